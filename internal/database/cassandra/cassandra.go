@@ -27,7 +27,6 @@ package cassandra
 
 import (
 	"errors"
-	"sync"
 
 	"skerry/internal/database"
 	"skerry/internal/install"
@@ -46,14 +45,13 @@ var (
 	ErrSchema = errors.New("the table is not there")
 )
 
-// Cassandra is Apache Cassandra as a database. Its value holds what clients share.
+// Cassandra is Apache Cassandra as a database. Clients with equal settings share a store.
 type Cassandra struct {
-	mu       sync.Mutex
-	sessions map[settings]*shared
+	stores database.ClientPool[settings, *store]
 }
 
 // New returns Cassandra.
-func New() *Cassandra { return &Cassandra{sessions: make(map[settings]*shared)} }
+func New() *Cassandra { return &Cassandra{} }
 
 var (
 	_ database.Database  = (*Cassandra)(nil)

@@ -17,7 +17,7 @@ import (
 // in place from one operation to the next.
 type client struct {
 	*store
-	release func()
+	release func() error
 	reads   map[string]*statement // by the fields that they name
 	scans   map[string]*statement
 	writes  map[string]*statement // updates and inserts, by the fields that they set
@@ -30,7 +30,7 @@ type client struct {
 
 var _ load.Client = (*client)(nil)
 
-func newClient(s *store, release func()) *client {
+func newClient(s *store, release func() error) *client {
 	return &client{store: s, release: release, reads: map[string]*statement{}, scans: map[string]*statement{}, writes: map[string]*statement{},
 		level: level(s.readLevel)}
 }
@@ -104,11 +104,5 @@ func (c *client) columnsOf(fields []string) []string {
 	return slices.Clone(fields)
 }
 
-// Close gives the session back.
-func (c *client) Close() error {
-	if c.release != nil {
-		c.release()
-		c.release = nil
-	}
-	return nil
-}
+// Close implements load.Client.
+func (c *client) Close() error { return c.release() }

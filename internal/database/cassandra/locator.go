@@ -87,7 +87,7 @@ func (c *cluster) openCopies(ctx context.Context, m *member, session *gocql.Sess
 	if err := st.readColumns(ctx); err != nil {
 		return nil, err
 	}
-	one := newClient(st, session.Close)
+	one := newClient(st, st.close)
 	one.level, one.here = nodeLocal, l
 	return one, nil
 }

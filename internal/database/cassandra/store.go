@@ -11,6 +11,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -20,14 +21,6 @@ type store struct {
 	settings
 	session *gocql.Session
 	columns []string // of the table, without the key
-}
-
-// shared is a store in use.
-type shared struct {
-	users int
-	ready chan struct{} // closed when store or err is set
-	*store
-	err error
 }
 
 // reconnectEvery is how often members that are down are tried, besides those that the
@@ -130,52 +123,45 @@ func (d *Cassandra) Open(ctx context.Context, properties map[string]string) (loa
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	sh := d.sessions[s]
-	if sh == nil {
-		sh = &shared{ready: make(chan struct{})}
-		d.sessions[s] = sh
-		go func() { // ends with the driver's own timeouts; Open waits for it
-			sh.store, sh.err = newStore(s)
-			close(sh.ready)
-		}()
+	st, release, err := d.stores.Acquire(ctx, s, database.ClientSource[*store]{
+		Open:  func(ctx context.Context) (*store, error) { return openStore(ctx, s) },
+		Close: (*store).close,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of cassandra: %w", err)
 	}
-	sh.users++
-	d.mu.Unlock()
-	select {
-	case <-sh.ready:
-	case <-ctx.Done():
-		d.abandon(s, sh)
-		return nil, fmt.Errorf("opening a client of cassandra: %w", ctx.Err())
-	}
-	if sh.err != nil {
-		d.release(s, sh)
-		return nil, fmt.Errorf("opening a client of cassandra: %w", sh.err)
-	}
-	return newClient(sh.store, func() { d.release(s, sh) }), nil
+	return newClient(st, release), nil
 }
 
-// abandon gives up a session that is not there yet.
-func (d *Cassandra) abandon(s settings, sh *shared) {
-	go func() {
-		<-sh.ready
-		d.release(s, sh)
+// openStore is newStore bounded by a context. The driver connects without one, so that a
+// store whose context ended is closed once it is connected.
+func openStore(ctx context.Context, s settings) (*store, error) {
+	type result struct {
+		*store
+		err error
+	}
+	done := make(chan result, 1)
+	go func() { // ends with the driver's own timeouts
+		st, err := newStore(s)
+		done <- result{st, err}
 	}()
+	select {
+	case r := <-done:
+		return r.store, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-done; r.err == nil {
+				_ = r.close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
 
-// release gives a session back; the last user closes it. One that failed is not given to
-// anybody else.
-func (d *Cassandra) release(s settings, sh *shared) {
-	d.mu.Lock()
-	sh.users--
-	last := sh.users == 0
-	if (last || sh.err != nil) && d.sessions[s] == sh {
-		delete(d.sessions, s)
-	}
-	d.mu.Unlock()
-	if last && sh.store != nil {
-		sh.session.Close()
-	}
+// close ends the session.
+func (s *store) close() error {
+	s.session.Close()
+	return nil
 }
 
 // errTable says that a workload uses a table that its client was not opened for.

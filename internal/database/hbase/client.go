@@ -188,7 +188,5 @@ func (c *client) Close() error {
 		return nil
 	}
 	c.bridge.release(c.slot)
-	release := c.release
-	c.release = nil
-	return release()
+	return c.release()
 }

@@ -34,7 +34,6 @@ package hbase
 import (
 	"context"
 	_ "embed"
-	"sync"
 
 	"skerry/internal/database"
 	"skerry/internal/install"
@@ -62,14 +61,13 @@ var Recipe = install.Recipe{
 	Java:    install.Java{Min: 11, Max: 17},
 }
 
-// HBase is HBase as a database. Its value holds what clients share.
+// HBase is HBase as a database. Clients with equal settings share a bridge.
 type HBase struct {
-	mu      sync.Mutex
-	bridges map[settings]*shared
+	bridges database.ClientPool[settings, *bridge]
 }
 
 // New returns HBase.
-func New() *HBase { return &HBase{bridges: make(map[settings]*shared)} }
+func New() *HBase { return &HBase{} }
 
 var (
 	_ database.Database = (*HBase)(nil)

@@ -5,17 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/machine/files"
 )
-
-// shared is a bridge in use.
-type shared struct {
-	users int
-	ready chan struct{} // closed when bridge or err is set
-	*bridge
-	err error
-}
 
 // Properties implements database.Configurable.
 func (*HBase) Properties() []string { return Properties() }
@@ -26,28 +19,14 @@ func (d *HBase) Open(ctx context.Context, properties map[string]string) (load.Cl
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	sh := d.bridges[s]
-	first := sh == nil
-	if first {
-		sh = &shared{ready: make(chan struct{})}
-		d.bridges[s] = sh
+	bridge, release, err := d.bridges.Acquire(ctx, s, database.ClientSource[*bridge]{
+		Open:  func(ctx context.Context) (*bridge, error) { return d.connect(ctx, s) },
+		Close: (*bridge).Close,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of hbase: %w", err)
 	}
-	sh.users++
-	d.mu.Unlock()
-	if first {
-		sh.bridge, sh.err = d.connect(ctx, s)
-		close(sh.ready)
-	}
-	select {
-	case <-sh.ready:
-	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("opening a client of hbase: %w", ctx.Err()), d.release(s, sh, false))
-	}
-	if sh.err != nil {
-		return nil, errors.Join(fmt.Errorf("opening a client of hbase: %w", sh.err), d.release(s, sh, true))
-	}
-	return &client{bridge: sh.bridge, slot: sh.open(), timeout: s.timeout, release: func() error { return d.release(s, sh, false) }}, nil
+	return &client{bridge: bridge, slot: bridge.open(), timeout: s.timeout, release: release}, nil
 }
 
 // connect connects to the standing bridge, where there is one with the same settings, or
@@ -84,21 +63,4 @@ func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
-}
-
-// release gives a bridge back; the last user ends it. One that failed is not given to
-// anybody else.
-func (d *HBase) release(s settings, sh *shared, failed bool) error {
-	d.mu.Lock()
-	sh.users--
-	last := sh.users == 0
-	if (last || failed) && d.bridges[s] == sh {
-		delete(d.bridges, s)
-	}
-	d.mu.Unlock()
-	// A user that did not wait for the bridge is not the last: its maker still is one.
-	if !last || sh.bridge == nil {
-		return nil
-	}
-	return sh.Close()
 }

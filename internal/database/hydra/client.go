@@ -42,7 +42,8 @@ func (d *Hydra) arrange(ctx context.Context, s settings) []string {
 // worker is one worker's client.
 type worker struct {
 	// all are the clients that take turns, each beginning with another member.
-	all     []*shared
+	all     []*hydraclient.Client
+	release []func() error // releases all
 	turn    int
 	decode  decoder
 	buffer  []byte
@@ -54,7 +55,7 @@ type worker struct {
 func (w *worker) next() *hydraclient.Client {
 	c := w.all[w.turn%len(w.all)]
 	w.turn++
-	return c.Client
+	return c
 }
 
 var (
@@ -64,8 +65,8 @@ var (
 )
 
 // openClient returns a client that has reached a member.
-func openClient(ctx context.Context, s settings, clients *pool) (*worker, error) {
-	w, err := newWorker(s, nil, clients)
+func openClient(ctx context.Context, s settings, clients *clientPool) (*worker, error) {
+	w, err := newWorker(ctx, s, nil, clients)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func openClient(ctx context.Context, s settings, clients *pool) (*worker, error)
 	return w, nil
 }
 
-func newWorker(s settings, dial database.DialFunc, clients *pool) (*worker, error) {
+func newWorker(ctx context.Context, s settings, dial database.DialFunc, clients *clientPool) (*worker, error) {
 	w := &worker{}
 	w.count = hydraclient.Retries(&w.retries)
 	orders := 1
@@ -84,11 +85,14 @@ func newWorker(s settings, dial database.DialFunc, clients *pool) (*worker, erro
 	}
 	for i := range orders {
 		order := slices.Concat(s.endpoints[i:], s.endpoints[:i])
-		c, err := clients.take(hydraclient.Config{Endpoints: order, Token: s.token, Timeout: s.timeout, Read: s.reads, Staleness: s.staleness, Ack: s.ack, Dial: dial}, s.share)
+		c, release, err := clients.acquire(ctx, hydraclient.Config{
+			Endpoints: order, Token: s.token, Timeout: s.timeout,
+			Read: s.reads, Staleness: s.staleness, Ack: s.ack, Dial: dial,
+		}, s.share)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 		}
-		w.all = append(w.all, c)
+		w.all, w.release = append(w.all, c), append(w.release, release)
 	}
 	return w, nil
 }
@@ -180,8 +184,8 @@ func (w *worker) Retries() int64 { return w.retries.Load() }
 // Close implements load.Client.
 func (w *worker) Close() error {
 	var errs []error
-	for _, c := range w.all {
-		errs = append(errs, c.release())
+	for _, release := range w.release {
+		errs = append(errs, release())
 	}
 	return errors.Join(errs...)
 }

@@ -142,12 +142,13 @@ func (c *cluster) Properties() map[string]string {
 }
 
 // OpenMember implements database.Replicated: reads are of its cloud's database.
-func (c *cluster) OpenMember(_ context.Context, node string) (load.Client, error) {
+func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil || m.witness {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}
-	return newWorker(settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}, host.Dialer(m.host, adminTimeout), nil)
+	s := settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}
+	return newWorker(ctx, s, host.Dialer(m.host, adminTimeout), nil)
 }
 
 // Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM

@@ -41,7 +41,7 @@ type Hydra struct {
 	order map[string][]string // endpoints as they were found to be near
 	turn  int
 
-	clients pool
+	clients clientPool
 }
 
 // New returns Hydra.

@@ -13,37 +13,29 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-func TestPool(t *testing.T) {
-	var p pool
-	near, far := hydraclient.Config{Endpoints: []string{"127.0.0.1:1", "127.0.0.1:2"}}, hydraclient.Config{Endpoints: []string{"127.0.0.1:2", "127.0.0.1:1"}}
-	take := func(c hydraclient.Config, share int) *shared {
+func TestPoolSharesClients(t *testing.T) {
+	var p clientPool
+	near := hydraclient.Config{Endpoints: []string{"127.0.0.1:1", "127.0.0.1:2"}}
+	far := hydraclient.Config{Endpoints: []string{"127.0.0.1:2", "127.0.0.1:1"}}
+	acquire := func(c hydraclient.Config, share int) *hydraclient.Client {
 		t.Helper()
-		s, err := p.take(c, share)
+		client, release, err := p.acquire(t.Context(), c, share)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
+		t.Cleanup(func() {
+			if err := release(); err != nil {
+				t.Error(err)
+			}
+		})
+		return client
 	}
-	first, second, third, other, alone := take(near, 2), take(near, 2), take(near, 2), take(far, 2), take(near, 0)
+	first, second, third, other, alone := acquire(near, 2), acquire(near, 2), acquire(near, 2), acquire(far, 2), acquire(near, 0)
 	if first != second || first == third || first == other || third == other || alone == first || alone == third {
-		t.Error("two workers share a client of the same endpoints in the same order, and no more")
+		t.Error("want one client for two workers of the same endpoints in the same order")
 	}
-	if err := first.release(); err != nil {
-		t.Fatal(err)
-	}
-	if again := take(near, 2); again != first {
-		t.Error("a place that was given back is not taken")
-	}
-	for _, s := range []*shared{first, second, third, other, alone} {
-		if err := s.release(); err != nil {
-			t.Error(err)
-		}
-	}
-	if len(p.clients) != 0 {
-		t.Errorf("%d clients are left that nobody has", len(p.clients))
-	}
-	if _, err := p.take(hydraclient.Config{}, 2); err == nil {
-		t.Error("a client of nothing was made")
+	if _, _, err := p.acquire(t.Context(), hydraclient.Config{}, 2); err == nil {
+		t.Error("a client without endpoints was opened")
 	}
 }
 
@@ -68,8 +60,8 @@ func TestOutcomesOverStreams(t *testing.T) {
 			c.Close()
 		}
 	}()
-	var p pool
-	w, err := newWorker(settings{endpoints: []string{l.Addr().String()}, share: 10, timeout: 30 * time.Second}, nil, &p)
+	var p clientPool
+	w, err := newWorker(t.Context(), settings{endpoints: []string{l.Addr().String()}, share: 10, timeout: 30 * time.Second}, nil, &p)
 	if err != nil {
 		t.Fatal(err)
 	}

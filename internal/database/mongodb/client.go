@@ -32,7 +32,7 @@ func (c *client) Retries() int64 {
 	if !c.retry {
 		return 0
 	}
-	return max(0, c.commands.Load()-c.asked.Load()) / int64(max(1, c.users))
+	return max(0, c.commands.Load()-c.asked.Load()) / max(1, c.workers.Load())
 }
 
 // table begins an operation, bounded by the settings where nothing else bounds it.
@@ -260,5 +260,6 @@ func (c *client) Close() error {
 	}
 	release := c.release
 	c.release = nil
+	c.workers.Add(-1)
 	return release()
 }

@@ -36,7 +36,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 		}
 		copies[s.set] = &client{
 			settings: settings{database: databaseName, timeout: defaultTimeout},
-			shared:   &shared{client: direct, users: 1}, release: func() error { return disconnect(direct) },
+			shared:   &shared{client: direct}, release: func() error { return disconnect(direct) },
 		}
 	}
 	if !c.options.sharded {

@@ -21,7 +21,6 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"sync"
 
 	"skerry/internal/database"
 	"skerry/internal/install"
@@ -137,8 +136,7 @@ func (*MongoDB) Find(from string) (database.Installation, error) { return databa
 // pool of connections and its view of the cluster, as the driver is meant to be used. The
 // zero Pool is ready.
 type Pool struct {
-	mu     sync.Mutex
-	shared map[settings]*shared
+	drivers database.ClientPool[settings, *shared]
 }
 
 // Properties implements database.Configurable.

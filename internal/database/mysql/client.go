@@ -18,7 +18,7 @@ type Client struct {
 	router  *router
 	worker  int
 	maker   *maker // nil for a client that only reads
-	release func()
+	release func() error
 	// alone keeps it to its first member, which it reads only.
 	alone bool
 
@@ -231,11 +231,10 @@ func (c *Client) Close() error {
 		}
 	}
 	c.read, c.write = nil, nil
-	if release := c.release; release != nil {
-		c.release = nil
-		release()
+	if c.release == nil { // reads one member alone
+		return nil
 	}
-	return nil
+	return c.release()
 }
 
 // notEnd is an error of reading rows, nil when they had merely ended.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
+	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 )
@@ -28,16 +28,7 @@ type Driver struct {
 	// Dial makes connections; a net.Dialer does where it is nil.
 	Dial Dial
 
-	mu      sync.Mutex
-	routers map[settings]*shared
-}
-
-// shared is a router in use.
-type shared struct {
-	users int
-	ready chan struct{} // closed when router or err is set
-	*router
-	err error
+	routers database.ClientPool[settings, *router]
 }
 
 // Open returns a client for one worker. Properties are listed by Properties; others are the
@@ -47,37 +38,19 @@ func (d *Driver) Open(ctx context.Context, properties map[string]string) (*Clien
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	sh := d.routers[s]
-	first := sh == nil
-	if first {
-		if d.routers == nil {
-			d.routers = make(map[settings]*shared)
-		}
-		sh = &shared{ready: make(chan struct{})}
-		d.routers[s] = sh
+	router, release, err := d.routers.Acquire(ctx, s, database.ClientSource[*router]{
+		Open: func(ctx context.Context) (*router, error) { return newRouter(ctx, s, d.Discover, d.Dial) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of %s: %w", d.Kind, err)
 	}
-	sh.users++
-	d.mu.Unlock()
-	if first {
-		sh.router, sh.err = newRouter(ctx, s, d.Discover, d.Dial)
-		close(sh.ready)
+	c := &Client{
+		router: router, release: release, worker: int(router.workers.Add(1) - 1),
+		maker: &maker{d.Column, d.Engine}, known: make(map[string]*table),
 	}
-	select {
-	case <-sh.ready:
-	case <-ctx.Done():
-		d.release(s, sh, false)
-		return nil, fmt.Errorf("opening a client of %s: %w", d.Kind, ctx.Err())
-	}
-	if sh.err != nil {
-		d.release(s, sh, true)
-		return nil, fmt.Errorf("opening a client of %s: %w", d.Kind, sh.err)
-	}
-	c := &Client{router: sh.router, worker: int(sh.workers.Add(1) - 1), maker: &maker{d.Column, d.Engine}, known: make(map[string]*table)}
 	if d.Column == nil {
 		c.maker.column = Blob
 	}
-	c.release = func() { d.release(s, sh, false) }
 	if err := c.warm(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening a client of %s: %w", d.Kind, err), c.Close())
 	}
@@ -96,16 +69,6 @@ func (d *Driver) OpenMember(ctx context.Context, of *Server, session string) (lo
 		return nil, fmt.Errorf("opening a client of %s on %s: %w", d.Kind, of.Host.Name(), err)
 	}
 	return &Client{router: r, alone: true, known: make(map[string]*table)}, nil
-}
-
-// release gives a router back. One that failed is not given to anybody else.
-func (d *Driver) release(s settings, sh *shared, failed bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sh.users--
-	if (sh.users == 0 || failed) && d.routers[s] == sh {
-		delete(d.routers, s)
-	}
 }
 
 // warm connects, and makes the workload's table, so that the first operation need not.

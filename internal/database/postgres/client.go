@@ -18,7 +18,7 @@ import (
 type client struct {
 	settings
 	members func() []string // their addresses
-	release func()
+	release func() error
 	sought  time.Time // when nobody was found
 	write   *lane
 	read    *lane // nil while reads go to the primary
@@ -52,12 +52,17 @@ var (
 // openClient returns a client that is connected to the primary, and makes the table when
 // there is none.
 func (d *Postgres) openClient(ctx context.Context, s settings) (*client, error) {
-	dir := d.acquire(ctx, s)
-	c := &client{settings: s, members: dir.members, release: func() { d.release(s, dir) }}
+	dir, release, err := d.directories.Acquire(ctx, s, database.ClientSource[*directory]{
+		Open:  func(ctx context.Context) (*directory, error) { return openDirectory(ctx, s), nil },
+		Close: (*directory).close,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of postgres: %w", err)
+	}
+	c := &client{settings: s, members: dir.members, release: release}
 	fail := func(err error) (*client, error) {
 		return nil, errors.Join(fmt.Errorf("opening a client of postgres: %w", err), c.Close())
 	}
-	var err error
 	if c.write, err = c.seek(ctx, readPrimary); err != nil {
 		return fail(err)
 	}
@@ -161,9 +166,8 @@ func (c *client) Close() error {
 		}
 	}
 	c.write, c.read = nil, nil
-	if c.release != nil {
-		c.release()
-		c.release = nil
+	if c.release == nil { // reads one member alone
+		return nil
 	}
-	return nil
+	return c.release()
 }

@@ -225,7 +225,14 @@ func TestAllReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.directories[client.settings].look(ctx, client.settings)
+	dir, release, err := d.directories.Acquire(ctx, client.settings, database.ClientSource[*directory]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir.look(ctx, client.settings)
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
 	if known := client.members(); len(known) != 3 {
 		t.Errorf("the client knows of %q", known)
 	}

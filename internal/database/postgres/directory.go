@@ -15,7 +15,6 @@ const lookEvery = 5 * time.Second
 // goroutine keeps asking the primary for it, over a connection of its own, so that a client
 // whose primary leaves finds members that were not there when it was opened.
 type directory struct {
-	users  int
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 
@@ -23,34 +22,19 @@ type directory struct {
 	addrs []string
 }
 
-// acquire finds or begins the directory of settings.
-func (d *Postgres) acquire(ctx context.Context, s settings) *directory {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	dir := d.directories[s]
-	if dir == nil {
-		dir = &directory{addrs: strings.Split(s.hosts, ",")}
-		ctx, dir.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		dir.ended.Go(func() { dir.keep(ctx, s) })
-		d.directories[s] = dir
-	}
-	dir.users++
+// openDirectory starts a directory, which outlives the context of the worker that opens it.
+func openDirectory(ctx context.Context, s settings) *directory {
+	dir := &directory{addrs: strings.Split(s.hosts, ",")}
+	ctx, dir.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	dir.ended.Go(func() { dir.keep(ctx, s) })
 	return dir
 }
 
-// release gives a directory back; the last user ends it.
-func (d *Postgres) release(s settings, dir *directory) {
-	d.mu.Lock()
-	dir.users--
-	last := dir.users == 0
-	if last {
-		delete(d.directories, s)
-	}
-	d.mu.Unlock()
-	if last {
-		dir.cancel()
-		dir.ended.Wait()
-	}
+// close stops the directory's goroutine and waits for its end.
+func (dir *directory) close() error {
+	dir.cancel()
+	dir.ended.Wait()
+	return nil
 }
 
 // members are the addresses that are known.

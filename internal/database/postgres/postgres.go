@@ -59,12 +59,12 @@ type Postgres struct {
 	mu      sync.Mutex
 	schemas map[string]bool // tables that were made sure of: settings and columns
 	// directories are the members as clients know them.
-	directories map[settings]*directory
+	directories database.ClientPool[settings, *directory]
 }
 
 // New returns PostgreSQL.
 func New() *Postgres {
-	return &Postgres{schemas: make(map[string]bool), directories: make(map[settings]*directory)}
+	return &Postgres{schemas: make(map[string]bool)}
 }
 
 var _ database.Database = (*Postgres)(nil)

@@ -268,7 +268,5 @@ func (c *client) Close() error {
 	if c.release == nil {
 		return nil
 	}
-	release := c.release
-	c.release = nil
-	return release()
+	return c.release()
 }

@@ -47,9 +47,7 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -58,19 +56,10 @@ import (
 	"skerry/internal/load"
 )
 
-// Redis is Redis Cluster, or Valkey's, as a database. Its value holds what clients share.
+// Redis is Redis Cluster, or Valkey's, as a database. Clients with equal settings share a router.
 type Redis struct {
 	kind    kind
-	mu      sync.Mutex
-	routers map[settings]*shared
-}
-
-// shared is a router in use.
-type shared struct {
-	users int
-	ready chan struct{} // closed when router or err is set
-	*router
-	err error
+	routers database.ClientPool[settings, *router]
 }
 
 // New returns Redis Cluster. go-redis prints failures to connect to stderr as well as
@@ -82,7 +71,7 @@ func NewValkey() *Redis { return newKind(valkeyKind) }
 
 func newKind(k kind) *Redis {
 	goredis.SetLogger(&logging.VoidLogger{})
-	return &Redis{kind: k, routers: make(map[settings]*shared)}
+	return &Redis{kind: k}
 }
 
 var (
@@ -150,45 +139,14 @@ func (d *Redis) Open(ctx context.Context, properties map[string]string) (load.Cl
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	sh := d.routers[s]
-	first := sh == nil
-	if first {
-		sh = &shared{ready: make(chan struct{})}
-		d.routers[s] = sh
+	router, release, err := d.routers.Acquire(ctx, s, database.ClientSource[*router]{
+		Open:  func(ctx context.Context) (*router, error) { return newRouter(ctx, s) },
+		Close: (*router).close,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of %s: %w", d.kind.name, err)
 	}
-	sh.users++
-	d.mu.Unlock()
-	if first {
-		sh.router, sh.err = newRouter(ctx, s)
-		close(sh.ready)
-	}
-	select {
-	case <-sh.ready:
-	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("opening a client of %s: %w", d.kind.name, ctx.Err()), d.release(s, sh, false))
-	}
-	if sh.err != nil {
-		return nil, errors.Join(fmt.Errorf("opening a client of %s: %w", d.kind.name, sh.err), d.release(s, sh, true))
-	}
-	c := &client{router: sh.router, release: func() error { return d.release(s, sh, false) }}
+	c := &client{router: router, release: release}
 	c.warm(ctx)
 	return c, nil
-}
-
-// release gives a router back; the last user closes it. One that failed is not given
-// to anybody else.
-func (d *Redis) release(s settings, sh *shared, failed bool) error {
-	d.mu.Lock()
-	sh.users--
-	last := sh.users == 0
-	if (last || failed) && d.routers[s] == sh {
-		delete(d.routers, s)
-	}
-	d.mu.Unlock()
-	// A user that did not wait for the router is not the last: its maker still is one.
-	if !last || sh.router == nil {
-		return nil
-	}
-	return sh.router.close()
 }

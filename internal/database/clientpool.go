@@ -1,0 +1,100 @@
+package database
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// ClientPool shares clients of type C between workers whose settings, of type K, are equal.
+// The first worker opens a client, and the last one closes it. The zero value is an empty
+// pool. All methods are safe for concurrent use.
+type ClientPool[K comparable, C any] struct {
+	mu      sync.Mutex
+	clients map[K][]*sharedClient[C]
+}
+
+// sharedClient is a client that workers hold or wait for.
+type sharedClient[C any] struct {
+	workers int           // guarded by ClientPool.mu
+	ready   chan struct{} // closed when client or err is set
+	client  C
+	err     error
+}
+
+// ClientSource opens and closes the clients of a pool.
+type ClientSource[C any] struct {
+	// Open runs in the first worker's call of Acquire; the other workers wait for its result.
+	Open func(context.Context) (C, error)
+	// Close is nil if clients hold no resources.
+	Close func(C) error
+	// MaxWorkers limits the workers of one client. Zero means no limit.
+	MaxWorkers int
+}
+
+// Acquire returns the client for key and the function that releases it. The release function
+// closes the client after its last worker, and does nothing when called again. A failed
+// opening fails all waiting workers; the next call of Acquire opens a new client.
+func (p *ClientPool[K, C]) Acquire(
+	ctx context.Context, key K, source ClientSource[C],
+) (client C, release func() error, err error) {
+	shared, first := p.join(key, source.MaxWorkers)
+	if first {
+		shared.client, shared.err = source.Open(ctx)
+		close(shared.ready)
+	} else {
+		select {
+		case <-shared.ready:
+		case <-ctx.Done():
+			// The first worker still counts while it opens the client, so this one is not the last.
+			p.leave(key, shared, false)
+			return client, nil, ctx.Err()
+		}
+	}
+	if shared.err != nil {
+		p.leave(key, shared, true)
+		return client, nil, shared.err
+	}
+	release = sync.OnceValue(func() error {
+		if last := p.leave(key, shared, false); last && source.Close != nil {
+			return source.Close(shared.client)
+		}
+		return nil
+	})
+	return shared.client, release, nil
+}
+
+// join adds a worker to a client for key that has room, or to a new one, which the caller
+// must open.
+func (p *ClientPool[K, C]) join(key K, maxWorkers int) (shared *sharedClient[C], first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.clients[key] {
+		if maxWorkers == 0 || s.workers < maxWorkers {
+			s.workers++
+			return s, false
+		}
+	}
+	if p.clients == nil {
+		p.clients = make(map[K][]*sharedClient[C])
+	}
+	shared = &sharedClient[C]{workers: 1, ready: make(chan struct{})}
+	p.clients[key] = append(p.clients[key], shared)
+	return shared, true
+}
+
+// leave removes a worker from a client. The pool forgets a client that failed to open or lost
+// its last worker.
+func (p *ClientPool[K, C]) leave(key K, shared *sharedClient[C], failed bool) (last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shared.workers--
+	last = shared.workers == 0
+	if last || failed {
+		p.clients[key] = slices.DeleteFunc(p.clients[key], func(s *sharedClient[C]) bool { return s == shared })
+		if len(p.clients[key]) == 0 {
+			delete(p.clients, key)
+		}
+	}
+	return last
+}
