@@ -18,7 +18,11 @@ func TestThereAndBack(t *testing.T) {
 	write(t, filepath.Join(source, "a", "x.yaml"), "name: x")
 	write(t, filepath.Join(source, "m.csv"), "0,1")
 	w, err := record.Create(t.TempDir(), record.Run{
-		Name: "x", File: record.File{Path: filepath.Join(source, "a", "x.yaml")}, Files: map[string]string{"../m.csv": "sum"}, Plan: []record.Planned{{ID: 1}, {ID: 2}},
+		Name: "x", File: record.File{Path: filepath.Join(
+			source, "a", "x.yaml",
+		)}, Files: map[string]string{"../m.csv": "sum"}, Plan: []record.Planned{
+			{ID: 1}, {ID: 2},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +76,8 @@ func TestThereAndBack(t *testing.T) {
 	write(t, filepath.Join(w.Dir(), "attempts", name+".partial", "trial.json"), "{")
 	receive(strings.Join(lines[:len(lines)/4], ""), 0, ErrTruncated)                                    // cut in the first one
 	receive(strings.Join(append(append([]string{}, lines[:1]...), lines[2:4]...), ""), 0, ErrTruncated) // a line is missing
-	if said := receive("note: hello\n"+strings.Join(lines, "trial 2 goes on\n"), 2, nil); !strings.Contains(said, "trial 2 goes on") || strings.Contains(said, "@skerry") {
+	if said := receive("note: hello\n"+strings.Join(lines, "trial 2 goes on\n"), 2, nil); !strings.Contains(said, "trial 2 goes on") ||
+		strings.Contains(said, "@skerry") {
 		t.Errorf("the rest was %q", said)
 	}
 	receive(sent.String(), 0, nil)

@@ -57,7 +57,10 @@ func packFiles(t *tar.Writer, run record.Run) (string, error) {
 	up := 0
 	for name := range run.Files {
 		if filepath.IsAbs(name) {
-			return "", advice.With(fmt.Errorf("the experiment names %s by its whole path, where other machines may have another file", name), "name it relative to the experiment's file")
+			return "", advice.With(
+				fmt.Errorf("the experiment names %s by its whole path, where other machines may have another file", name),
+				"name it relative to the experiment's file",
+			)
 		}
 		up = max(up, strings.Count(name, "../"))
 	}

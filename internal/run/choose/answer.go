@@ -57,10 +57,15 @@ type Answer struct {
 func (c *Contest) Answer() Answer {
 	a := Answer{Schema: AnswerSchema, Excluded: c.Excluded, Days: append([]string{race.Quiet}, c.race.Days...), Prefer: c.Needs.Prefer,
 		SpentS: c.race.Spent(), BudgetS: c.race.Budget, Trials: len(c.race.Results()),
-		Clients: c.Needs.Client, Load: c.Needs.Load.describe(), Notes: slices.Clone(c.Notes), Exhaustive: c.race.Exhaustive, Repetitions: c.Needs.Repetitions}
+		Clients: c.Needs.Client, Load: c.Needs.Load.describe(), Notes: slices.Clone(
+			c.Notes,
+		), Exhaustive: c.race.Exhaustive, Repetitions: c.Needs.Repetitions}
 	for _, x := range c.Candidates {
 		if x.Reduced != "" {
-			a.Notes = append(a.Notes, fmt.Sprintf("%s: %s. Measured with %d: %s.", x.Database+", "+x.Choice.Name, x.Reduced, len(x.Members), strings.Join(x.Members, ", ")))
+			a.Notes = append(
+				a.Notes,
+				fmt.Sprintf("%s: %s. Measured with %d: %s.", x.Database+", "+x.Choice.Name, x.Reduced, len(x.Members), strings.Join(x.Members, ", ")),
+			)
 		}
 	}
 	for _, r := range c.race.Results() {

@@ -203,7 +203,10 @@ func (n Needs) fitMemory(db database.Database, whole database.Place, memory int6
 	if memory <= 0 || nodes <= reducedMembers || float64(each)*float64(nodes) <= maxMemoryShare*float64(memory) {
 		return whole, ""
 	}
-	return n.smallPlace(whole), fmt.Sprintf("%d members need %.1f GB, and this machine has %.1f GB", nodes, float64(each)*float64(nodes)/1e9, float64(memory)/1e9)
+	return n.smallPlace(whole), fmt.Sprintf(
+		"%d members need %.1f GB, and this machine has %.1f GB", nodes, float64(each)*float64(nodes)/1e9,
+		float64(memory)/1e9,
+	)
 }
 
 // smallPlace is a place with few nodes: one at each site that a bad day names, so that it is a bad day for them
@@ -212,7 +215,10 @@ func (n Needs) smallPlace(whole database.Place) database.Place {
 	var named []string
 	for _, d := range n.BadDays {
 		for _, site := range []string{d.SiteLost, d.farSite()} {
-			i := slices.IndexFunc(n.built.Nodes, func(x topology.Node) bool { return x.Role != topology.Client && (x.Site == site || x.Name == site) })
+			i := slices.IndexFunc(n.built.Nodes, func(x topology.Node) bool {
+				return x.Role != topology.Client && (x.Site == site ||
+					x.Name == site)
+			})
 			if site != "" && i >= 0 && !slices.Contains(named, n.built.Nodes[i].Name) && len(named) < reducedMembers-1 {
 				named = append(named, n.built.Nodes[i].Name)
 			}

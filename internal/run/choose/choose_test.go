@@ -37,11 +37,17 @@ func (m made) Find(string) (database.Installation, error) {
 // middle is in between and loses some when a site is lost.
 func registry() []database.About {
 	about := func(name string, choices ...database.Choice) database.About {
-		return database.About{Name: name, New: func() database.Database { return made{redis.New(), name} }, Choices: func(database.Place) []database.Choice { return choices }}
+		return database.About{
+			Name: name, New: func() database.Database { return made{redis.New(), name} },
+			Choices: func(database.Place) []database.Choice { return choices },
+		}
 	}
 	return []database.About{
 		about("slow", database.Choice{Name: "safe", Reads: database.ReadsLinearizable, GivesUp: "speed"}),
-		about("middle", database.Choice{Name: "safe", Reads: database.ReadsLinearizable, GivesUp: "some"}, database.Choice{Name: "near", GivesUp: "freshness"}),
+		about(
+			"middle", database.Choice{Name: "safe", Reads: database.ReadsLinearizable, GivesUp: "some"},
+			database.Choice{Name: "near", GivesUp: "freshness"},
+		),
 		about("fast", database.Choice{Name: "loose", Reads: database.ReadsLinearizable, Loses: "the last ones", GivesUp: "safety"}),
 	}
 }
@@ -68,9 +74,13 @@ func measure(t *testing.T, count *int) Measure {
 		*count++
 		base := filepath.Base(source.Path)
 		p99 := map[string]float64{"slow": 300e3, "midd": 100e3, "fast": 10e3}[base[:4]]
-		trial := record.Trial{ID: 1, Repetition: 1, State: record.TrialOK, DurationS: 10, SetupS: 5, Goodput: 50, Outcomes: record.Outcomes{OK: 500},
-			Operations: map[string]record.OperationSummary{"READ": {Count: 500, Response: record.Latency{P99: p99 * (1 + 0.01*float64(*count%3)), Max: p99}}},
-			Verdict:    record.Verdict{State: record.Valid}}
+		trial := record.Trial{ID: 1, Repetition: 1, State: record.TrialOK, DurationS: 10, SetupS: 5, Goodput: 50, Outcomes: record.Outcomes{
+			OK: 500,
+		},
+			Operations: map[string]record.OperationSummary{"READ": {
+				Count: 500, Response: record.Latency{P99: p99 * (1 + 0.01*float64(*count%3)), Max: p99},
+			}},
+			Verdict: record.Verdict{State: record.Valid}}
 		if strings.Contains(source.Text, "events:") {
 			trial.Audit = &record.Audit{}
 			trial.Events = []record.Happening{{Name: "site_lost", Kind: "link_down", Recovery: record.Recovery{BaselineOps: 50, UnresponsiveS: 1}}}
@@ -121,7 +131,8 @@ func TestAnswer(t *testing.T) {
 	if !strings.HasPrefix(a.Sentence, "slow, safe: p99 30") || !strings.Contains(a.Sentence, "2 bad days") {
 		t.Errorf("the sentence is %q", a.Sentence)
 	}
-	if v := a.Candidates[1]; v.Label != "middle, safe" || v.Out != "failed" || !strings.Contains(v.Why, "lost_writes") || !strings.Contains(v.Why, "site_lost") {
+	if v := a.Candidates[1]; v.Label != "middle, safe" || v.Out != "failed" || !strings.Contains(v.Why, "lost_writes") ||
+		!strings.Contains(v.Why, "site_lost") {
 		t.Errorf("the second: %+v", v)
 	}
 	if len(a.Changes) != 2 || !strings.Contains(a.Changes[0], "middle") || !strings.Contains(a.Changes[1], "p99 < 400ms") {
@@ -194,7 +205,8 @@ func TestNoneMeetsTheNeeds(t *testing.T) {
 	if err := c.Run(t.Context(), measure(t, &count), silent); err != nil {
 		t.Fatal(err)
 	}
-	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "None meets all needs.") || !strings.Contains(a.Sentence, "None meets p99 < 50ms on a quiet day: the nearest is middle, safe with 101 ms") {
+	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "None meets all needs.") ||
+		!strings.Contains(a.Sentence, "None meets p99 < 50ms on a quiet day: the nearest is middle, safe with 101 ms") {
 		t.Errorf("the sentence is %q", a.Sentence)
 	}
 	if err := c.Answer().Err(); !errors.Is(err, ErrNone) {
@@ -307,7 +319,10 @@ budget: 40min
 // TestLeadersStandNear has leaders stand at the nearest site that no bad day cuts off from the clients.
 func TestLeadersStandNear(t *testing.T) {
 	for lost, want := range map[string]string{"c": "b", "b": "c", "a": "b"} {
-		text := strings.Replace(needsText, "defaults: {rtt: 10ms}}", "defaults: {rtt: 10ms}, links: [{between: [a, b], rtt: 2ms}, {between: [a, c], rtt: 4ms}]}", 1)
+		text := strings.Replace(
+			needsText, "defaults: {rtt: 10ms}}",
+			"defaults: {rtt: 10ms}, links: [{between: [a, b], rtt: 2ms}, {between: [a, c], rtt: 4ms}]}", 1,
+		)
 		text = strings.Replace(text, "bad_days: [site_lost: b,", "bad_days: [site_lost: "+lost+",", 1)
 		text = strings.Replace(text, "site_lost.unresponsive", "link_cut.unresponsive", 1)
 		n := plan(t, t.TempDir(), text).Needs
@@ -320,8 +335,13 @@ func TestLeadersStandNear(t *testing.T) {
 // TestThoseAboard has a client go on reaching the nodes of its own site while no other site does: what is cut off is
 // the site, not who is there.
 func TestThoseAboard(t *testing.T) {
-	c := plan(t, t.TempDir(), strings.Replace(needsText, "bad_days: [site_lost: b, link_cut: any]", "bad_days: [site_lost: a, flap: a, site_lost: b]", 1))
-	for day, want := range map[string]string{"site_lost a": "a~b a~c client~b client~c", "flap a": "a~b a~c client~b client~c", "site_lost b": "of b"} {
+	c := plan(
+		t, t.TempDir(),
+		strings.Replace(needsText, "bad_days: [site_lost: b, link_cut: any]", "bad_days: [site_lost: a, flap: a, site_lost: b]", 1),
+	)
+	for day, want := range map[string]string{
+		"site_lost a": "a~b a~c client~b client~c", "flap a": "a~b a~c client~b client~c", "site_lost b": "of b",
+	} {
 		e := c.Needs.dayEvents(*c.Needs.badDay(day))[0].(map[string]any)
 		cut, _ := e["link_down"].(map[string]any)
 		if e["link_flap"] != nil {
@@ -358,7 +378,8 @@ func TestEveryLineOfNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	pools := e.Pools()
-	if len(pools) != 2 || pools[0].Name != "singapore" || pools[1].Place(e).Site != "Dubai" || pools[0].Workload.Target+pools[1].Workload.Target != 400 {
+	if len(pools) != 2 || pools[0].Name != "singapore" || pools[1].Place(e).Site != "Dubai" ||
+		pools[0].Workload.Target+pools[1].Workload.Target != 400 {
 		t.Errorf("the load comes from %+v", pools)
 	}
 	if got := e.Audited(); len(got) != 2 {
@@ -407,7 +428,10 @@ func TestWhatThisMachineCannotCarry(t *testing.T) {
 		"bound by it": func(t *record.Trial) { t.Bound = &record.Bound{By: "machine", Text: "1.9 of 2 cores"} },
 		"crowded": func(t *record.Trial) {
 			t.Bound = &record.Bound{By: "target", MachineShare: 0.89}
-			t.Verdict = record.Verdict{State: record.Suspect, Kinds: []string{"driver late"}, Reasons: []string{"late where 1.9 of 2 cores were busy"}}
+			t.Verdict = record.Verdict{
+				State: record.Suspect, Kinds: []string{"driver late"},
+				Reasons: []string{"late where 1.9 of 2 cores were busy"},
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) { cannotCarry(t, limit) })
@@ -427,7 +451,11 @@ func TestResponseTimesOfThisMachineDecideNothing(t *testing.T) {
 		void string
 		need string
 	}{
-		"processors":       {500e3, cause("machine", true), "p99 < 400ms is not decided (it is 500 ms): this machine's processors made the 99th percentile, 500 ms", Undecided},
+		"processors": {
+			500e3, cause("machine", true),
+			"p99 < 400ms is not decided (it is 500 ms): this machine's processors made the 99th percentile, 500 ms",
+			Undecided,
+		},
 		"disk":             {500e3, cause("disk", true), "this machine's disk made", Undecided},
 		"emulated disk":    {500e3, cause("disk", false), "", NotMet},
 		"the database":     {500e3, cause("database", false), "", NotMet},

@@ -100,7 +100,13 @@ func Plan(n Needs, dir string, registry []database.About, how Options) (*Contest
 			time.Duration(whole*float64(time.Second)).Round(time.Second), n.Budget))
 	}
 	if m, err := metric.Parse(n.Prefer[0]); err == nil && m.Unit == metric.Share {
-		c.Notes = append(c.Notes, fmt.Sprintf("candidates are ranked by %s on a quiet day, when most have all of it: bound it under must, for the bad days too, and prefer a latency, a rate or a cost", n.Prefer[0]))
+		c.Notes = append(
+			c.Notes,
+			fmt.Sprintf(
+				"candidates are ranked by %s on a quiet day, when most have all of it: bound it under must, for the bad days too, and prefer a latency, a rate or a cost",
+				n.Prefer[0],
+			),
+		)
 	}
 	c.race = race.New(config)
 	return c, c.checkDays(registry)
@@ -115,7 +121,13 @@ func (c *Contest) buildCloud() error {
 		routed, routedErr := c.cloudExperiment()
 		if routedErr == nil {
 			e, err = routed, nil
-			c.Notes = append(c.Notes, fmt.Sprintf("%d links do not join every two sites, so that %s leads packets over several; overlay: under cloud says otherwise", c.Needs.Cloud.Mesh.Links, babel.Name))
+			c.Notes = append(
+				c.Notes,
+				fmt.Sprintf(
+					"%d links do not join every two sites, so that %s leads packets over several; overlay: under cloud says otherwise",
+					c.Needs.Cloud.Mesh.Links, babel.Name,
+				),
+			)
 		}
 	}
 	if err != nil {
@@ -172,7 +184,10 @@ type Lane struct{ Number, Beside int }
 
 // NewMeasure measures as skerry run does. Config tells how; its experiment is replaced, and what its source sets is set in each. Lines that stay are
 // the contest's own. Launch runs what is configured: on this machine, or elsewhere.
-func NewMeasure(config runner.Config, databases map[string]database.Database, launch func(context.Context, runner.Config) (string, error)) Measure {
+func NewMeasure(
+	config runner.Config, databases map[string]database.Database,
+	launch func(context.Context, runner.Config) (string, error),
+) Measure {
 	turns := trial.NewPhaseScheduler()
 	return func(ctx context.Context, source record.File, out string, at Lane) (string, error) {
 		config, own := config, config.Source

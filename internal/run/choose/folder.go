@@ -65,7 +65,10 @@ func (c *Contest) Lock() (release func() error, err error) {
 	}
 	lock, err := flock.Take(f)
 	if err != nil {
-		return nil, errors.Join(advice.With(fmt.Errorf("%w: another command is choosing in %s", ErrFolder, c.Dir), "wait for it, or choose in another folder"), f.Close())
+		return nil, errors.Join(
+			advice.With(fmt.Errorf("%w: another command is choosing in %s", ErrFolder, c.Dir), "wait for it, or choose in another folder"),
+			f.Close(),
+		)
 	}
 	path, err := filepath.Abs(c.Needs.path)
 	if err == nil {

@@ -155,7 +155,9 @@ func Parse(path string, data []byte) (Needs, error) {
 		return Needs{}, err
 	}
 	n := Needs{Budget: unit.Duration(40 * time.Minute), Measure: unit.Duration(10 * time.Second), Lasts: unit.Duration(10 * time.Second),
-		Repetitions: 3, Parallel: 1, Seed: 1, path: path, dir: filepath.Dir(path), text: data, Load: Load{Workload: "b", Records: 1000, Threads: 32}}
+		Repetitions: 3, Parallel: 1, Seed: 1, path: path, dir: filepath.Dir(path), text: data, Load: Load{
+			Workload: "b", Records: 1000, Threads: 32,
+		}}
 	if root.Kind != strict.Map {
 		return n, strict.Problems{{Pos: root.Pos, Message: fmt.Sprintf("needs are a mapping, not %v", root.Kind), Hint: "begin with cloud: ..."}}
 	}
@@ -209,7 +211,11 @@ func (n Needs) check() (ps strict.Problems) {
 			report(at, "name one of the bad days, or leave it out", "no bad day has an event %q", name)
 		}
 		if pool := l.Metric.Pool; pool != "" && !slices.Contains(n.poolNames(), pool) {
-			report(at, "name a client's site as "+strings.Join(n.poolNames(), ", ")+"; a single client has no figures of its own", "no client is called %q", pool)
+			report(
+				at,
+				"name a client's site as "+strings.Join(n.poolNames(), ", ")+"; a single client has no figures of its own",
+				"no client is called %q", pool,
+			)
 		}
 	}
 	for i, name := range n.Prefer {

@@ -45,7 +45,10 @@ func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 	case t.Verdict.State == record.Suspect && len(t.Verdict.Reasons) > 0 && !onlyDatabaseReasons(t):
 		r.Void = "the trial is suspect: " + t.Verdict.Reasons[0]
 		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= busyShare {
-			c.reduceMembers(h.Candidate, fmt.Sprintf("this machine's processors were %.0f %% busy: %s", 100*t.Bound.MachineShare, t.Verdict.Reasons[0]))
+			c.reduceMembers(
+				h.Candidate,
+				fmt.Sprintf("this machine's processors were %.0f %% busy: %s", 100*t.Bound.MachineShare, t.Verdict.Reasons[0]),
+			)
 		}
 		return r
 	}
@@ -83,7 +86,10 @@ func (c *Contest) undecidedNeed(t record.Trial, day string) string {
 			cause, what = t.LatencyBound.P50, "median"
 		}
 		if a := l.Check(t); cause.OfMachine && !a.Held && a.Measured != nil {
-			return fmt.Sprintf("%s is not decided (it is %s): this machine's %s made the %s, %s", a.Text, a.Value, machineResource[cause.By], what, cause.Text)
+			return fmt.Sprintf(
+				"%s is not decided (it is %s): this machine's %s made the %s, %s", a.Text, a.Value,
+				machineResource[cause.By], what, cause.Text,
+			)
 		}
 	}
 	return ""

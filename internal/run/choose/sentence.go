@@ -94,7 +94,10 @@ func (a Answer) confidence() string {
 	rests := fmt.Sprintf("%s of %s rests on %s", first.Figures[0].Name, first.Label, countNoun(first.Figures[0].N, "quiet day", "quiet days"))
 	noise := fmt.Sprintf(" Between repetitions %s differed by %.2g %%, over all candidates.", first.Figures[0].Name, 100*a.Noise)
 	if len(in) == 1 {
-		return fmt.Sprintf("%s is the only candidate that met all needs on all days, so that there is no order to be unsure of. The %s.", first.Label, rests) + noise
+		return fmt.Sprintf(
+			"%s is the only candidate that met all needs on all days, so that there is no order to be unsure of. The %s.",
+			first.Label, rests,
+		) + noise
 	}
 	text := fmt.Sprintf("If these trials were repeated 100 times, %s would come first %s", first.Label, timesInHundred(first.Wins))
 	for _, v := range in[1:] {
@@ -138,7 +141,10 @@ func (a Answer) nearestFigure(need Need) (best Need, who string, all bool) {
 }
 
 // figureForms are figures that have no name in a sentence but their meaning.
-var figureForms = map[string]string{"cost.memory": "%s of memory", "cost.traffic": "%s between nodes for a request", "cost.cpu": "%s", "goodput": "%s", "throughput": "%s"}
+var figureForms = map[string]string{
+	"cost.memory": "%s of memory", "cost.traffic": "%s between nodes for a request", "cost.cpu": "%s",
+	"goodput": "%s", "throughput": "%s",
+}
 
 func (v Verdict) figureText() string {
 	var parts []string
@@ -218,7 +224,10 @@ func (a Answer) changes() (changes []string) {
 	first := a.Candidates[winner]
 	for _, v := range a.Candidates {
 		if v.Out == race.Failed && v.ranksBefore(first) {
-			changes = append(changes, fmt.Sprintf("%s would come before %s with %s, if it met all needs: %s.", v.Label, first.Label, v.figureText(), v.Why))
+			changes = append(
+				changes,
+				fmt.Sprintf("%s would come before %s with %s, if it met all needs: %s.", v.Label, first.Label, v.figureText(), v.Why),
+			)
 		}
 	}
 	tight := Need{margin: math.Inf(1)}
@@ -228,7 +237,10 @@ func (a Answer) changes() (changes []string) {
 		}
 	}
 	if !math.IsInf(tight.margin, 1) {
-		changes = append(changes, fmt.Sprintf("Of its needs %s meets %q by the least: it has %s %s.", first.Label, tight.Text, tight.Value, onDay(tight.Day)))
+		changes = append(
+			changes,
+			fmt.Sprintf("Of its needs %s meets %q by the least: it has %s %s.", first.Label, tight.Text, tight.Value, onDay(tight.Day)),
+		)
 	}
 	var untried []string
 	for _, v := range a.Candidates {
@@ -240,7 +252,10 @@ func (a Answer) changes() (changes []string) {
 		}
 	}
 	if len(untried) > 0 {
-		changes = append(changes, fmt.Sprintf("Faster on the quiet day, and not tried on all bad ones: %s. A larger budget would tell.", strings.Join(untried, "; ")))
+		changes = append(
+			changes,
+			fmt.Sprintf("Faster on the quiet day, and not tried on all bad ones: %s. A larger budget would tell.", strings.Join(untried, "; ")),
+		)
 	}
 	return changes
 }
@@ -261,7 +276,13 @@ func (a Answer) relaxations() (changes []string) {
 		}
 	}
 	if untried > 0 {
-		changes = append(changes, fmt.Sprintf("Since it failed before, %s was not tried on all days: whether it meets the other needs then is not known. Relax the need and go on with --needs.", near.Label))
+		changes = append(
+			changes,
+			fmt.Sprintf(
+				"Since it failed before, %s was not tried on all days: whether it meets the other needs then is not known. Relax the need and go on with --needs.",
+				near.Label,
+			),
+		)
 	}
 	return changes
 }
@@ -273,7 +294,10 @@ func (a Answer) Compare(raced Answer) string {
 	if best == nil || won == nil {
 		return fmt.Sprintf("The race had ended with: %s", raced.Sentence)
 	}
-	text := fmt.Sprintf("The race took %d trials and %s. All candidates on all days, %s, took %d and %s. ", raced.Trials, formatSeconds(raced.SpentS), a.repetitionText(), a.Trials, formatSeconds(a.SpentS))
+	text := fmt.Sprintf(
+		"The race took %d trials and %s. All candidates on all days, %s, took %d and %s. ", raced.Trials,
+		formatSeconds(raced.SpentS), a.repetitionText(), a.Trials, formatSeconds(a.SpentS),
+	)
 	i := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.ID == won.ID })
 	switch {
 	case won.ID == best.ID:
@@ -286,7 +310,10 @@ func (a Answer) Compare(raced Answer) string {
 	if x.Low <= y.High && y.Low <= x.High {
 		within = "within"
 	}
-	return text + fmt.Sprintf("The race ended with %s, all trials with %s: %s %s against %s, %s the intervals.", won.Label, best.Label, x.Name, x, y, within)
+	return text + fmt.Sprintf(
+		"The race ended with %s, all trials with %s: %s %s against %s, %s the intervals.", won.Label, best.Label,
+		x.Name, x, y, within,
+	)
 }
 
 // repetitionText is how many times everything was measured.

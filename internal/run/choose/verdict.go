@@ -90,7 +90,10 @@ func (v Verdict) WorstNeed(text string) (worst Need, days, tried int) {
 // newVerdict is what is known of a candidate that stands so.
 func (c *Contest) newVerdict(s race.Standing, wins map[string]float64) Verdict {
 	x := c.byID[s.Candidate]
-	v := Verdict{Candidate: x, ID: x.ID(), Label: x.Label(), Out: s.Out, Wins: wins[s.Candidate], Runs: map[string][]string{}, Files: map[string]string{}}
+	v := Verdict{
+		Candidate: x, ID: x.ID(), Label: x.Label(), Out: s.Out, Wins: wins[s.Candidate],
+		Runs: map[string][]string{}, Files: map[string]string{},
+	}
 	switch s.Out {
 	case race.Failed:
 		v.Why = fmt.Sprintf("%s is not met %s", s.Need, onDay(s.Day))

@@ -280,7 +280,10 @@ func (s *dispatcher) outcome() error {
 		return s.remote.Outcome()
 	}
 	last := s.state.Tasks.Troubles[len(s.state.Tasks.Troubles)-1]
-	return advice.With(fmt.Errorf("%d tasks ended %d times without their results, the last one %s: %s", len(s.lost), maxTries, atMachine(last.Where), last.Why),
+	return advice.With(fmt.Errorf(
+		"%d tasks ended %d times without their results, the last one %s: %s", len(s.lost), maxTries,
+		atMachine(last.Where), last.Why,
+	),
 		"what they said is in %s; then: skerry run --resume %s", filepath.Join(s.dir, executor.Folder), s.writer.Dir())
 }
 

@@ -156,7 +156,10 @@ func followLarge(b *testing.B, there int) {
 
 // leave leaves the result of a trial in a folder.
 func leave(b *testing.B, dir string, id int) {
-	t := record.Trial{ID: id, State: record.TrialOK, Goodput: float64(id), Verdict: record.Verdict{State: record.Valid}, DurationS: 12, SetupS: 2, WarmupS: 2}
+	t := record.Trial{
+		ID: id, State: record.TrialOK, Goodput: float64(id), Verdict: record.Verdict{State: record.Valid},
+		DurationS: 12, SetupS: 2, WarmupS: 2,
+	}
 	for i := range 36 { // of eight datacentres and a client
 		t.Fidelity.Links = append(t.Fidelity.Links, record.LinkFidelity{
 			ID: fmt.Sprintf("Datacentre%d~Datacentre%d", i/8, i%8), From: fmt.Sprintf("Datacentre%d", i/8), To: fmt.Sprintf("Datacentre%d", i%8),

@@ -20,10 +20,22 @@ func (s *dispatcher) checkMachine(t record.Trial, seen time.Time) error {
 	}
 	var found []string
 	if off := clockOffset(t, s.earliestStart(t), seen); off != 0 {
-		found = append(found, fmt.Sprintf("the clock of %s is %s this machine's by %s or more: times in its records are its own", t.Machine.Name, formatDirection(off), off.Abs().Round(time.Second)))
+		found = append(
+			found,
+			fmt.Sprintf(
+				"the clock of %s is %s this machine's by %s or more: times in its records are its own", t.Machine.Name,
+				formatDirection(off), off.Abs().Round(time.Second),
+			),
+		)
 	}
 	if was := s.writer.Run().Versions.Program; was != "" && t.Machine.Program != "" && t.Machine.Program != was {
-		found = append(found, fmt.Sprintf("skerry on %s is another build of the same version: its SHA-256 sum begins with %.12s, this one's with %.12s", t.Machine.Name, t.Machine.Program, was))
+		found = append(
+			found,
+			fmt.Sprintf(
+				"skerry on %s is another build of the same version: its SHA-256 sum begins with %.12s, this one's with %.12s",
+				t.Machine.Name, t.Machine.Program, was,
+			),
+		)
 	}
 	for _, text := range found {
 		key := fmt.Sprintf("%s %.30s", t.Machine.Name, text) // by how much it is off differs each time

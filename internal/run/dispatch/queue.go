@@ -91,7 +91,10 @@ func (s *dispatcher) collect() error {
 		}
 	}
 	if s.measured == 0 && s.failed >= maxFirstFailures && len(came) > 0 {
-		return advice.With(fmt.Errorf("%w: the first %d %w, the last one: %s", executor.ErrFatal, s.failed, runner.ErrTrials, came[len(came)-1].Error),
+		return advice.With(fmt.Errorf(
+			"%w: the first %d %w, the last one: %s", executor.ErrFatal, s.failed, runner.ErrTrials,
+			came[len(came)-1].Error,
+		),
 			"mend the cause, then go on with: skerry run --resume %s", s.writer.Dir())
 	}
 	return nil
@@ -133,12 +136,18 @@ func (s *dispatcher) handleMissing(h *submittedTask) {
 	if s.rerun && byItself {
 		return // what it left was worth less than what stands
 	}
-	trouble := live.Trouble{Task: h.task.ID, State: string(h.status.State), Where: h.status.Machine, Why: h.status.Reason, At: time.Now(), Again: s.tries[h.task.ID] < maxTries}
+	trouble := live.Trouble{
+		Task: h.task.ID, State: string(h.status.State), Where: h.status.Machine, Why: h.status.Reason,
+		At: time.Now(), Again: s.tries[h.task.ID] < maxTries,
+	}
 	if byItself {
 		trouble.Why = s.lastOutput(h)
 		s.health.recordEnd(h.status.Machine, false)
 	}
-	left := record.Task{ID: h.task.ID, Trials: slices.DeleteFunc(slices.Clone(h.task.Trials), func(p record.Planned) bool { return h.results[p.ID] })}
+	left := record.Task{
+		ID:     h.task.ID,
+		Trials: slices.DeleteFunc(slices.Clone(h.task.Trials), func(p record.Planned) bool { return h.results[p.ID] }),
+	}
 	what := "it is given up"
 	if trouble.Again {
 		what = "it is handed over again"
@@ -149,7 +158,10 @@ func (s *dispatcher) handleMissing(h *submittedTask) {
 	tasks := &s.state.Tasks
 	tasks.Lost++
 	tasks.Troubles = append(slices.Clone(tasks.Troubles[max(0, len(tasks.Troubles)-maxTroubles+1):]), trouble)
-	s.Progress.Linef("note: the task of trials %s is %s %s: %s; %s", formatTrials(left.IDs()), trouble.State, atMachine(trouble.Where), trouble.Why, what)
+	s.Progress.Linef(
+		"note: the task of trials %s is %s %s: %s; %s", formatTrials(left.IDs()), trouble.State,
+		atMachine(trouble.Where), trouble.Why, what,
+	)
 }
 
 // lastOutput is why a task ended by itself without its results, in its own words where they can be had.

@@ -21,7 +21,10 @@ const clusterVariable = "SKERRY_TEST_CLUSTER"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(clusterVariable); dir != "" {
-		if act, is := map[string]func(cluster) error{"sbatch": cluster.sbatch, "squeue": cluster.squeue, "scancel": cluster.scancel, "scontrol": cluster.scontrol}[filepath.Base(os.Args[0])]; is {
+		if act, is := map[string]func(cluster) error{
+			"sbatch": cluster.sbatch, "squeue": cluster.squeue, "scancel": cluster.scancel,
+			"scontrol": cluster.scontrol,
+		}[filepath.Base(os.Args[0])]; is {
 			if err := act(cluster{dir}); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)

@@ -116,7 +116,10 @@ func (s *dispatcher) publishTasks() {
 
 // FormatTasks says in a line how tasks stand.
 func FormatTasks(t live.Tasks, done, total int) string {
-	parts := []string{fmt.Sprintf("%d of %d trials", done, total), fmt.Sprintf("tasks at %s: %d running, %d waiting", t.On, t.Running, t.Waiting)}
+	parts := []string{
+		fmt.Sprintf("%d of %d trials", done, total),
+		fmt.Sprintf("tasks at %s: %d running, %d waiting", t.On, t.Running, t.Waiting),
+	}
 	if t.Suspect > 0 {
 		parts = append(parts, fmt.Sprintf("%d suspect", t.Suspect))
 	}

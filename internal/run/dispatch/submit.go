@@ -158,7 +158,10 @@ func (s *dispatcher) findPrinted(ctx context.Context) error {
 				return err
 			}
 			if ref == "" {
-				s.Progress.Linef("note: nobody has submitted %s, or it ended long ago: what is left of its %d tasks is handed over now", name, len(sub.Tasks))
+				s.Progress.Linef(
+					"note: nobody has submitted %s, or it ended long ago: what is left of its %d tasks is handed over now",
+					name, len(sub.Tasks),
+				)
 				continue
 			}
 			s.Progress.Linef("note: %s is found at %s and followed", name, s.state.On)

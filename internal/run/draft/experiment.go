@@ -157,7 +157,10 @@ func (d Experiment) formatEvent(i int, e Event) (string, error) {
 		}
 		what += fmt.Sprintf(", %s: %s", o.Amount.Key, quoteYAML(amount))
 	}
-	return fmt.Sprintf("{name: %s-%d, at: %s, for: %s, %s: {%s}}", o.ID, i+1, quoteYAML(firstNonBlank(e.At, begins.String())), quoteYAML(firstNonBlank(e.For, lasts.String())), o.Kind, what), nil
+	return fmt.Sprintf(
+		"{name: %s-%d, at: %s, for: %s, %s: {%s}}", o.ID, i+1, quoteYAML(firstNonBlank(e.At, begins.String())),
+		quoteYAML(firstNonBlank(e.For, lasts.String())), o.Kind, what,
+	), nil
 }
 
 // formatTarget is whom an event is aimed at.

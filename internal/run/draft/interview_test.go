@@ -66,12 +66,16 @@ func TestAnswersAreCheckedAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, told := range []string{`did you mean "redis"`, "Atlantis", `"far" is not a number`, `"perhaps" is neither yes nor no`, `did you mean "kill"`} {
+	for _, told := range []string{
+		`did you mean "redis"`, "Atlantis", `"far" is not a number`, `"perhaps" is neither yes nor no`,
+		`did you mean "kill"`,
+	} {
 		if !strings.Contains(out.String(), told) {
 			t.Errorf("nobody was told %s:\n%s", told, &out)
 		}
 	}
-	if d.Database != "etcd" || d.Topology != "mesh:3" || d.Client != "n2" || !slices.Equal(d.Scales, []float64{0.5, 1}) || len(d.Events) != 2 || !d.Audit || len(d.Assert) != 0 {
+	if d.Database != "etcd" || d.Topology != "mesh:3" || d.Client != "n2" || !slices.Equal(d.Scales, []float64{0.5, 1}) ||
+		len(d.Events) != 2 || !d.Audit || len(d.Assert) != 0 {
 		t.Errorf("%+v", d)
 	}
 	if !slices.ContainsFunc(i.asked, func(q string) bool { return strings.Contains(q, "[n1]") }) {

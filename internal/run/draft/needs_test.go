@@ -22,7 +22,11 @@ func (m made) Find(string) (database.Installation, error) {
 
 func registry() (list []database.About) {
 	for _, name := range []string{"one", "two"} {
-		list = append(list, database.About{Name: name, New: func() database.Database { return made{redis.New(), name} }, Choices: func(database.Place) []database.Choice {
+		list = append(list, database.About{Name: name, New: func() database.Database {
+			return made{
+				redis.New(), name,
+			}
+		}, Choices: func(database.Place) []database.Choice {
 			return []database.Choice{{Name: "safe", Reads: database.ReadsLinearizable, GivesUp: "speed"}}
 		}})
 	}
@@ -42,7 +46,8 @@ func TestSketchesAreNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if n := contest.Needs; len(contest.Candidates) != 2 || len(n.BadDays) != len(s.BadDays) || n.Load.Target != s.Target || len(n.Must) != len(s.Must) {
+	if n := contest.Needs; len(contest.Candidates) != 2 || len(n.BadDays) != len(s.BadDays) || n.Load.Target != s.Target ||
+		len(n.Must) != len(s.Must) {
 		t.Errorf("%d candidates, %+v", len(contest.Candidates), n)
 	}
 }
@@ -78,7 +83,8 @@ func TestNeedsAreAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Cloud != "mesh:3" || strings.Join(s.Clients, " ") != "n2" || strings.Join(s.BadDays, " ") != "site_lost: n3" || s.Target != 50 || strings.Join(s.Consider, " ") != "two" {
+	if s.Cloud != "mesh:3" || strings.Join(s.Clients, " ") != "n2" || strings.Join(s.BadDays, " ") != "site_lost: n3" || s.Target != 50 ||
+		strings.Join(s.Consider, " ") != "two" {
 		t.Errorf("%+v", s)
 	}
 	for _, told := range []string{"Atlantis", "n9", `"many" is not a number`} {

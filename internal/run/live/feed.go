@@ -51,7 +51,10 @@ func New(r Run, before ...record.Trial) *Feed {
 	return &Feed{
 		ended: before,
 		epoch: strconv.FormatInt(time.Now().UnixNano(), 36), changed: make(chan struct{}),
-		state: State{Run: r, Seconds: []record.Second{}, Nodes: []record.NodeSecond{}, Events: []record.Event{}, Results: []Result{}, Doubts: warnings.Of(before, r.Planned)},
+		state: State{
+			Run: r, Seconds: []record.Second{}, Nodes: []record.NodeSecond{}, Events: []record.Event{},
+			Results: []Result{}, Doubts: warnings.Of(before, r.Planned),
+		},
 	}
 }
 
@@ -87,7 +90,10 @@ func (f *Feed) BeginTrial(t Trial) {
 	}
 	f.publish(KindState, func(s *State) {
 		f.byLink, f.base, f.dirty, f.fire = nil, nil, nil, nil
-		*s = State{Run: s.Run, Tasks: s.Tasks, Results: s.Results, Doubts: s.Doubts, Trial: &t, Seconds: []record.Second{}, Nodes: []record.NodeSecond{}, Events: []record.Event{}}
+		*s = State{
+			Run: s.Run, Tasks: s.Tasks, Results: s.Results, Doubts: s.Doubts, Trial: &t, Seconds: []record.Second{},
+			Nodes: []record.NodeSecond{}, Events: []record.Event{},
+		}
 	}, func(s *State) any { return s })
 }
 
@@ -137,7 +143,10 @@ func (f *Feed) AddSecond(x record.Second) {
 	f.publish(KindSecond, func(s *State) {
 		s.Seconds = trimRows(append(s.Seconds, x), keepSeconds)
 		if x.T >= 0 {
-			s.Totals = record.Outcomes{OK: s.Totals.OK + x.OK, Failed: s.Totals.Failed + x.Failed, Unknown: s.Totals.Unknown + x.Unknown, Dropped: s.Totals.Dropped + x.Dropped}
+			s.Totals = record.Outcomes{
+				OK: s.Totals.OK + x.OK, Failed: s.Totals.Failed + x.Failed, Unknown: s.Totals.Unknown + x.Unknown,
+				Dropped: s.Totals.Dropped + x.Dropped,
+			}
 		}
 	}, func(*State) any { return x })
 	f.flushLinks()
@@ -146,7 +155,10 @@ func (f *Feed) AddSecond(x record.Second) {
 // AddOperations tells a second of each kind of operation.
 func (f *Feed) AddOperations(rows []record.OperationSecond) {
 	if len(rows) > 0 {
-		f.publish(KindOperations, func(s *State) { s.Operations = trimRows(append(s.Operations, rows...), keepSeconds) }, func(*State) any { return rows })
+		f.publish(
+			KindOperations, func(s *State) { s.Operations = trimRows(append(s.Operations, rows...), keepSeconds) },
+			func(*State) any { return rows },
+		)
 	}
 }
 
@@ -193,7 +205,10 @@ func (f *Feed) AddEvent(e record.Event) {
 
 // EndTrial tells how a trial ended, and what is to be doubted now.
 func (f *Feed) EndTrial(x record.Trial) {
-	r := Result{ID: x.ID, State: x.State, Error: x.Error, Goodput: x.Goodput, Verdict: x.Verdict.State, Reasons: x.Verdict.Reasons, Assertions: x.Assertions}
+	r := Result{
+		ID: x.ID, State: x.State, Error: x.Error, Goodput: x.Goodput, Verdict: x.Verdict.State,
+		Reasons: x.Verdict.Reasons, Assertions: x.Assertions,
+	}
 	f.publish(KindResult, func(s *State) {
 		again := func(x Result) bool { return x.ID == r.ID }
 		s.Results = append(slices.DeleteFunc(slices.Clone(s.Results), again), r)

@@ -148,7 +148,8 @@ func TestFollow(t *testing.T) {
 	if places, err := testkit.Nulls(text); err != nil || len(places) > 0 {
 		t.Errorf("null at %v, %v", places, err)
 	}
-	if len(s.Seconds) != 1 || len(s.Nodes) != 1 || len(s.Events) != 1 || s.Events[0].State != record.EventActive || !s.Cloud.Links[0].AB.Down || s.Cloud.Links[0].BA.Down {
+	if len(s.Seconds) != 1 || len(s.Nodes) != 1 || len(s.Events) != 1 || s.Events[0].State != record.EventActive ||
+		!s.Cloud.Links[0].AB.Down || s.Cloud.Links[0].BA.Down {
 		t.Errorf("who comes late is told %+v", s)
 	}
 	f.EndTrial(record.Trial{ID: 1, State: record.TrialOK, Verdict: record.Verdict{State: record.Suspect, Reasons: []string{"busy"}}})

@@ -63,7 +63,9 @@ func Listen(dir string, f *Feed, log *slog.Logger) (*Socket, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(
+		log.Handler(), slog.LevelDebug,
+	),
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	s.done.Go(func() {
 		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

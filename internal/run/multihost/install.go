@@ -26,7 +26,10 @@ var ErrMissing = errors.New("the machine lacks a program")
 // ConfigureLab has a lab stand on the machines as terms say, and gives nodes what runs on them: the programs of
 // overlay and service, and others. Lost is why it stands on what is left of the machines; nil where all
 // are there.
-func (m *Machines) ConfigureLab(ctx context.Context, c *lab.Config, terms LabOptions, progress func(string), others ...database.Installation) (lost, err error) {
+func (m *Machines) ConfigureLab(
+	ctx context.Context, c *lab.Config, terms LabOptions, progress func(string),
+	others ...database.Installation,
+) (lost, err error) {
 	if err := lab.Apart(c.Topology, c.Engine); err != nil {
 		return nil, err
 	}
@@ -108,7 +111,10 @@ func copyInstallation(ctx context.Context, on files.System, in database.Installa
 		return nil
 	}
 	if in.Dir == "" {
-		return advice.With(fmt.Errorf("%w: %s", ErrMissing, last[0]), "install it there, or here with `skerry db install %s`, which is then brought there", in.Database)
+		return advice.With(
+			fmt.Errorf("%w: %s", ErrMissing, last[0]),
+			"install it there, or here with `skerry db install %s`, which is then brought there", in.Database,
+		)
 	}
 	begin()
 	if err := filepath.WalkDir(in.Dir, func(path string, e fs.DirEntry, err error) error {

@@ -13,8 +13,16 @@ import (
 func TestMemory(t *testing.T) {
 	m := OpenLabStore(t.TempDir())
 	want := []RemoteLab{
-		{Name: "far", At: map[string]string{"a": "m1"}, Machines: inventory.File{Machines: []inventory.Machine{{Name: "m1", Cores: 2, Memory: 4 << 30, SSH: &inventory.SSH{Host: "h", Options: []string{"A=b"}}}}}},
-		{Name: "near", At: map[string]string{"b": "m2"}, Machines: inventory.File{Machines: []inventory.Machine{{Name: "m2", Command: []string{"x", "y"}}}}},
+		{
+			Name: "far", At: map[string]string{"a": "m1"},
+			Machines: inventory.File{Machines: []inventory.Machine{{
+				Name: "m1", Cores: 2, Memory: 4 << 30, SSH: &inventory.SSH{Host: "h", Options: []string{"A=b"}},
+			}}},
+		},
+		{
+			Name: "near", At: map[string]string{"b": "m2"},
+			Machines: inventory.File{Machines: []inventory.Machine{{Name: "m2", Command: []string{"x", "y"}}}},
+		},
 	}
 	for _, s := range []RemoteLab{want[1], want[0]} {
 		if err := m.Save(s); err != nil {

@@ -26,17 +26,21 @@ func TestRoom(t *testing.T) {
 		running []int
 		want    bool
 	}{
-		"the first one":              {experiment.Auto, nil, nil, true},
-		"nothing known":              {experiment.Auto, nil, []int{1}, false},
-		"room":                       {experiment.Auto, map[int]record.Trial{9: measured(0.4, 1)}, []int{9, 9}, true},
-		"no cores":                   {experiment.Auto, map[int]record.Trial{9: measured(0.5, 1)}, []int{9, 9}, false},
-		"no memory":                  {experiment.Auto, map[int]record.Trial{9: measured(0.1, 400)}, []int{9}, false},
-		"unknown as the mean":        {experiment.Auto, map[int]record.Trial{1: measured(1.4, 1), 9: measured(0.1, 1)}, []int{2}, true},
-		"unknown, too large":         {experiment.Auto, map[int]record.Trial{1: measured(2.6, 1), 9: measured(0.1, 1)}, []int{2}, false},
-		"unknown takes memory":       {experiment.Auto, map[int]record.Trial{1: measured(0.1, 699), 9: measured(0.1, 2)}, []int{2}, false},
-		"as many as are asked":       {2, map[int]record.Trial{9: measured(0.1, 1)}, []int{9, 9}, false},
-		"one at a time":              {1, map[int]record.Trial{9: measured(0.1, 1)}, []int{9}, false},
-		"a failed one tells nothing": {experiment.Auto, map[int]record.Trial{9: {State: record.TrialFailed, Fidelity: record.Fidelity{OwnCPU: 0.1}}}, []int{9}, false},
+		"the first one":        {experiment.Auto, nil, nil, true},
+		"nothing known":        {experiment.Auto, nil, []int{1}, false},
+		"room":                 {experiment.Auto, map[int]record.Trial{9: measured(0.4, 1)}, []int{9, 9}, true},
+		"no cores":             {experiment.Auto, map[int]record.Trial{9: measured(0.5, 1)}, []int{9, 9}, false},
+		"no memory":            {experiment.Auto, map[int]record.Trial{9: measured(0.1, 400)}, []int{9}, false},
+		"unknown as the mean":  {experiment.Auto, map[int]record.Trial{1: measured(1.4, 1), 9: measured(0.1, 1)}, []int{2}, true},
+		"unknown, too large":   {experiment.Auto, map[int]record.Trial{1: measured(2.6, 1), 9: measured(0.1, 1)}, []int{2}, false},
+		"unknown takes memory": {experiment.Auto, map[int]record.Trial{1: measured(0.1, 699), 9: measured(0.1, 2)}, []int{2}, false},
+		"as many as are asked": {2, map[int]record.Trial{9: measured(0.1, 1)}, []int{9, 9}, false},
+		"one at a time":        {1, map[int]record.Trial{9: measured(0.1, 1)}, []int{9}, false},
+		"a failed one tells nothing": {
+			experiment.Auto,
+			map[int]record.Trial{9: {State: record.TrialFailed, Fidelity: record.Fidelity{OwnCPU: 0.1}}}, []int{9},
+			false,
+		},
 	} {
 		r := newCapacity(tt.most)
 		r.machine = use{2, 1000}
@@ -94,13 +98,15 @@ func TestTogether(t *testing.T) {
 		ended    []record.Trial
 		want     int
 	}{
-		"nothing known":                        {experiment.Auto, nil, 1},
-		"one more":                             {experiment.Auto, []record.Trial{ended(1)}, 2},
-		"as many as went well, and one more":   {experiment.Auto, []record.Trial{ended(1), ended(2), ended(2)}, 3},
-		"one that was begun before":            {experiment.Auto, []record.Trial{ended(1), ended(2), ended(1)}, 3},
-		"too many":                             {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late)}, 2},
-		"too many, and never again":            {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2)}, 2},
-		"fewer were too many":                  {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2, late), ended(1)}, 1},
+		"nothing known":                      {experiment.Auto, nil, 1},
+		"one more":                           {experiment.Auto, []record.Trial{ended(1)}, 2},
+		"as many as went well, and one more": {experiment.Auto, []record.Trial{ended(1), ended(2), ended(2)}, 3},
+		"one that was begun before":          {experiment.Auto, []record.Trial{ended(1), ended(2), ended(1)}, 3},
+		"too many":                           {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late)}, 2},
+		"too many, and never again":          {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2)}, 2},
+		"fewer were too many": {
+			experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2, late), ended(1)}, 1,
+		},
 		"a doubt that is not the machine's":    {experiment.Auto, []record.Trial{ended(1), ended(2, lost)}, 2},
 		"a processor was taken from one alone": {experiment.Auto, []record.Trial{ended(1), ended(1, late)}, 2},
 		"a number is what was asked":           {4, []record.Trial{ended(1)}, 4},

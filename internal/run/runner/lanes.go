@@ -56,7 +56,10 @@ type lanes struct {
 
 func (r *run) newLanes(left []record.Planned) *lanes {
 	plan := r.writer.Run().Plan
-	l := &lanes{run: r, capacity: newCapacity(r.Experiment.Parallel), left: left, total: len(plan), done: len(plan) - len(left), ended: make(chan *attempt)}
+	l := &lanes{
+		run: r, capacity: newCapacity(r.Experiment.Parallel), left: left, total: len(plan),
+		done: len(plan) - len(left), ended: make(chan *attempt),
+	}
 	l.capacity.restoreUse(plan, r.writer.Summary().Trials)
 	if l.capacity.maxLanes == 1 {
 		l.all = []*lane{{live: r.live, phases: r.Phases, progress: r.Progress}}
@@ -156,7 +159,10 @@ func (l *lanes) label(a *attempt) string {
 	label := fmt.Sprintf("trial %d of %d %s", a.number, l.total, l.describe(a.planned))
 	if l.times.known() {
 		on := a.lane.pool.Key()
-		label += fmt.Sprintf(" (%s left)", formatTimeLeft(l.times.estimate(l.countForming(on, slices.Concat([]record.Planned{a.planned}, l.left)))))
+		label += fmt.Sprintf(
+			" (%s left)",
+			formatTimeLeft(l.times.estimate(l.countForming(on, slices.Concat([]record.Planned{a.planned}, l.left)))),
+		)
 	}
 	return label
 }
@@ -202,7 +208,10 @@ func (l *lanes) publishLanes() {
 	for i, x := range l.all {
 		if x.at != nil {
 			t.Running++
-			t.At = append(t.At, live.TaskAt{Task: x.at.planned.ID, Trials: []int{x.at.planned.ID}, Where: fmt.Sprintf("lane %d", i+1), Since: x.at.begun})
+			t.At = append(
+				t.At,
+				live.TaskAt{Task: x.at.planned.ID, Trials: []int{x.at.planned.ID}, Where: fmt.Sprintf("lane %d", i+1), Since: x.at.begun},
+			)
 		}
 	}
 	for _, x := range l.writer.Summary().Trials {

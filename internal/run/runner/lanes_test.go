@@ -14,7 +14,11 @@ func TestTrialsThatFormAClusterAreExpectedToTakeLonger(t *testing.T) {
 	}{
 		{"one", trialTimes{forming: []time.Duration{40 * second}}, 400 * second},
 		{"after the first", trialTimes{forming: []time.Duration{4 * minute}, reusing: []time.Duration{40 * second}}, 600 * second},
-		{"lower medians", trialTimes{forming: []time.Duration{5 * minute, 4 * minute}, reusing: []time.Duration{50 * second, 70 * second, 30 * second}}, 690 * second},
+		{
+			"lower medians",
+			trialTimes{forming: []time.Duration{5 * minute, 4 * minute}, reusing: []time.Duration{50 * second, 70 * second, 30 * second}},
+			690 * second,
+		},
 		{"a run that goes on", trialTimes{reusing: []time.Duration{40 * second}}, 400 * second},
 	} {
 		if got := test.took.estimate(1, 9); got != test.want {

@@ -19,7 +19,10 @@ func (r *run) failedError(failed, of int) error {
 
 // abortError is the end of a run of which so many trials failed in a row.
 func (r *run) abortError(inARow int, last record.Trial) error {
-	return advice.With(fmt.Errorf("%d %w in a row, the last one: %s", inARow, ErrTrials, last.Error), "%s", failureAdvice(r.writer.Summary().Trials, r.writer.Dir()))
+	return advice.With(
+		fmt.Errorf("%d %w in a row, the last one: %s", inARow, ErrTrials, last.Error), "%s",
+		failureAdvice(r.writer.Summary().Trials, r.writer.Dir()),
+	)
 }
 
 // failureAdvice says what to do about trials that failed. Those that fail again for the same reason are not worth another try.
@@ -29,7 +32,10 @@ func failureAdvice(trials []record.Trial, dir string) string {
 	case sameCause(trials):
 		return fmt.Sprintf("all trials fail alike: mend the cause first; logs of the database are below %s/trials", dir)
 	case !slices.ContainsFunc(trials, measured): // it may be what the experiment says, which --resume runs as it was
-		return fmt.Sprintf("logs of the database are below %s/trials; mend the cause, and where it was outside the experiment go on with: skerry run --resume %s", dir, dir)
+		return fmt.Sprintf(
+			"logs of the database are below %s/trials; mend the cause, and where it was outside the experiment go on with: skerry run --resume %s",
+			dir, dir,
+		)
 	}
 	return "try them again with: skerry run --resume " + dir
 }

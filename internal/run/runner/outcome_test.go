@@ -26,7 +26,10 @@ func TestAssertionsOfAllTrialsDecideHowARunEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = tw.Finish(record.Trial{State: record.TrialOK, Assertions: []record.Assertion{{Text: "failed == 0", Held: true}, {Text: "goodput > 5", Held: held}}})
+			err = tw.Finish(record.Trial{
+				State:      record.TrialOK,
+				Assertions: []record.Assertion{{Text: "failed == 0", Held: true}, {Text: "goodput > 5", Held: held}},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,8 +80,14 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 		trials []record.Trial
 		want   string
 	}{
-		"one":           {[]record.Trial{failed("no such option maxmem")}, "mend the cause, and where"},
-		"alike":         {[]record.Trial{failed("node 10.1.0.3: no such option maxmem after 1.2s\nlog"), failed("node 10.2.0.7: no such option maxmem after 900ms")}, "all trials fail alike"},
+		"one": {[]record.Trial{failed("no such option maxmem")}, "mend the cause, and where"},
+		"alike": {
+			[]record.Trial{
+				failed("node 10.1.0.3: no such option maxmem after 1.2s\nlog"),
+				failed("node 10.2.0.7: no such option maxmem after 900ms"),
+			},
+			"all trials fail alike",
+		},
 		"different":     {[]record.Trial{failed("no such option"), failed("no answer")}, "mend the cause, and where"},
 		"some measured": {[]record.Trial{failed("x"), failed("x"), {State: record.TrialOK}}, "try them again with: skerry run --resume runs/x"},
 	} {
@@ -97,17 +106,26 @@ func TestMayPass(t *testing.T) {
 		trial record.Trial
 		want  bool
 	}{
-		"late":                 {suspect("emulator-late", "driver-late"), true},
-		"stolen":               {suspect("steal"), true},
-		"cores full":           {suspect("driver-late", "host-cpu"), false},
-		"cores full by others": {record.Trial{State: record.TrialOK, Beside: 3, Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-late", "host-cpu"}}}, true},
-		"full by itself":       {record.Trial{State: record.TrialOK, Beside: 3, Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-cpu"}}}, false},
-		"an event failed":      {suspect("steal", "event-failed"), false},
-		"no evidence":          {suspect("no-evidence"), false},
-		"of an older skerry":   {suspect(), false},
-		"of a newer one":       {suspect("steal", "another-kind"), false},
-		"valid":                {record.Trial{State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}}, false},
-		"failed":               {record.Trial{State: record.TrialFailed}, false},
+		"late":       {suspect("emulator-late", "driver-late"), true},
+		"stolen":     {suspect("steal"), true},
+		"cores full": {suspect("driver-late", "host-cpu"), false},
+		"cores full by others": {
+			record.Trial{
+				State: record.TrialOK, Beside: 3,
+				Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-late", "host-cpu"}},
+			},
+			true,
+		},
+		"full by itself": {
+			record.Trial{State: record.TrialOK, Beside: 3, Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-cpu"}}},
+			false,
+		},
+		"an event failed":    {suspect("steal", "event-failed"), false},
+		"no evidence":        {suspect("no-evidence"), false},
+		"of an older skerry": {suspect(), false},
+		"of a newer one":     {suspect("steal", "another-kind"), false},
+		"valid":              {record.Trial{State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}}, false},
+		"failed":             {record.Trial{State: record.TrialFailed}, false},
 	} {
 		if got := worthRetry(tt.trial); got != tt.want {
 			t.Errorf("%s: %v", name, got)

@@ -99,8 +99,11 @@ func TestSameFiles(t *testing.T) {
 		now  map[string]string
 		want string
 	}{
-		"the same":             {map[string]string{"a.csv": "1", "b.csv": "2"}, ""},
-		"one changed":          {map[string]string{"a.csv": "1", "b.csv": "3"}, "b.csv, which the experiment names, has changed since the run was started"},
+		"the same": {map[string]string{"a.csv": "1", "b.csv": "2"}, ""},
+		"one changed": {
+			map[string]string{"a.csv": "1", "b.csv": "3"},
+			"b.csv, which the experiment names, has changed since the run was started",
+		},
 		"an older run":         {nil, ""},
 		"one is named no more": {map[string]string{"b.csv": "2"}, "a.csv, which the experiment names, has changed since the run was started"},
 	} {

@@ -271,7 +271,10 @@ func (r *run) assertionError() error {
 	if len(broken) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d %w: %s", len(broken), len(r.Experiment.Assert), ErrAssertions, strings.Join(slices.Sorted(maps.Keys(broken)), "; "))
+	return fmt.Errorf(
+		"%d of %d %w: %s", len(broken), len(r.Experiment.Assert), ErrAssertions,
+		strings.Join(slices.Sorted(maps.Keys(broken)), "; "),
+	)
 }
 
 // runTrial makes an attempt at a trial.
@@ -290,7 +293,10 @@ func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Tr
 	at.Database = r.installed[key].Version
 	return trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
-		Pool: &l.pool, Sharing: r.sharing[r.clusterKeys[cell.ID]], Phases: l.phases, Beside: func() int { return r.Beside + int(a.beside.Load()) },
+		Pool: &l.pool, Sharing: r.sharing[r.clusterKeys[cell.ID]], Phases: l.phases, Beside: func() int {
+			return r.Beside +
+				int(a.beside.Load())
+		},
 		Name: r.labName(p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.onLab, Live: l.live, Number: a.number, Urgent: r.Urgent,
 		Machines: r.machines,
@@ -326,7 +332,9 @@ func (r *run) recordLab(engine, why string, warnings []string) error {
 func (r *run) openFeed() (close func() error) {
 	run := r.writer.Run()
 	feed := live.New(live.Run{
-		Name: filepath.Base(r.writer.Dir()), Experiment: run.Name, Description: run.Description, Planned: len(run.Plan), Version: run.Versions.Skerry,
+		Name: filepath.Base(
+			r.writer.Dir(),
+		), Experiment: run.Name, Description: run.Description, Planned: len(run.Plan), Version: run.Versions.Skerry,
 	}, r.writer.Summary().Trials...)
 	socket, err := live.Listen(r.writer.Dir(), feed, r.Log)
 	if err != nil {

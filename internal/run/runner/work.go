@@ -91,7 +91,10 @@ func (r *run) missingTrials(work *record.Work, only []int) ([]record.Planned, er
 		left = append(left, p)
 	}
 	if found < len(only) {
-		return nil, advice.With(fmt.Errorf("%w: the plan has %d trials, and not all of those that are asked for", record.ErrNoTrial, len(work.Run().Plan)),
+		return nil, advice.With(fmt.Errorf(
+			"%w: the plan has %d trials, and not all of those that are asked for", record.ErrNoTrial,
+			len(work.Run().Plan),
+		),
 			"the plan stands in run.json")
 	}
 	return left, nil

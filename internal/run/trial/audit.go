@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// auditThreads read records back at once, replicaThreads those of one member.
-	auditThreads   = 64
+	// auditThreads is the concurrency of the audit through clients.
+	auditThreads = 64
+	// replicaThreads is the concurrency of the audit of one member.
 	replicaThreads = 16
-	// historyPatience bounds the search for an order of operations.
+	// historyTimeout bounds the linearizability check.
 	historyTimeout = 30 * time.Second
 )
 
-// errNoAudit says that a driver that was to read records back told nothing of them.
-var errNoAudit = errors.New("the driver told no result")
+var errNoAudit = errors.New("the driver returned no audit result")
 
-// auditor reads back what a trial's clients were told is written.
+// auditor reads acknowledged writes back after the measurement.
 type auditor struct {
 	cell   experiment.Cell
 	env    *environment
@@ -33,17 +33,16 @@ type auditor struct {
 	report reporter
 }
 
-// audit reads every acknowledged write back, once all events are reverted and the cluster
-// serves: through clients, and from every member that can be asked alone. It returns nil where
-// the experiment asks for no audit; one that cannot be read is an error.
+// audit reads every acknowledged write back, through clients and from every member that serves reads alone.
+// Call it when all events are reverted. It returns nil if the experiment has no audit.
 func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 	if !a.cell.Experiment.Audit.Enabled {
 		return nil, nil
 	}
 	began := time.Now()
-	a.report.setStage("waiting for the cluster to settle before the audit")
+	a.report.setStage("audit: waiting for the cluster")
 	if err := a.env.waitReady(ctx); err != nil {
-		return nil, fmt.Errorf("before the audit: %w", err)
+		return nil, fmt.Errorf("audit: %w", err)
 	}
 	r := &auditRun{auditor: a}
 	for _, pool := range a.cell.Experiment.Audited() {
@@ -52,7 +51,7 @@ func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 		}
 	}
 	if len(r.parts) == 0 {
-		return nil, fmt.Errorf("no workload writes: %w", errNoAudit)
+		return nil, fmt.Errorf("audit: no workload writes: %w", errNoAudit)
 	}
 	if err := r.readReplicas(ctx); err != nil {
 		return nil, err
@@ -67,24 +66,23 @@ func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 	return &r.out, nil
 }
 
-// readBack reads through clients that stand where those of the workload did.
+// readBack reads through clients on the same nodes as the workload's.
 func (a auditor) readBack(ctx context.Context, pool experiment.Pool, spec load.Spec) (load.AuditResult, error) {
 	done := int64(0)
 	result, err := a.driver.drive(ctx, a.cell, pool, spec, func(i load.Interval) {
 		done += i.OK
-		a.report.setStagef("auditing: %d records read back", done)
+		a.report.setStagef("audit: %d records read", done)
 	})
 	if err == nil && result.Audit == nil {
 		err = errNoAudit
 	}
 	if err != nil {
-		return load.AuditResult{}, fmt.Errorf("auditing acknowledged writes: %w", err)
+		return load.AuditResult{}, fmt.Errorf("audit acknowledged writes: %w", err)
 	}
 	return *result.Audit, nil
 }
 
-// auditRun is an audit being put together. Workloads that write have records of their own, so that
-// each is a part of it and no record is in two.
+// auditRun is an audit in progress. Each workload that writes has its own records and is one part.
 type auditRun struct {
 	auditor
 	parts    []auditPart
@@ -92,13 +90,12 @@ type auditRun struct {
 	findings []record.AuditFinding
 }
 
-// auditPart is what one workload wrote, and what clients read of it.
+// auditPart holds what one workload wrote and what clients read back.
 type auditPart struct {
 	spec load.Spec
 	read load.AuditResult
 }
 
-// readPart reads back what a workload wrote.
 func (r *auditRun) readPart(ctx context.Context, pool experiment.Pool) error {
 	spec, err := r.driver.loadSpec(r.cell, pool, load.PhaseAudit)
 	if err != nil {
@@ -138,7 +135,7 @@ func (p auditPart) newFinding(f load.Finding, node string) record.AuditFinding {
 	return out
 }
 
-// readReplicas reads every member's own copy, where the database lets members be asked alone.
+// readReplicas reads every member's own copy, if the database supports that.
 func (r *auditRun) readReplicas(ctx context.Context) error {
 	members, ok := r.env.cluster.(database.Replicated)
 	if !ok {
@@ -146,16 +143,16 @@ func (r *auditRun) readReplicas(ctx context.Context) error {
 	}
 	list, err := r.env.cluster.Members(ctx)
 	if err != nil {
-		return fmt.Errorf("asking for the members to audit: %w", err)
+		return fmt.Errorf("audit: list members: %w", err)
 	}
-	wrong := map[string]bool{} // what clients found wrong is no matter of single copies
+	wrong := map[string]bool{} // findings of clients are not counted per replica
 	for _, p := range r.parts {
 		for _, f := range p.read.Findings {
 			wrong[f.Key+"."+f.Field] = f.Kind == string(audit.Lost) || f.Kind == string(audit.Unexpected)
 		}
 	}
 	for i, m := range list {
-		r.report.setStagef("auditing: replica %d of %d, %s", i+1, len(list), m.Node)
+		r.report.setStagef("audit: replica %d of %d (%s)", i+1, len(list), m.Node)
 		x := record.ReplicaAudit{Node: m.Node}
 		for _, p := range r.parts {
 			got, err := p.readMember(ctx, members, m.Node)
@@ -173,7 +170,6 @@ func (r *auditRun) readReplicas(ctx context.Context) error {
 	return nil
 }
 
-// readMember reads one member's own copy.
 func (p auditPart) readMember(ctx context.Context, members database.Replicated, node string) (load.AuditResult, error) {
 	spec, replica := p.spec, *p.spec.Audit
 	replica.Replica, replica.HistoryKeys = true, 0
@@ -188,7 +184,8 @@ func (p auditPart) readMember(ctx context.Context, members database.Replicated, 
 	return *got.Audit, nil
 }
 
-// addReplica adds what one member holds of a part to what is known of it.
+// addReplica adds one member's result for a part. Findings that clients saw too do not count against the
+// member.
 func (r *auditRun) addReplica(x *record.ReplicaAudit, p auditPart, got load.AuditResult, wrong map[string]bool) {
 	known := int64(0)
 	for _, f := range got.Findings {
@@ -199,7 +196,7 @@ func (r *auditRun) addReplica(x *record.ReplicaAudit, p auditPart, got load.Audi
 		r.findings = append(r.findings, p.newFinding(f, x.Node))
 	}
 	stale, unexpected := max(0, got.Stale-known), got.Unexpected
-	if listed := int64(len(got.Findings)); listed == got.Stale+got.Unexpected+got.Unread { // all are listed, so that they can be counted apart
+	if listed := int64(len(got.Findings)); listed == got.Stale+got.Unexpected+got.Unread { // the list is complete
 		stale, unexpected = 0, 0
 		for _, f := range got.Findings {
 			switch {
@@ -220,20 +217,20 @@ func (r *auditRun) addReplica(x *record.ReplicaAudit, p auditPart, got load.Audi
 	r.out.Unread += got.Unread
 }
 
-// checkHistory checks the operations on some records, with what was read in the end.
+// checkHistory checks a sample of records for linearizability, including their final reads.
 func (r *auditRun) checkHistory(ctx context.Context) error {
 	first := r.parts[0]
 	if first.spec.Audit.HistoryKeys == 0 {
 		return nil
 	}
-	r.report.setStage("auditing: checking histories for linearizability")
+	r.report.setStage("audit: checking linearizability")
 	var ops []audit.Operation
 	for _, p := range r.parts {
 		some, err := audit.ReadHistory(ctx, p.spec.Audit.History(), p.read.Reads)
 		if err != nil {
 			return err
 		}
-		ops = append(ops, some...) // each on records of its own, and so are their clocks
+		ops = append(ops, some...) // parts share neither records nor clocks
 	}
 	names := first.read.Names
 	describe := func(x audit.Register) string { return first.spec.Workload.Key(x.Number) + "." + names[x.Field] }

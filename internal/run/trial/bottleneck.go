@@ -19,12 +19,12 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// nodeUse sums what nodes used over the seconds of a measurement.
+// nodeUse sums the resource use of nodes over the seconds of a measurement.
 type nodeUse struct {
 	mu  sync.Mutex
 	sum map[string]record.NodeSecond
 	n   map[string]int
-	// memory is that of all nodes together, at the most.
+	// memory is the highest total of all nodes in any second, in bytes.
 	memory int64
 }
 
@@ -45,7 +45,7 @@ func (u *nodeUse) add(rows []record.NodeSecond) {
 	u.memory = max(u.memory, memory)
 }
 
-// own is what the trial's own processes used of the machine: cores on average, and memory.
+// own returns the mean cores and the peak memory of the trial's own processes.
 func (u *nodeUse) own() (cores float64, memory int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,7 +57,7 @@ func (u *nodeUse) own() (cores float64, memory int64) {
 	return cores, u.memory
 }
 
-// nodes are the means of the lab's nodes but the clients, of what each has.
+// nodes returns the mean use of all nodes except the clients, with their quotas.
 func (u *nodeUse) nodes(l *lab.Lab, clients []string) (out []bottleneck.NodeUse) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -70,13 +70,15 @@ func (u *nodeUse) nodes(l *lab.Lab, clients []string) (out []bottleneck.NodeUse)
 			of = min(of, n.CPU)
 		}
 		s, seconds := u.sum[n.Name], float64(u.n[n.Name])
-		out = append(out, bottleneck.NodeUse{Name: n.Name, Use: bottleneck.Use{Used: s.CPU / seconds, Of: of}, Throttled: s.Throttled / seconds / of})
+		out = append(
+			out,
+			bottleneck.NodeUse{Name: n.Name, Use: bottleneck.Use{Used: s.CPU / seconds, Of: of}, Throttled: s.Throttled / seconds / of},
+		)
 	}
 	return out
 }
 
-// throughputBound says what bound the throughput of a measurement. Several workloads are taken together;
-// each has a bound of its own as well.
+// throughputBound returns what limited the throughput of a measurement, over all workloads.
 func throughputBound(e experiment.Experiment, l *lab.Lab, m measurement) record.Bound {
 	ev, d := sharedEvidence(e, l, m), m.drive
 	targets := 0.0
@@ -85,7 +87,7 @@ func throughputBound(e experiment.Experiment, l *lab.Lab, m measurement) record.
 		if targets >= 0 && p.Workload.Target > 0 {
 			targets += p.Workload.Target
 		} else {
-			targets = -1 // one is as fast as it can be
+			targets = -1 // a workload without a target
 		}
 	}
 	ev.Target = max(0, targets)
@@ -96,7 +98,7 @@ func throughputBound(e experiment.Experiment, l *lab.Lab, m measurement) record.
 	return bottleneck.Find(ev)
 }
 
-// sharedEvidence is the evidence that all workloads of a trial share.
+// sharedEvidence is the evidence that all workloads of a trial have in common.
 func sharedEvidence(e experiment.Experiment, l *lab.Lab, m measurement) bottleneck.Evidence {
 	machine := m.busiestMachine()
 	return bottleneck.Evidence{
@@ -106,7 +108,7 @@ func sharedEvidence(e experiment.Experiment, l *lab.Lab, m measurement) bottlene
 	}
 }
 
-// linkUses is what each direction of the links carried a second.
+// linkUses returns the throughput of each direction of each link, in bit/s.
 func linkUses(links []lab.Link, stats []link.Stats, seconds float64) (out []bottleneck.LinkUse) {
 	if seconds <= 0 {
 		return nil
@@ -122,9 +124,9 @@ func linkUses(links []lab.Link, stats []link.Stats, seconds float64) (out []bott
 	return out
 }
 
-// distances are, in seconds, the round trip of some of the clients over the links that they used, by what
-// they sent on each, and the longest of a link that nodes talked over. Of operations that go through
-// other nodes' links, the round trips add up.
+// distances returns, in seconds, the mean round trip from the nodes in of over the links they used,
+// weighted by traffic, and the longest round trip between other nodes that talked. Round trips of
+// operations that pass through other nodes add up.
 func distances(links []lab.Link, used []bottleneck.LinkUse, clients []string, of ...string) (mean, farthest float64) {
 	var sent, all float64
 	for _, u := range used {
@@ -149,8 +151,8 @@ func distances(links []lab.Link, used []bottleneck.LinkUse, clients []string, of
 	return mean, farthest
 }
 
-// roundTrip is a percentile, in seconds, of the round trips from the clients to the nodes that they talked with, each
-// weighted by what was sent there: where nodes are at different distances, the tail is made by the far ones.
+// roundTrip returns a percentile, in seconds, of the round trips from the clients to their peers, weighted
+// by traffic. With nodes at different distances, the far ones make the tail.
 func roundTrip(links []lab.Link, used []bottleneck.LinkUse, clients []string, q float64) float64 {
 	type trip struct{ rtt, sent float64 }
 	var trips []trip
@@ -173,7 +175,6 @@ func roundTrip(links []lab.Link, used []bottleneck.LinkUse, clients []string, q 
 	return 0
 }
 
-// addSamples takes the seconds of every node in.
 func (w *watch) addSamples(rows []record.NodeSecond) {
 	w.use.add(rows)
 	w.waits.addSamples(rows)
@@ -188,7 +189,7 @@ func (w *watch) addSamples(rows []record.NodeSecond) {
 	}
 }
 
-// waitSeconds are what was waited for in each second of a measurement.
+// waitSeconds collects, per second of a measurement, what nodes waited for.
 type waitSeconds struct {
 	members, clients []string
 
@@ -200,7 +201,7 @@ func newWaitSeconds(e experiment.Experiment) *waitSeconds {
 	return &waitSeconds{members: e.DataNodes(), clients: e.ClientNodes(), seconds: map[int64]bottleneck.Second{}}
 }
 
-// addSamples adds what nodes waited for. A client's node that is a member too counts as a member.
+// addSamples adds the waits of nodes. A client node that is also a member counts as a member.
 func (w *waitSeconds) addSamples(rows []record.NodeSecond) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,7 +220,6 @@ func (w *waitSeconds) addSamples(rows []record.NodeSecond) {
 	}
 }
 
-// addInterval adds the operations of a second.
 func (w *waitSeconds) addInterval(i load.Interval) {
 	if i.T < 0 || i.Length <= 0 {
 		return
@@ -241,25 +241,27 @@ func (w *waitSeconds) all() (out []bottleneck.Second) {
 	return out
 }
 
-// latencyBound says what made the response times of a measurement.
+// latencyBound returns what determined the median and the 99th percentile of response times.
 func latencyBound(e experiment.Experiment, l *lab.Lab, m measurement) *record.LatencyBound {
 	ev := bottleneck.Waiting{Seconds: m.waits, SlowDisk: slowDisk(e, l), Unknown: m.unknownWaits}
 	used := linkUses(l.Links(), m.traffic, m.drive.Duration.Seconds())
 	_, ev.FarthestS = distances(l.Links(), used, e.ClientNodes(), e.ClientNodes()...)
 	find := func(q float64) record.LatencyCause {
 		ev.RoundTripS = roundTrip(l.Links(), used, e.ClientNodes(), q)
-		p := bottleneck.Percentile{Quantile: q, LatencyS: m.drive.Latency.Response.Quantile(q).Seconds(), LateS: m.drive.Late.Quantile(q).Seconds()}
+		p := bottleneck.Percentile{
+			Quantile: q, LatencyS: m.drive.Latency.Response.Quantile(q).Seconds(),
+			LateS: m.drive.Late.Quantile(q).Seconds(),
+		}
 		p.QueueS, p.Link = queueDelay(l.Links(), m.traffic, m.drive.Duration, q)
 		return bottleneck.FindLatency(ev, p)
 	}
 	return &record.LatencyBound{P50: find(0.5), P99: find(0.99)}
 }
 
-// queueDelay is a percentile of the time that packets waited in the queue of a link, of the link where it is
-// longest. The mean is what the engine observed, and waits count as exponentially distributed around it, as all
-// waits of bound.FindLatency. An engine that does not see packets counts what a full queue dropped: a link whose
-// queue was full at times made the 99th percentile wait for all of its queue, and one that was full on average
-// the median too. Its other links count as 0.
+// queueDelay returns a percentile of the queueing delay of the link where it is longest, in seconds. Waits
+// are assumed to be exponentially distributed around the observed mean, as in bottleneck.FindLatency. An
+// engine without packet accounts only counts drops of full queues: a link with drops adds a full queue to
+// the 99th percentile, and to the median if the link was saturated on average.
 func queueDelay(links []lab.Link, counted []link.Stats, measured time.Duration, q float64) (longest float64, of string) {
 	stats := byID(counted)
 	for _, l := range links {
@@ -295,7 +297,7 @@ func queueDelay(links []lab.Link, counted []link.Stats, measured time.Duration, 
 	return longest, of
 }
 
-// slowDisk tells whether the experiment bounds the disk of a member.
+// slowDisk reports whether the experiment limits the disk of a member.
 func slowDisk(e experiment.Experiment, l *lab.Lab) bool {
 	for _, n := range l.Topology().Nodes {
 		if n.Flavor != nil && n.Flavor.Disk != (flavor.Disk{}) {
@@ -310,7 +312,7 @@ func slowDisk(e experiment.Experiment, l *lab.Lab) bool {
 	return false
 }
 
-// unknownWaits lists what members may have waited for and this machine does not count.
+// unknownWaits lists the kinds of waits of members that this machine cannot count.
 func unknownWaits(hosts []host.Host, members []string) (unknown []string, err error) {
 	processor, disk := true, true
 	for _, h := range hosts {
@@ -324,10 +326,10 @@ func unknownWaits(hosts []host.Host, members []string) (unknown []string, err er
 		processor, disk = processor && u.Waits.ProcessorKnown, disk && u.Waits.DiskKnown
 	}
 	if !processor {
-		unknown = append(unknown, "servers' wait for processors: the kernel does not count it (CONFIG_SCHED_INFO)")
+		unknown = append(unknown, "waits of servers for CPUs: not counted by the kernel (CONFIG_SCHED_INFO)")
 	}
 	if !disk {
-		unknown = append(unknown, "servers' wait for the disk: there is no control group of version 2, or the kernel counts no pressure (psi=1)")
+		unknown = append(unknown, "waits of servers for the disk: no control group v2, or no pressure accounting in the kernel (psi=1)")
 	}
 	return unknown, nil
 }

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestWaitsOfASecond(t *testing.T) {
+func TestWaitSecondsPerNode(t *testing.T) {
 	w := &waitSeconds{members: []string{"a", "b"}, clients: []string{"client"}, seconds: map[int64]bottleneck.Second{}}
 	w.addSamples([]record.NodeSecond{
 		{T: 3, Node: "a", ProcessorWait: 0.4, Throttled: 0.3, DiskWait: 0.2}, {T: 3, Node: "b", ProcessorWait: 2.5},
@@ -31,7 +31,10 @@ func TestWaitsOfASecond(t *testing.T) {
 
 func TestQueueDelay(t *testing.T) {
 	const rate = 8_000_000 // a byte in a microsecond
-	links := []lab.Link{{ID: "a~b", A: "a", B: "b", AB: link.Quality{Bandwidth: rate, Queue: 50_000}, BA: link.Quality{Bandwidth: rate, Queue: 20_000}}}
+	links := []lab.Link{{
+		ID: "a~b", A: "a", B: "b", AB: link.Quality{Bandwidth: rate, Queue: 50_000},
+		BA: link.Quality{Bandwidth: rate, Queue: 20_000},
+	}}
 	stats := func(ab, ba link.Counters) []link.Stats { return []link.Stats{{ID: "a~b", AB: ab, BA: ba}} }
 	for name, tt := range map[string]struct {
 		stats []link.Stats
@@ -39,11 +42,14 @@ func TestQueueDelay(t *testing.T) {
 		want  float64
 		of    string
 	}{
-		"nothing dropped":            {stats(link.Counters{Bytes: 9_900_000}, link.Counters{}), 0.99, 0, ""},
-		"full at times":              {stats(link.Counters{Bytes: 3_000_000, DroppedQueue: 5}, link.Counters{}), 0.99, 0.05, "a~b"},
-		"full at times, the median":  {stats(link.Counters{Bytes: 3_000_000, DroppedQueue: 5}, link.Counters{}), 0.5, 0, ""},
-		"full always, the median":    {stats(link.Counters{}, link.Counters{Bytes: 9_500_000, DroppedQueue: 5}), 0.5, 0.02, "b~a"},
-		"observed":                   {stats(link.Counters{Account: link.Account{Known: true, Packets: 100, Queued: time.Second}}, link.Counters{DroppedQueue: 5}), 0.99, 0.01 * math.Log(100), "a~b"},
+		"nothing dropped":           {stats(link.Counters{Bytes: 9_900_000}, link.Counters{}), 0.99, 0, ""},
+		"full at times":             {stats(link.Counters{Bytes: 3_000_000, DroppedQueue: 5}, link.Counters{}), 0.99, 0.05, "a~b"},
+		"full at times, the median": {stats(link.Counters{Bytes: 3_000_000, DroppedQueue: 5}, link.Counters{}), 0.5, 0, ""},
+		"full always, the median":   {stats(link.Counters{}, link.Counters{Bytes: 9_500_000, DroppedQueue: 5}), 0.5, 0.02, "b~a"},
+		"observed": {
+			stats(link.Counters{Account: link.Account{Known: true, Packets: 100, Queued: time.Second}}, link.Counters{DroppedQueue: 5}),
+			0.99, 0.01 * math.Log(100), "a~b",
+		},
 		"observed, and empty":        {stats(link.Counters{DroppedQueue: 5, Account: link.Account{Known: true}}, link.Counters{}), 0.99, 0, ""},
 		"a link that nothing counts": {nil, 0.99, 0, ""},
 	} {
@@ -54,7 +60,7 @@ func TestQueueDelay(t *testing.T) {
 }
 
 // Of nodes at different distances, each with an eighth of the requests, the tail's round trip is the farthest one's.
-func TestRoundTripOfAPercentile(t *testing.T) {
+func TestRoundTripPercentile(t *testing.T) {
 	var links []lab.Link
 	var used []bottleneck.LinkUse
 	for i := range 8 {

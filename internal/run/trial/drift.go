@@ -15,13 +15,13 @@ import (
 	"skerry/internal/record"
 )
 
-// drift is how the links change while a trial measures.
+// drift changes the links along their profiles while a trial measures.
 type drift struct {
 	links []experiment.LinkProfile
 	every time.Duration
 }
 
-// newDrift returns an experiment's drift on a lab, nil when its links stay as they are.
+// newDrift returns nil if the experiment has no drift.
 func newDrift(e experiment.Experiment, l *lab.Lab) (*drift, error) {
 	if e.Drift == nil {
 		return nil, nil
@@ -33,7 +33,7 @@ func newDrift(e experiment.Experiment, l *lab.Lab) (*drift, error) {
 	return &drift{links: links, every: e.Drift.Every.Duration()}, nil
 }
 
-// setDriftStart puts the links to where their drift begins, for the probes and the warm-up.
+// setDriftStart sets the links to the start of their drift, for the probes and the warm-up.
 func setDriftStart(ctx context.Context, e experiment.Experiment, l *lab.Lab) error {
 	d, err := newDrift(e, l)
 	if d == nil || err != nil {
@@ -45,15 +45,15 @@ func setDriftStart(ctx context.Context, e experiment.Experiment, l *lab.Lab) err
 		changes[i] = link.Change{ID: p.ID, AB: &ab, BA: &ba}
 	}
 	if err := l.Set(ctx, changes); err != nil {
-		return fmt.Errorf("set the links to the start of their drift: %w", err)
+		return fmt.Errorf("set links to the start of their drift: %w", err)
 	}
 	return nil
 }
 
-// follow sets the links to what their profiles say, all at one moment, from zero until
-// ctx ends. Only a link that changes is touched. Each step is confirmed beside the next ones, unless the
-// confirmation of an earlier one is under way; observed gets what was found.
-func (d *drift) follow(ctx context.Context, net *event.LinkLayers, tell reporter, zero time.Time, observed func(*record.Observed)) error {
+// follow sets the links to their profiles from zero until ctx ends. Each step only touches links that
+// change. It is confirmed concurrently with the next steps, unless an earlier confirmation is still
+// running; observed receives the result.
+func (d *drift) follow(ctx context.Context, net *event.LinkLayers, report reporter, zero time.Time, observed func(*record.Observed)) error {
 	tick := time.NewTicker(d.every)
 	defer tick.Stop()
 	set := make([]directions, len(d.links))
@@ -67,16 +67,16 @@ func (d *drift) follow(ctx context.Context, net *event.LinkLayers, tell reporter
 				if ctx.Err() != nil {
 					return confirming.Wait()
 				}
-				return errors.Join(fmt.Errorf("letting the links drift: %w", err), confirming.Wait())
+				return errors.Join(fmt.Errorf("apply link drift: %w", err), confirming.Wait())
 			}
 			step := record.Event{T: now.Seconds(), Kind: "drift", Message: fmt.Sprintf("%d links changed", len(changes))}
 			begun := confirming.TryGo(func() error {
 				step.Observed = net.Confirm(ctx, zero, update)
 				observed(step.Observed)
-				return tell.writeLine(step)
+				return report.writeLine(step)
 			})
 			if !begun {
-				if err := tell.writeLine(step); err != nil {
+				if err := report.writeLine(step); err != nil {
 					return errors.Join(err, confirming.Wait())
 				}
 			}
@@ -91,7 +91,7 @@ func (d *drift) follow(ctx context.Context, net *event.LinkLayers, tell reporter
 
 type directions struct{ ab, ba link.Quality }
 
-// changes compares the profiles at t with what was set last, and remembers.
+// changes returns the links whose profile at t differs from set, and updates set.
 func (d *drift) changes(t time.Duration, set []directions) []link.Change {
 	var out []link.Change
 	for i, p := range d.links {

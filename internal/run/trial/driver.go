@@ -16,14 +16,14 @@ import (
 	"skerry/internal/record"
 )
 
-// driver starts the processes that drive the clients of a trial, each on its client's node.
+// driver starts the load processes, each on its client's node.
 type driver struct {
 	exe  string
-	host func(node string) (host.Host, error) // of the lab
+	host func(node string) (host.Host, error) // returns a node of the lab
 	env  *environment
 }
 
-// loadSpec is the driver's job for a pool in a phase of a trial.
+// loadSpec returns the driver's job for a pool in one phase of the trial.
 func (d driver) loadSpec(cell experiment.Cell, pool experiment.Pool, phase load.Phase) (load.Spec, error) {
 	e := cell.Experiment
 	w, err := e.YCSB(pool)
@@ -47,9 +47,12 @@ func (d driver) loadSpec(cell experiment.Cell, pool experiment.Pool, phase load.
 		if err != nil {
 			return s, err
 		}
-		s.Audit = &load.AuditSpec{File: filepath.Join(client.Dir(), strings.TrimSuffix("writes-"+pool.Name, "-")), System: client.Files(), HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle)}
+		s.Audit = &load.AuditSpec{
+			File: filepath.Join(client.Dir(), strings.TrimSuffix("writes-"+pool.Name, "-")), System: client.Files(),
+			HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle),
+		}
 		if tree != nil {
-			s.Audit.HistoryKeys = 0 // a tree's changes have no versions that a history could be of
+			s.Audit.HistoryKeys = 0 // changes of a tree have no versions
 		}
 	}
 	return s, nil
@@ -59,24 +62,24 @@ func isAudited(e experiment.Experiment, pool experiment.Pool) bool {
 	return slices.ContainsFunc(e.Audited(), func(p experiment.Pool) bool { return p.Name == pool.Name })
 }
 
-// poolSeed is the seed of a pool, so that each asks for records of its own. A single workload has its trial's.
+// poolSeed derives a seed for each pool so that pools request different records. A single workload uses the
+// trial's seed.
 func poolSeed(seed uint64, pool string) uint64 {
 	if pool == "" {
 		return seed
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(pool)) // never fails
+	_, _ = h.Write([]byte(pool)) // cannot fail
 	return seed ^ h.Sum64()
 }
 
-// newJob is what a process is to do for a pool.
 func (d driver) newJob(cell experiment.Cell, pool experiment.Pool, spec load.Spec) (load.Pool, error) {
 	client, err := d.host(pool.Node(cell.Experiment))
 	if err != nil {
 		return load.Pool{}, err
 	}
-	// Clients see the workload's properties too, as YCSB's bindings do: what the
-	// workload never asks for (scans) need not be prepared for.
+	// Clients see the workload's properties, as YCSB's bindings do. They need not prepare for operations
+	// that the workload never requests, such as scans.
 	properties, err := cell.Experiment.Properties(pool)
 	if err != nil {
 		return load.Pool{}, err
@@ -85,7 +88,6 @@ func (d driver) newJob(cell experiment.Cell, pool experiment.Pool, spec load.Spe
 	return load.Pool{Name: pool.Name, Node: client, Agent: load.AgentSpec{Database: d.env.database, Properties: properties, Spec: spec}}, nil
 }
 
-// start starts a process that does a job for a pool.
 func (d driver) start(ctx context.Context, cell experiment.Cell, pool experiment.Pool, spec load.Spec) (*load.Session, error) {
 	j, err := d.newJob(cell, pool, spec)
 	if err != nil {
@@ -94,7 +96,7 @@ func (d driver) start(ctx context.Context, cell experiment.Cell, pool experiment
 	return load.StartAgent(ctx, j.Node, d.exe, j.Agent)
 }
 
-// startAll starts the workloads of a trial, side by side.
+// startAll starts all workloads of a trial, to run concurrently.
 func (d driver) startAll(ctx context.Context, cell experiment.Cell) (*load.Pools, error) {
 	var jobs []load.Pool
 	for _, p := range cell.Experiment.Pools() {
@@ -111,9 +113,12 @@ func (d driver) startAll(ctx context.Context, cell experiment.Cell) (*load.Pools
 	return load.StartPools(ctx, d.exe, jobs)
 }
 
-// drive has a driver do its job before or after the measurement, and tells of every second of it. A
-// cluster that fails ends it, so that nobody waits until the driver gives up.
-func (d driver) drive(ctx context.Context, cell experiment.Cell, pool experiment.Pool, spec load.Spec, second func(load.Interval)) (load.Result, error) {
+// drive runs a driver outside the measurement and calls second after every second. If the cluster fails,
+// drive stops at once instead of waiting for the driver's timeouts.
+func (d driver) drive(
+	ctx context.Context, cell experiment.Cell, pool experiment.Pool, spec load.Spec,
+	second func(load.Interval),
+) (load.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := d.start(ctx, cell, pool, spec)
@@ -136,14 +141,13 @@ func (d driver) drive(ctx context.Context, cell experiment.Cell, pool experiment
 	}
 	result, err := s.Wait()
 	if why := d.env.clusterFailure(); err != nil && why != nil {
-		err = fmt.Errorf("%s failed: %w", d.env.database, why) // all else follows from it
+		err = fmt.Errorf("%s failed: %w", d.env.database, why) // the root cause
 	}
 	return result, err
 }
 
-// runProbes runs short jobs beside the drive until that ends; the one that is under way then is
-// cut off and left out. A job that cannot be driven is told of in its place: what a short job
-// finds is what is measured.
+// runProbes runs short jobs concurrently with the drive until it ends. The last job is cut off and not
+// recorded. A job that fails is recorded with its error, because failures are part of the measurement.
 func (w *watch) runProbes(pool experiment.Pool) error {
 	p := *pool.Workload.Probes
 	spec, err := w.driver.loadSpec(w.cell, pool, load.PhaseRun)
@@ -155,7 +159,7 @@ func (w *watch) runProbes(pool experiment.Pool) error {
 	tick := time.NewTicker(p.Every.Duration())
 	defer tick.Stop()
 	for {
-		spec.Seed++ // other keys each time
+		spec.Seed++ // different keys in each job
 		job := w.runProbe(pool, spec)
 		if w.ctx.Err() != nil {
 			return nil
@@ -171,12 +175,11 @@ func (w *watch) runProbes(pool experiment.Pool) error {
 	}
 }
 
-// runProbe is one short job.
 func (w *watch) runProbe(pool experiment.Pool, spec load.Spec) record.Probe {
 	asked := time.Since(w.began).Seconds()
 	s, err := w.driver.start(w.ctx, w.cell, pool, spec)
 	if err != nil {
-		return record.Probe{Pool: pool.Name, StartS: asked, Error: fmt.Sprintf("starting a short job: %v", err)}
+		return record.Probe{Pool: pool.Name, StartS: asked, Error: fmt.Sprintf("start short job: %v", err)}
 	}
 	for range s.Intervals() {
 	}
@@ -184,5 +187,8 @@ func (w *watch) runProbe(pool experiment.Pool, spec load.Spec) record.Probe {
 	if err != nil {
 		return record.Probe{Pool: pool.Name, StartS: asked, Error: err.Error()}
 	}
-	return record.Probe{Pool: pool.Name, StartS: d.Started.Sub(w.began).Seconds(), DurationS: d.Duration.Seconds(), Operations: summariseOperations(d)}
+	return record.Probe{
+		Pool: pool.Name, StartS: d.Started.Sub(w.began).Seconds(), DurationS: d.Duration.Seconds(),
+		Operations: summariseOperations(d),
+	}
 }

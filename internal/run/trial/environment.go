@@ -15,21 +15,20 @@ import (
 	"skerry/internal/record"
 )
 
-// tearDownTimeout bounds the end of a trial: stopping the cluster, keeping logs, taking
-// the lab down. It counts from the end of the measurement or its cancellation.
+// tearDownTimeout bounds stopping the cluster, copying logs and removing the lab.
 const tearDownTimeout = 60 * time.Second
 
-// environment is what a trial stands on: a lab and a cluster, made for it or left by another trial.
+// environment is the lab and cluster of a trial, either new or taken from the pool.
 type environment struct {
-	database string   // its name
-	members  []string // nodes that the cluster is to be on
+	database string
+	members  []string // nodes of the cluster
 	lab      *lab.Lab // nil until it is up
 	cluster  database.Cluster
 	testbed  *event.Testbed  // what events act on
-	madeBy   int             // the trial that made lab and cluster, 0 for this one
-	loaded   load.Result     // of the trial's table
-	phases   *PhaseScheduler // of trials that run at the same time
-	// logged is how much of each of the cluster's logs is of earlier trials, in bytes.
+	madeBy   int             // the trial that created lab and cluster, 0 for this one
+	loaded   load.Result     // result of loading the trial's table
+	phases   *PhaseScheduler // shared with trials that run at the same time
+	// oldLogSizes is the size of each log of the cluster, in bytes, when this trial began.
 	oldLogSizes map[string]int64
 }
 
@@ -37,7 +36,7 @@ func newEnvironment(d database.Database, e experiment.Experiment, turns *PhaseSc
 	return &environment{database: d.Name(), members: e.DataNodes(), phases: turns}
 }
 
-// clusterFailure is why the cluster failed, nil while it runs.
+// clusterFailure returns why the cluster failed, nil while it runs.
 func (g *environment) clusterFailure() error {
 	select {
 	case <-g.cluster.Failed():
@@ -47,11 +46,11 @@ func (g *environment) clusterFailure() error {
 	}
 }
 
-// failureNoticeTime is how long after an error of the database the news may come that a server has ended.
+// failureNoticeTime is how long after a database error the exit of a server may be noticed.
 const failureNoticeTime = time.Second
 
-// orFailure is an error of the database, or that the cluster has failed where the error follows
-// from that: a connection is refused some moments before anybody has waited for the process.
+// orFailure returns the cluster's failure if one follows within failureNoticeTime, otherwise err. A refused
+// connection often precedes the notice that the process has exited.
 func (g *environment) orFailure(err error) error {
 	select {
 	case <-g.cluster.Failed():
@@ -61,29 +60,29 @@ func (g *environment) orFailure(err error) error {
 	}
 }
 
-// explain adds to a failure of the database which of its nodes' disks are full.
+// explain adds full disks of members to a database error.
 func (g *environment) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	var nodes []host.Host
 	for _, name := range g.members {
-		if h, e := g.lab.Host(name); e == nil { // one that is gone explains nothing
+		if h, e := g.lab.Host(name); e == nil { // a removed node explains nothing
 			nodes = append(nodes, h)
 		}
 	}
 	return database.Explain(ctx, err, nodes)
 }
 
-// tearDown ends lab and cluster, in the reverse order of their making, even when ctx has ended.
-// What the cluster has logged to its end is kept where there is a trial to keep it.
+// tearDown stops the cluster and removes the lab, even if ctx has ended. It copies the cluster's logs if w
+// is not nil.
 func (g *environment) tearDown(ctx context.Context, w *record.TrialWriter) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tearDownTimeout)
 	defer cancel()
 	var errs []error
 	if g.cluster != nil {
 		if err := g.cluster.Stop(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("stopping %s: %w", g.database, err))
+			errs = append(errs, fmt.Errorf("stop %s: %w", g.database, err))
 		}
 		if w != nil {
 			errs = append(errs, g.keepLogs(ctx, w))
@@ -92,13 +91,13 @@ func (g *environment) tearDown(ctx context.Context, w *record.TrialWriter) error
 	if g.lab != nil {
 		g.phases.removeLab(g.lab)
 		if err := g.lab.Down(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("taking the lab down: %w", err))
+			errs = append(errs, fmt.Errorf("remove lab: %w", err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// keepLogs keeps what the cluster has logged during the trial, even when ctx has ended.
+// keepLogs copies what the cluster logged during the trial, even if ctx has ended.
 func (g *environment) keepLogs(ctx context.Context, w *record.TrialWriter) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tearDownTimeout)
 	defer cancel()
@@ -108,8 +107,7 @@ func (g *environment) keepLogs(ctx context.Context, w *record.TrialWriter) error
 	return nil
 }
 
-// logSizes is how far the cluster's logs have got, in bytes: what stands there is of earlier
-// trials.
+// logSizes returns the current size of each log of the cluster, in bytes.
 func (g *environment) logSizes(ctx context.Context) map[string]int64 {
 	sizes := map[string]int64{}
 	for name, log := range g.cluster.Logs() {
@@ -120,23 +118,22 @@ func (g *environment) logSizes(ctx context.Context) map[string]int64 {
 	return sizes
 }
 
-// ClusterPool is a lab and a cluster that outlive a trial, for the next one that can run on them.
-// The zero Kept holds nothing.
+// ClusterPool holds at most one lab and cluster between trials that reuse them. The zero value is empty.
 type ClusterPool struct {
-	key string // experiment.Experiment.Footing
+	key string // experiment.Experiment.ClusterKey of the cluster
 	env *environment
 }
 
-// Sharing is what trials that follow each other on one cluster ask of it.
+// Sharing describes the trials that share one cluster.
 type Sharing struct {
-	FarthestScale float64           // the largest of their scales
+	FarthestScale float64           // largest scale of these trials
 	Workloads     []experiment.Cell // one trial of each workload
 }
 
-// Key names what is kept, "" for nothing.
+// Key returns the cluster key of the pooled cluster, "" if the pool is empty.
 func (k *ClusterPool) Key() string { return k.key }
 
-// Close ends what is kept.
+// Close removes the pooled cluster and its lab.
 func (k *ClusterPool) Close(ctx context.Context) error {
 	if k.env == nil {
 		return nil
@@ -146,14 +143,14 @@ func (k *ClusterPool) Close(ctx context.Context) error {
 	return g.tearDown(ctx, nil)
 }
 
-// acquire hands over what is kept to a trial that can stand on it; false where there is nothing,
-// or something else, which is ended.
-func (k *ClusterPool) acquire(ctx context.Context, e experiment.Experiment, g *environment, tell reporter) (bool, error) {
+// acquire moves the pooled cluster into g if its key matches. Otherwise it removes the pooled cluster and
+// returns false.
+func (k *ClusterPool) acquire(ctx context.Context, e experiment.Experiment, g *environment, report reporter) (bool, error) {
 	if k == nil || k.env == nil {
 		return false, nil
 	}
 	if k.key != e.ClusterKey() {
-		tell.setStage("taking the lab down")
+		report.setStage("removing the lab")
 		return false, k.Close(ctx)
 	}
 	g.lab, g.cluster, g.madeBy = k.env.lab, k.env.cluster, k.env.madeBy
@@ -162,29 +159,29 @@ func (k *ClusterPool) acquire(ctx context.Context, e experiment.Experiment, g *e
 	return true, nil
 }
 
-// release leaves the ground of a trial to those that follow, where they ask for that and nothing
-// is wrong with it.
+// release puts the environment into the pool and returns true, if the trial's cluster may be reused and is
+// healthy.
 func (k *ClusterPool) release(c experiment.Cell, g *environment) bool {
-	footing := c.Experiment.ClusterKey()
-	if k == nil || footing == "" || g.lab == nil || g.cluster == nil || g.clusterFailure() != nil {
+	key := c.Experiment.ClusterKey()
+	if k == nil || key == "" || g.lab == nil || g.cluster == nil || g.clusterFailure() != nil {
 		return false
 	}
 	left := *g
 	if left.madeBy == 0 {
 		left.madeBy = c.ID
 	}
-	*k = ClusterPool{key: footing, env: &left}
+	*k = ClusterPool{key: key, env: &left}
 	return true
 }
 
 const (
-	// settleWait bounds how long a cluster may take to say that it serves again: after
-	// events, or where it rearranges itself between two trials that share it.
+	// readyTimeout bounds how long a cluster may take to serve again, after events or between trials that
+	// share it.
 	readyTimeout = 2 * time.Minute
 	readyPoll    = 100 * time.Millisecond
 )
 
-// waitReady returns when every member says that the cluster serves.
+// waitReady waits until every member reports that the cluster serves.
 func (g *environment) waitReady(ctx context.Context) error {
 	asking, stop := context.WithTimeout(ctx, readyTimeout)
 	defer stop()
@@ -197,9 +194,9 @@ func (g *environment) waitReady(ctx context.Context) error {
 		}
 		select {
 		case <-g.cluster.Failed():
-			return errors.Join(fmt.Errorf("%s does not serve: %w", g.database, err), g.cluster.Err())
+			return errors.Join(fmt.Errorf("%s is not ready: %w", g.database, err), g.cluster.Err())
 		case <-asking.Done():
-			return fmt.Errorf("waiting for %s to serve: %w", g.database, errors.Join(asking.Err(), err))
+			return fmt.Errorf("wait until %s is ready: %w", g.database, errors.Join(asking.Err(), err))
 		case <-tick.C:
 		}
 	}

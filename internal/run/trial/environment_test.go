@@ -31,9 +31,9 @@ func (c *unsettled) Ready(context.Context) error {
 func (c *unsettled) Failed() <-chan struct{} { return c.failed }
 func (c *unsettled) Err() error              { return errKilled }
 
-// TestSettled: a cluster that rearranges itself is waited for, one that has failed or whose
+// TestWaitReady: a cluster that rearranges itself is waited for, one that has failed or whose
 // trial is over is not.
-func TestSettled(t *testing.T) {
+func TestWaitReady(t *testing.T) {
 	closed := make(chan struct{})
 	close(closed)
 	ended, cancel := context.WithCancel(t.Context())

@@ -18,10 +18,10 @@ import (
 	"skerry/internal/topology"
 )
 
-// StoppedEvents is why a trial ended whose events were over.
+// StoppedEvents is the stop reason of a trial whose events were over.
 const StoppedEvents = "events"
 
-// occurrences are a trial's events, and those that an onlooker fires.
+// occurrences runs a trial's events and those that a user fires.
 type occurrences struct {
 	*event.Runner
 	layout   event.Layout
@@ -30,8 +30,7 @@ type occurrences struct {
 	traffic  recentTraffic
 }
 
-// newOccurrences returns the trial's events, on the links as they are, nil when it has none and
-// nobody can fire one.
+// newOccurrences returns nil if the trial has no events and users cannot fire any.
 func (m measuring) newOccurrences(ctx context.Context) (*occurrences, error) {
 	var links []topology.Link
 	for _, l := range m.env.lab.Links() {
@@ -40,7 +39,7 @@ func (m measuring) newOccurrences(ctx context.Context) (*occurrences, error) {
 	world := m.env.testbed
 	world.Links, world.Cluster = event.NewLinkLayers(links, liveLinks{m.env.lab, m.report.live}), m.env.cluster
 	if err := world.Links.TrackAccounts(ctx, m.env.lab.Stats); err != nil {
-		return nil, fmt.Errorf("reading the account of the links: %w", err)
+		return nil, fmt.Errorf("read link accounts: %w", err)
 	}
 	e := m.cell.Experiment
 	if len(e.Events) == 0 && m.report.live == nil {
@@ -60,8 +59,8 @@ func (m measuring) newOccurrences(ctx context.Context) (*occurrences, error) {
 	return h, err
 }
 
-// checkRealLinks has a stage know which links are real, and refuses events that say what one of them becomes: what
-// was checked before the start went by the places that nodes were to have.
+// checkRealLinks adds the real links to layout and rejects events that replace the quality of one. The
+// check before the run only had the planned placement.
 func checkRealLinks(stage *event.Layout, events []event.Event, links []lab.Link) (err error) {
 	stage.RealLinks = map[string]bool{}
 	for _, k := range links {
@@ -78,7 +77,7 @@ func checkRealLinks(stage *event.Layout, events []event.Event, links []lab.Link)
 	return err
 }
 
-// fire makes an event happen that an onlooker asks for.
+// fire runs an event that a user requested.
 func (h *occurrences) fire(ctx context.Context, e event.Event) (record.Event, error) {
 	if err := event.CheckFired(e, h.layout, h.database.Name(), h.database.Capabilities()); err != nil {
 		return record.Event{}, err
@@ -86,13 +85,14 @@ func (h *occurrences) fire(ctx context.Context, e event.Event) (record.Event, er
 	return h.Fire(ctx, e, record.SourceUI)
 }
 
-// observeSecond tells the events what clients saw in a second. The process may have new threads.
+// observeSecond passes the clients' goodput to the events. It raises the priority again because the process
+// may have new threads.
 func (h *occurrences) observeSecond(i load.Interval) {
 	h.priority.Raise()
 	h.ObserveGoodput(i.T, float64(i.OK)/i.Length.Seconds())
 }
 
-// runEvents makes the events happen until the drive has ended, and takes back what is in force.
+// runEvents runs the events until the drive ends, then reverts those in force.
 func (w *watch) runEvents() {
 	w.events.priority.Raise()
 	defer w.events.priority.Restore()
@@ -102,13 +102,13 @@ func (w *watch) runEvents() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed == nil { // also after the drive's end, unlike fail
+	if w.failed == nil { // even after the end of the drive, unlike fail
 		w.failed = recordError{err}
 		w.session.Stop()
 	}
 }
 
-// stopAfterEvents ends the drive when the events are over and what was asked for has passed.
+// stopAfterEvents stops the drive once all events are over and settle has passed.
 func (w *watch) stopAfterEvents(settle time.Duration) {
 	select {
 	case <-w.events.Done():
@@ -124,7 +124,7 @@ func (w *watch) stopAfterEvents(settle time.Duration) {
 	w.session.Stop()
 }
 
-// eventsDone tells whether no event is to happen any more.
+// eventsDone reports whether no more events will happen.
 func (w *watch) eventsDone() bool {
 	if w.events == nil {
 		return true
@@ -137,24 +137,24 @@ func (w *watch) eventsDone() bool {
 	}
 }
 
-// recentWindow is how far back it goes what links carried just before an event: long enough that a link with few
-// operations has some, and shorter than any event's effect on the one after it.
+// recentWindow is the period over which the traffic before an event is measured: long enough for links with
+// few operations, shorter than the spacing of events.
 const recentWindow = 5 * time.Second
 
-// recentTraffic remembers what links had carried at some moments of the last seconds.
+// recentTraffic keeps the link counters of the last seconds.
 type recentTraffic struct {
 	mu   sync.Mutex
-	read []trafficReading // the oldest first
+	read []trafficReading // oldest first
 }
 
-// trafficReading are bytes by link, both directions together, and of all links.
+// trafficReading holds bytes per link, both directions together, and their sum.
 type trafficReading struct {
 	at    time.Time
 	bytes map[string]uint64
 	all   uint64
 }
 
-// add takes a reading of all links, and forgets those that are too old.
+// add appends a reading and drops those older than recentWindow.
 func (c *recentTraffic) add(at time.Time, links []link.Stats) {
 	next := trafficReading{at: at, bytes: make(map[string]uint64, len(links))}
 	for _, s := range links {
@@ -170,7 +170,7 @@ func (c *recentTraffic) add(at time.Time, links []link.Stats) {
 	}
 }
 
-// carriedBy is what some links carried between the oldest reading and the newest; nil while there is only one.
+// carriedBy returns the recent traffic of some links, nil if there are fewer than two readings.
 func (c *recentTraffic) carriedBy(ids []string) *record.Carried {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // A link is in use by what it carried in the last seconds, not by what it carried once.
-func TestCarriedLately(t *testing.T) {
+func TestRecentTraffic(t *testing.T) {
 	var c recentTraffic
 	begin := time.Now()
 	if got := c.carriedBy([]string{"a"}); got != nil {

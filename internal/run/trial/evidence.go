@@ -11,16 +11,15 @@ import (
 	"skerry/internal/record"
 )
 
-// What a measurement must last before it is asked for figures that are taken now and then: how
-// late the driver wakes up, and once a second what nodes and machine use and how real links are.
+// Shortest measurements, in time, that must have figures which are sampled: driver lateness, resource use
+// per second, and real links.
 const (
 	shortestLate   = time.Second
 	shortestSample = 2 * time.Second
 	shortestReal   = 3 * time.Second
 )
 
-// newFidelity is what the run directory keeps of what was probed before and seen while the
-// workload ran.
+// newFidelity returns the fidelity record: link probes, and observations during the measurement.
 func newFidelity(l *lab.Lab, links []record.LinkFidelity, m measurement) record.Fidelity {
 	f := record.Fidelity{Links: addSeen(links, m.real), EmulatorLateP99US: -1}
 	f.Engine, _ = l.Engine()
@@ -47,8 +46,8 @@ func newFidelity(l *lab.Lab, links []record.LinkFidelity, m measurement) record.
 	return f
 }
 
-// totalUse is the cores that everything on all machines used, of how many, and the share of their
-// processor time that hypervisors took.
+// totalUse returns the cores in use on all machines, the number of cores, and the share of CPU time lost to
+// hypervisors.
 func (m measurement) totalUse() (cores float64, of int, stolen float64) {
 	for _, s := range m.machines {
 		cores, of, stolen = cores+s.use.Cores, of+int(s.use.Of), stolen+s.steal.Of*s.use.Of
@@ -56,7 +55,7 @@ func (m measurement) totalUse() (cores float64, of int, stolen float64) {
 	return cores, of, stolen / float64(max(1, of))
 }
 
-// busiestMachine is the machine that was the busiest of its cores.
+// busiestMachine returns the use of the machine with the highest utilisation.
 func (m measurement) busiestMachine() (worst verdict.Use) {
 	for i, s := range m.machines {
 		if i == 0 || s.use.Cores*worst.Of > worst.Cores*s.use.Of {
@@ -66,7 +65,7 @@ func (m measurement) busiestMachine() (worst verdict.Use) {
 	return worst
 }
 
-// mostStolen is the machine that lost the most to its hypervisor.
+// mostStolen returns the steal share of the machine that lost the most CPU time to its hypervisor.
 func (m measurement) mostStolen() (worst verdict.Share) {
 	for i, s := range m.machines {
 		if i == 0 || s.steal.Of > worst.Of {
@@ -76,7 +75,8 @@ func (m measurement) mostStolen() (worst verdict.Share) {
 	return worst
 }
 
-// worstLateness is the lateness of the emulator that was the latest; not known where one cannot know.
+// worstLateness returns the highest lateness of the emulators. known is false if any emulator cannot report
+// it.
 func (m measurement) worstLateness() (worst verdict.Late, known bool) {
 	for i, s := range m.machines {
 		if !s.late.Known {
@@ -89,7 +89,8 @@ func (m measurement) worstLateness() (worst verdict.Late, known bool) {
 	return worst, len(m.machines) > 0
 }
 
-// worstClock is the clock that is known the least; there is none where the lab is on this machine alone.
+// worstClock returns the most uncertain clock of the other machines; others is false if the lab runs on
+// this machine alone.
 func (m measurement) worstClock() (worst verdict.Clock, others bool) {
 	for _, s := range m.machines {
 		if _, is := s.Part.(machine.Timed); !is {
@@ -103,7 +104,7 @@ func (m measurement) worstClock() (worst verdict.Clock, others bool) {
 	return worst, others
 }
 
-// perMachine is what each machine had to do with the trial; nil where the lab is on this one alone.
+// perMachine returns the figures of each machine, nil if the lab runs on this machine alone.
 func (m measurement) perMachine() (all []record.MachineFidelity) {
 	for _, s := range m.machines {
 		if s.Name == "" {
@@ -127,17 +128,17 @@ func (m measurement) perMachine() (all []record.MachineFidelity) {
 	return all
 }
 
-// findings is what the parts of a trial found, of which its verdict is formed.
+// findings are the results of all parts of a trial that the verdict depends on.
 type findings struct {
 	links   []record.LinkFidelity
-	moved   bool // by a process, which knows how late packets were, and not by the kernel
+	moved   bool // packets are moved by a process that reports lateness, not by the kernel
 	flavors verdict.Piece[int]
 	measurement
 	bound record.Bound
-	audit *record.Audit // nil without one
+	audit *record.Audit // nil without an audit
 }
 
-// evidence hands each piece over with its figure, or with the reason why there is none.
+// evidence returns each piece with its figure, or with the reason why it is missing.
 func (f findings) evidence(e experiment.Experiment) verdict.Evidence {
 	return verdict.Evidence{
 		Links:        verdict.Of(f.links),
@@ -160,10 +161,11 @@ func (f findings) evidence(e experiment.Experiment) verdict.Evidence {
 	}
 }
 
-// sinceStart is a piece that was counted from the begin of the measurement on, where that was told.
+// sinceStart wraps a figure that counts from the start of the measurement; it is missing if the driver did
+// not report that start.
 func sinceStart[T any](told bool, figure T) verdict.Piece[T] {
 	if !told {
-		return verdict.Missing[T]("the driver did not tell when the measurement began")
+		return verdict.Missing[T]("the driver did not report the start of the measurement")
 	}
 	return verdict.Of(figure)
 }
@@ -181,7 +183,7 @@ func (f findings) emulatorLate() verdict.Piece[verdict.Late] {
 	}
 	late, known := f.worstLateness()
 	if f.started && !known {
-		return verdict.Missing[verdict.Late]("the emulator did not tell it")
+		return verdict.Missing[verdict.Late]("not reported by the emulator")
 	}
 	return sinceStart(f.started, late)
 }
@@ -196,14 +198,14 @@ func (f findings) clocks() verdict.Piece[verdict.Clock] {
 
 func (f findings) driverLate() verdict.Piece[float64] {
 	if f.drive.Late.Count() == 0 && f.drive.Duration >= shortestLate {
-		return verdict.Missing[float64]("the driver did not tell it")
+		return verdict.Missing[float64]("not reported by the driver")
 	}
 	return verdict.Of(f.lateUS())
 }
 
 func (f findings) driverCPU(e experiment.Experiment) verdict.Piece[verdict.Use] {
 	if f.drive.CPU <= 0 {
-		return verdict.Missing[verdict.Use]("the driver did not tell it")
+		return verdict.Missing[verdict.Use]("not reported by the driver")
 	}
 	return verdict.Of(f.fullestClient(e))
 }
@@ -215,7 +217,7 @@ func (f findings) samples() verdict.Piece[verdict.Samples] {
 	return verdict.Of(verdict.Samples{Taken: f.sampled, Due: int(f.drive.Duration / time.Second)})
 }
 
-// addSeen adds to the links what those were that are left as they are.
+// addSeen adds the observations of real links.
 func addSeen(links []record.LinkFidelity, seen map[string]record.LinkSeen) []record.LinkFidelity {
 	for i := range links {
 		if s, ok := seen[links[i].ID]; ok {
@@ -225,14 +227,14 @@ func addSeen(links []record.LinkFidelity, seen map[string]record.LinkSeen) []rec
 	return links
 }
 
-// realSeen counts the real links that were measured while the trial went on.
+// realSeen counts the real links that were measured during the trial.
 func (f findings) realSeen() verdict.Piece[int] {
 	real := slices.ContainsFunc(f.links, func(l record.LinkFidelity) bool { return l.Real })
 	switch {
 	case !real || f.drive.Duration < shortestReal:
 		return verdict.NotDue[int]()
 	case len(f.real) == 0:
-		return verdict.Missing[int]("no echo was sent over them")
+		return verdict.Missing[int]("no echoes were sent")
 	}
 	return verdict.Of(len(f.real))
 }
@@ -242,17 +244,19 @@ func (f findings) audited(due bool) verdict.Piece[record.Audit] {
 	case f.audit != nil:
 		return verdict.Of(*f.audit)
 	case due:
-		return verdict.Missing[record.Audit]("they were not read back")
+		return verdict.Missing[record.Audit]("not read back")
 	}
 	return verdict.NotDue[record.Audit]()
 }
 
-// newLimits are what an experiment's trials may deviate by.
+// newLimits returns the experiment's fidelity limits.
 func newLimits(e experiment.Experiment) verdict.Limits {
 	f := e.Fidelity
 	return verdict.Limits{
 		RTTErrorMS: ms(f.RTTError.Duration()), BandwidthError: float64(f.BandwidthError),
 		EventLateUS: us(f.EventLate.Duration()), EmulatorLateUS: us(f.EmulatorLate.Duration()), ClientLateUS: us(f.ClientLate.Duration()),
-		ClientCPUShare: float64(f.ClientCPU), HostCPUShare: float64(f.HostCPU), StealShare: float64(f.Steal), OthersShare: float64(f.Others), Moved: float64(f.Moved),
+		ClientCPUShare: float64(
+			f.ClientCPU,
+		), HostCPUShare: float64(f.HostCPU), StealShare: float64(f.Steal), OthersShare: float64(f.Others), Moved: float64(f.Moved),
 	}
 }

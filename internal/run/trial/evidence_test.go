@@ -26,7 +26,7 @@ var wide = verdict.Limits{
 
 // foundIn is what the parts of a trial find when all goes well: the drive is a real one of a
 // second against a database that answers at once, the rest is what the lab's parts hand over.
-func foundIn(t *testing.T) findings {
+func newFindings(t *testing.T) findings {
 	t.Helper()
 	p, _ := ycsb.Builtin("a")
 	w, _, err := ycsb.Parse(p.Merge(ycsb.Properties{"recordcount": "1000"}))
@@ -54,36 +54,50 @@ func foundIn(t *testing.T) findings {
 	}
 }
 
-// untold has the emulator not tell how late it was.
-func untold(f *findings) {
+// removeLateness has the emulator not tell how late it was.
+func removeLateness(f *findings) {
 	f.machines = slices.Clone(f.machines)
 	f.machines[0].late = link.Lateness{}
 }
 
-// TestEvidenceThatIsTakenAway: what a part could not find makes the trial suspect, and what the
-// trial cannot have does not.
-func TestEvidenceThatIsTakenAway(t *testing.T) {
-	whole := foundIn(t)
+// TestMissingEvidenceMakesTrialSuspect: evidence that does not apply to the trial is not missing.
+func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
+	whole := newFindings(t)
 	for name, tt := range map[string]struct {
 		take func(*findings)
 		want []string // a part of each reason
 	}{
 		"nothing":           {func(*findings) {}, nil},
-		"kernel's engine":   {func(f *findings) { f.moved = false; untold(f) }, nil},
-		"emulator's figure": {untold, []string{"the emulator's lateness: the emulator did not tell it"}},
-		"driver's lateness": {func(f *findings) { f.drive.Late = load.Histogram{} }, []string{"the driver's lateness: the driver did not tell it"}},
-		"driver's CPU":      {func(f *findings) { f.drive.CPU = 0 }, []string{"the driver's use of processors: the driver did not tell it"}},
-		"begin":             {func(f *findings) { f.started = false }, []string{"what links did to packets", "the emulator's lateness", "the machine's use", "taken by the hypervisor", "the events", "other programs' use"}},
-		"samples":           {func(f *findings) { f.drive.Duration, f.sampled = 10*time.Second, 3 }, []string{"sampled in 3 of 10 seconds"}},
-		"audit":             {func(f *findings) { f.audit = nil }, []string{"acknowledged writes: they were not read back"}},
+		"kernel's engine":   {func(f *findings) { f.moved = false; removeLateness(f) }, nil},
+		"emulator's figure": {removeLateness, []string{"the emulator's lateness: not reported by the emulator"}},
+		"driver's lateness": {
+			func(f *findings) { f.drive.Late = load.Histogram{} },
+			[]string{"the driver's lateness: not reported by the driver"},
+		},
+		"driver's CPU": {func(f *findings) { f.drive.CPU = 0 }, []string{"the driver's use of processors: not reported by the driver"}},
+		"begin": {
+			func(f *findings) { f.started = false },
+			[]string{
+				"what links did to packets", "the emulator's lateness", "the machine's use", "taken by the hypervisor",
+				"the events", "other programs' use",
+			},
+		},
+		"samples": {func(f *findings) { f.drive.Duration, f.sampled = 10*time.Second, 3 }, []string{"sampled in 3 of 10 seconds"}},
+		"audit":   {func(f *findings) { f.audit = nil }, []string{"acknowledged writes: not read back"}},
 		"a replica": {func(f *findings) {
 			f.audit = &record.Audit{Replicas: []record.ReplicaAudit{{Node: "b", Error: "refused"}}}
 		}, []string{"the copy on b could not be read: refused"}},
-		"flavors":            {func(f *findings) { f.flavors = verdict.Missing[int]("no control groups") }, []string{"held to their flavors: no control groups"}},
-		"flavors, unlooked":  {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"held to their flavors: nobody looked for it"}},
-		"a link's answer":    {func(f *findings) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
-		"an event that fell": {func(f *findings) { f.events = []record.Event{{ID: 1, State: record.EventSkipped, Error: "too late"}} }, []string{"did not happen: too late"}},
-		"operations":         {func(f *findings) { f.drive.Stuck = 1 }, []string{"1 operations outlived their timeout"}},
+		"flavors": {
+			func(f *findings) { f.flavors = verdict.Missing[int]("no control groups") },
+			[]string{"held to their flavors: no control groups"},
+		},
+		"flavors, unlooked": {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"held to their flavors: nobody looked for it"}},
+		"a link's answer":   {func(f *findings) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
+		"an event that fell": {
+			func(f *findings) { f.events = []record.Event{{ID: 1, State: record.EventSkipped, Error: "too late"}} },
+			[]string{"did not happen: too late"},
+		},
+		"operations": {func(f *findings) { f.drive.Stuck = 1 }, []string{"1 operations outlived their timeout"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := whole

@@ -13,19 +13,17 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// errEmulator is why a trial ends whose emulator has died.
-var errEmulator = errors.New("the link emulator has ended")
+var errEmulator = errors.New("the link emulator exited")
 
-// errGovernor is why a trial ends whose nodes cannot be held to their flavors.
-var errGovernor = errors.New("the flavor of a node cannot be enforced")
+var errGovernor = errors.New("cannot enforce the flavor of a node")
 
-// emulatorTimeout bounds how long the emulator may take to say that it runs; it takes
-// milliseconds where the machine is not very busy.
+// emulatorTimeout bounds how long the emulator may take to answer; it needs milliseconds unless the machine
+// is overloaded.
 const emulatorTimeout = 5 * time.Second
 
-// guard ends the work of a trial when something fails that all of it stands on.
+// guard cancels a trial when the emulator or a governor fails.
 type guard struct {
-	abort    context.CancelCauseFunc // of the trial's work, not of the run's
+	abort    context.CancelCauseFunc // cancels the trial, not the run
 	watchers sync.WaitGroup
 }
 
@@ -34,7 +32,7 @@ func newGuard(ctx context.Context) (work context.Context, g *guard) {
 	return work, &guard{abort: abort}
 }
 
-// watchEmulator ends the work when the process that moves the lab's packets ends.
+// watchEmulator aborts the trial when the emulator process exits.
 func (g *guard) watchEmulator(work context.Context, l *lab.Lab) {
 	g.watchers.Go(func() {
 		select {
@@ -45,8 +43,7 @@ func (g *guard) watchEmulator(work context.Context, l *lab.Lab) {
 	})
 }
 
-// runGovernor makes nodes obey their flavors until the work ends, and ends it when they cannot be
-// made to; nil governs none.
+// runGovernor enforces the flavors until work ends, and aborts the trial if it cannot. governor may be nil.
 func (g *guard) runGovernor(work context.Context, runGovernor *flavor.Governor) {
 	if runGovernor == nil {
 		return
@@ -58,8 +55,7 @@ func (g *guard) runGovernor(work context.Context, runGovernor *flavor.Governor) 
 	})
 }
 
-// finish ends the work and waits for those who watch it. The error is the one given, after what it
-// follows from.
+// finish ends work, waits for the watchers, and returns err joined with its root cause.
 func (g *guard) finish(work context.Context, l *lab.Lab, err error) error {
 	cause := context.Cause(work)
 	if errors.Is(cause, errEmulator) || err != nil && emulatorEnded(l) {
@@ -73,8 +69,8 @@ func (g *guard) finish(work context.Context, l *lab.Lab, err error) error {
 	return err
 }
 
-// lostMachines tells which of several machines do not answer any more, or have no emulator: all else follows
-// from that. It is nil where all answer, and where there is one machine alone.
+// lostMachines returns an error for each of several machines that does not answer, the root cause of other
+// errors. It is nil if all answer or the lab runs on one machine.
 func lostMachines(l *lab.Lab) error {
 	if l == nil {
 		return nil
@@ -90,7 +86,7 @@ func lostMachines(l *lab.Lab) error {
 	for i, m := range members {
 		all.Go(func() {
 			if _, err := m.Lateness(ctx, false); err != nil {
-				errs[i] = fmt.Errorf("%s is lost: %w", m.Name, err)
+				errs[i] = fmt.Errorf("machine %s does not respond: %w", m.Name, err)
 			}
 		})
 	}
@@ -98,8 +94,8 @@ func lostMachines(l *lab.Lab) error {
 	return errors.Join(errs...)
 }
 
-// emulatorEnded asks the emulator whether it still runs. Without it the nodes lose their
-// devices, of which a client or a server may tell before the end of the process is known.
+// emulatorEnded reports whether the emulator has exited. Without it the nodes lose their devices, so a
+// client or server may fail before the exit is noticed.
 func emulatorEnded(l *lab.Lab) bool {
 	if l == nil || l.Ended() == nil {
 		return false
@@ -117,9 +113,8 @@ func emulatorEnded(l *lab.Lab) bool {
 	}
 }
 
-// newGovernor makes a governor of the nodes whose quota changes with time, nil for none, and
-// tells whether every node is held to the flavor that it has. Setting up costs no credits: what
-// a machine has when it is launched, it has when the workload begins.
+// newGovernor returns the governor of nodes whose quota varies, or nil, and the evidence that every node
+// has its flavor. Setup does not consume credits: the workload starts with the credits of a new machine.
 func newGovernor(l *lab.Lab, seed uint64) (*flavor.Governor, verdict.Piece[int]) {
 	var g *flavor.Governor
 	held, gaps := 0, l.Unheld()
@@ -137,7 +132,7 @@ func newGovernor(l *lab.Lab, seed uint64) (*flavor.Governor, verdict.Piece[int])
 			err = errors.ErrUnsupported
 		}
 		if err != nil {
-			gaps = append(gaps, fmt.Sprintf("%s is not governed: %v", n.Name, err))
+			gaps = append(gaps, fmt.Sprintf("%s has no governor: %v", n.Name, err))
 			continue
 		}
 		if g == nil {

@@ -10,36 +10,36 @@ import (
 	"skerry/internal/record"
 )
 
-// linkAccount records what links did to packets, second by second of the measurement. Its methods may be
-// called from several goroutines.
+// linkAccount accumulates what the links did to packets, per second of the measurement. It is safe for
+// concurrent use.
 type linkAccount struct {
 	mu    sync.Mutex
 	began time.Time
-	read  time.Time // the last reading; zero before the first one and after close
+	read  time.Time // of the last reading; zero before start and after finish
 	last  map[string]link.Stats
 	check linkcheck.Check
 }
 
-// start makes a reading the begin of the measurement.
+// start makes a reading the start of the measurement.
 func (l *linkAccount) start(began, at time.Time, stats []link.Stats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.began, l.read, l.last = began, at, byID(stats)
 }
 
-// addReading returns the rows of the second that a reading ends: those of directions that carried packets. A
-// reading less than half a second after the last one is left to the next one.
+// addReading returns the rows of the second that the reading ends, without idle directions. It skips a
+// reading less than half a second after the previous one.
 func (l *linkAccount) addReading(at time.Time, stats map[string]link.Stats, links []lab.Link) []record.DirectionSecond {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.read.IsZero() || at.Sub(l.read) < time.Second/2 {
 		return nil
 	}
-	// A second is that of the sampler: a reading ends the one before.
+	// Seconds are those of the sampler: a reading ends the previous second.
 	return l.addSecond(int64(at.Sub(l.began)/time.Second)-1, at, stats, links)
 }
 
-// finish adds what came after the last second.
+// finish adds what the links counted after the last whole second.
 func (l *linkAccount) finish(at time.Time, stats map[string]link.Stats, links []lab.Link) (rows []record.DirectionSecond) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *linkAccount) finish(at time.Time, stats map[string]link.Stats, links []
 	return rows
 }
 
-// result sums the measurement up, with what was observed after its events.
+// result returns the account of the measurement, including the observations of its events.
 func (l *linkAccount) result(events []record.Event) record.Account {
 	for _, e := range events {
 		for _, s := range []*record.Step{e.Apply, e.Revert} {
@@ -64,7 +64,6 @@ func (l *linkAccount) result(events []record.Event) record.Account {
 	return l.check.Result()
 }
 
-// addSecond adds the time since the last reading to the check.
 func (l *linkAccount) addSecond(t int64, at time.Time, stats map[string]link.Stats, links []lab.Link) (rows []record.DirectionSecond) {
 	for _, k := range links {
 		now, was := stats[k.ID], l.last[k.ID]
@@ -87,7 +86,7 @@ func (l *linkAccount) addSecond(t int64, at time.Time, stats map[string]link.Sta
 	return rows
 }
 
-// addChange adds what was observed after a change of links.
+// addChange adds the observation made after a change of links.
 func (l *linkAccount) addChange(o *record.Observed) {
 	if o == nil {
 		return

@@ -34,7 +34,7 @@ fidelity: {host_cpu: 100%, client_late: 1s, emulator_late: 1s, event_late: 1s, s
 
 // On the userspace engine every packet obeys what is set while the links change, each change is confirmed by
 // packets, and the seconds in directions.parquet are all that was carried.
-func TestLinksAreObserved(t *testing.T) {
+func TestTrialRecordsLinkAccount(t *testing.T) {
 	x, dir := runIn(t, changing, t.TempDir())
 	a := x.Fidelity.Account
 	if a == nil || a.NotMeasured != "" || a.Directions == 0 || a.Packets == 0 {
@@ -86,7 +86,7 @@ func TestLinksAreObserved(t *testing.T) {
 
 // Seconds are those of the measurement alone, a direction without packets has none, and what comes after the last
 // whole second counts too.
-func TestLedger(t *testing.T) {
+func TestLinkAccount(t *testing.T) {
 	zero := time.Unix(1000, 0)
 	at := func(d time.Duration) time.Time { return zero.Add(d) }
 	links := []lab.Link{{ID: "a~b", A: "a", B: "b"}, {ID: "a~c", A: "a", B: "c"}}
@@ -104,7 +104,10 @@ func TestLedger(t *testing.T) {
 	for _, r := range []struct {
 		at            time.Duration
 		packets, slow uint64
-	}{{time.Millisecond, 1000, 900}, {1001 * time.Millisecond, 1100, 900}, {2001 * time.Millisecond, 1100, 900}, {3001 * time.Millisecond, 1200, 980}} {
+	}{
+		{time.Millisecond, 1000, 900}, {1001 * time.Millisecond, 1100, 900}, {2001 * time.Millisecond, 1100, 900},
+		{3001 * time.Millisecond, 1200, 980},
+	} {
 		got = append(got, l.addReading(at(r.at), stats(r.packets, r.slow), links)...)
 	}
 	got = append(got, l.finish(at(3500*time.Millisecond), stats(1210, 980), links)...)
@@ -122,7 +125,8 @@ func TestLedger(t *testing.T) {
 	e := record.Event{Apply: &record.Step{Observed: &record.Observed{Directions: 3, Confirmed: 2, NoPacket: 1}}}
 	l.addChange(&record.Observed{Directions: 4, Superseded: 4})
 	a := l.result([]record.Event{e, {}})
-	if len(a.Broken) != 1 || a.Broken[0].T != 2 || a.Broken[0].Packets != 80 || a.Broken[0].Of != 100 || !a.Broken[0].Beyond || a.Packets != 210 {
+	if len(a.Broken) != 1 || a.Broken[0].T != 2 || a.Broken[0].Packets != 80 || a.Broken[0].Of != 100 || !a.Broken[0].Beyond ||
+		a.Packets != 210 {
 		t.Errorf("account %+v", a)
 	}
 	if c := a.Changes; c == nil || *c != (record.Changes{Directions: 7, InEffect: 2, NoPacket: 1, Superseded: 4}) {

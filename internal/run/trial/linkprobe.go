@@ -14,25 +14,24 @@ import (
 	"skerry/internal/record"
 )
 
-// How every link is measured before a trial's workload starts.
+// Parameters of the link probes before the workload.
 const (
 	echoes       = 20
 	echoInterval = 20 * time.Millisecond
-	// bandwidthFloor and bandwidthCeiling bound what is checked, in bit/s: below, one
-	// packet train would hold the trial up; above, the sender and not the link would
-	// be measured.
+	// bandwidthFloor and bandwidthCeiling bound the bandwidths that are probed, in bit/s. Below, one packet
+	// train would delay the trial; above, it would measure the sender.
 	bandwidthFloor   = 1_000_000
 	bandwidthCeiling = 1_500_000_000
-	// farCeiling is that of links between two machines, whose packets are encrypted one by one: above, the programs
-	// that do so would be measured where they share two processors.
+	// encryptedCeiling bounds them for links between machines, in bit/s. Above, it would measure the
+	// encryption of packets.
 	encryptedCeiling = 100_000_000
-	// trainJitter is the most that packets of a train may stray by: with more they never come evenly.
+	// maxTrainJitter is the most jitter with which a train still arrives evenly.
 	maxTrainJitter = 50 * time.Microsecond
-	// goodTrain is the relative error of a train that nothing disturbed.
+	// maxTrainError is the relative error of an undisturbed train.
 	maxTrainError = 0.01
 )
 
-// probeLinks measures the round trip and the bandwidth of every link that is up.
+// probeLinks measures the round trip and bandwidth of every link that is up.
 func probeLinks(ctx context.Context, l *lab.Lab) ([]record.LinkFidelity, error) {
 	var up []lab.Link
 	for _, k := range l.Links() {
@@ -42,7 +41,7 @@ func probeLinks(ctx context.Context, l *lab.Lab) ([]record.LinkFidelity, error) 
 	}
 	rtts, err := l.Echo(ctx, up, echoes, echoInterval)
 	if err != nil {
-		return nil, fmt.Errorf("measuring round trips: %w", err)
+		return nil, fmt.Errorf("measure round trips: %w", err)
 	}
 	var links []record.LinkFidelity
 	for i, k := range up {
@@ -67,7 +66,7 @@ func newLinkFidelity(l lab.Link, got probe.RTTResult) record.LinkFidelity {
 	return x
 }
 
-// probeBandwidth fills in what packet trains measured, both directions of each link that is not left as it is.
+// probeBandwidth fills in the bandwidth of both directions of each emulated link.
 func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record.LinkFidelity) error {
 	var demands []probe.Demand
 	var into []*int64
@@ -108,15 +107,16 @@ func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record
 	return nil
 }
 
-// canSendTrain tells whether packet trains can measure what is sent so: packets that are lost, or that stray, never come evenly.
+// canSendTrain reports whether packet trains can measure a direction. Lost or delayed packets never arrive
+// evenly.
 func canSendTrain(q link.Quality) bool {
 	return q.Bandwidth >= bandwidthFloor && q.Bandwidth <= bandwidthCeiling && q.Loss == 0 && q.Burst == nil && q.Jitter <= maxTrainJitter
 }
 
-// confirmBandwidth is the bandwidth of one direction: what its train measured, or where that is off,
-// the median of three trains. Where all were disturbed, or none kept the link busy, trains are sent again
-// when no other is under way. ErrStarved, with 0, says that the sender could not keep the link busy then either,
-// which says nothing about the link.
+// confirmBandwidth returns the bandwidth of one direction: the first result if it is close to the set
+// value, otherwise the median of three trains. A disturbed or starved train is repeated while no other is
+// sent. probe.ErrStarved means that the sender could not saturate the link, which is not an error of the
+// link.
 func confirmBandwidth(ctx context.Context, d probe.Demand, first probe.BandwidthResult) (int64, error) {
 	if errors.Is(first.Err, probe.ErrDisturbed) || errors.Is(first.Err, probe.ErrStarved) {
 		first.BPS, first.Err = probe.Bandwidth(ctx, d.Way, d.BPS)
@@ -125,7 +125,7 @@ func confirmBandwidth(ctx context.Context, d probe.Demand, first probe.Bandwidth
 	for err := first.Err; ; {
 		switch {
 		case (errors.Is(err, probe.ErrDisturbed) || errors.Is(err, probe.ErrStarved)) && len(measured) > 1:
-			return first.BPS, nil // the first look stands
+			return first.BPS, nil // keep the first result
 		case err != nil:
 			return 0, err
 		case len(measured) == 1 && math.Abs(float64(first.BPS)/float64(d.BPS)-1) <= maxTrainError:

@@ -9,7 +9,7 @@ import (
 )
 
 // A direction whose trains were disturbed among others, or never kept it busy, is measured by itself.
-func TestSecondLook(t *testing.T) {
+func TestConfirmBandwidth(t *testing.T) {
 	const set = 50_000_000
 	good := probe.Came{Packets: 60, BPS: set, Share: 0.9, Even: 1}
 	starved := probe.Came{Packets: 60}

@@ -20,27 +20,27 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// StoppedConfidence is why a trial ended whose interval became narrow enough.
+// StoppedConfidence is the stop reason of a trial whose interval became narrow enough.
 const StoppedConfidence = "confidence"
 
-// measuring is what a measurement is made with.
+// measuring holds the inputs of a measurement.
 type measuring struct {
 	cell     experiment.Cell
 	database database.Database
 	env      *environment
 	driver   driver
-	governor *flavor.Governor // nil where no flavor changes with time
+	governor *flavor.Governor // nil if no flavor varies
 	report   reporter
 	priority *realtime.Process
 }
 
-func newMeasuring(c Config, tell reporter, g *environment, d driver, governor *flavor.Governor) measuring {
-	return measuring{cell: c.Cell, database: c.Database, env: g, driver: d, governor: governor, report: tell, priority: c.Urgent}
+func newMeasuring(c Config, report reporter, g *environment, d driver, governor *flavor.Governor) measuring {
+	return measuring{cell: c.Cell, database: c.Database, env: g, driver: d, governor: governor, report: report, priority: c.Urgent}
 }
 
-// measurement is what driving the workload gave.
+// measurement is the result of driving the workload.
 type measurement struct {
-	started      bool // the driver said so, and what is measured beside it was
+	started      bool // the driver reported the start
 	drive        load.Result
 	stopped      string
 	histograms   histograms
@@ -50,21 +50,21 @@ type measurement struct {
 	traffic      []link.Stats // of the measurement alone
 	machines     []machineSpan
 	sampled      int      // seconds
-	use          *nodeUse // of nodes, over those seconds
+	use          *nodeUse // of nodes, over the sampled seconds
 	hostCPUMax   float64  // cores, in the busiest second
 	stolen       record.Stolen
 	otherUse     verdict.Piece[verdict.Use]
-	otherLabs    int // other labs of the run
+	otherLabs    int // of the run, at the same time
 	waits        []bottleneck.Second
-	unknownWaits []string       // what servers may have waited for and is not counted here
+	unknownWaits []string       // waits of servers that cannot be counted here
 	events       []record.Event // of the experiment
-	account      record.Account // of what links did to packets
+	account      record.Account // what links did to packets
 	probes       []record.Probe
-	real         map[string]record.LinkSeen // by link, of those that are left as they are
+	real         map[string]record.LinkSeen // by real link
 }
 
-// measure drives the workload until it is done or known well enough, while it samples the
-// machine and lets the links drift.
+// measure drives the workload until it ends or its interval is narrow enough. Concurrently it samples the
+// machines, runs the events and lets the links drift.
 func (m measuring) measure(ctx context.Context) (measurement, error) {
 	drift, err := newDrift(m.cell.Experiment, m.env.lab)
 	if err != nil {
@@ -80,12 +80,15 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 		return measurement{}, err
 	}
 	beside, cancel := context.WithCancel(ctx)
-	w := &watch{measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(), pools: newPools(m.cell.Experiment), waits: newWaitSeconds(m.cell.Experiment)}
+	w := &watch{
+		measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(),
+		pools: newPools(m.cell.Experiment), waits: newWaitSeconds(m.cell.Experiment),
+	}
 	got, err := w.followDrive()
 	m.report.live.SetMeasuring(w.began, nil)
 	cancel()
 	if events != nil {
-		m.report.setStage("taking events back")
+		m.report.setStage("reverting events")
 	}
 	w.background.Wait()
 	got.probes = w.probes
@@ -99,34 +102,34 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 	return got, errors.Join(err, w.firstFailure(), ctx.Err())
 }
 
-// watch follows one drive: its own loop takes what the driver tells; beside it run the
-// sampler, the drift and the events, from the begin of the measurement on.
+// watch follows one drive. followDrive processes the driver's intervals; the sampler, drift and events run
+// as background goroutines from the start of the measurement.
 type watch struct {
 	measuring
 	session    *load.Pools
-	ctx        context.Context // of what runs beside
+	ctx        context.Context // of background goroutines
 	background sync.WaitGroup
 	drift      *drift
-	events     *occurrences // nil without any, where none can be fired
+	events     *occurrences // nil if there are none and users cannot fire any
 	batches    *stats.BatchMeans
 	began      time.Time
 	before     counterSnapshot
 	logs       histograms
 	bins       []recovery.Bin // of the measurement
-	probes     []record.Probe // filled beside the drive
-	stopped    string         // why the drive was told to stop
+	probes     []record.Probe // guarded by mu until the drive ends
+	stopped    string         // why the drive was stopped
 
 	use     nodeUse
 	account linkAccount
 	waits   *waitSeconds
 	pools   *pools
-	real    *realLinks // nil where no link is left as it is
+	real    *realLinks // nil without real links
 
 	mu         sync.Mutex
 	hostCPUMax float64
 	sampled    int
-	eventsOver bool  // the drive was told to stop for that
-	failed     error // the first failure beside the drive
+	eventsOver bool  // the drive was stopped because of it
+	failed     error // first failure in the background
 }
 
 // followDrive returns when the driver has ended.
@@ -140,10 +143,10 @@ func (w *watch) followDrive() (measurement, error) {
 			w.startMeasurement()
 		case <-clusterFailed:
 			clusterFailed = nil
-			w.fail(w.env.explain(w.ctx, fmt.Errorf("%s failed while it was measured: %w", w.env.database, w.env.cluster.Err())))
+			w.fail(w.env.explain(w.ctx, fmt.Errorf("%s failed during the measurement: %w", w.env.database, w.env.cluster.Err())))
 		case i, ok := <-intervals:
 			if began != nil && (!ok || i.T >= 0) {
-				select { // it was sent before the first interval, if anything was measured
+				select { // sent before the first interval if a measurement began
 				case w.began = <-began:
 					began = nil
 					w.startMeasurement()
@@ -197,8 +200,7 @@ func (w *watch) followDrive() (measurement, error) {
 	return m, nil
 }
 
-// startMeasurement marks the begin of the measurement: counters are read and lateness is reset, and
-// the events, the sampler and the drift start.
+// startMeasurement reads the counters, resets lateness, and starts the background goroutines.
 func (w *watch) startMeasurement() {
 	if w.events != nil {
 		w.background.Go(w.runEvents)
@@ -229,12 +231,12 @@ func (w *watch) startMeasurement() {
 	}
 }
 
-// addInterval takes what the driver counted in one second.
+// addInterval processes what the driver counted in one second.
 func (w *watch) addInterval(i load.Interval) error {
 	row := newSecond(i)
 	row.Stolen = w.pools.addInterval(i)
 	each, errors := poolSeconds(i), errorSeconds(w.env.lab, i)
-	w.report.live.AddOperations(operationSeconds(i)) // before the second that they belong to
+	w.report.live.AddOperations(operationSeconds(i)) // must precede their second
 	w.report.live.AddSecond(row)
 	w.report.live.AddPools(each)
 	w.report.live.AddErrors(errors)
@@ -252,14 +254,15 @@ func (w *watch) addInterval(i load.Interval) error {
 		}
 	}
 	stop := w.cell.Experiment.Stop
-	// What drains after the end of sending is no rate, nor is a mere rest of a second.
+	// Operations that finish after the end of sending, and a partial last second, do not count as a rate.
 	drains := w.stopped != "" || stop.Time > 0 && i.Start.Sub(w.began) >= time.Duration(stop.Time)
 	if i.T >= 0 && !drains && i.Length >= time.Second/2 {
 		w.batches.Add(float64(i.OK) / i.Length.Seconds())
 		w.pools.add(i)
 	}
 	elapsed := time.Duration(i.T+1) * time.Second
-	if w.stopped == "" && stop.Confidence > 0 && w.eventsDone() && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) && w.pools.reached(float64(stop.Confidence)) {
+	if w.stopped == "" && stop.Confidence > 0 && w.eventsDone() && elapsed >= time.Duration(stop.MinTime) &&
+		w.batches.Reached(float64(stop.Confidence)) && w.pools.reached(float64(stop.Confidence)) {
 		w.stopped = StoppedConfidence
 		w.session.Stop()
 	}
@@ -267,7 +270,6 @@ func (w *watch) addInterval(i load.Interval) error {
 	return nil
 }
 
-// ofPool names a workload where there are several.
 func ofPool(name string) string {
 	if name == "" {
 		return ""
@@ -275,7 +277,7 @@ func ofPool(name string) string {
 	return " of " + name
 }
 
-// firstError says what the first kind of failure was.
+// firstError describes the first kind of failed operations.
 func firstError(d load.Result) string {
 	if len(d.Errors) == 0 {
 		return ""
@@ -305,8 +307,8 @@ func rate(i load.Interval) float64 {
 	return float64(i.Ended()) / i.Length.Seconds()
 }
 
-// fail ends the drive early because of an error beside it. What follows from the end of
-// the drive itself is no error.
+// fail stops the drive because of an error in the background. Errors after the end of the drive follow from
+// it and are ignored.
 func (w *watch) fail(err error) {
 	if err == nil || w.ctx.Err() != nil {
 		return

@@ -14,16 +14,16 @@ import (
 	"skerry/internal/record"
 )
 
-// How links that are left as they are are measured while a trial goes on: so many echoes a second each,
-// spread over most of the second; one alone where there are many links.
+// Parameters of the echoes over real links, per second: their number, their interval, and the number of
+// links above which one echo must suffice.
 const (
 	realEchoCount    = 5
 	realInterval     = 150 * time.Millisecond
 	maxFullEchoLinks = 256
 )
 
-// realLinks is what is measured of them. One second's echoes may still be under way when the next one's
-// leave, where some get no answer; rows are written in order all the same.
+// realLinks collects the round trips of real links. Echoes of one second may still be pending when the next
+// second begins; rows are written in order nevertheless.
 type realLinks struct {
 	links []lab.Link
 	trips map[string][]float64 // ms, by link
@@ -34,7 +34,7 @@ func newRealLinks(links []lab.Link) *realLinks {
 	return &realLinks{links: links, trips: map[string][]float64{}, sums: map[string]record.LinkSeen{}}
 }
 
-// measureReal measures each second from zero on, until the drive ends.
+// measureReal measures each second from zero until the drive ends.
 func (w *watch) measureReal(zero time.Time) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -54,7 +54,7 @@ func (w *watch) measureReal(zero time.Time) error {
 					count = 1
 				}
 				got, err := w.env.lab.Watch(ctx, w.real.links, count, realInterval)
-				<-before // its goroutine ends with the same context
+				<-before // cannot block: its goroutine has the same context
 				if err != nil {
 					return err
 				}
@@ -63,12 +63,12 @@ func (w *watch) measureReal(zero time.Time) error {
 		}
 	}
 	if err := work.Wait(); err != nil && w.ctx.Err() == nil {
-		return fmt.Errorf("measuring real links: %w", err)
+		return fmt.Errorf("measure real links: %w", err)
 	}
 	return nil
 }
 
-// writeRealSecond records what one second's echoes have found.
+// writeRealSecond records the echoes of one second.
 func (w *watch) writeRealSecond(t int64, got []probe.RTTResult) error {
 	var rows []record.LinkSecond
 	all := record.NetworkSecond{T: t, Pairs: int64(len(got))}
@@ -88,7 +88,7 @@ func (w *watch) writeRealSecond(t int64, got []probe.RTTResult) error {
 		all.Mean /= float64(answered)
 	}
 	err := w.report.writer.LinkSeconds(rows...)
-	if err == nil && !w.env.lab.Topology().Overlay.Routed() { // else what packets meet is measured by itself
+	if err == nil && !w.env.lab.Topology().Overlay.Routed() { // with an overlay, measureNetwork records this row
 		w.report.live.SetNetwork(all)
 		err = w.report.writer.NetworkSecond(all)
 	}
@@ -107,7 +107,7 @@ func (r *realLinks) add(id string, got probe.RTTResult) {
 	}
 }
 
-// summarise is what the links were, by link.
+// summarise returns the round trips and losses by link.
 func (r *realLinks) summarise() map[string]record.LinkSeen {
 	for id, s := range r.sums {
 		trips := r.trips[id]
@@ -122,9 +122,8 @@ func (r *realLinks) summarise() map[string]record.LinkSeen {
 	return r.sums
 }
 
-// measureNetwork records what packets meet between the nodes, each second from zero on: one echo
-// between every two of them, the client's included. Without an overlay nothing but the links
-// decides that, and they were measured before.
+// measureNetwork records the round trips between all pairs of nodes, client included, each second from
+// zero. Without an overlay the link probes already determine them.
 func (w *watch) measureNetwork(zero time.Time) error {
 	cloud := w.env.lab.Topology()
 	if !cloud.Overlay.Routed() {
@@ -142,7 +141,7 @@ func (w *watch) measureNetwork(zero time.Time) error {
 				if w.ctx.Err() != nil {
 					return nil
 				}
-				return fmt.Errorf("measuring the network: %w", err)
+				return fmt.Errorf("measure the network: %w", err)
 			}
 			row.T = int64(now.Sub(zero) / time.Second)
 			w.report.live.SetNetwork(row)

@@ -13,21 +13,22 @@ import (
 
 // What real links were is over all of a trial's echoes, and a link that nobody asked to be anything is off by
 // nothing.
-func TestRealLinksAreSeen(t *testing.T) {
+func TestRealLinksSummary(t *testing.T) {
 	k := lab.Link{ID: "a~b", A: "a", B: "b", Real: true, Way: 10 * time.Millisecond}
 	r := newRealLinks([]lab.Link{k})
 	for i := range 100 {
 		r.add("a~b", probe.RTTResult{Sent: 2, Lost: 1, Samples: []time.Duration{time.Duration(i+1) * time.Millisecond}})
 	}
 	got := r.summarise()["a~b"]
-	if got.Sent != 200 || got.Lost != 100 || got.MinMS != 1 || got.MedianMS != 50 || got.P99MS != 99 || got.MaxMS != 100 || got.JitterMS < 28 || got.JitterMS > 29 {
+	if got.Sent != 200 || got.Lost != 100 || got.MinMS != 1 || got.MedianMS != 50 || got.P99MS != 99 || got.MaxMS != 100 ||
+		got.JitterMS < 28 || got.JitterMS > 29 {
 		t.Errorf("%+v", got)
 	}
 	x := newLinkFidelity(k, probe.RTTResult{Samples: []time.Duration{20 * time.Millisecond}, Median: 20 * time.Millisecond})
 	if !x.Real || !x.Answered || x.RTTMS != 20 || x.RTTErrorMS != 0 || k.RTT() != 20*time.Millisecond {
 		t.Errorf("%+v", x)
 	}
-	f := foundIn(t)
+	f := newFindings(t)
 	f.links = []record.LinkFidelity{x}
 	f.drive.Duration = shortestReal
 	f.sampled = int(shortestReal / time.Second)

@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// PhaseScheduler keep trials that run at the same time from disturbing what they measure: at any moment
-// some of them set up, or one probes its links, or some measure.
+// PhaseScheduler keeps concurrent trials from disturbing each other. At any moment some trials set up, or
+// one probes its links, or some measure.
 //
 //	trial 1  │ sets up │ waits │ probes │ waits    │ measures │ waits │ ends, sets the next up ...
 //	trial 2  │ sets up         │ waits  │ probes   │ measures         │ ends ...
 //
-// Forming a cluster and loading a table take all processors that there are, and a measurement
-// beside them would tell of that. So would the trains of packets by which bandwidth is probed, of a
-// measurement and of each other. Those that wait hold up nobody: a trial that waits to probe or to
-// measure has set up, and one that waits to set up does not measure. Measurements begin when nobody
-// is left that wants to probe, so that trials that have set up together measure together. A nil
-// *Turns lets everybody do everything.
+// Forming a cluster and loading a table use all processors, which would distort a measurement. So would the
+// packet trains of bandwidth probes. There is no deadlock: a trial that waits to probe or measure is not
+// setting up, and one that waits to set up is not measuring. Measurements begin when no trial waits to
+// probe, so that trials that set up together measure together. A nil *PhaseScheduler admits every phase at
+// once.
 type PhaseScheduler struct {
-	mu                            sync.Mutex
+	mu sync.Mutex
+	// number of trials in each phase
 	settingUp, probing, measuring int
-	waitingToProbe                int           // wait to probe
-	changed                       chan struct{} // closed, and replaced, when a number became less
+	waitingToProbe                int
+	changed                       chan struct{} // closed and replaced when a number decreases
 	labs                          labs
 }
 
-// NewPhaseScheduler makes turns of trials that are to run at the same time.
 func NewPhaseScheduler() *PhaseScheduler { return &PhaseScheduler{changed: make(chan struct{})} }
 
-// trialPhase is where one trial stands. Its methods are called in their order, the last one always.
+// trialPhase is the current phase of one trial. Its enter methods are called in order; leave is always
+// called last.
 type trialPhase struct {
 	scheduler *PhaseScheduler
-	counter   *int // the number that it counts in, nil while it waits
+	counter   *int // of the current phase, nil while the trial waits
 	waited    time.Duration
 }
 
-// enterSetUp waits until nobody probes or measures.
+// enterSetUp waits until no trial probes or measures.
 func (t *trialPhase) enterSetUp(ctx context.Context) error {
 	if t.scheduler == nil {
 		return nil
@@ -44,7 +44,7 @@ func (t *trialPhase) enterSetUp(ctx context.Context) error {
 	return t.enter(ctx, &t.scheduler.settingUp, func(of *PhaseScheduler) bool { return of.probing+of.measuring == 0 })
 }
 
-// enterProbe waits until nobody does anything else.
+// enterProbe waits until all other trials are idle.
 func (t *trialPhase) enterProbe(ctx context.Context) error {
 	if t.scheduler == nil {
 		return nil
@@ -60,7 +60,7 @@ func (t *trialPhase) enterProbe(ctx context.Context) error {
 	return t.enter(ctx, &t.scheduler.probing, func(of *PhaseScheduler) bool { return of.settingUp+of.probing+of.measuring == 0 })
 }
 
-// enterMeasure waits until nobody sets up, probes, or wants to probe.
+// enterMeasure waits until no trial sets up, probes, or waits to probe.
 func (t *trialPhase) enterMeasure(ctx context.Context) error {
 	if t.scheduler == nil {
 		return nil
@@ -68,7 +68,7 @@ func (t *trialPhase) enterMeasure(ctx context.Context) error {
 	return t.enter(ctx, &t.scheduler.measuring, func(of *PhaseScheduler) bool { return of.settingUp+of.probing+of.waitingToProbe == 0 })
 }
 
-// leave ends the trial's turn.
+// leave ends the trial's last phase.
 func (t *trialPhase) leave() {
 	if t.scheduler == nil {
 		return
@@ -78,8 +78,8 @@ func (t *trialPhase) leave() {
 	t.leaveCounter()
 }
 
-// enter leaves the number that the trial counts in, waits until it may count in to, and does. Where
-// ctx ends first, it counts in none.
+// enter leaves the current phase, waits until admitted returns true, and enters the next phase. If ctx ends
+// first, the trial is in no phase.
 func (t *trialPhase) enter(ctx context.Context, to *int, may func(*PhaseScheduler) bool) error {
 	begun := time.Now()
 	defer func() { t.waited += time.Since(begun) }()
@@ -101,7 +101,7 @@ func (t *trialPhase) enter(ctx context.Context, to *int, may func(*PhaseSchedule
 	return nil
 }
 
-// leaveCounter is called with the lock held.
+// leaveCounter requires the lock.
 func (t *trialPhase) leaveCounter() {
 	if t.counter == nil {
 		return
@@ -110,7 +110,7 @@ func (t *trialPhase) leaveCounter() {
 	t.counter = nil
 }
 
-// decrement takes one from a number, with the lock held, and tells those that wait.
+// decrement requires the lock. It wakes waiting trials.
 func (t *PhaseScheduler) decrement(number *int) {
 	*number--
 	close(t.changed)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestTurns has many trials go through many rounds: whenever one measures none sets up or probes, whoever
+// TestPhases has many trials go through many rounds: whenever one measures none sets up or probes, whoever
 // probes is alone, and all come to their end.
-func TestTurns(t *testing.T) {
+func TestPhases(t *testing.T) {
 	turns := NewPhaseScheduler()
 	var setting, probing, measuring atomic.Int64
 	var all sync.WaitGroup
@@ -51,9 +51,9 @@ func TestTurns(t *testing.T) {
 	all.Wait()
 }
 
-// TestTurnsTogether has trials that set up together measure together, and probe before that: the first one
+// TestPhasesMeasureTogether has trials that set up together measure together, and probe before that: the first one
 // to probe does not measure while another one wants to.
-func TestTurnsTogether(t *testing.T) {
+func TestPhasesMeasureTogether(t *testing.T) {
 	turns := NewPhaseScheduler()
 	a, b := trialPhase{scheduler: turns}, trialPhase{scheduler: turns}
 	for _, x := range []*trialPhase{&a, &b} {
@@ -94,7 +94,7 @@ func TestTurnsTogether(t *testing.T) {
 }
 
 // A trial that fails or is interrupted holds nobody up.
-func TestTurnsOfWhoLeaves(t *testing.T) {
+func TestPhasesAfterLeave(t *testing.T) {
 	turns := NewPhaseScheduler()
 	a, b, c := trialPhase{scheduler: turns}, trialPhase{scheduler: turns}, trialPhase{scheduler: turns}
 	for _, x := range []*trialPhase{&a, &b} {

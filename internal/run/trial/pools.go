@@ -15,7 +15,7 @@ import (
 	"skerry/internal/record"
 )
 
-// pools follows the workloads of a measurement, each by itself. A single one is followed alike.
+// pools follows each workload of a measurement; a single workload has one entry.
 type pools struct {
 	all []*poolWatch
 }
@@ -43,15 +43,15 @@ func (p *pools) find(name string) *poolWatch {
 	return nil
 }
 
-// addSamples takes in what nodes and machine used.
+// addSamples adds the resource use of nodes and machine.
 func (p *pools) addSamples(e experiment.Experiment, rows []record.NodeSecond) {
 	for i, x := range e.Pools() {
 		p.all[i].disturbance.addSamples(x.Node(e), rows)
 	}
 }
 
-// addInterval takes in a second, and returns for how long of it processors were taken from the driver
-// that it happened to most, in seconds.
+// addInterval adds a second. It returns, in seconds, for how much of it CPUs were taken from the most
+// affected driver.
 func (p *pools) addInterval(i load.Interval) (stolen float64) {
 	for _, x := range i.Pools {
 		stolen = max(stolen, p.find(x.Name).disturbance.addInterval(x.Interval))
@@ -59,7 +59,7 @@ func (p *pools) addInterval(i load.Interval) (stolen float64) {
 	return stolen
 }
 
-// add takes in a second whose rates count.
+// add adds a second whose rate counts towards the interval.
 func (p *pools) add(i load.Interval) {
 	for _, x := range i.Pools {
 		if x.Length > 0 {
@@ -68,7 +68,7 @@ func (p *pools) add(i load.Interval) {
 	}
 }
 
-// reached tells whether every workload's goodput is known to a share of its mean.
+// reached reports whether the goodput of every workload is known to within share of its mean.
 func (p *pools) reached(share float64) bool {
 	for _, f := range p.all {
 		if !f.batches.Reached(share) {
@@ -78,7 +78,7 @@ func (p *pools) reached(share float64) bool {
 	return true
 }
 
-// intervals are the goodputs of the workloads.
+// intervals returns the goodput of each workload.
 func (p *pools) intervals() map[string]stats.BatchInterval {
 	all := map[string]stats.BatchInterval{}
 	for _, f := range p.all {
@@ -87,8 +87,7 @@ func (p *pools) intervals() map[string]stats.BatchInterval {
 	return all
 }
 
-// worstStolen is what processors that were taken could have changed: of the workload that they would have
-// changed most.
+// worstStolen returns the effect of stolen CPU time on the most affected workload.
 func (p *pools) worstStolen() (worst record.Stolen) {
 	for i, f := range p.all {
 		s := f.disturbance.result()
@@ -102,7 +101,7 @@ func (p *pools) worstStolen() (worst record.Stolen) {
 	return worst
 }
 
-// summarisePools are the workloads of a trial, where there are several.
+// summarisePools returns the results of each workload, nil for a single workload.
 func summarisePools(e experiment.Experiment, l *lab.Lab, m measurement) (out []record.Pool) {
 	for i, p := range e.Pools() {
 		if p.Name == "" || i >= len(m.drive.Pools) {
@@ -113,15 +112,18 @@ func summarisePools(e experiment.Experiment, l *lab.Lab, m measurement) (out []r
 		out = append(out, record.Pool{
 			Name: p.Name, Workload: p.Workload.Label(), Client: p.Node(e), Threads: p.Workload.Threads, Target: p.Workload.Target,
 			DurationS: d.Duration.Seconds(), Throughput: d.Throughput(), Goodput: d.Goodput(), Interval: g.HalfWidth, Batches: g.Batches,
-			Outcomes:  record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped},
-			All:       record.OperationSummary{Count: d.OK, Failed: d.Failed + d.Unknown, Service: summariseLatency(d.Latency.Service), Response: summariseLatency(d.Latency.Response)},
+			Outcomes: record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped},
+			All: record.OperationSummary{
+				Count: d.OK, Failed: d.Failed + d.Unknown, Service: summariseLatency(d.Latency.Service),
+				Response: summariseLatency(d.Latency.Response),
+			},
 			ClientCPU: d.ClientCPU(), ClientLateP99US: us(d.Late.Quantile(0.99)), Bound: poolBound(e, p, d, l, m),
 		})
 	}
 	return out
 }
 
-// poolBound says what bound the throughput of one workload.
+// poolBound returns what limited the throughput of one workload.
 func poolBound(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab.Lab, m measurement) record.Bound {
 	ev := sharedEvidence(e, l, m)
 	ev.Threads, ev.Target = p.Workload.Threads, p.Workload.Target
@@ -131,7 +133,7 @@ func poolBound(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab
 	return bottleneck.Find(ev)
 }
 
-// clientUse is the cores that the drivers on a client node used.
+// clientUse returns the cores used by the drivers on a client node.
 func (m measurement) clientUse(e experiment.Experiment, node string) (cores float64) {
 	for i, p := range e.Pools() {
 		if p.Node(e) == node && i < len(m.drive.Pools) {
@@ -141,7 +143,7 @@ func (m measurement) clientUse(e experiment.Experiment, node string) (cores floa
 	return cores
 }
 
-// fullestClient is the use of the client node whose drivers used most of what it has.
+// fullestClient returns the use of the client node with the highest utilisation.
 func (m measurement) fullestClient(e experiment.Experiment) (fullest verdict.Use) {
 	for _, p := range e.Pools() {
 		u := verdict.Use{Cores: m.clientUse(e, p.Node(e)), Of: clientCores(p.Place(e))}
@@ -152,7 +154,7 @@ func (m measurement) fullestClient(e experiment.Experiment) (fullest verdict.Use
 	return fullest
 }
 
-// lateUS is how late the driver that was latest sent operations, 99th percentile, in microseconds.
+// lateUS returns the 99th percentile of send lateness of the latest driver, in µs.
 func (m measurement) lateUS() (late float64) {
 	for _, p := range m.drive.Pools {
 		late = max(late, us(p.Late.Quantile(0.99)))
@@ -160,7 +162,7 @@ func (m measurement) lateUS() (late float64) {
 	return late
 }
 
-// clientCores is how many cores the drivers on a client's node may use.
+// clientCores returns the number of cores that the drivers on a client node may use.
 func clientCores(c experiment.Client) float64 {
 	cores := float64(runtime.NumCPU())
 	if c.CPU > 0 {
@@ -169,13 +171,13 @@ func clientCores(c experiment.Client) float64 {
 	return cores
 }
 
-// driverDisturbance takes down, second by second, what kept the driver from running.
+// driverDisturbance records, per second, what kept the driver from running.
 type driverDisturbance struct {
 	machine steal.Machine
 	seconds []steal.Second // of the measurement
 
 	mu        sync.Mutex
-	foreign   float64 // cores, in the second that was sampled last
+	foreign   float64 // cores, in the last sampled second
 	throttled float64 // cores, of the client's node
 }
 
@@ -183,7 +185,6 @@ func newDriverDisturbance(cores float64) *driverDisturbance {
 	return &driverDisturbance{machine: steal.Machine{Cores: float64(runtime.NumCPU()), DriverCores: cores}}
 }
 
-// addSamples takes in what nodes and machine used.
 func (h *driverDisturbance) addSamples(client string, rows []record.NodeSecond) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,14 +198,14 @@ func (h *driverDisturbance) addSamples(client string, rows []record.NodeSecond) 
 	}
 }
 
-// addInterval takes in a second of the driver, and returns for how long of it processors were taken
-// from the trial, in seconds.
+// addInterval adds a second of the driver. It returns for how much of it CPUs were taken from the trial, in
+// seconds.
 func (h *driverDisturbance) addInterval(i load.Interval) float64 {
 	h.mu.Lock()
 	s := steal.Second{Interval: i, Foreign: h.foreign, Throttled: h.throttled}
 	h.mu.Unlock()
 	if i.T >= 0 {
-		s.Writes, s.Operations, s.Errors = nil, nil, nil // which nobody asks for
+		s.Writes, s.Operations, s.Errors = nil, nil, nil // unused
 		h.seconds = append(h.seconds, s)
 	}
 	if !h.machine.Taken(s) {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/run/live"
 )
 
-// reporter tells people, onlookers and the run directory how a trial gets on.
+// reporter publishes the progress of a trial: to the terminal, to live followers and to the run directory.
 type reporter struct {
 	progress *progress.Reporter
 	label    string
@@ -21,7 +21,6 @@ type reporter struct {
 	writer   *record.TrialWriter
 }
 
-// beginTrial tells onlookers which trial this is.
 func (t reporter) beginTrial(c Config, started time.Time) {
 	t.live.BeginTrial(live.Trial{
 		ID: c.Cell.ID, Number: c.Number, Repetition: c.Cell.Repetition, Parameters: c.Cell.Parameters,
@@ -29,13 +28,12 @@ func (t reporter) beginTrial(c Config, started time.Time) {
 	})
 }
 
-// endTrial tells onlookers how the trial ended.
 func (t reporter) endTrial(id int, x record.Trial) {
-	x.ID = id // the record has it from its writer
+	x.ID = id // only the writer knows it so far
 	t.live.EndTrial(x)
 }
 
-// setStage tells a person what the trial is at.
+// setStage shows the current stage in the terminal and the live state.
 func (t reporter) setStage(what string) {
 	t.progress.Livef("%s: %s", t.label, what)
 	t.live.SetStage(what)
@@ -43,12 +41,12 @@ func (t reporter) setStage(what string) {
 
 func (t reporter) setStagef(format string, args ...any) { t.setStage(fmt.Sprintf(format, args...)) }
 
-// writeEvent records something that happened, at a time in seconds of the measurement.
+// writeEvent records an event at a time in seconds of the measurement.
 func (t reporter) writeEvent(at float64, kind, message string) error {
 	return t.writeLine(record.Event{T: at, Kind: kind, Message: message})
 }
 
-// writeLine records a line of events.jsonl.
+// writeLine appends a line to events.jsonl.
 func (t reporter) writeLine(e record.Event) error {
 	if err := t.writer.Event(e); err != nil {
 		return recordError{err}
@@ -56,18 +54,18 @@ func (t reporter) writeLine(e record.Event) error {
 	return nil
 }
 
-// writeSecond records a second of the timeline, of each workload where there are several, and its errors.
+// writeSecond records a second of the timeline, of each workload, and its errors.
 func (t reporter) writeSecond(row record.Second, pools []record.PoolSecond, failed []record.ErrorSecond) error {
 	return errors.Join(t.writer.Second(row), t.writer.PoolSeconds(pools...), t.writer.ErrorSeconds(failed...))
 }
 
-// recordEvent tells onlookers of a line of events.jsonl, and writes it.
+// recordEvent publishes an event and appends it to events.jsonl.
 func (t reporter) recordEvent(e record.Event) error {
 	t.live.AddEvent(e)
 	return t.writer.Event(e)
 }
 
-// setCloud tells onlookers and the run directory what the lab is.
+// setCloud publishes and records the topology.
 func (t reporter) setCloud(l *lab.Lab) error {
 	topo := l.Topology()
 	c := live.Cloud{Name: topo.Name}
@@ -87,7 +85,7 @@ func (t reporter) setCloud(l *lab.Lab) error {
 	return nil
 }
 
-// publishLinks tells onlookers what all links are like.
+// publishLinks publishes the quality of all links.
 func (t reporter) publishLinks(l *lab.Lab) {
 	if t.live == nil {
 		return
@@ -100,13 +98,13 @@ func (t reporter) publishLinks(l *lab.Lab) {
 	t.live.ChangeLinks(all)
 }
 
-// totalQuality is what packets meet in one direction: what is set, on top of what lies between machines.
+// totalQuality is the quality of one direction on top of the network between machines.
 func totalQuality(k lab.Link, q link.Quality) link.Quality {
 	q.Latency += k.Way
 	return q
 }
 
-// publishRTTs tells onlookers what links were measured with.
+// publishRTTs publishes the probed round trips.
 func (t reporter) publishRTTs(links []record.LinkFidelity) {
 	rtt := map[string]float64{}
 	for _, l := range links {
@@ -117,13 +115,12 @@ func (t reporter) publishRTTs(links []record.LinkFidelity) {
 	t.live.SetRTTs(rtt)
 }
 
-// liveLinks are the lab's links, every change of which onlookers hear of.
+// liveLinks are the lab's links; it publishes every change.
 type liveLinks struct {
 	lab  *lab.Lab
 	live *live.Feed
 }
 
-// Set implements event.Setter.
 func (s liveLinks) Set(ctx context.Context, changes []link.Change) error {
 	if err := s.lab.Set(ctx, changes); err != nil {
 		return err
@@ -132,7 +129,7 @@ func (s liveLinks) Set(ctx context.Context, changes []link.Change) error {
 	return nil
 }
 
-// addReal is what onlookers hear of changes: those of real links come on top of what these are.
+// addReal converts changes of real links into their total quality.
 func (s liveLinks) addReal(changes []link.Change) []link.Change {
 	for _, k := range s.lab.Real() {
 		for i, c := range changes {
@@ -151,7 +148,6 @@ func (s liveLinks) addReal(changes []link.Change) []link.Change {
 	return changes
 }
 
-// Carrier implements event.Setter.
 func (s liveLinks) Carrier(id string, up bool) error {
 	if err := s.lab.Carrier(id, up); err != nil {
 		return err

@@ -16,31 +16,30 @@ import (
 	"skerry/internal/run/multihost"
 )
 
-// setup makes the ground that a trial stands on, with the table loaded and the links at the
-// trial's scale.
+// setup creates the environment of a trial: the table loaded, the links at the trial's scale.
 type setup struct {
 	cell         experiment.Cell
 	database     database.Database
 	installation database.Installation
 	pool         *ClusterPool
 	sharing      Sharing
-	lab          lab.Config          // its name, directories and programs; the rest is the cell's
+	lab          lab.Config          // name, directories and programs; the cell provides the rest
 	machines     *multihost.Machines // nil for this machine
 	observe      func(engine, why string, warnings []string) error
 	report       reporter
 	guard        *guard
 }
 
-func newSetup(c Config, tell reporter, g *guard) setup {
+func newSetup(c Config, report reporter, g *guard) setup {
 	return setup{
 		cell: c.Cell, database: c.Database, installation: c.Installation, pool: c.Pool, sharing: c.Sharing,
 		lab:      lab.Config{Name: c.Name, StateDir: c.StateDir, DataDir: c.DataDir, Exe: c.Exe, Ephemeral: true, Log: c.Log},
-		machines: c.Machines, observe: c.Observe, report: tell, guard: g,
+		machines: c.Machines, observe: c.Observe, report: report, guard: g,
 	}
 }
 
-// prepare fills the ground in as it is made, so that what there is of it can be ended, and
-// returns the driver that clients are driven by.
+// prepare fills g step by step, so that the caller can tear down a partial environment, and returns the
+// driver of clients.
 func (s setup) prepare(ctx context.Context, g *environment) (driver, error) {
 	e := s.cell.Experiment
 	reused, err := s.pool.acquire(ctx, e, g, s.report)
@@ -82,14 +81,14 @@ func (s setup) prepare(ctx context.Context, g *environment) (driver, error) {
 	return t.driver, err
 }
 
-// applyScale puts the links to the trial's scale.
+// applyScale sets the links to the trial's scale.
 func (s setup) applyScale(ctx context.Context, l *lab.Lab) error {
 	scale := s.cell.Experiment.Scale
 	if err := l.Scale(ctx, scale); err != nil {
-		return fmt.Errorf("setting the links to scale %g: %w", scale, err)
+		return fmt.Errorf("set links to scale %g: %w", scale, err)
 	}
 	if err := l.Settle(ctx); err != nil {
-		return fmt.Errorf("waiting for routes to settle: %w", err)
+		return fmt.Errorf("wait for stable routes: %w", err)
 	}
 	if err := setDriftStart(ctx, s.cell.Experiment, l); err != nil {
 		return err
@@ -98,7 +97,6 @@ func (s setup) applyScale(ctx context.Context, l *lab.Lab) error {
 	return s.report.writeEvent(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
 }
 
-// startLab brings a lab up for this trial.
 func (s setup) startLab(ctx context.Context, g *environment) error {
 	e, c := s.cell.Experiment, s.lab
 	var err error
@@ -118,20 +116,23 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 	c.Scale, c.Engine, c.Seed = e.SetupScale, e.Engine, s.cell.Seed
 	c.Members, c.Ports = e.Members(s.database), ports.All
 	if s.machines != nil {
-		s.report.setStage("reaching the machines")
-		lost, err := s.machines.ConfigureLab(ctx, &c, multihost.LabOptions{Place: e.Place, Between: e.Between, Links: e.Links}, s.report.setStage, s.installation)
+		s.report.setStage("connecting to the machines")
+		lost, err := s.machines.ConfigureLab(
+			ctx, &c, multihost.LabOptions{Place: e.Place, Between: e.Between, Links: e.Links}, s.report.setStage,
+			s.installation,
+		)
 		if err != nil {
 			return err
 		}
 		if lost != nil {
-			if err := s.report.writeEvent(0, "machines", fmt.Sprintf("the lab stands on what is left: %v", lost)); err != nil {
+			if err := s.report.writeEvent(0, "machines", fmt.Sprintf("the lab uses the remaining machines: %v", lost)); err != nil {
 				return err
 			}
 		}
 	}
-	s.report.setStage("bringing the lab up")
+	s.report.setStage("starting the lab")
 	if g.lab, err = lab.Up(ctx, c); err != nil {
-		return fmt.Errorf("bringing the lab up: %w", err)
+		return fmt.Errorf("start lab: %w", err)
 	}
 	if s.observe == nil {
 		return nil
@@ -143,18 +144,18 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 	return nil
 }
 
-// newTestbed is what events will act on. Nodes whose disks are to be full get disks of their own,
-// before anything starts on them.
+// newTestbed returns the targets of events. Nodes whose disks will be filled get disks of their own before
+// anything starts on them.
 func (s setup) newTestbed(l *lab.Lab) (*event.Testbed, error) {
 	e := s.cell.Experiment
 	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe}
 	if err := w.MountDisks(event.DiskSizes(e.Events, e.Stage(s.database))); err != nil {
-		return nil, fmt.Errorf("preparing nodes for events: %w", err)
+		return nil, fmt.Errorf("prepare nodes for events: %w", err)
 	}
 	return w, nil
 }
 
-// startCluster starts a cluster, and warms it up.
+// startCluster starts a cluster and warms it up.
 func (s setup) startCluster(ctx context.Context, control host.Host, t table) error {
 	e, g := s.cell.Experiment, t.env
 	var nodes []host.Host
@@ -176,29 +177,29 @@ func (s setup) startCluster(ctx context.Context, control host.Host, t table) err
 		Options: e.Database.Options, RTT: s.longestRTT(g.lab), Contact: contact, Log: s.lab.Log, Progress: s.report.setStage,
 	})
 	if err != nil {
-		return g.explain(ctx, fmt.Errorf("starting %s on %d nodes: %w", g.database, len(nodes), err))
+		return g.explain(ctx, fmt.Errorf("start %s on %d nodes: %w", g.database, len(nodes), err))
 	}
 	workloads := s.sharing.Workloads
-	if len(workloads) == 0 { // it is this trial's alone
+	if len(workloads) == 0 { // not shared
 		workloads = []experiment.Cell{s.cell}
 	}
 	return t.warmUp(ctx, workloads, e.ClusterWarmup.Duration())
 }
 
-// resetCluster makes a cluster that another trial has worked on empty again.
+// resetCluster empties a cluster that an earlier trial used.
 func (s setup) resetCluster(ctx context.Context, t table) error {
 	scale := s.cell.Experiment.SetupScale
 	if err := t.env.lab.Scale(ctx, scale); err != nil {
-		return fmt.Errorf("setting the links to setup_scale %g: %w", scale, err)
+		return fmt.Errorf("set links to setup_scale %g: %w", scale, err)
 	}
 	if err := t.clear(ctx); err != nil {
-		return fmt.Errorf("going on with an earlier trial's cluster: %w", err)
+		return fmt.Errorf("reuse the cluster of an earlier trial: %w", err)
 	}
 	return nil
 }
 
-// longestRTT is the longest round trip between two linked data nodes, at the largest of
-// the scales that the cluster will see.
+// longestRTT returns the longest round trip between two linked data nodes, at the largest scale of all
+// trials on the cluster.
 func (s setup) longestRTT(l *lab.Lab) time.Duration {
 	e := s.cell.Experiment
 	var longest time.Duration

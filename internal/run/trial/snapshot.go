@@ -21,23 +21,22 @@ import (
 	"skerry/internal/record"
 )
 
-// counterSnapshot is what the links and the machines have counted so far.
+// counterSnapshot holds the counters of links and machines at one moment.
 type counterSnapshot struct {
 	links    []link.Stats
 	machines []machineCounters
 	cpu      cpuReading
 }
 
-// machineCounters is what a machine has counted so far.
 type machineCounters struct {
 	machine.Member
 	at    time.Time
 	used  sample.Machine
 	late  link.Lateness // since the last reset
-	clock machine.Clock // the zero value on the machine of this process
+	clock machine.Clock // zero on this machine
 }
 
-// readCounters reads all counters; reset begins a new count of lateness.
+// readCounters reads all counters; reset starts a new count of lateness.
 func (w *watch) readCounters(reset bool) (s counterSnapshot, err error) {
 	s.links, err = w.env.lab.Stats(w.ctx)
 	members := w.env.lab.Machines()
@@ -68,17 +67,16 @@ func readMachine(ctx context.Context, m machine.Member, reset bool) (machineCoun
 	return c, errors.Join(errs[:]...)
 }
 
-// machineSpan is what a machine did from one count to another.
+// machineSpan is what a machine did between two snapshots.
 type machineSpan struct {
 	machine.Member
-	use   verdict.Use   // cores, on average
-	steal verdict.Share // of its CPU time
+	use   verdict.Use   // mean cores
+	steal verdict.Share // share of CPU time
 	late  link.Lateness
-	clock machine.Clock // at the begin
-	moved time.Duration // the clock, either way
+	clock machine.Clock // at the start
+	moved time.Duration // absolute drift of the clock
 }
 
-// machineSpans are what machines did between two snapshots.
 func machineSpans(before, after counterSnapshot) []machineSpan {
 	all := make([]machineSpan, len(after.machines))
 	for i, a := range after.machines {
@@ -87,8 +85,8 @@ func machineSpans(before, after counterSnapshot) []machineSpan {
 	return all
 }
 
-// newMachineSpan is of no use of processors where it took no time. The counters go by hundredths of a second,
-// by which use may seem more than there is.
+// newMachineSpan leaves use at zero if no time has passed. Counters have a resolution of 10 ms, so that use
+// is capped at the number of cores.
 func newMachineSpan(b, a machineCounters) machineSpan {
 	s := machineSpan{Member: a.Member, late: a.late, clock: b.clock, moved: (a.clock.Offset - b.clock.Offset).Abs()}
 	s.use, s.steal = verdict.Use{Of: float64(a.used.Cores), Machine: a.Name}, verdict.Share{Machine: a.Name}
@@ -99,7 +97,7 @@ func newMachineSpan(b, a machineCounters) machineSpan {
 	return s
 }
 
-// runSampler records what nodes, emulator and machine use, each second from zero on.
+// runSampler records the use of nodes, emulators and machines, each second from zero.
 func (w *watch) runSampler(zero time.Time) error {
 	l := w.env.lab
 	s := &sample.Sampler{Hosts: l.Hosts(), Traffic: w.nodeTraffic}
@@ -120,7 +118,7 @@ func (w *watch) runSampler(zero time.Time) error {
 	})
 }
 
-// nodeTraffic sums the links' bytes by node, and records what the links did in the second that ends.
+// nodeTraffic sums the links' bytes by node, and records the link account of the second that ends.
 func (w *watch) nodeTraffic(ctx context.Context) (sample.Traffic, error) {
 	t := sample.Traffic{Tx: map[string]uint64{}, Rx: map[string]uint64{}}
 	links, err := w.env.lab.Stats(ctx)
@@ -152,7 +150,7 @@ func byID(links []link.Stats) map[string]link.Stats {
 	return m
 }
 
-// subtractStats is what was counted between two readings.
+// subtractStats returns the counts between two readings.
 func subtractStats(before, after []link.Stats) []link.Stats {
 	was := byID(before)
 	out := make([]link.Stats, len(after))
@@ -171,7 +169,7 @@ func subtractCounters(a, b link.Counters) link.Counters {
 	}
 }
 
-// labs are those of a run that are up: what they use is not the work of others, whichever trial they are of.
+// labs are the labs of a run that are up. Their CPU time is not foreign, whichever trial they belong to.
 type labs struct {
 	mu  sync.Mutex
 	all []*lab.Lab
@@ -197,7 +195,7 @@ func (t *PhaseScheduler) removeLab(l *lab.Lab) {
 	t.labs.all = slices.DeleteFunc(t.labs.all, func(x *lab.Lab) bool { return x == l })
 }
 
-// labsWith are a trial's lab, the first, and those of trials that run at the same time.
+// labsWith returns l followed by the labs of concurrent trials.
 func (t *PhaseScheduler) labsWith(l *lab.Lab) []*lab.Lab {
 	if t == nil {
 		return []*lab.Lab{l}
@@ -207,25 +205,25 @@ func (t *PhaseScheduler) labsWith(l *lab.Lab) []*lab.Lab {
 	return append([]*lab.Lab{l}, slices.DeleteFunc(slices.Clone(t.labs.all), func(x *lab.Lab) bool { return x == l })...)
 }
 
-// cpuReading is the processor time of the machine's processes, and the run's part of it.
+// cpuReading is the CPU time of the machine's processes, and the run's part of it.
 type cpuReading struct {
 	at        time.Time
 	processes time.Duration
 	cores     int
 	self      time.Duration // this process
 	labs      map[*lab.Lab]time.Duration
-	unknown   string // why the run's part is not known
+	unknown   string // why the run's part is unknown
 }
 
-// readCPUUse reads that of this machine. On machines that are reached through agents it is not known: an agent is
-// not told apart from other programs.
+// readCPUUse reads this machine only. On machines with agents the run's part is unknown, because an agent
+// cannot be distinguished from other programs.
 func readCPUUse(ctx context.Context, all []*lab.Lab) (a cpuReading, err error) {
 	on := files.Local{}
 	a.labs = map[*lab.Lab]time.Duration{}
 	for i, l := range all {
 		a.labs[l], a.unknown, err = labCPU(ctx, l)
-		if err != nil && i > 0 && ctx.Err() == nil { // another trial's failure is none of this one
-			a.unknown, err = fmt.Sprintf("another trial's lab cannot be read: %v", err), nil
+		if err != nil && i > 0 && ctx.Err() == nil { // another trial's failure must not end this one
+			a.unknown, err = fmt.Sprintf("cannot read the lab of another trial: %v", err), nil
 		}
 		if err != nil || a.unknown != "" {
 			return a, err
@@ -239,7 +237,7 @@ func readCPUUse(ctx context.Context, all []*lab.Lab) (a cpuReading, err error) {
 	return a, err
 }
 
-// labCPU is the processor time that a lab's nodes and helpers have used, or why it is not known.
+// labCPU returns the CPU time of a lab's nodes and helpers, or why it is unknown.
 func labCPU(ctx context.Context, l *lab.Lab) (cpu time.Duration, unknown string, err error) {
 	for _, m := range l.Machines() {
 		if _, here := m.Files().(files.Local); !here {
@@ -260,25 +258,25 @@ func labCPU(ctx context.Context, l *lab.Lab) (cpu time.Duration, unknown string,
 	for _, h := range l.Hosts() {
 		u, err := h.Usage()
 		if err != nil {
-			return 0, "", fmt.Errorf("read the processor time of %s: %w", h.Name(), err)
+			return 0, "", fmt.Errorf("read CPU time of %s: %w", h.Name(), err)
 		}
 		if !u.Grouped && u.CPU > 0 {
-			return 0, "no control group counts the processor time of " + h.Name(), nil
+			return 0, "no control group counts the CPU time of " + h.Name(), nil
 		}
 		cpu += u.CPU
 	}
 	return cpu, "", nil
 }
 
-// onlyOwnTrials tells whether trials of the run are what took processors from each other: others ran at the same time,
-// and neither other programs nor the hypervisor used as much as counts.
+// onlyOwnTrials reports whether concurrent trials of the run, and neither other programs nor the
+// hypervisor, competed for CPUs.
 func (m measurement) onlyOwnTrials() bool {
 	use, known := m.otherUse.Figure()
 	return known && m.otherLabs > 0 && use.Cores < steal.Foreign*use.Of && m.mostStolen().Of < steal.Foreign
 }
 
-// otherUse is what processes used between two readings that are none of the run's. In less time than shortestSample
-// the machine's counters, which go by hundredths of a second, tell too little.
+// otherUse returns the CPU use of foreign processes between two readings. It needs shortestSample, because
+// CPU counters have a resolution of 10 ms.
 func otherUse(before, after cpuReading) verdict.Piece[verdict.Use] {
 	took := after.at.Sub(before.at)
 	for _, a := range []cpuReading{before, after} {
@@ -293,7 +291,7 @@ func otherUse(before, after cpuReading) verdict.Piece[verdict.Use] {
 	for l, was := range before.labs {
 		now, up := after.labs[l]
 		if !up {
-			return verdict.Unknown[verdict.Use]("the lab of another trial went down meanwhile")
+			return verdict.Unknown[verdict.Use]("the lab of another trial was removed during the measurement")
 		}
 		used -= now - was
 	}

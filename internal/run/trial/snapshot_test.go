@@ -8,10 +8,13 @@ import (
 	"skerry/internal/lab"
 )
 
-func TestOthersAreWhatIsNoneOfTheRuns(t *testing.T) {
+func TestOtherUseExcludesRun(t *testing.T) {
 	mine, beside := new(lab.Lab), new(lab.Lab)
 	at := time.Unix(1000, 0)
-	before := cpuReading{at: at, processes: time.Hour, cores: 2, self: time.Second, labs: map[*lab.Lab]time.Duration{mine: time.Minute, beside: 0}}
+	before := cpuReading{
+		at: at, processes: time.Hour, cores: 2, self: time.Second,
+		labs: map[*lab.Lab]time.Duration{mine: time.Minute, beside: 0},
+	}
 	after := cpuReading{at: at.Add(10 * time.Second), processes: time.Hour + 16*time.Second, cores: 2, self: 2 * time.Second,
 		labs: map[*lab.Lab]time.Duration{mine: time.Minute + 4*time.Second, beside: 5 * time.Second}}
 	for name, tt := range map[string]struct {
@@ -28,7 +31,7 @@ func TestOthersAreWhatIsNoneOfTheRuns(t *testing.T) {
 		"other machines":      {func(b, _ *cpuReading) { b.unknown = "the lab is on other machines" }, 0, true, false},
 		"no control groups":   {func(_, a *cpuReading) { a.unknown = "no control group" }, 0, true, false},
 		"a lab that went":     {func(_, a *cpuReading) { a.labs = map[*lab.Lab]time.Duration{mine: time.Hour} }, 0, true, false},
-		"too short to tell":   {func(_, a *cpuReading) { a.at = at.Add(time.Second) }, 0, false, false},
+		"too short to report": {func(_, a *cpuReading) { a.at = at.Add(time.Second) }, 0, false, false},
 		"nothing was counted": {func(b, a *cpuReading) { *b, *a = cpuReading{}, cpuReading{} }, 0, false, false},
 	} {
 		b, a := before, after
@@ -46,7 +49,7 @@ func TestOthersAreWhatIsNoneOfTheRuns(t *testing.T) {
 	}
 }
 
-func TestLabsOfTurns(t *testing.T) {
+func TestLabsOfPhases(t *testing.T) {
 	one, two := new(lab.Lab), new(lab.Lab)
 	var none *PhaseScheduler
 	none.addLab(one)

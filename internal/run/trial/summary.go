@@ -14,7 +14,7 @@ import (
 	"skerry/internal/record"
 )
 
-// summarise fills in what clients saw of the measurement, and what happened in it.
+// summarise fills in what clients observed, and the events.
 func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measurement, told []record.Event) {
 	d := m.drive
 	t.Stopped = m.stopped
@@ -28,12 +28,12 @@ func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measureme
 	t.Events = recovery.Happenings(told, m.bins, d.Duration.Seconds(), recoveryRules(e))
 	t.Traffic = sumTraffic(l.Links(), m.traffic, e.ClientNodes())
 	t.Pools = summarisePools(e, l, m)
-	for _, p := range d.Pools { // one of them inserts, at most
+	for _, p := range d.Pools { // at most one inserts
 		t.Keys = cmp.Or(t.Keys, p.Keys())
 	}
 }
 
-// keyNotes name the records that were inserted and that requests could not choose.
+// keyNotes lists inserted records that requests could not choose.
 func keyNotes(d load.Result) (notes []string) {
 	for _, p := range d.Pools {
 		if why := p.KeyspaceWarning(); why != "" {
@@ -45,24 +45,28 @@ func keyNotes(d load.Result) (notes []string) {
 
 func errorCounts(l *lab.Lab, all []load.ErrorCount) (out []record.ErrorCount) {
 	for _, x := range all {
-		out = append(out, record.ErrorCount{Operation: x.Operation, Outcome: x.Outcome.String(), Class: x.Class, Node: nodeByAddress(l, x.Node), Count: x.Count, Example: x.Example})
+		out = append(
+			out,
+			record.ErrorCount{
+				Operation: x.Operation, Outcome: x.Outcome.String(), Class: x.Class, Node: nodeByAddress(l, x.Node),
+				Count: x.Count, Example: x.Example,
+			},
+		)
 	}
 	return out
 }
 
-// loadRecord is how a table was loaded.
 func loadRecord(l *lab.Lab, d load.Result) *record.Load {
 	out := &record.Load{
 		Records: d.OK, DurationS: d.Duration.Seconds(), Rate: d.Goodput(), Threads: d.Spec.Threads, Batch: d.Spec.Batch,
 		Retries: d.Retries, Errors: errorCounts(l, d.Errors),
 	}
-	for _, o := range summariseOperations(d) { // inserts are all that there is
+	for _, o := range summariseOperations(d) { // inserts only
 		out.Insert = o
 	}
 	return out
 }
 
-// summariseOperations are those of a drive by their kind.
 func summariseOperations(d load.Result) map[string]record.OperationSummary {
 	all := map[string]record.OperationSummary{}
 	for name, o := range d.Operations {
@@ -84,7 +88,7 @@ func writeFiles(w *record.TrialWriter, m measurement) error {
 	return nil
 }
 
-// nodeByAddress names the node with an address; drivers know only addresses.
+// nodeByAddress returns the node with an address; drivers only know addresses.
 func nodeByAddress(l *lab.Lab, address string) string {
 	ip, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -110,7 +114,7 @@ func summariseLatency(h load.Histogram) record.Latency {
 	}
 }
 
-// sumTraffic sums the links between each two nodes.
+// sumTraffic sums the traffic between each pair of nodes.
 func sumTraffic(links []lab.Link, stats []link.Stats, clients []string) record.Traffic {
 	bytes := map[[2]string]int64{}
 	counted := byID(stats)
@@ -132,8 +136,10 @@ func sumTraffic(links []lab.Link, stats []link.Stats, clients []string) record.T
 	return t
 }
 
-// recoveryRules are what recovery is measured by.
 func recoveryRules(e experiment.Experiment) recovery.Rules {
 	r := e.Recovery
-	return recovery.Rules{Baseline: r.Baseline.Duration().Seconds(), Goodput: float64(r.Goodput), P99: r.P99, Hold: r.Hold.Duration().Seconds(), SLA: us(r.SLA.Duration())}
+	return recovery.Rules{
+		Baseline: r.Baseline.Duration().Seconds(), Goodput: float64(r.Goodput), P99: r.P99,
+		Hold: r.Hold.Duration().Seconds(), SLA: us(r.SLA.Duration()),
+	}
 }

@@ -15,8 +15,8 @@ import (
 	"skerry/internal/record"
 )
 
-// histograms collects HdrHistogram logs, one line a second, for each operation and clock.
-// They are kept in memory until the trial ends: about 1 KB a line.
+// histograms collects HdrHistogram logs, one line per second, operation and clock. They stay in memory
+// until the trial ends: about 1 KB per line.
 type histograms struct {
 	logs map[string]*histogramLog
 }
@@ -26,7 +26,7 @@ type histogramLog struct {
 	log  *ycsb.HDRLog
 }
 
-// add takes one interval of the measurement, which began at zero.
+// add adds one interval of the measurement that began at zero.
 func (h *histograms) add(zero time.Time, i load.Interval) error {
 	for name, o := range i.Operations {
 		for clock, times := range map[string]load.Histogram{"service": o.Latency.Service, "response": o.Latency.Response} {
@@ -61,7 +61,6 @@ func (h *histograms) log(name string, zero time.Time) (*histogramLog, error) {
 	return l, nil
 }
 
-// write puts every log into the trial's directory.
 func (h *histograms) write(w *record.TrialWriter) error {
 	for name, l := range h.logs {
 		err := w.Histogram(name, func(out io.Writer) error {
@@ -69,35 +68,43 @@ func (h *histograms) write(w *record.TrialWriter) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("keeping histogram %s: %w", name, err)
+			return fmt.Errorf("write histogram %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// newSecond is a row of the timeline.
+// newSecond returns a row of the timeline.
 func newSecond(i load.Interval) record.Second {
 	s, r := i.Latency.Service, i.Latency.Response
 	return record.Second{
 		T: i.T, Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown, Dropped: i.Dropped,
 		ServiceP50: us(s.Quantile(0.5)), ServiceP95: us(s.Quantile(0.95)), ServiceP99: us(s.Quantile(0.99)),
 		ServiceP999: us(s.Quantile(0.999)), ServiceMax: us(s.Max()),
-		ResponseP50: us(r.Quantile(0.5)), ResponseP95: us(r.Quantile(0.95)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),
+		ResponseP50: us(r.Quantile(0.5)), ResponseP95: us(r.Quantile(0.95)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(
+			r.Quantile(0.999),
+		),
 		ClientCPU: i.Cores(), InFlight: i.InFlight,
 	}
 }
 
-// operationSeconds are what onlookers are told of each kind of operation.
+// operationSeconds returns the live figures of each kind of operation.
 func operationSeconds(i load.Interval) (rows []record.OperationSecond) {
 	for _, name := range slices.Sorted(maps.Keys(i.Operations)) {
 		o := i.Operations[name]
 		r := o.Latency.Response
-		rows = append(rows, record.OperationSecond{T: i.T, Operation: name, OK: o.OK, P50: us(r.Quantile(0.5)), P95: us(r.Quantile(0.95)), P99: us(r.Quantile(0.99))})
+		rows = append(
+			rows,
+			record.OperationSecond{
+				T: i.T, Operation: name, OK: o.OK, P50: us(r.Quantile(0.5)), P95: us(r.Quantile(0.95)),
+				P99: us(r.Quantile(0.99)),
+			},
+		)
 	}
 	return rows
 }
 
-// poolSeconds are the rows of pools.parquet, where there are several.
+// poolSeconds returns the rows of pools.parquet, none for a single workload.
 func poolSeconds(i load.Interval) (rows []record.PoolSecond) {
 	for _, p := range i.Pools {
 		if p.Name != "" {
@@ -107,15 +114,21 @@ func poolSeconds(i load.Interval) (rows []record.PoolSecond) {
 	return rows
 }
 
-// errorSeconds are the rows of errors.parquet.
+// errorSeconds returns the rows of errors.parquet.
 func errorSeconds(l *lab.Lab, i load.Interval) (rows []record.ErrorSecond) {
 	for _, e := range i.Errors {
-		rows = append(rows, record.ErrorSecond{T: i.T, Operation: e.Operation, Outcome: e.Outcome.String(), Class: e.Class, Node: nodeByAddress(l, e.Node), Count: e.Count})
+		rows = append(
+			rows,
+			record.ErrorSecond{
+				T: i.T, Operation: e.Operation, Outcome: e.Outcome.String(), Class: e.Class,
+				Node: nodeByAddress(l, e.Node), Count: e.Count,
+			},
+		)
 	}
 	return rows
 }
 
-// newBin is what recovery is measured from.
+// newBin returns the input of the recovery analysis.
 func newBin(began time.Time, i load.Interval) recovery.Bin {
 	return recovery.Bin{
 		At: i.Start.Sub(began).Seconds(), Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown,

@@ -1,14 +1,14 @@
-// Package trial runs one trial: a lab and a cluster of its own, or those that the trial
-// before has kept, the table loaded, every link measured, the workload driven, and the
-// evidence judged.
+// Package trial runs one trial: it sets up a lab and a cluster or takes them from a pool, loads the table,
+// probes every link, drives the workload, and judges the evidence.
 //
 //	lab up ─► cluster ─► load ─► scale ─► probe ─► warm-up ─► measurement ─► verdict ─► lab down
 //	                      ▲                                                     │
-//	                      └──────────── kept: the table is emptied ◄────────────┘
+//	                      └──────── pool: the table is emptied ◄────────────────┘
 //
-// Each step is a part of its own, which is given what it uses and hands on what it found:
-// setup the ground that the others stand on, probing and measuring what they saw, auditing
-// what is still there. The verdict is formed from all of that at the end, in one place.
+// Set-up: setup.go, environment.go, table.go, driver.go, phases.go, guard.go, linkprobe.go.
+// Measurement: measure.go, events.go, drift.go, snapshot.go, linkaccount.go, network.go, pools.go,
+// timeline.go.
+// Judgement: evidence.go, bottleneck.go, audit.go, summary.go.
 package trial
 
 import (
@@ -29,52 +29,49 @@ import (
 	"skerry/internal/run/multihost"
 )
 
-// Config is what a trial is given.
+// Config configures a trial.
 type Config struct {
 	Cell         experiment.Cell
 	Database     database.Database
 	Installation database.Installation
-	// Kept is where trials that reuse clusters leave theirs to each other; nil where none does.
+	// Pool receives the cluster after the trial if the experiment reuses clusters; nil disables reuse.
 	Pool *ClusterPool
-	// Turns keep this trial from disturbing others that run at the same time; nil where none does.
+	// Phases coordinates concurrent trials; nil if the trial runs alone.
 	Phases *PhaseScheduler
-	// Beside, when set, tells at the end how many others ran at the same time, at the most.
+	// Beside returns the highest number of concurrent trials so far. May be nil.
 	Beside func() int
-	// Sharing is of the trials that share the cluster; the zero one where it is this trial's
-	// alone.
+	// Sharing describes the trials that share the cluster; the zero value means none.
 	Sharing Sharing
 	// Name of the lab.
 	Name string
-	// Exe is the skerry program that agents are started from.
+	// Exe is the skerry program that starts agents.
 	Exe               string
 	StateDir, DataDir string
 	Writer            *record.TrialWriter
 	Progress          *progress.Reporter
-	// Label begins every line of progress ("trial 3 of 8").
+	// Label prefixes every progress line ("trial 3 of 8").
 	Label string
 	Log   *slog.Logger
-	// Live hears of the trial as it goes on, nil where nobody can look; Number is how many of
-	// the run's trials have ended then, and this one.
+	// Live receives the live state; may be nil. Number counts the run's ended trials plus this one.
 	Live   *live.Feed
 	Number int
-	// Urgent is the process that makes events happen, where it may take priority for that.
+	// Urgent is the process that runs events and may raise its priority.
 	Urgent *realtime.Process
-	// Machine is what the trial's record says of where it was measured; nil says nothing.
+	// Machine describes where the trial is measured; nil omits it from the record.
 	Machine *record.TrialMachine
-	// Across, when set, has the lab stand on machines of a machines file.
+	// Machines, if set, are the hosts of the lab's nodes.
 	Machines *multihost.Machines
-	// Observe, when set, is told about the lab once it is up; what it says goes into
-	// the run's record.
+	// Observe, if set, is called once the lab is up.
 	Observe func(engine, why string, warnings []string) error
 }
 
-// Run runs a trial and records it. What went wrong in the trial itself is told by its
-// State and Error; an error means that it could not be recorded.
+// Run runs a trial and records it. A failure of the trial is in the record's State and Error; an error
+// means that the trial could not be recorded.
 func Run(ctx context.Context, c Config) (record.Trial, error) {
 	result := record.Trial{Started: time.Now(), State: record.TrialOK}
-	tell := reporter{progress: c.Progress, label: c.Label, live: c.Live, writer: c.Writer}
-	tell.beginTrial(c, result.Started)
-	err := run(ctx, c, tell, &result)
+	report := reporter{progress: c.Progress, label: c.Label, live: c.Live, writer: c.Writer}
+	report.beginTrial(c, result.Started)
+	err := run(ctx, c, report, &result)
 	var failed recordError
 	switch {
 	case errors.As(err, &failed):
@@ -92,11 +89,11 @@ func Run(ctx context.Context, c Config) (record.Trial, error) {
 	if err := c.Writer.Finish(result); err != nil {
 		return result, errors.Join(err, c.Writer.Abandon())
 	}
-	tell.endTrial(c.Cell.ID, result)
+	report.endTrial(c.Cell.ID, result)
 	return result, nil
 }
 
-// labMachine is what a trial's record says of the machine with its lab.
+// labMachine adds the lab's engine, warnings and settings to the machine's description.
 func labMachine(on *record.TrialMachine, l *lab.Lab) *record.TrialMachine {
 	if on == nil {
 		return nil
@@ -107,19 +104,19 @@ func labMachine(on *record.TrialMachine, l *lab.Lab) *record.TrialMachine {
 	return &at
 }
 
-// recordError is a failure to write to the run directory: it ends the run, not the trial.
+// recordError is a failure to write to the run directory: it ends the run, not only the trial.
 type recordError struct{ error }
 
 func (e recordError) Unwrap() error { return e.error }
 
-// run goes through the parts of a trial, in order, and ends what the first of them made.
-func run(ctx context.Context, c Config, tell reporter, result *record.Trial) (err error) {
+// run executes the parts of a trial in order and releases the environment.
+func run(ctx context.Context, c Config, report reporter, result *record.Trial) (err error) {
 	e := c.Cell.Experiment
 	work, guard := newGuard(ctx)
 	g := newEnvironment(c.Database, e, c.Phases)
-	turn := &trialPhase{scheduler: c.Phases}
-	defer turn.leave()
-	if err := turn.enterSetUp(work); err != nil {
+	phase := &trialPhase{scheduler: c.Phases}
+	defer phase.leave()
+	if err := phase.enterSetUp(work); err != nil {
 		return guard.finish(work, nil, err)
 	}
 	defer func() {
@@ -128,40 +125,40 @@ func run(ctx context.Context, c Config, tell reporter, result *record.Trial) (er
 			err = g.keepLogs(ctx, c.Writer)
 			return
 		}
-		tell.setStage("taking the lab down")
+		report.setStage("removing the lab")
 		err = errors.Join(err, g.tearDown(ctx, c.Writer))
 	}()
-	drv, err := newSetup(c, tell, guard).prepare(work, g)
+	drv, err := newSetup(c, report, guard).prepare(work, g)
 	result.ClusterOf = g.madeBy
 	if err != nil {
 		return err
 	}
 	c.Phases.addLab(g.lab)
 	result.Machine = labMachine(c.Machine, g.lab)
-	if turn.scheduler != nil {
-		tell.setStage("waiting for others to set up")
+	if phase.scheduler != nil {
+		report.setStage("waiting for other trials to set up")
 	}
-	if err := turn.enterProbe(work); err != nil {
+	if err := phase.enterProbe(work); err != nil {
 		return err
 	}
 	result.Load = loadRecord(g.lab, g.loaded)
-	tell.setStage("probing the links")
+	report.setStage("probing the links")
 	links, err := probeLinks(work, g.lab)
 	if err != nil {
 		return err
 	}
-	tell.publishRTTs(links)
-	if turn.scheduler != nil {
-		tell.setStage("waiting for others to probe their links")
+	report.publishRTTs(links)
+	if phase.scheduler != nil {
+		report.setStage("waiting for other trials to probe their links")
 	}
-	if err := turn.enterMeasure(work); err != nil {
+	if err := phase.enterMeasure(work); err != nil {
 		return err
 	}
-	result.SetupS = (time.Since(result.Started) - turn.waited).Seconds()
+	result.SetupS = (time.Since(result.Started) - phase.waited).Seconds()
 	governor, flavors := newGovernor(g.lab, c.Cell.Seed)
 	guard.runGovernor(work, governor)
-	m, err := newMeasuring(c, tell, g, drv, governor).measure(work)
-	err = errors.Join(err, turn.enterSetUp(work)) // what follows is no measurement
+	m, err := newMeasuring(c, report, g, drv, governor).measure(work)
+	err = errors.Join(err, phase.enterSetUp(work)) // the measurement is over
 	if err != nil {
 		return err
 	}
@@ -172,7 +169,7 @@ func run(ctx context.Context, c Config, tell reporter, result *record.Trial) (er
 	if err := writeFiles(c.Writer, m); err != nil {
 		return err
 	}
-	audited, err := auditor{cell: c.Cell, env: g, driver: drv, report: tell}.audit(work)
+	audited, err := auditor{cell: c.Cell, env: g, driver: drv, report: report}.audit(work)
 	if err != nil {
 		return err
 	}

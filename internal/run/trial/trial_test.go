@@ -56,7 +56,10 @@ func runIn(t *testing.T, text, dataDir string, sets ...string) (record.Trial, *r
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := record.Create(t.TempDir(), record.Run{Name: "small", Plan: []record.Planned{{ID: cell.ID, Cell: 1, Repetition: 1, Parameters: cell.Parameters}}})
+	out, err := record.Create(
+		t.TempDir(),
+		record.Run{Name: "small", Plan: []record.Planned{{ID: cell.ID, Cell: 1, Repetition: 1, Parameters: cell.Parameters}}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +98,8 @@ func TestTrialHasAllEvidence(t *testing.T) {
 	if slices.Contains(x.Verdict.Kinds, string(verdict.NoEvidence)) || len(x.Verdict.Kinds) != len(x.Verdict.Reasons) {
 		t.Errorf("verdict %+v", x.Verdict)
 	}
-	if len(x.Fidelity.Links) != 6 || x.Fidelity.EmulatorLateP99US < 0 || x.Fidelity.ClientCPU == 0 || x.Fidelity.HostCPU == 0 || len(x.Events) != 1 {
+	if len(x.Fidelity.Links) != 6 || x.Fidelity.EmulatorLateP99US < 0 || x.Fidelity.ClientCPU == 0 || x.Fidelity.HostCPU == 0 ||
+		len(x.Events) != 1 {
 		t.Errorf("fidelity %+v, events %+v", x.Fidelity, x.Events)
 	}
 	if f := x.Fidelity; (f.OthersCPU == nil) == (f.OthersUnknown == "") {
@@ -111,7 +115,7 @@ func TestTrialHasAllEvidence(t *testing.T) {
 
 // A flavor that this machine cannot hold nodes to, here the throughput of a disk where
 // directories are in memory, makes a trial suspect.
-func TestFlavorThatCannotBeApplied(t *testing.T) {
+func TestUnsupportedFlavorMakesTrialSuspect(t *testing.T) {
 	memory, err := os.MkdirTemp("/dev/shm", "skerry-trial-")
 	if err != nil {
 		testkit.Lacks(t, testkit.SharedMemory, err)
@@ -122,7 +126,9 @@ func TestFlavorThatCannotBeApplied(t *testing.T) {
 	}
 	x := runSmall(t, filepath.Join(memory, "a", "b"), "topology.defaults.flavor={disk: {write: 50MB}}")
 	i := slices.Index(x.Verdict.Kinds, string(verdict.NoEvidence))
-	if x.Verdict.State != record.Suspect || i < 0 || !strings.Contains(x.Verdict.Reasons[i], "no evidence of nodes being held to their flavors: disk throughput of") {
+	if x.Verdict.State != record.Suspect || i < 0 || !strings.Contains(
+		x.Verdict.Reasons[i], "no evidence of nodes being held to their flavors: disk throughput of",
+	) {
 		t.Errorf("verdict %+v", x.Verdict)
 	}
 }

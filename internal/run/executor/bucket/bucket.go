@@ -56,7 +56,9 @@ func Open(name string) (*Bucket, error) {
 		return nil, fmt.Errorf("the endpoint of S3 is %q, which is no URL", endpoint)
 	}
 	b := &Bucket{at: at.JoinPath(bucket, strings.Trim(prefix, "/")), region: region, client: &http.Client{}, key: aws.Credentials{
-		AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: os.Getenv("AWS_SESSION_TOKEN"),
+		AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv(
+			"AWS_SECRET_ACCESS_KEY",
+		), SessionToken: os.Getenv("AWS_SESSION_TOKEN"),
 	}}
 	b.at.Path = strings.TrimSuffix(b.at.Path, "/")
 	if !b.key.HasKeys() {
@@ -84,7 +86,10 @@ func (b *Bucket) withAdvice(err error) error {
 	if err == nil {
 		return nil
 	}
-	return advice.With(err, "the key must be allowed to put, read and remove objects there; AWS_ENDPOINT_URL_S3 and AWS_REGION say where it is")
+	return advice.With(
+		err,
+		"the key must be allowed to put, read and remove objects there; AWS_ENDPOINT_URL_S3 and AWS_REGION say where it is",
+	)
 }
 
 // Link is by what one object may be put, by anybody and for a week.

@@ -21,7 +21,8 @@ type standIn struct {
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if q := r.URL.Query(); len(q.Get("X-Amz-Signature")) != 64 || q.Get("X-Amz-Expires") != "604800" || !strings.Contains(q.Get("X-Amz-Credential"), "/north-1/s3/") {
+	if q := r.URL.Query(); len(q.Get("X-Amz-Signature")) != 64 || q.Get("X-Amz-Expires") != "604800" ||
+		!strings.Contains(q.Get("X-Amz-Credential"), "/north-1/s3/") {
 		http.Error(w, "AccessDenied", http.StatusForbidden)
 		return
 	}
@@ -66,7 +67,10 @@ func TestBucket(t *testing.T) {
 	if err != nil || strings.Contains(link, "secret") {
 		t.Fatalf("the link is %s (%v)", link, err)
 	}
-	if err := Request(t.Context(), server.Client(), http.MethodPut, link, strings.NewReader("results"), func(io.Reader) error { return nil }); err != nil {
+	if err := Request(
+		t.Context(), server.Client(), http.MethodPut, link, strings.NewReader("results"),
+		func(io.Reader) error { return nil },
+	); err != nil {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer

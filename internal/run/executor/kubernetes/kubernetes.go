@@ -58,12 +58,18 @@ const (
 // Check asks whether Jobs may be made.
 func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	if e.Image == "" {
-		return executor.Limits{}, advice.With(errors.New("pods need an image with skerry and the databases"), "name it with --image; docs/engines.md tells how it is made")
+		return executor.Limits{}, advice.With(
+			errors.New("pods need an image with skerry and the databases"),
+			"name it with --image; docs/engines.md tells how it is made",
+		)
 	}
 	for _, what := range []string{"jobs.batch", "configmaps"} {
 		out, err := e.kubectl(ctx, nil, "auth", "can-i", "create", what)
 		if answer := strings.TrimSpace(string(out)); answer == "no" {
-			return executor.Limits{}, advice.With(fmt.Errorf("the cluster does not let this user create %s", what), "ask for the right, or give another namespace: --on kubernetes:NAMESPACE")
+			return executor.Limits{}, advice.With(
+				fmt.Errorf("the cluster does not let this user create %s", what),
+				"ask for the right, or give another namespace: --on kubernetes:NAMESPACE",
+			)
 		}
 		if err != nil {
 			return executor.Limits{}, fmt.Errorf("asking the cluster: %w", err)

@@ -20,7 +20,11 @@ func (home) ReceiveResults(io.Reader) (string, error) { return "", nil }
 // The manifests are YAML, and say what a trial needs.
 func TestManifests(t *testing.T) {
 	var w strings.Builder
-	b := executor.Batch{Run: "quick_start", Number: 3, Token: "ABCDEFGHIJKLMNOP", Tasks: []executor.Task{{ID: 5, Trials: []int{5}}, {ID: 6, Trials: []int{7, 8}}}, ExpectedTime: time.Minute, MemoryBytes: 3 << 20, Rerun: true, Exclude: []string{"n1", "n2"}}
+	b := executor.Batch{
+		Run: "quick_start", Number: 3, Token: "ABCDEFGHIJKLMNOP",
+		Tasks:        []executor.Task{{ID: 5, Trials: []int{5}}, {ID: 6, Trials: []int{7, 8}}},
+		ExpectedTime: time.Minute, MemoryBytes: 3 << 20, Rerun: true, Exclude: []string{"n1", "n2"},
+	}
 	e, err := New("", "skerry:1", "", home{})
 	if err == nil {
 		_, err = e.Print(&w, b)
@@ -74,7 +78,10 @@ func TestStatesOfPods(t *testing.T) {
 
 func TestImagesThatCannotBeHad(t *testing.T) {
 	var p pod
-	if err := json.Unmarshal([]byte(`{"status": {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}]}}`), &p); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"status": {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}]}}`),
+		&p,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if got := imageError(p); got != "ImagePullBackOff: no such host" {

@@ -90,7 +90,9 @@ func writeJob(w io.Writer, e *Executor, b executor.Batch) error {
 		to, claim = e.store.destination(b.Name())
 	}
 	err := jobManifest.Execute(w, map[string]any{
-		"Name": b.Name(), "Run": labelValue(b.Run), "Tasks": b.Tasks, "Seconds": deadlineSeconds(b.ExpectedTime), "Image": e.Image, "Again": b.Rerun,
+		"Name": b.Name(), "Run": labelValue(b.Run), "Tasks": b.Tasks, "Seconds": deadlineSeconds(
+			b.ExpectedTime,
+		), "Image": e.Image, "Again": b.Rerun,
 		"Machine": executor.MachineVariable, "Variable": executor.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
 		"To": to, "Claim": claim, "Avoid": b.Exclude,
 	})
@@ -129,7 +131,10 @@ func (e *Executor) writeConfig(ctx context.Context, w io.Writer, b executor.Batc
 		"binaryData": map[string]string{"plan": base64.StdEncoding.EncodeToString(plan)},
 	}, "", "  ")
 	if err == nil && len(text) > maxConfigMap {
-		return advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds %d", len(text)>>10, maxConfigMap>>10), "split the experiment")
+		return advice.With(
+			fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds %d", len(text)>>10, maxConfigMap>>10),
+			"split the experiment",
+		)
 	}
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))

@@ -52,9 +52,13 @@ func TestRemovedPods(t *testing.T) {
 		"another one removed":   {`{"failedIndexes": "1,3-4"}`, none, executor.Waiting},
 		"drained": {"{}", fmt.Sprintf(onePod, `, "deletionTimestamp": "2026-11-24T08:00:00Z"`, "Running",
 			`, "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}]`), executor.Lost},
-		"preempted": {"{}", fmt.Sprintf(onePod, "", "Failed", `, "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]`), executor.Preempted},
-		"evicted":   {"{}", fmt.Sprintf(onePod, "", "Failed", `, "reason": "Evicted"`), executor.Lost},
-		"too long":  {"{}", fmt.Sprintf(onePod, "", "Failed", `, "reason": "DeadlineExceeded"`), executor.TimedOut},
+		"preempted": {
+			"{}",
+			fmt.Sprintf(onePod, "", "Failed", `, "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]`),
+			executor.Preempted,
+		},
+		"evicted":  {"{}", fmt.Sprintf(onePod, "", "Failed", `, "reason": "Evicted"`), executor.Lost},
+		"too long": {"{}", fmt.Sprintf(onePod, "", "Failed", `, "reason": "DeadlineExceeded"`), executor.TimedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)

@@ -49,7 +49,10 @@ func (e *Executor) openStore(results string) (store, error) {
 		b, err := bucket.Open(results)
 		return &bucketStore{b}, err
 	}
-	return nil, advice.With(fmt.Errorf("results do not come from Kubernetes by %q", results), "there are: logs, claim:NAME, s3://BUCKET/PREFIX")
+	return nil, advice.With(
+		fmt.Errorf("results do not come from Kubernetes by %q", results),
+		"there are: logs, claim:NAME, s3://BUCKET/PREFIX",
+	)
 }
 
 // bucketStore is a bucket: a task puts its results there by a link, which stands in the ConfigMap.
@@ -112,12 +115,18 @@ const readerTimeout = 90 * time.Second
 func (s *claimStore) check(ctx context.Context) (doubts, err error) {
 	for _, what := range []string{"pods", "pods/exec"} {
 		if out, err := s.e.kubectl(ctx, nil, "auth", "can-i", "create", what); strings.TrimSpace(string(out)) == "no" {
-			return nil, advice.With(fmt.Errorf("the cluster does not let this user create %s, by which a claim is read: %w", what, err), "ask for the right, or have results come another way: --results logs")
+			return nil, advice.With(
+				fmt.Errorf("the cluster does not let this user create %s, by which a claim is read: %w", what, err),
+				"ask for the right, or have results come another way: --results logs",
+			)
 		}
 	}
 	out, err := s.e.kubectl(ctx, nil, "get", "persistentvolumeclaim", s.name, "--output", "json")
 	if err != nil {
-		return nil, advice.With(fmt.Errorf("asking for the claim %s: %w", s.name, err), "make it first, with access mode ReadWriteMany: kubectl create -f CLAIM.yaml")
+		return nil, advice.With(
+			fmt.Errorf("asking for the claim %s: %w", s.name, err),
+			"make it first, with access mode ReadWriteMany: kubectl create -f CLAIM.yaml",
+		)
 	}
 	var claim struct {
 		Spec struct {

@@ -29,7 +29,10 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 		refs = append(refs, s.Ref)
 	}
 	// Waiting elements of an array are one line, which names them by ranges.
-	out, err := e.client.Run(ctx, nil, "squeue", "--noheader", "--states=all", "--format=%F|%K|%T|%N|%r|%A|%k", "--jobs="+strings.Join(refs, ","))
+	out, err := e.client.Run(
+		ctx, nil, "squeue", "--noheader", "--states=all", "--format=%F|%K|%T|%N|%r|%A|%k",
+		"--jobs="+strings.Join(refs, ","),
+	)
 	if err != nil && !strings.Contains(err.Error(), "Invalid job id") {
 		return nil, fmt.Errorf("asking for jobs: %w", err)
 	}
@@ -138,7 +141,10 @@ func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 	}
 	plan := base64.StdEncoding.EncodeToString(packed)
 	if len(plan) > maxScript*9/10 {
-		return "", advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a job's script holds %d", len(plan)>>10, maxScript>>10), "split the experiment")
+		return "", advice.With(
+			fmt.Errorf("the plan and the files of the experiment are %d KiB, and a job's script holds %d", len(plan)>>10, maxScript>>10),
+			"split the experiment",
+		)
 	}
 	return plan, nil
 }
@@ -215,7 +221,9 @@ func (e *Executor) fetchResults(job, file string) (string, error) {
 
 // srun runs a program beside the script of a job.
 func (e *Executor) srun(job string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(e.ctx, "srun", append([]string{"--jobid=" + job, "--overlap", "--nodes=1", "--ntasks=1", "--input=none", "--quiet", "--chdir=/"}, args...)...)
+	cmd := exec.CommandContext(e.ctx, "srun", append([]string{
+		"--jobid=" + job, "--overlap", "--nodes=1", "--ntasks=1", "--input=none", "--quiet", "--chdir=/",
+	}, args...)...)
 	cmd.Env = e.client.Environ()
 	return cmd
 }

@@ -46,7 +46,10 @@ func New(partition string, options []string, results string, home executor.RunDi
 	}
 	e := &Executor{Partition: partition, Options: options, home: home, output: results == "output", checked: map[string]bool{}, fetched: map[string]*fetchedTask{},
 		// Without it squeue cuts the ranges of waiting tasks at 64 characters.
-		client: executor.Client{Env: []string{"SLURM_BITSTR_LEN=0"}, Drop: isDropped, Advice: "run this where sbatch is, such as the cluster's login node; or print the script there: --dry-run"}}
+		client: executor.Client{
+			Env: []string{"SLURM_BITSTR_LEN=0"}, Drop: isDropped,
+			Advice: "run this where sbatch is, such as the cluster's login node; or print the script there: --dry-run",
+		}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -65,7 +68,10 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	}
 	array, jobs := parseSetting(out, "MaxArraySize", defaultArray), parseSetting(out, "MaxJobCount", defaultJobs)
 	if array < 2 {
-		return executor.Limits{}, advice.With(fmt.Errorf("this Slurm has no job arrays: MaxArraySize is %d", array), "ask who runs the cluster to raise it")
+		return executor.Limits{}, advice.With(
+			fmt.Errorf("this Slurm has no job arrays: MaxArraySize is %d", array),
+			"ask who runs the cluster to raise it",
+		)
 	}
 	return executor.Limits{Batch: min(array-1, max(1, jobs/2)), Total: max(1, jobs/2), Warning: ignoredOptions()}, nil
 }
@@ -114,7 +120,10 @@ func submitError(err error) error {
 			return fmt.Errorf("%w: %w", executor.ErrFull, err)
 		}
 	}
-	return advice.With(fmt.Errorf("submitting the job: %w", err), "give what the cluster asks for with --sbatch, such as --sbatch=--account=NAME")
+	return advice.With(
+		fmt.Errorf("submitting the job: %w", err),
+		"give what the cluster asks for with --sbatch, such as --sbatch=--account=NAME",
+	)
 }
 
 // Cancel ends all jobs of the submissions.
@@ -193,7 +202,8 @@ var keptVariables = []string{
 
 // isDropped tells whether the clients run without a variable: what an outer job left, or options of other jobs.
 func isDropped(name string) bool {
-	return slices.ContainsFunc(droppedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) && !slices.Contains(keptVariables, name)
+	return slices.ContainsFunc(droppedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) &&
+		!slices.Contains(keptVariables, name)
 }
 
 // ignoredOptions reports options that a user set for every sbatch and that jobs of Skerry do not have; nil without any.

@@ -17,7 +17,9 @@ import (
 
 func batch(dir string) executor.Batch {
 	return executor.Batch{
-		Run: "quickstart", Dir: dir, Number: 1, File: dir + "/engine/1.tasks", Tasks: []executor.Task{{ID: 4, Trials: []int{9}}, {ID: 7, Trials: []int{1, 2}}},
+		Run: "quickstart", Dir: dir, Number: 1, File: dir + "/engine/1.tasks", Tasks: []executor.Task{
+			{ID: 4, Trials: []int{9}}, {ID: 7, Trials: []int{1, 2}},
+		},
 		ExpectedTime: 40 * time.Second, Token: "TOKEN", Exe: "/opt/skerry", Cwd: "/home/a b",
 	}
 }
@@ -156,7 +158,9 @@ func TestStates(t *testing.T) {
 
 func TestSetting(t *testing.T) {
 	config := []byte("Configuration data as of 2026\nMaxArraySize            = 1001\nMaxJobCount             = 200\nSelectType = x\n")
-	if a, b, c := parseSetting(config, "MaxArraySize", 1), parseSetting(config, "MaxJobCount", 1), parseSetting(config, "SelectType", 9); a != 1001 || b != 200 || c != 9 {
+	if a, b, c := parseSetting(
+		config, "MaxArraySize", 1,
+	), parseSetting(config, "MaxJobCount", 1), parseSetting(config, "SelectType", 9); a != 1001 || b != 200 || c != 9 {
 		t.Errorf("%d, %d, %d", a, b, c)
 	}
 }
@@ -185,7 +189,9 @@ func TestEnvironmentOfClients(t *testing.T) {
 	}
 	e := cluster(t, "", "lab", "--account=x", "--gres gpu:1 --comment='a \"b\" c'")
 	limits, err := e.Check(t.Context())
-	if err != nil || limits.Warning == nil || !strings.Contains(limits.Warning.Error(), "without SBATCH_TIMELIMIT, SBATCH_WAIT of the environment") {
+	if err != nil || limits.Warning == nil || !strings.Contains(
+		limits.Warning.Error(), "without SBATCH_TIMELIMIT, SBATCH_WAIT of the environment",
+	) {
 		t.Errorf("%v, %v", limits.Warning, err)
 	}
 	if _, err := e.Submit(t.Context(), b); err != nil {
@@ -197,7 +203,10 @@ func TestEnvironmentOfClients(t *testing.T) {
 	if err := e.Cancel(t.Context(), []executor.Submission{b.Submission("7", 2)}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"SBATCH_ACCOUNT=physics", "SBATCH_PARTITION=long", "SLURM_BITSTR_LEN=0", "SLURM_CLUSTERS=far", "SLURM_CONF=/etc/own.conf", "SLURM_JWT=token"}
+	want := []string{
+		"SBATCH_ACCOUNT=physics", "SBATCH_PARTITION=long", "SLURM_BITSTR_LEN=0", "SLURM_CLUSTERS=far",
+		"SLURM_CONF=/etc/own.conf", "SLURM_JWT=token",
+	}
 	for _, client := range []string{"sbatch", "squeue", "scancel", "scontrol"} {
 		text, err := os.ReadFile(filepath.Join(bin, client+".env"))
 		if err != nil {
@@ -218,7 +227,8 @@ func TestEnvironmentOfClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantArgs := []string{"--parsable", "--job-name=skerry-quickstart-token-1", "--array=1-2", "--output=" + b.Dir + "/engine/slurm-%A_%a.out", "--open-mode=append",
+	wantArgs := []string{"--parsable", "--job-name=skerry-quickstart-token-1", "--array=1-2", "--output=" + b.Dir +
+		"/engine/slurm-%A_%a.out", "--open-mode=append",
 		"--chdir=/home/a b", "--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--requeue", "--time=12", "--partition=lab",
 		"--account=x", "--gres", "gpu:1", `--comment=a "b" c`, b.Path(".sbatch")}
 	if diff := cmp.Diff(wantArgs, strings.Split(strings.TrimSpace(string(args)), "\n")); diff != "" {

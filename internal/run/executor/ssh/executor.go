@@ -75,7 +75,9 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 		}
 	}
 	if len(e.workers) == 0 {
-		return executor.Limits{}, advice.With(fmt.Errorf("%w: none of the machines of %s can be used: %w", executor.ErrUnavailable, e.file, errors.Join(errs...)),
+		return executor.Limits{}, advice.With(fmt.Errorf(
+			"%w: none of the machines of %s can be used: %w", executor.ErrUnavailable, e.file, errors.Join(errs...),
+		),
 			"try the way there by hand, such as: ssh HOST true")
 	}
 	return executor.Limits{Batch: len(e.workers), Total: len(e.workers), Warning: errors.Join(errs...)}, nil

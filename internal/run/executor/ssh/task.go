@@ -44,7 +44,10 @@ func installProgram(ctx context.Context, m inventory.Machine, exe string) error 
 		return fmt.Errorf("reading this program: %w", err)
 	}
 	defer f.Close()
-	if err := runShell(ctx, m, f, fmt.Sprintf(`p=%s; mkdir -p "${p%%/*}" && cat >"$p.$$" && chmod 755 "$p.$$" && mv "$p.$$" "$p"`, p)); err != nil {
+	if err := runShell(
+		ctx, m, f,
+		fmt.Sprintf(`p=%s; mkdir -p "${p%%/*}" && cat >"$p.$$" && chmod 755 "$p.$$" && mv "$p.$$" "$p"`, p),
+	); err != nil {
 		return fmt.Errorf("giving %s the program: %w", m.Name, err)
 	}
 	return nil
