@@ -15,20 +15,18 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// clientTimeout is how long a site's client may take: a controller under load answers within seconds.
+// clientTimeout bounds a call of a client; an overloaded controller answers within seconds.
 const clientTimeout = 2 * time.Minute
 
-// Client runs the programs by which a site's users reach an engine, so that their logins and
-// contexts are this sweep's too.
+// Client runs the command-line clients of an executor with the user's login and context.
 type Client struct {
-	// Mend says what to do where a program is missing.
+	// Advice is given if a program is missing.
 	Advice string
-	// Env is added to this process's environment, without the variables that Dropped names; nil drops none.
+	// Env is added to the environment. Drop, if set, selects variables to remove.
 	Env  []string
 	Drop func(name string) bool
 }
 
-// Environ returns the environment of the programs.
 func (c Client) Environ() []string {
 	env := os.Environ()
 	if c.Drop != nil {
@@ -40,7 +38,7 @@ func (c Client) Environ() []string {
 	return append(env, c.Env...)
 }
 
-// Run runs a client to its end and returns what it printed.
+// Run returns what the program printed to standard output.
 func (c Client) Run(ctx context.Context, stdin io.Reader, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()

@@ -1,11 +1,11 @@
-// Package executor is the vocabulary of engines: what a site has that starts work on its machines. A
-// sweep hands tasks over and asks what has become of them; an engine decides where and when.
+// Package executor defines the interface of executors: systems that start tasks on other machines, such as
+// a Slurm cluster. Files, flags and JSON call an executor an engine.
 //
-//	sweep ─ Submit ─► Engine ─ sbatch, kubectl, ssh ─► skerry run --resume DIR --only ... , somewhere
-//	  ▲                 │                                        │
-//	  └──── Poll ◄──────┘        results ─► the run directory ◄──┘
+//	dispatch ─ Submit ─► Executor ─ sbatch, kubectl, ssh ─► skerry run --resume DIR --only ..., on a worker
+//	   ▲                    │                                        │
+//	   └────── Poll ◄───────┘        results ─► the run directory ◄──┘
 //
-// An engine starts nothing again by its own count and judges no results: that is the sweep's.
+// An executor neither restarts tasks nor judges results: package dispatch does.
 package executor
 
 import (
@@ -19,100 +19,97 @@ import (
 	"time"
 )
 
-// Executor is a way to have tasks done. Its methods are called one at a time.
+// Executor runs tasks. Its methods are not called concurrently.
 type Executor interface {
-	// Check tells before anything is handed over why the engine cannot take work, and how much
-	// it takes.
+	// Check returns how many tasks the executor accepts, or why it accepts none.
 	Check(ctx context.Context) (Limits, error)
-	// Submit hands a batch over, or its first tasks. ErrLater says that the engine takes no more at present.
+	// Submit submits a batch, or its first tasks. ErrFull means that no more tasks are accepted for now.
 	Submit(ctx context.Context, b Batch) (Submission, error)
-	// Poll tells of those tasks of the submissions that the engine still knows, by their ID.
+	// Poll returns the status, by task ID, of the tasks that the executor still knows.
 	Poll(ctx context.Context, of []Submission) (map[int]Status, error)
-	// Cancel ends what has not ended.
+	// Cancel cancels all unfinished tasks.
 	Cancel(ctx context.Context, of []Submission) error
-	// Print writes what Submit would hand over, for a person to read, edit and submit, and returns the name by which
-	// Find finds that, "" where it cannot be found.
+	// Print writes what Submit would submit, for a user to edit and submit. It returns the name for Find, ""
+	// if such a batch cannot be found.
 	Print(w io.Writer, b Batch) (name string, err error)
-	// Find is what the engine calls a printed batch of that name that a person has submitted, "" where none is there.
+	// Find returns the reference of a printed batch that a user has submitted, "" if there is none.
 	Find(ctx context.Context, name string) (ref string, err error)
-	// Close ends what the engine does in this process, and waits for it.
+	// Close stops what the executor does in this process, and waits for it.
 	Close() error
 }
 
-// OutputReader is an Engine that knows what a task's program said.
+// OutputReader is an Executor that can read the output of tasks.
 type OutputReader interface {
-	// Said is the last line that a task printed, "" where that cannot be read from here.
+	// LastOutput returns the last line that a task printed, "" if it cannot be read from here.
 	LastOutput(dir string, of Submission, task int) string
 }
 
-// ErrFull says that an engine takes no more tasks until some have ended.
-var ErrFull = errors.New("the engine takes no more at present")
+// ErrFull means that an executor accepts no more tasks until some have ended.
+var ErrFull = errors.New("the engine accepts no more tasks for now")
 
-// ErrUnavailable says that an engine cannot be asked at all.
-var ErrUnavailable = errors.New("no such engine here")
+// ErrUnavailable means that an executor cannot be used at all.
+var ErrUnavailable = errors.New("engine not available")
 
-// ErrFatal says that no task can end well as things are: the sweep stops and cancels the others.
-var ErrFatal = errors.New("no task can end well as things are")
+// ErrFatal means that no task can succeed: the run stops and the other tasks are cancelled.
+var ErrFatal = errors.New("no task can succeed")
 
-// Limits are how much an engine takes.
+// Limits are the capacity of an executor.
 type Limits struct {
-	Batch int // tasks of one submission
-	Total int // tasks that have not ended
-	// Doubts are what is not as it should be, and does not keep the engine from taking work.
+	Batch int // tasks per submission
+	Total int // unfinished tasks
+	// Warning describes problems that do not prevent submissions.
 	Warning error
 }
 
-// RunDirectory is the run directory, for engines whose workers do not see it.
+// RunDirectory gives access to the run for executors whose workers do not share a file system with it.
 type RunDirectory interface {
-	// Plan is a copy of the plan, packed, for those who measure these trials.
+	// PackPlan returns a packed copy of the plan, for workers that measure these trials.
 	PackPlan(trials []int) ([]byte, error)
-	// Receive takes in the results among what a worker has printed, and returns the end of the rest.
+	// ReceiveResults stores the results in a worker's output, and returns the end of the other output.
 	ReceiveResults(printed io.Reader) (said string, err error)
 }
 
-// Batch is what is handed over at once.
+// Batch is a set of tasks that is submitted at once.
 type Batch struct {
-	Run    string // the name of the run directory
-	Dir    string // the run directory, absolute
+	Run    string // name of the run directory
+	Dir    string // absolute path of the run directory
 	Number int    // of the submission, from 1
-	// File lists the trials of Tasks, a line a task, in their order.
+	// File lists the trials of each task, one line per task.
 	File  string
 	Tasks []Task
-	// Again runs trials again that have a suspect result.
+	// Rerun also measures trials that have a suspect result.
 	Rerun bool
-	// Takes is how long the longest task is expected to take, 0 where nobody knows.
+	// ExpectedTime of the longest task; 0 if unknown.
 	ExpectedTime time.Duration
-	// MemoryBytes is what the nodes of the largest lab may use, 0 where they have no limit.
+	// MemoryBytes is the memory limit of the largest lab's nodes; 0 for no limit.
 	MemoryBytes int64
-	// Token stands in the file TokenFile of the run directory: who reads another one there, or none,
-	// sees another directory.
+	// Token is the content of TokenFile. A worker that reads anything else does not see the run directory.
 	Token string
-	// Exe is the skerry program, Cwd where the run was started.
+	// Exe is the skerry program, Cwd the directory in which the run was started.
 	Exe, Cwd string
-	// Avoid are machines on which tasks end without results.
+	// Exclude lists machines whose tasks end without results.
 	Exclude []string
-	// StateDir is asked for by --state-dir, "" for the default.
+	// StateDir is the value of --state-dir, "" for the default.
 	StateDir string
 }
 
-// Task is one task of a batch.
 type Task struct {
 	ID     int
 	Trials []int
 }
 
-// Submission is a batch as the engine knows it.
+// Submission is a batch that was submitted.
 type Submission struct {
 	Number int       `json:"number"`
-	Ref    string    `json:"ref"` // what the engine calls it: the number of a job, the name of a Job
+	Ref    string    `json:"ref"` // executor's own reference, such as a job number
 	At     time.Time `json:"at"`
 	Rerun  bool      `json:"again,omitempty"`
-	// Printed says that a person submits it, or nobody; Ref is then the name by which it is found.
+	// Printed means that a user may submit the batch; Ref is then the name for Find.
 	Printed bool  `json:"printed,omitempty"`
 	Tasks   []int `json:"tasks"` // IDs, in the order of the batch
 }
 
-// Submission is the submission of the batch's first n tasks, which the engine calls ref.
+// Submission returns the submission of the batch's first n tasks.
 func (b Batch) Submission(ref string, n int) Submission {
 	s := Submission{Number: b.Number, Ref: ref, At: time.Now(), Rerun: b.Rerun}
 	for _, t := range b.Tasks[:n] {
@@ -121,7 +118,16 @@ func (b Batch) Submission(ref string, n int) Submission {
 	return s
 }
 
-// Trials are those of all its tasks.
+// TimeLimit returns how long the longest task may take, 0 if unknown. Other machines are slower, and the first
+// trial on a machine fills caches.
+func (b Batch) TimeLimit() time.Duration {
+	if b.ExpectedTime == 0 {
+		return 0
+	}
+	return 3*b.ExpectedTime + 10*time.Minute
+}
+
+// Trials returns the trials of all tasks.
 func (b Batch) Trials() (all []int) {
 	for _, t := range b.Tasks {
 		all = append(all, t.Trials...)
@@ -129,61 +135,75 @@ func (b Batch) Trials() (all []int) {
 	return all
 }
 
-// State is how a task stands with its engine.
+// State is the state of a task.
 type State string
 
-// The states.
 const (
 	Waiting   State = "waiting"
 	Running   State = "running"
-	Ended     State = "ended"     // by itself; its result tells how
-	Failed    State = "failed"    // its program did
-	Cancelled State = "cancelled" // by a person
-	Preempted State = "preempted" // for work that is more urgent
+	Ended     State = "ended"     // exited by itself; its result has the details
+	Failed    State = "failed"    // its program failed
+	Cancelled State = "cancelled" // by a user
+	Preempted State = "preempted" // for more urgent work
 	TimedOut  State = "timed out"
-	Lost      State = "lost" // with its node, or nobody knows how
+	Lost      State = "lost" // with its machine, or for an unknown reason
 )
 
-// Final tells whether the engine does nothing more for a task in this state.
+// Final reports whether the executor is done with the task.
 func (s State) Final() bool { return s != Waiting && s != Running }
 
-// Status is how a task stands.
+// Status is the status of a task.
 type Status struct {
 	State   State
-	Machine string // the machine, "" before it has one
-	Reason  string // in words, where the engine says so
+	Machine string // "" before it has one
+	Reason  string // as the executor gives it
 }
 
-// Folder is where in a run directory an engine's files are: scripts, task files, what tasks said.
+// Folder is the directory of executor files in the run directory: scripts, task files and output.
 const Folder = "engine"
 
-// TokenFile is the file of a run directory that tells it from another one.
+// TokenFile identifies the run directory to workers.
 const TokenFile = Folder + "/token"
 
-// ExitNotShared is how a task's program ends where the run directory is not the one of the sweep.
+// ExitNotShared is the exit code of a task that does not see the run directory.
 const ExitNotShared = 77
 
-// TaskVariable is the environment variable that tells a worker what its engine calls its task.
+// TaskVariable is the environment variable with the executor's name of the task.
 const TaskVariable = "SKERRY_TASK"
 
-// MachineVariable is the environment variable that tells a worker the name of its machine, where the worker sees another
-// one: a pod's own in place of its node's.
+// MachineVariable is the environment variable with the machine's name, for workers whose host name differs,
+// such as pods.
 const MachineVariable = "SKERRY_MACHINE"
 
-// PrintedSuffix ends the name of a file that holds a batch as it was printed.
+// PrintedSuffix is the suffix of files with printed batches.
 const PrintedSuffix = ".printed"
 
-// Path is a file of the batch below Folder.
+// Path returns the path of the batch's file with a suffix.
 func (b Batch) Path(suffix string) string {
 	return filepath.Join(b.Dir, Folder, fmt.Sprintf("%d%s", b.Number, suffix))
 }
 
-// Name is the batch's own among all batches of all runs, of letters, digits and "-".
+// Name returns a name that is unique among all batches of all runs, of letters, digits and "-".
 func (b Batch) Name() string {
 	return fmt.Sprintf("skerry-%s-%d", strings.ToLower(b.Token[:min(len(b.Token), 10)]), b.Number)
 }
 
-// ParseIndexes are the elements of an array that an engine names: "7", or "3,9-120", also as Slurm has those that wait: "[3,9-120%3]".
+// FormatTrials formats trials as --only accepts them: "3,7".
+func FormatTrials(ids []int) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = strconv.Itoa(id)
+	}
+	return strings.Join(words, ",")
+}
+
+// LastLine returns the last line of a program's output.
+func LastLine(output string) string {
+	output = strings.TrimSpace(output)
+	return output[strings.LastIndexByte(output, '\n')+1:]
+}
+
+// ParseIndexes parses a list of array elements: "7", "3,9-120", or Slurm's "[3,9-120%3]" for waiting ones.
 func ParseIndexes(text string) []int {
 	text, _, _ = strings.Cut(strings.Trim(text, "[]"), "%")
 	var all []int

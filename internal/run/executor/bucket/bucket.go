@@ -1,5 +1,5 @@
-// Package bucket is an S3-compatible bucket, in which results wait until they are taken in. Every request goes
-// by a link that was signed here, so that who puts a result there has that link and no key.
+// Package bucket accesses an S3-compatible bucket through signed links, so that workers can store results
+// without a key.
 package bucket
 
 import (
@@ -21,39 +21,39 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Scheme begins the name of a bucket: s3://NAME/PREFIX.
+// Scheme is the prefix of a bucket's name: s3://NAME/PREFIX.
 const Scheme = "s3://"
 
-// ErrNotFound says that an object is not there.
 var ErrNotFound = errors.New("no such object")
 
 const (
-	// linkTime is how long a link serves, the longest that signatures of version 4 may.
+	// linkLifetime is the longest that version 4 signatures allow.
 	linkLifetime = 7 * 24 * time.Hour
-	// patience bounds a request of this process but for reading what it answers.
+	// requestTimeout bounds a request until its response begins.
 	requestTimeout = time.Minute
 )
 
-// Bucket is a bucket and the folder in it that objects are below.
+// Bucket is a bucket and the prefix of its objects.
 type Bucket struct {
-	at     *url.URL // of the folder, without a slash at its end
+	at     *url.URL // of the prefix, without a trailing slash
 	region string
 	key    aws.Credentials
 	client *http.Client
 }
 
-// Open returns the bucket of a name. Its key, region and endpoint are those of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-// AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL_S3, the variables that all of S3's clients know.
+// Open returns the bucket with a name. It reads key, region and endpoint from the variables that all S3
+// clients use: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and
+// AWS_ENDPOINT_URL_S3.
 func Open(name string) (*Bucket, error) {
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(name, Scheme), "/")
 	if bucket == "" {
-		return nil, fmt.Errorf("%s names no bucket, as s3://NAME/PREFIX does", name)
+		return nil, fmt.Errorf("bucket %q: want s3://NAME/PREFIX", name)
 	}
 	region := cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
 	endpoint := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3."+region+".amazonaws.com")
 	at, err := url.Parse(endpoint)
 	if err != nil || at.Host == "" {
-		return nil, fmt.Errorf("the endpoint of S3 is %q, which is no URL", endpoint)
+		return nil, fmt.Errorf("S3 endpoint %q is not a URL", endpoint)
 	}
 	b := &Bucket{at: at.JoinPath(bucket, strings.Trim(prefix, "/")), region: region, client: &http.Client{}, key: aws.Credentials{
 		AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv(
@@ -62,13 +62,13 @@ func Open(name string) (*Bucket, error) {
 	}}
 	b.at.Path = strings.TrimSuffix(b.at.Path, "/")
 	if !b.key.HasKeys() {
-		return nil, advice.With(fmt.Errorf("there is no key for %s: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set", name),
-			`with the aws client's logins: eval "$(aws configure export-credentials --format env)"`)
+		return nil, advice.With(fmt.Errorf("no key for %s: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set", name),
+			`export the login of the aws client: eval "$(aws configure export-credentials --format env)"`)
 	}
 	return b, nil
 }
 
-// Check finds out whether objects can be put, read and removed.
+// Check verifies that objects can be written, read and removed.
 func (b *Bucket) Check(ctx context.Context) error {
 	name, text := "token-"+rand.Text(), rand.Text()
 	if err := b.request(ctx, http.MethodPut, name, strings.NewReader(text), nil); err != nil {
@@ -77,7 +77,7 @@ func (b *Bucket) Check(ctx context.Context) error {
 	var back strings.Builder
 	err := b.request(ctx, http.MethodGet, name, nil, &back)
 	if err == nil && back.String() != text {
-		err = fmt.Errorf("what was put into %s is not what is read there", b.at)
+		err = fmt.Errorf("bucket %s: an object differs from what was written", b.at)
 	}
 	return b.withAdvice(errors.Join(err, b.Remove(ctx, name)))
 }
@@ -88,21 +88,20 @@ func (b *Bucket) withAdvice(err error) error {
 	}
 	return advice.With(
 		err,
-		"the key must be allowed to put, read and remove objects there; AWS_ENDPOINT_URL_S3 and AWS_REGION say where it is",
+		"allow the key to write, read and remove objects; check AWS_ENDPOINT_URL_S3 and AWS_REGION",
 	)
 }
 
-// Link is by what one object may be put, by anybody and for a week.
+// Link returns a link with which anyone can write one object, for a week.
 func (b *Bucket) Link(ctx context.Context, name string) (string, error) {
 	return b.sign(ctx, http.MethodPut, name)
 }
 
-// Get writes an object to w.
 func (b *Bucket) Get(ctx context.Context, name string, w io.Writer) error {
 	return b.request(ctx, http.MethodGet, name, nil, w)
 }
 
-// Remove removes an object, if it is there.
+// Remove removes an object; a missing object is not an error.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
 	if err := b.request(ctx, http.MethodDelete, name, nil, nil); !errors.Is(err, ErrNotFound) {
 		return err
@@ -115,12 +114,12 @@ func (b *Bucket) sign(ctx context.Context, method, name string) (string, error) 
 	u.RawQuery = url.Values{"X-Amz-Expires": {fmt.Sprint(int(linkLifetime.Seconds()))}}.Encode()
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {
-		return "", fmt.Errorf("naming %s in the bucket: %w", name, err)
+		return "", fmt.Errorf("build request for %s: %w", name, err)
 	}
-	s := signer.NewSigner(func(o *signer.SignerOptions) { o.DisableURIPathEscaping = true }) // as S3 has it
+	s := signer.NewSigner(func(o *signer.SignerOptions) { o.DisableURIPathEscaping = true }) // S3 escapes once
 	link, _, err := s.PresignHTTP(ctx, b.key, r, "UNSIGNED-PAYLOAD", "s3", b.region, time.Now())
 	if err != nil {
-		return "", fmt.Errorf("signing for %s in the bucket: %w", name, err)
+		return "", fmt.Errorf("sign request for %s: %w", name, err)
 	}
 	return link, nil
 }
@@ -144,12 +143,13 @@ func (b *Bucket) request(ctx context.Context, method, name string, body io.Reade
 	})
 }
 
-// Request makes one request by a link, and has read read the answer where it is a good one.
+// Request sends one request to a link and calls read with the body of a successful response. Errors do not
+// contain the signature.
 func Request(ctx context.Context, client *http.Client, method, link string, body io.Reader, read func(io.Reader) error) error {
-	where, _, _ := strings.Cut(link, "?") // a signature is told to nobody
+	where, _, _ := strings.Cut(link, "?") // the signature is secret
 	r, err := http.NewRequestWithContext(ctx, method, link, body)
 	if err != nil {
-		return fmt.Errorf("asking %s: the link is none", where)
+		return fmt.Errorf("request %s: invalid link", where)
 	}
 	answer, err := client.Do(r)
 	if err != nil {
@@ -157,18 +157,18 @@ func Request(ctx context.Context, client *http.Client, method, link string, body
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return fmt.Errorf("asking %s: %w", where, err)
+		return fmt.Errorf("request %s: %w", where, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusNotFound && method != http.MethodPut {
 		return fmt.Errorf("%w: %s", ErrNotFound, where)
 	}
 	if answer.StatusCode/100 != 2 {
-		said, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // what it says beside is for people
-		return fmt.Errorf("%s %s: %s: %s", method, where, answer.Status, strings.TrimSpace(string(said)))
+		detail, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // details for the message
+		return fmt.Errorf("%s %s: %s: %s", method, where, answer.Status, strings.TrimSpace(string(detail)))
 	}
 	if err := read(answer.Body); err != nil {
-		return fmt.Errorf("reading %s: %w", where, err)
+		return fmt.Errorf("read %s: %w", where, err)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package kubernetes has tasks done by a Kubernetes cluster, through kubectl: a batch is an Indexed
-// Job, a task one index of it in a pod that has a node for itself. The plan goes in as a ConfigMap, and
-// results come out of the pods' logs, so that no storage is shared; or by a claim or a bucket, where logs are not kept well.
+// Package kubernetes runs tasks on a Kubernetes cluster through kubectl. A batch is an Indexed Job, a task
+// one index of it in a pod with a node of its own. A ConfigMap contains the plan. Results come from the
+// pods' logs, which needs no shared storage, or from a claim or a bucket if the cluster does not keep logs.
 package kubernetes
 
 import (
@@ -19,16 +19,16 @@ import (
 
 // Executor is the cluster of kubectl's current context.
 type Executor struct {
-	// Namespace is where Jobs are made, "" for the context's own.
+	// Namespace of the Jobs, "" for the context's.
 	Namespace string
 	// Image has skerry in its PATH, and the databases.
 	Image string
 
 	home   executor.RunDirectory
-	store  store // of results, nil where they come in the pods' logs
+	store  store // of results, nil if they come from the pods' logs
 	client executor.Client
 
-	ctx        context.Context // of what is read of pods; Close ends it
+	ctx        context.Context // of running collections; Close cancels it
 	stop       context.CancelFunc
 	collecting sync.WaitGroup
 
@@ -36,11 +36,11 @@ type Executor struct {
 	pods map[string]*podOutput
 }
 
-// New returns the cluster that this machine's kubectl speaks to. Results are the way that results take: "" or "logs",
-// "claim:NAME", or "s3://BUCKET/PREFIX".
+// New returns the cluster of this machine's kubectl. results is "" or "logs", "claim:NAME", or
+// "s3://BUCKET/PREFIX".
 func New(namespace, image, results string, home executor.RunDirectory) (*Executor, error) {
 	e := &Executor{Namespace: namespace, Image: image, home: home, pods: map[string]*podOutput{},
-		client: executor.Client{Advice: "install kubectl, and give it a context that reaches the cluster"}}
+		client: executor.Client{Advice: "install kubectl, and set a context for the cluster"}}
 	var err error
 	if e.store, err = e.openStore(results); err != nil {
 		return nil, err
@@ -49,18 +49,18 @@ func New(namespace, image, results string, home executor.RunDirectory) (*Executo
 	return e, nil
 }
 
-// Limits of a Job: its ConfigMap has two keys for each task.
+// Limits of a Job: its ConfigMap has two keys per task.
 const (
 	maxBatch = 500
 	maxTotal = 5000
 )
 
-// Check asks whether Jobs may be made.
+// Check verifies the permission to create Jobs.
 func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	if e.Image == "" {
 		return executor.Limits{}, advice.With(
-			errors.New("pods need an image with skerry and the databases"),
-			"name it with --image; docs/engines.md tells how it is made",
+			errors.New("no image with skerry and the databases given"),
+			"pass --image; see docs/engines.md for how to build it",
 		)
 	}
 	for _, what := range []string{"jobs.batch", "configmaps"} {
@@ -68,11 +68,11 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 		if answer := strings.TrimSpace(string(out)); answer == "no" {
 			return executor.Limits{}, advice.With(
 				fmt.Errorf("the cluster does not let this user create %s", what),
-				"ask for the right, or give another namespace: --on kubernetes:NAMESPACE",
+				"request the permission, or use another namespace: --on kubernetes:NAMESPACE",
 			)
 		}
 		if err != nil {
-			return executor.Limits{}, fmt.Errorf("asking the cluster: %w", err)
+			return executor.Limits{}, fmt.Errorf("check permissions: %w", err)
 		}
 	}
 	limits := executor.Limits{Batch: maxBatch, Total: maxTotal}
@@ -96,7 +96,7 @@ func (e *Executor) flags(args ...string) []string {
 	return args
 }
 
-// Submit makes a Job, and then the ConfigMap that its pods wait for: it belongs to the Job, and goes with it.
+// Submit creates a Job and then its ConfigMap, which the Job owns. Pods wait for the ConfigMap.
 func (e *Executor) Submit(ctx context.Context, b executor.Batch) (executor.Submission, error) {
 	plan, err := e.home.PackPlan(b.Trials())
 	if err != nil {
@@ -108,7 +108,7 @@ func (e *Executor) Submit(ctx context.Context, b executor.Batch) (executor.Submi
 	}
 	uid, err := e.kubectl(ctx, &job, "create", "-f", "-", "-o", "jsonpath={.metadata.uid}")
 	if err != nil {
-		return executor.Submission{}, fmt.Errorf("making the Job: %w", err)
+		return executor.Submission{}, fmt.Errorf("create Job: %w", err)
 	}
 	var config bytes.Buffer
 	err = e.writeConfig(ctx, &config, b, strings.TrimSpace(string(uid)), plan)
@@ -117,12 +117,11 @@ func (e *Executor) Submit(ctx context.Context, b executor.Batch) (executor.Submi
 	}
 	if err != nil {
 		_, undone := e.kubectl(ctx, nil, "delete", "job", b.Name(), "--wait=false")
-		return executor.Submission{}, errors.Join(fmt.Errorf("making the Job's ConfigMap: %w", err), undone)
+		return executor.Submission{}, errors.Join(fmt.Errorf("create ConfigMap: %w", err), undone)
 	}
 	return b.Submission(b.Name(), len(b.Tasks)), nil
 }
 
-// Cancel removes the Jobs with their pods.
 func (e *Executor) Cancel(ctx context.Context, of []executor.Submission) error {
 	args := []string{"delete", "job", "--ignore-not-found", "--wait=false"}
 	for _, s := range of {
@@ -132,12 +131,11 @@ func (e *Executor) Cancel(ctx context.Context, of []executor.Submission) error {
 		return nil
 	}
 	if _, err := e.kubectl(ctx, nil, args...); err != nil {
-		return fmt.Errorf("removing Jobs: %w", err)
+		return fmt.Errorf("delete Jobs: %w", err)
 	}
 	return nil
 }
 
-// Print writes both manifests: the Job's name is known before.
 func (e *Executor) Print(w io.Writer, b executor.Batch) (string, error) {
 	plan, err := e.home.PackPlan(b.Trials())
 	var text bytes.Buffer
@@ -155,33 +153,32 @@ func (e *Executor) Print(w io.Writer, b executor.Batch) (string, error) {
 	return b.Name(), err
 }
 
-// Find looks for the Job, and gives it its ConfigMap, so that this goes with it: who has printed it could not know the Job's UID. A
-// user who may not change ConfigMaps removes it by hand.
+// Find finds the Job and makes it the owner of its printed ConfigMap, which could not know the Job's UID.
+// Users without the permission to patch ConfigMaps must delete it themselves.
 func (e *Executor) Find(ctx context.Context, name string) (string, error) {
 	uid, err := e.kubectl(ctx, nil, "get", "job", name, "--ignore-not-found", "--output", "jsonpath={.metadata.uid}")
 	if err != nil {
-		return "", fmt.Errorf("asking for the Job %s: %w", name, err)
+		return "", fmt.Errorf("look up Job %s: %w", name, err)
 	}
 	if len(uid) == 0 {
 		return "", nil
 	}
 	owner, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": ownerReferences(name, string(uid))}})
 	if err != nil {
-		return "", fmt.Errorf("naming the owner of a ConfigMap: %w", err)
+		return "", fmt.Errorf("encode the owner of a ConfigMap: %w", err)
 	}
 	_, _ = e.kubectl(ctx, nil, "patch", "configmap", name, "--type", "merge", "--patch", string(owner))
 	return name, nil
 }
 
-// LastOutput is the end of a task's log.
+// LastOutput returns the last line of a task's log, or the error of its collection.
 func (e *Executor) LastOutput(_ string, of executor.Submission, task int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	last := ""
 	for pod, t := range e.pods {
 		if index, is := podIndex(pod, of.Ref); is && index < len(of.Tasks) && of.Tasks[index] == task {
-			lines := strings.Split(strings.TrimSpace(t.output), "\n")
-			last = lines[len(lines)-1]
+			last = executor.LastLine(t.output)
 			if t.err != nil {
 				last = t.err.Error()
 			}
@@ -190,7 +187,7 @@ func (e *Executor) LastOutput(_ string, of executor.Submission, task int) string
 	return last
 }
 
-// Close ends the reading of logs, and waits for it. The cluster goes on by itself.
+// Close stops reading logs; the cluster's Jobs continue.
 func (e *Executor) Close() error {
 	e.stop()
 	e.collecting.Wait()

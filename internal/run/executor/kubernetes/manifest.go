@@ -10,22 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
-	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/run/executor"
 )
 
-// As with Slurm: other machines are slower, and the first trial on a node fetches what is cached later.
-const (
-	slackFactor = 3
-	slackTime   = 10 * time.Minute
-)
-
-// jobManifest is the manifest of a Job. An index that fails is not tried again by the cluster, since the sweep
-// counts; one whose pod is on a dead node, and never ends, counts as failed. Where pods must not be
-// privileged, these serve in place of that: capabilities SYS_ADMIN, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_NICE,
-// SETUID, SETGID and KILL, seccomp Unconfined.
+// jobManifest is the template of a Job. The cluster does not retry failed indexes, because package dispatch
+// does. An index whose pod is on a dead node counts as failed. If pods must not be privileged, use
+// capabilities SYS_ADMIN, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_NICE, SETUID, SETGID and KILL, with seccomp
+// Unconfined.
 var jobManifest = template.Must(template.New("job").Funcs(template.FuncMap{"q": quoteYAML}).Parse(`apiVersion: batch/v1
 kind: Job
 metadata:
@@ -90,22 +83,20 @@ func writeJob(w io.Writer, e *Executor, b executor.Batch) error {
 		to, claim = e.store.destination(b.Name())
 	}
 	err := jobManifest.Execute(w, map[string]any{
-		"Name": b.Name(), "Run": labelValue(b.Run), "Tasks": b.Tasks, "Seconds": deadlineSeconds(
-			b.ExpectedTime,
-		), "Image": e.Image, "Again": b.Rerun,
+		"Name": b.Name(), "Run": labelValue(b.Run), "Tasks": b.Tasks, "Seconds": int(b.TimeLimit().Seconds()), "Image": e.Image, "Again": b.Rerun,
 		"Machine": executor.MachineVariable, "Variable": executor.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
 		"To": to, "Claim": claim, "Avoid": b.Exclude,
 	})
 	if err != nil {
-		return fmt.Errorf("writing the Job's manifest: %w", err)
+		return fmt.Errorf("write Job manifest: %w", err)
 	}
 	return nil
 }
 
-// maxConfigMap is what a ConfigMap may hold.
+// maxConfigMap is the size limit of a ConfigMap, in bytes.
 const maxConfigMap = 1 << 20
 
-// writeConfig writes the ConfigMap with the plan; owner is the Job's, "" for none.
+// writeConfig writes the ConfigMap with the plan; owner is the Job's UID, "" for none.
 func (e *Executor) writeConfig(ctx context.Context, w io.Writer, b executor.Batch, owner string, plan []byte) error {
 	meta := map[string]any{"name": b.Name(), "labels": map[string]string{"app": "skerry", "run": labelValue(b.Run)}}
 	if owner != "" {
@@ -113,11 +104,7 @@ func (e *Executor) writeConfig(ctx context.Context, w io.Writer, b executor.Batc
 	}
 	tasks := map[string]string{}
 	for i, t := range b.Tasks {
-		words := make([]string, len(t.Trials))
-		for k, id := range t.Trials {
-			words[k] = strconv.Itoa(id)
-		}
-		tasks["task-"+strconv.Itoa(i)] = strings.Join(words, ",")
+		tasks["task-"+strconv.Itoa(i)] = executor.FormatTrials(t.Trials)
 		if bucket, is := e.store.(*bucketStore); is {
 			link, err := bucket.Link(ctx, resultKey(b.Name(), i))
 			if err != nil {
@@ -140,17 +127,16 @@ func (e *Executor) writeConfig(ctx context.Context, w io.Writer, b executor.Batc
 		_, err = w.Write(append(text, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("writing the ConfigMap's manifest: %w", err)
+		return fmt.Errorf("write ConfigMap manifest: %w", err)
 	}
 	return nil
 }
 
-// ownerReferences say that something belongs to a Job, and goes with it.
 func ownerReferences(job, uid string) []any {
 	return []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}}
 }
 
-// labelValue is a text as labels may hold it.
+// labelValue returns a text as a valid label value.
 func labelValue(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
@@ -163,15 +149,8 @@ func labelValue(text string) string {
 
 func quoteYAML(text string) string {
 	q, err := json.Marshal(text)
-	if err != nil { // a string can be written
+	if err != nil { // unreachable: strings can be encoded
 		return `""`
 	}
 	return string(q)
-}
-
-func deadlineSeconds(takes time.Duration) int {
-	if takes == 0 {
-		return 0
-	}
-	return int((slackFactor*takes + slackTime).Seconds())
 }

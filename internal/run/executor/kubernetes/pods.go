@@ -15,7 +15,7 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// pod is as much of a pod as is asked for.
+// pod is the part of a pod that Poll needs.
 type pod struct {
 	Metadata struct {
 		Name        string            `json:"name"`
@@ -47,8 +47,8 @@ type pod struct {
 	} `json:"status"`
 }
 
-// Poll asks for the pods of the Jobs, and takes in what those leave that run or have ended. A task is over when
-// that was taken in.
+// Poll reads the pods of the Jobs, and collects the output of running and ended ones. A task is final when
+// its output has been collected.
 func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]executor.Status, error) {
 	found := map[int]executor.Status{}
 	if len(of) == 0 {
@@ -75,7 +75,7 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 		err = json.Unmarshal(out, &list)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking for pods: %w", err)
+		return nil, fmt.Errorf("list pods: %w", err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,8 +89,8 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 		status := podStatus(p)
 		if why := imageError(p); why != "" {
 			return nil, advice.With(
-				fmt.Errorf("%w: the image %s cannot be had on %s: %s", executor.ErrFatal, e.Image, p.Spec.Node, why),
-				"give one that the nodes can pull: --image",
+				fmt.Errorf("%w: cannot pull image %s on %s: %s", executor.ErrFatal, e.Image, p.Spec.Node, why),
+				"pass an image that the nodes can pull: --image",
 			)
 		}
 		found[s.Tasks[i]] = e.trackOutput(p.Metadata.Name, s.Ref, i, status)
@@ -103,7 +103,7 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 			case seen[id]:
 			case there && !over[i]:
 				found[id] = executor.Status{State: executor.Waiting}
-			default: // what it left may be in the store
+			default: // its results may be in the store
 				found[id] = e.trackOutput(s.Ref+"-"+strconv.Itoa(i)+"-gone", s.Ref, i, lostStatus(s.Ref, there))
 			}
 		}
@@ -111,7 +111,7 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 	return found, nil
 }
 
-// lostStatus is how a task stands that has no pod and gets none: somebody has removed the pod, or the whole Job.
+// lostStatus is the status of a task whose pod, or whole Job, a user has deleted.
 func lostStatus(job string, there bool) executor.Status {
 	if there {
 		return executor.Status{State: executor.Lost, Reason: "its pod was removed"}
@@ -119,7 +119,7 @@ func lostStatus(job string, there bool) executor.Status {
 	return executor.Status{State: executor.Lost, Reason: "the Job " + job + " was removed with all its pods"}
 }
 
-// listJobs are those of the Jobs that there are, each with the indexes that have ended: one that was removed is done by nobody.
+// listJobs returns the existing Jobs among refs, each with the indexes that have ended.
 func (e *Executor) listJobs(ctx context.Context, refs []string) (map[string]map[int]bool, error) {
 	var list struct {
 		Items []struct {
@@ -137,7 +137,7 @@ func (e *Executor) listJobs(ctx context.Context, refs []string) (map[string]map[
 		err = json.Unmarshal(out, &list)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking for Jobs: %w", err)
+		return nil, fmt.Errorf("list Jobs: %w", err)
 	}
 	ended := map[string]map[int]bool{}
 	for _, job := range list.Items {
@@ -153,7 +153,7 @@ func (e *Executor) listJobs(ctx context.Context, refs []string) (map[string]map[
 	return ended, nil
 }
 
-// podStatus is how a task stands by its pod.
+// podStatus derives the status of a task from its pod.
 func podStatus(p pod) executor.Status {
 	s := executor.Status{Machine: p.Spec.Node, Reason: strings.ToLower(p.Status.Phase)}
 	disrupted := ""
@@ -186,7 +186,7 @@ func podStatus(p pod) executor.Status {
 	return s
 }
 
-// imageError is why a pod's image cannot be had, "" where it can.
+// imageError returns why a pod's image cannot be pulled, "" if it can.
 func imageError(p pod) string {
 	for _, c := range p.Status.Containers {
 		w := c.State.Waiting
@@ -197,7 +197,7 @@ func imageError(p pod) string {
 	return ""
 }
 
-// podIndex is the index of a pod of a Job: pods are called JOB-INDEX-RANDOM.
+// podIndex parses the name of a Job's pod: JOB-INDEX-RANDOM.
 func podIndex(pod, job string) (int, bool) {
 	rest, is := strings.CutPrefix(pod, job+"-")
 	index, _, cut := strings.Cut(rest, "-")
@@ -205,24 +205,24 @@ func podIndex(pod, job string) (int, bool) {
 	return i, is && cut && err == nil
 }
 
-// podOutput is what was taken in of a pod: its log, and where results come by a store what is there.
+// podOutput is the collected output of a pod: its log, and its results in the store.
 type podOutput struct {
-	done   bool // there is no more
+	done   bool
 	tries  int
 	output string
 	err    error
 }
 
-// maxFetches are how often results are fetched from a store before their task counts as ended without them.
+// maxFetches is how often results are fetched from a store before their task counts as ended without them.
 const maxFetches = 20
 
-// trackOutput is how a task stands that has a pod: what has ended still runs until what it left was taken in.
+// trackOutput collects a pod's output. It reports an ended task as running until that is done.
 func (e *Executor) trackOutput(pod, job string, index int, status executor.Status) executor.Status {
 	over := status.State.Final()
 	switch {
 	case status.State == executor.Waiting, e.store != nil && !over:
 		return status
-	case e.store == nil && status.State == executor.Lost: // its log went with its node
+	case e.store == nil && status.State == executor.Lost: // its log is lost too
 		return status
 	}
 	t := e.pods[pod]
@@ -239,12 +239,12 @@ func (e *Executor) trackOutput(pod, job string, index int, status executor.Statu
 	case t.done && t.err != nil && e.store != nil && t.tries < maxFetches:
 		status.State, status.Reason = executor.Running, t.err.Error()
 		t.done = false
-		e.collect(t, pod, job, index, executor.Lost) // its log was read
+		e.collect(t, pod, job, index, executor.Lost) // skips the log, which was read
 	}
 	return status
 }
 
-// collect begins to take in what a pod has left or, where that is its log, leaves.
+// collect starts collecting the output of a pod.
 func (e *Executor) collect(t *podOutput, pod, job string, index int, state executor.State) {
 	t.tries++
 	e.collecting.Go(func() {
@@ -265,7 +265,7 @@ func (e *Executor) collect(t *podOutput, pod, job string, index int, state execu
 	})
 }
 
-// readLog takes results out of a pod's log as they come, until it ends, and returns the end of the rest.
+// readLog stores results from a pod's log as they arrive, and returns the end of the other output.
 func (e *Executor) readLog(pod string) (string, error) {
 	cmd := exec.CommandContext(e.ctx, "kubectl", e.flags("logs", "--follow", pod)...)
 	out, err := cmd.StdoutPipe()
@@ -279,7 +279,8 @@ func (e *Executor) readLog(pod string) (string, error) {
 	return said, errors.Join(err, cmd.Wait())
 }
 
-// fetchResult takes in what a task has left in the store, and removes it there. A task that left nothing has none.
+// fetchResult stores a task's results from the store, and removes them there. A missing result is not an
+// error.
 func (e *Executor) fetchResult(ctx context.Context, key string) error {
 	from, into := io.Pipe()
 	got := make(chan error, 1)
@@ -288,12 +289,12 @@ func (e *Executor) fetchResult(ctx context.Context, key string) error {
 		got <- errors.Join(err, into.CloseWithError(err))
 	}()
 	_, err := e.home.ReceiveResults(from)
-	_ = from.CloseWithError(err) // ends a get that nobody reads
-	gets := <-got
-	if errors.Is(gets, errNoResult) {
+	_ = from.CloseWithError(err) // ends a get without a reader
+	getErr := <-got
+	if errors.Is(getErr, errNoResult) {
 		return nil
 	}
-	if err = errors.Join(gets, err); err != nil {
+	if err = errors.Join(getErr, err); err != nil {
 		return err
 	}
 	return e.store.remove(ctx, key)

@@ -21,13 +21,13 @@ import (
 	"skerry/internal/run/executor/bucket"
 )
 
-// store is where results wait until they are taken in, whatever becomes of the pods and of this process.
+// store holds results until they are collected. It outlives the pods and this process.
 type store interface {
-	// check tells why results cannot wait there, and what is doubtful.
+	// check returns why the store cannot be used, and warnings.
 	check(ctx context.Context) (doubts, err error)
-	// to is what a task of a Job is told of where its results go, and the claim that its pod needs for that.
+	// destination returns where the tasks of a Job write their results, and the claim that their pods mount.
 	destination(job string) (where, claim string)
-	// get writes what a task has left to w; errNothing says that it has left nothing.
+	// get writes the results of a task to w; errNoResult means that there are none.
 	get(ctx context.Context, key string, w io.Writer) error
 	remove(ctx context.Context, key string) error
 	close() error
@@ -35,10 +35,10 @@ type store interface {
 
 var errNoResult = errors.New("nothing was left")
 
-// resultKey is what the results of a task are called in a store.
+// resultKey is the name of a task's results in a store.
 func resultKey(job string, index int) string { return job + "-" + strconv.Itoa(index) }
 
-// openStore is the store of --results.
+// openStore returns the store of --results.
 func (e *Executor) openStore(results string) (store, error) {
 	switch {
 	case results == "" || results == "logs":
@@ -55,7 +55,7 @@ func (e *Executor) openStore(results string) (store, error) {
 	)
 }
 
-// bucketStore is a bucket: a task puts its results there by a link, which stands in the ConfigMap.
+// bucketStore is a bucket. Tasks write to signed links from the ConfigMap.
 type bucketStore struct{ *bucket.Bucket }
 
 func (s *bucketStore) check(ctx context.Context) (doubts, err error) { return nil, s.Check(ctx) }
@@ -75,17 +75,18 @@ func (s *bucketStore) get(ctx context.Context, key string, w io.Writer) error {
 func (s *bucketStore) remove(ctx context.Context, key string) error { return s.Remove(ctx, key) }
 func (s *bucketStore) close() error                                 { return nil }
 
-// claimStore is a PersistentVolumeClaim. What is in it is seen inside the cluster alone, so it is read through
-// a pod that does nothing but have it:
+// claimStore is a PersistentVolumeClaim. It is only accessible inside the cluster, so a pod that mounts it
+// reads it:
 //
 //	trial's pod ─ file ─► the claim ─ kubectl exec READER -- cat ─► this process
 //
-// The reader is made when the first results are read, and removed at the end; one that was left ends within the hour.
+// The reader is created for the first results and deleted at the end. An orphaned reader ends within the
+// hour.
 type claimStore struct {
 	e    *Executor
 	name string
 
-	mu     sync.Mutex // of one reading at a time
+	mu     sync.Mutex // serialises reads
 	reader string     // the pod's name, "" for none
 }
 
@@ -109,7 +110,7 @@ spec:
   - {name: results, persistentVolumeClaim: {claimName: {{q .Claim}}}}
 `))
 
-// readerTimeout is how long a reader may take to run: its image is there or is pulled.
+// readerTimeout bounds the start of a reader, including the pull of its image.
 const readerTimeout = 90 * time.Second
 
 func (s *claimStore) check(ctx context.Context) (doubts, err error) {
@@ -117,15 +118,15 @@ func (s *claimStore) check(ctx context.Context) (doubts, err error) {
 		if out, err := s.e.kubectl(ctx, nil, "auth", "can-i", "create", what); strings.TrimSpace(string(out)) == "no" {
 			return nil, advice.With(
 				fmt.Errorf("the cluster does not let this user create %s, by which a claim is read: %w", what, err),
-				"ask for the right, or have results come another way: --results logs",
+				"request the permission, or collect results from logs: --results logs",
 			)
 		}
 	}
 	out, err := s.e.kubectl(ctx, nil, "get", "persistentvolumeclaim", s.name, "--output", "json")
 	if err != nil {
 		return nil, advice.With(
-			fmt.Errorf("asking for the claim %s: %w", s.name, err),
-			"make it first, with access mode ReadWriteMany: kubectl create -f CLAIM.yaml",
+			fmt.Errorf("read claim %s: %w", s.name, err),
+			"create it with access mode ReadWriteMany: kubectl create -f CLAIM.yaml",
 		)
 	}
 	var claim struct {
@@ -134,10 +135,10 @@ func (s *claimStore) check(ctx context.Context) (doubts, err error) {
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(out, &claim); err != nil {
-		return nil, fmt.Errorf("asking for the claim %s: %w", s.name, err)
+		return nil, fmt.Errorf("read claim %s: %w", s.name, err)
 	}
 	if !slices.Contains(claim.Spec.Modes, "ReadWriteMany") {
-		doubts = fmt.Errorf("the claim %s is not ReadWriteMany: all pods that use it may have to be on one node", s.name)
+		doubts = fmt.Errorf("claim %s is not ReadWriteMany: its pods may have to share a node", s.name)
 	}
 	return doubts, nil
 }
@@ -173,16 +174,15 @@ func (s *claimStore) exec(ctx context.Context, out io.Writer, args ...string) er
 	if strings.Contains(said.String(), "No such file or directory") {
 		return errNoResult
 	}
-	// The reader may have ended, or its node be lost.
-	return errors.Join(fmt.Errorf("reading the claim %s: %w: %s", s.name, err, strings.TrimSpace(said.String())), s.stopReader(ctx))
+	// The reader may have ended, or its node may be lost.
+	return errors.Join(fmt.Errorf("read claim %s: %w: %s", s.name, err, strings.TrimSpace(said.String())), s.stopReader(ctx))
 }
 
-// startReader makes a reader and waits for it.
 func (s *claimStore) startReader(ctx context.Context) error {
 	name := "skerry-results-" + strings.ToLower(rand.Text()[:10])
 	var manifest bytes.Buffer
 	if err := readerManifest.Execute(&manifest, map[string]string{"Name": name, "Image": s.e.Image, "Claim": s.name}); err != nil {
-		return fmt.Errorf("writing the manifest of the claim's reader: %w", err)
+		return fmt.Errorf("write manifest of the claim's reader: %w", err)
 	}
 	_, err := s.e.kubectl(ctx, &manifest, "create", "-f", "-")
 	if err == nil {
@@ -190,12 +190,11 @@ func (s *claimStore) startReader(ctx context.Context) error {
 		_, err = s.e.kubectl(ctx, nil, "wait", "pod", name, "--for=condition=Ready", fmt.Sprintf("--timeout=%s", readerTimeout))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("making a pod that reads the claim %s: %w", s.name, err), s.stopReader(ctx))
+		return errors.Join(fmt.Errorf("create a pod that reads claim %s: %w", s.name, err), s.stopReader(ctx))
 	}
 	return nil
 }
 
-// stopReader removes the reader.
 func (s *claimStore) stopReader(ctx context.Context) error {
 	if s.reader == "" {
 		return nil
@@ -203,7 +202,7 @@ func (s *claimStore) stopReader(ctx context.Context) error {
 	name := s.reader
 	s.reader = ""
 	if _, err := s.e.kubectl(ctx, nil, "delete", "pod", name, "--ignore-not-found", "--wait=false"); err != nil {
-		return fmt.Errorf("removing the pod that reads the claim: %w", err)
+		return fmt.Errorf("delete the pod that reads the claim: %w", err)
 	}
 	return nil
 }

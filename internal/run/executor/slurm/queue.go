@@ -16,8 +16,8 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// Poll asks squeue for all tasks of the submissions, those that have ended in the last minutes
-// among them; of older ones Slurm without accounting knows nothing.
+// Poll queries squeue for all tasks, including those that ended in the last minutes. Without accounting
+// Slurm forgets older ones.
 func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]executor.Status, error) {
 	found := map[int]executor.Status{}
 	if len(of) == 0 {
@@ -28,13 +28,13 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 		byRef[s.Ref] = s
 		refs = append(refs, s.Ref)
 	}
-	// Waiting elements of an array are one line, which names them by ranges.
+	// All waiting elements of an array share one line with ranges.
 	out, err := e.client.Run(
 		ctx, nil, "squeue", "--noheader", "--states=all", "--format=%F|%K|%T|%N|%r|%A|%k",
 		"--jobs="+strings.Join(refs, ","),
 	)
 	if err != nil && !strings.Contains(err.Error(), "Invalid job id") {
-		return nil, fmt.Errorf("asking for jobs: %w", err)
+		return nil, fmt.Errorf("query jobs: %w", err)
 	}
 	for line := range bytes.Lines(out) {
 		f := strings.SplitN(strings.TrimRight(string(line), "\n"), "|", 7)
@@ -64,7 +64,7 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 	return found, nil
 }
 
-// parseState is Slurm's word for a job's state, %T of squeue.
+// parseState maps a job state, %T of squeue.
 func parseState(slurm string) executor.State {
 	switch slurm {
 	case "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "SUSPENDED", "RESV_DEL_HOLD":
@@ -82,7 +82,7 @@ func parseState(slurm string) executor.State {
 	case "NODE_FAIL", "BOOT_FAIL":
 		return executor.Lost
 	}
-	return executor.Failed // FAILED, OUT_OF_MEMORY and what later versions say
+	return executor.Failed // FAILED, OUT_OF_MEMORY and states of later versions
 }
 
 func formatReason(slurm, why string) string {
@@ -99,7 +99,7 @@ func nodeName(list string) string {
 	return list
 }
 
-// checkShared asks why a task's program failed: one that did not see the run directory ends as none else does.
+// checkShared returns ErrFatal if a failed task did not see the run directory.
 func (e *Executor) checkShared(ctx context.Context, ref string, index int, where string) error {
 	job := ref + "_" + strconv.Itoa(index)
 	if e.checked[job] {
@@ -108,32 +108,32 @@ func (e *Executor) checkShared(ctx context.Context, ref string, index int, where
 	e.checked[job] = true
 	out, err := e.client.Run(ctx, nil, "scontrol", "--oneliner", "show", "job", job)
 	if err != nil || !bytes.Contains(out, fmt.Appendf(nil, " ExitCode=%d:0", executor.ExitNotShared)) {
-		return nil // it failed in its own way, or Slurm has forgotten
+		return nil // another failure, or Slurm has forgotten the job
 	}
-	return advice.With(fmt.Errorf("%w: the run directory is not shared with node %s", executor.ErrFatal, where),
-		"make it on a file system that all nodes see (--out DIR), then: skerry run --resume there")
+	return advice.With(fmt.Errorf("%w: node %s does not see the run directory", executor.ErrFatal, where),
+		"create the run on a file system that all nodes share (--out DIR)")
 }
 
-// Without a file system that nodes share with this machine the plan goes out in the job's script, and what a task
-// prints, its results among it, is fetched from its node while the job holds that:
+// Without a shared file system, the job's script contains the plan, and this process fetches the output of
+// a task, including its results, from the node while the job holds it:
 //
 //	the job                                  this process
-//	measures, prints into a file of its own
-//	comment = ready + the file's name ─────► squeue tells of it
-//	waits                              ◄──── srun --overlap cat FILE, and once it was taken in rm FILE
+//	measures, prints into a local file
+//	comment = ready + the file's name ─────► squeue shows it
+//	waits                              ◄──── srun --overlap cat FILE; rm FILE after the results are stored
 //	sees that the file is gone, and ends
 //
-// So a job that is ready costs its node a few seconds, and at most holdTime where nobody comes.
+// A finished job holds its node for a few seconds, at most for holdTimeout.
 const (
 	ready       = "skerry ready "
 	measuring   = "skerry measures"
-	trouble     = "skerry: " // which a node has no room to say in its output
+	trouble     = "skerry: " // problems that a node without space cannot write into its output
 	holdTimeout = 30 * time.Minute
-	// mostScript is how long a script may be, Slurm's default of max_script_size.
+	// maxScript is Slurm's default of max_script_size, in bytes.
 	maxScript = 4 << 20
 )
 
-// encodePlan packs the plan of a batch for its script.
+// encodePlan returns the packed plan of a batch for its script.
 func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 	packed, err := e.home.PackPlan(b.Trials())
 	if err != nil {
@@ -149,14 +149,14 @@ func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 	return plan, nil
 }
 
-// fetchedTask is what was fetched of a task.
+// fetchedTask is the fetched output of a task.
 type fetchedTask struct {
-	running bool // it goes on
+	running bool
 	said    string
 	err     error
 }
 
-// collectOutput fetches what a job of an array has printed, once it is ready; again where that has failed.
+// collectOutput starts fetching the output of an array element that is ready. It retries after failures.
 func (e *Executor) collectOutput(element, job, comment string, status executor.Status) executor.Status {
 	file, is := strings.CutPrefix(comment, ready)
 	e.mu.Lock()
@@ -165,7 +165,7 @@ func (e *Executor) collectOutput(element, job, comment string, status executor.S
 		e.fetched[element] = &fetchedTask{said: said}
 	}
 	f := e.fetched[element]
-	if comment == measuring && f != nil && !f.running { // it was requeued
+	if comment == measuring && f != nil && !f.running { // requeued
 		delete(e.fetched, element)
 	}
 	if !is || status.State != executor.Running {
@@ -191,7 +191,7 @@ func (e *Executor) collectOutput(element, job, comment string, status executor.S
 	return status
 }
 
-// fetchResults takes in what a job has printed into a file of its node, and removes that: then the job ends.
+// fetchResults stores the results in a job's output file, then removes the file to end the job.
 func (e *Executor) fetchResults(job, file string) (string, error) {
 	cmd := e.srun(job, "cat", file)
 	complaint := tail.New(500)
@@ -201,7 +201,7 @@ func (e *Executor) fetchResults(job, file string) (string, error) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return "", fmt.Errorf("fetching the results of job %s: %w", job, err)
+		return "", fmt.Errorf("fetch results of job %s: %w", job, err)
 	}
 	said, err := e.home.ReceiveResults(out)
 	if waited := cmd.Wait(); waited != nil {
@@ -214,12 +214,12 @@ func (e *Executor) fetchResults(job, file string) (string, error) {
 		}
 	}
 	if err != nil {
-		return said, fmt.Errorf("fetching the results of job %s: %w", job, err)
+		return said, fmt.Errorf("fetch results of job %s: %w", job, err)
 	}
 	return said, nil
 }
 
-// srun runs a program beside the script of a job.
+// srun returns a command that runs next to a job's script.
 func (e *Executor) srun(job string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(e.ctx, "srun", append([]string{
 		"--jobid=" + job, "--overlap", "--nodes=1", "--ntasks=1", "--input=none", "--quiet", "--chdir=/",

@@ -6,22 +6,13 @@ import (
 	"math"
 	"strings"
 	"text/template"
-	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/run/executor"
 )
 
-// slack is by how much a job may take longer than what is expected before Slurm ends it: other
-// machines are slower, and the first trial on a node fetches what is cached later.
-const (
-	slackFactor = 3
-	slackTime   = 10 * time.Minute
-)
-
-// script runs one line of the task file. exec lets Slurm's signals reach skerry, which takes its
-// lab down. The node must be the trial's alone, since verdicts want quiet; a job that was begun
-// twice has its result once.
+// script runs one line of the task file. exec delivers Slurm's signals to skerry, which then removes its
+// lab. Jobs are exclusive because verdicts need quiet nodes. A job that starts twice still has one result.
 var script = template.Must(template.New("sbatch").Funcs(template.FuncMap{"q": quoteShell}).Parse(`#!/bin/bash
 {{- range .Options}}
 #SBATCH {{.}}{{end}}
@@ -65,7 +56,7 @@ exit $code
 func writeScript(w io.Writer, e *Executor, b executor.Batch) error {
 	for _, text := range []string{b.Dir, b.Cwd, e.Partition, strings.Join(e.Options, "")} {
 		if strings.ContainsAny(text, "\n\r") {
-			return fmt.Errorf("writing the job's script: %q has a line break", text)
+			return fmt.Errorf("write job script: %q contains a line break", text)
 		}
 	}
 	var options []string
@@ -86,22 +77,22 @@ func writeScript(w io.Writer, e *Executor, b executor.Batch) error {
 		"Plan": plan, "Ready": ready, "Measuring": measuring, "Trouble": trouble, "Hold": int(holdTimeout.Seconds()),
 	})
 	if err != nil {
-		return fmt.Errorf("writing the job's script: %w", err)
+		return fmt.Errorf("write job script: %w", err)
 	}
 	return nil
 }
 
-// batchOptions are Skerry's own for sbatch, each a word of a command line. Those of users follow them, and win.
+// batchOptions returns Skerry's own options of sbatch. Those of users follow and override them.
 func (e *Executor) batchOptions(b executor.Batch) []string {
 	output, cwd := b.Dir+"/"+executor.Folder+"/slurm-%A_%a.out", b.Cwd
 	if e.output {
-		output, cwd = "/dev/null", "/" // those that every node has
+		output, cwd = "/dev/null", "/" // exist on every node
 	}
 	options := []string{
 		"--job-name=" + jobName(b), fmt.Sprintf("--array=1-%d", len(b.Tasks)), "--output=" + output, "--open-mode=append", "--chdir=" + cwd,
 		"--nodes=1", "--ntasks=1", "--exclusive", "--mem=" + formatMemory(b.MemoryBytes), "--requeue",
 	}
-	if m := timeLimit(b.ExpectedTime); m > 0 {
+	if m := int(math.Ceil(b.TimeLimit().Minutes())); m > 0 {
 		options = append(options, fmt.Sprintf("--time=%d", m))
 	}
 	if len(b.Exclude) > 0 {
@@ -113,20 +104,20 @@ func (e *Executor) batchOptions(b executor.Batch) []string {
 	return options
 }
 
-// arguments are the script's options on the command line of sbatch, where no variable of the environment wins over them.
+// arguments returns the script's options as command-line arguments, which the environment cannot override.
 func (e *Executor) arguments(b executor.Batch) ([]string, error) {
 	args := e.batchOptions(b)
 	for _, o := range e.Options {
 		given, err := splitOption(o)
 		if err != nil {
-			return nil, advice.With(err, "give each option by a --sbatch of its own, such as --sbatch=--account=lab")
+			return nil, advice.With(err, "pass each option in its own flag, such as --sbatch=--account=lab")
 		}
 		args = append(args, given...)
 	}
 	return args, nil
 }
 
-// jobName is a job's: squeue shows the experiment, and no other batch has it.
+// jobName returns a name that shows the experiment and is unique.
 func jobName(b executor.Batch) string {
 	run := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -137,10 +128,10 @@ func jobName(b executor.Batch) string {
 	return "skerry-" + run + strings.TrimPrefix(b.Name(), "skerry")
 }
 
-// quoteShell is a word of the shell.
 func quoteShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// formatDirective is an option on a line of #SBATCH, which is cut at spaces and knows double quotes.
+// formatDirective formats an option for an #SBATCH line, which is split at spaces and supports double
+// quotes.
 func formatDirective(option string) string {
 	name, value, ok := strings.Cut(option, "=")
 	if ok && strings.ContainsAny(value, " \t") {
@@ -149,19 +140,10 @@ func formatDirective(option string) string {
 	return option
 }
 
-// formatMemory is what a job asks for: what its lab may use and a half more, or where its nodes have no limit all
-// that a machine has, which is the meaning of 0.
+// formatMemory returns the job's memory: 1.5 times the lab's limit, or 0 for all memory of the machine.
 func formatMemory(bytes int64) string {
 	if bytes == 0 {
 		return "0"
 	}
 	return fmt.Sprintf("%dM", int64(math.Ceil(float64(bytes)*1.5/(1<<20)))+1024)
-}
-
-// timeLimit is a job's limit, 0 for the partition's.
-func timeLimit(takes time.Duration) int {
-	if takes == 0 {
-		return 0
-	}
-	return int(math.Ceil((slackFactor*takes + slackTime).Minutes()))
 }

@@ -1,5 +1,5 @@
-// Package ssh has tasks done by the machines of a machines file, one at a time on each: for those who
-// have SSH and nothing else. No queue and no daemon: a task ends with the connection that began it.
+// Package ssh runs tasks on the machines of a machines file, one at a time on each. It needs neither a
+// queue nor a daemon: a task ends with its connection.
 package ssh
 
 import (
@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"skerry/internal/base/advice"
@@ -17,12 +16,12 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// Executor is the machines of a file.
+// Executor runs tasks over ssh.
 type Executor struct {
 	file string
 	home executor.RunDirectory
 
-	ctx   context.Context // of what runs on machines; Close ends it
+	ctx   context.Context // of running tasks; Close cancels it
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
@@ -36,20 +35,19 @@ type Executor struct {
 type worker struct {
 	inventory.Machine
 	busy   bool
-	failed int // tasks in a row that could not be begun
+	failed int // consecutive tasks that did not start
 }
 
-// failuresInARow take a machine out of use.
+// failuresInARow is the number of connection failures that take a machine out of use.
 const failuresInARow = 3
 
-// New returns the machines of a file.
 func New(file string, home executor.RunDirectory) *Executor {
 	e := &Executor{file: file, home: home, status: map[int]executor.Status{}, outputs: map[int]string{}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
 
-// Check finds the machines, and gives each the skerry program where it has not got it yet.
+// Check connects to the machines, and installs the skerry program where it is missing.
 func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	file, err := inventory.Load(e.file)
 	if err != nil {
@@ -61,7 +59,7 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return executor.Limits{}, fmt.Errorf("finding this program: %w", err)
+		return executor.Limits{}, fmt.Errorf("locate this program: %w", err)
 	}
 	errs := make([]error, len(machines))
 	var all sync.WaitGroup
@@ -76,20 +74,20 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	}
 	if len(e.workers) == 0 {
 		return executor.Limits{}, advice.With(fmt.Errorf(
-			"%w: none of the machines of %s can be used: %w", executor.ErrUnavailable, e.file, errors.Join(errs...),
+			"%w: no usable machine in %s: %w", executor.ErrUnavailable, e.file, errors.Join(errs...),
 		),
-			"try the way there by hand, such as: ssh HOST true")
+			"check the connection: ssh HOST true")
 	}
 	return executor.Limits{Batch: len(e.workers), Total: len(e.workers), Warning: errors.Join(errs...)}, nil
 }
 
-// Submit begins tasks on machines that are free: the first ones of the batch where those are fewer.
+// Submit starts tasks on free machines, at most one each.
 func (e *Executor) Submit(_ context.Context, b executor.Batch) (executor.Submission, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	free := e.freeWorkers(b.Exclude)
 	if len(free) == 0 && !slices.ContainsFunc(e.workers, func(p *worker) bool { return p.busy }) {
-		free = e.freeWorkers(nil) // a machine to avoid is better than to wait for ever
+		free = e.freeWorkers(nil) // better an excluded machine than none
 	}
 	if len(free) == 0 {
 		return executor.Submission{}, executor.ErrFull
@@ -113,13 +111,12 @@ func (e *Executor) freeWorkers(avoid []string) (freeWorkers []*worker) {
 	return freeWorkers
 }
 
-// runTask has one task done, and takes in its results.
 func (e *Executor) runTask(p *worker, t executor.Task, again bool) {
 	state, said, err := e.execTask(p, t, again)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.busy = false
-	status := executor.Status{State: state, Machine: p.Name, Reason: "its program ended well"}
+	status := executor.Status{State: state, Machine: p.Name, Reason: "its program exited normally"}
 	if err != nil {
 		status.Reason = err.Error()
 	}
@@ -128,10 +125,10 @@ func (e *Executor) runTask(p *worker, t executor.Task, again bool) {
 	} else {
 		p.failed = 0
 	}
-	e.status[t.ID], e.outputs[t.ID] = status, lastLine(said)
+	e.status[t.ID], e.outputs[t.ID] = status, executor.LastLine(said)
 }
 
-// Poll tells of the tasks of this process; those of an earlier one ended with it.
+// Poll returns the status of this process's tasks; those of an earlier process ended with it.
 func (e *Executor) Poll(_ context.Context, of []executor.Submission) (map[int]executor.Status, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,20 +145,18 @@ func (e *Executor) Poll(_ context.Context, of []executor.Submission) (map[int]ex
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no machine of %s can be reached any more", executor.ErrFatal, e.file)
+	return nil, fmt.Errorf("%w: all machines of %s are unreachable", executor.ErrFatal, e.file)
 }
 
-// Cancel ends all tasks.
 func (e *Executor) Cancel(context.Context, []executor.Submission) error { return e.Close() }
 
-// LastOutput is the last line of what a task's program said.
 func (e *Executor) LastOutput(_ string, _ executor.Submission, task int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.outputs[task]
 }
 
-// Print writes what would be run where.
+// Print writes the command of each task.
 func (e *Executor) Print(w io.Writer, b executor.Batch) (string, error) {
 	for _, t := range b.Tasks {
 		if _, err := fmt.Fprintf(w, "%s\n", taskLine("skerry", false, t, b.Rerun)); err != nil {
@@ -171,17 +166,11 @@ func (e *Executor) Print(w io.Writer, b executor.Batch) (string, error) {
 	return "", nil
 }
 
-// Find implements engine.Engine: what was printed is run by hand, and this engine does not see that.
+// Find never finds a printed batch: its commands run without this executor.
 func (e *Executor) Find(context.Context, string) (string, error) { return "", nil }
 
-// Close ends what runs on machines, and waits for it.
 func (e *Executor) Close() error {
 	e.stop()
 	e.tasks.Wait()
 	return nil
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,15 +18,15 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// exitUnreachable is how ssh ends where the connection fails.
+// exitUnreachable is the exit code of ssh if the connection fails.
 const exitUnreachable = 255
 
-// programPath is where a machine keeps the program of this build, for the shell there.
+// programPath returns the path of this build's program, as a shell word.
 func programPath(sum string) string {
 	return `"${XDG_CACHE_HOME:-$HOME/.cache}/skerry/bin/skerry-` + sum + `"`
 }
 
-// installProgram gives a machine this program, where it has not got it: whole or not at all.
+// installProgram copies this program to a machine atomically, unless it is there.
 func installProgram(ctx context.Context, m inventory.Machine, exe string) error {
 	sum, err := digestFile(exe)
 	if err != nil {
@@ -37,18 +36,18 @@ func installProgram(ctx context.Context, m inventory.Machine, exe string) error 
 	if err := runShell(ctx, m, nil, "test -x "+p); err == nil {
 		return nil
 	} else if exitCode(err) == exitUnreachable || exitCode(err) < 0 {
-		return fmt.Errorf("reaching %s: %w", m.Name, err)
+		return fmt.Errorf("connect to %s: %w", m.Name, err)
 	}
 	f, err := os.Open(exe)
 	if err != nil {
-		return fmt.Errorf("reading this program: %w", err)
+		return fmt.Errorf("read this program: %w", err)
 	}
 	defer f.Close()
 	if err := runShell(
 		ctx, m, f,
 		fmt.Sprintf(`p=%s; mkdir -p "${p%%/*}" && cat >"$p.$$" && chmod 755 "$p.$$" && mv "$p.$$" "$p"`, p),
 	); err != nil {
-		return fmt.Errorf("giving %s the program: %w", m.Name, err)
+		return fmt.Errorf("copy the program to %s: %w", m.Name, err)
 	}
 	return nil
 }
@@ -56,17 +55,16 @@ func installProgram(ctx context.Context, m inventory.Machine, exe string) error 
 func digestFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("reading this program: %w", err)
+		return "", fmt.Errorf("read this program: %w", err)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("reading this program: %w", err)
+		return "", fmt.Errorf("read this program: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
-// runShell runs a line on a machine.
 func runShell(ctx context.Context, m inventory.Machine, stdin io.Reader, line string) error {
 	args, err := m.Shell(line)
 	if err != nil {
@@ -81,7 +79,7 @@ func runShell(ctx context.Context, m inventory.Machine, stdin io.Reader, line st
 	return nil
 }
 
-// exitCode is how a program ended, -1 where it did not run.
+// exitCode returns -1 if the program did not run.
 func exitCode(err error) int {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -90,14 +88,10 @@ func exitCode(err error) int {
 	return -1
 }
 
-// taskLine runs a task: the plan comes by standard input, which stays open for as long as the task is wanted,
-// and results leave by standard output.
+// taskLine returns the command of a task. The plan arrives on standard input, which stays open until the
+// task is cancelled; results leave on standard output.
 func taskLine(program string, sudo bool, t executor.Task, again bool) string {
-	words := make([]string, len(t.Trials))
-	for i, id := range t.Trials {
-		words[i] = strconv.Itoa(id)
-	}
-	line := program + " agent task --only " + strings.Join(words, ",")
+	line := program + " agent task --only " + executor.FormatTrials(t.Trials)
 	if again {
 		line += " --suspect"
 	}
@@ -107,10 +101,10 @@ func taskLine(program string, sudo bool, t executor.Task, again bool) string {
 	return "exec " + line
 }
 
-// taskEndTimeout is how long a task may take to take its lab down once nobody wants it any more.
+// taskEndTimeout bounds how long a cancelled task may take to remove its lab.
 const taskEndTimeout = 90 * time.Second
 
-// execTask has one task done on a machine, and tells how that ended and what it said.
+// execTask runs one task on a machine and returns its final state and the end of its output.
 func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.State, string, error) {
 	plan, err := e.home.PackPlan(t.Trials)
 	if err != nil {
@@ -118,7 +112,7 @@ func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.St
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return executor.Failed, "", fmt.Errorf("finding this program: %w", err)
+		return executor.Failed, "", fmt.Errorf("locate this program: %w", err)
 	}
 	sum, err := digestFile(exe)
 	if err != nil {
@@ -135,21 +129,21 @@ func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.St
 	cmd.Stderr = said
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return executor.Failed, "", fmt.Errorf("beginning task %d: %w", t.ID, err)
+		return executor.Failed, "", fmt.Errorf("start task %d: %w", t.ID, err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return executor.Failed, "", fmt.Errorf("beginning task %d: %w", t.ID, err)
+		return executor.Failed, "", fmt.Errorf("start task %d: %w", t.ID, err)
 	}
-	// The end of its input tells a task that nobody wants it; who does not heed that is killed.
-	unwanted := context.AfterFunc(e.ctx, func() {
+	// A cancelled task sees the end of its input. It is killed if it does not exit in time.
+	stopWatch := context.AfterFunc(e.ctx, func() {
 		_ = stdin.Close()
 		time.AfterFunc(taskEndTimeout, kill)
 	})
-	defer unwanted()
+	defer stopWatch()
 	_, writeErr := io.Copy(stdin, io.MultiReader(strings.NewReader(fmt.Sprintf("%d\n", len(plan))), bytes.NewReader(plan)))
 	_, err = e.home.ReceiveResults(out)
 	waited := cmd.Wait()
@@ -157,7 +151,7 @@ func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.St
 	case e.ctx.Err() != nil:
 		return executor.Cancelled, said.String(), errors.Join(context.Canceled, err)
 	case exitCode(waited) == exitUnreachable || waited != nil && exitCode(waited) < 0:
-		return executor.Lost, said.String(), fmt.Errorf("the connection to %s ended: %w", p.Name, waited)
+		return executor.Lost, said.String(), fmt.Errorf("lost the connection to %s: %w", p.Name, waited)
 	case waited != nil:
 		return executor.Failed, said.String(), errors.Join(waited, err)
 	case err != nil:
