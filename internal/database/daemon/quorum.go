@@ -3,22 +3,24 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/machine/host"
 )
 
 const (
 	// ChangeTimeout bounds a change of membership.
 	ChangeTimeout = 5 * time.Minute
-	// AskTimeout bounds one question to one member.
+	// QueryTimeout bounds one query to one member.
 	QueryTimeout = 5 * time.Second
-	// LeaveTimeout is what a member that was removed gets to notice and to end by itself.
+	// leaveTimeout is how long a removed member has to notice and to end by itself.
 	leaveTimeout = 5 * time.Second
 )
 
-// SeatedMember is a member of a group.
+// SeatedMember is a member with one server process, usually a type that embeds Seat.
 type SeatedMember interface {
 	Member
 	Server() *Daemon
@@ -26,24 +28,22 @@ type SeatedMember interface {
 	Halt(ctx context.Context, manner database.Manner) error
 }
 
-// RunningExcept are those of a group but for one, and without those that are halted.
-func RunningExcept[M SeatedMember](all []M, but M) []M {
-	return slices.DeleteFunc(slices.Clone(all), func(m M) bool { return m == but || m.Halted() })
+// RunningExcept returns the members that are not halted, without one of them.
+func RunningExcept[M SeatedMember](all []M, except M) []M {
+	return slices.DeleteFunc(slices.Clone(all), func(m M) bool { return m == except || m.Halted() })
 }
 
-// AwaitFunc asks until the answer is nil, or there is no sense in asking: Await of a Set or
-// of a Daemon.
+// AwaitFunc polls until ask returns nil: Await of a Set, or of a Daemon with its timeout bound.
 type AwaitFunc func(ctx context.Context, ask func(context.Context) error) error
 
-// RetryChange asks for a change until it is granted, or refused with an error that is final:
-// what was not done, or may have been, is asked again. To ask for what has been done must
-// be no error.
-func RetryChange(ctx context.Context, wait AwaitFunc, final func(error) bool, ask func(context.Context) error) error {
+// RetryChange requests a change until it is granted or refused with a final error. A request
+// whose outcome is unknown is repeated, so request must succeed if the change is already done.
+func RetryChange(ctx context.Context, await AwaitFunc, final func(error) bool, request func(context.Context) error) error {
 	var refused error
-	err := wait(ctx, func(ctx context.Context) error {
+	err := await(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, QueryTimeout)
 		defer cancel()
-		err := ask(ctx)
+		err := request(ctx)
 		if err != nil && final(err) {
 			refused = err
 			return nil
@@ -51,4 +51,119 @@ func RetryChange(ctx context.Context, wait AwaitFunc, final func(error) bool, as
 		return err
 	})
 	return errors.Join(err, refused)
+}
+
+// QuorumSteps is how a member leaves a group that agrees on its members by majority. The steps
+// run in this order.
+type QuorumSteps[M SeatedMember] struct {
+	// Check returns an error if the group would end without m.
+	Check func(ctx context.Context, m M, manner database.Manner) error
+	// Yield makes a leader hand over, so that no election is needed. It is nil if Remove does so.
+	Yield func(ctx context.Context, m M) error
+	// Remove has the group agree that m is no longer a member.
+	Remove func(ctx context.Context, m M) error
+	// Forgotten returns nil if no other member lists m and all of them serve.
+	Forgotten func(ctx context.Context, m M) error
+	// Drop removes m, whose process has ended, from the cluster.
+	Drop func(m M) error
+}
+
+// LeaveQuorum implements database.Cluster's Leave:
+//
+//	yield, or SIGKILL if the member leaves abruptly
+//	remove   accepted: the group has agreed
+//	wait     complete: no member lists it, and its process has ended by itself
+func LeaveQuorum[M SeatedMember](ctx context.Context, c *Cluster[M], node host.Host, manner database.Manner, s QuorumSteps[M]) (
+	database.Change, error,
+) {
+	return c.RunLeave(ctx, node, LeaveSteps[M]{
+		Timeout: ChangeTimeout,
+		Check:   func(ctx context.Context, m M) error { return s.Check(ctx, m, manner) },
+		Leave: func(ctx context.Context, m M, timer *ChangeTimer) (err error) {
+			switch {
+			case manner == database.Abrupt:
+				err = m.Halt(ctx, manner)
+			case s.Yield != nil:
+				err = s.Yield(ctx, m)
+			}
+			if err != nil {
+				return err
+			}
+			m.Server().Leaving()
+			if err := s.Remove(ctx, m); err != nil {
+				return err
+			}
+			timer.Accept()
+			if err := c.Servers.Await(ctx, func(ctx context.Context) error { return s.Forgotten(ctx, m) }); err != nil {
+				return err
+			}
+			return errors.Join(m.Server().AwaitEnd(ctx, leaveTimeout), s.Drop(m))
+		},
+	})
+}
+
+// HaltMember ends the server of the member on a node, which stays a member.
+func HaltMember[M SeatedMember](ctx context.Context, members *MemberList[M], node string, manner database.Manner) error {
+	m, release, err := members.Hold(node)
+	if err != nil {
+		return fmt.Errorf("halting %s: %w", node, err)
+	}
+	defer release()
+	return m.Halt(ctx, manner)
+}
+
+// ReviveMember starts the server of the member on a node again with run, and waits until the
+// member serves. It does nothing if the server runs.
+func ReviveMember[M SeatedMember](
+	ctx context.Context, members *MemberList[M], node string, run, serves func(ctx context.Context, m M) error,
+) error {
+	m, release, err := members.Hold(node)
+	if err != nil {
+		return fmt.Errorf("reviving %s: %w", node, err)
+	}
+	defer release()
+	if m.Server().Running() {
+		return nil
+	}
+	if err = run(ctx, m); err == nil {
+		err = m.Server().Await(ctx, ChangeTimeout, func(ctx context.Context) error { return serves(ctx, m) })
+	}
+	if err != nil {
+		return fmt.Errorf("reviving %s: %w", node, err)
+	}
+	return nil
+}
+
+// Votes counts the votes of a group that a member wants to leave.
+type Votes struct {
+	All    int  // of all members
+	Own    int  // of the leaving member, included in All
+	Others int  // of the other members that serve
+	Helps  bool // the leaving member serves until the group has agreed
+}
+
+// CheckLeave applies Votes.Check to a group with one vote per member. Others is the number of
+// serving members without m.
+func CheckLeave[M SeatedMember](all []M, m M, manner database.Manner, others int) error {
+	return Votes{All: len(all), Own: 1, Others: others, Helps: manner == database.Graceful && !m.Halted()}.Check()
+}
+
+// Check returns an error that wraps database.ErrFixed if the group would lose its majority. Two
+// majorities are needed: one of All agrees on the removal, and one of the remaining votes
+// agrees on everything after it.
+func (v Votes) Check() error {
+	left := v.All - v.Own
+	if left == 0 {
+		return fmt.Errorf("%w: it is the last member", database.ErrFixed)
+	}
+	agree := v.Others
+	if v.Helps {
+		agree += v.Own
+	}
+	for _, need := range []struct{ have, of int }{{agree, v.All}, {v.Others, left}} {
+		if 2*need.have <= need.of {
+			return fmt.Errorf("%w: %d of %d votes would be left, which is no majority", database.ErrFixed, need.have, need.of)
+		}
+	}
+	return nil
 }

@@ -109,13 +109,15 @@ func TestLeave(t *testing.T) {
 		"it is not removed":   {database.Graceful, "remove", []string{"may go", "yield", "remove"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var servers daemon.Set
+			node := loophost.New(t, 1)[0]
+			cluster := daemon.NewCluster[*member]("demo", database.Env{})
 			defer func() {
-				if err := servers.Kill(); err != nil {
+				if err := cluster.Servers.Kill(); err != nil {
 					t.Error(err)
 				}
 			}()
-			m := start(t, &servers, loophost.New(t, 1)[0])
+			m := start(t, &cluster.Servers, node)
+			cluster.Add(m)
 			var took []string
 			step := func(name string) error {
 				took = append(took, name)
@@ -127,9 +129,9 @@ func TestLeave(t *testing.T) {
 			of := func(name string) func(context.Context, *member) error {
 				return func(context.Context, *member) error { return step(name) }
 			}
-			steps := daemon.LeaveSteps[*member]{
-				CheckLeave: func(context.Context, *member, database.Manner) error { return step("may go") },
-				Yield:      of("yield"), Forgotten: of("forgotten"),
+			steps := daemon.QuorumSteps[*member]{
+				Check: func(context.Context, *member, database.Manner) error { return step("may go") },
+				Yield: of("yield"), Forgotten: of("forgotten"),
 				Remove: func(_ context.Context, m *member) error {
 					if m.Server().Running() != (c.manner == database.Graceful) {
 						t.Errorf("running %t when it is removed", m.Server().Running())
@@ -146,7 +148,7 @@ func TestLeave(t *testing.T) {
 					return step("drop")
 				},
 			}
-			change, err := steps.Leave(t.Context(), &servers, m, c.manner)
+			change, err := daemon.LeaveQuorum(t.Context(), cluster, node, c.manner, steps)
 			if (err != nil) != (c.fails != "") || err != nil && !errors.Is(err, errRefused) {
 				t.Errorf("error %v", err)
 			}
@@ -156,7 +158,7 @@ func TestLeave(t *testing.T) {
 			if done := change.Complete > 0; done != (err == nil) || done && (change.Accepted <= 0 || change.Accepted > change.Complete) {
 				t.Errorf("%+v with %v", change, err)
 			}
-			if err := servers.Err(); err != nil {
+			if err := cluster.Err(); err != nil {
 				t.Errorf("the cluster failed: %v", err)
 			}
 		})
@@ -166,12 +168,14 @@ func TestLeave(t *testing.T) {
 // A member that is no longer one may not notice: it is waited for until all others have
 // forgotten it, and ended.
 func TestForgotten(t *testing.T) {
-	var servers daemon.Set
-	m := start(t, &servers, loophost.New(t, 1)[0])
+	node := loophost.New(t, 1)[0]
+	cluster := daemon.NewCluster[*member]("demo", database.Env{})
+	m := start(t, &cluster.Servers, node)
+	cluster.Add(m)
 	asked := 0
-	steps := daemon.LeaveSteps[*member]{
-		CheckLeave: func(context.Context, *member, database.Manner) error { return nil },
-		Remove:     func(context.Context, *member) error { return nil },
+	steps := daemon.QuorumSteps[*member]{
+		Check:  func(context.Context, *member, database.Manner) error { return nil },
+		Remove: func(context.Context, *member) error { return nil },
 		Forgotten: func(context.Context, *member) error {
 			if asked++; asked < 3 {
 				return errNotYet
@@ -182,10 +186,10 @@ func TestForgotten(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := steps.Leave(ctx, &servers, m, database.Graceful); err != nil || asked != 3 {
+	if _, err := daemon.LeaveQuorum(ctx, cluster, node, database.Graceful, steps); err != nil || asked != 3 {
 		t.Errorf("asked %d times, %v", asked, err)
 	}
-	if err := servers.Kill(); err != nil {
+	if err := cluster.Servers.Kill(); err != nil {
 		t.Error(err)
 	}
 }

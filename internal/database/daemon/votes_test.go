@@ -28,7 +28,7 @@ func TestVotes(t *testing.T) {
 		{daemon.Votes{All: 3, Own: 0, Others: 2}, true, "it has no vote"},
 		{daemon.Votes{All: 3, Own: 0, Others: 1}, false, "it has no vote, and there is no majority anyway"},
 	} {
-		err := c.votes.CheckLeave()
+		err := c.votes.Check()
 		if c.may != (err == nil) || err != nil && !errors.Is(err, database.ErrFixed) {
 			t.Errorf("%s: %+v: %v", c.why, c.votes, err)
 		}
@@ -47,7 +47,7 @@ func TestMajority(t *testing.T) {
 					agree++
 				}
 				want := majority(agree, all) && majority(others, all-1)
-				if err := (daemon.Votes{All: all, Own: 1, Others: others, Helps: helps}).CheckLeave(); (err == nil) != want {
+				if err := (daemon.Votes{All: all, Own: 1, Others: others, Helps: helps}).Check(); (err == nil) != want {
 					t.Error(fmt.Sprintf("%d of %d, helps %t:", others, all, helps), err)
 				}
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
@@ -41,34 +40,27 @@ func refused(err error) bool { return !notYet(err) }
 //	read                   complete: one that has to be agreed on succeeds there
 //
 // With option learner off it has a vote from the beginning.
-func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	defer release()
-	ctx, cancel := context.WithTimeoutCause(ctx, daemon.ChangeTimeout, fmt.Errorf("not done after %v", daemon.ChangeTimeout))
-	defer cancel()
-	began := time.Now()
-	entry, err := c.serving(ctx, nil)
-	if err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	m, err := c.add(node)
-	if err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	c.ReportProgress("%s is joining", node.Name())
-	peers, err := c.register(ctx, entry, m)
-	change.Accepted = time.Since(began)
-	if err == nil {
-		err = c.takeIn(ctx, entry, m, peers)
-	}
-	if err != nil {
-		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), c.undoJoin(ctx, entry, m))
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var entry, m *member
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Timeout: daemon.ChangeTimeout,
+		Check: func(ctx context.Context) (err error) {
+			entry, err = c.serving(ctx, nil)
+			return err
+		},
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) (err error) {
+			if m, err = c.add(node); err != nil {
+				return err
+			}
+			peers, err := c.register(ctx, entry, m)
+			if err != nil {
+				return err
+			}
+			timer.Accept()
+			return c.takeIn(ctx, entry, m, peers)
+		},
+		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, entry, m) },
+	})
 }
 
 // register has the cluster agree on a new member and returns the list to start it with.
@@ -137,7 +129,10 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 
 // undoJoin takes a member back that did not come to be one.
 func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*adminTimeout)
+	if m == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*adminTimeout)
 	defer cancel()
 	errs := []error{m.Halt(ctx, database.Abrupt)}
 	there, err := listed(ctx, entry, c.options.peerURL(m.host))
@@ -154,21 +149,14 @@ func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
 //	  wait          complete: no member lists it, its process has ended by itself
 //
 // Abrupt, its process is killed first.
-func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
-	m, release, err := c.Hold(node.Name())
-	if err == nil {
-		defer release()
-		steps := daemon.LeaveSteps[*member]{CheckLeave: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
-		change, err = steps.Leave(ctx, &c.Servers, m, manner)
-	}
-	if err != nil {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	return change, nil
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	return daemon.LeaveQuorum(ctx, c.Cluster, node, manner, daemon.QuorumSteps[*member]{
+		Check: c.checkLeave, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop,
+	})
 }
 
-// mayGo refuses what would leave the cluster without a majority.
-func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
+// checkLeave refuses what would leave the cluster without a majority.
+func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Manner) error {
 	members := c.All()
 	others := 0
 	for _, o := range daemon.RunningExcept(members, m) {

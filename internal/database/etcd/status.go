@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
@@ -20,59 +19,34 @@ import (
 // Ready implements database.Cluster: every member names the same leader and answers a
 // read that has to be agreed on.
 func (c *cluster) Ready(ctx context.Context) error {
-	members := c.All()
-	if len(members) == 0 {
-		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
-	}
-	leaders := make([]uint64, len(members))
-	g, gctx := errgroup.WithContext(ctx)
-	for i, m := range members {
-		g.Go(func() error {
-			s, err := m.status(gctx)
-			if err != nil {
-				return fmt.Errorf("%w: %w", database.ErrNotReady, err)
-			}
-			if s.Leader == 0 {
-				return fmt.Errorf("%w: %s knows of no leader", database.ErrNotReady, m.host.Name())
-			}
-			leaders[i] = s.Leader
-			return m.serves(gctx)
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	for i, l := range leaders {
-		if l != leaders[0] {
-			return fmt.Errorf("%w: %s and %s name different leaders", database.ErrNotReady, members[i].host.Name(), members[0].host.Name())
+	return daemon.CheckLeader(ctx, c.All(), func(ctx context.Context, m *member) (uint64, error) {
+		s, err := m.status(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("%w: %w", database.ErrNotReady, err)
 		}
-	}
-	return nil
+		if s.Leader == 0 {
+			return 0, fmt.Errorf("%w: %s knows no leader", database.ErrNotReady, m.Name())
+		}
+		return s.Leader, m.serves(ctx)
+	})
 }
 
 // Members implements database.Cluster: a state is leader, follower, learner or
 // unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	members := c.All()
-	list := make([]database.Member, len(members))
-	g, gctx := errgroup.WithContext(ctx)
-	for i, m := range members {
-		list[i] = database.Member{Node: m.host.Name(), State: "unreachable"}
-		g.Go(func() error {
-			s, err := m.status(gctx)
-			if err != nil {
-				return ctx.Err() // that it does not answer is what was asked
-			}
-			list[i].State, list[i].Share = role(s), 1
-			got, err := m.admin.Get(gctx, keyOf("", ""), clientv3.WithRange(endOf("")), clientv3.WithCountOnly(), clientv3.WithSerializable())
-			if err != nil {
-				return fmt.Errorf("counting the rows of etcd on %s: %w", m.host.Name(), err)
-			}
-			list[i].Rows = got.Count
-			return nil
-		})
-	}
-	return list, g.Wait()
+	return daemon.ReportMembers(ctx, c.All(), func(ctx context.Context, m *member, into *database.Member) error {
+		s, err := m.status(ctx)
+		if err != nil {
+			return ctx.Err() // its state is unreachable
+		}
+		into.State, into.Share = role(s), 1
+		got, err := m.admin.Get(ctx, keyOf("", ""), clientv3.WithRange(endOf("")), clientv3.WithCountOnly(), clientv3.WithSerializable())
+		if err != nil {
+			return fmt.Errorf("counting the rows of etcd on %s: %w", m.Name(), err)
+		}
+		into.Rows = got.Count
+		return nil
+	})
 }
 
 // role is a member's part in Raft.
@@ -91,23 +65,18 @@ func role(s *clientv3.StatusResponse) string {
 // serving is a member that answers, for questions to the cluster: the leader when one
 // is known, and never one that is left out.
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
-	var found *member
-	err := fmt.Errorf("%w: no other member runs", database.ErrNotReady)
-	for _, m := range daemon.RunningExcept(c.All(), without) {
-		s, failed := m.status(ctx)
+	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, m *member) (daemon.Role, error) {
+		s, err := m.status(ctx)
 		switch {
-		case failed != nil:
-			err = failed
+		case err != nil:
+			return daemon.RoleNone, err
 		case role(s) == "leader":
-			return m, nil
+			return daemon.RoleLeader, nil
 		case role(s) == "follower":
-			found = m
+			return daemon.RoleFollower, nil
 		}
-	}
-	if found != nil {
-		return found, nil
-	}
-	return nil, err
+		return daemon.RoleNone, nil
+	})
 }
 
 // Count implements database.Cluster.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
@@ -23,33 +22,28 @@ func refused(err error) bool { return errors.Is(err, hydraclient.ErrBadRequest) 
 //	start    the learner fetches the log, or a snapshot, without a vote
 //	promote  the leader's own doing, once it has caught up
 //	read     complete: one that has to be agreed on succeeds there
-func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	defer release()
-	if c.options.direct {
-		return change, fmt.Errorf("joining %s: %w: it is one SQL database", node.Name(), database.ErrUnsupported)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, daemon.ChangeTimeout, fmt.Errorf("not done after %v", daemon.ChangeTimeout))
-	defer cancel()
-	began := time.Now()
-	m, err := c.add(node)
-	if err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	c.ReportProgress("%s is joining", node.Name())
-	err = c.register(ctx, m)
-	change.Accepted = time.Since(began)
-	if err == nil {
-		err = c.takeIn(ctx, m)
-	}
-	if err != nil {
-		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), c.undoJoin(ctx, m))
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var m *member
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Timeout: daemon.ChangeTimeout,
+		Check: func(context.Context) error {
+			if c.options.direct {
+				return fmt.Errorf("%w: it is one SQL database", database.ErrUnsupported)
+			}
+			return nil
+		},
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) (err error) {
+			if m, err = c.add(node); err != nil {
+				return err
+			}
+			if err := c.register(ctx, m); err != nil {
+				return err
+			}
+			timer.Accept()
+			return c.takeIn(ctx, m)
+		},
+		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, m) },
+	})
 }
 
 // register has the cluster agree on a new member.
@@ -106,7 +100,10 @@ func (c *cluster) listed(ctx context.Context, m *member) (*api.Member, error) {
 
 // undoJoin takes a member back that did not come to be one.
 func (c *cluster) undoJoin(ctx context.Context, m *member) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*adminTimeout)
+	if m == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 6*adminTimeout)
 	defer cancel()
 	halted := m.Halt(ctx, database.Abrupt)
 	return errors.Join(halted, c.unregister(ctx, m), c.drop(m))
@@ -119,21 +116,14 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 //	wait       complete: no member lists it, its process has ended by itself
 //
 // Abrupt, its process is killed first.
-func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
-	m, release, err := c.Hold(node.Name())
-	if err == nil {
-		defer release()
-		steps := daemon.LeaveSteps[*member]{CheckLeave: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
-		change, err = steps.Leave(ctx, &c.Servers, m, manner)
-	}
-	if err != nil {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	return change, nil
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	return daemon.LeaveQuorum(ctx, c.Cluster, node, manner, daemon.QuorumSteps[*member]{
+		Check: c.checkLeave, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop,
+	})
 }
 
-// mayGo refuses what would leave the cluster without a majority, or without a database.
-func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
+// checkLeave refuses what would leave the cluster without a majority, or without a database.
+func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Manner) error {
 	members := c.All()
 	others, databases := 0, 0
 	for _, o := range daemon.RunningExcept(members, m) {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/systems/hydra/api"
@@ -16,85 +14,54 @@ import (
 // Ready implements database.Cluster: every member names the same leader and answers a
 // read that has to be agreed on.
 func (c *cluster) Ready(ctx context.Context) error {
-	members := c.All()
-	if len(members) == 0 {
-		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
-	}
-	leaders := make([]string, len(members))
-	g, gctx := errgroup.WithContext(ctx)
-	for i, m := range members {
-		g.Go(func() error {
-			if err := m.serves(gctx); err != nil {
-				return err
-			}
-			s, err := m.status(gctx)
-			leaders[i] = s.Leader
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	for i, l := range leaders {
-		if l != leaders[0] {
-			return fmt.Errorf("%w: %s and %s name different leaders", database.ErrNotReady, members[i].host.Name(), members[0].host.Name())
+	return daemon.CheckLeader(ctx, c.All(), func(ctx context.Context, m *member) (string, error) {
+		if err := m.serves(ctx); err != nil {
+			return "", err
 		}
-	}
-	return nil
+		s, err := m.status(ctx)
+		return s.Leader, err
+	})
 }
 
 // Members implements database.Cluster: a state is Raft's role, witness or unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	members := c.All()
-	list := make([]database.Member, len(members))
-	g, gctx := errgroup.WithContext(ctx)
-	for i, m := range members {
-		list[i] = database.Member{Node: m.host.Name(), State: "unreachable"}
-		g.Go(func() error {
-			s, err := m.status(gctx)
-			if err != nil {
-				return ctx.Err() // that it does not answer is what was asked
-			}
-			list[i].State = s.Role
-			if m.witness {
-				list[i].State = "witness"
-				return nil
-			}
-			list[i].Share = 1
-			n, err := m.admin.Count(gctx, c.tables()[0], hydraclient.Read(api.Local))
-			if err != nil && !errors.Is(err, hydraclient.ErrUnknownTable) {
-				return fmt.Errorf("counting the rows of hydra on %s: %w", m.host.Name(), err)
-			}
-			list[i].Rows = n
+	return daemon.ReportMembers(ctx, c.All(), func(ctx context.Context, m *member, into *database.Member) error {
+		s, err := m.status(ctx)
+		if err != nil {
+			return ctx.Err() // its state is unreachable
+		}
+		if into.State = s.Role; m.witness {
+			into.State = "witness"
 			return nil
-		})
-	}
-	return list, g.Wait()
+		}
+		into.Share = 1
+		n, err := m.admin.Count(ctx, c.tables()[0], hydraclient.Read(api.Local))
+		if err != nil && !errors.Is(err, hydraclient.ErrUnknownTable) {
+			return fmt.Errorf("counting the rows of hydra on %s: %w", m.Name(), err)
+		}
+		into.Rows = n
+		return nil
+	})
 }
 
 // serving is a member that answers, for questions to the cluster: the leader when one
 // is known, and never one that is left out or a witness.
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
-	var found *member
-	err := fmt.Errorf("%w: no other member runs", database.ErrNotReady)
-	for _, m := range daemon.RunningExcept(c.All(), without) {
+	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, m *member) (daemon.Role, error) {
 		if m.witness || m.Server() == nil {
-			continue
+			return daemon.RoleNone, nil
 		}
-		s, failed := m.status(ctx)
+		s, err := m.status(ctx)
 		switch {
-		case failed != nil:
-			err = failed
-		case s.Leader == m.host.Name():
-			return m, nil
+		case err != nil:
+			return daemon.RoleNone, err
+		case s.Leader == m.Name():
+			return daemon.RoleLeader, nil
 		case s.Leader != "" && s.Role != "learner" && s.Problem == "":
-			found = m
+			return daemon.RoleFollower, nil
 		}
-	}
-	if found != nil {
-		return found, nil
-	}
-	return nil, err
+		return daemon.RoleNone, nil
+	})
 }
 
 // Count implements database.Cluster.

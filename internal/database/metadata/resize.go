@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
@@ -31,35 +30,29 @@ func (c *cluster) persist(ctx context.Context, without *replica, change func(con
 //	add       accepted: the group has agreed on the learner
 //	promote   the leader's own doing, once it has caught up
 //	read      complete: one that has to be agreed on succeeds there
-func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	defer release()
-	if err := c.errFixed(); err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, daemon.ChangeTimeout, fmt.Errorf("not done after %v", daemon.ChangeTimeout))
-	defer cancel()
-	began := time.Now()
-	r := c.add(c.layout[0], node)
-	c.Env.ReportProgress(Name, "%s is joining", node.Name())
-	if err = c.launch(ctx, r, true); err == nil {
-		err = c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.AddMember(ctx, r.name, r.peer) })
-		change.Accepted = time.Since(began)
-	}
-	if err == nil {
-		err = r.Server().Await(ctx, daemon.ChangeTimeout, func(ctx context.Context) error { return c.votes(ctx, r) })
-	}
-	if err == nil {
-		err = r.Server().Joined()
-	}
-	if err != nil {
-		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), c.undoJoin(ctx, r))
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var r *replica
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Timeout: daemon.ChangeTimeout,
+		Check:   func(context.Context) error { return c.errFixed() },
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			r = c.add(c.layout[0], node)
+			if err := c.launch(ctx, r, true); err != nil {
+				return err
+			}
+			err := c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.AddMember(ctx, r.name, r.peer) })
+			if err != nil {
+				return err
+			}
+			timer.Accept()
+			err = r.Server().Await(ctx, daemon.ChangeTimeout, func(ctx context.Context) error { return c.votes(ctx, r) })
+			if err != nil {
+				return err
+			}
+			return r.Server().Joined()
+		},
+		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, r) },
+	})
 }
 
 // votes returns nil when another replica says that r has its vote, and r serves.
@@ -82,7 +75,7 @@ func (c *cluster) votes(ctx context.Context, r *replica) error {
 
 // undoJoin takes a replica back that did not come to be one.
 func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 6*adminTimeout)
 	defer cancel()
 	halted := r.Halt(ctx, database.Abrupt)
 	return errors.Join(halted, c.unregister(ctx, r), c.drop(r))
@@ -103,27 +96,17 @@ func (c *cluster) unregister(ctx context.Context, r *replica) error {
 //	wait     complete: no replica lists it, its process has ended
 //
 // Abrupt, its process is killed first.
-func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	replicas, unlock, err := c.HoldAll(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer unlock()
-	if err := c.errFixed(); err != nil {
-		return fail(err)
-	}
-	steps := daemon.LeaveSteps[*replica]{CheckLeave: c.mayGo, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
-	if change, err = steps.Leave(ctx, &c.Servers, replicas[0], manner); err != nil {
-		return fail(err)
-	}
-	return change, nil
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	return daemon.LeaveQuorum(ctx, c.Cluster, node, manner, daemon.QuorumSteps[*replica]{
+		Check: c.checkLeave, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop,
+	})
 }
 
-// mayGo refuses what would leave the group without a majority.
-func (c *cluster) mayGo(ctx context.Context, r *replica, manner database.Manner) error {
+// checkLeave refuses what would leave the group without a majority.
+func (c *cluster) checkLeave(ctx context.Context, r *replica, manner database.Manner) error {
+	if err := c.errFixed(); err != nil {
+		return err
+	}
 	all := c.All()
 	others := 0
 	for _, o := range daemon.RunningExcept(all, r) {

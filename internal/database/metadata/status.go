@@ -105,18 +105,16 @@ func rows(ctx context.Context, r *replica) (int64, error) {
 // serving is a replica of the root's server that answers, for questions to the cluster,
 // and never one that is left out.
 func (c *cluster) serving(ctx context.Context, without *replica) (*replica, error) {
-	err := fmt.Errorf("%w: no other replica of the root's server runs", database.ErrNotReady)
-	for _, r := range daemon.RunningExcept(c.All(), without) {
+	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, r *replica) (daemon.Role, error) {
 		if r.server != c.layout[0].name || r.Server() == nil {
-			continue
+			return daemon.RoleNone, nil
 		}
-		s, failed := r.status(ctx)
-		if failed == nil && (s.Group == nil || s.Group.Leader != 0) {
-			return r, nil
+		s, err := r.status(ctx)
+		if err == nil && (s.Group == nil || s.Group.Leader != 0) {
+			return daemon.RoleLeader, nil // the first that serves is as good as any
 		}
-		err = errors.Join(err, failed)
-	}
-	return nil, err
+		return daemon.RoleNone, err
+	})
 }
 
 // Count implements database.Cluster: records of the table, and files of the areas.

@@ -243,7 +243,7 @@ func (c *cluster) mayGo(ctx context.Context, servers []*server, manner database.
 			left += votes[s.addr]
 		}
 	}
-	return daemon.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.Running()}.CheckLeave()
+	return daemon.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.Running()}.Check()
 }
 
 func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {

@@ -2,11 +2,10 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -31,33 +30,31 @@ type Equals interface {
 
 // Admit is database.Cluster's Join of a group of equals.
 func (s *Cluster) Admit(ctx context.Context, node host.Host, group Equals) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	release, err := s.Vacant(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	before := s.Running()
-	if err := group.Agree(ctx, before); err != nil {
-		return fail(err)
-	}
-	s.ReportProgress("%s is joining", node.Name())
-	began := time.Now()
-	server, err := group.Make(ctx, node)
-	if err != nil {
-		return fail(err)
-	}
-	s.Add(server)
-	if err := group.Enter(ctx, server, before, func() { change.Accepted = time.Since(began) }); err != nil {
-		change, err := fail(err)
-		return change, errors.Join(err, s.expel(context.WithoutCancel(ctx), server, group))
-	}
-	server.Stays()
-	change.Complete = time.Since(began)
-	return change, nil
+	var before []*Server
+	var server *Server
+	return s.RunJoin(ctx, node, daemon.JoinSteps{
+		Check: func(ctx context.Context) error {
+			before = s.Running()
+			return group.Agree(ctx, before)
+		},
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) (err error) {
+			if server, err = group.Make(ctx, node); err != nil {
+				return err
+			}
+			s.Add(server)
+			if err := group.Enter(ctx, server, before, timer.Accept); err != nil {
+				return err
+			}
+			server.Stays()
+			return nil
+		},
+		Undo: func(ctx context.Context) error {
+			if server == nil {
+				return nil
+			}
+			return s.expel(ctx, server, group)
+		},
+	})
 }
 
 // expel ends a server and waits until the others go on without it.
@@ -70,28 +67,15 @@ func (s *Cluster) expel(ctx context.Context, server *Server, group Equals) error
 
 // Dismiss is database.Cluster's Leave of a group of equals.
 func (s *Cluster) Dismiss(ctx context.Context, node host.Host, manner database.Manner, group Equals) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
-	}
-	server, release, err := s.Hold(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if err := s.mayPart(ctx, server, manner, group); err != nil {
-		return fail(err)
-	}
-	s.ReportProgress("%s is leaving", node.Name())
-	began := time.Now()
-	if err := group.Part(ctx, server, manner, func() { change.Accepted = time.Since(began) }); err != nil {
-		return fail(err)
-	}
-	if err := s.expel(ctx, server, group); err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return s.RunLeave(ctx, node, daemon.LeaveSteps[*Server]{
+		Check: func(ctx context.Context, server *Server) error { return s.mayPart(ctx, server, manner, group) },
+		Leave: func(ctx context.Context, server *Server, timer *daemon.ChangeTimer) error {
+			if err := group.Part(ctx, server, manner, timer.Accept); err != nil {
+				return err
+			}
+			return s.expel(ctx, server, group)
+		},
+	})
 }
 
 // mayPart refuses to end a group: its last member stays, and so does one without whom the

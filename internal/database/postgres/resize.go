@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -24,37 +25,43 @@ const (
 //	pg_basebackup   the primary's data is copied
 //	start           complete: the primary says that it streams and has replayed all that
 //	                there was when it began to
-func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	defer release()
-	primary := c.primary.Load()
-	if primary == nil {
-		return change, fmt.Errorf("joining %s: %w: there is no primary", node.Name(), database.ErrNotReady)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
-	defer cancel()
-	c.ReportProgress("%s is joining", node.Name())
-	began := time.Now()
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var primary *member
 	m := newMember(node, c.options)
-	if err := c.reserve(ctx, primary, m); err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	change.Accepted = time.Since(began)
-	if err := c.takeIn(ctx, m, primary); err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout)
-		defer cancel()
-		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), m.Kill(), c.release(ctx, primary, m), m.discard(ctx))
-	}
-	c.Add(m)
-	change.Complete = time.Since(began)
-	return change, nil
+	accepted := false
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Timeout: changeTimeout,
+		Check: func(context.Context) error {
+			if primary = c.primary.Load(); primary == nil {
+				return fmt.Errorf("%w: there is no primary", database.ErrNotReady)
+			}
+			return nil
+		},
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			if err := c.reserve(ctx, primary, m); err != nil {
+				return err
+			}
+			timer.Accept()
+			accepted = true
+			if err := c.admitClone(ctx, m, primary); err != nil {
+				return err
+			}
+			c.Add(m)
+			return nil
+		},
+		Undo: func(ctx context.Context) error {
+			if !accepted {
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+			defer cancel()
+			return errors.Join(m.Kill(), c.release(ctx, primary, m), m.discard(ctx))
+		},
+	})
 }
 
-// takeIn makes a node a standby.
-func (c *cluster) takeIn(ctx context.Context, m, primary *member) error {
+// admitClone copies the primary's data to a new standby and admits it.
+func (c *cluster) admitClone(ctx context.Context, m, primary *member) error {
 	if err := c.clone(ctx, m, primary); err != nil {
 		return err
 	}
@@ -87,41 +94,32 @@ func (c *cluster) admit(ctx context.Context, m, primary *member, timeout time.Du
 //	stop            fast shutdown, after the standbys have everything; or SIGKILL
 //	pg_promote      accepted: the most advanced standby takes writes
 //	  wait          complete: the other standbys stream from it
-func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	m, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if err := c.mayGo(m); err != nil {
-		return fail(err)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
-	defer cancel()
-	began := time.Now()
-	if err := c.halt(ctx, m, manner); err != nil {
-		return fail(err)
-	}
-	c.Drop(m)
-	primary := c.primary.Load()
-	if primary != nil {
-		if err := c.release(ctx, primary, m); err != nil {
-			return fail(err)
-		}
-	}
-	change.Accepted = time.Since(began)
-	if err := c.Servers.Await(ctx, c.settled); err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
-	return change, m.discard(ctx)
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	return c.RunLeave(ctx, node, daemon.LeaveSteps[*member]{
+		Timeout: changeTimeout,
+		Check:   func(_ context.Context, m *member) error { return c.checkLeave(m) },
+		Leave: func(ctx context.Context, m *member, timer *daemon.ChangeTimer) error {
+			if err := c.halt(ctx, m, manner); err != nil {
+				return err
+			}
+			c.Drop(m)
+			if primary := c.primary.Load(); primary != nil {
+				if err := c.release(ctx, primary, m); err != nil {
+					return err
+				}
+			}
+			timer.Accept()
+			if err := c.Servers.Await(ctx, c.settled); err != nil {
+				return err
+			}
+			timer.Complete()
+			return m.discard(ctx)
+		},
+	})
 }
 
-// mayGo refuses a leave after which nobody could be primary.
-func (c *cluster) mayGo(m *member) error {
+// checkLeave refuses the leave of the last member that could be primary.
+func (c *cluster) checkLeave(m *member) error {
 	members, primary := c.current()
 	for _, o := range members {
 		if o != m && !o.Halted() && (primary != nil || m.Halted()) {

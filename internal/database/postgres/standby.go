@@ -89,7 +89,7 @@ func (c *cluster) rejoin(ctx context.Context, m, primary *member) error {
 	if err := m.Kill(); err != nil {
 		return err
 	}
-	return c.takeIn(ctx, m, primary)
+	return c.admitClone(ctx, m, primary)
 }
 
 // discard removes a member's data.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 )
@@ -98,7 +99,6 @@ func (c *cluster) streams(ctx context.Context, m, primary *member, timeout time.
 // standby (streaming, catchup, ...), standby where it says nothing, or unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	members, primary := c.current()
-	list := make([]database.Member, len(members))
 	states := map[string]string{}
 	if primary != nil {
 		if known, err := standbys(ctx, primary); err == nil {
@@ -106,25 +106,20 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 			states[primary.host.Name()] = "primary"
 		}
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	for i, m := range members {
-		list[i] = database.Member{Node: m.host.Name(), State: "unreachable"}
-		g.Go(func() error {
-			var n int64
-			if err := m.ask(gctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
-				n, err = count(ctx, conn, defaultTable)
-				return err
-			}); err != nil {
-				return ctx.Err() // that it does not answer is what was asked
-			}
-			list[i].State, list[i].Share, list[i].Rows = "standby", 1, n
-			if s := states[m.host.Name()]; s != "" {
-				list[i].State = s
-			}
-			return nil
-		})
-	}
-	return list, g.Wait()
+	return daemon.ReportMembers(ctx, members, func(ctx context.Context, m *member, into *database.Member) error {
+		var n int64
+		if err := m.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
+			n, err = count(ctx, conn, defaultTable)
+			return err
+		}); err != nil {
+			return ctx.Err() // its state is unreachable
+		}
+		into.State, into.Share, into.Rows = "standby", 1, n
+		if s := states[m.Name()]; s != "" {
+			into.State = s
+		}
+		return nil
+	})
 }
 
 // Count implements database.Cluster.

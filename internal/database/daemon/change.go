@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/machine/host"
+)
+
+// ChangeTimer measures one change of membership, from the request on.
+type ChangeTimer struct {
+	began  time.Time
+	change database.Change
+}
+
+// Accept records that the database has accepted the change.
+func (t *ChangeTimer) Accept() { t.change.Accepted = time.Since(t.began) }
+
+// Complete records that the change is complete. Later calls have no effect.
+func (t *ChangeTimer) Complete() {
+	if t.change.Complete == 0 {
+		t.change.Complete = time.Since(t.began)
+	}
+}
+
+// JoinSteps is how a node becomes a member. Check and Undo may be nil.
+type JoinSteps struct {
+	// Timeout bounds Join, if positive.
+	Timeout time.Duration
+	// Check returns an error if the node cannot join. Nothing has changed yet.
+	Check func(ctx context.Context) error
+	// Join makes the node a member. It calls timer.Accept.
+	Join func(ctx context.Context, timer *ChangeTimer) error
+	// Undo removes what a failed Join left behind. Its context outlives the caller's.
+	Undo func(ctx context.Context) error
+}
+
+// RunJoin implements database.Cluster's Join with the steps of a database.
+func (c *Cluster[M]) RunJoin(ctx context.Context, node host.Host, s JoinSteps) (database.Change, error) {
+	timer := &ChangeTimer{}
+	fail := func(err error) (database.Change, error) {
+		return timer.change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	release, err := c.Vacant(node.Name())
+	if err != nil {
+		return fail(err)
+	}
+	defer release()
+	if s.Check != nil {
+		if err := s.Check(ctx); err != nil {
+			return fail(err)
+		}
+	}
+	ctx, cancel := boundChange(ctx, s.Timeout)
+	defer cancel()
+	c.ReportProgress("%s is joining", node.Name())
+	timer.began = time.Now()
+	if err := s.Join(ctx, timer); err != nil {
+		if s.Undo != nil {
+			err = errors.Join(err, s.Undo(context.WithoutCancel(ctx)))
+		}
+		return fail(err)
+	}
+	timer.Complete()
+	return timer.change, nil
+}
+
+// LeaveSteps is how the member on a node ceases to be one.
+type LeaveSteps[M Member] struct {
+	// Timeout bounds Check and Leave, if positive.
+	Timeout time.Duration
+	// Check returns an error if the member cannot leave. Nothing has changed yet.
+	Check func(ctx context.Context, m M) error
+	// Leave ends the membership. It calls timer.Accept.
+	Leave func(ctx context.Context, m M, timer *ChangeTimer) error
+}
+
+// RunLeave implements database.Cluster's Leave with the steps of a database.
+func (c *Cluster[M]) RunLeave(ctx context.Context, node host.Host, s LeaveSteps[M]) (database.Change, error) {
+	timer := &ChangeTimer{}
+	fail := func(err error) (database.Change, error) {
+		return timer.change, fmt.Errorf("%s leaving: %w", node.Name(), err)
+	}
+	m, release, err := c.Hold(node.Name())
+	if err != nil {
+		return fail(err)
+	}
+	defer release()
+	ctx, cancel := boundChange(ctx, s.Timeout)
+	defer cancel()
+	if err := s.Check(ctx, m); err != nil {
+		return fail(err)
+	}
+	c.ReportProgress("%s is leaving", node.Name())
+	timer.began = time.Now()
+	if err := s.Leave(ctx, m, timer); err != nil {
+		return fail(err)
+	}
+	timer.Complete()
+	return timer.change, nil
+}
+
+// boundChange bounds ctx by a timeout, if that is positive.
+func boundChange(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %v", timeout))
+}
