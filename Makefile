@@ -2,7 +2,7 @@
 # make test   formatting, lint, the pages' English, unit and end-to-end tests, the front end in a browser
 # make slow   what takes longer: the race detector, databases in Java, YCSB itself, another kernel; CI runs both
 # make conformance   the conformance suite on every database that can be had, a real Kubernetes, and OpenTofu's modules (some 25 minutes; the first time 50)
-# make build  bin/skerry; building its front end needs npm
+# make build  bin/skerry, bin/hydra and bin/metad; building the front end needs npm
 # make web    the front end alone
 # make docs   regenerate what in docs/ and web/src/go comes from the code
 # make site   the documentation as a web site, in site/dist
@@ -28,7 +28,8 @@ export CGO_ENABLED := 0
 .PHONY: notice package image
 .PHONY: build web webtest demo docs fmt clean
 build: web
-	@go build -ldflags '-X main.version=$(VERSION)' -o bin/skerry ./cmd/skerry
+	@mkdir -p bin
+	@go build -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
 
 demo: build
 	@scripts/setup.sh demo
@@ -180,9 +181,9 @@ notice: web/node_modules/.package-lock.json
 	@go run ./cmd/skerry packaging notice . >NOTICE.new && mv NOTICE.new NOTICE
 
 package: web
-	@rm -f dist/skerry* dist/SHA256SUMS
+	@rm -f dist/skerry* dist/hydra* dist/metad* dist/SHA256SUMS
 	@for arch in amd64 arm64; do scripts/package.sh dist $$arch deb rpm || exit; done
-	@cd dist && sha256sum skerry* >SHA256SUMS && ls -l
+	@cd dist && sha256sum skerry* hydra* metad* >SHA256SUMS && ls -l
 
 # Podman and Docker read the same recipe. BASE=IMAGE is for who has no access to Docker's registry.
 image: package

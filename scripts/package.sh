@@ -1,6 +1,6 @@
 #!/bin/sh
-# package.sh DIR ARCH PACKAGER...: a static binary for ARCH (amd64, arm64) in DIR, and packages
-# of it (deb, rpm). The same commit and compiler give the same bytes. make web must have built web/dist.
+# package.sh DIR ARCH PACKAGER...: static binaries for ARCH (amd64, arm64) in DIR, and packages
+# of them (deb, rpm). The same commit and compiler give the same bytes. make web must have built web/dist.
 set -eu
 [ $# -ge 2 ] || {
 	echo "usage: $0 DIR ARCH PACKAGER..." >&2
@@ -23,20 +23,24 @@ trap 'rm -rf "$STAGE"' EXIT
 ARCH=$arch
 export VERSION MAINTAINER SOURCE_DATE_EPOCH STAGE ARCH
 
-build() { # GOARCH FILE, as make build does, without what debuggers need
-	GOARCH=$1 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o "$2" ./cmd/skerry
+programs="skerry hydra metad"
+build() { # GOARCH FOLDER, as make build does, without what debuggers need
+	mkdir -p "$2"
+	GOARCH=$1 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o "$2/" ./cmd/...
 }
-build "$arch" "$STAGE/skerry"
-cp "$STAGE/skerry" "$dir/skerry_${VERSION}_linux_$arch"
+build "$arch" "$STAGE/bin"
+for p in $programs; do cp "$STAGE/bin/$p" "$dir/${p}_${VERSION}_linux_$arch"; done
 [ $# -gt 0 ] || exit 0
 
-# Man pages and completion are the same for every processor. The program that runs here writes them.
-here=$STAGE/skerry
+# Man pages and completion are the same for every processor. The programs that run here write them.
+here=$STAGE/bin
 if [ "$(go env GOHOSTARCH)" != "$arch" ]; then
 	here=$STAGE/here
 	build "$(go env GOHOSTARCH)" "$here"
 fi
-"$here" packaging man "$STAGE/man"
+for p in $programs; do
+	"$here/$p" man "$STAGE/man"
+	for shell in bash zsh fish; do "$here/$p" completion "$shell" >"$STAGE/$p.$shell"; done
+done
 gzip -9n "$STAGE"/man/*
-for shell in bash zsh fish; do "$here" completion "$shell" >"$STAGE/skerry.$shell"; done
 for packager; do go tool -modfile=tools.mod nfpm package -f packaging/nfpm.yaml -p "$packager" -t "$dir/"; done

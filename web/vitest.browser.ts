@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-// Tests in a real browser: ../bin/skerry and Chromium must be there.
+// Tests in a real browser: ../bin/skerry, ../bin/hydra and Chromium must be there.
 export default defineConfig({
   test: {
     environment: 'node',

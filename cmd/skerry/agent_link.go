@@ -14,7 +14,7 @@ func newAgentLink(a *app) *cobra.Command {
 		Short: "Move the packets of emulated links",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return userspace.Main(cmd.Context(), a.in, a.out, a.log)
+			return userspace.Main(cmd.Context(), a.In, a.Out, a.Log)
 		},
 	}
 }

@@ -14,7 +14,7 @@ func newAgentLoad(a *app) *cobra.Command {
 		Short: "Drive a database with a workload",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return load.ServeAgent(cmd.Context(), a.in, a.out, openDatabase)
+			return load.ServeAgent(cmd.Context(), a.In, a.Out, openDatabase)
 		},
 	}
 }

@@ -29,7 +29,7 @@ func newAgentMachine(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := local.New(local.Config{State: a.stateDir, Exe: exe, Log: a.log})
+			m, err := local.New(local.Config{State: a.stateDir, Exe: exe, Log: a.Log})
 			if err != nil {
 				return err
 			}
@@ -37,7 +37,7 @@ func newAgentMachine(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return agent.Serve(cmd.Context(), in, out, agent.Config{Machine: m, Examine: examine, Log: a.log})
+			return agent.Serve(cmd.Context(), in, out, agent.Config{Machine: m, Examine: examine, Log: a.Log})
 		},
 	}
 	c.Flags().BoolVar(&look, "look", false, "make nothing: look at the machine as it is, and sweep it where that is asked")

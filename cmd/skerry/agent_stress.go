@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/event/stress"
 )
 
@@ -20,9 +21,9 @@ func newAgentStress(a *app) *cobra.Command {
 			RunE: func(cmd *cobra.Command, args []string) error {
 				l, err := load(args)
 				if err != nil {
-					return fmt.Errorf("%w: %w", errUsage, err)
+					return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 				}
-				return stress.Run(cmd.Context(), a.in, a.out, l)
+				return stress.Run(cmd.Context(), a.In, a.Out, l)
 			},
 		})
 	}

@@ -58,7 +58,7 @@ func (a *app) task(ctx context.Context, f taskFlags, only []int) (err error) {
 	if f.plan != "" {
 		err = unpackFile(f.plan, dir)
 	} else {
-		err = unpackInput(a.in, dir, stop)
+		err = unpackInput(a.In, dir, stop)
 	}
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (a *app) task(ctx context.Context, f taskFlags, only []int) (err error) {
 		return err
 	}
 	source.Path = filepath.Join(dir, source.Path)
-	c, err := a.configOf(runner.Config{StateDir: a.stateDir, Suspect: f.suspect, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}, source)
+	c, err := a.configOf(runner.Config{StateDir: a.stateDir, Suspect: f.suspect, Version: version, Command: os.Args, Progress: a.Progress(), Log: a.Log}, source)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *app) task(ctx context.Context, f taskFlags, only []int) (err error) {
 // deliver sends results to where they are waited for, "" for standard output.
 func (a *app) deliver(ctx context.Context, to string, send func(io.Writer) error) error {
 	if to == "" {
-		return send(a.out)
+		return send(a.Out)
 	}
 	if file, is := strings.CutPrefix(to, "@"); is {
 		link, err := os.ReadFile(file)

@@ -14,7 +14,7 @@ func newAgentWireguard(a *app) *cobra.Command {
 		Short: "Move the packets of encrypted links",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return tunnel.Main(cmd.Context(), a.in, a.out, a.log)
+			return tunnel.Main(cmd.Context(), a.In, a.Out, a.Log)
 		},
 	}
 }

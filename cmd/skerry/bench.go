@@ -26,7 +26,7 @@ func printBench(a *app, cmd *cobra.Command, result interface{ Text(io.Writer) er
 		return err
 	}
 	if asJSON {
-		return printJSON(a, result)
+		return a.PrintJSON(result)
 	}
-	return result.Text(a.out)
+	return result.Text(a.Out)
 }

@@ -21,7 +21,7 @@ func newBenchLab(a *app) *cobra.Command {
 			if o.Exe, err = executable(); err != nil {
 				return err
 			}
-			o.Progress = func(what string) { a.log.Info("measure", "what", what) }
+			o.Progress = func(what string) { a.Log.Info("measure", "what", what) }
 			r, err := labbench.Run(cmd.Context(), o)
 			if err != nil {
 				return err

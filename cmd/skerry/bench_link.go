@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/base/unit"
 	"skerry/internal/bench/linkbench"
@@ -43,10 +44,10 @@ func newBenchLink(a *app) *cobra.Command {
 			if against != "" {
 				o.Against = []string{against, "agent", "link"}
 			}
-			o.Progress = func(what string) { a.log.Info("measure", "what", what) }
+			o.Progress = func(what string) { a.Log.Info("measure", "what", what) }
 			r, err := linkbench.Run(cmd.Context(), o)
 			if errors.Is(err, linkbench.ErrPart) {
-				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
+				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
 			}
 			return errors.Join(err, printBench(a, cmd, r)) // what was measured before an error is told, too
 		},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/bench/loadbench"
 	"skerry/internal/database/all"
@@ -30,10 +31,10 @@ func newBenchLoad(a *app) *cobra.Command {
 				o.Server, o.Env = in.Programs["redis-server"], in.Env
 				o.Open = all.Databases()[redis.Name].Open
 			}
-			o.Progress = func(what string) { a.log.Info("measure", "what", what) }
+			o.Progress = func(what string) { a.Log.Info("measure", "what", what) }
 			r, err := loadbench.Run(cmd.Context(), o)
 			if errors.Is(err, loadbench.ErrPart) {
-				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
+				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
 			}
 			if err != nil {
 				return err

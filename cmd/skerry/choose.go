@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/strict"
@@ -64,18 +65,18 @@ func newChoose(a *app) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && f.needs != "" {
-				return fmt.Errorf("%w: give the needs once, as an argument or with --needs", errUsage)
+				return fmt.Errorf("%w: give the needs once, as an argument or with --needs", cli.ErrUsage)
 			}
 			if len(args) == 1 {
 				f.needs = args[0]
 			}
 			switch {
 			case f.needs == "" && f.resume == "":
-				return advice.With(fmt.Errorf("%w: give a needs file, or --resume DIR", errUsage), "see skerry choose --help; docs/choosing.md shows one")
+				return advice.With(fmt.Errorf("%w: give a needs file, or --resume DIR", cli.ErrUsage), "see skerry choose --help; docs/choosing.md shows one")
 			case f.repetitions < 0 || f.repetitions > 20:
-				return fmt.Errorf("%w: --repetitions is 1 to 20", errUsage)
+				return fmt.Errorf("%w: --repetitions is 1 to 20", cli.ErrUsage)
 			case (f.explain != "" || f.measured) && f.resume == "":
-				return fmt.Errorf("%w: --explain and --measured go with --resume DIR", errUsage)
+				return fmt.Errorf("%w: --explain and --measured go with --resume DIR", cli.ErrUsage)
 			}
 			if err := f.engine.check(); err != nil {
 				return err
@@ -108,7 +109,7 @@ func (a *app) choose(ctx context.Context, f chooseFlags) error {
 	contest, err := openContest(f)
 	var mistakes strict.Problems
 	if errors.As(err, &mistakes) || errors.Is(err, choose.ErrNeeds) || errors.Is(err, choose.ErrFolder) || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 
 // race measures what is worth it.
 func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) (err error) {
-	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log, Urgent: realtime.Current(), Source: record.File{From: f.from}}
+	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.Progress(), Log: a.Log, Urgent: realtime.Current(), Source: record.File{From: f.from}}
 	if config.Exe, err = executable(); err != nil {
 		return err
 	}
@@ -240,20 +241,20 @@ func keepAnswer(contest *choose.Contest, running bool) (answer choose.Answer, pa
 		file, page = filepath.Join(contest.Dir, choose.GridFile), filepath.Join(contest.Dir, choose.GridPage)
 	}
 	return answer, page, errors.Join(atomicfile.File(page, func(w io.Writer) error { return choice.HTML(w, answer, contest.Dir) }),
-		atomicfile.File(file, func(w io.Writer) error { return encodeJSON(w, answer) }))
+		atomicfile.File(file, func(w io.Writer) error { return cli.EncodeJSON(w, answer) }))
 }
 
 // showAnswer prints an answer, and says where its page is.
 func (a *app) showAnswer(answer choose.Answer, page string, asJSON bool) error {
 	if asJSON {
-		if err := printJSON(a, answer); err != nil {
+		if err := a.PrintJSON(answer); err != nil {
 			return err
 		}
-	} else if err := choice.Text(a.out, answer); err != nil {
+	} else if err := choice.Text(a.Out, answer); err != nil {
 		return err
 	}
 	if page != "" {
-		fmt.Fprintln(a.err, "answer:", page)
+		fmt.Fprintln(a.Err, "answer:", page)
 	}
 	return answer.Err()
 }
@@ -268,37 +269,37 @@ func (a *app) explain(contest *choose.Contest, f chooseFlags) error {
 	for _, v := range answer.Candidates {
 		if v.ID == f.explain {
 			if f.asJSON {
-				return printJSON(a, v)
+				return a.PrintJSON(v)
 			}
-			return choice.Explain(a.out, v)
+			return choice.Explain(a.Out, v)
 		}
 		known = append(known, v.ID)
 	}
 	for _, l := range contest.Excluded {
 		if choose.Slug(l.Who) == f.explain {
-			_, err := fmt.Fprintf(a.out, "%s was not tried: %s\n", l.Who, l.Why)
+			_, err := fmt.Fprintf(a.Out, "%s was not tried: %s\n", l.Who, l.Why)
 			return err
 		}
 	}
-	return fmt.Errorf("%w: there is no candidate %q: there are %s", errUsage, f.explain, strings.Join(known, ", "))
+	return fmt.Errorf("%w: there is no candidate %q: there are %s", cli.ErrUsage, f.explain, strings.Join(known, ", "))
 }
 
 // showContest says who would be raced.
 func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 	if asJSON {
-		return printJSON(a, map[string]any{"candidates": contest.Candidates, "left": contest.Excluded, "notes": contest.Notes})
+		return a.PrintJSON(map[string]any{"candidates": contest.Candidates, "left": contest.Excluded, "notes": contest.Notes})
 	}
 	for _, c := range contest.Candidates {
-		fmt.Fprintf(a.out, "%s (reads %s)\n    gives up: %s\n", c.Label(), c.Reads, c.GivesUp)
+		fmt.Fprintf(a.Out, "%s (reads %s)\n    gives up: %s\n", c.Label(), c.Reads, c.GivesUp)
 		if c.Reduced != "" {
-			fmt.Fprintf(a.out, "    on %s: %s\n", strings.Join(c.Members, ", "), c.Reduced)
+			fmt.Fprintf(a.Out, "    on %s: %s\n", strings.Join(c.Members, ", "), c.Reduced)
 		}
 	}
 	for _, n := range contest.Notes {
-		fmt.Fprintln(a.out, "note:", n)
+		fmt.Fprintln(a.Out, "note:", n)
 	}
 	for _, l := range contest.Excluded {
-		fmt.Fprintf(a.out, "not tried: %s: %s\n", l.Who, l.Why)
+		fmt.Fprintf(a.Out, "not tried: %s: %s\n", l.Who, l.Why)
 	}
 	return nil
 }

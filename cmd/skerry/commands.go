@@ -1,16 +1,18 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"skerry/cmd/internal/cli"
+)
 
 // groups are the headings of the help, each with its subcommands.
 func groups(a *app) []group {
 	return []group{
 		{"Experiments:", []*cobra.Command{newInit(a), newChoose(a), newRun(a), newPlay(a), newFire(a), newShow(a), newReport(a), newCompare(a), newReproduce(a), newServe(a), newValidate(a), newSchema(a)}},
-		{"Hydra:", []*cobra.Command{newHydra(a)}},
 		{"A lab by hand:", []*cobra.Command{newLab(a), newYCSB(a)}},
-		{"Metadata:", []*cobra.Command{newMetadata(a)}},
 		{"Other machines:", []*cobra.Command{newMachines(a)}},
-		{"This machine:", []*cobra.Command{newDoctor(a), newInstall(a), newBench(a), newVersion(a)}},
+		{"This machine:", []*cobra.Command{newDoctor(a), newInstall(a), newBench(a), cli.NewVersion(a.App, "skerry", version)}},
 	}
 }
 
@@ -28,5 +30,5 @@ func addCommands(root *cobra.Command, a *app) {
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(newDocs(a), newWanted(a), newPackaging(), newAgent(a))
+	root.AddCommand(newMoved("hydra", "hydra"), newMoved("metadata", "metad"), newDocs(a), newWanted(a), newPackaging(), cli.NewMan(), newAgent(a))
 }

@@ -39,9 +39,9 @@ func newCompare(a *app) *cobra.Command {
 				}
 			}
 			if asJSON {
-				return printJSON(a, r)
+				return a.PrintJSON(r)
 			}
-			return r.Text(a.out, all)
+			return r.Text(a.Out, all)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "every metric, not the leading ones alone")

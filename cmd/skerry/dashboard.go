@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/database/all"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/record"
@@ -47,7 +48,7 @@ func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboa
 	if d.listener == nil {
 		d.listener, err = serve.Listen(address, token)
 		if errors.Is(err, serve.ErrToken) {
-			err = fmt.Errorf("%w: %w", errUsage, err)
+			err = fmt.Errorf("%w: %w", cli.ErrUsage, err)
 		}
 		if err != nil {
 			return nil, err
@@ -57,7 +58,7 @@ func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboa
 	if t, ok := d.listener.Addr().(*net.TCPAddr); ok {
 		port = t.Port
 	}
-	c := serve.Config{Token: token, Port: port, Version: version, Page: page, Report: a.writeRunReport, Databases: all.Databases(), Registry: all.Registry(), Choices: choicesFolder, Launch: launch, Log: a.log}
+	c := serve.Config{Token: token, Port: port, Version: version, Page: page, Report: a.writeRunReport, Databases: all.Databases(), Registry: all.Registry(), Choices: choicesFolder, Launch: launch, Log: a.Log}
 	if c.Runs, err = filepath.Abs(runs); err == nil {
 		c.Experiments, err = os.Getwd()
 	}
@@ -106,13 +107,13 @@ func (d *dashboard) close() error {
 
 // announce says where the dashboard is, and opens a browser where that is asked for.
 func (a *app) announce(ctx context.Context, d *dashboard, fragment string, open bool) {
-	fmt.Fprintf(a.err, "dashboard: %s%s\n", d.url, fragment)
+	fmt.Fprintf(a.Err, "dashboard: %s%s\n", d.url, fragment)
 	if os.Getenv(tokenVariable) != "" {
-		fmt.Fprintf(a.err, "  it asks for the token in %s\n", tokenVariable)
+		fmt.Fprintf(a.Err, "  it asks for the token in %s\n", tokenVariable)
 	}
 	if open {
 		if err := exec.CommandContext(ctx, "xdg-open", d.url+fragment).Run(); err != nil {
-			fmt.Fprintf(a.err, "note: no browser could be opened: %v\n", err)
+			fmt.Fprintf(a.Err, "note: no browser could be opened: %v\n", err)
 		}
 	}
 }

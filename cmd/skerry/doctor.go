@@ -23,9 +23,9 @@ func newDoctor(a *app) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = printJSON(a, r)
+				err = a.PrintJSON(r)
 			} else {
-				err = r.Write(a.out)
+				err = r.Write(a.Out)
 			}
 			if err == nil && !r.Runnable {
 				err = errNoLab

@@ -38,9 +38,9 @@ func newFire(a *app) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a, e)
+				return a.PrintJSON(e)
 			}
-			_, err = fmt.Fprintf(a.out, "fired: %s\n", e.Message)
+			_, err = fmt.Fprintf(a.Out, "fired: %s\n", e.Message)
 			return err
 		},
 	}

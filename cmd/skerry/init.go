@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/database/all"
 	"skerry/internal/event"
 	"skerry/internal/load/ycsb"
@@ -40,7 +41,7 @@ func newInit(a *app) *cobra.Command {
 			for _, text := range events {
 				e, err := draft.ParseEvent(text)
 				if err != nil {
-					return fmt.Errorf("%w: %w", errUsage, err)
+					return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 				}
 				d.Events = append(d.Events, e)
 			}
@@ -86,6 +87,6 @@ func (a *app) checkExperiment(d draft.Experiment, path string) (made, error) {
 	}
 	return made{text, v.Cloud(), func() error {
 		v.Locate(all.Databases())
-		return v.Describe(a.out, false)
+		return v.Describe(a.Out, false)
 	}}, nil
 }

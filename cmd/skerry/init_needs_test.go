@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/database/redis"
 	"skerry/internal/testkit"
 )
@@ -13,18 +14,18 @@ import (
 func TestInitWritesNeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, out, errs := skerry(t, "init", "needs", "ship.yaml", "--cloud", "mesh:3", "--must", "p99 < 1s", "--bad-day", "flap: any", "--consider", "nothing-like-it")
-	if _, err := os.Stat("ship.yaml"); code != exitUsage || !strings.Contains(errs, "no database that can be chosen") || err == nil {
+	if _, err := os.Stat("ship.yaml"); code != cli.ExitUsage || !strings.Contains(errs, "no database that can be chosen") || err == nil {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	testkit.Need(t, testkit.Installed(redis.Recipe))
 	code, out, errs = skerry(t, "init", "needs", "--consider", "redis", "--cloud", "mesh:3", "--bad-day", "site_lost: n2", "--budget", "3h")
-	if code != exitOK || !strings.Contains(out, "skerry choose needs.yaml") {
+	if code != cli.ExitOK || !strings.Contains(out, "skerry choose needs.yaml") {
 		t.Fatalf("%d %s%s", code, out, errs)
 	}
-	if code, out, errs := skerry(t, "choose", "needs.yaml", "--plan"); code != exitOK || !strings.Contains(out, "gives up") {
+	if code, out, errs := skerry(t, "choose", "needs.yaml", "--plan"); code != cli.ExitOK || !strings.Contains(out, "gives up") {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
-	if code, _, errs := skerry(t, "init", "needs"); code != exitUsage || !strings.Contains(errs, "stays as it is") {
+	if code, _, errs := skerry(t, "init", "needs"); code != cli.ExitUsage || !strings.Contains(errs, "stays as it is") {
 		t.Errorf("a file that is there: %d %s", code, errs)
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"skerry/cmd/internal/cli"
+
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,14 +12,14 @@ import (
 // Without a terminal init asks nothing, and writes what validate takes.
 func TestInitWritesAnExperimentThatIsValid(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if code, out, errs := skerry(t, "init"); code != exitOK || !strings.Contains(out, "skerry run my-question.yaml") {
+	if code, out, errs := skerry(t, "init"); code != cli.ExitOK || !strings.Contains(out, "skerry run my-question.yaml") {
 		t.Fatalf("%d %s%s", code, out, errs)
 	}
 	before, err := os.ReadFile("my-question.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := skerry(t, "init", "--database", "etcd"); code != exitUsage || !strings.Contains(errs, "stays as it is") {
+	if code, _, errs := skerry(t, "init", "--database", "etcd"); code != cli.ExitUsage || !strings.Contains(errs, "stays as it is") {
 		t.Errorf("a file that is there: %d %s", code, errs)
 	}
 	if after, err := os.ReadFile("my-question.yaml"); err != nil || string(after) != string(before) {
@@ -28,15 +30,15 @@ func TestInitWritesAnExperimentThatIsValid(t *testing.T) {
 	if err := os.Mkdir("deep", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errs := skerry(t, all...); code != exitOK || !strings.Contains(out, "4 trials: scale 0.2, 1 x 2 repetitions") {
+	if code, out, errs := skerry(t, all...); code != cli.ExitOK || !strings.Contains(out, "4 trials: scale 0.2, 1 x 2 repetitions") {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
-	if code, out, errs := skerry(t, "validate", filepath.Join("deep", "cut.yaml"), "my-question.yaml"); code != exitOK {
+	if code, out, errs := skerry(t, "validate", filepath.Join("deep", "cut.yaml"), "my-question.yaml"); code != cli.ExitOK {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	for want, args := range map[string][]string{`did you mean "redis"`: {"--database", "rediss"}, `did you mean "kill"`: {"--event", "kil"}, "at \"Atlantis\"": {"--client", "Atlantis"}} {
 		code, _, errs := skerry(t, append([]string{"init", "wrong.yaml"}, args...)...)
-		if _, err := os.Stat("wrong.yaml"); code != exitUsage || !strings.Contains(errs, want) || err == nil {
+		if _, err := os.Stat("wrong.yaml"); code != cli.ExitUsage || !strings.Contains(errs, want) || err == nil {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}
 	}

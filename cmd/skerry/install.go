@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/base/suggest"
 	"skerry/internal/database/all"
@@ -35,18 +36,18 @@ func newInstall(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s := install.Store{Dir: dir, Build: build, Progress: func(step string) { fmt.Fprintln(a.err, step) }}
+			s := install.Store{Dir: dir, Build: build, Progress: func(step string) { fmt.Fprintln(a.Err, step) }}
 			switch {
 			case list && (len(names) > 0 || len(from) > 0 || build):
-				return fmt.Errorf("%w: --list takes neither names nor --from nor --build", errUsage)
+				return fmt.Errorf("%w: --list takes neither names nor --from nor --build", cli.ErrUsage)
 			case len(from) > 0 && build:
-				return fmt.Errorf("%w: --from is a build already: leave --build out", errUsage)
+				return fmt.Errorf("%w: --from is a build already: leave --build out", cli.ErrUsage)
 			case list:
 				return listInstalled(a, cmd, s, asJSON)
 			case len(names) == 0:
-				return advice.With(fmt.Errorf("%w: which database?", errUsage), "skerry install --list")
+				return advice.With(fmt.Errorf("%w: which database?", cli.ErrUsage), "skerry install --list")
 			case len(from) > 0 && len(names) != 1:
-				return fmt.Errorf("%w: --from is for one database", errUsage)
+				return fmt.Errorf("%w: --from is for one database", cli.ErrUsage)
 			}
 			var done []install.Manifest
 			for _, name := range names {
@@ -61,7 +62,7 @@ func newInstall(a *app) *cobra.Command {
 				done = append(done, m)
 			}
 			if asJSON {
-				return printJSON(a, done)
+				return a.PrintJSON(done)
 			}
 			return nil
 		},
@@ -92,7 +93,7 @@ func recipe(name string) (install.Recipe, error) {
 		}
 		known = append(known, r.Key())
 	}
-	err := fmt.Errorf("%w: unknown database %q", errUsage, name)
+	err := fmt.Errorf("%w: unknown database %q", cli.ErrUsage, name)
 	if near := suggest.Nearest(name, known); near != "" {
 		return install.Recipe{}, advice.With(err, "did you mean %s?", near)
 	}
@@ -102,9 +103,9 @@ func recipe(name string) (install.Recipe, error) {
 func listInstalled(a *app, cmd *cobra.Command, s install.Store, asJSON bool) error {
 	rows := s.List(cmd.Context(), recipes())
 	if asJSON {
-		return printJSON(a, rows)
+		return a.PrintJSON(rows)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tVERSION\tSOURCE\tPATH")
 	for _, r := range rows {
 		switch {

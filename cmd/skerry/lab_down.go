@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
 	"skerry/internal/run/multihost"
@@ -27,7 +28,7 @@ func newLabDown(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeLab,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
-				return advice.With(fmt.Errorf("%w: --all and %s", errUsage, args[0]), "give one of them")
+				return advice.With(fmt.Errorf("%w: --all and %s", cli.ErrUsage, args[0]), "give one of them")
 			}
 			if !all {
 				found, err := a.findLab(cmd.Context(), first(args))

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
 	"skerry/internal/machine"
@@ -68,7 +69,7 @@ func (a *app) reachLab(ctx context.Context, s multihost.RemoteLab) (found, error
 	if err != nil {
 		return found{}, err
 	}
-	on, done, err := s.Connect(ctx, transport.Options{Exe: exe, Log: a.log})
+	on, done, err := s.Connect(ctx, transport.Options{Exe: exe, Log: a.Log})
 	if err != nil {
 		return found{}, fmt.Errorf("lab %s: %w", s.Name, err)
 	}
@@ -115,15 +116,15 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 	for _, p := range places {
 		key, on, ok := strings.Cut(p, "=")
 		if !ok {
-			return nil, nil, fmt.Errorf("%w: --place %s is not NODE=MACHINE, SITE=MACHINE or *=MACHINE", errUsage, p)
+			return nil, nil, fmt.Errorf("%w: --place %s is not NODE=MACHINE, SITE=MACHINE or *=MACHINE", cli.ErrUsage, p)
 		}
 		terms.Place[key] = on
 	}
 	f, err := inventory.Load(file)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, nil, fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
-	m, err := multihost.Open(ctx, f, transport.Options{Exe: c.Exe, Log: a.log})
+	m, err := multihost.Open(ctx, f, transport.Options{Exe: c.Exe, Log: a.Log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,7 +133,7 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if _, err := m.ConfigureLab(ctx, &c, terms, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
+	if _, err := m.ConfigureLab(ctx, &c, terms, func(stage string) { a.Progress().Livef("%s", stage) }); err != nil {
 		return nil, nil, err
 	}
 	memory := multihost.OpenLabStore(a.stateDir)
@@ -152,11 +153,6 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 	return l, m.Close, nil
 }
 
-// exitStatus is how a command on a node ended.
-type exitStatus int
-
-func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
-
 // execElsewhere runs a command on a node of another machine, and returns when it has ended. On a terminal
 // it has one of its own, where the machine is reached by a shell.
 func (a *app) execElsewhere(ctx context.Context, f found, node string, container bool, command []string) error {
@@ -172,12 +168,12 @@ func (a *app) execElsewhere(ctx context.Context, f found, node string, container
 	if err != nil {
 		return err
 	}
-	if in, is := a.in.(*os.File); is && term.IsTerminal(int(in.Fd())) {
+	if in, is := a.In.(*os.File); is && term.IsTerminal(int(in.Fd())) {
 		if argv, err := a.terminalOn(ctx, f, l, node, container, command); !errors.Is(err, inventory.ErrNoShell) {
 			return errors.Join(err, a.handTerminal(argv))
 		}
 	}
-	p, err := h.Start(ctx, host.Command{Name: command[0], Path: command[0], Args: command[1:], Stdin: a.in, Stdout: a.out, Stderr: a.err})
+	p, err := h.Start(ctx, host.Command{Name: command[0], Path: command[0], Args: command[1:], Stdin: a.In, Stdout: a.Out, Stderr: a.Err})
 	if err != nil {
 		return err
 	}
@@ -188,7 +184,7 @@ func (a *app) execElsewhere(ctx context.Context, f found, node string, container
 	}
 	var code host.ExitCode
 	if errors.As(p.Err(), &code) {
-		return exitStatus(code)
+		return cli.ExitStatus(code)
 	}
 	return p.Err()
 }
@@ -229,7 +225,7 @@ func (a *app) handTerminal(argv []string) error {
 	err := a.hand(exec.Command(argv[0], argv[1:]...))
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return exitStatus(exit.ExitCode())
+		return cli.ExitStatus(exit.ExitCode())
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
 	"skerry/internal/machine/host"
@@ -43,7 +44,7 @@ func newLabExec(a *app) *cobra.Command {
 				command = command[1:]
 			}
 			if len(command) == 0 {
-				return advice.With(fmt.Errorf("%w: no command given", errUsage), "for a shell: skerry lab exec %s -- bash", args[0])
+				return advice.With(fmt.Errorf("%w: no command given", cli.ErrUsage), "for a shell: skerry lab exec %s -- bash", args[0])
 			}
 			l, err := a.findLab(cmd.Context(), name)
 			if err != nil {

@@ -27,11 +27,11 @@ func newLabLinks(a *app) *cobra.Command {
 			}
 			switch {
 			case asJSON:
-				return printJSON(a, l.Links)
+				return a.PrintJSON(l.Links)
 			case dot:
-				return view.DOT(a.out, l.Info)
+				return view.DOT(a.Out, l.Info)
 			}
-			return view.Links(a.out, l.Info)
+			return view.Links(a.Out, l.Info)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

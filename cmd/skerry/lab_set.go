@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
 	"skerry/internal/lab/edit"
@@ -46,7 +47,7 @@ func newLabSet(a *app) *cobra.Command {
 				err = errors.New("give links and settings, or --scale FACTOR")
 			}
 			if err != nil {
-				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "%s", adviceOr(err, "see skerry lab set --help"))
+				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "%s", adviceOr(err, "see skerry lab set --help"))
 			}
 			found, err := a.findLab(cmd.Context(), name)
 			if err != nil {

@@ -29,13 +29,13 @@ func newLabStatus(a *app) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a, labs)
+				return a.PrintJSON(labs)
 			}
 			if len(labs) == 0 {
-				_, err := fmt.Fprintln(a.out, "no labs; make one with `skerry lab up azure8`")
+				_, err := fmt.Fprintln(a.Out, "no labs; make one with `skerry lab up azure8`")
 				return err
 			}
-			return view.Status(a.out, labs, time.Now())
+			return view.Status(a.Out, labs, time.Now())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"skerry/cmd/internal/labprep"
 )
 
 func newLabSweep(a *app) *cobra.Command {
@@ -12,6 +14,6 @@ func newLabSweep(a *app) *cobra.Command {
 			"devices, control groups, directories. Every command that makes a lab does so first. It needs no room\n" +
 			"on the disk, and touches nothing that skerry did not make.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweep(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return labprep.Sweep(cmd.Context(), a.App, a.stateDir) },
 	}
 }

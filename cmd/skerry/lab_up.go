@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/lab"
 	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/service"
@@ -40,16 +41,16 @@ func newLabUp(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cloud, err := topology.Load(args[0], kinds.Check)
 			if err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
+				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			if machines == "" && (len(places) > 0 || cmd.Flags().Changed("between") || links == multihost.Real) {
-				return fmt.Errorf("%w: --place, --between and --links real go with --machines", errUsage)
+				return fmt.Errorf("%w: --place, --between and --links real go with --machines", cli.ErrUsage)
 			}
 			if links != multihost.Emulated && links != multihost.Real {
-				return fmt.Errorf("%w: --links is %s or %s", errUsage, multihost.Emulated, multihost.Real)
+				return fmt.Errorf("%w: --links is %s or %s", cli.ErrUsage, multihost.Emulated, multihost.Real)
 			}
 			if between != multihost.Encrypted && between != multihost.Plain {
-				return fmt.Errorf("%w: --between is %s or %s", errUsage, multihost.Encrypted, multihost.Plain)
+				return fmt.Errorf("%w: --between is %s or %s", cli.ErrUsage, multihost.Encrypted, multihost.Plain)
 			}
 			if machines == "" {
 				if err := a.prepare(cmd.Context()); err != nil {
@@ -62,8 +63,8 @@ func newLabUp(a *app) *cobra.Command {
 			if o.Name == "" {
 				o.Name = lab.NameOf(cloud.Name)
 			}
-			progress := a.progress()
-			o.Topology, o.StateDir, o.Log = cloud, a.stateDir, a.log
+			progress := a.Progress()
+			o.Topology, o.StateDir, o.Log = cloud, a.stateDir, a.Log
 			if o.Overlay, err = kinds.For(cmd.Context(), cloud.Overlay); err != nil {
 				return err
 			}
@@ -85,10 +86,10 @@ func newLabUp(a *app) *cobra.Command {
 				return err
 			}
 			for _, warning := range l.Warnings() {
-				fmt.Fprintln(a.err, "warning:", warning)
+				fmt.Fprintln(a.Err, "warning:", warning)
 			}
 			engine, _ := l.Engine()
-			fmt.Fprintf(a.out, "%s is up: %d nodes, %d links by %s\n", l.Name(), len(l.Hosts()), len(l.Links()), engine)
+			fmt.Fprintf(a.Out, "%s is up: %d nodes, %d links by %s\n", l.Name(), len(l.Hosts()), len(l.Links()), engine)
 			return errors.Join(l.Close(), done())
 		},
 	}

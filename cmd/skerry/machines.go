@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/strict"
 	"skerry/internal/machine/check"
 	"skerry/internal/machine/inventory"
@@ -34,11 +35,11 @@ func newMachines(a *app) *cobra.Command {
 
 // machines reads a machines file, asks clusters for theirs, and says what all are reached with.
 func (a *app) machines(ctx context.Context, path string) ([]inventory.Machine, transport.Options, error) {
-	o := transport.Options{Log: a.log}
+	o := transport.Options{Log: a.Log}
 	f, err := inventory.Load(path)
 	var ps strict.Problems
 	if errors.As(err, &ps) {
-		return nil, o, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, o, fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
 	if err != nil {
 		return nil, o, err
@@ -73,9 +74,9 @@ func newMachinesCheck(a *app) *cobra.Command {
 				return fmt.Errorf("checking the machines of %s: %w", args[0], err)
 			}
 			if asJSON {
-				err = printJSON(a, r)
+				err = a.PrintJSON(r)
 			} else {
-				err = r.Write(a.out)
+				err = r.Write(a.Out)
 			}
 			if err == nil && !r.Usable() {
 				err = errMachines
@@ -104,15 +105,15 @@ func newMachinesSweep(a *app) *cobra.Command {
 			}
 			swept, failed := check.Sweep(cmd.Context(), list, o)
 			if asJSON {
-				return errors.Join(printJSON(a, swept), failed)
+				return errors.Join(a.PrintJSON(swept), failed)
 			}
 			for _, s := range swept {
 				switch {
 				case s.Problem != "":
 				case len(s.Cleared) == 0:
-					fmt.Fprintf(a.out, "%s: nothing was left\n", s.Name)
+					fmt.Fprintf(a.Out, "%s: nothing was left\n", s.Name)
 				default:
-					fmt.Fprintf(a.out, "%s: cleared %s\n", s.Name, strings.Join(s.Cleared, ", "))
+					fmt.Fprintf(a.Out, "%s: cleared %s\n", s.Name, strings.Join(s.Cleared, ", "))
 				}
 			}
 			return failed

@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/strict"
 	"skerry/internal/machine/inventory"
@@ -30,19 +31,19 @@ func newMachinesFromTofu(a *app) *cobra.Command {
 			f, err := inventory.FromTofu(cmd.Context(), args)
 			var ps strict.Problems
 			if errors.As(err, &ps) {
-				return fmt.Errorf("%w: %w", errUsage, err)
+				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			if err != nil {
 				return err
 			}
 			write := func(w io.Writer) error {
 				if asJSON {
-					return encodeJSON(w, f)
+					return cli.EncodeJSON(w, f)
 				}
 				return yaml.NewEncoder(w, yaml.OmitZero()).Encode(f)
 			}
 			if file == "" {
-				return write(a.out)
+				return write(a.Out)
 			}
 			if err := atomicfile.File(file, write); err != nil {
 				return err
@@ -51,7 +52,7 @@ func newMachinesFromTofu(a *app) *cobra.Command {
 			if len(f.Machines) == 1 {
 				machines = "machine"
 			}
-			_, err = fmt.Fprintf(a.out, "%d %s in %s; look with: skerry machines check %s\n", len(f.Machines), machines, file, file)
+			_, err = fmt.Fprintf(a.Out, "%d %s in %s; look with: skerry machines check %s\n", len(f.Machines), machines, file, file)
 			return err
 		},
 	}

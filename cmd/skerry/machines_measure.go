@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/unit"
@@ -39,16 +40,16 @@ func newMachinesMeasure(a *app) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lasts < leastMeasured {
-				return fmt.Errorf("%w: --for %v is too short for a distribution: give %v or more", errUsage, unit.Duration(lasts), unit.Duration(leastMeasured))
+				return fmt.Errorf("%w: --for %v is too short for a distribution: give %v or more", cli.ErrUsage, unit.Duration(lasts), unit.Duration(leastMeasured))
 			}
 			list, o, err := a.machines(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if len(list) < 2 {
-				return advice.With(fmt.Errorf("%w: %s has %d machine, and nothing lies between that", errUsage, args[0], len(list)), "give two or more")
+				return advice.With(fmt.Errorf("%w: %s has %d machine, and nothing lies between that", cli.ErrUsage, args[0], len(list)), "give two or more")
 			}
-			progress := a.progress()
+			progress := a.Progress()
 			p, err := check.Measure(cmd.Context(), list, o, lasts, func(stage string) { progress.Livef("%s", stage) })
 			progress.Done()
 			if err != nil {
@@ -61,11 +62,11 @@ func newMachinesMeasure(a *app) *cobra.Command {
 			}
 			switch {
 			case asJSON:
-				err = printJSON(a, p)
+				err = a.PrintJSON(p)
 			case topology != "":
-				err = p.Write(a.out)
+				err = p.Write(a.Out)
 			default:
-				err = writing(p.Topology)(a.out)
+				err = writing(p.Topology)(a.Out)
 			}
 			if topology != "" {
 				err = errors.Join(err, atomicfile.File(topology, writing(p.Topology)))

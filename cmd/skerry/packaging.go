@@ -5,20 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/docgen"
 	"skerry/internal/docgen/notice"
 )
 
-// newPackaging is hidden: make package and make notice ask it for what stands beside the program.
+// newPackaging is hidden: make package and make notice ask it for what stands with the program.
 func newPackaging() *cobra.Command {
-	c := &cobra.Command{Use: "packaging", Short: "Write what packages hold beside the program", Hidden: true}
+	c := &cobra.Command{Use: "packaging", Short: "Write what packages hold with the program", Hidden: true}
 	c.AddCommand(
-		&cobra.Command{
-			Use:   "man DIR",
-			Short: "Write a man page for every command",
-			Args:  cobra.ExactArgs(1),
-			RunE:  func(cmd *cobra.Command, args []string) error { return docgen.Man(args[0], cmd.Root()) },
-		},
 		&cobra.Command{
 			Use:   "notice REPOSITORY",
 			Short: "Print the licences of what the program holds",

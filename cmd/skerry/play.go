@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/database/all"
 	"skerry/internal/event"
@@ -61,12 +62,12 @@ func newPlay(a *app) *cobra.Command {
 func (a *app) play(ctx context.Context, d draft.Experiment, ui uiFlags) (err error) {
 	text, v, err := d.Check("play.yaml", all.Databases())
 	if err != nil {
-		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see skerry play --help")
+		return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see skerry play --help")
 	}
 	out := filepath.Join(os.TempDir(), "skerry-play-"+rand.Text())
 	page, err := a.openBeside(runFlags{out: out, ui: ui})
 	if errors.Is(err, web.ErrNotBuilt) {
-		fmt.Fprintf(a.err, "note: there is no live page: %v\n", err)
+		fmt.Fprintf(a.Err, "note: there is no live page: %v\n", err)
 	} else if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (a *app) play(ctx context.Context, d draft.Experiment, ui uiFlags) (err err
 		page.start(context.WithoutCancel(ctx))
 		defer func() { err = errors.Join(err, page.close()) }()
 	}
-	c := runner.Config{Out: out, StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}
+	c := runner.Config{Out: out, StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.Progress(), Log: a.Log}
 	source := record.File{Path: "play.yaml", Text: text}
 	if c, err = a.configOf(c, source); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (a *app) play(ctx context.Context, d draft.Experiment, ui uiFlags) (err err
 	a.tellPlay(filepath.Join(out, "latest"), draft.NewPlaces(v.Cloud()))
 	_, err = runner.Run(ctx, c)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		fmt.Fprintln(a.err, "ended; nothing was kept")
+		fmt.Fprintln(a.Err, "ended; nothing was kept")
 		return nil
 	}
 	return err
@@ -101,14 +102,14 @@ func (a *app) play(ctx context.Context, d draft.Experiment, ui uiFlags) (err err
 
 // tellPlay tells what can be done by hand, in commands that can be copied.
 func (a *app) tellPlay(run string, p draft.Places) {
-	fmt.Fprintf(a.err, "Ctrl-C ends it. In another terminal:\n")
+	fmt.Fprintf(a.Err, "Ctrl-C ends it. In another terminal:\n")
 	for _, o := range event.Offers() {
 		switch {
 		case o.ID == "kill" && len(p.Nodes) > 0:
-			fmt.Fprintf(a.err, "  skerry fire --run %s 'kill: {nodes: %s}, for: 10s'\n", run, p.Nodes[0])
+			fmt.Fprintf(a.Err, "  skerry fire --run %s 'kill: {nodes: %s}, for: 10s'\n", run, p.Nodes[0])
 		case o.ID == "cut" && len(p.Links) > 0:
-			fmt.Fprintf(a.err, "  skerry fire --run %s 'link_down: {ids: %s}, for: 10s'\n", run, p.Links[0])
+			fmt.Fprintf(a.Err, "  skerry fire --run %s 'link_down: {ids: %s}, for: 10s'\n", run, p.Links[0])
 		}
 	}
-	fmt.Fprintf(a.err, "  skerry lab status\n")
+	fmt.Fprintf(a.Err, "  skerry lab status\n")
 }

@@ -37,7 +37,7 @@ func newReport(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(a.out, "%s: %d files\n", csv, n)
+				_, err = fmt.Fprintf(a.Out, "%s: %d files\n", csv, n)
 				return err
 			}
 			path, err := a.writeReport(out, d)
@@ -50,7 +50,7 @@ func newReport(a *app) *cobra.Command {
 				}
 				path = png
 			}
-			_, err = fmt.Fprintln(a.out, path)
+			_, err = fmt.Fprintln(a.Out, path)
 			return err
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/web"
 )
@@ -16,7 +17,7 @@ import (
 func withPage(t *testing.T, page func() ([]byte, error), args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	root := newRoot(&app{out: &out, err: &errs, reportPage: page})
+	root := newRoot(&app{App: cli.New(nil, &out, &errs), reportPage: page})
 	root.SetArgs(args)
 	err = root.ExecuteContext(t.Context())
 	return out.String(), errs.String(), err
@@ -59,7 +60,7 @@ func TestReportWithoutFrontEnd(t *testing.T) {
 		t.Errorf("exporting: %v\n%s", err, out)
 	}
 	var out, errs bytes.Buffer
-	if err := (&app{out: &out, err: &errs, reportPage: notBuilt}).present(dir); err != nil || !strings.Contains(out.String(), "1,234") ||
+	if err := (&app{App: cli.New(nil, &out, &errs), reportPage: notBuilt}).present(dir); err != nil || !strings.Contains(out.String(), "1,234") ||
 		!strings.Contains(errs.String(), web.ErrNotBuilt.Error()) || !strings.Contains(errs.String(), "run make") {
 		t.Errorf("after a run: %v\n%s%s", err, out.String(), errs.String())
 	}

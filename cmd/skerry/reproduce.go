@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/install"
 	"skerry/internal/machine/files"
 	"skerry/internal/record"
@@ -47,14 +48,14 @@ func newReproduce(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) error {
 			plan, err := results.Load(f.file)
 			if err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
+				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			pages, err := plan.Select(names, f.quick)
 			if err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
+				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			if f.now && !f.quick {
-				return fmt.Errorf("%w: --now goes with --quick alone: what is measured beside other work is no result", errUsage)
+				return fmt.Errorf("%w: --now goes with --quick alone: what is measured beside other work is no result", cli.ErrUsage)
 			}
 			if f.plan {
 				return a.showPlan(f, pages)
@@ -75,7 +76,7 @@ func newReproduce(a *app) *cobra.Command {
 func (f reproduceFlags) folder() results.Folder { return results.Folder{Dir: f.results, Root: "."} }
 
 func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
-	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PAGE\tSTEP\tEXPERIMENT\tAT MOST ABOUT")
 	var sum time.Duration
 	exact := time.Minute / 2
@@ -115,7 +116,7 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 		for _, s := range p.Steps {
 			err := a.bring(ctx, f, s)
 			if errors.Is(err, install.ErrNotInstalled) {
-				fmt.Fprintf(a.err, "%s: left out: %v\n", s.Name, err)
+				fmt.Fprintf(a.Err, "%s: left out: %v\n", s.Name, err)
 				continue
 			}
 			if err == nil {
@@ -125,14 +126,14 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 			if ctx.Err() != nil {
 				return err
 			}
-			fmt.Fprintf(a.err, "%v\n", err) // the steps after it have a night of their own
+			fmt.Fprintf(a.Err, "%v\n", err) // the steps after it have a night of their own
 			failed = errors.Join(failed, err)
 		}
 	}
 	if f.quick {
 		failed = errors.Join(failed, f.folder().Fill())
 	}
-	fmt.Fprintf(a.err, "done in %v; the pages are in %s\n", time.Since(begun).Round(time.Second), f.results)
+	fmt.Fprintf(a.Err, "done in %v; the pages are in %s\n", time.Since(begun).Round(time.Second), f.results)
 	return failed
 }
 
@@ -161,8 +162,8 @@ func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error
 		return errors.Join(err, wrong)
 	}
 	if f.quick {
-		fmt.Fprintf(a.out, "\n%s: %s\n", s.Name, dir)
-		err = errors.Join(err, report.Text(a.out, d, report.TextOptions{Width: a.width()}))
+		fmt.Fprintf(a.Out, "\n%s: %s\n", s.Name, dir)
+		err = errors.Join(err, report.Text(a.Out, d, report.TextOptions{Width: a.Width()}))
 	}
 	rows, wrong := data.Of(d, s.Keep)
 	over, missing := data.Over(d, s.Over)
@@ -212,7 +213,7 @@ func (a *app) step(ctx context.Context, f reproduceFlags, s results.Step) (dir s
 	if err := a.figures(ctx, f); err != nil {
 		return "", err
 	}
-	fmt.Fprintf(a.err, "%s: %s\n", s.Name, s.Run)
+	fmt.Fprintf(a.Err, "%s: %s\n", s.Name, s.Run)
 	return runner.Run(ctx, c)
 }
 
@@ -232,7 +233,7 @@ func (a *app) quiet(ctx context.Context) error {
 	return results.Quiet(ctx, files.Local{}, runtime.NumCPU(), func(busy float64) {
 		if time.Since(last) > time.Minute {
 			last = time.Now()
-			fmt.Fprintf(a.err, "waiting: others use %.0f %% of the machine's processors; figures need them idle\n", 100*busy)
+			fmt.Fprintf(a.Err, "waiting: others use %.0f %% of the machine's processors; figures need them idle\n", 100*busy)
 		}
 	})
 }

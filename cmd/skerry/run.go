@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/database/all"
 	"skerry/internal/kernel/realtime"
@@ -64,21 +65,21 @@ func newRun(a *app) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if f.follow != "" {
 				if len(args) > 0 || f.resume != "" || f.engine.given() {
-					return fmt.Errorf("%w: --follow DIR stands by itself", errUsage)
+					return fmt.Errorf("%w: --follow DIR stands by itself", cli.ErrUsage)
 				}
 				return nil
 			}
 			if len(args) > 1 || (f.resume == "") != (len(args) == 1) {
-				return advice.With(fmt.Errorf("%w: give one experiment file, or --resume DIR", errUsage), "see skerry run --help")
+				return advice.With(fmt.Errorf("%w: give one experiment file, or --resume DIR", cli.ErrUsage), "see skerry run --help")
 			}
 			if err := f.engine.check(); err != nil {
 				return err
 			}
 			if f.only != "" && (f.resume == "" || f.ui.on || f.ui.open || f.ui.keep || f.strict) {
-				return fmt.Errorf("%w: --only goes with --resume DIR, and with neither a dashboard nor --strict", errUsage)
+				return fmt.Errorf("%w: --only goes with --resume DIR, and with neither a dashboard nor --strict", cli.ErrUsage)
 			}
 			if f.suspect && f.resume == "" {
-				return fmt.Errorf("%w: --suspect goes with --resume DIR", errUsage)
+				return fmt.Errorf("%w: --suspect goes with --resume DIR", cli.ErrUsage)
 			}
 			f.ui.on = f.ui.on || f.ui.open || f.ui.keep
 			return nil
@@ -140,7 +141,7 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 		return err
 	}
 	if onEngine && c.Experiment.Machines.Any() {
-		return advice.With(fmt.Errorf("%w: an engine's tasks are each measured on one machine, and the experiment has machines", errUsage), "leave machines: or --on out")
+		return advice.With(fmt.Errorf("%w: an engine's tasks are each measured on one machine, and the experiment has machines", cli.ErrUsage), "leave machines: or --on out")
 	}
 	if f.engine.dryRun {
 		return a.printSweep(ctx, f, c)
@@ -172,7 +173,7 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 		err = errors.Join(err, a.present(dir))
 	}
 	if ui != nil && f.ui.keep && ctx.Err() == nil {
-		fmt.Fprintf(a.err, "the dashboard stays at %s until Ctrl-C\n", ui.url)
+		fmt.Fprintf(a.Err, "the dashboard stays at %s until Ctrl-C\n", ui.url)
 		<-ctx.Done()
 	}
 	return err
@@ -192,7 +193,7 @@ func (a *app) work(ctx context.Context, f runFlags, c runner.Config) error {
 
 // runConfig reads the experiment: the file, or what a run to be resumed was started with.
 func (a *app) runConfig(f runFlags, file string) (runner.Config, error) {
-	c := runner.Config{Out: f.out, StateDir: a.stateDir, Suspect: f.suspect, Strict: f.strict, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}
+	c := runner.Config{Out: f.out, StateDir: a.stateDir, Suspect: f.suspect, Strict: f.strict, Version: version, Command: os.Args, Progress: a.Progress(), Log: a.Log}
 	var source record.File
 	var err error
 	if f.resume != "" {
@@ -218,11 +219,11 @@ func (a *app) configOf(c runner.Config, source record.File) (runner.Config, erro
 	if err := c.SetSource(source, all.Databases()); errors.Is(err, runner.ErrSource) {
 		return c, err
 	} else if err != nil {
-		fmt.Fprintln(a.err, err)
-		return c, fmt.Errorf("%w: %s cannot be run as it is", errUsage, source.Path)
+		fmt.Fprintln(a.Err, err)
+		return c, fmt.Errorf("%w: %s cannot be run as it is", cli.ErrUsage, source.Path)
 	}
 	for _, note := range c.Experiment.Notes(c.Databases) {
-		fmt.Fprintln(a.err, "note:", note)
+		fmt.Fprintln(a.Err, "note:", note)
 	}
 	c.Urgent = realtime.Current()
 	var err error
@@ -252,17 +253,17 @@ func (a *app) present(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Text(a.out, d, report.TextOptions{Width: a.width()}); err != nil {
+	if err := report.Text(a.Out, d, report.TextOptions{Width: a.Width()}); err != nil {
 		return err
 	}
 	path, err := a.writeReport("", d)
 	if errors.Is(err, web.ErrNotBuilt) {
-		fmt.Fprintf(a.err, "note: %v (%s)\n", err, advice.Of(err))
+		fmt.Fprintf(a.Err, "note: %v (%s)\n", err, advice.Of(err))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.out, "\nreport:", path)
+	_, err = fmt.Fprintln(a.Out, "\nreport:", path)
 	return err
 }

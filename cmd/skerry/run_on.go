@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/run/dispatch"
 	"skerry/internal/run/executor"
 	"skerry/internal/run/runner"
@@ -45,7 +46,7 @@ func (e *engineFlags) given() bool {
 
 func (e *engineFlags) check() error {
 	if e.given() && e.on == "" {
-		return fmt.Errorf("%w: --dry-run, --sbatch, --image and --results go with --on ENGINE", errUsage)
+		return fmt.Errorf("%w: --dry-run, --sbatch, --image and --results go with --on ENGINE", cli.ErrUsage)
 	}
 	return nil
 }
@@ -77,9 +78,9 @@ func (a *app) sweepRun(ctx context.Context, f runFlags, c runner.Config) (string
 
 // printSweep prints what would be submitted.
 func (a *app) printSweep(ctx context.Context, f runFlags, c runner.Config) error {
-	dir, err := dispatch.Print(ctx, a.sweepConfig(f, c), a.out)
+	dir, err := dispatch.Print(ctx, a.sweepConfig(f, c), a.Out)
 	if err == nil {
-		fmt.Fprintf(a.err, "the plan is in %s, and this in %s; edit and submit it by hand under the name that it has, then: skerry run --follow %s\n",
+		fmt.Fprintf(a.Err, "the plan is in %s, and this in %s; edit and submit it by hand under the name that it has, then: skerry run --follow %s\n",
 			dir, filepath.Join(dir, executor.Folder, "*"+executor.PrintedSuffix), dir)
 	}
 	return err
@@ -88,12 +89,12 @@ func (a *app) printSweep(ctx context.Context, f runFlags, c runner.Config) error
 // askCancel asks on a terminal what becomes of tasks when the command is interrupted; elsewhere
 // nobody can be asked, and they are left.
 func (a *app) askCancel() func() bool {
-	in, is := a.in.(*os.File)
+	in, is := a.In.(*os.File)
 	if !is || !term.IsTerminal(int(in.Fd())) {
 		return nil
 	}
 	return func() bool {
-		fmt.Fprint(a.err, "\nLeave the tasks to go on, or cancel them? [L/c] ")
+		fmt.Fprint(a.Err, "\nLeave the tasks to go on, or cancel them? [L/c] ")
 		line, err := bufio.NewReader(in).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false
@@ -108,7 +109,7 @@ func (a *app) followRun(ctx context.Context, f runFlags) error {
 	if _, err := dispatch.ReadState(f.follow); err != nil {
 		return err
 	}
-	running, err := dispatch.Follow(ctx, f.follow, a.progress())
+	running, err := dispatch.Follow(ctx, f.follow, a.Progress())
 	if err != nil || running {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/docs"
 )
 
@@ -27,9 +28,9 @@ func newSchema(a *app) *cobra.Command {
 			case len(args) == 1 && args[0] == "summary":
 				schema = docs.SummarySchema
 			case len(args) == 1 && args[0] != "experiment":
-				return fmt.Errorf("%w: no files of a kind %q; there are experiment, machines and summary", errUsage, args[0])
+				return fmt.Errorf("%w: no files of a kind %q; there are experiment, machines and summary", cli.ErrUsage, args[0])
 			}
-			_, err := a.out.Write(schema)
+			_, err := a.Out.Write(schema)
 			return err
 		},
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/testkit"
 )
 
@@ -13,7 +14,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		// With its signals: what waits for one alone, as a rootless lab's holder does, Go would end as
 		// deadlocked where there is none to come and no C library.
-		"skerry": func() { os.Exit(execute()) },
+		"skerry": func() { os.Exit(cli.Main(run)) },
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/serve"
 )
 
@@ -90,7 +91,7 @@ func (a *app) launch(runs string) serve.Launch {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		err = cmd.Run()
-		if needs && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == exitAssert {
+		if needs && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == cli.ExitAssert {
 			return nil // the answer is that no candidate meets the needs
 		}
 		if err != nil {

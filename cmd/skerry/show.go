@@ -31,9 +31,9 @@ func newShow(a *app) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return report.JSON(a.out, d)
+				return report.JSON(a.Out, d)
 			}
-			return report.Text(a.out, d, report.TextOptions{Width: a.width(), Trials: trials})
+			return report.Text(a.Out, d, report.TextOptions{Width: a.Width(), Trials: trials})
 		},
 	}
 	c.Flags().BoolVar(&trials, "trials", false, "a row for every trial in place of every cell")

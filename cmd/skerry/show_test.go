@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/record"
 )
 
@@ -37,7 +38,7 @@ func TestShowReadsTheLatestRun(t *testing.T) {
 		{"show --json", `"goodput_ops_s": 1234`},
 	} {
 		code, out, errs := skerry(t, strings.Fields(c.args)...)
-		if code != exitOK || !strings.Contains(out, c.want) {
+		if code != cli.ExitOK || !strings.Contains(out, c.want) {
 			t.Errorf("skerry %s: exit %d, %s, want %q in\n%s", c.args, code, errs, c.want, out)
 		}
 	}
@@ -56,10 +57,10 @@ func TestShowTellsWhatIsNoRun(t *testing.T) {
 		code         int
 		want, advice string
 	}{
-		{"show", exitUsage, "runs/latest", "skerry run makes one"},
-		{"report foreign", exitUsage, "not a run directory", "runs/latest"},
-		{"show .", exitError, "written by a newer skerry", "the skerry that wrote it"},
-		{"show run.json", exitUsage, "not a run directory", "directory"},
+		{"show", cli.ExitUsage, "runs/latest", "skerry run makes one"},
+		{"report foreign", cli.ExitUsage, "not a run directory", "runs/latest"},
+		{"show .", cli.ExitError, "written by a newer skerry", "the skerry that wrote it"},
+		{"show run.json", cli.ExitUsage, "not a run directory", "directory"},
 	} {
 		code, _, errs := skerry(t, strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(errs, c.want) || !strings.Contains(errs, c.advice) {

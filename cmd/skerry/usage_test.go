@@ -1,19 +1,21 @@
 package main
 
 import (
+	"skerry/cmd/internal/cli"
+
 	"slices"
 	"strings"
 	"testing"
 )
 
 func TestUsageErrorsExitWithTwo(t *testing.T) {
-	for _, line := range []string{"frobnicate", "show a b c", "compare", "lab down x y", "serve a b", "hydra frob", "bench nosuch", "doctor x", "lab exec", "schema nosuch", "run --nope", "install nosuch", "completion nosuch", "choose /nosuch", "validate", "fire"} {
-		if code, out, errs := skerry(t, strings.Fields(line)...); code != exitUsage || !strings.Contains(errs, "usage") {
+	for _, line := range []string{"frobnicate", "show a b c", "compare", "lab down x y", "serve a b", "bench nosuch", "doctor x", "lab exec", "schema nosuch", "run --nope", "install nosuch", "completion nosuch", "choose /nosuch", "validate", "fire"} {
+		if code, out, errs := skerry(t, strings.Fields(line)...); code != cli.ExitUsage || !strings.Contains(errs, "usage") {
 			t.Errorf("skerry %s: exit code %d, %s%s", line, code, out, errs)
 		}
 	}
 	for _, line := range []string{"show /nosuch", "report /nosuch", "compare /nosuch"} {
-		if code, out, errs := skerry(t, strings.Fields(line)...); code != exitUsage || !strings.Contains(errs, "runs are below runs/") {
+		if code, out, errs := skerry(t, strings.Fields(line)...); code != cli.ExitUsage || !strings.Contains(errs, "runs are below runs/") {
 			t.Errorf("skerry %s: exit code %d, %s%s", line, code, out, errs)
 		}
 	}
@@ -23,8 +25,17 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 	if _, _, errs := skerry(t, "compare"); !strings.Contains(errs, "it is written skerry compare RUN[:CELL] [RUN[:CELL]]") {
 		t.Error(errs)
 	}
-	if code, out, _ := skerry(t, "hydra"); code != exitOK || !strings.Contains(out, "wallet") {
+	if code, out, _ := skerry(t, "lab"); code != cli.ExitOK || !strings.Contains(out, "status") {
 		t.Errorf("a command of commands alone shows them: %d %s", code, out)
+	}
+}
+
+// Commands that are a program of their own now name it.
+func TestMovedCommandsNameTheirProgram(t *testing.T) {
+	for line, want := range map[string]string{"hydra node --config x": "hydra", "metadata": "metad"} {
+		if code, _, errs := skerry(t, strings.Fields(line)...); code != cli.ExitError || !strings.Contains(errs, "a program of its own now: "+want) {
+			t.Errorf("skerry %s: exit code %d, %s", line, code, errs)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/cgroup"
@@ -52,26 +53,26 @@ func newValidate(a *app) *cobra.Command {
 				case !v.Valid:
 					wrong++
 					if !asJSON {
-						fmt.Fprintln(a.err, v.Err())
+						fmt.Fprintln(a.Err, v.Err())
 					}
 				case !asJSON:
-					if err := v.Describe(a.out, plan); err != nil {
+					if err := v.Describe(a.Out, plan); err != nil {
 						return err
 					}
 					if links {
-						if err := view.Planned(a.out, v.Links()); err != nil {
+						if err := view.Planned(a.Out, v.Links()); err != nil {
 							return err
 						}
 					}
 				}
 			}
 			if asJSON {
-				if err := printJSON(a, results); err != nil {
+				if err := a.PrintJSON(results); err != nil {
 					return err
 				}
 			}
 			if wrong > 0 {
-				return fmt.Errorf("%w: %d of %d files cannot be run as they are", errUsage, wrong, len(files))
+				return fmt.Errorf("%w: %d of %d files cannot be run as they are", cli.ErrUsage, wrong, len(files))
 			}
 			return nil
 		},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/experiment"
 )
 
@@ -32,18 +33,18 @@ func TestValidateCommand(t *testing.T) {
 		code           int
 		stdout, stderr []string
 	}{
-		{"valid", []string{quickstart}, exitOK, []string{"quickstart.yaml is valid", "4 trials: workload a, c x scale 0.2, 1"}, nil},
-		{"links", []string{quickstart, "--links"}, exitOK, []string{"36 links, round trips of", "Melbourne~Sydney", "routes: each packet"}, nil},
-		{"links that differ by direction", []string{quickstart, "--links", "--set", "topology={nodes: [n1, n2], links: [{between: [n1, n2], rtt: 10ms, back: {bandwidth: 5mbit}}]}", "--set", "client=n1", "--set", "database=etcd"}, exitOK, []string{"n1 > n2       5ms      10ms   unlimited", "n2 > n1       5ms      10ms   5mbit"}, nil},
-		{"an event that outlasts", []string{quickstart, "--set", "events=[{at: 1s, for: 20s, kill: Pune}]", "--set", "assert=[goodput > 1/s]"}, exitOK, []string{"event kill, at 1s for 20s, outlasts the trial of 12s", "asserts goodput > 1/s"}, nil},
-		{"a link by its ends", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydnee~Pune]}}]"}, exitUsage, nil, []string{`no link matches "Sydnee~Pune"`, `did you mean "Sydney~Pune"?`}},
-		{"a link with a dash", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydney-Pune]}}]"}, exitUsage, nil, []string{`there is no node or site "Sydney-Pune"`, `did you mean "Sydney~Pune"?`}},
-		{"plan", []string{quickstart, "--plan", "--set", "repetitions=2"}, exitOK, []string{"ORDER  TRIAL  REPETITION  WORKLOAD  SCALE"}, nil},
-		{"fast", []string{quickstart, "--fast"}, exitOK, []string{"then 2s"}, nil},
-		{"wrong", []string{quickstart, bad}, exitUsage, []string{"is valid"}, []string{"2 problems", bad + `:4:21: workload: unknown key "threds"; did you mean "threads"?`, bad + ":5:8: scale: -1 is too little", "1 of 2 files"}},
-		{"set", []string{quickstart, "--set", "database.options.mastrs=3"}, exitUsage, nil, []string{"--set database.options.mastrs=3: ", "masters"}},
-		{"no file", nil, exitUsage, nil, []string{"it is written skerry validate FILE..."}},
-		{"missing file", []string{"nothing.yaml"}, exitUsage, nil, []string{"nothing.yaml: no such file"}},
+		{"valid", []string{quickstart}, cli.ExitOK, []string{"quickstart.yaml is valid", "4 trials: workload a, c x scale 0.2, 1"}, nil},
+		{"links", []string{quickstart, "--links"}, cli.ExitOK, []string{"36 links, round trips of", "Melbourne~Sydney", "routes: each packet"}, nil},
+		{"links that differ by direction", []string{quickstart, "--links", "--set", "topology={nodes: [n1, n2], links: [{between: [n1, n2], rtt: 10ms, back: {bandwidth: 5mbit}}]}", "--set", "client=n1", "--set", "database=etcd"}, cli.ExitOK, []string{"n1 > n2       5ms      10ms   unlimited", "n2 > n1       5ms      10ms   5mbit"}, nil},
+		{"an event that outlasts", []string{quickstart, "--set", "events=[{at: 1s, for: 20s, kill: Pune}]", "--set", "assert=[goodput > 1/s]"}, cli.ExitOK, []string{"event kill, at 1s for 20s, outlasts the trial of 12s", "asserts goodput > 1/s"}, nil},
+		{"a link by its ends", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydnee~Pune]}}]"}, cli.ExitUsage, nil, []string{`no link matches "Sydnee~Pune"`, `did you mean "Sydney~Pune"?`}},
+		{"a link with a dash", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydney-Pune]}}]"}, cli.ExitUsage, nil, []string{`there is no node or site "Sydney-Pune"`, `did you mean "Sydney~Pune"?`}},
+		{"plan", []string{quickstart, "--plan", "--set", "repetitions=2"}, cli.ExitOK, []string{"ORDER  TRIAL  REPETITION  WORKLOAD  SCALE"}, nil},
+		{"fast", []string{quickstart, "--fast"}, cli.ExitOK, []string{"then 2s"}, nil},
+		{"wrong", []string{quickstart, bad}, cli.ExitUsage, []string{"is valid"}, []string{"2 problems", bad + `:4:21: workload: unknown key "threds"; did you mean "threads"?`, bad + ":5:8: scale: -1 is too little", "1 of 2 files"}},
+		{"set", []string{quickstart, "--set", "database.options.mastrs=3"}, cli.ExitUsage, nil, []string{"--set database.options.mastrs=3: ", "masters"}},
+		{"no file", nil, cli.ExitUsage, nil, []string{"it is written skerry validate FILE..."}},
+		{"missing file", []string{"nothing.yaml"}, cli.ExitUsage, nil, []string{"nothing.yaml: no such file"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestValidateCommand(t *testing.T) {
 
 	code, stdout, _ := skerry(t, "validate", "--json", quickstart, bad)
 	var results []experiment.Validation
-	if err := json.Unmarshal([]byte(stdout), &results); err != nil || code != exitUsage {
+	if err := json.Unmarshal([]byte(stdout), &results); err != nil || code != cli.ExitUsage {
 		t.Fatalf("exit code %d, %v: %s", code, err, stdout)
 	}
 	if !results[0].Valid || len(results[0].Plan) != 4 || results[1].Valid || len(results[1].Problems) != 2 || results[1].Problems[0].Line != 4 {
@@ -86,7 +87,7 @@ func TestValidateTellsWhatIsMissingHere(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, out, errs := skerry(t, "validate", "../../experiments/quickstart.yaml", "--set", "database={exec: "+file+"}")
-		if code != exitOK || !strings.Contains(out, "note: the run would not start here") || !strings.Contains(out, tt.want) {
+		if code != cli.ExitOK || !strings.Contains(out, "note: the run would not start here") || !strings.Contains(out, tt.want) {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
 		}
 	}
@@ -94,7 +95,7 @@ func TestValidateTellsWhatIsMissingHere(t *testing.T) {
 
 func TestSchemaCommand(t *testing.T) {
 	code, stdout, _ := skerry(t, "schema")
-	if code != exitOK || !json.Valid([]byte(stdout)) || !strings.Contains(stdout, "Skerry experiment") {
+	if code != cli.ExitOK || !json.Valid([]byte(stdout)) || !strings.Contains(stdout, "Skerry experiment") {
 		t.Errorf("exit code %d: %.200s", code, stdout)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/database"
 	"skerry/internal/database/all"
 	"skerry/internal/install"
@@ -42,10 +43,10 @@ func newWanted(a *app) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			list, ok := lists[args[0]]
 			if !ok {
-				return fmt.Errorf("%w: unknown list %q", errUsage, args[0])
+				return fmt.Errorf("%w: unknown list %q", cli.ErrUsage, args[0])
 			}
 			for _, name := range list() {
-				fmt.Fprintln(a.out, name)
+				fmt.Fprintln(a.Out, name)
 			}
 			return nil
 		},

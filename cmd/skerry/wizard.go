@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/run/draft"
 	"skerry/internal/topology"
@@ -41,11 +42,11 @@ func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, ne
 		file = args[0]
 		*w.name = nameOf(file, *w.name, cmd.Flags().Changed("name"))
 	}
-	if in, terminal := a.in.(*os.File); !ready && terminal && term.IsTerminal(int(in.Fd())) {
+	if in, terminal := a.In.(*os.File); !ready && terminal && term.IsTerminal(int(in.Fd())) {
 		line := liner.NewLiner()
 		defer func() { _ = line.Close() }() // of a terminal that stays open
 		answered, err := draft.Interview[T]{
-			Line: reader(cmd.Context(), line), Out: a.out, Databases: databaseNames(), Questions: w.questions,
+			Line: reader(cmd.Context(), line), Out: a.Out, Databases: databaseNames(), Questions: w.questions,
 			Check: func(d T) (draft.Places, error) {
 				m, err := w.check(d, cmp.Or(file, "draft.yaml"))
 				return draft.NewPlaces(m.cloud), err
@@ -61,7 +62,7 @@ func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, ne
 	}
 	m, err := w.check(*w.draft, file)
 	if err != nil {
-		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
+		return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
 	}
 	if err := writeNew(file, m.text); err != nil {
 		return err
@@ -69,7 +70,7 @@ func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, ne
 	if err := m.describe(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "\n%s %s\n", next, file)
+	_, err = fmt.Fprintf(a.Out, "\n%s %s\n", next, file)
 	return err
 }
 
@@ -108,7 +109,7 @@ func nameOf(file, name string, given bool) string {
 func writeNew(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return advice.With(fmt.Errorf("%w: %s is there already, and stays as it is", errUsage, file), "give the name of a new file")
+		return advice.With(fmt.Errorf("%w: %s is there already, and stays as it is", cli.ErrUsage, file), "give the name of a new file")
 	} else if err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/cmd/internal/cli"
 	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/load/ycsbcli"
@@ -44,9 +45,9 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 			if db, ok := findDatabase(o.Database); ok {
 				o.ClientProperties = database.ClientProperties(db)
 			}
-			err := ycsbcli.Run(cmd.Context(), o, openDatabase, a.out, a.err)
+			err := ycsbcli.Run(cmd.Context(), o, openDatabase, a.Out, a.Err)
 			if errors.Is(err, ycsbcli.ErrOptions) {
-				return fmt.Errorf("%w: %w", errUsage, err)
+				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			return err
 		},

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
-	"github.com/spf13/cobra"
 
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
@@ -119,31 +118,5 @@ func TestEverythingIsDescribed(t *testing.T) {
 	}
 	if keys < 80 {
 		t.Errorf("the schema has %d keys, want all of them", keys)
-	}
-}
-
-func TestCommands(t *testing.T) {
-	run := func(*cobra.Command, []string) {}
-	top := &cobra.Command{Use: "prog"}
-	get := &cobra.Command{Use: "get FILE", Short: "Get it", Long: "Get it all.", Example: "  prog get x", Run: run}
-	get.Flags().StringP("out", "o", "runs", "write to `DIR`")
-	group := &cobra.Command{Use: "lab", Short: "Labs"}
-	group.AddCommand(&cobra.Command{Use: "up", Short: "Bring it up", Run: run})
-	top.AddCommand(get, group, &cobra.Command{Use: "agent", Hidden: true, Run: run})
-	pages := Commands(top)
-	for name, parts := range map[string][]string{
-		"get.md":    {"# prog get\n", "Get it all.", "```\nprog get FILE [flags]\n```", "```\nprog get x\n```", "| `-o, --out DIR` | `runs` | write to DIR |"},
-		"lab.md":    {"| prog lab up | Bring it up |"},
-		"lab-up.md": {"# prog lab up\n"},
-		"README.md": {"| [prog get](get.md) | Get it |", "| [prog lab up](lab-up.md) | Bring it up |"},
-	} {
-		for _, part := range parts {
-			if !strings.Contains(string(pages[name]), part) {
-				t.Errorf("%s lacks %q:\n%s", name, part, pages[name])
-			}
-		}
-	}
-	if len(pages) != 4 {
-		t.Errorf("%d pages, want 4: hidden commands have none", len(pages))
 	}
 }

@@ -76,7 +76,7 @@ func smallest(words string, nodes int) string {
 // installed is how a database gets onto a machine.
 func installed(a database.About) string {
 	if len(a.Recipes) == 0 {
-		return "nothing: it is part of skerry"
+		return "nothing: it is built and packaged with skerry"
 	}
 	r, command := a.Recipes[0], "`"+installing(a)+"`"
 	switch {

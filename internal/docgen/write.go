@@ -1,14 +1,17 @@
 package docgen
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"skerry/internal/database/all"
+	"skerry/internal/docgen/manual"
 	"skerry/internal/report/results"
 )
 
@@ -32,7 +35,11 @@ func Write(dir, root string, commands *cobra.Command) error {
 	if err := os.MkdirAll(pages, 0o755); err != nil {
 		return fmt.Errorf("writing the documentation: %w", err)
 	}
-	for name, page := range Commands(commands) {
+	commandPages, err := Commands(root, commands)
+	if err != nil {
+		return err
+	}
+	for name, page := range commandPages {
 		files[filepath.Join(pages, name)] = page
 	}
 	if err := os.MkdirAll(filepath.Join(root, frontEnd), 0o755); err != nil {
@@ -44,6 +51,35 @@ func Write(dir, root string, commands *cobra.Command) error {
 		}
 	}
 	return measured(dir, root).Tidy(files)
+}
+
+// programs are the further programs of this repository, in the order of the index of commands.
+var programs = []string{"hydra", "metad"}
+
+// Commands returns the pages of docs/commands by file name: of the program whose root command is given, and of the
+// other programs in the repository at source. Those are run with go run, since this program does not link them.
+func Commands(source string, commands *cobra.Command) (map[string][]byte, error) {
+	all := []manual.Pages{manual.PagesOf(commands)}
+	for _, name := range programs {
+		cmd := exec.Command("go", "run", "./cmd/"+name, "pages")
+		cmd.Dir, cmd.Stderr = source, os.Stderr
+		text, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("printing the pages of %s: %w", name, err)
+		}
+		var p manual.Pages
+		if err := json.Unmarshal(text, &p); err != nil {
+			return nil, fmt.Errorf("reading the pages of %s: %w", name, err)
+		}
+		all = append(all, p)
+	}
+	files := map[string][]byte{"README.md": []byte(manual.Index(all))}
+	for _, p := range all {
+		for name, text := range p.Pages {
+			files[name] = []byte(text)
+		}
+	}
+	return files, nil
 }
 
 // measured are the pages of results.

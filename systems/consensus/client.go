@@ -204,7 +204,7 @@ func (n *Node) Self() Member {
 // returns once the change is committed. A new voter or witness starts as a learner; the
 // leader promotes it when it has caught up.
 func (n *Node) Add(ctx context.Context, m Member) error {
-	if err := m.check(); err != nil {
+	if err := checkMember(m); err != nil {
 		return notDone(err)
 	}
 	return n.change(ctx, confChange{Op: opSet, Member: m})

@@ -67,7 +67,7 @@ func firstConf(members []Member) (conf, error) {
 	c := conf{Index: 1, Through: 1, Members: slices.Clone(members), Born: true}
 	slices.SortFunc(c.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	for i, m := range c.Members {
-		if err := m.check(); err != nil {
+		if err := checkMember(m); err != nil {
 			return conf{}, err
 		}
 		if i > 0 && c.Members[i-1].ID == m.ID {
@@ -85,7 +85,7 @@ func firstConf(members []Member) (conf, error) {
 	return c, nil
 }
 
-func (m Member) check() error {
+func checkMember(m Member) error {
 	if m.ID == 0 || m.ID >= 1<<63 {
 		return fmt.Errorf("member %q: %d is no identifier", m.Name, m.ID)
 	}
@@ -156,7 +156,7 @@ func (c conf) validate(ch confChange) error {
 		if c.votes(ch.Member.ID) && ch.Member.Role == Learner && len(c.State.Voters) == 1 {
 			return fmt.Errorf("member %d is the only voter", ch.Member.ID)
 		}
-		return ch.Member.check()
+		return checkMember(ch.Member)
 	case !known:
 		return fmt.Errorf("%w as %d", ErrNotMember, ch.Member.ID)
 	case ch.Op == opRemove && c.votes(ch.Member.ID) && len(c.State.Voters) == 1:

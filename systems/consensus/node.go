@@ -176,7 +176,7 @@ func (c *Config) check() error {
 	if c.Cluster == "" || c.Dir == "" {
 		return fmt.Errorf("a member needs the identity of its cluster and a directory")
 	}
-	if err := c.Self.check(); err != nil {
+	if err := checkMember(c.Self); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(c.Members, func(m Member) bool { return m.ID == c.Self.ID })

@@ -171,7 +171,7 @@ func (c *Config) exposed(secure bool) error {
 		err = bearer.CheckExposure(c.Peer, secure, true)
 	}
 	if err != nil {
-		return advice.With(fmt.Errorf("%w: %w", ErrConfig, err), "make keys and tokens with `skerry hydra init`, or say --insecure in a laboratory")
+		return advice.With(fmt.Errorf("%w: %w", ErrConfig, err), "make keys and tokens with `hydra init`, or say --insecure in a laboratory")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ const (
 
 // way is what can be done about a database that is refused.
 const way = "nothing is read from it or written to it. Empty it to have it rebuilt from the log, restore the log's own, " +
-	"or begin a new log with what it holds: skerry hydra adopt"
+	"or begin a new log with what it holds: hydra adopt"
 
 // owns returns nil when a database that is so far belongs to the member's log.
 func (n *Node) owns(ctx context.Context, p cloudsql.Progress) error {

@@ -333,7 +333,7 @@ func TestForeignDatabase(t *testing.T) {
 			}
 			eventually(t, "the member says so", func() bool { return errors.Is(b.serving(), tt.want) })
 			s := b.Status(ctx)
-			if s.Databases[0].State != api.StateRefused || !strings.Contains(s.Problem, tt.text) || !strings.Contains(s.Problem, "skerry hydra adopt") {
+			if s.Databases[0].State != api.StateRefused || !strings.Contains(s.Problem, tt.text) || !strings.Contains(s.Problem, "hydra adopt") {
 				t.Errorf("status %+v", s)
 			}
 			if _, err := b.client.Put(ctx, "t", "new", map[string]int{}); !errors.Is(err, hydraclient.ErrUnavailable) {

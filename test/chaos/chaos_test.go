@@ -22,7 +22,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -138,9 +137,9 @@ func build(t *testing.T, kind string, maxLog int64, urls map[string]string) *wor
 		t.Fatal(err)
 	}
 	w := &world{t: t, maxLog: maxLog, databases: map[string]database.Cluster{}, operators: map[string]*operator{}, clocks: map[int]*wallclock.Clock{}}
-	exe := program(t)
+	dir := programs(t)
 	w.lab, err = lab.Up(t.Context(), lab.Config{
-		Name: "chaos-" + strconv.Itoa(os.Getpid()), Topology: topo, Scale: 1, Exe: exe, Ephemeral: true,
+		Name: "chaos-" + strconv.Itoa(os.Getpid()), Topology: topo, Scale: 1, Exe: filepath.Join(dir, "skerry"), Ephemeral: true,
 		StateDir: t.TempDir(), DataDir: dataDir(t), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -154,7 +153,7 @@ func build(t *testing.T, kind string, maxLog int64, urls map[string]string) *wor
 	if w.layout, err = deploy.OnHosts(w.lab.Hosts()); err != nil {
 		t.Fatal(err)
 	}
-	o := deploy.Options{Exe: exe, Zone: zone, Prefer: "aws", Insecure: true, Wallet: true, MaxLog: w.maxLog, Databases: map[string]string{}}
+	o := deploy.Options{Exe: filepath.Join(dir, "hydra"), Zone: zone, Prefer: "aws", Insecure: true, Wallet: true, MaxLog: w.maxLog, Databases: map[string]string{}}
 	maps.Copy(o.Databases, urls)
 	for _, c := range w.layout.Clouds {
 		if o.Databases[c.Name] == "" {
@@ -220,17 +219,17 @@ func (w *world) database(kind string, c deploy.Cloud) string {
 	return url(started.Properties())
 }
 
-// program is skerry: SKERRY_EXE, else one that is built.
-func program(t *testing.T) string {
+// programs returns the folder of skerry and hydra: that of the file SKERRY_EXE, else one that they are built in.
+func programs(t *testing.T) string {
 	t.Helper()
 	if exe := os.Getenv("SKERRY_EXE"); exe != "" {
-		return exe
+		return filepath.Dir(exe)
 	}
-	exe := filepath.Join(t.TempDir(), "skerry")
-	if out, err := exec.Command("go", "build", "-o", exe, "skerry/cmd/skerry").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	dir := t.TempDir()
+	if err := testkit.BuildPrograms(dir, "skerry", "hydra"); err != nil {
+		t.Fatal(err)
 	}
-	return exe
+	return dir
 }
 
 // dataDir is one that servers which refuse root can get to.

@@ -159,17 +159,10 @@ func analyse(t *testing.T, name string, args ...string) {
 	}
 }
 
-// place is where skerry is built, once.
+// place is the folder that the programs are built in, once.
 var place string
 
-var build = sync.OnceValue(func() error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(place, "skerry"), "skerry/cmd/skerry")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building skerry: %w\n%s", err, out)
-	}
-	return nil
-})
+var build = sync.OnceValue(func() error { return testkit.BuildPrograms(place, "skerry", "hydra", "metad") })
 
 func TestMain(m *testing.M) {
 	var err error
@@ -182,7 +175,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program is the folder of skerry, built as make build does.
+// program returns the folder of the programs, built as make build does.
 func program(t *testing.T) string {
 	t.Helper()
 	if err := build(); err != nil {

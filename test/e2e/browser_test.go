@@ -29,7 +29,7 @@ func startLoopback(t *testing.T) *loopback {
 	}
 	l := &loopback{bench: &bench{t: t, dir: t.TempDir(), exe: exe}}
 	l.names = testkit.Address(t)
-	l.metadata = l.serve(`serving .* on http://(\S+)/`, "metadata", "serve", "--listen", "127.0.0.1:0", "--data", l.path("tree"))
+	l.metadata = l.serve(`serving .* on http://(\S+)/`, "metad", "serve", "--listen", "127.0.0.1:0", "--data", l.path("tree"))
 	l.member = l.serve(`"serving":"(\S+)"`, "hydra", "node", "--cluster", "shop", "--name", "a1", "--cloud", "a", "--data", l.path("a1"), "--listen", "127.0.0.1:0", "--peer", testkit.Address(t))
 	l.wallet = l.serve(`listens at (\S+)`, "hydra", "wallet", "--cloud", "a", "--listen", "127.0.0.1:0", "--data", l.member)
 	l.balancer = l.serve(`listens at (\S+)`, "hydra", "lb", "--cloud", "a", "--listen", "127.0.0.1:0", "--member", "a=http://"+l.member, "--app", "a=http://"+l.wallet)
@@ -38,13 +38,13 @@ func startLoopback(t *testing.T) *loopback {
 }
 
 // serve starts a command and returns where it says that it listens.
-func (l *loopback) serve(says string, args ...string) (addr string) {
+func (l *loopback) serve(says, program string, args ...string) (addr string) {
 	l.t.Helper()
-	r, pattern := l.command(args...).start(), regexp.MustCompile(says)
-	l.await(strings.Join(args[:2], " "), func() bool {
+	r, pattern := l.program(program, args...).start(), regexp.MustCompile(says)
+	l.await(program+" "+args[0], func() bool {
 		select {
 		case <-r.done:
-			l.t.Fatalf("skerry %v ended:\n%s", args, r.stderr.String())
+			l.t.Fatalf("%s %v ended:\n%s", program, args, r.stderr.String())
 		default:
 		}
 		found := pattern.FindStringSubmatch(r.stdout.String())

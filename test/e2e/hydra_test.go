@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +18,7 @@ connect: full
 defaults: {rtt: 4ms, site_rtt: 0.2ms}
 `
 
-// deployment is what `skerry hydra up --json` prints.
+// deployment is what `hydra up --json` prints.
 type deployment struct {
 	Zone, DNS, Door, Keys string
 	Services              []struct {
@@ -71,7 +72,7 @@ func (w wallet) do(req *http.Request) (status int, body string) {
 // nothing is left of the lab.
 func TestHydraOnALab(t *testing.T) {
 	b := newBench(t)
-	up := b.command("hydra", "up", b.write("clouds.yaml", twoClouds), "--json", "--prefer", "aws", "--secure", "--restart", "1s").start()
+	up := b.program("hydra", "up", b.write("clouds.yaml", twoClouds), "--json", "--prefer", "aws", "--secure", "--restart", "1s").start()
 	var d deployment
 	b.await("the deployment", func() bool {
 		select {
@@ -105,7 +106,7 @@ func TestHydraOnALab(t *testing.T) {
 		r := b.command("lab", "exec", "-l", "clouds", "third-2", "--", "curl", "-s", "-m", "10", "http://"+d.Zone+":8080/api/accounts").start()
 		return r.wait() == 0 && strings.Contains(r.stdout.String(), want)
 	})
-	status := b.run(0, "lab", "exec", "-l", "clouds", "aws-1", "--", b.exe, "hydra", "status", strings.TrimPrefix(d.Services[0].URL, "https://"),
+	status := b.run(0, "lab", "exec", "-l", "clouds", "aws-1", "--", filepath.Join(filepath.Dir(b.exe), "hydra"), "status", strings.TrimPrefix(d.Services[0].URL, "https://"),
 		"--ca", d.Keys+"/ca.crt", "--cert", d.Keys+"/application.crt", "--key", d.Keys+"/application.key", "--token-file", d.Keys+"/token-read")
 	if !strings.Contains(status.stdout.String(), "serving") {
 		t.Errorf("status:\n%s", status.stdout.String())

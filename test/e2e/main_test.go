@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,20 +23,13 @@ import (
 // long since the machine may be busy, and never reached when all is well.
 const patience = 90 * time.Second
 
-// binary builds skerry once for all tests, as make build does: what that compiled is used.
+// binary builds the programs once for all tests, as make build does, and returns the path of skerry.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "skerry-e2e-")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "skerry")
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "skerry/cmd/skerry")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building skerry: %w\n%s", err, out)
-	}
-	return path, nil
+	return filepath.Join(dir, "skerry"), testkit.BuildPrograms(dir, "skerry", "hydra", "metad")
 })
 
 func TestMain(m *testing.M) {
@@ -86,8 +78,11 @@ func (b *bench) write(name, text string) string {
 }
 
 // command is skerry with its state below the bench's folder.
-func (b *bench) command(args ...string) *running {
-	cmd := exec.Command(b.exe, args...)
+func (b *bench) command(args ...string) *running { return b.program("skerry", args...) }
+
+// program is one of the programs, with its state below the bench's folder.
+func (b *bench) program(name string, args ...string) *running {
+	cmd := exec.Command(filepath.Join(filepath.Dir(b.exe), name), args...)
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "SKERRY_STATE="+b.path("state"), "SKERRY_DATA="+b.path("data"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -44,12 +44,12 @@ func TestReadmeCommands(t *testing.T) {
 			}
 			b.interrupt(r)
 		},
-		"skerry hydra dev": func(b *bench, command string) {
+		"hydra dev": func(b *bench, command string) {
 			r := b.shell(within(inside, command)).start()
 			b.await("the deployment", func() bool { return strings.Contains(r.stdout.String(), "The wallet is at") })
 			b.interrupt(r)
 		},
-		"skerry metadata serve": func(b *bench, command string) {
+		"metad serve": func(b *bench, command string) {
 			r := b.shell(within(inside, command)).start()
 			b.await("the server", func() bool { return strings.Contains(r.stdout.String(), "serving tree on http://127.0.0.1:8080/") })
 			b.interrupt(r)
@@ -74,7 +74,7 @@ func TestReadmeCommands(t *testing.T) {
 		command = strings.TrimSpace(command)
 		words := strings.Fields(command)
 		name := strings.Join(words[:min(2, len(words))], " ")
-		if words[1] == "lab" || words[1] == "hydra" || words[1] == "metadata" || words[1] == "ycsb" {
+		if len(words) > 2 && (words[1] == "lab" || words[1] == "ycsb") {
 			name = strings.Join(words[:3], " ")
 		}
 		t.Run(name, func(t *testing.T) {
@@ -110,8 +110,10 @@ func (b *bench) shell(command string) *running {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.Symlink(b.exe, filepath.Join(bin, "skerry")); err != nil && !os.IsExist(err) {
-		b.t.Fatal(err)
+	for _, name := range []string{"skerry", "hydra", "metad"} {
+		if err := os.Symlink(filepath.Join(filepath.Dir(b.exe), name), filepath.Join(bin, name)); err != nil && !os.IsExist(err) {
+			b.t.Fatal(err)
+		}
 	}
 	r.cmd.Env = append(r.cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
 	return r

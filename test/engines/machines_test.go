@@ -23,17 +23,13 @@ import (
 // patience bounds every wait for a condition.
 const patience = 4 * time.Minute
 
-// program builds skerry once for all tests.
+// program builds the programs once for all tests, and returns the path of skerry.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "skerry-engines-")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "skerry")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", path, "skerry/cmd/skerry").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building skerry: %w\n%s", err, out)
-	}
-	return path, nil
+	return filepath.Join(dir, "skerry"), testkit.BuildPrograms(dir, "skerry", "hydra", "metad")
 })
 
 func TestMain(m *testing.M) {
@@ -73,11 +69,13 @@ func newRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	r := &room{t: t, share: t.TempDir(), group: "skerry-test-" + strconv.Itoa(os.Getpid()), machines: map[string]*machine{}, setting: ":"}
-	binary, err := os.ReadFile(exe)
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"skerry", "hydra", "metad"} {
+		binary, err := os.ReadFile(filepath.Join(filepath.Dir(exe), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.write(name, string(binary))
 	}
-	r.write("skerry", string(binary))
 	r.exchange, _ = r.begin(exec.Command("unshare", "-n", "sleep", "infinity"))
 	r.await("the switch", func() bool { // before that it is in this machine's own network
 		ours, err := os.Readlink("/proc/self/ns/net")

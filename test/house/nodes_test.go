@@ -16,8 +16,6 @@ import (
 // these are no node's.
 var ownFiles = map[string]string{
 	"database/ferretdb/ferretdb.go": "builds the program for the cache of installations",
-	"database/hydra/hydra.go":       "finds the program that is installed",
-	"database/metadata/metadata.go": "finds the program that is installed",
 	"database/mongodb/try.go":       "tries programs that a person gave, before there is a node",
 	"database/ndb/build.go":         "builds the programs for the cache of installations",
 	"database/ndb/buildlog.go":      "builds the programs for the cache of installations",

@@ -2,6 +2,7 @@ package house
 
 import (
 	"os"
+	"os/exec"
 	"path"
 	"regexp"
 	"slices"
@@ -75,6 +76,40 @@ func TestNamesMeanOneThing(t *testing.T) {
 			t.Errorf("%s and %s have one name", other, p.Path)
 		}
 		owner[name] = p.Path
+	}
+}
+
+// systemsImports lists the packages outside systems and cmd that may import packages of systems, and which.
+var systemsImports = map[string]struct {
+	reason  string
+	imports []string
+}{
+	"database/hydra": {"the adapter of Hydra: its client, its interface's types, and the plan of balancers, wallet and DNS server",
+		[]string{"systems/hydra/api", "systems/hydra/hydraclient", "systems/hydra/deploy", "systems/hydra/wallet"}},
+	"database/metadata": {"the adapter of the metadata service: its clients and the types of its protocol",
+		[]string{"systems/metadata", "systems/metadata/client", "systems/metadata/cluster", "systems/metadata/protocol"}},
+}
+
+// linked are modules that systems need and the laboratory does not: the program skerry must not link them.
+var linked = []string{"modernc.org/sqlite", "github.com/hanwen/go-fuse/v2", "go.etcd.io/raft/v3"}
+
+// The laboratory uses the systems that Skerry brings as it uses other databases: through clients.
+func TestOnlyAdaptersImportSystems(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if p.Room() != "systems" && strings.HasPrefix(imported, "systems/") && !slices.Contains(systemsImports[p.Path].imports, imported) {
+				t.Errorf("%s imports %s: only the adapters of these systems may, and only their clients", p.Path, imported)
+			}
+		}
+	}
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "skerry/cmd/skerry").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range strings.Fields(string(out)) {
+		if slices.Contains(linked, module) {
+			t.Fatalf("cmd/skerry links %s", module)
+		}
 	}
 }
 

@@ -4,9 +4,10 @@ package machines
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"skerry/internal/testkit"
 )
 
 // exe is the skerry program that agents run.
@@ -22,8 +23,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	exe = filepath.Join(dir, "skerry")
-	if out, err := exec.Command("go", "build", "-o", exe, "skerry/cmd/skerry").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building skerry: %v\n%s", err, out)
+	if err := testkit.BuildPrograms(dir, "skerry"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

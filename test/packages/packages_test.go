@@ -34,12 +34,18 @@ export SKERRY_CACHE SKERRY_STATE PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cp "$1" "$2/skerry.deb"
 chroot . dpkg --install "$2/skerry.deb"
 chroot . skerry version
+chroot . hydra version
+chroot . metad version
 test -s usr/share/man/man1/skerry-run.1.gz
-chroot . bash -c '. /usr/share/bash-completion/completions/skerry && complete -p skerry'
+test -s usr/share/man/man1/hydra-node.1.gz
+test -s usr/share/man/man1/metad-serve.1.gz
+for p in skerry hydra metad; do chroot . bash -c ". /usr/share/bash-completion/completions/$p && complete -p $p"; done
 chroot . skerry run /usr/share/skerry/experiments/quickstart.yaml --fast --retries 0 --set 'matrix={workload: [a], scale: [0.2]}' --out "$2/runs"
 test -s "$2/runs/latest/report.html"
 chroot . dpkg --remove skerry
 test ! -e usr/bin/skerry
+test ! -e usr/bin/hydra
+test ! -e usr/bin/metad
 `
 
 // The .deb of this tree is installed, tells its version, has a manual and completion, runs the
@@ -70,7 +76,7 @@ func TestDeb(t *testing.T) {
 	if err != nil {
 		t.Fatalf("installing and running: %v\n%s", err, &out)
 	}
-	for _, want := range []string{"skerry 0.1.0+gtest (", "complete -o default -F __start_skerry skerry"} {
+	for _, want := range []string{"skerry 0.1.0+gtest (", "hydra 0.1.0+gtest (", "metad 0.1.0+gtest (", "complete -o default -F __start_skerry skerry", "complete -o default -F __start_hydra hydra"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it never said %q:\n%s", want, &out)
 		}

@@ -2,13 +2,16 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import AxeBuilder from '@axe-core/playwright'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 
 /** skerry is the binary under test. */
 export const skerry = process.env['SKERRY'] ?? fileURLToPath(new URL('../../bin/skerry', import.meta.url))
+
+/** hydra is the program of Hydra, next to it. */
+export const hydra = join(dirname(skerry), 'hydra')
 
 function executable(): string {
   const given = process.env['CHROMIUM']

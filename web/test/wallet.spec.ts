@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import AxeBuilder from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launch, skerry, watch } from './browser'
+import { hydra, launch, watch } from './browser'
 
 const patience = { timeout: 120_000, interval: 200 }
 
@@ -77,7 +77,7 @@ let proxy: Proxy
 let browser: Browser
 
 beforeAll(async () => {
-  child = spawn(skerry, ['hydra', 'dev', '--json', '--prefer', 'aws', '--restart', '8s'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child = spawn(hydra, ['dev', '--json', '--prefer', 'aws', '--restart', '8s'], { stdio: ['ignore', 'pipe', 'pipe'] })
   ended = new Promise((resolve) => child.on('close', resolve))
   let printed = ''
   deployment = await new Promise<Deployment>((resolve, reject) => {
@@ -86,7 +86,7 @@ beforeAll(async () => {
       if (printed.trimEnd().endsWith('\n}')) resolve(JSON.parse(printed) as Deployment)
     })
     child.stderr!.on('data', (b: Buffer) => (said += b.toString()))
-    void ended.then((code) => reject(new Error(`skerry ended with ${code}: ${said}`)))
+    void ended.then((code) => reject(new Error(`hydra ended with ${code}: ${said}`)))
   })
   proxy = new Proxy(deployment.dns)
   browser = await launch()

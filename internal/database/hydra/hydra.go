@@ -1,5 +1,5 @@
-// Package hydra is Hydra as a database of the laboratory: nothing has to be installed, the
-// members are processes of this very program (`skerry hydra node`).
+// Package hydra is the adapter of Hydra. Members are processes of the program hydra (`hydra node`), which is
+// built and packaged with skerry.
 //
 // Every node carries a member. A site is a cloud, unless option clouds says that each node
 // is one: its members share one SQLite file, or a PostgreSQL or MariaDB of one member, on the
@@ -17,19 +17,18 @@ package hydra
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"sync"
 
 	"skerry/internal/database"
+	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
 // Name is how experiments call Hydra.
 const Name = "hydra"
 
-// program is what an installation calls this program.
-const program = "skerry"
+// program is the name of the program in an installation.
+const program = "hydra"
 
 // memory is what a member takes with default options: 40 MB with 10,000 records of 1 kB,
 // the Go runtime and SQLite's cache among them, and as much again under load.
@@ -66,24 +65,13 @@ func (*Hydra) Check(nodes int, o database.Options) error {
 	return err
 }
 
-// Find implements database.Database: it is this program, or that at from.
+// Find implements database.Database: the program hydra, or the one at from.
 func (*Hydra) Find(from string) (database.Installation, error) {
-	in := database.Installation{Database: Name, Version: "built-in", Programs: map[string]string{program: from}}
-	if from != "" {
-		if _, err := os.Stat(from); err != nil {
-			return in, fmt.Errorf("finding hydra: %w", err)
-		}
-		return in, nil
-	}
-	self, err := os.Executable()
+	in, err := install.Hydra.Install(Name, from)
 	if err != nil {
-		return in, fmt.Errorf("finding hydra in this program: %w", err)
+		return database.Installation{}, fmt.Errorf("finding hydra: %w", err)
 	}
-	in.Programs[program] = self
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		in.Version = info.Main.Version
-	}
-	return in, nil
+	return database.Installation{Database: Name, Version: in.Version, Programs: in.Programs}, nil
 }
 
 // Properties implements database.Configurable.

@@ -133,7 +133,7 @@ func (c *cluster) run(ctx context.Context, m *member, joining bool) error {
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
 			Name: Name, Path: c.Env.Installation.Programs[program], Env: c.Env.Installation.Env,
-			Dir: m.dir(), Log: m.log(), Args: []string{"hydra", "node", "--config", m.config()},
+			Dir: m.dir(), Log: m.log(), Args: []string{"node", "--config", m.config()},
 		},
 		Ports: []int{c.options.port, c.options.peerPort}, Grace: stopGrace, Joining: joining,
 	})

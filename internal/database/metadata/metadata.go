@@ -1,5 +1,5 @@
-// Package metadata is the metadata service as a database of the laboratory: nothing has to
-// be installed, the servers are processes of this very program (`skerry metadata serve`).
+// Package metadata is the adapter of the metadata service. Servers are processes of the program metad (`metad serve`),
+// which is built and packaged with skerry.
 //
 // # Servers
 //
@@ -24,18 +24,17 @@ package metadata
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime/debug"
 
 	"skerry/internal/database"
+	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
 // Name is how experiments call the service.
 const Name = "metadata"
 
-// program is what an installation calls this program.
-const program = "skerry"
+// program is the name of the program in an installation.
+const program = "metad"
 
 // memory is what a replica takes with default options: 40 MB with 100,000 entries, the Go
 // runtime among them, and as much again under load.
@@ -95,24 +94,13 @@ func (*Metadata) Frail(nodes int, o database.Options) string {
 	return ""
 }
 
-// Find implements database.Database: it is this program, or that at from.
+// Find implements database.Database: the program metad, or the one at from.
 func (*Metadata) Find(from string) (database.Installation, error) {
-	in := database.Installation{Database: Name, Version: "built-in", Programs: map[string]string{program: from}}
-	if from != "" {
-		if _, err := os.Stat(from); err != nil {
-			return in, fmt.Errorf("finding the metadata service: %w", err)
-		}
-		return in, nil
-	}
-	self, err := os.Executable()
+	in, err := install.Metad.Install(Name, from)
 	if err != nil {
-		return in, fmt.Errorf("finding the metadata service in this program: %w", err)
+		return database.Installation{}, fmt.Errorf("finding the metadata service: %w", err)
 	}
-	in.Programs[program] = self
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		in.Version = info.Main.Version
-	}
-	return in, nil
+	return database.Installation{Database: Name, Version: in.Version, Programs: in.Programs}, nil
 }
 
 // Properties implements database.Configurable.

@@ -15,7 +15,7 @@ import (
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/systems/metadata/client"
-	state "skerry/systems/metadata/server"
+	"skerry/systems/metadata/protocol"
 )
 
 const (
@@ -83,7 +83,7 @@ func (c *cluster) launch(ctx context.Context, r *replica, join bool) error {
 
 // run starts a replica's process. On a directory that holds its state it goes on with it.
 func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
-	args := []string{"metadata", "serve", "--listen", r.addr, "--data", r.dir(), "--cluster", r.server, "--insecure"}
+	args := []string{"serve", "--listen", r.addr, "--data", r.dir(), "--cluster", r.server, "--insecure"}
 	ports := []int{c.options.port + r.slot}
 	if r.name != "" {
 		args = append(args, "--name", r.name)
@@ -119,7 +119,7 @@ func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
 }
 
 // status is what a replica says of itself.
-func (r *replica) status(ctx context.Context) (state.Status, error) {
+func (r *replica) status(ctx context.Context) (protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	s, err := r.admin.Status(ctx)

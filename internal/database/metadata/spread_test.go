@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
 
@@ -23,11 +22,7 @@ const patience = 60 * time.Second
 func start(t *testing.T, nodes int, o database.Options) (database.Cluster, []host.Host) {
 	t.Helper()
 	db, hosts := metadata.New(), loophost.New(t, nodes+1)
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := db.Find(exe)
+	in, err := db.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // architectures are those that packages are made for.
 var architectures = []string{"amd64", "arm64"}
 
-// modules are those that are linked into the program on some architecture, and Go's own
+// modules are those that are linked into a program on some architecture, and Go's own
 // library. That one is named without its version, which is the compiler's.
 func modules(ctx context.Context, root string) ([]Part, error) {
 	library, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
@@ -25,12 +25,12 @@ func modules(ctx context.Context, root string) ([]Part, error) {
 	}
 	parts := []Part{{Name: "Go", dir: strings.TrimSpace(string(library))}}
 	for _, arch := range architectures {
-		cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}", "./cmd/skerry")
+		cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}", "./cmd/...")
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
 		out, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("listing the modules of the program: %w", err)
+			return nil, fmt.Errorf("listing the modules of the programs: %w", err)
 		}
 		for line := range strings.Lines(string(out)) {
 			f := strings.Split(strings.TrimSpace(line), "\t")

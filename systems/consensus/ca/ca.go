@@ -120,7 +120,7 @@ func Init(dir, cluster string, days int, now time.Time) (*Authority, error) {
 func Open(dir string) (*Authority, error) {
 	cert, key, err := read(filepath.Join(dir, caName+".crt"), filepath.Join(dir, caName+".key"))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, advice.With(err, "make an authority there with `skerry hydra init %s`", dir)
+		return nil, advice.With(err, "make an authority there with `hydra init %s`", dir)
 	}
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func Load(certFile, keyFile, authorityFile string, now time.Time) (Identity, err
 	cert := held.cert.Leaf
 	if now.After(cert.NotAfter) || now.Before(cert.NotBefore) {
 		return Identity{}, advice.With(fmt.Errorf("%w: %s is good from %s to %s", ErrExpired, certFile, cert.NotBefore.Format(time.DateTime), cert.NotAfter.Format(time.DateTime)),
-			"renew it with `skerry hydra init DIR --renew %s`, and look at the clock", cert.Subject.CommonName)
+			"renew it with `hydra init DIR --renew %s`, and look at the clock", cert.Subject.CommonName)
 	}
 	i := Identity{Name: cert.Subject.CommonName, files: f}
 	i.Cluster, i.Role = identity(cert)

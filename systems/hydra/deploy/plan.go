@@ -65,7 +65,7 @@ const (
 
 // Options of a deployment.
 type Options struct {
-	Exe string // the skerry program
+	Exe string // the program hydra
 	// Zone is the name that the wallet has.
 	Zone string
 	// DNSPort is where the DNS server answers; 0 for PortDNS, which needs no root.
@@ -241,7 +241,7 @@ func (p *planner) members(ctx context.Context) error {
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("writing the configuration of %s: %w", h.Name(), err))
 		}
-		s := Service{Name: h.Name(), Kind: Member, Cloud: cloud, Host: h, Args: []string{"hydra", "node", "--config", file}, URL: p.api(h)}
+		s := Service{Name: h.Name(), Kind: Member, Cloud: cloud, Host: h, Args: []string{"node", "--config", file}, URL: p.api(h)}
 		if witness {
 			s.Kind = Witness
 		}
@@ -287,7 +287,7 @@ func (p *planner) balancers() {
 		if c.Edge == nil {
 			continue
 		}
-		args := []string{"hydra", "lb", "--cloud", c.Name, "--listen", Join(c.Edge, PortLB), "--drain", p.Drain.String(), "--host", p.Zone, "--host", walletName + "." + p.Zone}
+		args := []string{"lb", "--cloud", c.Name, "--listen", Join(c.Edge, PortLB), "--drain", p.Drain.String(), "--host", p.Zone, "--host", walletName + "." + p.Zone}
 		if p.Insecure {
 			args = append(args, "--insecure")
 		}
@@ -312,7 +312,7 @@ func (p *planner) wallets() {
 		}
 		// What the wallet asks of the data layer goes through its cloud's load balancer, which
 		// knows the members of all clouds.
-		args := []string{"hydra", "wallet", "--cloud", c.Name, "--listen", Join(c.Edge, PortWallet), "--data", Join(c.Edge, PortLB)}
+		args := []string{"wallet", "--cloud", c.Name, "--listen", Join(c.Edge, PortWallet), "--data", Join(c.Edge, PortLB)}
 		if p.Insecure {
 			args = append(args, "--insecure")
 		}
@@ -351,7 +351,7 @@ func (p *planner) names(ctx context.Context) error {
 	}
 	at := Join(p.Names, cmp.Or(p.DNSPort, PortDNS))
 	p.services = append(p.services, Service{
-		Name: "dns", Kind: Names, Host: p.Names, Args: []string{"hydra", "dns", file, "--listen", at},
+		Name: "dns", Kind: Names, Host: p.Names, Args: []string{"dns", file, "--listen", at},
 		URL: "dns://" + at, Ready: "dns://" + at + "/" + p.Zone,
 	})
 	return nil

@@ -20,7 +20,6 @@ import (
 	"skerry/internal/base/dialtls"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/protocol"
-	"skerry/systems/metadata/server"
 )
 
 // idleConnections are kept open: as many goroutines ask at once without dialling anew.
@@ -178,8 +177,8 @@ func (c *Client) batch(ctx context.Context, commands []metadata.Command, seen me
 }
 
 // Status is how the server stands.
-func (c *Client) Status(ctx context.Context) (server.Status, error) {
-	var s server.Status
+func (c *Client) Status(ctx context.Context) (protocol.Status, error) {
+	var s protocol.Status
 	return s, c.ask(ctx, &request{method: http.MethodGet, path: "/v1/status", reads: true}, &s)
 }
 
@@ -240,7 +239,7 @@ func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, statu
 	if !once {
 		err = fmt.Errorf("%s: %w", unchanged, err)
 	}
-	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "is it running? skerry metadata serve --listen ADDR")
+	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "is it running? metad serve --listen ADDR")
 }
 
 // attempt asks one replica. sent tells, where there is no answer, whether the request may

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"skerry/systems/metadata/server"
+	"skerry/systems/metadata/protocol"
 )
 
 // Watch asks servers that share a tree how they stand, each replica by itself.
@@ -54,12 +54,12 @@ func (w *Watch) servers() map[string][]*Client {
 
 // Ask is what each replica says, by server; where one leads, it is the first. Those that do
 // not answer in time are left out.
-func (w *Watch) Ask(ctx context.Context) map[string][]server.Status {
+func (w *Watch) Ask(ctx context.Context) map[string][]protocol.Status {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
 	var asked sync.WaitGroup
 	var mu sync.Mutex
-	all := make(map[string][]server.Status)
+	all := make(map[string][]protocol.Status)
 	for name, replicas := range w.servers() {
 		for _, replica := range replicas {
 			asked.Go(func() {
@@ -70,7 +70,7 @@ func (w *Watch) Ask(ctx context.Context) map[string][]server.Status {
 				mu.Lock()
 				defer mu.Unlock()
 				if s.Group != nil && s.Group.Leader == s.Group.Self.ID {
-					all[name] = append([]server.Status{s}, all[name]...)
+					all[name] = append([]protocol.Status{s}, all[name]...)
 				} else {
 					all[name] = append(all[name], s)
 				}

@@ -9,6 +9,7 @@ import (
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/heat"
+	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/rebalance"
 	"skerry/systems/metadata/server"
 	"skerry/systems/metadata/tree"
@@ -57,11 +58,11 @@ func (s *services) balance(ctx context.Context, o Options, own server.Service, k
 }
 
 // loads are servers as the balancer sees them.
-func loads(statuses map[string][]server.Status) map[string]rebalance.Server {
+func loads(statuses map[string][]protocol.Status) map[string]rebalance.Server {
 	all := make(map[string]rebalance.Server)
 	for name, replicas := range statuses {
-		if slices.ContainsFunc(replicas, func(s server.Status) bool { return s.Load != nil }) {
-			all[name] = rebalance.Server{Load: server.LoadOf(replicas), Subtrees: replicas[0].Subtrees}
+		if slices.ContainsFunc(replicas, func(s protocol.Status) bool { return s.Load != nil }) {
+			all[name] = rebalance.Server{Load: protocol.LoadOf(replicas), Subtrees: replicas[0].Subtrees}
 		}
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 	"skerry/internal/base/bearer"
 	"skerry/systems/metadata/changelog"
 	"skerry/systems/metadata/heat"
+	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/server"
 	"skerry/systems/metadata/store"
 )
@@ -59,7 +60,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if recovery.Torn > 0 {
 		o.Log.Warn("a crash cut off the end of the journal: nobody was told that it was done", "bytes", recovery.Torn)
 	}
-	counts := func() server.Status { return server.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
+	counts := func() protocol.Status { return protocol.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
 	own, meter := store.New(k.state, k.log), heat.New()
 	if o.Share != nil {
 		own.Name = o.Share.Name
@@ -78,7 +79,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	o.Server.Log, o.Server.Collectors = o.Log, append(server.Collectors(counts), service.collectors(meter)...)
 	o.Server.Seen = service.seen(own)
 	o.Server.Own, o.Server.Routes = service.own, k.routes(o.Log)
-	o.Server.Status = func() server.Status {
+	o.Server.Status = func() protocol.Status {
 		s := counts()
 		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().Virtuals(), time.Since(start).Seconds()
 		if o.Share != nil {

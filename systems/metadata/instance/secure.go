@@ -45,7 +45,7 @@ func (s Security) load(listen, peer string) (k secured, err error) {
 		}
 		k.id = &id
 	} else if s.TLS {
-		return k, advice.With(fmt.Errorf("%w: TLS without a certificate", ErrGroup), "give --cert, --key and --ca; skerry hydra init makes them")
+		return k, advice.With(fmt.Errorf("%w: TLS without a certificate", ErrGroup), "give --cert, --key and --ca; hydra init makes them")
 	}
 	if s.Tokens != "" {
 		if k.tokens, err = bearer.Load(s.Tokens); err != nil {
@@ -56,11 +56,11 @@ func (s Security) load(listen, peer string) (k secured, err error) {
 		return k, nil
 	}
 	if err := bearer.CheckExposure(listen, true, k.tokens != nil); err != nil {
-		return k, advice.With(err, "make tokens and certificates with `skerry hydra init` and give --tokens FILE (and --tls), or say --insecure on a network that you trust")
+		return k, advice.With(err, "make tokens and certificates with `hydra init` and give --tokens FILE (and --tls), or say --insecure on a network that you trust")
 	}
 	if peer != "" {
 		if err := bearer.CheckExposure(peer, k.id != nil, true); err != nil {
-			return k, advice.With(fmt.Errorf("for other replicas: %w", err), "give --cert, --key and --ca; skerry hydra init makes them; or say --insecure on a network that you trust")
+			return k, advice.With(fmt.Errorf("for other replicas: %w", err), "give --cert, --key and --ca; hydra init makes them; or say --insecure on a network that you trust")
 		}
 	}
 	return k, nil
@@ -109,7 +109,7 @@ func (k secured) vouched(ctx context.Context, name, addr string) error {
 	d := tls.Dialer{Config: k.id.Client(nil, ca.Member)()}
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return advice.With(fmt.Errorf("replica %s at %s: %w: %w", name, addr, ErrStranger, err), "start it first, with --join and the certificate that `skerry hydra init` made for its name and address")
+		return advice.With(fmt.Errorf("replica %s at %s: %w: %w", name, addr, ErrStranger, err), "start it first, with --join and the certificate that `hydra init` made for its name and address")
 	}
 	defer conn.Close()
 	shown := conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"skerry/systems/metadata"
+	"skerry/systems/metadata/protocol"
 )
 
 // metrics are what the server counts. Those of an operation are looked up once.
@@ -72,7 +73,7 @@ func counter(name, help string, read func() float64) prometheus.Collector {
 }
 
 // Collectors are the figures of a status.
-func Collectors(status func() Status) []prometheus.Collector {
+func Collectors(status func() protocol.Status) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("directories", "Physical directories in the tree.", func() float64 { return float64(status().Tree.Directories) }),
 		gauge("virtual_directories", "Directories of other servers in the tree.", func() float64 { return float64(status().Tree.Virtual) }),

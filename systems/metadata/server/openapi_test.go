@@ -14,7 +14,6 @@ import (
 	"skerry/systems/metadata/heat"
 	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/rebalance"
-	"skerry/systems/metadata/server"
 )
 
 // TestOpenAPI holds docs/metadata-openapi.yaml to the fields and codes that are; package
@@ -36,7 +35,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"Command": protocol.Command{}, "Entry": protocol.Entry{}, "Result": protocol.Result{}, "Error": protocol.Error{}, "Batch": protocol.Batch{}, "Results": protocol.Results{}, "Member": protocol.Member{},
-		"Status": server.Status{}, "Transaction": metadata.Txn{},
+		"Status": protocol.Status{}, "Transaction": metadata.Txn{},
 		"Load": heat.Load{}, "DirectoryLoad": heat.Directory{}, "Balancer": rebalance.Status{},
 	} {
 		var fields []string

@@ -26,45 +26,14 @@ import (
 	"skerry/internal/base/bearer"
 	"skerry/internal/base/bodylimit"
 	"skerry/internal/base/webguard"
-	"skerry/systems/consensus"
 	"skerry/systems/metadata"
-	"skerry/systems/metadata/changelog"
-	"skerry/systems/metadata/heat"
-	"skerry/systems/metadata/rebalance"
-	"skerry/systems/metadata/tree"
+	"skerry/systems/metadata/protocol"
 )
 
 // Service is what answers commands: a store, or what forwards them to one.
 type Service interface {
 	// Do runs commands that passed Check one after the other, and returns as many results.
 	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
-}
-
-// Status is what /v1/status answers.
-type Status struct {
-	Tree     tree.Counts        `json:"tree"`
-	Journal  changelog.Status   `json:"journal"`
-	Recovery changelog.Recovery `json:"recovery"`
-	Subtrees map[string]string  `json:"subtrees"` // virtual directories and the servers that they are on
-	Uptime   float64            `json:"uptime_s"`
-	// Transactions with other servers that are under way.
-	Transactions []metadata.Txn `json:"transactions,omitempty"`
-	// Group is how the server's replicas stand, nil where there are none.
-	Group *consensus.Status `json:"group,omitempty"`
-	// Name is the server's among those that share a tree, Servers their addresses, Root the
-	// one that has "/"; empty where there is one server.
-	Name    string            `json:"name,omitempty"`
-	Servers map[string]string `json:"servers,omitempty"`
-	Root    string            `json:"root,omitempty"`
-	// Asked are the requests that this process has sent to each of the others, for those who
-	// asked it about the whole tree.
-	Asked map[string]uint64 `json:"asked,omitempty"`
-	// Load is the server's, of a group the part that this replica answers.
-	Load *heat.Load `json:"load,omitempty"`
-	// Balancer is what it has done, nil where the server balances nothing.
-	Balancer *rebalance.Status `json:"balancer,omitempty"`
-	// Holds are the subtrees of the whole tree that the server has: paths of its own tree.
-	Holds []string `json:"holds,omitempty"`
 }
 
 // Options are a server's limits. Zero fields mean the defaults.
@@ -89,7 +58,7 @@ type Options struct {
 	// nobody is told.
 	Seen func() metadata.Seen
 	// Status is what /v1/status answers, nil where there is nothing to tell.
-	Status func() Status
+	Status func() protocol.Status
 	// Routes are answered too, by pattern: "POST /v1/members/add". They are for administrators.
 	Routes map[string]http.HandlerFunc
 	// Collectors are added to /metrics.

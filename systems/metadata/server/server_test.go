@@ -15,6 +15,7 @@ import (
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/changelog"
 	"skerry/systems/metadata/client"
+	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/server"
 	"skerry/systems/metadata/store"
 )
@@ -38,8 +39,8 @@ func begin(t testing.TB, o server.Options) (*server.Server, string) {
 		t.Fatal(err)
 	}
 	o.Hosts = []string{"m"}
-	o.Status = func() server.Status {
-		return server.Status{Tree: state.Tree().Counts(), Journal: j.Status(), Subtrees: state.Tree().Virtuals()}
+	o.Status = func() protocol.Status {
+		return protocol.Status{Tree: state.Tree().Counts(), Journal: j.Status(), Subtrees: state.Tree().Virtuals()}
 	}
 	o.Collectors = server.Collectors(o.Status)
 	ctx, cancel := context.WithCancel(context.Background())

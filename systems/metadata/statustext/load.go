@@ -7,7 +7,7 @@ import (
 
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/cluster"
-	"skerry/systems/metadata/server"
+	"skerry/systems/metadata/protocol"
 )
 
 // hottest is how many directories are printed.
@@ -15,11 +15,11 @@ const hottest = 10
 
 // writeLoad prints what a server has to do; replicas are all of it, none for one that has
 // its tree alone.
-func writeLoad(w io.Writer, s server.Status, replicas []server.Status) {
+func writeLoad(w io.Writer, s protocol.Status, replicas []protocol.Status) {
 	if len(replicas) == 0 {
-		replicas = []server.Status{s}
+		replicas = []protocol.Status{s}
 	}
-	l := server.LoadOf(replicas)
+	l := protocol.LoadOf(replicas)
 	if len(s.Servers) == 0 && s.Load != nil {
 		fmt.Fprintf(w, "load\t%.0f operations/s\n", l.Rate)
 	}
@@ -29,7 +29,7 @@ func writeLoad(w io.Writer, s server.Status, replicas []server.Status) {
 }
 
 // writeClaims warns of subtrees that several servers have.
-func writeClaims(w io.Writer, all map[string][]server.Status) {
+func writeClaims(w io.Writer, all map[string][]protocol.Status) {
 	servers := make(map[string]cluster.Holding)
 	for name, replicas := range all {
 		if len(replicas) > 0 {

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"skerry/systems/consensus"
-	"skerry/systems/metadata/server"
+	"skerry/systems/metadata/protocol"
 )
 
 // WriteStatus prints a server's status as a table; all are those of the replicas of each
 // server that shares the tree, by name, as far as they are in reach.
-func WriteStatus(out io.Writer, s server.Status, all map[string][]server.Status) error {
+func WriteStatus(out io.Writer, s protocol.Status, all map[string][]protocol.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	t, j := s.Tree, s.Journal
 	fmt.Fprintf(w, "directories\t%d\n", t.Directories)
@@ -40,7 +40,7 @@ func WriteStatus(out io.Writer, s server.Status, all map[string][]server.Status)
 		if len(all[name]) == 0 {
 			what += ", out of reach"
 		} else {
-			what += fmt.Sprintf(", %.0f operations/s", server.LoadOf(all[name]).Rate)
+			what += fmt.Sprintf(", %.0f operations/s", protocol.LoadOf(all[name]).Rate)
 		}
 		if n, ok := s.Asked[name]; ok {
 			what += fmt.Sprintf(", asked %d times from here", n)

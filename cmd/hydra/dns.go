@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"skerry/cmd/internal/cli"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/unit"
+	"skerry/systems/hydra/balancer"
+	"skerry/systems/hydra/dns"
+)
+
+func newDNS(a *cli.App) *cobra.Command {
+	var listen, zone, metrics, allUnhealthy, order string
+	var targets, hosts []string
+	var ttl time.Duration
+	c := &cobra.Command{
+		Use:   "dns [FILE]",
+		Short: "Name the healthy clouds: an authoritative DNS server",
+		Long: "Serve a zone over UDP and TCP. Its names stand for targets in several clouds; an answer holds the addresses of those\n" +
+			"that are healthy, each in turn first, with a short time to live. An alias is flattened (ANAME), also at the apex. When no\n" +
+			"target is healthy all are given, or the failure SERVFAIL with --all-unhealthy servfail. The zone is a YAML file, or, from\n" +
+			"flags, the apex with its targets, checked over HTTP.",
+		Example: `  hydra dns zone.yaml --listen 0.0.0.0:53
+  hydra dns --zone hydra.test --target http://10.0.0.9:8080/-/ready --target http://10.1.0.9:8080/-/ready --listen 127.0.0.1:5353
+  dig @127.0.0.1 -p 5353 hydra.test`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var config dns.Config
+			var err error
+			switch {
+			case len(args) == 1 && len(targets) == 0:
+				config, err = dns.Load(args[0])
+			case len(args) == 0 && len(targets) > 0:
+				config, err = zoneOf(zone, targets)
+				config.TTL, config.Order, config.AllUnhealthy = unit.Duration(ttl), order, allUnhealthy
+			default:
+				err = fmt.Errorf("either a file or --target names what is served")
+			}
+			if err != nil {
+				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
+			}
+			a.LogAtInfo()
+			registry := prometheus.NewRegistry()
+			s, err := dns.New(config, dns.Options{Listen: listen, Log: a.Log, Registry: registry})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "%s is served at %s\n", config.Zone, s.Addr())
+			if metrics == "" {
+				return s.Run(cmd.Context())
+			}
+			return balancer.WithMetrics(cmd.Context(), metrics, hosts, registry, s.Run)
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:5353", "`ADDR` to answer at")
+	c.Flags().StringVar(&zone, "zone", "hydra.test", "the zone's `NAME`, with --target")
+	c.Flags().StringArrayVar(&targets, "target", nil, "a `URL` that answers 2xx while its host, an IP address, is healthy")
+	c.Flags().DurationVar(&ttl, "ttl", time.Second, "how long answers may be kept, with --target")
+	c.Flags().StringVar(&order, "order", "rotate", "of addresses, with --target: rotate or random")
+	c.Flags().StringVar(&allUnhealthy, "all-unhealthy", "all", "what is answered when no target is healthy, with --target: all or servfail")
+	c.Flags().StringVar(&metrics, "metrics", "", "serve Prometheus metrics at `ADDR`/metrics")
+	c.Flags().StringArrayVar(&hosts, "host", nil, "a further `NAME` that --metrics answers to (repeatable)")
+	return c
+}
+
+// zoneOf is a zone whose apex has targets.
+func zoneOf(zone string, targets []string) (dns.Config, error) {
+	c := dns.Defaults(zone)
+	apex := dns.Name{Name: "@"}
+	for _, t := range targets {
+		u, err := url.Parse(t)
+		if err != nil {
+			return c, err
+		}
+		addr, err := netip.ParseAddr(u.Hostname())
+		if err != nil {
+			return c, fmt.Errorf("the target %s: %w", t, err)
+		}
+		apex.Targets = append(apex.Targets, dns.Target{Address: addr.String(), Check: t})
+	}
+	c.Names = []dns.Name{apex}
+	return c, nil
+}
+
+// listenTCP listens, and says what to do when it cannot.
+func listenTCP(addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, advice.With(fmt.Errorf("listening: %w", err), "choose another --listen")
+	}
+	return l, nil
+}

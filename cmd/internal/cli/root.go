@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/docgen/manual"
+)
+
+// NewRoot returns the root command of a program, without subcommands. Call Complete once they are added.
+func NewRoot(a *App, name, short, version string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           name,
+		Short:         short,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().BoolP("verbose", "v", false, "say what is done, on stderr")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if v, err := cmd.Flags().GetBool("verbose"); err == nil && v {
+			a.Level.Set(slog.LevelDebug)
+		}
+		return nil
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return advice.With(fmt.Errorf("%w: %w", ErrUsage, err), "see %s --help", cmd.CommandPath())
+	})
+	return root
+}
+
+// Complete adds the completion command and makes all commands report wrong arguments as usage errors.
+func Complete(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	checkArguments(root)
+}
+
+// NewVersion returns the version command of a program.
+func NewVersion(a *App, name, version string) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Long: "Print the version of this program, the Go version that compiled it, and the system that it runs on. A version\n" +
+			"with a plus sign is built from a commit that is no release: 0.1.0+g1f20c3a comes after 0.1.0.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := about{Version: version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+			if asJSON {
+				return a.PrintJSON(v)
+			}
+			_, err := fmt.Fprintf(a.Out, "%s %s (%s, %s)\n", name, v.Version, v.Go, v.System)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	return c
+}
+
+// about is the output of version --json.
+type about struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	System  string `json:"system"`
+}
+
+// NewPages returns the hidden command that prints the documentation pages of a program for `make docs`.
+func NewPages(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:    "pages",
+		Short:  "Print the documentation of all commands as JSON",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.PrintJSON(manual.PagesOf(cmd.Root())) },
+	}
+}
+
+// NewMan returns the hidden command that writes man pages for `make package`.
+func NewMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write a man page for every command",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE:   func(cmd *cobra.Command, args []string) error { return manual.Write(args[0], cmd.Root()) },
+	}
+}
+
+// HostFlag adds the flag --host, with further names that a server answers to.
+func HostFlag(c *cobra.Command, hosts *[]string) {
+	c.Flags().StringArrayVar(hosts, "host", nil, "a further `NAME` that it answers to (repeatable)")
+}

@@ -1,0 +1,61 @@
+// Package labprep prepares commands that create labs: it removes the remains of killed commands and enters a user
+// namespace if the command does not run as root.
+package labprep
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"skerry/cmd/internal/cli"
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/rootless"
+	"skerry/internal/lab"
+	"skerry/internal/machine/statedir"
+)
+
+// Prepare is the beginning of every command that creates labs. Without root it restarts the command line of this
+// process inside a user namespace. An error of another lab's remains is a warning, since it does not keep this lab
+// from being created.
+func Prepare(ctx context.Context, a *cli.App, stateDir string) error {
+	if rootless.Inside() {
+		return nil // prepared outside
+	}
+	if err := Sweep(ctx, a, stateDir); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Fprintln(a.Err, "warning:", err)
+		if next := advice.Of(err); next != "" {
+			fmt.Fprintln(a.Err, "  "+next)
+		}
+	}
+	needed, err := rootless.Needed()
+	if err != nil || !needed {
+		return err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	return rootless.Enter(ctx, exe, os.Args[1:], Directories())
+}
+
+// Sweep removes the remains of labs whose commands were killed, and prints their names.
+func Sweep(ctx context.Context, a *cli.App, stateDir string) error {
+	cleared, err := lab.Sweep(ctx, stateDir)
+	if len(cleared) > 0 {
+		fmt.Fprintf(a.Err, "cleared what a command that was killed had left: %s\n", strings.Join(cleared, ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("clearing what a command that was killed had left: %w", err)
+	}
+	return nil
+}
+
+// Directories returns environment variables with this user's default directories, which differ for root of a user
+// namespace.
+func Directories() []string {
+	return []string{"SKERRY_STATE=" + statedir.DefaultStateDir(), "SKERRY_DATA=" + statedir.DefaultDataDir()}
+}
