@@ -22,22 +22,21 @@ import (
 )
 
 const (
-	// threads move packets: one for each of two processors, so that one of them may be taken
-	// away. More than the machine has processors would take them from each other.
+	// threads is the default number of packet threads: two, so that one of them may lose its processor.
+	// More threads than processors would compete with each other.
 	threads = 2
-	// spareProcs is how many Go processors there are beyond the machine's cores: the
-	// data plane keeps one for each thread even while it sleeps.
+	// spareProcs is the number of Go processors beyond the machine's cores. Each packet thread keeps
+	// one even while it sleeps.
 	spareProcs = threads + 1
-	// memoryShare of the machine's memory may hold packets in flight: 4 is a quarter.
+	// memoryShare is the divisor of the machine's memory that packets in flight may use.
 	memoryShare = 4
 )
 
-// Main is the emulator's process. It reads its configuration, one line, from in, writes
-// one line to out once it listens, and returns when ctx ends, when it is told to shut
-// down or, if configured so, when in ends. All devices are gone then.
+// Main runs the emulator's process. It reads one line of configuration from in and writes one line to
+// out once it listens. It returns when ctx ends, on a shutdown request or, if configured, at the end
+// of in; all devices are removed then.
 //
-// It changes the whole process (priority, GOMAXPROCS, umask) and is not for use within
-// another program.
+// Main changes the priority, GOMAXPROCS and umask of the whole process. Do not call it in another program.
 func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -54,8 +53,8 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 		return err
 	}
 	if c.ExitWithOwner {
-		go func() { // ends with the process: a read from standard input cannot be called off
-			_, _ = io.Copy(io.Discard, buffered) // however it ends, the owner is gone
+		go func() { // a pending read from standard input cannot be cancelled
+			_, _ = io.Copy(io.Discard, buffered) // the owner has ended, with or without a read error
 			stop()
 		}()
 	}
@@ -83,7 +82,7 @@ func readConfig(in *bufio.Reader) (config, error) {
 	return c, nil
 }
 
-// agent is the process: a server and the socket it is reached by.
+// agent is the emulator's process: a server and its socket.
 type agent struct {
 	*server
 	listener net.Listener
@@ -98,7 +97,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	if c.Kind != "" {
 		kind = c.Kind
 	}
-	unix.Umask(0o077) // the socket is the owner's alone
+	unix.Umask(0o077) // only the owner may use the socket
 	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
 	h := hello{PID: os.Getpid(), Kind: kind, RealTime: true}
 	if err := scheduling.RaiseProcess(); err != nil {
@@ -118,7 +117,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	return a, nil
 }
 
-// newServer starts a data plane of as many threads as were asked for, 0 for the usual.
+// newServer starts a data plane. Zero threads means the default number.
 func newServer(h hello, asked int) (*server, error) {
 	maker, err := device.NewMaker(h.Kind)
 	if err != nil {
@@ -132,7 +131,7 @@ func newServer(h hello, asked int) (*server, error) {
 	}
 	if h.RealTime {
 		options.Prepare = func(thread int) {
-			// Where it is refused, the kernel chooses: two threads may meet on one processor.
+			// If pinning is refused, the kernel places the threads.
 			_ = scheduling.PinThread(thread, options.Threads)
 		}
 	}
@@ -143,14 +142,13 @@ func newServer(h hello, asked int) (*server, error) {
 	return &server{hello: h, plane: plane, maker: maker, links: map[string]*dataplane.Link{}}, nil
 }
 
-// close removes what the server holds.
 func (s *server) close() error {
 	return errors.Join(s.removeAll(context.Background()), s.plane.Stop(), s.maker.Close())
 }
 
 func (a *agent) close() error { return a.server.close() }
 
-// totalMemory is the machine's, in bytes.
+// totalMemory returns the machine's memory in bytes.
 func totalMemory() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -159,7 +157,7 @@ func totalMemory() int64 {
 	return int64(info.Totalram) * int64(info.Unit)
 }
 
-// raiseFileLimit makes room for two devices per link.
+// raiseFileLimit allows two open devices per link.
 func raiseFileLimit() {
 	const wanted = 1 << 16
 	var limit unix.Rlimit
@@ -168,7 +166,7 @@ func raiseFileLimit() {
 	}
 	raised := unix.Rlimit{Cur: wanted, Max: max(wanted, limit.Max)}
 	if unix.Setrlimit(unix.RLIMIT_NOFILE, &raised) != nil {
-		// Without the right to go beyond, up to what is allowed.
+		// Without CAP_SYS_RESOURCE the hard limit is the maximum.
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit.Max, Max: limit.Max})
 	}
 }

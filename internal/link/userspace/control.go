@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// inHand is how many requests of one connection are worked on at a time.
+	// maxConcurrent bounds the requests of one connection that are handled at the same time.
 	maxConcurrent = 16
-	// farewell is how long a response may take to leave once the process is to end.
+	// lastWriteTimeout bounds the last write to a connection that is being closed.
 	lastWriteTimeout = time.Second
-	// respite is between failing to accept a connection and trying again.
+	// acceptRetry is the pause after a failed accept.
 	acceptRetry = 100 * time.Millisecond
 )
 
-// listen makes the socket, in the place of one whose process has died.
+// listen creates the socket and replaces the stale socket of a process that died.
 func listen(path string) (net.Listener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
@@ -40,7 +40,7 @@ func listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// serve answers connections until ctx ends.
+// serve accepts connections until ctx ends.
 func (a *agent) serve(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -51,20 +51,20 @@ func (a *agent) serve(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil { // such as too many open files, which others may close
+		if err != nil { // for example too many open files
 			a.log.Warn("accept a connection", "error", err)
-			_ = linger.For(ctx, acceptRetry) // the loop looks at the context
+			_ = linger.For(ctx, acceptRetry) // the loop checks the context
 			continue
 		}
 		all.Go(func() { a.serveConn(ctx, conn) })
 	}
 }
 
-// serveConn answers the requests of one connection, several at a time.
+// serveConn handles the requests of one connection, several at a time.
 func (a *agent) serveConn(ctx context.Context, conn net.Conn) {
 	c := &connWriter{conn: conn}
 	defer conn.Close()
-	// Reading ends with ctx; what was read is answered.
+	// The end of ctx stops reading. Requests that were read are still answered.
 	defer context.AfterFunc(ctx, func() {
 		_ = conn.SetReadDeadline(time.Unix(1, 0))
 		_ = conn.SetWriteDeadline(time.Now().Add(lastWriteTimeout))
@@ -90,14 +90,13 @@ func (a *agent) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// newLines reads lines of bounded length.
 func newLines(r io.Reader) *bufio.Scanner {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	return lines
 }
 
-// connWriter is the writing side of a connection.
+// connWriter serialises the responses on a connection.
 type connWriter struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -106,9 +105,9 @@ type connWriter struct {
 func (c *connWriter) send(r response) {
 	line, err := json.Marshal(r)
 	if err != nil {
-		line, _ = json.Marshal(response{ID: r.ID, Error: encodeError(err)}) // two strings and a number always can
+		line, _ = json.Marshal(response{ID: r.ID, Error: encodeError(err)}) // a response with only an error always encodes
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = c.conn.Write(append(line, '\n')) // a client that went away needs no answer
+	_, _ = c.conn.Write(append(line, '\n')) // the client may have gone
 }

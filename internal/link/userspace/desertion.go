@@ -11,15 +11,14 @@ import (
 	"skerry/internal/link"
 )
 
-// namespacePoll is how often an emulator without an owner looks whether its namespaces can be reached.
+// namespacePoll is the interval at which an emulator without an owner checks its namespaces.
 const namespacePoll = 2 * time.Second
 
-// namespaces are the namespaces that links end in, by the paths that led to them.
+// namespaces are the namespaces in which links end, by path.
 //
-// An emulator without an owner is ended by whoever takes its lab down. Where the mounts of the lab's
-// namespaces have gone, unmounted by hand or with their directory, nobody can enter those or end
-// the lab any more, and the emulator would serve nobody, at a real-time priority, for ever: its
-// devices keep the namespaces. So it ends when no path leads to any of them.
+// An emulator without an owner is ended by `lab down`. If the mounts of the lab's namespaces were removed by
+// hand, no command can enter the namespaces or end the lab. The emulator would then run forever at a real-time
+// priority, because its devices keep the namespaces alive. So it ends when no path leads to its namespace.
 type namespaces struct {
 	mu   sync.Mutex
 	seen map[string]os.FileInfo
@@ -33,17 +32,17 @@ func (s *namespaces) add(specs []link.Spec) {
 	}
 	for _, spec := range specs {
 		for _, path := range []string{spec.A.Netns, spec.B.Netns} {
-			if _, known := s.seen[path]; known || path == netns.OwnPath { // which is always there
+			if _, known := s.seen[path]; known || path == netns.OwnPath { // always reachable
 				continue
 			}
-			if info, err := os.Stat(path); err == nil { // else it has gone already, as the others may
+			if info, err := os.Stat(path); err == nil { // the path may already be gone
 				s.seen[path] = info
 			}
 		}
 	}
 }
 
-// unreachable tells whether there were namespaces, of which none is where it was.
+// unreachable reports whether namespaces were added and none of them can be reached by its path.
 func (s *namespaces) unreachable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +54,7 @@ func (s *namespaces) unreachable() bool {
 	return len(s.seen) > 0
 }
 
-// exitWhenUnreachable ends the process once its namespaces are out of reach, and returns when ctx ends.
+// exitWhenUnreachable ends the process once no namespace can be reached. It returns when ctx ends.
 func (a *agent) exitWhenUnreachable(ctx context.Context) {
 	for linger.For(ctx, namespacePoll) == nil {
 		if a.spaces.unreachable() {

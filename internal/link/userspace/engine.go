@@ -15,13 +15,13 @@ import (
 	"skerry/internal/link/userspace/device"
 )
 
-// Engine is a link.Engine whose links live in another process.
+// Engine is a link.Engine that controls an emulator in another process.
 type Engine struct {
 	hello   hello
 	conn    net.Conn
-	process *process // nil when another process started the emulator
+	process *process // nil if another process started the emulator
 	done    chan struct{}
-	writing chan struct{} // full while a request is being written
+	writing chan struct{} // holds a token while a request is being written
 
 	mu      sync.Mutex
 	last    uint64
@@ -30,7 +30,7 @@ type Engine struct {
 
 var _ link.Engine = (*Engine)(nil)
 
-// Connect attaches to a running emulator by its socket.
+// Connect attaches to a running emulator through its socket.
 func Connect(ctx context.Context, socket string) (*Engine, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -54,41 +54,39 @@ func newEngine(conn net.Conn) *Engine {
 	return e
 }
 
-// Name returns "userspace".
 func (e *Engine) Name() string { return "userspace" }
 
-// PID is the emulator's process.
+// PID returns the process ID of the emulator.
 func (e *Engine) PID() int { return e.hello.PID }
 
-// Kind is the kind of devices that links are made of.
+// Kind returns the kind of devices that links are made of.
 func (e *Engine) Kind() device.Kind { return e.hello.Kind }
 
-// RealTime tells whether the emulator has real-time priority, and if not, why.
+// RealTime reports whether the emulator has real-time priority, and the reason if it has not.
 func (e *Engine) RealTime() (ok bool, reason string) { return e.hello.RealTime, e.hello.Reason }
 
-// Done is closed when the emulator has ended, or was let go.
+// Done returns a channel that is closed when the connection to the emulator ends.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
-// Create makes all links or none.
+// Create implements link.Engine.
 func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 	_, err := e.call(ctx, request{Op: opCreate, Specs: specs})
 	return err
 }
 
-// Set changes links, all between the same two packets.
+// Set implements link.Engine. All changes apply between the same two packets.
 func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 	_, err := e.call(ctx, request{Op: opSet, Changes: changes})
 	return err
 }
 
-// Stats reports the links named, in that order, or all, sorted by ID.
+// Stats implements link.Engine. All links are sorted by ID.
 func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	r, err := e.call(ctx, request{Op: opStats, IDs: ids})
 	return r.Stats, err
 }
 
-// Lateness tells how late packets of all links were handed over since the last reset,
-// and resets when asked to.
+// Lateness returns the lateness of the packets of all links since the last reset, and optionally resets it.
 func (e *Engine) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
 	r, err := e.call(ctx, request{Op: opLateness, Reset: reset})
 	if err != nil || r.Lateness == nil {
@@ -97,7 +95,7 @@ func (e *Engine) Lateness(ctx context.Context, reset bool) (link.Lateness, error
 	return *r.Lateness, nil
 }
 
-// Remove takes links away with their devices.
+// Remove implements link.Engine.
 func (e *Engine) Remove(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
@@ -106,18 +104,17 @@ func (e *Engine) Remove(ctx context.Context, ids ...string) error {
 	return err
 }
 
-// closeTimeout bounds how long the emulator may take to end: removing the devices of 1000
-// links takes 4 s on two cores.
+// closeTimeout bounds the shutdown of the emulator: removing the devices of 1000 links takes 4 s on two cores.
 const closeTimeout = time.Minute
 
-// Close removes every link and ends the emulator, whoever started it.
+// Close removes every link and ends the emulator, also one that another process started.
 func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	pidfd, pidErr := unix.PidfdOpen(e.hello.PID, 0)
 	_, err := e.call(ctx, request{Op: opShutdown})
 	if errors.Is(err, ErrEnded) {
-		err = nil // it went before, with its links
+		err = nil // it ended earlier, with its links
 	}
 	err = errors.Join(err, e.disconnect())
 	if e.process != nil {
@@ -129,8 +126,8 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// Detach lets go of the emulator and leaves it running, with its links. One that ends with
-// its owner ends when this process does.
+// Detach disconnects from the emulator, which continues with its links. An emulator started with
+// ExitWithOwner still ends with this process.
 func (e *Engine) Detach() error { return e.disconnect() }
 
 func (e *Engine) disconnect() error {
@@ -155,7 +152,7 @@ func (e *Engine) call(ctx context.Context, r request) (response, error) {
 		return got, decodeError(got.Error)
 	case <-e.done:
 		select {
-		case got := <-reply: // it came just before the end
+		case got := <-reply: // received just before the connection ended
 			return got, decodeError(got.Error)
 		default:
 			return response{}, e.endError()
@@ -182,8 +179,7 @@ func (e *Engine) send(ctx context.Context, r *request, reply chan response) erro
 	return err
 }
 
-// write writes a request, one at a time. An emulator that does not read is let go when
-// ctx has ended.
+// write sends one request at a time. If the emulator does not read until ctx ends, write closes the connection.
 func (e *Engine) write(ctx context.Context, r *request) error {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -211,28 +207,28 @@ func (e *Engine) write(ctx context.Context, r *request) error {
 	if err == nil {
 		return nil
 	}
-	e.conn.Close() // a part of the line may have gone: no other can follow it
+	e.conn.Close() // a partial line may have been sent
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s links: %w", r.Op, ctx.Err())
 	}
 	return fmt.Errorf("%w: %w", ErrEnded, err)
 }
 
-// forget makes a response that still comes go nowhere.
+// forget drops the response to a request.
 func (e *Engine) forget(id uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.waiting, id)
 }
 
-// receive hands responses to those who wait for them.
+// receive passes responses to the waiting calls.
 func (e *Engine) receive() {
 	defer close(e.done)
 	lines := newLines(e.conn)
 	for lines.Scan() {
 		var r response
 		if json.Unmarshal(lines.Bytes(), &r) != nil {
-			return // not our protocol: as good as gone
+			return // protocol error: end the connection
 		}
 		e.mu.Lock()
 		if reply, ok := e.waiting[r.ID]; ok {

@@ -9,12 +9,12 @@ import (
 	"skerry/internal/link/userspace/dataplane"
 )
 
-// probeInterval is how often the way to another machine is measured, proving how often until packets of full
-// length have crossed.
+// probeInterval is the interval between probes of a path to another machine. firstProbeInterval holds until
+// the path is ready.
 const probeInterval, firstProbeInterval = 250 * time.Millisecond, 25 * time.Millisecond
 
-// withPathQueue is a quality as the shaper of a link is told; nil for nil. Where the way to another machine is real, what is
-// asked for comes on top of it, and the queue of a bandwidth goes by both.
+// withPathQueue returns q with the default queue computed from the latency of the link plus the delay of a
+// real path: there q applies on top of the path.
 func withPathQueue(l *dataplane.Link, q *link.Quality) *link.Quality {
 	if q == nil || q.Bandwidth == 0 || !l.RealPath() {
 		return q
@@ -25,9 +25,8 @@ func withPathQueue(l *dataplane.Link, q *link.Quality) *link.Quality {
 	return &told
 }
 
-// probePaths measures the ways to other machines until ctx ends, and follows their drift. Questions go
-// one at a time, spread over the time between two rounds: in a burst each would wait for those
-// before it, which is no part of the way.
+// probePaths measures the paths to other machines until ctx ends. Probes are spread over the interval,
+// because in a burst each probe would wait for those before it.
 func (s *server) probePaths(ctx context.Context) {
 	for {
 		s.mu.Lock()
@@ -52,7 +51,7 @@ func (s *server) probePaths(ctx context.Context) {
 	}
 }
 
-// probePath asks over the way of a link, unless that is gone: a link in the table has its socket.
+// probePath sends a probe unless the link was removed. A link in the table has an open socket.
 func (s *server) probePath(l *dataplane.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +60,7 @@ func (s *server) probePath(l *dataplane.Link) {
 	}
 }
 
-// remoteLinks are the links to other machines. The caller holds mu.
+// remoteLinks returns the links to other machines. The caller holds mu.
 func (s *server) remoteLinks() (links []*dataplane.Link) {
 	for _, l := range s.links {
 		if l != nil && l.B.Remote {

@@ -12,30 +12,29 @@ import (
 	"skerry/internal/link/userspace/device"
 )
 
-// Options say how the emulator's process is started.
+// Options configures the start of an emulator process.
 type Options struct {
 	// Command is the program and the arguments that make it call Main.
 	Command []string
-	// Socket is the path of the unix socket to be reached by; at most 107 bytes.
+	// Socket is the path of the control socket, at most 107 bytes.
 	Socket string
-	// LogFile is what the process's messages are appended to; default none.
+	// LogFile receives the process's log; empty discards it.
 	LogFile string
-	// Env is added to this process's environment.
-	Env []string
-	// ExitWithOwner ends the emulator when this process ends, however it ends.
+	Env     []string
+	// ExitWithOwner ends the emulator when this process ends for any reason.
 	ExitWithOwner bool
-	// Kind of devices to use; default what Available says.
+	// Kind of devices; empty uses the result of Available.
 	Kind device.Kind
-	// Threads that move packets, each on a processor of its own, as many as there are processors at
-	// most. By default there are two, of which the second takes a part where a third processor is there
-	// for who sends and receives, and else only stands in for the first. Asked for, all take part.
+	// Threads is the number of packet threads, at most one per processor. Zero means two threads. The second
+	// one then takes a share of the packets only if a third processor is left for senders and receivers;
+	// otherwise it replaces the first thread when that one loses its processor.
 	Threads int
 }
 
-// maxSocketPath is what sockaddr_un holds.
+// maxSocketPath is the limit of sockaddr_un.
 const maxSocketPath = 107
 
-// Start starts an emulator and connects to it. ctx bounds the start alone.
+// Start starts an emulator and connects to it. ctx bounds only the start.
 func Start(ctx context.Context, o Options) (*Engine, error) {
 	p, err := spawn(ctx, o)
 	if err != nil {
@@ -73,10 +72,10 @@ func spawn(ctx context.Context, o Options) (*process, error) {
 	return &process{p}, nil
 }
 
-// shutdownGrace is how long an emulator that was told to end may take before it is killed.
+// shutdownGrace is the time that an emulator has to end before it is killed.
 const shutdownGrace = 10 * time.Second
 
-// wait waits until the process has ended by itself and kills it when it does not.
+// wait waits until the process has ended, and kills it after shutdownGrace.
 func (p *process) wait(ctx context.Context) error {
 	late := time.NewTimer(shutdownGrace)
 	defer late.Stop()
@@ -91,11 +90,11 @@ func (p *process) wait(ctx context.Context) error {
 	return nil
 }
 
-// exitError says how the process ended, with the last it said.
+// exitError returns how the process ended, with the end of its log.
 func (p *process) exitError() error {
 	select {
 	case <-p.Done():
-	case <-time.After(time.Second): // its connection ends a moment before itself
+	case <-time.After(time.Second): // the connection ends shortly before the process
 		return ErrEnded
 	}
 	return fmt.Errorf("%w: %s", ErrEnded, p.ExitStatus())

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/link/userspace/device"
 )
 
-// What can be asked of the emulator.
+// Operations of the protocol.
 const (
 	opHello    = "hello"
 	opCreate   = "create"
@@ -21,10 +21,10 @@ const (
 	opShutdown = "shutdown"
 )
 
-// maxLine bounds a request or a response in bytes: the statistics of some 10,000 links.
+// maxLine bounds a request or response in bytes: the statistics of about 10,000 links.
 const maxLine = 16 << 20
 
-// config is the first line that the emulator's process reads.
+// config is the first line on standard input.
 type config struct {
 	Socket        string      `json:"socket"`
 	ExitWithOwner bool        `json:"exit_with_owner,omitempty"`
@@ -32,12 +32,12 @@ type config struct {
 	Threads       int         `json:"threads,omitempty"`
 }
 
-// ready is the one line that it writes: that it listens, or why not.
+// ready is the one line on standard output, written when the socket is open or the start failed.
 type ready struct {
 	Error *wireError `json:"error,omitempty"`
 }
 
-// request is one line from the engine, answered by one response with the same ID.
+// request is one line; the response has the same ID.
 type request struct {
 	ID      uint64        `json:"id"`
 	Op      string        `json:"op"`
@@ -55,22 +55,21 @@ type response struct {
 	Lateness *link.Lateness `json:"lateness,omitempty"`
 }
 
-// hello tells what a running emulator is.
+// hello describes a running emulator.
 type hello struct {
 	PID      int         `json:"pid"`
 	Kind     device.Kind `json:"kind"`
 	RealTime bool        `json:"real_time"`
-	Reason   string      `json:"reason,omitempty"` // why not
+	Reason   string      `json:"reason,omitempty"` // if RealTime is false
 }
 
-// wireError is an error on its way to another process.
 type wireError struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message"`
 	Advice  string `json:"advice,omitempty"`
 }
 
-// codes are the errors that keep their identity.
+// codes identify the errors that keep their identity across the connection.
 var codes = map[string]error{
 	"invalid":     link.ErrInvalid,
 	"exists":      link.ErrExists,
@@ -91,7 +90,6 @@ func encodeError(err error) *wireError {
 	return w
 }
 
-// decodeError restores an error.
 func decodeError(w *wireError) error {
 	if w == nil {
 		return nil

@@ -14,15 +14,15 @@ import (
 	"skerry/internal/link/userspace/shaper"
 )
 
-// server carries out requests: it owns the links.
+// server handles requests and owns the links.
 type server struct {
 	hello hello
 	plane *dataplane.Plane
 	maker *device.Maker
-	stop  context.CancelFunc // ends the process, after the reply
+	stop  context.CancelFunc // ends the process after the response
 
 	mu    sync.Mutex
-	links map[string]*dataplane.Link // nil while the link is being made
+	links map[string]*dataplane.Link // nil while the link is being created
 
 	spaces namespaces
 }
@@ -74,7 +74,7 @@ func (s *server) create(ctx context.Context, specs []link.Spec) error {
 	return err
 }
 
-// reserve takes the IDs of specs, all or none.
+// reserve adds the IDs of all specs to the table, or none.
 func (s *server) reserve(specs []link.Spec) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *server) reserve(specs []link.Spec) error {
 	return nil
 }
 
-// createLinks makes the devices of links and sets them going, all or none.
+// createLinks creates devices and starts their links, all or none.
 func (s *server) createLinks(ctx context.Context, specs []link.Spec) ([]*dataplane.Link, error) {
 	wants := make([]device.Request, 0, 2*len(specs))
 	for _, spec := range specs {
@@ -110,7 +110,7 @@ func (s *server) createLinks(ctx context.Context, specs []link.Spec) ([]*datapla
 		links[i] = dataplane.NewLink(spec, ports[2*i], ports[2*i+1])
 	}
 	if err := s.plane.Add(ctx, links); err != nil {
-		// When ctx has ended, the plane may still add them: take them back either way.
+		// When ctx has ended, the plane may still add the links. Remove works in both cases.
 		err = errors.Join(err, s.plane.Remove(context.WithoutCancel(ctx), links), s.maker.Remove(ports))
 		return nil, fmt.Errorf("create links: %w", err)
 	}
@@ -160,7 +160,7 @@ func (s *server) stats(ctx context.Context, ids []string) ([]link.Stats, error) 
 	return s.plane.Stats(ctx, links)
 }
 
-// lookup finds the links named, in that order, or all, sorted by ID.
+// lookup returns the named links in that order, or all links sorted by ID.
 func (s *server) lookup(ids []string) ([]*dataplane.Link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *server) lookup(ids []string) ([]*dataplane.Link, error) {
 		switch {
 		case l != nil:
 			links = append(links, l)
-		case !all: // of all, one is being made
+		case !all: // links under construction are skipped
 			return nil, fmt.Errorf("%w: %s", link.ErrUnknown, id)
 		}
 	}
@@ -196,7 +196,7 @@ func (s *server) remove(ctx context.Context, ids []string) error {
 	if len(links) == 0 {
 		return nil
 	}
-	// Begun is finished: the links are out of the table.
+	// Always complete a removal, because the links are no longer in the table.
 	err := s.plane.Remove(context.WithoutCancel(ctx), links)
 	return errors.Join(err, s.maker.Remove(ports))
 }

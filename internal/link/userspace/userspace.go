@@ -1,10 +1,8 @@
-// Package userspace is the link engine that moves packets through a process of its
-// own: it needs nothing of the kernel but TUN devices, or packet sockets where those are
-// closed to users.
+// Package userspace is the link engine that forwards packets in a process of its own. It requires only
+// TUN devices or packet sockets from the kernel.
 //
-// The process holds one real-time thread (package dataplane) and is told what to do
-// through a unix socket, a line of JSON at a time. It outlives the command that started
-// it when told to, so that a lab stays up; Connect finds it again.
+// The process runs real-time threads (package dataplane) and is controlled through a unix socket with
+// one JSON document per line. Without ExitWithOwner it outlives the command that started it.
 //
 //	lab ── Engine ──socket──► agent: server ─► device, dataplane ─► packets
 package userspace
@@ -19,15 +17,14 @@ import (
 	"skerry/internal/link/userspace/device"
 )
 
-// Errors that callers tell apart.
 var (
-	// ErrEnded is returned when the emulator's process has ended.
+	// ErrEnded means that the emulator's process has ended.
 	ErrEnded = errors.New("the link emulator has ended")
-	// ErrUnavailable is returned where this machine cannot run the engine.
+	// ErrUnavailable means that this machine cannot run the engine.
 	ErrUnavailable = errors.New("the userspace link engine cannot run here")
 )
 
-// Available reports the kind of device that links can be made of, or why none can.
+// Available returns the kind of devices that this process can create, or ErrUnavailable.
 func Available() (device.Kind, error) {
 	if err := checkCapabilities(); err != nil {
 		return "", err
@@ -46,7 +43,6 @@ func Available() (device.Kind, error) {
 	return "", advice.With(err, "load the tun module (modprobe tun) or make %s accessible", device.TUNPath)
 }
 
-// checkCapabilities tells whether this process may make devices in namespaces.
 func checkCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

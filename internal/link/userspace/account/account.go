@@ -1,7 +1,8 @@
-// Package account holds what one direction of a link did to packets against what was set.
+// Package account checks what one direction of a link did to packets against its settings, and counts how late
+// packets were.
 //
-// Two laws define a link. Both are checked for every delivered packet, from the times of its way
-// and from the settings in force, without the code that computed those times:
+// Two laws define a link. Both are checked for every delivered packet. The check uses only the times of the packet
+// and the settings in force; it shares no code with the computation of these times:
 //
 //		arrived ──── waits ────┬── is transmitted ──► departed ── latency, jitter ──► handed over
 //		                     start
@@ -11,8 +12,8 @@
 //	  - Delay: between departure and hand-over pass the latency in force at the departure, a jitter
 //	    within the distribution's range, and the emulator's own lateness. Less is Early, more is Late.
 //
-// Together they imply that no more than rate x time + one packet comes out in any interval of
-// constant latency, and that the queue drains at the rate in force.
+// Both laws together imply that at most rate x time + one packet comes out in any interval of constant
+// latency, and that the queue drains at the rate in force.
 package account
 
 import (
@@ -23,36 +24,36 @@ import (
 	"skerry/internal/link"
 )
 
-// tolerance of both laws, in ns: times are rounded to whole nanoseconds, and packets are read
-// up to 50 us before the time that they count from (see dataplane, read).
+// tolerance of both laws, in ns. Times are rounded to nanoseconds, and a packet is read up to 50 us before
+// the time from which it counts (see dataplane/read.go).
 const tolerance = int64(50 * time.Microsecond)
 
-// maxSettings is how many settings are kept. A packet that departed under an older one is not judged.
+// maxSettings is the number of settings kept. A packet that departed under an older one is not checked.
 const maxSettings = 32
 
-// setting is a quality and since when it holds.
+// setting is a quality with the time from which it holds.
 type setting struct {
 	since     int64
 	latency   int64
 	low, high int64   // of the jitter, around the latency
-	variance  float64 // of the jitter, us²
-	rate      float64 // bits per ns; 0 is no limit
+	variance  float64 // bits per ns; 0 means no limit
+	rate      float64 // overtaking packets occupy the wire without being checked
 	reorders  bool    // packets that overtake occupy the wire unseen
 }
 
-// Timing is the times of one packet on its way over the link, in ns of one clock.
+// Timing holds the times of one packet on the link, in ns of one clock.
 type Timing struct {
 	Arrived, Departed int64
 	Due, HandedOver   int64
 	Bytes             int64
-	// Foreign says that another machine decided when the packet is due.
+	// RemoteDue means that another machine decided when the packet is due.
 	RemoteDue bool
 }
 
-// Account is the record of one direction. One thread at a time may use it.
+// Account records one direction. It is not safe for concurrent use.
 type Account struct {
 	settings [maxSettings]setting
-	set      uint64 // settings so far; the last one is settings[(set-1) % remembered]
+	set      uint64 // number of settings; the last one is settings[(set-1) % maxSettings]
 
 	departed int64 // when the last packet departed
 	due      int64 // when it was due
@@ -61,14 +62,14 @@ type Account struct {
 	delays [link.DelayBuckets]uint64
 }
 
-// New begins an account at a time with a quality.
+// New starts an account with the quality that holds at time now.
 func New(now int64, q link.Quality) *Account {
 	a := &Account{departed: math.MinInt64, due: math.MinInt64}
 	a.addSetting(now, q)
 	return a
 }
 
-// Set notes that a quality holds from a time on.
+// Set records that a quality holds from time now.
 func (a *Account) Set(now int64, q link.Quality) {
 	a.seen.Changes++
 	a.addSetting(now, q)
@@ -87,8 +88,8 @@ func (a *Account) addSetting(now int64, q link.Quality) {
 	s.low = max(s.low, -s.latency)
 }
 
-// settingAt returns the setting in force at a time and the number of the change that made it, 0 for the
-// first one; nil if it is not remembered.
+// settingAt returns the setting in force at a time and the number of its change, 0 for the initial
+// setting. It returns nil if that setting is no longer kept.
 func (a *Account) settingAt(time int64) (in *setting, change uint64) {
 	for i := a.set; i > 0 && a.set-i < maxSettings; i-- {
 		if s := &a.settings[(i-1)%maxSettings]; s.since <= time || i == 1 {
@@ -98,10 +99,10 @@ func (a *Account) settingAt(time int64) (in *setting, change uint64) {
 	return nil, 0
 }
 
-// Drop notes that a packet was dropped because the link is down.
+// Drop records a packet that was dropped because the link is down.
 func (a *Account) Drop() { a.seen.Confirmed = a.seen.Changes }
 
-// Deliver judges a packet.
+// Deliver checks a delivered packet.
 func (a *Account) Deliver(w Timing) {
 	delay := w.HandedOver - w.Arrived
 	a.seen.Packets++
@@ -120,11 +121,11 @@ func (a *Account) Deliver(w Timing) {
 	a.departed, a.due = w.Departed, w.Due
 }
 
-// checkWire holds the time on the wire against the rates in force meanwhile, from the last one
-// back to the one in force at the start.
+// checkWire checks the time on the wire against the rates in force, from the last rate back to the one
+// in force at the start.
 func (a *Account) checkWire(w Timing) (obeys bool) {
 	start := max(w.Arrived, a.departed)
-	left := float64(8 * w.Bytes) // bits that the rates looked at have not transmitted
+	left := float64(8 * w.Bytes) // bits not yet transmitted by the rates examined
 	until := w.Departed
 	reorders := false
 	for i := a.set; i > 0 && a.set-i < maxSettings; i-- {
@@ -138,7 +139,7 @@ func (a *Account) checkWire(w Timing) (obeys bool) {
 			since = max(s.since, start)
 		}
 		if s.rate == 0 {
-			// Without a limit a packet departs when it starts, or when the limit is lifted.
+			// Without a limit a packet departs when it starts, or when the limit is removed.
 			return a.judgeWire(float64(since-until), reorders)
 		}
 		left -= float64(until-since) * s.rate
@@ -147,11 +148,10 @@ func (a *Account) checkWire(w Timing) (obeys bool) {
 			return a.judgeWire(left/s.rate, reorders)
 		}
 	}
-	return true // it started before the oldest setting
+	return true // the packet started before the oldest setting
 }
 
-// judgeWire counts a breach: a packet was transmitted some ns too fast, or too slowly where
-// that is negative.
+// judgeWire counts a breach. A packet was transmitted fast ns too early, or too late if fast is negative.
 func (a *Account) judgeWire(fast float64, reorders bool) (obeys bool) {
 	switch {
 	case fast > float64(tolerance):
@@ -164,7 +164,7 @@ func (a *Account) judgeWire(fast float64, reorders bool) (obeys bool) {
 	return true
 }
 
-// checkDelay holds the time from the wire to the hand-over against the latency.
+// checkDelay checks the time from departure to hand-over against the latency.
 func (a *Account) checkDelay(w Timing, s *setting) (obeys bool) {
 	given := w.HandedOver - w.Departed
 	spread := given - s.latency
@@ -177,27 +177,25 @@ func (a *Account) checkDelay(w Timing, s *setting) (obeys bool) {
 	case spread < s.low-tolerance:
 		a.seen.Early.Add(time.Duration(s.low - spread))
 		return false
-	case spread > s.high+late+tolerance && w.Due > a.due: // else it waits for the packet before it
+	case spread > s.high+late+tolerance && w.Due > a.due: // otherwise it waits for the packet before it
 		a.seen.Late.Add(time.Duration(spread - s.high - late))
 		return false
 	}
 	return true
 }
 
-// Snapshot is a copy of the figures of an account, made without allocating.
+// Snapshot is a copy of an account that needs no allocation.
 type Snapshot struct {
 	seen   link.Account
 	delays [link.DelayBuckets]uint64
 }
 
-// Copy fills a snapshot. Waiting and flying are what the direction holds at the moment: bytes that
-// have not left the wire, and packets that have.
+// Copy fills a snapshot. waiting is the bytes that have not left the wire, flying the packets in flight.
 func (a *Account) Copy(to *Snapshot, waiting int64, flying int) {
 	to.seen, to.delays = a.seen, a.delays
 	to.seen.Known, to.seen.Waiting, to.seen.Flying = true, waiting, int64(flying)
 }
 
-// Account returns the figures.
 func (s *Snapshot) Account() link.Account {
 	last := len(s.delays)
 	for last > 0 && s.delays[last-1] == 0 {

@@ -6,8 +6,8 @@ import (
 	"skerry/internal/link/userspace/shaper"
 )
 
-// admit takes a packet in, which is not due before until. A super-packet stays whole as long as its segments share
-// one fate and pass the link in a moment; else it is cut.
+// admit accepts a packet that is not due before until. A super-packet stays whole if its segments share one
+// fate and a short transmission time. Otherwise it is cut.
 func (w *worker) admit(d *direction, k *packet.Packet, now, until int64) {
 	if k == nil {
 		d.droppedQueue.Add(uint64(w.landing.Segments()))
@@ -40,8 +40,8 @@ func (w *worker) admit(d *direction, k *packet.Packet, now, until int64) {
 	w.pool.put(k)
 }
 
-// admitCut takes in the segments of k in runs: ordinary ones together, at most grain of
-// them, each other one alone.
+// admitCut accepts the segments of k in runs of at most grain ordinary segments. Segments with a fate
+// travel alone.
 func (w *worker) admitCut(d *direction, k *packet.Packet, now, until int64, grain int, draws bool) {
 	run := 0 // first segment not yet offered
 	flush := func(end int, fate shaper.Fate) {
@@ -72,7 +72,7 @@ func (w *worker) admitCut(d *direction, k *packet.Packet, now, until int64, grai
 	flush(k.Segments(), 0)
 }
 
-// offer takes in a packet of one fate, with the copy that may belong to it.
+// offer accepts a packet with a fate, and its copy if the fate is Duplicated.
 func (w *worker) offer(d *direction, k *packet.Packet, now, until int64, fate shaper.Fate) {
 	if fate&shaper.Lost != 0 {
 		d.droppedLoss.Add(uint64(k.Segments()))

@@ -5,7 +5,7 @@ import (
 	"skerry/internal/link/userspace/packet"
 )
 
-// deliver hands over what is due, at most about so many packets, and returns the time.
+// deliver sends due packets, about most of them, and returns the time.
 func (w *worker) deliver(now int64, most int) int64 {
 	for most > 0 {
 		d := w.queue.popDue(now)
@@ -22,9 +22,8 @@ func (w *worker) deliver(now int64, most int) int64 {
 	return now
 }
 
-// drain hands over what is due of a direction that this thread is the sender of, at most so
-// many packets, and then gives the direction back: to the queue, or to nobody where no packet
-// waits. It returns how many it sent, and the time.
+// drain sends due packets, up to most, of a direction that this thread owns. It then returns the
+// direction to the queue, or marks it inactive. It returns the packets sent and the time.
 func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 	for {
 		d.mu.lock()
@@ -60,7 +59,7 @@ func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 	}
 }
 
-// send hands over a packet that was due at a time, and is as late as is said.
+// send writes a packet to the device and records its lateness.
 func (w *worker) send(d *direction, k *packet.Packet, due, late int64) {
 	d.late.Record(late)
 	w.late.Load().Record(late)

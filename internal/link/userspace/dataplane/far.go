@@ -10,13 +10,13 @@ import (
 	"skerry/internal/link/userspace/packet"
 )
 
-// What goes over the way to another machine beside packets, told from them by the first bit of
-// what would be a virtio_net_hdr:
+// Probes share the path with packets. The first bit of the byte that would start a virtio_net_hdr
+// distinguishes them:
 //
-//	question | 0x80 | time of the question 8 B | 1 where the asker knows the other's clock 8 B | as many bytes as wanted |
-//	answer   | 0x81 | time of the question 8 B | time of the answer 8 B                        | as many              |
+//	probe | 0x80 | time of the probe 8 B | 1 if the sender knows the peer's clock 8 B | padding |
+//	reply | 0x81 | time of the probe 8 B | time of the reply 8 B                      | padding |
 //
-// The threads that move packets answer, so that what is measured is the way that packets take.
+// Packet threads reply, so that a probe measures the delay that packets have.
 const (
 	probe, reply = 0x80, 0x81
 	probeHeader  = 1 + 8 + 8
@@ -24,59 +24,59 @@ const (
 
 // # When a packet arrives
 //
-// What a way takes differs from packet to packet: it is encrypted by programs that wait for processors, and crosses
-// networks that others use. So nothing of it is taken off a latency. The packet leaves early, says when it is due, and
-// the other machine keeps it until then, by the clocks of both:
+// The delay of a path varies: encrypting programs wait for processors, and others use the network. It is therefore
+// not subtracted from a latency. The sender sends the packet early with its due time, and the receiver
+// holds it until then. Both clocks are needed:
 //
 //	due here:       |──────────────── latency ────────────────►|
-//	                |── waits ──►|── way ──►|─── is kept ─────►|
+//	                |── waits ──►|── path ─►|─── is held ─────►|
 //	                             └───── ahead ────────────────►│
 //
-// The clocks' difference follows from questions and answers (D. L. Mills, "Internet time synchronization: the
-// Network Time Protocol", 1991): the answer was given in the middle of the round trip, or off by half of it at
-// most. What would go wrong otherwise:
+// Probes measure the clock offset (D. L. Mills, "Internet time synchronization: the Network Time Protocol",
+// 1991): the reply was given in the middle of the round trip, with an error of at most half of it. Three
+// cases need care:
 //
-//  1. A packet is sent ahead to a machine that does not know the clock of this one, and is handed over too
-//     early. So a machine says in its questions that it does; until then nothing is sent ahead, and packets are late
-//     by the way, as on a link that is shorter than that.
-//  2. A packet that overtakes others, as reordering asks for, would be kept behind them. It is marked.
-//  3. A machine slept, and its clock with it, so that a packet seems due in an hour. Answers whose offsets differ by more
-//     than halves of their round trips were given by clocks of which one has moved: older ones are forgotten. And no
-//     packet is kept for longer than a tenth of a second.
+//  1. A packet is sent ahead to a machine that does not know this machine's clock. It would be handed over too
+//     early. So a machine reports in its probes that it knows the peer's clock. Until then nothing is sent ahead,
+//     and packets are late by the path delay, as on a link shorter than the path.
+//  2. A reordered packet would be held behind the packets that it overtakes. It is marked.
+//  3. A machine was suspended and its clock stopped, so that a packet seems due in an hour. Offsets that differ by
+//     more than half their round trips show that a clock jumped; older samples are then dropped. In addition no
+//     packet is held for longer than a tenth of a second.
 const (
-	// margin is what packets may be slower than half of the slowest of the last round trips, and mostAhead what that
-	// may be above half of their median. A packet is kept for longest at most, as it may be quicker than these.
+	// margin is the extra time beyond half of the slowest recent round trip. maxSlack bounds that half above
+	// the median. maxHold bounds how long a packet is held, because it may be quicker than expected.
 	margin, maxSlack, maxHold = int64(2 * time.Millisecond), int64(50 * time.Millisecond), int64(100 * time.Millisecond)
-	// recent is how many round trips are looked at, first how many before the other's clock counts as known: one may
-	// have been held up on one of its ways alone.
+	// maxSamples is the number of recent round trips. After minSamples the peer's clock counts as known: a
+	// single sample may have been delayed in one direction only.
 	maxSamples, minSamples = 16, 4
-	// wander is what clocks may come apart by while a round trip grows old, in parts: crystals of virtual
-	// machines that nobody disciplines are that good.
+	// clockDrift is the assumed relative drift of the clocks while a sample ages: undisciplined virtual
+	// machines stay within it.
 	clockDrift = 20e-6
 
-	// stampUnit is what stamps count in, ns: 32 bits of it are 275 s.
+	// stampUnit is the unit of stamps in ns: 32 bits of it are 275 s.
 	stampUnit = 64
-	// noStamp and overtakes are stamps that are no times; a due time of pastOthers is that of a packet that overtakes.
+	// noStamp and overtakes are special stamps. pastOthers is the due time of a packet that overtakes.
 	noStamp, overtakes = 0, 1
 	pastOthers         = -1
 )
 
-// path is what a link knows of its way to another machine.
+// path is the state of a path to another machine.
 type path struct {
-	maxPacket       int  // bytes of the longest packet, with all that goes before it
-	initiates       bool // it asks before it has been asked
-	real            bool // packets arrive when they arrive
+	maxPacket       int  // bytes of the longest packet, headers included
+	initiates       bool // this end sends the first probe
+	real            bool // packets are not held
 	contacted       atomic.Bool
 	probes, replies atomic.Uint64
 	fullSize        atomic.Bool
 
-	// trips are the last round trips in ns, a ring, times when they ended, and offsets by how much the other
-	// clock was ahead then; of who reads the port.
+	// Ring of recent samples: round trips in ns, times at their ends, and clock offsets of the peer. Owned by
+	// the reader of the port.
 	trips, times, offsets      [maxSamples]int64
-	samples                    uint64       // how many of them came since a clock moved
-	way, slow                  atomic.Int64 // half the median of the trips; of the longest, bounded
-	offset                     atomic.Int64 // the best of the offsets
-	clockKnown, peerClockKnown atomic.Bool  // the other's clock; by the other
+	samples                    uint64       // samples since a clock jumped
+	way, slow                  atomic.Int64 // half the median of the trips; half the longest, bounded
+	offset                     atomic.Int64 // best clock offset
+	clockKnown, peerClockKnown atomic.Bool  // this machine knows the peer's clock; the peer knows this clock
 }
 
 func newPath(spec link.Spec) *path {
@@ -88,7 +88,7 @@ func newPath(spec link.Spec) *path {
 	return &path{maxPacket: packet.VnetHeader + mtu, initiates: from.Compare(to) < 0, real: spec.B.Path.Real}
 }
 
-// handleProbe tells whether what came over a socket is a question or an answer, and deals with it.
+// handleProbe handles b if it is a probe or a reply, and reports whether it was one.
 func (c *path) handleProbe(fd int, b []byte, now int64) bool {
 	if len(b) < probeHeader || b[0] != probe && b[0] != reply {
 		return false
@@ -98,7 +98,7 @@ func (c *path) handleProbe(fd int, b []byte, now int64) bool {
 		c.peerClockKnown.Store(binary.BigEndian.Uint64(b[9:]) != 0)
 		b[0] = reply
 		binary.BigEndian.PutUint64(b[9:], uint64(now))
-		_ = writeRaw(fd, b) // one that is lost is as good as one not asked
+		_ = writeRaw(fd, b) // a lost reply counts as a lost probe
 		return true
 	}
 	asked, there := int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))
@@ -112,7 +112,7 @@ func (c *path) handleProbe(fd int, b []byte, now int64) bool {
 	return true
 }
 
-// addSample takes in an answer that came now to what was asked then.
+// addSample records a reply that arrived now.
 func (c *path) addSample(asked, there, now int64) {
 	c.replies.Add(1)
 	trip, offset := max(1, now-asked), there-(asked+now)/2
@@ -142,8 +142,8 @@ func (c *path) addSample(asked, there, now int64) {
 	c.clockKnown.Store(c.samples >= minSamples)
 }
 
-// sendTime is when a packet is handed over that is due at a time, and whose last bit departs at another: to another
-// machine ahead of when it is due, but not before it departs.
+// sendTime returns when a packet is sent. To another machine it is sent ahead of its due time, but not
+// before it departs.
 func (d *direction) sendTime(due, departs int64) int64 {
 	if c := d.path; c != nil && !c.real && c.peerClockKnown.Load() {
 		return max(departs, due-c.slow.Load()-margin)
@@ -151,7 +151,7 @@ func (d *direction) sendTime(due, departs int64) int64 {
 	return due
 }
 
-// encodeDue is what a packet that is due at a time says of it.
+// encodeDue returns the stamp of a due time.
 func (c *path) encodeDue(due int64) uint32 {
 	switch {
 	case c == nil || c.real:
@@ -162,7 +162,7 @@ func (c *path) encodeDue(due int64) uint32 {
 	return max(overtakes+1, uint32(due/stampUnit))
 }
 
-// decodeDue is when a packet that came now is due by this machine's clock: 0 where that is not known, and pastOthers.
+// decodeDue returns the due time by this machine's clock: 0 if unknown, or pastOthers.
 func (c *path) decodeDue(stamp uint32, now int64) int64 {
 	switch {
 	case stamp == noStamp || c.real:
@@ -178,10 +178,9 @@ func (c *path) decodeDue(stamp uint32, now int64) int64 {
 	return min(due, now+maxHold)
 }
 
-// ProbePaths sends a question over the links' ways to other machines: one as long as the longest packet
-// until such a one has been answered. The end that is to be asked first keeps quiet until then:
-// tunnels whose ends both begin at the same moment find no key. The caller keeps the links from
-// being removed.
+// ProbePaths sends a probe on each path. Until a reply of full length has arrived, probes are as long as the
+// longest packet. The end that does not initiate stays silent until then: tunnels fail to agree on keys if both
+// ends start at the same moment. The caller must not remove the links meanwhile.
 func (p *Plane) ProbePaths(links []*Link) {
 	b := make([]byte, packet.Largest)
 	b[0] = probe
@@ -200,11 +199,11 @@ func (p *Plane) ProbePaths(links []*Link) {
 		}
 		c.probes.Add(1)
 		binary.BigEndian.PutUint64(b[1:], uint64(p.now()))
-		_ = writeRaw(l.B.FD, b[:size]) // as a packet that is lost on the way
+		_ = writeRaw(l.B.FD, b[:size]) // a failed write counts as a lost probe
 	}
 }
 
-// PathDelay is half the median of the last round trips to the other machine; 0 where none came back.
+// PathDelay returns half the median of recent round trips, or 0 without replies.
 func (l *Link) PathDelay() time.Duration {
 	if l.path == nil {
 		return 0
@@ -212,14 +211,13 @@ func (l *Link) PathDelay() time.Duration {
 	return time.Duration(l.path.way.Load())
 }
 
-// RealPath tells whether the link's way to another machine is left as it is.
+// RealPath reports whether the link keeps the delay of its path.
 func (l *Link) RealPath() bool { return l.path != nil && l.path.real }
 
-// PathReady tells whether packets of the full length have crossed to the other machine and back, and the clocks of
-// both are known to each other.
+// PathReady reports whether packets of full length have crossed in both directions and both machines
+// know each other's clock.
 func (l *Link) PathReady() bool { return l.path == nil || l.path.stats().Ready }
 
-// stats is what is known of the way.
 func (c *path) stats() link.PathStats {
 	return link.PathStats{
 		Delay: time.Duration(c.way.Load()), Probes: c.probes.Load(), Replies: c.replies.Load(),

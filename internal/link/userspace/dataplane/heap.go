@@ -1,10 +1,10 @@
 package dataplane
 
-// heap holds the directions on which packets wait, the one whose first packet is due
-// earliest on top. A direction knows its place, so that it can move or leave.
+// heap orders the directions with waiting packets by due time, earliest first. A direction knows its
+// place, so that it can move or be removed.
 type heap []*direction
 
-// update puts d where its due time belongs, adding it when it is not in the heap.
+// update moves d to its place, and adds it if necessary.
 func (h *heap) update(d *direction) {
 	if d.place < 0 {
 		d.place = len(*h)
@@ -15,7 +15,7 @@ func (h *heap) update(d *direction) {
 	}
 }
 
-// remove takes d out; it need not be in.
+// remove removes d if present.
 func (h *heap) remove(d *direction) {
 	i := d.place
 	if i < 0 {

@@ -11,7 +11,6 @@ import (
 	"skerry/internal/link/userspace/shaper"
 )
 
-// Link is two directions between two ports.
 type Link struct {
 	ID     string
 	A, B   *device.Port
@@ -20,38 +19,38 @@ type Link struct {
 	path   *path // nil where B is on this machine
 }
 
-// port is a device that the threads read, one at a time.
+// port is a device; one thread at a time reads it.
 type port struct {
-	reading    spin // held through a burst of packets, from read to queue
+	reading    spin // held while a burst of packets is read and queued
 	fd         int
 	linkHeader int
-	empty      int64      // when it was last found so; of who reads
-	number     int        // in epoll events
-	out        *direction // which packets read here take
+	empty      int64      // when the port was last read empty; owned by the reader
+	number     int        // number in epoll events
+	out        *direction // direction of the packets read here
 	path       *path      // nil for a device
 }
 
-// direction is one way of a link.
+// direction is one direction of a link.
 type direction struct {
-	mu      spin // of shaper, account and active
+	mu      spin // protects shaper, account and active
 	shaper  *shaper.Shaper
 	account *account.Account
-	// active says that it is in the queue, or that a thread is its sender. Who makes it true
-	// is that thread, and only the sender writes to fd, so that packets keep their order.
+	// active is true while the direction is in the queue or a thread owns it. The thread that sets active
+	// becomes the owner. Only the owner writes to fd, which preserves the order of packets.
 	active bool
 
 	fd    int   // packets are written here
-	path  *path // of one to another machine, where packets go as a train of as many as they stand for
+	path  *path // nil on one machine; otherwise super-packets leave as trains
 	mac   [6]byte
-	place int   // in the queue's heap, -1 when not there
-	due   int64 // in the queue
+	place int   // index in the queue's heap, -1 if absent
+	due   int64 // due time in the queue
 
 	bytes, packets            atomic.Uint64
 	droppedQueue, droppedLoss atomic.Uint64
 	late                      lateness.Histogram
 }
 
-// NewLink prepares a link between two open devices; Add sets it going.
+// NewLink prepares a link between two open devices. Add starts it.
 func NewLink(spec link.Spec, a, b *device.Port) *Link {
 	direct := func(name string, q link.Quality, to *device.Port) *direction {
 		return &direction{shaper: shaper.New(shaper.Compile(q), spec.ID, name, spec.Seed), account: account.New(0, q), fd: to.FD, mac: to.MAC, place: -1}
@@ -66,7 +65,7 @@ func NewLink(spec link.Spec, a, b *device.Port) *Link {
 	return l
 }
 
-// Add sets links going, all or none.
+// Add starts links, all or none.
 func (p *Plane) Add(ctx context.Context, links []*Link) error {
 	var failed error
 	err := p.runTask(ctx, func() {
@@ -85,8 +84,7 @@ func (p *Plane) Add(ctx context.Context, links []*Link) error {
 	return failed
 }
 
-// Remove forgets links with the packets on their way. After it their devices may be
-// closed.
+// Remove removes links and their packets. Afterwards their devices may be closed.
 func (p *Plane) Remove(ctx context.Context, links []*Link) error {
 	return p.runTask(ctx, func() { p.detach(links) })
 }
@@ -103,13 +101,13 @@ func (p *Plane) detach(links []*Link) {
 	}
 }
 
-// Setting is a quality for each direction of a link; nil leaves one as it is.
+// Setting is a change of a link; nil keeps a direction unchanged.
 type Setting struct {
 	Link   *Link
 	AB, BA *shaper.Params
 }
 
-// Set applies settings between two packets. What waits for a bandwidth goes on at the new one.
+// Set applies settings between two packets.
 func (p *Plane) Set(ctx context.Context, settings []Setting) error {
 	return p.runTask(ctx, func() {
 		now := p.now()
@@ -120,8 +118,7 @@ func (p *Plane) Set(ctx context.Context, settings []Setting) error {
 	})
 }
 
-// set is called by tasks: no thread is the sender of a direction then, so that one on which
-// packets wait is in the queue, by a due time that may have changed.
+// set runs in a task. No thread owns a direction then, so an active direction is in the queue.
 func (p *Plane) set(d *direction, now int64, params *shaper.Params) {
 	if params == nil {
 		return
@@ -133,10 +130,10 @@ func (p *Plane) set(d *direction, now int64, params *shaper.Params) {
 	}
 }
 
-// statsBatch is how many links are read while the threads stand still: some 10 us.
+// statsBatch is the number of links read per task, about 10 us.
 const statsBatch = 64
 
-// Stats reports what links have counted and observed so far.
+// Stats returns the counters and accounts of links.
 func (p *Plane) Stats(ctx context.Context, links []*Link) ([]link.Stats, error) {
 	stats := make([]link.Stats, len(links))
 	snapshots := make([][2]account.Snapshot, min(statsBatch, len(links)))
@@ -161,13 +158,13 @@ func (p *Plane) Stats(ctx context.Context, links []*Link) ([]link.Stats, error) 
 	return stats, nil
 }
 
-// observe is called by tasks.
+// observe runs in a task.
 func (d *direction) observe(to *account.Snapshot, now int64) {
 	waiting, flying := d.shaper.Backlog(now)
 	d.account.Copy(to, waiting, flying)
 }
 
-// Stats is what was counted so far, without accounts.
+// Stats returns the counters without accounts.
 func (l *Link) Stats() link.Stats {
 	s := link.Stats{ID: l.ID, AB: l.ab.counters(), BA: l.ba.counters()}
 	if l.path != nil {

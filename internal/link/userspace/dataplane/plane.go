@@ -1,27 +1,26 @@
-// Package dataplane moves the packets of all links, on a thread for each of two processors.
+// Package dataplane forwards the packets of all links on two real-time threads.
 //
-//	device A ─read─► direction A→B (package shape) ─due─► write ─► device B
+//	device A ─read─► direction A→B (package shaper) ─due─► write ─► device B
 //	                  │                         ▲
 //	                  └ its FIFO ─► queue of the directions by their first due time
 //
-// A thread sleeps in epoll until a device has packets or one is due. It keeps its Go processor
-// while it sleeps (RawSyscall), because after a blocking system call it would have to be given
-// one by another thread. Nothing is allocated while traffic is steady.
+// A thread sleeps in epoll until a device has packets or a packet is due. It keeps its Go processor while it
+// sleeps (RawSyscall): after a blocking system call another thread would have to return a processor to it. Steady
+// traffic allocates nothing.
 //
 // # Why two threads
 //
-// A virtual processor runs only while its host lets it. When the host takes one away for 20 ms,
-// the thread on it stands still wherever it is, and the kernel below cannot move it. What the
-// other thread does then is argued in watch.go. What a thread holds while it stands still, the
-// others have to do without:
+// A virtual processor runs only while its host schedules it. If the host takes the processor away for 20 ms, the
+// thread on it stops at any instruction, and the guest kernel cannot move it. watch.go describes how the other
+// thread takes over. While a thread is stopped, the others do without what it holds:
 //
-//  1. the port that it is reading, for a read and an offer: some 3 us a packet;
-//  2. the direction that it is sending for, for a write: some 10 us a packet;
-//  3. a spin lock, some 50 ns;
-//  4. everything, while it does a task: some 5 us a link that is added or changed.
+//  1. the port that it reads, for a read and an offer: about 3 us per packet;
+//  2. the direction that it owns, for a write: about 10 us per packet;
+//  3. a spin lock, about 50 ns;
+//  4. everything, while it runs a task: about 5 us per added or changed link.
 //
-// All other ports and directions go on. A direction has one sender at a time and a port one
-// reader, so that packets of a link keep their order whichever threads move them:
+// All other ports and directions continue. A direction has one sender at a time and a port one reader, so that
+// the packets of a link keep their order:
 //
 //	port ──reading──► shaper ──mu──► FIFO ──active──► device
 //	     one thread          short         one thread, or the queue
@@ -39,28 +38,26 @@ import (
 	"skerry/internal/link/userspace/packet"
 )
 
-// ErrStopped is returned by what needs a plane that has ended.
+// ErrStopped means that the plane has ended.
 var ErrStopped = errors.New("the data plane has stopped")
 
-// Options of a plane.
 type Options struct {
-	// Threads that move packets, 1 when not given. Each should run on a processor of its own.
+	// Threads is the number of packet threads, default 1. Each should have a processor of its own.
 	Threads int
-	// Helps says that there are processors that nobody needs: a second thread carries a part of what
-	// the first cannot. Without it the others only stand in for a thread whose processor is away.
+	// SpareCPU means that a processor is left for senders and receivers, so that a second thread shares the
+	// work. Without it the other threads only replace one that lost its processor.
 	SpareCPU bool
-	// Memory bounds the bytes of buffers of packets in flight on all links. What
-	// exceeds it is dropped and counted with the full queues.
+	// Memory bounds the buffers in flight on all links, in bytes. Excess packets are dropped and counted
+	// as dropped by full queues.
 	Memory int64
-	// Prepare is called on each thread before it begins, with its number, to give it its
-	// priority and processor.
+	// Prepare is called on each thread with its number, to set priority and processor.
 	Prepare func(thread int)
-	// RealTime says that the threads run at a real-time priority and must rest to
-	// stay below the kernel's limit on that.
+	// RealTime means that the threads have real-time priority and must rest to stay below the kernel's
+	// real-time limit.
 	RealTime bool
 }
 
-// Plane is the threads and the links they serve.
+// Plane holds the threads and their links.
 type Plane struct {
 	options Options
 	begin   time.Time
@@ -71,17 +68,17 @@ type Plane struct {
 	queue queue
 	pool  pool
 
-	closing spin        // held by the thread that does tasks
-	closed  atomic.Bool // threads stay outside
+	closing spin        // held by the thread that runs tasks
+	closed  atomic.Bool // threads must stay outside
 
-	// What follows is changed by tasks alone, while every thread is outside.
+	// Changed only by tasks, while every thread is outside.
 	stopping bool
-	ports    []*port // by their number in epoll events; 0 is the wake-up
+	ports    []*port // by number in epoll events; 0 is the wake-up
 	free     []int   // unused numbers
 }
 
-// task is work for a thread while all others are outside, in a stack that other goroutines
-// push to without a lock: a thread must not wait for one that has no processor.
+// task runs on one thread while all others are outside. Tasks form a lock-free stack: a packet thread must
+// not wait for a goroutine without a processor.
 type task struct {
 	work func()
 	done chan struct{}
@@ -114,7 +111,7 @@ func Start(options Options) (*Plane, error) {
 
 // Stop ends the threads. Devices stay open.
 func (p *Plane) Stop() error {
-	// An error means that it has stopped already.
+	// An error means that the plane has stopped already.
 	_ = p.runTask(context.Background(), func() {
 		p.stopping = true
 		for _, w := range p.workers {
@@ -133,8 +130,8 @@ func (p *Plane) closePollers() error {
 	return errors.Join(errs...)
 }
 
-// runTask has a thread call f between two packets, of all links, and waits until it has. When ctx
-// ends before, f may still be called.
+// runTask runs f on a thread between two packets of all links, and waits for it. If ctx ends first, f may
+// still run.
 func (p *Plane) runTask(ctx context.Context, f func()) error {
 	t := &task{work: f, done: make(chan struct{})}
 	for {
@@ -144,7 +141,7 @@ func (p *Plane) runTask(ctx context.Context, f func()) error {
 		}
 	}
 	for _, w := range p.workers {
-		w.poll.wake() // all: one of them may have no processor now
+		w.poll.wake() // wake all: one of them may have no processor
 	}
 	select {
 	case <-t.done:
@@ -156,11 +153,10 @@ func (p *Plane) runTask(ctx context.Context, f func()) error {
 	}
 }
 
-// now is nanoseconds since the plane began.
+// now returns nanoseconds since the plane began.
 func (p *Plane) now() int64 { return int64(time.Since(p.begin)) }
 
-// Lateness returns how late packets were on all links since the last mark, and marks
-// when asked to.
+// Lateness returns the lateness of all packets since the last mark, and optionally sets a new mark.
 func (p *Plane) Lateness(mark bool) *lateness.Histogram {
 	sum := new(lateness.Histogram)
 	for _, w := range p.workers {
@@ -173,7 +169,7 @@ func (p *Plane) Lateness(mark bool) *lateness.Histogram {
 	return sum
 }
 
-// addPort makes the threads read a port. It is called by tasks.
+// addPort makes the threads read a port. It runs in a task.
 func (p *Plane) addPort(t *port) error {
 	if last := len(p.free) - 1; last >= 0 {
 		t.number, p.free = p.free[last], p.free[:last]
@@ -190,7 +186,7 @@ func (p *Plane) addPort(t *port) error {
 	return nil
 }
 
-// removePort undoes listen. It is called by tasks.
+// removePort undoes addPort. It runs in a task.
 func (p *Plane) removePort(t *port) {
 	if p.ports[t.number] != t {
 		return
@@ -202,7 +198,7 @@ func (p *Plane) removePort(t *port) {
 	}
 }
 
-// pool is the packets that all threads share.
+// pool is shared by all threads.
 type pool struct {
 	mu      spin
 	packets *packet.Pool
@@ -226,7 +222,6 @@ func (p *pool) trim() {
 	p.mu.unlock()
 }
 
-// idle is how many packets nobody uses.
 func (p *pool) idle() int {
 	p.mu.lock()
 	defer p.mu.unlock()

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxEvents is how many ports are looked at between two looks at the clock and the tasks.
+// maxEvents bounds the events handled between two checks of clock and tasks.
 const maxEvents = 64
 
-// poller waits for devices and for time.
+// poller waits for devices and timers.
 type poller struct {
 	epoll, event int
 	events       [maxEvents]unix.EpollEvent
@@ -28,7 +28,7 @@ func (o *poller) open() error {
 		err = o.add(o.event, 0)
 	}
 	if err == nil {
-		if o.wait(0) == interrupted { // nothing can interrupt what does not wait
+		if o.wait(0) == interrupted { // without waiting nothing can interrupt it
 			err = errors.New("epoll_pwait2 is missing; Linux 5.11 or newer is needed")
 		}
 	}
@@ -42,7 +42,7 @@ func (o *poller) close() error {
 	return errors.Join(unix.Close(o.event), unix.Close(o.epoll))
 }
 
-// add watches a descriptor; its events bear the number, one for each arrival.
+// add watches a descriptor, edge-triggered. Its events carry the number.
 func (o *poller) add(fd, number int) error {
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(number)}
 	if err := unix.EpollCtl(o.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
@@ -52,27 +52,27 @@ func (o *poller) add(fd, number int) error {
 }
 
 func (o *poller) remove(fd int) {
-	// Fails only where the descriptor is gone, and with it the watch.
+	// Fails only if the descriptor is closed, which ended the watch.
 	_ = unix.EpollCtl(o.epoll, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-// wake makes wait return, from any goroutine.
+// wake ends a wait. It may be called from any goroutine.
 func (o *poller) wake() {
 	one := binary.NativeEndian.AppendUint64(nil, 1)
-	// Fails only when 2^64-2 wake-ups are pending.
+	// Fails only with 2^64-2 pending wake-ups.
 	_, _ = unix.Write(o.event, one)
 }
 
-// clearWakeups forgets the wake-ups so far.
+// clearWakeups discards pending wake-ups.
 func (o *poller) clearWakeups() {
 	var count [8]byte
-	_, _ = readRaw(o.event, count[:]) // nothing to read: nobody called
+	_, _ = readRaw(o.event, count[:]) // EAGAIN without pending wake-ups
 }
 
-// interrupted is what waiting returns when a signal of the Go runtime ended it.
+// interrupted is the result of a wait that a signal of the Go runtime ended.
 const interrupted = -1
 
-// wait returns the number of events within a time in ns, 0 when it has passed.
+// wait returns the number of events within a time in ns, 0 on timeout.
 func (o *poller) wait(ns int64) int {
 	o.timeout = unix.NsecToTimespec(ns)
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(o.epoll), uintptr(unsafe.Pointer(&o.events)),
@@ -83,8 +83,7 @@ func (o *poller) wait(ns int64) int {
 	return int(n)
 }
 
-// block returns the number of events whenever the first comes. Other goroutines may have
-// the Go processor meanwhile.
+// block waits without a timeout. It releases the Go processor.
 func (o *poller) block() int {
 	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(o.epoll), uintptr(unsafe.Pointer(&o.events)),
 		maxEvents, 0, 0, 0)
@@ -104,7 +103,7 @@ func writeRaw(fd int, b []byte) unix.Errno {
 	return errno
 }
 
-// sleepRaw sleeps without giving up the Go processor.
+// sleepRaw sleeps without releasing the Go processor.
 func sleepRaw(ns int64) {
 	t := unix.NsecToTimespec(ns)
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)

@@ -5,18 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// never is later than any due time.
 const never = math.MaxInt64
 
-// queue is the directions on which packets wait and that no thread is sending for.
+// queue holds the directions that have waiting packets and no owner.
 type queue struct {
 	mu   spin
 	heap heap
-	// next is when the first packet of all is due, never where none waits.
+	// next is the earliest due time, or never.
 	next atomic.Int64
 }
 
-// put takes d in with the due time of its first packet.
+// put adds or moves d with the due time of its first packet.
 func (q *queue) put(d *direction, due int64) {
 	q.mu.lock()
 	d.due = due
@@ -25,7 +24,7 @@ func (q *queue) put(d *direction, due int64) {
 	q.mu.unlock()
 }
 
-// popDue gives out the direction whose packet is due first, nil when none is due at a time.
+// popDue removes the direction with the earliest due packet, nil if none is due.
 func (q *queue) popDue(now int64) *direction {
 	if q.next.Load() > now {
 		return nil
@@ -41,7 +40,7 @@ func (q *queue) popDue(now int64) *direction {
 	return d
 }
 
-// remove takes d out; it need not be in.
+// remove removes d if present.
 func (q *queue) remove(d *direction) {
 	q.mu.lock()
 	q.heap.remove(d)

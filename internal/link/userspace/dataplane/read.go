@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// readBurst is how many packets are read from one port before others have their turn.
+	// readBurst bounds the packets read from one port before others are served.
 	readBurst = 16
-	// handling is the way of a packet that no clock here sees: a read, and the call that hands
-	// it over until its receiver's stack has it.
+	// handling is the part of a packet's path that no clock here measures: the read, and the write until the
+	// receiver's stack has the packet.
 	handling = int64(5 * time.Microsecond)
-	// maxBackdate bounds how long before the end of its read a packet may count as arrived, where
-	// the time is a guess. A thread that was held up between two reads finds packets that came at any
-	// time since. They must not be handed over early by more than 50 us.
+	// maxBackdate bounds how long before the end of its read a packet counts as arrived if that time is
+	// estimated. A delayed thread finds packets that arrived at unknown times; none may be delivered more
+	// than 50 us early.
 	maxBackdate = int64(40 * time.Microsecond)
 )
 
-// serve does what the events of the last wait ask for, and what earlier ones left.
+// serve handles the events of the last wait and the backlog of earlier ones.
 func (w *worker) serve(events int) {
 	again := w.backlog
 	w.backlog, w.held, w.served = w.backlog[:0], false, false
@@ -43,21 +43,20 @@ func (w *worker) serve(events int) {
 	}
 }
 
-// read takes packets in from a port, of which the first had come by a time.
+// read reads packets from a port; the first one arrived by the time came.
 //
-// Events come once for an arrival (EPOLLET), to each thread. One that finds another reading may
-// forget its event: an arrival that the other's last read missed is an event of the other, too.
+// Every thread gets one event per arrival (EPOLLET). A thread that finds another one reading may drop the event:
+// an arrival that the other's last read missed is also an event for the other.
 //
-// A packet counts from when it came, not from when it was read: a thread that slept runs 10 to
-// 100 us after the arrival that wakes it. No clock tells when a packet came, but
+// A packet counts from its arrival, not from its read: a sleeping thread runs 10 to 100 us after the arrival that
+// wakes it. No clock records arrivals, but three bounds hold:
 //
-//  1. the one that woke the thread, the first that epoll tells of, came before that by what
-//     waking up usually takes (alarm), the others at some time until then;
-//  2. it came after the port was last found empty, which holds where the thread that woke up
-//     stood still since, and finds a packet that came meanwhile;
-//  3. a further packet of a burst came before its own read ended, most likely before the read of
-//     the packet before it. Where the thread was held up between these two reads, the packet
-//     counts from maxBackdate before the end of its own, and the time held up counts as lateness.
+//  1. The packet that woke the thread, the first event of epoll, arrived the usual wake-up latency earlier
+//     (alarm). Other packets arrived at some time until then.
+//  2. A packet arrived after the port was last read empty. This holds if the thread was stopped since then.
+//  3. A further packet of a burst arrived before its read ended, most likely before the previous read. If the
+//     thread was delayed between these reads, the packet counts from maxBackdate before the end of its read,
+//     and the rest of the delay counts as lateness.
 func (w *worker) read(t *port, came int64) {
 	if !t.reading.try() {
 		for until := w.now() + handover; t.reading.held.Load() && w.now() < until; {
@@ -79,20 +78,20 @@ func (w *worker) read(t *port, came int64) {
 		}
 		switch errno {
 		case 0:
-		case unix.EINTR, unix.ENETDOWN: // a packet socket says so once when its device goes down
+		case unix.EINTR, unix.ENETDOWN: // a packet socket reports once that its device is down
 			continue
 		case unix.EAGAIN:
 			t.empty = before
 			return
-		case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EMSGSIZE: // what a router said of an earlier packet
+		case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EMSGSIZE: // ICMP errors for earlier packets
 			if t.path == nil {
 				return
 			}
 			continue
-		case unix.EINVAL: // a packet that no virtio_net_hdr describes: the kernel let go of it
+		case unix.EINVAL: // a packet that no virtio_net_hdr describes: the kernel dropped it
 			t.out.droppedLoss.Add(1)
 			continue
-		default: // the device has gone with its namespace: no further event comes
+		default: // the device was removed with its namespace: no event follows
 			return
 		}
 		now := w.now()
@@ -115,8 +114,8 @@ func (w *worker) read(t *port, came int64) {
 	w.backlog = append(w.backlog, t)
 }
 
-// detachLanding returns the packet of n bytes that was read, in a buffer of its size where that
-// is worth the copy, and makes room for the next. It returns nil when memory is short.
+// detachLanding returns the packet of n bytes that was read, copied into a smaller buffer if that is
+// possible, and provides a new landing buffer. It returns nil if memory is short.
 func (w *worker) detachLanding(n int) *packet.Packet {
 	k := w.pool.get(n)
 	if k == nil {

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// spins is how often a lock is tried before its holder is taken for one that does not run.
+	// spins is the number of tries before the holder is assumed not to run.
 	spins = 2000
-	// spinNap is how long to sleep then: the holder may need this very processor.
+	// spinNap is the sleep after that: the holder may need this processor.
 	spinNap = int64(20 * time.Microsecond)
 )
 
-// spin is a lock for tens of nanoseconds between threads of the plane. A lock that parks
-// would have the thread woken by the runtime, whose threads may have no processor.
+// spin is a lock between packet threads that is held for tens of nanoseconds. A parking lock would depend on
+// runtime threads, which may have no processor.
 //
-// A holder whose processor is taken away keeps the others waiting, so that nothing is done
-// under it that takes longer: no system call, no allocation of steady traffic.
+// A holder that loses its processor blocks the others. So nothing slow happens under the lock: no system call,
+// and no allocation for steady traffic.
 type spin struct{ held atomic.Bool }
 
 func (s *spin) lock() {
@@ -27,7 +27,7 @@ func (s *spin) lock() {
 	}
 }
 
-// try locks unless it is locked.
+// try acquires the lock if it is free.
 func (s *spin) try() bool { return !s.held.Load() && s.held.CompareAndSwap(false, true) }
 
 func (s *spin) unlock() { s.held.Store(false) }

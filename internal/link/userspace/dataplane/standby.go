@@ -2,41 +2,41 @@ package dataplane
 
 import "time"
 
-// Each arrival wakes every thread, though one is enough: a wake-up in vain costs as much as the
-// other's work. While the first thread is seen to go on, the others glance at it now and then in
-// place of being woken. What counts as a sign of it depends on whether the others may help:
+// Each arrival wakes every thread, although one is enough; a useless wake-up costs as much as the work itself.
+// While the first thread gives signs of progress, the others only check it periodically. What counts as a sign
+// depends on SpareCPU:
 //
-//	the first thread sleeps often     it has processor and time: nothing is left for the others
-//	it takes packets in, and never    more flows than it can do. Where processors are to spare the
-//	sleeps                            others help. Where there are none, the next thread has only
-//	                                  what the senders and receivers of these packets need, and two
-//	                                  threads carry less than one: taking packets in is a sign, too
-//	no sign for a glance              its processor is away: the others watch the devices again
+//	the first thread sleeps often      it has processor and time, and nothing is left to do
+//	it reads packets and never sleeps  there is more traffic than it can handle. With a spare CPU the others
+//	                                   help. Without one, the next thread would use the processor of the
+//	                                   senders and receivers, and two threads carry less than one. Reading is
+//	                                   a sign then
+//	no sign during a glance            its processor is away: the others watch the devices again
 const (
-	// glance is how often a thread on stand-by looks for a sign of the first: the longest that
-	// packets wait when the first thread's processor is taken away.
+	// glance is the interval between checks of the first thread: the longest that packets wait when it
+	// loses its processor.
 	glance = int64(400 * time.Microsecond)
-	// rareGlance is the same in a flood, of which many packets wait for longer anyway: on a virtual machine a
-	// glance costs 25 us of a processor.
+	// rareGlance is the interval during a flood, when most packets wait longer anyway. On a virtual machine
+	// a check costs 25 us of a processor.
 	rareGlance = 2 * glance
-	// standbySpan is how long signs are counted before a thread goes on stand-by.
+	// standbySpan is the time over which signs are counted.
 	standbySpan = int64(5 * time.Millisecond)
-	// standbyFrom is how many signs there are in that time: glances are fewer.
+	// standbyFrom is the number of signs in that time from which a thread goes on standby.
 	standbyFrom = int64(30)
-	// floodFrom is how many there are of a flood.
+	// floodFrom is the number of signs that indicates a flood.
 	floodFrom = int64(500)
 )
 
-// standby tells a thread whether another's signs let it glance.
+// standby decides whether a thread may rely on the first thread's signs.
 type standby struct {
 	naps  bool
 	flood bool
 	since int64
-	signs int64 // the other's, at since
-	last  int64 // the other's, at the last glance
+	signs int64 // signs of the first thread at since
+	last  int64 // signs of the first thread at the last check
 }
 
-// watch looks at a time at how many signs the other thread has given.
+// watch updates the rate of signs.
 func (s *standby) watch(now, signs int64) {
 	if now-s.since < standbySpan {
 		return
@@ -46,7 +46,7 @@ func (s *standby) watch(now, signs int64) {
 	s.since, s.signs, s.last = now, signs, signs
 }
 
-// glanceTime is how long to nap.
+// glanceTime returns the interval to the next check.
 func (s *standby) glanceTime() int64 {
 	if s.flood {
 		return rareGlance
@@ -54,30 +54,27 @@ func (s *standby) glanceTime() int64 {
 	return glance
 }
 
-// covered tells whether the other thread has given a sign since the last glance, and ends the
-// stand-by where it has not.
+// covered reports whether the first thread gave a sign since the last check, and ends the standby if not.
 func (s *standby) covered(signs int64) bool {
 	s.naps = s.naps && signs != s.last
 	s.last = signs
 	return s.naps
 }
 
-// noteRead has the thread go on, at a time, after a packet that it took in.
+// noteRead counts a packet that was read as a sign, unless there is a spare CPU.
 func (w *worker) noteRead(now int64) {
 	if w.options.SpareCPU {
 		return
 	}
 	w.signs.Add(1)
-	w.vouch.Store(now) // it looks at the queue after each packet
+	w.vouch.Store(now) // the thread checks the queue after each packet
 }
 
-// contended tells whether all that this thread found in its last look was being read by another, for
-// longer than one packet takes: each arrival of a flood would wake it to wait for the other in vain, on the
-// processor of who sends. It glances then, as on stand-by.
+// contended reports whether another thread was reading all ports of the last events, for longer than one packet
+// takes. In a flood each arrival would wake this thread in vain, on the sender's processor. It glances instead.
 func (w *worker) contended() bool { return w.held && !w.served }
 
-// primarySigns are those of the first thread, 0 for the first thread itself, which is on stand-by
-// for nobody.
+// primarySigns returns the signs of the first thread, 0 for the first thread itself.
 func (w *worker) primarySigns() int64 {
 	if w.number == 0 {
 		return 0

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// trainBytes and trainPackets bound what goes in one call: what an IP packet holds with headers of a
-	// tunnel around it, and what Linux takes (UDP_MAX_SEGMENTS).
+	// trainBytes and trainPackets bound one system call: the size of an IP packet minus tunnel headers, and
+	// the limit of Linux (UDP_MAX_SEGMENTS).
 	trainBytes, trainPackets = 64000, 64
-	// cmsgSpace is the room for one control message with a number in it.
+	// cmsgSpace holds one control message with a number.
 	cmsgSpace = 24
 )
 
-// train is what carries several datagrams of one length, but for the last, by one system call (UDP_SEGMENT,
-// UDP_GRO). It belongs to a thread.
+// train sends or receives several datagrams of one length, except the last, with one system call
+// (UDP_SEGMENT, UDP_GRO). It belongs to one thread.
 type train struct {
 	buf     []byte
 	msg     unix.Msghdr
@@ -34,7 +34,7 @@ func newTrain() *train {
 	return t
 }
 
-// send hands over the first bytes of buf as datagrams of a size.
+// send sends the first bytes of buf as datagrams of size bytes.
 func (t *train) send(fd, bytes, size int) unix.Errno {
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&t.control[0]))
 	h.Level, h.Type = unix.SOL_UDP, unix.UDP_SEGMENT
@@ -47,7 +47,7 @@ func (t *train) send(fd, bytes, size int) unix.Errno {
 	return errno
 }
 
-// receive fills buf: with one datagram, or several of a size.
+// receive fills buf with one datagram, or with several of size bytes.
 func (t *train) receive(fd int) (bytes, size int, errno unix.Errno) {
 	t.iov.SetLen(len(t.buf))
 	t.msg.Control = &t.control[0]
@@ -61,7 +61,7 @@ func (t *train) receive(fd int) (bytes, size int, errno unix.Errno) {
 	return int(n), size, errno
 }
 
-// sendTrain sends the segments of a super-packet to another machine, and returns how many have left.
+// sendTrain sends the segments of a super-packet to another machine and returns how many were sent.
 func (w *worker) sendTrain(d *direction, k *packet.Packet, stamp uint32) (sent int) {
 	for i := 0; i < k.Segments(); {
 		size, next, all := k.Train(w.outbound.buf[:trainBytes], i, trainPackets)
@@ -72,7 +72,7 @@ func (w *worker) sendTrain(d *direction, k *packet.Packet, stamp uint32) (sent i
 			i, sent = next, sent+next-i
 			continue
 		}
-		// One alone, or a system that does not cut: one at a time.
+		// A single segment, or a system without UDP_SEGMENT.
 		for b := w.outbound.buf[:all]; len(b) > 0; b = b[min(size, len(b)):] {
 			if writeRaw(d.fd, b[:min(size, len(b))]) == 0 {
 				sent++
@@ -83,7 +83,7 @@ func (w *worker) sendTrain(d *direction, k *packet.Packet, stamp uint32) (sent i
 	return sent
 }
 
-// receiveTrain takes in what has come from another machine: b is datagrams of a size, but for the last.
+// receiveTrain accepts datagrams of size bytes, except the last, from another machine.
 func (w *worker) receiveTrain(t *port, b []byte, size int, came, now int64) {
 	for len(b) > 0 {
 		one := b[:min(size, len(b))]

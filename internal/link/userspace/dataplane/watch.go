@@ -2,37 +2,36 @@ package dataplane
 
 import "time"
 
-// Each thread stands in for the others, whose processors may be taken away at any moment.
+// Each thread covers for the others, whose processors may be taken away at any moment.
 //
-// An arrival wakes every thread that sleeps in epoll, each of which watches every port. The
-// first to come reads it; to the others there is nothing to do. So a packet that arrives
-// while a processor is away is read by a thread that has one.
+// An arrival wakes every thread that sleeps in epoll, because each thread watches every port. The first one reads
+// the port; the others find nothing to do. A packet that arrives while a processor is away is therefore read by a
+// thread that has one.
 //
-// A packet that is due is handed over by the first thread that is awake. Some thread has to
-// be, and says so: its vouch is when it will look at the queue next.
+// A due packet is delivered by the first thread that is awake. Some thread must be awake, and publishes this: its
+// vouch is the time of its next check of the queue.
 //
-//		vouch ≤ due           it will look in time: the others set their alarms by grace later
-//		vouch > due           it sleeps past that: another has to
-//		vouch + grace < now   it should have looked and has not: its processor is away
+//		vouch ≤ due           it will check in time: the others set their alarms grace later
+//		vouch > due           it sleeps past that time: another thread must wake up
+//		vouch + grace < now   it should have checked and did not: its processor is away
 //
-//	 1. Thread 0 sleeps until a packet is due and its processor is taken away. Thread 1 has set
-//	    its alarm to due + grace, finds the packet, and hands it over: late by grace.
-//	 2. While thread 0 stays away its vouch is past by more than grace, so that thread 1 sets its
-//	    alarm to the due times themselves: nothing is late.
-//	 3. Two threads that trust each other would both come late: so the one with the lower number
-//	    is trusted and never trusts.
-//	 4. Thread 1 reads a packet and becomes due before thread 0 wakes up, which sleeps past that:
-//	    its vouch is later, thread 1 does not trust it. Thread 0 was woken by the same arrival,
-//	    waits until the packet is in its queue (handover), and so knows of it as thread 1's stand-in.
+//	 1. Thread 0 sleeps until a packet is due and loses its processor. Thread 1 has set its alarm to due + grace,
+//	    finds the packet and delivers it late by grace.
+//	 2. While thread 0 stays away, its vouch is past by more than grace. Thread 1 sets its alarm to the due times
+//	    themselves: nothing is late.
+//	 3. Two threads that delegate to each other would both be late. So a thread delegates only to lower numbers.
+//	 4. Thread 1 reads a packet that is due before thread 0 wakes up. The vouch of thread 0 is later, so thread 1
+//	    does not delegate. The same arrival woke thread 0, which waits until the packet is in its queue (handover)
+//	    and so can cover for thread 1.
 const (
-	// grace is how late a packet is when its thread has no processor; twice the time
-	// between timer and thread on a busy machine, lest the stand-in work for nothing.
+	// grace is the lateness of a packet whose thread has no processor. It is twice the usual timer latency
+	// of a busy machine, so that the second thread does not wake up in vain.
 	grace = int64(200 * time.Microsecond)
-	// handover is how long a thread waits for another that is reading the same port.
+	// handover is how long a thread waits for another one that is reading the same port.
 	handover = int64(20 * time.Microsecond)
 )
 
-// nextWake returns when the thread should look at the queue next, and vouches for it.
+// nextWake returns when the thread must check the queue next, and publishes it as its vouch.
 func (w *worker) nextWake(now int64) int64 {
 	due := w.queue.next.Load()
 	if due == never {
@@ -46,7 +45,7 @@ func (w *worker) nextWake(now int64) int64 {
 	return due
 }
 
-// delegates tells whether another thread will look at the queue before due.
+// delegates reports whether another thread will check the queue before due.
 func (w *worker) delegates(now, due int64) bool {
 	for _, other := range w.workers[:w.number] {
 		if v := other.vouch.Load(); v <= due && v+grace > now {
@@ -56,8 +55,7 @@ func (w *worker) delegates(now, due int64) bool {
 	return false
 }
 
-// wait sleeps until there may be something to do, and returns the number of events that
-// ended it.
+// wait sleeps until there may be work, and returns the number of events.
 func (w *worker) wait(now int64) int {
 	n := w.sleep(now)
 	w.signs.Add(1)

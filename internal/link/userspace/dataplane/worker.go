@@ -13,42 +13,41 @@ import (
 )
 
 const (
-	// sendBurst is how many packets are handed over before others have their turn.
+	// sendBurst bounds the packets sent before ports are served.
 	sendBurst = 64
-	// trimEvery is how often buffers that nobody needs are let go.
+	// trimEvery is the interval at which unused buffers are released.
 	trimEvery = int64(time.Second)
-	// drowsy is how long nothing may happen before a thread gives its Go processor
-	// away: keeping it costs the runtime 1 % of a core, in vain attempts to preempt it.
+	// drowsy is the idle time after which a thread releases its Go processor. Keeping it costs the runtime
+	// 1 % of a core in failed preemptions.
 	drowsy = int64(100 * time.Millisecond)
-	// gateNap is how long a thread sleeps that finds the plane closed: what a task does takes
-	// some 5 us a link.
+	// gateNap is the sleep of a thread while a task runs, which takes about 5 us per link.
 	gateNap = int64(10 * time.Microsecond)
 )
 
-// worker is a thread of the plane.
+// worker is a packet thread.
 type worker struct {
 	*Plane
 	number int
 	poll   poller
-	late   atomic.Pointer[lateness.Histogram] // of what it handed over, since the last mark
-	inside atomic.Bool                        // it may touch ports, directions, pool
-	vouch  atomic.Int64                       // see watch.go
-	signs  atomic.Int64                       // that it goes on, see standby.go
+	late   atomic.Pointer[lateness.Histogram] // lateness of its packets since the last mark
+	inside atomic.Bool                        // it may touch ports, directions and pool
+	vouch  atomic.Int64                       // time of its next check of the queue, see watch.go
+	signs  atomic.Int64                       // signs of progress, see standby.go
 
-	// What follows is the thread's own.
+	// Owned by the thread.
 	landing  *packet.Packet // devices are read into this
-	inbound  *train         // other machines' packets are read into this
-	outbound *train         // and those for them are laid out in this
-	backlog  []*port        // that had more than a burst
-	trimmed  int64          // when the pool was trimmed last
+	inbound  *train         // packets of other machines are read into this
+	outbound *train         // packets for other machines are built in this
+	backlog  []*port        // ports with more than a burst
+	trimmed  int64          // time of the last trim
 	alarm    alarm
 	flow     flow
 	rest     rest
 	standby  standby
-	held     bool  // the last ports that had something were being read by another for long
-	served   bool  // the last look found something to read
-	first    int64 // when the packet that ended the last wait had come, as far as can be told
-	came     int64 // when others had that it told of, at the latest
+	held     bool  // another thread was reading the last ports for long
+	served   bool  // the last events brought something to read
+	first    int64 // estimated arrival of the packet that ended the last wait
+	came     int64 // latest arrival of the other packets of that wait
 }
 
 func newWorker(p *Plane, number int) (*worker, error) {
@@ -88,10 +87,10 @@ func (w *worker) run() {
 	}
 }
 
-// enter returns once the plane is open, and keeps it so until leave.
+// enter waits until the plane is open and keeps it open until leave.
 //
-// The order is what excludes a task: a thread that stores inside before it loads closed, and
-// a task that stores closed before it loads inside, cannot both miss the other.
+// The order excludes tasks: a thread stores inside before it loads closed, and a task stores closed before it
+// loads inside. They cannot both miss the other.
 func (w *worker) enter() {
 	for {
 		w.inside.Store(true)
@@ -107,14 +106,14 @@ func (w *worker) enter() {
 
 func (w *worker) leave() { w.inside.Store(false) }
 
-// runTasks carries out what was pushed, oldest first, while every other thread is outside. The
-// caller is inside, before and after.
+// runTasks runs the pending tasks, oldest first, while every other thread is outside. The caller is inside
+// before and after.
 func (w *worker) runTasks() {
 	w.poll.clearWakeups()
 	if w.tasks.Load() == nil {
 		return
 	}
-	w.leave() // before it waits for the others: one of them may be at the same point
+	w.leave() // before it waits: another thread may be at the same point
 	w.closing.lock()
 	w.closed.Store(true)
 	for _, other := range w.workers {
@@ -135,7 +134,7 @@ func (w *worker) runTasks() {
 	w.enter()
 }
 
-// pause rests when a real-time thread has to.
+// pause rests if a real-time thread has to.
 func (w *worker) pause(now int64) int64 {
 	if !w.options.RealTime {
 		return now
@@ -150,6 +149,5 @@ func (w *worker) pause(now int64) int64 {
 	return woke
 }
 
-// setTimerSlack lets timers of the calling thread expire on time. By default the kernel
-// may group them within 50 us.
+// setTimerSlack disables the grouping of timers within 50 us for the calling thread.
 func setTimerSlack() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }

@@ -1,11 +1,8 @@
-// Package device makes the ends of links in network namespaces: network devices whose
-// packets the calling process reads and writes through a file descriptor, with a
-// virtio_net_hdr before each.
+// Package device creates the ends of links in network namespaces: devices whose packets this process reads and
+// writes through a file descriptor, each with a virtio_net_hdr.
 //
-// There are two kinds. A TUN device is the packet's whole way, but /dev/net/tun may be
-// closed to users. A veth pair, one end in the node's namespace and the other in one of
-// this process's own, read through a packet socket, needs no file; its frames carry a
-// link header.
+// A TUN device needs /dev/net/tun, which may be closed to users. A veth pair needs no file: one end is in the node's
+// namespace and the other in a private namespace, read through a packet socket. Its frames have a link header.
 package device
 
 import (
@@ -19,28 +16,26 @@ import (
 	"skerry/internal/link"
 )
 
-// Kind of device.
+// Kind is a kind of device.
 type Kind string
 
-// The kinds of devices.
 const (
 	TUN  Kind = "tun"
 	Veth Kind = "veth"
 )
 
 const (
-	// defaultMTU is Ethernet's.
 	defaultMTU = 1500
-	// queueLength bounds, in packets, what the kernel keeps until the emulator reads
-	// it: 7 ms of the fastest flood of small packets. It costs 8 bytes each.
+	// queueLength bounds, in packets, what the kernel queues for the emulator: 7 ms of the fastest flood of
+	// small packets, at 8 bytes each.
 	queueLength = 2000
 )
 
-// Request asks for one device, up and without addresses.
+// Request describes one device to create, up and without addresses.
 type Request struct {
 	link.End
-	MTU int // 0 for 1500
-	// Bare asks for packets without a link header, as those that leave the machine have none.
+	MTU int // 0 means 1500
+	// NoLinkHeader requests packets without a link header, as packets to other machines have none.
 	NoLinkHeader bool
 }
 
@@ -56,23 +51,21 @@ type Port struct {
 	FD int
 	// LinkHeader is the length in bytes of the header before IP.
 	LinkHeader int
-	// MAC is the device's address; frames written to FD must bear it.
+	// MAC is the device's address, required in frames written to FD.
 	MAC [6]byte
 
-	// Far says that it is a socket to another machine, whose packets are to be no longer than
-	// the link's MTU.
+	// Remote means that FD is a socket to another machine, with packets no longer than the link's MTU.
 	Remote bool
 
-	index int // of the emulator's end of a veth pair, 0 without one
+	index int // of the emulator's end of a veth pair, otherwise 0
 }
 
-// Maker makes devices of one kind.
+// Maker creates devices of one kind.
 type Maker struct {
 	kind Kind
-	own  int // namespace of this process's veth ends
+	own  int // namespace of the emulator's veth ends
 }
 
-// NewMaker prepares for making devices.
 func NewMaker(kind Kind) (*Maker, error) {
 	m := &Maker{kind: kind, own: -1}
 	if kind != Veth {
@@ -81,7 +74,7 @@ func NewMaker(kind Kind) (*Maker, error) {
 	return m, onThread(func() error { return m.createNamespace() })
 }
 
-// Make makes all devices or none. The ports are in the order of wants.
+// Make creates all devices or none. The ports are in the order of the requests.
 func (m *Maker) Make(ctx context.Context, wants []Request) ([]*Port, error) {
 	ports := make([]*Port, 0, len(wants))
 	err := onThread(func() error {
@@ -118,7 +111,7 @@ func (m *Maker) makeDevice(w Request) (*Port, error) {
 	return makeTUN(w, ns)
 }
 
-// Remove takes devices away.
+// Remove removes devices.
 func (m *Maker) Remove(ports []*Port) error {
 	err := closeAll(ports)
 	if m.kind == Veth && len(ports) > 0 {
@@ -127,7 +120,7 @@ func (m *Maker) Remove(ports []*Port) error {
 	return err
 }
 
-// Close frees what the maker holds. Devices that were not removed may go with it.
+// Close releases the maker's namespace. Devices that were not removed may be removed with it.
 func (m *Maker) Close() error {
 	if m.own < 0 {
 		return nil
@@ -135,11 +128,10 @@ func (m *Maker) Close() error {
 	return unix.Close(m.own)
 }
 
-// onThread runs f on a thread of its own, which may change its namespace and is thrown
-// away after that. It runs at normal priority: making devices is long work.
+// onThread runs f on a new thread with normal priority, which may change its namespace and ends with f.
 func onThread(f func() error) error {
 	return netns.OnNewThread(func() error {
-		// Refused only where nothing was raised before.
+		// Fails only if the priority was not raised.
 		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
 		return f()
 	})

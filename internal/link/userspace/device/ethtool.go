@@ -9,15 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keptSegmentation is what a virtio_net_hdr can express on every kernel from 5.11 on.
-// (USO can be expressed since 6.2; QUIC over a veth link is cut by the kernel instead.)
+// keptSegmentation lists the segmentation that a virtio_net_hdr can express on every kernel since 5.11.
+// USO needs 6.2: without it the kernel cuts QUIC over a veth link.
 var keptSegmentation = []string{
 	"tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp-mangleid-segmentation",
 }
 
-// limitOffloads makes the kernel cut super-packets that a virtio_net_hdr cannot describe,
-// those of tunnels for instance, before they reach the device: the packet socket would
-// drop them.
+// limitOffloads makes the kernel cut super-packets that a virtio_net_hdr cannot describe, such as those of
+// tunnels. The packet socket would drop them.
 func limitOffloads(device string) error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -52,7 +51,7 @@ func mustDisable(feature string) bool {
 		strings.HasPrefix(feature, "tx-vlan-") || feature == "tx-gso-partial" || feature == "tx-gso-list"
 }
 
-// featureNames are the names of a device's features by their numbers.
+// featureNames returns the names of a device's features by number.
 func featureNames(s int, device string) ([]string, error) {
 	const setFeatures, nameLength = 4, 32 // ETH_SS_FEATURES, ETH_GSTRING_LEN
 	info := make([]byte, 24)              // struct ethtool_sset_info: cmd, reserved, mask, lengths
@@ -76,7 +75,7 @@ func featureNames(s int, device string) ([]string, error) {
 	return names, nil
 }
 
-// ethtool carries out the command that data begins with.
+// ethtool runs the ethtool command in data.
 func ethtool(s int, device string, data []byte) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()

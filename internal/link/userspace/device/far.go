@@ -8,13 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pathBuffer is what a socket to another machine may keep each way, until the emulator reads it or it has left, in
-// bytes: 30 ms of a gigabit.
+// pathBuffer is the size of each socket buffer to another machine, in bytes: 30 ms of a gigabit.
 const pathBuffer = 4 << 20
 
-// openPath makes the socket by which a link leaves the machine, in the namespace ns, which the
-// calling thread stays in. A packet travels with its virtio_net_hdr, which says what of its
-// checksum is still to be done; it is never cut on the way.
+// openPath creates the UDP socket of a path to another machine in the namespace ns, where the calling thread
+// stays. A packet travels with its virtio_net_hdr, which describes its incomplete checksum. Packets are never fragmented.
 func openPath(w Request, ns int) (*Port, error) {
 	if err := enterNetns(ns); err != nil {
 		return nil, err
@@ -34,7 +32,7 @@ func openPath(w Request, ns int) (*Port, error) {
 		err = errors.Join(setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF), setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF))
 	}
 	if err == nil {
-		// What came together is read together, since Linux 5.0; an older system hands over packet by packet.
+		// UDP_GRO reads datagrams together since Linux 5.0. Older systems return single packets.
 		_ = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1)
 	}
 	if err = errors.Join(err, unix.Bind(fd, local)); err == nil {
@@ -46,7 +44,7 @@ func openPath(w Request, ns int) (*Port, error) {
 	return &Port{FD: fd, Remote: true}, nil
 }
 
-// setBuffer gives a socket room: as much as it is to have, or up to the system's bound where more takes rights.
+// setBuffer sets a socket buffer, limited by the system's maximum if forcing it is refused.
 func setBuffer(fd, forced, asked int) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, pathBuffer) == nil {
 		return nil

@@ -11,12 +11,10 @@ import (
 // inet6AddrGenMode is IFLA_INET6_ADDR_GEN_MODE.
 const inet6AddrGenMode = 8
 
-// noAddress is IN6_ADDR_GEN_MODE_NONE: the kernel gives the device no link-local address,
-// and so sends no packets of its own to announce it.
+// noAddress is IN6_ADDR_GEN_MODE_NONE: without a link-local address the kernel sends no packets of its own.
 const noAddress = 1
 
-// configure sets MTU, queue length and flags of a device in the calling thread's
-// namespace with one message.
+// configure sets MTU, queue length and flags of a device in the calling thread's namespace.
 func configure(name string, mtu int, flags uint32) error {
 	request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
 	info := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -36,7 +34,7 @@ func configure(name string, mtu int, flags uint32) error {
 
 func uint32Bytes(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
 
-// setGroup puts the device with an index into a group of devices.
+// setGroup moves a device into a group of devices.
 func setGroup(index, group int) error {
 	request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
 	info := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -47,8 +45,8 @@ func setGroup(index, group int) error {
 	return err
 }
 
-// removeGroup removes all devices of a group at once: the kernel then waits once for
-// all, where it would wait 40 ms for each.
+// removeGroup removes all devices of a group in one request: the kernel waits 40 ms once instead of once
+// per device.
 func removeGroup(group int) error {
 	request := nl.NewNetlinkRequest(unix.RTM_DELLINK, unix.NLM_F_ACK)
 	request.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))

@@ -9,16 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TUNPath is the file that TUN devices are made through.
 const TUNPath = "/dev/net/tun"
 
-// Offloads to ask a TUN device for, best first. Linux below 6.2 does not know USO.
+// offloads of a TUN device, best first. USO needs Linux 6.2.
 var offloads = []int{
 	unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6 | unix.TUN_F_TSO_ECN | unix.TUN_F_USO4 | unix.TUN_F_USO6,
 	unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6 | unix.TUN_F_TSO_ECN,
 }
 
-// makeTUN makes a TUN device in the namespace ns, which the calling thread stays in.
+// makeTUN creates a TUN device in the namespace ns, where the calling thread stays.
 func makeTUN(w Request, ns int) (*Port, error) {
 	if err := enterNetns(ns); err != nil {
 		return nil, err
@@ -58,8 +57,8 @@ func enableOffload(fd int) (err error) {
 	return fmt.Errorf("switch segmentation offload on: %w", err)
 }
 
-// maxClosers is how many descriptors are closed at a time. Closing that of a TUN device
-// waits 17 ms for the kernel to forget the device; one after the other, 2000 take 35 s.
+// maxClosers bounds concurrent closes. Closing a TUN device waits 17 ms in the kernel: 2000 in sequence
+// take 35 s.
 const maxClosers = 64
 
 func closeAll(ports []*Port) error {
@@ -79,6 +78,6 @@ func closeAll(ports []*Port) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // the functions return nil: all ports are to be closed
+	_ = group.Wait() // the functions return nil, so that all ports are closed
 	return errors.Join(errs...)
 }

@@ -12,32 +12,30 @@ import (
 
 const (
 	etherHeader = 14
-	// socketBuffer is what a packet socket may keep until the emulator reads it. Where
-	// the right is missing, the kernel's net.core.rmem_max stays the bound.
+	// socketBuffer is the buffer of a packet socket, limited by net.core.rmem_max without CAP_NET_ADMIN.
 	socketBuffer = 32 << 20
-	// condemned is the group of devices that are to be removed together.
+	// removalGroup is the device group for joint removal.
 	removalGroup = 0x5ee
 )
 
-// createNamespace makes the namespace that this process's veth ends live in, so that the machine's
-// own namespace gets no device.
+// createNamespace creates the namespace of the emulator's veth ends, so that the machine's own namespace
+// gets no device.
 func (m *Maker) createNamespace() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("make a namespace for veth devices: %w", err)
 	}
-	// The ends answer to nobody: without IPv6 they do not announce themselves either.
-	// Where the setting cannot be written, a few packets more are sent and ignored.
+	// Without IPv6 the emulator's ends send no announcements. If the setting cannot be written, a few
+	// extra packets are sent and ignored.
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
 	own, err := openNetns(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
 	m.own = own
 	return err
 }
 
-// makeVeth makes a pair with one end in the namespace ns.
+// makeVeth creates a pair with one end in the namespace ns.
 //
-// Neighbours are not looked for (IFF_NOARP): a look-up would cost a round trip and be
-// counted as traffic. Frames then bear the sender's own address as destination, and
-// the emulator writes the receiver's in its place.
+// IFF_NOARP disables neighbour discovery, which would cost a round trip and count as traffic. Frames then carry
+// the sender's own address as destination, and the emulator replaces it by the receiver's.
 func (m *Maker) makeVeth(w Request, ns int) (*Port, error) {
 	if err := enterNetns(m.own); err != nil {
 		return nil, err
@@ -72,7 +70,7 @@ func (m *Maker) makeVeth(w Request, ns int) (*Port, error) {
 	return nil, errors.Join(err, m.removeVeths([]*Port{p}))
 }
 
-// configureIn sets the node's end of a pair up; the calling thread stays in ns.
+// configureIn configures the node's end of a pair; the calling thread stays in ns.
 func configureIn(ns int, w Request) error {
 	if err := enterNetns(ns); err != nil {
 		return err
@@ -83,15 +81,15 @@ func configureIn(ns int, w Request) error {
 	return configure(w.Device, w.mtu(), unix.IFF_UP|unix.IFF_NOARP)
 }
 
-// open opens the packet socket of this process's end.
+// open opens the packet socket of the emulator's end.
 func (p *Port) open() error {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("packet socket: %w", err)
 	}
 	p.FD = fd
-	// The queueing discipline is passed by: it comes into force up to a second after the
-	// node's end is up, and until then would drop everything.
+	// Bypass the queueing discipline: until it is active, up to a second after the node's end is up, it
+	// drops everything.
 	for _, option := range []int{unix.PACKET_VNET_HDR, unix.PACKET_IGNORE_OUTGOING, unix.PACKET_QDISC_BYPASS} {
 		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, option, 1); err != nil {
 			return fmt.Errorf("packet socket option %d: %w", option, err)
@@ -113,7 +111,7 @@ func (p *Port) open() error {
 	return nil
 }
 
-// removeVeths removes pairs; one whose other namespace has gone is gone already.
+// removeVeths removes pairs. A pair whose other namespace was removed is already gone.
 func (m *Maker) removeVeths(ports []*Port) error {
 	if err := enterNetns(m.own); err != nil {
 		return err
@@ -132,7 +130,7 @@ func (m *Maker) removeVeths(ports []*Port) error {
 	return nil
 }
 
-// randomMAC is a locally administered address of one device.
+// randomMAC returns a random locally administered unicast address.
 func randomMAC() (mac [6]byte) {
 	rand.Read(mac[:])
 	mac[0] = mac[0]&^1 | 2

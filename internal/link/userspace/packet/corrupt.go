@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Corrupt flips the bit that r picks behind the IP header of p, which must be a single
-// packet. Its checksum is completed before, so that the receiver finds the damage.
+// Corrupt flips the bit selected by r behind the IP header of a single packet. It completes the checksum
+// first, so that the receiver detects the damage.
 func (p *Packet) Corrupt(r uint64) {
 	p.completeChecksum()
 	clear(p.buf[:VnetHeader])
@@ -18,8 +18,7 @@ func (p *Packet) Corrupt(r uint64) {
 	target[bit/8] ^= 1 << (bit % 8)
 }
 
-// ipLength is the length of the IP header, with options but without extensions, and never
-// more than there is.
+// ipLength returns the length of the IP header without IPv6 extensions, limited to the packet.
 func (p *Packet) ipLength() int {
 	ip := p.buf[p.l3:p.n]
 	if ip[0]>>4 == 6 {
@@ -28,7 +27,7 @@ func (p *Packet) ipLength() int {
 	return min(int(ip[0]&15)*4, len(ip))
 }
 
-// completeChecksum puts the checksum that the sender left to the device into its place.
+// completeChecksum computes a checksum that the sender left to the device.
 func (p *Packet) completeChecksum() {
 	if p.buf[vnetFlags]&flagNeedsCsum == 0 {
 		return
@@ -40,15 +39,13 @@ func (p *Packet) completeChecksum() {
 	}
 	c := ^foldChecksum(addChecksum(p.buf[start:p.n], 0))
 	if c == 0 {
-		c = 0xffff // 0 would tell a receiver of UDP that there is none; they are equal
+		c = 0xffff // 0 would mean "no checksum" in UDP; both are equal
 	}
 	network.PutUint16(p.buf[field:], c)
 }
 
-// addChecksum adds b to start as 16-bit words in network order, carries kept.
-//
-// Source: RFC 1071, "Computing the Internet Checksum"; the sum may be taken in wider
-// words and folded at the end.
+// addChecksum adds b to start as 16-bit words in network order, with carries (RFC 1071). The sum may use
+// wider words and be folded at the end.
 func addChecksum(b []byte, start uint64) uint64 {
 	s, carry := start, uint64(0)
 	for len(b) >= 8 {
@@ -62,7 +59,7 @@ func addChecksum(b []byte, start uint64) uint64 {
 	return s + carry
 }
 
-// foldChecksum brings a sum down to 16 bits.
+// foldChecksum reduces a sum to 16 bits.
 func foldChecksum(s uint64) uint16 {
 	s = s>>32 + s&0xffffffff
 	s = s>>16&0xffff + s&0xffff + s>>32

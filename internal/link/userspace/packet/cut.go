@@ -4,7 +4,7 @@ import "encoding/binary"
 
 var network = binary.BigEndian
 
-// Where the fields that differ between segments lie in their headers.
+// Offsets of the header fields that differ between segments.
 const (
 	ip4Length, ip4ID, ip4Checksum, ip4Source = 2, 4, 10, 12
 	ip6Length, ip6Source                     = 4, 8
@@ -17,12 +17,11 @@ const (
 	protoTCP, protoUDP = 6, 17
 )
 
-// CutSize is the room that Cut needs for segments i to j-1 of p.
+// CutSize returns the buffer size that Cut needs for segments i to j-1.
 func (p *Packet) CutSize(i, j int) int { return p.payload + p.span(j) - p.span(i) }
 
-// Cut makes dst the segments i to j-1 of the super-packet p: one packet where that is
-// one segment, a smaller super-packet where it is more. Checksums stay for the receiver to
-// take as good, as they do within p.
+// Cut copies segments i to j-1 of the super-packet p to dst: a single packet or a smaller super-packet.
+// Checksums stay incomplete, as in p.
 func (p *Packet) Cut(dst *Packet, i, j int) {
 	from, to := p.span(i), p.span(j)
 	copy(dst.buf, p.buf[:p.payload])
@@ -57,8 +56,7 @@ func (p *Packet) Cut(dst *Packet, i, j int) {
 	network.PutUint16(b[p.l4+tcpChecksum:], dst.pseudo(protoTCP))
 }
 
-// fixIP puts the length of p, which begins at segment i of its super-packet, into its IP
-// header.
+// fixIP updates the IP header of p, which begins at segment i of its super-packet.
 func (p *Packet) fixIP(i int) {
 	ip := p.buf[p.l3:p.l4]
 	if ip[0]>>4 == 6 {
@@ -71,8 +69,7 @@ func (p *Packet) fixIP(i int) {
 	network.PutUint16(ip[ip4Checksum:], ^foldChecksum(addChecksum(ip, 0)))
 }
 
-// pseudo is the sum over the pseudo header, which the checksum field holds until the
-// checksum is completed.
+// pseudo returns the sum of the pseudo header, which the checksum field holds until it is completed.
 func (p *Packet) pseudo(proto byte) uint16 {
 	ip := p.buf[p.l3:p.l4]
 	addresses := ip[ip4Source : ip4Source+8]
@@ -82,7 +79,6 @@ func (p *Packet) pseudo(proto byte) uint16 {
 	return foldChecksum(addChecksum(addresses, uint64(proto)+uint64(p.n-p.l4)))
 }
 
-// Copy makes dst a copy of p.
 func (p *Packet) Copy(dst *Packet) {
 	copy(dst.buf, p.buf[:p.n])
 	buf, class := dst.buf, dst.class
@@ -90,5 +86,4 @@ func (p *Packet) Copy(dst *Packet) {
 	dst.buf, dst.class = buf, class
 }
 
-// Size is the bytes of p's buffer in use.
 func (p *Packet) Size() int { return p.n }

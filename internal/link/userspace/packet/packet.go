@@ -1,13 +1,12 @@
-// Package packet is the packets of an emulated link as a network device hands them
-// over: single ones, and super-packets that stand for many packets on the wire.
+// Package packet represents the packets of an emulated link as a network device delivers them: single
+// packets, and super-packets that stand for many packets on the wire.
 //
 //	| virtio_net_hdr 10 B | link header, 0 or 14 B | IP | TCP or UDP | payload |
 //	^0                    ^10                      ^l3  ^l4          ^payload  ^n
 //
-// A super-packet has one set of headers and up to 64 KiB of payload, to be cut every
-// gso_size bytes. The kernel makes them when a device says that it can cut (TSO, USO);
-// moving them whole is what makes an emulator in userspace fast. Cut does in software
-// what the device would have done.
+// A super-packet has one set of headers and up to 64 KiB of payload in segments of gso_size bytes. The
+// kernel creates them for devices with segmentation offload (TSO, USO). Moving them whole makes an emulator
+// in userspace fast. Cut does in software what such a device does.
 //
 // Source: virtio specification 1.2, section 5.1.6 "Device Operation"; Linux
 // include/uapi/linux/virtio_net.h.
@@ -18,22 +17,22 @@ import "encoding/binary"
 // VnetHeader is the length in bytes of struct virtio_net_hdr.
 const VnetHeader = 10
 
-// Largest is the most bytes a device hands over at once.
+// Largest is the maximum number of bytes that a device delivers at once.
 const Largest = VnetHeader + etherHeader + 1<<16
 
 const (
 	etherHeader = 14
 
-	flagNeedsCsum = 1 // csum_start and csum_offset say where the checksum goes
+	flagNeedsCsum = 1 // csum_start and csum_offset locate the checksum
 
 	gsoNone  = 0
 	gsoTCPv4 = 1
 	gsoTCPv6 = 4
 	gsoUDP   = 5
-	gsoECN   = 0x80 // or-ed: the first segment has CWR set
+	gsoECN   = 0x80 // flag: the first segment has CWR set
 )
 
-// Offsets in struct virtio_net_hdr; its numbers are in the host's byte order.
+// Offsets in struct virtio_net_hdr; numbers are in host byte order.
 const (
 	vnetFlags      = 0
 	vnetGSOType    = 1
@@ -45,32 +44,32 @@ const (
 
 var native = binary.NativeEndian
 
-// Packet is a buffer with a packet in it. Packets come from a Pool.
+// Packet is a buffer from a Pool with a packet in it.
 type Packet struct {
 	buf   []byte
 	class int8 // of the Pool
 
 	n       int // bytes of buf in use
-	l3      int // where IP begins
-	l4      int // where TCP or UDP begins, of super-packets
-	payload int // what is cut begins here, of super-packets
-	gso     int // bytes of payload per segment, of super-packets
+	l3      int // offset of IP
+	l4      int // offset of TCP or UDP, in super-packets
+	payload int // offset of the payload, in super-packets
+	gso     int // payload bytes per segment, in super-packets
 	segs    int
 }
 
-// Buffer is the buffer that a device may fill.
+// Buffer returns the whole buffer, for a device to fill.
 func (p *Packet) Buffer() []byte { return p.buf }
 
-// Bytes is what a device is given.
+// Bytes returns the packet with its headers.
 func (p *Packet) Bytes() []byte { return p.buf[:p.n] }
 
-// Segments is how many packets on the wire p stands for.
+// Segments returns the number of packets on the wire that p stands for.
 func (p *Packet) Segments() int { return p.segs }
 
-// Wire is the layer-3 bytes of those packets, each with headers of its own.
+// Wire returns the layer-3 bytes of all segments, each with its own headers.
 func (p *Packet) Wire() int { return p.WireRange(0, p.segs) }
 
-// WireRange is the layer-3 bytes of segments i to j-1.
+// WireRange returns the layer-3 bytes of segments i to j-1.
 func (p *Packet) WireRange(i, j int) int {
 	if p.segs == 1 {
 		return p.n - p.l3
@@ -78,20 +77,18 @@ func (p *Packet) WireRange(i, j int) int {
 	return (j-i)*(p.payload-p.l3) + p.span(j) - p.span(i)
 }
 
-// span is the bytes of payload before segment i.
+// span returns the payload bytes before segment i.
 func (p *Packet) span(i int) int { return min(i*p.gso, p.n-p.payload) }
 
-// SetDestination writes the link-layer address that the receiving device answers to,
-// unless the packet is for a group of devices.
+// SetDestination writes the receiving device's link-layer address, unless the packet is a multicast.
 func (p *Packet) SetDestination(mac [6]byte) {
 	if p.l3 == VnetHeader+etherHeader && p.buf[VnetHeader]&1 == 0 {
 		copy(p.buf[VnetHeader:], mac[:])
 	}
 }
 
-// Parse makes sense of n bytes that a device put into Room, with a link header of l2
-// bytes. It reports whether they are an IP packet. A super-packet of a kind that Cut
-// does not know counts as one packet.
+// Parse parses n bytes in the buffer with a link header of l2 bytes. It reports whether they are an IP
+// packet. A super-packet that Cut does not support counts as one packet.
 func (p *Packet) Parse(n, l2 int) bool {
 	p.n, p.l3, p.segs = n, VnetHeader+l2, 1
 	if n <= p.l3 || n > len(p.buf) {
@@ -113,7 +110,7 @@ func (p *Packet) Parse(n, l2 int) bool {
 	return true
 }
 
-// ipHeader is the length of an IP header without extensions.
+// ipHeader returns the length of an IP header without options or extensions.
 func ipHeader(version byte) int {
 	if version == 4 {
 		return 20
@@ -121,8 +118,8 @@ func ipHeader(version byte) int {
 	return 40
 }
 
-// transport is the length of the TCP or UDP header that b begins with and where in it the
-// checksum lies; 0 where kind does not fit or b is cut short.
+// transport returns the length of the TCP or UDP header in b and the offset of its checksum, 0 if kind
+// does not match or b is truncated.
 func transport(kind, version byte, b []byte) (header, checksum int) {
 	switch {
 	case kind == gsoUDP:

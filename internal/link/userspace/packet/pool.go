@@ -1,22 +1,21 @@
 package packet
 
-// classes are the sizes of buffers in bytes: acknowledgements, single packets, pieces of
-// super-packets, whole ones.
+// classes are the buffer sizes in bytes: acknowledgements, single packets, parts of super-packets, and
+// whole super-packets.
 var classes = [...]int{256, 2048, 16 << 10, Largest}
 
-// Pool keeps packets for reuse: while traffic is steady nothing is allocated. It belongs
-// to one thread.
+// Pool reuses packets: steady traffic allocates nothing. It is not safe for concurrent use.
 type Pool struct {
 	limit int64
 	used  int64
 	free  [len(classes)][]*Packet
-	least [len(classes)]int // the shortest that free was since the last Trim
+	least [len(classes)]int // minimum length of free since the last Trim
 }
 
-// NewPool makes a pool of which at most limit bytes are out at a time.
+// NewPool creates a pool with at most limit bytes in use.
 func NewPool(limit int64) *Pool { return &Pool{limit: limit} }
 
-// Get returns a packet with room for size bytes, nil when the limit is reached.
+// Get returns a packet with a buffer of at least size bytes, or nil at the limit.
 func (p *Pool) Get(size int) *Packet {
 	class := 0
 	for class < len(classes)-1 && classes[class] < size {
@@ -38,16 +37,16 @@ func (p *Pool) Get(size int) *Packet {
 	return got
 }
 
-// Put gives a packet back.
+// Put returns a packet to the pool.
 func (p *Pool) Put(k *Packet) {
 	p.used -= int64(classes[k.class])
 	p.free[k.class] = append(p.free[k.class], k)
 }
 
-// Used is the bytes of buffers that are out.
+// Used returns the bytes of buffers in use.
 func (p *Pool) Used() int64 { return p.used }
 
-// Idle is how many packets nobody uses.
+// Idle returns the number of unused packets.
 func (p *Pool) Idle() int {
 	n := 0
 	for _, free := range p.free {
@@ -56,7 +55,7 @@ func (p *Pool) Idle() int {
 	return n
 }
 
-// Trim lets go of a quarter of the packets that nobody needed since the last Trim.
+// Trim releases a quarter of the packets that stayed unused since the last Trim.
 func (p *Pool) Trim() {
 	for class := range p.free {
 		free := p.free[class]

@@ -2,14 +2,14 @@ package packet
 
 import "bytes"
 
-// To another machine a super-packet goes as a train: its segments, each with all that stands before its payload, one
-// behind the other. They have one length but for the last, so that systems carry them together, and where one is
-// lost on the way the others arrive.
+// A super-packet travels to another machine as a train: its segments one behind the other, each with its own
+// headers. All but the last have the same length, so that systems can carry them together. If a segment is
+// lost, the others still arrive.
 //
 //	super-packet ──Train──► | vnet, IP, TCP, payload | vnet, IP, TCP, payload | vnet, IP, TCP, rest | ──Join──► super-packet
 
-// Train writes segments of p from number i on into b, as many as fit and at most so many. It returns the bytes of
-// each but the last, the number of the first segment left out, and the bytes of all.
+// Train writes segments of p from number i on into b, as far as they fit, limited to most. It returns the bytes of each
+// segment but the last, the number of the first segment left out, and the bytes written.
 func (p *Packet) Train(b []byte, i, most int) (size, next, all int) {
 	size = p.payload + p.gso
 	for next = i; next < p.segs && next-i < most && all+size <= len(b); next++ {
@@ -20,13 +20,13 @@ func (p *Packet) Train(b []byte, i, most int) (size, next, all int) {
 	return size, next, all
 }
 
-// trainHeader is what two segments of one super-packet have in common, and where they differ.
+// trainHeader describes the common layout of the segments of one super-packet.
 type trainHeader struct {
 	l4, payload int
-	data        int // bytes of payload of every segment but the last
+	data        int // payload bytes of every segment but the last
 }
 
-// parseTrainHeader is the car that b, the first packet of a train, may be; ok is false for what Join leaves as it is.
+// parseTrainHeader parses b, the first packet of a train. ok is false if Join must not merge it.
 func parseTrainHeader(b []byte) (c trainHeader, ok bool) {
 	if len(b) < VnetHeader+20 || b[vnetFlags] != flagNeedsCsum || b[vnetGSOType] != gsoNone || int(native.Uint16(b[vnetCsumOffset:])) != tcpChecksum {
 		return c, false
@@ -44,11 +44,11 @@ func parseTrainHeader(b []byte) (c trainHeader, ok bool) {
 	}
 	c.payload = c.l4 + int(b[c.l4+12]>>4)*4
 	c.data = len(b) - c.payload
-	const alone = flagFIN | flagSYN | flagRST | flagPSH | flagURG // a first segment has none of them
+	const alone = flagFIN | flagSYN | flagRST | flagPSH | flagURG // flags that a first segment does not have
 	return c, c.payload >= c.l4+20 && c.data > 0 && b[c.l4+tcpFlags]&alone == 0
 }
 
-// continues tells whether b is the n-th packet after the first one of a train.
+// continues reports whether b is the n-th packet after the first one of a train.
 func (c trainHeader) continues(first, b []byte, n int) bool {
 	if len(b) <= c.payload || !bytes.Equal(first[:VnetHeader], b[:VnetHeader]) {
 		return false
@@ -70,7 +70,8 @@ func (c trainHeader) continues(first, b []byte, n int) bool {
 		bytes.Equal(tcp[tcpFlags+1:tcpChecksum], its[tcpFlags+1:tcpChecksum]) && bytes.Equal(tcp[tcpChecksum+2:], its[tcpChecksum+2:])
 }
 
-// JoinableLength is how many bytes of the train b, of packets of so many bytes, are one super-packet, or one packet.
+// JoinableLength returns how many bytes of the train b, of packets of size bytes, form one super-packet
+// or one packet.
 func JoinableLength(b []byte, size int) int {
 	size = min(size, len(b))
 	c, ok := parseTrainHeader(b[:size])
@@ -85,14 +86,14 @@ func JoinableLength(b []byte, size int) int {
 		}
 		all += len(one)
 		if len(one) < size || one[c.l4+tcpFlags]&(flagFIN|flagPSH) != 0 {
-			break // the last one
+			break // last segment
 		}
 	}
 	return all
 }
 
-// Join makes p the super-packet whose segments of so many bytes are b, as Coupled has found them, or the
-// packet b. It reports whether that is an IP packet.
+// Join fills p with the segments b of size bytes each, as found by JoinableLength, or with the single
+// packet b. It reports whether b is an IP packet.
 func (p *Packet) Join(b []byte, size int) bool {
 	if len(b) <= size {
 		return p.Parse(copy(p.buf, b), 0)

@@ -1,4 +1,4 @@
-// Package scheduling gives threads the priority that keeps time on a busy machine.
+// Package scheduling sets the real-time priority of threads.
 package scheduling
 
 import (
@@ -11,48 +11,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EmulatorPriority within SCHED_RR, of every thread of the process: those that keep time and those of
-// the Go runtime, which must not wait behind normal processes either, since the ones that keep
-// time may need them to go on. It is one priority for all:
+// EmulatorPriority is the SCHED_RR priority of every thread of an emulator, packet threads and Go runtime
+// threads alike. Packet threads depend on runtime threads, so the latter must not wait behind normal
+// processes. All threads have one priority for this reason:
 //
-//  1. A thread of the runtime scans the stack of one that keeps time, and loses its processor.
-//  2. That one wants to park, and waits for the scan: the runtime yields (sched_yield) and looks
-//     again, which lets nobody run but threads of its own priority.
-//  3. The second thread that keeps time does the same on the other processor. With a priority
-//     above the scanning thread's, both processors are theirs for ever; the kernel's limit on
-//     real-time threads stops all three alike.
+//  1. A runtime thread scans the stack of a packet thread and loses its processor.
+//  2. The packet thread wants to park and waits for the scan. The runtime yields (sched_yield) and checks
+//     again, which only runs threads of the same priority.
+//  3. The second packet thread does the same on the other processor. If packet threads had the higher
+//     priority, they would occupy both processors forever. The kernel's real-time limit stops all three alike.
 //
-// With one priority, 2. lets the scanning thread run. A thread that keeps time may find its
-// processor taken by the runtime for a moment; the other stands in for it, as it does where a
-// host takes the processor.
+// With one priority, step 2 lets the scanning thread run. A runtime thread may then take the processor of a
+// packet thread for a moment. The other packet thread covers this, as it does when a host takes the processor.
 //
-// And the class is SCHED_RR, whose threads take turns, rather than SCHED_FIFO, whose threads run until
-// they sleep:
+// The class is SCHED_RR, whose threads take turns, and not SCHED_FIFO, whose threads run until they sleep:
 //
-//  1. A thread sweeps memory, and loses its processor to one of another emulator.
-//  2. The runtime's background sweeper, on a second thread, waits for the first by looking again and
-//     again, without a system call. On the first thread's processor it would do so for ever: this was
-//     seen with two emulators on two processors, and nothing else ran.
+//  1. A thread sweeps memory and loses its processor to a thread of another emulator.
+//  2. The runtime's background sweeper, on a second thread, waits for the first in a loop without a system
+//     call. On the first thread's processor it would loop forever. This happened with two emulators on two
+//     processors: nothing else ran.
 //
-// With turns, which are 100 ms long by default (sched_rr_timeslice_ms), the first thread sweeps on.
+// With turns of 100 ms (sched_rr_timeslice_ms) the first thread continues.
 const EmulatorPriority = 20
 
-// niceness is what threads get where the real-time class is refused.
+// niceness of the threads if the real-time class is refused.
 const niceness = -20
 
-// RaiseProcess gives every thread of this process, and those they will start, the real-time
-// class. Where it is refused it returns why; the threads then are as nice as allowed.
+// RaiseProcess gives all present and future threads of this process the real-time class. If that is refused
+// it returns the reason, and raises the niceness as far as allowed.
 //
-// A thread starts with the class of the one that starts it, and may do so at any moment. So the
-// threads are listed again until none is found that has not the class. One listing is not enough:
+// A new thread inherits the class of its creator and may start at any moment. RaiseProcess therefore lists the
+// threads until all have the class. One pass is not enough:
 //
-//  1. Thread 7 is listed, and raised.
-//  2. Thread 8, listed but not raised yet, starts thread 9, which is normal and not in the list.
-//  3. Thread 9 runs one of those that keep time. A thread of the runtime, raised, has its processor and
-//     waits for it to park as above. That yields to threads of its own priority, which thread 9 is
-//     not: all links stood still for 0.3 s, until the kernel gave normal threads their share.
+//  1. Thread 7 is listed and raised.
+//  2. Thread 8 is listed but not yet raised. It starts thread 9, which has normal priority and is not listed.
+//  3. Thread 9 runs a packet thread. A raised runtime thread occupies its processor and waits for it to park,
+//     yielding only to its own priority. All links stopped for 0.3 s until the kernel ran normal threads.
 //
-// Where a listing finds the class everywhere, no thread is left that could start one without it.
+// When a pass finds the class on every thread, no thread is left that could start one without the class.
 func RaiseProcess() error {
 	err := raiseAllThreads()
 	if errors.Is(err, unix.EPERM) && leaveChildGroup() {
@@ -61,7 +57,7 @@ func RaiseProcess() error {
 	if err == nil {
 		return nil
 	}
-	// Best effort: this is refused to users, too.
+	// Best effort: unprivileged users may not raise the niceness either.
 	_ = eachThread(func(tid int) error { return unix.Setpriority(unix.PRIO_PROCESS, tid, niceness) })
 	return fmt.Errorf("real-time priority refused: %w", err)
 }
@@ -99,16 +95,15 @@ func eachThread(f func(tid int) error) error {
 	return nil
 }
 
-// SetThread gives a thread, 0 for the calling one, a priority within SCHED_RR.
+// SetThread sets the SCHED_RR priority of a thread; 0 is the calling thread.
 func SetThread(tid int, priority uint32) error {
 	return unix.SchedSetAttr(tid, &unix.SchedAttr{
 		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: priority,
 	}, 0)
 }
 
-// PinThread keeps the calling thread, one of so many, on a processor of its own among those it may
-// run on, as far from the others as their numbers go. A thread that may move follows the
-// processes it serves, and two of them meet.
+// PinThread pins the calling thread, number thread of so many, to one allowed processor. The threads are
+// spread evenly. An unpinned thread follows the processes that it serves, so that two threads may meet.
 func PinThread(thread, of int) error {
 	var allowed, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
@@ -131,8 +126,8 @@ func PinThread(thread, of int) error {
 	return nil
 }
 
-// leaveChildGroup moves this process to the root of the version 1 cpu controller: with
-// RT_GROUP_SCHED, its child groups have no real-time share.
+// leaveChildGroup moves this process to the root of the version 1 cpu controller: with RT_GROUP_SCHED,
+// child groups have no real-time share.
 func leaveChildGroup() bool {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -146,8 +141,7 @@ func leaveChildGroup() bool {
 	return os.WriteFile(root, []byte(strconv.Itoa(os.Getpid())), 0) == nil
 }
 
-// childGroup finds in /proc/self/cgroup the hierarchy of the version 1 cpu controller, when
-// the process is not in its root.
+// childGroup returns the controllers of the version 1 cpu hierarchy if the process is below its root.
 func childGroup(groups string) (controllers string, ok bool) {
 	for line := range strings.Lines(groups) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":") // number:controllers:path

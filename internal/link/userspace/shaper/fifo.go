@@ -2,21 +2,19 @@ package shaper
 
 import "skerry/internal/link/userspace/packet"
 
-// item is a packet on the link. A packet that overtakes occupies the wire without being
-// delivered from the queue: its packet is nil.
+// item is a packet on the link. A reordered packet occupies the wire but was sent already: its packet is nil.
 type item struct {
 	packet  *packet.Packet
 	size    int64 // layer-3 bytes
-	until   int64 // earliest due time, by another machine's clock; 0 if there is none
-	arrived int64 // when it was offered
+	until   int64 // earliest due time, set by another machine; 0 means none
+	arrived int64 // time of Offer
 	departs int64 // when its last bit leaves the wire; set in flight
-	due     int64 // when it arrives at the far end; set in flight
+	due     int64 // time of arrival at the far end; set in flight
 }
 
-// fifo is a ring buffer of items.
 type fifo struct {
 	ring  []item // length is a power of two
-	first uint64 // counts of items since the beginning
+	first uint64 // total of removed items
 	added uint64
 	bytes int64 // of all items
 }

@@ -9,20 +9,18 @@ import (
 	"skerry/internal/link/userspace/planted"
 )
 
-// jitterValues is how finely the quantiles of jitter are tabulated.
+// jitterValues is the number of tabulated quantiles.
 const jitterValues = 4096
 
-// jitterPeriod is the time between two independent values of the jitter, in units of the jitter.
-// Delays then change so slowly that next to no packet would overtake: the order of packets raises
-// the mean by at most 0.5 % of the jitter (pareto), and not measurably for the normal distribution.
+// jitterPeriod is the period of the noise in units of the jitter. Delays then change so slowly that almost
+// no packet would overtake. Keeping the order raises the mean by at most 0.5 % of the jitter (pareto).
 const jitterPeriod = 8
 
-// grain is the longest time on the wire, at the bandwidth of a link, that may pass
-// for one event. A super-packet of 64 KiB takes 5 ms at 100 Mbit/s; delivered whole it
-// would make everything behind it wait in steps of that.
+// grain is the longest transmission time of a super-packet that stays whole. A super-packet of 64 KiB
+// takes 5 ms at 100 Mbit/s; packets behind it would wait in steps of that size.
 const grain = 200 * time.Microsecond
 
-// tables are the quantiles of the distributions that are not normal, each computed when first used.
+// tables are the quantiles of the distributions other than normal, computed on first use.
 var tables = map[link.Distribution]func() []float64{
 	link.Uniform:      table(link.Uniform),
 	link.Pareto:       table(link.Pareto),
@@ -33,20 +31,20 @@ func table(d link.Distribution) func() []float64 {
 	return sync.OnceValue(func() []float64 { return d.Table(jitterValues) })
 }
 
-// queueGrains is how many super-packets a full queue holds at least, so that its bound is
-// a bound in packets and not in bursts.
+// queueGrains is the minimum number of super-packets in a full queue, so that the bound applies to
+// packets and not to bursts.
 const queueGrains = 8
 
 // maxTime keeps sums of times within an int64.
 const maxTime = 1 << 60
 
-// Params is a link.Quality made ready for the data plane. It is never changed.
+// Params is a link.Quality prepared for the data plane. It is immutable.
 type Params struct {
-	Quality   link.Quality // that it was made of
+	Quality   link.Quality // source of the parameters
 	latency   int64        // ns
 	jitter    float64
-	period    int64     // of the noise that jitter is made of
-	table     []float64 // quantiles of the jitter's distribution; nil for the normal one
+	period    int64     // period of the noise
+	table     []float64 // quantiles of the jitter; nil for the normal distribution
 	rate      int64     // bit/s
 	queue     int64     // bytes
 	loss      float64
@@ -55,10 +53,10 @@ type Params struct {
 	corrupt   float64
 	burst     *link.GilbertElliott
 	down      bool
-	draws     bool // something is drawn for each packet
+	draws     bool // packets need random draws
 }
 
-// Compile makes a valid q ready.
+// Compile prepares a valid quality.
 func Compile(q link.Quality) *Params {
 	p := &Params{
 		Quality: q,
@@ -84,7 +82,7 @@ func Compile(q link.Quality) *Params {
 	return p
 }
 
-// Grain is how many packets of so many layer-3 bytes may travel as one super-packet.
+// Grain returns the largest number of packets of a layer-3 size that may travel as one super-packet.
 func (p *Params) Grain(bytes int) int {
 	if p.rate == 0 {
 		return math.MaxInt
@@ -93,14 +91,13 @@ func (p *Params) Grain(bytes int) int {
 	return max(1, int(most)/bytes)
 }
 
-// Randomized tells whether packets have fates of their own.
+// Randomized reports whether each packet needs a Fate.
 func (p *Params) Randomized() bool { return p.draws }
 
-// Down tells whether the link carries nothing.
 func (p *Params) Down() bool { return p.down }
 
-// spread maps a standard normal value to the value of the jitter's distribution with the same
-// cumulative probability, in units of the jitter.
+// spread maps a standard normal value to the jitter value with the same cumulative probability, in
+// units of the jitter.
 func (p *Params) spread(x float64) float64 {
 	if p.table == nil {
 		return max(-link.JitterReach, min(link.JitterReach, x))

@@ -2,11 +2,10 @@
 //
 //	packet ─► fate ─► bounded queue, wire ─► latency, jitter ─► due
 //	          │lost, duplicated,             never before the packet before it
-//	          │damaged, reordered
+//	          │corrupted, reordered
 //
-// Only the packet at the head of the queue has a departure time: the others depart when the
-// wire has carried those before them at whatever bandwidth holds by then. A packet whose last
-// bit has left the wire is in flight and keeps its due time.
+// Invariant: only the packet at the head of the queue has a departure time. Packets behind it depart at
+// whatever bandwidth holds by then. A packet whose last bit has left the wire is in flight and keeps its due time.
 //
 // Times are nanoseconds on the caller's clock. The package neither waits nor reads a clock.
 package shaper
@@ -19,18 +18,18 @@ import (
 	"skerry/internal/link/userspace/planted"
 )
 
-// Fate is what is drawn for one packet.
+// Fate is the random outcome for one packet.
 type Fate uint8
 
-// Fates; 0 is an ordinary packet, more than one may hold.
+// Fates may be combined; 0 is an ordinary packet.
 const (
 	Lost       Fate = 1 << iota
 	Duplicated      // a copy follows
 	Corrupted       // a bit is flipped
-	Reordered       // sent at once, past those that wait
+	Reordered       // sent at once, ahead of queued packets
 )
 
-// Shaper is one direction of a link. One thread at a time may use it.
+// Shaper is one direction of a link. It is not safe for concurrent use.
 type Shaper struct {
 	*Params
 	random rand.PCG
@@ -39,17 +38,16 @@ type Shaper struct {
 
 	wire    fifo  // the head is being transmitted, the others wait for it
 	departs int64 // when the last bit of the head leaves the wire
-	due     int64 // when the head is due, as long as the settings stay
+	due     int64 // due time of the head under the present settings
 	freeAt  int64 // when the wire became or becomes free
-	// fraction is how much later than freeAt the wire really is free, in units of 1 ns / rate.
+	// fraction refines freeAt, in units of 1 ns / rate.
 	fraction uint64
 
 	flight fifo
-	last   int64 // due time of the packet that departed last
+	last   int64 // due time of the last departed packet
 }
 
-// New makes a direction. Packets meet the same fates whenever link, direction and seed
-// are the same.
+// New creates a direction. Equal link, direction and seed give packets the same fates.
 func New(p *Params, link, direction string, seed uint64) *Shaper {
 	h := fnv.New64a()
 	h.Write([]byte(link))
@@ -60,8 +58,8 @@ func New(p *Params, link, direction string, seed uint64) *Shaper {
 	return s
 }
 
-// Set changes the direction at a time. Packets in flight keep their due times; those in the
-// queue depart at the new bandwidth and travel with the new latency.
+// Set changes the quality at a time. Packets in flight keep their due times. Queued packets depart at the
+// new bandwidth and with the new latency.
 func (s *Shaper) Set(now int64, p *Params) {
 	s.advance(now)
 	if planted.Changes {
@@ -83,8 +81,7 @@ func (s *Shaper) Set(now int64, p *Params) {
 	s.advance(now)
 }
 
-// changeRate recomputes when the wire is free: what of the head has not been transmitted by
-// now is transmitted at the new rate.
+// changeRate recomputes freeAt: the untransmitted part of the head leaves at the new rate.
 func (s *Shaper) changeRate(now, rate int64) {
 	if s.freeAt < now || s.rate == 0 {
 		s.fraction = 0
@@ -100,13 +97,13 @@ func (s *Shaper) changeRate(now, rate int64) {
 	s.departs = s.freeAt
 }
 
-// chance is true with probability p. It takes nothing from the generator when p is 0, so
-// that one setting does not disturb the draws of another.
+// chance is true with probability p. It draws nothing if p is 0, so that one setting does not disturb
+// the draws of another.
 func (s *Shaper) chance(p float64) bool {
 	return p > 0 && float64(s.random.Uint64()>>11)/(1<<53) < p
 }
 
-// Fate draws what becomes of the next packet.
+// Fate draws the fate of the next packet.
 func (s *Shaper) Fate() Fate {
 	var f Fate
 	if s.chance(s.loss) || s.burst != nil && s.burstLoss() {
@@ -118,7 +115,7 @@ func (s *Shaper) Fate() Fate {
 	return f | s.copyFate()
 }
 
-// CopyFate draws what becomes of the copy of a packet: it is neither lost nor copied.
+// CopyFate draws the fate of a copy, which is neither lost nor copied again.
 func (s *Shaper) CopyFate() Fate { return s.copyFate() }
 
 func (s *Shaper) copyFate() Fate {
@@ -132,7 +129,7 @@ func (s *Shaper) copyFate() Fate {
 	return f
 }
 
-// burstLoss draws a packet's loss in the present state and then the next state.
+// burstLoss draws a loss in the present state and then the next state.
 func (s *Shaper) burstLoss() bool {
 	delivery, change := s.burst.K, s.burst.P
 	if s.bad {
@@ -145,21 +142,20 @@ func (s *Shaper) burstLoss() bool {
 	return lost
 }
 
-// Random draws 64 bits, for choosing the bit to flip.
+// Random returns 64 random bits to choose the bit to flip.
 func (s *Shaper) Random() uint64 { return s.random.Uint64() }
 
-// Verdict is what Offer did with a packet.
+// Verdict is the result of Offer.
 type Verdict uint8
 
-// Verdicts.
 const (
 	Queued Verdict = iota // Next will return it
-	Send                  // due at once, and nothing is before it
+	Send                  // due now, with no packet before it
 	Full                  // dropped at the tail of the queue
 )
 
-// Offer accepts a packet at a time, as its fate says, which is not due before until. Busy says
-// that one returned by Next is still being sent.
+// Offer accepts a packet at a time. The packet is not due before until. busy means that a packet
+// returned by Next is still being sent.
 func (s *Shaper) Offer(now, until int64, k *packet.Packet, f Fate, busy bool) Verdict {
 	s.advance(now)
 	i := item{packet: k, size: int64(k.Wire()), until: until, arrived: now}
@@ -190,15 +186,14 @@ func (s *Shaper) Offer(now, until int64, k *packet.Packet, f Fate, busy bool) Ve
 	return Queued
 }
 
-// advance moves the packets whose last bit has left the wire by a time into flight.
+// advance moves packets whose last bit has left the wire into flight.
 func (s *Shaper) advance(now int64) {
 	for s.wire.len() > 0 && s.departs <= now {
 		s.departHead()
 	}
 }
 
-// departHead puts the head of the queue into flight, and begins to transmit the next packet at
-// that moment.
+// departHead moves the head of the queue into flight and starts the transmission of the next packet.
 func (s *Shaper) departHead() {
 	departs, due := s.departs, s.due
 	if i := s.wire.pop(); i.packet != nil {
@@ -215,7 +210,7 @@ func (s *Shaper) launch(i item, departs, due int64) {
 	s.flight.push(i)
 }
 
-// transmitHead begins to transmit the head of the queue, at a time or when the wire is free.
+// transmitHead starts the transmission of the head at a time, or later when the wire is free.
 func (s *Shaper) transmitHead(now int64) {
 	if now > s.freeAt {
 		s.freeAt, s.fraction = now, 0
@@ -230,19 +225,19 @@ func (s *Shaper) transmitHead(now int64) {
 	s.planHead()
 }
 
-// planHead computes when the head of the queue is due if the settings stay as they are.
+// planHead computes the due time of the head under the present settings.
 func (s *Shaper) planHead() {
 	if s.wire.len() > 0 {
 		s.due = s.dueTime(s.wire.head(), s.departs)
 	}
 }
 
-// dueTime is when a packet that departs at a time arrives.
+// dueTime returns the arrival time of a packet that departs at a time.
 func (s *Shaper) dueTime(i *item, departs int64) int64 {
 	return max(departs+s.delay(departs), i.until, s.last)
 }
 
-// delay is the latency with the jitter of a moment.
+// delay returns latency plus jitter at a time.
 func (s *Shaper) delay(at int64) int64 {
 	if planted.Latency {
 		return s.latency / 2
@@ -253,8 +248,8 @@ func (s *Shaper) delay(at int64) int64 {
 	return max(0, s.latency+int64(s.jitter*s.spread(s.noise.at(at, s.period))))
 }
 
-// NextDue reports whether a packet is queued or in flight, when the next one is due, and when its
-// last bit leaves the wire, as long as the settings stay as they are.
+// NextDue returns when the next packet is due and departs under the present settings. ok is false
+// without a packet.
 func (s *Shaper) NextDue(now int64) (due, departs int64, ok bool) {
 	s.advance(now)
 	switch {
@@ -262,23 +257,23 @@ func (s *Shaper) NextDue(now int64) (due, departs int64, ok bool) {
 		return s.flight.head().due, s.flight.head().departs, true
 	case s.wire.len() == 0:
 		return 0, 0, false
-	case s.wire.head().packet == nil: // nothing is due before the packet behind it departs
+	case s.wire.head().packet == nil: // no packet is due before the one behind it departs
 		return s.departs, s.departs, true
 	default:
 		return s.due, s.departs, true
 	}
 }
 
-// Len is how many packets are queued or in flight.
+// Len returns the number of packets queued or in flight.
 func (s *Shaper) Len() int { return s.wire.len() + s.flight.len() }
 
-// Backlog is how many bytes have not left the wire at a time, and how many packets are in flight.
+// Backlog returns the bytes that have not left the wire and the number of packets in flight.
 func (s *Shaper) Backlog(now int64) (waiting int64, flying int) {
 	s.advance(now)
 	return s.wire.bytes, s.flight.len()
 }
 
-// Delivery is a packet that Next removed, with the times of its way over the link.
+// Delivery is a packet removed by Next, with its times.
 type Delivery struct {
 	Packet                *packet.Packet
 	Arrived, Departs, Due int64
@@ -286,8 +281,7 @@ type Delivery struct {
 	Foreign               bool // another machine decided when it is due
 }
 
-// Next removes the packet that is due first, of those whose last bit has left the wire by a
-// time. Its Packet is nil if there is none.
+// Next removes the first packet in flight at a time. Its Packet is nil if there is none.
 func (s *Shaper) Next(now int64) Delivery {
 	s.advance(now)
 	if s.flight.len() == 0 {
