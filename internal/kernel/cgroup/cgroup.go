@@ -1,8 +1,7 @@
-// Package cgroup limits, counts and lists the processes of a node by control groups,
-// of version 1, version 2 or both beside each other, whichever the machine has.
+// Package cgroup limits, measures and lists the processes of a node with control groups of version 1, version 2, or
+// both.
 //
-// A Tree is skerry's own directory in every hierarchy that it can use; a Group is a
-// directory below it:
+// A Tree is skerry's directory in every usable hierarchy. A Group is a directory below it:
 //
 //	version 1                          version 2
 //	/sys/fs/cgroup/cpu/skerry/LAB/NODE    /sys/fs/cgroup/skerry/LAB/NODE
@@ -24,21 +23,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors that callers tell apart.
 var (
-	// ErrNone is returned where no hierarchy can be written to.
+	// ErrNone means that no hierarchy is writable.
 	ErrNone = errors.New("no control groups")
-	// ErrNoController is returned for a limit whose controller is missing.
+	// ErrNoController means that the controller of a limit is missing.
 	ErrNoController = errors.New("no such controller")
 )
 
-// The controllers that nodes use.
+// Controllers of nodes.
 const (
 	cpu     = "cpu"
-	cpuacct = "cpuacct" // of version 1 alone
+	cpuacct = "cpuacct" // version 1 only
 	memory  = "memory"
-	blkio   = "blkio" // of version 1 alone
-	ioV2    = "io"    // of version 2 alone
+	blkio   = "blkio" // version 1 only
+	ioV2    = "io"    // version 2 only
 	pids    = "pids"
 )
 
@@ -48,10 +46,10 @@ const root = "skerry"
 // Tree is the set of hierarchies of this machine.
 type Tree struct {
 	v1 map[string]string // controller -> mount point
-	v2 string            // mount point, "" when there is none
+	v2 string            // mount point, or ""
 }
 
-// Open finds the hierarchies that are mounted.
+// Open finds the mounted hierarchies.
 func Open() (*Tree, error) {
 	f, err := os.Open("/proc/thread-self/mountinfo")
 	if err != nil {
@@ -94,8 +92,7 @@ func parseMounts(mounts io.Reader) (*Tree, error) {
 	return t, lines.Err()
 }
 
-// Group names the group at path below skerry's directory, such as "LAB/NODE". It
-// exists once Create was called.
+// Group returns the group at path below skerry's directory, for example "LAB/NODE". Create creates it.
 func (t *Tree) Group(path string) *Group { return &Group{tree: t, path: path} }
 
 // Group is a control group in every hierarchy of its Tree.
@@ -104,7 +101,7 @@ type Group struct {
 	path string
 }
 
-// dirs are the group's directories: one for each mount, though controllers may share it.
+// dirs returns the group's directories, one per mount; controllers may share a mount.
 func (g *Group) dirs() []string {
 	var dirs []string
 	for _, mount := range g.tree.v1 {
@@ -117,7 +114,6 @@ func (g *Group) dirs() []string {
 	return slices.Compact(dirs)
 }
 
-// existingDirs are those directories that are there.
 func (g *Group) existingDirs() []string {
 	return slices.DeleteFunc(g.dirs(), func(dir string) bool {
 		_, err := os.Stat(dir)
@@ -125,8 +121,7 @@ func (g *Group) existingDirs() []string {
 	})
 }
 
-// Create makes the group, with its parents, in every hierarchy that lets it; ErrNone when
-// none does.
+// Create creates the group and its parents in every writable hierarchy. It returns ErrNone if there is none.
 func (g *Group) Create() error {
 	var errs []error
 	made := 0
@@ -146,13 +141,12 @@ func (g *Group) Create() error {
 	return nil
 }
 
-// mkdirTries is how often a group is made whose parents the last lab of another command may just
-// be taking away.
+// mkdirTries bounds the attempts to create a group while another command removes its empty parents.
 const mkdirTries = 100
 
 func mkdirAll(dir string) (err error) {
 	for range mkdirTries {
-		// It fails with either when a directory goes between two looks at it.
+		// A concurrent removal causes either error.
 		err = os.MkdirAll(dir, 0o755)
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			break
@@ -161,8 +155,8 @@ func mkdirAll(dir string) (err error) {
 	return err
 }
 
-// enable hands the controllers of version 2 down to the group, level by level. What is
-// refused is found missing by Limit.
+// enable passes the controllers of version 2 down to the group, level by level. A later limit reports
+// missing controllers.
 func (g *Group) enable() {
 	dir := g.tree.v2
 	for _, level := range strings.Split(filepath.Join(root, g.path), "/") {
@@ -173,8 +167,8 @@ func (g *Group) enable() {
 	}
 }
 
-// Remove removes the group and those below it; they must hold no process. Parents that
-// are empty go as well, up to skerry's own directory.
+// Remove removes the group and its children, which must not contain processes. It also removes empty parents,
+// up to skerry's directory.
 func (g *Group) Remove() error {
 	var errs []error
 	for _, dir := range g.existingDirs() {
@@ -182,7 +176,7 @@ func (g *Group) Remove() error {
 			errs = append(errs, fmt.Errorf("remove control group: %w", err))
 			continue
 		}
-		// Others may be using a parent, or have removed it.
+		// Other groups may use a parent, or may have removed it.
 		for parent := filepath.Dir(dir); g.tree.contains(parent) && os.Remove(parent) == nil; {
 			parent = filepath.Dir(parent)
 		}
@@ -190,7 +184,7 @@ func (g *Group) Remove() error {
 	return errors.Join(errs...)
 }
 
-// contains tells whether dir is skerry's directory in a hierarchy or below it.
+// contains reports whether dir is skerry's directory in a hierarchy, or below it.
 func (t *Tree) contains(dir string) bool {
 	for _, mount := range t.v1 {
 		if isBelow(dir, filepath.Join(mount, root)) {
@@ -203,11 +197,10 @@ func (t *Tree) contains(dir string) bool {
 func isBelow(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
 
 const (
-	// leaving is how long a process that is ending may stay in its group after it has left
-	// the group's list: the kernel removes it from the two at different times.
+	// removeTimeout bounds the wait for an ending process. The kernel removes it from the group's list
+	// before it removes it from the group.
 	removeTimeout = 5 * time.Second
-	// poll is how often the removal of such a group is tried.
-	removePoll = 2 * time.Millisecond
+	removePoll    = 2 * time.Millisecond
 )
 
 func removeTree(dir string) error {
@@ -235,13 +228,13 @@ func removeTree(dir string) error {
 	}
 }
 
-// populated tells whether a group lists processes.
+// populated reports whether a group lists processes.
 func populated(dir string) bool {
 	list, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	return err == nil && len(list) > 0
 }
 
-// controllerFile is the file of a controller in the group, version 1 first.
+// controllerFile returns the file of a controller in the group and its version, version 1 first.
 func (g *Group) controllerFile(v1, name1, name2 string) (path string, version int) {
 	if mount, ok := g.tree.v1[v1]; ok {
 		return filepath.Join(mount, root, g.path, name1), 1

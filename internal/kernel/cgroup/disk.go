@@ -11,15 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DiskLimit bounds what a group reads from and writes to a disk; 0 is no bound. Version 1
-// does not hold back what is written through the page cache: only what is written directly
-// or synchronously, as databases' logs are.
+// DiskLimit bounds reads and writes of a group on a disk; 0 means no bound. Version 1 limits only direct and
+// synchronous writes, for example of database logs, but not writes through the page cache.
 type DiskLimit struct {
-	ReadBytes, WriteBytes int64 // a second
-	ReadOps, WriteOps     int64 // a second
+	ReadBytes, WriteBytes int64 // per second
+	ReadOps, WriteOps     int64 // per second
 }
 
-// Stricter is what holds where both limits do.
+// Stricter returns the limit that holds if both limits apply.
 func (l DiskLimit) Stricter(m DiskLimit) DiskLimit {
 	least := func(a, b int64) int64 {
 		if a == 0 || b > 0 && b < a {
@@ -30,7 +29,7 @@ func (l DiskLimit) Stricter(m DiskLimit) DiskLimit {
 	return DiskLimit{least(l.ReadBytes, m.ReadBytes), least(l.WriteBytes, m.WriteBytes), least(l.ReadOps, m.ReadOps), least(l.WriteOps, m.WriteOps)}
 }
 
-// LimitDisk bounds what the group does on a disk ("254:0"), in place of an earlier bound.
+// LimitDisk replaces the limits of the group on a disk such as "254:0".
 func (g *Group) LimitDisk(device string, l DiskLimit) error {
 	for _, x := range []struct {
 		v1, v2 string
@@ -42,7 +41,7 @@ func (g *Group) LimitDisk(device string, l DiskLimit) error {
 		{"blkio.throttle.write_iops_device", "wiops", l.WriteOps},
 	} {
 		path, version := g.controllerFile(blkio, x.v1, "io.max")
-		line := fmt.Sprintf("%s %d", device, x.value) // 0 takes the bound away
+		line := fmt.Sprintf("%s %d", device, x.value) // 0 removes the bound
 		switch {
 		case version == 0:
 			return limitError("disk", ErrNoController)
@@ -58,16 +57,15 @@ func (g *Group) LimitDisk(device string, l DiskLimit) error {
 	return nil
 }
 
-// CanLimitDisk tells whether the group, which exists, can bound disks.
+// CanLimitDisk reports whether the existing group can limit disks.
 func (g *Group) CanLimitDisk() bool {
 	path, version := g.controllerFile(blkio, "blkio.throttle.read_bps_device", "io.max")
 	_, err := os.Stat(path)
 	return version != 0 && err == nil
 }
 
-// CheckDiskLimit is nil when what groups do on the disk of a directory, or of the nearest one
-// above it that exists, can be bounded here; else it says why not: ErrNone, ErrNoController,
-// or that nobody lets this process. It tries with a group of its own.
+// CheckDiskLimit returns nil if groups can limit the disk of a directory, or of its nearest existing parent.
+// Otherwise it returns ErrNone, ErrNoController or a permission error. It tests this with a temporary group.
 func CheckDiskLimit(dir string) (err error) {
 	for dir != "/" && dir != "." {
 		if _, err := os.Stat(dir); err == nil {
@@ -90,8 +88,8 @@ func CheckDiskLimit(dir string) (err error) {
 	return errors.Join(g.LimitDisk(device, DiskLimit{WriteBytes: 1 << 20}), g.Remove())
 }
 
-// FindDisk is the disk that a directory is on, as LimitDisk wants it; ErrNoController for one
-// that is on none: in memory, or on a file system of layers.
+// FindDisk returns the disk of a directory in the form that LimitDisk expects. It returns ErrNoController for a
+// file system in memory or of layers.
 func FindDisk(dir string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
@@ -102,7 +100,7 @@ func FindDisk(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w for %s: it is not on a disk of its own (device %s)", ErrNoController, dir, device)
 	}
-	// Limits are for whole disks: a partition's directory is in that of its disk.
+	// Limits apply to whole disks. The directory of a partition is inside that of its disk.
 	if _, err := os.Stat(filepath.Join(entry, "partition")); err == nil {
 		whole, err := os.ReadFile(filepath.Join(filepath.Dir(entry), "dev"))
 		if err != nil {

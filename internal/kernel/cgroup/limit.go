@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// period of the CPU quota. The kernel's default is 100 ms: a node with half a core
-	// would then stand still for 50 ms at a time, which its clients would measure.
+	// period of the CPU quota. With the kernel's default of 100 ms, a node with half a core would stop
+	// for 50 ms at a time, which its clients would measure.
 	period = 10 * time.Millisecond
-	// leastQuota is the smallest that the kernel takes.
+	// leastQuota is the kernel's minimum.
 	leastQuota = time.Millisecond
 )
 
-// LimitCPU gives the group at most cores of CPU time in every period.
+// LimitCPU limits the group to a number of cores in every period.
 func (g *Group) LimitCPU(cores float64) error {
 	p := max(period, time.Duration(float64(leastQuota)/cores))
-	// Rounding must not make it less than the kernel takes.
+	// Rounding must not go below the kernel's minimum.
 	quota := strconv.FormatInt(max(leastQuota, time.Duration(cores*float64(p))).Microseconds(), 10)
 	every := strconv.FormatInt(p.Microseconds(), 10)
 	path, version := g.controllerFile(cpu, "cpu.cfs_quota_us", "cpu.max")
@@ -41,8 +41,8 @@ func (g *Group) LimitCPU(cores float64) error {
 	return limitError("CPU", err)
 }
 
-// SetCPUWeight gives the group's processes as many times the processor time of another group's,
-// and an earlier turn, while there is too little for all: 1 to 100, 1 being what every group has.
+// SetCPUWeight multiplies the group's share of processor time by times, 1 to 100, while processors are
+// contended. Every group starts with 1.
 func (g *Group) SetCPUWeight(times int) error {
 	path, version := g.controllerFile(cpu, "cpu.shares", "cpu.weight")
 	var err error
@@ -57,14 +57,13 @@ func (g *Group) SetCPUWeight(times int) error {
 	return limitError("CPU weight", err)
 }
 
-// LimitMemory bounds the memory of the group in bytes, page cache included; it is not
-// given swap space in place of memory.
+// LimitMemory bounds the memory of the group in bytes, page cache included, and disables swap for it.
 func (g *Group) LimitMemory(bytes int64) error {
 	value := strconv.FormatInt(bytes, 10)
 	path, version := g.controllerFile(memory, "memory.limit_in_bytes", "memory.max")
 	var swap, noSwap string
 	switch version {
-	case 1: // this file counts memory and swap together
+	case 1: // counts memory and swap together
 		swap, noSwap = "memory.memsw.limit_in_bytes", value
 	case 2:
 		swap, noSwap = "memory.swap.max", "0"
@@ -74,15 +73,15 @@ func (g *Group) LimitMemory(bytes int64) error {
 	if err := writeFile(path, value); err != nil {
 		return limitError("memory", err)
 	}
-	// The file is missing where swap is not accounted for.
+	// The file is missing if swap is not accounted.
 	if err := writeFile(filepath.Join(filepath.Dir(path), swap), noSwap); err != nil && !isMissing(err) {
 		return limitError("swap", err)
 	}
 	return nil
 }
 
-// isMissing tells that a controller's file is not there. Control groups refuse to make
-// files with EPERM or EACCES, but files are opened here without being made.
+// isMissing reports a missing controller file. Creating files in a control group fails with EPERM or EACCES,
+// but files are opened here without creation.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTSUP) }
 
 func limitError(what string, err error) error {
@@ -95,7 +94,7 @@ func limitError(what string, err error) error {
 	return fmt.Errorf("limit %s: %w", what, err)
 }
 
-// SupportedLimits tells which limits the group, which exists, can give.
+// SupportedLimits reports which limits the existing group supports.
 func (g *Group) SupportedLimits() (cpuLimit, memoryLimit bool) {
 	has := func(path string, version int) bool {
 		_, err := os.Stat(path)

@@ -22,7 +22,7 @@ func (g *Group) Join(pid int) error {
 	return nil
 }
 
-// Processes are those in the group and the groups below it.
+// Processes returns the process IDs in the group and its children.
 func (g *Group) Processes() ([]int, error) {
 	var all []int
 	seen := map[int]bool{}
@@ -39,7 +39,7 @@ func (g *Group) Processes() ([]int, error) {
 				return err
 			}
 			for _, f := range strings.Fields(string(data)) {
-				// A process of another PID namespace shows as 0.
+				// A process of another PID namespace appears as 0.
 				if pid, err := strconv.Atoi(f); err == nil && pid > 0 && !seen[pid] {
 					seen[pid] = true
 					all = append(all, pid)

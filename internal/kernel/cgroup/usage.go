@@ -14,24 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what a group has used since it was made, of the controllers that it has.
+// Usage is the consumption of a group since its creation, for each available controller.
 type Usage struct {
 	CPU         time.Duration
 	User        time.Duration
 	System      time.Duration
 	HasCPU      bool
 	Throttled   time.Duration
-	Memory      int64 // resident now, page cache left out
+	Memory      int64 // resident, without page cache
 	HasMemory   bool
-	Read, Wrote int64 // bytes of block devices
+	Read, Wrote int64 // bytes on block devices
 	HasIO       bool
-	// DiskWait is the time in which at least one thread waited for a disk. Of version 2 alone, and of kernels that
-	// count pressure.
+	// DiskWait is the time in which at least one thread waited for a disk. It requires version 2 and
+	// pressure accounting.
 	DiskWait    time.Duration
 	HasDiskWait bool
 }
 
-// Usage reads what the group has used. A group that does not exist has used nothing.
+// Usage reads the consumption of the group. It is zero for a missing group.
 func (g *Group) Usage() (Usage, error) {
 	var u Usage
 	err := errors.Join(g.readCPU(&u), g.readMemory(&u), g.readIO(&u), g.readPressure(&u))
@@ -61,7 +61,7 @@ func (g *Group) readCPU(u *Usage) error {
 		return nil
 	}
 	return scanFields(path, func(f []string) {
-		n, _ := strconv.ParseInt(f[1], 10, 64) // every field of these files is a number
+		n, _ := strconv.ParseInt(f[1], 10, 64) // every field is a number
 		switch f[0] {
 		case "usage_usec":
 			u.CPU, u.HasCPU = time.Duration(n)*time.Microsecond, true
@@ -77,12 +77,12 @@ func (g *Group) readCPU(u *Usage) error {
 	})
 }
 
-// readCPUSplit reads the parts of the CPU time of version 1, which counts them by sampling.
+// readCPUSplit reads user and system time of version 1, which the kernel samples.
 func (g *Group) readCPUSplit(mount string, u *Usage) error {
 	for name, into := range map[string]*time.Duration{"cpuacct.usage_user": &u.User, "cpuacct.usage_sys": &u.System} {
 		text, err := os.ReadFile(filepath.Join(mount, root, g.path, name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a kernel before 4.6, or no group yet
+			continue // Linux before 4.6, or no group yet
 		}
 		if err != nil {
 			return err
@@ -104,21 +104,20 @@ func (g *Group) readMemory(u *Usage) error {
 	resident := map[int]string{1: "total_rss", 2: "anon"}[version]
 	return scanFields(path, func(f []string) {
 		if f[0] == resident {
-			u.Memory, _ = strconv.ParseInt(f[1], 10, 64) // it is a number
+			u.Memory, _ = strconv.ParseInt(f[1], 10, 64) // always a number
 			u.HasMemory = true
 		}
 	})
 }
 
-// readIO reads lines "254:0 Read 4096" of version 1 and "254:0 rbytes=4096 wbytes=0 ..." of
-// version 2.
+// readIO parses "254:0 Read 4096" of version 1 and "254:0 rbytes=4096 wbytes=0 ..." of version 2.
 func (g *Group) readIO(u *Usage) error {
 	path, version := g.controllerFile(blkio, "blkio.throttle.io_service_bytes_recursive", "io.stat")
 	if version == 0 {
 		return nil
 	}
 	add := func(key, value string) {
-		n, _ := strconv.ParseInt(value, 10, 64) // it is a number
+		n, _ := strconv.ParseInt(value, 10, 64) // always a number
 		switch key {
 		case "Read", "rbytes":
 			u.Read += n
@@ -142,15 +141,15 @@ func (g *Group) readIO(u *Usage) error {
 	})
 }
 
-// readPressure reads the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=63", in microseconds. A kernel that
-// was started without pressure accounting refuses to be read.
+// readPressure parses "some avg10=0.00 avg60=0.00 avg300=0.00 total=63", in microseconds. Reading fails on a kernel
+// started without pressure accounting.
 func (g *Group) readPressure(u *Usage) error {
 	if g.tree.v2 == "" {
 		return nil
 	}
 	err := scanFields(filepath.Join(g.tree.v2, root, g.path, "io.pressure"), func(f []string) {
 		if total, ok := strings.CutPrefix(f[len(f)-1], "total="); ok && f[0] == "some" {
-			us, _ := strconv.ParseInt(total, 10, 64) // it is a number
+			us, _ := strconv.ParseInt(total, 10, 64) // always a number
 			u.DiskWait, u.HasDiskWait = time.Duration(us)*time.Microsecond, true
 		}
 	})
@@ -160,8 +159,7 @@ func (g *Group) readPressure(u *Usage) error {
 	return err
 }
 
-// scanFields calls f with the fields of each line of a file that has two or more. A file that
-// is not there has no lines.
+// scanFields calls f with the fields of each line that has at least two. A missing file has no lines.
 func scanFields(path string, f func([]string)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,5 @@
-// Package helperproc starts the processes that work for a lab beside the command that made it:
-// this program again, as a hidden subcommand. One is told its job by a line of JSON on its
-// standard input and answers by a line on its standard output.
+// Package helperproc starts helper processes of a lab: this program again, with a hidden subcommand. A helper
+// reads its job as one line of JSON on standard input and answers with one line on standard output.
 package helperproc
 
 import (
@@ -17,45 +16,41 @@ import (
 	"syscall"
 )
 
-// ErrNoCommand says that nothing was given to start.
 var ErrNoCommand = errors.New("no command given")
 
-// maxAnswer bounds an answer, in bytes.
 const maxAnswer = 1 << 20
 
-// Options of Start.
 type Options struct {
-	// Command is the program and its arguments.
+	// Command is the program with its arguments.
 	Command []string
-	// LogFile is what the process's messages are appended to; default none.
+	// LogFile receives the process's log; empty discards it.
 	LogFile string
-	// Env is added to this process's environment.
-	Env []string
-	// Owned keeps the process's standard input open until this process ends, however it
-	// ends: so the agent learns that its owner is gone.
+	Env     []string
+	// Owned keeps the helper's standard input open until this process ends for any reason. The helper
+	// detects the end of its owner from that.
 	Owned bool
-	// Began, when set, is told of the process as soon as it runs, before its job.
+	// OnStart, if set, is called with the process ID before the job is sent.
 	OnStart func(pid int) error
 }
 
-// Process is an agent at work.
+// Process is a running helper.
 type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	log   string
 	done  chan struct{}
-	err   error // valid once done is closed
+	err   error // valid after done is closed
 }
 
-// Start starts an agent, tells it its job and returns what it answers. ctx bounds that, and
-// not the agent's life. When it fails no process is left.
+// Start starts a helper, sends its job and returns its answer. ctx bounds only this exchange. On an error no
+// process is left.
 func Start(ctx context.Context, o Options, job any) (p *Process, answer []byte, err error) {
 	if len(o.Command) == 0 {
 		return nil, nil, ErrNoCommand
 	}
 	cmd := exec.Command(o.Command[0], o.Command[1:]...)
-	// A session of its own: Ctrl-C is for the command that takes the lab down, which still
-	// needs what the agent does.
+	// A new session: Ctrl-C must not reach the helper, because the command that removes the lab still
+	// needs it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = slices.Concat(os.Environ(), o.Env)
 	if o.LogFile != "" {
@@ -79,7 +74,7 @@ func Start(ctx context.Context, o Options, job any) (p *Process, answer []byte, 
 	}
 	p = &Process{cmd: cmd, stdin: stdin, log: o.LogFile, done: make(chan struct{})}
 	answer, err = p.handshake(ctx, o, job, stdin, stdout)
-	go func() { // ends with the process, which whoever has p ends
+	go func() { // ends with the process
 		defer close(p.done)
 		p.err = cmd.Wait()
 	}()
@@ -95,7 +90,7 @@ func (p *Process) handshake(ctx context.Context, o Options, job any, stdin io.Wr
 			return nil, err
 		}
 	}
-	// Killing it ends what is under way below, whose own errors then say nothing.
+	// Killing the process ends the exchange, whose own error is then meaningless.
 	defer context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })()
 	answer, err := p.exchange(o, job, stdin, stdout)
 	if ctx.Err() != nil {
@@ -104,7 +99,7 @@ func (p *Process) handshake(ctx context.Context, o Options, job any, stdin io.Wr
 	return answer, err
 }
 
-// exchange tells the process its job and returns its answer.
+// exchange sends the job and returns the answer.
 func (p *Process) exchange(o Options, job any, stdin io.WriteCloser, stdout io.Reader) ([]byte, error) {
 	if err := json.NewEncoder(stdin).Encode(job); err != nil {
 		return nil, fmt.Errorf("tell it its job: %w%s", err, p.LogTail())
@@ -121,14 +116,13 @@ func (p *Process) exchange(o Options, job any, stdin io.WriteCloser, stdout io.R
 	return answer, nil
 }
 
-// PID is the process's.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitStatus tells how the process ended, once Done is closed: "exit status 1", with the last it
-// said.
+// ExitStatus describes how the process ended, for example "exit status 1", with the end of its log. It is
+// valid after Done.
 func (p *Process) ExitStatus() string {
 	how := "by itself"
 	if p.err != nil {
@@ -137,7 +131,7 @@ func (p *Process) ExitStatus() string {
 	return how + p.LogTail()
 }
 
-// Kill ends the process and waits for that. One that has ended is no error.
+// Kill kills the process and waits for its end. A process that has ended is no error.
 func (p *Process) Kill() error {
 	err := p.cmd.Process.Kill()
 	<-p.done
@@ -148,13 +142,13 @@ func (p *Process) Kill() error {
 	return err
 }
 
-// Close frees what an agent that has ended leaves.
+// Close releases the resources of an ended process.
 func (p *Process) Close() { _ = p.stdin.Close() } // nobody reads it
 
-// tailBytes is how much of a log goes into an error.
+// tailBytes bounds the part of a log in an error.
 const tailBytes = 512
 
-// LogTail is the end of the process's log, on lines of its own, or "".
+// LogTail returns the end of the process's log on lines of its own, or "".
 func (p *Process) LogTail() string {
 	if p.log == "" {
 		return ""

@@ -1,8 +1,7 @@
-// Package netns makes network namespaces and runs code within them.
+// Package netns creates network namespaces and runs code inside them.
 //
-// A namespace belongs to a thread, so everything here is about threads: Throwaway runs
-// code on a thread that may change what it likes, since it ends with that code; Do
-// borrows the calling thread and brings it back.
+// A namespace belongs to a thread. OnNewThread runs code on a thread that may change its namespaces, because the
+// thread ends with that code. Do borrows the calling thread and restores it.
 package netns
 
 import (
@@ -14,30 +13,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OnNewThread calls f on a thread of its own, which ends when f returns, and returns
-// what f did. Processes that f starts inherit the thread's namespaces.
+// OnNewThread calls f on a new thread that ends when f returns. Processes that f starts inherit the
+// thread's namespaces.
 func OnNewThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The first thread cannot end, and what it is in the whole process seems to
-			// be in (/proc/PID/ns). It waits here, so that f gets another one.
+			// The first thread cannot end, and /proc/PID/ns shows its namespaces for the whole process.
+			// It waits here, so that f gets another thread.
 			defer runtime.UnlockOSThread()
 			done <- OnNewThread(f)
 			return
 		}
-		done <- f() // not unlocked: the thread ends with the goroutine
+		done <- f() // still locked: the thread ends with the goroutine
 	}()
 	return <-done
 }
 
-// OwnPath leads every process to its own network namespace: the one that its first thread is in, which
-// nothing here moves.
+// OwnPath is the network namespace of the calling process: that of its first thread, which this package never moves.
 const OwnPath = "/proc/self/ns/net"
 
-// Do calls f with a thread inside the network namespace at path: the calling one, which is brought
-// back, or another where that is the process's first. Goroutines that f starts do not run there.
+// Do calls f inside the network namespace at path. It uses the calling thread and restores it, or a new thread if
+// the caller runs on the first one. Goroutines that f starts run elsewhere.
 func Do(path string, f func() error) (err error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -86,8 +84,8 @@ func Enter(path string) error {
 	return nil
 }
 
-// Create makes a namespace that stays at path, a file it creates, until path is
-// unmounted. The calling thread, which must be locked, is in the namespace then.
+// Create creates a namespace and binds it to path, a new file, until path is unmounted. The calling thread, which
+// must be locked, is then inside the namespace.
 func Create(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
 	if err != nil {
@@ -103,7 +101,7 @@ func Create(path string) error {
 	return nil
 }
 
-// ID identifies the namespace at path, such as /proc/PID/ns/net, while it exists.
+// ID returns the inode number of the namespace at path, for example /proc/PID/ns/net.
 func ID(path string) (uint64, error) {
 	var s unix.Stat_t
 	if err := unix.Stat(path, &s); err != nil {

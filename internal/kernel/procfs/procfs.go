@@ -1,4 +1,4 @@
-// Package procfs reads what /proc tells about processes.
+// Package procfs reads process and machine statistics from /proc.
 package procfs
 
 import (
@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process names one process for as long as the machine runs: process IDs are used
-// again, but not with the same start.
+// Process identifies a process until the machine reboots: process IDs are reused, but not with the same
+// start time.
 type Process struct {
 	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // clock ticks after the machine's boot
+	Start uint64 `json:"start"` // clock ticks after boot
 }
 
-// ErrGone is returned for a process that has ended.
+// ErrGone means that a process has ended.
 var ErrGone = errors.New("no such process")
 
 // FindProcess returns the present process with an ID.
@@ -31,16 +31,16 @@ func FindProcess(pid int) (Process, error) {
 	return Process{PID: pid, Start: s.Start}, err
 }
 
-// Self is the calling process.
+// Self returns the calling process.
 func Self() (Process, error) { return FindProcess(os.Getpid()) }
 
-// Alive tells whether p runs. A process that has ended and was not waited for does not.
+// Alive reports whether p runs. A zombie does not run.
 func (p Process) Alive() bool {
 	s, err := ReadStat(p.PID)
 	return err == nil && s.Start == p.Start && s.running()
 }
 
-// Kill sends SIGKILL to p and to no other process that got its ID.
+// Kill sends SIGKILL to p, but not to a process that reuses its ID.
 func (p Process) Kill() error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -50,7 +50,7 @@ func (p Process) Kill() error {
 		return fmt.Errorf("kill process %d: %w", p.PID, err)
 	}
 	defer unix.Close(fd)
-	if !p.Alive() { // what fd refers to is as old as p, or p is gone
+	if !p.Alive() { // the pidfd refers to p or to a later process
 		return nil
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
@@ -63,23 +63,21 @@ func (p Process) Kill() error {
 type Stat struct {
 	Name  string
 	State byte
-	// Threads are those that have not ended, and the first one until it is waited for.
+	// Threads is the number of running threads, plus the first one until the process is waited for.
 	Threads int
-	// CPU is user and system time of the process and of its children that were waited for.
+	// CPU is the user and system time of the process and of its waited-for children.
 	CPU   time.Duration
 	Start uint64 // clock ticks after boot
 	// Resident memory in bytes.
 	Resident int64
 }
 
-// running tells whether any thread has not ended. The state is that of the first thread, which
-// may have ended before others.
+// running reports whether any thread runs. State describes the first thread, which may end before others.
 func (s Stat) running() bool { return s.State != 'X' && (s.State != 'Z' || s.Threads > 1) }
 
-// tick is the unit of times in /proc: USER_HZ, 100 on every architecture Go runs on.
+// tick is the unit of times in /proc: USER_HZ is 100 on every architecture that Go supports.
 const tick = 10 * time.Millisecond
 
-// ReadStat reads /proc/PID/stat.
 func ReadStat(pid int) (Stat, error) {
 	data, err := os.ReadFile(procPath(pid, "stat"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
@@ -92,7 +90,7 @@ func ReadStat(pid int) (Stat, error) {
 }
 
 func parseStat(data []byte) (Stat, error) {
-	// The name may hold spaces and brackets; what follows its last bracket does not.
+	// The name may contain spaces and brackets.
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
 	if open < 0 || end < open {
 		return Stat{}, fmt.Errorf("parse process status %q: no name", data)
@@ -124,7 +122,7 @@ func parseStat(data []byte) (Stat, error) {
 	return s, nil
 }
 
-// ReadIO returns the bytes that a process caused to be read from and written to disks.
+// ReadIO returns the bytes that a process read from and wrote to disks.
 func ReadIO(pid int) (read, wrote int64, err error) {
 	data, err := os.ReadFile(procPath(pid, "io"))
 	if err != nil {
@@ -132,7 +130,7 @@ func ReadIO(pid int) (read, wrote int64, err error) {
 	}
 	for line := range strings.Lines(string(data)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		n, _ := strconv.ParseInt(value, 10, 64) // lines with other values are skipped below
+		n, _ := strconv.ParseInt(value, 10, 64) // other values are not used
 		switch key {
 		case "read_bytes":
 			read = n
@@ -143,9 +141,9 @@ func ReadIO(pid int) (read, wrote int64, err error) {
 	return read, wrote, nil
 }
 
-// ListChildren are the processes that a process started and that run.
+// ListChildren returns the running children of a process.
 func ListChildren(pid int) []int {
-	lists, _ := filepath.Glob(procPath(pid, "task/*/children")) // the pattern is well-formed
+	lists, _ := filepath.Glob(procPath(pid, "task/*/children")) // the pattern is valid
 	var all []int
 	for _, list := range lists {
 		data, err := os.ReadFile(list)
@@ -161,8 +159,7 @@ func ListChildren(pid int) []int {
 	return all
 }
 
-// ReadEnv returns the value of a variable in the environment that a process was started
-// with, "" when it is not there or not to be seen.
+// ReadEnv returns a variable of a process's initial environment, "" if it is unset or unreadable.
 func ReadEnv(pid int, name string) string {
 	data, err := os.ReadFile(procPath(pid, "environ"))
 	if err != nil {
@@ -176,7 +173,6 @@ func ReadEnv(pid int, name string) string {
 	return ""
 }
 
-// ListPIDs lists the processes of the machine.
 func ListPIDs() ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -191,7 +187,7 @@ func ListPIDs() ([]int, error) {
 	return pids, nil
 }
 
-// BootID tells one run of the machine from another.
+// BootID identifies the present boot of the machine.
 func BootID() (string, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

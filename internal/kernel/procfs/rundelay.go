@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// RunDelays counts how long the threads of processes were ready to run and waited for a processor. A thread
-// is counted from its start to the last call before its end. It is not safe for concurrent use.
+// RunDelays measures how long runnable threads waited for a processor. A thread counts from its start to the
+// last Update before its end. It is not safe for concurrent use.
 type RunDelays struct {
 	total time.Duration
-	last  map[int]time.Duration // by thread
+	last  map[int]time.Duration // by thread ID
 	buf   [64]byte
 }
 
-// Update reads the threads of processes, and returns what all that it has ever seen have waited. known is false
+// Update reads all threads of the processes and returns the total wait of all threads seen so far. known is false
 // if the kernel does not count it (CONFIG_SCHED_INFO). Each thread costs some microseconds.
 func (r *RunDelays) Update(pids []int) (total time.Duration, known bool) {
 	now := make(map[int]time.Duration, len(r.last))
@@ -35,7 +35,7 @@ func (r *RunDelays) Update(pids []int) (total time.Duration, known bool) {
 				continue
 			}
 			known, now[tid] = true, delay
-			// Less than before is of another thread that was given the same ID.
+			// A smaller value belongs to a new thread with the same ID.
 			if was := r.last[tid]; delay >= was {
 				delay -= was
 			}
@@ -46,15 +46,14 @@ func (r *RunDelays) Update(pids []int) (total time.Duration, known bool) {
 	return r.total, known
 }
 
-// read reads "718563 2403 1" of /proc/PID/task/TID/schedstat: nanoseconds on a processor, nanoseconds of
-// waiting for one, and how often it got one.
+// read parses "718563 2403 1" in /proc/PID/task/TID/schedstat: ns on a processor, ns waiting for one, and time slices.
 func (r *RunDelays) read(pid int, tid string) (time.Duration, bool) {
 	f, err := os.Open(procPath(pid, "task/"+tid+"/schedstat"))
 	if err != nil {
 		return 0, false
 	}
 	defer f.Close()
-	n, _ := f.Read(r.buf[:]) // nothing is read of a thread that has ended
+	n, _ := f.Read(r.buf[:]) // a thread that has ended yields no data
 	return parseRunDelay(r.buf[:n])
 }
 

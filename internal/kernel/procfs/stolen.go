@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// StealCounter tells what the hypervisor takes of the machine's processors for others. Asking costs
-// some microseconds.
+// StealCounter measures the processor time that the hypervisor took from the machine. A read costs some
+// microseconds.
 type StealCounter struct {
 	file *os.File
 	last time.Duration
 	buf  [1 << 10]byte
 }
 
-// NewStealCounter begins to count.
 func NewStealCounter() (*StealCounter, error) {
 	f, err := os.Open("/proc/stat")
 	if err != nil {
@@ -27,8 +26,8 @@ func NewStealCounter() (*StealCounter, error) {
 	return s, nil
 }
 
-// Delta is the time of all processors that was taken since the last call, counted by hundredths
-// of a second. What cannot be read counts as nothing.
+// Delta returns the time stolen from all processors since the last call, in steps of 10 ms. It returns 0 if the
+// counter cannot be read.
 func (s *StealCounter) Delta() time.Duration {
 	n, _ := s.file.ReadAt(s.buf[:], 0)
 	total, ok := parseSteal(s.buf[:n])
@@ -40,11 +39,9 @@ func (s *StealCounter) Delta() time.Duration {
 	return taken
 }
 
-// Close ends counting.
 func (s *StealCounter) Close() { s.file.Close() }
 
-// parseSteal is the eighth number of the first line: "cpu user nice system idle iowait irq softirq
-// steal ...".
+// parseSteal returns the eighth number of "cpu user nice system idle iowait irq softirq steal ...".
 func parseSteal(stat []byte) (time.Duration, bool) {
 	const field = 8
 	line, _, _ := bytes.Cut(stat, []byte{'\n'})

@@ -8,13 +8,11 @@ import (
 	"skerry/internal/link"
 )
 
-// allSegments is how many packets the kernel lets a super-packet on a veth device stand
-// for when nobody restricts it: GSO_MAX_SEGS.
+// allSegments is the kernel's unrestricted number of segments per super-packet on a veth device, GSO_MAX_SEGS.
 const allSegments = 65535
 
-// Adopt takes over links that an engine of another process made and left with Detach;
-// specs tell their qualities as they are. It takes all or none. What was dropped
-// until then counts as dropped by the quality in force.
+// Adopt takes over links that another process created and left with Detach, all or none. specs hold their
+// present qualities. Earlier drops count as drops by the present quality.
 func (e *Engine) Adopt(ctx context.Context, specs []link.Spec) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -36,7 +34,7 @@ func (e *Engine) Adopt(ctx context.Context, specs []link.Spec) error {
 	return nil
 }
 
-// Detach frees what the engine holds and leaves its links in the kernel.
+// Detach releases the engine's resources and leaves its links in the kernel.
 func (e *Engine) Detach() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,16 +12,15 @@ import (
 	"skerry/internal/link"
 )
 
-// ErrUnavailable means that this kernel, or this user, cannot have netem qdiscs.
+// ErrUnavailable means that this kernel, or this user, cannot create netem qdiscs.
 var ErrUnavailable = errors.New("netem is not available")
 
-// Available tries netem in a namespace of its own and tells, wrapping ErrUnavailable
-// and with advice, why it cannot be used; nil means that it can.
+// Available tests netem in a new namespace. It returns ErrUnavailable with advice if netem cannot be used.
 func Available() error {
 	return netns.OnNewThread(tryNetem)
 }
 
-// loopback is the index of "lo" in every namespace.
+// loopback is the interface index of "lo" in every namespace.
 const loopback = 1
 
 func tryNetem() error {

@@ -2,17 +2,17 @@ package netem
 
 import "fmt"
 
-// reading is what the kernel has counted at one device; packets and drops wrap around.
+// reading holds the kernel's counters of one device. Packets and drops wrap around.
 type reading struct {
 	bytes   uint64
 	packets uint32
-	// drops are netem's, which include those at the queue below it; queue are the latter.
+	// drops are netem's and include those of the queue below it.
 	drops, queue uint32
-	// waiting are the bytes in the queue.
+	// waiting is the number of bytes in the queue.
 	waiting uint32
 }
 
-// updateCounters brings the counters of every direction up to date: one dump a namespace.
+// updateCounters reads the counters of every direction, with one dump per namespace.
 func (e *Engine) updateCounters() error {
 	readings := map[*namespace]map[int]reading{}
 	for _, n := range e.spaces {
@@ -32,7 +32,7 @@ func (e *Engine) updateCounters() error {
 	return nil
 }
 
-// read returns the readings of the namespace's devices by their index.
+// read returns the readings of the namespace's devices by index.
 func (n *namespace) read() (map[int]reading, error) {
 	qdiscs, err := n.devices.QdiscList(nil)
 	if err != nil {
@@ -61,7 +61,7 @@ func (n *namespace) read() (map[int]reading, error) {
 	return readings, nil
 }
 
-// add counts what happened since the last reading.
+// add adds the difference to the last reading.
 func (d *direction) add(now reading) {
 	packets := uint64(now.packets - d.last.packets)
 	d.counters.Packets += packets
@@ -71,7 +71,7 @@ func (d *direction) add(now reading) {
 	}
 	d.drops += uint64(now.drops - d.last.drops)
 	d.counters.DroppedQueue += uint64(now.queue - d.last.queue)
-	// A packet may be dropped between the readings of the two qdiscs, which the next reading puts right.
+	// A packet may be dropped between the readings of the two qdiscs; the next reading corrects that.
 	d.counters.DroppedLoss = d.drops - min(d.drops, d.counters.DroppedQueue)
 	d.counters.Account.Waiting = int64(now.waiting)
 	d.last = now

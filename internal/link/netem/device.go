@@ -16,8 +16,8 @@ import (
 
 const (
 	defaultMTU = 1500
-	// randomAddress is IN6_ADDR_GEN_MODE_RANDOM: IPv6's link-local addresses must
-	// differ although the ends' MAC addresses do not.
+	// randomAddress is IN6_ADDR_GEN_MODE_RANDOM: both ends have one MAC address, and their IPv6 link-local
+	// addresses must differ.
 	randomAddress = 3
 )
 
@@ -27,13 +27,13 @@ type device struct {
 	name  string
 	index int
 	mtu   int
-	// segments is how many packets the kernel lets a super-packet on the device
-	// stand for; alone says that it was set to one.
+	// segments is the kernel's limit of packets per super-packet on the device. alone means that it
+	// is set to one.
 	segments int
 	alone    bool
 }
 
-// createPair makes both devices of a link, up, without addresses and without qdiscs.
+// createPair creates both devices of a link, up, without addresses and without qdiscs.
 func (e *Engine) createPair(spec link.Spec) (a, b *device, err error) {
 	mtu := spec.MTU
 	if mtu == 0 {
@@ -58,7 +58,6 @@ func (e *Engine) createPair(spec link.Spec) (a, b *device, err error) {
 	return a, b, nil
 }
 
-// createVeth makes the devices.
 func (e *Engine) createVeth(a, b *device, mac net.HardwareAddr) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU, attrs.HardwareAddr = a.name, a.mtu, mac
@@ -83,7 +82,7 @@ func (e *Engine) createVeth(a, b *device, mac net.HardwareAddr) error {
 	return nil
 }
 
-// macAddress is a locally administered MAC address made of an ID.
+// macAddress derives a locally administered MAC address from an ID.
 func macAddress(id string) net.HardwareAddr {
 	hash := fnv.New64a()
 	hash.Write([]byte(id))
@@ -102,20 +101,20 @@ func (d *device) configure() error {
 	if err := h.LinkSetARPOff(dev); err != nil {
 		return fmt.Errorf("switching ARP off: %w", err)
 	}
-	// A kernel without IPv6 has nothing to set.
+	// A kernel without IPv6 does not support this.
 	if err := h.LinkSetIP6AddrGenMode(dev, randomAddress); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) {
 		return fmt.Errorf("choosing IPv6 addresses: %w", err)
 	}
-	// Qdiscs that a device has when it comes up work a moment later; those that it gets afterwards work at once.
+	// Qdiscs present when a device comes up start working a moment later; later qdiscs work at once.
 	return h.LinkSetUp(dev)
 }
 
-// keepOrder has one processor receive all packets that arrive at the device. veth hands
-// each packet to the processor that sent it, and netem's timer and the senders
-// run on different ones: without this a packet can overtake the one before.
+// keepOrder makes one processor receive all packets of the device. veth passes a packet to the processor that
+// sent it, and netem's timer and the senders run on different processors. Without this a packet could
+// overtake the one before it.
 func (d *device) keepOrder(cpu int) error {
 	if d.space.sysfs < 0 {
-		return nil // enter has warned
+		return nil // enter has logged a warning
 	}
 	name := "class/net/" + d.name + "/queues/rx-0/rps_cpus"
 	fd, err := unix.Openat(d.space.sysfs, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -129,8 +128,7 @@ func (d *device) keepOrder(cpu int) error {
 	return nil
 }
 
-// cpuMask is the kernel's notation of a set of one processor: hexadecimal, a comma
-// after every 32 bits.
+// cpuMask formats a set of one processor for the kernel: hexadecimal, with a comma every 32 bits.
 func cpuMask(cpu int) string {
 	digits := new(big.Int).Lsh(big.NewInt(1), uint(cpu)).Text(16)
 	for i := len(digits) - 8; i > 0; i -= 8 {
@@ -139,7 +137,7 @@ func cpuMask(cpu int) string {
 	return digits
 }
 
-// setSuperPackets sets whether packets travel alone or super-packets stand for many.
+// setSuperPackets restricts the device to single packets, or permits super-packets again.
 func (d *device) setSuperPackets(alone bool) error {
 	if alone == d.alone {
 		return nil
@@ -153,16 +151,15 @@ func (d *device) setSuperPackets(alone bool) error {
 		return fmt.Errorf("setting the size of super-packets: %w", err)
 	}
 	d.alone = alone
-	// Connections learn of it when they look up their route again. Where that
-	// cannot be told (inside a user namespace), new ones do.
+	// Connections notice the change at their next route lookup. If the flush is refused, as in a user
+	// namespace, only new connections do.
 	_ = d.space.rerouteSockets()
 	return nil
 }
 
-// remove takes the device and its peer away. One that is gone already, with its
-// namespace or by another hand, is no error.
+// remove removes the device and its peer. A missing device is no error.
 func (d *device) remove() error {
-	// Without an index, the device was not set up yet, its name finds it.
+	// Without an index, during set-up, the name identifies the device.
 	dev := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: d.index, Name: d.name}}
 	err := d.space.devices.LinkDel(dev)
 	var gone netlink.LinkNotFoundError

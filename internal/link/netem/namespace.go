@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network namespace in which links end.
+// namespace is a network namespace with ends of links.
 type namespace struct {
 	path    string
-	users   int // ends of links
+	users   int // number of link ends
 	file    netns.NsHandle
 	devices *netlink.Handle
-	sockets map[int]*nl.SocketHandle // for the messages that netlink.Handle cannot make
-	packets int                      // the packet socket that wakes qdiscs up, -1 before it is open
-	sysfs   int                      // of this namespace, -1 when it cannot be mounted
+	sockets map[int]*nl.SocketHandle // for messages that netlink.Handle does not support
+	packets int                      // packet socket that wakes qdiscs, -1 until it is open
+	sysfs   int                      // sysfs of this namespace, -1 if it cannot be mounted
 }
 
-// enter returns the namespace at path for one more user.
+// enter opens the namespace at path, or adds a user to it.
 func (e *Engine) enter(path string) (*namespace, error) {
 	if n := e.spaces[path]; n != nil {
 		n.users++
@@ -40,7 +40,7 @@ func (e *Engine) enter(path string) (*namespace, error) {
 	return n, nil
 }
 
-// release takes one user off; the last one's leaving closes the namespace.
+// release removes a user and closes the namespace after the last one.
 func (e *Engine) release(n *namespace) {
 	if n.users--; n.users == 0 {
 		n.close()
@@ -97,14 +97,14 @@ func (n *namespace) do(f func() error) error {
 	}
 	failed := f()
 	if err := netns.Set(home); err != nil {
-		// The thread stays locked and so ends with its goroutine.
+		// The thread stays locked, so that it ends with its goroutine.
 		return fmt.Errorf("returning from network namespace %s: %w", n.path, err)
 	}
 	runtime.UnlockOSThread()
 	return failed
 }
 
-// mountSysfs opens the namespace's view of sysfs without mounting it anywhere.
+// mountSysfs opens the namespace's sysfs without attaching it to the file system.
 func (n *namespace) mountSysfs() error {
 	fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -120,7 +120,7 @@ func (n *namespace) mountSysfs() error {
 	return nil
 }
 
-// rerouteSockets makes the namespace's connections look at their devices anew.
+// rerouteSockets makes the namespace's connections look up their routes again.
 func (n *namespace) rerouteSockets() error {
 	return n.do(func() error {
 		return os.WriteFile("/proc/sys/net/ipv4/route/flush", []byte("1"), 0)

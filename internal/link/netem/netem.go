@@ -1,6 +1,6 @@
-// Package netem is the link engine of the kernel: each link is a pair of veth devices,
-// each direction of it a tree of qdiscs on the sending device (tree.go): netem draws what
-// happens to packets and delays them, hfsc below it holds them to the bandwidth.
+// Package netem is the link engine of the kernel. Each link is a pair of veth devices. Each direction has a tree of
+// qdiscs on its sending device (tree.go): netem draws the fates of packets and delays them, and hfsc below it limits
+// the bandwidth.
 //
 //	namespace A                      namespace B
 //	┌──────────────────────┐        ┌──────────────────────┐
@@ -8,29 +8,25 @@
 //	│ IP ◄───────── veth ══╪════════╪═ veth ◄ qdiscs ◄─ IP │   B to A
 //	└──────────────────────┘        └──────────────────────┘
 //
-// The devices do not ask for neighbours' addresses (ARP would be delayed, lost and
-// counted as the nodes' own packets): both ends bear one MAC address, so that
-// every frame finds its receiver.
+// ARP is off, because its packets would be delayed, lost and counted as the nodes' own. Both ends have one MAC
+// address, so that every frame reaches its receiver.
 //
-// Where netem differs from the letter of link.Quality:
+// netem differs from the contract of link.Quality in these points:
 //
-//   - Packets pass the latency before the bandwidth. A change of the bandwidth reaches the receiver
-//     at once, instead of after the latency, and packets in flight meet it too.
-//   - A packet leaves when those before it have been transmitted: its own transmission does not
-//     delay it. After a change of the bandwidth the next packet leaves at once.
-//   - Bandwidths above 34 Gbit/s, and none, are 34 Gbit/s.
-//   - Jitter is drawn for each packet on its own. As no packet overtakes another, the mean delay
-//     grows and the deviation shrinks where packets are closer together than the jitter. netem's
-//     correlation does not help: it picks from a distribution by the low bits of the random number,
-//     which are not correlated.
-//   - Corrupt may hit any byte of the frame, the Ethernet and IP headers included;
-//     such a packet is lost.
+//   - Packets pass the latency before the bandwidth. A change of the bandwidth reaches the receiver at once
+//     instead of after the latency, and also affects packets in flight.
+//   - A packet leaves when those before it have been transmitted: its own transmission does not delay it. After a
+//     change of the bandwidth the next packet leaves at once.
+//   - Bandwidths above 34 Gbit/s, and unlimited ones, are 34 Gbit/s.
+//   - Jitter is drawn for each packet independently. No packet overtakes another, so the mean delay grows and the
+//     deviation shrinks if packets are closer together than the jitter. netem's correlation does not help: it selects
+//     from a distribution by the low bits of the random number, which are not correlated.
+//   - Corrupt may hit any byte of the frame, including the Ethernet and IP headers. Such a packet is lost.
 //   - A packet that is both lost and duplicated arrives once.
 //   - Random choices follow Spec.Seed from Linux 6.6 on.
-//   - A TCP super-packet, one event to netem, is avoided where packets are drawn one
-//     by one or charged to a bandwidth; those that are forwarded for other nodes,
-//     or that UDP_SEGMENT makes, stay whole, and are charged without the headers of all
-//     their packets but one.
+//   - A TCP super-packet is one event to netem. Super-packets are disabled if packets are drawn one by one or
+//     charged to a bandwidth. Super-packets that are forwarded for other nodes, or made by UDP_SEGMENT, stay whole
+//     and are charged with the headers of one packet only.
 package netem
 
 import (
@@ -46,15 +42,13 @@ import (
 	"skerry/internal/link"
 )
 
-// Name is what Engine.Name returns.
+// Name is the result of Engine.Name.
 const Name = "netem"
 
-// removers is how many links are removed at a time: the kernel waits for a grace
-// period in each removal, and those pass together.
+// removers is the number of concurrent removals: each waits for a grace period of the kernel, and these overlap.
 const removers = 32
 
-// Engine makes links of veth pairs and netem qdiscs. It holds no state outside the
-// kernel but two descriptors a namespace, and no goroutine.
+// Engine creates links of veth pairs and netem qdiscs. It holds two descriptors per namespace and no goroutine.
 type Engine struct {
 	log *slog.Logger
 
@@ -66,16 +60,15 @@ type Engine struct {
 
 var _ link.Engine = (*Engine)(nil)
 
-// New returns an engine without links. Whether the kernel can do what the engine
-// needs tells Available.
+// New returns an engine without links. Call Available first.
 func New(log *slog.Logger) *Engine {
 	return &Engine{log: log, links: map[string]*wire{}, spaces: map[string]*namespace{}, tables: tables{}}
 }
 
-// Name is "netem".
+// Name implements link.Engine.
 func (e *Engine) Name() string { return Name }
 
-// Create makes all links or none.
+// Create implements link.Engine.
 func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,9 +108,9 @@ func (e *Engine) validateNew(specs []link.Spec) error {
 	return nil
 }
 
-// Set changes links at one moment, as far as the kernel, which takes one qdisc at a
-// time, allows: 112 directions take a few milliseconds. Packets in flight keep the time
-// they were given, those in the queue leave at the new bandwidth. When the kernel refuses a change those before it are undone.
+// Set implements link.Engine. The kernel changes one qdisc at a time: 112 directions take a few milliseconds.
+// Packets in flight keep their due times, and queued packets leave at the new bandwidth. If the kernel refuses a
+// change, the previous ones are reverted.
 func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,7 +121,7 @@ func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := e.updateCounters(); err != nil { // drops so far belong to the quality so far
+	if err := e.updateCounters(); err != nil { // drops so far belong to the old quality
 		return err
 	}
 	for i, s := range steps {
@@ -143,13 +136,13 @@ func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 	return nil
 }
 
-// step is one direction's part in a Set.
+// step is the change of one direction.
 type step struct {
 	direction *direction
 	was, next link.Quality
 }
 
-// plan checks changes, so that Set has done nothing when one of them is wrong.
+// plan validates all changes before Set applies any.
 func (e *Engine) plan(changes []link.Change) ([]step, error) {
 	var steps []step
 	add := func(d *direction, q *link.Quality) error {
@@ -171,7 +164,7 @@ func (e *Engine) plan(changes []link.Change) ([]step, error) {
 	return steps, nil
 }
 
-// Stats reports the links named, or all in the order of their IDs when none is.
+// Stats implements link.Engine. All links are sorted by ID.
 func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -200,7 +193,7 @@ func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error)
 	return stats, nil
 }
 
-// Remove takes links away with their devices; an unknown one is no error.
+// Remove implements link.Engine.
 func (e *Engine) Remove(_ context.Context, ids ...string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -214,7 +207,7 @@ func (e *Engine) Remove(_ context.Context, ids ...string) error {
 	return e.removeLinks(gone)
 }
 
-// Close removes every link and frees what the engine holds.
+// Close implements link.Engine.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -226,14 +219,14 @@ func (e *Engine) Close() error {
 	return e.removeLinks(all)
 }
 
-// removeLinks removes the devices of links and lets go of their namespaces.
+// removeLinks removes the devices of links and releases their namespaces.
 func (e *Engine) removeLinks(wires []*wire) error {
 	var group errgroup.Group
 	group.SetLimit(removers)
 	failed := make([]error, len(wires))
 	for i, w := range wires {
 		group.Go(func() error {
-			failed[i] = w.ab.device.remove() // takes its peer along
+			failed[i] = w.ab.device.remove() // removes its peer too
 			return nil
 		})
 	}

@@ -26,24 +26,24 @@ const (
 )
 
 const (
-	// etherHeader is what the kernel's packet length counts beyond layer 3.
+	// etherHeader is the part of the kernel's packet length that is not layer 3.
 	etherHeader = 14
-	// boundless is netem's own rate in byte/s: a nanosecond a kilobyte. Only with some
-	// rate does netem keep packets of different delays in order.
+	// boundless is netem's own rate in byte/s: a nanosecond per kilobyte. netem keeps packets of different
+	// delays in order only if it has a rate.
 	boundless = 1 << 40
-	// inFlight bounds the packets whose latency has not passed yet. It is beyond what the links of a lab hold.
+	// inFlight bounds the packets in the latency stage. Labs stay far below it.
 	inFlight = 1 << 20
 )
 
-// options spells q out for netem. Every attribute is always there: one that is missing
-// from a change would leave its old value in force.
+// options encodes q for netem. Every attribute is always present: a change without an attribute would
+// keep its old value.
 func (t tables) options(q link.Quality, seed uint64) *nl.RtAttr {
 	loss, burst := combinedLoss(q)
 	gap := uint32(0)
 	if q.Reorder > 0 {
 		gap = 1
 	}
-	// struct tc_netem_qopt: latency and jitter are in their own attributes.
+	// struct tc_netem_qopt; latency and jitter have attributes of their own.
 	o := nl.NewRtAttr(nl.TCA_OPTIONS, uint32s(0, inFlight, probability32(loss), gap, probability32(q.Duplicate), 0))
 	o.AddRtAttr(attrLatency64, nl.Uint64Attr(uint64(q.Latency)))
 	o.AddRtAttr(attrJitter64, nl.Uint64Attr(uint64(q.Jitter)))
@@ -63,9 +63,8 @@ func (t tables) options(q link.Quality, seed uint64) *nl.RtAttr {
 	return o
 }
 
-// combinedLoss gives netem's independent loss and its burst model, of which it knows one at
-// a time. To have both, a packet that the model delivers is delivered only with
-// probability 1-Loss: that is the model with H and K made smaller.
+// combinedLoss returns netem's independent loss and its burst model; netem supports one at a time. With both, a
+// packet that the model delivers is delivered with probability 1-Loss, which is the model with smaller H and K.
 func combinedLoss(q link.Quality) (float64, *link.GilbertElliott) {
 	switch {
 	case q.Down:
@@ -79,7 +78,7 @@ func combinedLoss(q link.Quality) (float64, *link.GilbertElliott) {
 	return 0, &both
 }
 
-// probability32 is a probability as netem has it: 2^32-1 stands for 1.
+// probability32 scales a probability to netem's range, where 2^32-1 is 1.
 func probability32(p float64) uint32 { return uint32(math.Round(p * math.MaxUint32)) }
 
 func uint32s(values ...uint32) []byte {

@@ -7,14 +7,13 @@ import (
 	"skerry/internal/link"
 )
 
-// tableSize is that of iproute2's tables, tableScale what netem divides values by.
+// tableSize is the size of iproute2's tables; netem divides their values by tableScale.
 const (
 	tableSize  = 4096
 	tableScale = 8192
 )
 
-// tables keeps the distribution tables made so far: one takes longer to make than a
-// change to the kernel.
+// tables caches distribution tables: computing one takes longer than a change in the kernel.
 type tables map[link.Distribution][]byte
 
 func (t tables) get(d link.Distribution) []byte {
@@ -24,7 +23,7 @@ func (t tables) get(d link.Distribution) []byte {
 	return t[d]
 }
 
-// delayTable is a distribution as netem takes it: 16-bit numbers in the machine's order.
+// delayTable encodes a distribution as 16-bit numbers in host byte order.
 func delayTable(d link.Distribution) []byte {
 	var b []byte
 	for _, x := range d.Table(tableSize) {

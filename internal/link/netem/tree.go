@@ -12,22 +12,24 @@ import (
 	"skerry/internal/link"
 )
 
-// The qdiscs of a device, and their handles:
+// The qdiscs of a device and their handles:
 //
 //	prio 1:               puts every packet into its first band
 //	├── netem 2:          draws loss, corruption and so on, then latency and jitter
 //	│   └── hfsc 3:       the bandwidth: its one class, 3:1, sends at that rate
 //	│       └── bfifo 4:  the queue, bounded in bytes
-//	└── blackhole 5:      drops what wake sends
+//	└── blackhole 5:      drops the packets of wake
 //
-// Packets pass the latency first and the bandwidth second. While neither changes that gives
-// each packet the same time of arrival as the other order.
+// Packets pass the latency first and the bandwidth second. While neither changes, each packet arrives at the same
+// time as with the other order.
 //
-// Why hfsc: it recomputes when the next packet may leave when its rate changes. tbf fills its
-// bucket at every change, so a trace of short steps would carry up to one MTU more in each step,
-// and after a pause it sends an MTU at once. htb counts its debt in time: after a change the next
-// packet waits as long as the old rate made the last one take. netem's own rate fixes the
-// departure of a packet on entry.
+// The bandwidth uses hfsc because hfsc recomputes the departure of the next packet when its rate changes. The
+// alternatives do not:
+//
+//   - tbf fills its bucket at every change, so a trace of short steps would carry up to one extra MTU per step.
+//     After a pause it sends an MTU at once.
+//   - htb counts its debt in time: after a change the next packet waits as long as the last one took at the old rate.
+//   - netem's own rate fixes the departure of a packet on entry.
 const (
 	treeMajor = iota + 1
 	netemMajor
@@ -61,16 +63,16 @@ const (
 	superPacket = 72 << 10
 )
 
-// shape is what the tree below netem does.
+// shape configures the qdiscs below netem.
 type shape struct {
 	rate  uint32 // byte/s
 	queue uint32 // bytes
-	// layer3 has packets charged without their Ethernet headers.
+	// layer3 charges packets without their Ethernet headers.
 	layer3 bool
 }
 
-// newShape returns the shape of a direction. A queue always has room for one packet, which passes through it
-// even where the link is idle.
+// newShape returns the shape of a direction. The queue has room for at least one packet, because packets pass
+// through it even on an idle link.
 func newShape(q link.Quality, mtu int) shape {
 	if q.Bandwidth == 0 {
 		return shape{rate: unlimited, queue: unlimited}
@@ -84,10 +86,10 @@ func newShape(q link.Quality, mtu int) shape {
 	return s
 }
 
-// clampUint32 is n within 1 to the largest number of 32 bits.
+// clampUint32 limits n to 1 and the largest 32-bit number.
 func clampUint32(n int64) uint32 { return uint32(max(1, min(n, math.MaxUint32))) }
 
-// build gives the device its qdiscs.
+// build creates the device's qdiscs.
 func (d *device) build(netemOptions *nl.RtAttr, s shape) error {
 	const create = unix.NLM_F_CREATE | unix.NLM_F_EXCL
 	for _, q := range []qdisc{
@@ -104,8 +106,8 @@ func (d *device) build(netemOptions *nl.RtAttr, s shape) error {
 	return nil
 }
 
-// change alters the qdiscs in place: no packet in them is lost. hfsc reckons from now on when the packets that wait
-// may leave, but where the rate rises its timer still runs for the old one.
+// change changes the qdiscs in place, without losing packets. hfsc recomputes when waiting packets may leave, but
+// if the rate rises its timer still runs for the old rate, so change wakes it.
 func (d *device) change(netemOptions *nl.RtAttr, was, next shape) error {
 	var changes []qdisc
 	if next.layer3 != was.layer3 {
@@ -129,20 +131,19 @@ func (d *device) change(netemOptions *nl.RtAttr, was, next shape) error {
 	return nil
 }
 
-// wake has the kernel run the device's qdiscs, as it does for every packet that is sent. The packet that it sends
-// goes to the second band.
+// wake makes the kernel run the device's qdiscs by sending a packet to the second band.
 func (d *device) wake() error {
 	frame := make([]byte, etherHeader)
-	frame[12], frame[13] = 0x88, 0xb5 // IEEE 802's ethertype for experiments
+	frame[12], frame[13] = 0x88, 0xb5 // IEEE 802's ethertype for local experiments
 	err := unix.Sendto(d.space.packets, frame, 0, &unix.SockaddrLinklayer{Ifindex: d.index, Protocol: 0xb588})
-	// A device that is down has no packets that wait.
+	// A device that is down has no waiting packets.
 	if err == nil || errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENETDOWN) {
 		return nil
 	}
 	return fmt.Errorf("running the qdiscs of %s: %w", d.name, err)
 }
 
-// openPackets opens the socket of wake.
+// openPackets opens the packet socket for wake.
 func openPackets() (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -155,8 +156,8 @@ func openPackets() (int, error) {
 	return fd, nil
 }
 
-// treeAttrs are two bands, the first of them for all priorities. Where packets are charged without their
-// Ethernet headers they also give the difference, which holds for all qdiscs below.
+// treeAttrs configures two bands, with all priorities in the first one. With layer3 they also subtract the Ethernet
+// header for all qdiscs below.
 func treeAttrs(s shape) []*nl.RtAttr {
 	const priorities = 16
 	bands := append(uint32s(2), make([]byte, priorities)...)
@@ -170,7 +171,7 @@ func treeAttrs(s shape) []*nl.RtAttr {
 	return attrs
 }
 
-// hfscOptions make the one class the default.
+// hfscOptions makes the one class the default.
 func hfscOptions() *nl.RtAttr { return nl.NewRtAttr(nl.TCA_OPTIONS, []byte{1, 0}) }
 
 func rateRequest(s shape) qdisc {
@@ -184,7 +185,7 @@ func queueRequest(s shape) qdisc {
 		attrs: []*nl.RtAttr{nl.NewRtAttr(nl.TCA_OPTIONS, uint32s(s.queue))}}
 }
 
-// qdisc is the request for a qdisc, or for a class of one.
+// qdisc is a netlink request for a qdisc or for a class of one.
 type qdisc struct {
 	class          bool
 	handle, parent uint32

@@ -9,17 +9,16 @@ import (
 	"skerry/internal/link"
 )
 
-// wire is a link that exists.
 type wire struct {
 	id     string
 	ab, ba direction
 }
 
-// direction is one direction of a wire with its qdiscs.
+// direction is one direction of a wire.
 type direction struct {
 	device   *device
 	quality  link.Quality
-	seeds    *rand.PCG // each setting of the qdisc takes the next one
+	seeds    *rand.PCG // each setting of the qdisc uses the next seed
 	last     reading
 	drops    uint64 // for any reason
 	counters link.Counters
@@ -48,7 +47,7 @@ func (e *Engine) createLink(ctx context.Context, spec link.Spec) (*wire, error) 
 	return w, nil
 }
 
-// start gives the direction its qdiscs.
+// start creates the direction's qdiscs.
 func (d *direction) start(t tables, q link.Quality) error {
 	d.quality = q
 	if err := d.device.setSuperPackets(drawsEach(q)); err != nil {
@@ -60,8 +59,8 @@ func (d *direction) start(t tables, q link.Quality) error {
 	return nil
 }
 
-// set changes the qdiscs in place: packets whose latency passes keep their times, and those that wait
-// for the bandwidth leave at the new one.
+// set changes the qdiscs in place: packets in the latency stage keep their times, and packets waiting for the
+// bandwidth leave at the new one.
 func (d *direction) set(t tables, q link.Quality) error {
 	if err := d.device.setSuperPackets(drawsEach(q)); err != nil {
 		return err
@@ -74,12 +73,11 @@ func (d *direction) set(t tables, q link.Quality) error {
 	return nil
 }
 
-// wholeRate is the bandwidth from which on super-packets stay whole: at 2 Gbit/s the
-// error of charging one for several Ethernet headers, 0.9 %, is worth less than
-// the processor time of cutting it.
+// wholeRate is the bandwidth from which super-packets stay whole. At 2 Gbit/s the error of charging one Ethernet
+// header instead of several is 0.9 %, and cutting would cost more processor time than that is worth.
 const wholeRate = 2_000_000_000
 
-// drawsEach tells whether each packet must meet netem for itself.
+// drawsEach reports whether netem must see each packet separately.
 func drawsEach(q link.Quality) bool {
 	drawn := q.Loss > 0 || q.Duplicate > 0 || q.Reorder > 0 || q.Corrupt > 0 || q.Burst != nil
 	return drawn || q.Bandwidth > 0 && q.Bandwidth < wholeRate

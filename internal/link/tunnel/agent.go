@@ -18,22 +18,21 @@ import (
 	"skerry/internal/kernel/realtime"
 )
 
-// job is the first line that the process reads.
+// job is the line on standard input.
 type job struct {
 	Specs []Spec `json:"specs,omitempty"`
 	Mesh  *Mesh  `json:"mesh,omitempty"`
-	// ExitWithOwner ends the process when its standard input ends.
+	// ExitWithOwner ends the process at the end of its standard input.
 	ExitWithOwner bool `json:"exit_with_owner"`
 }
 
-// answer is the line that it writes once the tunnels are there.
+// answer is the line on standard output, written when the tunnels exist or failed.
 type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Main is the process that moves the packets of tunnels. It reads its job, one line, from
-// in, writes one line to out when the tunnels are there, and returns when ctx ends or, if
-// the job says so, when in ends. All devices are gone then.
+// Main runs the process that forwards the packets of tunnels. It reads one line from in, writes one line to out when
+// the tunnels exist, and returns when ctx ends or, with ExitWithOwner, when in ends. All devices are removed then.
 func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -48,9 +47,9 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 	}
 	raiseFileLimit()
 	if j.Mesh != nil {
-		// All links between machines wait for it, as they do for the emulator: a database that keeps every
-		// core busy would add milliseconds to them. It has no rests as the emulator has (dataplane/rest.go): before
-		// Linux 6.12 a stream that fills a processor with encryption may be stopped for 50 ms a second.
+		// All links between machines depend on this process, as on the emulator: a database that keeps every core
+		// busy would add milliseconds. The process does not rest as the emulator does (dataplane/rest.go). Before
+		// Linux 6.12 a stream that fills a processor with encryption may stop for 50 ms per second.
 		realtime.RaisePermanently()
 	}
 	ends, err := openEndpoints(ctx, j.Specs, log)
@@ -79,8 +78,8 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 		return err
 	}
 	if j.ExitWithOwner {
-		go func() { // ends with the process: a read from standard input cannot be called off
-			_, _ = io.Copy(io.Discard, buffered) // however it ends, the owner is gone
+		go func() { // a pending read from standard input cannot be cancelled
+			_, _ = io.Copy(io.Discard, buffered) // the owner has ended, with or without a read error
 			stop()
 		}()
 	}
@@ -88,7 +87,7 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 	return nil
 }
 
-// openEndpoints makes all ends; those that were made come with an error, too.
+// openEndpoints opens all ends. On an error it also returns the ends that were opened.
 func openEndpoints(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpoint, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.NumCPU())
@@ -116,12 +115,12 @@ func openEndpoints(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpo
 	return ends, err
 }
 
-// raiseFileLimit makes room for a device and a socket per end.
+// raiseFileLimit allows a device and a socket per end.
 func raiseFileLimit() {
 	const wanted = 1 << 16
 	limit := unix.Rlimit{Cur: wanted, Max: wanted}
 	if unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) != nil && unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
-		// Without the right to go beyond, up to what is allowed.
+		// Without CAP_SYS_RESOURCE the hard limit is the maximum.
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit.Max, Max: limit.Max})
 	}
 }

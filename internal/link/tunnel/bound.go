@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A port that was let go may be in use for a moment:
+// A released port may stay in use for a moment:
 //
-//  1. Who chose the port holds it by a socket, and starts another process meanwhile. Until that runs its
-//     program it has copies of all sockets.
-//  2. Who chose it closes the socket, for this process to listen there: the copy still does.
+//  1. The process that chose the port holds it with a socket and forks another process. Until the new process
+//     executes its program, it has copies of all sockets.
+//  2. The first process closes its socket, so that this process can listen. The copy still occupies the port.
 const portTimeout, portRetry = 5 * time.Second, 5 * time.Millisecond
 
-// retryPortInUse tries again what finds its port in use.
+// retryPortInUse calls listen again while its port is in use.
 func retryPortInUse(listen func() error) error {
 	for late := time.Now().Add(portTimeout); ; time.Sleep(portRetry) {
 		if err := listen(); !errors.Is(err, unix.EADDRINUSE) || time.Now().After(late) {

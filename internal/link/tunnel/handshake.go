@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// handshakeTimeout bounds the wait for tunnels to be keyed: one over a link that is
-	// down, or loses packets, is keyed when it carries again.
+	// handshakeTimeout bounds the wait for keys. A tunnel over a link that is down or lossy completes its
+	// handshake later.
 	handshakeTimeout = 2 * time.Second
 	handshakePoll    = 5 * time.Millisecond
 )
 
-// handshake has one end of each tunnel greet the other, and waits until they have agreed on
-// keys. Left to themselves both ends would begin with the first packets that a lab sends,
-// at about the same moment; of two handshakes that cross each other on the way neither
-// succeeds, and the next one is tried five seconds later (RekeyTimeout).
+// handshake makes one end of each tunnel initiate, and waits until the ends have agreed on keys. Otherwise both ends
+// would initiate with the first packets of a lab, at about the same moment. Crossing handshakes both fail, and the
+// next attempt follows five seconds later (RekeyTimeout).
 func handshake(ctx context.Context, callers []endpoint) error {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	for _, e := range callers {
-		// A link that takes no packet is no error of the tunnel over it.
+		// A failed send is not an error of the tunnel; the link may be down.
 		_ = e.LookupPeer(e.peer).SendHandshakeInitiation(false)
 	}
 	for _, e := range callers {
@@ -44,7 +43,7 @@ func handshake(ctx context.Context, callers []endpoint) error {
 	return nil
 }
 
-// hasKeys tells whether the two ends of a tunnel have agreed on keys.
+// hasKeys reports whether the two ends have agreed on keys.
 func (e endpoint) hasKeys() (bool, error) {
 	state, err := e.IpcGet()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/kernel/netns"
 )
 
-// CheckKernel says why the kernel cannot make tunnels, nil when it can.
+// CheckKernel returns why the kernel cannot create tunnels, nil if it can.
 func CheckKernel() error {
 	return netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -35,7 +35,7 @@ func addDevice(name string) error {
 	return handle.LinkAdd(&netlink.Wireguard{LinkAttrs: netlink.LinkAttrs{Name: name, MTU: MTU}})
 }
 
-// createInKernel makes tunnels that go with their namespaces.
+// createInKernel creates tunnels that end with their namespaces.
 func createInKernel(specs []Spec) error {
 	for _, s := range specs {
 		for _, ends := range [][2]End{{s.A, s.B}, {s.B, s.A}} {

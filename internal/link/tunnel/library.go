@@ -14,17 +14,17 @@ import (
 	"skerry/internal/kernel/netns"
 )
 
-// endpoint is one end of a tunnel that this process moves the packets of.
+// endpoint is one end of a tunnel whose packets this process forwards.
 type endpoint struct {
 	*device.Device
 	name string
 	peer device.NoisePublicKey
-	// calls says that this end is the one that greets the other.
+	// initiates is true for the end that starts the handshake.
 	initiates bool
 }
 
-// openEndpoint makes the device of one end, in its namespace, and the socket beside it. The
-// device lasts as long as the endpoint.
+// openEndpoint creates the device and the socket of one end in its namespace. The device exists until the
+// endpoint is closed.
 func openEndpoint(own, peer End, log *slog.Logger) (endpoint, error) {
 	e := endpoint{name: own.Device, peer: device.NoisePublicKey(peer.Key.PublicKey())}
 	err := netns.Do(own.Netns, func() error {
@@ -36,7 +36,7 @@ func openEndpoint(own, peer End, log *slog.Logger) (endpoint, error) {
 			Verbosef: device.DiscardLogf,
 			Errorf:   func(format string, args ...any) { log.Debug(fmt.Sprintf(format, args...), "tunnel", own.Device) },
 		})
-		// Opens the socket, which belongs here, too.
+		// Up opens the socket, which must be in this namespace.
 		if err := errors.Join(e.IpcSet(wireguardConfig(own, peer)), e.Up()); err != nil {
 			e.Close()
 			return err
@@ -49,8 +49,8 @@ func openEndpoint(own, peer End, log *slog.Logger) (endpoint, error) {
 	return e, nil
 }
 
-// openTUN makes a TUN device that takes super-packets. Nothing watches it: what could be
-// seen of it is in another namespace than the watcher.
+// openTUN creates a TUN device for super-packets. It is unmonitored, because its events are visible only in
+// its own namespace.
 func openTUN(name string) (tun.Device, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -74,8 +74,7 @@ func openTUN(name string) (tun.Device, error) {
 	return t, nil
 }
 
-// wireguardConfig is one end in WireGuard's configuration protocol,
-// https://www.wireguard.com/xplatform/.
+// wireguardConfig formats one end in WireGuard's configuration protocol, https://www.wireguard.com/xplatform/.
 func wireguardConfig(own, peer End) string {
 	public := peer.Key.PublicKey()
 	return fmt.Sprintf("private_key=%s\nlisten_port=%d\npublic_key=%s\nendpoint=%s:%d\nallowed_ip=0.0.0.0/0\nallowed_ip=::/0\n",

@@ -20,12 +20,12 @@ import (
 	"skerry/internal/kernel/netns"
 )
 
-// Mesh is one machine's end of a network between machines: a device in a namespace of its own,
-// whose encrypted packets leave by the machine's network.
+// Mesh is one machine's end of an encrypted network between machines: a device in its own namespace, whose
+// encrypted packets leave through the machine's network.
 //
 //	namespace: mesh0 (10.79.0.1) ─► WireGuard ─► UDP port of the machine ══► other machines
 type Mesh struct {
-	// Netns is the path of the namespace, Device the name of the device made there.
+	// Netns is the path of the namespace, Device the name of the new device.
 	Netns  string `json:"netns"`
 	Device string `json:"device"`
 	// Key is the machine's private key, Port its UDP port.
@@ -34,22 +34,22 @@ type Mesh struct {
 	Peers []MeshPeer  `json:"peers"`
 }
 
-// MeshPeer is another machine of a Mesh.
+// MeshPeer is another machine in a Mesh.
 type MeshPeer struct {
 	Key  wgtypes.Key    `json:"key"`  // public
-	At   netip.AddrPort `json:"at"`   // where its encrypted packets go
+	At   netip.AddrPort `json:"at"`   // destination of encrypted packets
 	Addr netip.Addr     `json:"addr"` // within the mesh
 }
 
-// meshHeader is what a mesh adds to a packet at most, in bytes: WireGuard's, below UDP and IPv6.
-// Packets are padded to a multiple of padding.
+// meshHeader is the maximum overhead of a mesh in bytes: WireGuard, UDP and IPv6. Packets are padded to a multiple
+// of padding.
 const meshHeader, padding = 32 + 8 + 40, 16
 
-// MeshMTU is the MTU of a mesh whose encrypted packets are to be no longer than so many bytes.
+// MeshMTU returns the MTU of a mesh whose encrypted packets have at most path bytes.
 func MeshMTU(path int) int { return (path - meshHeader) &^ (padding - 1) }
 
-// StartMesh makes a machine's end of a network between machines: by the kernel where it can, else
-// by a process of its own. The device is there when it returns, without an address and down.
+// StartMesh creates a machine's end of a network between machines, in the kernel if possible, otherwise in a
+// process. The device exists when StartMesh returns, down and without an address.
 func StartMesh(ctx context.Context, m Mesh, o Options) (*Tunnels, error) {
 	if CheckKernel() == nil {
 		return &Tunnels{}, m.createInKernel()
@@ -61,7 +61,7 @@ func StartMesh(ctx context.Context, m Mesh, o Options) (*Tunnels, error) {
 	return t, nil
 }
 
-// open makes the device in its namespace; the socket is the calling process's own.
+// open creates the device in its namespace. The UDP socket is in the caller's namespace.
 func (m Mesh) open(log *slog.Logger) (endpoint, error) {
 	e := endpoint{name: m.Device}
 	err := netns.Do(m.Netns, func() error {
@@ -86,8 +86,8 @@ func (m Mesh) open(log *slog.Logger) (endpoint, error) {
 	return e, nil
 }
 
-// listen has the device listen. Its port is told to it each time: a device that found it in use forgets which it was, and
-// takes any at the next try, to which no other machine sends.
+// listen brings the device up. It sets the port on every attempt: after a failed attempt the device would forget its
+// port and choose another one, which no other machine knows.
 func (m Mesh) listen(e endpoint) error {
 	if err := e.IpcSet(fmt.Sprintf("listen_port=%d\n", m.Port)); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (m Mesh) listen(e endpoint) error {
 	return e.Up()
 }
 
-// config is in WireGuard's configuration protocol.
+// config formats the mesh in WireGuard's configuration protocol.
 func (m Mesh) config() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "private_key=%s\n", hex.EncodeToString(m.Key[:]))
@@ -105,8 +105,8 @@ func (m Mesh) config() string {
 	return b.String()
 }
 
-// createInKernel makes the device from the machine's namespace, by which its packets then leave, in the
-// mesh's.
+// createInKernel creates the device from the machine's namespace, where its encrypted packets leave, and moves it into
+// the mesh's namespace.
 func (m Mesh) createInKernel() error {
 	space, err := unix.Open(m.Netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -17,62 +17,60 @@ import (
 	"skerry/internal/kernel/netns"
 )
 
-// VXLAN is one machine's end of a network between machines whose packets are not encrypted: VXLAN,
-// which the kernel moves. What keeps strangers out is a key of 70 bits that every packet shows, its
-// network's number and the receiver's hardware address, both random and told to the lab's machines
-// alone:
+// VXLAN is one machine's end of an unencrypted network between machines, forwarded by the kernel. A key of 70 bits
+// in every packet keeps outsiders out: the random network number and the receiver's random hardware address. Only
+// the lab's machines know both.
 //
-//  1. A stranger sends a packet to the UDP port. It has another number: the kernel knows no such network.
-//  2. It has the right number, and goes to another hardware address: the device drops it.
-//  3. It goes to all hardware addresses: the kernel drops an IP packet to one address that came to all
-//     (drop_unicast_in_l2_multicast), and the device answers nobody who asks for its hardware address.
+//  1. An outsider sends a packet with another number to the UDP port. The kernel knows no such network.
+//  2. The number is right but the hardware address is wrong. The device drops the packet.
+//  3. The packet is a broadcast. The kernel drops unicast IP packets that arrive as broadcasts
+//     (drop_unicast_in_l2_multicast), and the device does not answer ARP.
 //
-// A stranger who sees packets on their way sees the key in them, and what they carry.
+// An outsider who can see the packets sees the key and the contents.
 type VXLAN struct {
-	// Netns is the path of the namespace, Device the name of the device made there.
+	// Netns is the path of the namespace, Device the name of the new device.
 	Netns  string
 	Device string
-	// Network is its number, Port the machine's UDP port.
+	// Network is the network number, Port the machine's UDP port.
 	Network      int
 	Port         int
-	HardwareAddr net.HardwareAddr // the end's own
+	HardwareAddr net.HardwareAddr // of this end
 	Peers        []VXLANPeer
 }
 
-// VXLANPeer is another machine of a Plain.
+// VXLANPeer is another machine in the network.
 type VXLANPeer struct {
 	HardwareAddr net.HardwareAddr
-	At           netip.AddrPort // where packets for it go
+	At           netip.AddrPort // destination of the encapsulated packets
 	Addr         netip.Addr     // within the network
 }
 
-// vxlanHeader is what VXLAN adds to a packet at most, in bytes: Ethernet, VXLAN, UDP and IPv6 headers.
+// vxlanHeader is the maximum overhead in bytes: Ethernet, VXLAN, UDP and IPv6.
 const vxlanHeader = 14 + 8 + 8 + 40
 
-// VXLANMTU is the MTU of a Plain whose packets between machines are to be no longer than so many bytes.
+// VXLANMTU returns the MTU of a network whose encapsulated packets have at most path bytes.
 func VXLANMTU(path int) int { return path - vxlanHeader }
 
-// NewVXLANID draws the number of a network.
+// NewVXLANID draws a random network number.
 func NewVXLANID() int {
 	var b [4]byte
 	for {
-		_, _ = rand.Read(b[1:]) // it never fails
+		_, _ = rand.Read(b[1:]) // never fails
 		if n := binary.BigEndian.Uint32(b[:]); n != 0 {
 			return int(n)
 		}
 	}
 }
 
-// NewHardwareAddr draws the address of an end: one that nobody has by its maker, of one device.
+// NewHardwareAddr draws a random locally administered unicast address.
 func NewHardwareAddr() net.HardwareAddr {
 	a := make(net.HardwareAddr, 6)
-	_, _ = rand.Read(a) // it never fails
+	_, _ = rand.Read(a) // never fails
 	a[0] = a[0]&^1 | 2
 	return a
 }
 
-// Start makes the device, up, which goes with its namespace. The machine's own namespace, which packets leave by,
-// is that of the caller.
+// Start creates the device, up, in its namespace. Encapsulated packets leave through the caller's namespace.
 func (p VXLAN) Start() error {
 	space, err := unix.Open(p.Netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -87,14 +85,14 @@ func (p VXLAN) Start() error {
 	return netns.Do(p.Netns, p.configure)
 }
 
-// What package netlink has no word for: whether packets may be cut on their way, and whether those for
-// this machine itself take a short cut, which loses what a namespace sends on its own.
+// Attributes that package netlink does not define: whether packets may be fragmented, and whether packets to this
+// machine bypass the network, which loses packets that a namespace sends to itself.
 const (
 	vxlanDF          = 29 // IFLA_VXLAN_DF
-	vxlanLocalBypass = 31 // IFLA_VXLAN_LOCALBYPASS, since Linux 6.5; an older one takes no notice
+	vxlanLocalBypass = 31 // IFLA_VXLAN_LOCALBYPASS, since Linux 6.5; ignored before
 )
 
-// add makes the device in the namespace that space is open on, down.
+// add creates the device, down, in the namespace of the descriptor space.
 func (p VXLAN) add(space int) error {
 	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK)
 	request.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
@@ -117,7 +115,7 @@ func (p VXLAN) add(space int) error {
 	return err
 }
 
-// configure tells the device of the others, from within its namespace.
+// configure adds the peers to the device, from inside its namespace.
 func (p VXLAN) configure() error {
 	const unicastToAll = "/proc/sys/net/ipv4/conf/all/drop_unicast_in_l2_multicast"
 	if err := os.WriteFile(unicastToAll, []byte("1"), 0); err != nil {
@@ -144,14 +142,13 @@ func (p VXLAN) configure() error {
 			return fmt.Errorf("tell %s of %s: %w", p.Device, peer.At, err)
 		}
 	}
-	if err := retryPortInUse(func() error { return handle.LinkSetUp(device) }); err != nil { // which listens on the port
+	if err := retryPortInUse(func() error { return handle.LinkSetUp(device) }); err != nil { // up listens on the port
 		return fmt.Errorf("set %s up: %w", p.Device, err)
 	}
 	return nil
 }
 
-// addForwarding says where packets for a peer go, with a port of its own, which package netlink has no word
-// for.
+// addForwarding sets the destination of packets for a peer, with a port, which package netlink does not support.
 func addForwarding(device int, peer VXLANPeer) error {
 	request := nl.NewNetlinkRequest(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK)
 	request.AddData(&netlink.Ndmsg{Family: unix.AF_BRIDGE, Index: uint32(device), State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF})

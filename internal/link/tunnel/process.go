@@ -9,27 +9,26 @@ import (
 	"skerry/internal/kernel/helperproc"
 )
 
-// Options of Start.
+// Options configures Start and StartMesh.
 type Options struct {
 	// Command is the program and the arguments that make it call Main.
 	Command []string
-	// LogFile is what the process's messages are appended to; default none.
+	// LogFile receives the process's log; empty discards it.
 	LogFile string
-	// Env is added to this process's environment.
-	Env []string
-	// ExitWithOwner ends the tunnels when this process ends, however it ends.
+	Env     []string
+	// ExitWithOwner ends the tunnels when this process ends for any reason.
 	ExitWithOwner bool
-	// Began is told of the process as soon as it runs, before it makes anything.
+	// OnStart is called with the process ID before the process creates anything.
 	OnStart func(pid int) error
 }
 
-// Tunnels are at work.
+// Tunnels is a set of running tunnels.
 type Tunnels struct {
-	process *helperproc.Process // nil where the kernel has them
+	process *helperproc.Process // nil if the kernel forwards the packets
 }
 
-// Start makes tunnels: by the kernel where it can, else by a process of their own. The
-// devices are there when it returns, without addresses and down.
+// Start creates tunnels, in the kernel if possible, otherwise in a process. The devices exist when Start returns,
+// down and without addresses.
 func Start(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
 	if err := assignKeys(specs); err != nil {
 		return nil, err
@@ -61,7 +60,7 @@ func spawn(ctx context.Context, j job, o Options) (*Tunnels, error) {
 	return &Tunnels{process: p}, nil
 }
 
-// PID is the process that moves the packets, 0 where the kernel does.
+// PID returns the forwarding process, 0 for the kernel.
 func (t *Tunnels) PID() int {
 	if t.process == nil {
 		return 0
@@ -69,7 +68,7 @@ func (t *Tunnels) PID() int {
 	return t.process.PID()
 }
 
-// Done is closed when that process has ended; nil where the kernel moves the packets.
+// Done is closed when the forwarding process has ended. It is nil if the kernel forwards the packets.
 func (t *Tunnels) Done() <-chan struct{} {
 	if t.process == nil {
 		return nil
@@ -77,8 +76,7 @@ func (t *Tunnels) Done() <-chan struct{} {
 	return t.process.Done()
 }
 
-// Close ends the process, and with it the tunnels; those of the kernel end with their
-// namespaces.
+// Close ends the process and its tunnels. Tunnels of the kernel end with their namespaces.
 func (t *Tunnels) Close() error {
 	if t.process == nil {
 		return nil

@@ -1,11 +1,9 @@
-// Package tunnel encrypts links: a WireGuard tunnel of its own over each, from device to
-// device. The kernel makes them where it has WireGuard; elsewhere wireguard-go does, as a
-// library, all tunnels of a lab in one process.
+// Package tunnel encrypts links: one WireGuard tunnel over each link, from device to device. The kernel runs them if it
+// supports WireGuard. Otherwise wireguard-go runs all tunnels of a lab in one process.
 //
 //	node A: wg3 (tunnel) ─ UDP ─► lk3 (link) ══ emulated ══ lk3 ─ UDP ─► wg3 :node B
 //
-// Keys are made per lab, are handed to the process over its standard input, and are never
-// written anywhere.
+// Keys are generated per lab, passed to the process on standard input, and never written to disk.
 package tunnel
 
 import (
@@ -17,18 +15,16 @@ import (
 )
 
 const (
-	// MTU of the devices: 1500 less WireGuard's 60 bytes over IPv4, and room for IPv6.
+	// MTU of the devices: 1500 minus WireGuard's 60 bytes over IPv4, with room for IPv6.
 	MTU = 1420
-	// firstPort is the UDP port of the first tunnel of a lab; each has one of its own.
-	firstPort = 20000
-	// maxTunnels is how many ports there are from firstPort on.
+	// firstPort is the UDP port of the first tunnel; each tunnel has its own.
+	firstPort  = 20000
 	maxTunnels = 40000
 )
 
-// ErrTooMany says that a lab has more links than tunnels can be told apart.
+// ErrTooMany means that a lab has more links than tunnel ports.
 var ErrTooMany = errors.New("too many tunnels")
 
-// Spec is a tunnel over one link.
 type Spec struct {
 	A End `json:"a"`
 	B End `json:"b"`
@@ -36,18 +32,15 @@ type Spec struct {
 
 // End is one end of a tunnel.
 type End struct {
-	// Netns is the path of its network namespace, Device the name of the device made
-	// there.
-	Netns  string `json:"netns"`
-	Device string `json:"device"`
-	// Addr is the end's address on the link.
-	Addr netip.Addr `json:"addr"`
-	// Port and Key are set by prepare.
+	// Netns is the path of the network namespace, Device the name of the new device.
+	Netns  string     `json:"netns"`
+	Device string     `json:"device"`
+	Addr   netip.Addr `json:"addr"`
+	// Port and Key are set by assignKeys.
 	Port int         `json:"port"`
 	Key  wgtypes.Key `json:"key"` // private
 }
 
-// assignKeys gives every tunnel a port and two keys.
 func assignKeys(specs []Spec) error {
 	if len(specs) > maxTunnels {
 		return fmt.Errorf("%w: %d, at most %d", ErrTooMany, len(specs), maxTunnels)
