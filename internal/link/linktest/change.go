@@ -11,7 +11,7 @@ import (
 	"skerry/internal/link/probe"
 )
 
-// rateChange changes the bandwidth while packets wait for it: those that wait leave at the new one.
+// rateChange changes the bandwidth while packets wait: waiting packets must leave at the new bandwidth.
 //
 //	bytes that left │      ╱ fast           │   ╭──── slow
 //	                │ ____╱                 │  ╱
@@ -58,7 +58,7 @@ func (s *suite) rateChange(t *testing.T) {
 			w.set(&before, nil)
 			m := w.changeMidway(train(400), 50, at(slow))
 			complete(t, m.arrivals, 400)
-			rest := m.after(m.done.Add(latency)) // others may have been in flight
+			rest := m.after(m.done.Add(latency)) // packets may have been in flight
 			if len(rest) < 50 {
 				if n < attempts {
 					continue
@@ -66,7 +66,7 @@ func (s *suite) rateChange(t *testing.T) {
 				t.Fatalf("%d packets waited when the bandwidth was set, want 50", len(rest))
 			}
 			took := time.Duration(rest[len(rest)-1].At - m.began.UnixNano())
-			// One packet may be on its way to the wire when the bandwidth is set.
+			// One packet may be on its way to the wire when the bandwidth changes.
 			if least := sending(len(rest)-1, slow); took < least-early {
 				t.Errorf("%d packets waited when the bandwidth fell from %d to %d bit/s, and took %v: want at least %v",
 					len(rest), fast, slow, took, least)
@@ -83,13 +83,13 @@ func (s *suite) rateChange(t *testing.T) {
 	})
 }
 
-// midway is a train under which the quality of its direction was set.
+// midway is a train during which the quality of its direction was set.
 type midway struct {
 	arrivals    []probe.Arrival
 	began, done time.Time // of Set
 }
 
-// after returns the packets that arrived later than a moment.
+// after returns the packets that arrived after a moment.
 func (m midway) after(moment time.Time) []probe.Arrival {
 	for i, a := range m.arrivals {
 		if a.At > moment.UnixNano() {
@@ -99,7 +99,7 @@ func (m midway) after(moment time.Time) []probe.Arrival {
 	return nil
 }
 
-// changeMidway sends a train from the near end and sets its direction once so many packets of it were delivered.
+// changeMidway sends a train from the near end and sets its direction after a number of deliveries.
 func (w *wire) changeMidway(train probe.Train, delivered uint64, next link.Quality) (m midway) {
 	w.t.Helper()
 	before := w.stats().AB.Packets

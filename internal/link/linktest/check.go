@@ -9,11 +9,10 @@ import (
 	"skerry/internal/link/probe"
 )
 
-// sigmas is how far from its expectation a random count may be: farther happens
-// once in 5e8 tests.
+// sigmas is the permitted deviation of a random count: a larger one happens once in 5e8 tests.
 const sigmas = 6
 
-// binomial checks a count of n independent events of probability p.
+// checkBinomial checks a count of n independent events of probability p.
 func binomial(t *testing.T, what string, got, n int, p float64) {
 	t.Helper()
 	mean := float64(n) * p
@@ -23,7 +22,7 @@ func binomial(t *testing.T, what string, got, n int, p float64) {
 	}
 }
 
-// ordered checks that no packet overtook another.
+// checkOrder checks that no packet overtook another.
 func ordered(t *testing.T, arrivals []probe.Arrival) {
 	t.Helper()
 	for i := 1; i < len(arrivals); i++ {
@@ -34,7 +33,7 @@ func ordered(t *testing.T, arrivals []probe.Arrival) {
 	}
 }
 
-// missing lists, in order, the packets of n that did not arrive.
+// findMissing returns the packets of n that did not arrive, in order.
 func missing(arrivals []probe.Arrival, n int) []int {
 	here := make([]bool, n)
 	for _, a := range arrivals {
@@ -49,7 +48,7 @@ func missing(arrivals []probe.Arrival, n int) []int {
 	return gone
 }
 
-// complete checks that n packets arrived, each once and in order.
+// checkComplete checks that n packets arrived once each and in order.
 func complete(t *testing.T, arrivals []probe.Arrival, n int) {
 	t.Helper()
 	if gone := missing(arrivals, n); len(gone) > 0 {
@@ -69,15 +68,14 @@ func delays(arrivals []probe.Arrival) []time.Duration {
 	return ds
 }
 
-// attempts is how often something that the machine may have held up is measured.
+// maxAttempts bounds the repetition of a measurement that the machine may have disturbed.
 const attempts = 5
 
-// early is how much too soon a round trip may be over: an engine may take off what it believes
-// that the ways through itself take.
+// earlyTolerance is the permitted earliness of a round trip: an engine may subtract its own estimated delays.
 const early = 50 * time.Microsecond
 
-// delayed measures until the quickest packet was not late, and checks that none ever
-// was early: how late the others are is the machine's affair.
+// checkDelay measures until the quickest packet is not late, and checks that none is early. The lateness of other
+// packets depends on the machine.
 func (s *suite) delayed(t *testing.T, what string, want time.Duration, measure func() []time.Duration) {
 	t.Helper()
 	var quickest time.Duration

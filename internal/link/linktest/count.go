@@ -8,7 +8,7 @@ import (
 	"skerry/internal/link/probe"
 )
 
-// counters compares them with known UDP traffic, to the byte.
+// counters compares the counters with known UDP traffic, to the byte.
 func (s *suite) counters(t *testing.T) {
 	w := s.wire(t, link.Quality{Latency: time.Millisecond}, perfect)
 	type tally struct{ packets, bytes uint64 }
@@ -53,7 +53,7 @@ func (s *suite) counters(t *testing.T) {
 	}
 }
 
-// countersOfTCP checks that a super-packet counts as the packets it stands for.
+// countersOfTCP checks that a super-packet counts as its packets.
 func (s *suite) countersOfTCP(t *testing.T) {
 	const size, mtu = 4 << 20, 1500
 	w := s.wire(t, perfect, perfect)

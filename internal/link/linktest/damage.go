@@ -18,14 +18,13 @@ import (
 	"skerry/internal/link"
 )
 
-// letter is the payload of the corruption test, 1428 bytes of IP packet.
+// letter is the payload size of the corruption test, in IP packets of 1428 bytes.
 const letter = 1400
 
-// headers is what precedes the payload where an engine corrupts headers too:
-// Ethernet, IPv4 and UDP.
+// headers is the size of the headers that an engine may also corrupt: Ethernet, IPv4 and UDP.
 const headers = 14 + 20 + 8
 
-// corrupt sends equal packets without a UDP checksum and counts the flipped bits.
+// corrupt sends equal packets without UDP checksums and counts the flipped bits.
 func (s *suite) corrupt(t *testing.T) {
 	const n, p = 1000, 0.2
 	w := s.wire(t, link.Quality{Corrupt: p}, perfect)
@@ -38,7 +37,7 @@ func (s *suite) corrupt(t *testing.T) {
 		}
 		switch {
 		case len(got) != letter:
-			damaged++ // its length field was hit
+			damaged++ // its length field was corrupted
 		case distance == 0:
 			whole++
 		case distance == 1:
@@ -49,14 +48,14 @@ func (s *suite) corrupt(t *testing.T) {
 	}
 	binomial(t, "packets corrupted", n-whole, n, p)
 	if s.HeaderCorruption == "" {
-		// The UDP header belongs to the payload of IP.
+		// The UDP header belongs to IP's payload.
 		binomial(t, "packets lost to a broken header", n-whole-flipped, n, p*8/(8+letter))
 	} else {
 		binomial(t, "packets lost to a broken header", n-whole-flipped, n, p*headers/(headers+letter))
 	}
 }
 
-// letters sends n packets without checksum and returns what arrived.
+// letters sends n packets without checksums and returns the arrivals.
 func (s *suite) letters(t *testing.T, w *wire, text []byte, n int) [][]byte {
 	t.Helper()
 	receiver := w.listen(w.far)
@@ -75,7 +74,7 @@ func (s *suite) letters(t *testing.T, w *wire, text []byte, n int) [][]byte {
 		t.Fatal(err)
 	}
 	var got [][]byte
-	const batch = 20 // fits any socket's buffer
+	const batch = 20 // fits the socket buffer
 	for sent := 0; sent < n; sent += batch {
 		for range batch {
 			if _, err := sender.Write(text); err != nil {
@@ -87,7 +86,7 @@ func (s *suite) letters(t *testing.T, w *wire, text []byte, n int) [][]byte {
 	return got
 }
 
-// read returns up to n packets, fewer when no more come.
+// read returns up to n packets.
 func (s *suite) read(conn *net.UDPConn, n int) [][]byte {
 	var got [][]byte
 	buf := make([]byte, 2*letter)
@@ -95,7 +94,7 @@ func (s *suite) read(conn *net.UDPConn, n int) [][]byte {
 		conn.SetReadDeadline(time.Now().Add(s.pace * 20 * time.Millisecond))
 		size, err := conn.Read(buf)
 		if err != nil {
-			vain++ // the machine may have stood still
+			vain++ // the machine may have stopped
 			continue
 		}
 		vain = 0
@@ -128,8 +127,7 @@ func (w *wire) dial(from *end, to *net.UDPAddr) (conn *net.UDPConn) {
 	return conn
 }
 
-// checksums sends corrupted packets with their checksums on: the receiver's kernel
-// must find out about each.
+// checksums sends corrupted packets with checksums. The receiver's kernel must detect each of them.
 func (s *suite) checksums(t *testing.T) {
 	const p = 0.5
 	w := s.wire(t, link.Quality{Corrupt: p}, perfect)
@@ -143,7 +141,7 @@ func (s *suite) checksums(t *testing.T) {
 	}
 }
 
-// checksumErrors reads UDP's InCsumErrors of the far end.
+// checksumErrors returns UDP's InCsumErrors at the far end.
 func (w *wire) checksumErrors() int {
 	w.t.Helper()
 	count := -1

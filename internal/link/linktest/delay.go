@@ -44,8 +44,7 @@ func (s *suite) latency(t *testing.T) {
 	}
 }
 
-// jitter runs a link of each distribution at the same time, packets far enough
-// apart that few have to wait for the one before.
+// jitter tests each distribution at the same time, with packets far enough apart that few wait for another one.
 func (s *suite) jitter(t *testing.T) {
 	const mean, jitter = 60 * time.Millisecond, 10 * time.Millisecond
 	dists := []link.Distribution{"", link.Uniform, link.Normal, link.Pareto, link.ParetoNormal}
@@ -74,15 +73,15 @@ func (s *suite) jitter(t *testing.T) {
 		}
 		slices.Sort(ms)
 		middle, spread := ms[len(ms)/2], ms[len(ms)*9/10]-ms[len(ms)/10]
-		if math.Abs(middle-60) > 5+s.Slack.Seconds()*1000 { // the pareto ones lean to the left
+		if math.Abs(middle-60) > 5+s.Slack.Seconds()*1000 { // the pareto distributions lean to the left
 			t.Errorf("%q jitter: the median delay is %.1f ms, want 60", d, middle)
 		}
-		// The middle 80 % of a uniform distribution of half-width 10 ms span
-		// 16 ms, of a normal one of that deviation 25.6, of the pareto one 15.
+		// The middle 80 % of a uniform distribution of half-width 10 ms span 16 ms, of a normal one with that deviation
+		// 25.6 ms, of the pareto one 15 ms.
 		if spread < 8 {
 			t.Errorf("%q jitter: 80 %% of the packets lie within %.1f ms, want them spread wider", d, spread)
 		}
-		// One in fourteen is more than a deviation late, but none of a uniform one.
+		// One packet in fourteen is more than a deviation late, except with a uniform distribution.
 		if d != link.Uniform && ms[len(ms)-1] < 70 {
 			t.Errorf("%q jitter: no packet took longer than %.1f ms, want some beyond 70", d, ms[len(ms)-1])
 		}
@@ -102,7 +101,7 @@ func (s *suite) jitter(t *testing.T) {
 
 func (s *suite) reorder(t *testing.T) {
 	const p = 0.1
-	latency := s.pace * s.pace * 60 * time.Millisecond // more than the machine delays any
+	latency := s.pace * s.pace * 60 * time.Millisecond // more than the machine delays any packet
 	w := s.wire(t, link.Quality{Latency: latency, Reorder: p}, perfect)
 	train := s.flood(2000)
 	arrivals := w.send(train)
@@ -122,10 +121,9 @@ func (s *suite) reorder(t *testing.T) {
 	ordered(t, late)
 }
 
-// setInFlight changes the quality again and again under a train, and checks the
-// times of the packets around one change.
+// setInFlight changes the quality repeatedly during a train, and checks the delays around one change.
 func (s *suite) setInFlight(t *testing.T) {
-	const room = 10 << 20 // holds all packets, whether bounded in bytes or in packets
+	const room = 10 << 20 // for all packets, with any bound
 	qualities := []link.Quality{
 		{Latency: 5 * time.Millisecond},
 		{Latency: 50 * time.Millisecond, Bandwidth: 50_000_000, Queue: room},
@@ -161,7 +159,7 @@ func (s *suite) setInFlight(t *testing.T) {
 		w := s.wire(t, link.Quality{Latency: before}, perfect)
 		train := probe.Train{Packets: 300, Bytes: 200, Every: 5 * time.Millisecond, Quiet: time.Second}
 		var old, fresh []time.Duration
-		// A machine that stood still may have sent none before the change, or none after it.
+		// A stopped machine may have sent no packet before or after the change.
 		for range attempts {
 			w.set(&link.Quality{Latency: before}, nil)
 			var changed time.Time
@@ -181,7 +179,7 @@ func (s *suite) setInFlight(t *testing.T) {
 				switch {
 				case sent.Before(changed):
 					old = append(old, a.Delay())
-				case sent.After(changed.Add(before + s.Slack)): // the queue before the change is gone
+				case sent.After(changed.Add(before + s.Slack)): // the old queue is empty
 					fresh = append(fresh, a.Delay())
 				}
 			}

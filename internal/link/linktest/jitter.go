@@ -14,19 +14,19 @@ import (
 	"skerry/internal/testkit"
 )
 
-// jitterRates sends packets over links with the same jitter at different rates, all at the same time.
+// jitterRates tests links with the same jitter at different packet rates, all at the same time.
 func (s *suite) jitterRates(t *testing.T) {
 	const mean, jitter = 50.0, 5.0 // ms
 	const lasting = 4 * time.Second
-	// How far off the median and the deviation may be, in ms. Delays may be correlated for 16 times the jitter,
-	// so 50 of those in 4 s are independent at least: the median deviates by 0.9 ms, the deviation by 0.5 ms.
+	// Permitted errors of median and deviation in ms. Delays may be correlated for 16 times the jitter, so 4 s contain
+	// at least 50 independent ones: the median deviates by 0.9 ms, the deviation by 0.5 ms.
 	medianOff, deviationOff := 3*float64(s.pace), 1.8*float64(s.pace)
-	rates := []int{20, 200, 2000} // packets/s; at the first they are ten times the jitter apart
+	rates := []int{20, 200, 2000} // at the first rate they are ten times the jitter apart
 	packets := func(rate int) int {
 		if n := rate * int(lasting/time.Second); s.JitterByPacket == "" || rate == rates[0] {
 			return n
 		}
-		return 500 // their order counts
+		return 500 // only their order is checked
 	}
 	b := s.bench(t)
 	wires := make([]*wire, len(rates))
@@ -53,7 +53,7 @@ func (s *suite) jitterRates(t *testing.T) {
 			}
 			sorted := slices.Sorted(slices.Values(delays(arrivals[i])))
 			at := func(share float64) float64 { return sorted[int(share*float64(len(sorted)))].Seconds() * 1000 }
-			median, deviation := at(0.5), (at(0.9)-at(0.1))/2.563 // of a normal distribution
+			median, deviation := at(0.5), (at(0.9)-at(0.1))/2.563 // for a normal distribution
 			off = max(off, math.Abs(median-mean)/medianOff, math.Abs(deviation-jitter)/deviationOff)
 			what += fmt.Sprintf("%.1f ms, deviation %.1f, at %d packets/s; ", median, deviation, rate)
 		}

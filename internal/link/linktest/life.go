@@ -16,7 +16,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// perfect is a link that does nothing to its packets.
+// perfect is a link without impairments.
 var perfect link.Quality
 
 func (s *suite) create(t *testing.T) {
@@ -54,7 +54,7 @@ func (s *suite) create(t *testing.T) {
 	}
 }
 
-// allOrNone asks for a good link together with one that cannot be.
+// allOrNone creates a valid link together with an invalid one.
 func (s *suite) allOrNone(t *testing.T) {
 	b := s.bench(t)
 	b.create(b.spec(7, perfect, perfect))
@@ -100,7 +100,7 @@ func (s *suite) allOrNone(t *testing.T) {
 	complete(t, b.address(0).send(s.flood(10)), 10)
 }
 
-// only checks which links the engine has.
+// checkLinks checks which links the engine has.
 func (b *bench) only(t *testing.T, ids ...string) {
 	t.Helper()
 	stats, err := b.engine.Stats(t.Context())
@@ -138,7 +138,7 @@ func (s *suite) remove(t *testing.T) {
 	if err := b.engine.Remove(t.Context(), "link-0"); err != nil {
 		t.Errorf("Remove of a removed link: %v", err)
 	}
-	complete(t, b.wire(0, perfect, perfect).send(s.flood(10)), 10) // names are free again
+	complete(t, b.wire(0, perfect, perfect).send(s.flood(10)), 10) // the names are free again
 }
 
 func (b *bench) gone(ns *testkit.NS, device string) {
@@ -172,7 +172,7 @@ func (s *suite) unknown(t *testing.T) {
 	b.only(t)
 }
 
-// concurrent has several goroutines go through a link's life at once.
+// concurrent creates, changes and removes links in several goroutines.
 func (s *suite) concurrent(t *testing.T) {
 	b := s.bench(t)
 	var group sync.WaitGroup

@@ -4,9 +4,8 @@
 //		linktest.Run(t, func(t *testing.T) link.Engine { ... }, linktest.Limits{})
 //	}
 //
-// It checks that links do to packets what was asked, not how exactly in time: a
-// packet that is early fails on every machine, one that is late only beyond Slack.
-// Random effects are checked to six standard deviations.
+// An early packet fails on every machine, a late one only beyond Slack. Random effects are checked to six standard
+// deviations.
 package linktest
 
 import (
@@ -19,32 +18,30 @@ import (
 	"skerry/internal/testkit"
 )
 
-// Limits says where an engine cannot keep the letter of the contract for a reason
-// that lies outside it, and how slow the machine is. The zero value is the whole
-// contract on a machine of today.
+// Limits are the documented deviations of an engine from the contract, and the tolerances. The zero value is the full
+// contract on a current machine.
 type Limits struct {
-	// Unseeded is why the engine's random choices do not follow Spec.Seed.
+	// Unseeded is the reason why random choices do not follow Spec.Seed.
 	Unseeded string
-	// JitterByPacket is why the delay of each packet is drawn on its own, so that the mean delay grows with
-	// the rate of packets: of several that are close together the largest delay holds for all.
+	// JitterByPacket is the reason why each packet's delay is drawn independently. The mean delay then grows with the
+	// packet rate, because the largest of several close delays holds for all of them.
 	JitterByPacket string
-	// HeaderCorruption is why Corrupt may hit the packet's headers too.
+	// HeaderCorruption is the reason why Corrupt may also hit headers.
 	HeaderCorruption string
-	// Slack is how late the quickest of many packets may be; 0 means 25 ms.
+	// Slack is the permitted lateness of the quickest of many packets; 0 means 25 ms.
 	Slack time.Duration
-	// Early is how much too early the quickest of many packets may be: of an engine on two machines, which
-	// learns how far their clocks are apart.
+	// Early is the permitted earliness of the quickest of many packets, for an engine on two machines that estimates
+	// the difference of their clocks.
 	Early time.Duration
-	// Rate is the relative error allowed for bandwidth; 0 means 0.5 %.
+	// Rate is the permitted relative error of bandwidth; 0 means 0.5 %.
 	Rate float64
 }
 
-// Slow names the environment variable that tells how many times slower than a machine
-// of today this one is; it widens Slack and Rate and stretches the time between packets.
+// Slow is an environment variable with the factor by which this machine is slower than a current one. It widens Slack
+// and Rate and stretches the time between packets.
 const Slow = "SKERRY_TEST_SLOW"
 
-// Run runs the contract test, making an engine for each part of it. Run closes the
-// engines.
+// Run runs the contract test. It creates and closes an engine for each part.
 func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) {
 	testkit.Need(t, testkit.Root)
 	if limits.Slack == 0 {

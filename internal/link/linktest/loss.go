@@ -24,13 +24,13 @@ func (s *suite) loss(t *testing.T) {
 				return st.AB.Packets == uint64(len(arrivals)) &&
 					st.AB.DroppedLoss == uint64(train.Packets-len(arrivals)) && st.AB.DroppedQueue == 0
 			})
-			complete(t, w.sendTo(w.far, w.near, s.flood(100)), 100) // the other way is whole
+			complete(t, w.sendTo(w.far, w.near, s.flood(100)), 100) // the other direction is complete
 		})
 	}
 }
 
-// burst checks both figures of the Gilbert-Elliott model with H = 0 and K = 1: a
-// share P/(P+R) of the packets is lost, in runs of 1/R on average.
+// burst checks both figures of the Gilbert-Elliott model with H = 0 and K = 1: a share P/(P+R) of the packets is
+// lost, in bursts of 1/R packets on average.
 func (s *suite) burst(t *testing.T) {
 	const p, r = 0.02, 0.2
 	w := s.wire(t, link.Quality{Burst: &link.GilbertElliott{P: p, R: r, H: 0, K: 1}}, perfect)
@@ -42,8 +42,7 @@ func (s *suite) burst(t *testing.T) {
 			runs++
 		}
 	}
-	// A cycle of a good and a bad spell lasts 1/P + 1/R packets, and its spells
-	// vary by sqrt(1-P)/P and sqrt(1-R)/R.
+	// A cycle of a good and a bad spell lasts 1/P + 1/R packets. The spells deviate by sqrt(1-P)/P and sqrt(1-R)/R.
 	cycles := float64(train.Packets) / (1/p + 1/r)
 	deviation := math.Sqrt(cycles) * math.Hypot(math.Sqrt(1-p)/p, math.Sqrt(1-r)/r) / (1/p + 1/r)
 	if math.Abs(float64(runs)-cycles) > sigmas*deviation {
@@ -61,13 +60,12 @@ func (s *suite) burst(t *testing.T) {
 		w := s.wire(t, link.Quality{Loss: loss, Burst: &link.GilbertElliott{P: 0.5, R: 0.5, H: h, K: k}}, perfect)
 		train := s.flood(4000)
 		got := train.Packets - len(w.send(train))
-		// With P = R = 1/2 the states are drawn anew for each packet.
+		// With P = R = 1/2 each packet's state is independent.
 		binomial(t, "lost", got, train.Packets, 1-(1-loss)*(h+k)/2)
 	})
 }
 
-// lossOfTCP checks that a super-packet meets chance once for each packet that it stands
-// for: an engine that drew once for the whole would count far fewer losses.
+// lossOfTCP checks that loss is drawn for each packet of a super-packet: one draw for the whole would lose far fewer.
 func (s *suite) lossOfTCP(t *testing.T) {
 	const p = 0.01
 	lossy := link.Quality{Loss: p}
@@ -97,7 +95,7 @@ func (s *suite) lossOfTCP(t *testing.T) {
 	})
 }
 
-// seed sends the same train over links of equal and different seeds.
+// seed sends the same train over links with equal and different seeds.
 func (s *suite) seed(t *testing.T) {
 	if s.Unseeded != "" {
 		t.Skipf("not seeded: %s", s.Unseeded)
@@ -133,7 +131,7 @@ func (s *suite) duplicate(t *testing.T) {
 	binomial(t, "duplicates", len(arrivals)-train.Packets, train.Packets, p)
 }
 
-// down takes a link away under a train in flight and brings it back.
+// down takes a link down while a train is in flight, and up again.
 func (s *suite) down(t *testing.T) {
 	const latency = 200 * time.Millisecond
 	up := link.Quality{Latency: latency}
@@ -161,7 +159,7 @@ func (s *suite) down(t *testing.T) {
 	t.Run("packets in flight arrive", func(t *testing.T) {
 		sent := s.flood(20)
 		var once sync.Once
-		sent.Enough = func(int) bool { // asked after the last of them was sent
+		sent.Enough = func(int) bool { // called after the last packet was sent
 			once.Do(func() {
 				if err := w.change(&gone, nil); err != nil {
 					t.Error(err)

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/link/probe"
 )
 
-// many makes, changes and measures twenty links, each in one call.
+// many creates, changes and measures twenty links, with one call each.
 func (s *suite) many(t *testing.T) {
 	const n = 20
 	b := s.bench(t)
@@ -56,7 +56,7 @@ func (s *suite) many(t *testing.T) {
 	}
 }
 
-// setAllOrNone has a Set fail on its second change.
+// setAllOrNone makes the second change of a Set fail.
 func (s *suite) setAllOrNone(t *testing.T) {
 	w := s.wire(t, perfect, perfect)
 	slow, wrong := link.Quality{Latency: 500 * time.Millisecond}, link.Quality{Loss: -1}

@@ -13,22 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is found of a figure that a busy machine may have changed.
+// finding is the verdict on a figure that a busy machine may have affected.
 type finding int
 
 const (
 	right finding = iota
-	wrong         // also while the machine was quiet, or always by the same
-	noisy         // it never was for long enough
+	wrong         // outside the limit on a quiet machine, or consistently
+	noisy         // the machine was never quiet for long enough
 )
 
-// A figure is measured up to mostTries times, and is wrong where the machine was quiet for quietTries of them.
+// A figure is measured up to mostTries times. It is wrong if the machine was quiet during quietTries of them.
 const mostTries, quietTries = 20, 3
 
-// judge tries until a figure is off by no more than limit, a share of it. One that never is counts against who
-// is tested where little of a try's time was gone, by a processor that was away: no more than half of what is
-// allowed. It does so too where most tries agree: what a busy machine does to a figure differs from try to try.
-// It tells the tries.
+// judge repeats a measurement until its relative error is within limit. An error counts as wrong if a processor was
+// away for less than half of the limit, or if most tries agree: a busy machine affects each try differently. judge
+// also returns a description of the tries.
 func judge(limit float64, try func() (off, gone float64)) (finding, string) {
 	var tries strings.Builder
 	var all []float64
@@ -61,13 +60,13 @@ func judge(limit float64, try func() (off, gone float64)) (finding, string) {
 
 const (
 	nap = time.Millisecond
-	// leastAway is how late a thread wakes up whose processor somebody else had; on an idle machine it is
-	// a tenth of that.
+	// leastAway is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is ten
+	// times quicker.
 	leastAway = 500 * time.Microsecond
 )
 
-// away is how long a processor was away while something was done, that of them which was so longest: on each
-// a thread naps, and adds up by how much it woke up late.
+// away returns how long a processor was away during do: the maximum over all processors. A thread on each processor
+// sleeps repeatedly and adds up its late wake-ups.
 func away(do func()) time.Duration {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -81,10 +80,10 @@ func away(do func()) time.Duration {
 			continue
 		}
 		threads.Go(func() {
-			runtime.LockOSThread() // for good: the thread has one processor, and ends with the goroutine
+			runtime.LockOSThread() // still locked: the thread ends with the goroutine
 			var one unix.CPUSet
 			one.Set(i)
-			_ = unix.SchedSetaffinity(0, &one) // elsewhere it tells of another processor
+			_ = unix.SchedSetaffinity(0, &one) // otherwise the thread measures another processor
 			for rest := unix.NsecToTimespec(int64(nap)); !ended.Load(); {
 				began := time.Now()
 				_ = unix.Nanosleep(&rest, nil) // a signal ends it early

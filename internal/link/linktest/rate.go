@@ -10,8 +10,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// bandwidth sends trains into a queue that holds them whole. Their packets are small, so
-// that a link that counts other headers than IP's is found out.
+// bandwidth sends trains into a queue that holds them whole. Small packets reveal a link that counts other headers
+// than IP's.
 func (s *suite) bandwidth(t *testing.T) {
 	const size, mtu = 500, 1500
 	slower := int64(s.pace * s.pace) // a slow machine must still send faster than the link
@@ -41,7 +41,7 @@ func (s *suite) bandwidth(t *testing.T) {
 	}
 }
 
-// rate measures until a rate is as wanted, and says where the machine never let it.
+// checkRate measures until a rate is right. It skips the test on a machine that is never quiet.
 func (s *suite) rate(t *testing.T, what string, want int64, measure func() (bps int64)) {
 	t.Helper()
 	switch found, tries := judge(s.Rate, func() (off float64, gone float64) {
@@ -58,16 +58,14 @@ func (s *suite) rate(t *testing.T, what string, want int64, measure func() (bps 
 	}
 }
 
-// queue sends more than the queue holds at once. Its packets are full-sized, so
-// that a bound in bytes and one in packets come to the same.
+// queue sends more than the queue holds. Packets have full size, so that bounds in bytes and in packets are equal.
 func (s *suite) queue(t *testing.T) {
-	const size, room, bps = 1500, 40, 4_000_000 // 3 ms a packet
+	const size, room, bps = 1500, 40, 4_000_000 // 3 ms per packet
 	w := s.wire(t, link.Quality{Bandwidth: bps, Queue: room * size}, perfect)
 	train := probe.Train{Packets: 200, Bytes: size, Quiet: s.pace * time.Second}
 	arrivals := w.send(train)
 	ordered(t, arrivals)
-	// While the train was being sent, the last packet perhaps held up on its way
-	// into the queue, the link carried some on.
+	// The link transmitted packets during the sending, the last of which may have been delayed before the queue.
 	carried := int64(0)
 	if n := len(arrivals); n > 0 {
 		sending := s.Slack + time.Duration(arrivals[n-1].Sent-arrivals[0].Sent)

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/link"
 )
 
-// tcp checks that streams arrive whole, whatever the link does to their packets.
+// tcp checks that streams arrive complete with every kind of impairment.
 func (s *suite) tcp(t *testing.T) {
 	all := link.Quality{
 		Latency: 2 * time.Millisecond, Jitter: time.Millisecond, Bandwidth: 100_000_000,
@@ -42,14 +42,14 @@ func (s *suite) tcp(t *testing.T) {
 	})
 }
 
-// volume is how many bytes a machine of this speed transfers in place of bytes.
+// volume scales a transfer to the speed of the machine.
 func (s *suite) volume(bytes int64) int64 { return bytes / int64(s.pace) }
 
-// standstill is for how long a transfer may move nothing. How long the whole takes is the machine's: an emulated one
-// that gets a twentieth of a processor needs minutes for what others do in a second.
+// standstill is the longest time without progress. The duration of a transfer depends on the machine: a virtual one with
+// a twentieth of a processor needs minutes.
 const standstill = 60 * time.Second
 
-// moving is a connection on which a read or a write fails after a standstill.
+// moving is a connection whose reads and writes fail after a standstill.
 type moving struct{ net.Conn }
 
 func (c moving) Read(p []byte) (int, error) {
@@ -62,8 +62,7 @@ func (c moving) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// transfer sends size random bytes over TCP and compares their hashes. When the first
-// half has been handed over it calls midway.
+// transfer sends size random bytes over TCP and compares their hashes. It calls midway after half of the bytes.
 func (w *wire) transfer(size int64, midway func() error) {
 	w.t.Helper()
 	var listener net.Listener
@@ -113,7 +112,6 @@ func (w *wire) transfer(size int64, midway func() error) {
 	}
 }
 
-// connect dials from the near end.
 func (w *wire) connect(to *net.TCPAddr) (conn *net.TCPConn, err error) {
 	err = w.near.Do(func() (err error) {
 		conn, err = net.DialTCP("tcp4", &net.TCPAddr{IP: net.ParseIP(w.near.addr)}, to)

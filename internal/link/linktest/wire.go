@@ -10,7 +10,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// bench is an engine and two namespaces to join.
+// bench is an engine with two namespaces.
 type bench struct {
 	t      *testing.T
 	engine link.Engine
@@ -20,7 +20,7 @@ type bench struct {
 
 func (s *suite) bench(t *testing.T) *bench {
 	t.Helper()
-	// The namespaces come first, so that the engine goes before them.
+	// Namespaces are created first, so that the engine is closed before they are removed.
 	b := &bench{t: t, a: testkit.Namespace(t), b: testkit.Namespace(t)}
 	b.engine = s.newEngine(t)
 	t.Cleanup(b.close)
@@ -37,7 +37,7 @@ func (b *bench) close() {
 	}
 }
 
-// spec asks for the i-th link of the bench.
+// spec describes the i-th link of the bench.
 func (b *bench) spec(i int, ab, ba link.Quality) link.Spec {
 	return link.Spec{
 		ID: fmt.Sprintf("link-%d", i),
@@ -61,7 +61,7 @@ type wire struct {
 	near, far *end
 }
 
-// end is one end of a wire; a probe.Inside.
+// end is one end of a wire; it implements probe.Inside.
 type end struct {
 	*testkit.NS
 	addr string
@@ -69,7 +69,7 @@ type end struct {
 
 func (e *end) Addr() string { return e.addr }
 
-// wire makes and addresses the i-th link, at most 256.
+// wire creates and addresses the i-th link, at most 256.
 func (b *bench) wire(i int, ab, ba link.Quality) *wire {
 	b.t.Helper()
 	b.create(b.spec(i, ab, ba))
@@ -89,7 +89,7 @@ func (b *bench) address(i int) *wire {
 	return w
 }
 
-// wire is a bench of one link.
+// wire creates a bench with one link.
 func (s *suite) wire(t *testing.T, ab, ba link.Quality) *wire {
 	t.Helper()
 	return s.bench(t).wire(0, ab, ba)
@@ -119,7 +119,7 @@ func (w *wire) stats() link.Stats {
 	return stats[0]
 }
 
-// statsWhen waits until the counters, which may trail the packets, fulfil done.
+// statsWhen waits until the counters, which may lag behind the packets, satisfy done.
 func (w *wire) statsWhen(what string, done func(link.Stats) bool) link.Stats {
 	w.t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
@@ -153,7 +153,7 @@ func (w *wire) sendTo(from, to *end, train probe.Train) []probe.Arrival {
 	return arrivals
 }
 
-// roundTrips measures until no echo was lost to the machine's standing still.
+// roundTrips measures until no echo was lost.
 func (b *bench) roundTrips(pairs []probe.Pair) [][]time.Duration {
 	b.t.Helper()
 	var samples [][]time.Duration
@@ -176,13 +176,13 @@ func (b *bench) roundTrips(pairs []probe.Pair) [][]time.Duration {
 	return samples
 }
 
-// accounted returns a probe.Train's Enough: it tells whether the engine has delivered or
-// dropped n packets from now on, and all it delivered have arrived.
+// accounted returns a Train.Enough. It reports whether the engine has delivered or dropped n packets from now on, and
+// every delivered packet has arrived.
 func (w *wire) accounted(from *end, n int) func(arrived int) bool {
 	count := func() (c link.Counters, ok bool) {
 		stats, err := w.engine.Stats(w.t.Context(), w.id)
 		if err != nil || len(stats) != 1 {
-			return c, false // what is tested tells
+			return c, false // the test itself reports the error
 		}
 		if from == w.near {
 			return stats[0].AB, true
@@ -198,8 +198,7 @@ func (w *wire) accounted(from *end, n int) func(arrived int) bool {
 	}
 }
 
-// flood is a train for counting n packets: as fast as any engine takes them without
-// its devices overflowing.
+// flood is a train that counts n packets, as fast as possible without overflowing the devices.
 func (s *suite) flood(n int) probe.Train {
 	return probe.Train{
 		Packets: n, Bytes: 200, Burst: 16,

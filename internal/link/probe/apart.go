@@ -13,30 +13,28 @@ import (
 	"time"
 )
 
-// Meeting is how the two ends of a train find each other that are on different machines, each
-// asked by itself:
+// Meeting identifies a train between two machines. Each end runs in a call of its own:
 //
 //	sender ── call, call, ... ──► receiver     until it listens
 //	       ◄───────────── echo ──
-//	       ── the train ────────►              the pace is taken here, by one clock
+//	       ── the train ────────►              the pace is measured here, by one clock
 //
-// The clocks of the two need not agree: of a packet's delay only the difference to the
-// quickest one's is used.
+// The clocks need not agree: only differences between the packets' delays are used.
 type Meeting struct {
-	Port  uint16 `json:"port"`  // that the receiver listens on
-	Nonce uint64 `json:"nonce"` // that the train's packets carry
+	Port  uint16 `json:"port"`  // UDP port of the receiver
+	Nonce uint64 `json:"nonce"` // in the train's packets
 }
 
 const (
-	// called is in place of the sequence number of a call.
+	// called replaces the sequence number in a call.
 	called = math.MaxUint64
-	// callEvery is how often the sender calls, meeting how long the ends wait for each other.
+	// callEvery is the interval between calls; meeting bounds the wait for the other end.
 	callEvery = 50 * time.Millisecond
 	meeting   = 10 * time.Second
 )
 
-// Receive is the end of Send that takes the train in, where Dispatch is the other one. Without
-// a train within ten seconds it returns nothing.
+// Receive receives the train of a Dispatch call on another machine. Without a train within ten seconds it returns
+// no arrivals.
 func Receive(ctx context.Context, at Inside, m Meeting, train Train) ([]Arrival, error) {
 	off, err := holdStamps()
 	if err != nil {
@@ -55,12 +53,11 @@ func Receive(ctx context.Context, at Inside, m Meeting, train Train) ([]Arrival,
 	stop := context.AfterFunc(ctx, func() { _ = receiver.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	r := run{train: train, nonce: m.Nonce, receiver: receiver, sent: make(chan error, 1)}
-	r.sent <- nil // when the sending is over nobody knows here
+	r.sent <- nil // the end of the sending is unknown here
 	return r.pull(ctx)
 }
 
-// Dispatch is the end of Send that sends the train, to where Receive takes it in. ErrNoAnswer
-// where nobody does.
+// Dispatch sends a train to a Receive call on another machine. It returns ErrNoAnswer if that does not answer.
 func Dispatch(ctx context.Context, from Inside, to netip.Addr, m Meeting, train Train) error {
 	train, err := train.filled()
 	if err != nil {
@@ -77,15 +74,15 @@ func Dispatch(ctx context.Context, from Inside, to netip.Addr, m Meeting, train 
 	if err := r.call(ctx); err != nil {
 		return fmt.Errorf("meeting %s: %w", sender.RemoteAddr(), err)
 	}
-	// A receiver that is gone, though it had listened, took the train for over: on a busy machine, in a pause of
-	// it. What it makes of what arrived is its own.
+	// A receiver that answered and is gone had a pause in the train on a busy machine and considered the train
+	// complete. It evaluates what arrived.
 	if err := r.push(ctx); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 		return err
 	}
 	return ctx.Err()
 }
 
-// call returns when the receiver has echoed a call.
+// call sends calls until the receiver echoes one.
 func (r *run) call(ctx context.Context) error {
 	p, echo := make([]byte, mark), make([]byte, mark)
 	binary.BigEndian.PutUint64(p, r.nonce)
@@ -94,7 +91,7 @@ func (r *run) call(ctx context.Context) error {
 		if err := r.sender.SetReadDeadline(time.Now().Add(callEvery)); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil { // after the deadline, lest it undo AfterFunc's
+		if err := ctx.Err(); err != nil { // after the deadline, so as not to undo AfterFunc's
 			return err
 		}
 		if _, err := r.sender.Write(p); err != nil && !mayPass(err) {
@@ -116,7 +113,7 @@ func (r *run) call(ctx context.Context) error {
 	return ErrNoAnswer
 }
 
-// mayPass tells whether a call may be answered yet: nobody listens so far, or a queue was full.
+// isTransient reports whether a call may still be answered: the receiver does not listen yet, or a queue was full.
 func mayPass(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, os.ErrDeadlineExceeded)
 }

@@ -12,37 +12,29 @@ import (
 )
 
 const (
-	// carBytes is the layer-3 size of the packets measured with: small enough for
-	// any tunnel's MTU, and 10,000 bits.
+	// carBytes is the layer-3 size of a train's packets: 10,000 bits, and within any tunnel's MTU.
 	carBytes = 1250
-	// leastCars keeps the train of a slow link long against its timestamps' jitter.
+	// leastCars keeps the train of a slow link long compared to the jitter of its timestamps.
 	leastCars = 12
-	// mostTrain bounds a train in bytes: above 1.3 Gbit/s trains get shorter, and
-	// figures less exact.
+	// mostTrain bounds a train in bytes. Above 1.3 Gbit/s trains get shorter and figures less exact.
 	mostTrain = 8 << 20
-	// tries is how often a train is sent that starved its link, or that was disturbed.
+	// tries bounds the trains that are sent until one is valid.
 	tries = 5
 )
 
-// Bandwidth measures what one direction carries, in bit/s of layer-3 bytes, by the
-// dispersion of a packet train (Dovrolis et al., "Packet-dispersion techniques and a
-// capacity-estimation methodology", 2004). It sends UDP packets of 1250 bytes of IP
-// back to back, faster than the link carries, and takes the pace at which they
-// arrive by the receiving kernel's timestamps. The figure is the link's transmission
-// rate while it is never idle; latency, loss and sockets full at the receiver do not
-// enter. It is not what a TCP stream would get.
+// Bandwidth measures the capacity of one direction, in bit/s of layer-3 bytes, by the dispersion of a packet train
+// (Dovrolis et al., "Packet-dispersion techniques and a capacity-estimation methodology", 2004). It sends UDP packets
+// of 1250 bytes of IP back to back, faster than the link transmits, and measures the pace of their arrivals by the
+// receiving kernel's timestamps. The result is the transmission rate of a busy link. Latency, loss and full receiver
+// sockets do not affect it. It is not the throughput of a TCP stream.
 //
-// setBPS sizes the train: 50 ms of the link or 12 packets, whichever is more, which
-// fits link.DefaultQueue; packets that a smaller queue drops do no harm. Accurate to
-// 0.5 % from 1 Mbit/s to 1 Gbit/s where arrivals are true to 0.1 ms. Other traffic on
-// the link takes its share from the figure.
+// setBPS determines the length of the train: 50 ms of the link but at least 12 packets, which fits link.DefaultQueue.
+// Drops at a smaller queue do no harm. The result is accurate to 0.5 % from 1 Mbit/s to 1 Gbit/s if arrivals are
+// accurate to 0.1 ms. Other traffic on the link reduces it.
 //
-// A train whose packets did not come evenly, since something that moves them was held up, is sent
-// again and counts for nothing; ErrDisturbed, with 0, says that none of them came evenly.
-//
-// ErrStarved comes with the highest figure seen when the sender could not keep the
-// link busy, as on a link without limit, 0 where it never was; ErrNoAnswer when nothing
-// arrived.
+// A train with uneven arrivals was disturbed by the machine and is repeated. ErrDisturbed, with 0, means that every
+// train was disturbed. ErrStarved means that the sender could not keep the link busy, as on a link without limit; the
+// highest rate comes with it. ErrNoAnswer means that no packet arrived.
 func Bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 	off, err := holdStamps()
 	if err != nil {
@@ -68,7 +60,7 @@ func bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 		switch {
 		case came.Packets == 0:
 			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, ErrNoAnswer)
-		case came.Packets == 1: // of a dozen at least: the train was cut off
+		case came.Packets == 1: // of at least a dozen: the train was cut off
 			failed = ErrDisturbed
 		case came.Share < leastShare:
 			best = max(best, came.BPS)
@@ -89,19 +81,18 @@ func trainLength(bps int64) int {
 	return max(int(bytes/carBytes), leastCars)
 }
 
-// Came is how a train came to its receiver.
+// Came describes the arrival of a train.
 type Came struct {
-	Packets int `json:"packets"` // that arrived
-	// BPS is the rate, in bit/s, at which the link without pause hands over the train's packets, and
-	// Share the share of the packets that it rests on: those that waited for others before them. The
-	// rest found the link idle, and the time before them is left out. Both are 0 where there is no
-	// such packet. Even is the share of these packets that came evenly.
+	Packets int `json:"packets"` // number of arrivals
+	// BPS is the rate in bit/s at which the busy link delivered the train. Share is the share of packets that
+	// it is based on: those that waited for others. Packets that found the link idle are excluded, with the time
+	// before them. Even is the share of these packets that arrived evenly. All are 0 without such packets.
 	BPS   int64   `json:"bps"`
 	Share float64 `json:"share"`
 	Even  float64 `json:"even"`
 }
 
-// Pace is how packets of so many bytes each came.
+// Pace evaluates the arrivals of packets of one size.
 func Pace(arrivals []Arrival, bytes int) Came {
 	came := Came{Packets: len(arrivals)}
 	if len(arrivals) < 2 {
@@ -133,17 +124,17 @@ func Pace(arrivals []Arrival, bytes int) Came {
 	return came
 }
 
-// evenly is the share of points near a line of that slope, through the middle of them:
+// evenly returns the share of points near a line of slope rate through their median:
 //
-//	packets          held up, caught up     held up, and lost the time
+//	packets          delayed, caught up     delayed, time lost
 //	     │     ╱           │      ╱                 │        ╱
 //	     │   ╱             │    ╱                   │      ╱
 //	     │ ╱               │ ╱──┘ few are off       │ ╱───┘  half are off
 //	     └────── time
 //
-// What was caught up with leaves the slope as it is. Time that was lost in the middle of a train
-// of length T makes it less by up to twice that, and spreads the points evenly over as much
-// around the line. Where three quarters are within 0.15 % of T, the slope is off by 0.8 % at most.
+// A delay that is caught up does not change the slope. Time lost in the middle of a train of length T reduces the
+// slope by up to twice that share, and spreads the points evenly over as much around the line. If three quarters of
+// the points are within 0.15 % of T, the slope is off by at most 0.8 %.
 func evenly(points []point, rate float64) float64 {
 	if rate <= 0 {
 		return 0
@@ -164,25 +155,23 @@ func evenly(points []point, rate float64) float64 {
 }
 
 const (
-	// leastWait tells a packet that waited from one that the machine held up a little.
+	// leastWait distinguishes a packet that waited from one that the machine delayed slightly.
 	leastWait = 200 * time.Microsecond
-	// leastShare of a train's packets must have waited for the figure to count.
+	// leastShare of a train's packets must have waited.
 	leastShare = 0.2
-	// leastEven of those must have come evenly, to leastNear at least: timers wake up and
-	// packets are handed over together within that.
+	// leastEven of those must be even within leastNear, the precision of timers and batched deliveries.
 	leastEven = 0.75
 	leastNear = 50 * time.Microsecond
 )
 
-// point is how many packets had arrived after a time, in ns.
+// point is the number of packets that had arrived at a time, in ns.
 type point struct {
 	time    int64
 	packets int
 }
 
-// slope is the arrivals' rate in packets per ns: the median over all pairs of points
-// half the series apart (Theil and Sen's estimator). A moment in which the machine
-// held packets up moves it little, wherever in the train it falls.
+// slope returns the rate of arrivals in packets per ns: the median over all pairs of points half the series apart
+// (Theil-Sen estimator). A short stop of the machine changes it little, anywhere in the train.
 func slope(points []point) float64 {
 	half := len(points) / 2
 	var slopes []float64
@@ -201,12 +190,12 @@ func slope(points []point) float64 {
 
 // Way is one direction of a link.
 type Way struct {
-	Link     string // its two directions are measured one after the other
-	From, To string // in messages
+	Link     string // the two directions of a link are measured one after the other
+	From, To string // for messages
 	Send     func(ctx context.Context, t Train) (Came, error)
 }
 
-// Between is the way between two places of this machine.
+// Between returns the direction between two places on this machine.
 func Between(from, to Inside) Way {
 	ends := []string{from.Addr(), to.Addr()}
 	slices.Sort(ends)
@@ -216,25 +205,23 @@ func Between(from, to Inside) Way {
 	}}
 }
 
-// Demand asks Bandwidths for one direction.
+// Demand is one direction for Bandwidths.
 type Demand struct {
 	Way
-	BPS int64 // the bandwidth that was set
+	BPS int64 // the configured bandwidth
 }
 
-// BandwidthResult is what Bandwidth returned for a Demand.
 type BandwidthResult struct {
 	BPS int64
 	Err error
 }
 
-// mostAtOnce bounds the sum of bandwidths under measurement, in bit/s, so that two
-// cores can send and receive the trains.
+// mostAtOnce bounds the sum of bandwidths measured at the same time, in bit/s, so that two cores can send and
+// receive the trains.
 const mostAtOnce = 1_000_000_000
 
-// Bandwidths measures many directions, those of different links at the same time, and returns
-// the results in the order of demands. A hundred directions among eight places of one machine take
-// about 2 s. The error is that of ctx.
+// Bandwidths measures many directions, different links concurrently, and returns the results in the order of demands.
+// A hundred directions between eight places of one machine take about 2 s. The error is that of ctx.
 func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error) {
 	off, err := holdStamps()
 	if err != nil {
@@ -268,7 +255,7 @@ func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error
 			return true
 		})
 		if running == 0 {
-			break // ctx is done: nothing was started
+			break // ctx is done and nothing was started
 		}
 		d := demands[<-finished]
 		busy[d.Link] = false

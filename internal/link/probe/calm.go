@@ -8,22 +8,21 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// stall is a stretch of time, in ns of CLOCK_REALTIME, in which a processor did not run.
+// stall is an interval, in ns of CLOCK_REALTIME, in which a processor did not run.
 type stall struct{ from, to int64 }
 
 const (
-	// leastStall is how late the prober wakes up where a processor was taken from it; on an idle
-	// machine it is a tenth of that.
+	// leastStall is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is
+	// ten times quicker.
 	leastStall = time.Millisecond
-	// rounds is how often a pair is measured whose echoes were disturbed.
+	// rounds bounds the measurements of a pair with disturbed echoes.
 	rounds = 3
 )
 
-// Undisturbed measures as RTT does, and leaves out the echoes in whose flight a processor stood
-// still: the hypervisor had taken one, or the prober itself woke up late. A pair that is left
-// with less than three quarters of count is measured again, up to three times. One of which
-// even then half is disturbed has all of its echoes: where the prober is held up all the time,
-// that says nothing about what moves packets.
+// Undisturbed measures as RTT does, without the echoes during which a processor stopped: the hypervisor took one, or
+// the prober woke up late. A pair with less than three quarters of count undisturbed echoes is measured again, up to
+// three times. If still fewer than half remain, all echoes count: a prober that is always late says nothing about
+// the packets.
 func Undisturbed(ctx context.Context, pairs []Pair, count int, interval time.Duration) ([]RTTResult, error) {
 	results := make([]RTTResult, len(pairs))
 	all, calm := make([][]time.Duration, len(pairs)), make([][]time.Duration, len(pairs))
@@ -65,7 +64,7 @@ func Undisturbed(ctx context.Context, pairs []Pair, count int, interval time.Dur
 	return results, nil
 }
 
-// calm are the round trips during which no processor stood still.
+// calm returns the round trips during which no processor stopped.
 func (p *pinger) calm(pair int) (samples []time.Duration) {
 	for _, f := range p.flights[pair] {
 		if f.back != 0 && !p.stalled(f) {
@@ -84,8 +83,7 @@ func (p *pinger) stalled(f flight) bool {
 	return false
 }
 
-// notice notes that the prober, which was to wake up at a time, did so now, and whether the
-// hypervisor took something meanwhile.
+// notice records a stall if the prober woke up late or the hypervisor took processor time.
 func (p *pinger) notice(due, now time.Time) {
 	late := now.Sub(due)
 	if taken := p.stolen.Delta(); taken > 0 {
@@ -96,11 +94,10 @@ func (p *pinger) notice(due, now time.Time) {
 	}
 }
 
-// mostTaken bounds what one look says of the past: of several processors together more time is
-// taken than has passed.
+// mostTaken bounds the stolen time of one reading, which adds up over all processors.
 const mostTaken = 100 * time.Millisecond
 
-// ping sends the probes of all pairs and waits for their answers.
+// ping sends the probes of all pairs and waits for their replies.
 func ping(ctx context.Context, pairs []Pair, count int, interval time.Duration) (*pinger, error) {
 	p := &pinger{interval: interval, count: count, flights: make([][]flight, len(pairs))}
 	defer p.close()

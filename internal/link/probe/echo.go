@@ -14,15 +14,14 @@ const (
 	icmpEcho      = 8
 	icmpEchoReply = 0
 	icmpHeader    = 8
-	// echoPayload makes an echo packet 84 bytes of IP, as ping's.
+	// echoPayload makes an echo packet 84 bytes of IP, like ping.
 	echoPayload = 56
-	// icmpFilter is ICMP_FILTER of SOL_RAW: a mask of the types to leave out.
+	// icmpFilter is ICMP_FILTER of SOL_RAW: a mask of excluded types.
 	icmpFilter = 1
 )
 
-// echoSocket sends echo requests from one namespace and reads the replies. It is a
-// raw socket, or a ping socket where raw ones are refused and net.ipv4.ping_group_range
-// lets the process.
+// echoSocket sends echo requests from one namespace and reads the replies. It is a raw socket, or a ping socket if raw
+// ones are refused and net.ipv4.ping_group_range permits it.
 type echoSocket struct {
 	fd    int
 	nonce uint64
@@ -30,8 +29,7 @@ type echoSocket struct {
 	oob   [controlSize]byte
 }
 
-// ticket identifies a probe; it travels in the payload and comes back with the
-// reply and with the kernel's copy of the request.
+// ticket identifies a probe in the payload of the request, of its reply, and of the kernel's copy of the request.
 type ticket struct{ pair, seq uint32 }
 
 func openEcho(from Inside, nonce uint64) (*echoSocket, error) {
@@ -48,7 +46,7 @@ func openEcho(from Inside, nonce uint64) (*echoSocket, error) {
 		return err
 	})
 	if err == nil {
-		// SCHED is taken before the queueing discipline: that is where netem delays.
+		// The SCHED timestamp precedes the queueing discipline, where netem delays packets.
 		err = stampPackets(s.fd, unix.SOF_TIMESTAMPING_TX_SCHED)
 	}
 	if err == nil {
@@ -67,7 +65,7 @@ func (s *echoSocket) close() {
 	}
 }
 
-// send returns the time, in ns of CLOCK_REALTIME, at which it handed the request over.
+// send returns when it sent the request, in ns of CLOCK_REALTIME.
 func (s *echoSocket) send(to netip.Addr, t ticket) (int64, error) {
 	var p [icmpHeader + echoPayload]byte
 	p[0] = icmpEcho
@@ -81,15 +79,14 @@ func (s *echoSocket) send(to netip.Addr, t ticket) (int64, error) {
 	return at, unix.Sendto(s.fd, p[:], 0, &unix.SockaddrInet4{Addr: to.As4()})
 }
 
-// receive reads one packet: a reply, or with flags MSG_ERRQUEUE the kernel's copy of
-// a request. ok is false for packets of others; the error is EAGAIN when none is left.
+// receive reads one packet: a reply, or with MSG_ERRQUEUE the kernel's copy of a request. ok is false for packets of
+// other programs. The error is EAGAIN if no packet is left.
 func (s *echoSocket) receive(flags int) (t ticket, at int64, ok bool, err error) {
 	n, oobn, _, _, err := unix.Recvmsg(s.fd, s.buf[:], s.oob[:], flags)
 	if err != nil {
 		return t, 0, false, err
 	}
-	// What precedes the payload depends on the socket and, for copies of requests,
-	// on the device; the payload is always the last part.
+	// The headers before the payload depend on the socket and the device. The payload is always last.
 	if n < echoPayload {
 		return t, 0, false, nil
 	}
@@ -101,7 +98,7 @@ func (s *echoSocket) receive(flags int) (t ticket, at int64, ok bool, err error)
 	return t, parseControl(s.oob[:oobn]).stamp, true, nil
 }
 
-// checksum is that of RFC 1071 over an even number of bytes.
+// checksum is the checksum of RFC 1071 over an even number of bytes.
 func checksum(p []byte) uint16 {
 	var sum uint32
 	for i := 0; i < len(p); i += 2 {

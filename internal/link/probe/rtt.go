@@ -16,30 +16,29 @@ import (
 )
 
 const (
-	// patience is how long after its last probe a pair that never answered is
-	// waited for; others get leastPatience or three times their longest RTT.
+	// patience is the wait after the last probe for a pair that never answered. Other pairs wait for
+	// leastPatience or three times their longest RTT.
 	patience      = 2 * time.Second
 	leastPatience = time.Second
-	// glance bounds how long the prober does not look at its context.
+	// glance bounds the time between two checks of the context.
 	glance = 50 * time.Millisecond
 )
 
-// RTTResult is what RTT found out about one pair.
+// RTTResult is the result of RTT for one pair.
 type RTTResult struct {
 	Sent int
 	Lost int
-	// Disturbed probes were answered and are not among Samples; of Undisturbed alone.
+	// Disturbed is the number of answered probes that Undisturbed excluded from Samples.
 	Disturbed int
-	// Samples are the round trips of the answered probes in the order of sending.
+	// Samples are the round trips of answered probes in the order of sending.
 	Samples []time.Duration
-	// Min, Median, P99 (nearest rank) and Max are of Samples, 0 without any.
+	// Min, Median, P99 (nearest rank) and Max of Samples, 0 without samples.
 	Min, Median, P99, Max time.Duration
-	// Err is the first error the kernel gave for sending to the pair, such as
-	// ENETUNREACH; the probe it concerned counts as lost. It is not told to other processes.
+	// Err is the first send error of the kernel, for example ENETUNREACH. The probe counts as lost.
 	Err error `json:"-"`
 }
 
-// Loss is the share of probes without an answer, 0 to 1.
+// Loss returns the share of unanswered probes, 0 to 1.
 func (r RTTResult) Loss() float64 {
 	if r.Sent == 0 {
 		return 0
@@ -47,19 +46,14 @@ func (r RTTResult) Loss() float64 {
 	return float64(r.Lost) / float64(r.Sent)
 }
 
-// RTT sends count ICMP echo requests, one an interval, along every pair at once and
-// returns the round trips, in the order of pairs. A round trip begins when the
-// request enters the queueing discipline of its device and ends when the reply
-// arrives in the sender's namespace, both by the kernel's clock (CLOCK_REALTIME, so
-// setting the machine's clock meanwhile spoils samples); the peer's kernel answers.
-// Packets are 84 bytes of IP: on a slow link that is 672 bits of transmission each way.
+// RTT sends count ICMP echo requests per pair, one per interval, to all pairs at once. It returns the round trips in the
+// order of pairs. A round trip begins when the request enters the queueing discipline of its device and ends when the
+// reply arrives in the sender's namespace. Both times are the kernel's CLOCK_REALTIME; setting the clock meanwhile
+// invalidates samples. The peer's kernel replies. Packets are 84 bytes of IP, 672 bits each way on a slow link.
 //
-// The pairs' probes are spread evenly over the interval, so that they do not queue
-// behind each other. All goes on in the calling goroutine, with one socket for each
-// distinct From. RTT takes count*interval and, when
-// answers are missing then, a second or two more, or three times the longest round
-// trip. A lost probe is no
-// error; a done ctx or a socket that cannot be opened is.
+// Probes are spread evenly over the interval, so that they do not queue behind each other. RTT uses the calling
+// goroutine and one socket per distinct From. It takes count*interval. Missing replies add a second or two, or three
+// times the longest round trip. A lost probe is no error.
 func RTT(ctx context.Context, pairs []Pair, count int, interval time.Duration) ([]RTTResult, error) {
 	p, err := ping(ctx, pairs, count, interval)
 	if err != nil {
@@ -72,17 +66,16 @@ func RTT(ctx context.Context, pairs []Pair, count int, interval time.Duration) (
 	return results, nil
 }
 
-// flight is one probe under way: when it left and when its answer came, in ns of
-// CLOCK_REALTIME, 0 for not yet.
+// flight holds when a probe left and when its reply came, in ns of CLOCK_REALTIME; 0 means not yet.
 type flight struct{ left, back int64 }
 
 type pinger struct {
 	interval time.Duration
 	count    int
-	sockets  []*echoSocket // of the distinct Froms
-	polls    []unix.PollFd // one a socket
-	routes   []route       // one a pair
-	flights  [][]flight    // by pair, then sequence number
+	sockets  []*echoSocket // one per distinct From
+	polls    []unix.PollFd // one per socket
+	routes   []route       // one per pair
+	flights  [][]flight    // by pair and sequence number
 	stolen   *procfs.StealCounter
 	stalls   []stall
 }
@@ -90,9 +83,9 @@ type pinger struct {
 type route struct {
 	socket  *echoSocket
 	to      netip.Addr
-	lastOut time.Time     // when the pair's latest probe was sent
-	longest time.Duration // of its round trips
-	open    int           // probes sent and not answered
+	lastOut time.Time     // time of the latest probe
+	longest time.Duration // longest round trip
+	open    int           // unanswered probes
 	err     error
 }
 
@@ -150,7 +143,7 @@ func (p *pinger) run(ctx context.Context) error {
 	}
 }
 
-// due is when the k-th probe of all is to be sent.
+// due returns when to send the k-th probe of all.
 func (p *pinger) due(start time.Time, k int) time.Time {
 	round, pair := k/len(p.routes), k%len(p.routes)
 	stagger := p.interval * time.Duration(pair) / time.Duration(len(p.routes))
@@ -171,7 +164,7 @@ func (p *pinger) send(pair, seq int, now time.Time) {
 	r.open++
 }
 
-// done tells whether there is nothing left to wait for.
+// done reports whether no reply is expected any more.
 func (p *pinger) done(now time.Time) bool {
 	for _, r := range p.routes {
 		wait := patience
@@ -207,19 +200,19 @@ func (p *pinger) await(wait time.Duration) error {
 
 func answered(f *flight, r *route, at int64) {
 	if f.back != 0 {
-		return // a duplicate
+		return // duplicate reply
 	}
 	f.back = at
 	r.open--
 	r.longest = max(r.longest, time.Duration(f.back-f.left))
 }
 
-// drain hands every packet that waits at s to note.
+// drain passes every waiting packet of s to note.
 func (p *pinger) drain(s *echoSocket, flags int, note func(*flight, *route, int64)) {
 	for {
 		t, at, ok, err := s.receive(flags)
 		if err != nil {
-			return // EAGAIN, or an ICMP error of no concern
+			return // EAGAIN, or an irrelevant ICMP error
 		}
 		if ok && int(t.pair) < len(p.routes) && int(t.seq) < len(p.flights[t.pair]) {
 			note(&p.flights[t.pair][t.seq], &p.routes[t.pair], at)
@@ -239,7 +232,7 @@ func (p *pinger) result(pair int) RTTResult {
 	return r
 }
 
-// sum takes samples as those of the result.
+// sum sets the samples and their statistics.
 func (r *RTTResult) sum(samples []time.Duration) {
 	if r.Samples = samples; len(samples) == 0 {
 		return
@@ -249,7 +242,7 @@ func (r *RTTResult) sum(samples []time.Duration) {
 	r.Median, r.P99 = rank(sorted, 0.5), rank(sorted, 0.99)
 }
 
-// rank is the nearest-rank quantile of sorted samples.
+// rank returns the nearest-rank quantile of sorted samples.
 func rank(sorted []time.Duration, q float64) time.Duration {
 	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listen opens a socket at a place, at any port where that is 0.
+// listen opens a socket at a place; port 0 selects any port.
 func listen(at Inside, port uint16, buffer int) (conn *net.UDPConn, err error) {
 	addr, err := netip.ParseAddr(at.Addr())
 	if err != nil {
@@ -36,7 +36,7 @@ func dial(from Inside, to *net.UDPAddr, buffer int) (conn *net.UDPConn, err erro
 	return prepare(conn, buffer)
 }
 
-// prepare sets a socket up for a train and closes it when it cannot.
+// prepare configures a socket for a train, and closes it on an error.
 func prepare(conn *net.UDPConn, buffer int) (*net.UDPConn, error) {
 	raw, err := conn.SyscallConn()
 	if err == nil {

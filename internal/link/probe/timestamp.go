@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// control is what the kernel says about a packet beside its data.
+// control is the kernel's metadata of a packet.
 type control struct {
-	stamp int64  // ns of CLOCK_REALTIME at which the kernel saw the packet
-	drops uint32 // packets the full socket buffer had cost when this one was queued
+	stamp int64  // ns of CLOCK_REALTIME at the kernel
+	drops uint32 // packets dropped by the full socket buffer so far
 }
 
-// controlSize is room for both messages and an IP_RECVERR one.
+// controlSize fits both messages and an IP_RECVERR one.
 const controlSize = 256
 
-// stampPackets asks for timestamps of packets received and, as extra flags say, sent.
+// stampPackets requests timestamps of received packets and, with extra flags, of sent ones.
 func stampPackets(fd, extra int) error {
 	flags := unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE | extra
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags); err != nil {
@@ -26,8 +26,8 @@ func stampPackets(fd, extra int) error {
 	return nil
 }
 
-// parseControl reads what came with a packet just now. A packet that the kernel did not
-// stamp, as happens until the first socket's wish has taken effect, counts from now.
+// parseControl parses the control messages of a packet. A packet without a timestamp, as before the kernel's first
+// timestamps take effect, has the present time.
 func parseControl(oob []byte) control {
 	c := control{stamp: time.Now().UnixNano()}
 	for len(oob) >= unix.SizeofCmsghdr {
@@ -52,11 +52,10 @@ func parseControl(oob []byte) control {
 	return c
 }
 
-// settle is how long the kernel takes to switch timestamps on, which it does in the
-// background after the first socket anywhere asks for them.
+// settle is how long the kernel takes to enable timestamps in the background, after the first request on the machine.
 const settle = 20 * time.Millisecond
 
-// holdStamps switches timestamps on until the caller calls off.
+// holdStamps keeps timestamps enabled until the caller calls off.
 func holdStamps() (off func(), err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -70,8 +69,7 @@ func holdStamps() (off func(), err error) {
 	return func() { unix.Close(fd) }, nil
 }
 
-// growBuffers makes a socket's buffers hold size bytes of packets, as far as the
-// process may: beyond the system's limit only with CAP_NET_ADMIN.
+// growBuffers sets a socket's buffers to size bytes, limited by the system's maximum without CAP_NET_ADMIN.
 func growBuffers(fd, size int) error {
 	for _, option := range [][2]int{
 		{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF},

@@ -18,24 +18,23 @@ import (
 // Train is a sequence of UDP packets to send in one direction.
 type Train struct {
 	Packets int
-	// Bytes is the size of each at layer 3, at least LeastBytes.
+	// Bytes is the layer-3 size of each packet, at least LeastBytes.
 	Bytes int
-	// Every is the least time from one packet to the next; 0 sends them back to back.
-	// A sender that was held up does not make up for it.
+	// Every is the minimum time between packets; 0 sends them back to back. A delayed sender does not
+	// catch up.
 	Every time.Duration
-	// Burst is how many are sent together, the bursts Burst*Every apart; 0 means 1.
+	// Burst is the number of packets sent together, Burst*Every apart; 0 means 1.
 	Burst int
-	// Patience is how long after the last sending the first arrival is waited for,
-	// Quiet how long after the latest one more are. 0 means 2 s and 0.2 s.
+	// Patience bounds the wait for the first arrival after the sending, Quiet the wait for another one. 0 means
+	// 2 s and 0.2 s.
 	Patience, Quiet time.Duration
-	// Linger waits for Quiet even when every packet has arrived, for duplicates.
+	// Linger waits for Quiet even after every packet has arrived, to receive duplicates.
 	Linger bool
-	// Enough, when set, is asked after the last sending, whenever no packet came for a
-	// moment, whether the number that arrived is all that will.
+	// Enough, if set, is called after the sending, when no packet has arrived for a moment. It reports whether
+	// no more packets will arrive.
 	Enough func(arrived int) bool `json:"-"`
 }
 
-// filled is the train with its defaults.
 func (t Train) filled() (Train, error) {
 	if t.Bytes < LeastBytes {
 		return t, fmt.Errorf("a packet of %d bytes: want at least %d", t.Bytes, LeastBytes)
@@ -46,42 +45,37 @@ func (t Train) filled() (Train, error) {
 	return t, nil
 }
 
-// buffer is what the sockets have to hold, in bytes.
 func (t Train) buffer() int { return min(t.Packets*bookkeeping, mostBuffer) }
 
-// Arrival is one packet of a Train as it arrived.
+// Arrival is a packet that arrived.
 type Arrival struct {
 	Seq int // from 0, in the order of sending
-	// Sent is when the sender handed the packet to its kernel, At when it reached
-	// the receiver's, both in ns of CLOCK_REALTIME: one clock for both ends, so
-	// their difference is the one-way delay.
+	// Sent is when the sender passed the packet to its kernel, At when it reached the receiver's kernel, both in ns
+	// of CLOCK_REALTIME. On one machine the difference is the one-way delay.
 	Sent, At int64
-	// Place counts the packets of the train that arrived before it, those included
-	// that found the receiver's socket full.
+	// Place is the number of earlier arrivals of the train, including drops at the receiver's full socket.
 	Place int
 }
 
-// Delay is the one-way delay of the packet.
+// Delay returns the one-way delay.
 func (a Arrival) Delay() time.Duration { return time.Duration(a.At - a.Sent) }
 
 const (
-	// packetHeader is what IPv4 and UDP add to a packet's payload.
+	// packetHeader is the size of the IPv4 and UDP headers.
 	packetHeader = 28
-	// mark is what a packet carries: nonce, sequence number, time of sending.
+	// mark is the minimum payload: nonce, sequence number, time of sending.
 	mark = 8 + 8 + 8
 	// LeastBytes is the smallest packet of a Train.
 	LeastBytes = packetHeader + mark
 	// leastQuiet is Train.Quiet's default.
 	leastQuiet = 200 * time.Millisecond
-	// bookkeeping is what the kernel charges a socket's buffer for one packet,
-	// rounded up.
+	// bookkeeping is the kernel's charge to a socket buffer per packet, rounded up.
 	bookkeeping = 4096
 	// mostBuffer bounds the buffer of a long, slow train.
 	mostBuffer = 64 << 20
 )
 
-// Send sends a train from one place to the other and returns what arrived, in the
-// order of arrival. Packets that do not arrive are no error.
+// Send sends a train between two places of this machine and returns its arrivals in order. A lost packet is no error.
 func Send(ctx context.Context, from, to Inside, train Train) ([]Arrival, error) {
 	train, err := train.filled()
 	if err != nil {
@@ -101,12 +95,12 @@ func Send(ctx context.Context, from, to Inside, train Train) ([]Arrival, error) 
 	return r.run(ctx)
 }
 
-// run is one train under way.
+// run is the state of one train.
 type run struct {
 	train            Train
 	nonce            uint64
 	sender, receiver *net.UDPConn
-	sent             chan error // one value, when the sender is done
+	sent             chan error // receives one value after the sending
 }
 
 func (r *run) run(ctx context.Context) ([]Arrival, error) {
@@ -114,7 +108,7 @@ func (r *run) run(ctx context.Context) ([]Arrival, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		past := time.Unix(1, 0)
-		_ = r.receiver.SetReadDeadline(past) // of a socket that is closed by nobody else
+		_ = r.receiver.SetReadDeadline(past) // the socket is open until the end of run
 		_ = r.sender.SetWriteDeadline(past)
 	})
 	defer stop()
@@ -158,8 +152,8 @@ func (r *run) push(ctx context.Context) error {
 	return failed
 }
 
-// look is the longest that the receiver waits in one piece. A machine that stood still
-// meanwhile finds one look passed, not the whole wait, with packets at its door.
+// look bounds one read. After a stop of the machine only one such wait has expired, not the whole patience, while
+// packets wait in the socket.
 const look = 50 * time.Millisecond
 
 func (r *run) pull(ctx context.Context) ([]Arrival, error) {
@@ -174,7 +168,7 @@ func (r *run) pull(ctx context.Context) ([]Arrival, error) {
 		if err := r.receiver.SetReadDeadline(time.Now().Add(wait)); err != nil {
 			return nil, err
 		}
-		if err := ctx.Err(); err != nil { // after the deadline, lest it undo AfterFunc's
+		if err := ctx.Err(); err != nil { // after the deadline, so as not to undo AfterFunc's
 			return nil, err
 		}
 		err := c.read(r.receiver)
@@ -204,21 +198,21 @@ func (r *run) pull(ctx context.Context) ([]Arrival, error) {
 	return c.arrivals, nil
 }
 
-// collector gathers the packets of a train.
+// collector collects the packets of a train.
 type collector struct {
 	nonce    uint64
 	arrivals []Arrival
 	seen     []bool // by sequence number
 	distinct int
-	drops    int // packets the full socket cost
+	drops    int // packets dropped by the full socket
 	buf      [64]byte
 	oob      [controlSize]byte
 }
 
-// whole tells whether there is no packet to wait for.
+// whole reports whether no packet is missing.
 func (c *collector) whole() bool { return c.distinct+c.drops >= len(c.seen) }
 
-// read takes one packet from the socket; those of others are left out.
+// read reads one packet and ignores packets of other trains.
 func (c *collector) read(conn *net.UDPConn) error {
 	n, oobn, _, from, err := conn.ReadMsgUDPAddrPort(c.buf[:], c.oob[:])
 	if err != nil {
@@ -229,7 +223,7 @@ func (c *collector) read(conn *net.UDPConn) error {
 	case n < mark || binary.BigEndian.Uint64(c.buf[:]) != c.nonce:
 		return nil
 	case seq == called:
-		_, _ = conn.WriteToUDPAddrPort(c.buf[:mark], from) // the sender calls again where it hears nothing
+		_, _ = conn.WriteToUDPAddrPort(c.buf[:mark], from) // the sender repeats a lost call
 		return nil
 	case seq >= uint64(len(c.seen)):
 		return nil
