@@ -75,7 +75,7 @@ func (l *Lab) Way(k Link, back bool) (probe.Way, error) {
 	if back {
 		from, to = to, from
 	}
-	return probe.Way{Link: k.ID, From: from.Node, To: to.Node, Send: func(ctx context.Context, t probe.Train) (probe.Came, error) {
+	return probe.Way{Link: k.ID, From: from.Node, To: to.Node, Send: func(ctx context.Context, t probe.Train) (probe.TrainResult, error) {
 		return l.part.Train(ctx, machine.Train{From: from, To: to, Packets: t})
 	}}, err
 }

@@ -79,7 +79,7 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rtts, err := probe.RTT(t.Context(), []probe.Pair{{From: x, To: y}, {From: a, To: b}}, 3, 10*time.Millisecond)
+	rtts, err := probe.MeasureRTT(t.Context(), []probe.Pair{{From: x, To: y}, {From: a, To: b}}, 3, 10*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ type Measures interface {
 	Echo(ctx context.Context, e Echoes) ([]probe.RTTResult, error)
 	// Train sends a train of packets from one end to another, and tells how it came. Of a train
 	// between two machines each is asked for its end, and the receiver's tells.
-	Train(ctx context.Context, t Train) (probe.Came, error)
+	Train(ctx context.Context, t Train) (probe.TrainResult, error)
 }
 
 // Echoes asks for round trips.

@@ -39,7 +39,7 @@ func (b *bench) change(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		results, err := probe.RTT(ctx, pairs(w.wires), count, interval)
+		results, err := probe.MeasureRTT(ctx, pairs(w.wires), count, interval)
 		probed <- answer{results, err}
 	}()
 	var took []time.Duration

@@ -126,7 +126,7 @@ func (b *bench) rttBeside(ctx context.Context, scale float64, beside string) (r 
 	if _, err := w.engine.Lateness(ctx, true); err != nil {
 		return r, err
 	}
-	results, err := probe.RTT(ctx, pairs(w.wires), pick(b, 300, 40), pick(b, 50*time.Millisecond, 25*time.Millisecond))
+	results, err := probe.MeasureRTT(ctx, pairs(w.wires), pick(b, 300, 40), pick(b, 50*time.Millisecond, 25*time.Millisecond))
 	if err != nil {
 		return r, err
 	}

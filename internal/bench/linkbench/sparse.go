@@ -117,7 +117,7 @@ func (b *bench) sparseAt(ctx context.Context, s *Sparse, count int) (err error) 
 
 // stamped is ping by the kernel's timestamps of packets.
 func stamped(ctx context.Context, pairs []probe.Pair, count int, interval time.Duration) ([][]time.Duration, error) {
-	results, err := probe.RTT(ctx, pairs, count, interval)
+	results, err := probe.MeasureRTT(ctx, pairs, count, interval)
 	all := make([][]time.Duration, len(results))
 	for i, r := range results {
 		all[i] = r.Samples

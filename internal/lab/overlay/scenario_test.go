@@ -133,7 +133,7 @@ func rtt(t *testing.T, l *lab.Lab, from, to string) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := probe.RTT(t.Context(), []probe.Pair{{From: a, To: b}}, 1, 0)
+	got, err := probe.MeasureRTT(t.Context(), []probe.Pair{{From: a, To: b}}, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,14 +34,14 @@ func (s *suite) rateChange(t *testing.T) {
 			before := at(slow)
 			w.set(&before, nil)
 			m := w.changeMidway(train(200), 3, at(fast))
-			complete(t, m.arrivals, 200)
+			checkComplete(t, m.arrivals, 200)
 			rest := m.after(m.done)
 			if len(rest) == 0 {
 				t.Fatal("no packet waited when the bandwidth was set")
 			}
 			took, want := rest[len(rest)-1].At-m.began.UnixNano(), sending(len(rest), fast)
 			if took := time.Duration(took); took > latency+want*5/4+s.Slack {
-				if n < attempts && took < 10*want { // the machine may have been busy
+				if n < maxAttempts && took < 10*want { // the machine may have been busy
 					continue
 				}
 				t.Errorf("%d packets waited when the bandwidth rose from %d to %d bit/s, and took %v: want %v",
@@ -57,22 +57,22 @@ func (s *suite) rateChange(t *testing.T) {
 			before := at(fast)
 			w.set(&before, nil)
 			m := w.changeMidway(train(400), 50, at(slow))
-			complete(t, m.arrivals, 400)
+			checkComplete(t, m.arrivals, 400)
 			rest := m.after(m.done.Add(latency)) // packets may have been in flight
 			if len(rest) < 50 {
-				if n < attempts {
+				if n < maxAttempts {
 					continue
 				}
 				t.Fatalf("%d packets waited when the bandwidth was set, want 50", len(rest))
 			}
 			took := time.Duration(rest[len(rest)-1].At - m.began.UnixNano())
 			// One packet may be on its way to the wire when the bandwidth changes.
-			if least := sending(len(rest)-1, slow); took < least-early {
+			if least := sending(len(rest)-1, slow); took < least-earlyTolerance {
 				t.Errorf("%d packets waited when the bandwidth fell from %d to %d bit/s, and took %v: want at least %v",
 					len(rest), fast, slow, took, least)
 			}
 			if most := latency + sending(len(rest)+1, slow)*5/4 + s.Slack; took > most {
-				if n < attempts {
+				if n < maxAttempts {
 					continue
 				}
 				t.Errorf("%d packets waited when the bandwidth fell from %d to %d bit/s, and took %v: want at most %v",

@@ -13,7 +13,7 @@ import (
 const sigmas = 6
 
 // checkBinomial checks a count of n independent events of probability p.
-func binomial(t *testing.T, what string, got, n int, p float64) {
+func checkBinomial(t *testing.T, what string, got, n int, p float64) {
 	t.Helper()
 	mean := float64(n) * p
 	bound := sigmas*math.Sqrt(mean*(1-p)) + 1
@@ -23,7 +23,7 @@ func binomial(t *testing.T, what string, got, n int, p float64) {
 }
 
 // checkOrder checks that no packet overtook another.
-func ordered(t *testing.T, arrivals []probe.Arrival) {
+func checkOrder(t *testing.T, arrivals []probe.Arrival) {
 	t.Helper()
 	for i := 1; i < len(arrivals); i++ {
 		if arrivals[i].Seq < arrivals[i-1].Seq {
@@ -34,7 +34,7 @@ func ordered(t *testing.T, arrivals []probe.Arrival) {
 }
 
 // findMissing returns the packets of n that did not arrive, in order.
-func missing(arrivals []probe.Arrival, n int) []int {
+func findMissing(arrivals []probe.Arrival, n int) []int {
 	here := make([]bool, n)
 	for _, a := range arrivals {
 		here[a.Seq] = true
@@ -49,15 +49,15 @@ func missing(arrivals []probe.Arrival, n int) []int {
 }
 
 // checkComplete checks that n packets arrived once each and in order.
-func complete(t *testing.T, arrivals []probe.Arrival, n int) {
+func checkComplete(t *testing.T, arrivals []probe.Arrival, n int) {
 	t.Helper()
-	if gone := missing(arrivals, n); len(gone) > 0 {
+	if gone := findMissing(arrivals, n); len(gone) > 0 {
 		t.Errorf("%d of %d packets were lost, the first %d", len(gone), n, gone[0])
 	}
 	if len(arrivals) > n {
 		t.Errorf("%d packets arrived of %d sent", len(arrivals), n)
 	}
-	ordered(t, arrivals)
+	checkOrder(t, arrivals)
 }
 
 func delays(arrivals []probe.Arrival) []time.Duration {
@@ -69,17 +69,17 @@ func delays(arrivals []probe.Arrival) []time.Duration {
 }
 
 // maxAttempts bounds the repetition of a measurement that the machine may have disturbed.
-const attempts = 5
+const maxAttempts = 5
 
 // earlyTolerance is the permitted earliness of a round trip: an engine may subtract its own estimated delays.
-const early = 50 * time.Microsecond
+const earlyTolerance = 50 * time.Microsecond
 
 // checkDelay measures until the quickest packet is not late, and checks that none is early. The lateness of other
 // packets depends on the machine.
-func (s *suite) delayed(t *testing.T, what string, want time.Duration, measure func() []time.Duration) {
+func (s *suite) checkDelay(t *testing.T, what string, want time.Duration, measure func() []time.Duration) {
 	t.Helper()
 	var quickest time.Duration
-	for range attempts {
+	for range maxAttempts {
 		got := measure()
 		if len(got) == 0 {
 			t.Errorf("%s: nothing arrived", what)
@@ -89,7 +89,7 @@ func (s *suite) delayed(t *testing.T, what string, want time.Duration, measure f
 			break
 		}
 	}
-	if quickest < want-early-s.Early || quickest > want+s.Slack {
+	if quickest < want-earlyTolerance-s.Early || quickest > want+s.Slack {
 		t.Errorf("%s: the quickest packet took %v, want %v and at most %v more", what, quickest, want, s.Slack)
 	}
 }

@@ -17,7 +17,7 @@ func (s *suite) counters(t *testing.T) {
 		packets, bytes int
 		back           bool
 	}{
-		{100, 100, false}, {50, 1500, false}, {30, 333, true}, {1, probe.LeastBytes, true},
+		{100, 100, false}, {50, 1500, false}, {30, 333, true}, {1, probe.MinPacketBytes, true},
 	} {
 		from, to, sum := w.near, w.far, &ab
 		if step.back {
@@ -25,7 +25,7 @@ func (s *suite) counters(t *testing.T) {
 		}
 		train := s.flood(step.packets)
 		train.Bytes = step.bytes
-		complete(t, w.sendTo(from, to, train), step.packets)
+		checkComplete(t, w.sendTo(from, to, train), step.packets)
 		sum.packets += uint64(step.packets)
 		sum.bytes += uint64(step.packets * step.bytes)
 	}

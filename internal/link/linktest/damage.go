@@ -18,25 +18,25 @@ import (
 	"skerry/internal/link"
 )
 
-// letter is the payload size of the corruption test, in IP packets of 1428 bytes.
-const letter = 1400
+// corruptBytes is the payload size of the corruption test, in IP packets of 1428 bytes.
+const corruptBytes = 1400
 
-// headers is the size of the headers that an engine may also corrupt: Ethernet, IPv4 and UDP.
-const headers = 14 + 20 + 8
+// corruptHeaders is the size of the headers that an engine may also corrupt: Ethernet, IPv4 and UDP.
+const corruptHeaders = 14 + 20 + 8
 
 // corrupt sends equal packets without UDP checksums and counts the flipped bits.
 func (s *suite) corrupt(t *testing.T) {
 	const n, p = 1000, 0.2
 	w := s.wire(t, link.Quality{Corrupt: p}, perfect)
-	want := bytes.Repeat([]byte{0xA5}, letter)
+	want := bytes.Repeat([]byte{0xA5}, corruptBytes)
 	whole, flipped, damaged := 0, 0, 0
-	for _, got := range s.letters(t, w, want, n) {
+	for _, got := range s.sendUnchecked(t, w, want, n) {
 		distance := 0
-		for i := range min(len(got), letter) {
+		for i := range min(len(got), corruptBytes) {
 			distance += bits.OnesCount8(got[i] ^ want[i])
 		}
 		switch {
-		case len(got) != letter:
+		case len(got) != corruptBytes:
 			damaged++ // its length field was corrupted
 		case distance == 0:
 			whole++
@@ -46,17 +46,17 @@ func (s *suite) corrupt(t *testing.T) {
 			t.Errorf("a packet has %d bits flipped, want at most one", distance)
 		}
 	}
-	binomial(t, "packets corrupted", n-whole, n, p)
+	checkBinomial(t, "packets corrupted", n-whole, n, p)
 	if s.HeaderCorruption == "" {
 		// The UDP header belongs to IP's payload.
-		binomial(t, "packets lost to a broken header", n-whole-flipped, n, p*8/(8+letter))
+		checkBinomial(t, "packets lost to a broken header", n-whole-flipped, n, p*8/(8+corruptBytes))
 	} else {
-		binomial(t, "packets lost to a broken header", n-whole-flipped, n, p*headers/(headers+letter))
+		checkBinomial(t, "packets lost to a broken header", n-whole-flipped, n, p*corruptHeaders/(corruptHeaders+corruptBytes))
 	}
 }
 
-// letters sends n packets without checksums and returns the arrivals.
-func (s *suite) letters(t *testing.T, w *wire, text []byte, n int) [][]byte {
+// sendUnchecked sends n packets without checksums and returns the arrivals.
+func (s *suite) sendUnchecked(t *testing.T, w *wire, text []byte, n int) [][]byte {
 	t.Helper()
 	receiver := w.listen(w.far)
 	defer receiver.Close()
@@ -89,8 +89,8 @@ func (s *suite) letters(t *testing.T, w *wire, text []byte, n int) [][]byte {
 // read returns up to n packets.
 func (s *suite) read(conn *net.UDPConn, n int) [][]byte {
 	var got [][]byte
-	buf := make([]byte, 2*letter)
-	for vain := 0; len(got) < n && vain < attempts; {
+	buf := make([]byte, 2*corruptBytes)
+	for vain := 0; len(got) < n && vain < maxAttempts; {
 		conn.SetReadDeadline(time.Now().Add(s.pace * 20 * time.Millisecond))
 		size, err := conn.Read(buf)
 		if err != nil {
@@ -135,7 +135,7 @@ func (s *suite) checksums(t *testing.T) {
 	train.Bytes = 1400
 	before := w.checksumErrors()
 	lost := train.Packets - len(w.send(train))
-	binomial(t, "packets refused", lost, train.Packets, p)
+	checkBinomial(t, "packets refused", lost, train.Packets, p)
 	if found := w.checksumErrors() - before; found > lost || found < lost*4/5 {
 		t.Errorf("the receiver counted %d wrong UDP checksums, want nearly all of the %d packets it refused", found, lost)
 	}

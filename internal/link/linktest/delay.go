@@ -31,13 +31,13 @@ func (s *suite) latency(t *testing.T) {
 			oneWay := func(from, to *end) func() []time.Duration {
 				return func() []time.Duration {
 					arrivals := w.sendTo(from, to, train)
-					complete(t, arrivals, train.Packets)
+					checkComplete(t, arrivals, train.Packets)
 					return delays(arrivals)
 				}
 			}
-			s.delayed(t, "a to b", tt.ab, oneWay(w.near, w.far))
-			s.delayed(t, "b to a", tt.ba, oneWay(w.far, w.near))
-			s.delayed(t, "round trip", tt.ab+tt.ba, func() []time.Duration {
+			s.checkDelay(t, "a to b", tt.ab, oneWay(w.near, w.far))
+			s.checkDelay(t, "b to a", tt.ba, oneWay(w.far, w.near))
+			s.checkDelay(t, "round trip", tt.ab+tt.ba, func() []time.Duration {
 				return w.roundTrips([]probe.Pair{{From: w.near, To: w.far}})[0]
 			})
 		})
@@ -55,7 +55,7 @@ func (s *suite) jitter(t *testing.T) {
 	for i, d := range dists {
 		w := b.wire(i, link.Quality{Latency: mean, Jitter: jitter, Distribution: d}, perfect)
 		group.Go(func() (err error) {
-			arrivals[i], err = probe.Send(t.Context(), w.near, w.far, train)
+			arrivals[i], err = probe.SendTrain(t.Context(), w.near, w.far, train)
 			return err
 		})
 	}
@@ -63,7 +63,7 @@ func (s *suite) jitter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, d := range dists {
-		complete(t, arrivals[i], train.Packets)
+		checkComplete(t, arrivals[i], train.Packets)
 		if len(arrivals[i]) == 0 {
 			continue
 		}
@@ -91,11 +91,11 @@ func (s *suite) jitter(t *testing.T) {
 	}
 	t.Run("never reorders", func(t *testing.T) {
 		w := s.wire(t, link.Quality{Latency: 20 * time.Millisecond, Jitter: 10 * time.Millisecond}, perfect)
-		complete(t, w.send(s.flood(1000)), 1000)
+		checkComplete(t, w.send(s.flood(1000)), 1000)
 	})
 	t.Run("down to no delay", func(t *testing.T) {
 		w := s.wire(t, link.Quality{Latency: 5 * time.Millisecond, Jitter: 5 * time.Millisecond, Distribution: link.Uniform}, perfect)
-		complete(t, w.send(s.flood(200)), 200)
+		checkComplete(t, w.send(s.flood(200)), 200)
 	})
 }
 
@@ -108,7 +108,7 @@ func (s *suite) reorder(t *testing.T) {
 	var ahead int
 	var late []probe.Arrival
 	for _, a := range arrivals {
-		if a.Delay() < latency-early {
+		if a.Delay() < latency-earlyTolerance {
 			ahead++
 		} else {
 			late = append(late, a)
@@ -117,8 +117,8 @@ func (s *suite) reorder(t *testing.T) {
 	if len(arrivals) != train.Packets {
 		t.Errorf("%d packets of %d arrived", len(arrivals), train.Packets)
 	}
-	binomial(t, "packets sent at once", ahead, train.Packets, p)
-	ordered(t, late)
+	checkBinomial(t, "packets sent at once", ahead, train.Packets, p)
+	checkOrder(t, late)
 }
 
 // setInFlight changes the quality repeatedly during a train, and checks the delays around one change.
@@ -152,7 +152,7 @@ func (s *suite) setInFlight(t *testing.T) {
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		complete(t, arrivals, train.Packets)
+		checkComplete(t, arrivals, train.Packets)
 	})
 	t.Run("packets keep their time", func(t *testing.T) {
 		const before, after = 300 * time.Millisecond, 20 * time.Millisecond
@@ -160,7 +160,7 @@ func (s *suite) setInFlight(t *testing.T) {
 		train := probe.Train{Packets: 300, Bytes: 200, Every: 5 * time.Millisecond, Quiet: time.Second}
 		var old, fresh []time.Duration
 		// A stopped machine may have sent no packet before or after the change.
-		for range attempts {
+		for range maxAttempts {
 			w.set(&link.Quality{Latency: before}, nil)
 			var changed time.Time
 			group := errgroup.Group{}
@@ -173,7 +173,7 @@ func (s *suite) setInFlight(t *testing.T) {
 			if err := group.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			complete(t, arrivals, train.Packets)
+			checkComplete(t, arrivals, train.Packets)
 			for _, a := range arrivals {
 				sent := time.Unix(0, a.Sent)
 				switch {
@@ -187,7 +187,7 @@ func (s *suite) setInFlight(t *testing.T) {
 				break
 			}
 		}
-		s.delayed(t, "sent before the change", before, func() []time.Duration { return old })
-		s.delayed(t, "sent after it", after, func() []time.Duration { return fresh })
+		s.checkDelay(t, "sent before the change", before, func() []time.Duration { return old })
+		s.checkDelay(t, "sent after it", after, func() []time.Duration { return fresh })
 	})
 }

@@ -39,7 +39,7 @@ func (s *suite) jitterRates(t *testing.T) {
 		for i, rate := range rates {
 			group.Go(func() (err error) {
 				train := probe.Train{Packets: packets(rate), Bytes: 200, Every: time.Second / time.Duration(rate), Quiet: s.pace * time.Second}
-				arrivals[i], err = probe.Send(t.Context(), wires[i].near, wires[i].far, train)
+				arrivals[i], err = probe.SendTrain(t.Context(), wires[i].near, wires[i].far, train)
 				return err
 			})
 		}
@@ -47,7 +47,7 @@ func (s *suite) jitterRates(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, rate := range rates {
-			complete(t, arrivals[i], packets(rate))
+			checkComplete(t, arrivals[i], packets(rate))
 			if len(arrivals[i]) == 0 || s.JitterByPacket != "" && i > 0 {
 				continue
 			}
@@ -61,9 +61,9 @@ func (s *suite) jitterRates(t *testing.T) {
 	}
 	var seen string
 	limit := medianOff / mean
-	found, tries := judge(limit, func() (off, gone float64) {
+	found, tries := judgeTries(limit, func() (off, gone float64) {
 		began := time.Now()
-		held := away(func() { off, seen = measure() })
+		held := measureAway(func() { off, seen = measure() })
 		return off * limit, held.Seconds() / time.Since(began).Seconds()
 	})
 	switch found {

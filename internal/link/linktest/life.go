@@ -48,9 +48,9 @@ func (s *suite) create(t *testing.T) {
 		}
 	}
 	for i := range 2 {
-		w := b.address(i)
-		complete(t, w.send(s.flood(100)), 100)
-		complete(t, w.sendTo(w.far, w.near, s.flood(100)), 100)
+		w := b.addressLink(i)
+		checkComplete(t, w.send(s.flood(100)), 100)
+		checkComplete(t, w.sendTo(w.far, w.near, s.flood(100)), 100)
 	}
 }
 
@@ -80,7 +80,7 @@ func (s *suite) allOrNone(t *testing.T) {
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("Create = %v, want an error that is %v", err, tt.want)
 			}
-			b.only(t, "link-7")
+			b.checkLinks(t, "link-7")
 			for device, ns := range map[string]*testkit.NS{"a0": b.a, "b0": b.b, "a1": b.a, "b1": b.b} {
 				if ns.HasDevice(t, device) {
 					t.Errorf("device %s was left behind", device)
@@ -94,14 +94,14 @@ func (s *suite) allOrNone(t *testing.T) {
 		if err := b.engine.Create(ctx, []link.Spec{b.spec(0, perfect, perfect)}); !errors.Is(err, context.Canceled) {
 			t.Errorf("Create = %v, want Canceled", err)
 		}
-		b.only(t, "link-7")
+		b.checkLinks(t, "link-7")
 	})
 	b.create(b.spec(0, perfect, perfect))
-	complete(t, b.address(0).send(s.flood(10)), 10)
+	checkComplete(t, b.addressLink(0).send(s.flood(10)), 10)
 }
 
 // checkLinks checks which links the engine has.
-func (b *bench) only(t *testing.T, ids ...string) {
+func (b *bench) checkLinks(t *testing.T, ids ...string) {
 	t.Helper()
 	stats, err := b.engine.Stats(t.Context())
 	if err != nil {
@@ -129,19 +129,19 @@ func (s *suite) remove(t *testing.T) {
 		t.Fatalf("Remove: %v", err)
 	}
 	for _, device := range []string{"a0", "a2"} {
-		b.gone(b.a, device)
+		b.checkDeviceGone(b.a, device)
 	}
 	for _, device := range []string{"b0", "b2"} {
-		b.gone(b.b, device)
+		b.checkDeviceGone(b.b, device)
 	}
-	b.only(t, "link-1")
+	b.checkLinks(t, "link-1")
 	if err := b.engine.Remove(t.Context(), "link-0"); err != nil {
 		t.Errorf("Remove of a removed link: %v", err)
 	}
-	complete(t, b.wire(0, perfect, perfect).send(s.flood(10)), 10) // the names are free again
+	checkComplete(t, b.wire(0, perfect, perfect).send(s.flood(10)), 10) // the names are free again
 }
 
-func (b *bench) gone(ns *testkit.NS, device string) {
+func (b *bench) checkDeviceGone(ns *testkit.NS, device string) {
 	b.t.Helper()
 	if ns.HasDevice(b.t, device) {
 		b.t.Errorf("device %s is still there", device)
@@ -153,8 +153,8 @@ func (s *suite) close(t *testing.T) {
 	b.create(b.spec(0, perfect, perfect), b.spec(1, perfect, perfect))
 	b.close()
 	for i := range 2 {
-		b.gone(b.a, fmt.Sprintf("a%d", i))
-		b.gone(b.b, fmt.Sprintf("b%d", i))
+		b.checkDeviceGone(b.a, fmt.Sprintf("a%d", i))
+		b.checkDeviceGone(b.b, fmt.Sprintf("b%d", i))
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *suite) unknown(t *testing.T) {
 	if err := b.engine.Remove(t.Context(), "never was"); err != nil {
 		t.Errorf("Remove of a link that is not = %v, want none", err)
 	}
-	b.only(t)
+	b.checkLinks(t)
 }
 
 // concurrent creates, changes and removes links in several goroutines.
@@ -198,5 +198,5 @@ func (s *suite) concurrent(t *testing.T) {
 		})
 	}
 	group.Wait()
-	b.only(t)
+	b.checkLinks(t)
 }

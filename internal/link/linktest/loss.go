@@ -18,13 +18,13 @@ func (s *suite) loss(t *testing.T) {
 			w := s.wire(t, link.Quality{Loss: p}, perfect)
 			train := s.flood(4000)
 			arrivals := w.send(train)
-			ordered(t, arrivals)
-			binomial(t, "lost", train.Packets-len(arrivals), train.Packets, p)
+			checkOrder(t, arrivals)
+			checkBinomial(t, "lost", train.Packets-len(arrivals), train.Packets, p)
 			w.statsWhen("every packet delivered or lost", func(st link.Stats) bool {
 				return st.AB.Packets == uint64(len(arrivals)) &&
 					st.AB.DroppedLoss == uint64(train.Packets-len(arrivals)) && st.AB.DroppedQueue == 0
 			})
-			complete(t, w.sendTo(w.far, w.near, s.flood(100)), 100) // the other direction is complete
+			checkComplete(t, w.sendTo(w.far, w.near, s.flood(100)), 100) // the other direction is complete
 		})
 	}
 }
@@ -35,7 +35,7 @@ func (s *suite) burst(t *testing.T) {
 	const p, r = 0.02, 0.2
 	w := s.wire(t, link.Quality{Burst: &link.GilbertElliott{P: p, R: r, H: 0, K: 1}}, perfect)
 	train := s.flood(8000)
-	gone := missing(w.send(train), train.Packets)
+	gone := findMissing(w.send(train), train.Packets)
 	runs := 0
 	for i, seq := range gone {
 		if i == 0 || gone[i-1] != seq-1 {
@@ -61,7 +61,7 @@ func (s *suite) burst(t *testing.T) {
 		train := s.flood(4000)
 		got := train.Packets - len(w.send(train))
 		// With P = R = 1/2 each packet's state is independent.
-		binomial(t, "lost", got, train.Packets, 1-(1-loss)*(h+k)/2)
+		checkBinomial(t, "lost", got, train.Packets, 1-(1-loss)*(h+k)/2)
 	})
 }
 
@@ -71,17 +71,17 @@ func (s *suite) lossOfTCP(t *testing.T) {
 	lossy := link.Quality{Loss: p}
 	check := func(t *testing.T, since, now link.Counters) {
 		lost, arrived := now.DroppedLoss-since.DroppedLoss, now.Packets-since.Packets
-		binomial(t, "packets lost", int(lost), int(arrived+lost), p)
+		checkBinomial(t, "packets lost", int(lost), int(arrived+lost), p)
 	}
 	t.Run("from the start", func(t *testing.T) {
 		w := s.wire(t, lossy, perfect)
-		w.transfer(s.volume(32<<20), nil)
+		w.transfer(s.scaleBytes(32<<20), nil)
 		check(t, link.Counters{}, w.stats().AB)
 	})
 	t.Run("under way", func(t *testing.T) {
 		w := s.wire(t, perfect, perfect)
 		var before link.Counters
-		w.transfer(s.volume(64<<20), func() error {
+		w.transfer(s.scaleBytes(64<<20), func() error {
 			if err := w.change(&lossy, nil); err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func (s *suite) seed(t *testing.T) {
 		spec.Seed = seed
 		b.create(spec)
 		train := s.flood(500)
-		return missing(b.address(0).send(train), train.Packets)
+		return findMissing(b.addressLink(0).send(train), train.Packets)
 	}
 	first, again, other := lost(1), lost(1), lost(2)
 	if diff := cmp.Diff(first, again); diff != "" {
@@ -124,11 +124,11 @@ func (s *suite) duplicate(t *testing.T) {
 	train := s.flood(2000)
 	train.Linger = true
 	arrivals := w.send(train)
-	if gone := missing(arrivals, train.Packets); len(gone) > 0 {
+	if gone := findMissing(arrivals, train.Packets); len(gone) > 0 {
 		t.Errorf("%d packets were lost", len(gone))
 	}
-	ordered(t, arrivals)
-	binomial(t, "duplicates", len(arrivals)-train.Packets, train.Packets, p)
+	checkOrder(t, arrivals)
+	checkBinomial(t, "duplicates", len(arrivals)-train.Packets, train.Packets, p)
 }
 
 // down takes a link down while a train is in flight, and up again.
@@ -138,7 +138,7 @@ func (s *suite) down(t *testing.T) {
 	gone := link.Quality{Latency: latency, Down: true}
 	w := s.wire(t, up, up)
 	train := s.flood(50)
-	complete(t, w.send(train), train.Packets)
+	checkComplete(t, w.send(train), train.Packets)
 
 	w.set(&gone, &gone)
 	if got := w.send(train); len(got) > 0 {
@@ -149,17 +149,17 @@ func (s *suite) down(t *testing.T) {
 	})
 
 	w.set(&up, nil)
-	complete(t, w.send(train), train.Packets)
+	checkComplete(t, w.send(train), train.Packets)
 	if got := w.sendTo(w.far, w.near, train); len(got) > 0 {
 		t.Errorf("%d packets crossed the direction that is still down", len(got))
 	}
 	w.set(nil, &up)
-	complete(t, w.sendTo(w.far, w.near, train), train.Packets)
+	checkComplete(t, w.sendTo(w.far, w.near, train), train.Packets)
 
 	t.Run("packets in flight arrive", func(t *testing.T) {
 		sent := s.flood(20)
 		var once sync.Once
-		sent.Enough = func(int) bool { // called after the last packet was sent
+		sent.Complete = func(int) bool { // called after the last packet was sent
 			once.Do(func() {
 				if err := w.change(&gone, nil); err != nil {
 					t.Error(err)
@@ -167,6 +167,6 @@ func (s *suite) down(t *testing.T) {
 			})
 			return false
 		}
-		complete(t, w.send(sent), sent.Packets)
+		checkComplete(t, w.send(sent), sent.Packets)
 	})
 }

@@ -21,14 +21,14 @@ func (s *suite) many(t *testing.T) {
 	b.create(specs...)
 	var pairs []probe.Pair
 	for i := range n {
-		w := b.address(i)
+		w := b.addressLink(i)
 		pairs = append(pairs, probe.Pair{From: w.near, To: w.far})
 	}
 	check := func(what string, want func(i int) time.Duration) {
 		t.Helper()
 		rtts := b.roundTrips(pairs)
 		for i := range pairs {
-			s.delayed(t, what, want(i), func() []time.Duration {
+			s.checkDelay(t, what, want(i), func() []time.Duration {
 				if rtts[i] == nil { // not the first attempt
 					return b.roundTrips(pairs[i : i+1])[0]
 				}
@@ -74,7 +74,7 @@ func (s *suite) setAllOrNone(t *testing.T) {
 			if !errors.Is(err, tt.want) {
 				t.Errorf("Set = %v, want %v", err, tt.want)
 			}
-			s.delayed(t, "after the failed change", 0, func() []time.Duration {
+			s.checkDelay(t, "after the failed change", 0, func() []time.Duration {
 				return delays(w.send(s.flood(20)))
 			})
 		})

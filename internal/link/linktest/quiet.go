@@ -23,15 +23,15 @@ const (
 )
 
 // A figure is measured up to mostTries times. It is wrong if the machine was quiet during quietTries of them.
-const mostTries, quietTries = 20, 3
+const maxTries, minQuietTries = 20, 3
 
-// judge repeats a measurement until its relative error is within limit. An error counts as wrong if a processor was
+// judgeTries repeats a measurement until its relative error is within limit. An error counts as wrong if a processor was
 // away for less than half of the limit, or if most tries agree: a busy machine affects each try differently. judge
 // also returns a description of the tries.
-func judge(limit float64, try func() (off, gone float64)) (finding, string) {
+func judgeTries(limit float64, try func() (off, gone float64)) (finding, string) {
 	var tries strings.Builder
 	var all []float64
-	for n, quiet := 0, 0; n < mostTries; n++ {
+	for n, quiet := 0, 0; n < maxTries; n++ {
 		off, gone := try()
 		if math.Abs(off) <= limit {
 			return right, ""
@@ -41,7 +41,7 @@ func judge(limit float64, try func() (off, gone float64)) (finding, string) {
 		if gone <= limit/2 {
 			quiet++
 		}
-		if quiet == quietTries {
+		if quiet == minQuietTries {
 			return wrong, tries.String()
 		}
 	}
@@ -62,12 +62,12 @@ const (
 	nap = time.Millisecond
 	// leastAway is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is ten
 	// times quicker.
-	leastAway = 500 * time.Microsecond
+	minAway = 500 * time.Microsecond
 )
 
-// away returns how long a processor was away during do: the maximum over all processors. A thread on each processor
+// measureAway returns how long a processor was away during do: the maximum over all processors. A thread on each processor
 // sleeps repeatedly and adds up its late wake-ups.
-func away(do func()) time.Duration {
+func measureAway(do func()) time.Duration {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		all.Set(0)
@@ -87,7 +87,7 @@ func away(do func()) time.Duration {
 			for rest := unix.NsecToTimespec(int64(nap)); !ended.Load(); {
 				began := time.Now()
 				_ = unix.Nanosleep(&rest, nil) // a signal ends it early
-				if l := time.Since(began) - nap; l >= leastAway {
+				if l := time.Since(began) - nap; l >= minAway {
 					late[i] += l
 				}
 			}

@@ -20,14 +20,14 @@ func TestJudge(t *testing.T) {
 		{"right at once", []try{{0.004, 0}}, right, 1},
 		{"right on a busy machine", []try{{-0.004, 0.3}}, right, 1},
 		{"right when the machine got quiet", []try{{-0.28, 0.1}, {-0.02, 0.1}, {0.001, 0}}, right, 3},
-		{"wrong by little on a quiet machine", []try{{-0.006, 0}}, wrong, quietTries},
+		{"wrong by little on a quiet machine", []try{{-0.006, 0}}, wrong, minQuietTries},
 		{"wrong by much, now and then quiet", []try{{0.5, 0.1}, {0.5, 0}, {0.5, 0.1}, {0.5, 0}, {0.5, 0.002}}, wrong, 5},
-		{"always wrong by the same, and never quiet", []try{{-0.01, 0.04}, {-0.0102, 0.3}, {-0.03, 0.3}}, wrong, mostTries},
-		{"wrong by this and that, and never quiet", []try{{-0.02, 0.01}, {-0.28, 0.3}, {-0.007, 0.02}, {0.01, 0.1}}, noisy, mostTries},
+		{"always wrong by the same, and never quiet", []try{{-0.01, 0.04}, {-0.0102, 0.3}, {-0.03, 0.3}}, wrong, maxTries},
+		{"wrong by this and that, and never quiet", []try{{-0.02, 0.01}, {-0.28, 0.3}, {-0.007, 0.02}, {0.01, 0.1}}, noisy, maxTries},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n := 0
-			got, tries := judge(limit, func() (off, gone float64) {
+			got, tries := judgeTries(limit, func() (off, gone float64) {
 				x := tt.tries[n%len(tt.tries)]
 				n++
 				return x.off, x.gone

@@ -24,9 +24,9 @@ func (s *suite) bandwidth(t *testing.T) {
 	w := s.wire(t, *quality(ab), *quality(ba))
 	check := func(t *testing.T, from, to *end, want int64) {
 		t.Helper()
-		s.rate(t, "from "+from.addr, want, func() (bps int64) {
+		s.checkRate(t, "from "+from.addr, want, func() (bps int64) {
 			train := probe.Train{Packets: packets(want), Bytes: size, Quiet: time.Second}
-			bps = probe.Pace(w.sendTo(from, to, train), size).BPS
+			bps = probe.AnalyzeTrain(w.sendTo(from, to, train), size).BPS
 			return bps
 		})
 	}
@@ -42,12 +42,12 @@ func (s *suite) bandwidth(t *testing.T) {
 }
 
 // checkRate measures until a rate is right. It skips the test on a machine that is never quiet.
-func (s *suite) rate(t *testing.T, what string, want int64, measure func() (bps int64)) {
+func (s *suite) checkRate(t *testing.T, what string, want int64, measure func() (bps int64)) {
 	t.Helper()
-	switch found, tries := judge(s.Rate, func() (off float64, gone float64) {
+	switch found, tries := judgeTries(s.Rate, func() (off float64, gone float64) {
 		var bps int64
 		began := time.Now()
-		held := away(func() { bps = measure() })
+		held := measureAway(func() { bps = measure() })
 		return float64(bps)/float64(want) - 1, held.Seconds() / time.Since(began).Seconds()
 	}); found {
 	case wrong:
@@ -64,7 +64,7 @@ func (s *suite) queue(t *testing.T) {
 	w := s.wire(t, link.Quality{Bandwidth: bps, Queue: room * size}, perfect)
 	train := probe.Train{Packets: 200, Bytes: size, Quiet: s.pace * time.Second}
 	arrivals := w.send(train)
-	ordered(t, arrivals)
+	checkOrder(t, arrivals)
 	// The link transmitted packets during the sending, the last of which may have been delayed before the queue.
 	carried := int64(0)
 	if n := len(arrivals); n > 0 {
@@ -86,11 +86,11 @@ func (s *suite) queue(t *testing.T) {
 			all := st.AB.Packets + st.AB.DroppedLoss + st.AB.DroppedQueue
 			return st.AB.Packets == before.Packets+arrived && all == 2*uint64(train.Packets)
 		}).AB
-		binomial(t, "lost", int(st.DroppedLoss-before.DroppedLoss), train.Packets, 0.1)
+		checkBinomial(t, "lost", int(st.DroppedLoss-before.DroppedLoss), train.Packets, 0.1)
 	})
 	t.Run("default", func(t *testing.T) {
 		w.set(&link.Quality{Bandwidth: 50_000_000}, nil)
 		burst := probe.Train{Packets: int(link.DefaultQueue(50_000_000, 0) / size), Bytes: size, Quiet: s.pace * time.Second}
-		complete(t, w.send(burst), burst.Packets)
+		checkComplete(t, w.send(burst), burst.Packets)
 	})
 }

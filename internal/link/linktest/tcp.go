@@ -33,32 +33,32 @@ func (s *suite) tcp(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s.wire(t, tt.quality, tt.quality).transfer(s.volume(tt.size), nil)
+			s.wire(t, tt.quality, tt.quality).transfer(s.scaleBytes(tt.size), nil)
 		})
 	}
 	t.Run("impaired under way", func(t *testing.T) {
 		w := s.wire(t, link.Quality{Bandwidth: 200_000_000}, perfect)
-		w.transfer(s.volume(4<<20), func() error { return w.change(&all, &all) })
+		w.transfer(s.scaleBytes(4<<20), func() error { return w.change(&all, &all) })
 	})
 }
 
-// volume scales a transfer to the speed of the machine.
-func (s *suite) volume(bytes int64) int64 { return bytes / int64(s.pace) }
+// scaleBytes scales a transfer to the speed of the machine.
+func (s *suite) scaleBytes(bytes int64) int64 { return bytes / int64(s.pace) }
 
-// standstill is the longest time without progress. The duration of a transfer depends on the machine: a virtual one with
+// ioTimeout is the longest time without progress. The duration of a transfer depends on the machine: a virtual one with
 // a twentieth of a processor needs minutes.
-const standstill = 60 * time.Second
+const ioTimeout = 60 * time.Second
 
-// moving is a connection whose reads and writes fail after a standstill.
-type moving struct{ net.Conn }
+// deadlineConn is a connection whose reads and writes fail after a standstill.
+type deadlineConn struct{ net.Conn }
 
-func (c moving) Read(p []byte) (int, error) {
-	c.SetReadDeadline(time.Now().Add(standstill))
+func (c deadlineConn) Read(p []byte) (int, error) {
+	c.SetReadDeadline(time.Now().Add(ioTimeout))
 	return c.Conn.Read(p)
 }
 
-func (c moving) Write(p []byte) (int, error) {
-	c.SetWriteDeadline(time.Now().Add(standstill))
+func (c deadlineConn) Write(p []byte) (int, error) {
+	c.SetWriteDeadline(time.Now().Add(ioTimeout))
 	return c.Conn.Write(p)
 }
 
@@ -77,13 +77,13 @@ func (w *wire) transfer(size int64, midway func() error) {
 	sent, got := sha256.New(), sha256.New()
 	var group errgroup.Group
 	group.Go(func() error {
-		listener.(*net.TCPListener).SetDeadline(time.Now().Add(standstill))
+		listener.(*net.TCPListener).SetDeadline(time.Now().Add(ioTimeout))
 		conn, err := listener.Accept()
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		_, err = io.Copy(got, moving{conn})
+		_, err = io.Copy(got, deadlineConn{conn})
 		return err
 	})
 	group.Go(func() error {
@@ -93,7 +93,7 @@ func (w *wire) transfer(size int64, midway func() error) {
 		}
 		defer conn.Close()
 		random := io.TeeReader(rand.NewChaCha8([32]byte{}), sent)
-		if _, err = io.CopyN(moving{conn}, random, size/2); err != nil {
+		if _, err = io.CopyN(deadlineConn{conn}, random, size/2); err != nil {
 			return err
 		}
 		if midway != nil {
@@ -101,7 +101,7 @@ func (w *wire) transfer(size int64, midway func() error) {
 				return err
 			}
 		}
-		_, err = io.CopyN(moving{conn}, random, size-size/2)
+		_, err = io.CopyN(deadlineConn{conn}, random, size-size/2)
 		return err
 	})
 	if err := group.Wait(); err != nil {

@@ -73,10 +73,10 @@ func (e *end) Addr() string { return e.addr }
 func (b *bench) wire(i int, ab, ba link.Quality) *wire {
 	b.t.Helper()
 	b.create(b.spec(i, ab, ba))
-	return b.address(i)
+	return b.addressLink(i)
 }
 
-func (b *bench) address(i int) *wire {
+func (b *bench) addressLink(i int) *wire {
 	b.t.Helper()
 	spec := b.spec(i, link.Quality{}, link.Quality{})
 	w := &wire{
@@ -143,10 +143,10 @@ func (w *wire) send(train probe.Train) []probe.Arrival {
 
 func (w *wire) sendTo(from, to *end, train probe.Train) []probe.Arrival {
 	w.t.Helper()
-	if !train.Linger && train.Enough == nil {
-		train.Enough = w.accounted(from, train.Packets)
+	if !train.Linger && train.Complete == nil {
+		train.Complete = w.accounted(from, train.Packets)
 	}
-	arrivals, err := probe.Send(w.t.Context(), from, to, train)
+	arrivals, err := probe.SendTrain(w.t.Context(), from, to, train)
 	if err != nil {
 		w.t.Fatalf("sending %d packets from %s to %s: %v", train.Packets, from.addr, to.addr, err)
 	}
@@ -157,8 +157,8 @@ func (w *wire) sendTo(from, to *end, train probe.Train) []probe.Arrival {
 func (b *bench) roundTrips(pairs []probe.Pair) [][]time.Duration {
 	b.t.Helper()
 	var samples [][]time.Duration
-	for range attempts {
-		got, err := probe.RTT(b.t.Context(), pairs, 10, 20*time.Millisecond)
+	for range maxAttempts {
+		got, err := probe.MeasureRTT(b.t.Context(), pairs, 10, 20*time.Millisecond)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func (b *bench) roundTrips(pairs []probe.Pair) [][]time.Duration {
 			return samples
 		}
 	}
-	b.t.Errorf("echoes were lost in each of %d attempts", attempts)
+	b.t.Errorf("echoes were lost in each of %d attempts", maxAttempts)
 	return samples
 }
 

@@ -27,25 +27,25 @@ type Meeting struct {
 
 const (
 	// called replaces the sequence number in a call.
-	called = math.MaxUint64
+	callSequence = math.MaxUint64
 	// callEvery is the interval between calls; meeting bounds the wait for the other end.
-	callEvery = 50 * time.Millisecond
-	meeting   = 10 * time.Second
+	callInterval = 50 * time.Millisecond
+	meetingTimeout   = 10 * time.Second
 )
 
-// Receive receives the train of a Dispatch call on another machine. Without a train within ten seconds it returns
+// ReceiveTrain receives the train of a Dispatch call on another machine. Without a train within ten seconds it returns
 // no arrivals.
-func Receive(ctx context.Context, at Inside, m Meeting, train Train) ([]Arrival, error) {
-	off, err := holdStamps()
+func ReceiveTrain(ctx context.Context, at Inside, m Meeting, train Train) ([]Arrival, error) {
+	off, err := enableTimestamps()
 	if err != nil {
 		return nil, fmt.Errorf("receiving a packet train: %w", err)
 	}
 	defer off()
-	if train, err = train.filled(); err != nil {
+	if train, err = train.withDefaults(); err != nil {
 		return nil, err
 	}
-	train.Patience = max(train.Patience, meeting)
-	receiver, err := listen(at, m.Port, train.buffer())
+	train.Patience = max(train.Patience, meetingTimeout)
+	receiver, err := listen(at, m.Port, train.bufferSize())
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +54,16 @@ func Receive(ctx context.Context, at Inside, m Meeting, train Train) ([]Arrival,
 	defer stop()
 	r := run{train: train, nonce: m.Nonce, receiver: receiver, sent: make(chan error, 1)}
 	r.sent <- nil // the end of the sending is unknown here
-	return r.pull(ctx)
+	return r.receivePackets(ctx)
 }
 
-// Dispatch sends a train to a Receive call on another machine. It returns ErrNoAnswer if that does not answer.
-func Dispatch(ctx context.Context, from Inside, to netip.Addr, m Meeting, train Train) error {
-	train, err := train.filled()
+// DispatchTrain sends a train to a Receive call on another machine. It returns ErrNoAnswer if that does not answer.
+func DispatchTrain(ctx context.Context, from Inside, to netip.Addr, m Meeting, train Train) error {
+	train, err := train.withDefaults()
 	if err != nil {
 		return err
 	}
-	sender, err := dial(from, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, m.Port)), train.buffer())
+	sender, err := dial(from, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, m.Port)), train.bufferSize())
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func Dispatch(ctx context.Context, from Inside, to netip.Addr, m Meeting, train 
 	}
 	// A receiver that answered and is gone had a pause in the train on a busy machine and considered the train
 	// complete. It evaluates what arrived.
-	if err := r.push(ctx); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
+	if err := r.sendPackets(ctx); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 		return err
 	}
 	return ctx.Err()
@@ -84,28 +84,28 @@ func Dispatch(ctx context.Context, from Inside, to netip.Addr, m Meeting, train 
 
 // call sends calls until the receiver echoes one.
 func (r *run) call(ctx context.Context) error {
-	p, echo := make([]byte, mark), make([]byte, mark)
+	p, echo := make([]byte, payloadBytes), make([]byte, payloadBytes)
 	binary.BigEndian.PutUint64(p, r.nonce)
-	binary.BigEndian.PutUint64(p[8:], called)
-	for began := time.Now(); time.Since(began) < meeting; {
-		if err := r.sender.SetReadDeadline(time.Now().Add(callEvery)); err != nil {
+	binary.BigEndian.PutUint64(p[8:], callSequence)
+	for began := time.Now(); time.Since(began) < meetingTimeout; {
+		if err := r.sender.SetReadDeadline(time.Now().Add(callInterval)); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil { // after the deadline, so as not to undo AfterFunc's
 			return err
 		}
-		if _, err := r.sender.Write(p); err != nil && !mayPass(err) {
+		if _, err := r.sender.Write(p); err != nil && !isTransient(err) {
 			return err
 		}
 		for {
 			n, err := r.sender.Read(echo)
-			if err == nil && n == mark && string(echo[:16]) == string(p[:16]) {
+			if err == nil && n == payloadBytes && string(echo[:16]) == string(p[:16]) {
 				return nil
 			}
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				break
 			}
-			if err != nil && !mayPass(err) {
+			if err != nil && !isTransient(err) {
 				return err
 			}
 		}
@@ -114,6 +114,6 @@ func (r *run) call(ctx context.Context) error {
 }
 
 // isTransient reports whether a call may still be answered: the receiver does not listen yet, or a queue was full.
-func mayPass(err error) bool {
+func isTransient(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, os.ErrDeadlineExceeded)
 }

@@ -13,16 +13,16 @@ import (
 
 const (
 	// carBytes is the layer-3 size of a train's packets: 10,000 bits, and within any tunnel's MTU.
-	carBytes = 1250
+	packetBytes = 1250
 	// leastCars keeps the train of a slow link long compared to the jitter of its timestamps.
-	leastCars = 12
+	minPackets = 12
 	// mostTrain bounds a train in bytes. Above 1.3 Gbit/s trains get shorter and figures less exact.
-	mostTrain = 8 << 20
+	maxTrainBytes = 8 << 20
 	// tries bounds the trains that are sent until one is valid.
-	tries = 5
+	maxTries = 5
 )
 
-// Bandwidth measures the capacity of one direction, in bit/s of layer-3 bytes, by the dispersion of a packet train
+// MeasureBandwidth measures the capacity of one direction, in bit/s of layer-3 bytes, by the dispersion of a packet train
 // (Dovrolis et al., "Packet-dispersion techniques and a capacity-estimation methodology", 2004). It sends UDP packets
 // of 1250 bytes of IP back to back, faster than the link transmits, and measures the pace of their arrivals by the
 // receiving kernel's timestamps. The result is the transmission rate of a busy link. Latency, loss and full receiver
@@ -35,25 +35,25 @@ const (
 // A train with uneven arrivals was disturbed by the machine and is repeated. ErrDisturbed, with 0, means that every
 // train was disturbed. ErrStarved means that the sender could not keep the link busy, as on a link without limit; the
 // highest rate comes with it. ErrNoAnswer means that no packet arrived.
-func Bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
-	off, err := holdStamps()
+func MeasureBandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
+	off, err := enableTimestamps()
 	if err != nil {
 		return 0, fmt.Errorf("measuring bandwidth: %w", err)
 	}
 	defer off()
-	return bandwidth(ctx, w, setBPS)
+	return measureBandwidth(ctx, w, setBPS)
 }
 
-func bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
+func measureBandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 	if setBPS <= 0 {
 		return 0, fmt.Errorf("measuring bandwidth: %d bit/s: want the bandwidth that was set", setBPS)
 	}
 	n := trainLength(setBPS)
-	gap := max(leastQuiet, 4*time.Duration(carBytes*8*float64(time.Second)/float64(setBPS)))
+	gap := max(defaultQuiet, 4*time.Duration(packetBytes*8*float64(time.Second)/float64(setBPS)))
 	var best int64
 	failed := ErrStarved
-	for range tries {
-		came, err := w.Send(ctx, Train{Packets: n, Bytes: carBytes, Quiet: gap})
+	for range maxTries {
+		came, err := w.Send(ctx, Train{Packets: n, Bytes: packetBytes, Quiet: gap})
 		if err != nil {
 			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, err)
 		}
@@ -62,9 +62,9 @@ func bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, ErrNoAnswer)
 		case came.Packets == 1: // of at least a dozen: the train was cut off
 			failed = ErrDisturbed
-		case came.Share < leastShare:
+		case came.Share < minShare:
 			best = max(best, came.BPS)
-		case came.Even < leastEven:
+		case came.Even < minEven:
 			failed = ErrDisturbed
 		default:
 			return came.BPS, nil
@@ -77,12 +77,12 @@ func bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 }
 
 func trainLength(bps int64) int {
-	bytes := min(link.DefaultQueue(bps, 0), int64(float64(bps)/8*0.05), mostTrain)
-	return max(int(bytes/carBytes), leastCars)
+	bytes := min(link.DefaultQueue(bps, 0), int64(float64(bps)/8*0.05), maxTrainBytes)
+	return max(int(bytes/packetBytes), minPackets)
 }
 
-// Came describes the arrival of a train.
-type Came struct {
+// TrainResult describes the arrival of a train.
+type TrainResult struct {
 	Packets int `json:"packets"` // number of arrivals
 	// BPS is the rate in bit/s at which the busy link delivered the train. Share is the share of packets that
 	// it is based on: those that waited for others. Packets that found the link idle are excluded, with the time
@@ -92,9 +92,9 @@ type Came struct {
 	Even  float64 `json:"even"`
 }
 
-// Pace evaluates the arrivals of packets of one size.
-func Pace(arrivals []Arrival, bytes int) Came {
-	came := Came{Packets: len(arrivals)}
+// AnalyzeTrain evaluates the arrivals of packets of one size.
+func AnalyzeTrain(arrivals []Arrival, bytes int) TrainResult {
+	came := TrainResult{Packets: len(arrivals)}
 	if len(arrivals) < 2 {
 		return came
 	}
@@ -108,7 +108,7 @@ func Pace(arrivals []Arrival, bytes int) Came {
 	if rough == 0 {
 		return came
 	}
-	waited := quickest + max(leastWait, time.Duration(2/rough))
+	waited := quickest + max(minWait, time.Duration(2/rough))
 	busy := []point{{}}
 	for i, a := range arrivals[1:] {
 		if a.Delay() > waited {
@@ -120,11 +120,11 @@ func Pace(arrivals []Arrival, bytes int) Came {
 		}
 	}
 	rate := slope(busy)
-	came.BPS, came.Share, came.Even = int64(rate*float64(bytes)*8e9), float64(len(busy)-1)/float64(len(arrivals)), evenly(busy, rate)
+	came.BPS, came.Share, came.Even = int64(rate*float64(bytes)*8e9), float64(len(busy)-1)/float64(len(arrivals)), evenShare(busy, rate)
 	return came
 }
 
-// evenly returns the share of points near a line of slope rate through their median:
+// evenShare returns the share of points near a line of slope rate through their median:
 //
 //	packets          delayed, caught up     delayed, time lost
 //	     │     ╱           │      ╱                 │        ╱
@@ -135,7 +135,7 @@ func Pace(arrivals []Arrival, bytes int) Came {
 // A delay that is caught up does not change the slope. Time lost in the middle of a train of length T reduces the
 // slope by up to twice that share, and spreads the points evenly over as much around the line. If three quarters of
 // the points are within 0.15 % of T, the slope is off by at most 0.8 %.
-func evenly(points []point, rate float64) float64 {
+func evenShare(points []point, rate float64) float64 {
 	if rate <= 0 {
 		return 0
 	}
@@ -144,7 +144,7 @@ func evenly(points []point, rate float64) float64 {
 		off[i] = float64(p.time) - float64(p.packets)/rate
 	}
 	middle := slices.Sorted(slices.Values(off))[len(off)/2]
-	near := max(float64(leastNear), 0.0015*float64(points[len(points)-1].time))
+	near := max(float64(minNear), 0.0015*float64(points[len(points)-1].time))
 	n := 0
 	for _, x := range off {
 		if math.Abs(x-middle) <= near {
@@ -156,12 +156,12 @@ func evenly(points []point, rate float64) float64 {
 
 const (
 	// leastWait distinguishes a packet that waited from one that the machine delayed slightly.
-	leastWait = 200 * time.Microsecond
+	minWait = 200 * time.Microsecond
 	// leastShare of a train's packets must have waited.
-	leastShare = 0.2
+	minShare = 0.2
 	// leastEven of those must be even within leastNear, the precision of timers and batched deliveries.
-	leastEven = 0.75
-	leastNear = 50 * time.Microsecond
+	minEven = 0.75
+	minNear = 50 * time.Microsecond
 )
 
 // point is the number of packets that had arrived at a time, in ns.
@@ -192,21 +192,21 @@ func slope(points []point) float64 {
 type Way struct {
 	Link     string // the two directions of a link are measured one after the other
 	From, To string // for messages
-	Send     func(ctx context.Context, t Train) (Came, error)
+	Send     func(ctx context.Context, t Train) (TrainResult, error)
 }
 
-// Between returns the direction between two places on this machine.
-func Between(from, to Inside) Way {
+// LocalWay returns the direction between two places on this machine.
+func LocalWay(from, to Inside) Way {
 	ends := []string{from.Addr(), to.Addr()}
 	slices.Sort(ends)
-	return Way{Link: strings.Join(ends, "~"), From: from.Addr(), To: to.Addr(), Send: func(ctx context.Context, t Train) (Came, error) {
-		arrivals, err := Send(ctx, from, to, t)
-		return Pace(arrivals, t.Bytes), err
+	return Way{Link: strings.Join(ends, "~"), From: from.Addr(), To: to.Addr(), Send: func(ctx context.Context, t Train) (TrainResult, error) {
+		arrivals, err := SendTrain(ctx, from, to, t)
+		return AnalyzeTrain(arrivals, t.Bytes), err
 	}}
 }
 
-// Demand is one direction for Bandwidths.
-type Demand struct {
+// BandwidthRequest is one direction for Bandwidths.
+type BandwidthRequest struct {
 	Way
 	BPS int64 // the configured bandwidth
 }
@@ -216,14 +216,14 @@ type BandwidthResult struct {
 	Err error
 }
 
-// mostAtOnce bounds the sum of bandwidths measured at the same time, in bit/s, so that two cores can send and
+// maxConcurrentBPS bounds the sum of bandwidths measured at the same time, in bit/s, so that two cores can send and
 // receive the trains.
-const mostAtOnce = 1_000_000_000
+const maxConcurrentBPS = 1_000_000_000
 
-// Bandwidths measures many directions, different links concurrently, and returns the results in the order of demands.
+// MeasureBandwidths measures many directions, different links concurrently, and returns the results in the order of demands.
 // A hundred directions between eight places of one machine take about 2 s. The error is that of ctx.
-func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error) {
-	off, err := holdStamps()
+func MeasureBandwidths(ctx context.Context, demands []BandwidthRequest) ([]BandwidthResult, error) {
+	off, err := enableTimestamps()
 	if err != nil {
 		return nil, fmt.Errorf("measuring bandwidths: %w", err)
 	}
@@ -240,7 +240,7 @@ func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error
 	for len(waiting) > 0 || running > 0 {
 		waiting = slices.DeleteFunc(waiting, func(i int) bool {
 			d := demands[i]
-			full := running > 0 && load+d.BPS > mostAtOnce
+			full := running > 0 && load+d.BPS > maxConcurrentBPS
 			if busy[d.Link] || full || ctx.Err() != nil {
 				return false
 			}
@@ -249,7 +249,7 @@ func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error
 			running++
 			go func() {
 				r := &results[i]
-				r.BPS, r.Err = bandwidth(ctx, d.Way, d.BPS)
+				r.BPS, r.Err = measureBandwidth(ctx, d.Way, d.BPS)
 				finished <- i
 			}()
 			return true

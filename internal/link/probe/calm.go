@@ -14,23 +14,23 @@ type stall struct{ from, to int64 }
 const (
 	// leastStall is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is
 	// ten times quicker.
-	leastStall = time.Millisecond
+	minStall = time.Millisecond
 	// rounds bounds the measurements of a pair with disturbed echoes.
-	rounds = 3
+	maxRounds = 3
 )
 
-// Undisturbed measures as RTT does, without the echoes during which a processor stopped: the hypervisor took one, or
+// MeasureUndisturbedRTT measures as RTT does, without the echoes during which a processor stopped: the hypervisor took one, or
 // the prober woke up late. A pair with less than three quarters of count undisturbed echoes is measured again, up to
 // three times. If still fewer than half remain, all echoes count: a prober that is always late says nothing about
 // the packets.
-func Undisturbed(ctx context.Context, pairs []Pair, count int, interval time.Duration) ([]RTTResult, error) {
+func MeasureUndisturbedRTT(ctx context.Context, pairs []Pair, count int, interval time.Duration) ([]RTTResult, error) {
 	results := make([]RTTResult, len(pairs))
 	all, calm := make([][]time.Duration, len(pairs)), make([][]time.Duration, len(pairs))
 	left := make([]int, len(pairs))
 	for i := range left {
 		left[i] = i
 	}
-	for range rounds {
+	for range maxRounds {
 		var some []Pair
 		for _, i := range left {
 			some = append(some, pairs[i])
@@ -42,7 +42,7 @@ func Undisturbed(ctx context.Context, pairs []Pair, count int, interval time.Dur
 		var again []int
 		for j, i := range left {
 			r := p.result(j)
-			quiet := p.calm(j)
+			quiet := p.undisturbed(j)
 			all[i], calm[i] = append(all[i], r.Samples...), append(calm[i], quiet...)
 			results[i].Sent, results[i].Lost, results[i].Err = results[i].Sent+r.Sent, results[i].Lost+r.Lost, r.Err
 			if len(quiet) < len(r.Samples) && len(calm[i]) < 3*count/4 {
@@ -59,13 +59,13 @@ func Undisturbed(ctx context.Context, pairs []Pair, count int, interval time.Dur
 			samples = all[i]
 		}
 		results[i].Disturbed = len(all[i]) - len(samples)
-		results[i].sum(samples)
+		results[i].setSamples(samples)
 	}
 	return results, nil
 }
 
-// calm returns the round trips during which no processor stopped.
-func (p *pinger) calm(pair int) (samples []time.Duration) {
+// undisturbed returns the round trips during which no processor stopped.
+func (p *pinger) undisturbed(pair int) (samples []time.Duration) {
 	for _, f := range p.flights[pair] {
 		if f.back != 0 && !p.stalled(f) {
 			samples = append(samples, time.Duration(f.back-f.left))
@@ -83,29 +83,29 @@ func (p *pinger) stalled(f flight) bool {
 	return false
 }
 
-// notice records a stall if the prober woke up late or the hypervisor took processor time.
-func (p *pinger) notice(due, now time.Time) {
+// recordStall records a stall if the prober woke up late or the hypervisor took processor time.
+func (p *pinger) recordStall(due, now time.Time) {
 	late := now.Sub(due)
-	if taken := p.stolen.Delta(); taken > 0 {
-		late = max(late, min(taken, mostTaken))
+	if taken := p.steal.Delta(); taken > 0 {
+		late = max(late, min(taken, maxSteal))
 	}
-	if late >= leastStall {
+	if late >= minStall {
 		p.stalls = append(p.stalls, stall{now.Add(-late).UnixNano(), now.UnixNano()})
 	}
 }
 
-// mostTaken bounds the stolen time of one reading, which adds up over all processors.
-const mostTaken = 100 * time.Millisecond
+// maxSteal bounds the stolen time of one reading, which adds up over all processors.
+const maxSteal = 100 * time.Millisecond
 
 // ping sends the probes of all pairs and waits for their replies.
 func ping(ctx context.Context, pairs []Pair, count int, interval time.Duration) (*pinger, error) {
 	p := &pinger{interval: interval, count: count, flights: make([][]flight, len(pairs))}
 	defer p.close()
 	var err error
-	if p.stolen, err = procfs.NewStealCounter(); err != nil {
+	if p.steal, err = procfs.NewStealCounter(); err != nil {
 		return nil, err
 	}
-	defer p.stolen.Close()
+	defer p.steal.Close()
 	if err := p.open(pairs); err != nil {
 		return nil, err
 	}

@@ -29,8 +29,8 @@ type echoSocket struct {
 	oob   [controlSize]byte
 }
 
-// ticket identifies a probe in the payload of the request, of its reply, and of the kernel's copy of the request.
-type ticket struct{ pair, seq uint32 }
+// probeID identifies a probe in the payload of the request, of its reply, and of the kernel's copy of the request.
+type probeID struct{ pair, seq uint32 }
 
 func openEcho(from Inside, nonce uint64) (*echoSocket, error) {
 	s := &echoSocket{fd: -1, nonce: nonce}
@@ -47,7 +47,7 @@ func openEcho(from Inside, nonce uint64) (*echoSocket, error) {
 	})
 	if err == nil {
 		// The SCHED timestamp precedes the queueing discipline, where netem delays packets.
-		err = stampPackets(s.fd, unix.SOF_TIMESTAMPING_TX_SCHED)
+		err = requestTimestamps(s.fd, unix.SOF_TIMESTAMPING_TX_SCHED)
 	}
 	if err == nil {
 		err = growBuffers(s.fd, 1<<20)
@@ -66,7 +66,7 @@ func (s *echoSocket) close() {
 }
 
 // send returns when it sent the request, in ns of CLOCK_REALTIME.
-func (s *echoSocket) send(to netip.Addr, t ticket) (int64, error) {
+func (s *echoSocket) send(to netip.Addr, t probeID) (int64, error) {
 	var p [icmpHeader + echoPayload]byte
 	p[0] = icmpEcho
 	binary.BigEndian.PutUint16(p[4:], uint16(s.nonce))
@@ -81,7 +81,7 @@ func (s *echoSocket) send(to netip.Addr, t ticket) (int64, error) {
 
 // receive reads one packet: a reply, or with MSG_ERRQUEUE the kernel's copy of a request. ok is false for packets of
 // other programs. The error is EAGAIN if no packet is left.
-func (s *echoSocket) receive(flags int) (t ticket, at int64, ok bool, err error) {
+func (s *echoSocket) receive(flags int) (t probeID, at int64, ok bool, err error) {
 	n, oobn, _, _, err := unix.Recvmsg(s.fd, s.buf[:], s.oob[:], flags)
 	if err != nil {
 		return t, 0, false, err
@@ -94,7 +94,7 @@ func (s *echoSocket) receive(flags int) (t ticket, at int64, ok bool, err error)
 	if binary.BigEndian.Uint64(p) != s.nonce {
 		return t, 0, false, nil
 	}
-	t = ticket{pair: binary.BigEndian.Uint32(p[8:]), seq: binary.BigEndian.Uint32(p[12:])}
+	t = probeID{pair: binary.BigEndian.Uint32(p[8:]), seq: binary.BigEndian.Uint32(p[12:])}
 	return t, parseControl(s.oob[:oobn]).stamp, true, nil
 }
 

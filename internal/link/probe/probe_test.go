@@ -32,7 +32,7 @@ func (p *place) Addr() string { return p.addr }
 
 func TestRTT(t *testing.T) {
 	a, b := pairOf(t)
-	got, err := RTT(t.Context(), []Pair{{a, b}, {b, a}, {a, a}}, 10, 5*time.Millisecond)
+	got, err := MeasureRTT(t.Context(), []Pair{{a, b}, {b, a}, {a, a}}, 10, 5*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestRTTCountsLoss(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := RTT(t.Context(), []Pair{{a, &place{b, tt.to}}}, 3, time.Millisecond)
+			got, err := MeasureRTT(t.Context(), []Pair{{a, &place{b, tt.to}}}, 3, time.Millisecond)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,17 +71,17 @@ func TestRTTStops(t *testing.T) {
 	a, b := pairOf(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	if _, err := RTT(ctx, []Pair{{a, b}}, 1000, time.Second); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := MeasureRTT(ctx, []Pair{{a, b}}, 1000, time.Second); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("RTT under a deadline = %v, want DeadlineExceeded", err)
 	}
-	if _, err := RTT(t.Context(), []Pair{{a, &place{b, "nowhere"}}}, 1, time.Second); err == nil {
+	if _, err := MeasureRTT(t.Context(), []Pair{{a, &place{b, "nowhere"}}}, 1, time.Second); err == nil {
 		t.Error("RTT to a name that is no address succeeded")
 	}
 }
 
 func TestSend(t *testing.T) {
 	a, b := pairOf(t)
-	got, err := Send(t.Context(), a, b, Train{Packets: 100, Bytes: 200, Every: 100 * time.Microsecond, Burst: 10})
+	got, err := SendTrain(t.Context(), a, b, Train{Packets: 100, Bytes: 200, Every: 100 * time.Microsecond, Burst: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,15 +93,15 @@ func TestSend(t *testing.T) {
 			t.Errorf("arrival %d is %+v: out of order or before its time", i, a)
 		}
 	}
-	if _, err := Send(t.Context(), a, b, Train{Packets: 1, Bytes: LeastBytes - 1}); err == nil {
+	if _, err := SendTrain(t.Context(), a, b, Train{Packets: 1, Bytes: MinPacketBytes - 1}); err == nil {
 		t.Error("a packet without room for its mark was sent")
 	}
-	if _, err := Send(t.Context(), a, &place{b, "10.255.0.9"}, Train{Packets: 1, Bytes: 100}); err == nil {
+	if _, err := SendTrain(t.Context(), a, &place{b, "10.255.0.9"}, Train{Packets: 1, Bytes: 100}); err == nil {
 		t.Error("a train to an address that is not there was sent")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := Send(ctx, a, b, Train{Packets: 10, Bytes: 100, Every: time.Minute}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := SendTrain(ctx, a, b, Train{Packets: 10, Bytes: 100, Every: time.Minute}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Send under a deadline = %v, want DeadlineExceeded", err)
 	}
 }
@@ -114,12 +114,12 @@ func TestApart(t *testing.T) {
 	sent := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { sent <- Dispatch(ctx, a, to, m, train) }()
+	go func() { sent <- DispatchTrain(ctx, a, to, m, train) }()
 	// A packet of another train goes to where nobody listens yet, and to where somebody does.
 	stranger := Meeting{Port: m.Port, Nonce: 8}
 	strange := make(chan error, 1)
-	go func() { strange <- Dispatch(ctx, a, to, stranger, train) }()
-	got, err := Receive(ctx, b, m, train)
+	go func() { strange <- DispatchTrain(ctx, a, to, stranger, train) }()
+	got, err := ReceiveTrain(ctx, b, m, train)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,10 +130,10 @@ func TestApart(t *testing.T) {
 	if err := <-strange; !errors.Is(err, context.Canceled) {
 		t.Errorf("a sender whose receiver does not come, when its context ends: %v", err)
 	}
-	if _, err := Receive(ctx, b, m, train); !errors.Is(err, context.Canceled) {
+	if _, err := ReceiveTrain(ctx, b, m, train); !errors.Is(err, context.Canceled) {
 		t.Errorf("a receiver whose sender does not come, when its context ends: %v", err)
 	}
-	if _, err := Receive(t.Context(), b, m, Train{Packets: 1}); err == nil {
+	if _, err := ReceiveTrain(t.Context(), b, m, Train{Packets: 1}); err == nil {
 		t.Error("a packet without room for its mark was waited for")
 	}
 }
@@ -144,9 +144,9 @@ func TestApartFromAReceiverThatGaveUp(t *testing.T) {
 	m := Meeting{Port: 20000, Nonce: 7}
 	sent := make(chan error, 1)
 	go func() {
-		sent <- Dispatch(t.Context(), a, netip.MustParseAddr(b.Addr()), m, Train{Packets: 20, Bytes: 200, Every: 50 * time.Millisecond})
+		sent <- DispatchTrain(t.Context(), a, netip.MustParseAddr(b.Addr()), m, Train{Packets: 20, Bytes: 200, Every: 50 * time.Millisecond})
 	}()
-	got, err := Receive(t.Context(), b, m, Train{Packets: 20, Bytes: 200, Quiet: time.Millisecond})
+	got, err := ReceiveTrain(t.Context(), b, m, Train{Packets: 20, Bytes: 200, Quiet: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,9 +160,9 @@ func TestBandwidth(t *testing.T) {
 	const set = 20_000_000
 	shape(t, a, "va", set)
 	// The token bucket counts the 14 bytes of Ethernet too.
-	const want = float64(set) * carBytes / (carBytes + 14)
+	const want = float64(set) * packetBytes / (packetBytes + 14)
 	for range 10 {
-		got, err := Bandwidth(t.Context(), Between(a, b), set)
+		got, err := MeasureBandwidth(t.Context(), LocalWay(a, b), set)
 		if errors.Is(err, ErrDisturbed) {
 			continue
 		}
@@ -180,7 +180,7 @@ func TestBandwidth(t *testing.T) {
 func TestBandwidthOfUnlimitedLink(t *testing.T) {
 	a, b := pairOf(t)
 	const asked = 1_000_000_000_000
-	got, err := Bandwidth(t.Context(), Between(a, b), asked)
+	got, err := MeasureBandwidth(t.Context(), LocalWay(a, b), asked)
 	if !errors.Is(err, ErrStarved) || got < 0 || got >= asked {
 		t.Errorf("Bandwidth() = %d, %v; want a lower bound and ErrStarved", got, err)
 	}
@@ -189,21 +189,21 @@ func TestBandwidthOfUnlimitedLink(t *testing.T) {
 // A train of which the machine let one packet through is sent again; a link that lets nothing through is not tried again.
 func TestBandwidthOfATrainCutOff(t *testing.T) {
 	const set = 948_000_000
-	whole := Pace(train(trainLength(set), set, time.Microsecond), carBytes)
+	whole := AnalyzeTrain(train(trainLength(set), set, time.Microsecond), packetBytes)
 	for name, tt := range map[string]struct {
-		came []Came
+		came []TrainResult
 		bps  int64
 		err  error
 	}{
-		"once":         {[]Came{{Packets: 1}, whole}, whole.BPS, nil},
-		"every time":   {[]Came{{Packets: 1}, {Packets: 1}, {Packets: 1}, {Packets: 1}, {Packets: 1}}, 0, ErrDisturbed},
-		"nothing":      {[]Came{{}}, 0, ErrNoAnswer},
-		"then nothing": {[]Came{{Packets: 1}, {}}, 0, ErrNoAnswer},
+		"once":         {[]TrainResult{{Packets: 1}, whole}, whole.BPS, nil},
+		"every time":   {[]TrainResult{{Packets: 1}, {Packets: 1}, {Packets: 1}, {Packets: 1}, {Packets: 1}}, 0, ErrDisturbed},
+		"nothing":      {[]TrainResult{{}}, 0, ErrNoAnswer},
+		"then nothing": {[]TrainResult{{Packets: 1}, {}}, 0, ErrNoAnswer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := 0
-			w := Way{Send: func(context.Context, Train) (Came, error) { sent++; return tt.came[sent-1], nil }}
-			got, err := Bandwidth(t.Context(), w, set)
+			w := Way{Send: func(context.Context, Train) (TrainResult, error) { sent++; return tt.came[sent-1], nil }}
+			got, err := MeasureBandwidth(t.Context(), w, set)
 			if got != tt.bps || !errors.Is(err, tt.err) || sent != len(tt.came) {
 				t.Errorf("Bandwidth() = %d, %v after %d trains; want %d, %v after %d", got, err, sent, tt.bps, tt.err, len(tt.came))
 			}
@@ -215,7 +215,7 @@ func TestBandwidths(t *testing.T) {
 	a, b := pairOf(t)
 	shape(t, a, "va", 20_000_000)
 	shape(t, b, "vb", 5_000_000)
-	got, err := Bandwidths(t.Context(), []Demand{{Between(a, b), 20_000_000}, {Between(b, a), 5_000_000}, {Between(a, b), 0}})
+	got, err := MeasureBandwidths(t.Context(), []BandwidthRequest{{LocalWay(a, b), 20_000_000}, {LocalWay(b, a), 5_000_000}, {LocalWay(a, b), 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestBandwidths(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Bandwidths(ctx, []Demand{{Between(a, b), 1}}); !errors.Is(err, context.Canceled) {
+	if _, err := MeasureBandwidths(ctx, []BandwidthRequest{{LocalWay(a, b), 1}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Bandwidths of a cancelled context = %v, want Canceled", err)
 	}
 }
@@ -254,7 +254,7 @@ func shape(t *testing.T, ns *testkit.NS, device string, bps uint64) {
 
 // train is what arrives over a link of bps that packets enter as fast as every.
 func train(n int, bps float64, every time.Duration) []Arrival {
-	transmission := carBytes * 8 * 1e9 / bps
+	transmission := packetBytes * 8 * 1e9 / bps
 	cars := make([]Arrival, n)
 	free := 0.0
 	for i := range cars {
@@ -286,15 +286,15 @@ func TestPace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			came := Pace(tt.arrivals, carBytes)
+			came := AnalyzeTrain(tt.arrivals, packetBytes)
 			bps, share, even := came.BPS, came.Share, came.Even
-			if got := share >= leastShare && even < leastEven; got != tt.disturbed {
+			if got := share >= minShare && even < minEven; got != tt.disturbed {
 				t.Errorf("%.0f %% came evenly, want the train disturbed: %v", even*100, tt.disturbed)
 			}
 			if tt.disturbed {
 				return
 			}
-			if got := share < leastShare; got != tt.starved {
+			if got := share < minShare; got != tt.starved {
 				t.Errorf("the pace rests on %.0f %% of the packets, want the link starved: %v", share*100, tt.starved)
 			}
 			if !tt.starved && (bps < 0.998e9 || bps > 1.002e9) {
@@ -316,11 +316,11 @@ func lost(arrivals []Arrival, from int, ns int64) []Arrival {
 // came evenly is within 1 % of the truth.
 func TestPaceIsTrueOrDisturbed(t *testing.T) {
 	for _, n := range []int{12, 100, 5000} {
-		bps := float64(n) * carBytes * 8 / 0.05
+		bps := float64(n) * packetBytes * 8 / 0.05
 		for tenth := 1; tenth < 10; tenth++ {
 			for ns := int64(10e3); ns < 50e6; ns = ns * 5 / 4 {
-				got := Pace(lost(train(n, bps, time.Microsecond), n*tenth/10, ns), carBytes)
-				if got.Share >= leastShare && got.Even >= leastEven && (float64(got.BPS) < 0.99*bps || float64(got.BPS) > 1.01*bps) {
+				got := AnalyzeTrain(lost(train(n, bps, time.Microsecond), n*tenth/10, ns), packetBytes)
+				if got.Share >= minShare && got.Even >= minEven && (float64(got.BPS) < 0.99*bps || float64(got.BPS) > 1.01*bps) {
 					t.Errorf("%d packets, %v lost after %d tenths: off by %.2f %% and not told", n, time.Duration(ns), tenth, 100*(float64(got.BPS)/bps-1))
 				}
 			}
@@ -330,14 +330,14 @@ func TestPaceIsTrueOrDisturbed(t *testing.T) {
 
 func TestCalm(t *testing.T) {
 	p := &pinger{flights: [][]flight{{{100, 200}, {300, 400}, {500, 600}, {700, 0}}}, stalls: []stall{{150, 160}, {580, 900}}}
-	if d := cmp.Diff([]time.Duration{100}, p.calm(0)); d != "" {
+	if d := cmp.Diff([]time.Duration{100}, p.undisturbed(0)); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestUndisturbed(t *testing.T) {
 	a, b := pairOf(t)
-	got, err := Undisturbed(t.Context(), []Pair{{a, b}, {b, a}}, 8, time.Millisecond)
+	got, err := MeasureUndisturbedRTT(t.Context(), []Pair{{a, b}, {b, a}}, 8, time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

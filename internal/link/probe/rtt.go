@@ -18,10 +18,10 @@ import (
 const (
 	// patience is the wait after the last probe for a pair that never answered. Other pairs wait for
 	// leastPatience or three times their longest RTT.
-	patience      = 2 * time.Second
-	leastPatience = time.Second
+	replyTimeout      = 2 * time.Second
+	minReplyTimeout = time.Second
 	// glance bounds the time between two checks of the context.
-	glance = 50 * time.Millisecond
+	pollInterval = 50 * time.Millisecond
 )
 
 // RTTResult is the result of RTT for one pair.
@@ -46,7 +46,7 @@ func (r RTTResult) Loss() float64 {
 	return float64(r.Lost) / float64(r.Sent)
 }
 
-// RTT sends count ICMP echo requests per pair, one per interval, to all pairs at once. It returns the round trips in the
+// MeasureRTT sends count ICMP echo requests per pair, one per interval, to all pairs at once. It returns the round trips in the
 // order of pairs. A round trip begins when the request enters the queueing discipline of its device and ends when the
 // reply arrives in the sender's namespace. Both times are the kernel's CLOCK_REALTIME; setting the clock meanwhile
 // invalidates samples. The peer's kernel replies. Packets are 84 bytes of IP, 672 bits each way on a slow link.
@@ -54,7 +54,7 @@ func (r RTTResult) Loss() float64 {
 // Probes are spread evenly over the interval, so that they do not queue behind each other. RTT uses the calling
 // goroutine and one socket per distinct From. It takes count*interval. Missing replies add a second or two, or three
 // times the longest round trip. A lost probe is no error.
-func RTT(ctx context.Context, pairs []Pair, count int, interval time.Duration) ([]RTTResult, error) {
+func MeasureRTT(ctx context.Context, pairs []Pair, count int, interval time.Duration) ([]RTTResult, error) {
 	p, err := ping(ctx, pairs, count, interval)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ type pinger struct {
 	polls    []unix.PollFd // one per socket
 	routes   []route       // one per pair
 	flights  [][]flight    // by pair and sequence number
-	stolen   *procfs.StealCounter
+	steal   *procfs.StealCounter
 	stalls   []stall
 }
 
@@ -118,7 +118,7 @@ func (p *pinger) close() {
 }
 
 func (p *pinger) run(ctx context.Context) error {
-	start := time.Now().Add(settle)
+	start := time.Now().Add(timestampDelay)
 	total := p.count * len(p.routes)
 	for next := 0; ; {
 		if err := ctx.Err(); err != nil {
@@ -129,17 +129,17 @@ func (p *pinger) run(ctx context.Context) error {
 			p.send(next%len(p.routes), next/len(p.routes), now)
 			next++
 		}
-		wait := glance
+		wait := pollInterval
 		if next < total {
 			wait = min(wait, time.Until(p.due(start, next)))
 		} else if p.done(now) {
 			return nil
 		}
 		due := time.Now().Add(max(wait, 0))
-		if err := p.await(max(wait, 0)); err != nil {
+		if err := p.awaitReplies(max(wait, 0)); err != nil {
 			return err
 		}
-		p.notice(due, time.Now())
+		p.recordStall(due, time.Now())
 	}
 }
 
@@ -152,7 +152,7 @@ func (p *pinger) due(start time.Time, k int) time.Time {
 
 func (p *pinger) send(pair, seq int, now time.Time) {
 	r := &p.routes[pair]
-	left, err := r.socket.send(r.to, ticket{pair: uint32(pair), seq: uint32(seq)})
+	left, err := r.socket.send(r.to, probeID{pair: uint32(pair), seq: uint32(seq)})
 	p.flights[pair] = append(p.flights[pair], flight{left: left})
 	if err != nil {
 		if r.err == nil {
@@ -167,9 +167,9 @@ func (p *pinger) send(pair, seq int, now time.Time) {
 // done reports whether no reply is expected any more.
 func (p *pinger) done(now time.Time) bool {
 	for _, r := range p.routes {
-		wait := patience
+		wait := replyTimeout
 		if r.longest > 0 {
-			wait = max(leastPatience, 3*r.longest)
+			wait = max(minReplyTimeout, 3*r.longest)
 		}
 		if r.open > 0 && now.Sub(r.lastOut) < wait {
 			return false
@@ -178,7 +178,7 @@ func (p *pinger) done(now time.Time) bool {
 	return true
 }
 
-func (p *pinger) await(wait time.Duration) error {
+func (p *pinger) awaitReplies(wait time.Duration) error {
 	timeout := unix.NsecToTimespec(int64(wait))
 	n, err := unix.Ppoll(p.polls, &timeout, nil)
 	if err != nil && !errors.Is(err, unix.EINTR) {
@@ -189,16 +189,16 @@ func (p *pinger) await(wait time.Duration) error {
 	}
 	for i, poll := range p.polls {
 		if poll.Revents&unix.POLLERR != 0 {
-			p.drain(p.sockets[i], unix.MSG_ERRQUEUE, func(f *flight, _ *route, at int64) { f.left = at })
+			p.readAll(p.sockets[i], unix.MSG_ERRQUEUE, func(f *flight, _ *route, at int64) { f.left = at })
 		}
 		if poll.Revents&unix.POLLIN != 0 {
-			p.drain(p.sockets[i], 0, answered)
+			p.readAll(p.sockets[i], 0, recordReply)
 		}
 	}
 	return nil
 }
 
-func answered(f *flight, r *route, at int64) {
+func recordReply(f *flight, r *route, at int64) {
 	if f.back != 0 {
 		return // duplicate reply
 	}
@@ -207,8 +207,8 @@ func answered(f *flight, r *route, at int64) {
 	r.longest = max(r.longest, time.Duration(f.back-f.left))
 }
 
-// drain passes every waiting packet of s to note.
-func (p *pinger) drain(s *echoSocket, flags int, note func(*flight, *route, int64)) {
+// readAll passes every waiting packet of s to note.
+func (p *pinger) readAll(s *echoSocket, flags int, note func(*flight, *route, int64)) {
 	for {
 		t, at, ok, err := s.receive(flags)
 		if err != nil {
@@ -228,21 +228,21 @@ func (p *pinger) result(pair int) RTTResult {
 		}
 	}
 	r.Lost = r.Sent - len(r.Samples)
-	r.sum(r.Samples)
+	r.setSamples(r.Samples)
 	return r
 }
 
-// sum sets the samples and their statistics.
-func (r *RTTResult) sum(samples []time.Duration) {
+// setSamples sets the samples and their statistics.
+func (r *RTTResult) setSamples(samples []time.Duration) {
 	if r.Samples = samples; len(samples) == 0 {
 		return
 	}
 	sorted := slices.Sorted(slices.Values(samples))
 	r.Min, r.Max = sorted[0], sorted[len(sorted)-1]
-	r.Median, r.P99 = rank(sorted, 0.5), rank(sorted, 0.99)
+	r.Median, r.P99 = quantile(sorted, 0.5), quantile(sorted, 0.99)
 }
 
-// rank returns the nearest-rank quantile of sorted samples.
-func rank(sorted []time.Duration, q float64) time.Duration {
+// quantile returns the nearest-rank quantile of sorted samples.
+func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
 }

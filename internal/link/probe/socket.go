@@ -22,7 +22,7 @@ func listen(at Inside, port uint16, buffer int) (conn *net.UDPConn, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening at %s: %w", at.Addr(), err)
 	}
-	return prepare(conn, buffer)
+	return prepareSocket(conn, buffer)
 }
 
 func dial(from Inside, to *net.UDPAddr, buffer int) (conn *net.UDPConn, err error) {
@@ -33,18 +33,18 @@ func dial(from Inside, to *net.UDPAddr, buffer int) (conn *net.UDPConn, err erro
 	if err != nil {
 		return nil, fmt.Errorf("sending from %s: %w", from.Addr(), err)
 	}
-	return prepare(conn, buffer)
+	return prepareSocket(conn, buffer)
 }
 
-// prepare configures a socket for a train, and closes it on an error.
-func prepare(conn *net.UDPConn, buffer int) (*net.UDPConn, error) {
+// prepareSocket configures a socket for a train, and closes it on an error.
+func prepareSocket(conn *net.UDPConn, buffer int) (*net.UDPConn, error) {
 	raw, err := conn.SyscallConn()
 	if err == nil {
 		var failed error
 		err = raw.Control(func(fd uintptr) {
 			failed = errors.Join(
 				growBuffers(int(fd), buffer),
-				stampPackets(int(fd), 0),
+				requestTimestamps(int(fd), 0),
 				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1))
 		})
 		err = errors.Join(err, failed)

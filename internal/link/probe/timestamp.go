@@ -17,8 +17,8 @@ type control struct {
 // controlSize fits both messages and an IP_RECVERR one.
 const controlSize = 256
 
-// stampPackets requests timestamps of received packets and, with extra flags, of sent ones.
-func stampPackets(fd, extra int) error {
+// requestTimestamps requests timestamps of received packets and, with extra flags, of sent ones.
+func requestTimestamps(fd, extra int) error {
 	flags := unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE | extra
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags); err != nil {
 		return fmt.Errorf("asking for packet timestamps: %w", err)
@@ -52,20 +52,20 @@ func parseControl(oob []byte) control {
 	return c
 }
 
-// settle is how long the kernel takes to enable timestamps in the background, after the first request on the machine.
-const settle = 20 * time.Millisecond
+// timestampDelay is how long the kernel takes to enable timestamps in the background, after the first request on the machine.
+const timestampDelay = 20 * time.Millisecond
 
-// holdStamps keeps timestamps enabled until the caller calls off.
-func holdStamps() (off func(), err error) {
+// enableTimestamps keeps timestamps enabled until the caller calls off.
+func enableTimestamps() (off func(), err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening a socket for packet timestamps: %w", err)
 	}
-	if err := stampPackets(fd, 0); err != nil {
+	if err := requestTimestamps(fd, 0); err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
-	time.Sleep(settle)
+	time.Sleep(timestampDelay)
 	return func() { unix.Close(fd) }, nil
 }
 

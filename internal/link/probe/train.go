@@ -32,20 +32,20 @@ type Train struct {
 	Linger bool
 	// Enough, if set, is called after the sending, when no packet has arrived for a moment. It reports whether
 	// no more packets will arrive.
-	Enough func(arrived int) bool `json:"-"`
+	Complete func(arrived int) bool `json:"-"`
 }
 
-func (t Train) filled() (Train, error) {
-	if t.Bytes < LeastBytes {
-		return t, fmt.Errorf("a packet of %d bytes: want at least %d", t.Bytes, LeastBytes)
+func (t Train) withDefaults() (Train, error) {
+	if t.Bytes < MinPacketBytes {
+		return t, fmt.Errorf("a packet of %d bytes: want at least %d", t.Bytes, MinPacketBytes)
 	}
 	t.Burst = max(t.Burst, 1)
-	t.Patience = cmp.Or(t.Patience, patience)
-	t.Quiet = cmp.Or(t.Quiet, leastQuiet)
+	t.Patience = cmp.Or(t.Patience, replyTimeout)
+	t.Quiet = cmp.Or(t.Quiet, defaultQuiet)
 	return t, nil
 }
 
-func (t Train) buffer() int { return min(t.Packets*bookkeeping, mostBuffer) }
+func (t Train) bufferSize() int { return min(t.Packets*bufferPerPacket, maxBuffer) }
 
 // Arrival is a packet that arrived.
 type Arrival struct {
@@ -64,29 +64,29 @@ const (
 	// packetHeader is the size of the IPv4 and UDP headers.
 	packetHeader = 28
 	// mark is the minimum payload: nonce, sequence number, time of sending.
-	mark = 8 + 8 + 8
+	payloadBytes = 8 + 8 + 8
 	// LeastBytes is the smallest packet of a Train.
-	LeastBytes = packetHeader + mark
+	MinPacketBytes = packetHeader + payloadBytes
 	// leastQuiet is Train.Quiet's default.
-	leastQuiet = 200 * time.Millisecond
+	defaultQuiet = 200 * time.Millisecond
 	// bookkeeping is the kernel's charge to a socket buffer per packet, rounded up.
-	bookkeeping = 4096
+	bufferPerPacket = 4096
 	// mostBuffer bounds the buffer of a long, slow train.
-	mostBuffer = 64 << 20
+	maxBuffer = 64 << 20
 )
 
-// Send sends a train between two places of this machine and returns its arrivals in order. A lost packet is no error.
-func Send(ctx context.Context, from, to Inside, train Train) ([]Arrival, error) {
-	train, err := train.filled()
+// SendTrain sends a train between two places of this machine and returns its arrivals in order. A lost packet is no error.
+func SendTrain(ctx context.Context, from, to Inside, train Train) ([]Arrival, error) {
+	train, err := train.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := listen(to, 0, train.buffer())
+	receiver, err := listen(to, 0, train.bufferSize())
 	if err != nil {
 		return nil, err
 	}
 	defer receiver.Close()
-	sender, err := dial(from, receiver.LocalAddr().(*net.UDPAddr), train.buffer())
+	sender, err := dial(from, receiver.LocalAddr().(*net.UDPAddr), train.bufferSize())
 	if err != nil {
 		return nil, err
 	}
@@ -115,15 +115,15 @@ func (r *run) run(ctx context.Context) ([]Arrival, error) {
 	pushed := make(chan struct{})
 	go func() {
 		defer close(pushed)
-		r.sent <- r.push(ctx)
+		r.sent <- r.sendPackets(ctx)
 	}()
-	arrivals, err := r.pull(ctx)
+	arrivals, err := r.receivePackets(ctx)
 	cancel()
 	<-pushed
 	return arrivals, err
 }
 
-func (r *run) push(ctx context.Context) error {
+func (r *run) sendPackets(ctx context.Context) error {
 	p := make([]byte, r.train.Bytes-packetHeader)
 	binary.BigEndian.PutUint64(p, r.nonce)
 	interval := time.Duration(r.train.Burst) * r.train.Every
@@ -152,19 +152,19 @@ func (r *run) push(ctx context.Context) error {
 	return failed
 }
 
-// look bounds one read. After a stop of the machine only one such wait has expired, not the whole patience, while
+// maxReadWait bounds one read. After a stop of the machine only one such wait has expired, not the whole patience, while
 // packets wait in the socket.
-const look = 50 * time.Millisecond
+const maxReadWait = 50 * time.Millisecond
 
-func (r *run) pull(ctx context.Context) ([]Arrival, error) {
+func (r *run) receivePackets(ctx context.Context) ([]Arrival, error) {
 	c := collector{nonce: r.nonce, seen: make([]bool, r.train.Packets)}
 	sending, waited := true, time.Duration(0)
-	for !c.whole() || r.train.Linger {
+	for !c.complete() || r.train.Linger {
 		limit := r.train.Quiet
 		if len(c.arrivals) == 0 {
 			limit = r.train.Patience
 		}
-		wait := min(look, limit/4)
+		wait := min(maxReadWait, limit/4)
 		if err := r.receiver.SetReadDeadline(time.Now().Add(wait)); err != nil {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func (r *run) pull(ctx context.Context) ([]Arrival, error) {
 			}
 		default:
 			waited += wait
-			if waited >= limit || r.train.Enough != nil && r.train.Enough(len(c.arrivals)) {
+			if waited >= limit || r.train.Complete != nil && r.train.Complete(len(c.arrivals)) {
 				return c.arrivals, nil
 			}
 		}
@@ -209,8 +209,8 @@ type collector struct {
 	oob      [controlSize]byte
 }
 
-// whole reports whether no packet is missing.
-func (c *collector) whole() bool { return c.distinct+c.drops >= len(c.seen) }
+// complete reports whether no packet is missing.
+func (c *collector) complete() bool { return c.distinct+c.drops >= len(c.seen) }
 
 // read reads one packet and ignores packets of other trains.
 func (c *collector) read(conn *net.UDPConn) error {
@@ -220,10 +220,10 @@ func (c *collector) read(conn *net.UDPConn) error {
 	}
 	seq := binary.BigEndian.Uint64(c.buf[8:])
 	switch {
-	case n < mark || binary.BigEndian.Uint64(c.buf[:]) != c.nonce:
+	case n < payloadBytes || binary.BigEndian.Uint64(c.buf[:]) != c.nonce:
 		return nil
-	case seq == called:
-		_, _ = conn.WriteToUDPAddrPort(c.buf[:mark], from) // the sender repeats a lost call
+	case seq == callSequence:
+		_, _ = conn.WriteToUDPAddrPort(c.buf[:payloadBytes], from) // the sender repeats a lost call
 		return nil
 	case seq >= uint64(len(c.seen)):
 		return nil

@@ -177,7 +177,7 @@ func TestRealWay(t *testing.T) {
 				t.Helper()
 				var got time.Duration
 				for began := time.Now(); time.Since(began) < time.Minute; {
-					r, err := probe.RTT(t.Context(), []probe.Pair{{From: spaces[0], To: spaces[1]}}, 10, 10*time.Millisecond)
+					r, err := probe.MeasureRTT(t.Context(), []probe.Pair{{From: spaces[0], To: spaces[1]}}, 10, 10*time.Millisecond)
 					if err != nil {
 						t.Fatal(err)
 					}

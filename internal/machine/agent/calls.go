@@ -77,7 +77,7 @@ var partCalls = map[string]call{
 	"/part/meet":     plain(ofPart, func(ctx context.Context, p *part, m machine.Meeting) (machine.Met, error) { return p.Meet(ctx, m) }),
 	"/part/cross":    plain(ofPart, told(func(ctx context.Context, p *part, c machine.Crossing) error { return p.Cross(ctx, c) })),
 	"/part/echo":     plain(ofPart, func(ctx context.Context, p *part, e machine.Echoes) ([]probe.RTTResult, error) { return p.Echo(ctx, e) }),
-	"/part/train":    plain(ofPart, func(ctx context.Context, p *part, t machine.Train) (probe.Came, error) { return p.Train(ctx, t) }),
+	"/part/train":    plain(ofPart, func(ctx context.Context, p *part, t machine.Train) (probe.TrainResult, error) { return p.Train(ctx, t) }),
 	"/part/link":     plain(ofPart, told(func(ctx context.Context, p *part, h []link.Half) error { return p.Link(ctx, h) })),
 	"/part/adopt":    plain(ofPart, told(func(ctx context.Context, p *part, h []link.Half) error { return p.Adopt(ctx, h) })),
 	"/part/send":     plain(ofPart, told(func(ctx context.Context, p *part, c []link.Sending) error { return p.Send(ctx, c) })),

@@ -47,7 +47,7 @@ const (
 )
 
 // Train implements machine.Measures: of a train between two machines each has its end.
-func (p *part) Train(ctx context.Context, t machine.Train) (came probe.Came, err error) {
+func (p *part) Train(ctx context.Context, t machine.Train) (came probe.TrainResult, err error) {
 	i, err := p.index(t.From.Node)
 	if err != nil {
 		return came, err
@@ -70,7 +70,7 @@ func (p *part) Train(ctx context.Context, t machine.Train) (came probe.Came, err
 }
 
 // across has a train go from one machine to another. Where one of them fails the other one is not waited for.
-func (p *part) across(ctx context.Context, from, to int, t machine.Train) (came probe.Came, err error) {
+func (p *part) across(ctx context.Context, from, to int, t machine.Train) (came probe.TrainResult, err error) {
 	send, receive := t, t
 	send.To.Node, receive.From.Node = "", ""
 	both, ctx := errgroup.WithContext(ctx)

@@ -30,9 +30,9 @@ func (p *part) Echo(ctx context.Context, e machine.Echoes) ([]probe.RTTResult, e
 		pairs[i] = probe.Pair{From: from[w.Node], To: there{w.To}}
 	}
 	if e.Undisturbed {
-		return probe.Undisturbed(ctx, pairs, e.Count, e.Interval)
+		return probe.MeasureUndisturbedRTT(ctx, pairs, e.Count, e.Interval)
 	}
-	return probe.RTT(ctx, pairs, e.Count, e.Interval)
+	return probe.MeasureRTT(ctx, pairs, e.Count, e.Interval)
 }
 
 // place is a node as it is reached on a link.
@@ -44,7 +44,7 @@ type place struct {
 func (p place) Addr() string { return p.at.String() }
 
 // Train implements machine.Measures.
-func (p *part) Train(ctx context.Context, t machine.Train) (probe.Came, error) {
+func (p *part) Train(ctx context.Context, t machine.Train) (probe.TrainResult, error) {
 	var ends [2]place
 	for i, e := range []machine.End{t.From, t.To} {
 		if e.Node == "" && t.Meeting != nil {
@@ -52,7 +52,7 @@ func (p *part) Train(ctx context.Context, t machine.Train) (probe.Came, error) {
 		}
 		n, err := p.node(e.Node)
 		if err != nil {
-			return probe.Came{}, err
+			return probe.TrainResult{}, err
 		}
 		ends[i] = place{n, e.Addr}
 	}
@@ -61,11 +61,11 @@ func (p *part) Train(ctx context.Context, t machine.Train) (probe.Came, error) {
 	var err error
 	switch {
 	case t.Meeting == nil:
-		arrivals, err = probe.Send(ctx, from, to, t.Packets)
+		arrivals, err = probe.SendTrain(ctx, from, to, t.Packets)
 	case to.Node != nil:
-		arrivals, err = probe.Receive(ctx, to, *t.Meeting, t.Packets)
+		arrivals, err = probe.ReceiveTrain(ctx, to, *t.Meeting, t.Packets)
 	default:
-		err = probe.Dispatch(ctx, from, t.To.Addr, *t.Meeting, t.Packets)
+		err = probe.DispatchTrain(ctx, from, t.To.Addr, *t.Meeting, t.Packets)
 	}
-	return probe.Pace(arrivals, t.Packets.Bytes), err
+	return probe.AnalyzeTrain(arrivals, t.Packets.Bytes), err
 }

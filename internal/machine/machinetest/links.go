@@ -96,14 +96,14 @@ func testTrains(t *testing.T, s Site) {
 		t.Fatal(err)
 	}
 	for _, x := range []machine.Train{{From: a, To: b}, {From: b, To: a}} {
-		w := probe.Way{Link: linkID, From: x.From.Node, To: x.To.Node, Send: func(ctx context.Context, t probe.Train) (probe.Came, error) {
+		w := probe.Way{Link: linkID, From: x.From.Node, To: x.To.Node, Send: func(ctx context.Context, t probe.Train) (probe.TrainResult, error) {
 			x.Packets = t
 			return p.Train(ctx, x)
 		}}
-		got, err := probe.Bandwidth(t.Context(), w, bps)
+		got, err := probe.MeasureBandwidth(t.Context(), w, bps)
 		for range 10 {
 			if errors.Is(err, probe.ErrDisturbed) {
-				got, err = probe.Bandwidth(t.Context(), w, bps)
+				got, err = probe.MeasureBandwidth(t.Context(), w, bps)
 			}
 		}
 		switch {
@@ -115,7 +115,7 @@ func testTrains(t *testing.T, s Site) {
 			t.Errorf("from %s to %s: %d bit/s, want %d within 2 %%", w.From, w.To, got, bps)
 		}
 	}
-	lost := machine.Train{From: machine.End{Node: "c", Addr: addrA}, To: b, Packets: probe.Train{Packets: 2, Bytes: probe.LeastBytes}}
+	lost := machine.Train{From: machine.End{Node: "c", Addr: addrA}, To: b, Packets: probe.Train{Packets: 2, Bytes: probe.MinPacketBytes}}
 	if _, err := p.Train(t.Context(), lost); !errors.Is(err, machine.ErrNoNode) {
 		t.Errorf("a train from no node: %v", err)
 	}

@@ -128,7 +128,7 @@ func (p *sentPart) Ways(ctx context.Context, node string, to []netip.Addr) ([]st
 	return through(p.t, got), err
 }
 
-func (p *sentPart) Train(ctx context.Context, x machine.Train) (probe.Came, error) {
+func (p *sentPart) Train(ctx context.Context, x machine.Train) (probe.TrainResult, error) {
 	got, err := p.Part.Train(ctx, through(p.t, x))
 	return through(p.t, got), err
 }

@@ -48,8 +48,8 @@ func (p *part) Echo(ctx context.Context, e machine.Echoes) ([]probe.RTTResult, e
 }
 
 // Train implements machine.Measures.
-func (p *part) Train(ctx context.Context, t machine.Train) (probe.Came, error) {
-	return ask[probe.Came](ctx, p.m, "/part/train", p.of, t)
+func (p *part) Train(ctx context.Context, t machine.Train) (probe.TrainResult, error) {
+	return ask[probe.TrainResult](ctx, p.m, "/part/train", p.of, t)
 }
 
 // MTU implements machine.Services.

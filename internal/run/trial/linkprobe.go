@@ -68,7 +68,7 @@ func newLinkFidelity(l lab.Link, got probe.RTTResult) record.LinkFidelity {
 
 // probeBandwidth fills in the bandwidth of both directions of each emulated link.
 func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record.LinkFidelity) error {
-	var demands []probe.Demand
+	var demands []probe.BandwidthRequest
 	var into []*int64
 	var of []*record.LinkFidelity
 	places := l.Places()
@@ -77,7 +77,7 @@ func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record
 			return nil
 		}
 		way, err := l.Way(k, back)
-		demands = append(demands, probe.Demand{Way: way, BPS: q.Bandwidth})
+		demands = append(demands, probe.BandwidthRequest{Way: way, BPS: q.Bandwidth})
 		into, of = append(into, at), append(of, x)
 		return err
 	}
@@ -87,7 +87,7 @@ func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record
 			return err
 		}
 	}
-	results, err := probe.Bandwidths(ctx, demands)
+	results, err := probe.MeasureBandwidths(ctx, demands)
 	if err != nil {
 		return err
 	}
@@ -117,9 +117,9 @@ func canSendTrain(q link.Quality) bool {
 // value, otherwise the median of three trains. A disturbed or starved train is repeated while no other is
 // sent. probe.ErrStarved means that the sender could not saturate the link, which is not an error of the
 // link.
-func confirmBandwidth(ctx context.Context, d probe.Demand, first probe.BandwidthResult) (int64, error) {
+func confirmBandwidth(ctx context.Context, d probe.BandwidthRequest, first probe.BandwidthResult) (int64, error) {
 	if errors.Is(first.Err, probe.ErrDisturbed) || errors.Is(first.Err, probe.ErrStarved) {
-		first.BPS, first.Err = probe.Bandwidth(ctx, d.Way, d.BPS)
+		first.BPS, first.Err = probe.MeasureBandwidth(ctx, d.Way, d.BPS)
 	}
 	measured := []int64{first.BPS}
 	for err := first.Err; ; {
@@ -135,7 +135,7 @@ func confirmBandwidth(ctx context.Context, d probe.Demand, first probe.Bandwidth
 			return measured[1], nil
 		}
 		var bps int64
-		bps, err = probe.Bandwidth(ctx, d.Way, d.BPS)
+		bps, err = probe.MeasureBandwidth(ctx, d.Way, d.BPS)
 		measured = append(measured, bps)
 	}
 }

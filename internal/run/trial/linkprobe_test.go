@@ -11,11 +11,11 @@ import (
 // A direction whose trains were disturbed among others, or never kept it busy, is measured by itself.
 func TestConfirmBandwidth(t *testing.T) {
 	const set = 50_000_000
-	good := probe.Came{Packets: 60, BPS: set, Share: 0.9, Even: 1}
-	starved := probe.Came{Packets: 60}
+	good := probe.TrainResult{Packets: 60, BPS: set, Share: 0.9, Even: 1}
+	starved := probe.TrainResult{Packets: 60}
 	for name, tt := range map[string]struct {
 		first probe.BandwidthResult
-		came  probe.Came // what every train of the second look comes as
+		came  probe.TrainResult // what every train of the second look comes as
 		bps   int64
 		err   error
 		sent  int
@@ -29,8 +29,8 @@ func TestConfirmBandwidth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := 0
-			way := probe.Way{Send: func(context.Context, probe.Train) (probe.Came, error) { sent++; return tt.came, nil }}
-			got, err := confirmBandwidth(t.Context(), probe.Demand{Way: way, BPS: set}, tt.first)
+			way := probe.Way{Send: func(context.Context, probe.Train) (probe.TrainResult, error) { sent++; return tt.came, nil }}
+			got, err := confirmBandwidth(t.Context(), probe.BandwidthRequest{Way: way, BPS: set}, tt.first)
 			if got != tt.bps || !errors.Is(err, tt.err) || sent != tt.sent {
 				t.Errorf("secondLook() = %d, %v after %d trains; want %d, %v after %d", got, err, sent, tt.bps, tt.err, tt.sent)
 			}
