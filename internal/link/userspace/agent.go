@@ -13,12 +13,16 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/base/linger"
+	"skerry/internal/kernel/netns"
+	"skerry/internal/kernel/realtime"
+	"skerry/internal/link"
 	"skerry/internal/link/userspace/dataplane"
 	"skerry/internal/link/userspace/device"
-	"skerry/internal/link/userspace/scheduling"
 )
 
 const (
@@ -100,7 +104,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	unix.Umask(0o077) // only the owner may use the socket
 	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
 	h := hello{PID: os.Getpid(), Kind: kind, RealTime: true}
-	if err := scheduling.RaiseProcess(); err != nil {
+	if err := realtime.RaiseProcess(); err != nil {
 		h.RealTime, h.Reason = false, err.Error()
 		log.Warn("links may be late on a busy machine", "reason", err)
 	}
@@ -132,7 +136,7 @@ func newServer(h hello, asked int) (*server, error) {
 	if h.RealTime {
 		options.Prepare = func(thread int) {
 			// If pinning is refused, the kernel places the threads.
-			_ = scheduling.PinThread(thread, options.Threads)
+			_ = realtime.PinThread(thread, options.Threads)
 		}
 	}
 	plane, err := dataplane.Start(options)
@@ -168,5 +172,59 @@ func raiseFileLimit() {
 	if unix.Setrlimit(unix.RLIMIT_NOFILE, &raised) != nil {
 		// Without CAP_SYS_RESOURCE the hard limit is the maximum.
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit.Max, Max: limit.Max})
+	}
+}
+
+// namespacePoll is the interval at which an emulator without an owner checks its namespaces.
+const namespacePoll = 2 * time.Second
+
+// namespaces are the namespaces in which links end, by path.
+//
+// An emulator without an owner is ended by `lab down`. If the mounts of the lab's namespaces were removed by
+// hand, no command can enter the namespaces or end the lab. The emulator would then run forever at a real-time
+// priority, because its devices keep the namespaces alive. So it ends when no path leads to its namespace.
+type namespaces struct {
+	mu   sync.Mutex
+	seen map[string]os.FileInfo
+}
+
+func (s *namespaces) add(specs []link.Spec) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = map[string]os.FileInfo{}
+	}
+	for _, spec := range specs {
+		for _, path := range []string{spec.A.Netns, spec.B.Netns} {
+			if _, known := s.seen[path]; known || path == netns.OwnPath { // always reachable
+				continue
+			}
+			if info, err := os.Stat(path); err == nil { // the path may already be gone
+				s.seen[path] = info
+			}
+		}
+	}
+}
+
+// unreachable reports whether namespaces were added and none of them can be reached by its path.
+func (s *namespaces) unreachable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, was := range s.seen {
+		if is, err := os.Stat(path); err == nil && os.SameFile(was, is) {
+			return false
+		}
+	}
+	return len(s.seen) > 0
+}
+
+// exitWhenUnreachable ends the process once no namespace can be reached. It returns when ctx ends.
+func (a *agent) exitWhenUnreachable(ctx context.Context) {
+	for linger.For(ctx, namespacePoll) == nil {
+		if a.spaces.unreachable() {
+			a.log.Error("it ends: none of its links' network namespaces is where it was")
+			a.stop()
+			return
+		}
 	}
 }

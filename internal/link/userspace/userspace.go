@@ -8,12 +8,17 @@
 package userspace
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/kernel/helperproc"
 	"skerry/internal/link/userspace/device"
 )
 
@@ -56,4 +61,92 @@ func checkCapabilities() error {
 		}
 	}
 	return nil
+}
+
+// Options configures the start of an emulator process.
+type Options struct {
+	// Command is the program and the arguments that make it call Main.
+	Command []string
+	// Socket is the path of the control socket, at most 107 bytes.
+	Socket string
+	// LogFile receives the process's log; empty discards it.
+	LogFile string
+	Env     []string
+	// ExitWithOwner ends the emulator when this process ends for any reason.
+	ExitWithOwner bool
+	// Kind of devices; empty uses the result of Available.
+	Kind device.Kind
+	// Threads is the number of packet threads, at most one per processor. Zero means two threads. The second
+	// one then takes a share of the packets only if a third processor is left for senders and receivers;
+	// otherwise it replaces the first thread when that one loses its processor.
+	Threads int
+}
+
+// maxSocketPath is the limit of sockaddr_un.
+const maxSocketPath = 107
+
+// Start starts an emulator and connects to it. ctx bounds only the start.
+func Start(ctx context.Context, o Options) (*Engine, error) {
+	p, err := spawn(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("start the link emulator: %w", err)
+	}
+	e, err := Connect(ctx, o.Socket)
+	if err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	e.process = p
+	return e, nil
+}
+
+// process is an emulator that this process started.
+type process struct{ *helperproc.Process }
+
+func spawn(ctx context.Context, o Options) (*process, error) {
+	if len(o.Socket) > maxSocketPath {
+		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d are allowed", o.Socket, len(o.Socket), maxSocketPath)
+	}
+	p, said, err := helperproc.Start(ctx, helperproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
+		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind, Threads: o.Threads})
+	if err != nil {
+		return nil, err
+	}
+	var r ready
+	if err = json.Unmarshal(said, &r); err != nil {
+		err = fmt.Errorf("it said %q: %w", bytes.TrimSpace(said), err)
+	} else {
+		err = decodeError(r.Error)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	return &process{p}, nil
+}
+
+// shutdownGrace is the time that an emulator has to end before it is killed.
+const shutdownGrace = 10 * time.Second
+
+// wait waits until the process has ended, and kills it after shutdownGrace.
+func (p *process) wait(ctx context.Context) error {
+	late := time.NewTimer(shutdownGrace)
+	defer late.Stop()
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		return p.Kill()
+	case <-late.C:
+		return errors.Join(errors.New("the link emulator did not end and was killed"), p.Kill())
+	}
+	p.Close()
+	return nil
+}
+
+// exitError returns how the process ended, with the end of its log.
+func (p *process) exitError() error {
+	select {
+	case <-p.Done():
+	case <-time.After(time.Second): // the connection ends shortly before the process
+		return ErrEnded
+	}
+	return fmt.Errorf("%w: %s", ErrEnded, p.ExitStatus())
 }

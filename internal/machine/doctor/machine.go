@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/kernel/netns"
-	"skerry/internal/link/userspace/scheduling"
+	"skerry/internal/kernel/realtime"
 )
 
 // What a lab of eight nodes with a database is comfortable with.
@@ -93,7 +93,7 @@ func versions() string {
 // realTime gives a thread the class that the link emulator wants.
 func realTime() Finding {
 	const name = "real-time priority"
-	err := netns.OnNewThread(func() error { return scheduling.SetThread(0, scheduling.EmulatorPriority) })
+	err := netns.OnNewThread(func() error { return realtime.SetThread(0, realtime.EmulatorPriority) })
 	if err == nil {
 		return Finding{Name: name, State: OK, Detail: "SCHED_RR is given"}
 	}

@@ -7,7 +7,6 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/account"
 	"skerry/internal/link/userspace/device"
-	"skerry/internal/link/userspace/lateness"
 	"skerry/internal/link/userspace/shaper"
 )
 
@@ -47,7 +46,7 @@ type direction struct {
 
 	bytes, packets            atomic.Uint64
 	droppedQueue, droppedLoss atomic.Uint64
-	late                      lateness.Histogram
+	late                      account.Histogram
 }
 
 // NewLink prepares a link between two open devices. Add starts it.

@@ -34,7 +34,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"skerry/internal/link/userspace/lateness"
+	"skerry/internal/link/userspace/account"
 	"skerry/internal/link/userspace/packet"
 )
 
@@ -157,11 +157,11 @@ func (p *Plane) runTask(ctx context.Context, f func()) error {
 func (p *Plane) now() int64 { return int64(time.Since(p.begin)) }
 
 // Lateness returns the lateness of all packets since the last mark, and optionally sets a new mark.
-func (p *Plane) Lateness(mark bool) *lateness.Histogram {
-	sum := new(lateness.Histogram)
+func (p *Plane) Lateness(mark bool) *account.Histogram {
+	sum := new(account.Histogram)
 	for _, w := range p.workers {
 		if mark {
-			sum.Add(w.late.Swap(new(lateness.Histogram)))
+			sum.Add(w.late.Swap(new(account.Histogram)))
 		} else {
 			sum.Add(w.late.Load())
 		}

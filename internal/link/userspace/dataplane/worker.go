@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/link/userspace/lateness"
+	"skerry/internal/link/userspace/account"
 	"skerry/internal/link/userspace/packet"
 )
 
@@ -29,10 +29,10 @@ type worker struct {
 	*Plane
 	number int
 	poll   poller
-	late   atomic.Pointer[lateness.Histogram] // lateness of its packets since the last mark
-	inside atomic.Bool                        // it may touch ports, directions and pool
-	vouch  atomic.Int64                       // time of its next check of the queue, see watch.go
-	signs  atomic.Int64                       // signs of progress, see standby.go
+	late   atomic.Pointer[account.Histogram] // lateness of its packets since the last mark
+	inside atomic.Bool                       // it may touch ports, directions and pool
+	vouch  atomic.Int64                      // time of its next check of the queue, see watch.go
+	signs  atomic.Int64                      // signs of progress, see pacing.go
 
 	// Owned by the thread.
 	landing  *packet.Packet // devices are read into this
@@ -52,7 +52,7 @@ type worker struct {
 
 func newWorker(p *Plane, number int) (*worker, error) {
 	w := &worker{Plane: p, number: number, inbound: newTrain(), outbound: newTrain()}
-	w.late.Store(new(lateness.Histogram))
+	w.late.Store(new(account.Histogram))
 	if w.landing = p.pool.get(packet.Largest); w.landing == nil {
 		return nil, fmt.Errorf("%d bytes of memory do not hold one packet", p.options.Memory)
 	}
