@@ -41,7 +41,6 @@ func Check(events []Event, s Layout, end time.Duration, report Report) {
 	}
 }
 
-// failure returns a function that reports mistakes at keys of the event's kind.
 func (e Event) failure(at string, report Report) failure {
 	return func(key, hint, format string, args ...any) {
 		path := strict.Join(at, e.Kind())
@@ -52,7 +51,6 @@ func (e Event) failure(at string, report Report) failure {
 	}
 }
 
-// timing checks when an event happens.
 type timing struct {
 	Event
 	above *Event
@@ -160,7 +158,6 @@ func (c databaseCheck) requireRestartIfReverted(e Event, fail failure) {
 
 func (c databaseCheck) joiningCount() int { return len(JoiningNodes(c.events, c.stage)) }
 
-// hasLeave reports whether an event removes the node from the database.
 func (c databaseCheck) hasLeave(node string) bool {
 	return slices.ContainsFunc(c.events, func(e Event) bool {
 		l, ok := e.Spec.spec.(leaver)

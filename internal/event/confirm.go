@@ -119,7 +119,6 @@ func (n *LinkLayers) Confirm(ctx context.Context, zero time.Time, u LinkUpdate) 
 	return seen
 }
 
-// longestDelay is the longest time that a packet spends in flight.
 func longestDelay(q link.Quality) time.Duration {
 	return q.Latency + time.Duration(link.JitterReach*float64(q.Jitter))
 }

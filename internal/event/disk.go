@@ -85,7 +85,6 @@ func (d *DiskSlow) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) 
 	})
 }
 
-// diskLimits holds the limits in force for each node.
 type diskLimits struct {
 	mu     sync.Mutex
 	byNode map[string][]*cgroup.DiskLimit
@@ -158,7 +157,6 @@ type DiskFull struct {
 	Size unit.Bytes `yaml:"size" json:"size" jsonschema:"default=1GiB"`
 }
 
-// minDisk is below what any database needs to start.
 const minDisk = 16 << 20
 
 func (d *DiskFull) check(s Layout, fail failure) {

@@ -72,7 +72,6 @@ func (Event) Alternatives() [][]string {
 	return [][]string{{"every", "gap", "churn"}, KindNames()}
 }
 
-// Values of Event.When.
 const (
 	whenSteady    = "steady"
 	whenCompleted = "completed"

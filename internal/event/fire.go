@@ -13,7 +13,6 @@ import (
 	"skerry/internal/record"
 )
 
-// Sentinel errors of events fired by hand.
 var (
 	// ErrInvalid marks an event that cannot be fired.
 	ErrInvalid = errors.New("invalid event")
@@ -75,7 +74,6 @@ func CheckFired(e Event, s Layout, name string, can database.Capabilities) error
 	return first
 }
 
-// fireRequest asks the runner's goroutine to start an event.
 type fireRequest struct {
 	event  Event
 	source string
@@ -103,7 +101,6 @@ func (r *Runner) Fire(ctx context.Context, e Event, source string) (record.Event
 	return a.event, a.err
 }
 
-// startFired starts a fired event. Its entry follows those of the list.
 func (r *Runner) startFired(ctx context.Context, f fireRequest) {
 	x, err := newEntry(f.event, len(r.entries), r.Stage, r.Seed)
 	if err != nil {

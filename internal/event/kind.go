@@ -10,7 +10,6 @@ import (
 	"skerry/internal/record"
 )
 
-// Sentinel errors of events.
 var (
 	// ErrUnavailable says that this machine or this database cannot do what the event needs.
 	ErrUnavailable = errors.New("unavailable")
@@ -43,7 +42,6 @@ type Kind struct {
 
 // kindSpec holds the settings of one event of a kind.
 type kindSpec interface {
-	// check reports mistakes on a layout.
 	check(s Layout, fail failure)
 	// draw selects the targets of an occurrence, numbered from 0, without the busy ones. It returns
 	// nil if no target is eligible.
@@ -86,7 +84,6 @@ type failure func(key, hint, format string, args ...any)
 // action is one occurrence of an event. revert may follow an apply that failed half-way; it undoes
 // what was done.
 type action interface {
-	// targets are the affected nodes or links.
 	targets() []string
 	// what is a short description, such as "latency of Pune~Sydney x 3".
 	what() string
@@ -96,7 +93,6 @@ type action interface {
 
 // fragile is an action that can fail after it was applied, for example because a process dies.
 type fragile interface {
-	// ended is closed when the action fails.
 	ended() <-chan struct{}
 	err() error
 }

@@ -125,7 +125,6 @@ func (l *layer) directions() []direction {
 	return ds
 }
 
-// applyLayers sets the touched directions whose settings differ from the wanted ones.
 func (n *LinkLayers) applyLayers(ctx context.Context, touched []direction) (u LinkUpdate, err error) {
 	next := map[direction]link.Quality{}
 	changes := map[string]*link.Change{}
@@ -180,7 +179,6 @@ func setDown(down bool) func(link.Quality) link.Quality {
 	}
 }
 
-// newCarrierAction changes links by f, and sets whether their devices are down.
 func newCarrierAction(links []linkTarget, text string, f func(link.Quality) link.Quality, pull bool) action {
 	on, ok := newLinkAction(links, text, f).(*linkAction)
 	if !ok {
@@ -193,7 +191,6 @@ func newCarrierAction(links []linkTarget, text string, f func(link.Quality) link
 	return on
 }
 
-// applyCarrier sets the devices of the touched links up or down.
 func (n *LinkLayers) applyCarrier(touched []direction) error {
 	var ids []string
 	for _, d := range touched {

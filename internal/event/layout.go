@@ -88,12 +88,10 @@ func (s Layout) resolveName(name string) (nodes []string, ok bool) {
 	return nil, false
 }
 
-// isAt reports whether the node or its site has the name.
 func (s Layout) isAt(node, name string) bool {
 	return node == name || slices.ContainsFunc(s.Topology.Nodes, func(n topology.Node) bool { return n.Name == node && n.Site == name })
 }
 
-// suggestName returns a hint for an unknown name.
 func (s Layout) suggestName(name string) string {
 	var known []string
 	for _, x := range s.Topology.Sites {

@@ -29,7 +29,6 @@ var linkDownKind = Kind{
 	newSpec: func() kindSpec { return new(LinkDown) },
 }
 
-// Values of LinkDown.Mode.
 const (
 	modeSilent  = "silent"
 	modeCarrier = "carrier"
@@ -222,7 +221,6 @@ func (p *Partition) check(s Layout, fail failure) {
 	}
 }
 
-// groupIndexes returns the indexes of the groups that contain the node.
 func (s Layout) groupIndexes(node string, groups [][]string) (in []int) {
 	for i, group := range groups {
 		if slices.ContainsFunc(group, func(name string) bool {
@@ -235,7 +233,6 @@ func (s Layout) groupIndexes(node string, groups [][]string) (in []int) {
 	return in
 }
 
-// groupByNode maps the nodes of groups to the index of their group.
 func (s Layout) groupByNode(groups [][]string) map[string]int {
 	of := map[string]int{}
 	for _, n := range s.Topology.Nodes {
@@ -246,7 +243,6 @@ func (s Layout) groupByNode(groups [][]string) map[string]int {
 	return of
 }
 
-// cut returns the links between nodes of different groups.
 func (p *Partition) cut(s Layout, of map[string]int) []linkTarget {
 	var links []linkTarget
 	for _, l := range s.Topology.Links {

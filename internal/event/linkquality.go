@@ -237,7 +237,6 @@ func (l *Loss) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) acti
 	})
 }
 
-// formatPercent returns a share for use inside a format string.
 func formatPercent(f unit.Fraction) string { return formatFactor(100*float64(f)) + " %%" }
 
 // linkAction changes the settings of links.

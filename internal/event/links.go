@@ -33,19 +33,16 @@ type LinkSelector struct {
 
 func (LinkSelector) Alternatives() [][]string { return [][]string{{"between", "of", "ids"}} }
 
-// direction is one direction of a link.
 type direction struct {
 	id   string
 	back bool // from B to A
 }
 
-// linkTarget is a link with its selected directions.
 type linkTarget struct {
 	id         string
 	directions []direction
 }
 
-// match returns the selected links, in topology order.
 func (l LinkSelector) match(s Layout) []linkTarget {
 	var found []linkTarget
 	for _, x := range s.Topology.Links {
@@ -195,5 +192,4 @@ func (l LinkSelector) draw(s Layout, turn int, busy map[string]bool, r *rand.Ran
 	return links
 }
 
-// limit is the number of possible occurrences; 0 means no limit.
 func (l LinkSelector) limit(s Layout) int { return l.turnLimit(len(l.match(s))) }

@@ -25,7 +25,6 @@ func newEventLog() *eventLog {
 	return l
 }
 
-// begin assigns an ID to the event.
 func (l *eventLog) begin(e *record.Event) {
 	l.mu.Lock()
 	e.ID = len(l.events) + 1
@@ -56,7 +55,6 @@ func (l *eventLog) update(e record.Event) {
 	l.changed.Signal()
 }
 
-// addObserved adds the emulator's confirmation of a step.
 func (l *eventLog) addObserved(id int, reverts bool, seen *record.Observed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

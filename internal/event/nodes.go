@@ -19,7 +19,6 @@ type NodeSelector struct {
 // Shorthand: "kill: Seoul" is "kill: {nodes: Seoul}".
 func (NodeSelector) Shorthand() string { return "nodes" }
 
-// resolve returns the nodes and reports mistakes.
 func (n NodeSelector) resolve(s Layout, fail failure) []string {
 	all, unknown := s.resolveNames(n.Nodes)
 	switch {
@@ -61,7 +60,6 @@ func (n NodeSelector) draw(s Layout, turn int, busy map[string]bool, r *rand.Ran
 	return nodes
 }
 
-// limit is the number of possible occurrences; 0 means no limit.
 func (n NodeSelector) limit(s Layout) int {
 	all, _ := s.resolveNames(n.Nodes)
 	return n.turnLimit(len(all))
@@ -111,7 +109,6 @@ func (c Selection) turnLimit(n int) int {
 	return (n + c.Count - 1) / c.Count
 }
 
-// joinNames returns up to four names, or the number of names.
 func joinNames(names []string, what string) string {
 	if len(names) > 4 {
 		return fmt.Sprintf("%d %s", len(names), what)

@@ -67,7 +67,6 @@ func reviveNode(ctx context.Context, w *Testbed, node string, _ *progress) error
 	return w.revive(ctx, node)
 }
 
-// Values of Leave.Manner and Restart.Manner.
 const (
 	graceful = "graceful"
 	abrupt   = "abrupt"

@@ -124,7 +124,6 @@ func (l *NetworkLoad) check(s Layout, fail failure) {
 	}
 }
 
-// streams returns the pairs of sender and receiver.
 func (l *NetworkLoad) streams(s Layout) (pairs [][2]string) {
 	from, _ := s.resolveNames(l.From)
 	to, _ := s.resolveNames(l.To)
@@ -226,8 +225,7 @@ func (h *stressAction) revert(ctx context.Context, _ *Testbed, _ *progress) erro
 const (
 	// readyTimeout bounds the start of a program. Allocating gigabytes of memory takes seconds.
 	readyTimeout = 30 * time.Second
-	// stopGrace is the time between closing a program's input and SIGKILL.
-	stopGrace = 2 * time.Second
+	stopGrace    = 2 * time.Second
 	// stderrTail is how much standard error appears in an error, in bytes.
 	stderrTail = 1 << 10
 )

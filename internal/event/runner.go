@@ -213,7 +213,6 @@ func (r *Runner) enqueue(i int, due time.Duration) {
 	r.queue = slices.Insert(r.queue, at, p)
 }
 
-// startDue starts all occurrences that are due.
 func (r *Runner) startDue(ctx context.Context) {
 	for len(r.queue) > 0 && r.queue[0].due <= r.now() {
 		p := r.queue[0]
@@ -255,7 +254,6 @@ func (r *Runner) handleNote(n note) {
 	}
 }
 
-// addSample triggers the entries that wait for a steady goodput.
 func (r *Runner) addSample(s goodputSample) {
 	r.steady.add(s)
 	for i, e := range r.entries {
@@ -269,7 +267,6 @@ func (r *Runner) addSample(s goodputSample) {
 	}
 }
 
-// hasPending reports whether an event can still happen.
 func (r *Runner) hasPending() bool {
 	above := false // whether the previous entry can still send a note
 	alive := false

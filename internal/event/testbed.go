@@ -33,7 +33,6 @@ type Testbed struct {
 	nodes      map[string]*nodeState
 }
 
-// nodeState is what events have changed on a node.
 type nodeState struct {
 	// lifecycle serialises starts and stops of the database.
 	lifecycle ctxMutex

@@ -38,10 +38,8 @@ func (a AuditSpec) History() files.File { return files.File{On: a.system(), Path
 
 func (a AuditSpec) historyFile() string { return a.File + ".history" }
 
-// logFile holds the writes while the drive runs.
 func (a AuditSpec) logFile() string { return a.File + ".log" }
 
-// driveAudit is the audit state of a drive.
 type driveAudit struct {
 	log     *audit.Log     // nil except for the run phase of a record workload
 	history *audit.History // nil if no history is recorded
@@ -87,8 +85,7 @@ func popularRecords(w ycsb.Workload, seed uint64, n int) (numbers []int64) {
 	return numbers
 }
 
-// save writes the ledger and the history for the audit phase.
-func (a *driveAudit) save(spec Spec, began time.Duration) (AuditCounts, error) {
+func (a *driveAudit) save(spec Spec, began time.Duration) (audit.Counts, error) {
 	ledger := audit.NewLedger(spec.Workload)
 	err := a.log.Close()
 	if err == nil {
@@ -100,9 +97,7 @@ func (a *driveAudit) save(spec Spec, began time.Duration) (AuditCounts, error) {
 	if err == nil && a.history != nil {
 		err = a.history.Save(spec.Audit.historyFile())
 	}
-	var n AuditCounts
-	n.Acknowledged, n.InDoubt, n.Refused = ledger.Counts()
-	return n, err
+	return ledger.Counts(), err
 }
 
 // stamp writes a version into the values of op, before the operation's clock starts.
@@ -118,17 +113,21 @@ func (w *worker) stampLoaded(op *ycsb.Op) {
 	}
 }
 
-// recordWrite records the outcome of the write that stamp began.
+func auditOutcome(err error) audit.Outcome {
+	switch {
+	case err == nil:
+		return audit.Acknowledged
+	case classify(err).Outcome == NotDone:
+		return audit.Refused
+	}
+	return audit.InDoubt
+}
+
 func (w *worker) recordWrite(number int64, sent, done time.Duration, err error) {
 	if w.audit == nil || w.wasAbandoned(sent, done) {
 		return
 	}
-	outcome := audit.Acknowledged
-	if err != nil {
-		if outcome = audit.InDoubt; classify(err).Outcome == NotDone {
-			outcome = audit.Refused
-		}
-	}
+	outcome := auditOutcome(err)
 	w.audit.End(sent, done, outcome)
 	if outcome != audit.Refused && w.d.audit.history.Watches(number) {
 		w.d.audit.history.Add(w.auditOperation(w.audit.Current(), sent, done, outcome == audit.InDoubt))
@@ -153,7 +152,6 @@ func (w *worker) auditOperation(now audit.Write, sent, done time.Duration, open 
 	return o
 }
 
-// recordRead adds a read to the history of a watched record.
 func (w *worker) recordRead(number int64, sent, done time.Duration, err error) {
 	if w.audit == nil || !w.d.audit.history.Watches(number) || w.wasAbandoned(sent, done) {
 		return
@@ -176,7 +174,6 @@ func (w *worker) wasAbandoned(sent, done time.Duration) bool {
 	return w.abandoned
 }
 
-// recordAbandoned records the write in flight of an abandoned worker as in doubt.
 func (w *worker) recordAbandoned(doing series, sent time.Duration) {
 	if w.audit == nil || !doing.isWrite() || doing == series(ycsb.Delete) {
 		return
@@ -187,7 +184,6 @@ func (w *worker) recordAbandoned(doing series, sent time.Duration) {
 	}
 }
 
-// saveAudit saves the recorded writes of a run phase.
 func (d *driver) saveAudit(result *Result, began time.Duration) error {
 	if d.audit == nil || d.spec.Phase != PhaseRun {
 		return nil
@@ -201,11 +197,4 @@ func (d *driver) saveAudit(result *Result, began time.Duration) error {
 	}
 	result.Audited = &audited
 	return nil
-}
-
-// AuditCounts counts the recorded writes, including those of the warm-up.
-type AuditCounts struct {
-	Acknowledged int64 `json:"acknowledged"`
-	InDoubt      int64 `json:"in_doubt"`
-	Refused      int64 `json:"refused"`
 }

@@ -33,7 +33,6 @@ type Disturbance struct {
 }
 
 const (
-	// sampleInterval is the time between two checks for disturbances.
 	sampleInterval = 10 * time.Millisecond
 	// minWait is the shortest wait of a thread that counts as a disturbance. On an idle machine
 	// threads wait for microseconds.
@@ -88,7 +87,6 @@ func (m *disturbanceTracker) sample(now time.Duration) {
 	}
 }
 
-// addSpan adds a span that ends after all others.
 func (m *disturbanceTracker) addSpan(x span) {
 	for len(m.spans) > 0 && m.spans[len(m.spans)-1].to >= x.from {
 		x.from = min(x.from, m.spans[len(m.spans)-1].from)
@@ -153,7 +151,6 @@ type threadWait struct {
 	ns   int64
 }
 
-// threadScanPeriod is the number of samples between two searches for new threads.
 const threadScanPeriod = 50
 
 func newStealMeter() (*stealMeter, error) {

@@ -37,8 +37,7 @@ type driver struct {
 
 const (
 	// maxShards bounds the memory of recorders. More workers share them.
-	maxShards = 64
-	// parallelOpens is the number of clients that are opened at the same time.
+	maxShards     = 64
 	parallelOpens = 16
 	// watchdogPeriod is how late an operation's timeout can fire.
 	watchdogPeriod = 5 * time.Millisecond
@@ -62,7 +61,6 @@ func newDriver(ctx context.Context, spec Spec, onSecond func(Interval)) *driver 
 // now is the driver's clock. It is monotonic and costs half as much as time.Now.
 func (d *driver) now() time.Duration { return time.Since(d.base) }
 
-// open creates the workers and their clients.
 func (d *driver) open(ctx context.Context, open OpenClient) error {
 	d.workers = make([]*worker, d.spec.workers())
 	for range min(len(d.workers), maxShards) {
@@ -104,7 +102,6 @@ func (d *driver) open(ctx context.Context, open OpenClient) error {
 	return nil
 }
 
-// close closes the clients of all workers that were not abandoned.
 func (d *driver) close() error {
 	var errs []error
 	for _, w := range d.workers {
@@ -217,7 +214,6 @@ func processCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// usableCores is the number of cores that the driver can use.
 func usableCores() int { return runtime.GOMAXPROCS(0) }
 
 // holdTail is how long the last interval waits for operations in flight, so that they do not form
@@ -260,7 +256,6 @@ func (d *driver) collect(g *segment, away map[*worker]bool, returned <-chan *wor
 	return now
 }
 
-// interrupt wakes all workers that wait for their next operation.
 func (d *driver) interrupt() {
 	for _, w := range d.workers {
 		if w.waker != nil {
@@ -269,7 +264,6 @@ func (d *driver) interrupt() {
 	}
 }
 
-// abandon gives up the remaining workers if all of them are stuck.
 func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 	for w := range away {
 		if w.ctx.Load().overdue(now) < stuckAfter {
@@ -295,7 +289,6 @@ func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 	}
 }
 
-// removeWorker returns a copy of ws without w.
 func removeWorker(ws []*worker, w *worker) []*worker {
 	return slices.DeleteFunc(slices.Clone(ws), func(x *worker) bool { return x == w })
 }

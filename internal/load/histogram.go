@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"skerry/internal/record"
 )
 
 // Histogram counts durations in nanoseconds, with three significant digits, up to one hour, in the
@@ -34,7 +36,6 @@ func (h *Histogram) Record(d time.Duration) {
 	h.total++
 }
 
-// cover extends counts to the buckets from low to high.
 func (h *Histogram) cover(low, high int) {
 	if len(h.counts) == 0 {
 		h.counts, h.low = make([]int64, high-low+1), low
@@ -136,6 +137,15 @@ func (h Histogram) Max() time.Duration {
 	return 0
 }
 
+// Summary returns the mean and percentiles in microseconds.
+func (h Histogram) Summary() record.Latency {
+	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
+	return record.Latency{
+		Mean: us(h.Mean()), P50: us(h.Quantile(0.5)), P95: us(h.Quantile(0.95)),
+		P99: us(h.Quantile(0.99)), P999: us(h.Quantile(0.999)), Max: us(h.Max()),
+	}
+}
+
 // Micros returns the histogram in microseconds, for YCSB's text and .hdr logs.
 func (h Histogram) Micros() *hdrhistogram.Histogram {
 	m := hdrhistogram.New(1, maxValue/int64(time.Microsecond), digits)
@@ -228,7 +238,6 @@ func bucketIndex(v int64) int {
 	return shift<<(subBits-1) + int(v>>shift)
 }
 
-// bucketValue returns the lowest value of a bucket.
 func bucketValue(i int) int64 {
 	shift := max(0, i>>(subBits-1)-1)
 	return int64(i-shift<<(subBits-1)) << shift
@@ -240,7 +249,6 @@ func (r *recorder) add(d time.Duration) {
 	r.low, r.high = min(r.low, i), max(r.high, i)
 }
 
-// drain moves all counts to h.
 func (r *recorder) drain(h *Histogram) {
 	if r.low > r.high {
 		return

@@ -22,7 +22,6 @@ type NullDatabase struct {
 	operations atomic.Int64
 }
 
-// Properties of the null database's clients.
 const (
 	NullDelay      = "null.delay" // response time ("2ms")
 	NullFailEvery  = "null.every" // every n-th operation fails, 0 for none
@@ -59,7 +58,6 @@ func (d *NullDatabase) Open(_ context.Context, properties map[string]string) (Cl
 	return c, nil
 }
 
-// respond waits and fails as configured.
 func (c *nullClient) respond(ctx context.Context) error {
 	if c.delay > 0 {
 		if err := linger.For(ctx, c.delay); err != nil {

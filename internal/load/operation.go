@@ -98,7 +98,6 @@ func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Durati
 	}
 }
 
-// countRetry counts a failed insert that is retried.
 func (w *worker) countRetry(e *OpError) {
 	w.shard.mu.Lock()
 	defer w.shard.mu.Unlock()
@@ -141,7 +140,6 @@ func (w *worker) verify(op *ycsb.Op) time.Duration {
 	return took
 }
 
-// beginOperation starts the operation's clock and deadline.
 func (w *worker) beginOperation(s series) time.Duration {
 	now := w.d.now()
 	w.ctx.Load().begin(s, now+w.d.spec.Timeout)
@@ -156,7 +154,6 @@ func (w *worker) endOperation() time.Duration {
 	return now
 }
 
-// count counts an operation and returns done.
 func (w *worker) count(s series, intended, sent, done time.Duration, err error) time.Duration {
 	if intended < 0 {
 		intended = sent
@@ -191,7 +188,6 @@ type insertBatch struct {
 	bytes   []byte // backing array of the values
 }
 
-// add adds a copy of op.
 func (b *insertBatch) add(n int64, op *ycsb.Op) {
 	i := len(b.numbers)
 	b.numbers = append(b.numbers, n)
@@ -244,7 +240,6 @@ func (w *worker) insertBatch(g *segment, n int64) time.Duration {
 	return done
 }
 
-// treeSeries is the series of the first mdtest operation.
 const treeSeries = series(innerUpdate + 1)
 
 func (s series) isTree() bool { return s >= treeSeries }
@@ -263,7 +258,6 @@ func (w *worker) operateTree(intended time.Duration) time.Duration {
 	return w.count(s, intended, sent, done, err)
 }
 
-// dropTree drops the next operation on a tree.
 func (w *worker) dropTree() {
 	op := w.treeGen.Next()
 	w.shard.mu.Lock()
@@ -274,7 +268,6 @@ func (w *worker) dropTree() {
 	w.treeGen.Done(false)
 }
 
-// createFile creates the n-th file of the load phase.
 func (w *worker) createFile(n int64) error {
 	return w.tree.Tree(w.ctx.Load(), w.d.spec.Tree.Load(n, max(1, w.tree.Areas())))
 }

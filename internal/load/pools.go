@@ -88,7 +88,6 @@ func (p *Pools) Wait() (Result, error) {
 	return p.result, p.err
 }
 
-// run owns the sessions until they have ended.
 func (p *Pools) run() {
 	defer close(p.done)
 	var beside sync.WaitGroup
@@ -174,7 +173,6 @@ func (p *Pools) mergeSessions() {
 	}
 }
 
-// receiveInterval waits for a pool's next interval.
 func (p *Pools) receiveInterval(i int, waiting [][]Interval, ended []bool) {
 	if ended[i] || len(waiting[i]) > 0 {
 		return
@@ -202,7 +200,6 @@ func poolOperation(name, operation string) string {
 	return name + "." + operation
 }
 
-// withPrefix returns totals whose operation names have the pool as a prefix.
 func (t Totals) withPrefix(pool string) Totals {
 	if pool == "" {
 		return t
@@ -247,7 +244,6 @@ func mergeIntervals(pools []PoolInterval) Interval {
 	return all
 }
 
-// orShifted sets the bits of into, shifted by a number of slots.
 func orShifted(into, bits []uint64, by int) []uint64 {
 	for i := range 64 * len(bits) {
 		if bits[i/64]&(1<<(i%64)) == 0 {

@@ -48,7 +48,6 @@ type Finding struct {
 	Saw      string      `json:"saw"`
 }
 
-// Kinds of findings in addition to those of package audit.
 const (
 	kindStale  = "stale"
 	kindUnread = "unread"
@@ -57,7 +56,6 @@ const (
 const (
 	// MaxFindings bounds the listed findings. All are counted.
 	MaxFindings = 10_000
-	// maxSuspects bounds the records that are read again.
 	maxSuspects = 200_000
 	// auditBatch is the number of records that a reader receives at once.
 	auditBatch = 64
@@ -66,7 +64,6 @@ const (
 	maxRecheckPause = time.Second
 )
 
-// suspect is a record with faults.
 type suspect struct {
 	record audit.Record
 	faults []audit.Fault
@@ -159,7 +156,6 @@ func (b *recordAuditor) readAll(ctx context.Context, open OpenClient) error {
 	return group.Wait()
 }
 
-// sendRecords sends the records of the ledger in batches.
 func (b *recordAuditor) sendRecords(ctx context.Context, batches chan<- []audit.Record) error {
 	for {
 		batch, err := b.nextBatch()
@@ -241,7 +237,6 @@ func (b *recordAuditor) addHistoryRead(number int64, got []Field, err error) {
 	}
 }
 
-// addSuspect keeps a faulty record for another read.
 func (b *recordAuditor) addSuspect(s suspect) {
 	if s.err == nil && len(s.faults) == 0 {
 		return
@@ -258,7 +253,6 @@ func (b *recordAuditor) addSuspect(s suspect) {
 	b.suspects = append(b.suspects, s)
 }
 
-// recheckSuspects reads suspects again until none is left or Settle has passed.
 func (b *recordAuditor) recheckSuspects(ctx context.Context, open OpenClient) error {
 	until := time.Now().Add(b.spec.Audit.Settle)
 	for wait := firstRecheck; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, maxRecheckPause) {
@@ -311,7 +305,6 @@ func (b *recordAuditor) settleSuspect(s suspect) {
 	}
 }
 
-// conclude counts the remaining faults.
 func (b *recordAuditor) conclude() {
 	for _, s := range b.suspects {
 		b.countFaults(s)

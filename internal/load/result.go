@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"skerry/internal/load/audit"
 	"skerry/internal/load/mdtest"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/record"
@@ -127,15 +128,14 @@ type Result struct {
 	// Pools are the merged results; nil for a drive without pools.
 	Pools []PoolResult `json:"-"`
 	// Audited is set by a run phase with an audit, Audit by an audit phase.
-	Audited *AuditCounts `json:"audited,omitempty"`
-	Audit   *AuditResult `json:"audit,omitempty"`
+	Audited *audit.Counts `json:"audited,omitempty"`
+	Audit   *AuditResult  `json:"audit,omitempty"`
 	// Cores is the number of cores that the driver could use. Warnings says whether the client was
 	// the limit.
 	Cores    int      `json:"cores"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Values of Result.Stopped.
 const (
 	StoppedOperations = "operations"
 	StoppedDuration   = "time"
@@ -167,6 +167,17 @@ func ratio(a, b float64) float64 {
 		return 0
 	}
 	return a / b
+}
+
+// Summaries returns the operations in the form of summary.json.
+func (t Totals) Summaries() map[string]record.OperationSummary {
+	all := map[string]record.OperationSummary{}
+	for name, o := range t.Operations {
+		all[name] = record.OperationSummary{
+			Count: o.OK, Failed: o.Failed + o.Unknown, Service: o.Latency.Service.Summary(), Response: o.Latency.Response.Summary(),
+		}
+	}
+	return all
 }
 
 // OperationNames returns the operations in display order.

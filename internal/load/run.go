@@ -85,10 +85,8 @@ func Run(ctx context.Context, spec Spec, open OpenClient, onSecond func(Interval
 	return result, d.saveAudit(&result, g.start)
 }
 
-// mixSeed derives a seed for a purpose.
 func mixSeed(seed, purpose uint64) uint64 { return seed ^ purpose*0x9e3779b97f4a7c15 }
 
-// listUnacknowledged lists the unacknowledged records of a load phase.
 func (r *Result) listUnacknowledged(g *segment) error {
 	w := r.Spec.Workload
 	r.Unacknowledged = w.InsertCount - r.OK

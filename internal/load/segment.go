@@ -16,8 +16,7 @@ import (
 const (
 	firstBackoff = 5 * time.Millisecond
 	maxBackoff   = time.Second
-	// maxListed bounds the keys listed in a result.
-	maxListed = 1000
+	maxListed    = 1000
 )
 
 // segment is the warm-up or the measurement: a series of operations at one pace. Times count from
@@ -123,7 +122,6 @@ func (g *segment) unacknowledged(key string) {
 // runs out of operations before the others.
 type pace interface {
 	next() slot
-	// issued is the number of operations handed out.
 	issued() int64
 }
 
@@ -134,7 +132,6 @@ type slot struct {
 	due time.Duration
 }
 
-// newPace returns a pace. seed determines Poisson arrivals.
 func newPace(s Spec, seed uint64) pace {
 	switch {
 	case s.Target == 0:

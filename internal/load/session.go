@@ -153,7 +153,6 @@ func (s *Session) Wait() (Result, error) {
 	return s.result, s.err
 }
 
-// readOutput owns the agent's output until its end.
 func (s *Session) readOutput(ctx context.Context, out io.ReadCloser) {
 	defer close(s.done)
 	defer close(s.intervals)
@@ -183,7 +182,6 @@ func (s *Session) readOutput(ctx context.Context, out io.ReadCloser) {
 	}
 }
 
-// readMessages delivers intervals until the final message.
 func (s *Session) readMessages(out io.Reader) (*message, error) {
 	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
 	for {

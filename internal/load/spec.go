@@ -187,7 +187,6 @@ func (s Spec) gate() {
 	}
 }
 
-// workers is the number of clients to open.
 func (s Spec) workers() int {
 	n := int64(s.Threads)
 	if s.Arrival != Closed {

@@ -20,7 +20,6 @@ const (
 	nSeries     = treeSeries + series(mdtest.Kinds)
 )
 
-// name returns the operation name in results.
 func (s series) name() string {
 	switch s {
 	case innerRead:
@@ -81,7 +80,6 @@ type errorTally struct {
 	example string
 }
 
-// maxErrorKeys bounds the distinct errors of an interval.
 const maxErrorKeys = 256
 
 func (t *tally) addError(s series, e *OpError) {
@@ -155,7 +153,6 @@ func (s *shard) takeRecent(room []completion) []completion {
 	return taken
 }
 
-// recordLateness counts a wake-up that was due at a time.
 func (s *shard) recordLateness(due, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +160,6 @@ func (s *shard) recordLateness(due, now time.Duration) {
 	s.recent = append(s.recent, completion{from: due, at: now, wakeup: true})
 }
 
-// drain adds the tally to totals and clears it.
 func (t *tally) drain(to *Totals) {
 	for s := range nSeries {
 		c := t.counts[s]
@@ -270,7 +266,6 @@ func (s *writeSlots) add(at time.Duration) {
 	s[i/64] |= 1 << (i % 64)
 }
 
-// isWrite reports whether the series changes records.
 func (s series) isWrite() bool {
 	if s.isTree() {
 		return mdtest.Kind(s - treeSeries).Changes()

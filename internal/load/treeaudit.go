@@ -23,19 +23,9 @@ func (w *worker) beginTreeChange(op *mdtest.Op) (ended func(error)) {
 		return func(error) {}
 	}
 	done := w.ledger.Begin(*op)
-	return func(err error) {
-		switch {
-		case err == nil:
-			done(mdtest.Acknowledged)
-		case classify(err).Outcome == NotDone:
-			done(mdtest.Refused)
-		default:
-			done(mdtest.InDoubt)
-		}
-	}
+	return func(err error) { done(auditOutcome(err)) }
 }
 
-// saveTreeAudit saves the expected content of the tree.
 func (d *driver) saveTreeAudit(result *Result) error {
 	var ledgers []*mdtest.Ledger
 	for _, w := range d.workers {
@@ -49,7 +39,7 @@ func (d *driver) saveTreeAudit(result *Result) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("save the audit: %w", err)
 	}
-	result.Audited = &AuditCounts{Acknowledged: counts.Acknowledged, InDoubt: counts.InDoubt, Refused: counts.Refused}
+	result.Audited = &counts
 	return nil
 }
 
@@ -119,7 +109,7 @@ func (b *treeAuditor) readAll(ctx context.Context, open OpenClient, result *Audi
 			}
 		}
 		counts, err := mdtest.ReadClaims(f, func(c mdtest.Claim) error { return sendClaims(ctx, claims, c) })
-		result.Acknowledged, result.InDoubt, result.Refused = counts.Acknowledged, counts.InDoubt, counts.Refused
+		result.Counts = counts
 		return err
 	})
 }
@@ -192,7 +182,6 @@ func (b *treeAuditor) exists(ctx context.Context, tree TreeClient, c mdtest.Clai
 	return err == nil, err
 }
 
-// conclude counts the remaining faults.
 func (b *treeAuditor) conclude(ctx context.Context, open OpenClient, result *AuditResult) error {
 	if len(b.suspects) == 0 {
 		return nil

@@ -46,7 +46,6 @@ func Verify(ctx context.Context, spec Spec, open OpenClient) (Verification, erro
 	return readAllRecords(ctx, spec, open)
 }
 
-// countRecords returns an empty Verification if the count does not decide.
 func countRecords(ctx context.Context, spec Spec, c Client) (Verification, error) {
 	counter, ok := c.(Counter)
 	if !ok || spec.Workload.InsertCount != spec.Workload.RecordCount {
@@ -101,7 +100,6 @@ func (v *Verification) add(key string, exists bool) {
 	}
 }
 
-// recordExists reports whether a record can be read.
 func recordExists(ctx context.Context, spec Spec, c Client, key string) (bool, error) {
 	err := retryRead(ctx, spec.Timeout, func(ctx context.Context) error {
 		_, err := c.Read(ctx, spec.Table, key, nil, nil)
@@ -134,7 +132,6 @@ func retryRead(ctx context.Context, timeout time.Duration, read func(context.Con
 	}
 }
 
-// withClient calls work with a new client.
 func withClient(ctx context.Context, open OpenClient, work func(Client) error) error {
 	c, err := open(ctx)
 	if err != nil {

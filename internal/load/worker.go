@@ -110,7 +110,6 @@ func (w *worker) drive(g *segment, at slot) {
 	}
 }
 
-// sendDecision is the decision on an operation with a due time.
 type sendDecision uint8
 
 const (
@@ -182,7 +181,6 @@ func newOpContext(parent context.Context, base time.Time) *opContext {
 	return &opContext{Context: context.WithoutCancel(parent), base: base, done: make(chan struct{})}
 }
 
-// begin arms the context for an operation.
 func (c *opContext) begin(s series, deadline time.Duration) {
 	c.doing = s
 	c.state.Store(int64(deadline))
@@ -194,7 +192,6 @@ func (c *opContext) end() bool {
 	return s > 0 && c.state.CompareAndSwap(s, -s)
 }
 
-// inFlight reports whether an operation has begun and not ended.
 func (c *opContext) inFlight() bool { s := c.state.Load(); return s > 0 || s == expired }
 
 // expire ends the operation in flight if its deadline is before now.

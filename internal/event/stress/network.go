@@ -14,8 +14,7 @@ import (
 const (
 	// A datagram fits the links' MTU of 1500.
 	messageSize, datagramSize = 16 << 10, 1400
-	// reconnectDelay is the pause after a connection broke.
-	reconnectDelay = 200 * time.Millisecond
+	reconnectDelay            = 200 * time.Millisecond
 	// maxBacklog is how much delay a sender makes up for.
 	maxBacklog = 100 * time.Millisecond
 )
@@ -99,7 +98,6 @@ func Send(network, address string, bps int64) Load {
 	}
 }
 
-// send writes at the rate until the connection breaks.
 func send(conn net.Conn, network string, bps int64) error {
 	data := make([]byte, messageSize)
 	if network == "udp" {

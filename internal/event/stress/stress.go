@@ -81,7 +81,6 @@ func burn(ctx context.Context, share float64) {
 }
 
 const (
-	// chunk is the allocation unit.
 	chunk = 16 << 20
 	// reserve always stays free on the machine.
 	reserve = 512 << 20

@@ -23,6 +23,13 @@ const (
 	Refused              // it certainly did not happen
 )
 
+// Counts counts writes by outcome, including those of the warm-up.
+type Counts struct {
+	Acknowledged int64 `json:"acknowledged"`
+	InDoubt      int64 `json:"in_doubt"`
+	Refused      int64 `json:"refused"`
+}
+
 // AllFields is the field number of a write to every field.
 const AllFields = 0xFF
 
@@ -54,8 +61,8 @@ func NewLedger(w ycsb.Workload) *Ledger {
 }
 
 // Counts returns the number of writes by outcome.
-func (l *Ledger) Counts() (acknowledged, inDoubt, refused int64) {
-	return l.counts[Acknowledged], l.counts[InDoubt], l.counts[Refused]
+func (l *Ledger) Counts() Counts {
+	return Counts{Acknowledged: l.counts[Acknowledged], InDoubt: l.counts[InDoubt], Refused: l.counts[Refused]}
 }
 
 // node is a write that may be visible, or must not be.
@@ -125,13 +132,11 @@ var ErrFile = errors.New("not a ledger of writes")
 
 // Header is the first line of a ledger file.
 type Header struct {
-	Names        []string `json:"fields"`
-	First        int64    `json:"first"`
-	Loaded       int64    `json:"loaded"`
-	Records      int64    `json:"records"`
-	Acknowledged int64    `json:"acknowledged"`
-	InDoubt      int64    `json:"in_doubt"`
-	Refused      int64    `json:"refused"`
+	Names   []string `json:"fields"`
+	First   int64    `json:"first"`
+	Loaded  int64    `json:"loaded"`
+	Records int64    `json:"records"`
+	Counts
 	// Began is the start of the measurement, in nanoseconds of the driver's clock.
 	Began int64 `json:"began_ns"`
 }
@@ -148,8 +153,7 @@ func (l *Ledger) Save(path string, began int64) (err error) {
 			err = fmt.Errorf("save the ledger of writes: %w", e)
 		}
 	}()
-	h := Header{Names: l.names, First: l.first, Loaded: l.loaded, Records: l.records(), Began: began}
-	h.Acknowledged, h.InDoubt, h.Refused = l.Counts()
+	h := Header{Names: l.names, First: l.first, Loaded: l.loaded, Records: l.records(), Counts: l.Counts(), Began: began}
 	w := bufio.NewWriterSize(f, 1<<18)
 	if err := json.NewEncoder(w).Encode(h); err != nil {
 		return err
@@ -167,7 +171,6 @@ func (l *Ledger) Save(path string, began int64) (err error) {
 // records is the number of records, up to the last one that was loaded or written.
 func (l *Ledger) records() int64 { return max(l.loaded, int64(len(l.heads))) }
 
-// encode appends the writes of the k-th record.
 func (l *Ledger) encode(b []byte, k int64) []byte {
 	head := uint32(0)
 	if k < int64(len(l.heads)) {
@@ -222,7 +225,6 @@ func Open(ctx context.Context, from files.File) (*File, error) {
 
 func (l *File) Close() error { return l.f.Close() }
 
-// maxWrites bounds the writes of one record of a file.
 const maxWrites = 1 << 24
 
 // Next returns the next record, or io.EOF after the last.

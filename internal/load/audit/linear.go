@@ -34,7 +34,6 @@ type Register struct {
 // absent is the state of a field of a missing record.
 const absent = Version(math.MaxUint64)
 
-// registerInput is an operation on one register.
 type registerInput struct {
 	register Register
 	read     bool

@@ -70,7 +70,6 @@ func writeTag(value []byte, number int64, field int, v Version) {
 	encodeDigits(tag[8:], uint64(checksum(number, field, v, value[TagSize:])))
 }
 
-// encodeDigits writes n with len(b) digits.
 func encodeDigits(b []byte, n uint64) {
 	for i := len(b) - 1; i >= 0; i-- {
 		b[i] = digits[n&63]
@@ -128,7 +127,6 @@ const (
 	goneFlag  = 1 << 7
 )
 
-// bufferSize is the buffer of each worker: 512 writes.
 const bufferSize = 512 * entrySize
 
 func NewLog(path string, w ycsb.Workload) (*Log, error) {

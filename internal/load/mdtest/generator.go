@@ -84,7 +84,6 @@ func (g *Generator) nextName() string {
 	return g.prefix + strconv.Itoa(g.made)
 }
 
-// home is the area of the worker's own directories.
 func (g *Generator) home() int {
 	if g.w.Home == All {
 		return g.worker % g.areas
@@ -217,7 +216,6 @@ func (g *Generator) beginRound() {
 	g.round = r
 }
 
-// done advances the round after an operation.
 func (r *round) done(op Op, ok bool) {
 	r.at++
 	switch r.phase {
@@ -245,7 +243,6 @@ func (r *round) done(op Op, ok bool) {
 	}
 }
 
-// nextPhase begins the next phase, or ends the round.
 func (r *round) nextPhase(on bool) {
 	r.at = 0
 	if r.phase++; !on {

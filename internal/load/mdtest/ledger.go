@@ -8,6 +8,8 @@ import (
 	"io"
 	"path"
 	"sync"
+
+	"skerry/internal/load/audit"
 )
 
 // Entry is the entry Name in Dir of an area, as in Op.
@@ -38,22 +40,6 @@ type Claim struct {
 	There bool `json:"there"`
 }
 
-// Outcome is the outcome of a change.
-type Outcome uint8
-
-const (
-	Acknowledged Outcome = iota
-	InDoubt              // it may have happened, or may still happen
-	Refused              // it did not happen
-)
-
-// Counts counts changes by outcome.
-type Counts struct {
-	Acknowledged int64 `json:"acknowledged"`
-	InDoubt      int64 `json:"in_doubt"`
-	Refused      int64 `json:"refused"`
-}
-
 // maxGone bounds the removed entries that a ledger claims. The last ones count.
 const maxGone = 10_000
 
@@ -64,14 +50,14 @@ type Ledger struct {
 	there  map[Entry]bool
 	gone   []Entry // a ring of maxGone entries
 	next   int     // index in gone
-	counts Counts
+	counts audit.Counts
 }
 
 func NewLedger() *Ledger { return &Ledger{there: make(map[Entry]bool)} }
 
 // Begin must be called before a change is sent, and the returned function once with its outcome.
 // Until then the change is in doubt.
-func (l *Ledger) Begin(op Op) (ended func(Outcome)) {
+func (l *Ledger) Begin(op Op) (ended func(audit.Outcome)) {
 	from := Entry{op.Shared, op.Area, op.Dir, op.Name}
 	to := from
 	to.Name = op.To
@@ -80,13 +66,13 @@ func (l *Ledger) Begin(op Op) (ended func(Outcome)) {
 	was, known := l.there[from]
 	delete(l.there, from)
 	l.counts.InDoubt++
-	return func(o Outcome) {
+	return func(o audit.Outcome) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		switch o {
-		case InDoubt:
+		case audit.InDoubt:
 			return
-		case Refused:
+		case audit.Refused:
 			l.counts.InDoubt--
 			l.counts.Refused++
 			if known {
@@ -119,7 +105,7 @@ func (l *Ledger) addGone(e Entry) {
 
 // SaveClaims writes the sum of the ledgers' counts, which it returns, and then their claims, one
 // JSON value per line.
-func SaveClaims(w io.Writer, ledgers []*Ledger) (all Counts, err error) {
+func SaveClaims(w io.Writer, ledgers []*Ledger) (all audit.Counts, err error) {
 	for _, l := range ledgers {
 		l.mu.Lock()
 		all.Acknowledged += l.counts.Acknowledged
@@ -144,7 +130,7 @@ func SaveClaims(w io.Writer, ledgers []*Ledger) (all Counts, err error) {
 }
 
 // ReadClaims reads the output of SaveClaims and calls do for each claim.
-func ReadClaims(r io.Reader, do func(Claim) error) (all Counts, err error) {
+func ReadClaims(r io.Reader, do func(Claim) error) (all audit.Counts, err error) {
 	d := json.NewDecoder(bufio.NewReader(r))
 	if err = d.Decode(&all); err != nil {
 		return all, fmt.Errorf("read the claims on a tree: %w", err)

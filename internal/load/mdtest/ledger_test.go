@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/load/audit"
 )
 
 func TestLedger(t *testing.T) {
@@ -12,15 +14,15 @@ func TestLedger(t *testing.T) {
 	op := func(k Kind, name, to string) Op { return Op{Kind: k, Area: 1, Dir: "d", Name: name, To: to} }
 	for _, s := range []struct {
 		op Op
-		o  Outcome
+		o  audit.Outcome
 	}{
-		{op(Create, "kept", ""), Acknowledged}, {op(Create, "moved", ""), Acknowledged}, {op(Create, "removed", ""), Acknowledged}, {op(Create, "doubted", ""), InDoubt},
-		{op(Create, "refused", ""), Refused}, {op(Rename, "moved", "there"), Acknowledged}, {op(Remove, "removed", ""), Acknowledged}, {op(Remove, "kept", ""), Refused},
-		{op(Create, "lost", ""), Acknowledged}, {op(Rename, "lost", "somewhere"), InDoubt},
+		{op(Create, "kept", ""), audit.Acknowledged}, {op(Create, "moved", ""), audit.Acknowledged}, {op(Create, "removed", ""), audit.Acknowledged}, {op(Create, "doubted", ""), audit.InDoubt},
+		{op(Create, "refused", ""), audit.Refused}, {op(Rename, "moved", "there"), audit.Acknowledged}, {op(Remove, "removed", ""), audit.Acknowledged}, {op(Remove, "kept", ""), audit.Refused},
+		{op(Create, "lost", ""), audit.Acknowledged}, {op(Rename, "lost", "somewhere"), audit.InDoubt},
 	} {
 		a.Begin(s.op)(s.o)
 	}
-	b.Begin(Op{Kind: Mkdir, Shared: true, Name: "made"})(Acknowledged)
+	b.Begin(Op{Kind: Mkdir, Shared: true, Name: "made"})(audit.Acknowledged)
 	b.Begin(op(Create, "under way", ""))
 	var file bytes.Buffer
 	counts, err := SaveClaims(&file, []*Ledger{a, b})
@@ -33,7 +35,7 @@ func TestLedger(t *testing.T) {
 		got[c.String()] = c.There
 		return nil
 	})
-	if err != nil || read != counts || counts != (Counts{Acknowledged: 7, InDoubt: 3, Refused: 2}) {
+	if err != nil || read != counts || counts != (audit.Counts{Acknowledged: 7, InDoubt: 3, Refused: 2}) {
 		t.Errorf("counts %+v, read %+v, %v", counts, read, err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

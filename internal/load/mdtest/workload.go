@@ -17,7 +17,6 @@ import (
 	"strconv"
 )
 
-// Names of workloads.
 const (
 	Phases    = "mdtest"
 	Namespace = "namespace"
@@ -26,7 +25,6 @@ const (
 // Names returns the names of all workloads.
 func Names() []string { return []string{Phases, Namespace} }
 
-// Values of Workload.Home: the area of a worker's own directories.
 const (
 	Near = "near" // the first area, where the client is
 	All  = "all"  // the n-th area for the n-th worker
@@ -192,7 +190,6 @@ func (w *Workload) Dirs() int64 {
 	return n
 }
 
-// sharedDirs is the number of shared directories, which come first.
 func (w *Workload) sharedDirs() int64 {
 	n, all := int64(math.Round(w.Shared*float64(w.Dirs()))), w.Dirs()
 	if w.Shared > 0 && w.Shared < 1 {
@@ -201,7 +198,6 @@ func (w *Workload) sharedDirs() int64 {
 	return n
 }
 
-// directory returns the d-th directory.
 func (w *Workload) directory(d int64, areas int) place {
 	p := place{shared: d < w.sharedDirs(), dir: "d" + strconv.FormatInt(d, 10)}
 	switch {
@@ -213,7 +209,6 @@ func (w *Workload) directory(d int64, areas int) place {
 	return p
 }
 
-// filesIn is the number of files in the d-th directory.
 func (w *Workload) filesIn(d int64) int64 { return (w.Records - d + w.Dirs() - 1) / w.Dirs() }
 
 func fileName(i int64) string { return "f" + strconv.FormatInt(i, 10) }

@@ -70,7 +70,6 @@ func (w *Workload) ExpectedInserts() (n int64, bounded bool) {
 	return w.expectedInserts(), true
 }
 
-// draw draws the number of a readable record.
 func (c *chooser) draw(r *Rand) int64 {
 	for {
 		if n := c.drawCandidate(r); n >= 0 && (c.end == 0 || n < c.end) && c.inserts.Readable(n) {

@@ -41,12 +41,11 @@ type Generator struct {
 	names  []string
 
 	// mix holds cumulative shares: a draw below the first is a read, and so on.
-	mix    [Kinds]float64
-	field  lengths
-	scan   lengths
-	values []Field
-	buffer []byte // backing array of values
-	// scratch holds an expected value.
+	mix     [Kinds]float64
+	field   lengths
+	scan    lengths
+	values  []Field
+	buffer  []byte // backing array of values
 	scratch []byte
 	op      Op
 }
@@ -137,7 +136,6 @@ func (g *Generator) kind(u float64) Kind {
 	return last // rounding can leave the sum slightly below 1
 }
 
-// fields chooses the fields to read.
 func (g *Generator) fields(r *Rand) {
 	switch {
 	case !g.w.ReadAllFields:
@@ -148,7 +146,6 @@ func (g *Generator) fields(r *Rand) {
 	}
 }
 
-// write creates new values for all fields or a random one.
 func (g *Generator) write(r *Rand, number int64, all bool) {
 	g.op.Number = number
 	if g.op.Key == "" {

@@ -42,7 +42,6 @@ func (c *Inserts) Next() int64 {
 	return c.next.Add(1) - 1
 }
 
-// scarce reports whether there are at least this many holes.
 func (c *Inserts) scarce(holes int64) bool { return c.holes.Load() >= holes }
 
 // Remove makes a hole for a record to be deleted. It returns false if there is one already.

@@ -85,7 +85,6 @@ func javaDouble(v float64) string {
 	return s
 }
 
-// ordinal formats 1st, 2nd, 95th, 99.9.
 func ordinal(p float64) string {
 	if p != math.Trunc(p) {
 		return strconv.FormatFloat(p, 'f', -1, 64)
@@ -135,12 +134,10 @@ func (s Status) String() string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// formatShort formats up to two decimals.
 func formatShort(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
 
-// formatRemaining formats the two largest units, rounded up to a second.
 func formatRemaining(d time.Duration) string {
 	seconds := int64(math.Ceil(d.Seconds()))
 	var parts []string

@@ -211,7 +211,6 @@ func (r *reader) fieldLength() Length {
 	return l
 }
 
-// maxBuckets bounds the bucket numbers of a histogram file.
 const maxBuckets = 1 << 20
 
 // readLengths reads YCSB's histogram file.
@@ -227,7 +226,6 @@ func readLengths(name string) (Length, error) {
 	return l, nil
 }
 
-// parseLengths parses "BlockSize<tab>n", followed by lines of "bucket<tab>weight".
 func parseLengths(text string) (Length, error) {
 	l := Length{Distribution: Histogram}
 	var total int64
@@ -280,7 +278,6 @@ type Settings struct {
 	HDRPath string
 }
 
-// Values of Settings.Interval.
 const (
 	IntervalOp       = "op"
 	IntervalIntended = "intended"

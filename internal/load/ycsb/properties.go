@@ -33,7 +33,6 @@ func (e Entry) OverrideReason() string {
 // ErrProperties marks an invalid property file.
 var ErrProperties = errors.New("not a property file")
 
-// maxProperties bounds the size of a property file.
 const maxProperties = 16 << 20
 
 // ReadProperties reads Java's property format: key=value, key: value or key value, comments with #
@@ -105,7 +104,6 @@ func ReadEntries(r io.Reader) (entries []Entry, err error) {
 	return entries, s.Err()
 }
 
-// scanLines splits at \n, \r\n and \r.
 func scanLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if atEOF && len(data) == 0 {
 		return 0, nil, nil

@@ -9,7 +9,6 @@ import (
 	"skerry/internal/base/suggest"
 )
 
-// workloadProperties are the properties that Parse reads.
 var workloadProperties = []string{
 	"table", "recordcount", "operationcount", "insertstart", "insertcount", "insertorder", "zeropadding",
 	"fieldcount", "fieldlength", "minfieldlength", "fieldlengthdistribution", "fieldlengthhistogram", "fieldnameprefix",
@@ -19,7 +18,6 @@ var workloadProperties = []string{
 	"minscanlength", "maxscanlength", "scanlengthdistribution", "workload",
 }
 
-// clientProperties are the properties that ParseSettings reads.
 var clientProperties = []string{
 	"threadcount", "target", "maxexecutiontime", "label", "status", "status.interval", "measurement.interval",
 	"hdrhistogram.percentiles", "hdrhistogram.fileoutput", "hdrhistogram.output.path",
@@ -83,7 +81,6 @@ func UnusedReason(name, value string, database []string) string {
 	return "the name is unknown"
 }
 
-// workloadWarnings returns warnings about settings that are easily misread.
 func workloadWarnings(w Workload) []string {
 	if total := w.Mix.Total(); total > 0 && math.Abs(total-1) > 1e-6 {
 		return []string{fmt.Sprintf("the proportions sum up to %.4g: they are taken as weights "+
@@ -92,7 +89,6 @@ func workloadWarnings(w Workload) []string {
 	return nil
 }
 
-// minStem is the shortest word that suggestProperty completes.
 const minStem = 4
 
 // suggestProperty returns suggestions for an unknown property, "" for none: the nearest spelling,

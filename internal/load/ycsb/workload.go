@@ -78,7 +78,6 @@ type Request struct {
 	Fraction   float64 `json:"fraction,omitempty"`
 }
 
-// Values of requestdistribution.
 const (
 	Uniform     = "uniform"
 	Zipfian     = "zipfian" // scrambled, as in YCSB: see ScrambledZipf
@@ -89,7 +88,6 @@ const (
 	Sequential  = "sequential"
 )
 
-// Further distributions of lengths.
 const (
 	Constant  = "constant"
 	Histogram = "histogram"

@@ -77,7 +77,6 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 	return errors.Join(checkOutcome(ctx, result, runErr), err, logErr, logs.close())
 }
 
-// checkOutcome returns an error if the drive failed.
 func checkOutcome(ctx context.Context, r load.Result, err error) error {
 	switch {
 	case err != nil:
@@ -142,7 +141,7 @@ func summarise(o Options, r load.Result, v *load.Verification) summary {
 		Threads: r.Spec.Threads, Target: r.Spec.Target, Stopped: r.Stopped,
 		DurationS: r.Duration.Seconds(), WarmupS: r.Warmup.Seconds(), Throughput: r.Throughput(), Goodput: r.Goodput(),
 		Outcomes: record.Outcomes{OK: r.OK, Failed: r.Failed, Unknown: r.Unknown, Dropped: r.Dropped}, Retries: r.Retries,
-		Operations: map[string]record.OperationSummary{}, Returns: map[string]map[string]int64{},
+		Operations: r.Summaries(), Returns: map[string]map[string]int64{},
 		ClientCPU: r.ClientCPU(), LateP99US: micros(r.Late.Quantile(0.99)), Warnings: r.Warnings,
 		Keys: r.Keys(), Verified: v, Unacknowledged: r.Unacknowledged, UnacknowledgedKeys: r.UnacknowledgedKeys,
 	}
@@ -150,19 +149,9 @@ func summarise(o Options, r load.Result, v *load.Verification) summary {
 		s.Errors = append(s.Errors, record.ErrorCount{Operation: e.Operation, Class: e.Class, Node: e.Node, Count: e.Count, Example: e.Example})
 	}
 	for name, op := range r.Operations {
-		s.Operations[name] = record.OperationSummary{
-			Count: op.OK, Failed: op.Failed + op.Unknown, Service: latencySummary(op.Latency.Service), Response: latencySummary(op.Latency.Response),
-		}
 		s.Returns[name] = op.Returns
 	}
 	return s
-}
-
-func latencySummary(h load.Histogram) record.Latency {
-	return record.Latency{
-		Mean: micros(h.Mean()), P50: micros(h.Quantile(0.5)), P95: micros(h.Quantile(0.95)),
-		P99: micros(h.Quantile(0.99)), P999: micros(h.Quantile(0.999)), Max: micros(h.Max()),
-	}
 }
 
 func micros[T ~int64](ns T) float64 { return float64(ns) / 1e3 }

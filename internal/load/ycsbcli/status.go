@@ -42,7 +42,6 @@ func (s *status) add(i load.Interval) {
 	}
 }
 
-// finish prints the rest when the drive has ended.
 func (s *status) finish() {
 	if s.length > 0 {
 		s.writeLine()
@@ -60,7 +59,6 @@ func (s *status) writeLine() {
 	s.since, s.length = load.Totals{}, 0
 }
 
-// remaining estimates the remaining time from the rate so far.
 func (s *status) remaining() time.Duration {
 	all := s.plan.spec.Operations
 	if s.plan.spec.Phase == load.PhaseLoad {
