@@ -189,6 +189,6 @@ func (w *watch) runProbe(pool experiment.Pool, spec load.Spec) record.Probe {
 	}
 	return record.Probe{
 		Pool: pool.Name, StartS: d.Started.Sub(w.began).Seconds(), DurationS: d.Duration.Seconds(),
-		Operations: summariseOperations(d),
+		Operations: d.Summaries(),
 	}
 }

@@ -114,8 +114,8 @@ func summarisePools(e experiment.Experiment, l *lab.Lab, m measurement) (out []r
 			DurationS: d.Duration.Seconds(), Throughput: d.Throughput(), Goodput: d.Goodput(), Interval: g.HalfWidth, Batches: g.Batches,
 			Outcomes: record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped},
 			All: record.OperationSummary{
-				Count: d.OK, Failed: d.Failed + d.Unknown, Service: summariseLatency(d.Latency.Service),
-				Response: summariseLatency(d.Latency.Response),
+				Count: d.OK, Failed: d.Failed + d.Unknown, Service: d.Latency.Service.Summary(),
+				Response: d.Latency.Response.Summary(),
 			},
 			ClientCPU: d.ClientCPU(), ClientLateP99US: us(d.Late.Quantile(0.99)), Bound: poolBound(e, p, d, l, m),
 		})

@@ -24,7 +24,7 @@ func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measureme
 	t.Retries = d.Retries
 	t.Outcomes = record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped}
 	t.Errors = errorCounts(l, d.Errors)
-	t.Operations, t.Probes = summariseOperations(d), m.probes
+	t.Operations, t.Probes = d.Summaries(), m.probes
 	t.Events = recovery.Happenings(told, m.bins, d.Duration.Seconds(), recoveryRules(e))
 	t.Traffic = sumTraffic(l.Links(), m.traffic, e.ClientNodes())
 	t.Pools = summarisePools(e, l, m)
@@ -61,21 +61,10 @@ func loadRecord(l *lab.Lab, d load.Result) *record.Load {
 		Records: d.OK, DurationS: d.Duration.Seconds(), Rate: d.Goodput(), Threads: d.Spec.Threads, Batch: d.Spec.Batch,
 		Retries: d.Retries, Errors: errorCounts(l, d.Errors),
 	}
-	for _, o := range summariseOperations(d) { // inserts only
+	for _, o := range d.Summaries() { // inserts only
 		out.Insert = o
 	}
 	return out
-}
-
-func summariseOperations(d load.Result) map[string]record.OperationSummary {
-	all := map[string]record.OperationSummary{}
-	for name, o := range d.Operations {
-		all[name] = record.OperationSummary{
-			Count: o.OK, Failed: o.Failed + o.Unknown,
-			Service: summariseLatency(o.Latency.Service), Response: summariseLatency(o.Latency.Response),
-		}
-	}
-	return all
 }
 
 func writeFiles(w *record.TrialWriter, m measurement) error {
@@ -105,13 +94,6 @@ func nodeByAddress(l *lab.Lab, address string) string {
 		}
 	}
 	return address
-}
-
-func summariseLatency(h load.Histogram) record.Latency {
-	return record.Latency{
-		Mean: us(h.Mean()), P50: us(h.Quantile(0.5)), P95: us(h.Quantile(0.95)),
-		P99: us(h.Quantile(0.99)), P999: us(h.Quantile(0.999)), Max: us(h.Max()),
-	}
 }
 
 // sumTraffic sums the traffic between each pair of nodes.
