@@ -31,7 +31,7 @@ type cluster struct {
 	addr    string
 	admin   *mongodb.Admin
 	// behind is the PostgreSQL that keeps the data, nil with SQLite.
-	behind database.Cluster
+	backend database.Cluster
 }
 
 var _ database.Cluster = (*cluster)(nil)
@@ -69,7 +69,7 @@ func (c *cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.run(ctx); err != nil {
+	if err := c.launch(ctx); err != nil {
 		return err
 	}
 	return ctx.Err() // it starts so fast that nothing else may have asked
@@ -84,19 +84,19 @@ func (c *cluster) startPostgres(ctx context.Context) error {
 	}
 	env := c.Env
 	env.Nodes, env.Installation, env.Options = env.Nodes[:1], in, nil
-	if c.behind, err = db.Start(ctx, env); err != nil {
+	if c.backend, err = db.Start(ctx, env); err != nil {
 		return fmt.Errorf("the backend of ferretdb: %w", err)
 	}
 	return nil
 }
 
-// run starts the process and waits until it answers.
-func (c *cluster) run(ctx context.Context) error {
+// launch starts the process and waits until it answers.
+func (c *cluster) launch(ctx context.Context) error {
 	args := []string{"-listen", c.addr, "-handler", c.options.backend}
-	if c.behind == nil {
+	if c.backend == nil {
 		args = append(args, "-sqlite-url", "file:"+filepath.Join(c.dir(), "data")+"/")
 	} else {
-		args = append(args, "-postgresql-url", "postgres://postgres@"+c.behind.Properties()[postgres.PropHosts]+"/postgres")
+		args = append(args, "-postgresql-url", "postgres://postgres@"+c.backend.Properties()[postgres.PropHosts]+"/postgres")
 	}
 	d, err := c.Servers.Start(ctx, c.node, daemon.Spec{
 		Command: host.Command{
@@ -153,8 +153,8 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	}
 	defer release()
 	err = c.Seat.Halt(ctx, manner)
-	if c.behind != nil {
-		err = errors.Join(err, c.behind.Halt(ctx, node, manner))
+	if c.backend != nil {
+		err = errors.Join(err, c.backend.Halt(ctx, node, manner))
 	}
 	return err
 }
@@ -169,12 +169,12 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if c.Running() {
 		return nil
 	}
-	if c.behind != nil {
-		if err := c.behind.Revive(ctx, node); err != nil {
+	if c.backend != nil {
+		if err := c.backend.Revive(ctx, node); err != nil {
 			return err
 		}
 	}
-	if err := c.run(ctx); err != nil {
+	if err := c.launch(ctx); err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
 	return nil
@@ -183,8 +183,8 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 // Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error {
 	errs := []error{c.Servers.Stop(ctx), c.admin.Close()}
-	if c.behind != nil {
-		errs = append(errs, c.behind.Stop(ctx))
+	if c.backend != nil {
+		errs = append(errs, c.backend.Stop(ctx))
 	}
 	return errors.Join(errs...)
 }
@@ -192,8 +192,8 @@ func (c *cluster) Stop(ctx context.Context) error {
 // Logs implements database.Cluster.
 func (c *cluster) Logs() map[string]files.File {
 	logs := c.Servers.Logs()
-	if c.behind != nil {
-		for name, log := range c.behind.Logs() {
+	if c.backend != nil {
+		for name, log := range c.backend.Logs() {
 			logs[name] = log
 		}
 	}

@@ -48,7 +48,7 @@ var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "FerretDB, MongoDB's protocol on SQLite or PostgreSQL (built with the Go toolchain)",
 	Wanted:      install.ByConformance,
-	Prepare:     build,
+	Prepare:     buildProgram,
 	Programs:    []string{Name},
 	VersionArgs: []string{"-version"},
 	Version: func(output string) string {
@@ -60,8 +60,8 @@ var Recipe = install.Recipe{
 // ErrNoGo says that there is no Go toolchain to build with.
 var ErrNoGo = errors.New("the Go toolchain is needed to build it")
 
-// build builds the program into root/bin.
-func build(ctx context.Context, root string, progress func(string)) error {
+// buildProgram builds the program into root/bin.
+func buildProgram(ctx context.Context, root string, progress func(string)) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return advice.With(fmt.Errorf("building ferretdb: %w: %w", ErrNoGo, err),

@@ -21,7 +21,7 @@ type Admin struct {
 
 // NewAdmin makes an Admin of the server at addr; it does not connect yet.
 func NewAdmin(h host.Host, addr string) (*Admin, error) {
-	c, err := adminClient(h, addr)
+	c, err := newAdminClient(h, addr)
 	return &Admin{client: c}, err
 }
 

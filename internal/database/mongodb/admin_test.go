@@ -107,7 +107,7 @@ func TestInitiate(t *testing.T) {
 	config := setConfig{Name: "rs0", Version: 1, Members: []memberConfig{
 		{ID: 0, Host: "a:1", Priority: 2, Votes: 1}, {ID: 1, Host: "b:1", Votes: 0, Hidden: true},
 	}, Settings: bson.M{"electionTimeoutMillis": 2000}}
-	if err := initiate(t.Context(), c, config); err != nil {
+	if err := initiateSet(t.Context(), c, config); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, seen, `admin {"replSetInitiate":{"_id":"rs0","version":1,"members":[`+
@@ -117,25 +117,25 @@ func TestInitiate(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	c, seen := talk(t, documented(t, "replSetGetStatus"), serverError(94, "NotYetInitialized", "no replset config has been received"))
-	s, err := status(t.Context(), c)
+	s, err := readStatus(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	hosts := []string{"m1.example.net:27017", "m2.example.net:27017", "m3.example.net:27017"}
-	if s.primary() != hosts[0] || s.state(hosts[1]) != "SECONDARY" || s.serving(hosts) != nil {
+	if s.primary() != hosts[0] || s.memberState(hosts[1]) != "SECONDARY" || s.checkServing(hosts) != nil {
 		t.Errorf("%+v: primary %s", s, s.primary())
 	}
-	if err := s.serving(hosts[:2]); !errors.Is(err, database.ErrNotReady) {
+	if err := s.checkServing(hosts[:2]); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("a member too many is no matter: %v", err)
 	}
-	if err := s.serving(append(hosts, "m4:1")); !errors.Is(err, database.ErrNotReady) {
+	if err := s.checkServing(append(hosts, "m4:1")); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("a member too few is no matter: %v", err)
 	}
 	s.Members[2].Health = 0
-	if err := s.serving(hosts); !errors.Is(err, database.ErrNotReady) {
+	if err := s.checkServing(hosts); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("a member that is down is no matter: %v", err)
 	}
-	if _, err := status(t.Context(), c); !again(err) {
+	if _, err := readStatus(t.Context(), c); !isRetryable(err) {
 		t.Errorf("a set that is not formed yet: %v", err)
 	}
 	expect(t, seen, `admin {"replSetGetStatus":1}`, `admin {"replSetGetStatus":1}`)
@@ -170,11 +170,11 @@ func TestReconfigure(t *testing.T) {
 	}
 
 	c, _ = talk(t, documented(t, "replSetGetConfig"), serverError(308, "CurrentConfigNotCommittedYet", "Cannot run replSetReconfig because the current config is not yet committed"))
-	if err := removeMember(t.Context(), c, "m2.example.net:27017"); !again(err) {
+	if err := removeMember(t.Context(), c, "m2.example.net:27017"); !isRetryable(err) {
 		t.Errorf("it is not asked again after %v", err)
 	}
 	c, _ = talk(t, documented(t, "replSetGetConfig"), serverError(13, "Unauthorized", "not authorized"))
-	if err := removeMember(t.Context(), c, "m2.example.net:27017"); err == nil || again(err) {
+	if err := removeMember(t.Context(), c, "m2.example.net:27017"); err == nil || isRetryable(err) {
 		t.Errorf("it is asked again after %v", err)
 	}
 }

@@ -16,9 +16,9 @@ import (
 // codeCommandNotFound is a server's that is older than a command.
 const codeCommandNotFound = 59
 
-// balanced returns nil when the balancer has nothing to move in the table; it is sent to a
+// checkBalanced returns nil when the balancer has nothing to move in the table; it is sent to a
 // mongos.
-func balanced(ctx context.Context, c *mongo.Client) error {
+func checkBalanced(ctx context.Context, c *mongo.Client) error {
 	var answer struct {
 		Compliant bool   `bson:"balancerCompliant"`
 		First     string `bson:"firstComplianceViolation"`
@@ -27,7 +27,7 @@ func balanced(ctx context.Context, c *mongo.Client) error {
 	var e mongo.CommandError
 	switch {
 	case errors.As(err, &e) && e.Code == codeCommandNotFound:
-		return evenChunks(ctx, c)
+		return checkChunks(ctx, c)
 	case err != nil:
 		return err
 	case !answer.Compliant:
@@ -36,9 +36,9 @@ func balanced(ctx context.Context, c *mongo.Client) error {
 	return nil
 }
 
-// evenChunks is balanced before MongoDB 4.4, whose balancer is not asked but goes by the
+// checkChunks is balanced before MongoDB 4.4, whose balancer is not asked but goes by the
 // number of chunks, which the config servers know.
-func evenChunks(ctx context.Context, c *mongo.Client) error {
+func checkChunks(ctx context.Context, c *mongo.Client) error {
 	shards, err := listShards(ctx, c)
 	if err != nil {
 		return err
@@ -65,15 +65,15 @@ func evenChunks(ctx context.Context, c *mongo.Client) error {
 			}
 		}
 	}
-	if !even(chunks) {
+	if !isEven(chunks) {
 		return fmt.Errorf("%w: the balancer is not done (chunks by shard: %v)", database.ErrNotReady, chunks)
 	}
 	return nil
 }
 
-// even tells whether MongoDB 4.2's balancer leaves so many chunks a shard as they are: none
+// isEven tells whether MongoDB 4.2's balancer leaves so many chunks a shard as they are: none
 // has more than the mean, rounded, or none has less.
-func even(chunks []int) bool {
+func isEven(chunks []int) bool {
 	total := 0
 	for _, n := range chunks {
 		total += n

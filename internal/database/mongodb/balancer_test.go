@@ -10,19 +10,19 @@ import (
 	"skerry/internal/database"
 )
 
-func TestBalanced(t *testing.T) {
+func TestCheckBalanced(t *testing.T) {
 	c, seen := talk(t, documented(t, "balancerCollectionStatus"), documented(t, "balancerCollectionStatus compliant"))
-	if err := balanced(t.Context(), c); !errors.Is(err, database.ErrNotReady) || !strings.Contains(err.Error(), "chunksImbalance") {
+	if err := checkBalanced(t.Context(), c); !errors.Is(err, database.ErrNotReady) || !strings.Contains(err.Error(), "chunksImbalance") {
 		t.Errorf("chunks that are to be moved: %v", err)
 	}
-	if err := balanced(t.Context(), c); err != nil {
+	if err := checkBalanced(t.Context(), c); err != nil {
 		t.Error(err)
 	}
 	expect(t, seen, `admin {"balancerCollectionStatus":"ycsb.usertable"}`, `admin {"balancerCollectionStatus":"ycsb.usertable"}`)
 }
 
-// TestBalancedBefore44 asks MongoDB 4.2, which has no command for it.
-func TestBalancedBefore44(t *testing.T) {
+// TestCheckBalancedBefore44 asks MongoDB 4.2, which has no command for it.
+func TestCheckBalancedBefore44(t *testing.T) {
 	chunks := func(of ...bson.D) bson.D {
 		return done(bson.E{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "config.chunks"}, {Key: "firstBatch", Value: of}}})
 	}
@@ -30,10 +30,10 @@ func TestBalancedBefore44(t *testing.T) {
 	missing := serverError(codeCommandNotFound, "CommandNotFound", "no such command: 'balancerCollectionStatus'")
 	c, seen := talk(t, missing, documented(t, "listShards"), chunks(on("shard01", 4), on("shard02", 4)),
 		missing, documented(t, "listShards"), chunks(on("shard01", 3), on("shard02", 3), on("shard03", 2)))
-	if err := balanced(t.Context(), c); !errors.Is(err, database.ErrNotReady) || !strings.Contains(err.Error(), "[4 4 0]") {
+	if err := checkBalanced(t.Context(), c); !errors.Is(err, database.ErrNotReady) || !strings.Contains(err.Error(), "[4 4 0]") {
 		t.Errorf("chunks that are to be moved: %v", err)
 	}
-	if err := balanced(t.Context(), c); err != nil {
+	if err := checkBalanced(t.Context(), c); err != nil {
 		t.Error(err)
 	}
 	if got := seen(); len(got) != 6 || !strings.HasPrefix(got[2], `config {"aggregate":"chunks","pipeline":[{"$match":{"ns":"ycsb.usertable"}}`) {
@@ -41,7 +41,7 @@ func TestBalancedBefore44(t *testing.T) {
 	}
 }
 
-func TestEven(t *testing.T) {
+func TestIsEven(t *testing.T) {
 	for _, test := range []struct {
 		chunks []int
 		want   bool
@@ -54,7 +54,7 @@ func TestEven(t *testing.T) {
 		{[]int{3, 1, 1, 1, 1, 1, 1, 1}, true}, // rounded down: nobody has less
 		{[]int{3, 1, 0, 1, 1, 1, 1, 1}, false},
 	} {
-		if got := even(test.chunks); got != test.want {
+		if got := isEven(test.chunks); got != test.want {
 			t.Errorf("%v: %v, want %v", test.chunks, got, test.want)
 		}
 	}

@@ -53,11 +53,11 @@ func classify(err error) error {
 		// Single writes: with an error of the write nothing was written, unless it is a
 		// mongos that has lost the shard on the way.
 		if len(write.WriteErrors) > 0 {
-			return codeError(write.WriteErrors[0].Code, "write_error", err)
+			return classifyCode(write.WriteErrors[0].Code, "write_error", err)
 		}
 		return load.Unknown(classConcern, "", err)
 	case errors.As(err, &command) && !command.HasErrorLabel("NetworkError"):
-		return commandError(command, err)
+		return classifyCommand(command, err)
 	case errors.As(err, &broken) && strings.Contains(broken.Error(), "connection pool") || neverConnected(err):
 		return load.Failed(database.DialErrorClass(err), "", err)
 	case mongo.IsTimeout(err):
@@ -74,18 +74,18 @@ func neverConnected(err error) bool {
 	return class == database.ClassRefused || class == database.ClassUnreachable
 }
 
-// commandError is what the server answered.
-func commandError(e mongo.CommandError, err error) error {
+// classifyCommand is what the server answered.
+func classifyCommand(e mongo.CommandError, err error) error {
 	class := strings.ToLower(e.Name)
 	if class == "" {
 		class = database.ClassOther
 	}
-	return codeError(int(e.Code), class, err)
+	return classifyCode(int(e.Code), class, err)
 }
 
-// codeError is an error with a code of the server's, of class other where it tells that
+// classifyCode is an error with a code of the server's, of class other where it tells that
 // nothing was done. What interrupted a command says nothing of what it had done.
-func codeError(code int, other string, err error) error {
+func classifyCode(code int, other string, err error) error {
 	switch code {
 	case codeNotWritablePrimary, codeNotPrimaryNoSecondary:
 		return load.Failed(classNotMaster, "", err)

@@ -15,7 +15,7 @@ import (
 // client is one worker's.
 type client struct {
 	settings
-	*shared
+	*driverClient
 	release func() error
 	names   []string // of the fields of the last document
 }
@@ -32,11 +32,11 @@ func (c *client) Retries() int64 {
 	if !c.retry {
 		return 0
 	}
-	return max(0, c.commands.Load()-c.asked.Load()) / max(1, c.workers.Load())
+	return max(0, c.commands.Load()-c.operations.Load()) / max(1, c.workers.Load())
 }
 
-// table begins an operation, bounded by the settings where nothing else bounds it.
-func (c *client) table(ctx context.Context, name string) (*mongo.Collection, context.Context, context.CancelFunc, error) {
+// beginOperation begins an operation, bounded by the settings where nothing else bounds it.
+func (c *client) beginOperation(ctx context.Context, name string) (*mongo.Collection, context.Context, context.CancelFunc, error) {
 	if name == "" {
 		name = collectionName
 	}
@@ -48,16 +48,16 @@ func (c *client) table(ctx context.Context, name string) (*mongo.Collection, con
 		ctx, cancel = context.WithTimeout(ctx, c.timeout)
 	}
 	if c.retry {
-		c.asked.Add(1)
+		c.operations.Add(1)
 	}
 	return c.client.Database(c.database).Collection(name), ctx, cancel, nil
 }
 
-// byKey is the filter of one record.
-func byKey(key string) bson.D { return bson.D{{Key: "_id", Value: key}} }
+// keyFilter is the filter of one record.
+func keyFilter(key string) bson.D { return bson.D{{Key: "_id", Value: key}} }
 
-// projection names the fields that are wanted, nil for all.
-func projection(fields []string) bson.D {
+// fieldProjection names the fields that are wanted, nil for all.
+func fieldProjection(fields []string) bson.D {
 	if len(fields) == 0 {
 		return nil
 	}
@@ -70,27 +70,27 @@ func projection(fields []string) bson.D {
 
 // Read implements load.Client.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	coll, ctx, cancel, err := c.table(ctx, table)
+	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
 		return dst, err
 	}
 	defer cancel()
 	o := drv.FindOne()
-	if p := projection(fields); p != nil {
+	if p := fieldProjection(fields); p != nil {
 		o.SetProjection(p)
 	}
-	raw, err := coll.FindOne(ctx, byKey(key), o).Raw()
+	raw, err := coll.FindOne(ctx, keyFilter(key), o).Raw()
 	switch {
 	case errors.Is(err, mongo.ErrNoDocuments):
 		return dst, load.ErrNotFound
 	case err != nil:
 		return dst, classify(err)
 	}
-	return c.fields(dst, raw)
+	return c.decodeFields(dst, raw)
 }
 
-// fields appends a document's fields, which refer to it.
-func (c *client) fields(dst []load.Field, raw bson.Raw) ([]load.Field, error) {
+// decodeFields appends a document's fields, which refer to it.
+func (c *client) decodeFields(dst []load.Field, raw bson.Raw) ([]load.Field, error) {
 	elements, err := raw.Elements()
 	if err != nil {
 		return dst, load.Failed("document", "", fmt.Errorf("reading a document: %w", err))
@@ -100,9 +100,9 @@ func (c *client) fields(dst []load.Field, raw bson.Raw) ([]load.Field, error) {
 		switch v.Type {
 		case bson.TypeBinary:
 			_, data := v.Binary()
-			dst = append(dst, load.Field{Name: c.name(i, e), Value: data})
+			dst = append(dst, load.Field{Name: c.internName(i, e), Value: data})
 		case bson.TypeString:
-			if name := c.name(i, e); name != "_id" {
+			if name := c.internName(i, e); name != "_id" {
 				dst = append(dst, load.Field{Name: name, Value: []byte(v.StringValue())})
 			}
 		}
@@ -113,9 +113,9 @@ func (c *client) fields(dst []load.Field, raw bson.Raw) ([]load.Field, error) {
 // maxNames bounds the memory that a document with very many fields leaves behind.
 const maxNames = 1024
 
-// name is an element's. Documents have the same fields, mostly in the same order: the
+// internName is an element's. Documents have the same fields, mostly in the same order: the
 // strings made for the last one serve for the next.
-func (c *client) name(i int, e bson.RawElement) string {
+func (c *client) internName(i int, e bson.RawElement) string {
 	text := e[1:] // behind the type, up to a zero
 	n := 0
 	for n < len(text) && text[n] != 0 {
@@ -135,13 +135,13 @@ func (c *client) name(i int, e bson.RawElement) string {
 
 // Scan implements load.Client.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
-	coll, ctx, cancel, err := c.table(ctx, table)
+	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
 		return 0, err
 	}
 	defer cancel()
 	o := drv.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(count)).SetBatchSize(int32(min(count, 1<<20)))
-	if p := projection(fields); p != nil {
+	if p := fieldProjection(fields); p != nil {
 		o.SetProjection(p)
 	}
 	cursor, err := coll.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: start}}}}, o)
@@ -156,7 +156,7 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 		if visit == nil {
 			continue
 		}
-		if record, err = c.fields(record[:0], cursor.Current); err != nil {
+		if record, err = c.decodeFields(record[:0], cursor.Current); err != nil {
 			return seen, err
 		}
 		key, _ := cursor.Current.Lookup("_id").StringValueOK()
@@ -168,8 +168,8 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	return seen, nil
 }
 
-// values are fields as they are stored.
-func values(fields []load.Field, more ...bson.E) bson.D {
+// encodeFields are fields as they are stored.
+func encodeFields(fields []load.Field, more ...bson.E) bson.D {
 	d := make(bson.D, 0, len(fields)+len(more))
 	d = append(d, more...)
 	for _, f := range fields {
@@ -181,18 +181,18 @@ func values(fields []load.Field, more ...bson.E) bson.D {
 // Insert implements load.Client. A record that is there already is written over, so that
 // an insert in doubt can be tried again.
 func (c *client) Insert(ctx context.Context, table, key string, fields []load.Field) error {
-	coll, ctx, cancel, err := c.table(ctx, table)
+	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	document := values(fields, bson.E{Key: "_id", Value: key})
+	document := encodeFields(fields, bson.E{Key: "_id", Value: key})
 	_, err = coll.InsertOne(ctx, document)
 	if mongo.IsDuplicateKeyError(err) {
 		if c.retry {
-			c.asked.Add(1)
+			c.operations.Add(1)
 		}
-		_, err = coll.ReplaceOne(ctx, byKey(key), document, drv.Replace().SetUpsert(true))
+		_, err = coll.ReplaceOne(ctx, keyFilter(key), document, drv.Replace().SetUpsert(true))
 	}
 	return outcome(err)
 }
@@ -207,12 +207,12 @@ func outcome(err error) error {
 
 // Update implements load.Client.
 func (c *client) Update(ctx context.Context, table, key string, fields []load.Field) error {
-	coll, ctx, cancel, err := c.table(ctx, table)
+	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	done, err := coll.UpdateOne(ctx, byKey(key), bson.D{{Key: "$set", Value: values(fields)}})
+	done, err := coll.UpdateOne(ctx, keyFilter(key), bson.D{{Key: "$set", Value: encodeFields(fields)}})
 	if err := outcome(err); err != nil {
 		return err
 	}
@@ -224,12 +224,12 @@ func (c *client) Update(ctx context.Context, table, key string, fields []load.Fi
 
 // Delete implements load.Client.
 func (c *client) Delete(ctx context.Context, table, key string) error {
-	coll, ctx, cancel, err := c.table(ctx, table)
+	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	done, err := coll.DeleteOne(ctx, byKey(key))
+	done, err := coll.DeleteOne(ctx, keyFilter(key))
 	if err := outcome(err); err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 
 // Count implements load.Counter.
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
-	coll, ctx, cancel, err := c.table(ctx, table)
+	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
 		return 0, err
 	}

@@ -53,7 +53,7 @@ func (d *MongoDB) Start(ctx context.Context, env database.Env) (database.Cluster
 		return nil, err
 	}
 	c := &cluster{Cluster: daemon.NewCluster[*server](Name, env), options: o, shards: o.shards, named: make(map[string]string)}
-	if err := c.start(ctx, o.plan(names)); err != nil {
+	if err := c.start(ctx, o.planProcesses(names)); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
 	return c, nil
@@ -76,23 +76,23 @@ func (o options) checkNames(nodes []string) error {
 func (c *cluster) start(ctx context.Context, plan []process) error {
 	c.ReportProgress("starting %d servers", len(plan))
 	for _, p := range plan {
-		if _, err := c.add(c.Env.Nodes[p.node], p); err != nil {
+		if _, err := c.addServer(c.Env.Nodes[p.node], p); err != nil {
 			return err
 		}
 	}
 	if err := c.launchAll(ctx, c.Select(func(s *server) bool { return s.role != roleRouter })); err != nil {
 		return err
 	}
-	c.ReportProgress("forming %s", strings.Join(c.sets(), ", "))
+	c.ReportProgress("forming %s", strings.Join(c.setNames(), ", "))
 	g, gctx := errgroup.WithContext(ctx)
-	for _, set := range c.sets() {
-		g.Go(func() error { return c.form(gctx, set) })
+	for _, set := range c.setNames() {
+		g.Go(func() error { return c.formSet(gctx, set) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	if c.options.sharded {
-		if err := c.shard(ctx); err != nil {
+		if err := c.formShards(ctx); err != nil {
 			return err
 		}
 	}
@@ -122,27 +122,27 @@ func (c *cluster) launchAll(ctx context.Context, servers []*server) error {
 	return err
 }
 
-// form makes a replica set of its servers and waits until it serves.
-func (c *cluster) form(ctx context.Context, set string) error {
+// formSet makes a replica set of its servers and waits until it serves.
+func (c *cluster) formSet(ctx context.Context, set string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("%s is not formed after %v", set, formTimeout))
 	defer cancel()
-	members := c.inSet(set)
-	if err := initiate(ctx, members[0].admin, c.configOf(set)); err != nil {
+	members := c.serversInSet(set)
+	if err := initiateSet(ctx, members[0].admin, c.initialConfig(set)); err != nil {
 		return fmt.Errorf("forming %s: %w", set, err)
 	}
-	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.setReady(ctx, set) }); err != nil {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.checkSet(ctx, set) }); err != nil {
 		return fmt.Errorf("forming %s: %w", set, err)
 	}
 	return nil
 }
 
-// configOf is the configuration that a set begins with.
-func (c *cluster) configOf(set string) setConfig {
+// initialConfig is the configuration that a set begins with.
+func (c *cluster) initialConfig(set string) setConfig {
 	config := setConfig{Name: set, Version: 1, Server: set == configName, Settings: bson.M{}}
-	for i, s := range c.inSet(set) {
+	for i, s := range c.serversInSet(set) {
 		m := memberConfig{ID: i, Host: s.addr, Priority: 1, Votes: 1}
 		if s.role == roleMember {
-			m = c.options.member(i, s.host.Name(), s.addr)
+			m = c.options.newMemberConfig(i, s.host.Name(), s.addr)
 		} else if s.role == roleShard && i == 0 && c.options.replicas > 1 {
 			m.Priority = 2 // so that primaries are spread over the nodes
 		}
@@ -160,8 +160,8 @@ func (c *cluster) configOf(set string) setConfig {
 	return config
 }
 
-// member is a member of the replica set as the options have it.
-func (o options) member(id int, node, addr string) memberConfig {
+// newMemberConfig is a member of the replica set as the options have it.
+func (o options) newMemberConfig(id int, node, addr string) memberConfig {
 	m := memberConfig{ID: id, Host: addr, Priority: 1, Votes: 1}
 	if p, ok := o.priorities[node]; ok {
 		m.Priority = p
@@ -175,18 +175,18 @@ func (o options) member(id int, node, addr string) memberConfig {
 	return m
 }
 
-// shard makes the sets shards of one cluster, and spreads the table over them.
-func (c *cluster) shard(ctx context.Context) error {
+// formShards makes the sets shards of one cluster, and spreads the table over them.
+func (c *cluster) formShards(ctx context.Context) error {
 	c.ReportProgress("joining %d shards", c.options.shards)
 	routers := c.Select(func(s *server) bool { return s.role == roleRouter })
 	if err := c.launchAll(ctx, routers); err != nil {
 		return err
 	}
-	for _, set := range c.sets() {
+	for _, set := range c.setNames() {
 		if set == configName {
 			continue
 		}
-		if err := addShard(ctx, routers[0].admin, set, c.hosts(set)); err != nil {
+		if err := addShard(ctx, routers[0].admin, set, c.setHosts(set)); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(Name, format, args...)
 }
 
-func (c *cluster) add(h host.Host, p process) (*server, error) {
+func (c *cluster) addServer(h host.Host, p process) (*server, error) {
 	s, err := newServer(h, p)
 	if err != nil {
 		return nil, err
@@ -211,8 +211,8 @@ func (c *cluster) add(h host.Host, p process) (*server, error) {
 	return s, nil
 }
 
-// shardAt names the shard that a node is to become.
-func (c *cluster) shardAt(addr string) string {
+// shardNameAt names the shard that a node is to become.
+func (c *cluster) shardNameAt(addr string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if set := c.named[addr]; set != "" {
@@ -222,8 +222,8 @@ func (c *cluster) shardAt(addr string) string {
 	return shardName(c.shards - 1)
 }
 
-// drop forgets servers, whose processes have ended.
-func (c *cluster) drop(servers []*server) error {
+// dropServers forgets servers, whose processes have ended.
+func (c *cluster) dropServers(servers []*server) error {
 	var errs []error
 	for _, s := range servers {
 		c.Drop(s)
@@ -232,21 +232,21 @@ func (c *cluster) drop(servers []*server) error {
 	return errors.Join(errs...)
 }
 
-func (c *cluster) inSet(set string) []*server {
+func (c *cluster) serversInSet(set string) []*server {
 	return c.Select(func(s *server) bool { return s.set == set })
 }
 
-// hosts are the addresses of a set's members.
-func (c *cluster) hosts(set string) []string {
+// setHosts are the addresses of a set's members.
+func (c *cluster) setHosts(set string) []string {
 	var hosts []string
-	for _, s := range c.inSet(set) {
+	for _, s := range c.serversInSet(set) {
 		hosts = append(hosts, s.addr)
 	}
 	return hosts
 }
 
-// sets are the replica sets that there are.
-func (c *cluster) sets() []string {
+// setNames are the replica sets that there are.
+func (c *cluster) setNames() []string {
 	var sets []string
 	for _, s := range c.Select(func(s *server) bool { return s.set != "" }) {
 		if !slices.Contains(sets, s.set) {
@@ -288,5 +288,5 @@ func (c *cluster) Stop(ctx context.Context) error {
 		all.Go(func() { errs[i] = s.Halt(ctx, database.Abrupt) })
 	}
 	all.Wait()
-	return errors.Join(append(errs, c.Servers.Stop(ctx), c.drop(servers))...)
+	return errors.Join(append(errs, c.Servers.Stop(ctx), c.dropServers(servers))...)
 }

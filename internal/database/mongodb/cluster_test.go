@@ -12,10 +12,10 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// TestAgainstAStandIn runs the whole management of a cluster against servers that only pretend:
+// TestClientAgainstFakeServer runs the whole management of a cluster against servers that only pretend:
 // they speak MongoDB's protocol to the real driver and answer as its documentation says.
 // What a real mongod does is tested by TestConformance, where there is one.
-func TestAgainstAStandIn(t *testing.T) {
+func TestClientAgainstFakeServer(t *testing.T) {
 	t.Run("a replica set", testReplicaSet)
 	t.Run("halts and revivals", testHaltAndRevive)
 	t.Run("shards on three nodes", testThreeNodeCluster)

@@ -30,23 +30,23 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	}
 	copies := make(map[string]*client)
 	for _, s := range servers {
-		direct, err := adminClient(s.host, s.local)
+		direct, err := newAdminClient(s.host, s.local)
 		if err != nil {
 			return fail(errors.Join(err, closeAll(copies)))
 		}
 		copies[s.set] = &client{
-			settings: settings{database: databaseName, timeout: defaultTimeout},
-			shared:   &shared{client: direct}, release: func() error { return disconnect(direct) },
+			settings:     settings{database: databaseName, timeout: defaultTimeout},
+			driverClient: &driverClient{client: direct}, release: func() error { return disconnect(direct) },
 		}
 	}
 	if !c.options.sharded {
 		return copies[setName], nil
 	}
-	router, err := c.router()
+	router, err := c.findRouter()
 	if err != nil {
 		return fail(errors.Join(err, closeAll(copies)))
 	}
-	chunks, err := chunksOf(ctx, router.admin)
+	chunks, err := readChunks(ctx, router.admin)
 	if err != nil {
 		return fail(errors.Join(err, closeAll(copies)))
 	}
@@ -71,8 +71,8 @@ type chunk struct {
 // noEnd is the end of the last one.
 const noEnd = math.MaxInt64
 
-// chunksOf asks a mongos for the table's chunks, in order. They name their table, since MongoDB 5.0 by its UUID.
-func chunksOf(ctx context.Context, c *mongo.Client) ([]chunk, error) {
+// readChunks asks a mongos for the table's chunks, in order. They name their table, since MongoDB 5.0 by its UUID.
+func readChunks(ctx context.Context, c *mongo.Client) ([]chunk, error) {
 	const name = databaseName + "." + collectionName
 	config := c.Database("config")
 	var table struct {
@@ -128,8 +128,8 @@ var _ load.Client = (*shardCopies)(nil)
 // errReadOnly says that a member's own copy cannot be written.
 var errReadOnly = fmt.Errorf("%w: a member's own copy is read only", load.ErrUnsupported)
 
-// of is the shard that has a record.
-func (s *shardCopies) of(key string) string {
+// findShard is the shard that has a record.
+func (s *shardCopies) findShard(key string) string {
 	hash := hashOf(key)
 	for _, c := range s.chunks {
 		if hash < c.end || c.end == noEnd {
@@ -141,7 +141,7 @@ func (s *shardCopies) of(key string) string {
 
 // Read implements load.Client.
 func (s *shardCopies) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	c := s.copies[s.of(key)]
+	c := s.copies[s.findShard(key)]
 	if c == nil {
 		return dst, load.ErrNotHeld
 	}
@@ -153,7 +153,7 @@ func (s *shardCopies) Scan(ctx context.Context, table, start string, count int, 
 	var keys []string
 	for shard, c := range s.copies {
 		if _, err := c.Scan(ctx, table, start, math.MaxInt32, nil, func(key string, _ []load.Field) {
-			if s.of(key) == shard {
+			if s.findShard(key) == shard {
 				keys = append(keys, key)
 			}
 		}); err != nil {

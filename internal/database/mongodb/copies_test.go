@@ -50,7 +50,7 @@ func TestCopiesOfShards(t *testing.T) {
 				t.Errorf("%s on %s: %v, %v", key(i), n.Name(), fields, err)
 			default:
 				held[key(i)]++
-				by[copies.(*shardCopies).of(key(i))] = true
+				by[copies.(*shardCopies).findShard(key(i))] = true
 			}
 		}
 		seen, err := copies.Scan(ctx, "", "", rows, nil, nil)

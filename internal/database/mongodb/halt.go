@@ -51,16 +51,16 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 		if s.set == "" {
 			continue
 		}
-		if err := s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.back(ctx, s) }); err != nil {
+		if err := s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.checkMember(ctx, s) }); err != nil {
 			return fmt.Errorf("reviving %s: %w", node.Name(), err)
 		}
 	}
 	return nil
 }
 
-// back returns nil when a server's set says that it serves.
-func (c *cluster) back(ctx context.Context, s *server) error {
-	st, err := c.setStatusOf(ctx, s.set)
+// checkMember returns nil when a server's set says that it serves.
+func (c *cluster) checkMember(ctx context.Context, s *server) error {
+	st, err := c.readSetStatus(ctx, s.set)
 	if err != nil {
 		return err
 	}
@@ -69,5 +69,5 @@ func (c *cluster) back(ctx context.Context, s *server) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s says of %s: %s", database.ErrNotReady, s.set, s.addr, st.state(s.addr))
+	return fmt.Errorf("%w: %s says of %s: %s", database.ErrNotReady, s.set, s.addr, st.memberState(s.addr))
 }

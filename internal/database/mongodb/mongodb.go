@@ -49,7 +49,7 @@ var Recipe = install.Recipe{
 		}
 		return ""
 	},
-	Try: try,
+	Try: tryPrograms,
 }
 
 // versionPattern finds the version in "db version v7.0.14".
@@ -103,7 +103,7 @@ func (*MongoDB) Ports(nodes int, options database.Options) (database.Ports, erro
 		return database.Ports{}, err
 	}
 	ports := []int{o.port}
-	for _, p := range o.plan(make([]string, nodes)) {
+	for _, p := range o.planProcesses(make([]string, nodes)) {
 		if !slices.Contains(ports, p.port) {
 			ports = append(ports, p.port)
 		}
@@ -136,7 +136,7 @@ func (*MongoDB) Find(from string) (database.Installation, error) { return databa
 // pool of connections and its view of the cluster, as the driver is meant to be used. The
 // zero Pool is ready.
 type Pool struct {
-	drivers database.ClientPool[settings, *shared]
+	drivers database.ClientPool[settings, *driverClient]
 }
 
 // Properties implements database.Configurable.

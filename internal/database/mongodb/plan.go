@@ -31,10 +31,10 @@ type process struct {
 	port int
 }
 
-// plan places the processes of a cluster on nodes. Members of a shard are on different
+// planProcesses places the processes of a cluster on nodes. Members of a shard are on different
 // nodes; where there are fewer nodes than members, every node holds members of several
 // shards, each beginning on a node of its own, so that primaries are spread.
-func (o options) plan(nodes []string) []process {
+func (o options) planProcesses(nodes []string) []process {
 	if !o.sharded {
 		var all []process
 		for i := range nodes {

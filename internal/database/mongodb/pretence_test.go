@@ -38,9 +38,9 @@ var conversation = []asked{
 		{Key: "pipeline", Value: bson.A{bson.D{{Key: "$collStats", Value: bson.D{{Key: "count", Value: bson.D{}}}}}}}}},
 }
 
-// TestPretence has a real cluster and one that pretends asked the same: each field of a pretended answer is in the
+// TestFakeAnswersLikeServer has a real cluster and one that pretends asked the same: each field of a pretended answer is in the
 // real one, with values of the same type, and errors have the same codes.
-func TestPretence(t *testing.T) {
+func TestFakeAnswersLikeServer(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	options := database.Options{"topology": "sharded", "config_servers": 1, "mongos": "n1"}
 	w := newWorld()

@@ -90,7 +90,7 @@ func (c *cluster) losePrimary(ctx context.Context, kill bool) error {
 		return err
 	}
 	if err := c.Servers.Await(ctx, func(ctx context.Context) error {
-		primary, err := c.primaryOf(ctx, setName)
+		primary, err := c.findPrimary(ctx, setName)
 		if err == nil && primary == lost {
 			err = fmt.Errorf("%w: %s is still primary", database.ErrNotReady, lost.host.Name())
 		}

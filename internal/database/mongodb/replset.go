@@ -72,8 +72,8 @@ func (s setStatus) primary() string {
 	return ""
 }
 
-// state is what the set says of a member, "" when it does not know it.
-func (s setStatus) state(host string) string {
+// memberState is what the set says of a member, "" when it does not know it.
+func (s setStatus) memberState(host string) string {
 	for _, m := range s.Members {
 		if m.Name == host {
 			return m.Str
@@ -82,9 +82,9 @@ func (s setStatus) state(host string) string {
 	return ""
 }
 
-// serving returns nil when there is a primary and each of the hosts, and nobody else, is
+// checkServing returns nil when there is a primary and each of the hosts, and nobody else, is
 // a member that serves.
-func (s setStatus) serving(hosts []string) error {
+func (s setStatus) checkServing(hosts []string) error {
 	if s.primary() == "" {
 		return fmt.Errorf("%w: %s has no primary", database.ErrNotReady, s.Set)
 	}
@@ -120,18 +120,18 @@ func command(ctx context.Context, c *mongo.Client, cmd bson.D, into any) error {
 	return nil
 }
 
-// initiate forms a replica set; it is sent to one of its members.
-func initiate(ctx context.Context, c *mongo.Client, config setConfig) error {
+// initiateSet forms a replica set; it is sent to one of its members.
+func initiateSet(ctx context.Context, c *mongo.Client, config setConfig) error {
 	return command(ctx, c, bson.D{{Key: "replSetInitiate", Value: config}}, nil)
 }
 
-// status asks a member for the state of its set.
-func status(ctx context.Context, c *mongo.Client) (s setStatus, err error) {
+// readStatus asks a member for the state of its set.
+func readStatus(ctx context.Context, c *mongo.Client) (s setStatus, err error) {
 	return s, command(ctx, c, bson.D{{Key: "replSetGetStatus", Value: 1}}, &s)
 }
 
-// configuration asks a member for its set's configuration.
-func configuration(ctx context.Context, c *mongo.Client) (setConfig, error) {
+// readConfig asks a member for its set's configuration.
+func readConfig(ctx context.Context, c *mongo.Client) (setConfig, error) {
 	var answer struct {
 		Config setConfig `bson:"config"`
 	}
@@ -142,7 +142,7 @@ func configuration(ctx context.Context, c *mongo.Client) (setConfig, error) {
 // reconfigure changes the configuration of the set; it is sent to the primary, with the
 // next version, and changes one member at a time, as MongoDB demands since 4.4.
 func reconfigure(ctx context.Context, c *mongo.Client, change func(*setConfig)) error {
-	config, err := configuration(ctx, c)
+	config, err := readConfig(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -189,9 +189,9 @@ func stepDown(ctx context.Context, c *mongo.Client) error {
 	}, nil)
 }
 
-// again tells whether a reconfiguration may be asked for again: another one is not
+// isRetryable tells whether a reconfiguration may be asked for again: another one is not
 // agreed on yet, or another primary is being elected.
-func again(err error) bool {
+func isRetryable(err error) bool {
 	var e mongo.CommandError
 	if !errors.As(err, &e) {
 		return mongo.IsNetworkError(err)

@@ -18,12 +18,12 @@ import (
 // is drained chunk by chunk.
 const changeTimeout = 30 * time.Minute
 
-// persist asks for a change until the set grants it.
-func (c *cluster) persist(ctx context.Context, ask func(context.Context) error) error {
+// retryChange asks for a change until the set grants it.
+func (c *cluster) retryChange(ctx context.Context, ask func(context.Context) error) error {
 	var final error
 	err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		err := ask(ctx)
-		if err != nil && !again(err) && !errors.Is(err, database.ErrNotReady) {
+		if err != nil && !isRetryable(err) && !errors.Is(err, database.ErrNotReady) {
 			final = err
 			return nil
 		}
@@ -56,16 +56,16 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
 	c.ReportProgress("%s is joining", node.Name())
-	join, undo := c.joinSet, c.leaveSet
+	join, undo := c.joinSet, c.removeFromSet
 	if c.options.sharded {
-		join, undo = c.joinShard, c.dropShard
+		join, undo = c.joinShard, c.drainShard
 	}
 	began := time.Now()
 	err = join(ctx, node, func() { change.Accepted = time.Since(began) })
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), formTimeout)
 		defer cancel()
-		return fail(errors.Join(err, c.undo(ctx, node, undo)))
+		return fail(errors.Join(err, c.undoJoin(ctx, node, undo)))
 	}
 	for _, s := range c.AllOn(node.Name()) {
 		s.Server().Staying()
@@ -74,19 +74,19 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	return change, nil
 }
 
-// undo ends what a join that failed has left.
-func (c *cluster) undo(ctx context.Context, node host.Host, withdraw func(context.Context, []*server, func()) error) error {
+// undoJoin ends what a join that failed has left.
+func (c *cluster) undoJoin(ctx context.Context, node host.Host, withdraw func(context.Context, []*server, func()) error) error {
 	servers := c.AllOn(node.Name())
 	var errs []error
 	for _, s := range servers {
 		errs = append(errs, s.Halt(ctx, database.Abrupt))
 	}
-	return errors.Join(append(errs, withdraw(ctx, servers, func() {}), c.drop(servers))...)
+	return errors.Join(append(errs, withdraw(ctx, servers, func() {}), c.dropServers(servers))...)
 }
 
 // joinSet makes a node a member of the replica set.
 func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) error {
-	s, err := c.add(node, process{role: roleMember, set: setName, port: c.options.port})
+	s, err := c.addServer(node, process{role: roleMember, set: setName, port: c.options.port})
 	if err != nil {
 		return err
 	}
@@ -96,24 +96,24 @@ func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) 
 	if err := c.launch(ctx, s, true); err != nil {
 		return err
 	}
-	if err := c.persist(ctx, func(ctx context.Context) error {
-		primary, err := c.primaryOf(ctx, setName)
+	if err := c.retryChange(ctx, func(ctx context.Context) error {
+		primary, err := c.findPrimary(ctx, setName)
 		if err != nil {
 			return err
 		}
-		return addMember(ctx, primary.admin, c.options.member(0, node.Name(), s.addr))
+		return addMember(ctx, primary.admin, c.options.newMemberConfig(0, node.Name(), s.addr))
 	}); err != nil {
 		return err
 	}
 	accepted()
-	return s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.setReady(ctx, setName) })
+	return s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.checkSet(ctx, setName) })
 }
 
 // joinShard makes a node a shard, with a mongos where every node has one.
 func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()) error {
 	port := c.options.port + shardOffset
-	set := c.shardAt(database.Reach(node, port))
-	s, err := c.add(node, process{role: roleShard, set: set, port: port})
+	set := c.shardNameAt(database.Reach(node, port))
+	s, err := c.addServer(node, process{role: roleShard, set: set, port: port})
 	if err != nil {
 		return err
 	}
@@ -123,10 +123,10 @@ func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()
 	if err := c.launch(ctx, s, true); err != nil {
 		return err
 	}
-	if err := c.form(ctx, set); err != nil {
+	if err := c.formSet(ctx, set); err != nil {
 		return err
 	}
-	router, err := c.router()
+	router, err := c.findRouter()
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()
 	}
 	accepted()
 	if len(c.options.mongos) == 0 {
-		r, err := c.add(node, process{role: roleRouter, port: c.options.port})
+		r, err := c.addServer(node, process{role: roleRouter, port: c.options.port})
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()
 			return err
 		}
 	}
-	return s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return balanced(ctx, router.admin) })
+	return s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return checkBalanced(ctx, router.admin) })
 }
 
 // Leave implements database.Cluster. In a replica set:
@@ -170,7 +170,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	defer release()
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
-	if err := c.mayGo(ctx, servers, manner); err != nil {
+	if err := c.checkLeave(ctx, servers, manner); err != nil {
 		return fail(err)
 	}
 	began := time.Now()
@@ -181,9 +181,9 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 			}
 		}
 	}
-	withdraw := c.leaveSet
+	withdraw := c.removeFromSet
 	if c.options.sharded {
-		withdraw = c.dropShard
+		withdraw = c.drainShard
 	}
 	if err := withdraw(ctx, servers, func() { change.Accepted = time.Since(began) }); err != nil {
 		return fail(err)
@@ -193,42 +193,42 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 			return fail(err)
 		}
 	}
-	if err := c.drop(servers); err != nil {
+	if err := c.dropServers(servers); err != nil {
 		return fail(err)
 	}
-	if err := c.Servers.Await(ctx, c.runningReady); err != nil {
+	if err := c.Servers.Await(ctx, c.checkPrimaries); err != nil {
 		return fail(err)
 	}
 	change.Complete = time.Since(began)
 	return change, nil
 }
 
-// runningReady returns nil when every set has a primary.
-func (c *cluster) runningReady(ctx context.Context) error {
-	for _, set := range c.sets() {
-		if _, err := c.setStatusOf(ctx, set); err != nil {
+// checkPrimaries returns nil when every set has a primary.
+func (c *cluster) checkPrimaries(ctx context.Context) error {
+	for _, set := range c.setNames() {
+		if _, err := c.readSetStatus(ctx, set); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mayGo refuses what would lose data or leave the replica set without a majority, at the
+// checkLeave refuses what would lose data or leave the replica set without a majority, at the
 // time that it agrees on the removal or afterwards.
-func (c *cluster) mayGo(ctx context.Context, servers []*server, manner database.Manner) error {
+func (c *cluster) checkLeave(ctx context.Context, servers []*server, manner database.Manner) error {
 	if c.options.sharded {
-		return c.shardMayGo(servers, manner)
+		return c.checkShardLeave(servers, manner)
 	}
 	leaving := servers[0]
-	all := c.inSet(setName)
+	all := c.serversInSet(setName)
 	if len(all) == 1 {
 		return fmt.Errorf("%w: it is the last member", database.ErrFixed)
 	}
-	primary, err := c.primaryOf(ctx, setName)
+	primary, err := c.findPrimary(ctx, setName)
 	if err != nil {
 		return err
 	}
-	config, err := configuration(ctx, primary.admin)
+	config, err := readConfig(ctx, primary.admin)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (c *cluster) mayGo(ctx context.Context, servers []*server, manner database.
 	return daemon.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.Running()}.Check()
 }
 
-func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {
+func (c *cluster) checkShardLeave(servers []*server, manner database.Manner) error {
 	for _, s := range servers {
 		if s.role == roleConfig {
 			return fmt.Errorf("%w: a config server is there", database.ErrFixed)
@@ -263,8 +263,8 @@ func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {
 	return nil
 }
 
-// leaveSet removes a member from the replica set.
-func (c *cluster) leaveSet(ctx context.Context, servers []*server, accepted func()) error {
+// removeFromSet removes a member from the replica set.
+func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted func()) error {
 	for _, s := range servers {
 		primary, err := c.awaitPrimary(ctx)
 		if err != nil {
@@ -276,8 +276,8 @@ func (c *cluster) leaveSet(ctx context.Context, servers []*server, accepted func
 				return err
 			}
 		}
-		if err := c.persist(ctx, func(ctx context.Context) error {
-			primary, err := c.primaryOf(ctx, setName)
+		if err := c.retryChange(ctx, func(ctx context.Context) error {
+			primary, err := c.findPrimary(ctx, setName)
 			if err != nil {
 				return err
 			}
@@ -292,8 +292,8 @@ func (c *cluster) leaveSet(ctx context.Context, servers []*server, accepted func
 		if d := s.Server(); d != nil {
 			d.Leaving()
 		}
-		hosts := slices.DeleteFunc(c.hosts(setName), func(h string) bool { return h == s.addr })
-		if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.without(ctx, s, hosts) }); err != nil {
+		hosts := slices.DeleteFunc(c.setHosts(setName), func(h string) bool { return h == s.addr })
+		if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.checkRemoved(ctx, s, hosts) }); err != nil {
 			return err
 		}
 	}
@@ -303,19 +303,19 @@ func (c *cluster) leaveSet(ctx context.Context, servers []*server, accepted func
 // awaitPrimary waits for an election to end.
 func (c *cluster) awaitPrimary(ctx context.Context) (primary *server, err error) {
 	err = c.Servers.Await(ctx, func(ctx context.Context) (err error) {
-		primary, err = c.primaryOf(ctx, setName)
+		primary, err = c.findPrimary(ctx, setName)
 		return err
 	})
 	return primary, err
 }
 
-// without returns nil when a primary is there and the set does not list a member.
-func (c *cluster) without(ctx context.Context, gone *server, left []string) error {
-	st, err := c.setStatusOf(ctx, setName)
+// checkRemoved returns nil when a primary is there and the set does not list a member.
+func (c *cluster) checkRemoved(ctx context.Context, gone *server, left []string) error {
+	st, err := c.readSetStatus(ctx, setName)
 	if err != nil {
 		return err
 	}
-	if st.state(gone.addr) != "" {
+	if st.memberState(gone.addr) != "" {
 		return fmt.Errorf("%w: the set still lists %s", database.ErrNotReady, gone.host.Name())
 	}
 	if !slices.Contains(left, st.primary()) {
@@ -324,8 +324,8 @@ func (c *cluster) without(ctx context.Context, gone *server, left []string) erro
 	return nil
 }
 
-// dropShard drains the shard on a node.
-func (c *cluster) dropShard(ctx context.Context, servers []*server, accepted func()) error {
+// drainShard drains the shard on a node.
+func (c *cluster) drainShard(ctx context.Context, servers []*server, accepted func()) error {
 	for _, s := range servers {
 		if s.role != roleShard {
 			continue
@@ -344,7 +344,7 @@ func (c *cluster) dropShard(ctx context.Context, servers []*server, accepted fun
 				accepted()
 				told = true
 			}
-			return c.drained(ctx, router, s.set, r)
+			return c.checkDrained(ctx, router, s.set, r)
 		}); err != nil {
 			return err
 		}
@@ -357,15 +357,15 @@ func (c *cluster) dropShard(ctx context.Context, servers []*server, accepted fun
 	return nil
 }
 
-// drained returns nil when a shard is none any more, and moves away what the balancer does
+// checkDrained returns nil when a shard is none any more, and moves away what the balancer does
 // not.
-func (c *cluster) drained(ctx context.Context, router *server, set string, r removal) error {
+func (c *cluster) checkDrained(ctx context.Context, router *server, set string, r removal) error {
 	if r.State == completed {
 		return nil
 	}
 	if r.State == ongoing && r.Remaining.Chunks == 0 {
 		for _, name := range r.ToMove {
-			to := slices.DeleteFunc(c.sets(), func(s string) bool { return s == set || s == configName })[0]
+			to := slices.DeleteFunc(c.setNames(), func(s string) bool { return s == set || s == configName })[0]
 			if err := movePrimary(ctx, router.admin, name, to); err != nil {
 				return err
 			}

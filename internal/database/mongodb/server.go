@@ -42,13 +42,13 @@ type server struct {
 	daemon.Seat
 }
 
-// adminClient makes a driver's client of one server, from a node.
-func adminClient(h host.Host, addr string) (*mongo.Client, error) {
-	return direct(fromNode{host.Dialer(h, adminTimeout)}, addr)
+// newAdminClient makes a driver's client of one server, from a node.
+func newAdminClient(h host.Host, addr string) (*mongo.Client, error) {
+	return newDirectClient(fromNode{host.Dialer(h, adminTimeout)}, addr)
 }
 
-// direct makes a driver's client of one server.
-func direct(dialer drv.ContextDialer, addr string) (*mongo.Client, error) {
+// newDirectClient makes a driver's client of one server.
+func newDirectClient(dialer drv.ContextDialer, addr string) (*mongo.Client, error) {
 	c, err := mongo.Connect(drv.Client().SetHosts([]string{addr}).SetDirect(true).SetAppName("skerry admin").
 		SetDialer(dialer).SetMaxPoolSize(4).
 		SetServerSelectionTimeout(adminTimeout).SetConnectTimeout(adminTimeout).
@@ -70,25 +70,25 @@ func (d fromNode) DialContext(ctx context.Context, network, addr string) (net.Co
 func newServer(h host.Host, p process) (*server, error) {
 	s := &server{process: p, host: h, addr: database.Reach(h, p.port), local: database.Local(h, p.port)}
 	var err error
-	s.admin, err = adminClient(h, s.local)
+	s.admin, err = newAdminClient(h, s.local)
 	return s, err
 }
 
 // Name implements daemon.Member.
 func (s *server) Name() string { return s.host.Name() }
 
-// name is what errors and logs call it: "mongod", "shard0", "config", "mongos".
-func (s *server) name() string {
+// label is what errors and logs call it: "mongod", "shard0", "config", "mongos".
+func (s *server) label() string {
 	if s.role == roleShard {
 		return s.set
 	}
 	return s.role
 }
 
-func (s *server) dir() string { return filepath.Join(s.host.Dir(), Name, s.name()) }
+func (s *server) dir() string { return filepath.Join(s.host.Dir(), Name, s.label()) }
 
-// args are the arguments of a server that listens at bind and stores below data.
-func (p process) args(o options, bind, data string, configServers []string) []string {
+// arguments are the arguments of a server that listens at bind and stores below data.
+func (p process) arguments(o options, bind, data string, configServers []string) []string {
 	common := []string{"--bind_ip", bind, "--port", strconv.Itoa(p.port), "--nounixsocket"}
 	if p.role == roleRouter {
 		return append(common, "--configdb", configName+"/"+strings.Join(configServers, ","))
@@ -125,10 +125,10 @@ func (s *server) program() string {
 // prepare makes the server's empty folder.
 func (s *server) prepare(ctx context.Context) error {
 	if err := files.Empty(ctx, s.host.Files(), s.dir()); err != nil {
-		return fmt.Errorf("emptying the directory of %s on %s: %w", s.name(), s.host.Name(), err)
+		return fmt.Errorf("emptying the directory of %s on %s: %w", s.label(), s.host.Name(), err)
 	}
 	if err := s.host.Files().MakeDir(ctx, s.dataDir()); err != nil {
-		return fmt.Errorf("making the directory of %s on %s: %w", s.name(), s.host.Name(), err)
+		return fmt.Errorf("making the directory of %s on %s: %w", s.label(), s.host.Name(), err)
 	}
 	return nil
 }
@@ -138,12 +138,12 @@ func (s *server) prepare(ctx context.Context) error {
 func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 	path := c.Env.Installation.Programs[s.program()]
 	if path == "" {
-		return advice.With(fmt.Errorf("starting %s on %s: the installation has no program %s: %w", s.name(), s.host.Name(), s.program(), fs.ErrNotExist),
+		return advice.With(fmt.Errorf("starting %s on %s: the installation has no program %s: %w", s.label(), s.host.Name(), s.program(), fs.ErrNotExist),
 			"give a folder with mongod and mongos: skerry install mongodb --from PATH")
 	}
 	d, err := c.Servers.Start(ctx, s.host, daemon.Spec{
 		Command: host.Command{
-			Name: s.name(), Path: path, Args: s.args(c.options, host.Listen(s.host), s.dataDir(), c.hosts(configName)),
+			Name: s.label(), Path: path, Args: s.arguments(c.options, host.Listen(s.host), s.dataDir(), c.setHosts(configName)),
 			Env: c.Env.Installation.Env, Dir: s.dir(), Log: filepath.Join(s.dir(), s.program()+".log"),
 		},
 		Ports: []int{s.port}, Grace: stopGrace,
@@ -155,11 +155,11 @@ func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 		d.Leaving()
 	}
 	s.SetServer(d)
-	return d.Await(ctx, startTimeout, s.answers)
+	return d.Await(ctx, startTimeout, s.ping)
 }
 
-// answers returns nil when the server answers.
-func (s *server) answers(ctx context.Context) error {
+// ping returns nil when the server answers.
+func (s *server) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	return command(ctx, s.admin, bson.D{{Key: "ping", Value: 1}}, nil)

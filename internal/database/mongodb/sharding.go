@@ -86,9 +86,9 @@ func movePrimary(ctx context.Context, c *mongo.Client, name, to string) error {
 	return command(ctx, c, bson.D{{Key: "movePrimary", Value: name}, {Key: "to", Value: to}}, nil)
 }
 
-// rowsByShard counts the table's documents on each shard, orphans left by a migration
+// countRowsByShard counts the table's documents on each shard, orphans left by a migration
 // included; it is sent to a mongos.
-func rowsByShard(ctx context.Context, c *mongo.Client) (map[string]int64, error) {
+func countRowsByShard(ctx context.Context, c *mongo.Client) (map[string]int64, error) {
 	cursor, err := c.Database(databaseName).Collection(collectionName).Aggregate(ctx,
 		mongo.Pipeline{{{Key: "$collStats", Value: bson.D{{Key: "count", Value: bson.D{}}}}}})
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 // poolSize is how many workers may have an operation on one server at the same time.
 const poolSize = 2048
 
-// shared is the driver's client that workers share.
-type shared struct {
+// driverClient is the driver's client that workers share.
+type driverClient struct {
 	client  *mongo.Client
 	workers atomic.Int64
 	// commands is how many commands of operations were sent, counted where the driver
 	// tries again.
-	commands atomic.Int64
-	asked    atomic.Int64 // operations
+	commands   atomic.Int64
+	operations atomic.Int64 // operations
 }
 
 // dataCommands are the commands that operations are made of.
@@ -30,15 +30,15 @@ var dataCommands = map[string]bool{"find": true, "update": true, "insert": true,
 
 // open returns a worker's client that has reached a server.
 func (p *Pool) open(ctx context.Context, s settings) (*client, error) {
-	sh, release, err := p.drivers.Acquire(ctx, s, database.ClientSource[*shared]{
-		Open:  func(context.Context) (*shared, error) { return connect(s) },
-		Close: func(sh *shared) error { return disconnect(sh.client) },
+	sh, release, err := p.drivers.Acquire(ctx, s, database.ClientSource[*driverClient]{
+		Open:  func(context.Context) (*driverClient, error) { return connect(s) },
+		Close: func(sh *driverClient) error { return disconnect(sh.client) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	sh.workers.Add(1)
-	c := &client{settings: s, shared: sh, release: release}
+	c := &client{settings: s, driverClient: sh, release: release}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	// The ping detects a wrong address before the first operation.
@@ -50,8 +50,8 @@ func (p *Pool) open(ctx context.Context, s settings) (*client, error) {
 }
 
 // connect opens a driver's client, which connects in the background.
-func connect(s settings) (*shared, error) {
-	sh := &shared{}
+func connect(s settings) (*driverClient, error) {
+	sh := &driverClient{}
 	o := drv.Client().SetMaxPoolSize(poolSize).SetServerSelectionTimeout(s.timeout).SetConnectTimeout(s.timeout)
 	// These options precede ApplyURI, so that the URL overrides them.
 	o.SetRetryReads(s.retry).SetRetryWrites(s.retry).SetAppName("skerry")

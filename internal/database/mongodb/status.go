@@ -7,16 +7,16 @@ import (
 	"skerry/internal/database"
 )
 
-// setStatusOf asks the members of a set that run, one after the other, until one knows of
+// readSetStatus asks the members of a set that run, one after the other, until one knows of
 // a primary.
-func (c *cluster) setStatusOf(ctx context.Context, set string) (setStatus, error) {
+func (c *cluster) readSetStatus(ctx context.Context, set string) (setStatus, error) {
 	err := fmt.Errorf("%w: no member of %s runs", database.ErrNotReady, set)
-	for _, s := range c.inSet(set) {
+	for _, s := range c.serversInSet(set) {
 		if !s.Running() {
 			continue
 		}
 		one, cancel := context.WithTimeout(ctx, adminTimeout)
-		st, failed := status(one, s.admin)
+		st, failed := readStatus(one, s.admin)
 		cancel()
 		switch {
 		case failed != nil:
@@ -30,22 +30,22 @@ func (c *cluster) setStatusOf(ctx context.Context, set string) (setStatus, error
 	return setStatus{}, err
 }
 
-// setReady returns nil when every server of a set is a member that serves.
-func (c *cluster) setReady(ctx context.Context, set string) error {
-	st, err := c.setStatusOf(ctx, set)
+// checkSet returns nil when every server of a set is a member that serves.
+func (c *cluster) checkSet(ctx context.Context, set string) error {
+	st, err := c.readSetStatus(ctx, set)
 	if err != nil {
 		return err
 	}
-	return st.serving(c.hosts(set))
+	return st.checkServing(c.setHosts(set))
 }
 
-// primaryOf finds a set's primary.
-func (c *cluster) primaryOf(ctx context.Context, set string) (*server, error) {
-	st, err := c.setStatusOf(ctx, set)
+// findPrimary finds a set's primary.
+func (c *cluster) findPrimary(ctx context.Context, set string) (*server, error) {
+	st, err := c.readSetStatus(ctx, set)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range c.inSet(set) {
+	for _, s := range c.serversInSet(set) {
 		if s.addr == st.primary() {
 			return s, nil
 		}
@@ -53,8 +53,8 @@ func (c *cluster) primaryOf(ctx context.Context, set string) (*server, error) {
 	return nil, fmt.Errorf("%w: %s is primary of %s, and unknown here", database.ErrNotReady, st.primary(), set)
 }
 
-// router is a mongos that runs.
-func (c *cluster) router() (*server, error) {
+// findRouter is a mongos that runs.
+func (c *cluster) findRouter() (*server, error) {
 	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter }) {
 		if s.Running() {
 			return s, nil
@@ -63,24 +63,24 @@ func (c *cluster) router() (*server, error) {
 	return nil, fmt.Errorf("%w: no mongos runs", database.ErrNotReady)
 }
 
-// entry is who answers questions about the table: a mongos, or the primary.
-func (c *cluster) entry(ctx context.Context) (*server, error) {
+// findEntry is who answers questions about the table: a mongos, or the primary.
+func (c *cluster) findEntry(ctx context.Context) (*server, error) {
 	if c.options.sharded {
-		return c.router()
+		return c.findRouter()
 	}
-	return c.primaryOf(ctx, setName)
+	return c.findPrimary(ctx, setName)
 }
 
 // Ready implements database.Cluster: every set has a primary and all others are
 // secondaries, every mongos answers and lists every shard.
 func (c *cluster) Ready(ctx context.Context) error {
-	for _, set := range c.sets() {
-		if err := c.setReady(ctx, set); err != nil {
+	for _, set := range c.setNames() {
+		if err := c.checkSet(ctx, set); err != nil {
 			return err
 		}
 	}
 	shards := 0
-	for _, set := range c.sets() {
+	for _, set := range c.setNames() {
 		if set != configName {
 			shards++
 		}
@@ -104,8 +104,8 @@ func (c *cluster) Ready(ctx context.Context) error {
 // "PRIMARY", or "config SECONDARY, shard1 PRIMARY, mongos" in a sharded cluster.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	states := make(map[string]setStatus)
-	for _, set := range c.sets() {
-		st, err := c.setStatusOf(ctx, set)
+	for _, set := range c.setNames() {
+		st, err := c.readSetStatus(ctx, set)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
@@ -114,8 +114,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	var rows map[string]int64
 	var total int64
 	if c.options.sharded {
-		if s, err := c.router(); err == nil {
-			if rows, err = rowsByShard(ctx, s.admin); err != nil {
+		if s, err := c.findRouter(); err == nil {
+			if rows, err = countRowsByShard(ctx, s.admin); err != nil {
 				return nil, err
 			}
 		}
@@ -141,7 +141,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 
 // describe adds a server to what is told of its node.
 func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, st setStatus, rows map[string]int64, total int64) error {
-	state := st.state(s.addr)
+	state := st.memberState(s.addr)
 	if s.role == roleRouter {
 		state = s.role
 	}
@@ -149,7 +149,7 @@ func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, s
 		state = "unreachable"
 	}
 	if c.options.sharded && s.role != roleRouter {
-		state = s.name() + " " + state
+		state = s.label() + " " + state
 	}
 	if m.State != "" {
 		state = m.State + ", " + state
@@ -171,7 +171,7 @@ func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, s
 
 // Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	s, err := c.entry(ctx)
+	s, err := c.findEntry(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -180,7 +180,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
-	s, err := c.entry(ctx)
+	s, err := c.findEntry(ctx)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}

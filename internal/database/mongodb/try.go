@@ -34,13 +34,13 @@ const (
 	tryPoll    = 50 * time.Millisecond
 )
 
-// try tells whether clusters can be made of the programs: their versions fit, and mongod
+// tryPrograms tells whether clusters can be made of the programs: their versions fit, and mongod
 // starts with the arguments of a cluster's, forms a replica set of its own and asks for no
 // password. The server listens on the loopback alone and leaves nothing.
-func try(ctx context.Context, version string, programs map[string]string, env []string) error {
-	err := fitting(ctx, version, programs, env)
+func tryPrograms(ctx context.Context, version string, programs map[string]string, env []string) error {
+	err := checkVersions(ctx, version, programs, env)
 	if err == nil {
-		err = tryAlone(ctx, programs["mongod"], env)
+		err = tryServer(ctx, programs["mongod"], env)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -49,9 +49,9 @@ func try(ctx context.Context, version string, programs map[string]string, env []
 		"give mongod and mongos of one version, %s or newer, as MongoDB builds them, with no options added: skerry install %s --from PATH", oldest, Name)
 }
 
-// fitting compares versions.
-func fitting(ctx context.Context, version string, programs map[string]string, env []string) error {
-	if older(version, oldest) {
+// checkVersions compares versions.
+func checkVersions(ctx context.Context, version string, programs map[string]string, env []string) error {
+	if isOlder(version, oldest) {
 		return fmt.Errorf("version %s is too old, %s is the oldest that the driver speaks to", version, oldest)
 	}
 	path := programs["mongos"]
@@ -62,16 +62,16 @@ func fitting(ctx context.Context, version string, programs map[string]string, en
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s --version: %w: %s", path, err, last(out))
+		return fmt.Errorf("%s --version: %w: %s", path, err, lastLines(out))
 	}
 	if m := routerVersion.FindSubmatch(out); m == nil || string(m[1]) != version {
-		return fmt.Errorf("%s is of another version than %s: %s", path, version, first(out))
+		return fmt.Errorf("%s is of another version than %s: %s", path, version, firstLine(out))
 	}
 	return nil
 }
 
-// older compares versions by their first two numbers. What is no number is not older.
-func older(version, than string) bool {
+// isOlder compares versions by their first two numbers. What is no number is not older.
+func isOlder(version, than string) bool {
 	v, t := strings.SplitN(version, ".", 3), strings.SplitN(than, ".", 3)
 	for i := range min(len(v), len(t), 2) {
 		a, err := strconv.Atoi(v[i])
@@ -83,8 +83,8 @@ func older(version, than string) bool {
 	return false
 }
 
-// tryAlone starts a mongod and forms a replica set of it.
-func tryAlone(ctx context.Context, path string, env []string) (err error) {
+// tryServer starts a mongod and forms a replica set of it.
+func tryServer(ctx context.Context, path string, env []string) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryTimeout, fmt.Errorf("it does not serve after %v", tryTimeout))
 	defer cancel()
 	data, err := os.MkdirTemp("", "mongod-")
@@ -96,16 +96,16 @@ func tryAlone(ctx context.Context, path string, env []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.port, err = freePort(); err != nil {
+	if o.port, err = findFreePort(); err != nil {
 		return err
 	}
-	p := o.plan([]string{""})[0]
+	p := o.planProcesses([]string{""})[0]
 	const bind = "127.0.0.1"
 	addr := net.JoinHostPort(bind, strconv.Itoa(p.port))
 
 	ctx, ended := context.WithCancelCause(ctx)
 	defer ended(nil)
-	cmd := exec.Command(path, p.args(o, bind, data, nil)...)
+	cmd := exec.Command(path, p.arguments(o, bind, data, nil)...)
 	var said bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &said, &said
 	if err := cmd.Start(); err != nil {
@@ -115,27 +115,27 @@ func tryAlone(ctx context.Context, path string, env []string) (err error) {
 	go func() {
 		defer close(gone)
 		err := cmd.Wait()
-		ended(fmt.Errorf("it ends (%v): %s", err, last(said.Bytes())))
+		ended(fmt.Errorf("it ends (%v): %s", err, lastLines(said.Bytes())))
 	}()
 	defer func() {
 		_ = cmd.Process.Kill() // it may have ended
 		<-gone
 	}()
-	client, err := direct(new(net.Dialer), addr)
+	client, err := newDirectClient(new(net.Dialer), addr)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, disconnect(client)) }()
-	return formAlone(ctx, client, setConfig{Name: p.set, Version: 1, Members: []memberConfig{{Host: addr, Priority: 1, Votes: 1}}})
+	return formLoneSet(ctx, client, setConfig{Name: p.set, Version: 1, Members: []memberConfig{{Host: addr, Priority: 1, Votes: 1}}})
 }
 
-// formAlone forms a set of one server as soon as that answers, and asks for its options: with
+// formLoneSet forms a set of one server as soon as that answers, and asks for its options: with
 // authentication on, a server without users lets a set be formed from its own machine, and
 // tells nobody those. Why a server ended says more than the connection that is refused
 // thereafter.
-func formAlone(ctx context.Context, client *mongo.Client, config setConfig) error {
+func formLoneSet(ctx context.Context, client *mongo.Client, config setConfig) error {
 	for {
-		err := initiate(ctx, client, config)
+		err := initiateSet(ctx, client, config)
 		if err == nil {
 			err = command(ctx, client, bson.D{{Key: "getCmdLineOpts", Value: 1}}, nil)
 		}
@@ -155,8 +155,8 @@ func formAlone(ctx context.Context, client *mongo.Client, config setConfig) erro
 	}
 }
 
-// freePort is a port that nobody listened on a moment ago.
-func freePort() (int, error) {
+// findFreePort is a port that nobody listened on a moment ago.
+func findFreePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("looking for a free port: %w", err)
@@ -165,13 +165,13 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// first is the first line of what a program printed, last the last ones.
-func first(out []byte) string {
+// firstLine is the first line of what a program printed, last the last ones.
+func firstLine(out []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return line
 }
 
-func last(out []byte) string {
+func lastLines(out []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], "; ")
 }

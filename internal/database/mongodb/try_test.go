@@ -37,8 +37,8 @@ func refused(t *testing.T, dir string, words ...string) {
 	}
 }
 
-// TestUnfit offers what no cluster can be made of. The messages are those of MongoDB 4.2.
-func TestUnfit(t *testing.T) {
+// TestTryRefusesUnfitPrograms offers what no cluster can be made of. The messages are those of MongoDB 4.2.
+func TestTryRefusesUnfitPrograms(t *testing.T) {
 	for _, test := range []struct {
 		name, version, script string
 		words                 []string
@@ -70,14 +70,14 @@ func TestUnfit(t *testing.T) {
 	})
 }
 
-// TestTry offers a real mongod, and the same with options that no cluster can be made with.
-func TestTry(t *testing.T) {
+// TestTryPrograms offers a real mongod, and the same with options that no cluster can be made with.
+func TestTryPrograms(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	in, err := New().Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := try(t.Context(), in.Version, in.Programs, in.Env); err != nil {
+	if err := tryPrograms(t.Context(), in.Version, in.Programs, in.Env); err != nil {
 		t.Error(err)
 	}
 	for _, test := range []struct{ name, script, word string }{
@@ -94,12 +94,12 @@ exec MONGOD "$@"`, "replSet option"},
 	}
 }
 
-func TestOlder(t *testing.T) {
+func TestIsOlder(t *testing.T) {
 	for _, test := range []struct {
 		version string
 		want    bool
 	}{{"4.2.9", false}, {"4.0.28", true}, {"3.6", true}, {"4.10.0", false}, {"8.0.1", false}, {"x", false}} {
-		if got := older(test.version, oldest); got != test.want {
+		if got := isOlder(test.version, oldest); got != test.want {
 			t.Errorf("%s: %v, want %v", test.version, got, test.want)
 		}
 	}

@@ -89,7 +89,7 @@ func TestPlan(t *testing.T) {
 			continue
 		}
 		got := make([]string, test.nodes)
-		for _, p := range o.plan(nodes[:test.nodes]) {
+		for _, p := range o.planProcesses(nodes[:test.nodes]) {
 			text := strings.Join(strings.Fields(fmt.Sprint(p.role, " ", p.set, " ", p.port)), " ")
 			if got[p.node] != "" {
 				text = ", " + text

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// balance moves slots so that every master serves an equal share of them, and the one
+// rebalance moves slots so that every master serves an equal share of them, and the one
 // that leaves none. It returns the bytes that were moved, where that is known. A balance
 // that fails half-way leaves a cluster that serves; the next one goes on from there.
-func (c *cluster) balance(ctx context.Context, leaving *member) (int64, error) {
-	if c.options.rebalance == byCLI {
-		return 0, c.balanceByCLI(ctx, leaving)
+func (c *cluster) rebalance(ctx context.Context, leaving *member) (int64, error) {
+	if c.options.rebalance == rebalanceCLI {
+		return 0, c.rebalanceByCLI(ctx, leaving)
 	}
-	views, err := c.masters(ctx)
+	views, err := c.masterViews(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -26,15 +26,15 @@ func (c *cluster) balance(ctx context.Context, leaving *member) (int64, error) {
 		}
 		stays[i] = v.member != leaving
 	}
-	bytes, err := c.shift(ctx, views, plan(owned, stays))
+	bytes, err := c.executePlan(ctx, views, planTransfers(owned, stays))
 	if err != nil {
-		return bytes, errors.Join(err, c.mend(ctx))
+		return bytes, errors.Join(err, c.repairAfterFailure(ctx))
 	}
 	return bytes, nil
 }
 
-// mend repairs what a balance that failed has left, if it can be done now.
-func (c *cluster) mend(ctx context.Context) error {
+// repairAfterFailure repairs what a balance that failed has left, if it can be done now.
+func (c *cluster) repairAfterFailure(ctx context.Context) error {
 	if c.Err() != nil {
 		return nil // a server died: there is nothing to repair with
 	}
@@ -49,10 +49,10 @@ type transfer struct {
 	slots    []int
 }
 
-// plan balances with the fewest slots moved: only a master with more than its share
+// planTransfers balances with the fewest slots moved: only a master with more than its share
 // gives, and only what is above it. The shares that are larger by one, when they do not
 // divide evenly, go to those that have most already. What a master gives stays together.
-func plan(owned [][]int, stays []bool) []transfer {
+func planTransfers(owned [][]int, stays []bool) []transfer {
 	total, n := 0, 0
 	for i := range owned {
 		total += len(owned[i])
@@ -96,42 +96,42 @@ func plan(owned [][]int, stays []bool) []transfer {
 	return moves
 }
 
-// perCLI is how many keys redis-cli moves at a time.
-const perCLI = "100"
+// cliPipeline is how many keys redis-cli moves at a time.
+const cliPipeline = "100"
 
-// balanceByCLI has redis-cli move the slots, one after the other.
-func (c *cluster) balanceByCLI(ctx context.Context, leaving *member) error {
-	args := []string{"rebalance", c.others(leaving)[0].addr, "--cluster-pipeline", perCLI}
+// rebalanceByCLI has redis-cli move the slots, one after the other.
+func (c *cluster) rebalanceByCLI(ctx context.Context, leaving *member) error {
+	args := []string{"rebalance", c.others(leaving)[0].addr, "--cluster-pipeline", cliPipeline}
 	if leaving == nil {
 		args = append(args, "--cluster-use-empty-masters")
 	} else {
-		v, err := leaving.look(ctx)
+		v, err := leaving.readView(ctx)
 		if err != nil {
 			return err
 		}
 		args = append(args, "--cluster-weight", v.self.id+"=0")
 	}
-	if err := c.cli(ctx, args...); err != nil {
-		return errors.Join(err, c.mend(ctx))
+	if err := c.runCLI(ctx, args...); err != nil {
+		return errors.Join(err, c.repairAfterFailure(ctx))
 	}
 	if leaving == nil {
 		return nil
 	}
-	v, err := leaving.look(ctx)
+	v, err := leaving.readView(ctx)
 	if err != nil {
 		return err
 	}
-	if n := v.self.owned(); n > 0 {
+	if n := v.self.countSlots(); n > 0 {
 		return fmt.Errorf("it still owns %d slots after a rebalance", n)
 	}
 	return nil
 }
 
-// confirm has redis-cli check the cluster where it moved the slots: it asks every
+// checkByCLI has redis-cli check the cluster where it moved the slots: it asks every
 // master, and each key's slot must have an owner. Settled has asked the same otherwise.
-func (c *cluster) confirm(ctx context.Context) error {
-	if c.options.rebalance != byCLI {
+func (c *cluster) checkByCLI(ctx context.Context) error {
+	if c.options.rebalance != rebalanceCLI {
 		return nil
 	}
-	return c.cli(ctx, "check", c.running()[0].addr)
+	return c.runCLI(ctx, "check", c.runningMembers()[0].addr)
 }

@@ -13,8 +13,8 @@ import (
 // "wrongtype", ...
 const classMoved = "moved" // redirected more often than allowed
 
-// replyError is an error that Redis reported. Redis did not carry the command out.
-func replyError(addr string, text []byte) error {
+// classifyReply is an error that Redis reported. Redis did not carry the command out.
+func classifyReply(addr string, text []byte) error {
 	word, _, _ := strings.Cut(string(text), " ")
 	class := database.ClassOther
 	if word != "ERR" && word != "" && word == strings.ToUpper(word) {

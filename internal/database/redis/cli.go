@@ -14,8 +14,8 @@ import (
 // colour matches the terminal's colours, which redis-cli prints into pipes too.
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// cli runs redis-cli --cluster on the control node.
-func (c *cluster) cli(ctx context.Context, args ...string) error {
+// runCLI runs redis-cli --cluster on the control node.
+func (c *cluster) runCLI(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
 	p, err := c.Env.Control.Start(ctx, host.Command{
 		Name: c.kind.cli, Path: c.Env.Installation.Programs[c.kind.cli], Env: c.Env.Installation.Env,

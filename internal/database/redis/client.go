@@ -39,8 +39,8 @@ type call struct {
 	err    error
 }
 
-// start begins an operation.
-func (c *client) start(ctx context.Context) (time.Time, error) {
+// beginOperation begins an operation.
+func (c *client) beginOperation(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		class := database.ClassCanceled
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -50,7 +50,7 @@ func (c *client) start(ctx context.Context) (time.Time, error) {
 	}
 	for _, l := range c.lanes {
 		if l != nil {
-			l.begin()
+			l.reset()
 		}
 	}
 	c.req, c.calls, c.now = c.req[:0], c.calls[:0], time.Now()
@@ -60,28 +60,28 @@ func (c *client) start(ctx context.Context) (time.Time, error) {
 	return c.now.Add(c.timeout), nil
 }
 
-// add makes a call of the request that was appended to c.req from lo on.
-func (c *client) add(slot, lo int) {
+// queueCall makes a call of the request that was appended to c.req from lo on.
+func (c *client) queueCall(slot, lo int) {
 	c.calls = append(c.calls, call{slot: slot, lo: lo, hi: len(c.req), node: -1})
 }
 
-// run carries the calls from the first-th on out: those for the same node in one write, those for
+// runCalls carries the calls from the first-th on out: those for the same node in one write, those for
 // different nodes at the same time. Redirects are followed. Each call then has its
 // reply or an error.
-func (c *client) run(ctx context.Context, deadline time.Time, first int) {
+func (c *client) runCalls(ctx context.Context, deadline time.Time, first int) {
 	for round := 0; ; round++ {
-		if !c.flush(ctx, deadline, first) {
+		if !c.sendCalls(ctx, deadline, first) {
 			return
 		}
-		again := c.collect(ctx, round < c.redirects)
+		again := c.readReplies(ctx, round < c.redirects)
 		if !again {
 			return
 		}
 	}
 }
 
-// flush sends every call that is not done. It returns false when there was none.
-func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool {
+// sendCalls sends every call that is not done. It returns false when there was none.
+func (c *client) sendCalls(ctx context.Context, deadline time.Time, first int) bool {
 	c.touched = c.touched[:0]
 	for i := first; i < len(c.calls); i++ {
 		k := &c.calls[i]
@@ -91,15 +91,15 @@ func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool 
 		if k.node < 0 {
 			k.node = c.owner[k.slot].Load()
 		}
-		l, err := c.lane(ctx, k.node, deadline)
-		if other := c.elsewhere(k, err); other >= 0 {
-			c.suspect()
+		l, err := c.openLane(ctx, k.node, deadline)
+		if other := c.alternativeNode(k, err); other >= 0 {
+			c.requestRefresh()
 			k.node, k.asking, k.detour = other, false, true
-			l, err = c.lane(ctx, other, deadline)
+			l, err = c.openLane(ctx, other, deadline)
 		}
 		if err != nil {
 			k.fail(err)
-			c.suspect()
+			c.requestRefresh()
 			continue
 		}
 		if len(l.waiting) == 0 {
@@ -128,68 +128,68 @@ func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool 
 		}
 		l.out = l.out[:0]
 		if err != nil {
-			c.lost(l, l.waiting, err)
+			c.failCalls(l, l.waiting, err)
 			l.waiting = l.waiting[:0]
 		}
 	}
 	return len(c.touched) > 0
 }
 
-// elsewhere is a node to ask in place of one that refused a connection: it has left the
+// alternativeNode is a node to ask in place of one that refused a connection: it has left the
 // cluster, or died. Nothing was sent to it, so the call can safely be sent again; any
 // other node redirects it to whoever serves the slot. -1 when there is none, and after the
 // first time: a node that is redirected to and refuses is down.
-func (c *client) elsewhere(k *call, err error) int32 {
+func (c *client) alternativeNode(k *call, err error) int32 {
 	var e *load.OpError
 	if k.detour || c.alone || !errors.As(err, &e) || e.Class != database.ClassRefused {
 		return -1
 	}
-	return c.another(k.node)
+	return c.otherNode(k.node)
 }
 
-// collect reads the replies and tells whether calls are left that were redirected.
-func (c *client) collect(ctx context.Context, follow bool) (again bool) {
-	defer c.interruptible(ctx)()
+// readReplies reads the replies and tells whether calls are left that were redirected.
+func (c *client) readReplies(ctx context.Context, follow bool) (again bool) {
+	defer c.watchCancel(ctx)()
 	for _, l := range c.touched {
 		for n, i := range l.waiting {
 			k := &c.calls[i]
 			err := error(nil)
 			if k.asking {
-				err = l.skip() // the reply to ASKING; what it means shows in the next
+				err = l.skipReply() // the reply to ASKING; what it means shows in the next
 			}
 			k.at = l.at
 			if err == nil {
-				err = l.skip()
+				err = l.skipReply()
 			}
 			acks := l.at
 			if err == nil && k.acked {
-				err = l.skip()
+				err = l.skipReply()
 			}
 			if err != nil {
 				if errors.Is(ctx.Err(), context.Canceled) {
 					err = load.Unknown(database.ClassCanceled, l.addr, ctx.Err())
 				}
-				c.lost(l, l.waiting[n:], err)
+				c.failCalls(l, l.waiting[n:], err)
 				break
 			}
 			if l.in[k.at] != kindError {
 				k.done = true
 				if k.acked {
-					k.err = c.replicated(l, acks)
+					k.err = c.checkWait(l, acks)
 				}
 				continue
 			}
-			again = c.refused(k, follow) || again
+			again = c.handleError(k, follow) || again
 		}
 		l.waiting = l.waiting[:0]
 	}
 	return again
 }
 
-// refused handles an error reply and tells whether the call was redirected.
-func (c *client) refused(k *call, follow bool) bool {
-	e, _, _, _ := parse(k.lane.in, k.at)
-	node, ask, moved := c.redirect(e.text, k.lane.addr)
+// handleError handles an error reply and tells whether the call was redirected.
+func (c *client) handleError(k *call, follow bool) bool {
+	e, _, _, _ := parseElement(k.lane.in, k.at)
+	node, ask, moved := c.followRedirect(e.text, k.lane.addr)
 	switch {
 	case moved && follow:
 		k.node, k.asking = node, ask
@@ -197,14 +197,14 @@ func (c *client) refused(k *call, follow bool) bool {
 	case moved:
 		k.fail(load.Failed(classMoved, k.lane.addr, fmt.Errorf("more than %d redirects: %s", c.redirects, e.text)))
 	default:
-		k.fail(replyError(k.lane.addr, e.text))
-		c.suspect() // whatever it is, the cluster may have changed
+		k.fail(classifyReply(k.lane.addr, e.text))
+		c.requestRefresh() // whatever it is, the cluster may have changed
 	}
 	return false
 }
 
-// interruptible makes the end of ctx end the reads when nothing else bounds them soon.
-func (c *client) interruptible(ctx context.Context) (stop func()) {
+// watchCancel makes the end of ctx end the reads when nothing else bounds them soon.
+func (c *client) watchCancel(ctx context.Context) (stop func()) {
 	if _, bounded := ctx.Deadline(); bounded || ctx.Done() == nil {
 		return func() {}
 	}
@@ -222,19 +222,19 @@ func (c *client) interruptible(ctx context.Context) (stop func()) {
 	return func() { undo() }
 }
 
-// lost fails the calls whose replies will not come and drops their connection.
-func (c *client) lost(l *lane, waiting []int, err error) {
+// failCalls fails the calls whose replies will not come and drops their connection.
+func (c *client) failCalls(l *lane, waiting []int, err error) {
 	for _, i := range waiting {
 		c.calls[i].fail(err)
 	}
 	l.close()
-	c.suspect()
+	c.requestRefresh()
 }
 
 func (k *call) fail(err error) { k.err, k.done = err, true }
 
-// lane is the connection to a node.
-func (c *client) lane(ctx context.Context, node int32, deadline time.Time) (*lane, error) {
+// openLane is the connection to a node.
+func (c *client) openLane(ctx context.Context, node int32, deadline time.Time) (*lane, error) {
 	if node < 0 {
 		return nil, load.Failed("clusterdown", "", errors.New("no node is known to serve the slot"))
 	}

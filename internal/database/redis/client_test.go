@@ -51,7 +51,7 @@ func startPlain(t *testing.T, d *Redis) map[string]string {
 		select {
 		case <-p.Done():
 			t.Fatal(p.Tail(10))
-		case <-time.After(poll):
+		case <-time.After(pollInterval):
 		}
 	}
 }
@@ -362,8 +362,8 @@ func serve(conn net.Conn, answer string) {
 	}
 }
 
-// TestOutcomes tells what certainly did not happen from what may have.
-func TestOutcomes(t *testing.T) {
+// TestOperationOutcomes tells what certainly did not happen from what may have.
+func TestOperationOutcomes(t *testing.T) {
 	for _, test := range []struct {
 		name, reply string
 		class       string
@@ -414,9 +414,9 @@ func TestOutcomes(t *testing.T) {
 	})
 }
 
-// TestRefused has the node that served a slot refuse connections, as one does that has left
+// TestRefusedConnectionIsRedirected has the node that served a slot refuse connections, as one does that has left
 // the cluster: another node is asked, once.
-func TestRefused(t *testing.T) {
+func TestRefusedConnectionIsRedirected(t *testing.T) {
 	gone := net.JoinHostPort(loophost.New(t, 1)[0].Addr(), "6379") // nobody listens there
 	for _, test := range []struct {
 		name, reply, class string
@@ -427,7 +427,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := open(t, New(), server(t, test.reply))
-			c.owner[slotOf("user1")].Store(c.number(gone))
+			c.owner[slotOf("user1")].Store(c.nodeNumber(gone))
 			err := c.Update(t.Context(), "t", "user1", record("x"))
 			if test.class == "" {
 				if err != nil {
@@ -443,7 +443,7 @@ func TestRefused(t *testing.T) {
 	}
 	t.Run("a client of one node", func(t *testing.T) {
 		c := open(t, New(), server(t, ":1\r\n"))
-		c.owner[slotOf("user1")].Store(c.number(gone))
+		c.owner[slotOf("user1")].Store(c.nodeNumber(gone))
 		c.alone = true
 		if err := c.Update(t.Context(), "t", "user1", record("x")); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("error %v", err)

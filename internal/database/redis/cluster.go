@@ -60,7 +60,7 @@ func (c *cluster) start(ctx context.Context) error {
 	c.ReportProgress("forming the cluster")
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%s is not ready after %v", c.kind.name, readyTimeout))
 	defer cancel()
-	if err := c.form(ctx); err != nil {
+	if err := c.formCluster(ctx); err != nil {
 		return errors.Join(fmt.Errorf("forming the cluster: %w", err), c.Err())
 	}
 	if err := c.Servers.Await(ctx, c.Ready); err != nil {
@@ -73,19 +73,19 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(c.kind.name, format, args...)
 }
 
-// remove ends a server and its membership here.
-func (c *cluster) remove(ctx context.Context, m *member) error {
+// removeMember ends a server and its membership here.
+func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	c.Drop(m)
 	return m.stop(ctx)
 }
 
-// running returns the members that are not halted.
-func (c *cluster) running() []*member {
+// runningMembers returns the members that are not halted.
+func (c *cluster) runningMembers() []*member {
 	return c.Select(func(m *member) bool { return !m.Halted() })
 }
 
-// halted are the members whose processes have been ended and not been started again.
-func (c *cluster) halted() []*member {
+// haltedMembers are the members whose processes have been ended and not been started again.
+func (c *cluster) haltedMembers() []*member {
 	return c.Select((*member).Halted)
 }
 

@@ -84,7 +84,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-func TestKilledMember(t *testing.T) {
+func TestAbruptLeaveKeepsServing(t *testing.T) {
 	d := New()
 	c := startCluster(t, d, loophost.New(t, 3), database.Options{"cluster_node_timeout": "1s"})
 	client := open(t, d, c.Properties())
@@ -160,7 +160,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-func TestServerThatDies(t *testing.T) {
+func TestClusterFailsWhenServerDies(t *testing.T) {
 	d, nodes := New(), loophost.New(t, 3)
 	// A directory where the server wants its file.
 	bad := nodes[2].Addr()
@@ -185,7 +185,7 @@ func TestServerThatDies(t *testing.T) {
 	}
 }
 
-func TestNoBinary(t *testing.T) {
+func TestMissingProgramFailsStart(t *testing.T) {
 	nodes := loophost.New(t, 3)
 	_, err := New().Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0],
 		Installation: database.Installation{Programs: map[string]string{"redis-server": "/nonexistent/redis-server"}}})
@@ -245,7 +245,7 @@ exit 1
 	if c.On(nodes[3].Name()) != nil || running(nodes[3]) {
 		t.Error("the node is still there")
 	}
-	if err := errors.Join(c.Ready(t.Context()), c.closed(t.Context()), c.Err()); err != nil {
+	if err := errors.Join(c.Ready(t.Context()), c.checkNoMoves(t.Context()), c.Err()); err != nil {
 		t.Errorf("the cluster is not as it was: %v", err)
 	}
 	if members, err := c.Members(t.Context()); err != nil || len(members) != 3 {

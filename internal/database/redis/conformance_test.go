@@ -10,7 +10,7 @@ import (
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		About: About, Port: defaultPort, Upsert: true,
-		Options: keeps, Survives: true, DiskFull: 4 << 20,
+		Options: writeBeforeReply, Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
 	})
 }

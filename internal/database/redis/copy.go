@@ -29,9 +29,9 @@ for _, key in ipairs(KEYS) do redis.call('DEL', key) end
 return 1`
 
 // handOverDigest is what Redis calls the script by.
-var handOverDigest = digest(handOverScript, "")
+var handOverDigest = digestRecord(handOverScript, "")
 
-func digest(value, expiry string) string {
+func digestRecord(value, expiry string) string {
 	h := sha1.New()
 	h.Write([]byte(value))
 	h.Write([]byte(expiry))
@@ -52,23 +52,23 @@ type slotCopy struct {
 	expiry []int64  // Unix time in ms, -1 for never
 }
 
-// read takes as many of the jobs as the pace allows and reads their records; the others
+// readBatch takes as many of the jobs as the pace allows and reads their records; the others
 // go back.
-func (s *stream) read(ctx context.Context, q *queue, jobs []job) (batch, error) {
-	chosen, err := s.choose(ctx, jobs)
+func (s *stream) readBatch(ctx context.Context, q *queue, jobs []job) (batch, error) {
+	chosen, err := s.chooseJobs(ctx, jobs)
 	if err != nil {
 		return batch{}, err
 	}
-	q.back(jobs[len(chosen.copies)+len(chosen.slow):]...)
-	b, err := chosen, s.keys(ctx, chosen.copies)
+	q.requeue(jobs[len(chosen.copies)+len(chosen.slow):]...)
+	b, err := chosen, s.readKeys(ctx, chosen.copies)
 	if err != nil {
 		return b, err
 	}
-	return b, s.values(ctx, b.copies)
+	return b, s.readValues(ctx, b.copies)
 }
 
-// choose sorts out the first so many jobs.
-func (s *stream) choose(ctx context.Context, jobs []job) (b batch, err error) {
+// chooseJobs sorts out the first so many jobs.
+func (s *stream) chooseJobs(ctx context.Context, jobs []job) (b batch, err error) {
 	pipe := s.Pipeline()
 	counts := make([]*goredis.IntCmd, len(jobs))
 	for i, j := range jobs {
@@ -93,8 +93,8 @@ func (s *stream) choose(ctx context.Context, jobs []job) (b batch, err error) {
 	return b, nil
 }
 
-// keys asks which keys there are.
-func (s *stream) keys(ctx context.Context, copies []slotCopy) error {
+// readKeys asks which keys there are.
+func (s *stream) readKeys(ctx context.Context, copies []slotCopy) error {
 	pipe := s.Pipeline()
 	cmds := make([]*goredis.StringSliceCmd, len(copies))
 	for i, k := range copies {
@@ -109,9 +109,9 @@ func (s *stream) keys(ctx context.Context, copies []slotCopy) error {
 	return nil
 }
 
-// values reads the records. One that is deleted meanwhile is left out; the script
+// readValues reads the records. One that is deleted meanwhile is left out; the script
 // notices.
-func (s *stream) values(ctx context.Context, copies []slotCopy) error {
+func (s *stream) readValues(ctx context.Context, copies []slotCopy) error {
 	pipe := s.Pipeline()
 	began := pipe.Time(ctx)
 	var values []*goredis.StringCmd
@@ -139,24 +139,24 @@ func (s *stream) values(ctx context.Context, copies []slotCopy) error {
 			}
 			k.keys = append(k.keys, key)
 			k.values = append(k.values, value.Val())
-			k.expiry = append(k.expiry, milliseconds(expiry.Val()))
+			k.expiry = append(k.expiry, expiryMilliseconds(expiry.Val()))
 			bytes += len(key) + len(value.Val())
 		}
 	}
-	s.pace.took(keys, bytes, ended.Val().Sub(began.Val()))
+	s.pace.adjust(keys, bytes, ended.Val().Sub(began.Val()))
 	return nil
 }
 
-// milliseconds is PEXPIRETIME's answer; go-redis gives its negative ones as they are.
-func milliseconds(d time.Duration) int64 {
+// expiryMilliseconds is PEXPIRETIME's answer; go-redis gives its negative ones as they are.
+func expiryMilliseconds(d time.Duration) int64 {
 	if d < 0 {
 		return int64(d)
 	}
 	return d.Milliseconds()
 }
 
-// send copies records to the target. Those of an earlier try go first.
-func (s *stream) send(ctx context.Context, b batch) error {
+// copyBatch copies records to the target. Those of an earlier try go first.
+func (s *stream) copyBatch(ctx context.Context, b batch) error {
 	pipe := s.target.Pipeline()
 	prepare := func(j job) {
 		pipe.Do(ctx, "CLUSTER", "SETSLOT", j.slot, "IMPORTING", s.from.self.id)
@@ -187,9 +187,9 @@ func (s *stream) send(ctx context.Context, b batch) error {
 	return nil
 }
 
-// handOver makes the target the one that answers, of all slots that have not changed.
+// handOverSlots makes the target the one that answers, of all slots that have not changed.
 // The others go back to be copied again.
-func (s *stream) handOver(ctx context.Context, q *queue, copies []slotCopy) (over []int, err error) {
+func (s *stream) handOverSlots(ctx context.Context, q *queue, copies []slotCopy) (over []int, err error) {
 	if len(copies) == 0 {
 		return nil, nil
 	}
@@ -200,7 +200,7 @@ func (s *stream) handOver(ctx context.Context, q *queue, copies []slotCopy) (ove
 	for i, k := range copies {
 		args := []any{strconv.Itoa(k.slot), s.to.self.id}
 		for j := range k.keys {
-			args = append(args, digest(k.values[j], strconv.FormatInt(k.expiry[j], 10)))
+			args = append(args, digestRecord(k.values[j], strconv.FormatInt(k.expiry[j], 10)))
 		}
 		keys += len(k.keys)
 		verdicts[i] = pipe.EvalSha(ctx, handOverDigest, k.keys, args...)
@@ -209,26 +209,26 @@ func (s *stream) handOver(ctx context.Context, q *queue, copies []slotCopy) (ove
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("handing slots over: %w", err)
 	}
-	s.pace.took(keys, 0, ended.Val().Sub(began.Val()))
+	s.pace.adjust(keys, 0, ended.Val().Sub(began.Val()))
 	for i, k := range copies {
 		if verdicts[i].Val() == int64(1) {
 			over = append(over, k.slot)
 		} else {
-			q.back(job{slot: k.slot, tries: k.tries + 1, stale: k.keys})
+			q.requeue(job{slot: k.slot, tries: k.tries + 1, stale: k.keys})
 		}
 	}
 	return over, nil
 }
 
-// finish makes the target the owner of slots that it answers for already.
-func (s *stream) finish(ctx context.Context, slots []int) error {
-	if err := claim(ctx, s.target, slots, s.to.self.id, s.atOnce); err != nil {
+// assignSlots makes the target the owner of slots that it answers for already.
+func (s *stream) assignSlots(ctx context.Context, slots []int) error {
+	if err := claimSlots(ctx, s.target, slots, s.to.self.id, s.atOnce); err != nil {
 		return err
 	}
-	return setSlots(ctx, s.Client, slots, "NODE", s.to.self.id)
+	return setSlotState(ctx, s.Client, slots, "NODE", s.to.self.id)
 }
 
-// claim makes a node the owner of slots that are on the move to it. Redis tells all
+// claimSlots makes a node the owner of slots that are on the move to it. Redis tells all
 // members of each slot that ends its move, in 2 kB to each of them; and it takes a new
 // epoch with the first. So only the first and the last end theirs that way: the others
 // are no longer on the move when they get their owner, which goes unsaid until the last
@@ -236,7 +236,7 @@ func (s *stream) finish(ctx context.Context, slots []int) error {
 // and the new owner would be sent to the old one, which sends it back, again and again.
 //
 // Where a node cannot do it at once, every slot is claimed by itself, and told of.
-func claim(ctx context.Context, at *goredis.Client, slots []int, id string, atOnce bool) error {
+func claimSlots(ctx context.Context, at *goredis.Client, slots []int, id string, atOnce bool) error {
 	if len(slots) == 0 {
 		return nil
 	}
@@ -256,8 +256,8 @@ func claim(ctx context.Context, at *goredis.Client, slots []int, id string, atOn
 	return nil
 }
 
-// setSlots says the same of some slots, all at once.
-func setSlots(ctx context.Context, at *goredis.Client, slots []int, args ...any) error {
+// setSlotState says the same of some slots, all at once.
+func setSlotState(ctx context.Context, at *goredis.Client, slots []int, args ...any) error {
 	if len(slots) == 0 {
 		return nil
 	}

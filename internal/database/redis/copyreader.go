@@ -45,7 +45,7 @@ var _ load.Client = (*copyReader)(nil)
 // errReadOnly says that a member's own copy cannot be written.
 var errReadOnly = fmt.Errorf("%w: a member's own copy is read only", load.ErrUnsupported)
 
-func notHere(err error) error {
+func markNotHeld(err error) error {
 	var e *load.OpError
 	if errors.As(err, &e) && e.Class == classMoved {
 		return fmt.Errorf("%w: %w", load.ErrNotHeld, e.Err)
@@ -56,7 +56,7 @@ func notHere(err error) error {
 // Read implements load.Client.
 func (r *copyReader) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	dst, err := r.client.Read(ctx, table, key, fields, dst)
-	return dst, notHere(err)
+	return dst, markNotHeld(err)
 }
 
 // scanPage is how many keys one SCAN looks at.

@@ -92,7 +92,7 @@ func startUnknownEndpoint(t *testing.T, d *Redis) (nodes []*goredis.Client) {
 	}
 	do := func(n int, args ...any) error { return nodes[n].Do(t.Context(), args...).Err() }
 	for i := range nodes {
-		from, to := share(i, minMasters)
+		from, to := slotShare(i, minMasters)
 		await(t, "server "+strconv.Itoa(i), func() bool { return nodes[i].Ping(t.Context()).Err() == nil })
 		if err := do(i, "CLUSTER", "ADDSLOTSRANGE", from, to); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func startUnknownEndpoint(t *testing.T, d *Redis) (nodes []*goredis.Client) {
 // await waits for a condition, as long as a busy machine may need.
 func await(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(poll) {
+	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(pollInterval) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is not ready after a minute", what)
 		}
@@ -178,7 +178,7 @@ func TestRedirect(t *testing.T) {
 	} {
 		r := &router{stale: make(chan struct{}, 1)}
 		r.nodes.Store(new([]string))
-		node, _, ok := r.redirect([]byte(text), "10.0.0.1:6379")
+		node, _, ok := r.followRedirect([]byte(text), "10.0.0.1:6379")
 		got := ""
 		if ok {
 			got = (*r.nodes.Load())[node]

@@ -15,7 +15,7 @@ import (
 // new master from serving for 2 s.
 const readyTimeout = 60 * time.Second
 
-// form makes one cluster of servers that know nobody, over the protocol:
+// formCluster makes one cluster of servers that know nobody, over the protocol:
 //
 //	slots      every master an equal share, and an epoch of its own, so that none of
 //	           them has to be negotiated
@@ -28,33 +28,33 @@ const readyTimeout = 60 * time.Second
 // gossip, which is one message a second from each node to a random other: 8 nodes take
 // from 2 to 9 s with it, and 2.1 s this way, of which 2 s are a delay of Redis' own; 64
 // nodes take 2.5 s.
-func (c *cluster) form(ctx context.Context) error {
+func (c *cluster) formCluster(ctx context.Context) error {
 	members := c.All()
-	master := layout(c.Env.Nodes, c.options.masters, c.options.replicas)
-	if err := c.assign(ctx, members, master); err != nil {
+	master := placeMasters(c.Env.Nodes, c.options.masters, c.options.replicas)
+	if err := c.assignInitialSlots(ctx, members, master); err != nil {
 		return err
 	}
-	if err := c.meet(ctx, members); err != nil {
+	if err := c.introduceAll(ctx, members); err != nil {
 		return err
 	}
-	if err := c.Servers.Await(ctx, c.acquainted); err != nil {
+	if err := c.Servers.Await(ctx, c.checkAcquainted); err != nil {
 		return err
 	}
-	if err := replicate(ctx, members, master); err != nil {
+	if err := assignReplicas(ctx, members, master); err != nil {
 		return err
 	}
-	return c.meet(ctx, members)
+	return c.introduceAll(ctx, members)
 }
 
-// assign gives every master its slots.
-func (c *cluster) assign(ctx context.Context, members []*member, master []int) error {
+// assignInitialSlots gives every master its slots.
+func (c *cluster) assignInitialSlots(ctx context.Context, members []*member, master []int) error {
 	g, gctx := errgroup.WithContext(ctx)
 	next := 0
 	for i, m := range members {
 		if master[i] != i {
 			continue
 		}
-		from, to := share(next, c.options.masters)
+		from, to := slotShare(next, c.options.masters)
 		next++
 		g.Go(func() error {
 			if err := m.admin.ClusterAddSlotsRange(gctx, from, to).Err(); err != nil {
@@ -69,15 +69,15 @@ func (c *cluster) assign(ctx context.Context, members []*member, master []int) e
 	return g.Wait()
 }
 
-// meet introduces every member to every other.
-func (c *cluster) meet(ctx context.Context, members []*member) error {
+// introduceAll introduces every member to every other.
+func (c *cluster) introduceAll(ctx context.Context, members []*member) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, m := range members {
 		g.Go(func() error {
 			pipe := m.admin.Pipeline()
 			for _, other := range members {
 				if other != m {
-					c.introduceTo(gctx, pipe, other)
+					c.queueMeet(gctx, pipe, other)
 				}
 			}
 			if _, err := pipe.Exec(gctx); err != nil {
@@ -89,9 +89,9 @@ func (c *cluster) meet(ctx context.Context, members []*member) error {
 	return g.Wait()
 }
 
-// introduceTo has a server meet another. Where the other's bus is, a server takes for granted
+// queueMeet has a server meet another. Where the other's bus is, a server takes for granted
 // unless it is told.
-func (c *cluster) introduceTo(ctx context.Context, pipe goredis.Pipeliner, other *member) {
+func (c *cluster) queueMeet(ctx context.Context, pipe goredis.Pipeliner, other *member) {
 	port, bus := host.Port(other.host, c.options.port), host.Port(other.host, c.options.port+busOffset)
 	args := []any{"CLUSTER", "MEET", other.host.Addr(), port}
 	if bus != port+busOffset {
@@ -100,23 +100,23 @@ func (c *cluster) introduceTo(ctx context.Context, pipe goredis.Pipeliner, other
 	pipe.Do(ctx, args...)
 }
 
-// share is the i-th of n equal parts of the slots.
-func share(i, n int) (from, to int) { return i * slots / n, (i+1)*slots/n - 1 }
+// slotShare is the i-th of n equal parts of the slots.
+func slotShare(i, n int) (from, to int) { return i * slots / n, (i+1)*slots/n - 1 }
 
-// replicate makes the nodes that are no masters replicas of theirs.
-func replicate(ctx context.Context, members []*member, master []int) error {
+// assignReplicas makes the nodes that are no masters replicas of theirs.
+func assignReplicas(ctx context.Context, members []*member, master []int) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
 		if master[i] == i {
 			continue
 		}
-		g.Go(func() error { return m.follow(gctx, members[master[i]]) })
+		g.Go(func() error { return m.replicateFrom(gctx, members[master[i]]) })
 	}
 	return g.Wait()
 }
 
-// follow makes a server the replica of another.
-func (m *member) follow(ctx context.Context, master *member) error {
+// replicateFrom makes a server the replica of another.
+func (m *member) replicateFrom(ctx context.Context, master *member) error {
 	id, err := master.admin.ClusterMyID(ctx).Result()
 	if err != nil {
 		return fmt.Errorf("asking %s for its id: %w", master.host.Name(), err)

@@ -49,15 +49,15 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 		return m.Kill()
 	}
 	if !c.options.persistent {
-		if err := m.saveAndEnd(ctx); err != nil {
+		if err := m.saveAndShutDown(ctx); err != nil {
 			return fail(err)
 		}
 	}
 	return m.Server().Stop(ctx)
 }
 
-// saveAndEnd has a server write a snapshot and end.
-func (m *member) saveAndEnd(ctx context.Context) error {
+// saveAndShutDown has a server write a snapshot and end.
+func (m *member) saveAndShutDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
 	d := m.Server()
@@ -91,20 +91,20 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if err := node.Files().Remove(ctx, filepath.Join(m.dir, snapshot)); err != nil {
 		return fail(err)
 	}
-	if err := c.forgetStrangers(ctx, m); err != nil {
+	if err := c.forgetDeparted(ctx, m); err != nil {
 		return fail(err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, reviveTimeout, fmt.Errorf("it does not serve after %v", reviveTimeout))
 	defer cancel()
-	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, m) }); err != nil {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.checkServing(ctx, m) }); err != nil {
 		return fail(err)
 	}
 	return nil
 }
 
-// forgetStrangers has a member that was away forget the nodes that have left meanwhile.
-func (c *cluster) forgetStrangers(ctx context.Context, m *member) error {
-	views, err := c.lookAll(ctx)
+// forgetDeparted has a member that was away forget the nodes that have left meanwhile.
+func (c *cluster) forgetDeparted(ctx context.Context, m *member) error {
+	views, err := c.readViews(ctx)
 	if err != nil || len(views) < 2 {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *cluster) forgetStrangers(ctx context.Context, m *member) error {
 		}
 	}
 	for _, p := range own.peers {
-		if known[p.id] || p.is("myself") {
+		if known[p.id] || p.hasFlag("myself") {
 			continue
 		}
 		if err := m.admin.ClusterForget(ctx, p.id).Err(); err != nil {
@@ -130,37 +130,37 @@ func (c *cluster) forgetStrangers(ctx context.Context, m *member) error {
 	return nil
 }
 
-// serves returns nil when a member is back. With others still away the cluster may not
+// checkServing returns nil when a member is back. With others still away the cluster may not
 // say that it serves; then the member must be in touch with those that are there.
-func (c *cluster) serves(ctx context.Context, m *member) error {
-	if len(c.halted()) == 0 {
+func (c *cluster) checkServing(ctx context.Context, m *member) error {
+	if len(c.haltedMembers()) == 0 {
 		return c.Ready(ctx)
 	}
-	views, err := c.lookAll(ctx)
+	views, err := c.readViews(ctx)
 	if err != nil {
 		return err
 	}
 	for _, v := range views {
-		if err := v.touches(m.addr); err != nil {
+		if err := v.checkLink(m.addr); err != nil {
 			return err
 		}
 	}
-	return replicating(ctx, views)
+	return checkReplication(ctx, views)
 }
 
-// touches returns nil when a view has a node as one that is in touch.
-func (v view) touches(addr string) error {
+// checkLink returns nil when a view has a node as one that is in touch.
+func (v view) checkLink(addr string) error {
 	for _, p := range v.peers {
-		if p.addr == addr && (p.is("fail") || p.is("fail?") || !p.link && !p.is("myself")) {
-			return fmt.Errorf("%w: %s says that %s is %s", database.ErrNotReady, v.host.Name(), p.addr, p.state())
+		if p.addr == addr && (p.hasFlag("fail") || p.hasFlag("fail?") || !p.link && !p.hasFlag("myself")) {
+			return fmt.Errorf("%w: %s says that %s is %s", database.ErrNotReady, v.host.Name(), p.addr, p.stateText())
 		}
 	}
 	return nil
 }
 
-// allThere returns nil when no member is halted.
-func (c *cluster) allThere() error {
-	for _, m := range c.halted() {
+// checkNoneHalted returns nil when no member is halted.
+func (c *cluster) checkNoneHalted() error {
+	for _, m := range c.haltedMembers() {
 		return advice.With(fmt.Errorf("%w: %s on %s is halted", database.ErrNotReady, c.kind.name, m.host.Name()),
 			"revive it, or let it leave abruptly")
 	}

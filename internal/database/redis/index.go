@@ -44,5 +44,5 @@ func (c *client) appendIndex(key, command string) {
 	} else {
 		c.req = appendCommand(c.req, command, indexKeys[g], key)
 	}
-	c.addWrite(indexSlots[g], lo)
+	c.queueWrite(indexSlots[g], lo)
 }

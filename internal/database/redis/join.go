@@ -33,7 +33,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
 		return fail(err)
 	}
-	master, err := c.masterFor(ctx, node)
+	master, err := c.chooseMaster(ctx, node)
 	if err != nil {
 		return fail(err)
 	}
@@ -44,7 +44,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		return fail(err)
 	}
 	c.Add(m)
-	if err := c.introduce(ctx, m); err != nil {
+	if err := c.introduceMember(ctx, m); err != nil {
 		return fail(c.undoJoin(ctx, m, err))
 	}
 	change.Accepted = time.Since(began)
@@ -53,12 +53,12 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	}
 	if master != nil {
 		c.ReportProgress("%s becomes a replica of %s", node.Name(), master.host.Name())
-		err = m.follow(ctx, master)
+		err = m.replicateFrom(ctx, master)
 	} else {
-		change.Bytes, err = c.balance(ctx, nil)
+		change.Bytes, err = c.rebalance(ctx, nil)
 	}
 	if err == nil {
-		err = c.awaitJoin(ctx, m, c.settled)
+		err = c.awaitJoin(ctx, m, c.checkSettled)
 	}
 	if err == nil {
 		err = m.Server().Joined()
@@ -66,7 +66,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err != nil {
 		return fail(c.undoJoin(ctx, m, err))
 	}
-	if err := c.confirm(ctx); err != nil {
+	if err := c.checkByCLI(ctx); err != nil {
 		return fail(err)
 	}
 	change.Complete = time.Since(began)
@@ -77,24 +77,24 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 // member is halted: neither would become ready.
 func (c *cluster) awaitJoin(ctx context.Context, m *member, ask func(context.Context) error) error {
 	err := c.Servers.Await(ctx, func(ctx context.Context) error {
-		if !m.Server().Running() || c.allThere() != nil {
+		if !m.Server().Running() || c.checkNoneHalted() != nil {
 			return nil // told below
 		}
 		return ask(ctx)
 	})
 	if err == nil && m.Server().Running() {
-		err = c.allThere()
+		err = c.checkNoneHalted()
 	}
 	return err
 }
 
-// masterFor is the master that a new node is to be a replica of, nil when it is to be a
+// chooseMaster is the master that a new node is to be a replica of, nil when it is to be a
 // master itself: that with the fewest replicas, elsewhere than the node if there is one.
-func (c *cluster) masterFor(ctx context.Context, node host.Host) (*member, error) {
+func (c *cluster) chooseMaster(ctx context.Context, node host.Host) (*member, error) {
 	if c.options.joinAs == joinMaster || c.options.joinAs == joinAuto && c.options.replicas == 0 {
 		return nil, nil
 	}
-	views, err := c.masters(ctx)
+	views, err := c.masterViews(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,17 +115,17 @@ func (c *cluster) masterFor(ctx context.Context, node host.Host) (*member, error
 	return best.member, nil
 }
 
-// introduce makes every member known to the new one, and it to them.
-func (c *cluster) introduce(ctx context.Context, m *member) error {
+// introduceMember makes every member known to the new one, and it to them.
+func (c *cluster) introduceMember(ctx context.Context, m *member) error {
 	others := c.others(m)
-	if c.options.rebalance == byCLI {
-		return c.cli(ctx, "add-node", m.addr, others[0].addr)
+	if c.options.rebalance == rebalanceCLI {
+		return c.runCLI(ctx, "add-node", m.addr, others[0].addr)
 	}
-	client := m.client(c.Env.Control)
+	client := m.openChanger(c.Env.Control)
 	defer client.Close()
 	pipe := client.Pipeline()
 	for _, o := range others {
-		c.introduceTo(ctx, pipe, o)
+		c.queueMeet(ctx, pipe, o)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("introducing it to the others: %w", err)
@@ -133,27 +133,27 @@ func (c *cluster) introduce(ctx context.Context, m *member) error {
 	return nil
 }
 
-// settled returns nil when all members agree and no slot is on the move any more.
-func (c *cluster) settled(ctx context.Context) error {
+// checkSettled returns nil when all members agree and no slot is on the move any more.
+func (c *cluster) checkSettled(ctx context.Context) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
 	}
-	return c.closed(ctx)
+	return c.checkNoMoves(ctx)
 }
 
-// calm returns nil when all members that run know each other's epochs, and no two masters
+// checkEpochs returns nil when all members that run know each other's epochs, and no two masters
 // have the same. A claim on a slot made before that may be older, by its epoch, than that
 // of the master that gives the slot away: a third node that has not heard of either then
 // tells the new owner to give it back, which deletes its records.
-func (c *cluster) calm(ctx context.Context) error {
-	views, err := c.lookAll(ctx)
+func (c *cluster) checkEpochs(ctx context.Context) error {
+	views, err := c.readViews(ctx)
 	if err != nil {
 		return err
 	}
 	epoch, holder := make(map[string]int64), make(map[int64]string)
 	for _, v := range views {
 		epoch[v.self.id] = v.self.epoch
-		if v.self.owned() == 0 {
+		if v.self.countSlots() == 0 {
 			continue
 		}
 		if other, taken := holder[v.self.epoch]; taken {
@@ -171,26 +171,26 @@ func (c *cluster) calm(ctx context.Context) error {
 	return nil
 }
 
-// calmTimeout bounds the wait for news that members send each other every second.
-const calmTimeout = 30 * time.Second
+// gossipTimeout bounds the wait for news that members send each other every second.
+const gossipTimeout = 30 * time.Second
 
-// awaitCalm is what comes before slots are given a new owner.
-func (c *cluster) awaitCalm(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("the members do not agree after %v", calmTimeout))
+// awaitEpochs is what comes before slots are given a new owner.
+func (c *cluster) awaitEpochs(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, gossipTimeout, fmt.Errorf("the members do not agree after %v", gossipTimeout))
 	defer cancel()
-	return c.Servers.Await(ctx, c.calm)
+	return c.Servers.Await(ctx, c.checkEpochs)
 }
 
 var errOpenSlots = errors.New("slots are on the move")
 
-// closed returns nil when no slot is on the move.
-func (c *cluster) closed(ctx context.Context) error {
-	views, err := c.lookAll(ctx)
+// checkNoMoves returns nil when no slot is on the move.
+func (c *cluster) checkNoMoves(ctx context.Context) error {
+	views, err := c.readViews(ctx)
 	if err != nil {
 		return err
 	}
 	for _, v := range views {
-		if v.self.open() > 0 {
+		if v.self.countMoves() > 0 {
 			return fmt.Errorf("%w at %s", errOpenSlots, v.host.Name())
 		}
 	}
@@ -207,35 +207,35 @@ func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 	defer cancel()
 	if !m.Server().Running() {
 		m.MarkHalted()
-		return errors.Join(cause, c.undoLost(ctx, m))
+		return errors.Join(cause, c.undoLostJoin(ctx, m))
 	}
 	if err := c.repair(ctx); err != nil {
 		return errors.Join(cause, err)
 	}
-	v, err := m.look(ctx)
+	v, err := m.readView(ctx)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	if n := v.self.owned(); n > 0 {
+	if n := v.self.countSlots(); n > 0 {
 		return errors.Join(fmt.Errorf("%w; it stays a member with %d slots", cause, n), m.Server().Joined())
 	}
 	if len(v.peers) > 1 {
-		if err := c.forget(ctx, m, v.self.id); err != nil {
+		if err := c.forgetMember(ctx, m, v.self.id); err != nil {
 			return errors.Join(cause, err)
 		}
 	}
-	return errors.Join(cause, c.remove(ctx, m))
+	return errors.Join(cause, c.removeMember(ctx, m))
 }
 
-// undoLost ends the membership of a node that ended while it joined, unless it has
+// undoLostJoin ends the membership of a node that ended while it joined, unless it has
 // rows: then it stays one that is halted.
-func (c *cluster) undoLost(ctx context.Context, m *member) error {
-	views, err := c.lookAll(ctx)
+func (c *cluster) undoLostJoin(ctx context.Context, m *member) error {
+	views, err := c.readViews(ctx)
 	if err != nil {
 		return err
 	}
-	p, known := seen(views, m.addr)
-	n := p.owned()
+	p, known := findPeer(views, m.addr)
+	n := p.countSlots()
 	for _, v := range views {
 		for _, to := range v.self.migrating {
 			if to == p.id {
@@ -247,19 +247,19 @@ func (c *cluster) undoLost(ctx context.Context, m *member) error {
 		return advice.With(fmt.Errorf("it stays a member that is halted, with %d slots", n), "revive it")
 	}
 	if known {
-		if err := c.forget(ctx, m, p.id); err != nil {
+		if err := c.forgetMember(ctx, m, p.id); err != nil {
 			return err
 		}
 	}
-	return errors.Join(c.remove(ctx, m), c.repair(ctx))
+	return errors.Join(c.removeMember(ctx, m), c.repair(ctx))
 }
 
-// seen is what the members say of a node: the word of the one that gives it the most
+// findPeer is what the members say of a node: the word of the one that gives it the most
 // slots.
-func seen(views []view, addr string) (found peer, known bool) {
+func findPeer(views []view, addr string) (found peer, known bool) {
 	for _, v := range views {
 		for _, p := range v.peers {
-			if p.addr == addr && (!known || p.owned() > found.owned()) {
+			if p.addr == addr && (!known || p.countSlots() > found.countSlots()) {
 				found, known = p, true
 			}
 		}
@@ -280,7 +280,7 @@ func (v view) replicas() (of []peer) {
 // others are the members that run, but for one.
 func (c *cluster) others(but *member) []*member {
 	var others []*member
-	for _, m := range c.running() {
+	for _, m := range c.runningMembers() {
 		if m != but {
 			others = append(others, m)
 		}

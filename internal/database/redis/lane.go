@@ -45,16 +45,16 @@ type lane struct {
 const (
 	readAhead = 8 << 10
 	// keepBuffer is how much memory a lane keeps from one operation to the next.
-	keepBuffer = 1 << 20
+	maxKeptBuffer = 1 << 20
 	// idleAfter is how long a lane may have been idle to be trusted unseen. A server
 	// that has ended meanwhile is thus found out before an operation is sent to it
 	// and is in doubt.
 	idleAfter = 100 * time.Millisecond
 )
 
-// begin forgets the replies of the operation before.
-func (l *lane) begin() {
-	if cap(l.in) > keepBuffer {
+// reset forgets the replies of the operation before.
+func (l *lane) reset() {
+	if cap(l.in) > maxKeptBuffer {
 		l.in = nil
 	}
 	l.in, l.at = l.in[:0], 0
@@ -86,25 +86,25 @@ func (l *lane) dial(ctx context.Context, r *router, deadline time.Time) error {
 	switch {
 	case r.password == "":
 	case r.user == "":
-		err = l.greet("AUTH", r.password)
+		err = l.sendHandshake("AUTH", r.password)
 	default:
-		err = l.greet("AUTH", r.user, r.password)
+		err = l.sendHandshake("AUTH", r.user, r.password)
 	}
 	if err == nil && r.hello != nil {
-		err = l.greet(r.hello...)
+		err = l.sendHandshake(r.hello...)
 	}
 	return err
 }
 
-// greet sends what a connection begins with.
-func (l *lane) greet(words ...string) error {
+// sendHandshake sends what a connection begins with.
+func (l *lane) sendHandshake(words ...string) error {
 	from := l.at
 	err := l.send(appendCommand(nil, words...))
 	if err == nil {
-		err = l.skip()
+		err = l.skipReply()
 	}
 	if err == nil {
-		if e, _, _, _ := parse(l.in, from); e.kind == kindError {
+		if e, _, _, _ := parseElement(l.in, from); e.kind == kindError {
 			err = errors.New(string(e.text))
 		}
 	}
@@ -141,7 +141,7 @@ func (l *lane) alive() bool {
 // cannot know that nothing has come. Watching begins before the write, so that no
 // reply is missed. A request that the socket's buffer has no room for is left to send.
 func (l *lane) exchange() error {
-	l.room()
+	l.growBuffer()
 	l.sent, l.asked, l.failed = 0, false, nil
 	err := l.raw.Read(l.step)
 	if err == nil {
@@ -197,20 +197,20 @@ func (l *lane) send(requests []byte) error {
 	return load.Unknown(database.ErrorClass(err), l.addr, err)
 }
 
-// skip reads up to the end of the next reply.
-func (l *lane) skip() error {
+// skipReply reads up to the end of the next reply.
+func (l *lane) skipReply() error {
 	for need := int64(1); need > 0; {
-		if _, next, ok := bulk(l.in, l.at); ok {
+		if _, next, ok := parseShortBulk(l.in, l.at); ok {
 			l.at = next
 			need--
 			continue
 		}
-		e, next, ok, err := parse(l.in, l.at)
+		e, next, ok, err := parseElement(l.in, l.at)
 		if err != nil {
 			return load.Unknown("protocol", l.addr, fmt.Errorf("reading from %s: %w", l.addr, err))
 		}
 		if !ok {
-			if err := l.more(); err != nil {
+			if err := l.readMore(); err != nil {
 				err = fmt.Errorf("reading from %s: %w", l.addr, err)
 				return load.Unknown(database.ErrorClass(err), l.addr, err)
 			}
@@ -225,10 +225,10 @@ func (l *lane) skip() error {
 	return nil
 }
 
-// more reads what has arrived. Replies read before stay valid: a buffer that is too
+// readMore reads what has arrived. Replies read before stay valid: a buffer that is too
 // small is replaced, not moved.
-func (l *lane) more() error {
-	l.room()
+func (l *lane) readMore() error {
+	l.growBuffer()
 	n, err := l.conn.Read(l.in[len(l.in):cap(l.in)])
 	l.in = l.in[:len(l.in)+n]
 	if n > 0 {
@@ -237,8 +237,8 @@ func (l *lane) more() error {
 	return err
 }
 
-// room makes the buffer large enough to read into.
-func (l *lane) room() {
+// growBuffer makes the buffer large enough to read into.
+func (l *lane) growBuffer() {
 	if cap(l.in)-len(l.in) < readAhead/2 {
 		l.in = slices.Grow(l.in, max(readAhead, len(l.in)))
 	}

@@ -4,7 +4,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// layout says which nodes are masters and whose replicas the others are:
+// placeMasters says which nodes are masters and whose replicas the others are:
 //
 //	site    a        b        c
 //	nodes   n1 n2    n3 n4    n5 n6
@@ -13,12 +13,12 @@ import (
 // Masters are dealt over the sites in turn, so that losing a site loses as few of them
 // as possible. A replica is at its master's site only where no assignment avoids it.
 // The result is, for each node, the index of its master's node; a master's is its own.
-func layout(nodes []host.Host, masters, replicas int) []int {
+func placeMasters(nodes []host.Host, masters, replicas int) []int {
 	master := make([]int, len(nodes))
 	for i := range master {
 		master[i] = -1
 	}
-	chosen := dealt(nodes, masters)
+	chosen := pickBySite(nodes, masters)
 	for _, i := range chosen {
 		master[i] = i
 	}
@@ -33,7 +33,7 @@ func layout(nodes []host.Host, masters, replicas int) []int {
 	for range replicas {
 		seats = append(seats, chosen...)
 	}
-	for seat, node := range match(len(seats), len(free), func(seat, node int) bool {
+	for seat, node := range matchSeats(len(seats), len(free), func(seat, node int) bool {
 		return nodes[seats[seat]].Site() != nodes[free[node]].Site()
 	}) {
 		master[free[node]] = seats[seat]
@@ -41,8 +41,8 @@ func layout(nodes []host.Host, masters, replicas int) []int {
 	return master
 }
 
-// dealt picks so many nodes, one of each site in turn, in the nodes' order.
-func dealt(nodes []host.Host, count int) []int {
+// pickBySite picks so many nodes, one of each site in turn, in the nodes' order.
+func pickBySite(nodes []host.Host, count int) []int {
 	var sites []string
 	at := make(map[string][]int)
 	for i, h := range nodes {
@@ -62,10 +62,10 @@ func dealt(nodes []host.Host, count int) []int {
 	return picked
 }
 
-// match gives every seat a node of its own, as many of them as possible one that suits
+// matchSeats gives every seat a node of its own, as many of them as possible one that suits
 // it: a maximum matching by augmenting paths (Kuhn), then the rest in order. There are
 // as many nodes as seats.
-func match(seats, nodes int, suits func(seat, node int) bool) []int {
+func matchSeats(seats, nodes int, suits func(seat, node int) bool) []int {
 	taken := make([]int, nodes) // the seat that a node has, -1 for none
 	for n := range taken {
 		taken[n] = -1

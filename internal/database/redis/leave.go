@@ -36,61 +36,61 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	defer release()
 	began := time.Now()
 	if manner == database.Abrupt {
-		change.Accepted, err = c.dropLost(ctx, m)
+		change.Accepted, err = c.removeLost(ctx, m)
 	} else {
-		change.Bytes, change.Accepted, err = c.dismiss(ctx, m)
+		change.Bytes, change.Accepted, err = c.removeServing(ctx, m)
 	}
 	if err != nil {
 		return fail(err)
 	}
-	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.without(ctx, m) }); err != nil {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.checkLeft(ctx, m) }); err != nil {
 		return fail(err)
 	}
-	if err := c.confirm(ctx); err != nil {
+	if err := c.checkByCLI(ctx); err != nil {
 		return fail(err)
 	}
 	change.Complete = time.Since(began)
 	return change, nil
 }
 
-// without returns nil when the members have settled after one has left. Where another
+// checkLeft returns nil when the members have settled after one has left. Where another
 // was halted meanwhile they cannot; then nobody that runs may know the one that left.
-func (c *cluster) without(ctx context.Context, left *member) error {
-	if c.allThere() == nil {
-		return c.settled(ctx)
+func (c *cluster) checkLeft(ctx context.Context, left *member) error {
+	if c.checkNoneHalted() == nil {
+		return c.checkSettled(ctx)
 	}
-	views, err := c.lookAll(ctx)
+	views, err := c.readViews(ctx)
 	if err != nil {
 		return err
 	}
-	if _, known := seen(views, left.addr); known {
+	if _, known := findPeer(views, left.addr); known {
 		return fmt.Errorf("%w: %s is known yet", database.ErrNotReady, left.host.Name())
 	}
 	return nil
 }
 
-// dismiss ends the membership of a member that serves.
-func (c *cluster) dismiss(ctx context.Context, m *member) (bytes int64, accepted time.Duration, err error) {
+// removeServing ends the membership of a member that serves.
+func (c *cluster) removeServing(ctx context.Context, m *member) (bytes int64, accepted time.Duration, err error) {
 	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
 		return 0, 0, err
 	}
-	v, err := m.look(ctx)
+	v, err := m.readView(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := mayGo(v); err != nil {
+	if err := checkLeave(v); err != nil {
 		return 0, 0, err
 	}
 	began := time.Now()
 	switch heirs := v.replicas(); {
 	case v.self.master != "":
 	case len(heirs) > 0:
-		if err := c.handOver(ctx, m, heirs[0]); err != nil {
+		if err := c.failOver(ctx, m, heirs[0]); err != nil {
 			return 0, 0, err
 		}
-	case v.self.owned() > 0:
+	case v.self.countSlots() > 0:
 		c.ReportProgress("moving the slots of %s away", m.host.Name())
-		if bytes, err = c.balance(ctx, m); err != nil {
+		if bytes, err = c.rebalance(ctx, m); err != nil {
 			return bytes, 0, err
 		}
 	}
@@ -98,25 +98,25 @@ func (c *cluster) dismiss(ctx context.Context, m *member) (bytes int64, accepted
 		if err := c.awaitDisowned(ctx, m, v.self.id); err != nil {
 			return bytes, 0, err
 		}
-		if err := m.drain(ctx); err != nil {
+		if err := m.awaitQuiet(ctx); err != nil {
 			return bytes, 0, err
 		}
 	}
-	if err := c.forget(ctx, m, v.self.id); err != nil {
+	if err := c.forgetMember(ctx, m, v.self.id); err != nil {
 		return bytes, 0, err
 	}
 	accepted = time.Since(began)
-	return bytes, accepted, c.remove(ctx, m)
+	return bytes, accepted, c.removeMember(ctx, m)
 }
 
-// mayGo refuses what would leave the cluster without a majority.
-func mayGo(v view) error {
+// checkLeave refuses what would leave the cluster without a majority.
+func checkLeave(v view) error {
 	if v.self.master != "" || len(v.replicas()) > 0 {
 		return nil
 	}
 	masters := 0
 	for _, p := range v.peers {
-		if p.is("master") {
+		if p.hasFlag("master") {
 			masters++
 		}
 	}
@@ -126,9 +126,9 @@ func mayGo(v view) error {
 	return nil
 }
 
-// handOver has a replica take its master's place, losing nothing: the master stops its
+// failOver has a replica take its master's place, losing nothing: the master stops its
 // clients until the replica has all that it has.
-func (c *cluster) handOver(ctx context.Context, m *member, heir peer) error {
+func (c *cluster) failOver(ctx context.Context, m *member, heir peer) error {
 	var replica *member
 	for _, o := range c.others(m) {
 		if o.addr == heir.addr {
@@ -139,7 +139,7 @@ func (c *cluster) handOver(ctx context.Context, m *member, heir peer) error {
 		return fmt.Errorf("its replica %s is %w", heir.addr, database.ErrNotMember)
 	}
 	c.ReportProgress("%s takes over from %s", replica.host.Name(), m.host.Name())
-	client := replica.client(c.Env.Control)
+	client := replica.openChanger(c.Env.Control)
 	defer client.Close()
 	if err := client.ClusterFailover(ctx).Err(); err != nil {
 		return fmt.Errorf("having %s take over: %w", replica.host.Name(), err)
@@ -147,7 +147,7 @@ func (c *cluster) handOver(ctx context.Context, m *member, heir peer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, linkTimeout, fmt.Errorf("%s has not taken over after %v", replica.host.Name(), linkTimeout))
 	defer cancel()
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
-		v, err := m.look(ctx)
+		v, err := m.readView(ctx)
 		if err != nil {
 			return err
 		}
@@ -158,17 +158,17 @@ func (c *cluster) handOver(ctx context.Context, m *member, heir peer) error {
 	})
 }
 
-// forget tells every other member that runs to forget a node. They do not take news of
+// forgetMember tells every other member that runs to forget a node. They do not take news of
 // it from each other for a minute.
-func (c *cluster) forget(ctx context.Context, m *member, id string) error {
+func (c *cluster) forgetMember(ctx context.Context, m *member, id string) error {
 	others := c.others(m)
-	if c.options.rebalance == byCLI && !m.Halted() {
-		return c.cli(ctx, "del-node", others[0].addr, id)
+	if c.options.rebalance == rebalanceCLI && !m.Halted() {
+		return c.runCLI(ctx, "del-node", others[0].addr, id)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, o := range others {
 		g.Go(func() error {
-			client := o.client(c.Env.Control)
+			client := o.openChanger(c.Env.Control)
 			defer client.Close()
 			err := client.ClusterForget(gctx, id).Err()
 			if err != nil && !strings.Contains(err.Error(), "Unknown node") {
@@ -184,17 +184,17 @@ func (c *cluster) forget(ctx context.Context, m *member, id string) error {
 // forgets a node has no owner for what it knows to be that node's, and with
 // cluster-require-full-coverage says CLUSTERDOWN to everybody until it hears of one.
 func (c *cluster) awaitDisowned(ctx context.Context, m *member, id string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("not every member has heard of its new owners after %v", calmTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, gossipTimeout, fmt.Errorf("not every member has heard of its new owners after %v", gossipTimeout))
 	defer cancel()
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
-		views, err := c.lookAll(ctx)
+		views, err := c.readViews(ctx)
 		if err != nil {
 			return err
 		}
 		for _, v := range views {
 			for _, p := range v.peers {
-				if v.member != m && p.id == id && p.owned() > 0 {
-					return fmt.Errorf("%w: to %s it owns %d slots yet", database.ErrNotReady, v.host.Name(), p.owned())
+				if v.member != m && p.id == id && p.countSlots() > 0 {
+					return fmt.Errorf("%w: to %s it owns %d slots yet", database.ErrNotReady, v.host.Name(), p.countSlots())
 				}
 			}
 		}
@@ -210,26 +210,26 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// drain waits until clients have stopped asking a member that has no slots left.
-func (m *member) drain(ctx context.Context) error {
+// awaitQuiet waits until clients have stopped asking a member that has no slots left.
+func (m *member) awaitQuiet(ctx context.Context) error {
 	last, began := "", time.Now()
 	for quiet := began; time.Since(quiet) < drainQuiet && time.Since(began) < drainTimeout; {
 		stats, err := m.admin.Info(ctx, "errorstats").Result()
 		if err != nil {
 			return fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
 		}
-		if moved := redirected(stats); moved != last {
+		if moved := parseRedirects(stats); moved != last {
 			last, quiet = moved, time.Now()
 		}
-		if err := linger.For(ctx, poll); err != nil {
+		if err := linger.For(ctx, pollInterval); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// redirected finds "errorstat_MOVED:count=12" in INFO errorstats.
-func redirected(stats string) string {
+// parseRedirects finds "errorstat_MOVED:count=12" in INFO errorstats.
+func parseRedirects(stats string) string {
 	for line := range strings.Lines(stats) {
 		if strings.HasPrefix(line, "errorstat_MOVED:") {
 			return line

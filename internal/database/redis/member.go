@@ -17,7 +17,7 @@ import (
 
 const (
 	// poll is how often a state that becomes true is asked for.
-	poll = 20 * time.Millisecond
+	pollInterval = 20 * time.Millisecond
 	// upTimeout bounds how long a server may take to read its data and answer.
 	upTimeout = 60 * time.Second
 	// stopGrace is what a server gets between SIGTERM and SIGKILL.
@@ -44,11 +44,11 @@ func (m *member) Name() string { return m.host.Name() }
 
 func (c *cluster) newMember(h host.Host) *member {
 	m := &member{host: h, addr: database.Reach(h, c.options.port), local: database.Local(h, c.options.port), dir: filepath.Join(h.Dir(), c.kind.name)}
-	m.admin = goredis.NewClient(m.reach(h, adminTimeout))
+	m.admin = goredis.NewClient(m.clientOptions(h, adminTimeout))
 	return m
 }
 
-func (m *member) reach(from host.Host, timeout time.Duration) *goredis.Options {
+func (m *member) clientOptions(from host.Host, timeout time.Duration) *goredis.Options {
 	addr := m.addr
 	if from == m.host {
 		addr = m.local
@@ -61,9 +61,9 @@ func (m *member) reach(from host.Host, timeout time.Duration) *goredis.Options {
 // changer is what connections that change the cluster are called, for fence.
 const changer = "skerry-change"
 
-// client changes the cluster, from a node: its requests cross the links between them.
-func (m *member) client(from host.Host) *goredis.Client {
-	o := m.reach(from, linkTimeout)
+// openChanger changes the cluster, from a node: its requests cross the links between them.
+func (m *member) openChanger(from host.Host) *goredis.Client {
+	o := m.clientOptions(from, linkTimeout)
 	o.ClientName = changer
 	return goredis.NewClient(o)
 }

@@ -46,7 +46,7 @@ func TestHaltWithoutFile(t *testing.T) {
 	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()
 	c := startCluster(t, d, nodes[:3], database.Options{"appendonly": false})
 	check := fill(t, d, c, 300)
-	held, err := c.All()[1].rows(ctx)
+	held, err := c.All()[1].countRows(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestLostMaster(t *testing.T) {
 	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()
 	c := startCluster(t, d, nodes, nil)
 	check := fill(t, d, c, 300)
-	held, err := c.All()[2].rows(ctx)
+	held, err := c.All()[2].countRows(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,9 +124,9 @@ func TestLostMaster(t *testing.T) {
 	check(300 - int(held))
 }
 
-// TestMissedLeave has a member away while another leaves for good: when it comes back it
+// TestRevivedMemberForgetsDepartedNode has a member away while another leaves for good: when it comes back it
 // does not know that one any more.
-func TestMissedLeave(t *testing.T) {
+func TestRevivedMemberForgetsDepartedNode(t *testing.T) {
 	d, nodes, ctx := New(), loophost.New(t, 6), t.Context()
 	c := startCluster(t, d, nodes, database.Options{"replicas": 1})
 	check := fill(t, d, c, 100)
@@ -142,9 +142,9 @@ func TestMissedLeave(t *testing.T) {
 	check(100)
 }
 
-// TestReplicasComeAndGo halts and removes masters and replicas of three masters with a
+// TestReplicasJoinAndLeave halts and removes masters and replicas of three masters with a
 // replica each: no row is lost, however they go.
-func TestReplicasComeAndGo(t *testing.T) {
+func TestReplicasJoinAndLeave(t *testing.T) {
 	replicasComeAndGo(t, New(), testkit.Installed(Recipe))
 }
 
@@ -173,7 +173,7 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 		}
 		for i, h := range nodes {
 			if m := c.On(h.Name()); m != nil {
-				if v, err := m.look(ctx); err == nil && v.self.master == id {
+				if v, err := m.readView(ctx); err == nil && v.self.master == id {
 					return i
 				}
 			}
@@ -225,13 +225,13 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	defer cancel()
 	// The slots have a master again, and every member has heard of it.
 	if err := c.Servers.Await(waiting, func(ctx context.Context) error {
-		views, err := c.lookAll(ctx)
+		views, err := c.readViews(ctx)
 		for _, v := range views {
 			if v.state != "ok" {
 				err = errors.Join(err, fmt.Errorf("to %s the cluster's state is %s", v.host.Name(), v.state))
 			}
 		}
-		return errors.Join(err, second(c.masters(ctx)))
+		return errors.Join(err, second(c.masterViews(ctx)))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -255,8 +255,8 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	check(200)
 }
 
-// TestWait has writes that too few replicas acknowledge be in doubt.
-func TestWait(t *testing.T) {
+// TestWriteWaitsForReplicas has writes that too few replicas acknowledge be in doubt.
+func TestWriteWaitsForReplicas(t *testing.T) {
 	d, nodes, ctx := New(), loophost.New(t, 6), t.Context()
 	c := startCluster(t, d, nodes, database.Options{"replicas": 1, "wait": 1})
 	client := open(t, d, c.Properties())
@@ -302,7 +302,7 @@ func joinAsMaster(t *testing.T, d *Redis, need testkit.Feature) {
 
 // A member that is asked alone says what is elsewhere, and does not fetch it from there,
 // however often it is asked.
-func TestMemberAnswersForItself(t *testing.T) {
+func TestOpenMemberReadsOwnCopy(t *testing.T) {
 	d, nodes, ctx := New(), loophost.New(t, 3), t.Context()
 	c := startCluster(t, d, nodes, nil)
 	fill(t, d, c, 100)

@@ -20,9 +20,9 @@ const (
 	maxMigrate  = 128 << 10
 )
 
-// migrate moves slots by Redis' own MIGRATE, which stops the source for a round trip
+// migrateSlots moves slots by Redis' own MIGRATE, which stops the source for a round trip
 // each time: one at a time, and after each the source serves for as long.
-func (s *stream) migrate(ctx context.Context, jobs []job) error {
+func (s *stream) migrateSlots(ctx context.Context, jobs []job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (s *stream) migrate(ctx context.Context, jobs []job) error {
 	for _, j := range jobs {
 		slots = append(slots, j.slot)
 	}
-	if err := setSlots(ctx, s.Client, slots, "MIGRATING", s.to.self.id); err != nil {
+	if err := setSlotState(ctx, s.Client, slots, "MIGRATING", s.to.self.id); err != nil {
 		return err
 	}
 	for _, slot := range slots {
@@ -38,24 +38,24 @@ func (s *stream) migrate(ctx context.Context, jobs []job) error {
 			return err
 		}
 	}
-	return s.finish(ctx, slots)
+	return s.assignSlots(ctx, slots)
 }
 
 func (s *stream) migrateSlot(ctx context.Context, slot int) error {
 	for {
-		keys, size, err := someKeys(ctx, s.Client, slot)
+		keys, size, err := readMigrateKeys(ctx, s.Client, slot)
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		if err := s.stop(ctx, keys); err != nil {
+		if err := s.migratePaced(ctx, keys); err != nil {
 			return fmt.Errorf("moving keys of slot %d: %w", slot, err)
 		}
 		s.bytes.Add(int64(size))
 	}
 }
 
-// stop has the source send keys, and lets it serve for as long as that has stopped it.
-func (s *stream) stop(ctx context.Context, keys []string) error {
+// migratePaced has the source send keys, and lets it serve for as long as that has stopped it.
+func (s *stream) migratePaced(ctx context.Context, keys []string) error {
 	s.one.Lock()
 	defer s.one.Unlock()
 	began := time.Now()
@@ -65,8 +65,8 @@ func (s *stream) stop(ctx context.Context, keys []string) error {
 	return linger.For(ctx, time.Since(began))
 }
 
-// someKeys are keys of a slot for one MIGRATE, and their size in bytes.
-func someKeys(ctx context.Context, at *goredis.Client, slot int) (keys []string, size int, err error) {
+// readMigrateKeys are keys of a slot for one MIGRATE, and their size in bytes.
+func readMigrateKeys(ctx context.Context, at *goredis.Client, slot int) (keys []string, size int, err error) {
 	all, err := at.ClusterGetKeysInSlot(ctx, slot, migrateKeys).Result()
 	if err != nil || len(all) == 0 {
 		return nil, 0, err
@@ -79,7 +79,7 @@ func someKeys(ctx context.Context, at *goredis.Client, slot int) (keys []string,
 	_, _ = pipe.Exec(ctx) // each key has its own answer
 	for i, key := range all {
 		// A key that has gone meanwhile is no error: MIGRATE does without it.
-		if err := values[i].Err(); err != nil && !gone(err) {
+		if err := values[i].Err(); err != nil && !isKeyGone(err) {
 			return nil, 0, err
 		}
 		if n := len(key) + len(values[i].Val()); len(keys) == 0 || size+n <= maxMigrate {
@@ -89,9 +89,9 @@ func someKeys(ctx context.Context, at *goredis.Client, slot int) (keys []string,
 	return keys, size, nil
 }
 
-// gone tells whether a server says that it does not have a key: of a slot on the move it does
+// isKeyGone tells whether a server says that it does not have a key: of a slot on the move it does
 // so by sending who asks to where the slot moves.
-func gone(err error) bool {
+func isKeyGone(err error) bool {
 	_, ask := goredis.IsAskError(err)
 	return ask || errors.Is(err, goredis.Nil)
 }

@@ -54,16 +54,16 @@ const (
 	maxScriptKeys = 300
 )
 
-// shift carries a plan out, all its streams at the same time, and returns the bytes of
+// executePlan carries a plan out, all its streams at the same time, and returns the bytes of
 // keys and values that were moved.
-func (c *cluster) shift(ctx context.Context, masters []view, plan []transfer) (int64, error) {
+func (c *cluster) executePlan(ctx context.Context, masters []view, plan []transfer) (int64, error) {
 	for _, v := range masters {
-		if v.self.open() > 0 {
+		if v.self.countMoves() > 0 {
 			// An owner that has handed a slot over has none of its records to move.
 			return 0, fmt.Errorf("%w at %s", errOpenSlots, v.host.Name())
 		}
 	}
-	if err := c.awaitCalm(ctx); err != nil {
+	if err := c.awaitEpochs(ctx); err != nil {
 		return 0, err
 	}
 	var bytes atomic.Int64
@@ -75,7 +75,7 @@ func (c *cluster) shift(ctx context.Context, masters []view, plan []transfer) (i
 	}()
 	for _, t := range plan {
 		if sources[t.from] == nil {
-			src, err := c.source(ctx, masters[t.from])
+			src, err := c.openSource(ctx, masters[t.from])
 			if err != nil {
 				return 0, err
 			}
@@ -86,9 +86,9 @@ func (c *cluster) shift(ctx context.Context, masters []view, plan []transfer) (i
 	for _, t := range plan {
 		s := &stream{source: sources[t.from], to: masters[t.to], bytes: &bytes, atOnce: c.kind.claimsAtOnce(masters[t.to])}
 		g.Go(func() error {
-			s.target = s.to.client(s.from.host)
+			s.target = s.to.openChanger(s.from.host)
 			defer s.target.Close()
-			if err := s.run(gctx, t.slots); err != nil {
+			if err := s.moveSlots(gctx, t.slots); err != nil {
 				return fmt.Errorf("moving slots from %s to %s: %w", s.from.host.Name(), s.to.host.Name(), err)
 			}
 			return nil
@@ -107,11 +107,11 @@ type source struct {
 	one             sync.Mutex // held while MIGRATE stops it
 }
 
-// source gives a master the script, where it can use it. Before Redis 7 a key's expiry
+// openSource gives a master the script, where it can use it. Before Redis 7 a key's expiry
 // cannot be asked for as a time; Valkey's masters make SETSLOT wait for their replicas,
 // which a script cannot.
-func (c *cluster) source(ctx context.Context, from view) (*source, error) {
-	src := &source{Client: from.client(from.host), from: from, scripted: true}
+func (c *cluster) openSource(ctx context.Context, from view) (*source, error) {
+	src := &source{Client: from.openChanger(from.host), from: from, scripted: true}
 	if c.kind.ackedSlots && len(from.replicas()) > 0 || c.kind.name == Name && major(c.Env.Installation.Version) < 7 {
 		src.scripted = false
 		return src, nil
@@ -131,27 +131,27 @@ type stream struct {
 	atOnce bool // whether the target claims many slots in one transaction
 }
 
-// run moves slots, some batches at the same time.
-func (s *stream) run(ctx context.Context, slots []int) error {
+// moveSlots moves slots, some batches at the same time.
+func (s *stream) moveSlots(ctx context.Context, slots []int) error {
 	began := time.Now()
 	if err := s.target.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("reaching it: %w", err)
 	}
-	s.pace.near(time.Since(began) / connectTrips)
+	s.pace.setRoundTrip(time.Since(began) / connectTrips)
 	q := newQueue(slots)
 	g, gctx := errgroup.WithContext(ctx)
 	for range lanes {
 		g.Go(func() error {
 			for {
-				jobs, err := q.take(gctx, maxSlots)
+				jobs, err := q.popJobs(gctx, maxSlots)
 				if err != nil || len(jobs) == 0 {
 					return err
 				}
-				b, err := s.read(gctx, q, jobs)
+				b, err := s.readBatch(gctx, q, jobs)
 				if err != nil {
 					return err
 				}
-				if err := s.move(gctx, q, b); err != nil {
+				if err := s.moveBatch(gctx, q, b); err != nil {
 					return err
 				}
 			}
@@ -160,21 +160,21 @@ func (s *stream) run(ctx context.Context, slots []int) error {
 	return g.Wait()
 }
 
-// move carries one batch through.
-func (s *stream) move(ctx context.Context, q *queue, b batch) error {
-	if err := s.send(ctx, b); err != nil {
+// moveBatch carries one batch through.
+func (s *stream) moveBatch(ctx context.Context, q *queue, b batch) error {
+	if err := s.copyBatch(ctx, b); err != nil {
 		return err
 	}
-	over, err := s.handOver(ctx, q, b.copies)
+	over, err := s.handOverSlots(ctx, q, b.copies)
 	if err != nil {
 		return err
 	}
-	if err := s.finish(ctx, over); err != nil {
+	if err := s.assignSlots(ctx, over); err != nil {
 		return err
 	}
-	if err := s.migrate(ctx, b.slow); err != nil {
+	if err := s.migrateSlots(ctx, b.slow); err != nil {
 		return err
 	}
-	q.done(len(over) + len(b.slow))
+	q.complete(len(over) + len(b.slow))
 	return nil
 }

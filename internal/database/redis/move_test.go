@@ -110,15 +110,15 @@ func awaitSettled(t *testing.T, c *cluster) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := c.Servers.Await(ctx, c.settled); err != nil {
+	if err := c.Servers.Await(ctx, c.checkSettled); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestMoveThatIsKilled ends moves at random moments, as a mover that is killed does, with
+// TestRepairAfterKilledMove ends moves at random moments, as a mover that is killed does, with
 // clients writing and deleting: the cluster serves all records at every moment, and a
 // later change repairs and completes what was begun.
-func TestMoveThatIsKilled(t *testing.T) {
+func TestRepairAfterKilledMove(t *testing.T) {
 	d := New()
 	nodes := loophost.New(t, 4)
 	c := startCluster(t, d, nodes, nil)
@@ -126,7 +126,7 @@ func TestMoveThatIsKilled(t *testing.T) {
 	work := count(t, d, c, 3, 400)
 	killed := 0
 	for round := range 6 {
-		views, err := c.masters(ctx)
+		views, err := c.masterViews(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestMoveThatIsKilled(t *testing.T) {
 			stays[i] = i != round%len(views)
 		}
 		moving, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(60_000))*time.Microsecond)
-		if _, err := c.shift(moving, views, plan(owned, stays)); err != nil {
+		if _, err := c.executePlan(moving, views, planTransfers(owned, stays)); err != nil {
 			killed++
 		}
 		cancel()
@@ -166,12 +166,12 @@ func TestMoveThatIsKilled(t *testing.T) {
 	}
 }
 
-// TestMoveWhoseNodesDie kills the giver, then a taker, in the middle of a move, and
+// TestMoveFailsWhenNodeDies kills the giver, then a taker, in the middle of a move, and
 // revives it: no write that was acknowledged is lost, where servers keep what they acknowledge.
-func TestMoveWhoseNodesDie(t *testing.T) {
+func TestMoveFailsWhenNodeDies(t *testing.T) {
 	d := New()
 	nodes := loophost.New(t, 4)
-	c := startCluster(t, d, nodes, keeps)
+	c := startCluster(t, d, nodes, writeBeforeReply)
 	ctx, random := t.Context(), rand.New(rand.NewPCG(9, 10))
 	work := count(t, d, c, 3, 400)
 	for round := range 4 {
@@ -217,19 +217,19 @@ func TestCountWhileMoving(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	views, err := c.masters(ctx)
+	views, err := c.masterViews(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := c.source(ctx, views[0])
+	src, err := c.openSource(ctx, views[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	target := views[1].client(nodes[0])
+	target := views[1].openChanger(nodes[0])
 	defer target.Close()
 	s := &stream{source: src, to: views[1], target: target, bytes: new(atomic.Int64)}
-	s.pace.near(0)
+	s.pace.setRoundTrip(0)
 	var full []int // slots with records
 	for i := range 300 {
 		if n := slotOf(fmt.Sprint("user", i)); n < slots/3 && !slices.Contains(full, n) {
@@ -237,11 +237,11 @@ func TestCountWhileMoving(t *testing.T) {
 		}
 	}
 	q := newQueue(full)
-	jobs, err := q.take(ctx, 40)
+	jobs, err := q.popJobs(ctx, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := s.read(ctx, q, jobs)
+	b, err := s.readBatch(ctx, q, jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,16 +251,16 @@ func TestCountWhileMoving(t *testing.T) {
 			t.Errorf("%s: count %d, %v; want 300", when, n, err)
 		}
 	}
-	if err := s.send(ctx, b); err != nil {
+	if err := s.copyBatch(ctx, b); err != nil {
 		t.Fatal(err)
 	}
 	check("copied")
-	if _, err := s.handOver(ctx, q, b.copies); err != nil {
+	if _, err := s.handOverSlots(ctx, q, b.copies); err != nil {
 		t.Fatal(err)
 	}
 	check("handed over")
 	// A claim that is cut off between its two halves.
-	if err := setSlots(ctx, target, []int{b.copies[0].slot, b.copies[1].slot, b.copies[2].slot}, "STABLE"); err != nil {
+	if err := setSlotState(ctx, target, []int{b.copies[0].slot, b.copies[1].slot, b.copies[2].slot}, "STABLE"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.repair(ctx); err != nil {
@@ -273,13 +273,13 @@ func TestCountWhileMoving(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.closed(ctx); err != nil {
+	if err := c.checkNoMoves(ctx); err != nil {
 		t.Error(err)
 	}
 }
 
 // A key of a slot on the move that has gone meanwhile is answered with ASK, and is no error.
-func TestGone(t *testing.T) {
+func TestRepairIgnoresDeletedKeys(t *testing.T) {
 	d := New()
 	nodes := loophost.New(t, 3)
 	c := startCluster(t, d, nodes, nil)
@@ -292,26 +292,26 @@ func TestGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := setSlots(ctx, from.admin, []int{slot}, "MIGRATING", id); err != nil {
+	if err := setSlotState(ctx, from.admin, []int{slot}, "MIGRATING", id); err != nil {
 		t.Fatal(err)
 	}
-	if err := from.admin.Dump(ctx, key).Err(); !gone(err) {
+	if err := from.admin.Dump(ctx, key).Err(); !isKeyGone(err) {
 		t.Errorf("a key that is not there, of a slot on the move: %v", err)
 	}
-	if err := setSlots(ctx, from.admin, []int{slot}, "STABLE"); err != nil {
+	if err := setSlotState(ctx, from.admin, []int{slot}, "STABLE"); err != nil {
 		t.Fatal(err)
 	}
-	if err := from.admin.Dump(ctx, key).Err(); !gone(err) {
+	if err := from.admin.Dump(ctx, key).Err(); !isKeyGone(err) {
 		t.Errorf("a key that is not there: %v", err)
 	}
-	if gone(errors.New("IOERR")) {
+	if isKeyGone(errors.New("IOERR")) {
 		t.Error("any error is taken for a key that has gone")
 	}
 }
 
-// TestBusySlot moves a slot whose records never stand still, by MIGRATE in the end, and
+// TestBusySlotMovesByMigrate moves a slot whose records never stand still, by MIGRATE in the end, and
 // one with more keys than a script may take.
-func TestBusySlot(t *testing.T) {
+func TestBusySlotMovesByMigrate(t *testing.T) {
 	d := New()
 	nodes := loophost.New(t, 4)
 	c := startCluster(t, d, nodes, nil)

@@ -24,7 +24,7 @@ type peer struct {
 
 type slotRange struct{ from, to int } // both inclusive
 
-func (p peer) is(flag string) bool {
+func (p peer) hasFlag(flag string) bool {
 	for _, f := range p.flags {
 		if f == flag {
 			return true
@@ -33,19 +33,19 @@ func (p peer) is(flag string) bool {
 	return false
 }
 
-// owned is how many slots it serves.
-func (p peer) owned() (n int) {
+// countSlots is how many slots it serves.
+func (p peer) countSlots() (n int) {
 	for _, r := range p.slots {
 		n += r.to - r.from + 1
 	}
 	return n
 }
 
-// open is how many of its slots are on the move.
-func (p peer) open() int { return len(p.migrating) + len(p.importing) }
+// countMoves is how many of its slots are on the move.
+func (p peer) countMoves() int { return len(p.migrating) + len(p.importing) }
 
-// state is Redis' own words for the node: "master", "slave", "master,fail".
-func (p peer) state() string {
+// stateText is Redis' own words for the node: "master", "slave", "master,fail".
+func (p peer) stateText() string {
 	var words []string
 	for _, f := range p.flags {
 		if f != "myself" {
@@ -88,7 +88,7 @@ func parseNodes(text string) ([]peer, error) {
 				}
 				continue
 			}
-			r, err := parseSlots(s)
+			r, err := parseSlotRange(s)
 			if err != nil {
 				return nil, fmt.Errorf("reading CLUSTER NODES: %q: %w", line, err)
 			}
@@ -108,21 +108,21 @@ func (p *peer) parseMove(s string) error {
 		if !ok || !found {
 			continue
 		}
-		r, err := parseSlots(slot)
+		r, err := parseSlotRange(slot)
 		if err != nil {
 			return err
 		}
 		if arrow == "->-" {
-			p.migrating = with(p.migrating, r.from, id)
+			p.migrating = withSlot(p.migrating, r.from, id)
 		} else {
-			p.importing = with(p.importing, r.from, id)
+			p.importing = withSlot(p.importing, r.from, id)
 		}
 		return nil
 	}
 	return fmt.Errorf("%q is no slot on the move", s)
 }
 
-func with(m map[int]string, slot int, id string) map[int]string {
+func withSlot(m map[int]string, slot int, id string) map[int]string {
 	if m == nil {
 		m = make(map[int]string)
 	}
@@ -130,7 +130,7 @@ func with(m map[int]string, slot int, id string) map[int]string {
 	return m
 }
 
-func parseSlots(s string) (slotRange, error) {
+func parseSlotRange(s string) (slotRange, error) {
 	from, to, ranged := strings.Cut(s, "-")
 	if !ranged {
 		to = from

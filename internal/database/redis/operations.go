@@ -10,18 +10,18 @@ import (
 
 // Read reads a record's hash, or some of its fields.
 func (c *client) Read(ctx context.Context, _, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	deadline, err := c.start(ctx)
+	deadline, err := c.beginOperation(ctx)
 	if err != nil {
 		return dst, err
 	}
 	appendGet(c, key, fields)
-	c.run(ctx, deadline, 0)
+	c.runCalls(ctx, deadline, 0)
 	k := &c.calls[0]
 	if k.err != nil {
 		return dst, k.err
 	}
 	before := len(dst)
-	dst = c.record(k, fields, dst)
+	dst = c.decodeRecord(k, fields, dst)
 	if len(dst) == before {
 		return dst, load.ErrNotFound
 	}
@@ -42,21 +42,21 @@ func appendGet[T string | []byte](c *client, key T, fields []string) {
 			c.req = appendBulk(c.req, f)
 		}
 	}
-	c.add(slotOf(key), lo)
+	c.queueCall(slotOf(key), lo)
 }
 
-// record appends the fields that a reply to appendGet holds: none when there is no
+// decodeRecord appends the fields that a reply to appendGet holds: none when there is no
 // such record.
-func (c *client) record(k *call, fields []string, dst []load.Field) []load.Field {
+func (c *client) decodeRecord(k *call, fields []string, dst []load.Field) []load.Field {
 	buf, at := k.lane.in, k.at
-	head, at, _, _ := parse(buf, at) // complete: skip has read it
+	head, at, _, _ := parseElement(buf, at) // complete: skip has read it
 	for i := range int(head.n) {
 		var e element
-		text, next, ok := bulk(buf, at)
+		text, next, ok := parseShortBulk(buf, at)
 		if ok {
 			e.text = text
 		} else {
-			e, next, _, _ = parse(buf, at)
+			e, next, _, _ = parseElement(buf, at)
 		}
 		at = next
 		if len(fields) > 0 {
@@ -64,7 +64,7 @@ func (c *client) record(k *call, fields []string, dst []load.Field) []load.Field
 				dst = append(dst, load.Field{Name: fields[i], Value: e.text})
 			}
 		} else if i%2 == 0 {
-			dst = append(dst, load.Field{Name: c.name(i/2, e.text)})
+			dst = append(dst, load.Field{Name: c.internName(i/2, e.text)})
 		} else {
 			dst[len(dst)-1].Value = e.text
 		}
@@ -72,9 +72,9 @@ func (c *client) record(k *call, fields []string, dst []load.Field) []load.Field
 	return dst
 }
 
-// name is text as a string. Records have the same fields, mostly in the same order:
+// internName is text as a string. Records have the same fields, mostly in the same order:
 // the strings made for the last record serve for the next one.
-func (c *client) name(i int, text []byte) string {
+func (c *client) internName(i int, text []byte) string {
 	if i >= len(c.names) {
 		if i >= maxNames {
 			return string(text)
@@ -92,12 +92,12 @@ const maxNames = 1024
 
 // Update writes fields of a record. Redis makes the record when there is none.
 func (c *client) Update(ctx context.Context, _, key string, values []load.Field) error {
-	deadline, err := c.start(ctx)
+	deadline, err := c.beginOperation(ctx)
 	if err != nil {
 		return err
 	}
 	c.appendSet(key, values)
-	c.run(ctx, deadline, 0)
+	c.runCalls(ctx, deadline, 0)
 	return c.calls[0].err
 }
 
@@ -110,54 +110,54 @@ func (c *client) appendSet(key string, values []load.Field) {
 		c.req = appendBulk(c.req, f.Name)
 		c.req = appendBulk(c.req, f.Value)
 	}
-	c.addWrite(slotOf(key), lo)
+	c.queueWrite(slotOf(key), lo)
 }
 
 // Insert writes a record and its entry in the index, in one round trip.
 func (c *client) Insert(ctx context.Context, _, key string, values []load.Field) error {
-	deadline, err := c.start(ctx)
+	deadline, err := c.beginOperation(ctx)
 	if err != nil {
 		return err
 	}
 	if !c.scan {
 		c.appendSet(key, values)
-		c.run(ctx, deadline, 0)
+		c.runCalls(ctx, deadline, 0)
 		return c.calls[0].err
 	}
 	c.appendIndex(key, "ZADD")
 	c.appendSet(key, values)
-	c.run(ctx, deadline, 0)
-	return both(c.calls[1].err, c.calls[0].err)
+	c.runCalls(ctx, deadline, 0)
+	return mergeOutcomes(c.calls[1].err, c.calls[0].err)
 }
 
 // Delete removes a record and its entry in the index, in one round trip.
 func (c *client) Delete(ctx context.Context, _, key string) error {
-	deadline, err := c.start(ctx)
+	deadline, err := c.beginOperation(ctx)
 	if err != nil {
 		return err
 	}
 	lo := len(c.req)
 	c.req = appendCommand(c.req, "DEL", key)
-	c.addWrite(slotOf(key), lo)
+	c.queueWrite(slotOf(key), lo)
 	if c.scan {
 		c.appendIndex(key, "ZREM")
 	}
-	c.run(ctx, deadline, 0)
+	c.runCalls(ctx, deadline, 0)
 	err = c.calls[0].err
 	if err == nil {
-		if e, _, _, _ := parse(c.calls[0].lane.in, c.calls[0].at); e.n == 0 {
+		if e, _, _, _ := parseElement(c.calls[0].lane.in, c.calls[0].at); e.n == 0 {
 			err = load.ErrNotFound
 		}
 	}
 	if c.scan {
-		err = both(err, c.calls[1].err)
+		err = mergeOutcomes(err, c.calls[1].err)
 	}
 	return err
 }
 
-// both is what became of a record and its index entry together. A record that was
+// mergeOutcomes is what became of a record and its index entry together. A record that was
 // written without its entry is in doubt, not done: scans would miss it.
-func both(record, index error) error {
+func mergeOutcomes(record, index error) error {
 	if record != nil || index == nil {
 		return record
 	}
@@ -168,9 +168,9 @@ func both(record, index error) error {
 	return index
 }
 
-// warm connects to every node, so that the first operations need not. Nodes that
+// connectAll connects to every node, so that the first operations need not. Nodes that
 // cannot be reached are left to the operations that need them.
-func (c *client) warm(ctx context.Context) {
+func (c *client) connectAll(ctx context.Context) {
 	deadline := time.Now().Add(c.timeout)
 	nodes := *c.nodes.Load()
 	errs := make(chan error, len(nodes))

@@ -27,11 +27,11 @@ const (
 
 // Words of the options rebalance and join_as.
 const (
-	pipelined   = "pipelined"
-	byCLI       = "redis-cli"
-	joinAuto    = "auto"
-	joinMaster  = "master"
-	joinReplica = "replica"
+	rebalancePipelined = "pipelined"
+	rebalanceCLI       = "redis-cli"
+	joinAuto           = "auto"
+	joinMaster         = "master"
+	joinReplica        = "replica"
 )
 
 // options are a cluster's settings. What is not named keeps Redis' own default, but
@@ -61,7 +61,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		port:        r.Int("port", 1, 65535-busOffset, defaultPort),
 		nodeTimeout: r.Duration("cluster_node_timeout", 0),
 		persistent:  r.Bool("appendonly", true),
-		rebalance:   r.Choice("rebalance", pipelined, pipelined, byCLI),
+		rebalance:   r.Choice("rebalance", rebalancePipelined, rebalancePipelined, rebalanceCLI),
 		joinAs:      r.Choice("join_as", joinAuto, joinAuto, joinMaster, joinReplica),
 		wait:        r.Int("wait", 0, maxReplicas, 0),
 	}

@@ -28,7 +28,7 @@ func TestPlan(t *testing.T) {
 			}
 			owned[i] = append(owned[i], s)
 		}
-		moves := plan(owned, stays)
+		moves := planTransfers(owned, stays)
 		members := 0
 		for _, s := range stays {
 			if s {
@@ -101,7 +101,7 @@ func TestLayout(t *testing.T) {
 		for _, s := range test.sites {
 			nodes = append(nodes, placed{site: string(s)})
 		}
-		master := layout(nodes, test.masters, test.replicas)
+		master := placeMasters(nodes, test.masters, test.replicas)
 		of, at, together := make(map[int]int), make(map[string]int), 0
 		for i, m := range master {
 			if m == i {
@@ -133,23 +133,23 @@ func TestLayout(t *testing.T) {
 // TestQueue has what one lane gives back reach another that waits for it.
 func TestQueue(t *testing.T) {
 	q := newQueue([]int{1, 2, 3})
-	first, err := q.take(t.Context(), 10)
+	first, err := q.popJobs(t.Context(), 10)
 	if err != nil || len(first) != 3 {
 		t.Fatalf("%v, %v", first, err)
 	}
 	waiting := make(chan []job)
 	go func() {
-		jobs, _ := q.take(t.Context(), 10)
+		jobs, _ := q.popJobs(t.Context(), 10)
 		waiting <- jobs
-		jobs, _ = q.take(t.Context(), 10)
+		jobs, _ = q.popJobs(t.Context(), 10)
 		waiting <- jobs
 	}()
-	q.back(first[2])
+	q.requeue(first[2])
 	if again := <-waiting; len(again) != 1 || again[0].slot != 3 {
 		t.Errorf("%v was given back, %v came", first[2], again)
 	}
-	q.done(2)
-	q.done(1)
+	q.complete(2)
+	q.complete(1)
 	if last := <-waiting; len(last) != 0 {
 		t.Errorf("%v when all is done", last)
 	}

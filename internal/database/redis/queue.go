@@ -15,26 +15,26 @@ type job struct {
 
 // queue is what a stream has to do. Jobs that a lane has taken may come back to it.
 type queue struct {
-	mu   sync.Mutex
-	jobs []job
-	open int           // jobs that are not done
-	news chan struct{} // replaced, and the last one closed, when jobs come back or all are done
+	mu      sync.Mutex
+	jobs    []job
+	open    int           // jobs that are not done
+	changed chan struct{} // replaced, and the last one closed, when jobs come back or all are done
 }
 
 func newQueue(slots []int) *queue {
-	q := &queue{open: len(slots), news: make(chan struct{})}
+	q := &queue{open: len(slots), changed: make(chan struct{})}
 	for _, s := range slots {
 		q.jobs = append(q.jobs, job{slot: s})
 	}
 	return q
 }
 
-// take removes up to n jobs. It waits for those that another lane may give back, and
+// popJobs removes up to n jobs. It waits for those that another lane may give back, and
 // returns none when all are done.
-func (q *queue) take(ctx context.Context, n int) ([]job, error) {
+func (q *queue) popJobs(ctx context.Context, n int) ([]job, error) {
 	for {
 		q.mu.Lock()
-		n, open, news := min(n, len(q.jobs)), q.open, q.news
+		n, open, news := min(n, len(q.jobs)), q.open, q.changed
 		taken := q.jobs[:n:n]
 		q.jobs = q.jobs[n:]
 		q.mu.Unlock()
@@ -49,29 +49,29 @@ func (q *queue) take(ctx context.Context, n int) ([]job, error) {
 	}
 }
 
-// back gives jobs back.
-func (q *queue) back(jobs ...job) {
+// requeue gives jobs back.
+func (q *queue) requeue(jobs ...job) {
 	if len(jobs) == 0 {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.jobs = append(q.jobs, jobs...)
-	q.tell()
+	q.notify()
 }
 
-// done says that so many jobs are.
-func (q *queue) done(n int) {
+// complete says that so many jobs are.
+func (q *queue) complete(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.open -= n; q.open == 0 {
-		q.tell()
+		q.notify()
 	}
 }
 
-func (q *queue) tell() {
-	close(q.news)
-	q.news = make(chan struct{})
+func (q *queue) notify() {
+	close(q.changed)
+	q.changed = make(chan struct{})
 }
 
 // pace is how many keys of a source are taken at a time, so that neither reading them
@@ -96,8 +96,8 @@ const (
 	firstKeys, minKeys, maxKeys = 64, 16, 512
 )
 
-// near says how far a target is.
-func (p *pace) near(roundTrip time.Duration) {
+// setRoundTrip says how far a target is.
+func (p *pace) setRoundTrip(roundTrip time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.keys == 0 {
@@ -112,9 +112,9 @@ func (p *pace) limit() int {
 	return int(p.keys)
 }
 
-// took corrects the pace: a batch of so many keys and bytes occupied the source for so
+// adjust corrects the pace: a batch of so many keys and bytes occupied the source for so
 // long. It goes half of the way to what that asks for.
-func (p *pace) took(keys, bytes int, long time.Duration) {
+func (p *pace) adjust(keys, bytes int, long time.Duration) {
 	if keys == 0 {
 		return
 	}

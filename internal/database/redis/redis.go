@@ -147,6 +147,6 @@ func (d *Redis) Open(ctx context.Context, properties map[string]string) (load.Cl
 		return nil, fmt.Errorf("opening a client of %s: %w", d.kind.name, err)
 	}
 	c := &client{router: router, release: release}
-	c.warm(ctx)
+	c.connectAll(ctx)
 	return c, nil
 }

@@ -34,7 +34,7 @@ var errMoved = errors.New("a slot has moved meanwhile")
 //
 // What an earlier change may still have under way is ended first.
 func (c *cluster) repair(ctx context.Context) error {
-	if err := c.fence(ctx); err != nil {
+	if err := c.killChangers(ctx); err != nil {
 		return err
 	}
 	for {
@@ -47,12 +47,12 @@ func (c *cluster) repair(ctx context.Context) error {
 
 // repairOnce repairs by what the members say at one moment.
 func (c *cluster) repairOnce(ctx context.Context) error {
-	for _, phase := range []func(fixer, context.Context, view, *goredis.Client) error{fixer.leaving, fixer.arriving} {
-		views, err := c.lookAll(ctx)
+	for _, phase := range []func(repairer, context.Context, view, *goredis.Client) error{repairer.repairMigrating, repairer.repairImporting} {
+		views, err := c.readViews(ctx)
 		if err != nil {
 			return fmt.Errorf("looking for slots on the move: %w", err)
 		}
-		f := fixer{kind: c.kind, byID: make(map[string]view), away: c.halted()}
+		f := repairer{kind: c.kind, byID: make(map[string]view), away: c.haltedMembers()}
 		for _, v := range views {
 			f.byID[v.self.id] = v
 			for _, r := range v.self.slots {
@@ -61,17 +61,17 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 				}
 			}
 		}
-		open := slices.DeleteFunc(views, func(v view) bool { return v.self.open() == 0 })
+		open := slices.DeleteFunc(views, func(v view) bool { return v.self.countMoves() == 0 })
 		if len(open) == 0 {
 			return nil
 		}
-		if err := c.awaitCalm(ctx); err != nil {
+		if err := c.awaitEpochs(ctx); err != nil {
 			return err
 		}
 		g, gctx := errgroup.WithContext(ctx)
 		for _, v := range open {
 			g.Go(func() error {
-				here := v.client(v.host)
+				here := v.openChanger(v.host)
 				defer here.Close()
 				if err := phase(f, gctx, v, here); err != nil {
 					return fmt.Errorf("repairing slots on the move at %s: %w", v.host.Name(), err)
@@ -86,17 +86,17 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 	return nil
 }
 
-// fence ends the connections of changes that were given up. What they had sent could
+// killChangers ends the connections of changes that were given up. What they had sent could
 // otherwise arrive after a repair, and hand a slot over of which the copies are gone.
-func (c *cluster) fence(ctx context.Context) error {
+func (c *cluster) killChangers(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
-	for _, m := range c.running() {
+	for _, m := range c.runningMembers() {
 		g.Go(func() error {
 			list, err := m.admin.ClientList(gctx).Result()
 			if err != nil {
 				return fmt.Errorf("listing the connections of %s: %w", m.host.Name(), err)
 			}
-			for _, id := range changers(list) {
+			for _, id := range parseChangers(list) {
 				if err := m.admin.ClientKillByFilter(gctx, "ID", id).Err(); err != nil {
 					return fmt.Errorf("ending a connection of %s: %w", m.host.Name(), err)
 				}
@@ -107,8 +107,8 @@ func (c *cluster) fence(ctx context.Context) error {
 	return g.Wait()
 }
 
-// changers finds the ids of changers in a reply to CLIENT LIST: "id=7 addr=... name=...".
-func changers(list string) (ids []string) {
+// parseChangers finds the ids of changers in a reply to CLIENT LIST: "id=7 addr=... name=...".
+func parseChangers(list string) (ids []string) {
 	for line := range strings.Lines(list) {
 		id := ""
 		for _, f := range strings.Fields(line) {
@@ -123,16 +123,16 @@ func changers(list string) (ids []string) {
 	return ids
 }
 
-// fixer is what repair knows.
-type fixer struct {
+// repairer is what repair knows.
+type repairer struct {
 	kind  kind
 	owner [slots]view // by its own word; one without a member is none
 	byID  map[string]view
 	away  []*member
 }
 
-// leaving repairs the slots that a node calls MIGRATING.
-func (f fixer) leaving(ctx context.Context, v view, here *goredis.Client) error {
+// repairMigrating repairs the slots that a node calls MIGRATING.
+func (f repairer) repairMigrating(ctx context.Context, v view, here *goredis.Client) error {
 	var stay []int
 	gone, going, doubt := make(map[string][]int), make(map[string][]int), make(map[string][]int) // by where they are or go
 	for _, slot := range slices.Sorted(maps.Keys(v.self.migrating)) {
@@ -152,33 +152,33 @@ func (f fixer) leaving(ctx context.Context, v view, here *goredis.Client) error 
 		}
 	}
 	for id, list := range doubt {
-		claimed, err := f.halfClaimed(ctx, v, f.byID[id], list)
+		claimed, err := f.findHalfClaimed(ctx, v, f.byID[id], list)
 		if err != nil {
 			return err
 		}
 		going[id] = append(going[id], claimed...)
 		stay = append(stay, slices.DeleteFunc(list, func(s int) bool { return slices.Contains(claimed, s) })...)
 	}
-	err := setSlots(ctx, here, stay, "STABLE")
+	err := setSlotState(ctx, here, stay, "STABLE")
 	for id, list := range gone {
-		err = errors.Join(err, setSlots(ctx, here, list, "NODE", id))
+		err = errors.Join(err, setSlotState(ctx, here, list, "NODE", id))
 	}
 	for id, list := range going {
-		err = errors.Join(err, f.complete(ctx, v, here, f.byID[id], list))
+		err = errors.Join(err, f.completeMove(ctx, v, here, f.byID[id], list))
 	}
 	return err
 }
 
-// halfClaimed are those of the slots that another node does not call IMPORTING and has
+// findHalfClaimed are those of the slots that another node does not call IMPORTING and has
 // records of: its claim was cut off between its two halves. They are IMPORTING again.
-func (f fixer) halfClaimed(ctx context.Context, v, to view, list []int) ([]int, error) {
-	there := to.client(v.host)
+func (f repairer) findHalfClaimed(ctx context.Context, v, to view, list []int) ([]int, error) {
+	there := to.openChanger(v.host)
 	defer there.Close()
-	full, err := occupied(ctx, there, list)
+	full, err := filterOccupied(ctx, there, list)
 	if err != nil {
 		return nil, err
 	}
-	err = setSlots(ctx, there, full, "IMPORTING", v.self.id)
+	err = setSlotState(ctx, there, full, "IMPORTING", v.self.id)
 	if err != nil && strings.Contains(err.Error(), ownsAlready) {
 		err = fmt.Errorf("%w: %w", errMoved, err)
 	}
@@ -188,15 +188,15 @@ func (f fixer) halfClaimed(ctx context.Context, v, to view, list []int) ([]int, 
 // ownsAlready is what a node says that is told to import a slot of its own.
 const ownsAlready = "I'm already the owner of hash slot"
 
-// complete sends what the owner still has of slots and makes the other their owner.
-func (f fixer) complete(ctx context.Context, v view, here *goredis.Client, to view, list []int) error {
-	full, err := occupied(ctx, here, list)
+// completeMove sends what the owner still has of slots and makes the other their owner.
+func (f repairer) completeMove(ctx context.Context, v view, here *goredis.Client, to view, list []int) error {
+	full, err := filterOccupied(ctx, here, list)
 	if err != nil {
 		return err
 	}
 	for _, slot := range full {
 		for {
-			keys, _, err := someKeys(ctx, here, slot)
+			keys, _, err := readMigrateKeys(ctx, here, slot)
 			if err != nil {
 				return err
 			}
@@ -208,16 +208,16 @@ func (f fixer) complete(ctx context.Context, v view, here *goredis.Client, to vi
 			}
 		}
 	}
-	there := to.client(v.host)
+	there := to.openChanger(v.host)
 	defer there.Close()
-	if err := claim(ctx, there, list, to.self.id, f.kind.claimsAtOnce(to)); err != nil {
+	if err := claimSlots(ctx, there, list, to.self.id, f.kind.claimsAtOnce(to)); err != nil {
 		return err
 	}
-	return setSlots(ctx, here, list, "NODE", to.self.id)
+	return setSlotState(ctx, here, list, "NODE", to.self.id)
 }
 
-// occupied are those of the slots that a server has keys of.
-func occupied(ctx context.Context, at *goredis.Client, list []int) (full []int, err error) {
+// filterOccupied are those of the slots that a server has keys of.
+func filterOccupied(ctx context.Context, at *goredis.Client, list []int) (full []int, err error) {
 	pipe := at.Pipeline()
 	counts := make([]*goredis.IntCmd, len(list))
 	for i, slot := range list {
@@ -235,7 +235,7 @@ func occupied(ctx context.Context, at *goredis.Client, list []int) (full []int, 
 }
 
 // isAway tells whether an id is that of a member that is halted.
-func (f fixer) isAway(v view, id string) bool {
+func (f repairer) isAway(v view, id string) bool {
 	for _, p := range v.peers {
 		for _, m := range f.away {
 			if p.id == id && p.addr == m.addr {
@@ -246,10 +246,10 @@ func (f fixer) isAway(v view, id string) bool {
 	return false
 }
 
-// arriving repairs the slots that a node calls IMPORTING and no owner calls MIGRATING.
-func (f fixer) arriving(ctx context.Context, v view, here *goredis.Client) error {
+// repairImporting repairs the slots that a node calls IMPORTING and no owner calls MIGRATING.
+func (f repairer) repairImporting(ctx context.Context, v view, here *goredis.Client) error {
 	open := slices.Sorted(maps.Keys(v.self.importing))
-	full, err := occupied(ctx, here, open)
+	full, err := filterOccupied(ctx, here, open)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (f fixer) arriving(ctx context.Context, v view, here *goredis.Client) error
 			return err
 		}
 	}
-	return setSlots(ctx, here, open, "STABLE")
+	return setSlotState(ctx, here, open, "STABLE")
 }
 
 // clearCopies removes a slot's copies. Where their source was replaced, those that the

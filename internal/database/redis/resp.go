@@ -30,9 +30,9 @@ type element struct {
 	n    int64  // an integer, or how many elements an array has; -1: nil
 }
 
-// parse reads the element that begins at pos and returns where the next one begins.
+// parseElement reads the element that begins at pos and returns where the next one begins.
 // It returns false while the element is incomplete.
-func parse(buf []byte, pos int) (e element, next int, ok bool, err error) {
+func parseElement(buf []byte, pos int) (e element, next int, ok bool, err error) {
 	end := bytes.IndexByte(buf[pos:], '\n')
 	if end < 0 {
 		if len(buf)-pos > 64<<10 {
@@ -52,7 +52,7 @@ func parse(buf []byte, pos int) (e element, next int, ok bool, err error) {
 	default:
 		return e, pos, false, fmt.Errorf("%w: %.40q", errProtocol, buf[pos:end+1])
 	}
-	if e.n, err = number(e.text); err != nil {
+	if e.n, err = parseNumber(e.text); err != nil {
 		return e, pos, false, err
 	}
 	if e.kind == kindInt {
@@ -75,9 +75,9 @@ func parse(buf []byte, pos int) (e element, next int, ok bool, err error) {
 	return e, next, true, nil
 }
 
-// bulk is parse for what replies are made of, at a quarter of its cost: a string that
+// parseShortBulk is parse for what replies are made of, at a quarter of its cost: a string that
 // is complete and at most 9999 bytes long. It returns false for all else.
-func bulk(buf []byte, pos int) (text []byte, next int, ok bool) {
+func parseShortBulk(buf []byte, pos int) (text []byte, next int, ok bool) {
 	if pos >= len(buf) || buf[pos] != kindBulk {
 		return nil, pos, false
 	}
@@ -93,8 +93,8 @@ func bulk(buf []byte, pos int) (text []byte, next int, ok bool) {
 	return buf[from:to:to], to + 2, true
 }
 
-// number is strconv.ParseInt for bytes, without making a string of them.
-func number(b []byte) (int64, error) {
+// parseNumber is strconv.ParseInt for bytes, without making a string of them.
+func parseNumber(b []byte) (int64, error) {
 	digits, negative := b, false
 	if len(b) > 0 && b[0] == '-' {
 		digits, negative = b[1:], true

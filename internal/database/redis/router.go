@@ -61,13 +61,13 @@ func newRouter(ctx context.Context, s settings) (*router, error) {
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.cancel = cancel
-	r.done.Go(func() { r.run(run) })
+	r.done.Go(func() { r.refreshLoop(run) })
 	return r, nil
 }
 
 func (r *router) connect(ctx context.Context) error {
 	if r.cluster != "false" {
-		if err := r.refresh(ctx); r.cluster == "true" || !noCluster(err) {
+		if err := r.refresh(ctx); r.cluster == "true" || !isClusterDisabled(err) {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (r *router) connect(ctx context.Context) error {
 	if err := errors.Join(c.Ping(ctx).Err(), c.Close()); err != nil {
 		return err
 	}
-	n := r.number(seed)
+	n := r.nodeNumber(seed)
 	for i := range r.owner {
 		r.owner[i].Store(n)
 	}
@@ -84,8 +84,8 @@ func (r *router) connect(ctx context.Context) error {
 	return nil
 }
 
-// noCluster tells whether a server said that it is none of a cluster.
-func noCluster(err error) bool {
+// isClusterDisabled tells whether a server said that it is none of a cluster.
+func isClusterDisabled(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "cluster support disabled")
 }
 
@@ -94,22 +94,22 @@ func (r *router) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	asked := r.question.Add(1)
-	ranges, err := r.slotMap(ctx)
+	ranges, err := r.fetchSlotMap(ctx)
 	if err != nil {
 		return err
 	}
-	r.learn(ranges, asked)
+	r.applySlotMap(ranges, asked)
 	if len(*r.nodes.Load()) == 0 {
 		return load.Failed("clusterdown", r.seeds, errors.New("no node serves any slot"))
 	}
 	return nil
 }
 
-// learn takes in the answer to a question. A redirect that came after the question is the newer news: on a busy
+// applySlotMap takes in the answer to a question. A redirect that came after the question is the newer news: on a busy
 // machine an answer may wait until the node that it names for a slot has left.
-func (r *router) learn(ranges []ownedSlots, asked uint32) {
+func (r *router) applySlotMap(ranges []ownedSlots, asked uint32) {
 	for _, s := range ranges {
-		n := r.number(s.addr)
+		n := r.nodeNumber(s.addr)
 		for i := s.from; i <= s.to; i++ {
 			was := r.owner[i].Load() // before the look at moved: a redirect that comes after that look wins, too
 			if r.moved[i].Load() < asked {
@@ -119,8 +119,8 @@ func (r *router) learn(ranges []ownedSlots, asked uint32) {
 	}
 }
 
-// run refreshes when asked to.
-func (r *router) run(ctx context.Context) {
+// refreshLoop refreshes when asked to.
+func (r *router) refreshLoop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -136,8 +136,8 @@ func (r *router) run(ctx context.Context) {
 	}
 }
 
-// suspect asks for a refresh soon.
-func (r *router) suspect() {
+// requestRefresh asks for a refresh soon.
+func (r *router) requestRefresh() {
 	if r.cluster == "false" {
 		return
 	}
@@ -147,8 +147,8 @@ func (r *router) suspect() {
 	}
 }
 
-// number is a node's number, given to it when it is new.
-func (r *router) number(addr string) int32 {
+// nodeNumber is a node's number, given to it when it is new.
+func (r *router) nodeNumber(addr string) int32 {
 	for i, a := range *r.nodes.Load() {
 		if a == addr {
 			return int32(i)
@@ -167,8 +167,8 @@ func (r *router) number(addr string) int32 {
 	return int32(len(known))
 }
 
-// another is a node that serves some slot and is not this one; -1 when none is known.
-func (r *router) another(than int32) int32 {
+// otherNode is a node that serves some slot and is not this one; -1 when none is known.
+func (r *router) otherNode(than int32) int32 {
 	for i := range r.owner {
 		if n := r.owner[i].Load(); n >= 0 && n != than {
 			return n
@@ -177,14 +177,14 @@ func (r *router) another(than int32) int32 {
 	return -1
 }
 
-// redirect reads "MOVED 3999 10.0.0.2:6379" or "ASK 3999 10.0.0.2:6379", which the node
+// followRedirect reads "MOVED 3999 10.0.0.2:6379" or "ASK 3999 10.0.0.2:6379", which the node
 // at from sent; MOVED is remembered. A redirect to an unknown host is not ok.
-func (r *router) redirect(text []byte, from string) (node int32, ask, ok bool) {
+func (r *router) followRedirect(text []byte, from string) (node int32, ask, ok bool) {
 	f := strings.Fields(string(text))
 	if len(f) != 3 || f[0] != "MOVED" && f[0] != "ASK" {
 		return 0, false, false
 	}
-	slot, err := number([]byte(f[1]))
+	slot, err := parseNumber([]byte(f[1]))
 	if err != nil || slot < 0 || slot >= slots {
 		return 0, false, false
 	}
@@ -192,18 +192,18 @@ func (r *router) redirect(text []byte, from string) (node int32, ask, ok bool) {
 	if colon < 0 {
 		return 0, false, false
 	}
-	addr := endpoint(f[2][:colon], f[2][colon+1:], from)
+	addr := resolveEndpoint(f[2][:colon], f[2][colon+1:], from)
 	if addr == "" {
 		return 0, false, false
 	}
-	node = r.number(addr)
+	node = r.nodeNumber(addr)
 	if f[0] == "ASK" {
 		return node, true, true
 	}
 	if !r.alone {
 		r.moved[slot].Store(r.question.Load())
 		r.owner[slot].Store(node)
-		r.suspect()
+		r.requestRefresh()
 	}
 	return node, false, true
 }

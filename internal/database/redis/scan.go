@@ -34,7 +34,7 @@ func (c *client) Scan(ctx context.Context, _, start string, count int, fields []
 	if !c.scan {
 		return 0, fmt.Errorf("%w: scanning needs an index, which %s=true keeps while loading", load.ErrUnsupported, PropScan)
 	}
-	deadline, err := c.start(ctx)
+	deadline, err := c.beginOperation(ctx)
 	if err != nil || count <= 0 {
 		return 0, err
 	}
@@ -46,14 +46,14 @@ func (c *client) Scan(ctx context.Context, _, start string, count int, fields []
 	s.low = append(append(s.low[:0], '['), start...)
 	seen := 0
 	for seen < count {
-		sure, err := c.candidates(ctx, deadline, count-seen)
+		sure, err := c.nextKeys(ctx, deadline, count-seen)
 		if err != nil {
 			return seen, err
 		}
 		if len(sure) == 0 {
 			break // the end of the table
 		}
-		n, err := c.fetch(ctx, deadline, sure, fields, visit)
+		n, err := c.readRecords(ctx, deadline, sure, fields, visit)
 		seen += n
 		if err != nil {
 			return seen, err
@@ -62,39 +62,39 @@ func (c *client) Scan(ctx context.Context, _, start string, count int, fields []
 	return seen, nil
 }
 
-// limit is how many keys to ask one part for so that count can most likely be told
+// scanLimit is how many keys to ask one part for so that count can most likely be told
 // from the answers. Keys are spread by their hash, so a part holds count/groups of the
 // next count keys on average, with a standard deviation of no more than its root.
-func limit(count int) int {
+func scanLimit(count int) int {
 	mean := float64(count) / groups
 	return int(math.Ceil(mean + 3*math.Sqrt(mean) + 3))
 }
 
-// candidates returns up to count keys that come next, and asks the index for more
+// nextKeys returns up to count keys that come next, and asks the index for more
 // first where it must:
 //
 //	part 0   a     d   f |          answered in full up to f: there may be more
 //	part 1     b c     .   g  h     answered with less than asked for: no more
 //	                   ^
 //	         up to f the order is sure, whatever part 0 holds beyond it
-func (c *client) candidates(ctx context.Context, deadline time.Time, count int) ([][]byte, error) {
+func (c *client) nextKeys(ctx context.Context, deadline time.Time, count int) ([][]byte, error) {
 	s := &c.scanner
 	for {
-		sure := s.sure()
+		sure := s.countOrdered()
 		if sure >= count || len(s.open) == 0 {
 			keys := s.keys[:min(count, sure)]
 			s.keys = s.keys[len(keys):]
 			return keys, nil
 		}
-		if err := c.ask(ctx, deadline, limit(count-sure)); err != nil {
+		if err := c.queryParts(ctx, deadline, scanLimit(count-sure)); err != nil {
 			return nil, err
 		}
 		slices.SortFunc(s.keys, bytes.Compare)
 	}
 }
 
-// sure is how many of the candidates no part can put a key before any more.
-func (s *scanner) sure() int {
+// countOrdered is how many of the candidates no part can put a key before any more.
+func (s *scanner) countOrdered() int {
 	n := len(s.keys)
 	for _, p := range s.open {
 		if p.last == nil {
@@ -109,14 +109,14 @@ func (s *scanner) sure() int {
 	return n
 }
 
-// after is the bound of a range that begins behind key.
-func (s *scanner) after(key []byte) []byte {
+// boundAfter is the bound of a range that begins behind key.
+func (s *scanner) boundAfter(key []byte) []byte {
 	s.bound = append(append(s.bound[:0], '('), key...)
 	return s.bound
 }
 
-// ask asks every open part for its next keys, all at the same time.
-func (c *client) ask(ctx context.Context, deadline time.Time, limit int) error {
+// queryParts asks every open part for its next keys, all at the same time.
+func (c *client) queryParts(ctx context.Context, deadline time.Time, limit int) error {
 	s, first := &c.scanner, len(c.calls)
 	for _, p := range s.open {
 		lo := len(c.req)
@@ -125,13 +125,13 @@ func (c *client) ask(ctx context.Context, deadline time.Time, limit int) error {
 		if p.last == nil {
 			c.req = appendBulk(c.req, s.low)
 		} else {
-			c.req = appendBulk(c.req, s.after(p.last))
+			c.req = appendBulk(c.req, s.boundAfter(p.last))
 		}
 		c.req = append(c.req, "$1\r\n+\r\n$5\r\nLIMIT\r\n$1\r\n0\r\n"...)
 		c.req = appendBulk(c.req, strconv.Itoa(limit))
-		c.add(indexSlots[p.group], lo)
+		c.queueCall(indexSlots[p.group], lo)
 	}
-	c.run(ctx, deadline, first)
+	c.runCalls(ctx, deadline, first)
 	open := s.open[:0]
 	for i, p := range s.open {
 		k := &c.calls[first+i]
@@ -139,9 +139,9 @@ func (c *client) ask(ctx context.Context, deadline time.Time, limit int) error {
 			return k.err
 		}
 		buf := k.lane.in
-		head, at, _, _ := parse(buf, k.at) // complete: skip has read it
+		head, at, _, _ := parseElement(buf, k.at) // complete: skip has read it
 		for range head.n {
-			e, next, _, _ := parse(buf, at)
+			e, next, _, _ := parseElement(buf, at)
 			s.keys, p.last, at = append(s.keys, e.text), e.text, next
 		}
 		if head.n >= int64(limit) {
@@ -152,21 +152,21 @@ func (c *client) ask(ctx context.Context, deadline time.Time, limit int) error {
 	return nil
 }
 
-// fetch reads records and visits those that there are. An entry without a record is
+// readRecords reads records and visits those that there are. An entry without a record is
 // what a delete or an insert has left half done.
-func (c *client) fetch(ctx context.Context, deadline time.Time, keys [][]byte, fields []string, visit func(string, []load.Field)) (int, error) {
+func (c *client) readRecords(ctx context.Context, deadline time.Time, keys [][]byte, fields []string, visit func(string, []load.Field)) (int, error) {
 	first := len(c.calls)
 	for _, key := range keys {
 		appendGet(c, key, fields)
 	}
-	c.run(ctx, deadline, first)
+	c.runCalls(ctx, deadline, first)
 	seen := 0
 	for i, key := range keys {
 		k := &c.calls[first+i]
 		if k.err != nil {
 			return seen, k.err
 		}
-		f := c.record(k, fields, c.scanner.fields[:0])
+		f := c.decodeRecord(k, fields, c.scanner.fields[:0])
 		c.scanner.fields = f
 		if len(f) == 0 {
 			continue

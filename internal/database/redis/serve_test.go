@@ -53,11 +53,11 @@ func TestClaimOverSlowLink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	views, err := c.masters(ctx)
+	views, err := c.masterViews(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := c.source(ctx, views[0])
+	src, err := c.openSource(ctx, views[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestClaimOverSlowLink(t *testing.T) {
 	target := slowClient(views[1])
 	defer target.Close()
 	s := &stream{source: src, to: views[1], target: target, bytes: new(atomic.Int64), atOnce: c.kind.claimsAtOnce(views[1])}
-	s.pace.near(0)
+	s.pace.setRoundTrip(0)
 	var mine []string
 	var full []int // slots with records
 	for i := range rows {
@@ -96,7 +96,7 @@ func TestClaimOverSlowLink(t *testing.T) {
 			}
 		})
 	}
-	err = s.run(ctx, full)
+	err = s.moveSlots(ctx, full)
 	close(stop)
 	readers.Wait()
 	if err != nil {
@@ -107,7 +107,7 @@ func TestClaimOverSlowLink(t *testing.T) {
 
 // slowClient is a client of a member whose requests arrive bit by bit.
 func slowClient(v view) *goredis.Client {
-	o := v.reach(v.host, linkTimeout)
+	o := v.clientOptions(v.host, linkTimeout)
 	dial := host.Dialer(v.host, linkTimeout)
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)

@@ -61,7 +61,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		}
 	}
 	port := defaultPort
-	if err := integer(p, PropPort, 1, 65535, &port); err != nil {
+	if err := readInt(p, PropPort, 1, 65535, &port); err != nil {
 		return s, err
 	}
 	list := p[PropHosts]
@@ -84,30 +84,30 @@ func parseSettings(p map[string]string) (settings, error) {
 	}
 	s.seeds = strings.Join(seeds, ",")
 	if c := p[PropCluster]; c != "" {
-		v, err := boolean(p, PropCluster)
+		v, err := readBool(p, PropCluster)
 		if err != nil {
 			return s, err
 		}
 		s.cluster = strconv.FormatBool(v)
 	}
 	var err error
-	if s.scan, err = wantsScan(p); err != nil {
+	if s.scan, err = parseScan(p); err != nil {
 		return s, err
 	}
 	ms := int(defaultTimeout / time.Millisecond)
-	if err := integer(p, PropTimeout, 1, 1<<31, &ms); err != nil {
+	if err := readInt(p, PropTimeout, 1, 1<<31, &ms); err != nil {
 		return s, err
 	}
 	s.timeout = time.Duration(ms) * time.Millisecond
-	if err := integer(p, PropWait, 0, maxReplicas, &s.wait); err != nil {
+	if err := readInt(p, PropWait, 0, maxReplicas, &s.wait); err != nil {
 		return s, err
 	}
-	return s, integer(p, PropRedirects, 0, 1000, &s.redirects)
+	return s, readInt(p, PropRedirects, 0, 1000, &s.redirects)
 }
 
-func wantsScan(p map[string]string) (bool, error) {
+func parseScan(p map[string]string) (bool, error) {
 	if p[PropScan] != "" {
-		return boolean(p, PropScan)
+		return readBool(p, PropScan)
 	}
 	if p[PropScanProportion] == "" {
 		return false, nil
@@ -124,7 +124,7 @@ func isPort(s string) bool {
 	return err == nil && n > 0
 }
 
-func boolean(p map[string]string, name string) (bool, error) {
+func readBool(p map[string]string, name string) (bool, error) {
 	v, err := strconv.ParseBool(strings.TrimSpace(p[name]))
 	if err != nil {
 		return false, fmt.Errorf("%w: %s: %q is neither true nor false", ErrProperty, name, p[name])
@@ -132,8 +132,8 @@ func boolean(p map[string]string, name string) (bool, error) {
 	return v, nil
 }
 
-// integer sets v when the property is given.
-func integer(p map[string]string, name string, low, high int, v *int) error {
+// readInt sets v when the property is given.
+func readInt(p map[string]string, name string, low, high int, v *int) error {
 	if p[name] == "" {
 		return nil
 	}

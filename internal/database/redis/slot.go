@@ -24,8 +24,8 @@ var crcTable = func() (t [256]uint16) {
 // only that is hashed.
 func slotOf[T string | []byte](key T) int {
 	lo, hi := 0, len(key)
-	if open := index(key, 0, '{'); open >= 0 {
-		if end := index(key, open+1, '}'); end > open+1 {
+	if open := indexByte(key, 0, '{'); open >= 0 {
+		if end := indexByte(key, open+1, '}'); end > open+1 {
 			lo, hi = open+1, end
 		}
 	}
@@ -36,7 +36,7 @@ func slotOf[T string | []byte](key T) int {
 	return int(crc % slots)
 }
 
-func index[T string | []byte](key T, from int, b byte) int {
+func indexByte[T string | []byte](key T, from int, b byte) int {
 	for i := from; i < len(key); i++ {
 		if key[i] == b {
 			return i

@@ -22,8 +22,8 @@ type ownedSlots struct {
 // errSlots is an answer to CLUSTER SLOTS that does not have its form.
 var errSlots = errors.New("not a reply to CLUSTER SLOTS")
 
-// slotMap asks one node after another for the slots, in random order, until one answers.
-func (r *router) slotMap(ctx context.Context) ([]ownedSlots, error) {
+// fetchSlotMap asks one node after another for the slots, in random order, until one answers.
+func (r *router) fetchSlotMap(ctx context.Context) ([]ownedSlots, error) {
 	addrs := slices.Clone(*r.nodes.Load())
 	for _, seed := range strings.Split(r.seeds, ",") {
 		if !slices.Contains(addrs, seed) {
@@ -68,7 +68,7 @@ func parseSlotMap(reply any, asked string) (list []ownedSlots, err error) {
 		if len(f) == 2 {
 			continue
 		}
-		addr, err := masterAddr(f[2], asked)
+		addr, err := parseMasterAddr(f[2], asked)
 		if err != nil {
 			return nil, err
 		}
@@ -79,8 +79,8 @@ func parseSlotMap(reply any, asked string) (list []ownedSlots, err error) {
 	return list, nil
 }
 
-// masterAddr is the address in [host, port, id, [name, value, ...]], "" if it is unknown.
-func masterAddr(node any, asked string) (string, error) {
+// parseMasterAddr is the address in [host, port, id, [name, value, ...]], "" if it is unknown.
+func parseMasterAddr(node any, asked string) (string, error) {
 	f, ok := node.([]any)
 	if !ok || len(f) < 2 {
 		return "", fmt.Errorf("%w: %v", errSlots, node)
@@ -98,17 +98,17 @@ func masterAddr(node any, asked string) (string, error) {
 			}
 		}
 	}
-	return endpoint(host, strconv.FormatInt(port, 10), asked), nil
+	return resolveEndpoint(host, strconv.FormatInt(port, 10), asked), nil
 }
 
 // unnamed is the host of a node that prefers names (cluster-preferred-endpoint-type hostname)
 // and announces none.
 const unnamed = "?"
 
-// endpoint is the address that the node at asked calls host and port, "" if it is unknown. A
+// resolveEndpoint is the address that the node at asked calls host and port, "" if it is unknown. A
 // host that is null or empty is that of the node itself: it does not know how clients reach it.
 // See https://redis.io/docs/latest/commands/cluster-slots/.
-func endpoint(host, port, asked string) string {
+func resolveEndpoint(host, port, asked string) string {
 	switch host {
 	case unnamed:
 		return ""

@@ -14,9 +14,9 @@ import (
 	"skerry/internal/testkit"
 )
 
-// keeps has servers write before each answer, for tests that kill them and miss nothing. With everysec they answer
+// writeBeforeReply has servers write before each answer, for tests that kill them and miss nothing. With everysec they answer
 // first while an fsync is under way: see Halt.
-var keeps = database.Options{"appendfsync": "no"}
+var writeBeforeReply = database.Options{"appendfsync": "no"}
 
 // startCluster starts a cluster and stops it with the test.
 func startCluster(t *testing.T, d *Redis, nodes []host.Host, o database.Options) *cluster {

@@ -22,8 +22,8 @@ type view struct {
 	state string // "ok" or "fail"
 }
 
-// look asks a member.
-func (m *member) look(ctx context.Context) (view, error) {
+// readView asks a member.
+func (m *member) readView(ctx context.Context) (view, error) {
 	v := view{member: m}
 	pipe := m.admin.Pipeline()
 	nodes, info := pipe.ClusterNodes(ctx), pipe.ClusterInfo(ctx)
@@ -35,7 +35,7 @@ func (m *member) look(ctx context.Context) (view, error) {
 		return v, fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
 	}
 	for _, p := range v.peers {
-		if p.is("myself") {
+		if p.hasFlag("myself") {
 			v.self = p
 		}
 	}
@@ -47,23 +47,23 @@ func (m *member) look(ctx context.Context) (view, error) {
 	return v, nil
 }
 
-// lookAll asks every member that is not halted, all at the same time. The first that
+// readViews asks every member that is not halted, all at the same time. The first that
 // does not answer is an error.
-func (c *cluster) lookAll(ctx context.Context) ([]view, error) {
-	members := c.running()
+func (c *cluster) readViews(ctx context.Context) ([]view, error) {
+	members := c.runningMembers()
 	views := make([]view, len(members))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
 		g.Go(func() (err error) {
-			views[i], err = m.look(gctx)
+			views[i], err = m.readView(gctx)
 			return err
 		})
 	}
 	return views, g.Wait()
 }
 
-// lookSome asks every member. The view of one that does not answer has no peers.
-func (c *cluster) lookSome(ctx context.Context) ([]view, error) {
+// readAnsweringViews asks every member. The view of one that does not answer has no peers.
+func (c *cluster) readAnsweringViews(ctx context.Context) ([]view, error) {
 	members := c.All()
 	views := make([]view, len(members))
 	var all sync.WaitGroup
@@ -73,7 +73,7 @@ func (c *cluster) lookSome(ctx context.Context) ([]view, error) {
 			if m.Halted() {
 				return
 			}
-			if v, err := m.look(ctx); err == nil {
+			if v, err := m.readView(ctx); err == nil {
 				views[i] = v
 			}
 		})
@@ -82,22 +82,22 @@ func (c *cluster) lookSome(ctx context.Context) ([]view, error) {
 	return views, ctx.Err()
 }
 
-// acquainted returns nil when every member knows exactly the members.
-func (c *cluster) acquainted(ctx context.Context) error {
-	views, err := c.lookAll(ctx)
+// checkAcquainted returns nil when every member knows exactly the members.
+func (c *cluster) checkAcquainted(ctx context.Context) error {
+	views, err := c.readViews(ctx)
 	if err != nil {
 		return err
 	}
-	return known(views)
+	return checkMutualViews(views)
 }
 
-func known(views []view) error {
+func checkMutualViews(views []view) error {
 	for _, v := range views {
 		if len(v.peers) != len(views) {
 			return fmt.Errorf("%w: %s knows %d nodes of %d", database.ErrNotReady, v.host.Name(), len(v.peers), len(views))
 		}
 		for _, p := range v.peers {
-			if p.is("handshake") || p.is("noaddr") {
+			if p.hasFlag("handshake") || p.hasFlag("noaddr") {
 				return fmt.Errorf("%w: %s and %s are still introducing themselves", database.ErrNotReady, v.host.Name(), p.addr)
 			}
 		}
@@ -109,17 +109,17 @@ func known(views []view) error {
 // state is ok, and names the same owner for each slot; replicas are in touch with
 // their masters.
 func (c *cluster) Ready(ctx context.Context) error {
-	if err := c.allThere(); err != nil {
+	if err := c.checkNoneHalted(); err != nil {
 		return err
 	}
-	views, err := c.lookAll(ctx)
+	views, err := c.readViews(ctx)
 	if err != nil {
 		return err
 	}
 	if len(views) == 0 {
 		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
 	}
-	if err := known(views); err != nil {
+	if err := checkMutualViews(views); err != nil {
 		return err
 	}
 	for _, v := range views {
@@ -127,20 +127,20 @@ func (c *cluster) Ready(ctx context.Context) error {
 			return fmt.Errorf("%w: %s says that the cluster's state is %s", database.ErrNotReady, v.host.Name(), v.state)
 		}
 		for _, p := range v.peers {
-			if p.is("fail") || p.is("fail?") {
-				return fmt.Errorf("%w: %s says that %s is %s", database.ErrNotReady, v.host.Name(), p.addr, p.state())
+			if p.hasFlag("fail") || p.hasFlag("fail?") {
+				return fmt.Errorf("%w: %s says that %s is %s", database.ErrNotReady, v.host.Name(), p.addr, p.stateText())
 			}
 		}
-		if !agree(v.peers, views[0].peers) {
+		if !sameOwners(v.peers, views[0].peers) {
 			return fmt.Errorf("%w: %s and %s name different owners of slots", database.ErrNotReady, v.host.Name(), views[0].host.Name())
 		}
 	}
-	return replicating(ctx, views)
+	return checkReplication(ctx, views)
 }
 
-// agree tells whether two members name the same owner for each slot and the same
+// sameOwners tells whether two members name the same owner for each slot and the same
 // master for each replica.
-func agree(a, b []peer) bool {
+func sameOwners(a, b []peer) bool {
 	owners := func(peers []peer) (owner [slots]string, masters map[string]string) {
 		masters = make(map[string]string, len(peers))
 		for _, p := range peers {
@@ -158,8 +158,8 @@ func agree(a, b []peer) bool {
 	return ownerA == ownerB && maps.Equal(mastersA, mastersB)
 }
 
-// replicating returns nil when every replica is in touch with its master.
-func replicating(ctx context.Context, views []view) error {
+// checkReplication returns nil when every replica is in touch with its master.
+func checkReplication(ctx context.Context, views []view) error {
 	for _, v := range views {
 		if v.self.master == "" {
 			continue
@@ -178,7 +178,7 @@ func replicating(ctx context.Context, views []view) error {
 // Members implements database.Cluster. A state is what the others say of a node:
 // "master", "slave", "master,fail"; "unreachable" when it does not answer either.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	views, err := c.lookSome(ctx)
+	views, err := c.readAnsweringViews(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -195,14 +195,14 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 			}
 			for _, p := range other.peers {
 				if p.addr == v.addr {
-					m.State, m.Share = p.state(), float64(p.owned())/slots
+					m.State, m.Share = p.stateText(), float64(p.countSlots())/slots
 				}
 			}
 		}
 		if v.peers == nil {
 			continue
 		}
-		if m.Rows, err = v.rows(ctx); err != nil && m.State == "" {
+		if m.Rows, err = v.countRows(ctx); err != nil && m.State == "" {
 			m.State = "unreachable"
 		}
 	}
@@ -212,17 +212,17 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 // Count implements database.Cluster. Rows are those of the masters; every slot must have
 // one that is there.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	views, err := c.masters(ctx)
+	views, err := c.masterViews(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
 	var total int64
 	for _, v := range views {
-		n, err := v.rows(ctx)
+		n, err := v.countRows(ctx)
 		if err != nil {
 			return 0, fmt.Errorf("counting rows: %w", err)
 		}
-		twice, err := v.copies(ctx, views)
+		twice, err := v.countCopies(ctx, views)
 		if err != nil {
 			return 0, fmt.Errorf("counting rows: %w", err)
 		}
@@ -231,16 +231,16 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// masters are the views of the masters; they must own all slots.
-func (c *cluster) masters(ctx context.Context) ([]view, error) {
-	views, err := c.lookAll(ctx)
+// masterViews are the views of the masters; they must own all slots.
+func (c *cluster) masterViews(ctx context.Context) ([]view, error) {
+	views, err := c.readViews(ctx)
 	if err != nil {
 		return nil, err
 	}
 	views = slices.DeleteFunc(views, func(v view) bool { return v.self.master != "" })
 	owned := 0
 	for _, v := range views {
-		owned += v.self.owned()
+		owned += v.self.countSlots()
 	}
 	if owned < slots {
 		return nil, fmt.Errorf("%w: %d of %d slots have no master that is there", database.ErrNotReady, slots-owned, slots)
@@ -248,9 +248,9 @@ func (c *cluster) masters(ctx context.Context) ([]view, error) {
 	return views, nil
 }
 
-// copies is how many keys of a master are copies of what their owner still serves, for
+// countCopies is how many keys of a master are copies of what their owner still serves, for
 // a move that has begun.
-func (v view) copies(ctx context.Context, masters []view) (int64, error) {
+func (v view) countCopies(ctx context.Context, masters []view) (int64, error) {
 	pipe := v.admin.Pipeline()
 	var counts []*goredis.IntCmd
 	for slot, from := range v.self.importing {
@@ -273,10 +273,10 @@ func (v view) copies(ctx context.Context, masters []view) (int64, error) {
 	return n, nil
 }
 
-// rows is how many keys a server has, the parts of the index left out. It asks for the
+// countRows is how many keys a server has, the parts of the index left out. It asks for the
 // keys in the slots of the index, which Redis answers in whatever state the cluster
 // is, and so with none for the slots of others.
-func (m *member) rows(ctx context.Context) (int64, error) {
+func (m *member) countRows(ctx context.Context) (int64, error) {
 	pipe := m.admin.Pipeline()
 	size := pipe.DBSize(ctx)
 	var keys [groups]*goredis.StringSliceCmd
@@ -300,7 +300,7 @@ const maxKeysInSlot = 100_000
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
-	views, err := c.masters(ctx)
+	views, err := c.masterViews(ctx)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}

@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 	reply := "*4\r\n$3\r\nabc\r\n:-12\r\n$-1\r\n$0\r\n\r\n-ERR no\r\n"
 	var got []string
 	for at := 0; at < len(reply); {
-		e, next, ok, err := parse([]byte(reply), at)
+		e, next, ok, err := parseElement([]byte(reply), at)
 		if err != nil || !ok {
 			t.Fatalf("at %d: %v, complete %v", at, err, ok)
 		}
@@ -58,7 +58,7 @@ func TestParse(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, bad := range []string{"x1\r\n", "$a\r\n", "$-2\r\n", "$2\r\nabc\r\n", "*99999999999\r\n", "\r\n", ":\r\n", "+a\n"} {
-		if _, _, _, err := parse([]byte(bad), 0); !errors.Is(err, errProtocol) {
+		if _, _, _, err := parseElement([]byte(bad), 0); !errors.Is(err, errProtocol) {
 			t.Errorf("%q: error %v", bad, err)
 		}
 	}
@@ -70,7 +70,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, buf []byte) {
 		for at := 0; at < len(buf); {
-			e, next, ok, err := parse(buf, at)
+			e, next, ok, err := parseElement(buf, at)
 			if err != nil || !ok {
 				return
 			}
@@ -81,7 +81,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q: a string of %d bytes with length %d", buf, len(e.text), e.n)
 			}
 			// A prefix of an element is incomplete, never another element.
-			if _, _, ok, err := parse(buf[:next-1], at); ok || err != nil {
+			if _, _, ok, err := parseElement(buf[:next-1], at); ok || err != nil {
 				t.Fatalf("%q: its prefix is complete (%v) or wrong (%v)", buf[at:next], ok, err)
 			}
 			at = next
@@ -108,8 +108,8 @@ func TestParseNodes(t *testing.T) {
 	if diff := cmp.Diff(want, peers, cmp.AllowUnexported(peer{}, slotRange{})); diff != "" {
 		t.Error(diff)
 	}
-	if peers[0].owned() != 5462 || peers[0].state() != "master" {
-		t.Errorf("%d slots, state %q", peers[0].owned(), peers[0].state())
+	if peers[0].countSlots() != 5462 || peers[0].stateText() != "master" {
+		t.Errorf("%d slots, state %q", peers[0].countSlots(), peers[0].stateText())
 	}
 	for _, bad := range []string{"a b c", strings.Replace(someNodes, "0-5460", "0-16384", 1), strings.Replace(someNodes, "0-5460", "7-3", 1)} {
 		if _, err := parseNodes(bad); err == nil {
@@ -220,7 +220,7 @@ func TestClasses(t *testing.T) {
 		"some user's Lua error":            "error",
 	} {
 		var e *load.OpError
-		if !errors.As(replyError("a:1", []byte(text)), &e) || e.Class != want || e.Outcome != load.NotDone || e.Node != "a:1" {
+		if !errors.As(classifyReply("a:1", []byte(text)), &e) || e.Class != want || e.Outcome != load.NotDone || e.Node != "a:1" {
 			t.Errorf("%q: %+v, want class %s", text, e, want)
 		}
 	}
@@ -230,7 +230,7 @@ func TestShare(t *testing.T) {
 	for _, n := range []int{1, 3, 5, 8, 64} {
 		next := 0
 		for i := range n {
-			from, to := share(i, n)
+			from, to := slotShare(i, n)
 			if from != next || to < from {
 				t.Errorf("share %d of %d is %d-%d, want it to begin at %d", i, n, from, to, next)
 			}

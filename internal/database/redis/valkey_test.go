@@ -8,16 +8,16 @@ import (
 	"skerry/internal/testkit"
 )
 
-func TestConformanceOfValkey(t *testing.T) {
+func TestValkeyConformance(t *testing.T) {
 	testkit.Need(t, testkit.Installed(ValkeyRecipe))
 	dbtest.Run(t, dbtest.Config{
 		About: ValkeyAbout, Port: defaultPort, Upsert: true,
-		Options: keeps, Survives: true, DiskFull: 4 << 20,
+		Options: writeBeforeReply, Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
 	})
 }
 
-func TestValkeyReplicasComeAndGo(t *testing.T) {
+func TestValkeyReplicasJoinAndLeave(t *testing.T) {
 	replicasComeAndGo(t, NewValkey(), testkit.Installed(ValkeyRecipe))
 }
 
