@@ -16,3 +16,25 @@ var About = database.About{
 			"records.",
 	},
 }
+
+// choices: how many members have a write, and how sure a read is. The primary stands at the client.
+func choices(p database.Place) []database.Choice {
+	if len(p.Nodes) < 3 {
+		return nil
+	}
+	near := p.Near + "=2"
+	majority := func(read string) database.Options {
+		return database.Options{"priorities": near, "write_concern": "majority", "read_concern": read}
+	}
+	return []database.Choice{{
+		Name: "majority", Options: majority("majority"), Reads: database.ReadsMonotonic,
+		GivesUp: "all requests cross to the primary's site; a write waits for the majority",
+	}, {
+		Name: "linearizable", Options: majority("linearizable"), Reads: database.ReadsLinearizable,
+		GivesUp: "a read waits for the majority, too",
+	}, {
+		Name: "w: 1", Options: database.Options{"priorities": near, "write_concern": "1"},
+		Loses:   "those that no other member had got when the primary was lost",
+		GivesUp: "what a primary acknowledged alone is rolled back",
+	}}
+}

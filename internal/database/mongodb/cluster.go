@@ -193,10 +193,6 @@ func (c *cluster) formShards(ctx context.Context) error {
 	return shardCollection(ctx, routers[0].admin)
 }
 
-func (c *cluster) ReportProgress(format string, args ...any) {
-	c.Env.ReportProgress(Name, format, args...)
-}
-
 func (c *cluster) addServer(h host.Host, p process) (*server, error) {
 	s, err := newServer(h, p)
 	if err != nil {

@@ -3,9 +3,12 @@ package mongodb
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"skerry/internal/database"
 )
@@ -117,4 +120,117 @@ func (o options) check(nodes int, r *database.SettingReader) error {
 		return fmt.Errorf("%w: %d config servers need as many nodes, there are %d", ErrOption, o.configServers, nodes)
 	}
 	return nil
+}
+
+// Roles of processes.
+const (
+	roleMember = "mongod" // of a replica set that clients talk to
+	roleShard  = "shard"
+	roleConfig = "config"
+	roleRouter = "mongos"
+)
+
+const (
+	setName    = "rs0"
+	configName = "config"
+	// Ports above the clients': MongoDB's own for shards and config servers, and ten
+	// further for each further member on a node.
+	shardOffset  = 1
+	configOffset = 2
+	memberStride = 10
+)
+
+// process is one server of a plan.
+type process struct {
+	role string
+	set  string // its replica set, "" for a mongos
+	node int
+	port int
+}
+
+// planProcesses places the processes of a cluster on nodes. Members of a shard are on different
+// nodes; where there are fewer nodes than members, every node holds members of several
+// shards, each beginning on a node of its own, so that primaries are spread.
+func (o options) planProcesses(nodes []string) []process {
+	if !o.sharded {
+		var all []process
+		for i := range nodes {
+			all = append(all, process{role: roleMember, set: setName, node: i, port: o.port})
+		}
+		return all
+	}
+	var all []process
+	for i := range o.configServers {
+		all = append(all, process{role: roleConfig, set: configName, node: i, port: o.port + configOffset})
+	}
+	on := make([]int, len(nodes)) // members of shards
+	for s := range o.shards {
+		for r := range o.replicas {
+			node := (s + r) % len(nodes)
+			if o.shards*o.replicas <= len(nodes) {
+				node = s + r*o.shards
+			}
+			all = append(all, process{role: roleShard, set: shardName(s), node: node, port: o.port + shardOffset + on[node]*memberStride})
+			on[node]++
+		}
+	}
+	for i, n := range nodes {
+		if len(o.mongos) == 0 || slices.Contains(o.mongos, n) {
+			all = append(all, process{role: roleRouter, node: i, port: o.port})
+		}
+	}
+	return all
+}
+
+func shardName(i int) string { return fmt.Sprint("shard", i) }
+
+// ErrProperty marks a client property that cannot be used.
+var ErrProperty = errors.New("bad property")
+
+// Properties of the client.
+const (
+	PropURL     = "mongodb.url"     // mongodb://host:port,.../ycsb?replicaSet=...&w=...; YCSB's own property
+	PropRetry   = "mongodb.retry"   // have the driver try operations again that it knows to be safe; default false
+	PropTimeout = "mongodb.timeout" // milliseconds for an operation that has no other bound; default 10000
+)
+
+// Properties lists the client's properties.
+func Properties() []string { return []string{PropURL, PropRetry, PropTimeout} }
+
+const defaultTimeout = 10 * time.Second
+
+// settings are the client's properties, understood.
+type settings struct {
+	url, database string
+	retry         bool
+	timeout       time.Duration
+}
+
+func parseSettings(p map[string]string) (settings, error) {
+	r := database.ReadProperties(ErrProperty, "mongodb.", p, Properties()...)
+	s := settings{
+		url: r.Text(PropURL, ""), database: databaseName,
+		retry: r.Bool(PropRetry, false), timeout: r.Milliseconds(PropTimeout, defaultTimeout),
+	}
+	if err := r.Err(); err != nil {
+		return s, err
+	}
+	if s.url == "" {
+		return s, fmt.Errorf("%w: %s is missing (mongodb://host:port,.../ycsb)", ErrProperty, PropURL)
+	}
+	o := drv.Client().ApplyURI(s.url)
+	if err := o.Validate(); err != nil {
+		return s, fmt.Errorf("%w: %s: %w", ErrProperty, PropURL, err)
+	}
+	if !o.WriteConcern.Acknowledged() {
+		return s, fmt.Errorf("%w: %s: w=0: writes that no server acknowledges cannot be counted: "+
+			"set w=1, a larger number or majority", ErrProperty, PropURL)
+	}
+	_, rest, _ := strings.Cut(s.url, "://")
+	if _, path, ok := strings.Cut(rest, "/"); ok {
+		if name, _, _ := strings.Cut(path, "?"); name != "" {
+			s.database = name
+		}
+	}
+	return s, nil
 }

@@ -109,46 +109,6 @@ func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) 
 	return s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.checkSet(ctx, setName) })
 }
 
-// joinShard makes a node a shard, with a mongos where every node has one.
-func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()) error {
-	port := c.options.port + shardOffset
-	set := c.shardNameAt(database.Reach(node, port))
-	s, err := c.addServer(node, process{role: roleShard, set: set, port: port})
-	if err != nil {
-		return err
-	}
-	if err := s.prepare(ctx); err != nil {
-		return err
-	}
-	if err := c.launch(ctx, s, true); err != nil {
-		return err
-	}
-	if err := c.formSet(ctx, set); err != nil {
-		return err
-	}
-	router, err := c.findRouter()
-	if err != nil {
-		return err
-	}
-	if err := addShard(ctx, router.admin, set, []string{s.addr}); err != nil {
-		return err
-	}
-	accepted()
-	if len(c.options.mongos) == 0 {
-		r, err := c.addServer(node, process{role: roleRouter, port: c.options.port})
-		if err != nil {
-			return err
-		}
-		if err := r.prepare(ctx); err != nil {
-			return err
-		}
-		if err := c.launch(ctx, r, true); err != nil {
-			return err
-		}
-	}
-	return s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return checkBalanced(ctx, router.admin) })
-}
-
 // Leave implements database.Cluster. In a replica set:
 //
 //	step down       where it is primary
@@ -246,23 +206,6 @@ func (c *cluster) checkLeave(ctx context.Context, servers []*server, manner data
 	return daemon.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.Running()}.Check()
 }
 
-func (c *cluster) checkShardLeave(servers []*server, manner database.Manner) error {
-	for _, s := range servers {
-		if s.role == roleConfig {
-			return fmt.Errorf("%w: a config server is there", database.ErrFixed)
-		}
-	}
-	switch {
-	case c.options.replicas > 1:
-		return fmt.Errorf("%w: it holds a member of a shard's replica set", database.ErrFixed)
-	case manner == database.Abrupt:
-		return fmt.Errorf("%w: %s", database.ErrUnsupported, loneShard)
-	case len(c.Select(func(s *server) bool { return s.role == roleShard })) == 1:
-		return fmt.Errorf("%w: it is the last shard", database.ErrFixed)
-	}
-	return nil
-}
-
 // removeFromSet removes a member from the replica set.
 func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted func()) error {
 	for _, s := range servers {
@@ -324,62 +267,64 @@ func (c *cluster) checkRemoved(ctx context.Context, gone *server, left []string)
 	return nil
 }
 
-// drainShard drains the shard on a node.
-func (c *cluster) drainShard(ctx context.Context, servers []*server, accepted func()) error {
+// Halt implements database.Cluster: all servers of the node end, those that others need
+// last.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	servers, unlock, err := c.HoldAll(node.Name())
+	if err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	defer unlock()
+	slices.Reverse(servers)
+	var errs []error
 	for _, s := range servers {
-		if s.role != roleShard {
+		errs = append(errs, s.Halt(ctx, manner))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+// Revive implements database.Cluster: it returns when the sets say of the node's members
+// that they are primary or secondary again.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	servers, unlock, err := c.HoldAll(node.Name())
+	if err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	defer cancel()
+	for _, s := range servers {
+		if s.Running() {
 			continue
 		}
-		router, err := c.routerBeside(servers)
-		if err != nil {
-			return err
+		if err := c.launch(ctx, s, false); err != nil {
+			return fmt.Errorf("reviving %s: %w", node.Name(), err)
 		}
-		told := false
-		if err := c.Servers.Await(ctx, func(ctx context.Context) error {
-			r, err := removeShard(ctx, router.admin, s.set)
-			if err != nil {
-				return err
-			}
-			if !told {
-				accepted()
-				told = true
-			}
-			return c.checkDrained(ctx, router, s.set, r)
-		}); err != nil {
-			return err
+	}
+	for _, s := range servers {
+		if s.set == "" {
+			continue
 		}
-		for _, o := range servers {
-			if d := o.Server(); d != nil {
-				d.Leaving()
-			}
+		if err := s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.checkMember(ctx, s) }); err != nil {
+			return fmt.Errorf("reviving %s: %w", node.Name(), err)
 		}
 	}
 	return nil
 }
 
-// checkDrained returns nil when a shard is none any more, and moves away what the balancer does
-// not.
-func (c *cluster) checkDrained(ctx context.Context, router *server, set string, r removal) error {
-	if r.State == completed {
-		return nil
+// checkMember returns nil when a server's set says that it serves.
+func (c *cluster) checkMember(ctx context.Context, s *server) error {
+	st, err := c.readSetStatus(ctx, s.set)
+	if err != nil {
+		return err
 	}
-	if r.State == ongoing && r.Remaining.Chunks == 0 {
-		for _, name := range r.ToMove {
-			to := slices.DeleteFunc(c.setNames(), func(s string) bool { return s == set || s == configName })[0]
-			if err := movePrimary(ctx, router.admin, name, to); err != nil {
-				return err
-			}
+	for _, m := range st.Members {
+		if m.Name == s.addr && m.Health == 1 && (m.State == statePrimary || m.State == stateSecondary) {
+			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s has %d chunks left", database.ErrNotReady, set, r.Remaining.Chunks)
-}
-
-// routerBeside is a mongos that runs and is none of servers.
-func (c *cluster) routerBeside(servers []*server) (*server, error) {
-	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter && !slices.Contains(servers, s) }) {
-		if s.Running() {
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no other mongos runs", database.ErrNotReady)
+	return fmt.Errorf("%w: %s says of %s: %s", database.ErrNotReady, s.set, s.addr, st.memberState(s.addr))
 }

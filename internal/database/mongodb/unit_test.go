@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
+	"skerry/internal/load/ycsb"
 )
 
 func TestOptions(t *testing.T) {
@@ -173,6 +175,28 @@ func TestClassify(t *testing.T) {
 		var e *load.OpError
 		if err := classify(fmt.Errorf("wrapped: %w", test.err)); !errors.As(err, &e) || e.Class != test.class || e.Outcome != test.sent {
 			t.Errorf("%v: %+v, want %s %v", test.err, e, test.class, test.sent)
+		}
+	}
+}
+
+// TestCorpusConnections: connection properties as people give them to YCSB.
+func TestCorpusConnections(t *testing.T) {
+	for file, want := range map[string]string{
+		"mongodb-w0.properties":           "w=0: writes that no server acknowledges cannot be counted",
+		"mongodb-w1-nojournal.properties": "",
+	} {
+		f, err := os.Open("../../../test/corpus/connections/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		p, err := ycsb.ReadProperties(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = parseSettings(p)
+		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrProperty) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", file, err, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
+	"skerry/internal/testkit"
 )
 
 func TestConformance(t *testing.T) {
@@ -13,4 +14,23 @@ func TestConformance(t *testing.T) {
 		Options: writeBeforeReply, Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
 	})
+}
+
+func TestValkeyConformance(t *testing.T) {
+	testkit.Need(t, testkit.Installed(ValkeyRecipe))
+	dbtest.Run(t, dbtest.Config{
+		About: ValkeyAbout, Port: defaultPort, Upsert: true,
+		Options: writeBeforeReply, Survives: true, DiskFull: 4 << 20,
+		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
+	})
+}
+
+func TestValkeyReplicasJoinAndLeave(t *testing.T) {
+	replicasComeAndGo(t, NewValkey(), testkit.Installed(ValkeyRecipe))
+}
+
+// TestValkeyReplicatedSlots moves slots of masters with replicas, which make every
+// change of a slot wait for them.
+func TestValkeyReplicatedSlots(t *testing.T) {
+	joinAsMaster(t, NewValkey(), testkit.Installed(ValkeyRecipe))
 }

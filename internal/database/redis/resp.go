@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
 )
 
 // errProtocol is a reply that is not RESP2, the protocol of Redis,
@@ -138,4 +142,19 @@ func appendCommand(b []byte, words ...string) []byte {
 		b = appendBulk(b, w)
 	}
 	return b
+}
+
+// Classes of errors are those of package failure for connections. Those that Redis itself
+// reports are its own words in lower case: "clusterdown", "loading", "readonly", "oom",
+// "wrongtype", ...
+const classMoved = "moved" // redirected more often than allowed
+
+// classifyReply is an error that Redis reported. Redis did not carry the command out.
+func classifyReply(addr string, text []byte) error {
+	word, _, _ := strings.Cut(string(text), " ")
+	class := database.ClassOther
+	if word != "ERR" && word != "" && word == strings.ToUpper(word) {
+		class = strings.ToLower(word)
+	}
+	return load.Failed(class, addr, errors.New(string(text)))
 }
