@@ -37,9 +37,9 @@ func newAdopt(a *cli.App) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 		}
-		var where *hydra.Beginning
+		var where *hydra.LogStart
 		if at != "" {
-			b, err := hydra.ParseBeginning(at)
+			b, err := hydra.ParseLogStart(at)
 			if err != nil {
 				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}

@@ -44,7 +44,7 @@ func newDev(a *cli.App) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, remove()) }()
-			layout, err := deploy.Loopback(o.Dir, members)
+			layout, err := deploy.LayoutOnLoopback(o.Dir, members)
 			if err != nil {
 				return err
 			}

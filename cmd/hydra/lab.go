@@ -51,7 +51,7 @@ func runLab(ctx context.Context, c labConfig, started func(runningLab) error) (e
 	}
 	defer func() { err = errors.Join(err, removeLab(ctx, l)) }()
 	up := runningLab{Lab: l}
-	if up.Layout, err = deploy.OnHosts(l.Hosts()); err != nil {
+	if up.Layout, err = deploy.LayoutOnHosts(l.Hosts()); err != nil {
 		return err
 	}
 	if err := useDNS(ctx, l, up.Layout); err != nil {
@@ -63,8 +63,8 @@ func runLab(ctx context.Context, c labConfig, started func(runningLab) error) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Deployment.Stop(context.WithoutCancel(ctx))) }()
-	if up.Layout.Names != nil && c.Door != "" {
-		door, err := deploy.OpenDoor(ctx, c.Door, up.Layout.Names, up.Deployment.DNS(), o.Zone, deploy.PortLB)
+	if up.Layout.DNS != nil && c.Door != "" {
+		door, err := deploy.OpenDoor(ctx, c.Door, up.Layout.DNS, up.Deployment.DNS(), o.Zone, deploy.PortLB)
 		if err != nil {
 			return err
 		}
@@ -105,10 +105,10 @@ func removeLab(ctx context.Context, l *lab.Lab) error {
 
 // useDNS makes the lab's nodes resolve names by the deployment's DNS server.
 func useDNS(ctx context.Context, l *lab.Lab, layout deploy.Layout) error {
-	if layout.Names == nil {
+	if layout.DNS == nil {
 		return nil
 	}
-	at, err := netip.ParseAddr(layout.Names.Addr())
+	at, err := netip.ParseAddr(layout.DNS.Addr())
 	if err != nil {
 		return fmt.Errorf("where the DNS server is: %w", err)
 	}

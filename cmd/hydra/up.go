@@ -109,8 +109,8 @@ func (up *upCommand) flags(c *cobra.Command) {
 // hintsInLab tells what to do with a deployment on a lab.
 func hintsInLab(w io.Writer, s shown, name string, layout deploy.Layout) {
 	from, member := layout.Clouds[0].Members[0], layout.Clouds[0].Members[0]
-	if layout.Names != nil {
-		from = layout.Names
+	if layout.DNS != nil {
+		from = layout.DNS
 	}
 	if s.Door != "" {
 		fmt.Fprintf(w, "\nThe wallet's page is at %s, and in the lab at http://%s:%d.\n", s.Door, s.Zone, deploy.PortLB)
@@ -120,7 +120,7 @@ func hintsInLab(w io.Writer, s shown, name string, layout deploy.Layout) {
 		secure = reachWith(s.Keys)
 	}
 	fmt.Fprintf(w, "  skerry lab exec -l %s %s -- curl -s http://%s:%d/api/sum\n", name, from.Name(), s.Zone, deploy.PortLB)
-	fmt.Fprintf(w, "  skerry lab exec -l %s %s -- hydra status %s%s\n", name, from.Name(), deploy.Join(member, deploy.PortAPI), secure)
+	fmt.Fprintf(w, "  skerry lab exec -l %s %s -- hydra status %s%s\n", name, from.Name(), deploy.HostPort(member, deploy.PortAPI), secure)
 	for _, c := range layout.Clouds {
 		fmt.Fprintf(w, "  skerry lab set -l %s '%s-*' down=true      cuts %s off; down=false: it is back\n", name, c.Name, c.Name)
 	}

@@ -20,9 +20,9 @@ const (
 	maxEntries = 4096
 	// takeover is how long a cloud's index stands still, with entries to apply, before
 	// another member applies them. Only time is lost by a wrong guess.
-	takeover = time.Second
+	takeoverAfter = time.Second
 	// abandoned is the same where the member that applies is out of reach.
-	abandoned = 30 * time.Millisecond
+	unreachableAfter = 30 * time.Millisecond
 	// followIdle is how often a member that does not apply looks how far the database is while
 	// nobody waits for it. While somebody does, who applies tells when there is something new;
 	// followBusy is for what was not told: a frame may be lost, or who applies be of a version
@@ -30,7 +30,7 @@ const (
 	followIdle = 50 * time.Millisecond
 	followBusy = 20 * time.Millisecond
 	// heedEvery is how often who applies is asked to tell; it does so for twice as long.
-	heedEvery = 500 * time.Millisecond
+	subscribeEvery = 500 * time.Millisecond
 	// retryLeast and retryMost bound the pause after an error of the database.
 	retryLeast = 100 * time.Millisecond
 	retryMost  = 2 * time.Second
@@ -43,63 +43,63 @@ const (
 // errLog says that the log does not do what it promises.
 var errLog = errors.New("the log has a gap")
 
-// apply applies the log until ctx ends.
-func (n *Node) apply(all context.Context) {
+// applyLoop applies the log until ctx ends.
+func (n *Node) applyLoop(all context.Context) {
 	pause := retryLeast
 	ctx, stop := context.WithCancel(all)
 	defer func() { stop() }()
-	n.turn.Store(&stop)
+	n.cancelApply.Store(&stop)
 	for all.Err() == nil {
 		if ctx.Err() != nil { // what is known of the database has changed meanwhile
 			var next context.CancelFunc
 			ctx, next = context.WithCancel(all)
 			stop = next
-			n.turn.Store(&next)
+			n.cancelApply.Store(&next)
 		}
 		var err error
 		switch {
-		case !n.sure.Load():
-			err = n.reach(ctx)
-		case n.lead.Load():
-			err = n.applySome(ctx)
+		case !n.owned.Load():
+			err = n.prepareDatabase(ctx)
+		case n.applying.Load():
+			err = n.applyBatch(ctx)
 		default:
-			err = n.follow(ctx)
+			err = n.followApplier(ctx)
 		}
 		var compacted *consensus.CompactedError
 		switch {
 		case err == nil:
 			pause = retryLeast
-			n.healed()
+			n.markServing()
 			continue
 		case ctx.Err() != nil:
 			continue
-		case errors.Is(err, errUnsure):
-			n.rest(ctx, unsure)
+		case errors.Is(err, errOwnershipUnknown):
+			n.pause(ctx, ownershipRetry)
 			continue
 		case errors.Is(err, cloudsql.ErrMoved):
-			n.lead.Store(!n.shared())
-			before := n.progress.at()
-			if _, failed := n.look(ctx); failed != nil || n.progress.at() != before {
+			n.applying.Store(!n.isShared())
+			before := n.progress.index()
+			if _, failed := n.readProgress(ctx); failed != nil || n.progress.index() != before {
 				err = failed
 			}
-		case errors.Is(err, errNarrower):
+		case errors.Is(err, errBatchHalved):
 			continue
 		case errors.As(err, &compacted):
-			err = n.rebuild(ctx, compacted)
+			err = n.rebuildDatabase(ctx, compacted)
 		}
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		n.report(err)
-		if !n.rest(ctx, pause) {
+		n.reportProblem(err)
+		if !n.pause(ctx, pause) {
 			return
 		}
 		pause = min(2*pause, retryMost)
 	}
 }
 
-// rest waits for a while; false: the log has ended.
-func (n *Node) rest(ctx context.Context, pause time.Duration) bool {
+// pause waits for a while; false: the log has ended.
+func (n *Node) pause(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():
 	case <-n.log.Done():
@@ -109,51 +109,51 @@ func (n *Node) rest(ctx context.Context, pause time.Duration) bool {
 	return true
 }
 
-// takeTurn decides who applies by who did last.
-func (n *Node) takeTurn(holder string) {
-	n.lead.Store(holder == "" || holder == n.Name || !n.shared())
+// chooseApplier decides who applies by who did last.
+func (n *Node) chooseApplier(holder string) {
+	n.applying.Store(holder == "" || holder == n.Name || !n.isShared())
 }
 
-// reach looks at a database of which nothing is sure: it may have been away when the member
+// prepareDatabase looks at a database of which nothing is sure: it may have been away when the member
 // started, be another log's, or have gone back.
-func (n *Node) reach(ctx context.Context) error {
+func (n *Node) prepareDatabase(ctx context.Context) error {
 	if err := n.store.Prepare(ctx); err != nil {
 		return err
 	}
-	holder, err := n.look(ctx)
+	holder, err := n.readProgress(ctx)
 	if err != nil {
 		return err
 	}
-	n.takeTurn(holder)
+	n.chooseApplier(holder)
 	return nil
 }
 
-// healed notes that the database serves.
-func (n *Node) healed() {
-	n.decide.Do(func() { close(n.decided) })
-	if t := n.problem.Swap(nil); t != nil && !errors.Is(t.err, errUnsure) {
+// markServing notes that the database serves.
+func (n *Node) markServing() {
+	n.checkOnce.Do(func() { close(n.checked) })
+	if t := n.problem.Swap(nil); t != nil && !errors.Is(t.err, errOwnershipUnknown) {
 		n.Log.Info("the database serves again")
 	}
 }
 
-// report notes what keeps the database from serving; the log goes on meanwhile.
-func (n *Node) report(err error) {
+// reportProblem notes what keeps the database from serving; the log goes on meanwhile.
+func (n *Node) reportProblem(err error) {
 	before := n.problem.Load()
-	n.problem.Store(&trouble{err: err})
-	n.decide.Do(func() { close(n.decided) })
-	if before == nil || text(before.err) != text(err) {
+	n.problem.Store(&databaseError{err: err})
+	n.checkOnce.Do(func() { close(n.checked) })
+	if before == nil || errorText(before.err) != errorText(err) {
 		n.Log.Error("the database does not serve", "error", err)
 	}
 }
 
-// port is what differs between one try to reach a server and the next.
-var port = regexp.MustCompile(`:\d+->`)
+// dialedPort is what differs between one try to reach a server and the next.
+var dialedPort = regexp.MustCompile(`:\d+->`)
 
-// text is an error as it is told once.
-func text(err error) string { return port.ReplaceAllString(err.Error(), "->") }
+// errorText is an error as it is told once.
+func errorText(err error) string { return dialedPort.ReplaceAllString(err.Error(), "->") }
 
-// shared tells whether other members use the same database.
-func (n *Node) shared() bool {
+// isShared tells whether other members use the same database.
+func (n *Node) isShared() bool {
 	self := n.log.Self()
 	for _, m := range n.log.Members() {
 		if m.ID != self.ID && m.Site == n.Cloud && m.Role != consensus.Witness {
@@ -163,9 +163,9 @@ func (n *Node) shared() bool {
 	return false
 }
 
-// applySome waits for entries and applies what there is.
-func (n *Node) applySome(ctx context.Context) error {
-	after := n.progress.at()
+// applyBatch waits for entries and applies what there is.
+func (n *Node) applyBatch(ctx context.Context) error {
+	after := n.progress.index()
 	entries, err := n.log.Entries(ctx, after+1, maxBatch)
 	if err != nil {
 		return err
@@ -173,36 +173,36 @@ func (n *Node) applySome(ctx context.Context) error {
 	if first := entries[0].Index; after != 0 && first != after+1 { // a log begins where it begins
 		return fmt.Errorf("%w: it gave entry %d after %d", errLog, first, after)
 	}
-	entries = entries[:min(len(entries), n.stuck.most())]
+	entries = entries[:min(len(entries), n.stuck.batchLimit())]
 	batch := make([]cloudsql.Entry, 0, len(entries))
 	for _, e := range entries {
 		batch = append(batch, cloudsql.Entry{Index: e.Index, Data: e.Data})
 	}
 	n.database.Lock()
 	defer n.database.Unlock()
-	n.store.KeepOutcomes(n.shared())
-	n.store.BoundAfter(n.log.Identity().Since)
+	n.store.KeepOutcomes(n.isShared())
+	n.store.LimitWeightAfter(n.log.Identity().Since)
 	applied, err := n.store.Apply(ctx, n.Name, after, batch)
 	if err != nil {
-		return n.narrow(ctx, batch, err)
+		return n.isolateEntry(ctx, batch, err)
 	}
-	n.stuck.through(len(batch))
-	n.progress.grow(after, applied.Index, applied.Results)
+	n.stuck.recordSuccess(len(batch))
+	n.progress.recordApplied(after, applied.Index, applied.Results)
 	n.log.Tell()
 	return nil
 }
 
-// look reads how far the database is, and who applied last.
-func (n *Node) look(ctx context.Context) (holder string, err error) {
+// readProgress reads how far the database is, and who applied last.
+func (n *Node) readProgress(ctx context.Context) (holder string, err error) {
 	p, err := n.store.Progress(ctx)
 	if err != nil {
 		return "", err
 	}
-	return p.Holder, n.accept(ctx, p)
+	return p.Holder, n.acceptProgress(ctx, p)
 }
 
-// away tells whether a member is out of this one's reach.
-func (n *Node) away(name string) bool {
+// isUnreachable tells whether a member is out of this one's reach.
+func (n *Node) isUnreachable(name string) bool {
 	for _, m := range n.log.Status().Members {
 		if m.Name == name {
 			return !m.Connected
@@ -211,31 +211,31 @@ func (n *Node) away(name string) bool {
 	return true
 }
 
-// rebuild brings a database that the log no longer reaches to where it does: another
+// rebuildDatabase brings a database that the log no longer reaches to where it does: another
 // member may have done so already, or a snapshot of the nearest other one is loaded.
-func (n *Node) rebuild(ctx context.Context, why *consensus.CompactedError) error {
-	if _, err := n.look(ctx); err != nil {
+func (n *Node) rebuildDatabase(ctx context.Context, why *consensus.CompactedError) error {
+	if _, err := n.readProgress(ctx); err != nil {
 		return err
 	}
-	if n.progress.at()+1 >= why.First {
+	if n.progress.index()+1 >= why.First {
 		return nil
 	}
-	n.Log.Warn("the log no longer holds what the database lacks", "applied", n.progress.at(), "first", why.First)
+	n.Log.Warn("the log no longer holds what the database lacks", "applied", n.progress.index(), "first", why.First)
 	n.rebuilding.Store(true)
 	defer n.rebuilding.Store(false)
 	_, err := n.log.Fetch(ctx, 0)
 	return err
 }
 
-// sync tells the log, at once and again and again, what the database keeps whatever happens,
+// syncDatabase tells the log, at once and again and again, what the database keeps whatever happens,
 // and finds out so whether the database is there while there is nothing to apply.
-func (n *Node) sync(ctx context.Context) {
+func (n *Node) syncDatabase(ctx context.Context) {
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
 	for {
-		if n.store.Ready() && n.sure.Load() && !n.rebuilding.Load() {
+		if n.store.Ready() && n.owned.Load() && !n.rebuilding.Load() {
 			bounded, cancel := context.WithTimeout(ctx, syncTimeout)
-			before := n.progress.at() // which the database had reached
+			before := n.progress.index() // which the database had reached
 			index, err := n.store.Sync(bounded)
 			cancel()
 			if err == nil && index < before {
@@ -245,13 +245,13 @@ func (n *Node) sync(ctx context.Context) {
 			}
 			switch {
 			case err == nil:
-				n.remember()
+				n.saveTables()
 				n.log.Applied(index)
-				if n.silent.Swap(nil) != nil {
+				if n.syncProblem.Swap(nil) != nil {
 					n.Log.Info("the database answers again")
 				}
-			case n.astray(err):
-			case ctx.Err() == nil && n.silent.Swap(&trouble{err: err}) == nil:
+			case n.handleStateLoss(err):
+			case ctx.Err() == nil && n.syncProblem.Swap(&databaseError{err: err}) == nil:
 				n.Log.Warn("the database's state cannot be made safe: the log keeps more", "error", err)
 			}
 		}
@@ -269,22 +269,22 @@ func (n *Node) sync(ctx context.Context) {
 // then; the member says which entry it is, other clouds answer for this one, and it goes on by
 // itself when the database takes it.
 
-// stuck is what is known of an entry that the database does not take.
-type stuck struct {
+// stuckEntry is what is known of an entry that the database does not take.
+type stuckEntry struct {
 	batch int           // the most entries that are applied at once, 0: maxEntries
 	index atomic.Uint64 // of the entry, 0 for none
 }
 
-// most is how many entries are applied at once.
-func (s *stuck) most() int {
+// batchLimit is how many entries are applied at once.
+func (s *stuckEntry) batchLimit() int {
 	if s.batch == 0 {
 		return maxEntries
 	}
 	return s.batch
 }
 
-// through notes that a batch was applied.
-func (s *stuck) through(entries int) {
+// recordSuccess notes that a batch was applied.
+func (s *stuckEntry) recordSuccess(entries int) {
 	s.index.Store(0)
 	if s.batch != 0 && entries == s.batch {
 		if s.batch *= 2; s.batch >= maxEntries {
@@ -293,11 +293,11 @@ func (s *stuck) through(entries int) {
 	}
 }
 
-// errNarrower says that a part of a batch is to be tried.
-var errNarrower = errors.New("the batch is tried in parts")
+// errBatchHalved says that a part of a batch is to be tried.
+var errBatchHalved = errors.New("the batch is tried in parts")
 
-// narrow finds the entry that a batch fails at.
-func (n *Node) narrow(ctx context.Context, batch []cloudsql.Entry, err error) error {
+// isolateEntry finds the entry that a batch fails at.
+func (n *Node) isolateEntry(ctx context.Context, batch []cloudsql.Entry, err error) error {
 	for _, other := range []error{cloudsql.ErrMoved, cloudsql.ErrBack, cloudsql.ErrLog, cloudsql.ErrSilent} {
 		if errors.Is(err, other) {
 			return err
@@ -311,7 +311,7 @@ func (n *Node) narrow(ctx context.Context, batch []cloudsql.Entry, err error) er
 	}
 	if len(batch) > 1 {
 		n.stuck.batch = len(batch) / 2
-		return errNarrower
+		return errBatchHalved
 	}
 	n.stuck.index.Store(batch[0].Index)
 	return fmt.Errorf("entry %d cannot be applied, and so none after it: %w", batch[0].Index, err)

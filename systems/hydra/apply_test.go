@@ -19,7 +19,7 @@ func TestEntryThatADatabaseDoesNotTake(t *testing.T) {
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b knows a", func() bool { _, ok := b.other(); return ok })
+	eventually(t, "b knows a", func() bool { _, ok := b.findSubstitute(); return ok })
 	operator := operated(t, b.path)
 	if _, err := operator.ExecContext(ctx, "CREATE TRIGGER refuse BEFORE INSERT ON t WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'not in this database'); END"); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestEntryThatADatabaseDoesNotTake(t *testing.T) {
 	if _, err := operator.ExecContext(ctx, "DROP TRIGGER refuse"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it goes on", func() bool { return b.serving() == nil && b.progress.at() == b.log.Commit() })
+	eventually(t, "it goes on", func() bool { return b.checkServing() == nil && b.progress.index() == b.log.Commit() })
 	if d := b.Status(ctx).Databases[1]; d.StuckAt != 0 {
 		t.Errorf("it is still stuck at %d", d.StuckAt)
 	}

@@ -75,7 +75,7 @@ func TestAge(t *testing.T) {
 		{"as time goes", then, time.Second},
 		{"the wall clock alone tells, as after a sleep", wall.Add(-time.Minute), time.Minute + time.Second},
 	} {
-		if got := age(c.then, then.Add(time.Second)); got != c.want {
+		if got := maxAge(c.then, then.Add(time.Second)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

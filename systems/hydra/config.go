@@ -153,7 +153,7 @@ func (c *Config) Complete() error {
 	if secure != (c.Key != "") || secure != (c.Authority != "") {
 		return fmt.Errorf("%w: certificate, key and authority belong together", ErrConfig)
 	}
-	if err := c.exposed(secure); err != nil {
+	if err := c.checkExposure(secure); err != nil {
 		return err
 	}
 	if c.Direct {
@@ -162,7 +162,7 @@ func (c *Config) Complete() error {
 	return c.completeMembers()
 }
 
-func (c *Config) exposed(secure bool) error {
+func (c *Config) checkExposure(secure bool) error {
 	if c.Insecure {
 		return nil
 	}

@@ -25,42 +25,42 @@ func (d *Direct) fresh(ctx context.Context) (api.Freshness, error) {
 	return api.Freshness{Cloud: d.Cloud}, ctx.Err()
 }
 
-// Quick implements api.Quick.
-func (d *Direct) Quick(api.Want) bool { return d.Store.Quick() }
+// ReadsInline implements api.Quick.
+func (d *Direct) ReadsInline(api.Consistency) bool { return d.Store.IsLocal() }
 
 // Get implements api.Backend.
-func (d *Direct) Get(ctx context.Context, table, key string, _ api.Want) (api.Row, api.Freshness, error) {
+func (d *Direct) Get(ctx context.Context, table, key string, _ api.Consistency) (api.Row, api.Freshness, error) {
 	f, err := d.fresh(ctx)
 	if err != nil {
 		return api.Row{}, f, err
 	}
 	row, err := d.Store.Get(ctx, table, key, 0)
 	if err != nil {
-		return api.Row{}, f, failure(table, key, err)
+		return api.Row{}, f, storeProblem(table, key, err)
 	}
 	return api.Row{Key: key, Version: row.Version, Value: row.Value}, f, nil
 }
 
 // Scan implements api.Backend.
-func (d *Direct) Scan(ctx context.Context, table string, r api.Range, _ api.Want) ([]api.Row, api.Freshness, error) {
-	rows, err := scan(ctx, d.Store, table, r, 0)
+func (d *Direct) Scan(ctx context.Context, table string, r api.Range, _ api.Consistency) ([]api.Row, api.Freshness, error) {
+	rows, err := scanPage(ctx, d.Store, table, r, 0)
 	if err != nil {
-		err = failure(table, "", err)
+		err = storeProblem(table, "", err)
 	}
 	return rows, api.Freshness{Cloud: d.Cloud}, err
 }
 
 // Count implements api.Backend.
-func (d *Direct) Count(ctx context.Context, table string, _ api.Want) (int64, api.Freshness, error) {
+func (d *Direct) Count(ctx context.Context, table string, _ api.Consistency) (int64, api.Freshness, error) {
 	n, err := d.Store.Count(ctx, table, 0)
 	if err != nil {
-		err = failure(table, "", err)
+		err = storeProblem(table, "", err)
 	}
 	return n, api.Freshness{Cloud: d.Cloud}, err
 }
 
 // Tables implements api.Backend.
-func (d *Direct) Tables(context.Context, api.Want) ([]string, api.Freshness, error) {
+func (d *Direct) Tables(context.Context, api.Consistency) ([]string, api.Freshness, error) {
 	names, err := d.Store.Tables(0)
 	return names, api.Freshness{Cloud: d.Cloud}, err
 }
@@ -89,7 +89,7 @@ func (d *Direct) Write(ctx context.Context, t *api.Transaction, _ api.Ack) (api.
 		}
 		d.next++
 		outcome := applied.Results[0].Outcome
-		return api.Written{Version: outcome.Version, Ack: api.Applied}, outcomeOf(outcome)
+		return api.Written{Version: outcome.Version, Ack: api.Applied}, outcomeProblem(outcome)
 	}
 }
 

@@ -131,7 +131,7 @@ func TestOverload(t *testing.T) {
 		_, err := one.Put(t.Context(), "t", "k", map[string]int{}, hydraclient.Ack(api.Applied))
 		waits <- err
 	}()
-	eventually(t, "a write waits", func() bool { return a.log.Commit() > a.progress.at() })
+	eventually(t, "a write waits", func() bool { return a.log.Commit() > a.progress.index() })
 	_, err = one.Get(t.Context(), "t", "k", hydraclient.Read(api.Local))
 	var answer *hydraclient.Error
 	if !errors.Is(err, hydraclient.ErrOverloaded) || !errors.As(err, &answer) || answer.RetryAfter == 0 {
@@ -157,14 +157,14 @@ func TestBytesOfARow(t *testing.T) {
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b knows a", func() bool { _, ok := b.other(); return ok })
+	eventually(t, "b knows a", func() bool { _, ok := b.findSubstitute(); return ok })
 	if _, err := operated(t, b.path).ExecContext(ctx, "ALTER TABLE hydra_meta RENAME TO elsewhere"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.client.Put(ctx, "t", "k", map[string]int{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b does not serve", func() bool { return b.troubled() != nil })
+	eventually(t, "b does not serve", func() bool { return b.databaseProblem() != nil })
 	streams, err := hydraclient.New(hydraclient.Config{Endpoints: []string{strings.TrimPrefix(b.url, "http://")}, Timeout: patience, Streams: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -93,33 +93,33 @@ type Node struct {
 
 	progress
 	directory directory
-	changes   changes
-	memory    memory
-	stuck     stuck
-	remotes   remotes
+	changes   tableChanges
+	memory    tableCache
+	stuck     stuckEntry
+	remotes   remoteDatabases
 
 	// rebuilding is held while the database is replaced; who applies waits.
-	database   sync.Mutex
-	rebuilding atomic.Bool
-	problem    atomic.Pointer[trouble] // of who applies
-	silent     atomic.Pointer[trouble] // of who looks whether the database is there
-	lead       atomic.Bool             // this member applies, as far as it knows
-	decided    chan struct{}           // closed when the database has been found to be the log's, or not
-	decide     sync.Once
-	sure       atomic.Bool                        // the database is the log's
-	turn       atomic.Pointer[context.CancelFunc] // ends what the applier waits for
+	database    sync.Mutex
+	rebuilding  atomic.Bool
+	problem     atomic.Pointer[databaseError] // of who applies
+	syncProblem atomic.Pointer[databaseError] // of who looks whether the database is there
+	applying    atomic.Bool                   // this member applies, as far as it knows
+	checked     chan struct{}                 // closed when the database has been found to be the log's, or not
+	checkOnce   sync.Once
+	owned       atomic.Bool                        // the database is the log's
+	cancelApply atomic.Pointer[context.CancelFunc] // ends what the applier waits for
 
-	fresh  atomic.Pointer[time.Time] // the database holds all that was acknowledged before
-	polls  context.Context           // of others' questions for progress
-	unpoll context.CancelFunc
-	cancel context.CancelFunc
-	all    sync.WaitGroup
+	freshAsOf atomic.Pointer[time.Time] // the database holds all that was acknowledged before
+	polls     context.Context           // of others' questions for progress
+	unpoll    context.CancelFunc
+	cancel    context.CancelFunc
+	workers   sync.WaitGroup
 }
 
 var _ api.Backend = (*Node)(nil)
 
-// trouble is what keeps the database from serving.
-type trouble struct{ err error }
+// databaseError is what keeps the database from serving.
+type databaseError struct{ err error }
 
 // NewNode makes a member of its parts; s is nil for a witness. Start has it work. The log
 // and the database stay their owner's to close, after the node.
@@ -130,11 +130,11 @@ func NewNode(o Options, s *cloudsql.Store) *Node {
 	if o.pace == (pace{}) {
 		o.pace = pace{followBusy, followIdle}
 	}
-	n := &Node{Options: o, store: s, decided: make(chan struct{})}
+	n := &Node{Options: o, store: s, checked: make(chan struct{})}
 	n.polls, n.unpoll = context.WithCancel(context.Background())
 	n.progress.init()
 	n.directory.init(o.Members)
-	n.memory.recall(o.Dir)
+	n.memory.load(o.Dir)
 	n.remotes.init(n)
 	return n
 }
@@ -146,29 +146,29 @@ func (n *Node) Start(ctx context.Context, l Log) error {
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if n.store != nil {
 		if !n.store.Ready() {
-			n.report(errAbsent)
-		} else if err := n.begin(ctx); err != nil {
+			n.reportProblem(errAbsent)
+		} else if err := n.checkDatabase(ctx); err != nil {
 			n.cancel()
 			return err
 		}
-		n.all.Go(func() { n.apply(ctx) })
-		n.all.Go(func() { n.sync(ctx) })
-		n.all.Go(func() { n.freshen(ctx) })
+		n.workers.Go(func() { n.applyLoop(ctx) })
+		n.workers.Go(func() { n.syncDatabase(ctx) })
+		n.workers.Go(func() { n.trackFreshness(ctx) })
 	}
-	n.all.Go(func() { n.announce(ctx) })
+	n.workers.Go(func() { n.announce(ctx) })
 	return nil
 }
 
-// begin looks at a database that is there. Whether it is the log's may have to wait.
-func (n *Node) begin(ctx context.Context) error {
+// checkDatabase looks at a database that is there. Whether it is the log's may have to wait.
+func (n *Node) checkDatabase(ctx context.Context) error {
 	p, err := n.store.Progress(ctx)
 	if err != nil {
 		return err
 	}
-	n.problem.Store(&trouble{err: errUnsure})
-	if p.Applied <= n.log.Commit() && n.accept(ctx, p) == nil { // nobody has to be asked
-		n.healed()
-		n.takeTurn(p.Holder)
+	n.problem.Store(&databaseError{err: errOwnershipUnknown})
+	if p.Applied <= n.log.Commit() && n.acceptProgress(ctx, p) == nil { // nobody has to be asked
+		n.markServing()
+		n.chooseApplier(p.Holder)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (n *Node) Stop() {
 	}
 	n.unpoll()
 	n.remotes.stop()
-	n.all.Wait()
+	n.workers.Wait()
 }
 
 // Save implements consensus.Snapshotter.
@@ -215,7 +215,7 @@ func (n *Node) Load(ctx context.Context, index uint64, r reader) error {
 	if err != nil {
 		return err
 	}
-	n.progress.advance(p.Applied) // which may have been further already
+	n.progress.setApplied(p.Applied) // which may have been further already
 	return nil
 }
 
@@ -224,42 +224,42 @@ var (
 	errAbsent  = errors.New("the database has not been reached since the member's start")
 )
 
-// troubled is what keeps the database from serving, nil when nothing does.
-func (n *Node) troubled() *trouble {
+// databaseProblem is what keeps the database from serving, nil when nothing does.
+func (n *Node) databaseProblem() *databaseError {
 	if t := n.problem.Load(); t != nil {
 		return t
 	}
-	if n.store != nil && n.store.Server() {
-		return n.silent.Load()
+	if n.store != nil && n.store.IsServer() {
+		return n.syncProblem.Load()
 	}
 	return nil
 }
 
 // Ready implements api.Backend.
-func (n *Node) Ready(context.Context) error { return n.serving() }
+func (n *Node) Ready(context.Context) error { return n.checkServing() }
 
-// serving returns nil when this member answers reads and writes.
-func (n *Node) serving() error {
+// checkServing returns nil when this member answers reads and writes.
+func (n *Node) checkServing() error {
 	switch {
 	case n.store == nil:
 		return errWitness
 	case n.rebuilding.Load():
 		return errors.New("the database is being rebuilt")
 	}
-	if t := n.troubled(); t != nil {
+	if t := n.databaseProblem(); t != nil {
 		return fmt.Errorf("the database: %w", t.err)
 	}
 	if _, ok := n.log.Leader(); !ok {
 		return errors.New("no leader is known")
 	}
-	if n.fresh.Load() == nil {
+	if n.freshAsOf.Load() == nil {
 		return errors.New("the database has not caught up yet")
 	}
 	return nil
 }
 
-// outcomeOf turns an outcome that is none of success into a problem.
-func outcomeOf(o command.Outcome) error {
+// outcomeProblem turns an outcome that is none of success into a problem.
+func outcomeProblem(o command.Outcome) error {
 	failed := o.Failed
 	p := &api.Problem{Code: o.Code, Failed: &failed}
 	switch o.Code {

@@ -148,7 +148,7 @@ func TestAcknowledgements(t *testing.T) {
 		_, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 3}, hydraclient.Ack(api.Everywhere))
 		done <- err
 	}()
-	eventually(t, "the third write is applied here", func() bool { return a.progress.at() >= a.log.Commit() && a.log.Commit() > row.Version+1 })
+	eventually(t, "the third write is applied here", func() bool { return a.progress.index() >= a.log.Commit() && a.log.Commit() > row.Version+1 })
 	select {
 	case err := <-done:
 		t.Fatalf("everywhere, while one database does not apply: %v", err)
@@ -183,7 +183,7 @@ func TestBoundedStaleness(t *testing.T) {
 		_, err := a.client.Get(ctx, "t", "k", hydraclient.Staleness(0))
 		read <- err
 	}()
-	eventually(t, "somebody waits", a.progress.awaited)
+	eventually(t, "somebody waits", a.progress.hasWaiters)
 	a.log.release()
 	if err := <-read; err != nil {
 		t.Errorf("not old at all: %v", err)
@@ -285,7 +285,7 @@ func TestDatabaseRebuilt(t *testing.T) {
 	}
 	shared.compact(a.log.Commit())
 	b := startMember(t, shared, "b", "west", "", nil) // its database is empty
-	eventually(t, "the database is rebuilt", func() bool { return b.serving() == nil })
+	eventually(t, "the database is rebuilt", func() bool { return b.checkServing() == nil })
 	if n, err := b.client.Count(ctx, "t", hydraclient.Read(api.Local)); err != nil || n != 200 {
 		t.Errorf("%d rows, %v", n, err)
 	}
@@ -302,7 +302,7 @@ func TestDatabaseDown(t *testing.T) {
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b knows a", func() bool { _, ok := b.other(); return ok })
+	eventually(t, "b knows a", func() bool { _, ok := b.findSubstitute(); return ok })
 	operator, err := sql.Open("sqlite", "file:"+b.path+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestDatabaseDown(t *testing.T) {
 	if _, err := operator.ExecContext(ctx, "ALTER TABLE elsewhere RENAME TO hydra_meta"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b serves again", func() bool { return b.serving() == nil })
+	eventually(t, "b serves again", func() bool { return b.checkServing() == nil })
 	if row, err := b.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1,"m":2}` || meta.Forwarded != "" {
 		t.Errorf("afterwards: %s, %+v, %v", row.Value, meta, err)
 	}

@@ -27,7 +27,7 @@ import (
 
 var (
 	// errUnsure is told while it is not known yet whether the database is the log's.
-	errUnsure = errors.New("whether the database belongs to the log is not known yet")
+	errOwnershipUnknown = errors.New("whether the database belongs to the log is not known yet")
 	// ErrForeign says that a database holds the state of another log.
 	ErrForeign = errors.New("the database holds the state of another log")
 	// ErrAhead says that a database holds more than the log does.
@@ -36,140 +36,140 @@ var (
 
 const (
 	// unsure is how long a member that is not sure waits before it looks again.
-	unsure = 20 * time.Millisecond
+	ownershipRetry = 20 * time.Millisecond
 	// sureTimeout bounds the question how far the log is.
-	sureTimeout = 2 * time.Second
+	readIndexTimeout = 2 * time.Second
 )
 
-// way is what can be done about a database that is refused.
-const way = "nothing is read from it or written to it. Empty it to have it rebuilt from the log, restore the log's own, " +
+// foreignRemedy is what can be done about a database that is refused.
+const foreignRemedy = "nothing is read from it or written to it. Empty it to have it rebuilt from the log, restore the log's own, " +
 	"or begin a new log with what it holds: hydra adopt"
 
-// owns returns nil when a database that is so far belongs to the member's log.
-func (n *Node) owns(ctx context.Context, p cloudsql.Progress) error {
+// checkOwnership returns nil when a database that is so far belongs to the member's log.
+func (n *Node) checkOwnership(ctx context.Context, p cloudsql.Progress) error {
 	id := n.log.Identity()
 	switch {
 	case !id.Known || id.Log == "" && id.Born:
-		return fmt.Errorf("%w: the log has no name yet", errUnsure)
+		return fmt.Errorf("%w: the log has no name yet", errOwnershipUnknown)
 	case p.Log == id.Log, p.Log == "" && (p.Applied == 0 || !id.Born): // the latter of a version that gave no names
 	case id.Log == "": // the name may be in an entry that has not come here
-		if err := n.caughtUp(ctx); err != nil {
+		if err := n.checkCaughtUp(ctx); err != nil {
 			return err
 		}
 		if id = n.log.Identity(); p.Log != id.Log {
-			return foreign(p, id.Log)
+			return foreignError(p, id.Log)
 		}
 	default:
-		return foreign(p, id.Log)
+		return foreignError(p, id.Log)
 	}
 	if p.Applied <= n.log.Commit() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, sureTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readIndexTimeout)
 	defer cancel()
 	index, err := n.log.ReadIndex(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: how far the log is: %w", errUnsure, err)
+		return fmt.Errorf("%w: how far the log is: %w", errOwnershipUnknown, err)
 	}
 	if p.Applied > index {
-		return ahead(p.Applied, index)
+		return aheadError(p.Applied, index)
 	}
 	return nil
 }
 
-// caughtUp returns nil when the member has all that was committed before the call.
-func (n *Node) caughtUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, sureTimeout)
+// checkCaughtUp returns nil when the member has all that was committed before the call.
+func (n *Node) checkCaughtUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readIndexTimeout)
 	defer cancel()
 	index, err := n.log.ReadIndex(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: how far the log is: %w", errUnsure, err)
+		return fmt.Errorf("%w: how far the log is: %w", errOwnershipUnknown, err)
 	}
 	if n.log.Commit() < index {
-		return fmt.Errorf("%w: the member is behind", errUnsure)
+		return fmt.Errorf("%w: the member is behind", errOwnershipUnknown)
 	}
 	return nil
 }
 
-func foreign(p cloudsql.Progress, log string) error {
+func foreignError(p cloudsql.Progress, log string) error {
 	named := func(log string) string {
 		if log == "" {
 			return "one without a name"
 		}
 		return log
 	}
-	return fmt.Errorf("%w: of %s, up to entry %d, and not of %s; %s", ErrForeign, named(p.Log), p.Applied, named(log), way)
+	return fmt.Errorf("%w: of %s, up to entry %d, and not of %s; %s", ErrForeign, named(p.Log), p.Applied, named(log), foreignRemedy)
 }
 
-func ahead(applied, index uint64) error {
-	return fmt.Errorf("%w: it has applied entry %d of a log that ends at %d; %s", ErrAhead, applied, index, way)
+func aheadError(applied, index uint64) error {
+	return fmt.Errorf("%w: it has applied entry %d of a log that ends at %d; %s", ErrAhead, applied, index, foreignRemedy)
 }
 
-// accept takes what a look at the database has found: errors of owns. A database that is less
+// acceptProgress takes what a look at the database has found: errors of owns. A database that is less
 // far than it was is applied to again from there.
-func (n *Node) accept(ctx context.Context, p cloudsql.Progress) error {
-	if id := n.log.Identity(); !n.sure.Load() || p.Log != id.Log {
-		if err := n.owns(ctx, p); err != nil {
-			n.sure.Store(false)
+func (n *Node) acceptProgress(ctx context.Context, p cloudsql.Progress) error {
+	if id := n.log.Identity(); !n.owned.Load() || p.Log != id.Log {
+		if err := n.checkOwnership(ctx, p); err != nil {
+			n.owned.Store(false)
 			return err
 		}
 	}
-	n.store.Belong(n.log.Identity().Log, p.Log)
-	if before := n.progress.at(); p.Applied < before {
+	n.store.SetLog(n.log.Identity().Log, p.Log)
+	if before := n.progress.index(); p.Applied < before {
 		n.Log.Warn("the database has gone back: what it lacks is applied again", "from", before, "to", p.Applied)
-		n.fresh.Store(nil)
+		n.freshAsOf.Store(nil)
 		n.log.Applied(p.Applied)
 	}
-	n.progress.advance(p.Applied)
-	n.sure.Store(true)
+	n.progress.setApplied(p.Applied)
+	n.owned.Store(true)
 	return nil
 }
 
-// astrayAhead is astray of a database that has more than the log.
-func (n *Node) astrayAhead(applied, index uint64) error {
-	n.sure.Store(false)
-	n.interrupt()
-	return ahead(applied, index)
+// rejectAhead is astray of a database that has more than the log.
+func (n *Node) rejectAhead(applied, index uint64) error {
+	n.owned.Store(false)
+	n.interruptApply()
+	return aheadError(applied, index)
 }
 
-// interrupt has who applies look at the database again.
-func (n *Node) interrupt() {
-	if stop := n.turn.Load(); stop != nil {
+// interruptApply has who applies look at the database again.
+func (n *Node) interruptApply() {
+	if stop := n.cancelApply.Load(); stop != nil {
 		(*stop)()
 	}
 }
 
-// astray tells whether an error is that the database is not what it was, and has who applies
+// handleStateLoss tells whether an error is that the database is not what it was, and has who applies
 // look at it again. Nobody who waits is told meanwhile that it is further than it is.
-func (n *Node) astray(err error) bool {
+func (n *Node) handleStateLoss(err error) bool {
 	if !errors.Is(err, cloudsql.ErrBack) && !errors.Is(err, cloudsql.ErrLog) {
 		return false
 	}
-	n.sure.Store(false)
-	n.fresh.Store(nil)
-	n.progress.back(n.store.At())
-	n.interrupt()
+	n.owned.Store(false)
+	n.freshAsOf.Store(nil)
+	n.progress.rollBack(n.store.Applied())
+	n.interruptApply()
 	return true
 }
 
-// Beginning is where a log begins that goes on after a database's state.
-type Beginning struct {
+// LogStart is where a log begins that goes on after a database's state.
+type LogStart struct {
 	Log string `json:"log"`
 	// After is the index that the state is of: the first entry is the next one.
 	After uint64 `json:"after"`
 }
 
 // String is the form that ParseBeginning reads: NAME@INDEX.
-func (b Beginning) String() string { return fmt.Sprintf("%s@%d", b.Log, b.After) }
+func (b LogStart) String() string { return fmt.Sprintf("%s@%d", b.Log, b.After) }
 
-// ParseBeginning reads a beginning.
-func ParseBeginning(text string) (Beginning, error) {
+// ParseLogStart reads a beginning.
+func ParseLogStart(text string) (LogStart, error) {
 	name, index, ok := strings.Cut(text, "@")
 	after, err := strconv.ParseUint(index, 10, 63)
 	if !ok || name == "" || err != nil || after == 0 {
-		return Beginning{}, fmt.Errorf("%w: the beginning of a log %q is not NAME@INDEX", ErrConfig, text)
+		return LogStart{}, fmt.Errorf("%w: the beginning of a log %q is not NAME@INDEX", ErrConfig, text)
 	}
-	return Beginning{name, after}, nil
+	return LogStart{name, after}, nil
 }
 
 // Adopt begins a new log for a member that is not running: one that goes on after what its
@@ -180,14 +180,14 @@ func ParseBeginning(text string) (Beginning, error) {
 // The database is given the log's name before the log is made. Ended between the two, the
 // member is refused its database, and adopting again gives it another name; the other way
 // round there would be a log that no database belongs to.
-func Adopt(ctx context.Context, c Config, at *Beginning, discard bool) (b Beginning, err error) {
+func Adopt(ctx context.Context, c Config, at *LogStart, discard bool) (b LogStart, err error) {
 	if err := c.Complete(); err != nil {
 		return b, err
 	}
 	if c.Direct || c.Join || c.Witness && at == nil {
 		return b, fmt.Errorf("%w: a log is begun by a member of a new cluster, with a database unless it is told where", ErrConfig)
 	}
-	cfg := c.replicated()
+	cfg := c.consensusConfig()
 	if err := consensus.Vacant(cfg); err != nil {
 		return b, err
 	}
@@ -204,12 +204,12 @@ func Adopt(ctx context.Context, c Config, at *Beginning, discard bool) (b Beginn
 		return b, err
 	}
 	if at == nil {
-		if b, err = give(ctx, s, p); err != nil {
+		if b, err = assignLog(ctx, s, p); err != nil {
 			return b, err
 		}
 	} else if b = *at; p.Applied != 0 && p.Log != b.Log {
 		if !discard {
-			return b, advice.With(foreign(p, b.Log), "if another cloud's database is the one to go on with, discard this one's rows: --discard")
+			return b, advice.With(foreignError(p, b.Log), "if another cloud's database is the one to go on with, discard this one's rows: --discard")
 		}
 		if err := s.Discard(ctx); err != nil {
 			return b, err
@@ -218,8 +218,8 @@ func Adopt(ctx context.Context, c Config, at *Beginning, discard bool) (b Beginn
 	return b, consensus.Begin(cfg, b.Log, b.After)
 }
 
-// give gives a database the name of a new log.
-func give(ctx context.Context, s *cloudsql.Store, p cloudsql.Progress) (b Beginning, err error) {
+// assignLog gives a database the name of a new log.
+func assignLog(ctx context.Context, s *cloudsql.Store, p cloudsql.Progress) (b LogStart, err error) {
 	if p.Applied == 0 {
 		return b, advice.With(errors.New("the database holds nothing to go on with"), "start the member: its log begins with its first entry")
 	}
@@ -227,5 +227,5 @@ func give(ctx context.Context, s *cloudsql.Store, p cloudsql.Progress) (b Beginn
 		return b, err
 	}
 	b.After = p.Applied
-	return b, s.Give(ctx, p, b.Log)
+	return b, s.AssignLog(ctx, p, b.Log)
 }

@@ -74,7 +74,7 @@ func TestLogsLost(t *testing.T) {
 	if err != nil || b.After < last.Version {
 		t.Fatalf("the new log begins at %v, %v; the last row is of %d", b, err, last.Version)
 	}
-	again, err := ParseBeginning(b.String())
+	again, err := ParseLogStart(b.String())
 	if err != nil || again != b {
 		t.Fatalf("%v, %v", again, err)
 	}
@@ -331,7 +331,7 @@ func TestForeignDatabase(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "the member says so", func() bool { return errors.Is(b.serving(), tt.want) })
+			eventually(t, "the member says so", func() bool { return errors.Is(b.checkServing(), tt.want) })
 			s := b.Status(ctx)
 			if s.Databases[0].State != api.StateRefused || !strings.Contains(s.Problem, tt.text) || !strings.Contains(s.Problem, "hydra adopt") {
 				t.Errorf("status %+v", s)
@@ -372,13 +372,13 @@ func TestDatabaseOfAnotherLog(t *testing.T) {
 	own, other := copyOf(t, one.path), copyOf(t, two.path)
 	putBack(t, one.path, other)
 	for range 3 {
-		if _, _, err := one.Get(ctx, "t", "k", api.Want{Read: api.Local}); err == nil {
+		if _, _, err := one.Get(ctx, "t", "k", api.Consistency{Read: api.Local}); err == nil {
 			t.Fatal("a row of another log was read")
 		}
 	}
-	eventually(t, "the member says so", func() bool { return errors.Is(one.serving(), ErrForeign) })
+	eventually(t, "the member says so", func() bool { return errors.Is(one.checkServing(), ErrForeign) })
 	putBack(t, one.path, own)
-	eventually(t, "it serves again", func() bool { return one.serving() == nil })
+	eventually(t, "it serves again", func() bool { return one.checkServing() == nil })
 	if row, err := one.client.Get(ctx, "t", "k"); err != nil || string(row.Value) != `{"log":"one"}` {
 		t.Errorf("%s, %v", row.Value, err)
 	}

@@ -24,30 +24,30 @@ const remotePause = 200 * time.Millisecond
 // maxAnswer bounds an answer about progress.
 const maxAnswer = 64 << 10
 
-// remotes follow other clouds' databases while somebody waits for them: one question to
+// remoteDatabases follow other clouds' databases while somebody waits for them: one question to
 // each cloud at a time, which is answered as soon as its database has moved.
-type remotes struct {
+type remoteDatabases struct {
 	node   *Node
 	ctx    context.Context
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
 	mu     sync.Mutex
-	clouds map[string]*remote
+	clouds map[string]*remoteDatabase
 }
 
-// remote is another cloud's database.
-type remote struct {
+// remoteDatabase is another cloud's database.
+type remoteDatabase struct {
 	progress
 	wake chan struct{} // there is somebody who waits
 }
 
-func (r *remotes) init(n *Node) {
-	r.node, r.clouds = n, make(map[string]*remote)
+func (r *remoteDatabases) init(n *Node) {
+	r.node, r.clouds = n, make(map[string]*remoteDatabase)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 }
 
-func (r *remotes) stop() {
+func (r *remoteDatabases) stop() {
 	r.mu.Lock()
 	r.cancel() // follow starts nothing after this
 	r.mu.Unlock()
@@ -55,9 +55,9 @@ func (r *remotes) stop() {
 }
 
 // wait returns when every other cloud's database has applied an index.
-func (r *remotes) wait(ctx context.Context, index uint64) error {
+func (r *remoteDatabases) wait(ctx context.Context, index uint64) error {
 	for _, cloud := range r.node.otherClouds() {
-		one, err := r.follow(cloud)
+		one, err := r.track(cloud)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (n *Node) otherClouds() []string {
 	return clouds
 }
 
-func (r *remotes) follow(cloud string) (*remote, error) {
+func (r *remoteDatabases) track(cloud string) (*remoteDatabase, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.ctx.Err(); err != nil {
@@ -93,27 +93,27 @@ func (r *remotes) follow(cloud string) (*remote, error) {
 	}
 	one := r.clouds[cloud]
 	if one == nil {
-		one = &remote{wake: make(chan struct{}, 1)}
+		one = &remoteDatabase{wake: make(chan struct{}, 1)}
 		one.progress.init()
 		r.clouds[cloud] = one
-		r.all.Go(func() { r.ask(cloud, one) })
+		r.all.Go(func() { r.poll(cloud, one) })
 	}
 	return one, nil
 }
 
-// ask asks a cloud how far it is while somebody waits.
-func (r *remotes) ask(cloud string, one *remote) {
+// poll asks a cloud how far it is while somebody waits.
+func (r *remoteDatabases) poll(cloud string, one *remoteDatabase) {
 	for {
-		if !one.awaited() {
+		if !one.hasWaiters() {
 			select {
 			case <-r.ctx.Done():
 				return
 			case <-one.wake:
 			}
 		}
-		applied, err := r.node.progressOf(r.ctx, cloud, one.at()+1)
+		applied, err := r.node.fetchProgress(r.ctx, cloud, one.index()+1)
 		if err == nil {
-			one.advance(max(applied, one.at()))
+			one.setApplied(max(applied, one.index()))
 			continue
 		}
 		if linger.For(r.ctx, remotePause) != nil {
@@ -122,29 +122,29 @@ func (r *remotes) ask(cloud string, one *remote) {
 	}
 }
 
-// progressOf asks a cloud's members in turn how far its database is.
-func (n *Node) progressOf(ctx context.Context, cloud string, index uint64) (uint64, error) {
+// fetchProgress asks a cloud's members in turn how far its database is.
+func (n *Node) fetchProgress(ctx context.Context, cloud string, index uint64) (uint64, error) {
 	err := errors.New("no member of it is known")
 	for _, m := range n.log.Members() {
 		if m.Site != cloud || m.Role == consensus.Witness {
 			continue
 		}
-		address := n.directory.of(m.ID)
+		address := n.directory.address(m.ID)
 		if address == "" {
-			n.learn(ctx)
-			if address = n.directory.of(m.ID); address == "" {
+			n.readAddresses(ctx)
+			if address = n.directory.address(m.ID); address == "" {
 				continue
 			}
 		}
 		var applied uint64
-		if applied, err = n.askProgress(ctx, address, index); err == nil {
+		if applied, err = n.requestProgress(ctx, address, index); err == nil {
 			return applied, nil
 		}
 	}
 	return 0, err
 }
 
-func (n *Node) askProgress(ctx context.Context, address string, index uint64) (uint64, error) {
+func (n *Node) requestProgress(ctx context.Context, address string, index uint64) (uint64, error) {
 	scheme := "http"
 	if n.Secure {
 		scheme = "https"
@@ -202,14 +202,14 @@ func (d *directory) set(id uint64, address string) {
 	}
 }
 
-func (d *directory) of(id uint64) string {
+func (d *directory) address(id uint64) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.api[id]
 }
 
-// announced is a row of store.MembersTable.
-type announced struct {
+// announcement is a row of store.MembersTable.
+type announcement struct {
 	API string `json:"api"`
 }
 
@@ -219,10 +219,10 @@ func (n *Node) announce(ctx context.Context) {
 	for {
 		if !told {
 			bounded, cancel := context.WithTimeout(ctx, announceTimeout)
-			told = n.tell(bounded) == nil
+			told = n.announceAddress(bounded) == nil
 			cancel()
 		}
-		n.learn(ctx)
+		n.readAddresses(ctx)
 		wait := learnEvery
 		if !told {
 			wait = retryLeast
@@ -233,17 +233,17 @@ func (n *Node) announce(ctx context.Context) {
 	}
 }
 
-// tell writes this member's address, unless it stands there.
-func (n *Node) tell(ctx context.Context) error {
+// announceAddress writes this member's address, unless it stands there.
+func (n *Node) announceAddress(ctx context.Context) error {
 	self := n.log.Self()
 	n.directory.set(self.ID, n.API)
 	key := strconv.FormatUint(self.ID, 10)
-	value, err := json.Marshal(announced{n.API})
+	value, err := json.Marshal(announcement{n.API})
 	if err != nil {
 		return err
 	}
 	if n.store != nil {
-		if _, err := n.linearizable(ctx); err != nil {
+		if _, err := n.awaitLinearizable(ctx); err != nil {
 			return err
 		}
 		if row, err := n.store.Get(ctx, cloudsql.MembersTable, key, 0); err == nil && string(row.Value) == string(value) {
@@ -258,13 +258,13 @@ func (n *Node) tell(ctx context.Context) error {
 	return err
 }
 
-// learn reads what the others have told.
-func (n *Node) learn(ctx context.Context) {
-	if n.store == nil || !n.store.Has(cloudsql.MembersTable) {
+// readAddresses reads what the others have told.
+func (n *Node) readAddresses(ctx context.Context) {
+	if n.store == nil || !n.store.HasTable(cloudsql.MembersTable) {
 		return
 	}
 	_ = n.store.Scan(ctx, cloudsql.MembersTable, cloudsql.Range{}, func(r cloudsql.Row) error { // read again soon
-		var a announced
+		var a announcement
 		if id, err := strconv.ParseUint(r.Key, 10, 64); err == nil && json.Unmarshal(r.Value, &a) == nil {
 			n.directory.set(id, a.API)
 		}
@@ -272,23 +272,23 @@ func (n *Node) learn(ctx context.Context) {
 	})
 }
 
-// members are the members with all that is known of them.
-func (n *Node) members() []api.Member {
+// listMembers are the members with all that is known of them.
+func (n *Node) listMembers() []api.Member {
 	var list []api.Member
 	for _, s := range n.log.Status().Members {
 		list = append(list, api.Member{
-			ID: s.ID, Name: s.Name, Cloud: s.Site, Peer: s.Addr, API: n.directory.of(s.ID),
+			ID: s.ID, Name: s.Name, Cloud: s.Site, Peer: s.Addr, API: n.directory.address(s.ID),
 			Witness: s.Role == consensus.Witness, Learner: !s.Votes,
 		})
 	}
 	return list
 }
 
-// other is a member of another cloud that can answer: the leader, else any in reach.
-func (n *Node) other() (found api.Member, ok bool) {
+// findSubstitute is a member of another cloud that can answer: the leader, else any in reach.
+func (n *Node) findSubstitute() (found api.Member, ok bool) {
 	s := n.log.Status()
 	for _, m := range s.Members {
-		address := n.directory.of(m.ID)
+		address := n.directory.address(m.ID)
 		if m.Site == n.Cloud && n.store != nil || m.Role == consensus.Witness || address == "" || !m.Connected || m.ID == s.Self.ID {
 			continue
 		}

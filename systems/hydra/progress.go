@@ -22,26 +22,26 @@ const recent = 1 << 16
 
 // progress is how far the database is, for those who wait for it.
 type progress struct {
-	mu       sync.Mutex
-	applied  uint64
-	reached  atomic.Uint64 // applied, for those who do not wait
-	changed  chan struct{} // closed when applied grows
-	waiting  int
-	asked    chan struct{} // holds one when somebody has begun to wait
-	outcomes map[uint64]command.Outcome
-	order    []uint64 // of outcomes, a ring
-	next     int
-	own      uint64 // entries after it, up to applied, were applied by this member
-	forgot   uint64 // the last one whose outcome was forgotten
+	mu          sync.Mutex
+	applied     uint64
+	reached     atomic.Uint64 // applied, for those who do not wait
+	changed     chan struct{} // closed when applied grows
+	waiting     int
+	waiterAdded chan struct{} // holds one when somebody has begun to wait
+	outcomes    map[uint64]command.Outcome
+	order       []uint64 // of outcomes, a ring
+	next        int
+	own         uint64 // entries after it, up to applied, were applied by this member
+	forgotten   uint64 // the last one whose outcome was forgotten
 }
 
 func (p *progress) init() {
-	p.changed, p.asked = make(chan struct{}), make(chan struct{}, 1)
+	p.changed, p.waiterAdded = make(chan struct{}), make(chan struct{}, 1)
 	p.outcomes = make(map[uint64]command.Outcome)
 }
 
-// grow notes that this member has applied entries, after one up to another.
-func (p *progress) grow(after, applied uint64, results []cloudsql.Result) {
+// recordApplied notes that this member has applied entries, after one up to another.
+func (p *progress) recordApplied(after, applied uint64, results []cloudsql.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.applied != after {
@@ -49,24 +49,24 @@ func (p *progress) grow(after, applied uint64, results []cloudsql.Result) {
 	}
 	for _, r := range results {
 		if r.Conditional || r.Outcome.Code != command.OK {
-			p.remember(r)
+			p.storeOutcome(r)
 		}
 	}
-	p.move(applied)
+	p.publish(applied)
 }
 
-// advance notes that the database has applied entries up to an index, by whomever. It may also
+// setApplied notes that the database has applied entries up to an index, by whomever. It may also
 // be less than before, when the database was lost.
-func (p *progress) advance(applied uint64) {
+func (p *progress) setApplied(applied uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if applied != p.applied {
 		p.own = applied
-		p.move(applied)
+		p.publish(applied)
 	}
 }
 
-func (p *progress) move(applied uint64) {
+func (p *progress) publish(applied uint64) {
 	if applied != p.applied {
 		p.applied = applied
 		p.reached.Store(applied)
@@ -75,8 +75,8 @@ func (p *progress) move(applied uint64) {
 	}
 }
 
-// back notes that the database has not applied more than an index.
-func (p *progress) back(applied uint64) {
+// rollBack notes that the database has not applied more than an index.
+func (p *progress) rollBack(applied uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if applied < p.applied {
@@ -90,14 +90,14 @@ func (p *progress) back(applied uint64) {
 func (p *progress) succeeded(index uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return index > p.own && index <= p.applied && index > p.forgot
+	return index > p.own && index <= p.applied && index > p.forgotten
 }
 
-func (p *progress) remember(r cloudsql.Result) {
+func (p *progress) storeOutcome(r cloudsql.Result) {
 	if len(p.order) < recent {
 		p.order = append(p.order, r.Index)
 	} else {
-		p.forgot = max(p.forgot, p.order[p.next])
+		p.forgotten = max(p.forgotten, p.order[p.next])
 		delete(p.outcomes, p.order[p.next])
 		p.order[p.next] = r.Index
 		p.next = (p.next + 1) % recent
@@ -105,19 +105,19 @@ func (p *progress) remember(r cloudsql.Result) {
 	p.outcomes[r.Index] = r.Outcome
 }
 
-// at is the applied index.
-func (p *progress) at() uint64 { return p.reached.Load() }
+// index is the applied index.
+func (p *progress) index() uint64 { return p.reached.Load() }
 
-// outcome is what is remembered of an entry.
-func (p *progress) outcome(index uint64) (command.Outcome, bool) {
+// findOutcome is what is remembered of an entry.
+func (p *progress) findOutcome(index uint64) (command.Outcome, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o, ok := p.outcomes[index]
 	return o, ok
 }
 
-// awaited tells whether somebody waits.
-func (p *progress) awaited() bool {
+// hasWaiters tells whether somebody waits.
+func (p *progress) hasWaiters() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.waiting > 0
@@ -133,7 +133,7 @@ func (p *progress) wait(ctx context.Context, index uint64) error {
 	}()
 	if p.applied < index {
 		select {
-		case p.asked <- struct{}{}:
+		case p.waiterAdded <- struct{}{}:
 		default: // the one before has not been seen yet
 		}
 	}
@@ -154,48 +154,48 @@ func (p *progress) wait(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// follow watches another member apply, and returns when it is this one's turn.
-func (n *Node) follow(ctx context.Context) error {
-	stood, last := time.Now(), n.progress.at()
+// followApplier watches another member apply, and returns when it is this one's turn.
+func (n *Node) followApplier(ctx context.Context) error {
+	stood, last := time.Now(), n.progress.index()
 	var heeded time.Time
 	for {
-		holder, err := n.look(ctx)
+		holder, err := n.readProgress(ctx)
 		if err != nil {
 			return err
 		}
-		n.healed()
-		now := n.progress.at()
+		n.markServing()
+		now := n.progress.index()
 		if now != last || now >= n.log.Commit() {
 			stood, last = time.Now(), now
 		}
 		still := time.Since(stood)
-		if still > takeover || still > abandoned && n.away(holder) || !n.shared() {
+		if still > takeoverAfter || still > unreachableAfter && n.isUnreachable(holder) || !n.isShared() {
 			n.Log.Info("taking over the cloud's database", "applied", now)
-			n.lead.Store(true)
+			n.applying.Store(true)
 			return nil
 		}
-		if heeded, err = n.news(ctx, holder, heeded); err != nil {
+		if heeded, err = n.awaitNotification(ctx, holder, heeded); err != nil {
 			return err
 		}
 	}
 }
 
-// news waits until there is a reason to look at the database: who applies has told of something
+// awaitNotification waits until there is a reason to look at the database: who applies has told of something
 // that somebody waits for, or it is time. heeded is when that one was asked to tell.
 //
 // What was told while nobody waited is kept in mind:
 //
 //  1. who applies tells of entry 7, and nobody waits here;
 //  2. a read begins that waits for 7. There is no batch after it that would be told of.
-func (n *Node) news(ctx context.Context, holder string, heeded time.Time) (time.Time, error) {
+func (n *Node) awaitNotification(ctx context.Context, holder string, heeded time.Time) (time.Time, error) {
 	idle := time.NewTimer(n.pace.idle)
 	defer idle.Stop()
 	told := false
 	for {
-		hears := time.Since(heeded) < heedEvery
+		hears := time.Since(heeded) < subscribeEvery
 		var late <-chan time.Time
-		if n.progress.awaited() {
-			if !hears && n.log.Heed(n.member(holder)) {
+		if n.progress.hasWaiters() {
+			if !hears && n.log.Heed(n.memberID(holder)) {
 				heeded = time.Now()
 			}
 			late = time.After(n.pace.busy)
@@ -204,10 +204,10 @@ func (n *Node) news(ctx context.Context, holder string, heeded time.Time) (time.
 		case <-ctx.Done():
 			return heeded, ctx.Err()
 		case <-n.log.Told():
-			if told = true; n.progress.awaited() {
+			if told = true; n.progress.hasWaiters() {
 				return heeded, nil
 			}
-		case <-n.progress.asked:
+		case <-n.progress.waiterAdded:
 			if told || !hears {
 				return heeded, nil
 			}
@@ -219,8 +219,8 @@ func (n *Node) news(ctx context.Context, holder string, heeded time.Time) (time.
 	}
 }
 
-// member is the identifier of a member, 0 for one that there is not.
-func (n *Node) member(name string) uint64 {
+// memberID is the identifier of a member, 0 for one that there is not.
+func (n *Node) memberID(name string) uint64 {
 	for _, m := range n.log.Members() {
 		if m.Name == name {
 			return m.ID

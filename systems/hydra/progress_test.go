@@ -134,20 +134,20 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := startMember(t, shared, "a2", "east", first.path, nil)
-	if second.lead.Load() || second.Node.away("a1") {
-		t.Fatalf("the second member applies: %v, the first one is away: %v", second.lead.Load(), second.Node.away("a1"))
+	if second.applying.Load() || second.Node.isUnreachable("a1") {
+		t.Fatalf("the second member applies: %v, the first one is away: %v", second.applying.Load(), second.Node.isUnreachable("a1"))
 	}
 	first.stop()
 	shared.mu.Lock()
 	first.log.away = true
 	shared.mu.Unlock()
-	if !second.Node.away("a1") {
+	if !second.Node.isUnreachable("a1") {
 		t.Error("the first member is not away")
 	}
 	if _, err := second.client.Put(ctx, "accounts", "ada", map[string]int{"n": 1}, hydraclient.Ack(api.Applied)); err != nil {
 		t.Fatal(err)
 	}
-	if !second.lead.Load() {
+	if !second.applying.Load() {
 		t.Error("the second member does not apply")
 	}
 }
@@ -182,7 +182,7 @@ func TestStateOfDatabases(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := consensus.MemberStatus{Member: consensus.Member{Site: tt.cloud}, Connected: !tt.away, Applied: tt.applied}
-			if got := n.databaseOf(m, consensus.Status{First: tt.first, Commit: 300}).State; got != tt.want {
+			if got := n.describeDatabase(m, consensus.Status{First: tt.first, Commit: 300}).State; got != tt.want {
 				t.Errorf("it is %s, want %s", got, tt.want)
 			}
 		})
@@ -206,12 +206,12 @@ func TestAFollowerServesAgain(t *testing.T) {
 	if _, err := operator.ExecContext(ctx, "ALTER TABLE hydra_meta RENAME TO elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second says so", func() bool { return second.serving() != nil })
+	eventually(t, "the second says so", func() bool { return second.checkServing() != nil })
 	if _, err := operator.ExecContext(ctx, "ALTER TABLE elsewhere RENAME TO hydra_meta"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second serves again", func() bool { return second.serving() == nil })
-	if second.lead.Load() {
+	eventually(t, "the second serves again", func() bool { return second.checkServing() == nil })
+	if second.applying.Load() {
 		t.Error("it has taken over")
 	}
 }
@@ -237,7 +237,7 @@ func TestToldOfProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b.lead.Load() {
+	if b.applying.Load() {
 		t.Error("the member applies")
 	}
 }

@@ -16,14 +16,14 @@ const (
 	freshenTimeout = 2 * time.Second
 )
 
-// freshen keeps the database's age known: what a read index that was asked for at a time
+// trackFreshness keeps the database's age known: what a read index that was asked for at a time
 // names, when it is applied, is all that was acknowledged before that time.
-func (n *Node) freshen(ctx context.Context) {
+func (n *Node) trackFreshness(ctx context.Context) {
 	tick := time.NewTicker(freshenEvery)
 	defer tick.Stop()
 	for {
 		bounded, cancel := context.WithTimeout(ctx, freshenTimeout)
-		_, _ = n.linearizable(bounded) // its age grows until it succeeds
+		_, _ = n.awaitLinearizable(bounded) // its age grows until it succeeds
 		cancel()
 		select {
 		case <-ctx.Done():
@@ -33,23 +33,23 @@ func (n *Node) freshen(ctx context.Context) {
 	}
 }
 
-// linearizable waits until the database holds all that was acknowledged before the call, and
+// awaitLinearizable waits until the database holds all that was acknowledged before the call, and
 // returns the index that it has applied then.
-func (n *Node) linearizable(ctx context.Context) (index uint64, err error) {
-	asked, had := time.Now(), n.progress.at()
+func (n *Node) awaitLinearizable(ctx context.Context) (index uint64, err error) {
+	asked, had := time.Now(), n.progress.index()
 	index, err = n.log.ReadIndex(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if n.store != nil && n.sure.Load() && had > index {
-		return 0, n.astrayAhead(had, index)
+	if n.store != nil && n.owned.Load() && had > index {
+		return 0, n.rejectAhead(had, index)
 	}
 	if err := n.progress.wait(ctx, index); err != nil {
 		return 0, err
 	}
 	for {
-		known := n.fresh.Load()
-		if known != nil && !known.Before(asked) || n.fresh.CompareAndSwap(known, &asked) {
+		known := n.freshAsOf.Load()
+		if known != nil && !known.Before(asked) || n.freshAsOf.CompareAndSwap(known, &asked) {
 			return index, nil
 		}
 	}
@@ -58,31 +58,31 @@ func (n *Node) linearizable(ctx context.Context) (index uint64, err error) {
 // staleness is how old at most what the database holds is; negative where that is not
 // known.
 func (n *Node) staleness() time.Duration {
-	if fresh := n.fresh.Load(); fresh != nil {
-		return age(*fresh, time.Now())
+	if fresh := n.freshAsOf.Load(); fresh != nil {
+		return maxAge(*fresh, time.Now())
 	}
 	return -1
 }
 
-// age is how long ago something was at most. A wall clock that is set back does not make it
+// maxAge is how long ago something was at most. A wall clock that is set back does not make it
 // younger, since the monotonic clock goes on; a machine that slept, where that one stood still,
 // has its wall clock tell. One that is set forward makes it older for as long as it takes to
 // ask again.
-func age(then, now time.Time) time.Duration {
+func maxAge(then, now time.Time) time.Duration {
 	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
 }
 
-// usable returns an error that names another member when this cloud's database cannot
+// checkUsable returns an error that names another member when this cloud's database cannot
 // answer.
-func (n *Node) usable(ctx context.Context) error {
-	if t := n.troubled(); t != nil && errors.Is(t.err, errUnsure) {
+func (n *Node) checkUsable(ctx context.Context) error {
+	if t := n.databaseProblem(); t != nil && errors.Is(t.err, errOwnershipUnknown) {
 		select { // the member has just begun
-		case <-n.decided:
+		case <-n.checked:
 		case <-ctx.Done():
 		}
 	}
 	var why error
-	switch t := n.troubled(); {
+	switch t := n.databaseProblem(); {
 	case n.store == nil:
 		why = errWitness
 	case t != nil:
@@ -92,7 +92,7 @@ func (n *Node) usable(ctx context.Context) error {
 	default:
 		return nil
 	}
-	if m, ok := n.other(); ok {
+	if m, ok := n.findSubstitute(); ok {
 		return &api.Elsewhere{Member: m.Name, API: m.API, Why: why}
 	}
 	code := api.CodeUnavailable
@@ -102,12 +102,12 @@ func (n *Node) usable(ctx context.Context) error {
 	return api.Problemf(code, "%v", why)
 }
 
-// await makes the database as fresh as is wanted.
-func (n *Node) await(ctx context.Context, w api.Want) (api.Freshness, error) {
-	if err := n.usable(ctx); err != nil {
+// awaitFreshness makes the database as fresh as is wanted.
+func (n *Node) awaitFreshness(ctx context.Context, w api.Consistency) (api.Freshness, error) {
+	if err := n.checkUsable(ctx); err != nil {
 		return api.Freshness{}, err
 	}
-	if n.progress.at() == 0 {
+	if n.progress.index() == 0 {
 		w.Read = api.Linearizable // what holds nothing yet is not old, but no database
 	}
 	var least uint64
@@ -115,34 +115,34 @@ func (n *Node) await(ctx context.Context, w api.Want) (api.Freshness, error) {
 	age := n.staleness()
 	if w.Read == api.Linearizable || w.Read == api.Bounded && (age < 0 || age > w.Staleness) {
 		began := time.Now()
-		if least, err = n.linearizable(ctx); err != nil {
-			if elsewhere := n.usable(ctx); elsewhere != nil {
+		if least, err = n.awaitLinearizable(ctx); err != nil {
+			if elsewhere := n.checkUsable(ctx); elsewhere != nil {
 				return api.Freshness{}, elsewhere
 			}
 			return api.Freshness{}, api.Problemf(api.CodeUnavailable, "no answer that is fresh enough: %v", err)
 		}
 		age = time.Since(began)
 	}
-	f := api.Freshness{Cloud: n.Cloud, Applied: max(least, n.progress.at()), Staleness: age}
+	f := api.Freshness{Cloud: n.Cloud, Applied: max(least, n.progress.index()), Staleness: age}
 	if commit := n.log.Commit(); commit > f.Applied {
 		f.Lag = commit - f.Applied
 	}
 	return f, nil
 }
 
-// unread is an error of the database as the answer to a read, which another cloud's member
+// readProblem is an error of the database as the answer to a read, which another cloud's member
 // gives where this one's server does not answer.
-func (n *Node) unread(table, key string, err error) error {
+func (n *Node) readProblem(table, key string, err error) error {
 	if errors.Is(err, cloudsql.ErrSilent) || errors.Is(err, cloudsql.ErrLog) {
-		if m, ok := n.other(); ok {
+		if m, ok := n.findSubstitute(); ok {
 			return &api.Elsewhere{Member: m.Name, API: m.API, Why: err}
 		}
 	}
-	return failure(table, key, err)
+	return storeProblem(table, key, err)
 }
 
-// failure is an error of the database as a problem.
-func failure(table, key string, err error) error {
+// storeProblem is an error of the database as a problem.
+func storeProblem(table, key string, err error) error {
 	switch {
 	case errors.Is(err, cloudsql.ErrNotFound):
 		return api.Problemf(api.CodeNotFound, "there is no row %q in %s", key, table)
@@ -154,32 +154,32 @@ func failure(table, key string, err error) error {
 	return api.Problemf(api.CodeUnavailable, "the database: %v", err)
 }
 
-// Quick implements api.Quick.
-func (n *Node) Quick(w api.Want) bool {
-	return w.Read == api.Local && n.store != nil && n.store.Quick() && n.progress.at() > 0
+// ReadsInline implements api.Quick.
+func (n *Node) ReadsInline(w api.Consistency) bool {
+	return w.Read == api.Local && n.store != nil && n.store.IsLocal() && n.progress.index() > 0
 }
 
 // read reads from the database when it is as fresh as is wanted, and again where it turns out
 // to have gone back: to wait for what it lacks then.
-func (n *Node) read(ctx context.Context, table, key string, w api.Want, from func(least uint64) error) (api.Freshness, error) {
+func (n *Node) read(ctx context.Context, table, key string, w api.Consistency, from func(least uint64) error) (api.Freshness, error) {
 	for {
-		f, err := n.await(ctx, w)
+		f, err := n.awaitFreshness(ctx, w)
 		if err != nil {
 			return f, err
 		}
 		err = from(f.Applied)
-		if n.astray(err) && !errors.Is(err, cloudsql.ErrLog) && ctx.Err() == nil {
+		if n.handleStateLoss(err) && !errors.Is(err, cloudsql.ErrLog) && ctx.Err() == nil {
 			continue
 		}
 		if err != nil {
-			err = n.unread(table, key, err)
+			err = n.readProblem(table, key, err)
 		}
 		return f, err
 	}
 }
 
 // Get implements api.Backend.
-func (n *Node) Get(ctx context.Context, table, key string, w api.Want) (api.Row, api.Freshness, error) {
+func (n *Node) Get(ctx context.Context, table, key string, w api.Consistency) (api.Row, api.Freshness, error) {
 	var row cloudsql.Row
 	f, err := n.read(ctx, table, key, w, func(least uint64) (err error) {
 		row, err = n.store.Get(ctx, table, key, least)
@@ -189,10 +189,10 @@ func (n *Node) Get(ctx context.Context, table, key string, w api.Want) (api.Row,
 }
 
 // Scan implements api.Backend.
-func (n *Node) Scan(ctx context.Context, table string, r api.Range, w api.Want) ([]api.Row, api.Freshness, error) {
+func (n *Node) Scan(ctx context.Context, table string, r api.Range, w api.Consistency) ([]api.Row, api.Freshness, error) {
 	var rows []api.Row
 	f, err := n.read(ctx, table, "", w, func(least uint64) (err error) {
-		rows, err = scan(ctx, n.store, table, r, least)
+		rows, err = scanPage(ctx, n.store, table, r, least)
 		return err
 	})
 	return rows, f, err
@@ -201,7 +201,7 @@ func (n *Node) Scan(ctx context.Context, table string, r api.Range, w api.Want) 
 // errFull ends a scan whose page is full.
 var errFull = errors.New("the page is full")
 
-func scan(ctx context.Context, s *cloudsql.Store, table string, r api.Range, least uint64) ([]api.Row, error) {
+func scanPage(ctx context.Context, s *cloudsql.Store, table string, r api.Range, least uint64) ([]api.Row, error) {
 	var rows []api.Row
 	size := 0
 	err := s.Scan(ctx, table, cloudsql.Range{From: r.From, Until: r.Until, Behind: r.Behind, Limit: r.Limit, Least: least}, func(row cloudsql.Row) error {
@@ -218,7 +218,7 @@ func scan(ctx context.Context, s *cloudsql.Store, table string, r api.Range, lea
 }
 
 // Count implements api.Backend.
-func (n *Node) Count(ctx context.Context, table string, w api.Want) (int64, api.Freshness, error) {
+func (n *Node) Count(ctx context.Context, table string, w api.Consistency) (int64, api.Freshness, error) {
 	var rows int64
 	f, err := n.read(ctx, table, "", w, func(least uint64) (err error) {
 		rows, err = n.store.Count(ctx, table, least)
@@ -228,7 +228,7 @@ func (n *Node) Count(ctx context.Context, table string, w api.Want) (int64, api.
 }
 
 // Tables implements api.Backend.
-func (n *Node) Tables(ctx context.Context, w api.Want) ([]string, api.Freshness, error) {
+func (n *Node) Tables(ctx context.Context, w api.Consistency) ([]string, api.Freshness, error) {
 	var names []string
 	f, err := n.read(ctx, "", "", w, func(least uint64) (err error) {
 		names, err = n.store.Tables(least)
@@ -252,5 +252,5 @@ func (n *Node) Progress(ctx context.Context, index uint64) uint64 {
 	defer cancel()
 	defer context.AfterFunc(n.polls, cancel)()
 	_ = n.progress.wait(ctx, index) // at the end of ctx the answer is how far it has come
-	return n.progress.at()
+	return n.progress.index()
 }

@@ -51,8 +51,8 @@ type Service struct {
 	served chan error
 	id     *ca.Identity // with TLS
 
-	cancel context.CancelFunc // of what goes on beside
-	beside sync.WaitGroup
+	cancel     context.CancelFunc // of what goes on beside
+	background sync.WaitGroup
 }
 
 // Open starts a member; it answers when Open returns. version is the program's.
@@ -71,14 +71,14 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of data: %w", err)
 	}
-	if err := s.identify(); err != nil {
+	if err := s.loadIdentity(); err != nil {
 		return nil, err
 	}
 	var inbound *tls.Config
 	var outbound func() *tls.Config
 	if s.id != nil {
 		inbound, outbound = s.id.Server(nil, ca.Member, ca.Application), s.id.Client(nil, ca.Member)
-		s.beside.Go(func() { s.id.Watch(beside, s.log) })
+		s.background.Go(func() { s.id.Watch(beside, s.log) })
 	}
 	var tokens *bearer.Tokens
 	if c.Tokens != "" {
@@ -139,8 +139,8 @@ func (s *Service) serve(h *http.Server, l net.Listener, secure bool) {
 	s.served <- err
 }
 
-// identify loads the member's certificate, where it has one.
-func (s *Service) identify() error {
+// loadIdentity loads the member's certificate, where it has one.
+func (s *Service) loadIdentity() error {
 	c := s.config
 	if c.Certificate == "" {
 		return nil
@@ -168,7 +168,7 @@ func (s *Service) openStore(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	err = s.store.Prepare(ctx)
-	if err == nil || c.Direct || !s.store.Server() || errors.Is(err, cloudsql.ErrCluster) || errors.Is(err, cloudsql.ErrNewer) {
+	if err == nil || c.Direct || !s.store.IsServer() || errors.Is(err, cloudsql.ErrCluster) || errors.Is(err, cloudsql.ErrNewer) {
 		return err
 	}
 	// The cluster may need this member's vote while its database is away.
@@ -189,7 +189,7 @@ func (s *Service) openNode(ctx context.Context, version string, tokens *bearer.T
 		o.Members = append(o.Members, api.Member{ID: m.ID, Name: m.Name, Cloud: m.Cloud, Peer: m.Peer, API: m.API, Witness: m.Witness})
 	}
 	s.node = NewNode(o, s.store)
-	cfg := c.replicated()
+	cfg := c.consensusConfig()
 	cfg.Log = s.log
 	if s.id != nil {
 		cfg.TLS, cfg.DialTLS = s.id.Server(nil, ca.Member), s.id.Client(nil, ca.Member)
@@ -205,20 +205,20 @@ func (s *Service) openNode(ctx context.Context, version string, tokens *bearer.T
 	return s.node.Start(ctx, raft)
 }
 
-// replicated is the configuration of the member's log.
-func (c *Config) replicated() consensus.Config {
+// consensusConfig is the configuration of the member's log.
+func (c *Config) consensusConfig() consensus.Config {
 	cfg := consensus.Config{
-		Cluster: c.Cluster, Self: consensus.Member{ID: c.ID, Name: c.Name, Addr: c.Peer, Site: c.Cloud, Role: role(c.Witness)},
+		Cluster: c.Cluster, Self: consensus.Member{ID: c.ID, Name: c.Name, Addr: c.Peer, Site: c.Cloud, Role: consensusRole(c.Witness)},
 		Join: c.Join, Dir: c.logDir(), Election: c.Election.Duration(), PreferSite: c.PreferCloud, FollowProposals: c.FollowWrites,
 		MaxLog: int64(c.MaxLog), MaxAge: c.MaxAge.Duration(),
 	}
 	for _, m := range c.Members {
-		cfg.Members = append(cfg.Members, consensus.Member{ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, Role: role(m.Witness)})
+		cfg.Members = append(cfg.Members, consensus.Member{ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, Role: consensusRole(m.Witness)})
 	}
 	return cfg
 }
 
-func role(witness bool) consensus.Role {
+func consensusRole(witness bool) consensus.Role {
 	if witness {
 		return consensus.Witness
 	}
@@ -246,7 +246,7 @@ func (s *Service) Run(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	s.server.Drain()
 	if s.raft != nil && failed == nil {
-		s.yield(ctx)
+		s.transferLeadership(ctx)
 		select { // balancers ask /readyz meanwhile
 		case <-time.After(s.config.Drain.Duration()):
 		case <-ended:
@@ -256,8 +256,8 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(failed, s.Close(ctx))
 }
 
-// yield hands leadership over, so that nobody waits for an election.
-func (s *Service) yield(ctx context.Context) {
+// transferLeadership hands leadership over, so that nobody waits for an election.
+func (s *Service) transferLeadership(ctx context.Context) {
 	status := s.raft.Status()
 	if status.Leader != status.Self.ID {
 		return
@@ -306,6 +306,6 @@ func (s *Service) Close(ctx context.Context) error {
 		s.out.CloseIdleConnections()
 	}
 	s.cancel()
-	s.beside.Wait()
+	s.background.Wait()
 	return errors.Join(errs...)
 }

@@ -17,10 +17,10 @@ func (n *Node) Status(context.Context) api.Status {
 	l := n.log.Status()
 	s := api.Status{
 		Cluster: n.Cluster, Member: n.Name, Cloud: n.Cloud, Witness: n.store == nil, Role: l.State, Term: l.Term, Commit: l.Commit,
-		Applied: n.progress.at(), Log: api.Log{Name: n.log.Identity().Log, First: l.First, Last: l.Last, Bytes: l.LogBytes}, Members: n.members(), Version: n.Version,
+		Applied: n.progress.index(), Log: api.Log{Name: n.log.Identity().Log, First: l.First, Last: l.Last, Bytes: l.LogBytes}, Members: n.listMembers(), Version: n.Version,
 		ElectionMS: float64(l.Election.Microseconds()) / 1000,
 	}
-	if err := n.serving(); err != nil && n.store != nil {
+	if err := n.checkServing(); err != nil && n.store != nil {
 		s.Problem = err.Error()
 	}
 	if n.Expires != nil {
@@ -44,7 +44,7 @@ func (n *Node) Status(context.Context) api.Status {
 		if m.Role == consensus.Witness {
 			continue
 		}
-		d := n.databaseOf(m, l)
+		d := n.describeDatabase(m, l)
 		if i, ok := seen[m.Site]; ok {
 			if d.Applied > s.Databases[i].Applied {
 				s.Databases[i] = d
@@ -61,16 +61,16 @@ func (n *Node) Status(context.Context) api.Status {
 // membership, which nobody applies.
 const wholeLog = 2
 
-// databaseOf is what is known of a member's database.
-func (n *Node) databaseOf(m consensus.MemberStatus, l consensus.Status) api.Database {
+// describeDatabase is what is known of a member's database.
+func (n *Node) describeDatabase(m consensus.MemberStatus, l consensus.Status) api.Database {
 	d := api.Database{Cloud: m.Site, State: api.StateServing, Applied: m.Applied, StalenessMS: -1}
 	if m.Site == n.Cloud && n.store != nil {
-		d.Kind, d.Applied = n.store.Kind(), n.progress.at()
+		d.Kind, d.Applied = n.store.Kind(), n.progress.index()
 		if age := n.staleness(); age >= 0 {
 			d.StalenessMS = float64(age.Microseconds()) / 1000
 		}
 		d.StuckAt = n.stuck.index.Load()
-		if t := n.troubled(); t != nil {
+		if t := n.databaseProblem(); t != nil {
 			d.State, d.Problem = api.StateDown, t.err.Error()
 			if errors.Is(t.err, ErrForeign) || errors.Is(t.err, ErrAhead) {
 				d.State = api.StateRefused
@@ -106,7 +106,7 @@ func (n *Node) AddMember(ctx context.Context, m api.Member) (api.Member, error) 
 	}
 	err := n.log.Add(ctx, consensus.Member{ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, Role: role})
 	if err != nil {
-		return m, notProposed(fmt.Errorf("adding %s: %w", m.Name, err))
+		return m, proposeProblem(fmt.Errorf("adding %s: %w", m.Name, err))
 	}
 	n.directory.set(m.ID, m.API)
 	return m, nil
@@ -122,7 +122,7 @@ func (n *Node) RemoveMember(ctx context.Context, id uint64) error {
 		return nil
 	}
 	if err := n.log.Remove(ctx, id); err != nil {
-		return notProposed(fmt.Errorf("removing member %d: %w", id, err))
+		return proposeProblem(fmt.Errorf("removing member %d: %w", id, err))
 	}
 	return nil
 }
@@ -187,10 +187,10 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	gauge("commit", float64(s.Commit))
 	gauge("applied", float64(s.Applied))
 	gauge("log_bytes", float64(s.Log.Bytes))
-	gauge("leader", number(s.Leader == s.Member))
-	gauge("applier", number(c.node.store != nil && c.node.lead.Load()))
+	gauge("leader", boolToFloat(s.Leader == s.Member))
+	gauge("applier", boolToFloat(c.node.store != nil && c.node.applying.Load()))
 	gauge("stuck_at", float64(c.node.stuck.index.Load()))
-	gauge("serving", number(c.node.serving() == nil))
+	gauge("serving", boolToFloat(c.node.checkServing() == nil))
 	age := c.node.staleness().Seconds()
 	if age < 0 {
 		age = -1
@@ -204,7 +204,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func number(b bool) float64 {
+func boolToFloat(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -26,8 +26,8 @@ import (
 // which are in this member's log by then. Where one of them changes tables, which is rare, the
 // write is answered when it is applied.
 
-// changes is what is known of changes of tables in the log.
-type changes struct {
+// tableChanges is what is known of changes of tables in the log.
+type tableChanges struct {
 	mu    sync.Mutex
 	from  uint64 // entries after it, up to at, have been looked at
 	at    uint64
@@ -35,12 +35,12 @@ type changes struct {
 	begun bool
 }
 
-// lookBytes is how much of the log is looked at in one go.
-const lookBytes = 1 << 20
+// changeScanBytes is how much of the log is looked at in one go.
+const changeScanBytes = 1 << 20
 
-// unchanged tells whether no entry after since and up to index changes tables, as far as the
+// tablesUnchanged tells whether no entry after since and up to index changes tables, as far as the
 // log tells.
-func (n *Node) unchanged(ctx context.Context, since, index uint64) bool {
+func (n *Node) tablesUnchanged(ctx context.Context, since, index uint64) bool {
 	if since == 0 {
 		return false // nothing is known of the tables
 	}
@@ -51,7 +51,7 @@ func (n *Node) unchanged(ctx context.Context, since, index uint64) bool {
 		c.begun, c.from, c.at = true, since, since
 	}
 	for c.at < index {
-		entries, err := n.log.Entries(ctx, c.at+1, lookBytes)
+		entries, err := n.log.Entries(ctx, c.at+1, changeScanBytes)
 		var compacted *consensus.CompactedError
 		if errors.As(err, &compacted) {
 			c.from, c.at = compacted.First-1, compacted.First-1
@@ -69,8 +69,8 @@ func (n *Node) unchanged(ctx context.Context, since, index uint64) bool {
 	return since >= c.from && c.last <= since
 }
 
-// wanting are the tables that must be there before a transaction for it to be done.
-func wanting(t *api.Transaction) []string {
+// requiredTables are the tables that must be there before a transaction for it to be done.
+func requiredTables(t *api.Transaction) []string {
 	var names []string
 	created := make(map[string]bool)
 	for _, w := range t.Writes {
@@ -99,35 +99,35 @@ func wanting(t *api.Transaction) []string {
 // tablesFile is where it is, in the member's directory of data.
 const tablesFile = "tables.json"
 
-// remembered are the tables as of an entry of a log.
-type remembered struct {
+// savedTables are the tables as of an entry of a log.
+type savedTables struct {
 	Log    string   `json:"log"`
 	At     uint64   `json:"at"`
 	Tables []string `json:"tables"`
 }
 
-// memory is what a member keeps of its tables.
-type memory struct {
+// tableCache is what a member keeps of its tables.
+type tableCache struct {
 	path string // "": nothing is kept
 
 	mu sync.Mutex
-	remembered
+	savedTables
 }
 
-// recall reads what was kept; what cannot be read is nothing.
-func (m *memory) recall(dir string) {
+// load reads what was kept; what cannot be read is nothing.
+func (m *tableCache) load(dir string) {
 	if dir == "" {
 		return
 	}
 	m.path = filepath.Join(dir, tablesFile)
-	var kept remembered
+	var kept savedTables
 	if text, err := os.ReadFile(m.path); err == nil && json.Unmarshal(text, &kept) == nil {
-		m.remembered = kept
+		m.savedTables = kept
 	}
 }
 
-// keep writes down what is known, when that is new.
-func (m *memory) keep(now remembered) error {
+// save writes down what is known, when that is new.
+func (m *tableCache) save(now savedTables) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.path == "" || now.Log == m.Log && now.At == m.At {
@@ -135,33 +135,33 @@ func (m *memory) keep(now remembered) error {
 	}
 	err := atomicfile.Replace(m.path, 0o600, func(f *os.File) error { return json.NewEncoder(f).Encode(now) })
 	if err == nil {
-		m.remembered = now
+		m.savedTables = now
 	}
 	return err
 }
 
-// remember keeps the tables of a database that is the log's.
-func (n *Node) remember() {
-	at, names := n.store.Known()
+// saveTables keeps the tables of a database that is the log's.
+func (n *Node) saveTables() {
+	at, names := n.store.KnownTables()
 	if log := n.log.Identity().Log; at > 0 && log != "" {
-		if err := n.memory.keep(remembered{log, at, names}); err != nil {
+		if err := n.memory.save(savedTables{log, at, names}); err != nil {
 			n.Log.Warn("the tables cannot be kept beside the log", "error", err)
 		}
 	}
 }
 
-// standing tells up to which entry it is known that the tables of a transaction are there, and
+// findTables tells up to which entry it is known that the tables of a transaction are there, and
 // which of them is not; ok is false where that cannot be told.
-func (n *Node) standing(ctx context.Context, t *api.Transaction) (since uint64, missing string, ok bool) {
-	tables := wanting(t)
-	if n.store.Ready() && n.sure.Load() {
-		since, missing = n.store.Standing(tables)
+func (n *Node) findTables(ctx context.Context, t *api.Transaction) (since uint64, missing string, ok bool) {
+	tables := requiredTables(t)
+	if n.store.Ready() && n.owned.Load() {
+		since, missing = n.store.CheckTables(tables)
 		return since, missing, true
 	}
 	n.memory.mu.Lock()
-	kept := n.memory.remembered
+	kept := n.memory.savedTables
 	n.memory.mu.Unlock()
-	if n.store.Ready() || kept.At == 0 || kept.Log != n.log.Identity().Log || kept.At > n.log.Commit() || !n.unchanged(ctx, kept.At, n.log.Commit()) {
+	if n.store.Ready() || kept.At == 0 || kept.Log != n.log.Identity().Log || kept.At > n.log.Commit() || !n.tablesUnchanged(ctx, kept.At, n.log.Commit()) {
 		return 0, "", false
 	}
 	for _, name := range tables {

@@ -34,8 +34,8 @@ func TestWritesWithoutDatabases(t *testing.T) {
 	}
 	eventually(t, "there is a table", func() bool { return east.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)) == nil })
 	eventually(t, "the member keeps it beside its log", func() bool {
-		var kept memory
-		kept.recall(east.config.Data)
+		var kept tableCache
+		kept.load(east.config.Data)
 		return len(kept.Tables) > 0 && kept.Tables[len(kept.Tables)-1] == "t"
 	})
 	west.kill()
@@ -118,8 +118,8 @@ func TestOutcomeAfterTakeover(t *testing.T) {
 	if err := second.progress.wait(ctx, index); err != nil {
 		t.Fatal(err)
 	}
-	second.lead.Store(true)
-	if o, err := second.resolve(ctx, index, false); err != nil || o.Code != command.UnknownTable {
+	second.applying.Store(true)
+	if o, err := second.resolveOutcome(ctx, index, false); err != nil || o.Code != command.UnknownTable {
 		t.Errorf("what was discarded: %+v, %v", o, err)
 	}
 	if _, err := operated(t, first.path).ExecContext(ctx, "DELETE FROM hydra_outcomes"); err != nil {
@@ -129,7 +129,7 @@ func TestOutcomeAfterTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	var p *api.Problem
-	if o, err := second.resolve(ctx, index, false); !errors.As(err, &p) || p.Code != api.CodeInDoubt {
+	if o, err := second.resolveOutcome(ctx, index, false); !errors.As(err, &p) || p.Code != api.CodeInDoubt {
 		t.Errorf("what nobody knows any more: %+v, %v", o, err)
 	}
 }
@@ -158,8 +158,8 @@ func TestEmptyDatabaseIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Stop()
-	local := api.Want{Read: api.Local}
-	if b.Quick(local) {
+	local := api.Consistency{Read: api.Local}
+	if b.ReadsInline(local) {
 		t.Error("a read of a database that holds nothing is said to wait for nobody")
 	}
 	read := make(chan error, 1)
@@ -167,12 +167,12 @@ func TestEmptyDatabaseIsNotRead(t *testing.T) {
 		_, _, err := b.Get(ctx, "t", "k", local)
 		read <- err
 	}()
-	eventually(t, "somebody waits", b.progress.awaited)
+	eventually(t, "somebody waits", b.progress.hasWaiters)
 	l.release()
 	if err := <-read; err != nil {
 		t.Errorf("a read of a database that was empty: %v", err)
 	}
-	if !b.Quick(local) {
+	if !b.ReadsInline(local) {
 		t.Error("a read of SQLite is not said to wait for nobody")
 	}
 }

@@ -15,7 +15,7 @@ import (
 // committed, and so acknowledged then.
 func (n *Node) Write(ctx context.Context, t *api.Transaction, ack api.Ack) (api.Written, error) {
 	conditional := t.Conditional()
-	since, err := n.acceptable(ctx, t, conditional || ack != api.Committed)
+	since, err := n.checkTables(ctx, t, conditional || ack != api.Committed)
 	if err != nil {
 		return api.Written{}, err
 	}
@@ -25,40 +25,40 @@ func (n *Node) Write(ctx context.Context, t *api.Transaction, ack api.Ack) (api.
 	}
 	index, err := n.log.Propose(ctx, data)
 	if err != nil {
-		return api.Written{}, notProposed(err)
+		return api.Written{}, proposeProblem(err)
 	}
-	certain := !conditional && (len(wanting(t)) == 0 || n.unchanged(ctx, since, index))
+	certain := !conditional && (len(requiredTables(t)) == 0 || n.tablesUnchanged(ctx, since, index))
 	if certain && ack == api.Committed {
 		return api.Written{Version: index, Ack: api.Committed}, nil
 	}
-	return n.acknowledge(ctx, index, ack, conditional, certain)
+	return n.awaitAck(ctx, index, ack, conditional, certain)
 }
 
-// acceptable refuses, before anything is done, what could not be answered or done. since is
+// checkTables refuses, before anything is done, what could not be answered or done. since is
 // the entry after which nothing is known of the tables that a transaction needs.
-func (n *Node) acceptable(ctx context.Context, t *api.Transaction, answered bool) (since uint64, err error) {
-	unusable := n.usable(ctx)
+func (n *Node) checkTables(ctx context.Context, t *api.Transaction, answered bool) (since uint64, err error) {
+	unusable := n.checkUsable(ctx)
 	if unusable != nil && (answered || n.store == nil) {
 		return 0, unusable
 	}
-	since, missing, ok := n.standing(ctx, t)
+	since, missing, ok := n.findTables(ctx, t)
 	switch {
 	case !ok && unusable != nil:
 		return 0, unusable // there are no tables known to write to either
 	case ok && missing == "":
 		return since, nil
 	}
-	if _, err := n.linearizable(ctx); err != nil { // it may have been made just now
+	if _, err := n.awaitLinearizable(ctx); err != nil { // it may have been made just now
 		return 0, api.Problemf(api.CodeUnavailable, "finding out whether there is a table %s: %v", missing, err)
 	}
-	if since, missing = n.store.Standing(wanting(t)); missing != "" {
-		return 0, outcomeOf(command.Outcome{Code: command.UnknownTable})
+	if since, missing = n.store.CheckTables(requiredTables(t)); missing != "" {
+		return 0, outcomeProblem(command.Outcome{Code: command.UnknownTable})
 	}
 	return since, nil
 }
 
-// notProposed is an error of the log as a problem.
-func notProposed(err error) error {
+// proposeProblem is an error of the log as a problem.
+func proposeProblem(err error) error {
 	switch {
 	case errors.Is(err, consensus.ErrLogFull):
 		return api.Problemf(api.CodeOverloaded, "%v", err)
@@ -70,9 +70,9 @@ func notProposed(err error) error {
 	return api.Problemf(api.CodeInDoubt, "%v", err)
 }
 
-// acknowledge waits for what a write that is committed is to be acknowledged at. certain says
+// awaitAck waits for what a write that is committed is to be acknowledged at. certain says
 // that it is done wherever it is applied.
-func (n *Node) acknowledge(ctx context.Context, index uint64, ack api.Ack, conditional, certain bool) (api.Written, error) {
+func (n *Node) awaitAck(ctx context.Context, index uint64, ack api.Ack, conditional, certain bool) (api.Written, error) {
 	if err := n.progress.wait(ctx, index); err != nil {
 		if !certain {
 			return api.Written{}, api.Problemf(api.CodeInDoubt, "it is in the log at %d, but not applied yet: %v", index, err)
@@ -82,11 +82,11 @@ func (n *Node) acknowledge(ctx context.Context, index uint64, ack api.Ack, condi
 	outcome := command.Outcome{Code: command.OK, Version: index}
 	if !certain {
 		var err error
-		if outcome, err = n.resolve(ctx, index, conditional); err != nil {
+		if outcome, err = n.resolveOutcome(ctx, index, conditional); err != nil {
 			return api.Written{}, err
 		}
 	}
-	if err := outcomeOf(outcome); err != nil {
+	if err := outcomeProblem(outcome); err != nil {
 		return api.Written{}, err
 	}
 	if ack == api.Everywhere {
@@ -99,10 +99,10 @@ func (n *Node) acknowledge(ctx context.Context, index uint64, ack api.Ack, condi
 	return api.Written{Version: outcome.Version, Ack: ack}, nil
 }
 
-// resolve is what an entry came to that is applied. Another member may have applied it: that
+// resolveOutcome is what an entry came to that is applied. Another member may have applied it: that
 // nothing is known of its outcome is no success then, unless failures are known to be kept.
-func (n *Node) resolve(ctx context.Context, index uint64, conditional bool) (command.Outcome, error) {
-	if o, ok := n.progress.outcome(index); ok {
+func (n *Node) resolveOutcome(ctx context.Context, index uint64, conditional bool) (command.Outcome, error) {
+	if o, ok := n.progress.findOutcome(index); ok {
 		return o, nil
 	}
 	done := command.Outcome{Code: command.OK, Version: index}
@@ -110,7 +110,7 @@ func (n *Node) resolve(ctx context.Context, index uint64, conditional bool) (com
 		return done, nil
 	}
 	o, found, known, err := n.store.Outcome(ctx, index)
-	n.astray(err)
+	n.handleStateLoss(err)
 	switch {
 	case err != nil:
 		return o, api.Problemf(api.CodeInDoubt, "it is applied at %d; its outcome: %v", index, err)

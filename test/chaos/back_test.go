@@ -73,7 +73,7 @@ func (w *world) vigil(c deploy.Cloud, key string) (end func()) {
 	var all sync.WaitGroup
 	for _, h := range c.Members {
 		all.Go(func() {
-			data := w.data(deploy.Join(h, deploy.PortAPI))
+			data := w.data(deploy.HostPort(h, deploy.PortAPI))
 			defer data.Close()
 			for ctx.Err() == nil {
 				row, err := data.Get(ctx, "t", key)

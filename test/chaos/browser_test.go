@@ -40,7 +40,7 @@ var bodies = map[string]string{
 
 // browse has pages of other sites ask every service, and tells of what is let in.
 func (k *work) browse(ctx context.Context) {
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: k.w.layout.Names.Dial, DisableKeepAlives: true}}
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: k.w.layout.DNS.Dial, DisableKeepAlives: true}}
 	var services []deploy.State
 	for _, s := range k.w.deployed.States() {
 		if strings.HasPrefix(s.URL, "http") {

@@ -150,7 +150,7 @@ func build(t *testing.T, kind string, maxLog int64, urls map[string]string) *wor
 			t.Error(err)
 		}
 	})
-	if w.layout, err = deploy.OnHosts(w.lab.Hosts()); err != nil {
+	if w.layout, err = deploy.LayoutOnHosts(w.lab.Hosts()); err != nil {
 		t.Fatal(err)
 	}
 	o := deploy.Options{Exe: filepath.Join(dir, "hydra"), Zone: zone, Prefer: "aws", Insecure: true, Wallet: true, MaxLog: w.maxLog, Databases: map[string]string{}}
@@ -268,7 +268,7 @@ func (w *world) keepLogs() {
 // data is a client of what listens at addresses, from the place of the DNS server, which
 // no fault touches.
 func (w *world) data(at ...string) *hydraclient.Client {
-	c, err := hydraclient.New(hydraclient.Config{Endpoints: at, Timeout: 20 * time.Second, Dial: w.layout.Names.Dial})
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: at, Timeout: 20 * time.Second, Dial: w.layout.DNS.Dial})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func (w *world) data(at ...string) *hydraclient.Client {
 // balancers are the addresses of the clouds' load balancers.
 func (w *world) balancers() (at []string) {
 	for _, c := range w.layout.Clouds {
-		at = append(at, deploy.Join(c.Edge, deploy.PortLB))
+		at = append(at, deploy.HostPort(c.Edge, deploy.PortLB))
 	}
 	return at
 }
@@ -321,7 +321,7 @@ func (w *world) await(names ...string) (time.Duration, error) {
 
 // serves returns nil when a cloud's first member says that its database serves.
 func (w *world) serves(c deploy.Cloud) error {
-	data := w.data(deploy.Join(c.Members[0], deploy.PortAPI))
+	data := w.data(deploy.HostPort(c.Members[0], deploy.PortAPI))
 	defer data.Close()
 	s, err := data.Status(w.t.Context())
 	if err != nil {

@@ -208,7 +208,7 @@ func (w *world) handOver(to string) fault {
 		var at []string
 		for _, c := range w.layout.Clouds {
 			for _, h := range c.Members {
-				at = append(at, deploy.Join(h, deploy.PortAPI))
+				at = append(at, deploy.HostPort(h, deploy.PortAPI))
 			}
 		}
 		c := w.data(at...)

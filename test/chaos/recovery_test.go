@@ -53,7 +53,7 @@ func (w *world) same() {
 	k := &work{w: w}
 	var all []map[string]map[string]string
 	for _, c := range w.layout.Clouds {
-		data := w.data(deploy.Join(c.Members[0], deploy.PortAPI))
+		data := w.data(deploy.HostPort(c.Members[0], deploy.PortAPI))
 		defer data.Close()
 		all = append(all, contents(k, data))
 	}
@@ -68,7 +68,7 @@ func (w *world) same() {
 func TestACloudIsCutLoose(t *testing.T) {
 	asked(t)
 	w := build(t, "", smallLog, nil)
-	c := w.data(deploy.Join(w.layout.Clouds[0].Members[0], deploy.PortAPI))
+	c := w.data(deploy.HostPort(w.layout.Clouds[0].Members[0], deploy.PortAPI))
 	defer c.Close()
 	if err := c.CreateTable(t.Context(), "t", hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
@@ -99,8 +99,8 @@ func TestADatabasesDiskIsFull(t *testing.T) {
 		}
 	})
 	w := build(t, "", smallLog, map[string]string{"gcp": "sqlite:" + dir + "/hydra.db"})
-	here := w.data(deploy.Join(w.layout.Clouds[0].Members[0], deploy.PortAPI))
-	there := w.data(deploy.Join(w.layout.Clouds[1].Members[0], deploy.PortAPI))
+	here := w.data(deploy.HostPort(w.layout.Clouds[0].Members[0], deploy.PortAPI))
+	there := w.data(deploy.HostPort(w.layout.Clouds[1].Members[0], deploy.PortAPI))
 	defer here.Close()
 	defer there.Close()
 	if err := here.CreateTable(t.Context(), "t", hydraclient.Ack(api.Everywhere)); err != nil {

@@ -57,7 +57,7 @@ func begin(w *world, seed uint64) *work {
 	ctx, stop := context.WithCancel(w.t.Context())
 	k.stop = stop
 	var err error
-	if k.door, err = deploy.OpenDoor(w.t.Context(), "127.0.0.1:0", w.layout.Names, deploy.Join(w.layout.Names, deploy.PortDNS), zone, deploy.PortLB); err != nil {
+	if k.door, err = deploy.OpenDoor(w.t.Context(), "127.0.0.1:0", w.layout.DNS, deploy.HostPort(w.layout.DNS, deploy.PortDNS), zone, deploy.PortLB); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { stop(); k.done.Wait(); k.door.Close() })
@@ -75,10 +75,10 @@ func begin(w *world, seed uint64) *work {
 		k.balances[account(i)] = money
 	}
 	for i, at := range [][]string{
-		{deploy.Join(a.Edge, deploy.PortLB), deploy.Join(b.Edge, deploy.PortLB)},
-		{deploy.Join(b.Edge, deploy.PortLB), deploy.Join(a.Edge, deploy.PortLB)},
-		{deploy.Join(a.Members[0], deploy.PortAPI)},
-		{deploy.Join(b.Members[1], deploy.PortAPI)},
+		{deploy.HostPort(a.Edge, deploy.PortLB), deploy.HostPort(b.Edge, deploy.PortLB)},
+		{deploy.HostPort(b.Edge, deploy.PortLB), deploy.HostPort(a.Edge, deploy.PortLB)},
+		{deploy.HostPort(a.Members[0], deploy.PortAPI)},
+		{deploy.HostPort(b.Members[1], deploy.PortAPI)},
 	} {
 		c := w.data(at...)
 		w.t.Cleanup(func() { c.Close() })
@@ -102,7 +102,7 @@ func begin(w *world, seed uint64) *work {
 	}
 	for i, c := range w.layout.Clouds {
 		r := rand.New(rand.NewPCG(seed, uint64(20+i)))
-		data := w.data(deploy.Join(c.Edge, deploy.PortLB))
+		data := w.data(deploy.HostPort(c.Edge, deploy.PortLB))
 		w.t.Cleanup(func() { data.Close() })
 		k.done.Go(func() { k.weigh(ctx, r, "big-"+c.Name, data) })
 		k.done.Go(func() { k.audit(ctx, c) })
@@ -196,7 +196,7 @@ func (k *work) check() {
 	// Each cloud's database, once it has applied all that is committed.
 	var tables []map[string]map[string]string
 	for _, c := range k.w.layout.Clouds {
-		data := k.w.data(deploy.Join(c.Members[0], deploy.PortAPI))
+		data := k.w.data(deploy.HostPort(c.Members[0], deploy.PortAPI))
 		defer data.Close()
 		tables = append(tables, contents(k, data))
 		if got := balances(k, tables[len(tables)-1]["wallet_accounts"]); !cmp.Equal(got, k.balances) {

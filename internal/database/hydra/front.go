@@ -32,7 +32,7 @@ func (c *cluster) fronts(ctx context.Context) error {
 	layout := deploy.Layout{}
 	for _, m := range c.All() {
 		if m.witness {
-			layout.Names = m.host
+			layout.DNS = m.host
 			continue
 		}
 		i := slices.IndexFunc(layout.Clouds, func(o deploy.Cloud) bool { return o.Name == m.cloud })
@@ -42,10 +42,10 @@ func (c *cluster) fronts(ctx context.Context) error {
 		of := &layout.Clouds[i]
 		of.Members, of.Edge = append(of.Members, m.host), m.host
 	}
-	if layout.Names == nil {
-		layout.Names = layout.Clouds[0].Members[0]
+	if layout.DNS == nil {
+		layout.DNS = layout.Clouds[0].Members[0]
 	}
-	services, err := deploy.Fronts(ctx, layout, deploy.Options{Zone: zone, Insecure: true, Wallet: true})
+	services, err := deploy.PlanFronts(ctx, layout, deploy.Options{Zone: zone, Insecure: true, Wallet: true})
 	if err != nil {
 		return fmt.Errorf("planning the way through the wallet: %w", err)
 	}
@@ -53,8 +53,8 @@ func (c *cluster) fronts(ctx context.Context) error {
 		if err := c.front(ctx, s); err != nil {
 			return err
 		}
-		if s.Kind == deploy.Names {
-			c.names = deploy.Join(s.Host, deploy.PortDNS)
+		if s.Kind == deploy.DNSServer {
+			c.names = deploy.HostPort(s.Host, deploy.PortDNS)
 		}
 	}
 	return nil
@@ -81,7 +81,7 @@ func (c *cluster) front(ctx context.Context, s deploy.Service) error {
 	if err != nil {
 		return err
 	}
-	return d.Await(ctx, readyTimeout, func(ctx context.Context) error { return s.Ask(ctx, hydraclient.Config{}) })
+	return d.Await(ctx, readyTimeout, func(ctx context.Context) error { return s.CheckReady(ctx, hydraclient.Config{}) })
 }
 
 // tables are those that operations end up in.

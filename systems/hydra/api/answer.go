@@ -17,8 +17,8 @@ import (
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// answer writes JSON.
-func answer(w http.ResponseWriter, v any) error {
+// writeJSON writes JSON.
+func writeJSON(w http.ResponseWriter, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)
 	b.Reset()
@@ -27,12 +27,12 @@ func answer(w http.ResponseWriter, v any) error {
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("encoding the answer: %w", err)
 	}
-	return send(w, b.Bytes())
+	return writeBody(w, b.Bytes())
 }
 
 var jsonType = []string{"application/json"}
 
-func send(w http.ResponseWriter, b []byte) error {
+func writeBody(w http.ResponseWriter, b []byte) error {
 	h := w.Header()
 	h["Content-Type"] = jsonType
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
@@ -55,7 +55,7 @@ func appendRow(dst []byte, r Row) []byte {
 func appendString(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
-			b, err := command.JSON(s)
+			b, err := command.EncodeJSON(s)
 			if err != nil { // a string always marshals
 				b = []byte(`""`)
 			}
@@ -67,8 +67,8 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// fresh tells what an answer was read from.
-func fresh(w http.ResponseWriter, f Freshness) {
+// setFreshness tells what an answer was read from.
+func setFreshness(w http.ResponseWriter, f Freshness) {
 	h := w.Header()
 	h[HeaderCloud] = []string{f.Cloud}
 	h[HeaderApplied] = []string{strconv.FormatUint(f.Applied, 10)}
@@ -78,8 +78,8 @@ func fresh(w http.ResponseWriter, f Freshness) {
 	}
 }
 
-// refuse answers with a problem and returns the status.
-func (s *Server) refuse(w http.ResponseWriter, p *Problem) int {
+// writeProblem answers with a problem and returns the status.
+func (s *Server) writeProblem(w http.ResponseWriter, p *Problem) int {
 	status := StatusOf(p.Code)
 	h := w.Header()
 	switch status {
@@ -102,14 +102,14 @@ func StatusOf(code string) int {
 	return http.StatusInternalServerError
 }
 
-// whole is the body of a request that has arrived.
-type whole struct {
+// receivedBody is the body of a request that has arrived.
+type receivedBody struct {
 	io.ReadCloser
 	text []byte
 }
 
-// arrive waits for a request's body, which holds so many bytes of the room from then on.
-func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (held int64, err error) {
+// receiveBody waits for a request's body, which holds so many bytes of the room from then on.
+func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request) (held int64, err error) {
 	if r.ContentLength == 0 {
 		r.Body = http.NoBody
 		return 0, nil
@@ -127,19 +127,19 @@ func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (held int64, err
 	case err != nil && !errors.As(err, &large):
 		err = Problemf(CodeBadRequest, "the body did not arrive: %v", err)
 	}
-	r.Body = whole{http.NoBody, text}
+	r.Body = receivedBody{http.NoBody, text}
 	return held, err
 }
 
-// body is that of a request that has arrived.
-func body(r *http.Request) []byte {
-	w, _ := r.Body.(whole) // as arrive left it
+// requestBody is that of a request that has arrived.
+func requestBody(r *http.Request) []byte {
+	w, _ := r.Body.(receivedBody) // as arrive left it
 	return w.text
 }
 
-// decode reads a body that is one JSON value, without names that are not known.
-func decode(r *http.Request, into any) error {
-	d := json.NewDecoder(bytes.NewReader(body(r)))
+// decodeBody reads a body that is one JSON value, without names that are not known.
+func decodeBody(r *http.Request, into any) error {
+	d := json.NewDecoder(bytes.NewReader(requestBody(r)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return Problemf(CodeBadRequest, "the body is not what is expected here: %v", err)
@@ -150,14 +150,14 @@ func decode(r *http.Request, into any) error {
 	return nil
 }
 
-// passOn has another member do a transaction.
-func (s *Server) passOn(w http.ResponseWriter, r *http.Request, to *Elsewhere, t *Transaction, a Ack) (Written, error) {
+// forwardTransaction has another member do a transaction.
+func (s *Server) forwardTransaction(w http.ResponseWriter, r *http.Request, to *Elsewhere, t *Transaction, a Ack) (Written, error) {
 	var done Written
-	text, err := command.JSON(t)
+	text, err := command.EncodeJSON(t)
 	if err != nil {
 		return done, fmt.Errorf("passing a transaction on: %w", err)
 	}
-	out, err := s.outgoing(r, http.MethodPost, &url.URL{Path: "/v1/transactions", RawQuery: "ack=" + string(a)}, to, bytes.NewReader(text))
+	out, err := s.newForwardRequest(r, http.MethodPost, &url.URL{Path: "/v1/transactions", RawQuery: "ack=" + string(a)}, to, bytes.NewReader(text))
 	if err != nil {
 		return done, err
 	}
@@ -180,8 +180,8 @@ func (s *Server) passOn(w http.ResponseWriter, r *http.Request, to *Elsewhere, t
 	return done, p
 }
 
-// outgoing is a request to another member, with the right that came with the first.
-func (s *Server) outgoing(r *http.Request, method string, u *url.URL, to *Elsewhere, body io.Reader) (*http.Request, error) {
+// newForwardRequest is a request to another member, with the right that came with the first.
+func (s *Server) newForwardRequest(r *http.Request, method string, u *url.URL, to *Elsewhere, body io.Reader) (*http.Request, error) {
 	at := *u
 	at.Scheme, at.Host = "http", to.API
 	if s.ForwardTLS {
@@ -198,15 +198,15 @@ func (s *Server) outgoing(r *http.Request, method string, u *url.URL, to *Elsewh
 	return out, nil
 }
 
-// forward has another member answer a request without a body.
-func (s *Server) forward(w http.ResponseWriter, r *http.Request, to *Elsewhere) int {
-	out, err := s.outgoing(r, r.Method, r.URL, to, nil)
+// forwardRequest has another member answer a request without a body.
+func (s *Server) forwardRequest(w http.ResponseWriter, r *http.Request, to *Elsewhere) int {
+	out, err := s.newForwardRequest(r, r.Method, r.URL, to, nil)
 	if err != nil {
-		return s.fail(w, r, err)
+		return s.writeError(w, r, err)
 	}
 	got, err := s.Forward.RoundTrip(out)
 	if err != nil {
-		return s.refuse(w, Problemf(CodeUnavailable, "%v; passing it on to %s: %v", to.Why, to.Member, err))
+		return s.writeProblem(w, Problemf(CodeUnavailable, "%v; passing it on to %s: %v", to.Why, to.Member, err))
 	}
 	defer got.Body.Close()
 	for k, v := range got.Header {

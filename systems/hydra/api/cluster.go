@@ -10,12 +10,12 @@ import (
 func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	status := s.Backend.Status(r.Context())
 	status.Draining = s.Draining()
-	return answer(w, status)
+	return writeJSON(w, status)
 }
 
 // healthy says that the process answers.
 func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, map[string]string{"member": s.Member})
+	return writeJSON(w, map[string]string{"member": s.Member})
 }
 
 // ready says that the member serves and is not about to go.
@@ -26,7 +26,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Backend.Ready(r.Context()); err != nil {
 		return Problemf(CodeUnavailable, "%v", err)
 	}
-	return answer(w, map[string]string{"member": s.Member})
+	return writeJSON(w, map[string]string{"member": s.Member})
 }
 
 func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) error {
@@ -36,12 +36,12 @@ func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *Server) members(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, Members{s.Backend.Status(r.Context()).Members})
+	return writeJSON(w, Members{s.Backend.Status(r.Context()).Members})
 }
 
 func (s *Server) addMember(w http.ResponseWriter, r *http.Request) error {
 	var m Member
-	if err := decode(r, &m); err != nil {
+	if err := decodeBody(r, &m); err != nil {
 		return err
 	}
 	if m.Name == "" || m.Peer == "" || m.Cloud == "" {
@@ -51,7 +51,7 @@ func (s *Server) addMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, added)
+	return writeJSON(w, added)
 }
 
 func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
@@ -62,18 +62,18 @@ func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Backend.RemoveMember(r.Context(), id); err != nil {
 		return err
 	}
-	return answer(w, struct{}{})
+	return writeJSON(w, struct{}{})
 }
 
 func (s *Server) transfer(w http.ResponseWriter, r *http.Request) error {
 	var c LeaderChange
-	if err := decode(r, &c); err != nil {
+	if err := decodeBody(r, &c); err != nil {
 		return err
 	}
 	if err := s.Backend.Transfer(r.Context(), c.To); err != nil {
 		return err
 	}
-	return answer(w, struct{}{})
+	return writeJSON(w, struct{}{})
 }
 
 // Progress is how far a member's database is.
@@ -87,7 +87,7 @@ const maxProgress = 5 * time.Second
 
 // progress waits until the database has applied an index, or a while.
 func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r)
+	q, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), maxProgress)
 	defer cancel()
 	applied := s.Backend.Progress(ctx, index)
-	return answer(w, Progress{Cloud: s.Backend.Status(ctx).Cloud, Applied: applied})
+	return writeJSON(w, Progress{Cloud: s.Backend.Status(ctx).Cloud, Applied: applied})
 }
 
 func (s *Server) snapshot(w http.ResponseWriter, r *http.Request) error {

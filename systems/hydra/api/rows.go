@@ -10,9 +10,9 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// wanted is how fresh a read must be.
-func wanted(q url.Values) (Want, error) {
-	w := Want{Read: Read(q.Get("read"))}
+// parseConsistency is how fresh a read must be.
+func parseConsistency(q url.Values) (Consistency, error) {
+	w := Consistency{Read: Read(q.Get("read"))}
 	switch w.Read {
 	case "":
 		w.Read = Linearizable
@@ -30,8 +30,8 @@ func wanted(q url.Values) (Want, error) {
 	return w, nil
 }
 
-// query parses a request's query; most have none.
-func query(r *http.Request) (url.Values, error) {
+// parseQuery parses a request's query; most have none.
+func parseQuery(r *http.Request) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
 	}
@@ -42,44 +42,44 @@ func query(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// reading is what all reads of a table have in common.
-func reading(r *http.Request) (table string, q url.Values, w Want, err error) {
+// parseRead is what all reads of a table have in common.
+func parseRead(r *http.Request) (table string, q url.Values, w Consistency, err error) {
 	table = r.PathValue("table")
 	if err := command.ValidTable(table); err != nil {
-		return "", nil, w, invalid(err)
+		return "", nil, w, badRequest(err)
 	}
-	if q, err = query(r); err != nil {
+	if q, err = parseQuery(r); err != nil {
 		return "", nil, w, err
 	}
-	w, err = wanted(q)
+	w, err = parseConsistency(q)
 	return table, q, w, err
 }
 
-func invalid(err error) error { return Problemf(CodeBadRequest, "%v", err) }
+func badRequest(err error) error { return Problemf(CodeBadRequest, "%v", err) }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
-	table, _, want, err := reading(r)
+	table, _, want, err := parseRead(r)
 	if err != nil {
 		return err
 	}
 	key := r.PathValue("key")
 	if err := command.ValidKey(key); err != nil {
-		return invalid(err)
+		return badRequest(err)
 	}
 	row, f, err := s.Backend.Get(r.Context(), table, key, want)
 	if err != nil {
 		return err
 	}
-	fresh(w, f)
-	return send(w, appendRow(make([]byte, 0, len(row.Value)+len(key)+64), row))
+	setFreshness(w, f)
+	return writeBody(w, appendRow(make([]byte, 0, len(row.Value)+len(key)+64), row))
 }
 
 func (s *Server) scan(w http.ResponseWriter, r *http.Request) error {
-	table, q, want, err := reading(r)
+	table, q, want, err := parseRead(r)
 	if err != nil {
 		return err
 	}
-	in, err := rangeOf(q)
+	in, err := parseRange(q)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Server) scan(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	fresh(w, f)
+	setFreshness(w, f)
 	b := append(make([]byte, 0, 1024), `{"rows":[`...)
 	size := 0
 	for i, row := range rows {
@@ -102,16 +102,16 @@ func (s *Server) scan(w http.ResponseWriter, r *http.Request) error {
 		b = append(b, `,"next":`...)
 		b = appendString(b, rows[len(rows)-1].Key)
 	}
-	return send(w, append(b, '}'))
+	return writeBody(w, append(b, '}'))
 }
 
-// rangeOf is what a scan's query asks for.
-func rangeOf(q url.Values) (Range, error) {
+// parseRange is what a scan's query asks for.
+func parseRange(q url.Values) (Range, error) {
 	in := Range{From: q.Get("from"), Limit: DefaultScan}
 	prefix := q.Get("prefix")
 	if prefix != "" {
 		in.From = max(in.From, prefix)
-		in.Until = behind(prefix)
+		in.Until = prefixEnd(prefix)
 	}
 	if after := q.Get("after"); after != "" && after >= in.From {
 		in.From, in.Behind = after, true
@@ -134,9 +134,9 @@ func rangeOf(q url.Values) (Range, error) {
 	return in, nil
 }
 
-// behind is the least text that is greater than all with a prefix. Keys are UTF-8, whose
+// prefixEnd is the least text that is greater than all with a prefix. Keys are UTF-8, whose
 // last code point is followed by none: that prefix has no end.
-func behind(prefix string) string {
+func prefixEnd(prefix string) string {
 	runes := []rune(prefix)
 	for i := len(runes) - 1; i >= 0; i-- {
 		if runes[i] < 0x10FFFF {
@@ -151,7 +151,7 @@ func behind(prefix string) string {
 }
 
 func (s *Server) count(w http.ResponseWriter, r *http.Request) error {
-	table, _, want, err := reading(r)
+	table, _, want, err := parseRead(r)
 	if err != nil {
 		return err
 	}
@@ -159,16 +159,16 @@ func (s *Server) count(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	fresh(w, f)
-	return answer(w, Count{n})
+	setFreshness(w, f)
+	return writeJSON(w, Count{n})
 }
 
 func (s *Server) listTables(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r)
+	q, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
-	want, err := wanted(q)
+	want, err := parseConsistency(q)
 	if err != nil {
 		return err
 	}
@@ -176,8 +176,8 @@ func (s *Server) listTables(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	fresh(w, f)
-	return answer(w, Tables{append([]string{}, names...)})
+	setFreshness(w, f)
+	return writeJSON(w, Tables{append([]string{}, names...)})
 }
 
 // write does a transaction for a request.
@@ -198,25 +198,25 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, q url.Values, t *
 	}
 	if err := t.Normalize(); err != nil {
 		if errors.Is(err, command.ErrInvalid) {
-			return invalid(err)
+			return badRequest(err)
 		}
 		return err
 	}
 	done, err := s.Backend.Write(r.Context(), t, ack)
 	var elsewhere *Elsewhere
 	if errors.As(err, &elsewhere) && r.Header.Get(HeaderForwarded) == "" && s.Forward != nil {
-		done, err = s.passOn(w, r, elsewhere, t, ack)
+		done, err = s.forwardTransaction(w, r, elsewhere, t, ack)
 	}
 	if err != nil {
 		return err
 	}
 	version := strconv.FormatUint(done.Version, 10)
 	w.Header()[HeaderVersion] = []string{version}
-	return send(w, []byte(`{"version":`+version+`,"ack":"`+string(done.Ack)+`"}`))
+	return writeBody(w, []byte(`{"version":`+version+`,"ack":"`+string(done.Ack)+`"}`))
 }
 
 // rowWrite is a write of the row that the path names.
-func rowWrite(r *http.Request, do command.Do) Write {
+func rowWrite(r *http.Request, do command.Action) Write {
 	return Write{Do: do, Table: r.PathValue("table"), Key: r.PathValue("key")}
 }
 
@@ -240,12 +240,12 @@ func conditions(q url.Values, on Write) ([]Check, error) {
 }
 
 func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r)
+	q, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
 	put := rowWrite(r, command.Put)
-	put.Value = body(r)
+	put.Value = requestBody(r)
 	checks, err := conditions(q, put)
 	if err != nil {
 		return err
@@ -255,17 +255,17 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) merge(w http.ResponseWriter, r *http.Request) error {
 	put := rowWrite(r, command.Merge)
-	put.Value = body(r)
-	return s.onExisting(w, r, put)
+	put.Value = requestBody(r)
+	return s.writeExisting(w, r, put)
 }
 
 func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
-	return s.onExisting(w, r, rowWrite(r, command.Delete))
+	return s.writeExisting(w, r, rowWrite(r, command.Delete))
 }
 
-// onExisting writes to a row that must exist.
-func (s *Server) onExisting(w http.ResponseWriter, r *http.Request, change Write) error {
-	q, err := query(r)
+// writeExisting writes to a row that must exist.
+func (s *Server) writeExisting(w http.ResponseWriter, r *http.Request, change Write) error {
+	q, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
@@ -283,19 +283,19 @@ func (s *Server) onExisting(w http.ResponseWriter, r *http.Request, change Write
 }
 
 func (s *Server) transact(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r)
+	q, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
 	var t Transaction
-	if err := decode(r, &t); err != nil {
+	if err := decodeBody(r, &t); err != nil {
 		return err
 	}
 	return s.write(w, r, q, &t)
 }
 
-func (s *Server) onTable(w http.ResponseWriter, r *http.Request, do command.Do) error {
-	q, err := query(r)
+func (s *Server) changeTable(w http.ResponseWriter, r *http.Request, do command.Action) error {
+	q, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
@@ -303,13 +303,13 @@ func (s *Server) onTable(w http.ResponseWriter, r *http.Request, do command.Do) 
 }
 
 func (s *Server) createTable(w http.ResponseWriter, r *http.Request) error {
-	return s.onTable(w, r, command.CreateTable)
+	return s.changeTable(w, r, command.CreateTable)
 }
 
 func (s *Server) dropTable(w http.ResponseWriter, r *http.Request) error {
-	return s.onTable(w, r, command.DropTable)
+	return s.changeTable(w, r, command.DropTable)
 }
 
 func (s *Server) clearTable(w http.ResponseWriter, r *http.Request) error {
-	return s.onTable(w, r, command.ClearTable)
+	return s.changeTable(w, r, command.ClearTable)
 }

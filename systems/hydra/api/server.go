@@ -119,19 +119,19 @@ func New(c Config) *Server {
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hydra_requests_in_flight", Help: "Requests that are being served."}, func() float64 { return float64(s.inFlight.Load()) })
 	c.Registry.MustRegister(s.requests, s.seconds, s.shed, gauge)
-	s.streams.measure(s)
+	s.streams.registerMetrics(s)
 	for _, r := range s.routes() {
 		s.mux.Handle(r.method+" "+r.path, s.wrap(r))
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, Problemf(CodeBadRequest, "there is no %s %s", r.Method, r.URL.Path))
+		s.writeProblem(w, Problemf(CodeBadRequest, "there is no %s %s", r.Method, r.URL.Path))
 	})
-	s.guarded = c.Guard.Protect(s.mux, func(w http.ResponseWriter, err error) { s.refuse(w, Guarded(err)) })
+	s.guarded = c.Guard.Protect(s.mux, func(w http.ResponseWriter, err error) { s.writeProblem(w, GuardProblem(err)) })
 	return s
 }
 
-// Guarded is the problem of a request that a guard refuses.
-func Guarded(err error) *Problem {
+// GuardProblem is the problem of a request that a guard refuses.
+func GuardProblem(err error) *Problem {
 	code := CodeForbidden
 	if errors.Is(err, webguard.ErrHost) {
 		code = CodeForeignHost
@@ -186,10 +186,10 @@ func (s *Server) wrap(rt route) http.Handler {
 	name := rt.method + " " + rt.path
 	seconds, ok := s.seconds.WithLabelValues(name), s.requests.WithLabelValues(name, "200")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := s.permit(rt, r)
+		err := s.authorize(rt, r)
 		if err == nil {
 			var held int64
-			held, err = s.arrive(w, r)
+			held, err = s.receiveBody(w, r)
 			defer s.room.Give(held)
 		}
 		began := time.Now()
@@ -203,19 +203,19 @@ func (s *Server) wrap(rt route) http.Handler {
 			r = r.WithContext(ctx)
 		}
 		if err == nil {
-			err = s.inTurn(rt, w, r)
+			err = s.serveLimited(rt, w, r)
 		}
 		seconds.Observe(time.Since(began).Seconds())
 		if err == nil {
 			ok.Inc()
 			return
 		}
-		s.requests.WithLabelValues(name, strconv.Itoa(s.fail(w, r, err))).Inc()
+		s.requests.WithLabelValues(name, strconv.Itoa(s.writeError(w, r, err))).Inc()
 	})
 }
 
-// inTurn serves a request that is whole, where not too many are being served.
-func (s *Server) inTurn(rt route, w http.ResponseWriter, r *http.Request) error {
+// serveLimited serves a request that is whole, where not too many are being served.
+func (s *Server) serveLimited(rt route, w http.ResponseWriter, r *http.Request) error {
 	if rt.scope != bearer.Public {
 		defer s.inFlight.Add(-1)
 		if s.inFlight.Add(1) > s.InFlight {
@@ -230,8 +230,8 @@ func (s *Server) inTurn(rt route, w http.ResponseWriter, r *http.Request) error 
 // Held is what the bodies of requests hold, in bytes.
 func (s *Server) Held() int64 { return s.room.Held() }
 
-// permit asks for the token that a route needs.
-func (s *Server) permit(rt route, r *http.Request) error {
+// authorize asks for the token that a route needs.
+func (s *Server) authorize(rt route, r *http.Request) error {
 	if s.Tokens == nil || rt.scope == bearer.Public {
 		return nil
 	}
@@ -244,16 +244,16 @@ func (s *Server) permit(rt route, r *http.Request) error {
 	return nil
 }
 
-// fail answers with an error, or has another member answer, and returns the status.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
+// writeError answers with an error, or has another member answer, and returns the status.
+func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) int {
 	var elsewhere *Elsewhere
 	if errors.As(err, &elsewhere) {
 		if r.Header.Get(HeaderForwarded) == "" && s.Forward != nil {
-			return s.forward(w, r, elsewhere)
+			return s.forwardRequest(w, r, elsewhere)
 		}
-		return s.refuse(w, Problemf(CodeUnavailable, "%v", elsewhere.Why))
+		return s.writeProblem(w, Problemf(CodeUnavailable, "%v", elsewhere.Why))
 	}
-	return s.refuse(w, s.problemOf(err, r.Method != http.MethodGet, r.Method+" "+r.URL.Path))
+	return s.writeProblem(w, s.problemOf(err, r.Method != http.MethodGet, r.Method+" "+r.URL.Path))
 }
 
 // problemOf is what a client is told of an error; the member's own faults are logged.
@@ -290,7 +290,7 @@ func (s *Server) HTTP(config *tls.Config) *http.Server {
 		Handler: s, TLSConfig: config, ReadHeaderTimeout: headerTimeout, ReadTimeout: s.Patience + s.Timeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
-	h.RegisterOnShutdown(s.streams.end)
+	h.RegisterOnShutdown(s.streams.drain)
 	return h
 }
 

@@ -44,15 +44,15 @@ func (s *streams) init() {
 	s.open = make(map[*stream]bool)
 }
 
-func (s *streams) measure(server *Server) {
+func (s *streams) registerMetrics(server *Server) {
 	s.operations = make(map[framing.Operation]measured)
 	for o, name := range map[framing.Operation]string{framing.Get: "STREAM get", framing.Transact: "STREAM transact"} {
 		s.operations[o] = measured{name, server.seconds.WithLabelValues(name), server.requests.WithLabelValues(name, "200")}
 	}
 }
 
-// end has no stream take another request; what is being done is answered.
-func (s *streams) end() {
+// drain has no stream take another request; what is being done is answered.
+func (s *streams) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -63,7 +63,7 @@ func (s *streams) end() {
 
 // Close ends the streams: what is being done is answered until ctx ends.
 func (s *Server) Close(ctx context.Context) {
-	s.streams.end()
+	s.streams.drain()
 	stop := context.AfterFunc(ctx, s.streams.cancel)
 	defer stop()
 	s.streams.all.Wait()
@@ -72,13 +72,13 @@ func (s *Server) Close(ctx context.Context) {
 
 // stream is one connection.
 type stream struct {
-	s     *Server
-	conn  net.Conn
-	in    *framing.Reader
-	out   *framing.Outbox
-	scope bearer.Scope
-	quick Quick // nil: no read is
-	all   sync.WaitGroup
+	s      *Server
+	conn   net.Conn
+	in     *framing.Reader
+	out    *framing.Outbox
+	scope  bearer.Scope
+	inline InlineReader // nil: no read is
+	all    sync.WaitGroup
 }
 
 // stream begins a stream on a connection.
@@ -93,8 +93,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 		return Problemf(CodeBadRequest, "no stream on this connection: %v", err)
 	}
 	c := &stream{s: s, conn: conn, in: framing.NewReader(buffered.Reader), out: framing.NewOutbox(conn), scope: scope}
-	c.in.Within(s.room, s.Patience, c.deadline)
-	c.quick, _ = s.Backend.(Quick)
+	c.in.SetLimits(s.room, s.Patience, c.deadline)
+	c.inline, _ = s.Backend.(InlineReader)
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
 	if s.streams.ended {
@@ -145,13 +145,13 @@ func (c *stream) serve() {
 		if c.s.inFlight.Add(1) > c.s.InFlight {
 			c.s.inFlight.Add(-1)
 			c.s.shed.Inc()
-			c.refuse(q.ID, Problemf(CodeOverloaded, "%d requests are in flight", c.s.InFlight))
-		} else if want, ok := c.inTurn(&q); ok {
+			c.sendProblem(q.ID, Problemf(CodeOverloaded, "%d requests are in flight", c.s.InFlight))
+		} else if want, ok := c.runsInline(&q); ok {
 			c.get(c.s.streams.ctx, &q, want)
 			c.s.inFlight.Add(-1)
 		} else {
 			if !long {
-				q = owned(q)
+				q = cloneRequest(q)
 			}
 			c.all.Go(func() {
 				defer c.s.room.Give(held)
@@ -160,30 +160,30 @@ func (c *stream) serve() {
 			continue
 		}
 		c.s.room.Give(held)
-		if !c.in.More() && c.out.Flush() != nil {
+		if !c.in.HasFrame() && c.out.Flush() != nil {
 			return
 		}
 	}
 }
 
-// owned is a request that outlives the frame that it was read from.
-func owned(q framing.Request) framing.Request {
+// cloneRequest is a request that outlives the frame that it was read from.
+func cloneRequest(q framing.Request) framing.Request {
 	q.Table, q.Key, q.Transaction = slices.Clone(q.Table), slices.Clone(q.Key), slices.Clone(q.Transaction)
 	return q
 }
 
-// want is the freshness that a read asks for.
-func want(q *framing.Request) (Want, bool) {
+// requestedRead is the freshness that a read asks for.
+func requestedRead(q *framing.Request) (Consistency, bool) {
 	if q.Operation != framing.Get || int(q.Read) >= len(Reads) {
-		return Want{}, false
+		return Consistency{}, false
 	}
-	return Want{Reads[q.Read], q.Staleness}, true
+	return Consistency{Reads[q.Read], q.Staleness}, true
 }
 
-// inTurn tells whether a request is done before the next one is looked at.
-func (c *stream) inTurn(q *framing.Request) (Want, bool) {
-	w, ok := want(q)
-	return w, ok && c.quick != nil && c.quick.Quick(w)
+// runsInline tells whether a request is done before the next one is looked at.
+func (c *stream) runsInline(q *framing.Request) (Consistency, bool) {
+	w, ok := requestedRead(q)
+	return w, ok && c.inline != nil && c.inline.ReadsInline(w)
 }
 
 // perform does one request.
@@ -197,15 +197,15 @@ func (c *stream) perform(q *framing.Request) {
 	defer cancel()
 	if q.Operation == framing.Transact {
 		c.transact(ctx, q)
-	} else if w, ok := want(q); ok {
+	} else if w, ok := requestedRead(q); ok {
 		c.get(ctx, q, w)
 	} else {
-		c.fail(q, Problemf(CodeBadRequest, "no such read"))
+		c.sendError(q, Problemf(CodeBadRequest, "no such read"))
 	}
 	_ = c.out.Flush() // the reader notices that the connection has failed
 }
 
-func (c *stream) get(ctx context.Context, q *framing.Request, w Want) {
+func (c *stream) get(ctx context.Context, q *framing.Request, w Consistency) {
 	began := time.Now()
 	table, key := string(q.Table), string(q.Key)
 	err := command.ValidTable(table)
@@ -213,20 +213,20 @@ func (c *stream) get(ctx context.Context, q *framing.Request, w Want) {
 		err = command.ValidKey(key)
 	}
 	if err != nil {
-		c.fail(q, invalid(err))
+		c.sendError(q, badRequest(err))
 		return
 	}
 	row, f, err := c.s.Backend.Get(ctx, table, key, w)
 	if err != nil {
-		c.fail(q, err)
+		c.sendError(q, err)
 		return
 	}
 	a := framing.Answer{ID: q.ID, Kind: framing.Row, Version: row.Version, Applied: f.Applied, Lag: f.Lag, Age: f.Staleness, Cloud: []byte(f.Cloud), Value: row.Value}
 	_ = c.out.AddAnswer(&a) // the reader notices that the connection has failed
-	c.done(q.Operation, began)
+	c.recordSuccess(q.Operation, began)
 }
 
-func (c *stream) done(o framing.Operation, began time.Time) {
+func (c *stream) recordSuccess(o framing.Operation, began time.Time) {
 	m := c.s.streams.operations[o]
 	m.seconds.Observe(time.Since(began).Seconds())
 	m.ok.Inc()
@@ -235,11 +235,11 @@ func (c *stream) done(o framing.Operation, began time.Time) {
 func (c *stream) transact(ctx context.Context, q *framing.Request) {
 	began := time.Now()
 	if c.scope < bearer.Write {
-		c.fail(q, Problemf(CodeForbidden, "the token allows to %v, this needs one that allows to %v", c.scope, bearer.Write))
+		c.sendError(q, Problemf(CodeForbidden, "the token allows to %v, this needs one that allows to %v", c.scope, bearer.Write))
 		return
 	}
 	if int(q.Ack) >= len(Acks) {
-		c.fail(q, Problemf(CodeBadRequest, "no such acknowledgement"))
+		c.sendError(q, Problemf(CodeBadRequest, "no such acknowledgement"))
 		return
 	}
 	t, err := command.Decode(q.Transaction)
@@ -247,34 +247,34 @@ func (c *stream) transact(ctx context.Context, q *framing.Request) {
 		err = t.Normalize()
 	}
 	if errors.Is(err, command.ErrInvalid) {
-		err = invalid(err)
+		err = badRequest(err)
 	}
 	if err != nil {
-		c.fail(q, err)
+		c.sendError(q, err)
 		return
 	}
 	done, err := c.s.Backend.Write(ctx, &t, Acks[q.Ack])
 	if err != nil {
-		c.fail(q, err)
+		c.sendError(q, err)
 		return
 	}
 	_ = c.out.AddAnswer(&framing.Answer{ID: q.ID, Kind: framing.Written, Version: done.Version, Ack: byte(slices.Index(Acks, done.Ack))})
-	c.done(q.Operation, began)
+	c.recordSuccess(q.Operation, began)
 }
 
-// fail answers with an error. Another member is asked by the client, with HTTP.
-func (c *stream) fail(q *framing.Request, err error) {
+// sendError answers with an error. Another member is asked by the client, with HTTP.
+func (c *stream) sendError(q *framing.Request, err error) {
 	var elsewhere *Elsewhere
 	if errors.As(err, &elsewhere) {
 		_ = c.out.AddAnswer(&framing.Answer{ID: q.ID, Kind: framing.Elsewhere})
 		return
 	}
 	p := c.s.problemOf(err, q.Operation == framing.Transact, c.s.streams.operations[q.Operation].route)
-	c.refuse(q.ID, p)
+	c.sendProblem(q.ID, p)
 	c.s.requests.WithLabelValues(c.s.streams.operations[q.Operation].route, strconv.Itoa(StatusOf(p.Code))).Inc()
 }
 
-func (c *stream) refuse(id uint64, p *Problem) {
+func (c *stream) sendProblem(id uint64, p *Problem) {
 	text, err := json.Marshal(p)
 	if err != nil { // a problem always marshals
 		text = []byte(`{"code":"` + CodeInternal + `"}`)

@@ -247,8 +247,8 @@ type Freshness struct {
 	Staleness time.Duration // negative: not known
 }
 
-// Want is how fresh a read must be.
-type Want struct {
+// Consistency is how fresh a read must be.
+type Consistency struct {
 	Read      Read
 	Staleness time.Duration // of bounded reads
 }
@@ -264,10 +264,10 @@ type Range struct {
 // Backend is what the server asks. Errors are *Problem, *Elsewhere, or a fault of the
 // member's own.
 type Backend interface {
-	Get(ctx context.Context, table, key string, w Want) (Row, Freshness, error)
-	Scan(ctx context.Context, table string, r Range, w Want) ([]Row, Freshness, error)
-	Count(ctx context.Context, table string, w Want) (int64, Freshness, error)
-	Tables(ctx context.Context, w Want) ([]string, Freshness, error)
+	Get(ctx context.Context, table, key string, w Consistency) (Row, Freshness, error)
+	Scan(ctx context.Context, table string, r Range, w Consistency) ([]Row, Freshness, error)
+	Count(ctx context.Context, table string, w Consistency) (int64, Freshness, error)
+	Tables(ctx context.Context, w Consistency) ([]string, Freshness, error)
 	// Write does a transaction that is normal (Transaction.Normalize).
 	Write(ctx context.Context, t *Transaction, a Ack) (Written, error)
 
@@ -284,10 +284,10 @@ type Backend interface {
 	Progress(ctx context.Context, index uint64) uint64
 }
 
-// Quick is a Backend some of whose reads take microseconds and wait for nobody: the server
+// InlineReader is a Backend some of whose reads take microseconds and wait for nobody: the server
 // does them in their turn, without a goroutine of their own.
-type Quick interface {
-	Quick(w Want) bool
+type InlineReader interface {
+	ReadsInline(w Consistency) bool
 }
 
 // Elsewhere says that another member can answer, while this one's database is being

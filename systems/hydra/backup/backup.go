@@ -78,7 +78,7 @@ func Save(ctx context.Context, from Source, path string) (s Summary, err error) 
 	if err != nil {
 		return s, err
 	}
-	s, err = read(io.TeeReader(body, f), cloudsql.Visitor{})
+	s, err = readSnapshot(io.TeeReader(body, f), cloudsql.Visitor{})
 	if err = errors.Join(err, body.Close()); err != nil {
 		return s, fmt.Errorf("copying the database of %s: %w", from.Endpoint, err)
 	}
@@ -117,8 +117,8 @@ func (from Source) open(ctx context.Context) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// read reads a snapshot to its end, has its visitor told, and sums it up.
-func read(r io.Reader, v cloudsql.Visitor) (Summary, error) {
+// readSnapshot reads a snapshot to its end, has its visitor told, and sums it up.
+func readSnapshot(r io.Reader, v cloudsql.Visitor) (Summary, error) {
 	var s Summary
 	sum := sha256.New()
 	counted := &counter{r: io.TeeReader(r, sum)}
@@ -161,14 +161,14 @@ func (c *counter) Read(p []byte) (int, error) {
 }
 
 // Verify reads a backup to its end.
-func Verify(path string) (Summary, error) { return visit(path, cloudsql.Visitor{}) }
+func Verify(path string) (Summary, error) { return visitFile(path, cloudsql.Visitor{}) }
 
-func visit(path string, v cloudsql.Visitor) (Summary, error) {
+func visitFile(path string, v cloudsql.Visitor) (Summary, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Summary{}, fmt.Errorf("reading the backup: %w", err)
 	}
-	s, err := read(f, v)
+	s, err := readSnapshot(f, v)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return s, fmt.Errorf("reading the backup %s: %w", path, err)
 	}
@@ -191,7 +191,7 @@ func Restore(ctx context.Context, to *hydraclient.Client, path string) (Summary,
 	if err != nil {
 		return s, err
 	}
-	if err := empty(ctx, to); err != nil {
+	if err := checkEmpty(ctx, to); err != nil {
 		return s, err
 	}
 	for _, t := range s.Tables {
@@ -217,7 +217,7 @@ func Restore(ctx context.Context, to *hydraclient.Client, path string) (Summary,
 			return nil
 		})
 	}
-	_, err = visit(path, cloudsql.Visitor{Row: func(table string, r cloudsql.Row) error {
+	_, err = visitFile(path, cloudsql.Visitor{Row: func(table string, r cloudsql.Row) error {
 		batch = append(batch, api.Write{Do: command.Put, Table: table, Key: r.Key, Value: json.RawMessage(r.Value)})
 		if size += len(r.Key) + len(r.Value); len(batch) == batchRows || size >= batchBytes {
 			send()
@@ -230,8 +230,8 @@ func Restore(ctx context.Context, to *hydraclient.Client, path string) (Summary,
 	return s, errors.Join(g.Wait(), err)
 }
 
-// empty refuses a cluster that holds rows.
-func empty(ctx context.Context, to *hydraclient.Client) error {
+// checkEmpty refuses a cluster that holds rows.
+func checkEmpty(ctx context.Context, to *hydraclient.Client) error {
 	tables, err := to.Tables(ctx)
 	if err != nil {
 		return fmt.Errorf("looking whether the cluster is empty: %w", err)

@@ -29,34 +29,34 @@ type backend struct {
 
 	mu sync.Mutex
 	view
-	row int // checks in a row that said the opposite of up
+	streak int // checks in a row that said the opposite of up
 }
 
 // view is what is known of a backend.
 type view struct {
 	// up by the checks; draining by its own word; spare has no database (a witness).
-	up, draining, spare bool
+	up, draining, witness bool
 	// leads is whether it says that it leads, knows whether it knows a leader, term that of
 	// which it says so: of two that both say so, the older one's word is out of date.
-	leads, knows bool
-	term         uint64
+	leads, knowsLeader bool
+	term               uint64
 	// distance is the moving average of what a check takes.
 	distance time.Duration
 	problem  string
 }
 
-// weight is how much of an average the newest value makes up.
-const weight = 0.3
+// averageWeight is how much of an average the newest value makes up.
+const averageWeight = 0.3
 
-func (b *backend) see() view {
+func (b *backend) currentView() view {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.view
 }
 
-// heard takes what a check brought; err is how it failed. It tells whether the backend
+// recordCheck takes what a check brought; err is how it failed. It tells whether the backend
 // went up or down by that.
-func (b *backend) heard(v view, took time.Duration, err error, fall, rise int) bool {
+func (b *backend) recordCheck(v view, took time.Duration, err error, fall, rise int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil {
@@ -68,30 +68,30 @@ func (b *backend) heard(v view, took time.Duration, err error, fall, rise int) b
 		b.up = up
 		b.distance = took
 		if old > 0 {
-			b.distance = time.Duration(weight*float64(took) + (1-weight)*float64(old))
+			b.distance = time.Duration(averageWeight*float64(took) + (1-averageWeight)*float64(old))
 		}
 	}
 	if (err == nil) == b.up {
-		b.row = 0
+		b.streak = 0
 		return false
 	}
-	b.row++
-	if err == nil && b.row < rise || err != nil && b.row < fall {
+	b.streak++
+	if err == nil && b.streak < rise || err != nil && b.streak < fall {
 		return false
 	}
-	b.row, b.up = 0, !b.up
+	b.streak, b.up = 0, !b.up
 	return true
 }
 
-// refused takes that nothing listens where the backend should: no check has to fail first.
-func (b *backend) refused(why error) {
+// markRefused takes that nothing listens where the backend should: no check has to fail first.
+func (b *backend) markRefused(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.up, b.leads, b.row, b.problem = false, false, 0, why.Error()
+	b.up, b.leads, b.streak, b.problem = false, false, 0, why.Error()
 }
 
 // usable is whether requests may go there.
-func (v view) usable() bool { return v.up && !v.draining && !v.spare }
+func (v view) usable() bool { return v.up && !v.draining && !v.witness }
 
 var errUnhealthy = errors.New("unhealthy")
 
@@ -109,11 +109,11 @@ func (p *pool) watch(ctx context.Context, b *backend, first func()) {
 	defer tick.Stop()
 	for {
 		began := time.Now()
-		v, err := p.ask(ctx, b)
+		v, err := p.checkOnce(ctx, b)
 		if ctx.Err() != nil {
 			return
 		}
-		if b.heard(v, time.Since(began), err, p.config.Fall, p.config.Rise) {
+		if b.recordCheck(v, time.Since(began), err, p.config.Fall, p.config.Rise) {
 			if err != nil {
 				p.config.Log.Warn("a backend is down", "backend", b.url.Host, "cloud", b.cloud, "error", err)
 			} else {
@@ -129,8 +129,8 @@ func (p *pool) watch(ctx context.Context, b *backend, first func()) {
 	}
 }
 
-// ask checks a backend once.
-func (p *pool) ask(ctx context.Context, b *backend) (view, error) {
+// checkOnce checks a backend once.
+func (p *pool) checkOnce(ctx context.Context, b *backend) (view, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.CheckTimeout)
 	defer cancel()
 	path := "/status"
@@ -166,9 +166,9 @@ func (p *pool) ask(ctx context.Context, b *backend) (view, error) {
 		return view{}, fmt.Errorf("%w: %s", errUnhealthy, s.Problem)
 	}
 	return view{
-		draining: s.Draining, spare: s.Witness, term: s.Term,
-		leads: s.Role == roleLeader || s.Role == roleDirect,
-		knows: s.Leader != "" || s.Role == roleDirect,
+		draining: s.Draining, witness: s.Witness, term: s.Term,
+		leads:       s.Role == roleLeader || s.Role == roleDirect,
+		knowsLeader: s.Leader != "" || s.Role == roleDirect,
 	}, nil
 }
 
@@ -185,9 +185,9 @@ type candidate struct {
 	cost float64
 }
 
-// alike is by how much distances may differ without counting for much. With it, and by
+// distanceFloor is by how much distances may differ without counting for much. With it, and by
 // the chance that is in the costs, backends that are about as near share the requests.
-const alike = time.Millisecond
+const distanceFloor = time.Millisecond
 
 // order is in which order a request tries the backends. Those of this cloud come before
 // the others', and within a cloud what counts is the distance times the requests that are
@@ -198,11 +198,11 @@ func (p *pool) order(write bool) []*backend {
 	var leader *backend
 	var term uint64
 	for _, b := range p.backends {
-		c := candidate{backend: b, seen: b.see()}
+		c := candidate{backend: b, seen: b.currentView()}
 		if !c.seen.usable() {
 			continue
 		}
-		c.cost = float64(c.seen.distance+alike) * float64(b.inflight.Load()+1) * (1 + rand.Float64()/2)
+		c.cost = float64(c.seen.distance+distanceFloor) * float64(b.inflight.Load()+1) * (1 + rand.Float64()/2)
 		if c.seen.leads && (leader == nil || c.seen.term > term) && (b.local || c.seen.distance <= p.config.Near) {
 			leader, term = b, c.seen.term
 		}
@@ -242,7 +242,7 @@ func (p *pool) shuffled() []*backend {
 // a leader, without which no write gets through.
 func (p *pool) ready() bool {
 	for _, b := range p.backends {
-		if v := b.see(); v.usable() && (p.kind != Members || v.knows) {
+		if v := b.currentView(); v.usable() && (p.kind != Members || v.knowsLeader) {
 			return true
 		}
 	}

@@ -400,7 +400,7 @@ func TestRoutes(t *testing.T) {
 
 func TestLargeAnswersAreStreamed(t *testing.T) {
 	m := newMember(t, "m")
-	large := strings.Repeat("x", 3*keep)
+	large := strings.Repeat("x", 3*maxBuffered)
 	m.answer(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, large) })
 	c := quick()
 	c.Members = members("home", m)

@@ -20,7 +20,7 @@ import (
 const (
 	// keep is up to what size an answer is read whole before it is passed on, so that a
 	// backend that dies while it answers does not cut the answer short.
-	keep = 1 << 20
+	maxBuffered = 1 << 20
 	// firstPause and lastPause bound the pause before all backends are tried again.
 	firstPause = 20 * time.Millisecond
 	lastPause  = 500 * time.Millisecond
@@ -54,7 +54,7 @@ func (p *pool) send(ctx context.Context, r *request) (a *attempt, doubt bool) {
 	for {
 		for _, b := range p.order(r.write) {
 			a := p.try(ctx, r, b)
-			final := a.err == nil && !retriable(a.resp.StatusCode) && !a.undone
+			final := a.err == nil && !isRetriable(a.resp.StatusCode) && !a.undone
 			if final || ctx.Err() != nil {
 				return a.orNil(), doubt || r.write && !final && !a.undone
 			}
@@ -92,7 +92,7 @@ func (a *attempt) close() {
 	}
 }
 
-func retriable(status int) bool {
+func isRetriable(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
@@ -106,21 +106,21 @@ func (p *pool) try(ctx context.Context, r *request, b *backend) *attempt {
 	}
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	resp, err := p.client.RoundTrip(r.to(ctx, b, p.config.Name))
+	resp, err := p.client.RoundTrip(r.outgoing(ctx, b, p.config.Name))
 	if err != nil {
 		cancel()
-		if !sent.Load() && refused(err) {
-			b.refused(err)
+		if !sent.Load() && isDialError(err) {
+			b.markRefused(err)
 		}
 		return &attempt{err: err, undone: !sent.Load()}
 	}
 	a := &attempt{resp: resp}
-	a.body, err = io.ReadAll(io.LimitReader(resp.Body, keep))
+	a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
 	if err != nil {
 		cancel()
 		return &attempt{err: errors.Join(err, resp.Body.Close())}
 	}
-	if len(a.body) == keep {
+	if len(a.body) == maxBuffered {
 		a.rest = &cancelled{resp.Body, cancel}
 		return a
 	}
@@ -128,7 +128,7 @@ func (p *pool) try(ctx context.Context, r *request, b *backend) *attempt {
 	if err := resp.Body.Close(); err != nil {
 		return &attempt{err: err}
 	}
-	a.undone = undone(resp.StatusCode, a.body)
+	a.undone = isUndone(resp.StatusCode, a.body)
 	return a
 }
 
@@ -143,14 +143,14 @@ func (c *cancelled) Close() error {
 	return c.ReadCloser.Close()
 }
 
-func refused(err error) bool {
+func isDialError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// undone tells whether an answer says that the request was certainly not done and may be
+// isUndone tells whether an answer says that the request was certainly not done and may be
 // done elsewhere.
-func undone(status int, body []byte) bool {
+func isUndone(status int, body []byte) bool {
 	if status != http.StatusServiceUnavailable && status != http.StatusMisdirectedRequest {
 		return false
 	}
@@ -165,26 +165,26 @@ func undone(status int, body []byte) bool {
 	return false
 }
 
-// hop are the headers that are of one connection only (RFC 9110, 7.6.1).
-var hop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+// hopHeaders are the headers that are of one connection only (RFC 9110, 7.6.1).
+var hopHeaders = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// judged are the headers that the balancer's guard has looked at. They are of the name that the
+// guardHeaders are the headers that the balancer's guard has looked at. They are of the name that the
 // client knows, which a backend does not.
-var judged = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest"}
+var guardHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest"}
 
-func clean(h http.Header) {
+func removeHopHeaders(h http.Header) {
 	for _, list := range h.Values("Connection") {
 		for name := range strings.SplitSeq(list, ",") {
 			h.Del(strings.TrimSpace(name))
 		}
 	}
-	for _, name := range hop {
+	for _, name := range hopHeaders {
 		h.Del(name)
 	}
 }
 
-// to is the request as it goes to a backend.
-func (r *request) to(ctx context.Context, b *backend, by string) *http.Request {
+// outgoing is the request as it goes to a backend.
+func (r *request) outgoing(ctx context.Context, b *backend, by string) *http.Request {
 	out := r.Clone(ctx)
 	out.RequestURI, out.Close = "", false
 	out.URL.Scheme, out.URL.Host = b.url.Scheme, b.url.Host
@@ -193,8 +193,8 @@ func (r *request) to(ctx context.Context, b *backend, by string) *http.Request {
 		out.Body = io.NopCloser(bytes.NewReader(r.body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
 	}
-	clean(out.Header)
-	for _, name := range judged {
+	removeHopHeaders(out.Header)
+	for _, name := range guardHeaders {
 		out.Header.Del(name)
 	}
 	out.Host = "" // the backend's own

@@ -33,32 +33,32 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // so that the client finds another balancer
 	}
 	if strings.HasPrefix(r.URL.Path, "/-/") {
-		b.own(w, r)
+		b.serveAdmin(w, r)
 		return
 	}
-	p := b.route(r.URL.Path)
+	p := b.poolFor(r.URL.Path)
 	if p == nil {
-		problem(w, http.StatusNotFound, api.CodeNotFound, "nothing behind this balancer serves "+r.URL.Path)
+		writeProblem(w, http.StatusNotFound, api.CodeNotFound, "nothing behind this balancer serves "+r.URL.Path)
 		return
 	}
 	began := time.Now()
 	code := p.serve(w, r)
-	p.metrics.served(p.kind, r.Method, code, time.Since(began))
+	p.metrics.recordRequest(p.kind, r.Method, code, time.Since(began))
 }
 
 // guarded is the balancer behind the guard against web pages of other sites. Links may lead to the
 // application's pages.
 func (b *Balancer) guarded(listen net.Addr) http.Handler {
 	guard := webguard.New(listen, b.config.Hosts...)
-	guard.Links = func(path string) bool { return b.apps != nil && b.route(path) == b.apps }
+	guard.Links = func(path string) bool { return b.apps != nil && b.poolFor(path) == b.apps }
 	return guard.Protect(b, func(w http.ResponseWriter, err error) {
-		p := api.Guarded(err)
-		problem(w, webguard.Status(err), p.Code, p.Message)
+		p := api.GuardProblem(err)
+		writeProblem(w, webguard.Status(err), p.Code, p.Message)
 	})
 }
 
-// route is the pool that serves a path, nil where there is none.
-func (b *Balancer) route(path string) *pool {
+// poolFor is the pool that serves a path, nil where there is none.
+func (b *Balancer) poolFor(path string) *pool {
 	data := strings.HasPrefix(path, "/v1/")
 	for _, own := range []string{"/status", "/healthz", "/readyz", "/openapi.yaml"} {
 		data = data || path == own
@@ -73,12 +73,12 @@ func (b *Balancer) route(path string) *pool {
 func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
 	body, held, err := p.room.Body(w, r, p.config.MaxBody, p.config.Arrival)
 	if err != nil {
-		return p.unread(w, err)
+		return p.writeReadError(w, err)
 	}
 	defer p.room.Give(held)
 	if err := p.limit.enter(r.Context()); err != nil {
 		p.metrics.shed.WithLabelValues(string(p.kind)).Inc()
-		return problem(w, http.StatusServiceUnavailable, api.CodeOverloaded, "the balancer is busy: "+err.Error())
+		return writeProblem(w, http.StatusServiceUnavailable, api.CodeOverloaded, "the balancer is busy: "+err.Error())
 	}
 	defer p.limit.leave()
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
@@ -86,34 +86,34 @@ func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
 	defer cancel()
 	a, doubt := p.send(ctx, &request{Request: r, body: body, write: !read, safe: read || r.Header.Get(api.HeaderRequestID) != ""})
 	switch {
-	case doubt && (a == nil || a.undone || retriable(a.resp.StatusCode)):
+	case doubt && (a == nil || a.undone || isRetriable(a.resp.StatusCode)):
 		if a != nil {
 			a.close()
 		}
-		return problem(w, http.StatusGatewayTimeout, api.CodeInDoubt, "the connection to a backend broke after the write was sent: it may be done")
+		return writeProblem(w, http.StatusGatewayTimeout, api.CodeInDoubt, "the connection to a backend broke after the write was sent: it may be done")
 	case a == nil:
-		return problem(w, http.StatusServiceUnavailable, api.CodeUnavailable, "no backend answers")
+		return writeProblem(w, http.StatusServiceUnavailable, api.CodeUnavailable, "no backend answers")
 	}
-	return a.pass(w)
+	return a.writeTo(w)
 }
 
-// unread answers a request that did not arrive whole; no backend has seen it.
-func (p *pool) unread(w http.ResponseWriter, err error) int {
+// writeReadError answers a request that did not arrive whole; no backend has seen it.
+func (p *pool) writeReadError(w http.ResponseWriter, err error) int {
 	tooLarge := new(http.MaxBytesError)
 	switch {
 	case errors.As(err, &tooLarge):
-		return problem(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge, "the body has more than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes")
+		return writeProblem(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge, "the body has more than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes")
 	case errors.Is(err, bodylimit.ErrFull):
 		p.metrics.shed.WithLabelValues(string(p.kind)).Inc()
-		return problem(w, http.StatusServiceUnavailable, api.CodeOverloaded, "the balancer is busy: "+err.Error())
+		return writeProblem(w, http.StatusServiceUnavailable, api.CodeOverloaded, "the balancer is busy: "+err.Error())
 	}
-	return problem(w, http.StatusBadRequest, api.CodeBadRequest, "reading the body: "+err.Error())
+	return writeProblem(w, http.StatusBadRequest, api.CodeBadRequest, "reading the body: "+err.Error())
 }
 
-// pass gives an answer to the client.
-func (a *attempt) pass(w http.ResponseWriter) int {
+// writeTo gives an answer to the client.
+func (a *attempt) writeTo(w http.ResponseWriter) int {
 	defer a.close()
-	clean(a.resp.Header)
+	removeHopHeaders(a.resp.Header)
 	for name, values := range a.resp.Header {
 		w.Header()[name] = values
 	}
@@ -127,8 +127,8 @@ func (a *attempt) pass(w http.ResponseWriter) int {
 	return a.resp.StatusCode
 }
 
-// problem answers with an error of the balancer's own.
-func problem(w http.ResponseWriter, status int, code, message string) int {
+// writeProblem answers with an error of the balancer's own.
+func writeProblem(w http.ResponseWriter, status int, code, message string) int {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if status == http.StatusServiceUnavailable {
@@ -185,8 +185,8 @@ func (l *limiter) enter(ctx context.Context) error {
 
 func (l *limiter) leave() { <-l.slots }
 
-// Seen is a backend as /-/backends tells of it.
-type Seen struct {
+// BackendStatus is a backend as /-/backends tells of it.
+type BackendStatus struct {
 	Kind     Kind    `json:"kind"`
 	URL      string  `json:"url"`
 	Cloud    string  `json:"cloud"`
@@ -198,9 +198,9 @@ type Seen struct {
 	Problem  string  `json:"problem,omitempty"`
 }
 
-// own serves the balancer's own paths: /-/healthy while it runs, /-/ready while it can
+// serveAdmin serves the balancer's own paths: /-/healthy while it runs, /-/ready while it can
 // serve and is not about to end, /-/backends, /-/metrics.
-func (b *Balancer) own(w http.ResponseWriter, r *http.Request) {
+func (b *Balancer) serveAdmin(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "only GET", http.StatusMethodNotAllowed)
@@ -243,12 +243,12 @@ func (b *Balancer) Ready() bool {
 }
 
 // Backends tells what is known of each.
-func (b *Balancer) Backends() []Seen {
-	var all []Seen
+func (b *Balancer) Backends() []BackendStatus {
+	var all []BackendStatus
 	for _, p := range b.pools {
 		for _, x := range p.backends {
-			v := x.see()
-			all = append(all, Seen{
+			v := x.currentView()
+			all = append(all, BackendStatus{
 				Kind: p.kind, URL: x.url.String(), Cloud: x.cloud, Usable: v.usable(), Leader: v.leads, Draining: v.draining,
 				Distance: v.distance.Seconds() * 1000, Inflight: x.inflight.Load(), Problem: v.problem,
 			})

@@ -37,7 +37,7 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) served(kind Kind, method string, code int, took time.Duration) {
+func (m *metrics) recordRequest(kind Kind, method string, code int, took time.Duration) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete:
 	default:
@@ -63,12 +63,12 @@ func (m *metrics) register(r prometheus.Registerer, pools []*pool) error {
 		for _, b := range p.backends {
 			labels := prometheus.Labels{"kind": string(p.kind), "backend": b.url.Host, "cloud": b.cloud}
 			gauge("hydra_lb_backend_usable", "Whether requests go to a backend: 1 or 0.", labels, func() float64 {
-				if b.see().usable() {
+				if b.currentView().usable() {
 					return 1
 				}
 				return 0
 			})
-			gauge("hydra_lb_backend_distance_seconds", "Moving average of the time that a check takes.", labels, func() float64 { return b.see().distance.Seconds() })
+			gauge("hydra_lb_backend_distance_seconds", "Moving average of the time that a check takes.", labels, func() float64 { return b.currentView().distance.Seconds() })
 		}
 	}
 	for _, c := range all {

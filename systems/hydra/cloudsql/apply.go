@@ -47,38 +47,38 @@ func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries 
 	if len(entries) == 0 {
 		return Applied{Index: after}, nil
 	}
-	defer func() { err = s.silence.explain(err) }()
-	batch := make([]decoded, 0, len(entries))
+	defer func() { err = s.silence.wrapError(err) }()
+	batch := make([]decodedEntry, 0, len(entries))
 	for _, e := range entries {
 		if e.Data == nil {
-			batch = append(batch, decoded{index: e.Index})
+			batch = append(batch, decodedEntry{index: e.Index})
 			continue
 		}
 		t, err := command.Decode(e.Data)
 		if err != nil {
 			return Applied{}, fmt.Errorf("%w: %d: %w", ErrEntry, e.Index, err)
 		}
-		batch = append(batch, decoded{e.Index, &t})
+		batch = append(batch, decodedEntry{e.Index, &t})
 	}
-	before := s.known.Load()
+	before := s.cached.Load()
 	if before.stale {
 		return Applied{}, fmt.Errorf("%w: where to is not known yet", ErrMoved)
 	}
-	if err := s.makeTables(ctx, before, batch); err != nil {
+	if err := s.createTables(ctx, before, batch); err != nil {
 		return Applied{}, err
 	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return Applied{}, fmt.Errorf("beginning a transaction: %w", err)
 	}
-	results, now, err := s.applyIn(ctx, tx, before, holder, after, batch)
+	results, now, err := s.applyBatch(ctx, tx, before, holder, after, batch)
 	if err != nil {
-		return Applied{}, errors.Join(moved(err), rolledBack(tx))
+		return Applied{}, errors.Join(asMoved(err), rollBack(tx))
 	}
 	if err := tx.Commit(); err != nil {
-		return Applied{}, moved(fmt.Errorf("committing: %w", err))
+		return Applied{}, asMoved(fmt.Errorf("committing: %w", err))
 	}
-	_ = s.saw(before, now) // it is where the compare-and-set found it
+	_ = s.observe(before, now) // it is where the compare-and-set found it
 	return Applied{now.applied, results}, nil
 }
 
@@ -86,8 +86,8 @@ func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries 
 // way; at the commit too, where databases of a Galera cluster find out.
 const deadlock = 1213
 
-// moved makes ErrMoved of a database's word that another member's transaction came first.
-func moved(err error) error {
+// asMoved makes ErrMoved of a database's word that another member's transaction came first.
+func asMoved(err error) error {
 	var m *mysql.MySQLError
 	var p *pgconn.PgError
 	if errors.As(err, &m) && m.Number == deadlock || errors.As(err, &p) && (p.Code == "40001" || p.Code == "40P01") {
@@ -96,22 +96,22 @@ func moved(err error) error {
 	return err
 }
 
-func rolledBack(tx *sql.Tx) error {
+func rollBack(tx *sql.Tx) error {
 	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
 		return fmt.Errorf("rolling back: %w", err)
 	}
 	return nil
 }
 
-type decoded struct {
+type decodedEntry struct {
 	index       uint64
 	transaction *command.Transaction
 }
 
-// makeTables makes the tables that a batch creates, before its transaction: in MySQL a
+// createTables makes the tables that a batch creates, before its transaction: in MySQL a
 // CREATE TABLE commits. A table of the database that hydra_tables does not list is empty
 // and harms nobody, whoever makes it and when.
-func (s *Store) makeTables(ctx context.Context, before *known, batch []decoded) error {
+func (s *Store) createTables(ctx context.Context, before *cachedState, batch []decodedEntry) error {
 	for _, d := range batch {
 		if d.transaction == nil {
 			continue
@@ -120,7 +120,7 @@ func (s *Store) makeTables(ctx context.Context, before *known, batch []decoded) 
 			if w.Do != command.CreateTable || before.tables.names[w.Table] {
 				continue
 			}
-			if err := s.define(ctx, s.dialect.create(w.Table)); err != nil {
+			if err := s.runDDL(ctx, s.dialect.createTable(w.Table)); err != nil {
 				return fmt.Errorf("making table %s: %w", w.Table, err)
 			}
 		}
@@ -135,11 +135,11 @@ const (
 	definePause = 10 * time.Millisecond
 )
 
-// define runs a CREATE ... IF NOT EXISTS. Of two at the same time PostgreSQL fails one with
+// runDDL runs a CREATE ... IF NOT EXISTS. Of two at the same time PostgreSQL fails one with
 // a duplicate in its catalogue: at the next try the other's work is there. Of two connections that turn a new
 // file to write-ahead logging SQLite fails one at once, whatever its busy_timeout says: the other may need
 // as long as a disk does.
-func (s *Store) define(ctx context.Context, query string) error {
+func (s *Store) runDDL(ctx context.Context, query string) error {
 	begun := time.Now()
 	for try := 1; ; try++ {
 		_, err := s.write.ExecContext(ctx, query)
@@ -162,23 +162,23 @@ func isBusy(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// applyIn applies a batch within a transaction to a database of which is known what stood
+// applyBatch applies a batch within a transaction to a database of which is known what stood
 // before; now is where it is then.
-func (s *Store) applyIn(ctx context.Context, tx *sql.Tx, before *known, holder string, after uint64, batch []decoded) (results []Result, now sight, err error) {
+func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState, holder string, after uint64, batch []decodedEntry) (results []Result, now observation, err error) {
 	last := batch[len(batch)-1].index
-	now.log = s.owner(before)
-	if err := s.advance(ctx, tx, before, now.log, after, last, holder); err != nil {
+	now.log = s.logOf(before)
+	if err := s.advanceApplied(ctx, tx, before, now.log, after, last, holder); err != nil {
 		return nil, now, err
 	}
 	o := &pending{ctx: ctx, store: s, tx: tx, rows: make(map[string]*tableRows), before: before.tables, tables: before.tables}
 	if err := o.prefetch(batch); err != nil {
 		return nil, now, err
 	}
-	requests, err := s.requests(ctx, tx, batch)
+	requests, err := s.findRequests(ctx, tx, batch)
 	if err != nil {
 		return nil, now, err
 	}
-	var records []record
+	var records []outcomeRecord
 	for i, d := range batch {
 		if o.weight > batchWeight && i > 0 {
 			last = batch[i-1].index
@@ -194,26 +194,26 @@ func (s *Store) applyIn(ctx context.Context, tx *sql.Tx, before *known, holder s
 		before, again := requests[t.RequestID]
 		if again = again && t.RequestID != "" && d.index-before.index <= Window; again {
 			results = append(results, Result{d.index, before.outcome, true})
-			records = append(records, record{d.index, "", before.outcome, false})
+			records = append(records, outcomeRecord{d.index, "", before.outcome, false})
 			continue
 		}
-		out := command.Evaluate(t, d.index, o, s.most(d.index))
+		out := command.Evaluate(t, d.index, o, s.weightLimit(d.index))
 		if o.err != nil {
 			return nil, now, o.err
 		}
 		conditional := t.Conditional()
 		results = append(results, Result{d.index, out, conditional})
 		if t.RequestID != "" {
-			requests[t.RequestID] = record{d.index, t.RequestID, out, false}
+			requests[t.RequestID] = outcomeRecord{d.index, t.RequestID, out, false}
 		}
 		if conditional || out.Code != command.OK {
-			records = append(records, record{d.index, t.RequestID, out, !conditional})
+			records = append(records, outcomeRecord{d.index, t.RequestID, out, !conditional})
 		}
 	}
 	if err := o.flush(); err != nil {
 		return nil, now, err
 	}
-	if err := s.keep(ctx, tx, records, last); err != nil {
+	if err := s.insertOutcomes(ctx, tx, records, last); err != nil {
 		return nil, now, err
 	}
 	now.applied = last
@@ -226,9 +226,9 @@ func (s *Store) applyIn(ctx context.Context, tx *sql.Tx, before *known, holder s
 	return results, now, nil
 }
 
-// advance is the compare-and-set of the applied index, the tables and the log.
-func (s *Store) advance(ctx context.Context, tx *sql.Tx, before *known, log string, from, to uint64, holder string) error {
-	stmt, err := s.statement(ctx, statementKey{kind: "advance"}, func() (string, int) {
+// advanceApplied is the compare-and-set of the applied index, the tables and the log.
+func (s *Store) advanceApplied(ctx context.Context, tx *sql.Tx, before *cachedState, log string, from, to uint64, holder string) error {
+	stmt, err := s.writeStatement(ctx, statementKey{kind: "advance"}, func() (string, int) {
 		return "UPDATE hydra_meta SET applied = ?, holder = ?, log_id = ? WHERE id = 1 AND applied = ? AND tables_at = ? AND log_id = ?", 6
 	})
 	if err != nil {
@@ -248,17 +248,17 @@ func (s *Store) advance(ctx context.Context, tx *sql.Tx, before *known, log stri
 	return nil
 }
 
-// record is an outcome that is kept.
-type record struct {
+// outcomeRecord is an outcome that is kept.
+type outcomeRecord struct {
 	index   uint64
 	request string
 	outcome command.Outcome
 	failure bool // of a transaction whose outcome depends on no row
 }
 
-// requests finds what is known of a batch's idempotency keys.
-func (s *Store) requests(ctx context.Context, tx *sql.Tx, batch []decoded) (map[string]record, error) {
-	known := make(map[string]record)
+// findRequests finds what is known of a batch's idempotency keys.
+func (s *Store) findRequests(ctx context.Context, tx *sql.Tx, batch []decodedEntry) (map[string]outcomeRecord, error) {
+	known := make(map[string]outcomeRecord)
 	var ids []any
 	for _, d := range batch {
 		if d.transaction != nil && d.transaction.RequestID != "" {
@@ -267,9 +267,9 @@ func (s *Store) requests(ctx context.Context, tx *sql.Tx, batch []decoded) (map[
 	}
 	oldest := int64(batch[0].index) - Window
 	for len(ids) > 0 {
-		n := chunk(len(ids))
-		stmt, err := s.statement(ctx, statementKey{"requests", "", n}, func() (string, int) {
-			return "SELECT idx, request, outcome FROM hydra_outcomes WHERE idx >= ? AND request IN (" + marks(n) + ")", n + 1
+		n := chunkSize(len(ids))
+		stmt, err := s.writeStatement(ctx, statementKey{"requests", "", n}, func() (string, int) {
+			return "SELECT idx, request, outcome FROM hydra_outcomes WHERE idx >= ? AND request IN (" + placeholders(n) + ")", n + 1
 		})
 		if err != nil {
 			return nil, err
@@ -280,7 +280,7 @@ func (s *Store) requests(ctx context.Context, tx *sql.Tx, batch []decoded) (map[
 			return nil, fmt.Errorf("looking for idempotency keys: %w", err)
 		}
 		for rows.Next() {
-			var r record
+			var r outcomeRecord
 			var text []byte
 			if err := rows.Scan(&r.index, &r.request, &text); err != nil {
 				return nil, errors.Join(err, rows.Close())
@@ -303,9 +303,9 @@ func (s *Store) requests(ctx context.Context, tx *sql.Tx, batch []decoded) (map[
 // pruneEvery is how many entries pass between removals of old outcomes.
 const pruneEvery = 1 << 14
 
-// keep writes outcomes down and removes old ones. Failures of what depends on no row, writes to
+// insertOutcomes writes outcomes down and removes old ones. Failures of what depends on no row, writes to
 // a table that was dropped, are always kept: where none is, such an entry succeeded.
-func (s *Store) keep(ctx context.Context, tx *sql.Tx, records []record, last uint64) error {
+func (s *Store) insertOutcomes(ctx context.Context, tx *sql.Tx, records []outcomeRecord, last uint64) error {
 	if !s.outcomes.Load() {
 		keyed := records[:0]
 		for _, r := range records {
@@ -316,8 +316,8 @@ func (s *Store) keep(ctx context.Context, tx *sql.Tx, records []record, last uin
 		records = keyed
 	}
 	for len(records) > 0 {
-		n := chunk(len(records))
-		stmt, err := s.statement(ctx, statementKey{"keep", "", n}, func() (string, int) {
+		n := chunkSize(len(records))
+		stmt, err := s.writeStatement(ctx, statementKey{"keep", "", n}, func() (string, int) {
 			return "INSERT INTO hydra_outcomes (idx, request, outcome) VALUES " + tuples(n), 3 * n
 		})
 		if err != nil {

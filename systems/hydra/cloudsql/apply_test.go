@@ -168,7 +168,7 @@ func testWeight(t *testing.T, url string) {
 			t.Errorf("row %d has %d bytes, merged: %v, %v", i, len(row.Value), merged, err)
 		}
 	}
-	s.BoundAfter(at + 1) // a version without a bound applied the next one
+	s.LimitWeightAfter(at + 1) // a version without a bound applied the next one
 	if results, _ := apply([]Entry{merges(at+1, 0, rows)}); results[0].Outcome.Code != command.OK {
 		t.Errorf("before the log had a bound: %+v", results[0].Outcome)
 	}
@@ -178,7 +178,7 @@ func testWeight(t *testing.T, url string) {
 func testNumbers(t *testing.T, url string) {
 	s := open(t, url)
 	const stored = "123456789012345678901234567890"
-	deleteIf := func(index uint64, is command.Is, value string) Entry {
+	deleteIf := func(index uint64, is command.Condition, value string) Entry {
 		return entry(t, index, command.Transaction{
 			Checks: []command.Check{{Table: "accounts", Key: "ada", Is: is, Field: "balance", Value: []byte(value)}},
 			Writes: []command.Write{write(command.Delete, "accounts", "ada", "")},
@@ -192,7 +192,7 @@ func testNumbers(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	for index, check := range []struct {
-		is          command.Is
+		is          command.Condition
 		value, want string
 	}{
 		{command.Equal, "123456789012345678901234567891", command.CheckFailed},

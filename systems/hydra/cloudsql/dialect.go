@@ -58,12 +58,12 @@ var (
 	}
 )
 
-// own are the statements that make Hydra's own tables.
-func (d *dialect) own() []string {
+// schema are the statements that make Hydra's own tables.
+func (d *dialect) schema() []string {
 	name := "VARCHAR(200)"
 	return []string{
 		"CREATE TABLE IF NOT EXISTS hydra_meta (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, cluster " + name + " NOT NULL, applied " + d.index +
-			" NOT NULL, tables_at " + d.index + " NOT NULL, holder " + name + " NOT NULL, " + strings.Join(d.added(), ", ") + ")" + d.options,
+			" NOT NULL, tables_at " + d.index + " NOT NULL, holder " + name + " NOT NULL, " + strings.Join(d.addedColumns(), ", ") + ")" + d.options,
 		"CREATE TABLE IF NOT EXISTS hydra_tables (name " + name + " PRIMARY KEY)" + d.options,
 		"CREATE TABLE IF NOT EXISTS hydra_outcomes (idx " + d.index + " PRIMARY KEY, request " + d.request + ", outcome " + d.text + " NOT NULL" +
 			d.inlineIndex() + ")" + d.options,
@@ -71,9 +71,9 @@ func (d *dialect) own() []string {
 	}
 }
 
-// added are columns of hydra_meta that the first versions did not have: the log's name, and
+// addedColumns are columns of hydra_meta that the first versions did not have: the log's name, and
 // after which entry every failure is in hydra_outcomes, of which nobody can tell before.
-func (d *dialect) added() []string {
+func (d *dialect) addedColumns() []string {
 	return []string{"log_id VARCHAR(64) NOT NULL DEFAULT ''", "outcomes_after " + d.index + " NOT NULL"}
 }
 
@@ -92,14 +92,14 @@ func (d *dialect) indexStatement() string {
 	return "CREATE INDEX IF NOT EXISTS hydra_outcomes_request ON hydra_outcomes (request) WHERE request IS NOT NULL"
 }
 
-// create makes a table of rows.
-func (d *dialect) create(table string) string {
-	return "CREATE TABLE IF NOT EXISTS " + d.name_(table) + " (" + d.name_("key") + " " + d.key + " PRIMARY KEY NOT NULL, " +
-		d.name_("version") + " " + d.index + " NOT NULL, " + d.name_("value") + " " + d.text + " NOT NULL)" + d.options
+// createTable makes a table of rows.
+func (d *dialect) createTable(table string) string {
+	return "CREATE TABLE IF NOT EXISTS " + d.quoteName(table) + " (" + d.quoteName("key") + " " + d.key + " PRIMARY KEY NOT NULL, " +
+		d.quoteName("version") + " " + d.index + " NOT NULL, " + d.quoteName("value") + " " + d.text + " NOT NULL)" + d.options
 }
 
-// name_ quotes a name. Names are letters, digits and underscores: command.ValidTable.
-func (d *dialect) name_(n string) string { return d.quote + n + d.quote }
+// quoteName quotes a name. Names are letters, digits and underscores: command.ValidTable.
+func (d *dialect) quoteName(n string) string { return d.quote + n + d.quote }
 
 // bind writes placeholders as the database wants them.
 func (d *dialect) bind(query string, n int) string {
@@ -121,8 +121,8 @@ func (d *dialect) bind(query string, n int) string {
 // busyTimeout is how long SQLite waits for another process' write.
 const busyTimeout = 10 * time.Second
 
-// connect opens a pool that writes and one that reads.
-func connect(c Config, silence *silence) (d *dialect, path string, write, read *sql.DB, err error) {
+// openPools opens a pool that writes and one that reads.
+func openPools(c Config, silence *silence) (d *dialect, path string, write, read *sql.DB, err error) {
 	scheme, rest, ok := strings.Cut(c.URL, ":")
 	if !ok || strings.HasPrefix(c.URL, "/") || strings.HasPrefix(c.URL, ".") {
 		scheme, rest = "sqlite", c.URL
@@ -196,19 +196,19 @@ type statementKey struct {
 	n           int
 }
 
-// statement is a prepared statement of the writing connection. query is asked for it, and
+// writeStatement is a prepared statement of the writing connection. query is asked for it, and
 // for the number of its placeholders, when it is not there yet.
-func (s *Store) statement(ctx context.Context, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
-	return s.prepared(ctx, s.write, key, query)
+func (s *Store) writeStatement(ctx context.Context, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
+	return s.cachedStatement(ctx, s.write, key, query)
 }
 
-// reading is a prepared statement of the reading connections.
-func (s *Store) reading(ctx context.Context, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
+// readStatement is a prepared statement of the reading connections.
+func (s *Store) readStatement(ctx context.Context, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
 	key.kind += "/read"
-	return s.prepared(ctx, s.read, key, query)
+	return s.cachedStatement(ctx, s.read, key, query)
 }
 
-func (s *Store) prepared(ctx context.Context, db *sql.DB, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
+func (s *Store) cachedStatement(ctx context.Context, db *sql.DB, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
 	s.mu.Lock()
 	stmt := s.statements[key]
 	s.mu.Unlock()
@@ -235,8 +235,8 @@ func (s *Store) prepared(ctx context.Context, db *sql.DB, key statementKey, quer
 // prepared.
 var chunks = []int{128, 16, 1}
 
-// chunk is the largest that n rows fill.
-func chunk(n int) int {
+// chunkSize is the largest that n rows fill.
+func chunkSize(n int) int {
 	for _, c := range chunks {
 		if n >= c {
 			return c
@@ -245,6 +245,6 @@ func chunk(n int) int {
 	return 1
 }
 
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
 func tuples(n int) string { return strings.TrimSuffix(strings.Repeat("(?,?,?),", n), ",") }

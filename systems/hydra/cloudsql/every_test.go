@@ -51,7 +51,7 @@ func everyTest(t *testing.T, url func(*testing.T) string) {
 func emptied(url string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
-		_, _, db, _, err := connect(Config{URL: url, Readers: 1, Timeout: DefaultTimeout}, newSilence(DefaultTimeout))
+		_, _, db, _, err := openPools(Config{URL: url, Readers: 1, Timeout: DefaultTimeout}, newSilence(DefaultTimeout))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// known is what a store believes of its database. What a database holds follows from the log
+// cachedState is what a store believes of its database. What a database holds follows from the log
 // and the applied index alone, whoever applied it and how often, so that this is all there is
 // to believe. A database may go back in time under a member that runs: an asynchronous replica
 // takes over, a copy is restored. Without a look at the database's own index
@@ -22,7 +22,7 @@ import (
 // So every read brings the database's index along in its own statement, every batch begins
 // with a compare-and-set of all that is believed, and a step back begins an epoch: what
 // statements of the epoch before have seen is not learned any more.
-type known struct {
+type cachedState struct {
 	epoch   uint64
 	applied uint64 // the database is at least there, in this epoch
 	log     string // whose state it is, "" for nobody's or an old one
@@ -30,19 +30,19 @@ type known struct {
 	stale   bool // tables are not those of the database
 }
 
-// sight is what a statement has seen of a database.
-type sight struct {
+// observation is what a statement has seen of a database.
+type observation struct {
 	applied uint64
 	log     string
 	tables  *tableSet // nil: it did not look
 }
 
-// saw learns what a statement has seen that began under a belief. ErrBack says that the
+// observe learns what a statement has seen that began under a belief. ErrBack says that the
 // database is not where it was believed to be, ErrLog that it is another log's.
-func (s *Store) saw(before *known, now sight) error {
-	why := s.gone(before, now)
+func (s *Store) observe(before *cachedState, now observation) error {
+	why := s.compareState(before, now)
 	for {
-		is := s.known.Load()
+		is := s.cached.Load()
 		if is.epoch != before.epoch {
 			return why // what was seen may be from before the step back
 		}
@@ -58,27 +58,27 @@ func (s *Store) saw(before *known, now sight) error {
 		if now.tables != nil && !errors.Is(why, ErrLog) && (why != nil || is.stale || now.tables.schema >= is.tables.schema) {
 			next.tables, next.stale = now.tables, false
 		}
-		if next == *is || s.known.CompareAndSwap(is, &next) {
+		if next == *is || s.cached.CompareAndSwap(is, &next) {
 			return why
 		}
 	}
 }
 
-// blame finds out whether a statement failed since the database has gone back: a table may be
+// explainFailure finds out whether a statement failed since the database has gone back: a table may be
 // missing that was there. Somebody may have found out already, and not which tables are left:
 //
 //  1. the database goes back to before table t was made;
 //  2. a read of another table sees the index, and what is known of tables is stale;
 //  3. a scan of t fails. The database is where it is known to be by now, and that is no answer.
-func (s *Store) blame(ctx context.Context, before *known, err error) error {
-	if ctx.Err() != nil || errors.Is(s.silence.explain(err), ErrSilent) {
+func (s *Store) explainFailure(ctx context.Context, before *cachedState, err error) error {
+	if ctx.Err() != nil || errors.Is(s.silence.wrapError(err), ErrSilent) {
 		return err
 	}
-	_, why, failed := s.look(ctx)
+	_, why, failed := s.readState(ctx)
 	switch {
 	case failed != nil:
 		return err
-	case why == nil && (before.stale || s.known.Load().epoch != before.epoch):
+	case why == nil && (before.stale || s.cached.Load().epoch != before.epoch):
 		return fmt.Errorf("%w, meanwhile: %w", ErrBack, err)
 	case why != nil:
 		return why
@@ -86,53 +86,53 @@ func (s *Store) blame(ctx context.Context, before *known, err error) error {
 	return err
 }
 
-// gone tells why what a statement has seen is not what was believed.
-func (s *Store) gone(before *known, now sight) error {
-	name := s.name.Load()
+// compareState tells why what a statement has seen is not what was believed.
+func (s *Store) compareState(before *cachedState, now observation) error {
+	name := s.logName.Load()
 	switch {
 	case now.log != before.log && (before.log != "" || name != nil && now.log != *name):
 		return fmt.Errorf("%w: %q, not %q", ErrLog, now.log, before.log)
 	case now.applied < before.applied:
-		return behind(now.applied, before.applied)
+		return backError(now.applied, before.applied)
 	}
 	return nil
 }
 
-// Belong has what is applied from now on be a log's, whose the database was found to be when
+// SetLog has what is applied from now on be a log's, whose the database was found to be when
 // it had the name of found: the same, or none.
-func (s *Store) Belong(log, found string) {
-	if name := s.name.Load(); log != "" && (name == nil || *name != log) {
-		s.name.Store(&log)
+func (s *Store) SetLog(log, found string) {
+	if name := s.logName.Load(); log != "" && (name == nil || *name != log) {
+		s.logName.Store(&log)
 	}
 	for {
-		is := s.known.Load()
+		is := s.cached.Load()
 		next := *is
 		if next.log = found; is.log != found {
 			next.epoch, next.applied, next.stale = is.epoch+1, 0, true
 		}
-		if next == *is || s.known.CompareAndSwap(is, &next) {
+		if next == *is || s.cached.CompareAndSwap(is, &next) {
 			return
 		}
 	}
 }
 
-// At is how far the database is at least, as far as is known.
-func (s *Store) At() uint64 { return s.known.Load().applied }
+// Applied is how far the database is at least, as far as is known.
+func (s *Store) Applied() uint64 { return s.cached.Load().applied }
 
-// has returns nil when there is a table in a database that has applied an index at least.
-func (k *known) has(table string, least uint64) error {
+// checkTable returns nil when there is a table in a database that has applied an index at least.
+func (k *cachedState) checkTable(table string, least uint64) error {
 	switch {
 	case k.tables.names[table]:
 		return nil
 	case k.applied < least:
-		return behind(k.applied, least)
+		return backError(k.applied, least)
 	}
 	return ErrUnknownTable
 }
 
-// owner is the log that a batch leaves in hydra_meta.
-func (s *Store) owner(before *known) string {
-	if name := s.name.Load(); name != nil {
+// logOf is the log that a batch leaves in hydra_meta.
+func (s *Store) logOf(before *cachedState) string {
+	if name := s.logName.Load(); name != nil {
 		return *name
 	}
 	return before.log
@@ -164,35 +164,35 @@ func (p *Progress) scan(row *sql.Row) error {
 // Progress reads how far the database is, and the list of tables when it is another one than
 // before. It may be less far than it was.
 func (s *Store) Progress(ctx context.Context) (Progress, error) {
-	p, _, err := s.look(ctx) // whoever asks sees from p what has happened
+	p, _, err := s.readState(ctx) // whoever asks sees from p what has happened
 	return p, err
 }
 
-// look reads a Progress; why tells that it is not what was believed.
-func (s *Store) look(ctx context.Context) (p Progress, why, err error) {
-	ctx, done := s.patience(ctx)
+// readState reads a Progress; why tells that it is not what was believed.
+func (s *Store) readState(ctx context.Context) (p Progress, why, err error) {
+	ctx, done := s.boundStatement(ctx)
 	defer done(&err)
-	before := s.known.Load()
-	stmt, err := s.reading(ctx, statementKey{kind: "progress"}, func() (string, int) { return metaColumns, 0 })
+	before := s.cached.Load()
+	stmt, err := s.readStatement(ctx, statementKey{kind: "progress"}, func() (string, int) { return metaColumns, 0 })
 	if err != nil {
 		return p, nil, err
 	}
 	if err := p.scan(stmt.QueryRowContext(ctx)); err != nil {
 		return p, nil, err
 	}
-	now := sight{applied: p.Applied, log: p.Log}
+	now := observation{applied: p.Applied, log: p.Log}
 	if before.stale || p.Schema != before.tables.schema || p.Applied < before.applied || p.Log != before.log {
-		if p, now.tables, err = s.lookAtTables(ctx); err != nil {
+		if p, now.tables, err = s.readTables(ctx); err != nil {
 			return p, nil, err
 		}
 		now.applied, now.log = p.Applied, p.Log
 	}
-	return p, s.saw(before, now), nil
+	return p, s.observe(before, now), nil
 }
 
-// lookAtTables reads progress and tables as of one moment.
-func (s *Store) lookAtTables(ctx context.Context) (p Progress, t *tableSet, err error) {
-	tx, err := s.snapshot(ctx)
+// readTables reads progress and tables as of one moment.
+func (s *Store) readTables(ctx context.Context) (p Progress, t *tableSet, err error) {
+	tx, err := s.beginSnapshot(ctx)
 	if err != nil {
 		return p, nil, err
 	}
@@ -204,8 +204,8 @@ func (s *Store) lookAtTables(ctx context.Context) (p Progress, t *tableSet, err 
 	return p, &tableSet{p.Schema, names}, err
 }
 
-// snapshot begins a transaction that sees one state.
-func (s *Store) snapshot(ctx context.Context) (*sql.Tx, error) {
+// beginSnapshot begins a transaction that sees one state.
+func (s *Store) beginSnapshot(ctx context.Context) (*sql.Tx, error) {
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.snapshot, ReadOnly: s.dialect.snapshot != 0})
 	if err != nil {
 		return nil, fmt.Errorf("beginning to read the database: %w", err)
@@ -213,9 +213,9 @@ func (s *Store) snapshot(ctx context.Context) (*sql.Tx, error) {
 	return tx, nil
 }
 
-// upgrade adds to hydra_meta what versions before did not have. Members of theirs go on with
+// addColumns adds to hydra_meta what versions before did not have. Members of theirs go on with
 // it: they name the columns that they use.
-func (s *Store) upgrade(ctx context.Context) error {
+func (s *Store) addColumns(ctx context.Context) error {
 	have := func() (applied uint64, err error) {
 		var log string
 		err = s.write.QueryRowContext(ctx, "SELECT applied, log_id FROM hydra_meta WHERE id = 1").Scan(&applied, &log)
@@ -229,11 +229,11 @@ func (s *Store) upgrade(ctx context.Context) error {
 		return fmt.Errorf("reading hydra_meta: %w", err)
 	}
 	// Both columns at once; what is not known of entries until now is in the default.
-	added := s.dialect.added()
-	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[1]+fmt.Sprintf(" DEFAULT %d", applied)); err != nil && !exists(err) {
+	added := s.dialect.addedColumns()
+	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[1]+fmt.Sprintf(" DEFAULT %d", applied)); err != nil && !isDuplicateColumn(err) {
 		return fmt.Errorf("adding to hydra_meta: %w", err)
 	}
-	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[0]); err != nil && !exists(err) {
+	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[0]); err != nil && !isDuplicateColumn(err) {
 		return fmt.Errorf("adding to hydra_meta: %w", err)
 	}
 	if _, err := have(); err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -242,8 +242,8 @@ func (s *Store) upgrade(ctx context.Context) error {
 	return nil
 }
 
-// exists tells whether another member has added a column meanwhile.
-func exists(err error) bool {
+// isDuplicateColumn tells whether another member has added a column meanwhile.
+func isDuplicateColumn(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "duplicate column") || strings.Contains(text, "already exists")
 }

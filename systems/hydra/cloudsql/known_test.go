@@ -14,7 +14,7 @@ import (
 // what it was.
 func rewound(t *testing.T, s *Store, to Progress) {
 	t.Helper()
-	_, _, db, _, err := connect(s.config, newSilence(DefaultTimeout))
+	_, _, db, _, err := openPools(s.config, newSilence(DefaultTimeout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 			ctx, at := t.Context(), url(t)
 			s, other := open(t, at), open(t, at)
 			for _, store := range []*Store{s, other} {
-				store.Belong("one", "")
+				store.SetLog("one", "")
 			}
 			if _, err := s.Progress(ctx); err != nil {
 				t.Fatal(err)
@@ -85,7 +85,7 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 			if _, err := s.Apply(ctx, "x", 2, log[2:]); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := other.Progress(ctx); err != nil || !other.Has("late") {
+			if _, err := other.Progress(ctx); err != nil || !other.HasTable("late") {
 				t.Fatalf("the other does not know of the table, %v", err)
 			}
 			for _, store := range []*Store{s, other} { // connections that have seen where it was
@@ -99,8 +99,8 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 			if err := ask(ctx, s); !errors.Is(err, ErrBack) {
 				t.Errorf("a database that has gone back: %v", err)
 			}
-			if p, err := s.Progress(ctx); err != nil || p.Applied != 2 || s.Has("late") {
-				t.Errorf("progress %+v, %v; it has late: %v", p, err, s.Has("late"))
+			if p, err := s.Progress(ctx); err != nil || p.Applied != 2 || s.HasTable("late") {
+				t.Errorf("progress %+v, %v; it has late: %v", p, err, s.HasTable("late"))
 			}
 			if _, err := s.Apply(ctx, "x", 2, log[2:]); err != nil {
 				t.Fatal(err)
@@ -108,7 +108,7 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 			if err := ask(ctx, other); err != nil && !errors.Is(err, ErrBack) {
 				t.Errorf("where it is again: %v", err)
 			}
-			if _, err := s.Get(ctx, "late", "k", 4); err != nil || !s.Has("late") {
+			if _, err := s.Get(ctx, "late", "k", 4); err != nil || !s.HasTable("late") {
 				t.Errorf("what was lost: %v", err)
 			}
 		})
@@ -168,8 +168,8 @@ func testLogs(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	follower := open(t, url)
-	s.Belong("one", "")
-	follower.Belong("one", "")
+	s.SetLog("one", "")
+	follower.SetLog("one", "")
 	if _, err := s.Progress(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func testLogs(t *testing.T, url string) {
 		t.Errorf("a database filled from a snapshot: %+v, %v", p, err)
 	}
 	other := open(t, sqliteURL(t))
-	other.Belong("two", "")
+	other.SetLog("two", "")
 	if _, err := other.Load(ctx, bytes.NewReader(b.Bytes())); !errors.Is(err, ErrLog) {
 		t.Errorf("another log's snapshot: %v", err)
 	}
@@ -210,7 +210,7 @@ func testLogs(t *testing.T, url string) {
 // TestUpgrade opens a database as the first version left it.
 func TestUpgrade(t *testing.T) {
 	url, ctx := sqliteURL(t), t.Context()
-	_, _, db, _, err := connect(Config{URL: url, Readers: 1}, newSilence(DefaultTimeout))
+	_, _, db, _, err := openPools(Config{URL: url, Readers: 1}, newSilence(DefaultTimeout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	for range 2 {
 		s := open(t, url)
-		if p, err := s.Progress(ctx); err != nil || p.Applied != 7 || p.Log != "" || !s.Has("a") {
+		if p, err := s.Progress(ctx); err != nil || p.Applied != 7 || p.Log != "" || !s.HasTable("a") {
 			t.Errorf("progress %+v, %v", p, err)
 		}
 		var after uint64

@@ -22,19 +22,19 @@ func (s *Store) Load(ctx context.Context, r io.Reader) (index uint64, err error)
 	if err != nil {
 		return 0, err
 	}
-	l := &loader{ctx: ctx, store: s, before: p.Applied, known: s.known.Load()}
+	l := &loader{ctx: ctx, store: s, before: p.Applied, known: s.cached.Load()}
 	index, err = ReadSnapshot(r, Visitor{Begin: l.begin, Table: l.table, Row: l.row, Outcome: l.outcome})
 	if err == nil && l.tx != nil {
 		err = l.end(index)
 	}
 	if l.tx != nil && err != nil {
-		err = errors.Join(err, rolledBack(l.tx))
+		err = errors.Join(err, rollBack(l.tx))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("rebuilding the database: %w", s.silence.explain(err))
+		return 0, fmt.Errorf("rebuilding the database: %w", s.silence.wrapError(err))
 	}
 	if l.tx != nil {
-		_ = s.saw(l.known, sight{index, l.log, &tableSet{index, l.names}}) // it is where the compare-and-set found it
+		_ = s.observe(l.known, observation{index, l.log, &tableSet{index, l.names}}) // it is where the compare-and-set found it
 	}
 	return index, nil
 }
@@ -44,21 +44,21 @@ type loader struct {
 	ctx     context.Context
 	store   *Store
 	before  uint64
-	known   *known
+	known   *cachedState
 	log     string // that the database belongs to then
 	tx      *sql.Tx
 	names   map[string]bool
 	current string
 	size    int   // of pending
 	pending []any // key, version, value of rows of the current table
-	records []record
+	records []outcomeRecord
 }
 
 func (l *loader) begin(h Header) (err error) {
 	if h.Cluster != l.store.config.Cluster {
 		return fmt.Errorf("%w: the snapshot is of %q", ErrCluster, h.Cluster)
 	}
-	if l.log = l.store.owner(l.known); h.Log != "" {
+	if l.log = l.store.logOf(l.known); h.Log != "" {
 		// Rows of nobody knows which log are not replaced, before somebody has accepted them.
 		if l.log != "" && h.Log != l.log || l.log == "" && l.before > 0 || l.known.log != "" && h.Log != l.known.log {
 			return fmt.Errorf("%w: the snapshot is of %q, the database of %q", ErrLog, h.Log, l.known.log)
@@ -70,14 +70,14 @@ func (l *loader) begin(h Header) (err error) {
 	}
 	l.names = make(map[string]bool)
 	for _, name := range h.Tables {
-		if err := l.makeTable(name); err != nil {
+		if err := l.createTable(name); err != nil {
 			return err
 		}
 	}
 	if l.tx, err = l.store.write.BeginTx(l.ctx, nil); err != nil {
 		return fmt.Errorf("beginning a transaction: %w", err)
 	}
-	if err := l.store.advance(l.ctx, l.tx, l.known, l.log, l.before, h.Index, "snapshot"); err != nil {
+	if err := l.store.advanceApplied(l.ctx, l.tx, l.known, l.log, l.before, h.Index, "snapshot"); err != nil {
 		return err
 	}
 	old, err := l.store.listTables(l.ctx, l.tx)
@@ -85,7 +85,7 @@ func (l *loader) begin(h Header) (err error) {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(old)) {
-		if err := l.empty(name); err != nil {
+		if err := l.clearTable(name); err != nil {
 			return err
 		}
 	}
@@ -97,8 +97,8 @@ func (l *loader) begin(h Header) (err error) {
 	return nil
 }
 
-// makeTable makes a table before the transaction, as store.makeTables does.
-func (l *loader) makeTable(name string) error {
+// createTable makes a table before the transaction, as store.makeTables does.
+func (l *loader) createTable(name string) error {
 	if strings.HasPrefix(name, systemPrefix) {
 		if name != MembersTable {
 			return fmt.Errorf("%w: a table called %q", ErrSnapshot, name)
@@ -106,7 +106,7 @@ func (l *loader) makeTable(name string) error {
 	} else if err := command.ValidTable(name); err != nil {
 		return fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
-	if err := l.store.define(l.ctx, l.store.dialect.create(name)); err != nil {
+	if err := l.store.runDDL(l.ctx, l.store.dialect.createTable(name)); err != nil {
 		return fmt.Errorf("making table %s: %w", name, err)
 	}
 	l.names[name] = true
@@ -125,7 +125,7 @@ func (l *loader) table(name string) error {
 	}
 	l.current = name
 	// What a table holds that hydra_tables did not list is nothing of ours.
-	if err := l.empty(name); err != nil {
+	if err := l.clearTable(name); err != nil {
 		return err
 	}
 	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("INSERT INTO hydra_tables (name) VALUES (?)", 1), name); err != nil {
@@ -134,16 +134,16 @@ func (l *loader) table(name string) error {
 	return nil
 }
 
-// deleted is how many rows of a server's table are deleted in one statement: few enough for
+// deleteChunk is how many rows of a server's table are deleted in one statement: few enough for
 // it to answer in time, however large the table is.
-const deleted = 20_000
+const deleteChunk = 20_000
 
-// empty deletes a table's rows.
-func (l *loader) empty(table string) error {
+// clearTable deletes a table's rows.
+func (l *loader) clearTable(table string) error {
 	d := l.store.dialect
-	name, key := d.name_(table), d.name_("key")
-	next := d.bind("SELECT "+key+" FROM "+name+" WHERE "+key+" > ? ORDER BY "+key+" LIMIT 1 OFFSET "+strconv.Itoa(deleted), 1)
-	for last := ""; l.store.Server(); {
+	name, key := d.quoteName(table), d.quoteName("key")
+	next := d.bind("SELECT "+key+" FROM "+name+" WHERE "+key+" > ? ORDER BY "+key+" LIMIT 1 OFFSET "+strconv.Itoa(deleteChunk), 1)
+	for last := ""; l.store.IsServer(); {
 		var until string
 		err := l.tx.QueryRowContext(l.ctx, next, last).Scan(&until)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -179,7 +179,7 @@ func (l *loader) flush() error {
 	if len(l.pending) == 0 {
 		return nil
 	}
-	err := l.store.put(l.ctx, l.tx, l.current, l.pending)
+	err := l.store.putRows(l.ctx, l.tx, l.current, l.pending)
 	l.pending, l.size = l.pending[:0], 0
 	return err
 }
@@ -188,21 +188,21 @@ func (l *loader) outcome(index uint64, request string, o command.Outcome) error 
 	if l.tx == nil {
 		return nil
 	}
-	l.records = append(l.records, record{index, request, o, false})
+	l.records = append(l.records, outcomeRecord{index, request, o, false})
 	if len(l.records) < chunks[0] {
 		return nil
 	}
-	return l.keep()
+	return l.flushOutcomes()
 }
 
-func (l *loader) keep() error {
-	err := l.store.keep(l.ctx, l.tx, l.records, 0)
+func (l *loader) flushOutcomes() error {
+	err := l.store.insertOutcomes(l.ctx, l.tx, l.records, 0)
 	l.records = l.records[:0]
 	return err
 }
 
 func (l *loader) end(index uint64) error {
-	if err := errors.Join(l.flush(), l.keep()); err != nil {
+	if err := errors.Join(l.flush(), l.flushOutcomes()); err != nil {
 		return err
 	}
 	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("UPDATE hydra_meta SET tables_at = ?, outcomes_after = ? WHERE id = 1", 2), int64(index), int64(index)); err != nil {
@@ -217,17 +217,17 @@ func (l *loader) end(index uint64) error {
 // MembersTable is Hydra's own table of rows: where members' interfaces are reached.
 const MembersTable = "hydra_members"
 
-// Give has the database, which is where p says, belong to another log that goes on from there.
-func (s *Store) Give(ctx context.Context, p Progress, log string) error {
+// AssignLog has the database, which is where p says, belong to another log that goes on from there.
+func (s *Store) AssignLog(ctx context.Context, p Progress, log string) error {
 	query := s.dialect.bind("UPDATE hydra_meta SET log_id = ? WHERE id = 1 AND applied = ? AND log_id = ?", 3)
 	done, err := s.write.ExecContext(ctx, query, log, int64(p.Applied), p.Log)
 	if err != nil {
-		return fmt.Errorf("giving the database to the log %s: %w", log, s.silence.explain(err))
+		return fmt.Errorf("giving the database to the log %s: %w", log, s.silence.wrapError(err))
 	}
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(fmt.Errorf("%w: a member applies to it", ErrMoved), err)
 	}
-	s.Belong(log, log)
+	s.SetLog(log, log)
 	return nil
 }
 
@@ -240,7 +240,7 @@ func (s *Store) Discard(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("emptying the database: %w", s.silence.explain(err)), rolledBack(tx))
+			err = errors.Join(fmt.Errorf("emptying the database: %w", s.silence.wrapError(err)), rollBack(tx))
 		}
 	}()
 	l := &loader{ctx: ctx, store: s, tx: tx}
@@ -249,7 +249,7 @@ func (s *Store) Discard(ctx context.Context) (err error) {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if err := l.empty(name); err != nil {
+		if err := l.clearTable(name); err != nil {
 			return err
 		}
 	}

@@ -104,7 +104,7 @@ func (o *pending) setTables(name string, there bool) {
 }
 
 // prefetch reads the rows that a batch's transactions depend on, many at a time.
-func (o *pending) prefetch(batch []decoded) error {
+func (o *pending) prefetch(batch []decodedEntry) error {
 	want := make(map[string]map[string]bool)
 	need := func(table, key string) {
 		if !o.HasTable(table) {
@@ -140,9 +140,9 @@ func (o *pending) prefetch(batch []decoded) error {
 func (o *pending) fetch(table string, keys []string, most int) error {
 	d, t := o.store.dialect, o.table(table)
 	for len(keys) > 0 && o.weight <= most {
-		n := chunk(len(keys))
-		stmt, err := o.store.statement(o.ctx, statementKey{"fetch", table, n}, func() (string, int) {
-			return "SELECT " + d.columns() + " FROM " + d.name_(table) + " WHERE " + d.name_("key") + " IN (" + marks(n) + ")", n
+		n := chunkSize(len(keys))
+		stmt, err := o.store.writeStatement(o.ctx, statementKey{"fetch", table, n}, func() (string, int) {
+			return "SELECT " + d.columns() + " FROM " + d.quoteName(table) + " WHERE " + d.quoteName("key") + " IN (" + placeholders(n) + ")", n
 		})
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ func (o *pending) fetch(table string, keys []string, most int) error {
 
 // columns are those of a table of rows.
 func (d *dialect) columns() string {
-	return d.name_("key") + ", " + d.name_("version") + ", " + d.name_("value")
+	return d.quoteName("key") + ", " + d.quoteName("version") + ", " + d.quoteName("value")
 }
 
 // flush writes what is dirty, in the order of tables and keys.
@@ -196,7 +196,7 @@ func (o *pending) flush() error {
 	for _, name := range slices.Sorted(maps.Keys(o.rows)) {
 		t := o.rows[name]
 		if t.cleared {
-			if _, err := o.tx.ExecContext(o.ctx, "DELETE FROM "+o.store.dialect.name_(name)); err != nil {
+			if _, err := o.tx.ExecContext(o.ctx, "DELETE FROM "+o.store.dialect.quoteName(name)); err != nil {
 				return fmt.Errorf("clearing %s: %w", name, err)
 			}
 		}
@@ -211,13 +211,13 @@ func (o *pending) flush() error {
 				put = append(put, key, int64(r.Version), string(r.Value))
 			}
 		}
-		if err := o.store.put(o.ctx, o.tx, name, put); err != nil {
+		if err := o.store.putRows(o.ctx, o.tx, name, put); err != nil {
 			return err
 		}
 		if t.cleared {
 			continue
 		}
-		if err := o.store.remove(o.ctx, o.tx, name, gone); err != nil {
+		if err := o.store.removeRows(o.ctx, o.tx, name, gone); err != nil {
 			return err
 		}
 	}
@@ -244,13 +244,13 @@ func (o *pending) flushTables() error {
 	return nil
 }
 
-// put writes rows whole: args are key, version, value of each.
-func (s *Store) put(ctx context.Context, tx *sql.Tx, table string, args []any) error {
+// putRows writes rows whole: args are key, version, value of each.
+func (s *Store) putRows(ctx context.Context, tx *sql.Tx, table string, args []any) error {
 	d := s.dialect
 	for len(args) > 0 {
-		n := s.fitting(args)
-		stmt, err := s.statement(ctx, statementKey{"put", table, n}, func() (string, int) {
-			return "INSERT INTO " + d.name_(table) + " (" + d.columns() + ") VALUES " + tuples(n) + d.conflict, 3 * n
+		n := s.rowsPerStatement(args)
+		stmt, err := s.writeStatement(ctx, statementKey{"put", table, n}, func() (string, int) {
+			return "INSERT INTO " + d.quoteName(table) + " (" + d.columns() + ") VALUES " + tuples(n) + d.conflict, 3 * n
 		})
 		if err != nil {
 			return err
@@ -263,12 +263,12 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, table string, args []any) e
 	return nil
 }
 
-func (s *Store) remove(ctx context.Context, tx *sql.Tx, table string, keys []any) error {
+func (s *Store) removeRows(ctx context.Context, tx *sql.Tx, table string, keys []any) error {
 	d := s.dialect
 	for len(keys) > 0 {
-		n := chunk(len(keys))
-		stmt, err := s.statement(ctx, statementKey{"remove", table, n}, func() (string, int) {
-			return "DELETE FROM " + d.name_(table) + " WHERE " + d.name_("key") + " IN (" + marks(n) + ")", n
+		n := chunkSize(len(keys))
+		stmt, err := s.writeStatement(ctx, statementKey{"remove", table, n}, func() (string, int) {
+			return "DELETE FROM " + d.quoteName(table) + " WHERE " + d.quoteName("key") + " IN (" + placeholders(n) + ")", n
 		})
 		if err != nil {
 			return err
@@ -295,31 +295,31 @@ const (
 	leastPacket = 2 << 20
 )
 
-// BoundAfter says after which entry the weight of a transaction's rows is bounded, so that
+// LimitWeightAfter says after which entry the weight of a transaction's rows is bounded, so that
 // those before it do what they did where a version applied them that knew no bound.
-func (s *Store) BoundAfter(index uint64) { s.boundAfter.Store(index) }
+func (s *Store) LimitWeightAfter(index uint64) { s.limitAfter.Store(index) }
 
-// most is the weight of rows that an entry may touch, 0 for any.
-func (s *Store) most(index uint64) int {
-	if index <= s.boundAfter.Load() {
+// weightLimit is the weight of rows that an entry may touch, 0 for any.
+func (s *Store) weightLimit(index uint64) int {
+	if index <= s.limitAfter.Load() {
 		return 0
 	}
 	return command.MaxWeight
 }
 
-// fitting is how many rows, of three arguments each, are written in one statement.
-func (s *Store) fitting(args []any) int {
+// rowsPerStatement is how many rows, of three arguments each, are written in one statement.
+func (s *Store) rowsPerStatement(args []any) int {
 	rows := len(args) / 3
 	for _, n := range chunks {
-		if n <= rows && (n == 1 || weigh(args[:3*n]) <= s.statementBytes) {
+		if n <= rows && (n == 1 || rowBytes(args[:3*n]) <= s.statementBytes) {
 			return n
 		}
 	}
 	return 1
 }
 
-// weigh is the size of rows' keys and values.
-func weigh(args []any) (size int) {
+// rowBytes is the size of rows' keys and values.
+func rowBytes(args []any) (size int) {
 	for i := 0; i+2 < len(args); i += 3 {
 		key, _ := args[i].(string)
 		value, _ := args[i+2].(string)
@@ -328,8 +328,8 @@ func weigh(args []any) (size int) {
 	return size
 }
 
-// packet finds out how much a server of MySQL's kind takes at once.
-func (s *Store) packet(ctx context.Context) error {
+// checkPacket finds out how much a server of MySQL's kind takes at once.
+func (s *Store) checkPacket(ctx context.Context) error {
 	if s.dialect != &mysqlDialect {
 		return nil
 	}

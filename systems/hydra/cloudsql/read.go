@@ -21,15 +21,15 @@ type Row struct {
 // ErrUnknownTable, ErrBack, ErrLog.
 func (s *Store) Get(ctx context.Context, table, key string, least uint64) (_ Row, err error) {
 	for {
-		before := s.known.Load()
-		if err := before.has(table, least); err != nil {
+		before := s.cached.Load()
+		if err := before.checkTable(table, least); err != nil {
 			return Row{}, err
 		}
-		f, err := s.find(ctx, table, key, before.log, max(least, before.applied))
+		f, err := s.findRow(ctx, table, key, before.log, max(least, before.applied))
 		if err != nil {
-			return Row{}, s.blame(ctx, before, fmt.Errorf("reading a row of %s: %w", table, err))
+			return Row{}, s.explainFailure(ctx, before, fmt.Errorf("reading a row of %s: %w", table, err))
 		}
-		again, err := s.checked(ctx, before, least, f.applied)
+		again, err := s.verifyIndex(ctx, before, least, f.applied)
 		switch {
 		case err != nil:
 			return Row{}, err
@@ -42,43 +42,43 @@ func (s *Store) Get(ctx context.Context, table, key string, least uint64) (_ Row
 	}
 }
 
-// find reads a row and the applied index beside it.
-func (s *Store) find(ctx context.Context, table, key, log string, known uint64) (found, error) {
+// findRow reads a row and the applied index beside it.
+func (s *Store) findRow(ctx context.Context, table, key, log string, known uint64) (foundRow, error) {
 	if s.rows != nil {
 		return s.rows.get(ctx, s.dialect, table, key, log, known)
 	}
-	return s.ask(ctx, table, key, log)
+	return s.queryRow(ctx, table, key, log)
 }
 
-// checked tells of what was read beside an applied index whether it is to be used: ErrBack and
+// verifyIndex tells of what was read beside an applied index whether it is to be used: ErrBack and
 // ErrLog, or again where only the log's name is new. The index is not valid where the database
 // is another log's than before.
-func (s *Store) checked(ctx context.Context, before *known, least uint64, applied sql.NullInt64) (again bool, err error) {
+func (s *Store) verifyIndex(ctx context.Context, before *cachedState, least uint64, applied sql.NullInt64) (again bool, err error) {
 	switch {
 	case !applied.Valid:
-		_, why, err := s.look(ctx)
+		_, why, err := s.readState(ctx)
 		return err == nil && why == nil, errors.Join(why, err) // it may just have been given its name
 	case uint64(applied.Int64) < before.applied:
-		return false, s.saw(before, sight{applied: uint64(applied.Int64), log: before.log})
+		return false, s.observe(before, observation{applied: uint64(applied.Int64), log: before.log})
 	case uint64(applied.Int64) < least: // which somebody has seen already
-		return false, behind(uint64(applied.Int64), least)
+		return false, backError(uint64(applied.Int64), least)
 	}
 	return false, nil
 }
 
-// found is what a read of a row came to.
-type found struct {
+// foundRow is what a read of a row came to.
+type foundRow struct {
 	applied sql.NullInt64 // of the log that was named
 	there   bool
 	version uint64
 	value   []byte
 }
 
-// ask reads a row from a server.
-func (s *Store) ask(ctx context.Context, table, key, log string) (f found, err error) {
-	ctx, done := s.patience(ctx)
+// queryRow reads a row from a server.
+func (s *Store) queryRow(ctx context.Context, table, key, log string) (f foundRow, err error) {
+	ctx, done := s.boundStatement(ctx)
 	defer done(&err)
-	stmt, err := s.reading(ctx, statementKey{kind: "get", table: table}, func() (string, int) { return s.dialect.get(table), 2 })
+	stmt, err := s.readStatement(ctx, statementKey{kind: "get", table: table}, func() (string, int) { return s.dialect.selectRowAndIndex(table), 2 })
 	if err != nil {
 		return f, err
 	}
@@ -93,15 +93,15 @@ func (s *Store) ask(ctx context.Context, table, key, log string) (f found, err e
 	return f, nil
 }
 
-// row is the query for a row alone.
-func (d *dialect) row(table string) string {
-	return "SELECT " + d.name_("version") + ", " + d.name_("value") + " FROM " + d.name_(table) + " WHERE " + d.name_("key") + " = ?"
+// selectRow is the query for a row alone.
+func (d *dialect) selectRow(table string) string {
+	return "SELECT " + d.quoteName("version") + ", " + d.quoteName("value") + " FROM " + d.quoteName(table) + " WHERE " + d.quoteName("key") + " = ?"
 }
 
-// get is the query for a row, with the applied index that it is of: no row says that the
+// selectRowAndIndex is the query for a row, with the applied index that it is of: no row says that the
 // database is another log's, one without version that there is none of the key.
-func (d *dialect) get(table string) string {
-	return "SELECT m.applied, t." + d.name_("version") + ", t." + d.name_("value") + " FROM hydra_meta m LEFT JOIN " + d.name_(table) + " t ON t." + d.name_("key") +
+func (d *dialect) selectRowAndIndex(table string) string {
+	return "SELECT m.applied, t." + d.quoteName("version") + ", t." + d.quoteName("value") + " FROM hydra_meta m LEFT JOIN " + d.quoteName(table) + " t ON t." + d.quoteName("key") +
 		" = ? WHERE m.id = 1 AND m.log_id = ?"
 }
 
@@ -118,19 +118,19 @@ type Range struct {
 // Scan visits rows: ErrBack and ErrLog before the first.
 func (s *Store) Scan(ctx context.Context, table string, r Range, visit func(Row) error) error {
 	for {
-		before := s.known.Load()
-		if err := before.has(table, r.Least); err != nil {
+		before := s.cached.Load()
+		if err := before.checkTable(table, r.Least); err != nil {
 			return err
 		}
 		again, err := s.scanChecked(ctx, before, table, r, visit)
 		if err != nil || !again {
-			return s.silence.explain(err)
+			return s.silence.wrapError(err)
 		}
 	}
 }
 
 // scanChecked visits rows of a database of which is known what stands in before.
-func (s *Store) scanChecked(ctx context.Context, before *known, table string, r Range, visit func(Row) error) (again bool, err error) {
+func (s *Store) scanChecked(ctx context.Context, before *cachedState, table string, r Range, visit func(Row) error) (again bool, err error) {
 	var first, stray bool
 	var applied sql.NullInt64
 	err = s.scan(ctx, s.read, table, r, &before.log, func(row Row, at sql.NullInt64) error {
@@ -139,27 +139,27 @@ func (s *Store) scanChecked(ctx context.Context, before *known, table string, r 
 			stray = !at.Valid || uint64(at.Int64) < max(before.applied, r.Least)
 		}
 		if stray {
-			return errStray
+			return errStateChanged
 		}
 		return visit(row)
 	})
 	switch {
 	case stray:
-		return s.checked(ctx, before, r.Least, applied)
+		return s.verifyIndex(ctx, before, r.Least, applied)
 	case err != nil && !first:
-		return false, s.blame(ctx, before, err)
+		return false, s.explainFailure(ctx, before, err)
 	case err != nil || first:
 		return false, err
 	}
 	return s.scanEmpty(ctx, before, table, r, visit)
 }
 
-// errStray ends the scan of a database that is not what it was believed to be.
-var errStray = errors.New("another database")
+// errStateChanged ends the scan of a database that is not what it was believed to be.
+var errStateChanged = errors.New("another database")
 
 // scanEmpty scans where no row told how far the database is.
-func (s *Store) scanEmpty(ctx context.Context, before *known, table string, r Range, visit func(Row) error) (again bool, err error) {
-	tx, err := s.snapshot(ctx)
+func (s *Store) scanEmpty(ctx context.Context, before *cachedState, table string, r Range, visit func(Row) error) (again bool, err error) {
+	tx, err := s.beginSnapshot(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -172,17 +172,17 @@ func (s *Store) scanEmpty(ctx context.Context, before *known, table string, r Ra
 		if err := tx.Rollback(); err != nil {
 			return false, fmt.Errorf("ending a scan: %w", err)
 		}
-		return s.checked(ctx, before, r.Least, sql.NullInt64{Int64: int64(p.Applied), Valid: p.Log == before.log})
+		return s.verifyIndex(ctx, before, r.Least, sql.NullInt64{Int64: int64(p.Applied), Valid: p.Log == before.log})
 	}
 	return false, s.scan(ctx, tx, table, r, nil, func(row Row, _ sql.NullInt64) error { return visit(row) })
 }
 
-// applied is a column that tells how far the database of a log is.
-const applied = "(SELECT applied FROM hydra_meta WHERE id = 1 AND log_id = ?)"
+// appliedColumn is a column that tells how far the database of a log is.
+const appliedColumn = "(SELECT applied FROM hydra_meta WHERE id = 1 AND log_id = ?)"
 
 // scan visits rows; with a log they come with the index that it has applied.
 func (s *Store) scan(ctx context.Context, q querier, table string, r Range, log *string, visit func(Row, sql.NullInt64) error) error {
-	query, args := s.dialect.scan(table, r, log)
+	query, args := s.dialect.selectRange(table, r, log)
 	rows, err := q.QueryContext(ctx, s.dialect.bind(query, len(args)), args...)
 	if err != nil {
 		return fmt.Errorf("scanning %s: %w", table, err)
@@ -208,24 +208,24 @@ func (s *Store) scan(ctx context.Context, q querier, table string, r Range, log 
 	return nil
 }
 
-// scan is the query of a scan.
-func (d *dialect) scan(table string, r Range, log *string) (query string, args []any) {
+// selectRange is the query of a scan.
+func (d *dialect) selectRange(table string, r Range, log *string) (query string, args []any) {
 	query = "SELECT " + d.columns()
 	if log != nil {
-		query += ", " + applied
+		query += ", " + appliedColumn
 		args = append(args, *log)
 	}
 	least := " >= ?"
 	if r.Behind {
 		least = " > ?"
 	}
-	query += " FROM " + d.name_(table) + " WHERE " + d.name_("key") + least
+	query += " FROM " + d.quoteName(table) + " WHERE " + d.quoteName("key") + least
 	args = append(args, r.From)
 	if r.Until != "" {
-		query += " AND " + d.name_("key") + " < ?"
+		query += " AND " + d.quoteName("key") + " < ?"
 		args = append(args, r.Until)
 	}
-	query += " ORDER BY " + d.name_("key")
+	query += " ORDER BY " + d.quoteName("key")
 	if r.Limit > 0 {
 		query += " LIMIT ?"
 		args = append(args, r.Limit)
@@ -235,18 +235,18 @@ func (d *dialect) scan(table string, r Range, log *string) (query string, args [
 
 // Count counts the rows of a table, in a database that has applied an index at least.
 func (s *Store) Count(ctx context.Context, table string, least uint64) (int64, error) {
-	query := s.dialect.bind("SELECT COUNT(*), "+applied+" FROM "+s.dialect.name_(table), 1)
+	query := s.dialect.bind("SELECT COUNT(*), "+appliedColumn+" FROM "+s.dialect.quoteName(table), 1)
 	for {
-		before := s.known.Load()
-		if err := before.has(table, least); err != nil {
+		before := s.cached.Load()
+		if err := before.checkTable(table, least); err != nil {
 			return 0, err
 		}
 		var n int64
 		var at sql.NullInt64
 		if err := s.read.QueryRowContext(ctx, query, before.log).Scan(&n, &at); err != nil {
-			return 0, s.blame(ctx, before, fmt.Errorf("counting the rows of %s: %w", table, s.silence.explain(err)))
+			return 0, s.explainFailure(ctx, before, fmt.Errorf("counting the rows of %s: %w", table, s.silence.wrapError(err)))
 		}
-		if again, err := s.checked(ctx, before, least, at); err != nil || !again {
+		if again, err := s.verifyIndex(ctx, before, least, at); err != nil || !again {
 			return n, err
 		}
 	}
@@ -256,11 +256,11 @@ func (s *Store) Count(ctx context.Context, table string, least uint64) (int64, e
 // kept of most that succeeded; whether those that failed are all kept, so that one of which
 // nothing is known succeeded, known tells. Conditional ones may be forgotten all the same.
 func (s *Store) Outcome(ctx context.Context, index uint64) (out command.Outcome, found, known bool, err error) {
-	ctx, done := s.patience(ctx)
+	ctx, done := s.boundStatement(ctx)
 	defer done(&err)
 	query := s.dialect.bind("SELECT m.applied, m.outcomes_after, o.outcome FROM hydra_meta m LEFT JOIN hydra_outcomes o ON o.idx = ? WHERE m.id = 1 AND m.log_id = ?", 2)
 	for {
-		before := s.known.Load()
+		before := s.cached.Load()
 		var applied sql.NullInt64
 		var after uint64
 		var text []byte
@@ -268,7 +268,7 @@ func (s *Store) Outcome(ctx context.Context, index uint64) (out command.Outcome,
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return out, false, false, fmt.Errorf("reading hydra_outcomes: %w", err)
 		}
-		if again, err := s.checked(ctx, before, index, applied); again {
+		if again, err := s.verifyIndex(ctx, before, index, applied); again {
 			continue
 		} else if err != nil {
 			return out, false, false, err

@@ -110,13 +110,13 @@ func (s *silence) dial(ctx context.Context, network, addr string) (net.Conn, err
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 	if err != nil {
-		s.note(err)
+		s.record(err)
 		return nil, err
 	}
-	return &bounded{Conn: conn, silence: s}, nil
+	return &boundedConn{Conn: conn, silence: s}, nil
 }
 
-func (s *silence) note(err error) {
+func (s *silence) record(err error) {
 	var timeout net.Error
 	switch {
 	case err == nil:
@@ -126,94 +126,100 @@ func (s *silence) note(err error) {
 	}
 }
 
-// explain tells of an error whether it is the server's silence: drivers hide that.
-func (s *silence) explain(err error) error {
+// wrapError tells of an error whether it is the server's silence: drivers hide that.
+func (s *silence) wrapError(err error) error {
 	if err == nil || !s.silent.Load() || errors.Is(err, ErrSilent) {
 		return err
 	}
 	return fmt.Errorf("%w for %v: %w", ErrSilent, time.Duration(s.limit.Load()), err)
 }
 
-// bounded is a connection each of whose reads and writes is bounded, unless the driver has
+// boundedConn is a connection each of whose reads and writes is bounded, unless the driver has
 // set a deadline of its own.
-type bounded struct {
+type boundedConn struct {
 	net.Conn
 	silence *silence
 
-	mu  sync.Mutex // a deadline of the driver's is not overwritten
-	own bool
+	mu             sync.Mutex // a deadline of the driver's is not overwritten
+	driverDeadline bool
 }
 
-func (b *bounded) begin(set func(time.Time) error) {
+func (b *boundedConn) arm(set func(time.Time) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.own {
+	if !b.driverDeadline {
 		_ = set(time.Now().Add(time.Duration(b.silence.limit.Load()))) // one that is closed fails by itself
 	}
 }
 
-// end takes the bound back: a connection that nobody asks may be idle.
-func (b *bounded) end(set func(time.Time) error, err error) {
+// disarm takes the bound back: a connection that nobody asks may be idle.
+func (b *boundedConn) disarm(set func(time.Time) error, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.own {
-		b.silence.note(err)
+	if !b.driverDeadline {
+		b.silence.record(err)
 		_ = set(time.Time{})
 	}
 }
 
 // Read implements net.Conn.
-func (b *bounded) Read(p []byte) (int, error) {
-	b.begin(b.Conn.SetReadDeadline)
+func (b *boundedConn) Read(p []byte) (int, error) {
+	b.arm(b.Conn.SetReadDeadline)
 	n, err := b.Conn.Read(p)
-	b.end(b.Conn.SetReadDeadline, err)
+	b.disarm(b.Conn.SetReadDeadline, err)
 	return n, err
 }
 
 // Write implements net.Conn.
-func (b *bounded) Write(p []byte) (int, error) {
-	b.begin(b.Conn.SetWriteDeadline)
+func (b *boundedConn) Write(p []byte) (int, error) {
+	b.arm(b.Conn.SetWriteDeadline)
 	n, err := b.Conn.Write(p)
 	if err != nil {
-		b.end(b.Conn.SetWriteDeadline, err)
+		b.disarm(b.Conn.SetWriteDeadline, err)
 	}
 	return n, err
 }
 
-func (b *bounded) driver(t time.Time, set func(time.Time) error) error {
+func (b *boundedConn) setDriverDeadline(t time.Time, set func(time.Time) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.own = !t.IsZero()
+	b.driverDeadline = !t.IsZero()
 	return set(t)
 }
 
 // SetDeadline implements net.Conn.
-func (b *bounded) SetDeadline(t time.Time) error { return b.driver(t, b.Conn.SetDeadline) }
+func (b *boundedConn) SetDeadline(t time.Time) error {
+	return b.setDriverDeadline(t, b.Conn.SetDeadline)
+}
 
 // SetReadDeadline implements net.Conn.
-func (b *bounded) SetReadDeadline(t time.Time) error { return b.driver(t, b.Conn.SetReadDeadline) }
+func (b *boundedConn) SetReadDeadline(t time.Time) error {
+	return b.setDriverDeadline(t, b.Conn.SetReadDeadline)
+}
 
 // SetWriteDeadline implements net.Conn.
-func (b *bounded) SetWriteDeadline(t time.Time) error { return b.driver(t, b.Conn.SetWriteDeadline) }
+func (b *boundedConn) SetWriteDeadline(t time.Time) error {
+	return b.setDriverDeadline(t, b.Conn.SetWriteDeadline)
+}
 
 // SyscallConn implements syscall.Conn: MySQL's driver looks whether an idle connection has
 // been closed.
-func (b *bounded) SyscallConn() (syscall.RawConn, error) {
+func (b *boundedConn) SyscallConn() (syscall.RawConn, error) {
 	if c, ok := b.Conn.(syscall.Conn); ok {
 		return c.SyscallConn()
 	}
 	return nil, errors.ErrUnsupported
 }
 
-// patience bounds a short statement, so that a few connections which have been cut off are
+// boundStatement bounds a short statement, so that a few connections which have been cut off are
 // not waited for one after the other. done explains the error.
-func (s *Store) patience(ctx context.Context) (_ context.Context, done func(*error)) {
-	if !s.Server() {
+func (s *Store) boundStatement(ctx context.Context) (_ context.Context, done func(*error)) {
+	if !s.IsServer() {
 		return ctx, func(*error) {}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*s.config.Timeout)
 	return ctx, func(err *error) {
 		cancel()
-		*err = s.silence.explain(*err)
+		*err = s.silence.wrapError(*err)
 	}
 }

@@ -119,10 +119,10 @@ func half(t *testing.T, s *Store) *sql.Tx {
 	for end := time.Now().Add(calm); ; {
 		tx, err := s.write.BeginTx(t.Context(), nil)
 		if err == nil {
-			if err = s.advance(t.Context(), tx, s.known.Load(), "", 1, 2, "lost"); err == nil {
+			if err = s.advanceApplied(t.Context(), tx, s.cached.Load(), "", 1, 2, "lost"); err == nil {
 				return tx
 			}
-			err = errors.Join(err, rolledBack(tx))
+			err = errors.Join(err, rollBack(tx))
 		}
 		if time.Now().After(end) {
 			t.Fatal(err)

@@ -28,8 +28,8 @@ import (
 // (CRC-64/ECMA of all before it) is 8 bytes, big-endian. The first form lacks the log's name:
 // a database without one is still saved so, for members of versions that know no other.
 const (
-	snapshotMagic = "hydra snapshot 2\n"
-	nameless      = "hydra snapshot 1\n"
+	snapshotMagic   = "hydra snapshot 2\n"
+	snapshotMagicV1 = "hydra snapshot 1\n"
 )
 
 // maxText bounds what a snapshot makes its reader allocate for one text.
@@ -38,7 +38,7 @@ const maxText = 16 << 20
 // Save writes a snapshot and returns its index. It is one transaction that reads, beside
 // which the database serves and is applied to.
 func (s *Store) Save(ctx context.Context, w io.Writer) (index uint64, err error) {
-	tx, err := s.snapshot(ctx)
+	tx, err := s.beginSnapshot(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -54,7 +54,7 @@ func (s *Store) Save(ctx context.Context, w io.Writer) (index uint64, err error)
 	}
 	out := newWriter(w)
 	if p.Log == "" {
-		out.raw([]byte(nameless))
+		out.raw([]byte(snapshotMagicV1))
 		out.text(p.Cluster)
 	} else {
 		out.raw([]byte(snapshotMagic))
@@ -81,13 +81,13 @@ func (s *Store) Save(ctx context.Context, w io.Writer) (index uint64, err error)
 			return 0, err
 		}
 	}
-	if err := saveOutcomes(ctx, tx, out); err != nil {
+	if err := writeOutcomes(ctx, tx, out); err != nil {
 		return 0, err
 	}
 	return index, out.end(rows)
 }
 
-func saveOutcomes(ctx context.Context, tx *sql.Tx, out *writer) error {
+func writeOutcomes(ctx context.Context, tx *sql.Tx, out *writer) error {
 	rows, err := tx.QueryContext(ctx, "SELECT idx, request, outcome FROM hydra_outcomes WHERE request IS NOT NULL ORDER BY idx")
 	if err != nil {
 		return fmt.Errorf("reading hydra_outcomes: %w", err)
@@ -215,7 +215,7 @@ func ReadSnapshot(r io.Reader, v Visitor) (index uint64, err error) {
 // header reads a snapshot's beginning.
 func (r *reader) header() (h Header, err error) {
 	magic := string(r.raw(len(snapshotMagic)))
-	if magic != snapshotMagic && magic != nameless {
+	if magic != snapshotMagic && magic != snapshotMagicV1 {
 		return h, fmt.Errorf("%w: it does not begin as one", ErrSnapshot)
 	}
 	h.Cluster = string(r.bytes())

@@ -30,13 +30,13 @@ type rowReader struct {
 	both     statements // of a row and the applied index beside it
 	args     []driver.NamedValue
 	dest     []driver.Value
-	seen     seen
+	seen     metaState
 }
 
 // statements are prepared when a table is first read.
 type statements map[string]driver.StmtQueryContext
 
-// seen is what a connection has read in hydra_meta, and SQLite's number of that state of the
+// metaState is what a connection has read in hydra_meta, and SQLite's number of that state of the
 // file: it is another one as soon as the connection reads of a state that anybody has changed,
 // whatever to. As long as it is the same, so is all that is in the file, and no read has to
 // look there again, which would cost it a fifth more:
@@ -48,7 +48,7 @@ type statements map[string]driver.StmtQueryContext
 //
 // The number belongs to the read transaction that found the row, so that nothing comes between
 // the two: whatever is put back after it began is not what was read.
-type seen struct {
+type metaState struct {
 	state   uint32
 	log     string
 	applied int64
@@ -60,20 +60,20 @@ func newRowReaders(d driver.Driver, dsn string, most int) *rowReaders {
 }
 
 // get reads a row of a database of which is known that it has applied an index.
-func (r *rowReaders) get(ctx context.Context, d *dialect, table, key, log string, known uint64) (found, error) {
+func (r *rowReaders) get(ctx context.Context, d *dialect, table, key, log string, known uint64) (foundRow, error) {
 	select {
 	case r.most <- struct{}{}:
 	case <-ctx.Done():
-		return found{}, ctx.Err()
+		return foundRow{}, ctx.Err()
 	}
 	defer func() { <-r.most }()
-	one, err := r.take()
+	one, err := r.acquire()
 	if err != nil {
-		return found{}, err
+		return foundRow{}, err
 	}
 	f, err := one.get(d, table, key, log, int64(known))
 	if err != nil {
-		return found{}, errors.Join(err, one.conn.Close())
+		return foundRow{}, errors.Join(err, one.conn.Close())
 	}
 	r.mu.Lock()
 	r.idle = append(r.idle, one)
@@ -81,7 +81,7 @@ func (r *rowReaders) get(ctx context.Context, d *dialect, table, key, log string
 	return f, nil
 }
 
-func (r *rowReaders) take() (*rowReader, error) {
+func (r *rowReaders) acquire() (*rowReader, error) {
 	r.mu.Lock()
 	if n := len(r.idle); n > 0 {
 		one := r.idle[n-1]
@@ -114,36 +114,36 @@ func (r *rowReaders) close() error {
 	return errors.Join(errs...)
 }
 
-func (r *rowReader) get(d *dialect, table, key, log string, known int64) (f found, err error) {
+func (r *rowReader) get(d *dialect, table, key, log string, known int64) (f foundRow, err error) {
 	if r.seen.valid && r.seen.log == log && r.seen.applied >= known {
-		state, err := r.row(d, table, key, &f)
+		state, err := r.readRow(d, table, key, &f)
 		if err != nil || state == r.seen.state {
 			f.applied = sql.NullInt64{Int64: r.seen.applied, Valid: true}
 			return f, err
 		}
 	}
-	return r.rowAndIndex(d, table, key, log)
+	return r.readRowAndIndex(d, table, key, log)
 }
 
-// row reads a row, and which state of the file it is of.
-func (r *rowReader) row(d *dialect, table, key string, f *found) (state uint32, err error) {
-	s, err := r.rows.of(r.conn, table, d.row)
+// readRow reads a row, and which state of the file it is of.
+func (r *rowReader) readRow(d *dialect, table, key string, f *foundRow) (state uint32, err error) {
+	s, err := r.rows.prepare(r.conn, table, d.selectRow)
 	if err != nil {
 		return 0, err
 	}
 	r.args[0].Value = key
-	return r.first(s, r.args[:1], r.dest[:2], func() error { return f.take(r.dest) })
+	return r.queryFirst(s, r.args[:1], r.dest[:2], func() error { return f.decode(r.dest) })
 }
 
-// rowAndIndex reads a row and the applied index beside it, and remembers that.
-func (r *rowReader) rowAndIndex(d *dialect, table, key, log string) (f found, err error) {
+// readRowAndIndex reads a row and the applied index beside it, and remembers that.
+func (r *rowReader) readRowAndIndex(d *dialect, table, key, log string) (f foundRow, err error) {
 	r.seen.valid = false
-	s, err := r.both.of(r.conn, table, d.get)
+	s, err := r.both.prepare(r.conn, table, d.selectRowAndIndex)
 	if err != nil {
 		return f, err
 	}
 	r.args[0].Value, r.args[1].Value = key, log
-	state, err := r.first(s, r.args, r.dest, func() error {
+	state, err := r.queryFirst(s, r.args, r.dest, func() error {
 		applied, ok := r.dest[0].(int64)
 		if !ok {
 			return fmt.Errorf("an applied index of type %T", r.dest[0])
@@ -152,16 +152,16 @@ func (r *rowReader) rowAndIndex(d *dialect, table, key, log string) (f found, er
 		if r.dest[1] == nil {
 			return nil // there is no such row
 		}
-		return f.take(r.dest[1:])
+		return f.decode(r.dest[1:])
 	})
 	if err == nil && f.applied.Valid {
-		r.seen = seen{state, log, f.applied.Int64, true}
+		r.seen = metaState{state, log, f.applied.Int64, true}
 	}
 	return f, err
 }
 
-// first reads the first row of a result, if there is one, and which state of the file it is of.
-func (r *rowReader) first(s driver.StmtQueryContext, args []driver.NamedValue, dest []driver.Value, take func() error) (state uint32, err error) {
+// queryFirst reads the first row of a result, if there is one, and which state of the file it is of.
+func (r *rowReader) queryFirst(s driver.StmtQueryContext, args []driver.NamedValue, dest []driver.Value, take func() error) (state uint32, err error) {
 	// WAL has readers wait for nobody, so that nobody has to be able to call them off.
 	rows, err := s.QueryContext(context.Background(), args)
 	if err != nil {
@@ -178,8 +178,8 @@ func (r *rowReader) first(s driver.StmtQueryContext, args []driver.NamedValue, d
 	return state, errors.Join(err, failed, rows.Close())
 }
 
-// take makes a row of its version and its value.
-func (f *found) take(from []driver.Value) error {
+// decode makes a row of its version and its value.
+func (f *foundRow) decode(from []driver.Value) error {
 	version, ok := from[0].(int64)
 	f.there, f.version = true, uint64(version)
 	switch v := from[1].(type) {
@@ -196,8 +196,8 @@ func (f *found) take(from []driver.Value) error {
 	return nil
 }
 
-// of is the statement for a table.
-func (s statements) of(conn driver.Conn, table string, query func(table string) string) (driver.StmtQueryContext, error) {
+// prepare is the statement for a table.
+func (s statements) prepare(conn driver.Conn, table string, query func(table string) string) (driver.StmtQueryContext, error) {
 	if one := s[table]; one != nil {
 		return one, nil
 	}

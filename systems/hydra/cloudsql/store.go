@@ -108,10 +108,10 @@ type Store struct {
 	mu         sync.Mutex // guards statements
 	statements map[statementKey]*sql.Stmt
 
-	known          atomic.Pointer[known]
-	name           atomic.Pointer[string] // of the log that the database belongs to from now on
+	cached         atomic.Pointer[cachedState]
+	logName        atomic.Pointer[string] // of the log that the database belongs to from now on
 	outcomes       atomic.Bool            // of conditional transactions are kept
-	boundAfter     atomic.Uint64          // entries whose rows may weigh anything
+	limitAfter     atomic.Uint64          // entries whose rows may weigh anything
 	statementBytes int                    // of several rows that are written at once
 	pruned         uint64                 // applier's alone
 }
@@ -144,7 +144,7 @@ func New(c Config) (*Store, error) {
 		c.Timeout = DefaultTimeout
 	}
 	silence := newSilence(c.Timeout)
-	d, path, write, read, err := connect(c, silence)
+	d, path, write, read, err := openPools(c, silence)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func New(c Config) (*Store, error) {
 	if path != "" {
 		s.rows = newRowReaders(read.Driver(), sqliteDSN(c, path), c.Readers)
 	}
-	s.known.Store(&known{tables: &tableSet{names: map[string]bool{}}, stale: true})
+	s.cached.Store(&cachedState{tables: &tableSet{names: map[string]bool{}}, stale: true})
 	s.outcomes.Store(c.Outcomes)
 	return s, nil
 }
@@ -160,8 +160,8 @@ func New(c Config) (*Store, error) {
 // Ready tells whether Prepare has succeeded.
 func (s *Store) Ready() bool { return s.ready.Load() }
 
-// Server tells whether the database is a server's, which may be away.
-func (s *Store) Server() bool { return s.path == "" }
+// IsServer tells whether the database is a server's, which may be away.
+func (s *Store) IsServer() bool { return s.path == "" }
 
 // Prepare makes the database's own tables where they are missing and checks whose it is:
 // ErrCluster, ErrNewer.
@@ -170,19 +170,19 @@ func (s *Store) Prepare(ctx context.Context) error {
 		return nil
 	}
 	if err := s.prepare(ctx); err != nil {
-		return fmt.Errorf("opening %s: %w", Redacted(s.config.URL), s.silence.explain(err))
+		return fmt.Errorf("opening %s: %w", Redacted(s.config.URL), s.silence.wrapError(err))
 	}
 	s.ready.Store(true)
 	return nil
 }
 
 func (s *Store) prepare(ctx context.Context) error {
-	for _, q := range s.dialect.own() {
-		if err := s.define(ctx, q); err != nil {
+	for _, q := range s.dialect.schema() {
+		if err := s.runDDL(ctx, q); err != nil {
 			return fmt.Errorf("making hydra's tables: %w", err)
 		}
 	}
-	if err := errors.Join(s.packet(ctx), s.upgrade(ctx)); err != nil {
+	if err := errors.Join(s.checkPacket(ctx), s.addColumns(ctx)); err != nil {
 		return err
 	}
 	insert := s.dialect.bind(s.dialect.insertOnce, 2)
@@ -201,12 +201,12 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// closing is how long a connection waits for a server that is told of its end.
-const closing = 200 * time.Millisecond
+// closeTimeout is how long a connection waits for a server that is told of its end.
+const closeTimeout = 200 * time.Millisecond
 
 // Close closes the connections.
 func (s *Store) Close() error {
-	s.silence.limit.Store(int64(closing))
+	s.silence.limit.Store(int64(closeTimeout))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -230,8 +230,8 @@ func (s *Store) Close() error {
 // KeepOutcomes sets Config.Outcomes: a member has come that shares the database, or gone.
 func (s *Store) KeepOutcomes(on bool) { s.outcomes.Store(on) }
 
-// Quick tells whether a row is read in microseconds, without asking a server.
-func (s *Store) Quick() bool { return s.path != "" }
+// IsLocal tells whether a row is read in microseconds, without asking a server.
+func (s *Store) IsLocal() bool { return s.path != "" }
 
 // Kind is sqlite, postgres or mysql.
 func (s *Store) Kind() string { return s.dialect.name }
@@ -261,9 +261,9 @@ func (s *Store) listTables(ctx context.Context, q querier) (map[string]bool, err
 // Tables are the names of the tables, in order, of a database that has applied an index at
 // least: ErrBack. Those of Hydra itself are left out.
 func (s *Store) Tables(least uint64) ([]string, error) {
-	k := s.known.Load()
+	k := s.cached.Load()
 	if k.applied < least {
-		return nil, behind(k.applied, least)
+		return nil, backError(k.applied, least)
 	}
 	var names []string
 	for n := range k.tables.names {
@@ -275,18 +275,18 @@ func (s *Store) Tables(least uint64) ([]string, error) {
 	return names, nil
 }
 
-// behind is an ErrBack.
-func behind(applied, least uint64) error {
+// backError is an ErrBack.
+func backError(applied, least uint64) error {
 	return fmt.Errorf("%w: from %d to %d", ErrBack, least, applied)
 }
 
 // systemPrefix is what names of Hydra's own tables of rows begin with.
 const systemPrefix = "hydra_"
 
-// Standing tells up to which entry the tables are known, and of some of them which is not
+// CheckTables tells up to which entry the tables are known, and of some of them which is not
 // there; 0 where what is known is not what the database has.
-func (s *Store) Standing(tables []string) (at uint64, missing string) {
-	k := s.known.Load()
+func (s *Store) CheckTables(tables []string) (at uint64, missing string) {
+	k := s.cached.Load()
 	for _, t := range tables {
 		if !k.tables.names[t] {
 			return k.applied, t
@@ -298,24 +298,24 @@ func (s *Store) Standing(tables []string) (at uint64, missing string) {
 	return k.applied, ""
 }
 
-// Known are all tables, and up to which entry they are known; 0 where what is known is not what
+// KnownTables are all tables, and up to which entry they are known; 0 where what is known is not what
 // the database has.
-func (s *Store) Known() (at uint64, names []string) {
-	k := s.known.Load()
+func (s *Store) KnownTables() (at uint64, names []string) {
+	k := s.cached.Load()
 	if k.stale {
 		return 0, nil
 	}
 	return k.applied, slices.Sorted(maps.Keys(k.tables.names))
 }
 
-// Has tells whether there is a table.
-func (s *Store) Has(table string) bool { return s.known.Load().tables.names[table] }
+// HasTable tells whether there is a table.
+func (s *Store) HasTable(table string) bool { return s.cached.Load().tables.names[table] }
 
 // Sync makes durable what was applied and returns the applied index that is so at least.
 // ErrBack and ErrLog say that it is not what was applied. SQLite's commits are in its write-ahead log, whose file is synced beside readers and
 // writers alike; what has left that file for the database was synced with it.
 func (s *Store) Sync(ctx context.Context) (uint64, error) {
-	p, why, err := s.look(ctx)
+	p, why, err := s.readState(ctx)
 	if err := errors.Join(why, err); err != nil || s.config.Durable || s.path == "" {
 		return p.Applied, err
 	}

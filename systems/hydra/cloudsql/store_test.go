@@ -47,7 +47,7 @@ func entry(t testing.TB, index uint64, transaction command.Transaction) Entry {
 	return Entry{index, transaction.Append(nil)}
 }
 
-func write(do command.Do, table, key, value string) command.Write {
+func write(do command.Action, table, key, value string) command.Write {
 	return command.Write{Do: do, Table: table, Key: key, Value: []byte(value)}
 }
 
@@ -201,7 +201,7 @@ func testSnapshot(t *testing.T, url string) {
 	if d := cmp.Diff(contents(t, source), contents(t, copied)); d != "" {
 		t.Error(d)
 	}
-	if copied.Has("old") || !copied.Has("b") {
+	if copied.HasTable("old") || !copied.HasTable("b") {
 		t.Error("the snapshot's tables are not those that are known")
 	}
 	if _, err := copied.Apply(ctx, "x", 501, []Entry{entry(t, 502, command.Transaction{Writes: []command.Write{write(command.Put, "b", "k", "{}")}})}); err != nil {
@@ -314,27 +314,27 @@ func life(ctx context.Context, s *Store, name string, log []Entry, r *rand.Rand)
 
 // abandon applies a batch and does not commit.
 func (s *Store) abandon(ctx context.Context, holder string, after uint64, entries []Entry) error {
-	var batch []decoded
+	var batch []decodedEntry
 	for _, e := range entries {
 		t, err := command.Decode(e.Data)
 		if err != nil {
 			return err
 		}
-		batch = append(batch, decoded{e.Index, &t})
+		batch = append(batch, decodedEntry{e.Index, &t})
 	}
-	if err := s.makeTables(ctx, s.known.Load(), batch); err != nil {
+	if err := s.createTables(ctx, s.cached.Load(), batch); err != nil {
 		return err
 	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	_, _, err = s.applyIn(ctx, tx, s.known.Load(), holder, after, batch)
+	_, _, err = s.applyBatch(ctx, tx, s.cached.Load(), holder, after, batch)
 	return errors.Join(err, tx.Rollback())
 }
 
 func FuzzReadSnapshot(f *testing.F) {
-	f.Add([]byte(nameless + "\x01c\x05\x01\x01aT\x01aR\x01k\x03\x02{}E\x01"))
+	f.Add([]byte(snapshotMagicV1 + "\x01c\x05\x01\x01aT\x01aR\x01k\x03\x02{}E\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = ReadSnapshot(bytes.NewReader(data), Visitor{}) // it must end, whatever it is given
 	})

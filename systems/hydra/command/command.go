@@ -38,28 +38,28 @@ type Transaction struct {
 	Writes    []Write `json:"writes,omitempty"`
 }
 
-// Is is what a check asks of a row.
-type Is string
+// Condition is what a check asks of a row.
+type Condition string
 
 // Checks. The last six compare the value of a field, a number, string, boolean or null,
 // with the check's value; a row or field that is not there is equal to nothing.
 const (
-	Exists         Is = "exists"
-	Absent         Is = "absent"
-	Version        Is = "version" // the row is that of this version; 0: there is none
-	Equal          Is = "eq"
-	NotEqual       Is = "ne"
-	Less           Is = "lt"
-	LessOrEqual    Is = "le"
-	Greater        Is = "gt"
-	GreaterOrEqual Is = "ge"
+	Exists         Condition = "exists"
+	Absent         Condition = "absent"
+	Version        Condition = "version" // the row is that of this version; 0: there is none
+	Equal          Condition = "eq"
+	NotEqual       Condition = "ne"
+	Less           Condition = "lt"
+	LessOrEqual    Condition = "le"
+	Greater        Condition = "gt"
+	GreaterOrEqual Condition = "ge"
 )
 
 // Check is a condition on one row.
 type Check struct {
 	Table   string          `json:"table"`
 	Key     string          `json:"key"`
-	Is      Is              `json:"is"`
+	Is      Condition       `json:"is"`
 	Version uint64          `json:"version,omitempty"` // for version
 	Field   string          `json:"field,omitempty"`   // for comparisons
 	Value   json.RawMessage `json:"value,omitempty"`   // for comparisons: a scalar
@@ -68,24 +68,24 @@ type Check struct {
 	Exact bool `json:"-"`
 }
 
-// Do is what a write does.
-type Do string
+// Action is what a write does.
+type Action string
 
 // Writes of rows, and of whole tables.
 const (
-	Put    Do = "put"    // the row is this value, whatever it was
-	Merge  Do = "merge"  // these fields are set, null removes one, others stay; makes the row
-	Add    Do = "add"    // whole numbers are added to fields, those that are not there count as 0
-	Delete Do = "delete" // the row is gone; none there is no error
+	Put    Action = "put"    // the row is this value, whatever it was
+	Merge  Action = "merge"  // these fields are set, null removes one, others stay; makes the row
+	Add    Action = "add"    // whole numbers are added to fields, those that are not there count as 0
+	Delete Action = "delete" // the row is gone; none there is no error
 
-	CreateTable Do = "create_table"
-	DropTable   Do = "drop_table"
-	ClearTable  Do = "clear_table"
+	CreateTable Action = "create_table"
+	DropTable   Action = "drop_table"
+	ClearTable  Action = "clear_table"
 )
 
 // Write is one change.
 type Write struct {
-	Do    Do     `json:"do"`
+	Do    Action `json:"do"`
 	Table string `json:"table"`
 	Key   string `json:"key,omitempty"`
 	// Value is a JSON object: the row (put), fields (merge), whole numbers (add).
@@ -200,7 +200,7 @@ func (c *Check) normalize() error {
 	case Exists, Absent, Version:
 		return nil
 	}
-	if codeOf(checkCodes, c.Is) == 255 {
+	if encodeCode(checkCodes, c.Is) == 255 {
 		return fmt.Errorf("%w: is %q: known are exists, absent, version, eq, ne, lt, le, gt and ge", ErrInvalid, c.Is)
 	}
 	var compact bytes.Buffer
@@ -242,13 +242,13 @@ func (w *Write) normalize() error {
 	if len(w.Value) > MaxValue {
 		return fmt.Errorf("%w: the value has %d bytes, more than %d", ErrInvalid, len(w.Value), MaxValue)
 	}
-	value, err := normalObject(w.Value)
+	value, err := normalizeObject(w.Value)
 	if err != nil {
 		return err
 	}
 	w.Value = value
 	if w.Do == Add {
-		for _, m := range members(value, nil) {
+		for _, m := range splitMembers(value, nil) {
 			if _, err := strconv.ParseInt(string(m.value), 10, 64); err != nil {
 				return fmt.Errorf("%w: add: %s is no whole number of 64 bits", ErrInvalid, m.name)
 			}

@@ -132,11 +132,11 @@ func FuzzDecode(f *testing.F) {
 func FuzzNormalize(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":{"c":[1,"}"]}}`), []byte(`{"a":null}`))
 	f.Fuzz(func(t *testing.T, row, change []byte) {
-		a, err := normalObject(row)
+		a, err := normalizeObject(row)
 		if err != nil {
 			return
 		}
-		b, err := normalObject(change)
+		b, err := normalizeObject(change)
 		if err != nil {
 			return
 		}

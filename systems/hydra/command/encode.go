@@ -11,10 +11,10 @@ const format = 1
 
 // codes of checks and writes in the log, which must never change.
 var (
-	checkCodes = []Is{Exists, Absent, Version, Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
+	checkCodes = []Condition{Exists, Absent, Version, Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
 	// exactCodes are of checks that compare numbers exactly; they follow checkCodes.
-	exactCodes = []Is{Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
-	writeCodes = []Do{Put, Merge, Add, Delete, CreateTable, DropTable, ClearTable}
+	exactCodes = []Condition{Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
+	writeCodes = []Action{Put, Merge, Add, Delete, CreateTable, DropTable, ClearTable}
 )
 
 // Append appends a transaction in its binary form:
@@ -41,7 +41,7 @@ func (t *Transaction) Append(dst []byte) []byte {
 	dst = varint.Append(dst, uint64(len(t.Writes)))
 	for i := range t.Writes {
 		w := &t.Writes[i]
-		dst = append(dst, codeOf(writeCodes, w.Do))
+		dst = append(dst, encodeCode(writeCodes, w.Do))
 		dst = varint.AppendText(dst, w.Table)
 		dst = varint.AppendText(dst, w.Key)
 		dst = varint.AppendText(dst, w.Value)
@@ -51,13 +51,13 @@ func (t *Transaction) Append(dst []byte) []byte {
 
 func (c *Check) code() byte {
 	if c.Exact {
-		return byte(len(checkCodes)) + codeOf(exactCodes, c.Is)
+		return byte(len(checkCodes)) + encodeCode(exactCodes, c.Is)
 	}
-	return codeOf(checkCodes, c.Is)
+	return encodeCode(checkCodes, c.Is)
 }
 
-// codeOf is a name's place in its list, 255 for none: Normalize refuses those.
-func codeOf[T comparable](list []T, name T) byte {
+// encodeCode is a name's place in its list, 255 for none: Normalize refuses those.
+func encodeCode[T comparable](list []T, name T) byte {
 	for i, n := range list {
 		if n == name {
 			return byte(i)
@@ -73,22 +73,22 @@ func Decode(data []byte) (Transaction, error) {
 		return Transaction{}, fmt.Errorf("%w: format %d is not known: a newer version wrote it", ErrInvalid, f)
 	}
 	t := Transaction{RequestID: r.Text()}
-	t.Checks = make([]Check, 0, r.Count(part))
+	t.Checks = make([]Check, 0, r.Count(minPart))
 	for range cap(t.Checks) {
 		var c Check
 		code := r.Byte()
 		if c.Exact = int(code) >= len(checkCodes); c.Exact {
-			c.Is = nameOf(&r, exactCodes, code-byte(len(checkCodes)))
+			c.Is = decodeCode(&r, exactCodes, code-byte(len(checkCodes)))
 		} else {
-			c.Is = nameOf(&r, checkCodes, code)
+			c.Is = decodeCode(&r, checkCodes, code)
 		}
 		c.Table, c.Key = r.Text(), r.Text()
-		c.Version, c.Field, c.Value = r.Number(), r.Text(), value(&r)
+		c.Version, c.Field, c.Value = r.Number(), r.Text(), readValue(&r)
 		t.Checks = append(t.Checks, c)
 	}
-	t.Writes = make([]Write, 0, r.Count(part))
+	t.Writes = make([]Write, 0, r.Count(minPart))
 	for range cap(t.Writes) {
-		w := Write{Do: nameOf(&r, writeCodes, r.Byte()), Table: r.Text(), Key: r.Text(), Value: value(&r)}
+		w := Write{Do: decodeCode(&r, writeCodes, r.Byte()), Table: r.Text(), Key: r.Text(), Value: readValue(&r)}
 		t.Writes = append(t.Writes, w)
 	}
 	if !r.Done() {
@@ -105,7 +105,7 @@ func ChangesTables(data []byte) bool {
 	}
 	r := varint.NewReader(data[1:])
 	r.Bytes() // the request's ID
-	for range r.Count(part) {
+	for range r.Count(minPart) {
 		r.Byte()
 		r.Bytes()
 		r.Bytes()
@@ -113,8 +113,8 @@ func ChangesTables(data []byte) bool {
 		r.Bytes()
 		r.Bytes()
 	}
-	for range r.Count(part) {
-		switch do := nameOf(&r, writeCodes, r.Byte()); do {
+	for range r.Count(minPart) {
+		switch do := decodeCode(&r, writeCodes, r.Byte()); do {
 		case CreateTable, DropTable:
 			return true
 		}
@@ -125,19 +125,19 @@ func ChangesTables(data []byte) bool {
 	return false
 }
 
-// part is the least a check or a write takes, in bytes.
-const part = 3
+// minPart is the least a check or a write takes, in bytes.
+const minPart = 3
 
-// value reads a value, nil where there is none.
-func value(r *varint.Reader) []byte {
+// readValue reads a value, nil where there is none.
+func readValue(r *varint.Reader) []byte {
 	if b := r.Bytes(); len(b) > 0 {
 		return b
 	}
 	return nil
 }
 
-// nameOf is the name of a code that was read.
-func nameOf[T ~string](r *varint.Reader, list []T, code byte) T {
+// decodeCode is the name of a code that was read.
+func decodeCode[T ~string](r *varint.Reader, list []T, code byte) T {
 	if int(code) >= len(list) {
 		r.Fail()
 		return ""

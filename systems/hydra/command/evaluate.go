@@ -39,15 +39,15 @@ func Evaluate(t *Transaction, index uint64, s State, most int) Outcome {
 		if load.add(len(row.Value)) {
 			return Outcome{Code: TooLarge, Failed: i}
 		}
-		if !holds(c, row) {
+		if !checkHolds(c, row) {
 			return Outcome{Code: CheckFailed, Failed: i}
 		}
 	}
-	if code, failed, ok := rehearse(t, s, load); !ok {
+	if code, failed, ok := validateWrites(t, s, load); !ok {
 		return Outcome{Code: code, Failed: failed}
 	}
 	for i := range t.Writes {
-		perform(&t.Writes[i], index, s)
+		performWrite(&t.Writes[i], index, s)
 	}
 	return Outcome{Code: OK, Version: index}
 }
@@ -61,13 +61,13 @@ func (w *weight) add(n int) bool {
 	return w.most > 0 && w.sum > w.most
 }
 
-// place is a row's.
-type place struct{ table, key string }
+// rowKey is a row's.
+type rowKey struct{ table, key string }
 
-// rehearse finds the write that cannot be done, before any is. A single one is judged
+// validateWrites finds the write that cannot be done, before any is. A single one is judged
 // where it stands; several on what those before them leave.
-func rehearse(t *Transaction, s State, load *weight) (code string, failed int, ok bool) {
-	var rows map[place][]byte // as the writes so far leave them
+func validateWrites(t *Transaction, s State, load *weight) (code string, failed int, ok bool) {
+	var rows map[rowKey][]byte // as the writes so far leave them
 	tables := make(map[string]bool, 1)
 	for i := range t.Writes {
 		w := &t.Writes[i]
@@ -88,9 +88,9 @@ func rehearse(t *Transaction, s State, load *weight) (code string, failed int, o
 		tables[w.Table] = has
 		if w.Do == Merge || w.Do == Add || len(t.Writes) > 1 {
 			if rows == nil {
-				rows = make(map[place][]byte, len(t.Writes))
+				rows = make(map[rowKey][]byte, len(t.Writes))
 			}
-			if code := rehearseRow(w, s, rows, load); code != "" {
+			if code := validateWrite(w, s, rows, load); code != "" {
 				return code, i, false
 			}
 		}
@@ -98,8 +98,8 @@ func rehearse(t *Transaction, s State, load *weight) (code string, failed int, o
 	return "", 0, true
 }
 
-// rehearseRow is a write of a row on what those before it leave: "" when it can be done.
-func rehearseRow(w *Write, s State, rows map[place][]byte, load *weight) string {
+// validateWrite is a write of a row on what those before it leave: "" when it can be done.
+func validateWrite(w *Write, s State, rows map[rowKey][]byte, load *weight) string {
 	switch w.Do {
 	case CreateTable:
 		return ""
@@ -109,20 +109,20 @@ func rehearseRow(w *Write, s State, rows map[place][]byte, load *weight) string 
 				delete(rows, p)
 			}
 		}
-		rows[place{w.Table, ""}] = []byte{} // no key is empty: every row of it is gone
+		rows[rowKey{w.Table, ""}] = []byte{} // no key is empty: every row of it is gone
 		return ""
 	}
-	at := place{w.Table, w.Key}
+	at := rowKey{w.Table, w.Key}
 	have, seen := rows[at]
 	if !seen && (w.Do == Merge || w.Do == Add) {
-		if _, cleared := rows[place{w.Table, ""}]; !cleared {
+		if _, cleared := rows[rowKey{w.Table, ""}]; !cleared {
 			have = s.Row(w.Table, w.Key).Value
 		}
 	}
 	if (w.Do == Merge || w.Do == Add) && load.add(len(have)) {
 		return TooLarge
 	}
-	value, ok := after(w, have)
+	value, ok := computeValue(w, have)
 	switch {
 	case !ok:
 		return BadField
@@ -135,8 +135,8 @@ func rehearseRow(w *Write, s State, rows map[place][]byte, load *weight) string 
 
 var emptyObject = []byte("{}")
 
-// after is what a write makes of a row's value, nil for none.
-func after(w *Write, have []byte) (value []byte, ok bool) {
+// computeValue is what a write makes of a row's value, nil for none.
+func computeValue(w *Write, have []byte) (value []byte, ok bool) {
 	switch w.Do {
 	case Put:
 		return w.Value, true
@@ -152,7 +152,7 @@ func after(w *Write, have []byte) (value []byte, ok bool) {
 	return mergeObjects(have, w.Value), true
 }
 
-func perform(w *Write, index uint64, s State) {
+func performWrite(w *Write, index uint64, s State) {
 	switch w.Do {
 	case CreateTable:
 		s.CreateTable(w.Table)
@@ -163,13 +163,13 @@ func perform(w *Write, index uint64, s State) {
 	case Put, Delete:
 		s.SetRow(w.Table, w.Key, Row{index, w.Value})
 	default:
-		value, _ := after(w, s.Row(w.Table, w.Key).Value) // rehearsed
+		value, _ := computeValue(w, s.Row(w.Table, w.Key).Value) // rehearsed
 		s.SetRow(w.Table, w.Key, Row{index, value})
 	}
 }
 
-// holds tells whether a check is true of a row.
-func holds(c *Check, row Row) bool {
+// checkHolds tells whether a check is true of a row.
+func checkHolds(c *Check, row Row) bool {
 	there := row.Value != nil
 	switch c.Is {
 	case Exists:
@@ -181,8 +181,8 @@ func holds(c *Check, row Row) bool {
 	}
 	var have []byte
 	if there {
-		list := members(row.Value, make([]member, 0, 16))
-		if i := find(list, quote(c.Field)); i >= 0 {
+		list := splitMembers(row.Value, make([]member, 0, 16))
+		if i := findMember(list, quoteName(c.Field)); i >= 0 {
 			have = list[i].value
 		}
 	}
@@ -193,19 +193,19 @@ func holds(c *Check, row Row) bool {
 	case NotEqual:
 		return !alike || order != 0
 	case Less:
-		return alike && ordered(have) && order < 0
+		return alike && isOrdered(have) && order < 0
 	case LessOrEqual:
-		return alike && ordered(have) && order <= 0
+		return alike && isOrdered(have) && order <= 0
 	case Greater:
-		return alike && ordered(have) && order > 0
+		return alike && isOrdered(have) && order > 0
 	case GreaterOrEqual:
-		return alike && ordered(have) && order >= 0
+		return alike && isOrdered(have) && order >= 0
 	}
 	return false
 }
 
-// ordered tells whether a value has a less and a greater: numbers and strings.
-func ordered(v []byte) bool {
+// isOrdered tells whether a value has a less and a greater: numbers and strings.
+func isOrdered(v []byte) bool {
 	return len(v) > 0 && v[0] == '"' || isNumber(v)
 }
 
@@ -222,7 +222,7 @@ func compare(a, b []byte, exact bool) (order int, alike bool) {
 			return 0, false
 		}
 		return bytes.Compare([]byte(x), []byte(y)), true
-	case a[0] == '"' || b[0] == '"' || !ordered(a) || !ordered(b):
+	case a[0] == '"' || b[0] == '"' || !isOrdered(a) || !isOrdered(b):
 		same := bytes.Equal(a, b)
 		return 0, same && a[0] != '{' && a[0] != '['
 	}

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// JSON is a value as JSON, in which texts and rows stand as they are: package json would write
+// EncodeJSON is a value as JSON, in which texts and rows stand as they are: package json would write
 // each <, > and & of theirs as six bytes, for the sake of web pages, and make of a row that was
 // accepted one that is too large.
-func JSON(value any) ([]byte, error) {
+func EncodeJSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -27,20 +27,20 @@ func JSON(value any) ([]byte, error) {
 // with its quotes.
 type member struct{ name, value []byte }
 
-// members splits a compact, valid JSON object.
-func members(object []byte, into []member) []member {
+// splitMembers splits a compact, valid JSON object.
+func splitMembers(object []byte, into []member) []member {
 	into = into[:0]
 	for at := 1; at < len(object)-1; at++ { // behind "{" or ","
-		colon := skip(object, at, ':')
-		end := skip(object, colon+1, ',')
+		colon := skipValue(object, at, ':')
+		end := skipValue(object, colon+1, ',')
 		into = append(into, member{object[at:colon], object[colon+1 : end]})
 		at = end
 	}
 	return into
 }
 
-// skip finds the stop, or the end of the object, at this depth and outside of strings.
-func skip(b []byte, at int, stop byte) int {
+// skipValue finds the stop, or the end of the object, at this depth and outside of strings.
+func skipValue(b []byte, at int, stop byte) int {
 	depth, quoted := 0, false
 	for ; at < len(b); at++ {
 		c := b[at]
@@ -61,8 +61,8 @@ func skip(b []byte, at int, stop byte) int {
 	return at
 }
 
-// join is the object of members.
-func join(list []member) []byte {
+// joinMembers is the object of members.
+func joinMembers(list []member) []byte {
 	size := 2
 	for _, m := range list {
 		size += len(m.name) + len(m.value) + 2
@@ -77,9 +77,9 @@ func join(list []member) []byte {
 	return append(out, '}')
 }
 
-// normalObject is a JSON object without spaces, each of its names once (the last one
+// normalizeObject is a JSON object without spaces, each of its names once (the last one
 // counts) and spelt in one way, so that equal names are equal bytes.
-func normalObject(text []byte) ([]byte, error) {
+func normalizeObject(text []byte) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("%w: the value is not UTF-8", ErrInvalid)
 	}
@@ -92,12 +92,12 @@ func normalObject(text []byte) ([]byte, error) {
 	if len(object) == 0 || object[0] != '{' {
 		return nil, fmt.Errorf("%w: the value is JSON, but no object", ErrInvalid)
 	}
-	list := members(object, make([]member, 0, 16))
+	list := splitMembers(object, make([]member, 0, 16))
 	plain := true
 	for i, m := range list {
 		if bytes.IndexByte(m.name, '\\') >= 0 {
 			plain = false
-			name, err := normalName(m.name)
+			name, err := normalizeName(m.name)
 			if err != nil {
 				return nil, err
 			}
@@ -106,7 +106,7 @@ func normalObject(text []byte) ([]byte, error) {
 	}
 	unique := list[:0:len(list)]
 	for _, m := range list {
-		if i := find(unique, m.name); i >= 0 {
+		if i := findMember(unique, m.name); i >= 0 {
 			plain = false
 			unique[i].value = m.value
 			continue
@@ -116,25 +116,25 @@ func normalObject(text []byte) ([]byte, error) {
 	if plain {
 		return object, nil
 	}
-	return join(unique), nil
+	return joinMembers(unique), nil
 }
 
-// normalName spells a quoted name without needless escapes.
-func normalName(quoted []byte) ([]byte, error) {
+// normalizeName spells a quoted name without needless escapes.
+func normalizeName(quoted []byte) ([]byte, error) {
 	var name string
 	if err := json.Unmarshal(quoted, &name); err != nil {
 		return nil, fmt.Errorf("%w: a name in the value: %w", ErrInvalid, err)
 	}
-	return quote(name), nil
+	return quoteName(name), nil
 }
 
-// quote is a name as JSON.
-func quote(name string) []byte {
-	text, _ := JSON(name) // a string always encodes
+// quoteName is a name as JSON.
+func quoteName(name string) []byte {
+	text, _ := EncodeJSON(name) // a string always encodes
 	return text
 }
 
-func find(list []member, name []byte) int {
+func findMember(list []member, name []byte) int {
 	if len(list) > 32 {
 		return slices.IndexFunc(list, func(m member) bool { return bytes.Equal(m.name, name) })
 	}
@@ -148,9 +148,9 @@ func find(list []member, name []byte) int {
 
 // mergeObjects sets the members of changes in a row; null removes one.
 func mergeObjects(row, changes []byte) []byte {
-	list := members(row, make([]member, 0, 16))
-	for _, c := range members(changes, make([]member, 0, 16)) {
-		i := find(list, c.name)
+	list := splitMembers(row, make([]member, 0, 16))
+	for _, c := range splitMembers(changes, make([]member, 0, 16)) {
+		i := findMember(list, c.name)
 		switch null := string(c.value) == "null"; {
 		case i < 0 && !null:
 			list = append(list, c)
@@ -160,19 +160,19 @@ func mergeObjects(row, changes []byte) []byte {
 			list[i].value = c.value
 		}
 	}
-	return join(list)
+	return joinMembers(list)
 }
 
 // addToObject adds whole numbers to members of a row: false when one is none, or leaves
 // the range of 64 bits.
 func addToObject(row, amounts []byte) ([]byte, bool) {
-	list := members(row, make([]member, 0, 16))
-	for _, a := range members(amounts, make([]member, 0, 4)) {
+	list := splitMembers(row, make([]member, 0, 16))
+	for _, a := range splitMembers(amounts, make([]member, 0, 4)) {
 		by, err := strconv.ParseInt(string(a.value), 10, 64)
 		if err != nil {
 			return nil, false
 		}
-		i := find(list, a.name)
+		i := findMember(list, a.name)
 		if i < 0 {
 			list = append(list, a)
 			continue
@@ -183,7 +183,7 @@ func addToObject(row, amounts []byte) ([]byte, bool) {
 		}
 		list[i].value = strconv.AppendInt(nil, have+by, 10)
 	}
-	return join(list), true
+	return joinMembers(list), true
 }
 
 // isNumber tells whether a JSON value is a number.

@@ -15,7 +15,7 @@ import (
 const big1, big2 = "123456789012345678901234567890", "123456789012345678901234567891"
 
 // check judges a comparison of a field with a value as a database does: normalized, encoded, decoded.
-func check(t *testing.T, field string, is Is, value string) string {
+func check(t *testing.T, field string, is Condition, value string) string {
 	t.Helper()
 	given := Transaction{
 		Checks: []Check{{Table: "t", Key: "k", Is: is, Field: "f", Value: json.RawMessage(value)}},
@@ -34,7 +34,7 @@ func check(t *testing.T, field string, is Is, value string) string {
 func TestNumbersAreComparedExactly(t *testing.T) {
 	for _, c := range []struct {
 		field string
-		is    Is
+		is    Condition
 		value string
 		holds bool
 	}{

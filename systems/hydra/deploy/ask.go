@@ -25,11 +25,11 @@ const (
 	nameTimeout = 10 * time.Second
 )
 
-// Ask asks a service whether it is ready; reach is how members are talked to.
-func (s Service) Ask(ctx context.Context, reach hydraclient.Config) error {
+// CheckReady asks a service whether it is ready; reach is how members are talked to.
+func (s Service) CheckReady(ctx context.Context, reach hydraclient.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	if s.Kind == Names {
+	if s.Kind == DNSServer {
 		at, err := url.Parse(s.Ready)
 		if err != nil {
 			return fmt.Errorf("where to ask the DNS server: %w", err)

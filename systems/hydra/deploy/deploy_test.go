@@ -124,7 +124,7 @@ func TestDoor(t *testing.T) {
 func launch(t *testing.T, o Options, restart time.Duration) *Deployment {
 	t.Helper()
 	o.Dir = t.TempDir()
-	layout, err := Loopback(o.Dir, 1)
+	layout, err := LayoutOnLoopback(o.Dir, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,12 +204,12 @@ func TestWhatEndsIsStartedAgain(t *testing.T) {
 // What is written for members and the DNS server is what they take.
 func TestFiles(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Zone: "hydra.test", Prefer: "aws", Secure: true, Wallet: true, MaxLog: 8 << 20, Drain: 250 * time.Millisecond}
-	layout, err := Loopback(o.Dir, 2)
+	layout, err := LayoutOnLoopback(o.Dir, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // a directory that is kept is used again
-		services, err := Services(t.Context(), layout, o)
+		services, err := PlanServices(t.Context(), layout, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestFiles(t *testing.T) {
 				if !c.Witness && c.Database != "sqlite:"+filepath.Join(o.Dir, c.Cloud+"-1", "hydra.db") {
 					t.Errorf("%s has the database %s", s.Name, c.Database)
 				}
-			case Names:
+			case DNSServer:
 				zone, err := hydradns.Load(s.Args[2])
 				if err != nil || len(zone.Names) != 2 || len(zone.Names[1].Targets) != 2 {
 					t.Errorf("%+v, %v", zone, err)
@@ -242,7 +242,7 @@ func TestFiles(t *testing.T) {
 
 func TestAProcessThatDoesNotStart(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Zone: "hydra.test", Exe: "/bin/false"}
-	layout, err := Loopback(o.Dir, 1)
+	layout, err := LayoutOnLoopback(o.Dir, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func OpenDoor(ctx context.Context, addr string, from host.Host, server, name str
 			d.running.Add(1)
 			go func() {
 				defer d.running.Done()
-				d.pass(ctx, conn)
+				d.serve(ctx, conn)
 			}()
 		}
 	}()
@@ -72,10 +72,10 @@ func (d *Door) Close() error {
 	return err
 }
 
-// pass serves one connection; a browser whose connection is closed tries again.
-func (d *Door) pass(ctx context.Context, in net.Conn) {
+// serve serves one connection; a browser whose connection is closed tries again.
+func (d *Door) serve(ctx context.Context, in net.Conn) {
 	defer in.Close()
-	out, err := d.reach(ctx)
+	out, err := d.dialWallet(ctx)
 	if err != nil {
 		return
 	}
@@ -100,8 +100,8 @@ func splice(to, from net.Conn) {
 	}
 }
 
-// reach connects to the first address that answers.
-func (d *Door) reach(ctx context.Context) (net.Conn, error) {
+// dialWallet connects to the first address that answers.
+func (d *Door) dialWallet(ctx context.Context) (net.Conn, error) {
 	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	all, err := Lookup(asking, d.from.Dial, d.server, d.name)

@@ -28,12 +28,12 @@ const (
 	edgeByte     = 100
 )
 
-// Loopback lays out two clouds of so many members, a witness and a DNS server on this
+// LayoutOnLoopback lays out two clouds of so many members, a witness and a DNS server on this
 // machine's loopback addresses, whose directories are below dir. Nothing listens yet on
 // the addresses that it takes.
-func Loopback(dir string, members int) (Layout, error) {
+func LayoutOnLoopback(dir string, members int) (Layout, error) {
 	for n := firstNet; n < firstNet+nets; n++ {
-		if !free(n) {
+		if !isNetFree(n) {
 			continue
 		}
 		var l Layout
@@ -51,14 +51,14 @@ func Loopback(dir string, members int) (Layout, error) {
 			l.Clouds = append(l.Clouds, c)
 		}
 		l.Witness = at(witnessCloud, witnessCloud, thirdWitness, 1)
-		l.Names = at("names", "names", thirdNames, 1)
+		l.DNS = at("names", "names", thirdNames, 1)
 		return l, errors.Join(errs...)
 	}
 	return Layout{}, advice.With(fmt.Errorf("%w: all of 127.%d to 127.%d are in use", ErrLayout, firstNet, firstNet+nets-1), "end other deployments")
 }
 
-// free tells whether the members' and the name server's ports of a net can be listened at.
-func free(n int) bool {
+// isNetFree tells whether the members' and the name server's ports of a net can be listened at.
+func isNetFree(n int) bool {
 	for _, port := range []int{PortAPI, PortPeer} {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.1.1:%d", n, port))
 		if err != nil {
@@ -75,10 +75,10 @@ func free(n int) bool {
 // cloudNodes is how many nodes a site has at least that is a cloud: members, and an edge.
 const cloudNodes = 3
 
-// OnHosts lays out a deployment on the nodes of a lab: every site with three nodes or more is a
+// LayoutOnHosts lays out a deployment on the nodes of a lab: every site with three nodes or more is a
 // cloud, whose last node is its edge and whose others are members; the first node of the
 // first other site is the witness, and the last one there has the DNS server.
-func OnHosts(hosts []host.Host) (Layout, error) {
+func LayoutOnHosts(hosts []host.Host) (Layout, error) {
 	var order []string
 	sites := map[string][]host.Host{}
 	for _, h := range hosts {
@@ -95,7 +95,7 @@ func OnHosts(hosts []host.Host) (Layout, error) {
 			last := len(nodes) - 1
 			layout.Clouds = append(layout.Clouds, Cloud{Name: name, Members: nodes[:last], Edge: nodes[last]})
 		case layout.Witness == nil:
-			layout.Witness, layout.Names = nodes[0], nodes[len(nodes)-1]
+			layout.Witness, layout.DNS = nodes[0], nodes[len(nodes)-1]
 		}
 	}
 	if len(layout.Clouds) == 0 {

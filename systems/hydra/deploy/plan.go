@@ -43,7 +43,7 @@ type Layout struct {
 	// other's loss from its own. Nil for none.
 	Witness host.Host
 	// Names has the DNS server; nil for none.
-	Names host.Host
+	DNS host.Host
 }
 
 // Cloud is one cloud's hosts.
@@ -87,11 +87,11 @@ type Options struct {
 	Wallet bool
 }
 
-// Join is an address of a host.
-func Join(h host.Host, port int) string { return net.JoinHostPort(h.Addr(), strconv.Itoa(port)) }
+// HostPort is an address of a host.
+func HostPort(h host.Host, port int) string { return net.JoinHostPort(h.Addr(), strconv.Itoa(port)) }
 
-// member is a file of a member's configuration.
-type member struct {
+// memberFile is a file of a member's configuration.
+type memberFile struct {
 	Cluster     string         `yaml:"cluster"`
 	Name        string         `yaml:"name"`
 	Cloud       string         `yaml:"cloud"`
@@ -100,7 +100,7 @@ type member struct {
 	Data        string         `yaml:"data"`
 	Database    string         `yaml:"database,omitempty"`
 	Witness     bool           `yaml:"witness,omitempty"`
-	Members     []memberOf     `yaml:"members"`
+	Members     []memberEntry  `yaml:"members"`
 	Certificate string         `yaml:"certificate,omitempty"`
 	Key         string         `yaml:"key,omitempty"`
 	Authority   string         `yaml:"authority,omitempty"`
@@ -111,7 +111,7 @@ type member struct {
 	Drain       *unit.Duration `yaml:"drain,omitempty"`
 }
 
-type memberOf struct {
+type memberEntry struct {
 	Name    string `yaml:"name"`
 	Cloud   string `yaml:"cloud"`
 	Peer    string `yaml:"peer"`
@@ -124,10 +124,10 @@ const cluster = "hydra"
 // witnessCloud is the place of the witness.
 const witnessCloud = "witness"
 
-// Services plans a deployment: its services in the order to start them in. Members'
+// PlanServices plans a deployment: its services in the order to start them in. Members'
 // configuration, the zone and, where they are asked for, keys are written into the hosts'
 // directories.
-func Services(ctx context.Context, l Layout, o Options) ([]Service, error) {
+func PlanServices(ctx context.Context, l Layout, o Options) ([]Service, error) {
 	if len(l.Clouds) == 0 || len(l.Clouds[0].Members) == 0 {
 		return nil, fmt.Errorf("%w: no cloud has members", ErrLayout)
 	}
@@ -137,28 +137,28 @@ func Services(ctx context.Context, l Layout, o Options) ([]Service, error) {
 		}
 	}
 	p := planner{Layout: l, Options: o}
-	if err := p.secure(); err != nil {
+	if err := p.createKeys(); err != nil {
 		return nil, err
 	}
-	if err := p.members(ctx); err != nil {
+	if err := p.planMembers(ctx); err != nil {
 		return nil, err
 	}
-	err := p.fronts(ctx)
+	err := p.planFronts(ctx)
 	return p.services, err
 }
 
-// Fronts plans what stands before members that are there: balancers, wallets where they are asked for, and the DNS
+// PlanFronts plans what stands before members that are there: balancers, wallets where they are asked for, and the DNS
 // server, in the order to start them in. The zone is written into its host's directory.
-func Fronts(ctx context.Context, l Layout, o Options) ([]Service, error) {
+func PlanFronts(ctx context.Context, l Layout, o Options) ([]Service, error) {
 	p := planner{Layout: l, Options: o}
-	err := p.fronts(ctx)
+	err := p.planFronts(ctx)
 	return p.services, err
 }
 
-func (p *planner) fronts(ctx context.Context) error {
-	p.balancers()
-	p.wallets()
-	return p.names(ctx)
+func (p *planner) planFronts(ctx context.Context) error {
+	p.planBalancers()
+	p.planWallets()
+	return p.planDNS(ctx)
 }
 
 type planner struct {
@@ -167,8 +167,8 @@ type planner struct {
 	services []Service
 }
 
-// each calls f with every member.
-func (l Layout) each(f func(h host.Host, cloud string, witness bool)) {
+// eachMember calls f with every member.
+func (l Layout) eachMember(f func(h host.Host, cloud string, witness bool)) {
 	for _, c := range l.Clouds {
 		for _, h := range c.Members {
 			f(h, c.Name, false)
@@ -179,21 +179,21 @@ func (l Layout) each(f func(h host.Host, cloud string, witness bool)) {
 	}
 }
 
-// secure makes the authority, once.
-func (p *planner) secure() error {
+// createKeys makes the authority, once.
+func (p *planner) createKeys() error {
 	if !p.Secure {
 		return nil
 	}
-	if _, err := os.Stat(p.pki("ca.crt")); err == nil {
+	if _, err := os.Stat(p.keyFile("ca.crt")); err == nil {
 		return nil
 	}
 	now := time.Now()
-	authority, err := ca.Init(p.pki(""), cluster, certificateDays, now)
+	authority, err := ca.Init(p.keyFile(""), cluster, certificateDays, now)
 	if err != nil {
 		return err
 	}
-	errs := []error{ca.WriteTokens(p.pki(""))}
-	p.each(func(h host.Host, _ string, _ bool) {
+	errs := []error{ca.WriteTokens(p.keyFile(""))}
+	p.eachMember(func(h host.Host, _ string, _ bool) {
 		errs = append(errs, authority.Issue(ca.Subject{Name: h.Name(), Role: ca.Member, Hosts: []string{h.Addr()}}, certificateDays, now))
 	})
 	errs = append(errs, authority.Issue(ca.Subject{Name: applicationName, Role: ca.Application}, certificateDays, now))
@@ -207,21 +207,21 @@ const (
 	applicationName = "application"
 )
 
-func (p *planner) pki(file string) string { return filepath.Join(p.Dir, "pki", file) }
+func (p *planner) keyFile(file string) string { return filepath.Join(p.Dir, "pki", file) }
 
-func (p *planner) members(ctx context.Context) error {
-	var all []memberOf
-	p.each(func(h host.Host, cloud string, witness bool) {
-		all = append(all, memberOf{h.Name(), cloud, Join(h, PortPeer), Join(h, PortAPI), witness})
+func (p *planner) planMembers(ctx context.Context) error {
+	var all []memberEntry
+	p.eachMember(func(h host.Host, cloud string, witness bool) {
+		all = append(all, memberEntry{h.Name(), cloud, HostPort(h, PortPeer), HostPort(h, PortAPI), witness})
 	})
 	var failed error
-	p.each(func(h host.Host, cloud string, witness bool) {
-		c := member{
-			Cluster: cluster, Name: h.Name(), Cloud: cloud, Listen: Join(h, PortAPI), Peer: Join(h, PortPeer),
+	p.eachMember(func(h host.Host, cloud string, witness bool) {
+		c := memberFile{
+			Cluster: cluster, Name: h.Name(), Cloud: cloud, Listen: HostPort(h, PortAPI), Peer: HostPort(h, PortPeer),
 			Data: filepath.Join(h.Dir(), "data"), Witness: witness, Members: all, Insecure: p.Insecure, PreferCloud: p.Prefer,
 		}
 		if !witness {
-			c.Database = p.database(cloud)
+			c.Database = p.databaseURL(cloud)
 		}
 		if p.MaxLog > 0 {
 			c.MaxLog = (*unit.Bytes)(&p.MaxLog)
@@ -230,8 +230,8 @@ func (p *planner) members(ctx context.Context) error {
 			c.Drain = (*unit.Duration)(&p.Drain)
 		}
 		if p.Secure {
-			c.Certificate, c.Key, c.Authority = p.pki(h.Name()+".crt"), p.pki(h.Name()+".key"), p.pki("ca.crt")
-			c.Tokens = p.pki(ca.TokensFile)
+			c.Certificate, c.Key, c.Authority = p.keyFile(h.Name()+".crt"), p.keyFile(h.Name()+".key"), p.keyFile("ca.crt")
+			c.Tokens = p.keyFile(ca.TokensFile)
 		}
 		file := filepath.Join(h.Dir(), "member.yaml")
 		text, err := yaml.Marshal(c)
@@ -241,7 +241,7 @@ func (p *planner) members(ctx context.Context) error {
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("writing the configuration of %s: %w", h.Name(), err))
 		}
-		s := Service{Name: h.Name(), Kind: Member, Cloud: cloud, Host: h, Args: []string{"node", "--config", file}, URL: p.api(h)}
+		s := Service{Name: h.Name(), Kind: Member, Cloud: cloud, Host: h, Args: []string{"node", "--config", file}, URL: p.apiURL(h)}
 		if witness {
 			s.Kind = Witness
 		}
@@ -251,8 +251,8 @@ func (p *planner) members(ctx context.Context) error {
 	return failed
 }
 
-// database is a cloud's, shared by its members.
-func (p *planner) database(cloud string) string {
+// databaseURL is a cloud's, shared by its members.
+func (p *planner) databaseURL(cloud string) string {
 	if url := p.Databases[cloud]; url != "" {
 		return url
 	}
@@ -264,11 +264,11 @@ func (p *planner) database(cloud string) string {
 	return ""
 }
 
-func (p *planner) api(h host.Host) string {
+func (p *planner) apiURL(h host.Host) string {
 	if p.Secure {
-		return "https://" + Join(h, PortAPI)
+		return "https://" + HostPort(h, PortAPI)
 	}
-	return "http://" + Join(h, PortAPI)
+	return "http://" + HostPort(h, PortAPI)
 }
 
 // credentials are the flags of what talks to members.
@@ -277,81 +277,81 @@ func (p *planner) credentials() []string {
 		return nil
 	}
 	return []string{
-		"--cert", p.pki(applicationName + ".crt"), "--key", p.pki(applicationName + ".key"), "--ca", p.pki("ca.crt"),
-		"--token-file", p.pki("token-write"),
+		"--cert", p.keyFile(applicationName + ".crt"), "--key", p.keyFile(applicationName + ".key"), "--ca", p.keyFile("ca.crt"),
+		"--token-file", p.keyFile("token-write"),
 	}
 }
 
-func (p *planner) balancers() {
+func (p *planner) planBalancers() {
 	for _, c := range p.Clouds {
 		if c.Edge == nil {
 			continue
 		}
-		args := []string{"lb", "--cloud", c.Name, "--listen", Join(c.Edge, PortLB), "--drain", p.Drain.String(), "--host", p.Zone, "--host", walletName + "." + p.Zone}
+		args := []string{"lb", "--cloud", c.Name, "--listen", HostPort(c.Edge, PortLB), "--drain", p.Drain.String(), "--host", p.Zone, "--host", walletName + "." + p.Zone}
 		if p.Insecure {
 			args = append(args, "--insecure")
 		}
 		args = append(args, p.credentials()...)
 		for _, other := range p.Clouds {
 			for _, h := range other.Members {
-				args = append(args, "--member", other.Name+"="+p.api(h))
+				args = append(args, "--member", other.Name+"="+p.apiURL(h))
 			}
 			if p.Wallet && other.Edge != nil {
-				args = append(args, "--app", other.Name+"=http://"+Join(other.Edge, PortWallet))
+				args = append(args, "--app", other.Name+"=http://"+HostPort(other.Edge, PortWallet))
 			}
 		}
-		url := "http://" + Join(c.Edge, PortLB)
+		url := "http://" + HostPort(c.Edge, PortLB)
 		p.services = append(p.services, Service{Name: "lb-" + c.Name, Kind: Balancer, Cloud: c.Name, Host: c.Edge, Args: args, URL: url, Ready: url + "/-/healthy"})
 	}
 }
 
-func (p *planner) wallets() {
+func (p *planner) planWallets() {
 	for _, c := range p.Clouds {
 		if c.Edge == nil || !p.Wallet {
 			continue
 		}
 		// What the wallet asks of the data layer goes through its cloud's load balancer, which
 		// knows the members of all clouds.
-		args := []string{"wallet", "--cloud", c.Name, "--listen", Join(c.Edge, PortWallet), "--data", Join(c.Edge, PortLB)}
+		args := []string{"wallet", "--cloud", c.Name, "--listen", HostPort(c.Edge, PortWallet), "--data", HostPort(c.Edge, PortLB)}
 		if p.Insecure {
 			args = append(args, "--insecure")
 		}
 		if p.Secure {
-			args = append(args, "--token-file", p.pki("token-write"))
+			args = append(args, "--token-file", p.keyFile("token-write"))
 		}
-		url := "http://" + Join(c.Edge, PortWallet)
+		url := "http://" + HostPort(c.Edge, PortWallet)
 		p.services = append(p.services, Service{Name: "wallet-" + c.Name, Kind: Wallet, Cloud: c.Name, Host: c.Edge, Args: args, URL: url, Ready: url + "/healthz"})
 	}
 }
 
-// names plans the DNS server, whose zone names every cloud's load balancer.
-func (p *planner) names(ctx context.Context) error {
-	if p.Names == nil {
+// planDNS plans the DNS server, whose zone names every cloud's load balancer.
+func (p *planner) planDNS(ctx context.Context) error {
+	if p.DNS == nil {
 		return nil
 	}
 	apex := dns.Name{Name: walletName}
 	for _, c := range p.Clouds {
 		if c.Edge != nil {
-			apex.Targets = append(apex.Targets, dns.Target{Address: c.Edge.Addr(), Check: "http://" + Join(c.Edge, PortLB) + "/-/ready"})
+			apex.Targets = append(apex.Targets, dns.Target{Address: c.Edge.Addr(), Check: "http://" + HostPort(c.Edge, PortLB) + "/-/ready"})
 		}
 	}
 	if len(apex.Targets) == 0 {
 		return advice.With(fmt.Errorf("%w: there is nothing to name", ErrLayout), "give every cloud an edge")
 	}
 	zone := dns.Defaults(p.Zone)
-	zone.Nameservers = []dns.Nameserver{{Name: "ns", Addresses: []string{p.Names.Addr()}}}
+	zone.Nameservers = []dns.Nameserver{{Name: "ns", Addresses: []string{p.DNS.Addr()}}}
 	zone.Names = []dns.Name{{Name: "@", Alias: walletName}, apex}
 	text, err := yaml.Marshal(zone)
-	file := filepath.Join(p.Names.Dir(), "zone.yaml")
+	file := filepath.Join(p.DNS.Dir(), "zone.yaml")
 	if err == nil {
-		err = p.Names.Files().Write(ctx, file, 0o600, bytes.NewReader(text))
+		err = p.DNS.Files().Write(ctx, file, 0o600, bytes.NewReader(text))
 	}
 	if err != nil {
 		return fmt.Errorf("writing the zone: %w", err)
 	}
-	at := Join(p.Names, cmp.Or(p.DNSPort, PortDNS))
+	at := HostPort(p.DNS, cmp.Or(p.DNSPort, PortDNS))
 	p.services = append(p.services, Service{
-		Name: "dns", Kind: Names, Host: p.Names, Args: []string{"dns", file, "--listen", at},
+		Name: "dns", Kind: DNSServer, Host: p.DNS, Args: []string{"dns", file, "--listen", at},
 		URL: "dns://" + at, Ready: "dns://" + at + "/" + p.Zone,
 	})
 	return nil
@@ -359,18 +359,18 @@ func (p *planner) names(ctx context.Context) error {
 
 // Launch plans a deployment and starts it.
 func Launch(ctx context.Context, l Layout, o Options, restart time.Duration, log *slog.Logger) (*Deployment, error) {
-	services, err := Services(ctx, l, o)
+	services, err := PlanServices(ctx, l, o)
 	if err != nil {
 		return nil, err
 	}
 	var reach hydraclient.Config
 	if o.Secure {
 		p := planner{Layout: l, Options: o}
-		i, err := ca.Load(p.pki(applicationName+".crt"), p.pki(applicationName+".key"), p.pki("ca.crt"), time.Now())
+		i, err := ca.Load(p.keyFile(applicationName+".crt"), p.keyFile(applicationName+".key"), p.keyFile("ca.crt"), time.Now())
 		if err != nil {
 			return nil, err
 		}
-		tokens, err := bearer.Load(p.pki(ca.TokensFile))
+		tokens, err := bearer.Load(p.keyFile(ca.TokensFile))
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ var errStarting = errors.New("it is not started yet")
 
 const (
 	// poll is between two questions whether something is ready.
-	poll = 50 * time.Millisecond
+	pollEvery = 50 * time.Millisecond
 	// readyTimeout bounds the wait for one kind of services.
 	readyTimeout = 60 * time.Second
 )
@@ -50,7 +50,7 @@ func Start(ctx context.Context, exe string, services []Service, restart time.Dur
 			if d.config.Dial == nil {
 				d.config.Dial = s.Host.Dial
 			}
-			d.config.Endpoints = append(d.config.Endpoints, s.URL[len(scheme(s.URL)):])
+			d.config.Endpoints = append(d.config.Endpoints, s.URL[len(urlScheme(s.URL)):])
 		}
 	}
 	for len(services) > 0 {
@@ -66,7 +66,7 @@ func Start(ctx context.Context, exe string, services []Service, restart time.Dur
 			d.services = append(d.services, one)
 		}
 		started := d.services[len(d.services)-n:]
-		if err := d.await(ctx, started); err != nil {
+		if err := d.awaitReady(ctx, started); err != nil {
 			return nil, err
 		}
 		services = services[n:]
@@ -74,7 +74,7 @@ func Start(ctx context.Context, exe string, services []Service, restart time.Dur
 	return d, nil
 }
 
-func scheme(url string) string {
+func urlScheme(url string) string {
 	if len(url) > 5 && url[4] == 's' {
 		return "https://"
 	}
@@ -86,8 +86,8 @@ func sameStep(a, b Kind) bool {
 	return a == b || (a == Member || a == Witness) && (b == Member || b == Witness)
 }
 
-// await returns when services are ready, and members have a leader.
-func (d *Deployment) await(ctx context.Context, services []*supervised) error {
+// awaitReady returns when services are ready, and members have a leader.
+func (d *Deployment) awaitReady(ctx context.Context, services []*supervised) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, ErrNotReady)
 	defer cancel()
 	g, asking := errgroup.WithContext(ctx)
@@ -95,7 +95,7 @@ func (d *Deployment) await(ctx context.Context, services []*supervised) error {
 	for _, s := range services {
 		members = members || s.Kind == Member
 		g.Go(func() error {
-			return d.awaitOne(asking, s, func(ctx context.Context) error { return s.Ask(ctx, d.config) })
+			return d.pollReady(asking, s, func(ctx context.Context) error { return s.CheckReady(ctx, d.config) })
 		})
 	}
 	if err := g.Wait(); err != nil || !members {
@@ -105,21 +105,21 @@ func (d *Deployment) await(ctx context.Context, services []*supervised) error {
 	if err != nil {
 		return err
 	}
-	err = d.awaitOne(ctx, services[0], func(ctx context.Context) error { return data.Ready(ctx) })
+	err = d.pollReady(ctx, services[0], func(ctx context.Context) error { return data.Ready(ctx) })
 	return errors.Join(err, data.Close())
 }
 
-// awaitOne asks until the answer is nil; a process that ended and stays so is not waited for.
-func (d *Deployment) awaitOne(ctx context.Context, s *supervised, ask func(context.Context) error) error {
+// pollReady asks until the answer is nil; a process that ended and stays so is not waited for.
+func (d *Deployment) pollReady(ctx context.Context, s *supervised, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)
 		if err == nil {
 			return nil
 		}
 		if !s.running() && s.restart == 0 && !errors.Is(err, errStarting) {
-			return s.died()
+			return s.exitError()
 		}
-		if ended := linger.For(ctx, poll); ended != nil {
+		if ended := linger.For(ctx, pollEvery); ended != nil {
 			return advice.With(fmt.Errorf("%s on %s: %w: %w\n%s", s.Name, s.Host.Name(), ended, err, s.current().Tail(8)), "its log is %s", s.logFile())
 		}
 	}
@@ -153,7 +153,7 @@ func (d *Deployment) States() []State {
 // DNS is where the deployment's DNS server answers, HOST:PORT; "" where it has none.
 func (d *Deployment) DNS() string {
 	for _, s := range d.services {
-		if s.Kind == Names {
+		if s.Kind == DNSServer {
 			return strings.TrimPrefix(s.URL, "dns://")
 		}
 	}
@@ -167,7 +167,7 @@ func (d *Deployment) Kill(which func(Service) bool) error {
 		if !which(s.Service) {
 			continue
 		}
-		s.hold(true)
+		s.setHeld(true)
 		g.Go(s.current().Kill)
 	}
 	return g.Wait()
@@ -177,7 +177,7 @@ func (d *Deployment) Kill(which func(Service) bool) error {
 func (d *Deployment) Revive(ctx context.Context, which func(Service) bool) error {
 	var again []*supervised
 	for _, s := range d.services {
-		if !which(s.Service) || !s.hold(false) {
+		if !which(s.Service) || !s.setHeld(false) {
 			continue
 		}
 		again = append(again, s)
@@ -185,11 +185,11 @@ func (d *Deployment) Revive(ctx context.Context, which func(Service) bool) error
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, ErrNotReady)
 	defer cancel()
 	for _, s := range again {
-		err := d.awaitOne(ctx, s, func(ctx context.Context) error {
+		err := d.pollReady(ctx, s, func(ctx context.Context) error {
 			if !s.running() {
 				return errStarting
 			}
-			return s.Ask(ctx, d.config)
+			return s.CheckReady(ctx, d.config)
 		})
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ func (d *Deployment) Stop(ctx context.Context) error {
 		}
 		var g errgroup.Group
 		for _, s := range d.services[begin:end] {
-			g.Go(func() error { return s.end(ctx) })
+			g.Go(func() error { return s.terminate(ctx) })
 		}
 		errs = append(errs, g.Wait())
 		end = begin

@@ -32,11 +32,11 @@ type Kind string
 
 // Kinds of services.
 const (
-	Member   Kind = "member"
-	Witness  Kind = "witness"
-	Balancer Kind = "lb"
-	Wallet   Kind = "wallet"
-	Names    Kind = "dns"
+	Member    Kind = "member"
+	Witness   Kind = "witness"
+	Balancer  Kind = "lb"
+	Wallet    Kind = "wallet"
+	DNSServer Kind = "dns"
 )
 
 // grace is what a process gets between SIGTERM and SIGKILL.
@@ -127,9 +127,9 @@ func (s *supervised) isHeld() bool {
 	return s.held
 }
 
-// hold keeps the process from being started again, or has it started; it tells whether
+// setHeld keeps the process from being started again, or has it started; it tells whether
 // that is a change.
-func (s *supervised) hold(held bool) bool {
+func (s *supervised) setHeld(held bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := s.held != held
@@ -159,14 +159,14 @@ func (s *supervised) running() bool {
 	}
 }
 
-// died is the error of a process that ended while it was waited for.
-func (s *supervised) died() error {
+// exitError is the error of a process that ended while it was waited for.
+func (s *supervised) exitError() error {
 	p := s.current()
 	return advice.With(fmt.Errorf("%s on %s ended: %w\n%s", s.Name, s.Host.Name(), errors.Join(p.Err()), p.Tail(8)), "its log is %s", s.logFile())
 }
 
-// end ends it for good.
-func (s *supervised) end(ctx context.Context) error {
+// terminate ends it for good.
+func (s *supervised) terminate(ctx context.Context) error {
 	s.stop()
 	<-s.ended
 	if err := s.current().Stop(ctx, grace); err != nil {

@@ -153,15 +153,15 @@ func (c Config) validate() error {
 		}
 	}
 	for _, n := range c.Names {
-		if err := c.follow(n); err != nil {
+		if err := c.checkAlias(n); err != nil {
 			return wrong("%v", err)
 		}
 	}
 	return nil
 }
 
-// follow checks where a name's alias leads.
-func (c Config) follow(n Name) error {
+// checkAlias checks where a name's alias leads.
+func (c Config) checkAlias(n Name) error {
 	first, seen := n.Name, map[string]bool{}
 	for n.Alias != "" {
 		to := c.absolute(n.Alias)

@@ -48,8 +48,8 @@ func New(c Config, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{zone: newZone(c), options: o}
-	s.zone.start = uint32(time.Now().Unix())
-	s.zone.upstream = (&resolver{server: c.Upstream, now: time.Now, kept: map[dns.Question]kept{}}).resolve
+	s.zone.baseSerial = uint32(time.Now().Unix())
+	s.zone.upstream = (&resolver{server: c.Upstream, now: time.Now, cache: map[dns.Question]cachedAnswer{}}).resolve
 	if s.options.Client == nil {
 		// A connection of its own for every check: one that was kept says nothing of
 		// whether a new client gets through.
@@ -58,7 +58,7 @@ func New(c Config, o Options) (*Server, error) {
 	if s.options.Log == nil {
 		s.options.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.measure(); err != nil {
+	if err := s.registerMetrics(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -99,7 +99,7 @@ func (s *Server) Run(ctx context.Context) error {
 		for _, t := range n.targets {
 			checked.Add(1)
 			g.Go(func() error {
-				t.watch(ctx, s.options.Client, sync.OnceFunc(checked.Done), s.changed)
+				t.watch(ctx, s.options.Client, sync.OnceFunc(checked.Done), s.logChange)
 				return nil
 			})
 		}
@@ -130,8 +130,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// changed is told of a target whose health is another one.
-func (s *Server) changed(t *target, why error) {
+// logChange is told of a target whose health is another one.
+func (s *Server) logChange(t *target, why error) {
 	if why != nil {
 		s.options.Log.Warn("a target is lost", "address", t.Address, "check", t.Check, "error", why)
 		return
@@ -151,7 +151,7 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	m.Truncate(size)
 	qtype := "none"
 	if len(r.Question) == 1 {
-		qtype = kind(r.Question[0].Qtype)
+		qtype = metricType(r.Question[0].Qtype)
 	}
 	s.queries.WithLabelValues(qtype, dns.RcodeToString[m.Rcode]).Inc()
 	if err := w.WriteMsg(m); err != nil {
@@ -185,8 +185,8 @@ func (s *Server) reply(r *dns.Msg) *dns.Msg {
 	return m
 }
 
-// kind is the type of a query as metrics call it: whoever asks cannot make new ones up.
-func kind(qtype uint16) string {
+// metricType is the type of a query as metrics call it: whoever asks cannot make new ones up.
+func metricType(qtype uint16) string {
 	switch qtype {
 	case dns.TypeA, dns.TypeAAAA, dns.TypeSOA, dns.TypeNS, dns.TypeANY:
 		return dns.TypeToString[qtype]
@@ -194,7 +194,7 @@ func kind(qtype uint16) string {
 	return "other"
 }
 
-func (s *Server) measure() error {
+func (s *Server) registerMetrics() error {
 	s.queries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydra_dns_queries_total", Help: "Queries answered, by type and response code.",
 	}, []string{"type", "rcode"})
@@ -239,11 +239,11 @@ type resolver struct {
 	server string
 	now    func() time.Time
 
-	mu   sync.Mutex
-	kept map[dns.Question]kept
+	mu    sync.Mutex
+	cache map[dns.Question]cachedAnswer
 }
 
-type kept struct {
+type cachedAnswer struct {
 	addrs []netip.Addr
 	until time.Time
 }
@@ -253,22 +253,22 @@ func (r *resolver) resolve(name string, qtype uint16) ([]netip.Addr, uint32, err
 	q := dns.Question{Name: dns.CanonicalName(name), Qtype: qtype, Qclass: dns.ClassINET}
 	now := r.now()
 	r.mu.Lock()
-	k, ok := r.kept[q]
+	k, ok := r.cache[q]
 	r.mu.Unlock()
 	if ok && k.until.After(now) {
 		return k.addrs, seconds(k.until.Sub(now)), nil
 	}
-	addrs, ttl, err := r.ask(q)
+	addrs, ttl, err := r.query(q)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w for %s: %w", ErrUpstream, name, err)
 	}
 	r.mu.Lock()
-	r.kept[q] = kept{addrs, now.Add(time.Duration(ttl) * time.Second)}
+	r.cache[q] = cachedAnswer{addrs, now.Add(time.Duration(ttl) * time.Second)}
 	r.mu.Unlock()
 	return addrs, ttl, nil
 }
 
-func (r *resolver) ask(q dns.Question) (addrs []netip.Addr, ttl uint32, err error) {
+func (r *resolver) query(q dns.Question) (addrs []netip.Addr, ttl uint32, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), upstreamTimeout)
 	defer cancel()
 	m := new(dns.Msg).SetQuestion(q.Name, q.Qtype)

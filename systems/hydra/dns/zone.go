@@ -34,22 +34,22 @@ type zone struct {
 	apex   string
 	names  map[string]*name
 	// inner are the names that have no records, but names below them that have.
-	inner   map[string]bool
-	servers []string // the names of the name servers
-	start   uint32   // the serial number before the health of any target has changed
+	emptyNames map[string]bool
+	servers    []string // the names of the name servers
+	baseSerial uint32   // the serial number before the health of any target has changed
 	// upstream resolves what is not in the zone; its time to live is in seconds.
 	upstream func(name string, qtype uint16) ([]netip.Addr, uint32, error)
 }
 
 // name has targets or an alias.
 type name struct {
-	targets []*target
-	alias   string
-	turn    atomic.Uint32
+	targets  []*target
+	alias    string
+	rotation atomic.Uint32
 }
 
 func newZone(c Config) *zone {
-	z := &zone{config: c, apex: c.apex(), names: map[string]*name{}, inner: map[string]bool{}}
+	z := &zone{config: c, apex: c.apex(), names: map[string]*name{}, emptyNames: map[string]bool{}}
 	for _, ns := range c.Nameservers {
 		host := c.absolute(ns.Name)
 		z.servers = append(z.servers, host)
@@ -71,7 +71,7 @@ func newZone(c Config) *zone {
 	}
 	for full := range z.names {
 		for off, end := dns.NextLabel(full, 0); !end && dns.IsSubDomain(z.apex, full[off:]); off, end = dns.NextLabel(full, off) {
-			z.inner[full[off:]] = true
+			z.emptyNames[full[off:]] = true
 		}
 	}
 	if len(z.servers) == 0 {
@@ -86,7 +86,7 @@ func (z *zone) answer(m *dns.Msg, q dns.Question) {
 	full := dns.CanonicalName(q.Name)
 	n, ok := z.names[full]
 	switch apex := full == z.apex; {
-	case !ok && !apex && !z.inner[full]:
+	case !ok && !apex && !z.emptyNames[full]:
 		m.Rcode = dns.RcodeNameError
 	case apex && q.Qtype == dns.TypeSOA:
 		m.Answer = []dns.RR{z.soa(q.Name)}
@@ -119,7 +119,7 @@ func (z *zone) addresses(m *dns.Msg, q dns.Question, n *name) {
 			m.Rcode = dns.RcodeServerFailure
 			return
 		}
-		z.put(m, q, n, addrs, min(ttl, theirs))
+		z.addAddresses(m, q, n, addrs, min(ttl, theirs))
 		return
 	}
 	all, healthy := []netip.Addr{}, []netip.Addr{}
@@ -142,11 +142,11 @@ func (z *zone) addresses(m *dns.Msg, q dns.Question, n *name) {
 		}
 		healthy = all
 	}
-	z.put(m, q, n, healthy, ttl)
+	z.addAddresses(m, q, n, healthy, ttl)
 }
 
-// put adds addresses in the order that this answer has.
-func (z *zone) put(m *dns.Msg, q dns.Question, n *name, addrs []netip.Addr, ttl uint32) {
+// addAddresses adds addresses in the order that this answer has.
+func (z *zone) addAddresses(m *dns.Msg, q dns.Question, n *name, addrs []netip.Addr, ttl uint32) {
 	if len(addrs) == 0 {
 		return
 	}
@@ -154,7 +154,7 @@ func (z *zone) put(m *dns.Msg, q dns.Question, n *name, addrs []netip.Addr, ttl 
 	if z.config.Order == "random" {
 		rand.Shuffle(len(addrs), func(i, k int) { addrs[i], addrs[k] = addrs[k], addrs[i] })
 	} else {
-		first := int(n.turn.Add(1)-1) % len(addrs)
+		first := int(n.rotation.Add(1)-1) % len(addrs)
 		addrs = append(addrs[first:], addrs[:first]...)
 	}
 	for _, a := range addrs {
@@ -189,10 +189,10 @@ func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
 
 // serial is the zone's serial number, which grows as it changes.
 func (z *zone) serial() uint32 {
-	serial := z.start
+	serial := z.baseSerial
 	for _, n := range z.names {
 		for _, t := range n.targets {
-			serial += t.turns.Load()
+			serial += t.flips.Load()
 		}
 	}
 	return serial
@@ -213,16 +213,16 @@ type target struct {
 	check Check
 	// turns is how often its health has changed, which begins well: it is lost while that is
 	// odd. The zone's serial number counts turns, so that no answer holds a change without it.
-	turns atomic.Uint32
+	flips atomic.Uint32
 	// row is how many checks in a row said the opposite of its health; watch's own.
-	row int
+	streak int
 }
 
 func newTarget(t Target, c Check) *target {
 	return &target{Target: t, addr: netip.MustParseAddr(t.Address).Unmap(), check: c}
 }
 
-func (t *target) healthy() bool { return t.turns.Load()%2 == 0 }
+func (t *target) healthy() bool { return t.flips.Load()%2 == 0 }
 
 // watch checks the target until ctx ends. first is called after the first check, whose
 // word counts at once; changed whenever its health changes.
@@ -233,9 +233,9 @@ func (t *target) watch(ctx context.Context, client *http.Client, first func(), c
 	}
 	tick := time.NewTicker(time.Duration(t.check.Interval))
 	defer tick.Stop()
-	err := t.ask(ctx, client)
+	err := t.checkOnce(ctx, client)
 	if err != nil && ctx.Err() == nil {
-		t.turns.Add(1)
+		t.flips.Add(1)
 		changed(t, err)
 	}
 	first()
@@ -245,31 +245,31 @@ func (t *target) watch(ctx context.Context, client *http.Client, first func(), c
 			return
 		case <-tick.C:
 		}
-		if err = t.ask(ctx, client); ctx.Err() == nil && t.note(err == nil) {
+		if err = t.checkOnce(ctx, client); ctx.Err() == nil && t.recordCheck(err == nil) {
 			changed(t, err)
 		}
 	}
 }
 
-// note counts one check, and tells whether the target's health is another one by it.
-func (t *target) note(ok bool) bool {
+// recordCheck counts one check, and tells whether the target's health is another one by it.
+func (t *target) recordCheck(ok bool) bool {
 	if ok == t.healthy() {
-		t.row = 0
+		t.streak = 0
 		return false
 	}
-	t.row++
-	if ok && t.row < t.check.Rise || !ok && t.row < t.check.Fall {
+	t.streak++
+	if ok && t.streak < t.check.Rise || !ok && t.streak < t.check.Fall {
 		return false
 	}
-	t.row = 0
-	t.turns.Add(1)
+	t.streak = 0
+	t.flips.Add(1)
 	return true
 }
 
 var errUnhealthy = errors.New("unhealthy")
 
-// ask checks the target once.
-func (t *target) ask(ctx context.Context, client *http.Client) error {
+// checkOnce checks the target once.
+func (t *target) checkOnce(ctx context.Context, client *http.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.check.Timeout))
 	defer cancel()
 	u, err := url.Parse(t.Check)

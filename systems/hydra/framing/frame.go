@@ -188,12 +188,12 @@ func DecodeAnswer(b []byte) (Answer, error) {
 	return a, nil
 }
 
-// longest bounds times, so that none overflows.
-const longest = 365 * 24 * time.Hour
+// maxDuration bounds times, so that none overflows.
+const maxDuration = 365 * 24 * time.Hour
 
 func duration(r *varint.Reader, unit time.Duration) time.Duration {
 	n := r.Number()
-	if n > uint64(longest/unit) {
+	if n > uint64(maxDuration/unit) {
 		r.Fail()
 		return 0
 	}

@@ -62,7 +62,7 @@ func TestFrames(t *testing.T) {
 				t.Errorf("%s: %v\n%s", name, err, d)
 			}
 		}
-		if _, err := r.Next(); err != io.EOF || r.More() {
+		if _, err := r.Next(); err != io.EOF || r.HasFrame() {
 			t.Errorf("%s: behind the last frame: %v", name, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestLong(t *testing.T) {
 	room := bodylimit.NewRoom(2 << 20)
 	for name, r := range map[string]*framing.Reader{
 		"a client": framing.NewReader(bytes.NewReader(sent)),
-		"a server": framing.NewReader(bytes.NewReader(sent)).Within(room, time.Minute, func(time.Time) error { return nil }),
+		"a server": framing.NewReader(bytes.NewReader(sent)).SetLimits(room, time.Minute, func(time.Time) error { return nil }),
 	} {
 		for i := range 20 {
 			if _, err := r.Next(); err != nil {
@@ -95,7 +95,7 @@ func TestLong(t *testing.T) {
 	if room.Held() != 0 {
 		t.Errorf("%d bytes are held", room.Held())
 	}
-	r := framing.NewReader(bytes.NewReader(sent)).Within(room, time.Minute, func(time.Time) error { return nil })
+	r := framing.NewReader(bytes.NewReader(sent)).SetLimits(room, time.Minute, func(time.Time) error { return nil })
 	var err error
 	for err == nil {
 		_, err = r.Next()
@@ -111,7 +111,7 @@ func TestMore(t *testing.T) {
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)
 	}
-	if r.More() {
+	if r.HasFrame() {
 		t.Error("a frame that is not whole is said to be there")
 	}
 	if _, err := r.Next(); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -36,21 +36,21 @@ type Outbox struct {
 	conn net.Conn
 	// Leaves, when set, is called once for each lot of requests, when it takes no more. It must not
 	// use the Outbox.
-	Leaves func()
+	OnBatch func()
 
-	mu      sync.Mutex
-	lot     int // requests that wait, since the last call of Leaves
-	room    sync.Cond
-	buf     []byte
-	spare   []byte
-	writing bool
-	err     error
+	mu         sync.Mutex
+	batch      int // requests that wait, since the last call of Leaves
+	spaceFreed sync.Cond
+	buf        []byte
+	spare      []byte
+	writing    bool
+	err        error
 }
 
 // NewOutbox sends on conn.
 func NewOutbox(conn net.Conn) *Outbox {
 	o := &Outbox{conn: conn}
-	o.room.L = &o.mu
+	o.spaceFreed.L = &o.mu
 	return o
 }
 
@@ -60,18 +60,18 @@ func (o *Outbox) SendRequest(q *Request) error {
 		return err
 	}
 	o.buf = AppendRequest(o.buf, q)
-	if o.lot++; o.lot == maxTogether {
-		o.leave()
+	if o.batch++; o.batch == maxTogether {
+		o.endBatch()
 	}
 	return o.flush()
 }
 
-// leave ends a lot; mu is held.
-func (o *Outbox) leave() {
-	if o.lot > 0 && o.Leaves != nil {
-		o.Leaves()
+// endBatch ends a lot; mu is held.
+func (o *Outbox) endBatch() {
+	if o.batch > 0 && o.OnBatch != nil {
+		o.OnBatch()
 	}
-	o.lot = 0
+	o.batch = 0
 }
 
 // SendAnswer sends an answer, with those that were added before.
@@ -106,7 +106,7 @@ func (o *Outbox) Flush() error {
 func (o *Outbox) begin() error {
 	o.mu.Lock()
 	for len(o.buf) >= maxWaiting && o.writing && o.err == nil {
-		o.room.Wait()
+		o.spaceFreed.Wait()
 	}
 	if o.err != nil {
 		defer o.mu.Unlock()
@@ -127,10 +127,10 @@ func (o *Outbox) flush() error {
 	runtime.Gosched() // whoever is about to send comes along
 	o.mu.Lock()
 	for len(o.buf) > 0 && o.err == nil {
-		o.leave()
+		o.endBatch()
 		b := o.buf
 		o.buf, o.spare = o.spare[:0], nil
-		o.room.Broadcast()
+		o.spaceFreed.Broadcast()
 		o.mu.Unlock()
 		err := o.conn.SetWriteDeadline(time.Now().Add(writeTime))
 		if err == nil {
@@ -142,7 +142,7 @@ func (o *Outbox) flush() error {
 		}
 		if err != nil {
 			o.err = err
-			o.room.Broadcast()
+			o.spaceFreed.Broadcast()
 		}
 	}
 	o.writing = false
@@ -158,7 +158,7 @@ func (o *Outbox) Fail(err error) {
 	if o.err == nil {
 		o.err = err
 	}
-	o.room.Broadcast()
+	o.spaceFreed.Broadcast()
 }
 
 // bufferSize is how much of what the other side has sent one read brings.
@@ -182,10 +182,10 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, bufferSize)}
 }
 
-// Within bounds what long frames hold until they are given back, by what all of a room do, and how
+// SetLimits bounds what long frames hold until they are given back, by what all of a room do, and how
 // long one may take to arrive that has begun, by what sets its connection's deadline (the zero time
 // for none).
-func (r *Reader) Within(room *bodylimit.Room, patience time.Duration, deadline func(time.Time) error) *Reader {
+func (r *Reader) SetLimits(room *bodylimit.Room, patience time.Duration, deadline func(time.Time) error) *Reader {
 	r.room, r.patience, r.deadline = room, patience, deadline
 	return r
 }
@@ -209,18 +209,18 @@ func (r *Reader) Next() ([]byte, error) {
 	if n <= bufferSize-4 {
 		b, err := r.r.Peek(4 + n)
 		if err != nil {
-			return nil, cut(err)
+			return nil, asUnexpectedEOF(err)
 		}
 		_, _ = r.r.Discard(4 + n) // it was peeked at
 		return b[4:], nil
 	}
 	_, _ = r.r.Discard(4)
 	r.long = true
-	return r.grow(int64(n))
+	return r.readLong(int64(n))
 }
 
-// grow reads a long frame as it comes.
-func (r *Reader) grow(n int64) (b []byte, err error) {
+// readLong reads a long frame as it comes.
+func (r *Reader) readLong(n int64) (b []byte, err error) {
 	if r.room == nil {
 		b, _, err = bodylimit.NewRoom(2*MaxFrame).Read(r.r, n)
 		return b, err
@@ -235,16 +235,16 @@ func (r *Reader) grow(n int64) (b []byte, err error) {
 	return b, err
 }
 
-// cut tells an end within a frame from one behind it.
-func cut(err error) error {
+// asUnexpectedEOF tells an end within a frame from one behind it.
+func asUnexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// More tells whether a whole frame is there already.
-func (r *Reader) More() bool {
+// HasFrame tells whether a whole frame is there already.
+func (r *Reader) HasFrame() bool {
 	n := r.r.Buffered()
 	if n < 4 {
 		return false

@@ -81,7 +81,7 @@ const (
 	defaultTimeout = 10 * time.Second
 	// away is how long a client stays with another endpoint before it tries the preferred
 	// one again.
-	away = 2 * time.Second
+	failbackAfter = 2 * time.Second
 	// maxIdle is how many idle connections to one endpoint are kept.
 	maxIdle = 1024
 	// dialTimeout bounds a connection's making.
@@ -90,15 +90,15 @@ const (
 
 // Client is a client of one cluster, for any number of goroutines.
 type Client struct {
-	config  Config
-	scheme  string
-	http    http.RoundTripper
-	own     *http.Transport
-	bearer  string
-	at      atomic.Int32 // endpoint in use
-	until   atomic.Int64 // when the preferred one is tried again, as Client.now
-	born    time.Time
-	retries atomic.Int64
+	config     Config
+	scheme     string
+	http       http.RoundTripper
+	own        *http.Transport
+	bearer     string
+	current    atomic.Int32 // endpoint in use
+	failbackAt atomic.Int64 // when the preferred one is tried again, as Client.now
+	started    time.Time
+	retries    atomic.Int64
 
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	endpoints []*endpoint // with Streams
@@ -120,7 +120,7 @@ func New(c Config) (*Client, error) {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
-	client := &Client{config: c, scheme: "http", http: c.HTTP, born: time.Now()}
+	client := &Client{config: c, scheme: "http", http: c.HTTP, started: time.Now()}
 	client.ctx, client.cancel = context.WithCancel(context.Background())
 	if c.TLS != nil {
 		client.scheme = "https"
@@ -150,7 +150,7 @@ func New(c Config) (*Client, error) {
 func (c *Client) Close() error {
 	c.cancel()
 	for _, e := range c.endpoints {
-		e.end()
+		e.close()
 	}
 	c.streams.Wait()
 	if c.own != nil {
@@ -160,7 +160,7 @@ func (c *Client) Close() error {
 }
 
 // now is a time that only goes forward, whatever becomes of the wall clock.
-func (c *Client) now() time.Duration { return time.Since(c.born) }
+func (c *Client) now() time.Duration { return time.Since(c.started) }
 
 // Retries is how often operations were tried again at another endpoint.
 func (c *Client) Retries() int64 { return c.retries.Load() }

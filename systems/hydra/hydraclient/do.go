@@ -24,7 +24,7 @@ type Error struct {
 	Status     int
 	Endpoint   string
 	RetryAfter time.Duration
-	is         error
+	sentinel   error
 }
 
 func (e *Error) Error() string {
@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 }
 
 // Unwrap is the sentinel error that it is one of.
-func (e *Error) Unwrap() error { return e.is }
+func (e *Error) Unwrap() error { return e.sentinel }
 
 // sentinels maps codes of problems.
 var sentinels = map[string]error{
@@ -51,29 +51,29 @@ func (c *Client) do(ctx context.Context, q *request, into any) error {
 		ctx, cancel = context.WithTimeout(ctx, c.config.Timeout)
 		defer cancel()
 	}
-	c.complete(q)
+	c.applyDefaults(q)
 	n := len(c.config.Endpoints)
-	if c.at.Load() != 0 && int64(c.now()) > c.until.Load() {
-		c.at.Store(0)
+	if c.current.Load() != 0 && int64(c.now()) > c.failbackAt.Load() {
+		c.current.Store(0)
 	}
-	at := int(c.at.Load())
+	at := int(c.current.Load())
 	for try := 1; ; try++ {
 		err := errNoStream
 		if q.frame != nil && c.endpoints != nil {
-			err = c.streamed(ctx, c.endpoints[at], q, into)
+			err = c.sendStream(ctx, c.endpoints[at], q, into)
 		}
 		if errors.Is(err, errNoStream) {
-			err = c.once(ctx, c.config.Endpoints[at], q, into)
+			err = c.sendHTTP(ctx, c.config.Endpoints[at], q, into)
 		}
-		if err == nil || !elsewhere(err, q) {
+		if err == nil || !isRetriable(err, q) {
 			return err
 		}
 		if try >= n || ctx.Err() != nil {
 			return err
 		}
 		at = (at + 1) % n
-		c.at.Store(int32(at))
-		c.until.Store(int64(c.now() + away))
+		c.current.Store(int32(at))
+		c.failbackAt.Store(int64(c.now() + failbackAfter))
 		c.retries.Add(1)
 		if q.retries != nil {
 			q.retries.Add(1)
@@ -81,8 +81,8 @@ func (c *Client) do(ctx context.Context, q *request, into any) error {
 	}
 }
 
-// complete adds the client's defaults.
-func (c *Client) complete(q *request) {
+// applyDefaults adds the client's defaults.
+func (c *Client) applyDefaults(q *request) {
 	if q.write {
 		if q.ack == "" {
 			q.ack = c.config.Ack
@@ -103,8 +103,8 @@ func (c *Client) complete(q *request) {
 	}
 }
 
-// elsewhere tells whether another endpoint may do what this one did not, and may be asked.
-func elsewhere(err error, q *request) bool {
+// isRetriable tells whether another endpoint may do what this one did not, and may be asked.
+func isRetriable(err error, q *request) bool {
 	var e *Error
 	if errors.As(err, &e) && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOverloaded) && !errors.Is(err, ErrInDoubt) {
 		return false
@@ -115,11 +115,11 @@ func elsewhere(err error, q *request) bool {
 	return true
 }
 
-// once performs a request at one endpoint.
-func (c *Client) once(ctx context.Context, endpoint string, q *request, into any) error {
+// sendHTTP performs a request at one endpoint.
+func (c *Client) sendHTTP(ctx context.Context, endpoint string, q *request, into any) error {
 	var body io.Reader
 	if q.value != nil {
-		text, err := object(q.value)
+		text, err := encodeValue(q.value)
 		if err != nil {
 			return err
 		}
@@ -140,18 +140,18 @@ func (c *Client) once(ctx context.Context, endpoint string, q *request, into any
 	}
 	answer, err := c.http.RoundTrip(r)
 	if err != nil {
-		return unanswered(endpoint, q, err)
+		return transportError(endpoint, q, err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return unanswered(endpoint, q, err)
+		return transportError(endpoint, q, err)
 	}
 	if q.meta != nil {
-		*q.meta = metaOf(answer.Header)
+		*q.meta = parseMeta(answer.Header)
 	}
 	if answer.StatusCode/100 != 2 {
-		return refused(endpoint, answer, text)
+		return responseError(endpoint, answer, text)
 	}
 	if into == nil {
 		return nil
@@ -162,24 +162,24 @@ func (c *Client) once(ctx context.Context, endpoint string, q *request, into any
 	return nil
 }
 
-// unanswered is the error of a request that got no answer.
-func unanswered(endpoint string, q *request, err error) error {
+// transportError is the error of a request that got no answer.
+func transportError(endpoint string, q *request, err error) error {
 	is := ErrInDoubt
-	if !q.write || neverSent(err) {
+	if !q.write || isNeverSent(err) {
 		is = ErrUnavailable
 	}
 	return fmt.Errorf("%s %s at %s: %w: %w", q.method, q.path, endpoint, is, err)
 }
 
-// neverSent tells whether a request found no connection to go out on.
-func neverSent(err error) bool {
+// isNeverSent tells whether a request found no connection to go out on.
+func isNeverSent(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &op) && op.Op == "dial" ||
 		strings.Contains(err.Error(), "tls: ") // the handshake did not end
 }
 
-// refused turns an answer into an error.
-func refused(endpoint string, answer *http.Response, text []byte) error {
+// responseError turns an answer into an error.
+func responseError(endpoint string, answer *http.Response, text []byte) error {
 	e := &Error{Status: answer.StatusCode, Endpoint: endpoint}
 	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
 		e.Problem = api.Problem{Code: api.CodeInternal, Message: strings.TrimSpace(string(text[:min(len(text), 200)]))}
@@ -190,13 +190,13 @@ func refused(endpoint string, answer *http.Response, text []byte) error {
 	if s, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(s) * time.Second
 	}
-	return e.complete()
+	return e.classify()
 }
 
-// complete finds the sentinel error of a code.
-func (e *Error) complete() error {
-	if e.is = sentinels[e.Code]; e.is == nil {
-		e.is = ErrInDoubt
+// classify finds the sentinel error of a code.
+func (e *Error) classify() error {
+	if e.sentinel = sentinels[e.Code]; e.sentinel == nil {
+		e.sentinel = ErrInDoubt
 	}
 	if e.Advice != "" {
 		return advice.With(e, "%s", e.Advice)
@@ -204,7 +204,7 @@ func (e *Error) complete() error {
 	return e
 }
 
-func metaOf(h http.Header) Meta {
+func parseMeta(h http.Header) Meta {
 	m := Meta{Member: h.Get(api.HeaderMember), Cloud: h.Get(api.HeaderCloud), Forwarded: h.Get(api.HeaderForwarded), Staleness: -1}
 	m.Version, _ = strconv.ParseUint(h.Get(api.HeaderVersion), 10, 64) // 0 where it is not there
 	m.Applied, _ = strconv.ParseUint(h.Get(api.HeaderApplied), 10, 64)

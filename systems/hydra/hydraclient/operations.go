@@ -30,7 +30,7 @@ func segment(s string) string {
 	return url.PathEscape(s)
 }
 
-func build(method, path string, write bool, options []Option) *request {
+func newRequest(method, path string, write bool, options []Option) *request {
 	q := &request{method: method, path: path, write: write}
 	for _, o := range options {
 		o(q)
@@ -38,15 +38,15 @@ func build(method, path string, write bool, options []Option) *request {
 	return q
 }
 
-// object is a row's value as JSON: json.RawMessage and []byte as they are, else marshaled.
-func object(value any) ([]byte, error) {
+// encodeValue is a row's value as JSON: json.RawMessage and []byte as they are, else marshaled.
+func encodeValue(value any) ([]byte, error) {
 	switch v := value.(type) {
 	case json.RawMessage:
 		return v, nil
 	case []byte:
 		return v, nil
 	}
-	b, err := command.JSON(value)
+	b, err := command.EncodeJSON(value)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the value is no JSON: %w", ErrBadRequest, err)
 	}
@@ -56,7 +56,7 @@ func object(value any) ([]byte, error) {
 // Get reads a row: ErrNotFound when there is none.
 func (c *Client) Get(ctx context.Context, table, key string, options ...Option) (api.Row, error) {
 	var row api.Row
-	q := build(http.MethodGet, rowPath(table, key), false, options)
+	q := newRequest(http.MethodGet, rowPath(table, key), false, options)
 	if c.endpoints != nil {
 		q.frame = &framing.Request{Operation: framing.Get, Table: []byte(table), Key: []byte(key)}
 	}
@@ -67,11 +67,11 @@ func (c *Client) Get(ctx context.Context, table, key string, options ...Option) 
 // Put writes a row whole, whatever it was. The value is a JSON object: json.RawMessage,
 // []byte, or what marshals to one.
 func (c *Client) Put(ctx context.Context, table, key string, value any, options ...Option) (api.Written, error) {
-	q := build(http.MethodPut, rowPath(table, key), true, options)
+	q := newRequest(http.MethodPut, rowPath(table, key), true, options)
 	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
 		return c.write(ctx, q, value)
 	}
-	text, err := object(value)
+	text, err := encodeValue(value)
 	if err != nil {
 		return api.Written{}, err
 	}
@@ -82,21 +82,21 @@ func (c *Client) Put(ctx context.Context, table, key string, value any, options 
 
 // Merge sets fields of a row that exists and leaves the others; null removes one.
 func (c *Client) Merge(ctx context.Context, table, key string, fields any, options ...Option) (api.Written, error) {
-	return c.onExisting(ctx, build(http.MethodPatch, rowPath(table, key), true, options), api.Write{Do: command.Merge, Table: table, Key: key}, fields)
+	return c.writeExisting(ctx, newRequest(http.MethodPatch, rowPath(table, key), true, options), api.Write{Do: command.Merge, Table: table, Key: key}, fields)
 }
 
 // Delete removes a row: ErrNotFound when there is none.
 func (c *Client) Delete(ctx context.Context, table, key string, options ...Option) (api.Written, error) {
-	return c.onExisting(ctx, build(http.MethodDelete, rowPath(table, key), true, options), api.Write{Do: command.Delete, Table: table, Key: key}, nil)
+	return c.writeExisting(ctx, newRequest(http.MethodDelete, rowPath(table, key), true, options), api.Write{Do: command.Delete, Table: table, Key: key}, nil)
 }
 
-// onExisting writes to a row that must exist: on a stream it is a transaction that checks so.
-func (c *Client) onExisting(ctx context.Context, q *request, w api.Write, value any) (api.Written, error) {
+// writeExisting writes to a row that must exist: on a stream it is a transaction that checks so.
+func (c *Client) writeExisting(ctx context.Context, q *request, w api.Write, value any) (api.Written, error) {
 	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
 		return c.write(ctx, q, value)
 	}
 	if value != nil {
-		text, err := object(value)
+		text, err := encodeValue(value)
 		if err != nil {
 			return api.Written{}, err
 		}
@@ -113,7 +113,7 @@ func (c *Client) Transact(ctx context.Context, t api.Transaction, options ...Opt
 	if t.RequestID != "" {
 		options = append(options, RequestID(t.RequestID))
 	}
-	q := build(http.MethodPost, "/v1/transactions", true, options)
+	q := newRequest(http.MethodPost, "/v1/transactions", true, options)
 	if c.endpoints != nil {
 		t.RequestID = q.requestID
 		q.frame = &framing.Request{Operation: framing.Transact, Transaction: t.Append(nil)}
@@ -138,7 +138,7 @@ type Page struct {
 
 // Scan reads a page of rows.
 func (c *Client) Scan(ctx context.Context, table string, p Page, options ...Option) (api.Rows, error) {
-	q := build(http.MethodGet, tablePath(table, "/rows"), false, options)
+	q := newRequest(http.MethodGet, tablePath(table, "/rows"), false, options)
 	for _, v := range []struct{ name, value string }{{"from", p.From}, {"after", p.After}, {"prefix", p.Prefix}} {
 		if v.value != "" {
 			q.query = append(q.query, v.name+"="+url.QueryEscape(v.value))
@@ -155,51 +155,51 @@ func (c *Client) Scan(ctx context.Context, table string, p Page, options ...Opti
 // Count counts a table's rows.
 func (c *Client) Count(ctx context.Context, table string, options ...Option) (int64, error) {
 	var n api.Count
-	err := c.do(ctx, build(http.MethodGet, tablePath(table, "/count"), false, options), &n)
+	err := c.do(ctx, newRequest(http.MethodGet, tablePath(table, "/count"), false, options), &n)
 	return n.Rows, err
 }
 
 // Tables lists the tables.
 func (c *Client) Tables(ctx context.Context, options ...Option) ([]string, error) {
 	var t api.Tables
-	err := c.do(ctx, build(http.MethodGet, "/v1/tables", false, options), &t)
+	err := c.do(ctx, newRequest(http.MethodGet, "/v1/tables", false, options), &t)
 	return t.Tables, err
 }
 
 // CreateTable makes a table; that it is there is no error.
 func (c *Client) CreateTable(ctx context.Context, table string, options ...Option) error {
-	_, err := c.write(ctx, build(http.MethodPut, tablePath(table, ""), true, options), nil)
+	_, err := c.write(ctx, newRequest(http.MethodPut, tablePath(table, ""), true, options), nil)
 	return err
 }
 
 // DropTable removes a table and its rows; that it is not there is no error.
 func (c *Client) DropTable(ctx context.Context, table string, options ...Option) error {
-	_, err := c.write(ctx, build(http.MethodDelete, tablePath(table, ""), true, options), nil)
+	_, err := c.write(ctx, newRequest(http.MethodDelete, tablePath(table, ""), true, options), nil)
 	return err
 }
 
 // ClearTable removes all rows of a table.
 func (c *Client) ClearTable(ctx context.Context, table string, options ...Option) error {
-	_, err := c.write(ctx, build(http.MethodPost, tablePath(table, "/clear"), true, options), nil)
+	_, err := c.write(ctx, newRequest(http.MethodPost, tablePath(table, "/clear"), true, options), nil)
 	return err
 }
 
 // Status is the view of the member that is reached.
 func (c *Client) Status(ctx context.Context) (api.Status, error) {
 	var s api.Status
-	err := c.do(ctx, build(http.MethodGet, "/status", false, nil), &s)
+	err := c.do(ctx, newRequest(http.MethodGet, "/status", false, nil), &s)
 	return s, err
 }
 
 // Ready returns nil when the member that is reached serves.
 func (c *Client) Ready(ctx context.Context) error {
-	return c.do(ctx, build(http.MethodGet, "/readyz", false, nil), nil)
+	return c.do(ctx, newRequest(http.MethodGet, "/readyz", false, nil), nil)
 }
 
 // Members lists the members as the cluster has agreed on them.
 func (c *Client) Members(ctx context.Context) ([]api.Member, error) {
 	var m api.Members
-	err := c.do(ctx, build(http.MethodGet, "/v1/members", false, nil), &m)
+	err := c.do(ctx, newRequest(http.MethodGet, "/v1/members", false, nil), &m)
 	return m.Members, err
 }
 
@@ -210,7 +210,7 @@ func (c *Client) AddMember(ctx context.Context, m api.Member) (api.Member, error
 	if err != nil {
 		return m, fmt.Errorf("%w: %w", ErrBadRequest, err)
 	}
-	q := build(http.MethodPost, "/v1/members", true, nil)
+	q := newRequest(http.MethodPost, "/v1/members", true, nil)
 	q.value = json.RawMessage(body)
 	err = c.do(ctx, q, &m)
 	return m, err
@@ -218,12 +218,12 @@ func (c *Client) AddMember(ctx context.Context, m api.Member) (api.Member, error
 
 // RemoveMember ends a membership; that there is none is no error.
 func (c *Client) RemoveMember(ctx context.Context, id uint64) error {
-	return c.do(ctx, build(http.MethodDelete, "/v1/members/"+strconv.FormatUint(id, 10), true, nil), nil)
+	return c.do(ctx, newRequest(http.MethodDelete, "/v1/members/"+strconv.FormatUint(id, 10), true, nil), nil)
 }
 
 // TransferLeader has the leader hand over to a member.
 func (c *Client) TransferLeader(ctx context.Context, to string) error {
-	q := build(http.MethodPost, "/v1/leader", true, nil)
+	q := newRequest(http.MethodPost, "/v1/leader", true, nil)
 	q.value = api.LeaderChange{To: to}
 	return c.do(ctx, q, nil)
 }

@@ -19,29 +19,29 @@ import (
 	"skerry/systems/hydra/framing"
 )
 
-// noStream is for how long an endpoint is asked with HTTP that speaks no streams, as a load
+// streamRetryAfter is for how long an endpoint is asked with HTTP that speaks no streams, as a load
 // balancer does not.
-const noStream = time.Minute
+const streamRetryAfter = time.Minute
 
 // errNoStream says that an endpoint speaks no streams.
 var errNoStream = errors.New("the endpoint speaks HTTP only")
 
 // endpoint is the streams to one endpoint.
 type endpoint struct {
-	client *Client
-	addr   string
-	lanes  []lane
-	next   atomic.Uint32 // the lane that requests go to: another one when a lot of them leaves together
-	plain  atomic.Int64  // until when it is not asked for streams, as Client.now
+	client    *Client
+	addr      string
+	lanes     []lane
+	next      atomic.Uint32 // the lane that requests go to: another one when a lot of them leaves together
+	httpUntil atomic.Int64  // until when it is not asked for streams, as Client.now
 }
 
 // lane is one connection, made when it is needed.
 type lane struct {
 	open atomic.Pointer[stream]
 
-	mu     sync.Mutex
-	making *attempt // nil: nobody connects
-	ended  bool
+	mu         sync.Mutex
+	connecting *attempt // nil: nobody connects
+	ended      bool
 }
 
 // attempt is a connection that is being made, for all who wait for it.
@@ -77,10 +77,10 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan error, 1)} 
 // send sends a request to an endpoint and waits for the answer. errNoStream, and an error
 // that wraps ErrUnavailable, say that nothing was done.
 func (e *endpoint) send(ctx context.Context, q *framing.Request, c *call) error {
-	if e.plain.Load() > int64(e.client.now()) {
+	if e.httpUntil.Load() > int64(e.client.now()) {
 		return errNoStream
 	}
-	s, err := e.lanes[int(e.next.Load())%len(e.lanes)].get(ctx, e)
+	s, err := e.lanes[int(e.next.Load())%len(e.lanes)].acquire(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (e *endpoint) send(ctx context.Context, q *framing.Request, c *call) error 
 	s.calls[q.ID] = c
 	s.mu.Unlock()
 	if err := s.out.SendRequest(q); err != nil {
-		if errors.Is(err, framing.ErrNotSent) && s.forget(q.ID) {
+		if errors.Is(err, framing.ErrNotSent) && s.cancelCall(q.ID) {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		s.fail(err) // its reader answers
@@ -107,15 +107,15 @@ func (e *endpoint) send(ctx context.Context, q *framing.Request, c *call) error 
 	case err := <-c.done:
 		return err
 	case <-ctx.Done():
-		if s.forget(q.ID) {
+		if s.cancelCall(q.ID) {
 			return context.Cause(ctx)
 		}
 		return <-c.done // it came at the same time
 	}
 }
 
-// forget takes a call back; false: it has its answer.
-func (s *stream) forget(id uint64) bool {
+// cancelCall takes a call back; false: it has its answer.
+func (s *stream) cancelCall(id uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.calls[id]
@@ -123,12 +123,12 @@ func (s *stream) forget(id uint64) bool {
 	return ok
 }
 
-// get is the lane's stream.
-func (l *lane) get(ctx context.Context, e *endpoint) (*stream, error) {
+// acquire is the lane's stream.
+func (l *lane) acquire(ctx context.Context, e *endpoint) (*stream, error) {
 	if s := l.open.Load(); s != nil && !s.down.Load() {
 		return s, nil
 	}
-	a, err := l.attempt(e)
+	a, err := l.joinAttempt(e)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -140,15 +140,15 @@ func (l *lane) get(ctx context.Context, e *endpoint) (*stream, error) {
 	}
 }
 
-// attempt joins the one that is under way, or begins one.
-func (l *lane) attempt(e *endpoint) (*attempt, error) {
+// joinAttempt joins the one that is under way, or begins one.
+func (l *lane) joinAttempt(e *endpoint) (*attempt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.ended:
 		return nil, errClosed
-	case l.making != nil:
-		return l.making, nil
+	case l.connecting != nil:
+		return l.connecting, nil
 	}
 	a := &attempt{done: make(chan struct{})}
 	if s := l.open.Load(); s != nil && !s.down.Load() { // it has just been made
@@ -156,18 +156,18 @@ func (l *lane) attempt(e *endpoint) (*attempt, error) {
 		close(a.done)
 		return a, nil
 	}
-	l.making = a
+	l.connecting = a
 	e.next.Add(1) // others need not wait for this one
-	e.client.streams.Go(func() { l.make(e, a) })
+	e.client.streams.Go(func() { l.connect(e, a) })
 	return a, nil
 }
 
-// make makes the connection, and hands out answers until it ends.
-func (l *lane) make(e *endpoint, a *attempt) {
+// connect makes the connection, and hands out answers until it ends.
+func (l *lane) connect(e *endpoint, a *attempt) {
 	s, in, err := e.dial(e.client.ctx)
 	switch {
 	case errors.Is(err, errNoStream):
-		e.plain.Store(int64(e.client.now() + noStream))
+		e.httpUntil.Store(int64(e.client.now() + streamRetryAfter))
 		a.err = err
 	case err != nil:
 		a.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -176,7 +176,7 @@ func (l *lane) make(e *endpoint, a *attempt) {
 		l.open.Store(s)
 	}
 	l.mu.Lock()
-	l.making = nil
+	l.connecting = nil
 	if l.ended && s != nil {
 		s.fail(errClosed)
 	}
@@ -223,7 +223,7 @@ func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
 		return fail(context.Cause(ctx))
 	}
 	s := &stream{conn: conn, member: resp.Header.Get(api.HeaderMember), out: framing.NewOutbox(conn), calls: make(map[uint64]*call)}
-	s.out.Leaves = func() { e.next.Add(1) }
+	s.out.OnBatch = func() { e.next.Add(1) }
 	return s, framing.NewReader(r), nil
 }
 
@@ -272,8 +272,8 @@ func (s *stream) fail(err error) {
 	}
 }
 
-// end ends the streams.
-func (e *endpoint) end() {
+// close ends the streams.
+func (e *endpoint) close() {
 	for i := range e.lanes {
 		e.lanes[i].mu.Lock()
 		e.lanes[i].ended = true
@@ -286,8 +286,8 @@ func (e *endpoint) end() {
 
 var errClosed = errors.New("the client was closed")
 
-// streamed does a request over a stream; errNoStream: it has to be done with HTTP.
-func (c *Client) streamed(ctx context.Context, e *endpoint, q *request, into any) error {
+// sendStream does a request over a stream; errNoStream: it has to be done with HTTP.
+func (c *Client) sendStream(ctx context.Context, e *endpoint, q *request, into any) error {
 	k := calls.Get().(*call)
 	frame := *q.frame
 	if frame.Operation == framing.Get {
@@ -305,7 +305,7 @@ func (c *Client) streamed(ctx context.Context, e *endpoint, q *request, into any
 		if errors.Is(err, ErrUnavailable) {
 			return fmt.Errorf("%s %s at %s: %w", q.method, q.path, e.addr, err)
 		}
-		return unanswered(e.addr, q, err)
+		return transportError(e.addr, q, err)
 	}
 	a, member := k.answer, k.member
 	k.answer = framing.Answer{}
@@ -335,14 +335,14 @@ func (c *Client) streamed(ctx context.Context, e *endpoint, q *request, into any
 		}
 	}
 	if a.Kind != framing.Problem {
-		return unanswered(e.addr, q, framing.ErrFrame)
+		return transportError(e.addr, q, framing.ErrFrame)
 	}
-	return problem(e.addr, a.Problem, q.existing)
+	return problemError(e.addr, a.Problem, q.existing)
 }
 
-// problem turns a problem that came over a stream into an error; existing: the first check was
+// problemError turns a problem that came over a stream into an error; existing: the first check was
 // that there is the row.
-func problem(endpoint string, text []byte, existing bool) error {
+func problemError(endpoint string, text []byte, existing bool) error {
 	e := &Error{Endpoint: endpoint}
 	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
 		e.Problem = api.Problem{Code: api.CodeInternal, Message: strings.TrimSpace(string(text[:min(len(text), 200)]))}
@@ -351,5 +351,5 @@ func problem(endpoint string, text []byte, existing bool) error {
 		e.Problem = api.Problem{Code: api.CodeNotFound, Message: "there is no such row"}
 	}
 	e.Status = api.StatusOf(e.Code)
-	return e.complete()
+	return e.classify()
 }

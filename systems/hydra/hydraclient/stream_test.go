@@ -34,9 +34,9 @@ type rows struct {
 	err    error // of every operation
 }
 
-func (r *rows) Quick(api.Want) bool { return r.quick }
+func (r *rows) Quick(api.Consistency) bool { return r.quick }
 
-func (r *rows) Get(_ context.Context, table, key string, w api.Want) (api.Row, api.Freshness, error) {
+func (r *rows) Get(_ context.Context, table, key string, w api.Consistency) (api.Row, api.Freshness, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := api.Freshness{Cloud: "aws", Applied: r.last, Lag: 3, Staleness: w.Staleness}

@@ -51,28 +51,28 @@ func NewServer(w *Wallet, cloud string, log *slog.Logger) *Server {
 	s.mux.Handle("/", http.FileServerFS(files))
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	s.mux.HandleFunc("GET /api/accounts", s.list)
-	s.mux.HandleFunc("GET /api/accounts/{name}", s.one)
+	s.mux.HandleFunc("GET /api/accounts/{name}", s.account)
 	s.mux.HandleFunc("GET /api/accounts/{name}/history", s.history)
 	s.mux.HandleFunc("GET /api/sum", s.sum)
-	s.mux.HandleFunc("POST /api/accounts", s.write(func(ctx context.Context, id string, o order) (Answered, error) {
+	s.mux.HandleFunc("POST /api/accounts", s.write(func(ctx context.Context, id string, o order) (Source, error) {
 		return s.wallet.Open(ctx, id, o.Name)
 	}, "name"))
-	s.mux.HandleFunc("POST /api/deposits", s.write(func(ctx context.Context, id string, o order) (Answered, error) {
+	s.mux.HandleFunc("POST /api/deposits", s.write(func(ctx context.Context, id string, o order) (Source, error) {
 		return s.wallet.Deposit(ctx, id, o.To, o.Amount)
 	}, "to", "amount_cents"))
-	s.mux.HandleFunc("POST /api/transfers", s.write(func(ctx context.Context, id string, o order) (Answered, error) {
+	s.mux.HandleFunc("POST /api/transfers", s.write(func(ctx context.Context, id string, o order) (Source, error) {
 		return s.wallet.Transfer(ctx, id, o.From, o.To, o.Amount)
 	}, "from", "to", "amount_cents"))
 	s.mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, fmt.Errorf("%w: there is no %s %s", errNoPath, r.Method, r.URL.Path))
 	})
-	s.guard(nil, nil)
+	s.setGuard(nil, nil)
 	return s
 }
 
-// guard has the server answer to what it listens at, nil for loopback, and to further names. Pages
+// setGuard has the server answer to what it listens at, nil for loopback, and to further names. Pages
 // of other sites may have links to its page, and no more.
-func (s *Server) guard(listen net.Addr, hosts []string) {
+func (s *Server) setGuard(listen net.Addr, hosts []string) {
 	g := webguard.New(listen, hosts...)
 	g.Links = func(path string) bool { return !strings.HasPrefix(path, "/api/") }
 	s.guarded = g.Protect(s.mux, s.refuse)
@@ -89,10 +89,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.guarded.ServeHTTP(w, r)
 }
 
-// by tells who answered: the process of the wallet and the data layer.
-type by struct {
+// answeredBy tells who answered: the process of the wallet and the data layer.
+type answeredBy struct {
 	Wallet string `json:"wallet"`
-	Answered
+	Source
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -100,8 +100,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, map[string]any{"accounts": accounts}, a, err)
 }
 
-func (s *Server) one(w http.ResponseWriter, r *http.Request) {
-	account, a, err := s.wallet.One(r.Context(), r.PathValue("name"))
+func (s *Server) account(w http.ResponseWriter, r *http.Request) {
+	account, a, err := s.wallet.Find(r.Context(), r.PathValue("name"))
 	s.answer(w, map[string]any{"account": account}, a, err)
 }
 
@@ -125,9 +125,9 @@ type order struct {
 
 // write handles what moves money. It needs an idempotency key, so that whoever got no
 // answer can ask again.
-func (s *Server) write(do func(context.Context, string, order) (Answered, error), fields ...string) http.HandlerFunc {
+func (s *Server) write(do func(context.Context, string, order) (Source, error), fields ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		o, id, err := read(w, r, fields)
+		o, id, err := parseOrder(w, r, fields)
 		if err != nil {
 			s.fail(w, err)
 			return
@@ -142,8 +142,8 @@ var (
 	errMedia  = errors.New("the body is not application/json")
 )
 
-// read checks a request and reads its body.
-func read(w http.ResponseWriter, r *http.Request, fields []string) (o order, id string, err error) {
+// parseOrder checks a request and reads its body.
+func parseOrder(w http.ResponseWriter, r *http.Request, fields []string) (o order, id string, err error) {
 	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/json" {
 		return o, "", errMedia
 	}
@@ -174,12 +174,12 @@ func read(w http.ResponseWriter, r *http.Request, fields []string) (o order, id 
 	return o, id, nil
 }
 
-func (s *Server) answer(w http.ResponseWriter, body map[string]any, a Answered, err error) {
+func (s *Server) answer(w http.ResponseWriter, body map[string]any, a Source, err error) {
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	body["answered_by"] = by{s.cloud, a}
+	body["answered_by"] = answeredBy{s.cloud, a}
 	s.send(w, http.StatusOK, body)
 }
 
@@ -224,13 +224,13 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	s.send(w, status, map[string]any{"code": code, "message": message, "answered_by": by{Wallet: s.cloud}})
+	s.send(w, status, map[string]any{"code": code, "message": message, "answered_by": answeredBy{Wallet: s.cloud}})
 }
 
 // refuse answers what the guard refuses.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
-	p := api.Guarded(err)
-	s.send(w, webguard.Status(err), map[string]any{"code": p.Code, "message": p.Message, "answered_by": by{Wallet: s.cloud}})
+	p := api.GuardProblem(err)
+	s.send(w, webguard.Status(err), map[string]any{"code": p.Code, "message": p.Message, "answered_by": answeredBy{Wallet: s.cloud}})
 }
 
 func (s *Server) send(w http.ResponseWriter, status int, body any) {
@@ -251,7 +251,7 @@ const (
 
 // Serve serves on a listener, and by further names, until ctx ends; what was begun is ended then.
 func Serve(ctx context.Context, l net.Listener, s *Server, hosts ...string) error {
-	s.guard(l.Addr(), hosts)
+	s.setGuard(l.Addr(), hosts)
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10,
 	}

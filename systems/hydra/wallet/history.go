@@ -55,14 +55,14 @@ type Entry struct {
 // errPage says that the page of an order has been filled meanwhile.
 var errPage = errors.New("a page of the history was filled meanwhile")
 
-// enter does a transaction that is an entry in the history of accounts; failed says what the
+// recordEntry does a transaction that is an entry in the history of accounts; failed says what the
 // failure of each of its checks means.
-func (w *Wallet) enter(ctx context.Context, e Entry, t api.Transaction, failed []error, accounts ...string) (a Answered, err error) {
+func (w *Wallet) recordEntry(ctx context.Context, e Entry, t api.Transaction, failed []error, accounts ...string) (a Source, err error) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return a, fmt.Errorf("writing an entry: %w", err)
 	}
-	row, err := command.JSON(map[string]json.RawMessage{e.ID: text})
+	row, err := command.EncodeJSON(map[string]json.RawMessage{e.ID: text})
 	if err != nil {
 		return a, fmt.Errorf("writing an entry: %w", err)
 	}
@@ -74,7 +74,7 @@ func (w *Wallet) enter(ctx context.Context, e Entry, t api.Transaction, failed [
 		}
 		try.Checks, try.Writes, failed = slices.Clone(t.Checks), slices.Clone(t.Writes), failed[:len(t.Checks):len(t.Checks)]
 		for _, name := range accounts {
-			page, err := w.page(ctx, name, read)
+			page, err := w.lastPage(ctx, name, read)
 			if err != nil {
 				return a, err
 			}
@@ -90,8 +90,8 @@ func (w *Wallet) enter(ctx context.Context, e Entry, t api.Transaction, failed [
 	return a, fmt.Errorf("%w: %w", hydraclient.ErrOverloaded, err)
 }
 
-// page is the last one of an account's history, as far as a read tells.
-func (w *Wallet) page(ctx context.Context, name string, how api.Read) (int64, error) {
+// lastPage is the last one of an account's history, as far as a read tells.
+func (w *Wallet) lastPage(ctx context.Context, name string, how api.Read) (int64, error) {
 	row, err := w.data.Get(ctx, Accounts, name, hydraclient.Read(how))
 	if errors.Is(err, hydraclient.ErrNotFound) || errors.Is(err, hydraclient.ErrUnknownTable) {
 		return 0, nil // the order's checks decide
@@ -120,7 +120,7 @@ func pageKey(account string, page int64) string {
 }
 
 // History returns the newest entries of an account, the newest first, in the order of the log.
-func (w *Wallet) History(ctx context.Context, name string) (all []Entry, a Answered, err error) {
+func (w *Wallet) History(ctx context.Context, name string) (all []Entry, a Source, err error) {
 	if err := checkName(name); err != nil {
 		return nil, a, err
 	}
@@ -132,7 +132,7 @@ func (w *Wallet) History(ctx context.Context, name string) (all []Entry, a Answe
 			return nil, a, fmt.Errorf("reading the history of %s: %w", name, err)
 		}
 		for _, r := range rows.Rows {
-			entries, err := entriesOf(r)
+			entries, err := decodeEntries(r)
 			if err != nil {
 				return nil, a, fmt.Errorf("reading the entry %s: %w", strings.ToValidUTF8(r.Key, "?"), err)
 			}
@@ -144,9 +144,9 @@ func (w *Wallet) History(ctx context.Context, name string) (all []Entry, a Answe
 	}
 }
 
-// entriesOf are those of a row, the newest first. Earlier versions had one in a row, whose key
+// decodeEntries are those of a row, the newest first. Earlier versions had one in a row, whose key
 // says when: those come after all pages.
-func entriesOf(r api.Row) (all []Entry, err error) {
+func decodeEntries(r api.Row) (all []Entry, err error) {
 	if _, key, _ := strings.Cut(r.Key, "/"); strings.Contains(key, "-") {
 		all = make([]Entry, 1)
 		return all, json.Unmarshal(r.Value, &all[0])

@@ -76,8 +76,8 @@ type Account struct {
 	Balance int64  `json:"balance_cents"`
 }
 
-// Answered says who has answered from the data layer.
-type Answered struct {
+// Source says who has answered from the data layer.
+type Source struct {
 	Cloud  string `json:"cloud,omitempty"`
 	Member string `json:"member,omitempty"`
 	// Stale is set where no member could say that nothing newer is there: what was read is
@@ -113,9 +113,9 @@ func checkAmount(cents int64) error {
 }
 
 // Open opens an account with nothing in it.
-func (w *Wallet) Open(ctx context.Context, id, name string) (Answered, error) {
+func (w *Wallet) Open(ctx context.Context, id, name string) (Source, error) {
 	if err := checkName(name); err != nil {
-		return Answered{}, err
+		return Source{}, err
 	}
 	return w.transact(ctx, api.Transaction{
 		RequestID: id,
@@ -125,27 +125,27 @@ func (w *Wallet) Open(ctx context.Context, id, name string) (Answered, error) {
 }
 
 // Deposit adds money to an account.
-func (w *Wallet) Deposit(ctx context.Context, id, to string, cents int64) (Answered, error) {
+func (w *Wallet) Deposit(ctx context.Context, id, to string, cents int64) (Source, error) {
 	if err := errors.Join(checkName(to), checkAmount(cents)); err != nil {
-		return Answered{}, err
+		return Source{}, err
 	}
 	e := Entry{Kind: "deposit", To: to, Amount: cents, At: w.now().UTC(), ID: id}
-	return w.enter(ctx, e, api.Transaction{
+	return w.recordEntry(ctx, e, api.Transaction{
 		Checks: []api.Check{{Table: Accounts, Key: to, Is: command.Exists}},
 		Writes: []api.Write{add(bank, -cents, 0), add(to, cents, 1)},
 	}, []error{ErrNoAccount}, to)
 }
 
 // Transfer moves money between accounts: wholly or not at all.
-func (w *Wallet) Transfer(ctx context.Context, id, from, to string, cents int64) (Answered, error) {
+func (w *Wallet) Transfer(ctx context.Context, id, from, to string, cents int64) (Source, error) {
 	if err := errors.Join(checkName(from), checkName(to), checkAmount(cents)); err != nil {
-		return Answered{}, err
+		return Source{}, err
 	}
 	if from == to {
-		return Answered{}, fmt.Errorf("%w: from %s to itself", ErrInvalid, from)
+		return Source{}, fmt.Errorf("%w: from %s to itself", ErrInvalid, from)
 	}
 	e := Entry{Kind: "transfer", From: from, To: to, Amount: cents, At: w.now().UTC(), ID: id}
-	return w.enter(ctx, e, api.Transaction{
+	return w.recordEntry(ctx, e, api.Transaction{
 		Checks: []api.Check{
 			{Table: Accounts, Key: from, Is: command.Exists},
 			{Table: Accounts, Key: to, Is: command.Exists},
@@ -167,7 +167,7 @@ func add(name string, cents, entries int64) api.Write {
 }
 
 // transact does a transaction; failed says what the failure of each of its checks means.
-func (w *Wallet) transact(ctx context.Context, t api.Transaction, failed []error) (Answered, error) {
+func (w *Wallet) transact(ctx context.Context, t api.Transaction, failed []error) (Source, error) {
 	var m hydraclient.Meta
 	_, err := w.data.Transact(ctx, t, hydraclient.WithMeta(&m), hydraclient.Ack(api.Applied))
 	if errors.Is(err, hydraclient.ErrUnknownTable) {
@@ -187,7 +187,7 @@ func (w *Wallet) transact(ctx context.Context, t api.Transaction, failed []error
 			err = fmt.Errorf("%w: %w", ErrTooMuch, err)
 		}
 	}
-	return answered(m), err
+	return sourceOf(m), err
 }
 
 // Prepare makes the wallet's tables.
@@ -200,30 +200,30 @@ func (w *Wallet) Prepare(ctx context.Context) error {
 	return nil
 }
 
-func answered(m hydraclient.Meta) Answered { return Answered{Cloud: m.Cloud, Member: m.Member} }
+func sourceOf(m hydraclient.Meta) Source { return Source{Cloud: m.Cloud, Member: m.Member} }
 
 // scan reads a page so that it holds all that was acknowledged before; where nobody can
 // promise that in time, what this cloud's database has, and says so.
-func (w *Wallet) scan(ctx context.Context, table string, p hydraclient.Page) (api.Rows, Answered, error) {
+func (w *Wallet) scan(ctx context.Context, table string, p hydraclient.Page) (api.Rows, Source, error) {
 	var m hydraclient.Meta
 	strict, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
 	rows, err := w.data.Scan(strict, table, p, hydraclient.WithMeta(&m))
 	if err == nil {
-		return rows, answered(m), nil
+		return rows, sourceOf(m), nil
 	}
 	if errors.Is(err, hydraclient.ErrUnknownTable) {
-		return api.Rows{}, answered(m), nil // nobody has written yet
+		return api.Rows{}, sourceOf(m), nil // nobody has written yet
 	}
 	if ctx.Err() != nil || !errors.Is(err, hydraclient.ErrUnavailable) && !errors.Is(err, hydraclient.ErrInDoubt) && strict.Err() == nil {
-		return rows, answered(m), err
+		return rows, sourceOf(m), err
 	}
 	m.Staleness = -1
 	rows, err = w.data.Scan(ctx, table, p, hydraclient.Read(api.Local), hydraclient.WithMeta(&m))
 	if errors.Is(err, hydraclient.ErrUnknownTable) {
 		err = nil
 	}
-	a := answered(m)
+	a := sourceOf(m)
 	a.Stale, a.StalenessMS = true, -1
 	if m.Staleness >= 0 {
 		a.StalenessMS = float64(m.Staleness.Microseconds()) / 1000
@@ -232,7 +232,7 @@ func (w *Wallet) scan(ctx context.Context, table string, p hydraclient.Page) (ap
 }
 
 // List returns the customers' accounts by name, at most 10,000.
-func (w *Wallet) List(ctx context.Context) ([]Account, Answered, error) {
+func (w *Wallet) List(ctx context.Context) ([]Account, Source, error) {
 	rows, a, err := w.scan(ctx, Accounts, hydraclient.Page{Limit: maxPage})
 	if err != nil {
 		return nil, a, fmt.Errorf("listing the accounts: %w", err)
@@ -242,7 +242,7 @@ func (w *Wallet) List(ctx context.Context) ([]Account, Answered, error) {
 		if r.Key == bank {
 			continue
 		}
-		balance, err := balanceOf(r)
+		balance, err := decodeBalance(r)
 		if err != nil {
 			return nil, a, err
 		}
@@ -251,10 +251,10 @@ func (w *Wallet) List(ctx context.Context) ([]Account, Answered, error) {
 	return all, a, nil
 }
 
-// One returns an account; ErrNoAccount where there is none.
-func (w *Wallet) One(ctx context.Context, name string) (Account, Answered, error) {
+// Find returns an account; ErrNoAccount where there is none.
+func (w *Wallet) Find(ctx context.Context, name string) (Account, Source, error) {
 	if err := checkName(name); err != nil {
-		return Account{}, Answered{}, err
+		return Account{}, Source{}, err
 	}
 	rows, a, err := w.scan(ctx, Accounts, hydraclient.Page{From: name, Limit: 1})
 	if err == nil && (len(rows.Rows) == 0 || rows.Rows[0].Key != name) {
@@ -263,11 +263,11 @@ func (w *Wallet) One(ctx context.Context, name string) (Account, Answered, error
 	if err != nil {
 		return Account{}, a, fmt.Errorf("reading the account %s: %w", name, err)
 	}
-	balance, err := balanceOf(rows.Rows[0])
+	balance, err := decodeBalance(rows.Rows[0])
 	return Account{Name: name, Balance: balance}, a, err
 }
 
-func balanceOf(r api.Row) (int64, error) {
+func decodeBalance(r api.Row) (int64, error) {
 	var row struct {
 		Balance int64 `json:"balance"`
 	}
@@ -278,7 +278,7 @@ func balanceOf(r api.Row) (int64, error) {
 }
 
 // Sum adds up all accounts.
-func (w *Wallet) Sum(ctx context.Context) (Sum, Answered, error) {
+func (w *Wallet) Sum(ctx context.Context) (Sum, Source, error) {
 	s := Sum{Moment: true}
 	page := hydraclient.Page{Limit: maxPage}
 	for {
@@ -287,7 +287,7 @@ func (w *Wallet) Sum(ctx context.Context) (Sum, Answered, error) {
 			return s, a, fmt.Errorf("adding up the accounts: %w", err)
 		}
 		for _, r := range rows.Rows {
-			balance, err := balanceOf(r)
+			balance, err := decodeBalance(r)
 			switch {
 			case err != nil:
 				return s, a, err

@@ -168,24 +168,24 @@ func TestOrders(t *testing.T) {
 	ctx := t.Context()
 	steps := []struct {
 		name string
-		do   func() (Answered, error)
+		do   func() (Source, error)
 		is   error
 	}{
-		{"a deposit", func() (Answered, error) { return w.Deposit(ctx, "d1", "ada", 1000) }, nil},
-		{"it again", func() (Answered, error) { return w.Deposit(ctx, "d1", "ada", 1000) }, nil},
-		{"a transfer", func() (Answered, error) { return w.Transfer(ctx, "t1", "ada", "bob", 300) }, nil},
-		{"it again", func() (Answered, error) { return w.Transfer(ctx, "t1", "ada", "bob", 300) }, nil},
-		{"more than there is", func() (Answered, error) { return w.Transfer(ctx, "t2", "ada", "bob", 701) }, ErrInsufficient},
-		{"to nobody", func() (Answered, error) { return w.Transfer(ctx, "t3", "ada", "eve", 1) }, ErrNoAccount},
-		{"from nobody", func() (Answered, error) { return w.Transfer(ctx, "t4", "eve", "ada", 1) }, ErrNoAccount},
-		{"a deposit to nobody", func() (Answered, error) { return w.Deposit(ctx, "d2", "eve", 1) }, ErrNoAccount},
-		{"an account that is there", func() (Answered, error) { return w.Open(ctx, "o1", "ada") }, ErrTaken},
-		{"to itself", func() (Answered, error) { return w.Transfer(ctx, "t5", "ada", "ada", 1) }, ErrInvalid},
-		{"nothing", func() (Answered, error) { return w.Transfer(ctx, "t6", "ada", "bob", 0) }, ErrInvalid},
-		{"less than nothing", func() (Answered, error) { return w.Transfer(ctx, "t7", "ada", "bob", -5) }, ErrInvalid},
-		{"the bank", func() (Answered, error) { return w.Transfer(ctx, "t8", "!bank", "bob", 5) }, ErrInvalid},
-		{"SQL", func() (Answered, error) { return w.Open(ctx, "o2", "a'; DROP TABLE x;--") }, ErrInvalid},
-		{"too much", func() (Answered, error) { return w.Deposit(ctx, "d3", "ada", MaxAmount+1) }, ErrInvalid},
+		{"a deposit", func() (Source, error) { return w.Deposit(ctx, "d1", "ada", 1000) }, nil},
+		{"it again", func() (Source, error) { return w.Deposit(ctx, "d1", "ada", 1000) }, nil},
+		{"a transfer", func() (Source, error) { return w.Transfer(ctx, "t1", "ada", "bob", 300) }, nil},
+		{"it again", func() (Source, error) { return w.Transfer(ctx, "t1", "ada", "bob", 300) }, nil},
+		{"more than there is", func() (Source, error) { return w.Transfer(ctx, "t2", "ada", "bob", 701) }, ErrInsufficient},
+		{"to nobody", func() (Source, error) { return w.Transfer(ctx, "t3", "ada", "eve", 1) }, ErrNoAccount},
+		{"from nobody", func() (Source, error) { return w.Transfer(ctx, "t4", "eve", "ada", 1) }, ErrNoAccount},
+		{"a deposit to nobody", func() (Source, error) { return w.Deposit(ctx, "d2", "eve", 1) }, ErrNoAccount},
+		{"an account that is there", func() (Source, error) { return w.Open(ctx, "o1", "ada") }, ErrTaken},
+		{"to itself", func() (Source, error) { return w.Transfer(ctx, "t5", "ada", "ada", 1) }, ErrInvalid},
+		{"nothing", func() (Source, error) { return w.Transfer(ctx, "t6", "ada", "bob", 0) }, ErrInvalid},
+		{"less than nothing", func() (Source, error) { return w.Transfer(ctx, "t7", "ada", "bob", -5) }, ErrInvalid},
+		{"the bank", func() (Source, error) { return w.Transfer(ctx, "t8", "!bank", "bob", 5) }, ErrInvalid},
+		{"SQL", func() (Source, error) { return w.Open(ctx, "o2", "a'; DROP TABLE x;--") }, ErrInvalid},
+		{"too much", func() (Source, error) { return w.Deposit(ctx, "d3", "ada", MaxAmount+1) }, ErrInvalid},
 	}
 	for _, s := range steps {
 		if _, err := s.do(); !errors.Is(err, s.is) || s.is == nil && err != nil {
