@@ -13,44 +13,38 @@ import (
 )
 
 const (
-	// maxBatch is the most bytes of entries, maxEntries the most of them, that are applied
-	// in one SQL transaction: what a database commits at once without making readers of
-	// fresh rows wait long.
+	// maxBatch (bytes) and maxEntries bound one SQL transaction of the applier. Longer transactions
+	// delay readers of fresh rows.
 	maxBatch   = 4 << 20
 	maxEntries = 4096
-	// takeover is how long a cloud's index stands still, with entries to apply, before
-	// another member applies them. Only time is lost by a wrong guess.
+	// takeoverAfter is how long a cloud's applied index may stand still, with entries left, before
+	// another member applies them. A wrong guess costs only time.
 	takeoverAfter = time.Second
-	// abandoned is the same where the member that applies is out of reach.
+	// unreachableAfter replaces takeoverAfter if the applier is unreachable.
 	unreachableAfter = 30 * time.Millisecond
-	// followIdle is how often a member that does not apply looks how far the database is while
-	// nobody waits for it. While somebody does, who applies tells when there is something new;
-	// followBusy is for what was not told: a frame may be lost, or who applies be of a version
-	// that does not tell.
+	// followIdle is how often a follower reads the applied index without waiters. With waiters the
+	// applier notifies it; followBusy covers lost notifications and appliers of older versions.
 	followIdle = 50 * time.Millisecond
 	followBusy = 20 * time.Millisecond
-	// heedEvery is how often who applies is asked to tell; it does so for twice as long.
+	// subscribeEvery is how often a follower renews its subscription, which lasts twice as long.
 	subscribeEvery = 500 * time.Millisecond
-	// retryLeast and retryMost bound the pause after an error of the database.
-	retryLeast = 100 * time.Millisecond
-	retryMost  = 2 * time.Second
-	// syncEvery is how often the log is told what is safe in the database.
-	syncEvery = time.Second
-	// syncTimeout bounds that.
+	// retryLeast and retryMost bound the pause after a database error.
+	retryLeast  = 100 * time.Millisecond
+	retryMost   = 2 * time.Second
+	syncEvery   = time.Second
 	syncTimeout = 10 * time.Second
 )
 
-// errLog says that the log does not do what it promises.
-var errLog = errors.New("the log has a gap")
+var errLog = errors.New("log has a gap")
 
-// applyLoop applies the log until ctx ends.
+// applyLoop applies the log until all ends.
 func (n *Node) applyLoop(all context.Context) {
 	pause := retryLeast
 	ctx, stop := context.WithCancel(all)
 	defer func() { stop() }()
 	n.cancelApply.Store(&stop)
 	for all.Err() == nil {
-		if ctx.Err() != nil { // what is known of the database has changed meanwhile
+		if ctx.Err() != nil { // interrupted: start over with a new context
 			var next context.CancelFunc
 			ctx, next = context.WithCancel(all)
 			stop = next
@@ -98,7 +92,7 @@ func (n *Node) applyLoop(all context.Context) {
 	}
 }
 
-// pause waits for a while; false: the log has ended.
+// pause waits; it returns false if the log ended.
 func (n *Node) pause(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -109,13 +103,14 @@ func (n *Node) pause(ctx context.Context, pause time.Duration) bool {
 	return true
 }
 
-// chooseApplier decides who applies by who did last.
+// chooseApplier makes this member the applier if it applied last or shares the database with no
+// member.
 func (n *Node) chooseApplier(holder string) {
 	n.applying.Store(holder == "" || holder == n.Name || !n.isShared())
 }
 
-// prepareDatabase looks at a database of which nothing is sure: it may have been away when the member
-// started, be another log's, or have gone back.
+// prepareDatabase checks a database that was unreachable at the start, belonged to another log, or
+// went back.
 func (n *Node) prepareDatabase(ctx context.Context) error {
 	if err := n.store.Prepare(ctx); err != nil {
 		return err
@@ -128,7 +123,7 @@ func (n *Node) prepareDatabase(ctx context.Context) error {
 	return nil
 }
 
-// markServing notes that the database serves.
+// markServing records that the database serves.
 func (n *Node) markServing() {
 	n.checkOnce.Do(func() { close(n.checked) })
 	if t := n.problem.Swap(nil); t != nil && !errors.Is(t.err, errOwnershipUnknown) {
@@ -136,7 +131,7 @@ func (n *Node) markServing() {
 	}
 }
 
-// reportProblem notes what keeps the database from serving; the log goes on meanwhile.
+// reportProblem records why the database does not serve. The log continues without it.
 func (n *Node) reportProblem(err error) {
 	before := n.problem.Load()
 	n.problem.Store(&databaseError{err: err})
@@ -146,13 +141,13 @@ func (n *Node) reportProblem(err error) {
 	}
 }
 
-// dialedPort is what differs between one try to reach a server and the next.
+// dialedPort matches the local port in a dial error, which differs between attempts.
 var dialedPort = regexp.MustCompile(`:\d+->`)
 
-// errorText is an error as it is told once.
+// errorText returns an error's text without the local port, so that a repeated error is logged once.
 func errorText(err error) string { return dialedPort.ReplaceAllString(err.Error(), "->") }
 
-// isShared tells whether other members use the same database.
+// isShared reports whether other members use the same database.
 func (n *Node) isShared() bool {
 	self := n.log.Self()
 	for _, m := range n.log.Members() {
@@ -163,7 +158,7 @@ func (n *Node) isShared() bool {
 	return false
 }
 
-// applyBatch waits for entries and applies what there is.
+// applyBatch waits for entries and applies one batch.
 func (n *Node) applyBatch(ctx context.Context) error {
 	after := n.progress.index()
 	entries, err := n.log.Entries(ctx, after+1, maxBatch)
@@ -192,7 +187,7 @@ func (n *Node) applyBatch(ctx context.Context) error {
 	return nil
 }
 
-// readProgress reads how far the database is, and who applied last.
+// readProgress reads the applied index and the name of the last applier.
 func (n *Node) readProgress(ctx context.Context) (holder string, err error) {
 	p, err := n.store.Progress(ctx)
 	if err != nil {
@@ -201,7 +196,6 @@ func (n *Node) readProgress(ctx context.Context) (holder string, err error) {
 	return p.Holder, n.acceptProgress(ctx, p)
 }
 
-// isUnreachable tells whether a member is out of this one's reach.
 func (n *Node) isUnreachable(name string) bool {
 	for _, m := range n.log.Status().Members {
 		if m.Name == name {
@@ -211,8 +205,8 @@ func (n *Node) isUnreachable(name string) bool {
 	return true
 }
 
-// rebuildDatabase brings a database that the log no longer reaches to where it does: another
-// member may have done so already, or a snapshot of the nearest other one is loaded.
+// rebuildDatabase loads a snapshot from the nearest member if the log no longer holds the next entry,
+// unless another member rebuilt the database already.
 func (n *Node) rebuildDatabase(ctx context.Context, why *consensus.CompactedError) error {
 	if _, err := n.readProgress(ctx); err != nil {
 		return err
@@ -227,20 +221,19 @@ func (n *Node) rebuildDatabase(ctx context.Context, why *consensus.CompactedErro
 	return err
 }
 
-// syncDatabase tells the log, at once and again and again, what the database keeps whatever happens,
-// and finds out so whether the database is there while there is nothing to apply.
+// syncDatabase periodically reports to the log which index is durable in the database. It also detects
+// an unreachable database while there is nothing to apply.
 func (n *Node) syncDatabase(ctx context.Context) {
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
 	for {
 		if n.store.Ready() && n.owned.Load() && !n.rebuilding.Load() {
 			bounded, cancel := context.WithTimeout(ctx, syncTimeout)
-			before := n.progress.index() // which the database had reached
+			before := n.progress.index()
 			index, err := n.store.Sync(bounded)
 			cancel()
 			if err == nil && index < before {
-				// The store tells of a step back once, and somebody who does nothing about it may
-				// have been told: a look at the members' addresses, a backup.
+				// The store reports a step back once, possibly to a caller that ignores it.
 				err = fmt.Errorf("%w: from %d to %d", cloudsql.ErrBack, before, index)
 			}
 			switch {
@@ -263,19 +256,17 @@ func (n *Node) syncDatabase(ctx context.Context) {
 	}
 }
 
-// An entry that a database cannot take - a trigger, a limit of the server's, a full disk - must not keep
-// those before it back, and must be named: a batch that fails on a database that answers is
-// halved until the entry stands alone. There the cloud's applier stops and tries again now and
-// then; the member says which entry it is, other clouds answer for this one, and it goes on by
-// itself when the database takes it.
+// An entry that a database rejects (a trigger, a server limit, a full disk) must not hold back
+// the entries before it, and the status must name it. A failed batch is halved until the
+// entry stands alone. The applier then retries that entry, and members of other clouds answer
+// this cloud's clients until the database accepts it.
 
-// stuckEntry is what is known of an entry that the database does not take.
+// stuckEntry tracks an entry that the database rejects.
 type stuckEntry struct {
-	batch int           // the most entries that are applied at once, 0: maxEntries
-	index atomic.Uint64 // of the entry, 0 for none
+	batch int           // entries per batch, 0: maxEntries
+	index atomic.Uint64 // 0: none
 }
 
-// batchLimit is how many entries are applied at once.
 func (s *stuckEntry) batchLimit() int {
 	if s.batch == 0 {
 		return maxEntries
@@ -283,7 +274,7 @@ func (s *stuckEntry) batchLimit() int {
 	return s.batch
 }
 
-// recordSuccess notes that a batch was applied.
+// recordSuccess doubles the batch size after a batch was applied.
 func (s *stuckEntry) recordSuccess(entries int) {
 	s.index.Store(0)
 	if s.batch != 0 && entries == s.batch {
@@ -293,10 +284,9 @@ func (s *stuckEntry) recordSuccess(entries int) {
 	}
 }
 
-// errBatchHalved says that a part of a batch is to be tried.
-var errBatchHalved = errors.New("the batch is tried in parts")
+var errBatchHalved = errors.New("batch was halved")
 
-// isolateEntry finds the entry that a batch fails at.
+// isolateEntry halves a failed batch, or reports the single entry that failed.
 func (n *Node) isolateEntry(ctx context.Context, batch []cloudsql.Entry, err error) error {
 	for _, other := range []error{cloudsql.ErrMoved, cloudsql.ErrBack, cloudsql.ErrLog, cloudsql.ErrSilent} {
 		if errors.Is(err, other) {
@@ -307,7 +297,7 @@ func (n *Node) isolateEntry(ctx context.Context, batch []cloudsql.Entry, err err
 		return err
 	}
 	if _, down := n.store.Progress(ctx); down != nil {
-		return err // it is not the entry
+		return err // the database failed, not the entry
 	}
 	if len(batch) > 1 {
 		n.stuck.batch = len(batch) / 2

@@ -19,66 +19,64 @@ import (
 	"skerry/systems/hydra/cloudsql"
 )
 
-// ErrConfig says that a member's configuration makes no sense.
-var ErrConfig = errors.New("bad configuration of a member")
+var ErrConfig = errors.New("invalid member configuration")
 
-// Config is a member as its file describes it.
+// Config is a member's configuration file.
 type Config struct {
 	// Cluster is the cluster's name, the same at all of its members.
 	Cluster string `yaml:"cluster" jsonschema:"required"`
-	// ID is not 0 and never used again after the member's removal; made of the name when 0.
+	// ID is unique and never reused after removal; 0 derives it from Name.
 	ID uint64 `yaml:"id"`
 	// Name is unique in the cluster, Cloud is where the member stands.
 	Name  string `yaml:"name" jsonschema:"required"`
 	Cloud string `yaml:"cloud" jsonschema:"required"`
-	// Listen is the address of the HTTP interface, Peer that for other members.
+	// Listen is the HTTP interface's address, Peer the address for other members.
 	Listen string `yaml:"listen" jsonschema:"default=127.0.0.1:7070"`
 	Peer   string `yaml:"peer" jsonschema:"default=127.0.0.1:7071"`
-	// Advertise is where others reach the interface, Listen when empty.
+	// Advertise is the interface's address for other members and clients; Listen if empty.
 	Advertise string `yaml:"advertise"`
-	// Hosts are further names that the interface answers to.
+	// Hosts are additional host names that the interface accepts.
 	Hosts []string `yaml:"hosts"`
 	// Data is the directory of the log.
 	Data string `yaml:"data" jsonschema:"required"`
 	// Database is the cloud's: sqlite:PATH (in Data when empty), postgres:// or mysql://.
 	Database string `yaml:"database"`
-	// DatabaseTimeout is for how long a database's server may say nothing while it is asked,
-	// before it is taken for away.
+	// DatabaseTimeout is how long the database server may be silent before it counts as unreachable.
 	DatabaseTimeout unit.Duration `yaml:"database_timeout" jsonschema:"default=5s"`
 	// Witness has a vote and the log but no database.
 	Witness bool `yaml:"witness"`
-	// Members of a new cluster, this one among them; the same at each.
+	// Members lists all members of a new cluster, the same at each.
 	Members []MemberConfig `yaml:"members"`
 	// Join waits to be added to a running cluster.
 	Join bool `yaml:"join"`
-	// Direct serves the database by itself, past the log: for measurements.
+	// Direct serves the database without the log, for measurements.
 	Direct bool `yaml:"direct"`
 
-	// Certificate, Key and Authority turn mutual TLS on, at both addresses.
+	// Certificate, Key and Authority enable mutual TLS on both addresses.
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
 	Authority   string `yaml:"authority"`
 	// Tokens is a file of bearer tokens.
 	Tokens string `yaml:"tokens"`
-	// Insecure allows addresses beyond this machine without TLS and tokens.
+	// Insecure allows non-loopback addresses without TLS and tokens.
 	Insecure bool `yaml:"insecure"`
 
-	// Election is how long a member goes without its leader before it stands for election;
-	// measured round trips decide when 0.
+	// Election is how long a member waits for its leader before it becomes a candidate; 0 derives it
+	// from measured round trips.
 	Election unit.Duration `yaml:"election"`
-	// PreferCloud is where the leader should stand; FollowWrites moves it to the cloud
+	// PreferCloud is the preferred cloud of the leader; FollowWrites moves the leader to the cloud
 	// that writes most.
 	PreferCloud  string `yaml:"prefer_cloud"`
 	FollowWrites bool   `yaml:"follow_writes"`
-	// MaxLog bounds the log on disk, MaxAge how long it waits for a database that does not
-	// apply it (0: for ever).
+	// MaxLog bounds the log on disk. MaxAge bounds how long it waits for a database that does not
+	// apply it; 0 is unlimited.
 	MaxLog unit.Bytes    `yaml:"max_log" jsonschema:"default=1GiB"`
 	MaxAge unit.Duration `yaml:"max_age"`
-	// InFlight is how many requests are served at a time.
+	// InFlight is the number of concurrent requests.
 	InFlight int64 `yaml:"in_flight" jsonschema:"default=4096"`
 	// Timeout bounds an operation.
 	Timeout unit.Duration `yaml:"timeout" jsonschema:"default=10s"`
-	// Drain is how long a member that is told to end has balancers look elsewhere first.
+	// Drain is how long a stopping member reports not ready before it closes.
 	Drain unit.Duration `yaml:"drain" jsonschema:"default=1s"`
 }
 
@@ -93,7 +91,6 @@ type MemberConfig struct {
 	Witness bool   `yaml:"witness"`
 }
 
-// Defaults are a member's settings where nothing is said.
 func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:7070", Peer: "127.0.0.1:7071", MaxLog: 1 << 30, InFlight: api.DefaultInFlight,
@@ -101,8 +98,7 @@ func Defaults() Config {
 	}
 }
 
-// LoadConfig reads a member's file, which Complete has still to check. Mistakes in it are
-// strict.Problems.
+// LoadConfig reads a member's file; call Complete next. Mistakes in the file are strict.Problems.
 func LoadConfig(path string) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -119,10 +115,9 @@ func LoadConfig(path string) (Config, error) {
 	return c, nil
 }
 
-// namePattern is what names of members, clouds and clusters look like.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// Complete checks a configuration and fills in what follows from the rest.
+// Complete checks the configuration and fills in derived values.
 func (c *Config) Complete() error {
 	for what, name := range map[string]string{"cluster": c.Cluster, "name": c.Name, "cloud": c.Cloud} {
 		if !namePattern.MatchString(name) {
@@ -130,7 +125,7 @@ func (c *Config) Complete() error {
 		}
 	}
 	if c.Data == "" {
-		return fmt.Errorf("%w: no directory for data", ErrConfig)
+		return fmt.Errorf("%w: data directory is missing", ErrConfig)
 	}
 	if c.ID == 0 {
 		c.ID = MemberID(c.Name)
@@ -171,7 +166,7 @@ func (c *Config) checkExposure(secure bool) error {
 		err = bearer.CheckExposure(c.Peer, secure, true)
 	}
 	if err != nil {
-		return advice.With(fmt.Errorf("%w: %w", ErrConfig, err), "make keys and tokens with `hydra init`, or say --insecure in a laboratory")
+		return advice.With(fmt.Errorf("%w: %w", ErrConfig, err), "make keys and tokens with `hydra init`, or pass --insecure in a laboratory")
 	}
 	return nil
 }
@@ -196,7 +191,7 @@ func (c *Config) completeMembers() error {
 		}
 		there = true
 		if m.Cloud != c.Cloud || m.Witness != c.Witness || m.Name != c.Name {
-			return fmt.Errorf("%w: the list of members says otherwise of %s", ErrConfig, c.Name)
+			return fmt.Errorf("%w: cloud or role of %s differs from the list of members", ErrConfig, c.Name)
 		}
 	}
 	switch {
@@ -209,7 +204,7 @@ func (c *Config) completeMembers() error {
 	return nil
 }
 
-// ParseMember reads a member as a flag gives it: NAME=CLOUD,PEER[,API][,witness].
+// ParseMember parses the form of a flag: NAME=CLOUD,PEER[,API][,witness].
 func ParseMember(text string) (MemberConfig, error) {
 	name, rest, ok := strings.Cut(text, "=")
 	parts := strings.Split(rest, ",")
@@ -224,7 +219,7 @@ func ParseMember(text string) (MemberConfig, error) {
 	m := MemberConfig{Name: name, Cloud: parts[0], Peer: parts[1]}
 	if id, name, ok := strings.Cut(name, ":"); ok {
 		if _, err := fmt.Sscan(id, &m.ID); err != nil {
-			return m, fmt.Errorf("%w: member %q: its ID is no number", ErrConfig, text)
+			return m, fmt.Errorf("%w: member %q: ID is not a number", ErrConfig, text)
 		}
 		m.Name = name
 	}
@@ -234,8 +229,7 @@ func ParseMember(text string) (MemberConfig, error) {
 	return m, nil
 }
 
-// logDir is where the log is.
 func (c *Config) logDir() string { return filepath.Join(c.Data, "log") }
 
-// MemberID is the ID of a member of a name that none was given for.
+// MemberID derives a member's ID from its name.
 func MemberID(name string) uint64 { return consensus.MemberID(name) }

@@ -9,13 +9,13 @@ import (
 	"skerry/systems/hydra/cloudsql"
 )
 
-// Direct is the interface straight to one SQL database, past the log: each write is one
-// SQL transaction, on disk when it is acknowledged. It is what Hydra is measured against.
+// Direct serves one SQL database without the log. Each write is one SQL transaction, durable when
+// acknowledged. It is the baseline for measurements of Hydra.
 type Direct struct {
 	Cluster, Name, Cloud, Version string
 	Store                         *cloudsql.Store
 
-	mu   sync.Mutex // one write at a time has the next index
+	mu   sync.Mutex // guards next
 	next uint64
 }
 
@@ -80,7 +80,7 @@ func (d *Direct) Write(ctx context.Context, t *api.Transaction, _ api.Ack) (api.
 		}
 		applied, err := d.Store.Apply(ctx, d.Name, d.next-1, []cloudsql.Entry{{Index: d.next, Data: data}})
 		if errors.Is(err, cloudsql.ErrMoved) && try == 0 {
-			d.next = 0 // another process writes too
+			d.next = 0 // another process wrote
 			continue
 		}
 		if err != nil {
@@ -126,8 +126,7 @@ func (d *Direct) Progress(ctx context.Context, _ uint64) uint64 {
 	return p.Applied
 }
 
-// errAlone says that there are no members.
-var errAlone = api.Problemf(api.CodeBadRequest, "this is one SQL database without members")
+var errAlone = api.Problemf(api.CodeBadRequest, "a direct SQL database has no members")
 
 // AddMember implements api.Backend.
 func (d *Direct) AddMember(_ context.Context, m api.Member) (api.Member, error) { return m, errAlone }

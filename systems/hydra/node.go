@@ -8,10 +8,10 @@
 //	                        applier ─► store ───► applied: acknowledged
 //	client ─► api ─► Get ─► ReadIndex, wait until applied ─► store
 //
-// Commit and apply are a pipeline: no proposal waits for the database, and the applier
-// takes as many entries into one SQL transaction as have come in while it was busy. All
-// members of a cloud share one database. One of them applies; the others follow its
-// index and take over when it stands still.
+// Commit and apply form a pipeline: proposals never wait for the database, and the applier puts
+// all entries that arrived during its last transaction into the next one. All members of a
+// cloud share one database. One member applies; the others follow its index and take over
+// when the index stands still.
 package hydra
 
 import (
@@ -30,7 +30,7 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// Log is what a member asks of the replicated log: a consensus.Node.
+// Log is the replicated log, implemented by consensus.Node and by a fake in tests.
 type Log interface {
 	Propose(ctx context.Context, data []byte) (index uint64, err error)
 	Entries(ctx context.Context, from uint64, max int) ([]consensus.Entry, error)
@@ -56,40 +56,37 @@ type Log interface {
 
 var _ Log = (*consensus.Node)(nil)
 
-// Options are what a node needs beside its log and its database.
+// Options configure a Node.
 type Options struct {
 	Cluster string
 	// Name, Cloud and API (host:port, as others reach it) are this member's.
 	Name, Cloud, API string
-	// Members are the members of which the configuration tells where their interfaces are.
+	// Members have addresses in the configuration.
 	Members []api.Member
-	// Transport reaches other members' interfaces, under TLS when Secure; Token is sent
-	// along.
+	// Transport reaches other members' interfaces, with TLS if Secure. Token is the bearer token.
 	Transport http.RoundTripper
 	Secure    bool
 	Token     string
-	// Expires tells until when the member's certificate is good, Authorities which it trusts; nil
-	// without TLS.
+	// Expires and Authorities describe the member's certificate; nil without TLS.
 	Expires     func() time.Time
 	Authorities func() []string
-	// Dir is where the member keeps which tables there are; "" for nowhere.
+	// Dir holds the saved list of tables; "" disables it.
 	Dir string
-	// Version is the program's, for /status.
+	// Version is the program's version, for /status.
 	Version string
 	Log     *slog.Logger
 
 	pace pace
 }
 
-// pace is how often a member that does not apply looks how far the database is: while somebody
-// waits for it, and otherwise.
+// pace is how often a follower reads the applied index, with waiters and without.
 type pace struct{ busy, idle time.Duration }
 
-// Node is a running member. It is the interface's Backend.
+// Node is a running member. It implements api.Backend.
 type Node struct {
 	Options
 	log   Log
-	store *cloudsql.Store // nil: a witness
+	store *cloudsql.Store // nil for a witness
 
 	progress
 	directory directory
@@ -98,19 +95,19 @@ type Node struct {
 	stuck     stuckEntry
 	remotes   remoteDatabases
 
-	// rebuilding is held while the database is replaced; who applies waits.
+	// database is locked while entries are applied or the database is replaced.
 	database    sync.Mutex
 	rebuilding  atomic.Bool
-	problem     atomic.Pointer[databaseError] // of who applies
-	syncProblem atomic.Pointer[databaseError] // of who looks whether the database is there
-	applying    atomic.Bool                   // this member applies, as far as it knows
-	checked     chan struct{}                 // closed when the database has been found to be the log's, or not
+	problem     atomic.Pointer[databaseError] // reported by the applier
+	syncProblem atomic.Pointer[databaseError] // reported by syncDatabase
+	applying    atomic.Bool                   // this member is the applier
+	checked     chan struct{}                 // closed after the first check of the database
 	checkOnce   sync.Once
-	owned       atomic.Bool                        // the database is the log's
-	cancelApply atomic.Pointer[context.CancelFunc] // ends what the applier waits for
+	owned       atomic.Bool                        // the database belongs to the log
+	cancelApply atomic.Pointer[context.CancelFunc] // interrupts the applier
 
-	freshAsOf atomic.Pointer[time.Time] // the database holds all that was acknowledged before
-	polls     context.Context           // of others' questions for progress
+	freshAsOf atomic.Pointer[time.Time] // the database holds every write acknowledged before this time
+	polls     context.Context           // bounds other members' progress requests
 	unpoll    context.CancelFunc
 	cancel    context.CancelFunc
 	workers   sync.WaitGroup
@@ -118,11 +115,11 @@ type Node struct {
 
 var _ api.Backend = (*Node)(nil)
 
-// databaseError is what keeps the database from serving.
+// databaseError is why the database does not serve.
 type databaseError struct{ err error }
 
-// NewNode makes a member of its parts; s is nil for a witness. Start has it work. The log
-// and the database stay their owner's to close, after the node.
+// NewNode returns a stopped node; s is nil for a witness. The caller closes the log and the database
+// after Stop.
 func NewNode(o Options, s *cloudsql.Store) *Node {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -139,8 +136,8 @@ func NewNode(o Options, s *cloudsql.Store) *Node {
 	return n
 }
 
-// Start has the node apply the log, until Stop. A database that is not Ready yet is awaited
-// meanwhile: the member votes, and has others answer what needs the database.
+// Start applies the log until Stop. If the database is not ready, the member votes and forwards
+// requests until it is.
 func (n *Node) Start(ctx context.Context, l Log) error {
 	n.log = l
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -159,24 +156,23 @@ func (n *Node) Start(ctx context.Context, l Log) error {
 	return nil
 }
 
-// checkDatabase looks at a database that is there. Whether it is the log's may have to wait.
+// checkDatabase checks a reachable database at the start, without asking other members.
 func (n *Node) checkDatabase(ctx context.Context) error {
 	p, err := n.store.Progress(ctx)
 	if err != nil {
 		return err
 	}
 	n.problem.Store(&databaseError{err: errOwnershipUnknown})
-	if p.Applied <= n.log.Commit() && n.acceptProgress(ctx, p) == nil { // nobody has to be asked
+	if p.Applied <= n.log.Commit() && n.acceptProgress(ctx, p) == nil { // the commit index alone decides
 		n.markServing()
 		n.chooseApplier(p.Holder)
 	}
 	return nil
 }
 
-// Release answers who waits for this member's progress: the interface is about to end.
+// Release answers pending progress requests before the interface closes.
 func (n *Node) Release() { n.unpoll() }
 
-// Stop ends the node's work and waits for it.
 func (n *Node) Stop() {
 	if n.cancel != nil {
 		n.cancel()
@@ -194,8 +190,8 @@ func (n *Node) Save(ctx context.Context, w writer) (uint64, error) {
 	return n.store.Save(ctx, w)
 }
 
-// Load implements consensus.Snapshotter: the database serves what it holds until the
-// snapshot is in.
+// Load implements consensus.Snapshotter. The database serves its old state until the snapshot is
+// complete.
 func (n *Node) Load(ctx context.Context, index uint64, r reader) error {
 	if n.store == nil {
 		return errWitness
@@ -215,16 +211,16 @@ func (n *Node) Load(ctx context.Context, index uint64, r reader) error {
 	if err != nil {
 		return err
 	}
-	n.progress.setApplied(p.Applied) // which may have been further already
+	n.progress.setApplied(p.Applied) // may be past the snapshot
 	return nil
 }
 
 var (
 	errWitness = errors.New("a witness has no database")
-	errAbsent  = errors.New("the database has not been reached since the member's start")
+	errAbsent  = errors.New("database not reached since the member started")
 )
 
-// databaseProblem is what keeps the database from serving, nil when nothing does.
+// databaseProblem returns why the database does not serve, or nil.
 func (n *Node) databaseProblem() *databaseError {
 	if t := n.problem.Load(); t != nil {
 		return t
@@ -238,27 +234,27 @@ func (n *Node) databaseProblem() *databaseError {
 // Ready implements api.Backend.
 func (n *Node) Ready(context.Context) error { return n.checkServing() }
 
-// checkServing returns nil when this member answers reads and writes.
+// checkServing returns nil if this member answers reads and writes.
 func (n *Node) checkServing() error {
 	switch {
 	case n.store == nil:
 		return errWitness
 	case n.rebuilding.Load():
-		return errors.New("the database is being rebuilt")
+		return errors.New("database is being rebuilt")
 	}
 	if t := n.databaseProblem(); t != nil {
 		return fmt.Errorf("the database: %w", t.err)
 	}
 	if _, ok := n.log.Leader(); !ok {
-		return errors.New("no leader is known")
+		return errors.New("no known leader")
 	}
 	if n.freshAsOf.Load() == nil {
-		return errors.New("the database has not caught up yet")
+		return errors.New("database has not caught up yet")
 	}
 	return nil
 }
 
-// outcomeProblem turns an outcome that is none of success into a problem.
+// outcomeProblem converts a failed outcome into a problem.
 func outcomeProblem(o command.Outcome) error {
 	failed := o.Failed
 	p := &api.Problem{Code: o.Code, Failed: &failed}

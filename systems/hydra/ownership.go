@@ -13,46 +13,42 @@ import (
 	"skerry/systems/hydra/cloudsql"
 )
 
-// A member applies its log to a database, and answers from it, once it is sure that the
-// database holds a state of that log: the name that it has is the log's, and no entry has been
-// applied that the log lacks. Without that
+// A member uses a database only after two checks: the database has the log's name, and it has
+// not applied an entry that the log lacks. Without these checks:
 //
-//  1. a database has applied 1000 entries of a log;
-//  2. its members' directories are lost, and the same members begin a new log;
-//  3. writes 2 to 1000 of the new log are acknowledged and never applied there, since the
-//     database is further than that. Reads miss them, and the lag is said to be 0.
+//  1. A database has applied 1000 entries of a log.
+//  2. Its members lose their directories and start a new log.
+//  3. Writes 2 to 1000 of the new log are acknowledged but never applied, because the database
+//     is already past them. Reads miss them, and the reported lag is 0.
 //
-// What the database has applied may be more than this member's log holds yet, where another
-// member of the cloud applies; it is never more than a majority says that is committed.
+// The database may be ahead of this member's log while another member of the cloud applies.
+// It is never ahead of the commit index of a majority.
 
 var (
-	// errUnsure is told while it is not known yet whether the database is the log's.
-	errOwnershipUnknown = errors.New("whether the database belongs to the log is not known yet")
-	// ErrForeign says that a database holds the state of another log.
+	errOwnershipUnknown = errors.New("database ownership not checked yet")
+	// ErrForeign is returned for a database that holds the state of another log.
 	ErrForeign = errors.New("the database holds the state of another log")
-	// ErrAhead says that a database holds more than the log does.
+	// ErrAhead is returned for a database that has applied more entries than the log holds.
 	ErrAhead = errors.New("the database is ahead of the log")
 )
 
 const (
-	// unsure is how long a member that is not sure waits before it looks again.
-	ownershipRetry = 20 * time.Millisecond
-	// sureTimeout bounds the question how far the log is.
+	// ownershipRetry is the pause between two checks of an unconfirmed database.
+	ownershipRetry   = 20 * time.Millisecond
 	readIndexTimeout = 2 * time.Second
 )
 
-// foreignRemedy is what can be done about a database that is refused.
 const foreignRemedy = "nothing is read from it or written to it. Empty it to have it rebuilt from the log, restore the log's own, " +
 	"or begin a new log with what it holds: hydra adopt"
 
-// checkOwnership returns nil when a database that is so far belongs to the member's log.
+// checkOwnership returns nil if a database with progress p belongs to the member's log.
 func (n *Node) checkOwnership(ctx context.Context, p cloudsql.Progress) error {
 	id := n.log.Identity()
 	switch {
 	case !id.Known || id.Log == "" && id.Born:
-		return fmt.Errorf("%w: the log has no name yet", errOwnershipUnknown)
-	case p.Log == id.Log, p.Log == "" && (p.Applied == 0 || !id.Born): // the latter of a version that gave no names
-	case id.Log == "": // the name may be in an entry that has not come here
+		return fmt.Errorf("%w: log has no name yet", errOwnershipUnknown)
+	case p.Log == id.Log, p.Log == "" && (p.Applied == 0 || !id.Born): // databases of early versions have no log name
+	case id.Log == "": // the entry with the name may not have arrived yet
 		if err := n.checkCaughtUp(ctx); err != nil {
 			return err
 		}
@@ -77,7 +73,7 @@ func (n *Node) checkOwnership(ctx context.Context, p cloudsql.Progress) error {
 	return nil
 }
 
-// checkCaughtUp returns nil when the member has all that was committed before the call.
+// checkCaughtUp returns nil if the member holds every entry committed before the call.
 func (n *Node) checkCaughtUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readIndexTimeout)
 	defer cancel()
@@ -86,7 +82,7 @@ func (n *Node) checkCaughtUp(ctx context.Context) error {
 		return fmt.Errorf("%w: how far the log is: %w", errOwnershipUnknown, err)
 	}
 	if n.log.Commit() < index {
-		return fmt.Errorf("%w: the member is behind", errOwnershipUnknown)
+		return fmt.Errorf("%w: member is behind the log", errOwnershipUnknown)
 	}
 	return nil
 }
@@ -105,8 +101,8 @@ func aheadError(applied, index uint64) error {
 	return fmt.Errorf("%w: it has applied entry %d of a log that ends at %d; %s", ErrAhead, applied, index, foreignRemedy)
 }
 
-// acceptProgress takes what a look at the database has found: errors of owns. A database that is less
-// far than it was is applied to again from there.
+// acceptProgress adopts progress p, which was just read from the database. If the database went back,
+// entries are applied again from there.
 func (n *Node) acceptProgress(ctx context.Context, p cloudsql.Progress) error {
 	if id := n.log.Identity(); !n.owned.Load() || p.Log != id.Log {
 		if err := n.checkOwnership(ctx, p); err != nil {
@@ -125,22 +121,22 @@ func (n *Node) acceptProgress(ctx context.Context, p cloudsql.Progress) error {
 	return nil
 }
 
-// rejectAhead is astray of a database that has more than the log.
+// rejectAhead stops the use of a database that is ahead of the log.
 func (n *Node) rejectAhead(applied, index uint64) error {
 	n.owned.Store(false)
 	n.interruptApply()
 	return aheadError(applied, index)
 }
 
-// interruptApply has who applies look at the database again.
+// interruptApply makes the applier read the database's state again.
 func (n *Node) interruptApply() {
 	if stop := n.cancelApply.Load(); stop != nil {
 		(*stop)()
 	}
 }
 
-// handleStateLoss tells whether an error is that the database is not what it was, and has who applies
-// look at it again. Nobody who waits is told meanwhile that it is further than it is.
+// handleStateLoss reports whether err says that the database changed under the member, and makes the
+// applier check it again. Waiters then see no index that the database no longer has.
 func (n *Node) handleStateLoss(err error) bool {
 	if !errors.Is(err, cloudsql.ErrBack) && !errors.Is(err, cloudsql.ErrLog) {
 		return false
@@ -152,34 +148,33 @@ func (n *Node) handleStateLoss(err error) bool {
 	return true
 }
 
-// LogStart is where a log begins that goes on after a database's state.
+// LogStart is the entry after which a log starts on an existing database.
 type LogStart struct {
 	Log string `json:"log"`
-	// After is the index that the state is of: the first entry is the next one.
+	// After is the index of the state: the first entry is After+1.
 	After uint64 `json:"after"`
 }
 
-// String is the form that ParseBeginning reads: NAME@INDEX.
+// String returns NAME@INDEX, which ParseLogStart reads.
 func (b LogStart) String() string { return fmt.Sprintf("%s@%d", b.Log, b.After) }
 
-// ParseLogStart reads a beginning.
 func ParseLogStart(text string) (LogStart, error) {
 	name, index, ok := strings.Cut(text, "@")
 	after, err := strconv.ParseUint(index, 10, 63)
 	if !ok || name == "" || err != nil || after == 0 {
-		return LogStart{}, fmt.Errorf("%w: the beginning of a log %q is not NAME@INDEX", ErrConfig, text)
+		return LogStart{}, fmt.Errorf("%w: log start %q is not NAME@INDEX", ErrConfig, text)
 	}
 	return LogStart{name, after}, nil
 }
 
-// Adopt begins a new log for a member that is not running: one that goes on after what its
-// database holds (at nil), or, at every other member of the cluster, the log whose beginning
-// the first was told. A database there that is not of this log has to be empty, or is emptied
-// with discard: it is rebuilt from the first one's.
+// Adopt starts a new log for a stopped member. With a nil at, the log continues from the state of the
+// member's database. Every other member of the cluster gets the LogStart that the first member
+// returned. A database of another log must be empty, or is emptied if discard is set, and is then
+// rebuilt from the first member's database.
 //
-// The database is given the log's name before the log is made. Ended between the two, the
-// member is refused its database, and adopting again gives it another name; the other way
-// round there would be a log that no database belongs to.
+// The database gets the log's name before the log is created. After a crash between the two steps the
+// database is refused, and a second Adopt gives it another name. In the reverse order a log could
+// exist that no database belongs to.
 func Adopt(ctx context.Context, c Config, at *LogStart, discard bool) (b LogStart, err error) {
 	if err := c.Complete(); err != nil {
 		return b, err
@@ -218,10 +213,10 @@ func Adopt(ctx context.Context, c Config, at *LogStart, discard bool) (b LogStar
 	return b, consensus.Begin(cfg, b.Log, b.After)
 }
 
-// assignLog gives a database the name of a new log.
+// assignLog assigns a new log's name to a database.
 func assignLog(ctx context.Context, s *cloudsql.Store, p cloudsql.Progress) (b LogStart, err error) {
 	if p.Applied == 0 {
-		return b, advice.With(errors.New("the database holds nothing to go on with"), "start the member: its log begins with its first entry")
+		return b, advice.With(errors.New("database is empty"), "start the member: its log begins with its first entry")
 	}
 	if b.Log, err = consensus.NewLogName(); err != nil {
 		return b, err

@@ -18,14 +18,13 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// remotePause is how long a cloud is left alone that did not answer.
+// remotePause is the delay after a failed request for a cloud's progress.
 const remotePause = 200 * time.Millisecond
 
-// maxAnswer bounds an answer about progress.
 const maxAnswer = 64 << 10
 
-// remoteDatabases follow other clouds' databases while somebody waits for them: one question to
-// each cloud at a time, which is answered as soon as its database has moved.
+// remoteDatabases tracks the applied index of other clouds' databases while writes wait for it. One
+// long-polling request per cloud is open at a time.
 type remoteDatabases struct {
 	node   *Node
 	ctx    context.Context
@@ -36,10 +35,9 @@ type remoteDatabases struct {
 	clouds map[string]*remoteDatabase
 }
 
-// remoteDatabase is another cloud's database.
 type remoteDatabase struct {
 	progress
-	wake chan struct{} // there is somebody who waits
+	wake chan struct{} // a waiter arrived
 }
 
 func (r *remoteDatabases) init(n *Node) {
@@ -49,12 +47,12 @@ func (r *remoteDatabases) init(n *Node) {
 
 func (r *remoteDatabases) stop() {
 	r.mu.Lock()
-	r.cancel() // follow starts nothing after this
+	r.cancel() // track starts nothing after this
 	r.mu.Unlock()
 	r.all.Wait()
 }
 
-// wait returns when every other cloud's database has applied an index.
+// wait returns when every other cloud's database has applied index.
 func (r *remoteDatabases) wait(ctx context.Context, index uint64) error {
 	for _, cloud := range r.node.otherClouds() {
 		one, err := r.track(cloud)
@@ -72,7 +70,7 @@ func (r *remoteDatabases) wait(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// otherClouds are the clouds with a database, without this one.
+// otherClouds returns the other clouds that have a database.
 func (n *Node) otherClouds() []string {
 	var clouds []string
 	seen := map[string]bool{n.Cloud: true}
@@ -101,7 +99,7 @@ func (r *remoteDatabases) track(cloud string) (*remoteDatabase, error) {
 	return one, nil
 }
 
-// poll asks a cloud how far it is while somebody waits.
+// poll requests a cloud's progress while there are waiters.
 func (r *remoteDatabases) poll(cloud string, one *remoteDatabase) {
 	for {
 		if !one.hasWaiters() {
@@ -122,9 +120,9 @@ func (r *remoteDatabases) poll(cloud string, one *remoteDatabase) {
 	}
 }
 
-// fetchProgress asks a cloud's members in turn how far its database is.
+// fetchProgress asks the members of a cloud in turn.
 func (n *Node) fetchProgress(ctx context.Context, cloud string, index uint64) (uint64, error) {
-	err := errors.New("no member of it is known")
+	err := errors.New("no address of its members is known")
 	for _, m := range n.log.Members() {
 		if m.Site != cloud || m.Role == consensus.Witness {
 			continue
@@ -174,14 +172,13 @@ func (n *Node) requestProgress(ctx context.Context, address string, index uint64
 }
 
 const (
-	// learnEvery is how often the addresses of members' interfaces are read.
-	learnEvery = 2 * time.Second
-	// announceTimeout bounds one try to tell one's own.
+	// learnEvery is how often members' addresses are read from the database.
+	learnEvery      = 2 * time.Second
 	announceTimeout = 5 * time.Second
 )
 
-// directory is where members' interfaces are reached: what the configuration says, and
-// what members have told through the log.
+// directory maps members to the addresses of their interfaces, from the configuration and from
+// announcements in the log.
 type directory struct {
 	mu  sync.Mutex
 	api map[uint64]string
@@ -208,12 +205,12 @@ func (d *directory) address(id uint64) string {
 	return d.api[id]
 }
 
-// announcement is a row of store.MembersTable.
+// announcement is a row of cloudsql.MembersTable.
 type announcement struct {
 	API string `json:"api"`
 }
 
-// announce tells the others where this member's interface is, and learns where theirs are.
+// announce writes this member's address to the log and keeps reading the others'.
 func (n *Node) announce(ctx context.Context) {
 	told := n.API == ""
 	for {
@@ -233,7 +230,7 @@ func (n *Node) announce(ctx context.Context) {
 	}
 }
 
-// announceAddress writes this member's address, unless it stands there.
+// announceAddress writes this member's address, unless the table has it.
 func (n *Node) announceAddress(ctx context.Context) error {
 	self := n.log.Self()
 	n.directory.set(self.ID, n.API)
@@ -258,12 +255,12 @@ func (n *Node) announceAddress(ctx context.Context) error {
 	return err
 }
 
-// readAddresses reads what the others have told.
+// readAddresses reads the members' announcements.
 func (n *Node) readAddresses(ctx context.Context) {
 	if n.store == nil || !n.store.HasTable(cloudsql.MembersTable) {
 		return
 	}
-	_ = n.store.Scan(ctx, cloudsql.MembersTable, cloudsql.Range{}, func(r cloudsql.Row) error { // read again soon
+	_ = n.store.Scan(ctx, cloudsql.MembersTable, cloudsql.Range{}, func(r cloudsql.Row) error { // retried at the next interval
 		var a announcement
 		if id, err := strconv.ParseUint(r.Key, 10, 64); err == nil && json.Unmarshal(r.Value, &a) == nil {
 			n.directory.set(id, a.API)
@@ -272,7 +269,6 @@ func (n *Node) readAddresses(ctx context.Context) {
 	})
 }
 
-// listMembers are the members with all that is known of them.
 func (n *Node) listMembers() []api.Member {
 	var list []api.Member
 	for _, s := range n.log.Status().Members {
@@ -284,7 +280,8 @@ func (n *Node) listMembers() []api.Member {
 	return list
 }
 
-// findSubstitute is a member of another cloud that can answer: the leader, else any in reach.
+// findSubstitute returns a member of another cloud that can answer: the leader, else any reachable
+// one.
 func (n *Node) findSubstitute() (found api.Member, ok bool) {
 	s := n.log.Status()
 	for _, m := range s.Members {

@@ -16,23 +16,22 @@ type (
 	reader = io.Reader
 )
 
-// recent is how many outcomes a member remembers for those who will ask; older ones are
-// in the database.
+// recent is how many outcomes a member keeps in memory; the database has older ones.
 const recent = 1 << 16
 
-// progress is how far the database is, for those who wait for it.
+// progress is the database's applied index, with waiters for it.
 type progress struct {
 	mu          sync.Mutex
 	applied     uint64
-	reached     atomic.Uint64 // applied, for those who do not wait
+	reached     atomic.Uint64 // copy of applied, read without the lock
 	changed     chan struct{} // closed when applied grows
 	waiting     int
-	waiterAdded chan struct{} // holds one when somebody has begun to wait
+	waiterAdded chan struct{} // capacity 1: a waiter arrived
 	outcomes    map[uint64]command.Outcome
-	order       []uint64 // of outcomes, a ring
+	order       []uint64 // keys of outcomes, a ring
 	next        int
-	own         uint64 // entries after it, up to applied, were applied by this member
-	forgotten   uint64 // the last one whose outcome was forgotten
+	own         uint64 // this member applied the entries in (own, applied]
+	forgotten   uint64 // the last entry whose outcome was dropped
 }
 
 func (p *progress) init() {
@@ -40,7 +39,7 @@ func (p *progress) init() {
 	p.outcomes = make(map[uint64]command.Outcome)
 }
 
-// recordApplied notes that this member has applied entries, after one up to another.
+// recordApplied records that this member applied the entries in (after, applied].
 func (p *progress) recordApplied(after, applied uint64, results []cloudsql.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +54,8 @@ func (p *progress) recordApplied(after, applied uint64, results []cloudsql.Resul
 	p.publish(applied)
 }
 
-// setApplied notes that the database has applied entries up to an index, by whomever. It may also
-// be less than before, when the database was lost.
+// setApplied records the database's applied index, whichever member applied. It may be lower than
+// before if the database lost state.
 func (p *progress) setApplied(applied uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +74,7 @@ func (p *progress) publish(applied uint64) {
 	}
 }
 
-// rollBack notes that the database has not applied more than an index.
+// rollBack lowers the index without waking waiters.
 func (p *progress) rollBack(applied uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,8 +84,8 @@ func (p *progress) rollBack(applied uint64) {
 	}
 }
 
-// succeeded tells whether an entry that was applied, and whose outcome is not remembered, is
-// known to have succeeded: this member applied it, and remembers failures.
+// succeeded reports whether an applied entry without a stored outcome certainly succeeded: this member
+// applied it, and stores failures.
 func (p *progress) succeeded(index uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,10 +104,8 @@ func (p *progress) storeOutcome(r cloudsql.Result) {
 	p.outcomes[r.Index] = r.Outcome
 }
 
-// index is the applied index.
 func (p *progress) index() uint64 { return p.reached.Load() }
 
-// findOutcome is what is remembered of an entry.
 func (p *progress) findOutcome(index uint64) (command.Outcome, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,14 +113,13 @@ func (p *progress) findOutcome(index uint64) (command.Outcome, bool) {
 	return o, ok
 }
 
-// hasWaiters tells whether somebody waits.
 func (p *progress) hasWaiters() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.waiting > 0
 }
 
-// wait returns when the database has applied an index; the error is ctx's.
+// wait returns when the database has applied index, or ctx's cause.
 func (p *progress) wait(ctx context.Context, index uint64) error {
 	p.mu.Lock()
 	p.waiting++
@@ -134,7 +130,7 @@ func (p *progress) wait(ctx context.Context, index uint64) error {
 	if p.applied < index {
 		select {
 		case p.waiterAdded <- struct{}{}:
-		default: // the one before has not been seen yet
+		default: // the previous signal is still pending
 		}
 	}
 	for p.applied < index {
@@ -154,7 +150,7 @@ func (p *progress) wait(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// followApplier watches another member apply, and returns when it is this one's turn.
+// followApplier watches another member apply, and returns when this member takes over.
 func (n *Node) followApplier(ctx context.Context) error {
 	stood, last := time.Now(), n.progress.index()
 	var heeded time.Time
@@ -180,13 +176,13 @@ func (n *Node) followApplier(ctx context.Context) error {
 	}
 }
 
-// awaitNotification waits until there is a reason to look at the database: who applies has told of something
-// that somebody waits for, or it is time. heeded is when that one was asked to tell.
+// awaitNotification waits until the applied index should be read again: after a notification with
+// waiters, or after an interval. heeded is the time of the last subscription.
 //
-// What was told while nobody waited is kept in mind:
+// A notification that arrives without waiters is kept:
 //
-//  1. who applies tells of entry 7, and nobody waits here;
-//  2. a read begins that waits for 7. There is no batch after it that would be told of.
+//  1. The applier reports entry 7; this member has no waiters.
+//  2. A read starts that waits for 7. No later batch would cause a notification.
 func (n *Node) awaitNotification(ctx context.Context, holder string, heeded time.Time) (time.Time, error) {
 	idle := time.NewTimer(n.pace.idle)
 	defer idle.Stop()
@@ -219,7 +215,7 @@ func (n *Node) awaitNotification(ctx context.Context, holder string, heeded time
 	}
 }
 
-// memberID is the identifier of a member, 0 for one that there is not.
+// memberID returns 0 for an unknown name.
 func (n *Node) memberID(name string) uint64 {
 	for _, m := range n.log.Members() {
 		if m.Name == name {

@@ -10,20 +10,18 @@ import (
 )
 
 const (
-	// freshenEvery is how often a member makes sure of how old its database is.
-	freshenEvery = 200 * time.Millisecond
-	// freshenTimeout bounds that.
+	freshenEvery   = 200 * time.Millisecond
 	freshenTimeout = 2 * time.Second
 )
 
-// trackFreshness keeps the database's age known: what a read index that was asked for at a time
-// names, when it is applied, is all that was acknowledged before that time.
+// trackFreshness keeps the database's age known. Once the database has applied a read index, it holds
+// every write acknowledged before that index was requested.
 func (n *Node) trackFreshness(ctx context.Context) {
 	tick := time.NewTicker(freshenEvery)
 	defer tick.Stop()
 	for {
 		bounded, cancel := context.WithTimeout(ctx, freshenTimeout)
-		_, _ = n.awaitLinearizable(bounded) // its age grows until it succeeds
+		_, _ = n.awaitLinearizable(bounded) // the age grows until a call succeeds
 		cancel()
 		select {
 		case <-ctx.Done():
@@ -33,8 +31,8 @@ func (n *Node) trackFreshness(ctx context.Context) {
 	}
 }
 
-// awaitLinearizable waits until the database holds all that was acknowledged before the call, and
-// returns the index that it has applied then.
+// awaitLinearizable waits until the database holds every write acknowledged before the call, and
+// returns its read index.
 func (n *Node) awaitLinearizable(ctx context.Context) (index uint64, err error) {
 	asked, had := time.Now(), n.progress.index()
 	index, err = n.log.ReadIndex(ctx)
@@ -55,8 +53,7 @@ func (n *Node) awaitLinearizable(ctx context.Context) (index uint64, err error) 
 	}
 }
 
-// staleness is how old at most what the database holds is; negative where that is not
-// known.
+// staleness returns the maximum age of the database's state; negative if unknown.
 func (n *Node) staleness() time.Duration {
 	if fresh := n.freshAsOf.Load(); fresh != nil {
 		return maxAge(*fresh, time.Now())
@@ -64,19 +61,17 @@ func (n *Node) staleness() time.Duration {
 	return -1
 }
 
-// maxAge is how long ago something was at most. A wall clock that is set back does not make it
-// younger, since the monotonic clock goes on; a machine that slept, where that one stood still,
-// has its wall clock tell. One that is set forward makes it older for as long as it takes to
-// ask again.
+// maxAge returns the longer of the monotonic and the wall-clock time since then. The monotonic clock
+// covers a wall clock that is set back; the wall clock covers a suspended machine. A wall clock that
+// is set forward only makes the age too large.
 func maxAge(then, now time.Time) time.Duration {
 	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
 }
 
-// checkUsable returns an error that names another member when this cloud's database cannot
-// answer.
+// checkUsable returns an error that names another member if this cloud's database cannot answer.
 func (n *Node) checkUsable(ctx context.Context) error {
 	if t := n.databaseProblem(); t != nil && errors.Is(t.err, errOwnershipUnknown) {
-		select { // the member has just begun
+		select { // the first check of the database may be pending
 		case <-n.checked:
 		case <-ctx.Done():
 		}
@@ -102,13 +97,13 @@ func (n *Node) checkUsable(ctx context.Context) error {
 	return api.Problemf(code, "%v", why)
 }
 
-// awaitFreshness makes the database as fresh as is wanted.
+// awaitFreshness waits until the database is as fresh as w requires.
 func (n *Node) awaitFreshness(ctx context.Context, w api.Consistency) (api.Freshness, error) {
 	if err := n.checkUsable(ctx); err != nil {
 		return api.Freshness{}, err
 	}
 	if n.progress.index() == 0 {
-		w.Read = api.Linearizable // what holds nothing yet is not old, but no database
+		w.Read = api.Linearizable // an empty database has no age
 	}
 	var least uint64
 	var err error
@@ -119,7 +114,7 @@ func (n *Node) awaitFreshness(ctx context.Context, w api.Consistency) (api.Fresh
 			if elsewhere := n.checkUsable(ctx); elsewhere != nil {
 				return api.Freshness{}, elsewhere
 			}
-			return api.Freshness{}, api.Problemf(api.CodeUnavailable, "no answer that is fresh enough: %v", err)
+			return api.Freshness{}, api.Problemf(api.CodeUnavailable, "no answer of the required freshness: %v", err)
 		}
 		age = time.Since(began)
 	}
@@ -130,8 +125,7 @@ func (n *Node) awaitFreshness(ctx context.Context, w api.Consistency) (api.Fresh
 	return f, nil
 }
 
-// readProblem is an error of the database as the answer to a read, which another cloud's member
-// gives where this one's server does not answer.
+// readProblem converts a database error. If the server is silent, a member of another cloud answers.
 func (n *Node) readProblem(table, key string, err error) error {
 	if errors.Is(err, cloudsql.ErrSilent) || errors.Is(err, cloudsql.ErrLog) {
 		if m, ok := n.findSubstitute(); ok {
@@ -141,13 +135,12 @@ func (n *Node) readProblem(table, key string, err error) error {
 	return storeProblem(table, key, err)
 }
 
-// storeProblem is an error of the database as a problem.
 func storeProblem(table, key string, err error) error {
 	switch {
 	case errors.Is(err, cloudsql.ErrNotFound):
-		return api.Problemf(api.CodeNotFound, "there is no row %q in %s", key, table)
+		return api.Problemf(api.CodeNotFound, "no row %q in table %s", key, table)
 	case errors.Is(err, cloudsql.ErrUnknownTable):
-		return &api.Problem{Code: api.CodeUnknownTable, Message: "there is no table " + table, Advice: "create it: PUT /v1/tables/" + table}
+		return &api.Problem{Code: api.CodeUnknownTable, Message: "no table " + table, Advice: "create it: PUT /v1/tables/" + table}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return api.Problemf(api.CodeUnavailable, "the database did not answer in time: %v", err)
 	}
@@ -159,8 +152,7 @@ func (n *Node) ReadsInline(w api.Consistency) bool {
 	return w.Read == api.Local && n.store != nil && n.store.IsLocal() && n.progress.index() > 0
 }
 
-// read reads from the database when it is as fresh as is wanted, and again where it turns out
-// to have gone back: to wait for what it lacks then.
+// read reads when the database is fresh enough, and again if the database has gone back.
 func (n *Node) read(ctx context.Context, table, key string, w api.Consistency, from func(least uint64) error) (api.Freshness, error) {
 	for {
 		f, err := n.awaitFreshness(ctx, w)
@@ -198,7 +190,6 @@ func (n *Node) Scan(ctx context.Context, table string, r api.Range, w api.Consis
 	return rows, f, err
 }
 
-// errFull ends a scan whose page is full.
 var errFull = errors.New("the page is full")
 
 func scanPage(ctx context.Context, s *cloudsql.Store, table string, r api.Range, least uint64) ([]api.Row, error) {
@@ -251,6 +242,6 @@ func (n *Node) Progress(ctx context.Context, index uint64) uint64 {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.polls, cancel)()
-	_ = n.progress.wait(ctx, index) // at the end of ctx the answer is how far it has come
+	_ = n.progress.wait(ctx, index) // on a timeout the answer is the current index
 	return n.progress.index()
 }

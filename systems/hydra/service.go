@@ -24,20 +24,18 @@ import (
 	"skerry/systems/hydra/cloudsql"
 )
 
-// GCPercent is Go's GOGC that suits a member: what lives on is a few dozen MB, nearly all of
-// it the tail of the log. Go's default would spend a tenth of a write's work on collecting it.
+// GCPercent is the GOGC of a member. Its live heap is a few dozen MB, mostly the tail of the log; Go's
+// default would cost a tenth of the work of a write.
 const GCPercent = 400
 
 const (
-	// openTimeout bounds the opening of a database.
-	openTimeout = 30 * time.Second
-	// shutdownTimeout bounds the end of requests that are being served.
+	openTimeout     = 30 * time.Second
 	shutdownTimeout = 5 * time.Second
-	// forwardIdle is how many connections to another member's interface are kept.
+	// forwardIdle is the number of idle connections per other member.
 	forwardIdle = 64
 )
 
-// Service is a member's process: log, database and interface.
+// Service is a member's process: log, database and HTTP interface.
 type Service struct {
 	config Config
 	log    *slog.Logger
@@ -51,11 +49,11 @@ type Service struct {
 	served chan error
 	id     *ca.Identity // with TLS
 
-	cancel     context.CancelFunc // of what goes on beside
+	cancel     context.CancelFunc // ends background work
 	background sync.WaitGroup
 }
 
-// Open starts a member; it answers when Open returns. version is the program's.
+// Open starts a member, which serves when Open returns. version is the program's version.
 func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *Service, err error) {
 	if err := c.Complete(); err != nil {
 		return nil, err
@@ -69,7 +67,7 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 		}
 	}()
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("making the directory of data: %w", err)
+		return nil, fmt.Errorf("creating the data directory: %w", err)
 	}
 	if err := s.loadIdentity(); err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 	return s, nil
 }
 
-// hosts are the names that clients and other members know the interface by.
+// hosts returns the host names that the interface accepts.
 func (s *Service) hosts() []string {
 	all := append([]string{s.config.Listen, s.config.Advertise}, s.config.Hosts...)
 	if s.id != nil {
@@ -125,7 +123,7 @@ func (s *Service) hosts() []string {
 	return all
 }
 
-// serve ends with Close, which awaits it.
+// serve runs until Close, which waits for it.
 func (s *Service) serve(h *http.Server, l net.Listener, secure bool) {
 	var err error
 	if secure {
@@ -139,7 +137,6 @@ func (s *Service) serve(h *http.Server, l net.Listener, secure bool) {
 	s.served <- err
 }
 
-// loadIdentity loads the member's certificate, where it has one.
 func (s *Service) loadIdentity() error {
 	c := s.config
 	if c.Certificate == "" {
@@ -171,8 +168,8 @@ func (s *Service) openStore(ctx context.Context) (err error) {
 	if err == nil || c.Direct || !s.store.IsServer() || errors.Is(err, cloudsql.ErrCluster) || errors.Is(err, cloudsql.ErrNewer) {
 		return err
 	}
-	// The cluster may need this member's vote while its database is away.
-	s.log.Error("the database is not there: the member begins without it", "error", err)
+	// The cluster may need this member's vote while its database is unreachable.
+	s.log.Error("database unreachable: starting without it", "error", err)
 	return nil
 }
 
@@ -205,7 +202,6 @@ func (s *Service) openNode(ctx context.Context, version string, tokens *bearer.T
 	return s.node.Start(ctx, raft)
 }
 
-// consensusConfig is the configuration of the member's log.
 func (c *Config) consensusConfig() consensus.Config {
 	cfg := consensus.Config{
 		Cluster: c.Cluster, Self: consensus.Member{ID: c.ID, Name: c.Name, Addr: c.Peer, Site: c.Cloud, Role: consensusRole(c.Witness)},
@@ -225,11 +221,11 @@ func consensusRole(witness bool) consensus.Role {
 	return consensus.Voter
 }
 
-// Addr is the address that the interface listens on.
+// Addr returns the interface's listen address.
 func (s *Service) Addr() string { return s.listen.Addr().String() }
 
-// Run serves until ctx ends or the member fails, and then closes: balancers look elsewhere
-// first, what is being served is served.
+// Run serves until ctx ends or the member fails. It then drains: /readyz fails, leadership moves, and
+// requests in progress finish.
 func (s *Service) Run(ctx context.Context) error {
 	var failed error
 	var ended <-chan struct{}
@@ -247,7 +243,7 @@ func (s *Service) Run(ctx context.Context) error {
 	s.server.Drain()
 	if s.raft != nil && failed == nil {
 		s.transferLeadership(ctx)
-		select { // balancers ask /readyz meanwhile
+		select { // balancers see the failing /readyz
 		case <-time.After(s.config.Drain.Duration()):
 		case <-ended:
 		}
@@ -256,7 +252,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(failed, s.Close(ctx))
 }
 
-// transferLeadership hands leadership over, so that nobody waits for an election.
+// transferLeadership avoids an election after the member stops.
 func (s *Service) transferLeadership(ctx context.Context) {
 	status := s.raft.Status()
 	if status.Leader != status.Self.ID {
@@ -274,7 +270,6 @@ func (s *Service) transferLeadership(ctx context.Context) {
 	}
 }
 
-// Close ends the member.
 func (s *Service) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()

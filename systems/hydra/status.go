@@ -57,11 +57,10 @@ func (n *Node) Status(context.Context) api.Status {
 	return s
 }
 
-// wholeLog is the first index of a log from which nothing was dropped: entry 1 is the first
-// membership, which nobody applies.
+// wholeLog is the first index of an uncompacted log; entry 1 is the first membership, which is not
+// applied.
 const wholeLog = 2
 
-// describeDatabase is what is known of a member's database.
 func (n *Node) describeDatabase(m consensus.MemberStatus, l consensus.Status) api.Database {
 	d := api.Database{Cloud: m.Site, State: api.StateServing, Applied: m.Applied, StalenessMS: -1}
 	if m.Site == n.Cloud && n.store != nil {
@@ -85,7 +84,7 @@ func (n *Node) describeDatabase(m consensus.MemberStatus, l consensus.Status) ap
 	switch {
 	case l.First <= wholeLog || d.Applied+1 >= l.First || d.State == api.StateRebuilding:
 	case d.Applied == 0 && m.Site != n.Cloud:
-		d.State = api.StateUnknown // it has not told yet
+		d.State = api.StateUnknown // no report yet
 	default:
 		d.State = api.StateCutLoose
 	}
@@ -132,15 +131,15 @@ func (n *Node) Transfer(ctx context.Context, to string) error {
 	for _, m := range n.log.Members() {
 		if m.Name == to {
 			if err := n.log.Transfer(ctx, m.ID); err != nil {
-				return api.Problemf(api.CodeUnavailable, "handing over to %s: %v", to, err)
+				return api.Problemf(api.CodeUnavailable, "transferring leadership to %s: %v", to, err)
 			}
 			return nil
 		}
 	}
-	return api.Problemf(api.CodeBadRequest, "no member is called %q", to)
+	return api.Problemf(api.CodeBadRequest, "no member named %q", to)
 }
 
-// collector shows a node's state as metrics.
+// collector exports a node's state as metrics.
 type collector struct {
 	node *Node
 	one  map[string]*prometheus.Desc
@@ -151,20 +150,20 @@ type collector struct {
 func newCollector(n *Node) *collector {
 	c := &collector{node: n, one: make(map[string]*prometheus.Desc)}
 	for name, help := range map[string]string{
-		"term":      "Raft's term.",
-		"commit":    "Index that is committed.",
-		"applied":   "Index that this cloud's database has applied.",
+		"term":      "Raft term.",
+		"commit":    "Committed index.",
+		"applied":   "Applied index of this cloud's database.",
 		"log_bytes": "Size of the log on disk.",
-		"leader":    "1 where this member leads.",
-		"applier":   "1 where this member applies the log to its cloud's database.",
-		"staleness": "Seconds that this cloud's database is at most behind; -1 where that is not known.",
-		"stuck_at":  "Entry that this cloud's database does not take, 0 for none.",
-		"serving":   "1 where this member answers reads and writes.",
+		"leader":    "1 if this member is the leader.",
+		"applier":   "1 if this member applies the log to its cloud's database.",
+		"staleness": "Maximum staleness of this cloud's database in seconds; -1 if unknown.",
+		"stuck_at":  "Entry that this cloud's database rejects; 0 for none.",
+		"serving":   "1 if this member answers reads and writes.",
 	} {
 		c.one[name] = prometheus.NewDesc("hydra_"+name, help, nil, nil)
 	}
 	c.lag = prometheus.NewDesc("hydra_database_lag_entries", "Committed entries that a cloud's database lacks.", []string{"cloud"}, nil)
-	c.ends = prometheus.NewDesc("hydra_certificate_not_after_timestamp_seconds", "Unix time until which this member's certificate is good.", nil, nil)
+	c.ends = prometheus.NewDesc("hydra_certificate_not_after_timestamp_seconds", "Unix time at which this member's certificate expires.", nil, nil)
 	return c
 }
 

@@ -15,34 +15,32 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// A write that depends on no row is acknowledged when it is committed, before any database has
-// it. Whether its table is there is known of the database, which may be behind the log:
+// A write that depends on no row is acknowledged at commit, before any database applies it.
+// The member checks the write's table in its database, which may be behind the log:
 //
-//  1. member b's database has applied 10, where table t is there;
-//  2. a drop of t is acknowledged elsewhere, at 11;
-//  3. b commits a write to t at 12 and answers 200. Every database discards it.
+//  1. Member b's database has applied entry 10, where table t exists.
+//  2. A drop of t is acknowledged elsewhere, at entry 11.
+//  3. b commits a write to t at entry 12 and answers 200. Every database discards the write.
 //
-// So the entries between what the database was known to have and the write are looked at,
-// which are in this member's log by then. Where one of them changes tables, which is rare, the
-// write is answered when it is applied.
+// So the member scans the log between the database's index and the write. If an entry there
+// changes tables, which is rare, the write is answered only after it is applied.
 
-// tableChanges is what is known of changes of tables in the log.
+// tableChanges is the result of scanning the log for changes of tables.
 type tableChanges struct {
 	mu    sync.Mutex
-	from  uint64 // entries after it, up to at, have been looked at
+	from  uint64 // the entries in (from, at] were scanned
 	at    uint64
-	last  uint64 // the last of them that changes tables
+	last  uint64 // the last scanned entry that changes tables
 	begun bool
 }
 
-// changeScanBytes is how much of the log is looked at in one go.
 const changeScanBytes = 1 << 20
 
-// tablesUnchanged tells whether no entry after since and up to index changes tables, as far as the
-// log tells.
+// tablesUnchanged reports whether the log has no change of tables in (since, index]. It returns false
+// if the log no longer holds these entries.
 func (n *Node) tablesUnchanged(ctx context.Context, since, index uint64) bool {
 	if since == 0 {
-		return false // nothing is known of the tables
+		return false
 	}
 	c := &n.changes
 	c.mu.Lock()
@@ -69,7 +67,7 @@ func (n *Node) tablesUnchanged(ctx context.Context, since, index uint64) bool {
 	return since >= c.from && c.last <= since
 }
 
-// requiredTables are the tables that must be there before a transaction for it to be done.
+// requiredTables returns the tables that must exist before a transaction.
 func requiredTables(t *api.Transaction) []string {
 	var names []string
 	created := make(map[string]bool)
@@ -84,37 +82,35 @@ func requiredTables(t *api.Transaction) []string {
 	return names
 }
 
-// A member that starts while its database is away has a log to write to, and does not know which
-// tables there are: a write to one that there is not would be acknowledged, and discarded by
-// every database. So it keeps beside its log which there were as of an entry, and goes by that as
-// long as the log tells that none has changed since.
+// A member that starts without its database can write to the log but does not know the tables.
+// A write to a missing table would be acknowledged, and then discarded by every database. So
+// the member saves the list of tables as of an entry next to its log, and uses it while the
+// log shows no change since.
 //
 //	tables.json: as of entry 1000 ──► log: 1001 ... none changes tables ... commit ──► as of now
 //
-// What tables there are follows from the log alone, wherever the database is when it comes back.
-// It is written before the log is told that it may drop what comes before, so that the log
-// reaches it; it is not synced, since all that its loss costs is what members without it do:
-// they have another one answer.
+// The tables follow from the log alone, whatever state the database returns with. The file is
+// written before the log may drop the entries before it, so the log always reaches it. The
+// file is not synced: without it, the member only forwards such writes.
 
-// tablesFile is where it is, in the member's directory of data.
 const tablesFile = "tables.json"
 
-// savedTables are the tables as of an entry of a log.
+// savedTables is the list of tables as of entry At of a log.
 type savedTables struct {
 	Log    string   `json:"log"`
 	At     uint64   `json:"at"`
 	Tables []string `json:"tables"`
 }
 
-// tableCache is what a member keeps of its tables.
+// tableCache is the saved list of tables.
 type tableCache struct {
-	path string // "": nothing is kept
+	path string // "": disabled
 
 	mu sync.Mutex
 	savedTables
 }
 
-// load reads what was kept; what cannot be read is nothing.
+// load reads the file; an unreadable file counts as missing.
 func (m *tableCache) load(dir string) {
 	if dir == "" {
 		return
@@ -126,7 +122,7 @@ func (m *tableCache) load(dir string) {
 	}
 }
 
-// save writes down what is known, when that is new.
+// save writes the file if its content changed.
 func (m *tableCache) save(now savedTables) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,7 +136,7 @@ func (m *tableCache) save(now savedTables) error {
 	return err
 }
 
-// saveTables keeps the tables of a database that is the log's.
+// saveTables saves the tables of a database that belongs to the log.
 func (n *Node) saveTables() {
 	at, names := n.store.KnownTables()
 	if log := n.log.Identity().Log; at > 0 && log != "" {
@@ -150,8 +146,8 @@ func (n *Node) saveTables() {
 	}
 }
 
-// findTables tells up to which entry it is known that the tables of a transaction are there, and
-// which of them is not; ok is false where that cannot be told.
+// findTables returns up to which entry a transaction's tables are known to exist, and the first that
+// does not. ok is false if the tables are unknown.
 func (n *Node) findTables(ctx context.Context, t *api.Transaction) (since uint64, missing string, ok bool) {
 	tables := requiredTables(t)
 	if n.store.Ready() && n.owned.Load() {
@@ -166,7 +162,7 @@ func (n *Node) findTables(ctx context.Context, t *api.Transaction) (since uint64
 	}
 	for _, name := range tables {
 		if !slices.Contains(kept.Tables, name) {
-			return 0, "", false // it may be one that is being made now
+			return 0, "", false // the table may be under creation
 		}
 	}
 	return kept.At, "", true

@@ -10,9 +10,8 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// Write implements api.Backend. A transaction whose outcome depends on rows is answered
-// by this cloud's database, once it has applied it; another is certain when it is
-// committed, and so acknowledged then.
+// Write implements api.Backend. A transaction whose outcome depends on rows is answered after this
+// cloud's database has applied it; any other is acknowledged at commit.
 func (n *Node) Write(ctx context.Context, t *api.Transaction, ack api.Ack) (api.Written, error) {
 	conditional := t.Conditional()
 	since, err := n.checkTables(ctx, t, conditional || ack != api.Committed)
@@ -34,8 +33,8 @@ func (n *Node) Write(ctx context.Context, t *api.Transaction, ack api.Ack) (api.
 	return n.awaitAck(ctx, index, ack, conditional, certain)
 }
 
-// checkTables refuses, before anything is done, what could not be answered or done. since is
-// the entry after which nothing is known of the tables that a transaction needs.
+// checkTables rejects a transaction that cannot be answered or done, before it is proposed. since is
+// the entry up to which the transaction's tables are known.
 func (n *Node) checkTables(ctx context.Context, t *api.Transaction, answered bool) (since uint64, err error) {
 	unusable := n.checkUsable(ctx)
 	if unusable != nil && (answered || n.store == nil) {
@@ -44,12 +43,12 @@ func (n *Node) checkTables(ctx context.Context, t *api.Transaction, answered boo
 	since, missing, ok := n.findTables(ctx, t)
 	switch {
 	case !ok && unusable != nil:
-		return 0, unusable // there are no tables known to write to either
+		return 0, unusable // the tables are unknown, too
 	case ok && missing == "":
 		return since, nil
 	}
-	if _, err := n.awaitLinearizable(ctx); err != nil { // it may have been made just now
-		return 0, api.Problemf(api.CodeUnavailable, "finding out whether there is a table %s: %v", missing, err)
+	if _, err := n.awaitLinearizable(ctx); err != nil { // the table may have just been created
+		return 0, api.Problemf(api.CodeUnavailable, "looking up table %s: %v", missing, err)
 	}
 	if since, missing = n.store.CheckTables(requiredTables(t)); missing != "" {
 		return 0, outcomeProblem(command.Outcome{Code: command.UnknownTable})
@@ -57,7 +56,7 @@ func (n *Node) checkTables(ctx context.Context, t *api.Transaction, answered boo
 	return since, nil
 }
 
-// proposeProblem is an error of the log as a problem.
+// proposeProblem converts an error of the log.
 func proposeProblem(err error) error {
 	switch {
 	case errors.Is(err, consensus.ErrLogFull):
@@ -70,12 +69,12 @@ func proposeProblem(err error) error {
 	return api.Problemf(api.CodeInDoubt, "%v", err)
 }
 
-// awaitAck waits for what a write that is committed is to be acknowledged at. certain says
-// that it is done wherever it is applied.
+// awaitAck waits until a committed write may be acknowledged. certain means that the write succeeds
+// wherever it is applied.
 func (n *Node) awaitAck(ctx context.Context, index uint64, ack api.Ack, conditional, certain bool) (api.Written, error) {
 	if err := n.progress.wait(ctx, index); err != nil {
 		if !certain {
-			return api.Written{}, api.Problemf(api.CodeInDoubt, "it is in the log at %d, but not applied yet: %v", index, err)
+			return api.Written{}, api.Problemf(api.CodeInDoubt, "in the log at %d, not applied yet: %v", index, err)
 		}
 		return api.Written{}, &api.Problem{Code: api.CodeNotReached, Version: index, Message: fmt.Sprintf("committed at %d, not applied here yet: %v", index, err)}
 	}
@@ -99,8 +98,8 @@ func (n *Node) awaitAck(ctx context.Context, index uint64, ack api.Ack, conditio
 	return api.Written{Version: outcome.Version, Ack: ack}, nil
 }
 
-// resolveOutcome is what an entry came to that is applied. Another member may have applied it: that
-// nothing is known of its outcome is no success then, unless failures are known to be kept.
+// resolveOutcome returns the outcome of an applied entry. If another member applied it, a missing
+// outcome means success only if failures are known to be stored.
 func (n *Node) resolveOutcome(ctx context.Context, index uint64, conditional bool) (command.Outcome, error) {
 	if o, ok := n.progress.findOutcome(index); ok {
 		return o, nil
@@ -113,11 +112,11 @@ func (n *Node) resolveOutcome(ctx context.Context, index uint64, conditional boo
 	n.handleStateLoss(err)
 	switch {
 	case err != nil:
-		return o, api.Problemf(api.CodeInDoubt, "it is applied at %d; its outcome: %v", index, err)
+		return o, api.Problemf(api.CodeInDoubt, "applied at %d; reading its outcome: %v", index, err)
 	case found:
 		return o, nil
 	case conditional || !known:
-		return o, api.Problemf(api.CodeInDoubt, "it is applied at %d, but its outcome is no longer known", index)
+		return o, api.Problemf(api.CodeInDoubt, "applied at %d; its outcome is no longer known", index)
 	}
 	return done, nil
 }
