@@ -32,7 +32,7 @@ func TestOnlySomeTrialsBesideTheRun(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "attempts", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q (%v)", left, err)
 	}
-	contains(t, b.run(0, "run", "--resume", dir, "--only", only).stderr.String(), "has its result already")
+	contains(t, b.run(0, "run", "--resume", dir, "--only", only).stderr.String(), "already has a result")
 	first := result(t, dir, last)
 
 	b.run(0, "run", "--resume", dir)
@@ -43,7 +43,7 @@ func TestOnlySomeTrialsBesideTheRun(t *testing.T) {
 	if now := result(t, dir, last); now.Attempt == "" || now.Attempt != first.Attempt || now.Goodput != first.Goodput {
 		t.Errorf("the result of trial %d was %s with %g ops/s, and is %s with %g", last, first.Attempt, first.Goodput, now.Attempt, now.Goodput)
 	}
-	if text := b.run(2, "run", "--resume", dir, "--only", "x").stderr.String(); !strings.Contains(text, "names no trials") {
+	if text := b.run(2, "run", "--resume", dir, "--only", "x").stderr.String(); !strings.Contains(text, "invalid trials") {
 		t.Error(text)
 	}
 }

@@ -72,7 +72,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 	if got := r.wait(); got != 130 {
 		t.Fatalf("exit %d, want 130\n%s", got, r.stderr.String())
 	}
-	contains(t, r.stderr.String(), "interrupted after", "go on with: skerry run --resume")
+	contains(t, r.stderr.String(), "interrupted after", "resume with: skerry run --resume")
 	b.run(0, "run", "--resume", "runs/latest")
 	if s := b.summary(b.path("runs/latest")); !s.Complete || len(s.Trials) != 4 {
 		t.Errorf("%d trials, complete %v", len(s.Trials), s.Complete)

@@ -131,7 +131,7 @@ func (r *room) byHand(name string, replace ...string) {
 			t.Fatalf("it was not created: %s", made)
 		}
 		out, err := r.skerry("run --resume runs/latest")
-		if err != nil || !strings.Contains(out, "is found at kubernetes and followed") || strings.Contains(out, "handed over again") {
+		if err != nil || !strings.Contains(out, "following skerry-") || strings.Contains(out, "resubmitting") {
 			t.Errorf("%v\n%s", err, r.kubectl("get", "pods", "-o", "wide"))
 		}
 		r.complete("runs/latest", 2)

@@ -13,7 +13,7 @@ import (
 
 // A plan goes out, two trials are measured in its copy, and the results come home: once, also where
 // what carries them repeats itself, mixes lines in, or is cut.
-func TestThereAndBack(t *testing.T) {
+func TestPlanAndResultsRoundTrip(t *testing.T) {
 	source := t.TempDir()
 	write(t, filepath.Join(source, "a", "x.yaml"), "name: x")
 	write(t, filepath.Join(source, "m.csv"), "0,1")
@@ -89,7 +89,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-func TestNamesThatLeadOutAreRefused(t *testing.T) {
+func TestUnpackRejectsNamesOutsideDirectory(t *testing.T) {
 	w, err := record.Create(t.TempDir(), record.Run{Name: "x", Plan: []record.Planned{{ID: 1}}})
 	if err != nil {
 		t.Fatal(err)

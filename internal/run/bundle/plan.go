@@ -1,5 +1,5 @@
-// Package bundle is what travels where workers do not see the run directory: a copy of the plan
-// one way, results the other.
+// Package bundle is the transfer format of workers that do not see the run directory: a packed copy of the
+// plan, and a stream of results.
 package bundle
 
 import (
@@ -22,15 +22,15 @@ import (
 	"skerry/internal/record"
 )
 
-// PackPlan makes a copy of a run's plan for those who measure some of its trials: run.json, the files that
-// the experiment names, and of those trials the result that stands.
+// PackPlan packs what workers need to measure trials of a run: run.json, the files that the experiment
+// names, and current results of the trials.
 func PackPlan(dir string, run record.Run, trials []int) ([]byte, error) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
 	t := tar.NewWriter(zip)
 	home, err := packFiles(t, run)
 	if err != nil {
-		return nil, fmt.Errorf("packing the plan: %w", err)
+		return nil, fmt.Errorf("pack plan: %w", err)
 	}
 	run.File.Path = path.Join(home, filepath.Base(run.File.Path))
 	text, err := json.Marshal(run)
@@ -46,20 +46,20 @@ func PackPlan(dir string, run record.Run, trials []int) ([]byte, error) {
 		err = errors.Join(err, readErr, addFile(t, name, standing))
 	}
 	if err := errors.Join(err, t.Close(), zip.Close()); err != nil {
-		return nil, fmt.Errorf("packing the plan: %w", err)
+		return nil, fmt.Errorf("pack plan: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// packFiles adds the files that the experiment names, and returns the folder that stands for the one of
-// its own file: so deep that what it names by ../ is in the copy, too.
+// packFiles adds the files that the experiment names. It returns the folder of the experiment's own file,
+// deep enough for names that begin with ../.
 func packFiles(t *tar.Writer, run record.Run) (string, error) {
 	up := 0
 	for name := range run.Files {
 		if filepath.IsAbs(name) {
 			return "", advice.With(
-				fmt.Errorf("the experiment names %s by its whole path, where other machines may have another file", name),
-				"name it relative to the experiment's file",
+				fmt.Errorf("the experiment names %s by an absolute path", name),
+				"use a path relative to the experiment's file",
 			)
 		}
 		up = max(up, strings.Count(name, "../"))
@@ -85,15 +85,15 @@ func addFile(t *tar.Writer, name string, text []byte) error {
 	return err
 }
 
-// Unpack writes what was packed below dir.
+// Unpack extracts a packed plan into dir.
 func Unpack(packed io.Reader, dir string) error {
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
-		return fmt.Errorf("unpacking: %w", err)
+		return fmt.Errorf("unpack plan: %w", err)
 	}
-	root, err := os.OpenRoot(dir) // a name that leads out of it is refused
+	root, err := os.OpenRoot(dir) // rejects names that lead out of dir
 	if err != nil {
-		return fmt.Errorf("unpacking: %w", err)
+		return fmt.Errorf("unpack plan: %w", err)
 	}
 	defer root.Close()
 	for t := tar.NewReader(zip); ; {
@@ -105,7 +105,7 @@ func Unpack(packed io.Reader, dir string) error {
 			err = extractFile(root, h, t)
 		}
 		if err != nil {
-			return fmt.Errorf("unpacking: %w", err)
+			return fmt.Errorf("unpack plan: %w", err)
 		}
 	}
 }
@@ -122,7 +122,6 @@ func extractFile(root *os.Root, h *tar.Header, from io.Reader) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// packDir packs all files below dir.
 func packDir(w io.Writer, dir string) error {
 	zip := gzip.NewWriter(w)
 	t := tar.NewWriter(zip)

@@ -23,37 +23,38 @@ import (
 	"skerry/internal/run/executor/bucket"
 )
 
-// Results are lines among others, since what carries them may mix them with what people are told, as logs
-// of containers do, and may be cut short:
+// Results are lines in a worker's output, because logs of containers mix them with other lines and may be
+// truncated:
 //
-//	@skerry begin 17-0-node4-123
-//	@skerry data <base64>
-//	@skerry end <sha-256 of the data>
+//   @skerry begin 17-0-node4-123
+//   @skerry data <base64>
+//   @skerry end <sha-256 of the data>
 const (
 	markBegin = "@skerry begin "
 	markData  = "@skerry data "
 	markEnd   = "@skerry end "
-	// perLine bytes are 4,096 characters of base64: logs cut lines at 16 KiB.
+	// bytesPerLine makes 4,096 characters of base64; logs split lines at 16 KiB.
 	bytesPerLine = 3072
 )
 
-// WriteResults writes what was measured in a copy of a plan: results, and attempts that failed.
+// WriteResults writes the results of trials that were measured in a copy of a plan, and their failed
+// attempts.
 func WriteResults(w io.Writer, dir string, trials []int) error {
 	for _, id := range trials {
 		found, err := attemptDirs(dir, id)
 		if err != nil {
-			return fmt.Errorf("sending the result of trial %d: %w", id, err)
+			return fmt.Errorf("send result of trial %d: %w", id, err)
 		}
 		for name, from := range found {
 			if err := writeAttempt(w, name, from); err != nil {
-				return fmt.Errorf("sending the result of trial %d: %w", id, err)
+				return fmt.Errorf("send result of trial %d: %w", id, err)
 			}
 		}
 	}
 	return nil
 }
 
-// attemptDirs are the directories of a trial that were made here, by the names of their attempts.
+// attemptDirs returns the directories of a trial's attempts in this copy, by name.
 func attemptDirs(dir string, id int) (map[string]string, error) {
 	found := map[string]string{}
 	work, err := record.OpenWork(dir)
@@ -65,7 +66,7 @@ func attemptDirs(dir string, id int) (map[string]string, error) {
 		return nil, err
 	}
 	result := filepath.Join(dir, "trials", fmt.Sprint(id))
-	if _, err := os.Stat(filepath.Join(result, "timeline.parquet")); t != nil && err == nil { // the copy of a result that stood has no tables
+	if _, err := os.Stat(filepath.Join(result, "timeline.parquet")); t != nil && err == nil { // a packed result has no tables
 		found[t.Attempt] = result
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "attempts", fmt.Sprintf("%d-*", id)))
@@ -92,14 +93,14 @@ func writeAttempt(w io.Writer, name, from string) error {
 	return out.Flush()
 }
 
-// maxOtherOutput bounds what is kept of other lines.
+// maxOtherOutput bounds the other output that ReadResults keeps, in bytes.
 const maxOtherOutput = 2000
 
-// ErrTruncated says that a stream ended within a result, or lost part of it.
-var ErrTruncated = errors.New("a result was cut")
+// ErrTruncated means that a stream lost part of a result.
+var ErrTruncated = errors.New("truncated result")
 
-// ReadResults takes in the results of a stream that a worker has written, each whole or not at all, and returns the end
-// of what else it said. ErrCut says that one of them was not whole.
+// ReadResults stores the complete results of a worker's output, and returns the end of the other lines. The
+// error wraps ErrTruncated if a result was incomplete.
 func ReadResults(r io.Reader, into *record.Writer) (string, error) {
 	rest := tail.New(maxOtherOutput)
 	var name string
@@ -130,41 +131,41 @@ func ReadResults(r io.Reader, into *record.Writer) (string, error) {
 			}
 			name = ""
 		case text != "":
-			_, _ = io.WriteString(rest, line) // a Tail never fails
+			_, _ = io.WriteString(rest, line) // cannot fail
 		}
 		if errors.Is(err, io.EOF) {
 			return rest.String(), errors.Join(append(errs, truncatedError(name))...)
 		}
 		if err != nil {
-			return rest.String(), errors.Join(append(errs, fmt.Errorf("reading what a worker sends: %w", err))...)
+			return rest.String(), errors.Join(append(errs, fmt.Errorf("read output of worker: %w", err))...)
 		}
 	}
 }
 
-// truncatedError is an error where the result of a name has begun and not ended.
+// truncatedError returns an error if a result with this name is incomplete.
 func truncatedError(name string) error {
 	if name == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: that of attempt %s", ErrTruncated, name)
+	return fmt.Errorf("%w of attempt %s", ErrTruncated, name)
 }
 
 const (
-	// deliveries are how often an object is tried to be put, deliveryTime what all of them may take:
-	// who ends a worker gives it little more.
+	// maxDeliveries is the number of attempts to upload an object.
 	maxDeliveries   = 5
+	// deliveryTimeout bounds all attempts; executors kill a finished worker soon after.
 	deliveryTimeout = 5 * time.Minute
 )
 
-// DeliverResults has send write to where results are waited for: a file, whole or not at all, or the object of a signed link. A
-// ctx that has ended ends no delivery, since what was measured counts.
+// DeliverResults calls send to write results to a file, atomically, or to a signed link. It ignores the end
+// of ctx, because results must not be lost.
 func DeliverResults(ctx context.Context, to string, send func(io.Writer) error) error {
 	if !strings.Contains(to, "://") {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return fmt.Errorf("delivering results: %w", err)
+			return fmt.Errorf("deliver results: %w", err)
 		}
 		if err := atomicfile.File(to, send); err != nil {
-			return fmt.Errorf("delivering results: %w", err)
+			return fmt.Errorf("deliver results: %w", err)
 		}
 		return nil
 	}
@@ -174,12 +175,12 @@ func DeliverResults(ctx context.Context, to string, send func(io.Writer) error) 
 		err = putObject(context.WithoutCancel(ctx), to, results.Bytes())
 	}
 	if err != nil {
-		return fmt.Errorf("delivering results: %w", err)
+		return fmt.Errorf("deliver results: %w", err)
 	}
 	return nil
 }
 
-// putObject puts an object by a link, again where that fails.
+// putObject uploads an object to a signed link, with retries.
 func putObject(ctx context.Context, link string, object []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, deliveryTimeout)
 	defer cancel()

@@ -19,15 +19,15 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// claim says in a file of the run directory who takes care of the run. The lock on the directory keeps two
-// processes of one machine apart, and over a network file system it keeps nobody apart:
+// claim is a file in the run directory that names the run's controller. The lock on the directory only
+// excludes processes of the same machine:
 //
 //  1. Controller A writes its claim, and changes it at every beat.
-//  2. Controller B on another machine finds it, watches for some beats and sees it change: B ends, and has written nothing.
-//     Only that it changes counts, so clocks may differ.
-//  3. A is killed, or cut off from the file system. B sees no change, and puts its own claim there.
-//  4. A comes back, finds the claim of B at its next beat, and ends without another write to run.json,
-//     summary.json or state.json. What it handed over meanwhile has, as all tasks do, one result each.
+//  2. Controller B on another machine reads the claim and sees it change. B ends without writing anything.
+//     Only changes count, so clocks may differ.
+//  3. A is killed, or cut off from the file system. B sees no change and writes its own claim.
+//  4. A resumes, finds B's claim at its next beat, and ends without another write to run.json, summary.json
+//     or state.json. Tasks that A submitted meanwhile have one result each, as all tasks.
 type claim struct {
 	path  string
 	owner claimOwner
@@ -36,38 +36,40 @@ type claim struct {
 	beats sync.WaitGroup
 }
 
-// claimOwner is what the file holds. It is written in place, so that network file systems show it to
-// who opens it.
+// claimOwner is the content of the file. It is written in place because network file systems may show a
+// replaced file late.
 type claimOwner struct {
 	Host    string `json:"host"`
 	Process int    `json:"process"`
-	Boot    string `json:"boot"` // of the machine: its own processes are told apart by the lock
+	Boot    string `json:"boot"` // boot ID of the machine; its own processes use the lock
 	Token   string `json:"token"`
 	Beat    int    `json:"beat"`
 }
 
 const (
-	// claimBeat is how often a claim changes, watchBeats for how many of them a change is waited for.
-	claimBeat  = 3 * time.Second
+	// claimBeat is how often a claim changes.
+	claimBeat = 3 * time.Second
+	// watchBeats is the number of beats after which an unchanged claim is abandoned.
 	watchBeats = 5
 )
 
-// errSuperseded is why a sweep ends whose run another machine takes care of now.
-var errSuperseded = errors.New("another machine has taken the run over")
+// errSuperseded ends a run whose claim another machine has taken.
+var errSuperseded = errors.New("another machine controls the run now")
 
 func claimPath(dir string) string { return filepath.Join(dir, executor.Folder, "controller") }
 
-// checkVacant watches a claim of another machine: record.ErrBusy says that somebody is there.
-func checkVacant(ctx context.Context, dir string, beat time.Duration, tell func(claimOwner)) error {
+// checkVacant watches the claim of another machine. It returns record.ErrBusy if the claim changes. notify
+// is called before the wait.
+func checkVacant(ctx context.Context, dir string, beat time.Duration, notify func(claimOwner)) error {
 	was, err := os.ReadFile(claimPath(dir))
 	var o claimOwner
 	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(was, &o) == nil && o.Boot == bootID() {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading who takes care of the run: %w", err)
+		return fmt.Errorf("read the run's controller: %w", err)
 	}
-	tell(o)
+	notify(o)
 	for range watchBeats {
 		if err := linger.For(ctx, beat); err != nil {
 			return err
@@ -77,20 +79,20 @@ func checkVacant(ctx context.Context, dir string, beat time.Duration, tell func(
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("reading who takes care of the run: %w", err)
+			return fmt.Errorf("read the run's controller: %w", err)
 		}
 		if string(now) != string(was) {
-			return advice.With(fmt.Errorf("%w: process %d on %s", record.ErrBusy, o.Process, o.Host), "follow it there: skerry run --follow %s", dir)
+			return advice.With(fmt.Errorf("%w: process %d on %s", record.ErrBusy, o.Process, o.Host), "follow the run: skerry run --follow %s", dir)
 		}
 	}
 	return nil
 }
 
-// acquireClaim puts a claim into dir and renews it until it is given up; gone is called where another one's is found.
+// acquireClaim writes a claim and renews it until close. lost is called if another machine's claim appears.
 func acquireClaim(dir string, beat time.Duration, gone func(error)) (*claim, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("asking for this machine's name: %w", err)
+		return nil, fmt.Errorf("read host name: %w", err)
 	}
 	c := &claim{path: claimPath(dir), owner: claimOwner{Host: host, Process: os.Getpid(), Boot: bootID(), Token: rand.Text()}}
 	if err := c.write(); err != nil {
@@ -109,8 +111,8 @@ func acquireClaim(dir string, beat time.Duration, gone func(error)) (*claim, err
 	return c, nil
 }
 
-// renew changes the claim while it is this process's. A file system that cannot be read or written for a
-// while is no reason to end; nor is a claim that somebody is just writing, which the next beat sees whole.
+// renew changes the claim while this process owns it. It ignores a file system that is temporarily
+// unavailable, and a claim that is being written; the next beat reads it completely.
 func (c *claim) renew() error {
 	o, err := c.read()
 	switch {
@@ -123,7 +125,6 @@ func (c *claim) renew() error {
 	return nil
 }
 
-// read is who holds the claim.
 func (c *claim) read() (o claimOwner, err error) {
 	text, err := os.ReadFile(c.path)
 	if err == nil {
@@ -138,25 +139,25 @@ func (c *claim) write() error {
 		err = os.WriteFile(c.path, append(text, '\n'), 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("noting who takes care of the run: %w", err)
+		return fmt.Errorf("write the run's controller: %w", err)
 	}
 	return nil
 }
 
-// close gives the claim up.
+// close removes the claim.
 func (c *claim) close() error {
 	c.stop()
 	c.beats.Wait()
 	if o, err := c.read(); err != nil || o.Token != c.owner.Token {
-		return nil // another's, or just being written by another
+		return nil // owned or being written by another process
 	}
 	if err := os.Remove(c.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("giving the run up: %w", err)
+		return fmt.Errorf("remove the claim on the run: %w", err)
 	}
 	return nil
 }
 
-// bootID is of this machine since it came up, "" where the kernel does not tell.
+// bootID identifies this boot of the machine; it is "" if the kernel does not report it.
 func bootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -45,7 +45,7 @@ func interrupted(t *testing.T) (string, Config) {
 }
 
 // A controller on another machine, whose lock is not seen here, keeps its run for as long as it lives.
-func TestAControllerElsewhere(t *testing.T) {
+func TestControllerOnAnotherMachine(t *testing.T) {
 	newCluster(t, 4)
 	dir, cfg := interrupted(t)
 	before, err := os.ReadFile(filepath.Join(dir, "run.json"))
@@ -69,7 +69,7 @@ func TestAControllerElsewhere(t *testing.T) {
 }
 
 // A controller that was thought dead, and finds its run with another machine, ends and writes nothing more.
-func TestARunThatWasTakenOver(t *testing.T) {
+func TestSupersededController(t *testing.T) {
 	newCluster(t, -1)
 	dir, cfg := interrupted(t)
 	ended := make(chan struct{})

@@ -1,8 +1,8 @@
-// Package dispatch has the trials of a run measured by an engine: it hands tasks over, sees what
-// became of them, takes in the results, and hands over again what ended without any.
+// Package dispatch measures the trials of a run on an executor: it submits tasks, polls them, collects
+// their results and resubmits tasks that ended without results.
 //
-// It is the run's only writer. Whenever it ends, by a kill too, the directory holds what came in and
-// what was handed over, so that another one goes on from there.
+// It is the only writer of the run directory. The directory always holds the results and submissions so
+// far, so that another process can resume the run, even after a kill.
 package dispatch
 
 import (
@@ -24,21 +24,21 @@ import (
 	"skerry/internal/run/runner"
 )
 
-// Config is what a sweep is started with.
+// Config configures a dispatched run.
 type Config struct {
 	runner.Config
-	// On names the engine; a run that is taken up has its own.
+	// On names the executor; a resumed run uses its own.
 	On      string
 	Options Options
-	// Cancel is asked once the sweep is interrupted: whether to cancel what was handed over, which
-	// is left to go on else. nil leaves it.
+	// Cancel is called after an interruption and reports whether to cancel the submitted tasks. nil leaves
+	// them running.
 	Cancel func() bool
 
-	pace *pace         // nil for the usual one
-	beat time.Duration // of the claim, 0 for the usual one
+	pace *pace         // nil for the default
+	beat time.Duration // of the claim, 0 for the default
 }
 
-// dispatcher is one under way.
+// dispatcher is a run in progress.
 type dispatcher struct {
 	Config
 	remote   *runner.RemoteRun
@@ -46,39 +46,38 @@ type dispatcher struct {
 	executor executor.Executor
 	limits   executor.Limits
 	feed     *live.Feed
-	dir, cwd string // absolute
+	dir, cwd string // absolute paths
 
 	state   State
-	saved   string        // how the state was when it was written last
-	queue   []record.Task // to be handed over
+	saved   string        // state as last written
+	queue   []record.Task // not submitted
 	open    map[int]*submittedTask
-	byTrial map[int]*submittedTask // those of open, by trial
-	tries   map[int]int            // of tasks in this process
-	// handed is when tasks were handed over first, by this process; told are the oddities of
-	// machines that were told.
+	byTrial map[int]*submittedTask // values of open, by trial
+	tries   map[int]int            // submissions of a task by this process
+	// firstSubmitted is when this process first submitted each task; reported are the warnings so far.
 	firstSubmitted map[int]time.Time
 	reported       map[string]bool
 	health         machineHealth
-	rerun          bool  // suspect trials are run again
+	rerun          bool  // suspect trials are measured again
 	lost           []int // tasks that were given up
 	begun          time.Time
-	tasks          int          // of the whole plan
+	tasks          int          // in the whole plan
 	done           map[int]bool // trials that have a result
-	measured       int          // trials that measured, of those that came in to this process
-	failed         int          // and those that did not
+	measured       int          // results collected by this process, by outcome
+	failed         int
 }
 
-// submittedTask is a task that is with the engine.
+// submittedTask is a task that the executor has not finished.
 type submittedTask struct {
 	task       record.Task
 	number     int // of its submission
 	status     executor.Status
-	since      time.Time // when it was seen running
-	finalPolls int       // polls that found it over without all results
+	since      time.Time // when it was first seen running
+	finalPolls int       // polls that found it final without all results
 	results    map[int]bool
 }
 
-// Run has a new run measured, and returns its directory as runner.Run does.
+// Run measures a new run. It returns the run's directory, as runner.Run does.
 func Run(ctx context.Context, c Config) (string, error) {
 	s, err := newDispatcher(c)
 	if err != nil {
@@ -94,8 +93,8 @@ func Run(ctx context.Context, c Config) (string, error) {
 	return s.writer.Dir(), err
 }
 
-// Resume goes on with a run: what is with its engine is left there, and only the rest is handed over.
-// ErrNoEngine says that the run is not one on an engine.
+// Resume continues a run: tasks that the executor still has stay there, the others are submitted. The error
+// is ErrNoExecutor if the run does not use one.
 func Resume(ctx context.Context, dir string, c Config) error {
 	was, err := ReadState(dir)
 	if err != nil {
@@ -113,7 +112,7 @@ func Resume(ctx context.Context, dir string, c Config) error {
 	}
 	if err == nil {
 		err = checkVacant(ctx, dir, s.beat, func(o claimOwner) {
-			c.Progress.Linef("note: process %d on %s takes care of this run, or did: watching whether it still does", o.Process, o.Host)
+			c.Progress.Linef("note: process %d on %s controls or controlled this run; checking whether it is alive", o.Process, o.Host)
 		})
 	}
 	if err == nil {
@@ -140,17 +139,14 @@ func newDispatcher(c Config) (*dispatcher, error) {
 	return s, err
 }
 
-// PackPlan implements engine.Home.
 func (s *dispatcher) PackPlan(trials []int) ([]byte, error) {
 	return bundle.PackPlan(s.dir, s.writer.Run(), trials)
 }
 
-// ReceiveResults implements engine.Home.
 func (s *dispatcher) ReceiveResults(printed io.Reader) (string, error) {
 	return bundle.ReadResults(printed, s.writer)
 }
 
-// run is a sweep from its beginning to its end.
 func (s *dispatcher) run(ctx context.Context) error {
 	ctx, gone := context.WithCancelCause(ctx)
 	defer gone(nil)
@@ -163,12 +159,12 @@ func (s *dispatcher) run(ctx context.Context) error {
 		err = errors.Join(s.measureAll(ctx), c.close())
 	}
 	if taken := context.Cause(ctx); errors.Is(taken, errSuperseded) {
-		return errors.Join(advice.With(taken, "follow it there; nothing is lost"), s.executor.Close(), s.writer.Close())
+		return errors.Join(advice.With(taken, "follow the run there; no results are lost"), s.executor.Close(), s.writer.Close())
 	}
 	return errors.Join(err, s.executor.Close(), s.writer.Finish())
 }
 
-// prepare makes the engine's folder and finds out what is left to do.
+// prepare creates the executor's folder and finds the remaining trials.
 func (s *dispatcher) prepare() error {
 	s.writer = s.remote.Writer()
 	if s.limits.Warning != nil {
@@ -176,13 +172,13 @@ func (s *dispatcher) prepare() error {
 	}
 	var err error
 	if s.dir, err = filepath.Abs(s.writer.Dir()); err != nil {
-		return fmt.Errorf("naming the run directory: %w", err)
+		return fmt.Errorf("resolve run directory: %w", err)
 	}
 	if s.cwd, err = os.Getwd(); err != nil {
-		return fmt.Errorf("naming this directory: %w", err)
+		return fmt.Errorf("read working directory: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Join(s.dir, executor.Folder), 0o755); err != nil {
-		return fmt.Errorf("making the engine's folder: %w", err)
+		return fmt.Errorf("create engine folder: %w", err)
 	}
 	if s.state.Schema == "" {
 		s.state = State{Schema: stateSchema, On: s.On, Options: s.Options, Token: rand.Text(), Next: 1}
@@ -191,7 +187,7 @@ func (s *dispatcher) prepare() error {
 		}
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, executor.TokenFile), []byte(s.state.Token+"\n"), 0o644); err != nil {
-		return fmt.Errorf("writing the token of the run directory: %w", err)
+		return fmt.Errorf("write token of the run directory: %w", err)
 	}
 	left := s.writer.Remaining()
 	for _, p := range s.writer.Run().Plan {
@@ -205,9 +201,9 @@ func (s *dispatcher) prepare() error {
 	return s.saveState()
 }
 
-// restoreQueue queues what is left, but for what an earlier sweep has handed over.
+// restoreQueue queues the remaining tasks except those that an earlier process submitted.
 func (s *dispatcher) restoreQueue(left []record.Task) {
-	with := map[int]int{} // the number of its submission, by task
+	with := map[int]int{} // submission number by task
 	for _, sub := range s.state.Open {
 		for _, id := range sub.Tasks {
 			if !sub.Rerun {
@@ -225,7 +221,7 @@ func (s *dispatcher) restoreQueue(left []record.Task) {
 	s.pruneSubmissions()
 }
 
-// measureAll has everything measured that is left, suspect trials again among it.
+// measureAll measures the remaining trials, then reruns suspect ones.
 func (s *dispatcher) measureAll(ctx context.Context) error {
 	feed, close := s.remote.OpenFeed()
 	s.feed = feed
@@ -236,7 +232,7 @@ func (s *dispatcher) measureAll(ctx context.Context) error {
 			break
 		}
 		s.rerun, s.queue, s.tries = true, record.Tasks(again), map[int]int{}
-		s.Progress.Linef("%d suspect trials are run again", len(again))
+		s.Progress.Linef("rerunning %s", runner.CountNoun(len(again), "suspect trial"))
 		err = s.runQueue(ctx)
 	}
 	s.Progress.Done()
@@ -254,18 +250,21 @@ func (s *dispatcher) measureAll(ctx context.Context) error {
 	return errors.Join(err, s.saveState(), close())
 }
 
-// interrupt ends an interrupted sweep: what was handed over goes on without it, or is cancelled.
+// interrupt ends an interrupted run. Submitted tasks continue, or are cancelled if the user wants that.
 func (s *dispatcher) interrupt() error {
 	done, total, open := len(s.done), len(s.writer.Run().Plan), len(s.open)
 	if open > 0 && s.Cancel != nil && s.Cancel() {
 		return advice.With(fmt.Errorf("cancelled after %d of %d trials: %w", done, total, errors.Join(context.Canceled, s.cancel())),
-			"go on with: skerry run --resume %s", s.writer.Dir())
+			"resume with: skerry run --resume %s", s.writer.Dir())
 	}
-	return advice.With(fmt.Errorf("left after %d of %d trials, with %d tasks at %s: %w", done, total, open, s.state.On, context.Canceled),
-		"what they measure is taken in, and the rest handed over, by: skerry run --resume %s", s.writer.Dir())
+	return advice.With(fmt.Errorf(
+		"stopped after %d of %d trials, with %s left at %s: %w", done, total, runner.CountNoun(open, "task"),
+		s.state.On, context.Canceled,
+	),
+		"collect their results and submit the rest with: skerry run --resume %s", s.writer.Dir())
 }
 
-// cancel ends what was handed over; it has time of its own, since the sweep's may have ended.
+// cancel cancels the submitted tasks, even if the run's context has ended.
 func (s *dispatcher) cancel() error {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
@@ -274,22 +273,22 @@ func (s *dispatcher) cancel() error {
 	return err
 }
 
-// outcome is how a sweep ends whose tasks are all over.
+// outcome returns the error of a run whose tasks have all ended.
 func (s *dispatcher) outcome() error {
 	if len(s.lost) == 0 {
 		return s.remote.Outcome()
 	}
 	last := s.state.Tasks.Troubles[len(s.state.Tasks.Troubles)-1]
 	return advice.With(fmt.Errorf(
-		"%d tasks ended %d times without their results, the last one %s: %s", len(s.lost), maxTries,
+		"%s ended without results %d times, the last one %s: %s", runner.CountNoun(len(s.lost), "task"), maxTries,
 		atMachine(last.Where), last.Why,
 	),
-		"what they said is in %s; then: skerry run --resume %s", filepath.Join(s.dir, executor.Folder), s.writer.Dir())
+		"see their output in %s, then resume with: skerry run --resume %s", filepath.Join(s.dir, executor.Folder), s.writer.Dir())
 }
 
 func atMachine(where string) string {
 	if where == "" {
-		return "nowhere"
+		return "before it had a machine"
 	}
 	return "on " + where
 }

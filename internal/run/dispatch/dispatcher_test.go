@@ -68,7 +68,7 @@ func check(t *testing.T, dir string, trials int) *record.Dir {
 }
 
 // Tasks that end without their results, each in its own way, are told apart and handed over again.
-func TestTasksAreHandedOverUntilTheirResultsAreIn(t *testing.T) {
+func TestTasksAreResubmittedUntilResultsArrive(t *testing.T) {
 	c := newCluster(t, 3)
 	faults := []string{"NODE_FAIL", "CANCELLED", "PREEMPTED", "TIMEOUT", "FAILED", "COMPLETED"}
 	for i, state := range faults {
@@ -111,7 +111,7 @@ func TestTasksAreGivenUp(t *testing.T) {
 }
 
 // A machine that ends its tasks at once without results gets no more of them, where others measure.
-func TestBarrenMachinesAreAvoided(t *testing.T) {
+func TestFaultyMachinesAreExcluded(t *testing.T) {
 	c := newCluster(t, 4)
 	if err := os.WriteFile(filepath.Join(c.dir, "barren-node0"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 }
 
 // A sweep that is interrupted leaves its tasks, and another one takes in what they measured without handing them over again.
-func TestInterruptedSweepsAreTakenUp(t *testing.T) {
+func TestInterruptedRunsAreResumed(t *testing.T) {
 	c := newCluster(t, -1)
 	cfg := config(t, "repetitions=4")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -224,7 +224,7 @@ func TestPrintedBatchesAreFound(t *testing.T) {
 	}
 }
 
-func TestInterruptedSweepsAreCancelled(t *testing.T) {
+func TestInterruptedRunsAreCancelled(t *testing.T) {
 	c := newCluster(t, -1)
 	cfg := config(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -248,7 +248,7 @@ func TestInterruptedSweepsAreCancelled(t *testing.T) {
 	check(t, dir, 4)
 }
 
-func TestARunDirectoryThatIsNotShared(t *testing.T) {
+func TestUnsharedRunDirectory(t *testing.T) {
 	c := newCluster(t, 1)
 	c.fault(t, "FAILED", 1)
 	c.fault(t, "FAILED", 2)
@@ -265,7 +265,7 @@ func TestARunDirectoryThatIsNotShared(t *testing.T) {
 	}
 }
 
-func TestNoEngine(t *testing.T) {
+func TestUnavailableExecutor(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := Run(t.Context(), config(t)); !errors.Is(err, executor.ErrUnavailable) {
 		t.Errorf("without sbatch: %v", err)

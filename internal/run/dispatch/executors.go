@@ -1,4 +1,8 @@
-// Package registry is the registry of engines: what --on may name.
+// Package dispatch measures the trials of a run on an executor: it submits tasks, polls them, collects
+// their results and resubmits tasks that ended without results.
+//
+// It is the only writer of the run directory. The directory always holds the results and submissions so
+// far, so that another process can resume the run, even after a kill.
 package dispatch
 
 import (
@@ -14,27 +18,25 @@ import (
 	"skerry/internal/run/executor/ssh"
 )
 
-// Options are what is said to an engine beside its name.
+// Options configure an executor.
 type Options struct {
-	Sbatch []string `json:"sbatch,omitempty"` // for sbatch
-	Image  string   `json:"image,omitempty"`  // of pods
-	// Results are the way that results take home, "" for the engine's usual one.
+	Sbatch []string `json:"sbatch,omitempty"` // of Slurm
+	Image  string   `json:"image,omitempty"`  // of Kubernetes pods
+	// Results selects how results are collected, "" for the executor's default.
 	Results string `json:"results,omitempty"`
 }
 
-// Kind is a kind of engine.
+// Kind is a kind of executor.
 type Kind struct {
-	// Name is what --on calls it; what stands behind a colon is told to Open.
+	// Name is its name in --on; the text after a colon is passed to Open.
 	Name string
-	// About is a sentence about it, Where what stands behind the colon.
+	// About is a short description; Where describes the text after the colon.
 	About, Where string
-	// Results are the ways that results may take.
+	// Results describes the values of --results.
 	Results string
-	// Open makes one; home is for workers who do not see the run directory.
-	Open func(where string, o Options, home executor.RunDirectory) (executor.Executor, error)
+	Open    func(where string, o Options, home executor.RunDirectory) (executor.Executor, error)
 }
 
-// Kinds lists them.
 func Kinds() []Kind {
 	return []Kind{
 		{Name: "slurm", Where: "PARTITION", About: "a Slurm cluster, as job arrays",
@@ -50,7 +52,7 @@ func Kinds() []Kind {
 	}
 }
 
-// Open makes the engine that --on names: one of the kinds, or a machines file.
+// Open opens the executor that --on names: one of the kinds, or a machines file.
 func Open(on string, o Options, home executor.RunDirectory) (executor.Executor, error) {
 	name, where, _ := strings.Cut(on, ":")
 	for _, k := range Kinds() {
@@ -60,14 +62,17 @@ func Open(on string, o Options, home executor.RunDirectory) (executor.Executor, 
 	}
 	if ext := filepath.Ext(on); ext == ".yaml" || ext == ".yml" {
 		if o.Results != "" {
-			return nil, fmt.Errorf("results come from machines with SSH by their connections, and not by %q", o.Results)
+			return nil, fmt.Errorf("invalid --results %q: machines with SSH return results over their connections", o.Results)
 		}
 		return ssh.New(on, home), nil
 	}
-	return nil, advice.With(fmt.Errorf("%w: --on %s", executor.ErrUnavailable, cmp.Or(on, `""`)), "there are: %s", strings.Join(Names(), ", "))
+	return nil, advice.With(
+		fmt.Errorf("%w: --on %s", executor.ErrUnavailable, cmp.Or(on, `""`)), "use one of: %s",
+		strings.Join(Names(), ", "),
+	)
 }
 
-// Names are what --on takes.
+// Names lists the values of --on.
 func Names() (all []string) {
 	for _, k := range Kinds() {
 		name := k.Name
@@ -79,7 +84,7 @@ func Names() (all []string) {
 	return append(all, "FILE.yaml (a machines file)")
 }
 
-// ResultsHelp are the ways that results may take, by engine.
+// ResultsHelp describes the values of --results for each kind.
 func ResultsHelp() string {
 	var all []string
 	for _, k := range Kinds() {

@@ -32,7 +32,7 @@ func numbers(n int) string {
 }
 
 // A plan that is larger than what the engine takes is handed over in arrays of what it takes.
-func TestLargePlansAreHandedOverWithinLimits(t *testing.T) {
+func TestLargePlansRespectLimits(t *testing.T) {
 	c := newCluster(t, -1)
 	cfg := large(t, 6)
 	ctx, cancel := context.WithCancel(t.Context())

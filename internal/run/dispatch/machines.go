@@ -9,11 +9,10 @@ import (
 	"skerry/internal/record"
 )
 
-// clockSlack is by how much clocks may differ before it is told: NTP keeps machines closer, and times
-// of a second are compared by nobody.
+// clockSlack is the clock difference that is not reported; NTP keeps machines closer.
 const clockSlack = 2 * time.Second
 
-// checkMachine tells once of a machine what is odd about it, and notes it in the run's warnings.
+// checkMachine warns once per machine about a wrong clock or another build of skerry.
 func (s *dispatcher) checkMachine(t record.Trial, seen time.Time) error {
 	if t.Machine == nil {
 		return nil
@@ -23,7 +22,7 @@ func (s *dispatcher) checkMachine(t record.Trial, seen time.Time) error {
 		found = append(
 			found,
 			fmt.Sprintf(
-				"the clock of %s is %s this machine's by %s or more: times in its records are its own", t.Machine.Name,
+				"the clock of %s is %s this machine's by at least %s; its records use its own clock", t.Machine.Name,
 				formatDirection(off), off.Abs().Round(time.Second),
 			),
 		)
@@ -32,13 +31,13 @@ func (s *dispatcher) checkMachine(t record.Trial, seen time.Time) error {
 		found = append(
 			found,
 			fmt.Sprintf(
-				"skerry on %s is another build of the same version: its SHA-256 sum begins with %.12s, this one's with %.12s",
+				"skerry on %s is another build of the same version: SHA-256 %.12s, here %.12s",
 				t.Machine.Name, t.Machine.Program, was,
 			),
 		)
 	}
 	for _, text := range found {
-		key := fmt.Sprintf("%s %.30s", t.Machine.Name, text) // by how much it is off differs each time
+		key := fmt.Sprintf("%s %.30s", t.Machine.Name, text) // without the offset, which varies
 		if s.reported[key] {
 			continue
 		}
@@ -55,8 +54,8 @@ func (s *dispatcher) checkMachine(t record.Trial, seen time.Time) error {
 	return nil
 }
 
-// earliestStart is when a trial can have begun at the earliest, by this machine's clock: an attempt that an earlier
-// process asked for may have landed.
+// earliestStart returns the earliest possible start of a trial by this machine's clock. An earlier process
+// may have submitted the attempt.
 func (s *dispatcher) earliestStart(t record.Trial) time.Time {
 	run := s.writer.Run()
 	if len(run.Resumed) > 0 {
@@ -68,12 +67,12 @@ func (s *dispatcher) earliestStart(t record.Trial) time.Time {
 	return run.Started
 }
 
-// clockOffset is by how much a trial's clock is at least ahead of this machine's, negative where it is behind, 0
-// where nothing tells. The trial ran between being handed over and being seen, so that
-// times outside of that are of another clock:
+// clockOffset returns how far at least a trial's clock is ahead of this machine's, negative if behind, 0 if
+// unknown. The trial ran between its submission and the collection of its result, so other times reveal
+// another clock:
 //
-//	handed over ├──────── the trial ────────┤ seen        this clock
-//	                  started ├─────┤ ended               its clock, hours ahead or behind
+//	submitted ├──────── the trial ────────┤ collected     this clock
+//	                started ├─────┤ ended                 its clock, hours ahead or behind
 func clockOffset(t record.Trial, handed, seen time.Time) time.Duration {
 	ended := t.Started.Add(time.Duration((t.SetupS + t.WarmupS + t.DurationS) * float64(time.Second)))
 	switch {
@@ -92,14 +91,15 @@ func formatDirection(off time.Duration) string {
 	return "behind"
 }
 
-// machineHealth tells the machines from which no results come though others measure: one whose disk is full ends each task within
-// a second, and would take in all that wait while others do one.
+// machineHealth finds machines whose tasks end without results while other machines measure. A machine with
+// a full disk ends each task within a second, and would otherwise consume the whole queue.
 type machineHealth struct {
-	emptyTasks  map[string]int // tasks that ended by themselves without results, by machine
+	emptyTasks  map[string]int // consecutive tasks without results, by machine
 	anyMeasured bool           // some machine has measured
 }
 
-// maxEmptyTasks is how many such tasks make a machine barren: one may have itself to blame.
+// maxEmptyTasks is the number of such tasks that excludes a machine; a single one may have failed by
+// itself.
 const maxEmptyTasks = 2
 
 func (b *machineHealth) recordEnd(where string, measured bool) {
@@ -117,7 +117,7 @@ func (b *machineHealth) recordEnd(where string, measured bool) {
 	b.emptyTasks[where]++
 }
 
-// faulty are those that get no more tasks.
+// faulty returns the machines that get no more tasks.
 func (b *machineHealth) faulty() []string {
 	if !b.anyMeasured {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestClockOff(t *testing.T) {
+func TestClockOffset(t *testing.T) {
 	handed := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	seen := handed.Add(time.Minute)
 	for name, tt := range map[string]struct {
@@ -29,7 +29,7 @@ func TestClockOff(t *testing.T) {
 }
 
 // A machine whose clock is another one, and whose program is, is told of once.
-func TestOddMachinesAreToldOf(t *testing.T) {
+func TestMachineWarnings(t *testing.T) {
 	c := newCluster(t, 1)
 	c.fault(t, "odd", 1)
 	c.fault(t, "odd", 3)

@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// maxTries is how often a task is handed over before it is given up.
+	// maxTries is how often a task is submitted before it is given up.
 	maxTries = 3
-	// grace is how many polls must find a task over before its results are missed: names in a
-	// network file system's directory are seen late.
+	// resultGracePolls is the number of polls that must find a task final before its results count as
+	// missing; network file systems show new names late.
 	resultGracePolls = 3
-	// hopeless is how many trials may fail before one has measured: then the others will fail, too.
+	// maxFirstFailures is the number of trials that may fail before the first one succeeds; then the run
+	// stops.
 	maxFirstFailures = 3
 )
 
-// runQueue goes on until nothing is with the engine and nothing is left to be handed over, or ctx ends.
+// runQueue runs until all tasks have ended, or ctx ends.
 func (s *dispatcher) runQueue(ctx context.Context) error {
 	for {
 		s.pace.begin()
@@ -43,9 +44,8 @@ func (s *dispatcher) runQueue(ctx context.Context) error {
 	}
 }
 
-// step asks the engine, takes in results, judges what is over, and hands over what is next.
-//
-// Results are read after the engine was asked: what a task left before it was over is then seen.
+// step polls the executor, collects results, updates the tasks and submits the next ones. Results are
+// collected after the poll, so that a final task's results are visible.
 func (s *dispatcher) step(ctx context.Context) error {
 	found, asked := s.executor.Poll(ctx, s.state.Open)
 	if errors.Is(asked, executor.ErrFatal) {
@@ -57,7 +57,7 @@ func (s *dispatcher) step(ctx context.Context) error {
 	if asked == nil {
 		s.updateTasks(found)
 	} else if ctx.Err() == nil {
-		s.Progress.Livef("%v; asking again", asked)
+		s.Progress.Livef("%v; retrying", asked)
 	}
 	if err := s.submit(ctx); err != nil {
 		return err
@@ -66,7 +66,6 @@ func (s *dispatcher) step(ctx context.Context) error {
 	return s.saveState()
 }
 
-// collect takes in what was measured.
 func (s *dispatcher) collect() error {
 	came, err := s.writer.Collect()
 	if err != nil {
@@ -92,15 +91,15 @@ func (s *dispatcher) collect() error {
 	}
 	if s.measured == 0 && s.failed >= maxFirstFailures && len(came) > 0 {
 		return advice.With(fmt.Errorf(
-			"%w: the first %d %w, the last one: %s", executor.ErrFatal, s.failed, runner.ErrTrials,
+			"%w: the first %d %w; the last error: %s", executor.ErrFatal, s.failed, runner.ErrTrials,
 			came[len(came)-1].Error,
 		),
-			"mend the cause, then go on with: skerry run --resume %s", s.writer.Dir())
+			"fix the cause, then resume with: skerry run --resume %s", s.writer.Dir())
 	}
 	return nil
 }
 
-// updateTasks looks at every task that is with the engine.
+// updateTasks applies the polled status of every submitted task.
 func (s *dispatcher) updateTasks(found map[int]executor.Status) {
 	for id, h := range s.open {
 		status, known := found[id]
@@ -129,12 +128,12 @@ func (s *dispatcher) updateTasks(found map[int]executor.Status) {
 	s.pruneSubmissions()
 }
 
-// handleMissing deals with a task that is over without all of its results.
+// handleMissing resubmits or gives up a task that is final without all results.
 func (s *dispatcher) handleMissing(h *submittedTask) {
 	s.untrackTask(h)
 	byItself := h.status.State == executor.Ended || h.status.State == executor.Failed
 	if s.rerun && byItself {
-		return // what it left was worth less than what stands
+		return // the existing result is better
 	}
 	trouble := live.Trouble{
 		Task: h.task.ID, State: string(h.status.State), Where: h.status.Machine, Why: h.status.Reason,
@@ -148,9 +147,9 @@ func (s *dispatcher) handleMissing(h *submittedTask) {
 		ID:     h.task.ID,
 		Trials: slices.DeleteFunc(slices.Clone(h.task.Trials), func(p record.Planned) bool { return h.results[p.ID] }),
 	}
-	what := "it is given up"
+	next := "giving up"
 	if trouble.Again {
-		what = "it is handed over again"
+		next = "resubmitting"
 		s.queue = append(s.queue, left)
 	} else {
 		s.lost = append(s.lost, left.ID)
@@ -159,14 +158,14 @@ func (s *dispatcher) handleMissing(h *submittedTask) {
 	tasks.Lost++
 	tasks.Troubles = append(slices.Clone(tasks.Troubles[max(0, len(tasks.Troubles)-maxTroubles+1):]), trouble)
 	s.Progress.Linef(
-		"note: the task of trials %s is %s %s: %s; %s", formatTrials(left.IDs()), trouble.State,
-		atMachine(trouble.Where), trouble.Why, what,
+		"note: task with trials %s %s %s: %s; %s", executor.FormatTrials(left.IDs()), trouble.State,
+		atMachine(trouble.Where), trouble.Why, next,
 	)
 }
 
-// lastOutput is why a task ended by itself without its results, in its own words where they can be had.
+// lastOutput returns why a task ended by itself without results: its last output if available.
 func (s *dispatcher) lastOutput(h *submittedTask) string {
-	if e, tells := s.executor.(executor.OutputReader); tells {
+	if e, ok := s.executor.(executor.OutputReader); ok {
 		for _, sub := range s.state.Open {
 			if sub.Number == h.number {
 				if last := e.LastOutput(s.dir, sub, h.task.ID); last != "" {
@@ -176,12 +175,11 @@ func (s *dispatcher) lastOutput(h *submittedTask) string {
 		}
 	}
 	if h.status.State == executor.Ended {
-		return "it ended well, and its results cannot be seen in " + s.dir + " from here"
+		return "exited normally, but its results are not visible in " + s.dir
 	}
 	return h.status.Reason
 }
 
-// trackTask notes a task that is with the engine, drop that it is not any more.
 func (s *dispatcher) trackTask(t record.Task, number int) {
 	h := &submittedTask{task: t, number: number, status: executor.Status{State: executor.Waiting}, results: map[int]bool{}}
 	s.open[t.ID] = h
@@ -201,7 +199,7 @@ func (s *dispatcher) untrackTask(h *submittedTask) {
 	}
 }
 
-// pruneSubmissions leaves out submissions of which nothing is left.
+// pruneSubmissions removes submissions without open tasks.
 func (s *dispatcher) pruneSubmissions() {
 	live := map[int]bool{}
 	for _, h := range s.open {
@@ -210,30 +208,28 @@ func (s *dispatcher) pruneSubmissions() {
 	s.state.Open = slices.DeleteFunc(s.state.Open, func(sub executor.Submission) bool { return !live[sub.Number] })
 }
 
-// How often the engine is asked: seldom enough that following costs share of a core, this
-// process and the clients that it starts together, and not more often than every pollEvery.
+// Polls are so rare that following a run costs a small share of one core, including client processes.
 const (
 	pollEvery   = 2 * time.Second
-	maxCPUShare = 0.008 // and less than 1 % with what the garbage collector does between steps
+	maxCPUShare = 0.008 // below 1 % with garbage collection between steps
 	maxPollWait = 5 * time.Minute
 )
 
-// pace tells how long to wait after a step, by what the step used. What an engine carries to and from
-// machines meanwhile is work, and counts for nothing.
+// pace computes the wait after a step from the CPU time that the step used. Transfers of executors between
+// steps are work and do not count.
 type pace struct {
 	every time.Duration
 	used  func() time.Duration
 	begun time.Duration
-	owed  time.Duration // of waits that were cut at pollAtMost
+	owed  time.Duration // of waits that were capped at maxPollWait
 }
 
 func newPace() *pace { return &pace{every: pollEvery, used: processorTime} }
 
-// begin begins a step.
 func (p *pace) begin() { p.begun = p.used() }
 
-// next is how long to wait until what the step used is share of the time. What is longer than pollAtMost, since summary.json of a large
-// run was written, is left to the waits that follow.
+// next returns how long to wait so that the step used maxCPUShare of the time. The excess over maxPollWait,
+// such as after writing a large summary.json, is added to later waits.
 func (p *pace) next() time.Duration {
 	p.owed += time.Duration(float64(p.used()-p.begun) / maxCPUShare)
 	wait := min(max(p.every, p.owed), maxPollWait)
@@ -241,11 +237,11 @@ func (p *pace) next() time.Duration {
 	return wait
 }
 
-// processorTime is what this process and the children that have ended used.
+// processorTime returns the CPU time of this process and its ended children.
 func processorTime() (sum time.Duration) {
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
 		var u unix.Rusage
-		if unix.Getrusage(who, &u) == nil { // it fails for bad arguments alone
+		if unix.Getrusage(who, &u) == nil { // only fails for invalid arguments
 			sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 		}
 	}

@@ -22,31 +22,31 @@ import (
 	"skerry/internal/run/live"
 )
 
-// stateSchema versions engine/state.json.
+// stateSchema is the version of engine/state.json.
 const stateSchema = "skerry/engine/v1"
 
-// State is engine/state.json: what was handed over and is not over. The sweep alone writes it;
-// another one that goes on with the run reads it.
+// State is engine/state.json: unfinished submissions. Only the run's controller writes it; a resuming
+// process reads it.
 type State struct {
 	Schema string `json:"schema"`
-	// On and Options are what the sweep was started with.
+	// On and Options are the executor's configuration.
 	On      string  `json:"on"`
 	Options Options `json:"options,omitzero"`
 	Token   string  `json:"token"`
 	// Next is the number of the next submission.
 	Next int                   `json:"next"`
 	Open []executor.Submission `json:"open"`
-	// Tasks are shown to onlookers.
+	// Tasks is the live state of the tasks.
 	Tasks   live.Tasks `json:"tasks"`
 	Changed time.Time  `json:"changed"`
 }
 
-// ErrNoExecutor says that a run is not one on an engine.
+// ErrNoExecutor means that a run does not use an executor.
 var ErrNoExecutor = errors.New("the run was not started on an engine")
 
 func statePath(dir string) string { return filepath.Join(dir, executor.Folder, "state.json") }
 
-// ReadState reads how a run stands with its engine; ErrNoEngine says that it has none.
+// ReadState reads engine/state.json. The error is ErrNoExecutor if there is none.
 func ReadState(dir string) (State, error) {
 	var s State
 	text, err := os.ReadFile(statePath(dir))
@@ -57,10 +57,10 @@ func ReadState(dir string) (State, error) {
 		err = json.Unmarshal(text, &s)
 	}
 	if err == nil && s.Schema != stateSchema {
-		err = fmt.Errorf("its schema is %q in place of %q", s.Schema, stateSchema)
+		err = fmt.Errorf("schema is %q, want %q", s.Schema, stateSchema)
 	}
 	if err != nil {
-		return s, fmt.Errorf("reading how the run stands with its engine: %w", err)
+		return s, fmt.Errorf("read engine state: %w", err)
 	}
 	return s, nil
 }
@@ -69,18 +69,18 @@ func (s *State) write(dir string) error {
 	s.Changed = time.Now()
 	err := atomicfile.File(statePath(dir), func(w io.Writer) error { return json.NewEncoder(w).Encode(s) })
 	if err != nil {
-		return fmt.Errorf("noting what was handed over: %w", err)
+		return fmt.Errorf("write engine state: %w", err)
 	}
 	return nil
 }
 
-// How much onlookers are told of.
+// Limits of the live state.
 const (
 	maxTasksAt  = 200
 	maxTroubles = 50
 )
 
-// publishTasks tells people and onlookers how the tasks stand.
+// publishTasks publishes the state of the tasks in the terminal and the live state.
 func (s *dispatcher) publishTasks() {
 	now := live.Tasks{On: s.state.On, Waiting: len(s.queue), Lost: s.state.Tasks.Lost, Troubles: s.state.Tasks.Troubles, At: []live.TaskAt{}}
 	for id, h := range s.open {
@@ -114,7 +114,7 @@ func (s *dispatcher) publishTasks() {
 	s.Progress.Livef("%s", FormatTasks(now, len(s.done), len(plan)))
 }
 
-// FormatTasks says in a line how tasks stand.
+// FormatTasks returns a progress line.
 func FormatTasks(t live.Tasks, done, total int) string {
 	parts := []string{
 		fmt.Sprintf("%d of %d trials", done, total),
@@ -127,7 +127,7 @@ func FormatTasks(t live.Tasks, done, total int) string {
 		parts = append(parts, fmt.Sprintf("%d failed", t.Failed))
 	}
 	if t.Lost > 0 {
-		parts = append(parts, fmt.Sprintf("%d lost on the way", t.Lost))
+		parts = append(parts, fmt.Sprintf("%d resubmitted or given up", t.Lost))
 	}
 	if t.LeftS > 0 {
 		parts = append(parts, (time.Duration(t.LeftS)*time.Second).String()+" left")
@@ -135,12 +135,12 @@ func FormatTasks(t live.Tasks, done, total int) string {
 	return strings.Join(parts, ", ")
 }
 
-// saveState writes the state where it has changed.
+// saveState writes the state if it has changed.
 func (s *dispatcher) saveState() error {
 	s.state.Changed = time.Time{}
 	text, err := json.Marshal(s.state)
 	if err != nil {
-		return fmt.Errorf("noting what was handed over: %w", err)
+		return fmt.Errorf("write engine state: %w", err)
 	}
 	if string(text) == s.saved {
 		return nil
@@ -149,8 +149,7 @@ func (s *dispatcher) saveState() error {
 	return s.state.write(s.dir)
 }
 
-// Follow shows how the tasks of a run stand for as long as another process takes care of it. It
-// tells whether there was one.
+// Follow shows the progress of a run while another process controls it. It returns whether there was one.
 func Follow(ctx context.Context, dir string, p *progress.Reporter) (bool, error) {
 	defer p.Done()
 	seen, troubles := false, time.Time{}
@@ -169,19 +168,19 @@ func Follow(ctx context.Context, dir string, p *progress.Reporter) (bool, error)
 		}
 		for _, t := range s.Tasks.Troubles {
 			if t.At.After(troubles) {
-				p.Linef("note: task %d is %s %s: %s", t.Task, t.State, atMachine(t.Where), t.Why)
+				p.Linef("note: task %d %s %s: %s", t.Task, t.State, atMachine(t.Where), t.Why)
 				troubles = t.At
 			}
 		}
 		if !seen {
 			for _, t := range s.Tasks.At {
-				p.Linef("task %d: trials %s %s since %s", t.Task, formatTrials(t.Trials), atMachine(t.Where), t.Since.Format(time.TimeOnly))
+				p.Linef("task %d: trials %s %s since %s", t.Task, executor.FormatTrials(t.Trials), atMachine(t.Where), t.Since.Format(time.TimeOnly))
 			}
 		}
 		seen = true
 		p.Livef("%s", FormatTasks(s.Tasks, len(d.Summary.Trials), len(d.Run.Plan)))
 		if err := linger.For(ctx, max(pollEvery, 100*time.Since(begun))); err != nil {
-			return seen, fmt.Errorf("following %s: %w", dir, err)
+			return seen, fmt.Errorf("follow %s: %w", dir, err)
 		}
 	}
 }

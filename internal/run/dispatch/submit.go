@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
 
 	"skerry/internal/base/atomicfile"
 	"skerry/internal/record"
@@ -16,7 +14,7 @@ import (
 	"skerry/internal/run/runner"
 )
 
-// submit hands over as much of the queue as the engine takes.
+// submit submits as much of the queue as the executor accepts.
 func (s *dispatcher) submit(ctx context.Context) error {
 	for len(s.queue) > 0 && ctx.Err() == nil {
 		n := min(len(s.queue), s.limits.Batch, s.limits.Total-len(s.open))
@@ -42,8 +40,8 @@ func (s *dispatcher) submit(ctx context.Context) error {
 		s.queue = s.queue[n:]
 		s.state.Open = append(s.state.Open, sub)
 		s.state.Next++
-		// At once: a sweep that dies here must not hand the same tasks over again. Were it killed
-		// before this line, they would be done twice, and each trial still have one result.
+		// Save at once, so that a process that dies here does not submit the same tasks again. If it is
+		// killed before, the tasks run twice, and each trial still has one result.
 		if err := s.saveState(); err != nil {
 			return err
 		}
@@ -51,7 +49,7 @@ func (s *dispatcher) submit(ctx context.Context) error {
 	return nil
 }
 
-// newBatch makes the next batch, with its task file.
+// newBatch returns the next batch and writes its task file.
 func (s *dispatcher) newBatch(tasks []record.Task) (executor.Batch, error) {
 	b := executor.Batch{
 		Run: s.writer.Run().Name, Dir: s.dir, Number: s.state.Next, Rerun: s.rerun || s.Suspect, Token: s.state.Token,
@@ -62,16 +60,16 @@ func (s *dispatcher) newBatch(tasks []record.Task) (executor.Batch, error) {
 	for _, t := range tasks {
 		b.Tasks = append(b.Tasks, executor.Task{ID: t.ID, Trials: t.IDs()})
 		b.ExpectedTime = max(b.ExpectedTime, s.remote.ExpectedTime(t.Trials))
-		fmt.Fprintln(&lines, formatTrials(t.IDs()))
+		fmt.Fprintln(&lines, executor.FormatTrials(t.IDs()))
 	}
 	b.MemoryBytes = s.largestMemory(tasks)
 	if err := atomicfile.File(b.File, func(w io.Writer) error { _, err := lines.WriteTo(w); return err }); err != nil {
-		return b, fmt.Errorf("writing the task file: %w", err)
+		return b, fmt.Errorf("write task file: %w", err)
 	}
 	return b, nil
 }
 
-// largestMemory is that of the largest lab, 0 where one has no limit.
+// largestMemory returns the memory of the largest lab, 0 if any has no limit.
 func (s *dispatcher) largestMemory(tasks []record.Task) (most int64) {
 	for _, t := range tasks {
 		bytes := s.remote.MemoryBytes(t.Trials[0].ID)
@@ -83,18 +81,9 @@ func (s *dispatcher) largestMemory(tasks []record.Task) (most int64) {
 	return most
 }
 
-// formatTrials writes trials as --only reads them.
-func formatTrials(ids []int) string {
-	words := make([]string, len(ids))
-	for i, id := range ids {
-		words[i] = strconv.Itoa(id)
-	}
-	return strings.Join(words, ",")
-}
-
-// Print writes what would be handed over to the engine for a new run, and leaves each batch of it in a file of the engine's folder. The
-// run's directory is made, so that a person can edit and submit those; Resume then finds them, takes in what is
-// measured, and hands over what nobody has submitted.
+// Print writes the batches that a new run would submit, also into files of the executor's folder. It
+// creates the run directory, so that a user can edit and submit the batches. Resume then finds them,
+// collects their results and submits the rest.
 func Print(ctx context.Context, c Config, to io.Writer) (dir string, err error) {
 	s, err := newDispatcher(c)
 	if err != nil {
@@ -108,7 +97,7 @@ func Print(ctx context.Context, c Config, to io.Writer) (dir string, err error) 
 	if err := s.prepare(); err != nil {
 		return s.dir, err
 	}
-	if s.limits, err = s.executor.Check(ctx); err != nil { // the engine may be elsewhere
+	if s.limits, err = s.executor.Check(ctx); err != nil { // it may be on another machine
 		s.limits = executor.Limits{Batch: len(s.queue), Total: len(s.queue)}
 	}
 	for len(s.queue) > 0 {
@@ -126,7 +115,7 @@ func Print(ctx context.Context, c Config, to io.Writer) (dir string, err error) 
 	return s.dir, s.saveState()
 }
 
-// printBatch writes a batch, also into its file, and notes by what it is found.
+// printBatch writes a batch, and remembers the name for findPrinted.
 func (s *dispatcher) printBatch(to io.Writer, b executor.Batch) error {
 	var text bytes.Buffer
 	name, err := s.executor.Print(&text, b)
@@ -134,10 +123,10 @@ func (s *dispatcher) printBatch(to io.Writer, b executor.Batch) error {
 		return err
 	}
 	if err := os.WriteFile(b.Path(executor.PrintedSuffix), text.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("leaving what was printed in the run directory: %w", err)
+		return fmt.Errorf("save printed batch: %w", err)
 	}
 	if _, err := text.WriteTo(to); err != nil {
-		return fmt.Errorf("printing: %w", err)
+		return fmt.Errorf("print batch: %w", err)
 	}
 	if name != "" {
 		sub := b.Submission(name, len(b.Tasks))
@@ -147,7 +136,7 @@ func (s *dispatcher) printBatch(to io.Writer, b executor.Batch) error {
 	return nil
 }
 
-// findPrinted asks for the batches that were printed: those that a person has submitted are with the engine from now on.
+// findPrinted looks up printed batches. Those that a user has submitted are tracked from now on.
 func (s *dispatcher) findPrinted(ctx context.Context) error {
 	var open []executor.Submission
 	for _, sub := range s.state.Open {
@@ -159,12 +148,12 @@ func (s *dispatcher) findPrinted(ctx context.Context) error {
 			}
 			if ref == "" {
 				s.Progress.Linef(
-					"note: nobody has submitted %s, or it ended long ago: what is left of its %d tasks is handed over now",
-					name, len(sub.Tasks),
+					"note: %s was not submitted or ended long ago; submitting the rest of its %s",
+					name, runner.CountNoun(len(sub.Tasks), "task"),
 				)
 				continue
 			}
-			s.Progress.Linef("note: %s is found at %s and followed", name, s.state.On)
+			s.Progress.Linef("note: following %s at %s", name, s.state.On)
 			sub.Ref, sub.Printed = ref, false
 		}
 		open = append(open, sub)

@@ -43,15 +43,15 @@ func (c Client) Run(ctx context.Context, stdin io.Reader, name string, args ...s
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd.Env = c.Environ()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &stderr
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, advice.With(fmt.Errorf("%w: %w", ErrUnavailable, err), "%s", c.Advice)
 	}
 	if err != nil {
-		return out.Bytes(), fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(said.String()))
+		return out.Bytes(), fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(stderr.String()))
 	}
 	return out.Bytes(), nil
 }

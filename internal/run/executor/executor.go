@@ -66,7 +66,7 @@ type RunDirectory interface {
 	// PackPlan returns a packed copy of the plan, for workers that measure these trials.
 	PackPlan(trials []int) ([]byte, error)
 	// ReceiveResults stores the results in a worker's output, and returns the end of the other output.
-	ReceiveResults(printed io.Reader) (said string, err error)
+	ReceiveResults(printed io.Reader) (output string, err error)
 }
 
 // Batch is a set of tasks that is submitted at once.

@@ -13,39 +13,38 @@ import (
 )
 
 const (
-	// fullShare of the machine's cores and memory may be used by trials at the same time: what
-	// they use is a mean over their measurement, and comes in bursts.
+	// maxShare is the share of cores and memory that concurrent trials may use. Their use is a mean over the
+	// measurement, with bursts above.
 	maxShare = 0.7
-	// mostLanes at auto: more labs than that the kernel's own work shows.
+	// maxAutoLanes bounds auto: the kernel's own work limits more labs.
 	maxAutoLanes = 8
 )
 
-// use is what a trial used of the machine: cores on average, and bytes of memory.
+// use is the resource use of a trial: mean cores, and bytes of memory.
 type use struct {
 	cores  float64
 	memory int64
 }
 
-// capacity is how many trials this machine takes at the same time. What trials use is one bound. At auto
-// how well they did is another, since a sum of means does not tell what trials cost each other:
+// capacity limits how many trials run concurrently on this machine. One bound is the resource use of
+// trials. With auto, their verdicts are another, because a sum of means does not show how trials affect
+// each other:
 //
-//  1. A trial at a long distance, which uses little, is the first that ends. All others count as
-//     that, as long as nothing else is known: eight begin at once.
-//  2. They need the machine's processors together. All eight are suspect and are run again, one
-//     by one.
+//  1. A trial at a long distance uses little and ends first. Other trials are assumed to use as much until known: eight start at once.
+//  2. Together they overload the CPUs. All eight are suspect and run again, one by one.
 //
-// So one more trial at a time is tried, and only after as many went well. A number of trials of which
-// one became suspect is never tried again.
+// Therefore the limit grows by one after that many good trials. A number of concurrent trials with a
+// suspect one is never tried again.
 type capacity struct {
 	machine  use
 	maxLanes int
-	cells    map[int]cellUse // of trials that have ended
-	largest  int64           // memory of any
-	allowed  int             // how many may run at the same time by how well those that ended did; 0: not asked
-	tooMany  int             // how many were too many; 0: none yet
+	cells    map[int]cellUse // of ended trials
+	largest  int64           // highest memory of any trial
+	allowed  int             // concurrent trials that the verdicts allow; 0 if not limited
+	tooMany  int             // smallest number with a suspect trial; 0 if none
 }
 
-// cellUse is what trials of a cell have used at the most.
+// cellUse is the highest use of the trials of a cell.
 type cellUse struct {
 	use
 	parameters map[string]any
@@ -63,7 +62,7 @@ func newCapacity(p experiment.Parallel) *capacity {
 	return r
 }
 
-// admits tells whether a trial may run beside others. As long as nothing is known, a trial runs alone.
+// admits reports whether a trial may start. Until some trial has ended, trials run alone.
 func (r *capacity) admits(running []record.Planned, next record.Planned) bool {
 	if len(running) == 0 {
 		return true
@@ -79,8 +78,8 @@ func (r *capacity) admits(running []record.Planned, next record.Planned) bool {
 	return sum.cores <= maxShare*r.machine.cores && float64(sum.memory) <= maxShare*float64(r.machine.memory)
 }
 
-// expectedUse is what trials of the cell have used. One that has none yet counts as the mean of those cells
-// that have the most parameters in common with it, and takes as much memory as any has.
+// expectedUse returns the use of the cell's trials. For a cell without trials it is the mean of the cells
+// with the most parameters in common, and the highest memory of all.
 func (r *capacity) expectedUse(p record.Planned) use {
 	if u, ok := r.cells[p.Cell]; ok {
 		return u.use
@@ -103,7 +102,6 @@ func (r *capacity) expectedUse(p record.Planned) use {
 	return use{cores: stats.Of(cores).Mean, memory: r.largest}
 }
 
-// recordUse takes in what a trial that ended used.
 func (r *capacity) recordUse(p record.Planned, t record.Trial) {
 	u := use{t.Fidelity.OwnCPU, t.Fidelity.OwnMemory}
 	if t.State != record.TrialOK || u.cores <= 0 {
@@ -117,7 +115,7 @@ func (r *capacity) recordUse(p record.Planned, t record.Trial) {
 	}
 }
 
-// restoreUse takes in what trials of earlier attempts at the run used, in the order in which they began.
+// restoreUse records the trials of earlier attempts at the run, in the order of their start.
 func (r *capacity) restoreUse(plan []record.Planned, ended []record.Trial) {
 	planned := map[int]record.Planned{}
 	for _, p := range plan {
@@ -129,7 +127,7 @@ func (r *capacity) restoreUse(plan []record.Planned, ended []record.Trial) {
 	}
 }
 
-// adjustLimit takes in how well a trial did that ran as one of so many at the same time.
+// adjustLimit updates allowed after a trial that ran as one of several.
 func (r *capacity) adjustLimit(together int, t record.Trial) {
 	switch {
 	case t.Verdict.State != record.Suspect && together >= r.allowed && (r.tooMany == 0 || together+1 < r.tooMany):
@@ -139,8 +137,8 @@ func (r *capacity) adjustLimit(together int, t record.Trial) {
 	}
 }
 
-// MaxParallel is how many trials may run at the same time on this machine, each as large as the largest of
-// those that have ended, by how well these did; 1 as long as none has ended.
+// MaxParallel returns how many trials as large as the largest ended one may run concurrently; 1 if none has
+// ended.
 func MaxParallel(p experiment.Parallel, ended []record.Trial) int {
 	r := newCapacity(p)
 	for _, t := range ended {

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestRoom(t *testing.T) {
+func TestCapacity(t *testing.T) {
 	planned := func(cells ...int) (all []record.Planned) {
 		for i, c := range cells {
 			all = append(all, record.Planned{ID: i + 1, Cell: c})
@@ -44,7 +44,7 @@ func TestRoom(t *testing.T) {
 	} {
 		r := newCapacity(tt.most)
 		r.machine = use{2, 1000}
-		r.allowed = 0 // TestTogether
+		r.allowed = 0 // TestAutoCapacity
 		for cell, x := range tt.learnt {
 			r.recordUse(record.Planned{Cell: cell}, x)
 		}
@@ -54,8 +54,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestAlike has cells that were not measured count as those that are most like them.
-func TestAlike(t *testing.T) {
+// TestCapacityOfSimilarCells has cells that were not measured count as those that are most like them.
+func TestCapacityOfSimilarCells(t *testing.T) {
 	r := newCapacity(experiment.Auto)
 	for i, x := range []struct {
 		workload string
@@ -82,8 +82,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestTogether has trials that use little end well or disturb each other.
-func TestTogether(t *testing.T) {
+// TestAutoCapacity has trials that use little end well or disturb each other.
+func TestAutoCapacity(t *testing.T) {
 	ended := func(together int, kinds ...string) record.Trial {
 		x := record.Trial{State: record.TrialOK, Beside: together - 1, Fidelity: record.Fidelity{OwnCPU: 0.01, OwnMemory: 1}}
 		x.Verdict.State = record.Valid
@@ -118,9 +118,9 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestRecalled has a run that goes on know what its earlier attempts learnt, in the order of their
+// TestRestoreUse has a run that goes on know what its earlier attempts learnt, in the order of their
 // beginnings, which is not that of the plan: the last that began was one too many.
-func TestRecalled(t *testing.T) {
+func TestRestoreUse(t *testing.T) {
 	begun := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	ended := func(id, after, together int, kinds ...string) record.Trial {
 		v := record.Verdict{State: record.Valid, Kinds: kinds}

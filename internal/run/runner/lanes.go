@@ -15,43 +15,43 @@ import (
 	"skerry/internal/run/trial"
 )
 
-// lane is where trials run one after another, each on a lab of its own or on one that the trial
-// before left there. A run has one, or several side by side:
+// lane runs trials one after another, each on its own lab or on one that the previous trial left. A run has
+// one or several lanes:
 //
 //	lane 1  │ trial 3 │ trial 1 │ ...
-//	lane 2            │ trial 2 │ ...     as long as there is room
+//	lane 2            │ trial 2 │ ...     while there is capacity
 type lane struct {
-	pool     trial.ClusterPool // what trials that reuse clusters leave to each other
+	pool     trial.ClusterPool // clusters for reuse
 	phases   *trial.PhaseScheduler
-	live     *live.Feed // nil where nobody can look, and of all lanes but the first
+	live     *live.Feed // nil without followers, and in all lanes except the first
 	progress *progress.Reporter
-	at       *attempt // nil while it is free
+	at       *attempt // nil while the lane is free
 }
 
-// attempt is a trial under way.
+// attempt is a trial in progress.
 type attempt struct {
 	planned record.Planned
 	lane    *lane
 	number  int
-	forms   bool // a cluster, and does not reuse an earlier trial's
+	forms   bool // starts a cluster instead of reusing one
 	begun   time.Time
-	beside  atomic.Int64 // how many others ran at the same time, at the most
+	beside  atomic.Int64 // highest number of concurrent trials
 	result  record.Trial
 	err     error
 }
 
-// lanes run what is left of a plan.
+// lanes runs the remaining trials of a plan.
 type lanes struct {
 	*run
 	capacity    *capacity
 	all         []*lane
-	left        []record.Planned // not begun
-	total, done int              // of the plan; ended, also in earlier attempts at the run
+	left        []record.Planned // not started
+	total, done int              // trials in the plan, and ended ones including earlier attempts at the run
 	ended       chan *attempt
 
 	times          trialTimes
 	failed, inARow int
-	stopped        error // why no more trials are begun
+	stopped        error // why no more trials start
 }
 
 func (r *run) newLanes(left []record.Planned) *lanes {
@@ -73,7 +73,7 @@ func (r *run) newLanes(left []record.Planned) *lanes {
 	return l
 }
 
-// runAll runs all that is left. Whatever ends it, no trial is under way when it returns.
+// runAll runs all remaining trials. No trial is running when it returns.
 func (l *lanes) runAll(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -96,7 +96,7 @@ func (l *lanes) runAll(ctx context.Context) error {
 	}
 }
 
-// startNext begins the next trial in a free lane where there is room for it.
+// startNext starts the next trial in a free lane if there is capacity.
 func (l *lanes) startNext(ctx context.Context) bool {
 	if len(l.left) == 0 || l.stopped != nil || ctx.Err() != nil && len(l.running()) > 0 {
 		return false
@@ -122,8 +122,8 @@ func (l *lanes) startNext(ctx context.Context) bool {
 	return true
 }
 
-// pickTrial is a free lane and the trial that it takes: the next one, or where lanes have kept
-// clusters, the first that can run on one.
+// pickTrial returns a free lane and the index of its next trial: preferably one that reuses the lane's
+// cluster.
 func (l *lanes) pickTrial() (to *lane, next int) {
 	for _, x := range l.all {
 		if x.at != nil {
@@ -151,7 +151,7 @@ func (l *lanes) running() (all []record.Planned) {
 	return all
 }
 
-// label begins every line of a trial's progress.
+// label returns the prefix of a trial's progress lines.
 func (l *lanes) label(a *attempt) string {
 	if len(l.all) > 1 {
 		return fmt.Sprintf("trial %d", a.planned.ID)
@@ -167,7 +167,7 @@ func (l *lanes) label(a *attempt) string {
 	return label
 }
 
-// finishTrial takes in a trial that has ended.
+// finishTrial processes an ended trial.
 func (l *lanes) finishTrial(ctx context.Context, a *attempt) {
 	l.times.add(a.forms, time.Since(a.begun))
 	if len(l.all) > 1 {
@@ -178,7 +178,7 @@ func (l *lanes) finishTrial(ctx context.Context, a *attempt) {
 		l.report(fmt.Sprintf("trial %d", a.planned.ID), a.planned, t)
 		if l.stopped == nil {
 			l.stopped = advice.With(fmt.Errorf("interrupted after %d of %d trials: %w", l.done, l.total, context.Cause(ctx)),
-				"go on with: skerry run --resume %s", l.writer.Dir())
+				"resume with: skerry run --resume %s", l.writer.Dir())
 		}
 		return
 	}
@@ -199,7 +199,7 @@ func (l *lanes) finishTrial(ctx context.Context, a *attempt) {
 	}
 }
 
-// publishLanes tells onlookers of all lanes where there are several.
+// publishLanes publishes the state of several lanes.
 func (l *lanes) publishLanes() {
 	if len(l.all) == 1 {
 		return
@@ -225,7 +225,6 @@ func (l *lanes) publishLanes() {
 	l.live.SetTasks(t)
 }
 
-// closePools ends what lanes have kept.
 func (l *lanes) closePools(ctx context.Context, some []*lane) error {
 	var errs []error
 	for _, x := range some {
@@ -234,14 +233,14 @@ func (l *lanes) closePools(ctx context.Context, some []*lane) error {
 	return errors.Join(errs...)
 }
 
-// soleLane is the first lane, when nothing runs beside it any more.
+// soleLane returns the first lane, for trials that run alone.
 func (l *lanes) soleLane() *lane {
 	l.all[0].phases = l.Phases
 	return l.all[0]
 }
 
-// trialTimes is how long trials have taken: those that formed a cluster, and those that reused an earlier one's. The
-// former take minutes longer where clusters are worth sharing.
+// trialTimes are the durations of trials. Those that start a cluster may take minutes longer than those
+// that reuse one.
 type trialTimes struct{ forming, reusing []time.Duration }
 
 func (t *trialTimes) add(forms bool, d time.Duration) {
@@ -254,12 +253,12 @@ func (t *trialTimes) add(forms bool, d time.Duration) {
 
 func (t trialTimes) known() bool { return len(t.forming)+len(t.reusing) > 0 }
 
-// estimate is how long so many trials more will take.
+// estimate returns the expected duration of so many further trials.
 func (t trialTimes) estimate(forming, reusing int) time.Duration {
 	return median(t.forming, t.reusing)*time.Duration(forming) + median(t.reusing, t.forming)*time.Duration(reusing)
 }
 
-// median is the lower one, of instead where there is nothing else; 0 of nothing.
+// median returns the lower median of times, or of instead if times is empty; 0 if both are.
 func median(times, instead []time.Duration) time.Duration {
 	if len(times) == 0 {
 		times = instead
@@ -270,13 +269,13 @@ func median(times, instead []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[(len(times)-1)/2]
 }
 
-// reusesCluster tells whether a trial can run on what one with that footing has left.
+// reusesCluster reports whether a trial can run on a cluster with the key.
 func (r *run) reusesCluster(id int, footing string) bool {
 	return footing != "" && r.clusterKeys[id] == footing
 }
 
-// countForming counts those trials that will form a cluster, and those that will reuse one, where they run in this order
-// after one with that footing.
+// countForming counts the trials that will start a cluster and those that will reuse one, if they run in
+// this order after a cluster with key on.
 func (r *run) countForming(on string, trials []record.Planned) (forming, reusing int) {
 	for _, p := range trials {
 		if r.reusesCluster(p.ID, on) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestTrialsThatFormAClusterAreExpectedToTakeLonger(t *testing.T) {
+func TestEstimateOfFormingTrials(t *testing.T) {
 	const minute, second = time.Minute, time.Second
 	for _, test := range []struct {
 		name string
@@ -27,7 +27,7 @@ func TestTrialsThatFormAClusterAreExpectedToTakeLonger(t *testing.T) {
 	}
 }
 
-func TestTrialsAheadReuseTheClusterOfTheOneBefore(t *testing.T) {
+func TestCountForming(t *testing.T) {
 	const clusters = "matrix={database: [redis, etcd], scale: [0.5, 2, 1]}"
 	for _, test := range []struct {
 		set              string

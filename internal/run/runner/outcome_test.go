@@ -8,7 +8,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestAssertionsOfAllTrialsDecideHowARunEnds(t *testing.T) {
+func TestAssertionErrorOfAllTrials(t *testing.T) {
 	for name, c := range map[string]struct {
 		held []bool // of the two trials' second assertion
 		want string
@@ -46,7 +46,7 @@ func TestAssertionsOfAllTrialsDecideHowARunEnds(t *testing.T) {
 	}
 }
 
-func TestStrictRunsEndWithSuspectTrials(t *testing.T) {
+func TestSuspectErrorOfStrictRun(t *testing.T) {
 	w, err := record.Create(t.TempDir(), record.Run{Name: "x", Plan: []record.Planned{{ID: 1}, {ID: 2}}})
 	if err != nil {
 		t.Fatal(err)
@@ -74,22 +74,22 @@ func TestStrictRunsEndWithSuspectTrials(t *testing.T) {
 }
 
 // What fails the same way again is not worth another try, and nobody is told to try it.
-func TestWhatToDoAboutFailures(t *testing.T) {
+func TestFailureAdvice(t *testing.T) {
 	failed := func(message string) record.Trial { return record.Trial{State: record.TrialFailed, Error: message} }
 	for name, tt := range map[string]struct {
 		trials []record.Trial
 		want   string
 	}{
-		"one": {[]record.Trial{failed("no such option maxmem")}, "mend the cause, and where"},
+		"one": {[]record.Trial{failed("no such option maxmem")}, "fix the cause and, if"},
 		"alike": {
 			[]record.Trial{
 				failed("node 10.1.0.3: no such option maxmem after 1.2s\nlog"),
 				failed("node 10.2.0.7: no such option maxmem after 900ms"),
 			},
-			"all trials fail alike",
+			"all trials failed for the same reason",
 		},
-		"different":     {[]record.Trial{failed("no such option"), failed("no answer")}, "mend the cause, and where"},
-		"some measured": {[]record.Trial{failed("x"), failed("x"), {State: record.TrialOK}}, "try them again with: skerry run --resume runs/x"},
+		"different":     {[]record.Trial{failed("no such option"), failed("no answer")}, "fix the cause and, if"},
+		"some measured": {[]record.Trial{failed("x"), failed("x"), {State: record.TrialOK}}, "retry them with: skerry run --resume runs/x"},
 	} {
 		if got := failureAdvice(tt.trials, "runs/x"); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
@@ -98,7 +98,7 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 }
 
 // Only what may be gone the next time is run again, and only where nothing else is wrong.
-func TestMayPass(t *testing.T) {
+func TestWorthRetry(t *testing.T) {
 	suspect := func(kinds ...string) record.Trial {
 		return record.Trial{State: record.TrialOK, Verdict: record.Verdict{State: record.Suspect, Kinds: kinds}}
 	}

@@ -16,7 +16,7 @@ import (
 	"skerry/internal/run/trial"
 )
 
-// planTrials is an experiment's plan as run.json has it: in the order of running.
+// planTrials returns the plan for run.json, in the order of running.
 func planTrials(e experiment.Experiment) []record.Planned {
 	cells := e.Plan()
 	perRepetition := len(cells) / max(1, e.Repetitions)
@@ -36,8 +36,8 @@ func planTrials(e experiment.Experiment) []record.Planned {
 	return out
 }
 
-// taskKey tells which trials are one task, by a text that they have in common: those of one repetition that share
-// a cluster always are.
+// taskKey returns the same text for trials of one task. Trials of a repetition that share a cluster are
+// always one task.
 func taskKey(spread string, c experiment.Cell, cell int) string {
 	footing := c.Experiment.ClusterKey()
 	switch {
@@ -53,8 +53,7 @@ func taskKey(spread string, c experiment.Cell, cell int) string {
 	return fmt.Sprint(c.Repetition, " ", cell)
 }
 
-// clusterSharing is, for each footing that trials share, what its cluster is told of them: the largest
-// of their scales, and one trial of each workload.
+// clusterSharing returns, by cluster key, the largest scale and one trial of each workload.
 func clusterSharing(plan []experiment.Cell) map[string]trial.Sharing {
 	all := map[string]trial.Sharing{}
 	for _, c := range plan {
@@ -74,7 +73,7 @@ func clusterSharing(plan []experiment.Cell) map[string]trial.Sharing {
 	return all
 }
 
-// checkPlan tells whether a run can be resumed with a plan.
+// checkPlan returns an error if a run cannot be resumed with a plan.
 func checkPlan(recorded, now []record.Planned) error {
 	same := len(recorded) == len(now)
 	for i := 0; same && i < len(now); i++ {
@@ -82,24 +81,24 @@ func checkPlan(recorded, now []record.Planned) error {
 		same = a.ID == b.ID && a.Seed == b.Seed && reflect.DeepEqual(encodeParameters(a.Parameters), encodeParameters(b.Parameters))
 	}
 	if !same {
-		return advice.With(fmt.Errorf("the experiment's plan is no longer the one that the run was started with"),
-			"start a new run; the old one stays as it is")
+		return advice.With(fmt.Errorf("the experiment's plan has changed since the run was started"),
+			"start a new run; the old one is kept")
 	}
 	return nil
 }
 
-// checkFiles refuses to mix trials that were made with different contents of a file.
+// checkFiles returns an error if a file of the experiment has changed.
 func checkFiles(recorded, now map[string]string) error {
 	for _, path := range slices.Sorted(maps.Keys(recorded)) {
 		if now[path] != recorded[path] {
-			return advice.With(fmt.Errorf("%s, which the experiment names, has changed since the run was started", path),
-				"put it back as it was, or start a new run; the old one stays as it is")
+			return advice.With(fmt.Errorf("file %s of the experiment has changed since the run was started", path),
+				"restore it, or start a new run; the old one is kept")
 		}
 	}
 	return nil
 }
 
-// encodeParameters makes parameters comparable, before and after they went through run.json.
+// encodeParameters makes parameters comparable with those read from run.json.
 func encodeParameters(p map[string]any) map[string]string {
 	out := make(map[string]string, len(p))
 	for k, v := range p {
@@ -121,7 +120,7 @@ func (r *run) describe(p record.Planned) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// report prints the line that stays of a trial, the which-th one.
+// report prints the final line of a trial.
 func (r *run) report(which string, p record.Planned, t record.Trial) {
 	head := which + " " + r.describe(p)
 	switch t.State {
@@ -139,13 +138,12 @@ func (r *run) report(which string, p record.Planned, t record.Trial) {
 		}
 		for _, a := range t.Assertions {
 			if !a.Held {
-				r.Progress.Linef("      did not hold: %s (it is %s)", a.Text, cmp.Or(a.Value, "not measured"))
+				r.Progress.Linef("      failed assertion: %s (measured %s)", a.Text, cmp.Or(a.Value, "not measured"))
 			}
 		}
 	}
 }
 
-// formatTimeLeft rounds a time left to what is worth saying.
 func formatTimeLeft(d time.Duration) string {
 	switch {
 	case d >= 2*time.Hour:

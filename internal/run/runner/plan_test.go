@@ -36,7 +36,7 @@ func loadExperiment(t *testing.T, sets ...string) experiment.Experiment {
 	return e
 }
 
-func TestPlannedNumbersCellsAlikeInEveryRepetition(t *testing.T) {
+func TestPlanNumbersCellsEquallyInEveryRepetition(t *testing.T) {
 	cells := map[int]map[string]string{}
 	for _, p := range planTrials(loadExperiment(t)) {
 		if was, ok := cells[p.Cell]; ok {
@@ -79,7 +79,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-func TestSamePlan(t *testing.T) {
+func TestCheckPlan(t *testing.T) {
 	recorded := planTrials(loadExperiment(t))
 	for _, set := range []string{"seed=1", "matrix.workload.records=[10, 1000000]"} {
 		if err := checkPlan(throughJSON(t, planTrials(loadExperiment(t, set))), planTrials(loadExperiment(t, set))); err != nil {
@@ -93,7 +93,7 @@ func TestSamePlan(t *testing.T) {
 	}
 }
 
-func TestSameFiles(t *testing.T) {
+func TestCheckFiles(t *testing.T) {
 	recorded := map[string]string{"a.csv": "1", "b.csv": "2"}
 	for name, tt := range map[string]struct {
 		now  map[string]string
@@ -131,7 +131,7 @@ func throughJSON(t *testing.T, plan []record.Planned) (out []record.Planned) {
 	return out
 }
 
-func TestRoughly(t *testing.T) {
+func TestFormatTimeLeft(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		42 * time.Second: "42 s", 10 * time.Minute: "10 min", 3 * time.Hour: "3.0 h",
 	} {

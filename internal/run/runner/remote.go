@@ -13,16 +13,16 @@ import (
 	"skerry/internal/run/live"
 )
 
-// RemoteRun is a run whose trials are measured elsewhere, and which this process writes: the databases
-// need not be installed here.
+// RemoteRun is a run whose trials are measured elsewhere and recorded by this process. The databases need
+// not be installed here.
 type RemoteRun struct {
 	run
 	total   int
-	at      map[int]int // places in the plan, by trial
+	at      map[int]int // index in the plan, by trial
 	slowest time.Duration
 }
 
-// CreateRemote makes the directory of a run whose trials are measured elsewhere.
+// CreateRemote creates the directory of a run.
 func CreateRemote(c Config) (*RemoteRun, error) {
 	o := newRemoteRun(c)
 	started, err := c.newRecord()
@@ -37,8 +37,7 @@ func CreateRemote(c Config) (*RemoteRun, error) {
 	return o, nil
 }
 
-// ResumeRemote goes on with the run in dir, and takes in what was measured since. The experiment must be the one that
-// the run was started with.
+// ResumeRemote opens the run in dir and collects results. The experiment must be the run's.
 func ResumeRemote(dir string, c Config) (*RemoteRun, error) {
 	o := newRemoteRun(c)
 	var err error
@@ -71,13 +70,12 @@ func (o *RemoteRun) index(plan []record.Planned) {
 	}
 }
 
-// Writer is the run directory's.
 func (o *RemoteRun) Writer() *record.Writer { return o.writer }
 
-// maxLiveTrials is how many trials a run may have that onlookers are told of one by one.
+// maxLiveTrials is the largest run whose trials are published one by one.
 const maxLiveTrials = 10_000
 
-// OpenFeed opens the run for onlookers until what it returns is called; the feed may be nil.
+// OpenFeed publishes the run until close is called; feed may be nil.
 func (o *RemoteRun) OpenFeed() (feed *live.Feed, close func() error) {
 	if o.total > maxLiveTrials {
 		return nil, func() error { return nil }
@@ -86,20 +84,20 @@ func (o *RemoteRun) OpenFeed() (feed *live.Feed, close func() error) {
 	return o.live, close
 }
 
-// trialTime is how long a trial took, but for what it took to leave no trace.
+// trialTime returns the duration of a trial without its tear-down.
 func trialTime(t record.Trial) time.Duration {
 	return time.Duration((t.SetupS + t.WarmupS + t.DurationS) * float64(time.Second))
 }
 
-// ReportTrial prints and shows a trial that has come in, the done-th one.
+// ReportTrial prints and publishes the result of a trial, the done-th one.
 func (o *RemoteRun) ReportTrial(t record.Trial, done int) {
 	o.slowest = max(o.slowest, trialTime(t))
 	o.report(fmt.Sprintf("%*d/%d", len(fmt.Sprint(o.total)), done, o.total), o.writer.Run().Plan[o.at[t.ID]], t)
 	o.live.EndTrial(t)
 }
 
-// RecordMachine notes in run.json what the first result tells of where trials run: the engine of their
-// links, and the versions of databases that are not installed here.
+// RecordMachine stores in run.json what the first result reveals about the workers: the link engine, and
+// the versions of databases that are not installed here.
 func (o *RemoteRun) RecordMachine(t record.Trial) error {
 	if t.Machine == nil {
 		return nil
@@ -123,7 +121,7 @@ func (o *RemoteRun) RecordMachine(t record.Trial) error {
 	})
 }
 
-// RetryTrials are the trials that are to be run once more since they are suspect and may be valid then.
+// RetryTrials returns the suspect trials that are worth a retry.
 func (o *RemoteRun) RetryTrials() []record.Planned {
 	again := map[int]bool{}
 	for _, t := range o.writer.Summary().Trials {
@@ -132,7 +130,7 @@ func (o *RemoteRun) RetryTrials() []record.Planned {
 	return slices.DeleteFunc(slices.Clone(o.writer.Run().Plan), func(p record.Planned) bool { return !again[p.ID] })
 }
 
-// Outcome is what is wrong with a run whose trials have come in: nil, ErrTrials, ErrAssertions or ErrSuspect.
+// Outcome returns ErrTrials, ErrAssertions or ErrSuspect after all trials have ended.
 func (o *RemoteRun) Outcome() error {
 	trials, failed := o.writer.Summary().Trials, 0
 	for _, t := range trials {
@@ -146,8 +144,8 @@ func (o *RemoteRun) Outcome() error {
 	return errors.Join(o.assertionError(), o.suspectError())
 }
 
-// ExpectedTime is how long trials that follow each other on one lab may be expected to take: as long as
-// the slowest has taken, or by the experiment's times; 0 where nobody knows.
+// ExpectedTime returns the expected duration of consecutive trials on one lab, from the slowest trial so
+// far or the experiment's times; 0 if unknown.
 func (o *RemoteRun) ExpectedTime(trials []record.Planned) time.Duration {
 	if o.slowest > 0 {
 		return o.slowest * time.Duration(len(trials))
@@ -167,7 +165,7 @@ func (o *RemoteRun) ExpectedTime(trials []record.Planned) time.Duration {
 	return sum
 }
 
-// MemoryBytes is what the nodes of a trial's lab may use together, 0 where one has no limit.
+// MemoryBytes returns the memory limit of the nodes of a trial's lab, 0 if any has none.
 func (o *RemoteRun) MemoryBytes(id int) (sum int64) {
 	cloud, err := o.cells[id].Experiment.Cloud()
 	if err != nil {
@@ -182,8 +180,8 @@ func (o *RemoteRun) MemoryBytes(id int) (sum int64) {
 	return sum
 }
 
-// RecordVersions tells which of the experiment's databases are installed here: trials elsewhere must
-// then run the same versions.
+// RecordVersions stores the versions of the databases that are installed here. Workers must use the same
+// ones.
 func (o *RemoteRun) RecordVersions() error {
 	versions, asked := map[string]string{}, map[string]bool{}
 	for _, cell := range o.cells {

@@ -1,5 +1,5 @@
-// Package runner runs all trials of an experiment: in the order of the plan, each
-// recorded as it ends, so that whatever ends the run keeps what is finished.
+// Package runner runs all trials of an experiment in the order of its plan. It records each trial when it
+// ends, so that an interrupted run keeps its results and can be resumed.
 package runner
 
 import (
@@ -28,38 +28,37 @@ import (
 	"skerry/internal/run/trial"
 )
 
-// failuresInARow end a run: what fails so often will fail again, and each failure may
-// take as long as a cluster's patience.
+// failuresInARow ends a run: further trials would fail too, and each may take as long as a cluster's
+// timeout.
 const failuresInARow = 3
 
-// ErrTrials says that a run ended with trials that failed.
 var ErrTrials = errors.New("trials failed")
 
-// ErrAssertions says that a run's trials measured, and an assertion did not hold.
+// ErrAssertions means that all trials measured and an assertion did not hold.
 var ErrAssertions = errors.New("assertions did not hold")
 
-// ErrSuspect says that a strict run's trials measured, and some with doubt.
+// ErrSuspect means that trials of a strict run are suspect.
 var ErrSuspect = errors.New("trials are suspect")
 
-// Config is what a run is started with.
+// Config configures a run.
 type Config struct {
 	Experiment experiment.Experiment
-	// Source is the experiment as its author wrote it, and what was set beside it.
+	// Source is the experiment file, and what the command line overrides.
 	Source record.File
-	// Out is the directory that run directories are made in.
+	// Out is the parent of run directories.
 	Out       string
 	Databases map[string]database.Database
-	// From maps a database to an installation other than the one found by itself.
+	// From maps a database to an installation.
 	From              map[string]string
 	Exe               string
 	StateDir, DataDir string
-	Urgent            *realtime.Process // takes priority while it makes events happen; nil: never
-	// Lane tells runs of this process that go on side by side apart, Beside is how many others those are,
-	// and Turns keep their trials from disturbing each other; nil for a run alone.
+	Urgent            *realtime.Process // Urgent raises its priority for events; may be nil.
+	// Lane is unique among concurrent runs of this process, Beside is the number of the others, and Phases
+	// coordinates their trials; zero for a single run.
 	Lane     int
 	Beside   int
 	Phases   *trial.PhaseScheduler
-	Suspect  bool     // Resume runs suspect trials again
+	Suspect  bool     // Resume repeats suspect trials
 	Strict   bool     // a suspect trial is an error
 	Version  string   // of skerry
 	Command  []string // the command line
@@ -67,8 +66,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Run runs an experiment from its first trial on. It returns the run directory's path,
-// also beside an error when there is one by then.
+// Run runs an experiment. It returns the run directory's path, also with an error if it exists by then.
 func Run(ctx context.Context, c Config) (dir string, err error) {
 	r := &run{Config: c}
 	if err := r.prepare(ctx); err != nil {
@@ -86,9 +84,8 @@ func Run(ctx context.Context, c Config) (dir string, err error) {
 	return r.writer.Dir(), r.runPlan(ctx)
 }
 
-// Resume goes on with a run that was interrupted: with the trials that have not ended ok,
-// and where Config.Suspect is set with those that ended suspect.
-// The experiment must be the one that the run was started with.
+// Resume continues an interrupted run with the trials that did not end ok and, if Config.Suspect is set,
+// the suspect ones. The experiment must be the run's.
 func Resume(ctx context.Context, dir string, c Config) (err error) {
 	r := &run{Config: c}
 	if err := r.prepare(ctx); err != nil {
@@ -110,39 +107,39 @@ func Resume(ctx context.Context, dir string, c Config) (err error) {
 	return r.runPlan(ctx)
 }
 
-// checkDatabases refuses to mix trials of different versions of a database in one run.
+// checkDatabases refuses to mix trials of different database versions.
 func (r *run) checkDatabases(recorded map[string]string) error {
 	for name, was := range recorded {
 		if found := r.installed[name].Version; found != was {
-			return advice.With(fmt.Errorf("the run was made with %s %s, this is %s", name, was, found),
-				"give that build with --from %s=PATH, or start a new run", name)
+			return advice.With(fmt.Errorf("the run uses %s %s, found %s", name, was, found),
+				"pass that version with --from %s=PATH, or start a new run", name)
 		}
 	}
 	return nil
 }
 
-// trialOpener is the run directory that trials are recorded in.
+// trialOpener is the run directory in which trials are recorded.
 type trialOpener interface {
 	OpenTrial(id int) (*record.TrialWriter, error)
 }
 
-// run is a run under way.
+// run is a run in progress.
 type run struct {
 	Config
-	installed   map[string]database.Installation // by the key of the experiment's database
-	databases   map[string]database.Database     // by the same
+	installed   map[string]database.Installation // by database key
+	databases   map[string]database.Database     // by database key
 	cells       map[int]experiment.Cell
-	clusterKeys map[int]string           // by the trial's ID
-	sharing     map[string]trial.Sharing // by footing
+	clusterKeys map[int]string           // by trial ID
+	sharing     map[string]trial.Sharing // by cluster key
 	opener      trialOpener
-	machines    *multihost.Machines // labs stand on its machines; nil: on this one
+	machines    *multihost.Machines // hosts of labs; nil for this machine
 	machine     record.TrialMachine // this machine
-	writer      *record.Writer      // nil where another process writes the run
+	writer      *record.Writer      // nil if another process writes the run
 	onLab       func(engine, why string, warnings []string) error
-	live        *live.Feed // nil where nobody can look
+	live        *live.Feed // nil without followers
 }
 
-// prepare finds what the trials need, so that what is missing is told before the first.
+// prepare finds what the trials need, so that missing programs are reported before the first one.
 func (r *run) prepare(ctx context.Context) error {
 	r.installed, r.databases = map[string]database.Installation{}, map[string]database.Database{}
 	r.cells, r.clusterKeys = map[int]experiment.Cell{}, map[int]string{}
@@ -180,7 +177,6 @@ func (r *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// closeMachines lets go of other machines, where labs stand there.
 func (r *run) closeMachines() error {
 	if r.machines == nil {
 		return nil
@@ -188,7 +184,7 @@ func (r *run) closeMachines() error {
 	return r.machines.Close()
 }
 
-// newRecord is run.json as a run begins with it.
+// newRecord returns the initial run.json.
 func (c Config) newRecord() (record.Run, error) {
 	expanded, err := c.Experiment.JSON()
 	if err != nil {
@@ -206,7 +202,7 @@ func (c Config) newRecord() (record.Run, error) {
 	}, nil
 }
 
-// runPlan runs what is left of the plan.
+// runPlan runs the remaining trials.
 func (r *run) runPlan(ctx context.Context) error {
 	r.opener, r.onLab = r.writer, r.recordLab
 	err := r.writer.Update(func(run *record.Run) {
@@ -240,7 +236,7 @@ func (r *run) runTrials(ctx context.Context) error {
 	return errors.Join(r.assertionError(), r.suspectError())
 }
 
-// suspectError is which trials are suspect, where none may be.
+// suspectError lists the suspect trials of a strict run.
 func (r *run) suspectError() error {
 	if !r.Strict {
 		return nil
@@ -255,10 +251,10 @@ func (r *run) suspectError() error {
 		return nil
 	}
 	return advice.With(fmt.Errorf("%w: %s", ErrSuspect, strings.Join(suspect, ", ")),
-		"run them again with: skerry run --resume %s --suspect --strict", r.writer.Dir())
+		"retry them with: skerry run --resume %s --suspect --strict", r.writer.Dir())
 }
 
-// assertionError is what of the experiment's assert did not hold, in trials of earlier attempts too.
+// assertionError lists the assertions that did not hold, including trials of earlier attempts.
 func (r *run) assertionError() error {
 	broken := map[string]bool{}
 	for _, t := range r.writer.Summary().Trials {
@@ -277,7 +273,6 @@ func (r *run) assertionError() error {
 	)
 }
 
-// runTrial makes an attempt at a trial.
 func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Trial, error) {
 	p, l := a.planned, a.lane
 	cell, ok := r.cells[p.ID]
@@ -303,7 +298,7 @@ func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Tr
 	})
 }
 
-// labName is what the lab of a trial is called: no other of this machine is.
+// labName returns a name that is unique on this machine.
 func (r *run) labName(id int) string {
 	name := fmt.Sprintf("run-%d-%d", os.Getpid(), id)
 	if r.Lane > 0 {
@@ -312,7 +307,7 @@ func (r *run) labName(id int) string {
 	return name
 }
 
-// recordLab keeps which engine made the links and what the machine could not give.
+// recordLab stores the link engine and the warnings of labs in run.json.
 func (r *run) recordLab(engine, why string, warnings []string) error {
 	was := r.writer.Run()
 	added := slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return slices.Contains(was.Warnings, w) })
@@ -327,8 +322,8 @@ func (r *run) recordLab(engine, why string, warnings []string) error {
 	})
 }
 
-// openFeed opens the run for onlookers, until what it returns is called. A run that nobody can
-// look at, on a file system without sockets, goes on.
+// openFeed publishes the run until close is called. A run whose file system has no sockets continues
+// without followers.
 func (r *run) openFeed() (close func() error) {
 	run := r.writer.Run()
 	feed := live.New(live.Run{

@@ -13,20 +13,20 @@ import (
 	"skerry/internal/record"
 )
 
-// ErrSource says that an experiment cannot be run as it is written: nothing was started.
+// ErrSource means that an experiment cannot run as it is written; nothing was started.
 var ErrSource = errors.New("usage")
 
-// ReadExperiment reads an experiment that a new run is to be made of.
+// ReadExperiment reads the experiment file of a new run.
 func ReadExperiment(path string, set, from []string, fast bool) (record.File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return record.File{}, fmt.Errorf("%w: reading the experiment: %w", ErrSource, err)
+		return record.File{}, fmt.Errorf("%w: read experiment: %w", ErrSource, err)
 	}
 	return record.File{Path: path, Text: string(text), Set: set, Fast: fast, From: from}, nil
 }
 
-// ReadRunSource reads the experiment that the run in dir was started with. Where from is not empty it
-// stands in place of the paths of then: the same build may lie elsewhere.
+// ReadRunSource reads the experiment of the run in dir. A non-empty from replaces the recorded paths of
+// installations.
 func ReadRunSource(dir string, from []string) (record.File, error) {
 	d, err := record.Open(dir)
 	if err != nil {
@@ -39,8 +39,8 @@ func ReadRunSource(dir string, from []string) (record.File, error) {
 	return source, nil
 }
 
-// SetSource makes a source the experiment of c. The error is every mistake of the
-// experiment, or ErrSource where it is about what stands beside it.
+// SetSource parses and checks the experiment. The error lists all mistakes, or wraps ErrSource for mistakes
+// in other arguments.
 func (c *Config) SetSource(source record.File, databases map[string]database.Database) (err error) {
 	c.Source, c.Databases = source, databases
 	if c.From, err = parseInstallations(source.From); err != nil {
@@ -52,7 +52,7 @@ func (c *Config) SetSource(source record.File, databases map[string]database.Dat
 	return experiment.Check(c.Experiment, databases)
 }
 
-// parseInstallations splits NAME=PATH arguments.
+// parseInstallations parses NAME=PATH arguments.
 func parseInstallations(args []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range args {
@@ -65,8 +65,8 @@ func parseInstallations(args []string) (map[string]string, error) {
 	return out, nil
 }
 
-// ParseTrials reads which trials are asked for: "17", "3,5-8", or "@FILE" for those of a file, a
-// list in each line, and "@FILE:2" for its second line.
+// ParseTrials parses a list of trials: "17", "3,5-8", "@FILE" for all lines of a file, or "@FILE:2" for its
+// second line.
 func ParseTrials(text string) ([]int, error) {
 	if file, ok := strings.CutPrefix(text, "@"); ok {
 		return parseTrialFile(file)
@@ -80,7 +80,7 @@ func ParseTrials(text string) ([]int, error) {
 		first, err1 := strconv.Atoi(from)
 		last, err2 := strconv.Atoi(to)
 		if err1 != nil || err2 != nil || first < 1 || last < first || last-first > 1_000_000 {
-			return nil, fmt.Errorf("%w: %q names no trials: write 17, or 3,5-8", ErrSource, part)
+			return nil, fmt.Errorf("%w: invalid trials %q: want 17 or 3,5-8", ErrSource, part)
 		}
 		for id := first; id <= last; id++ {
 			if !slices.Contains(ids, id) {
@@ -89,7 +89,7 @@ func ParseTrials(text string) ([]int, error) {
 		}
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("%w: %q names no trials: write 17, or 3,5-8", ErrSource, text)
+		return nil, fmt.Errorf("%w: invalid trials %q: want 17 or 3,5-8", ErrSource, text)
 	}
 	return ids, nil
 }
@@ -100,17 +100,17 @@ func parseTrialFile(file string) ([]int, error) {
 	if err != nil {
 		if name, n, ok := strings.Cut(file, ":"); ok {
 			if line, err = strconv.Atoi(n); err != nil || line < 1 {
-				return nil, fmt.Errorf("%w: %q is no line of a task file; the first one is 1", ErrSource, n)
+				return nil, fmt.Errorf("%w: invalid line %q of a task file: lines count from 1", ErrSource, n)
 			}
 			text, err = os.ReadFile(name)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: reading the task file: %w", ErrSource, err)
+		return nil, fmt.Errorf("%w: read task file: %w", ErrSource, err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if line > len(lines) {
-		return nil, fmt.Errorf("%w: the task file %s has %d lines, and line %d is asked for", ErrSource, file, len(lines), line)
+		return nil, fmt.Errorf("%w: task file %s has %d lines, no line %d", ErrSource, file, len(lines), line)
 	}
 	if line > 0 {
 		lines = lines[line-1 : line]

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestParseOnly(t *testing.T) {
+func TestParseTrials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tasks")
 	if err := os.WriteFile(file, []byte("4,5\n9\n12-14,3\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -69,9 +69,9 @@ func TestTasksOfAPlan(t *testing.T) {
 }
 
 // Trials of one run are measured by one version of skerry; the sum of the program is on record.
-func TestAnotherVersionMeasuresNothing(t *testing.T) {
+func TestCheckProgram(t *testing.T) {
 	r := &run{Config: Config{Version: "1.1"}}
-	if err := r.checkProgram(record.Versions{Skerry: "1.0"}); err == nil || err.Error() != "the run was made with skerry 1.0, this is 1.1" {
+	if err := r.checkProgram(record.Versions{Skerry: "1.0"}); err == nil || err.Error() != "the run uses skerry 1.0, this is 1.1" {
 		t.Errorf("%v", err)
 	}
 	if err := r.checkProgram(record.Versions{Skerry: "1.1", Program: "another build"}); err != nil || r.machine.Program == "" {

@@ -1,6 +1,5 @@
-// Package calibration measures what every trial leans on, in the same way on every machine: a
-// second's work before a task's first trial, by which machines can be told from each other whatever
-// the trials were.
+// Package runner runs all trials of an experiment in the order of its plan. It records each trial when it
+// ends, so that an interrupted run keeps its results and can be resumed.
 package runner
 
 import (
@@ -18,9 +17,9 @@ import (
 	"skerry/internal/record"
 )
 
-// Work measures those trials of a run that it is told, wherever the run directory or a copy of its
-// plan can be seen, beside others who do the same: each trial has one result, whoever was first.
-// Those that have one already are left as they are; where Config.Suspect is set, only if it is valid.
+// Work measures some trials of a run, in the run directory or in a copy of its plan, possibly concurrently
+// with other workers: the first result of a trial counts. Trials with a result are skipped unless
+// Config.Suspect is set and the result is suspect.
 func Work(ctx context.Context, dir string, c Config, only []int) (err error) {
 	r := &run{Config: c}
 	work, err := record.OpenWork(dir)
@@ -53,17 +52,17 @@ func Work(ctx context.Context, dir string, c Config, only []int) (err error) {
 	return err
 }
 
-// checkProgram refuses to measure with another version than the run was made with. Another build of the same
-// one measures, and the trial's record has its sum.
+// checkProgram refuses another version of skerry. Another build of the same version is accepted; the
+// trial's record has its checksum.
 func (r *run) checkProgram(was record.Versions) (err error) {
 	if was.Skerry != r.Version {
-		return advice.With(fmt.Errorf("the run was made with skerry %s, this is %s", was.Skerry, r.Version), "install that version here")
+		return advice.With(fmt.Errorf("the run uses skerry %s, this is %s", was.Skerry, r.Version), "install that version here")
 	}
 	r.machine.Program, err = record.ThisProgram()
 	return err
 }
 
-// calibrate measures this machine, for the records of the trials that follow.
+// calibrate measures this machine for the records of the following trials.
 func (r *run) calibrate(ctx context.Context) error {
 	r.Progress.Livef("calibrating this machine")
 	c, err := calibrateMachine(ctx)
@@ -71,7 +70,7 @@ func (r *run) calibrate(ctx context.Context) error {
 	return err
 }
 
-// missingTrials are those of the trials that have no result yet, in the order of the plan.
+// missingTrials returns the given trials that have no result, in the order of the plan.
 func (r *run) missingTrials(work *record.Work, only []int) ([]record.Planned, error) {
 	var left []record.Planned
 	found := 0
@@ -85,7 +84,7 @@ func (r *run) missingTrials(work *record.Work, only []int) ([]record.Planned, er
 			return nil, err
 		}
 		if t != nil && t.State == record.TrialOK && !(r.Suspect && t.Verdict.State == record.Suspect) {
-			r.Progress.Linef("trial %d has its result already", p.ID)
+			r.Progress.Linef("trial %d already has a result", p.ID)
 			continue
 		}
 		left = append(left, p)
@@ -100,7 +99,7 @@ func (r *run) missingTrials(work *record.Work, only []int) ([]record.Planned, er
 	return left, nil
 }
 
-// runEach measures trials one after another. One that failed does not end the others.
+// runEach measures trials one after another. A failed trial does not end the others.
 func (r *run) runEach(ctx context.Context, lane *lane, left []record.Planned) error {
 	failed := 0
 	for _, p := range left {
@@ -123,30 +122,29 @@ func (r *run) runEach(ctx context.Context, lane *lane, left []record.Planned) er
 	return nil
 }
 
+// Parameters of the calibration, a second of work before a task's first trial that makes machines
+// comparable.
 const (
-	// rounds of which the median counts: one may be disturbed.
-	rounds = 3
-	// operations of a round take a tenth of a second on a core of 2020.
-	operations = "100000"
-	// echoes make a 99th percentile of twenty.
-	echoes = 2000
+	rounds     = 3        // the median counts, because one round may be disturbed
+	operations = "100000" // per round; a tenth of a second on a core of 2020
+	echoes     = 2000
 )
 
-// calibrateMachine calibrates this machine.
+// calibrateMachine measures the speed of the driver and of loopback.
 func calibrateMachine(ctx context.Context) (record.Calibration, error) {
 	var c record.Calibration
 	var driver []float64
 	for i := range rounds {
 		v, err := measureDriver(ctx, uint64(i))
 		if err != nil {
-			return c, fmt.Errorf("calibrating this machine: %w", err)
+			return c, fmt.Errorf("calibrate this machine: %w", err)
 		}
 		driver = append(driver, v)
 	}
 	slices.Sort(driver)
 	trips, err := measureLoopback(ctx)
 	if err != nil {
-		return c, fmt.Errorf("calibrating this machine: %w", err)
+		return c, fmt.Errorf("calibrate this machine: %w", err)
 	}
 	slices.Sort(trips)
 	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
@@ -155,8 +153,7 @@ func calibrateMachine(ctx context.Context) (record.Calibration, error) {
 	}, nil
 }
 
-// measureDriver is how many operations one of the driver's workers does in a second of processor time,
-// against a database that answers at once.
+// measureDriver returns the operations of one worker per second of CPU time, against the null database.
 func measureDriver(ctx context.Context, seed uint64) (float64, error) {
 	p, _ := ycsb.Builtin("a")
 	w, _, err := ycsb.Parse(p.Merge(ycsb.Properties{"recordcount": "10000", "operationcount": operations}))
@@ -167,17 +164,17 @@ func measureDriver(ctx context.Context, seed uint64) (float64, error) {
 	got, err := load.Run(ctx, load.Spec{Phase: load.PhaseRun, Workload: w, Threads: 1, Seed: seed},
 		func(ctx context.Context) (load.Client, error) { return db.Open(ctx, nil) }, nil)
 	if err = errors.Join(err, ctx.Err()); err != nil {
-		return 0, fmt.Errorf("driving the null database: %w", err)
+		return 0, fmt.Errorf("drive null database: %w", err)
 	}
 	return float64(got.OK) / got.CPU.Seconds(), nil
 }
 
-// measureLoopback is how long messages of one byte take there and back over loopback: system calls, and two changes
-// of the thread that runs.
+// measureLoopback returns the round trips of one-byte messages over loopback: system calls and two thread
+// switches.
 func measureLoopback(ctx context.Context) (trips []time.Duration, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("listening on loopback: %w", err)
+		return nil, fmt.Errorf("listen on loopback: %w", err)
 	}
 	answered := make(chan error, 1)
 	go func() { answered <- echoConn(l) }()
@@ -187,32 +184,32 @@ func measureLoopback(ctx context.Context) (trips []time.Duration, err error) {
 	}()
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("dialling on loopback: %w", err), l.Close())
+		return nil, errors.Join(fmt.Errorf("dial loopback: %w", err), l.Close())
 	}
 	defer c.Close()
 	b := make([]byte, 1)
 	for range echoes {
 		sent := time.Now()
 		if _, err := c.Write(b); err != nil {
-			return nil, fmt.Errorf("echoing over loopback: %w", err)
+			return nil, fmt.Errorf("echo over loopback: %w", err)
 		}
 		if _, err := io.ReadFull(c, b); err != nil {
-			return nil, fmt.Errorf("echoing over loopback: %w", err)
+			return nil, fmt.Errorf("echo over loopback: %w", err)
 		}
 		trips = append(trips, time.Since(sent))
 	}
 	return trips, ctx.Err()
 }
 
-// echoConn sends one caller's bytes back to it.
+// echoConn echoes the data of one connection.
 func echoConn(l net.Listener) error {
 	c, err := l.Accept()
 	if err != nil {
-		return fmt.Errorf("answering on loopback: %w", err)
+		return fmt.Errorf("echo on loopback: %w", err)
 	}
 	defer c.Close()
 	if _, err := io.Copy(c, c); err != nil {
-		return fmt.Errorf("answering on loopback: %w", err)
+		return fmt.Errorf("echo on loopback: %w", err)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 		out, err := e.kubectl(ctx, nil, "auth", "can-i", "create", what)
 		if answer := strings.TrimSpace(string(out)); answer == "no" {
 			return executor.Limits{}, advice.With(
-				fmt.Errorf("the cluster does not let this user create %s", what),
+				fmt.Errorf("no permission to create %s", what),
 				"request the permission, or use another namespace: --on kubernetes:NAMESPACE",
 			)
 		}

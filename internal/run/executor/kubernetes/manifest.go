@@ -119,7 +119,7 @@ func (e *Executor) writeConfig(ctx context.Context, w io.Writer, b executor.Batc
 	}, "", "  ")
 	if err == nil && len(text) > maxConfigMap {
 		return advice.With(
-			fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds %d", len(text)>>10, maxConfigMap>>10),
+			fmt.Errorf("the plan and the files of the experiment have %d KiB; a ConfigMap holds %d KiB", len(text)>>10, maxConfigMap>>10),
 			"split the experiment",
 		)
 	}

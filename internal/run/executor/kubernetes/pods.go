@@ -248,18 +248,18 @@ func (e *Executor) trackOutput(pod, job string, index int, status executor.Statu
 func (e *Executor) collect(t *podOutput, pod, job string, index int, state executor.State) {
 	t.tries++
 	e.collecting.Go(func() {
-		var said string
+		var output string
 		var err error
 		if state != executor.Lost {
-			said, err = e.readLog(pod)
+			output, err = e.readLog(pod)
 		}
 		if e.store != nil {
 			err = e.fetchResult(e.ctx, resultKey(job, index))
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if said != "" {
-			t.output = said
+		if output != "" {
+			t.output = output
 		}
 		t.done, t.err = true, err
 	})
@@ -275,8 +275,8 @@ func (e *Executor) readLog(pod string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	said, err := e.home.ReceiveResults(out)
-	return said, errors.Join(err, cmd.Wait())
+	output, err := e.home.ReceiveResults(out)
+	return output, errors.Join(err, cmd.Wait())
 }
 
 // fetchResult stores a task's results from the store, and removes them there. A missing result is not an

@@ -105,9 +105,9 @@ func TestRemovedJobs(t *testing.T) {
 func TestNoPermission(t *testing.T) {
 	c := newCluster(t)
 	for _, tt := range []struct{ denied, results, says string }{
-		{"jobs.batch", "", "does not let this user create jobs.batch"},
-		{"configmaps", "", "does not let this user create configmaps"},
-		{"pods/exec", "claim:results", "does not let this user create pods/exec, by which a claim is read"},
+		{"jobs.batch", "", "no permission to create jobs.batch"},
+		{"configmaps", "", "no permission to create configmaps"},
+		{"pods/exec", "claim:results", "no permission to create pods/exec"},
 	} {
 		// As kubectl does: the answer on its output, and an exit code that says no.
 		c.write(t, "kubectl", "#!/bin/sh\nif [ \"$4\" = "+tt.denied+" ]; then echo no; exit 1; fi\necho yes\n")

@@ -50,8 +50,8 @@ func (e *Executor) openStore(results string) (store, error) {
 		return &bucketStore{b}, err
 	}
 	return nil, advice.With(
-		fmt.Errorf("results do not come from Kubernetes by %q", results),
-		"there are: logs, claim:NAME, s3://BUCKET/PREFIX",
+		fmt.Errorf("invalid --results %q for kubernetes", results),
+		"use one of: logs, claim:NAME, s3://BUCKET/PREFIX",
 	)
 }
 
@@ -117,7 +117,7 @@ func (s *claimStore) check(ctx context.Context) (doubts, err error) {
 	for _, what := range []string{"pods", "pods/exec"} {
 		if out, err := s.e.kubectl(ctx, nil, "auth", "can-i", "create", what); strings.TrimSpace(string(out)) == "no" {
 			return nil, advice.With(
-				fmt.Errorf("the cluster does not let this user create %s, by which a claim is read: %w", what, err),
+				fmt.Errorf("no permission to create %s, which reading a claim needs: %w", what, err),
 				"request the permission, or collect results from logs: --results logs",
 			)
 		}
@@ -165,17 +165,17 @@ func (s *claimStore) exec(ctx context.Context, out io.Writer, args ...string) er
 		}
 	}
 	cmd := exec.CommandContext(ctx, "kubectl", s.e.flags(append([]string{"exec", s.reader, "--"}, args...)...)...)
-	said := tail.New(500)
-	cmd.Stdout, cmd.Stderr = out, said
+	stderr := tail.New(500)
+	cmd.Stdout, cmd.Stderr = out, stderr
 	err := cmd.Run()
 	if err == nil {
 		return nil
 	}
-	if strings.Contains(said.String(), "No such file or directory") {
+	if strings.Contains(stderr.String(), "No such file or directory") {
 		return errNoResult
 	}
 	// The reader may have ended, or its node may be lost.
-	return errors.Join(fmt.Errorf("read claim %s: %w: %s", s.name, err, strings.TrimSpace(said.String())), s.stopReader(ctx))
+	return errors.Join(fmt.Errorf("read claim %s: %w: %s", s.name, err, strings.TrimSpace(stderr.String())), s.stopReader(ctx))
 }
 
 func (s *claimStore) startReader(ctx context.Context) error {

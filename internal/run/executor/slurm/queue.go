@@ -142,7 +142,7 @@ func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 	plan := base64.StdEncoding.EncodeToString(packed)
 	if len(plan) > maxScript*9/10 {
 		return "", advice.With(
-			fmt.Errorf("the plan and the files of the experiment are %d KiB, and a job's script holds %d", len(plan)>>10, maxScript>>10),
+			fmt.Errorf("the plan and the files of the experiment have %d KiB; a job script holds %d KiB", len(plan)>>10, maxScript>>10),
 			"split the experiment",
 		)
 	}
@@ -152,7 +152,7 @@ func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 // fetchedTask is the fetched output of a task.
 type fetchedTask struct {
 	running bool
-	said    string
+	output    string
 	err     error
 }
 
@@ -161,8 +161,8 @@ func (e *Executor) collectOutput(element, job, comment string, status executor.S
 	file, is := strings.CutPrefix(comment, ready)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if said, is := strings.CutPrefix(comment, trouble); is {
-		e.fetched[element] = &fetchedTask{said: said}
+	if output, is := strings.CutPrefix(comment, trouble); is {
+		e.fetched[element] = &fetchedTask{output: output}
 	}
 	f := e.fetched[element]
 	if comment == measuring && f != nil && !f.running { // requeued
@@ -183,10 +183,10 @@ func (e *Executor) collectOutput(element, job, comment string, status executor.S
 	}
 	f.running = true
 	e.fetching.Go(func() {
-		said, err := e.fetchResults(job, file)
+		output, err := e.fetchResults(job, file)
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		f.running, f.said, f.err = false, said, err
+		f.running, f.output, f.err = false, output, err
 	})
 	return status
 }
@@ -203,7 +203,7 @@ func (e *Executor) fetchResults(job, file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fetch results of job %s: %w", job, err)
 	}
-	said, err := e.home.ReceiveResults(out)
+	output, err := e.home.ReceiveResults(out)
 	if waited := cmd.Wait(); waited != nil {
 		err = errors.Join(err, fmt.Errorf("srun: %w: %s", waited, strings.TrimSpace(complaint.String())))
 	}
@@ -214,9 +214,9 @@ func (e *Executor) fetchResults(job, file string) (string, error) {
 		}
 	}
 	if err != nil {
-		return said, fmt.Errorf("fetch results of job %s: %w", job, err)
+		return output, fmt.Errorf("fetch results of job %s: %w", job, err)
 	}
-	return said, nil
+	return output, nil
 }
 
 // srun returns a command that runs next to a job's script.

@@ -168,7 +168,7 @@ func (e *Executor) LastOutput(dir string, of executor.Submission, task int) stri
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if f := e.fetched[element]; f != nil {
-			text = f.said
+			text = f.output
 		}
 	} else if read, err := os.ReadFile(filepath.Join(dir, executor.Folder, "slurm-"+element+".out")); err == nil {
 		text = string(read)

@@ -190,7 +190,7 @@ func TestEnvironmentOfClients(t *testing.T) {
 	e := cluster(t, "", "lab", "--account=x", "--gres gpu:1 --comment='a \"b\" c'")
 	limits, err := e.Check(t.Context())
 	if err != nil || limits.Warning == nil || !strings.Contains(
-		limits.Warning.Error(), "without SBATCH_TIMELIMIT, SBATCH_WAIT of the environment",
+		limits.Warning.Error(), "ignore SBATCH_TIMELIMIT, SBATCH_WAIT of the environment",
 	) {
 		t.Errorf("%v, %v", limits.Warning, err)
 	}

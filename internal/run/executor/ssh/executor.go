@@ -112,7 +112,7 @@ func (e *Executor) freeWorkers(avoid []string) (freeWorkers []*worker) {
 }
 
 func (e *Executor) runTask(p *worker, t executor.Task, again bool) {
-	state, said, err := e.execTask(p, t, again)
+	state, output, err := e.execTask(p, t, again)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.busy = false
@@ -125,7 +125,7 @@ func (e *Executor) runTask(p *worker, t executor.Task, again bool) {
 	} else {
 		p.failed = 0
 	}
-	e.status[t.ID], e.outputs[t.ID] = status, executor.LastLine(said)
+	e.status[t.ID], e.outputs[t.ID] = status, executor.LastLine(output)
 }
 
 // Poll returns the status of this process's tasks; those of an earlier process ended with it.

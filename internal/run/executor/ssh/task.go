@@ -71,10 +71,10 @@ func runShell(ctx context.Context, m inventory.Machine, stdin io.Reader, line st
 		return err
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	said := tail.New(500)
-	cmd.Stdin, cmd.Stderr = stdin, said
+	output := tail.New(500)
+	cmd.Stdin, cmd.Stderr = stdin, output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %s", err, said)
+		return fmt.Errorf("%w: %s", err, output)
 	}
 	return nil
 }
@@ -125,8 +125,8 @@ func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.St
 	ctx, kill := context.WithCancel(context.Background())
 	defer kill()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	said := tail.New(2000)
-	cmd.Stderr = said
+	output := tail.New(2000)
+	cmd.Stderr = output
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return executor.Failed, "", fmt.Errorf("start task %d: %w", t.ID, err)
@@ -149,13 +149,13 @@ func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.St
 	waited := cmd.Wait()
 	switch {
 	case e.ctx.Err() != nil:
-		return executor.Cancelled, said.String(), errors.Join(context.Canceled, err)
+		return executor.Cancelled, output.String(), errors.Join(context.Canceled, err)
 	case exitCode(waited) == exitUnreachable || waited != nil && exitCode(waited) < 0:
-		return executor.Lost, said.String(), fmt.Errorf("lost the connection to %s: %w", p.Name, waited)
+		return executor.Lost, output.String(), fmt.Errorf("lost the connection to %s: %w", p.Name, waited)
 	case waited != nil:
-		return executor.Failed, said.String(), errors.Join(waited, err)
+		return executor.Failed, output.String(), errors.Join(waited, err)
 	case err != nil:
-		return executor.Failed, said.String(), err
+		return executor.Failed, output.String(), err
 	}
-	return executor.Ended, said.String(), writeErr
+	return executor.Ended, output.String(), writeErr
 }
