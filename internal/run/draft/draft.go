@@ -18,7 +18,7 @@ import (
 // ErrAnswer means that an answer makes the file invalid.
 var ErrAnswer = errors.New("invalid answer")
 
-// File is a file that answers make.
+// File is an answered draft of a file.
 type File interface {
 	// YAML is the text of the file. The error wraps ErrAnswer.
 	YAML() (string, error)
@@ -31,17 +31,16 @@ func firstMistake(mistakes []experiment.Mistake) error {
 	return fmt.Errorf("%w: %s", ErrAnswer, strings.TrimSuffix(mistakes[0].Message+"; "+mistakes[0].Hint, "; "))
 }
 
-// Places are what answers can name of a topology.
+// Places are the names of a topology that answers can use.
 type Places struct {
 	Sites []string `json:"sites"`
-	Nodes []string `json:"nodes"` // that carry data
+	Nodes []string `json:"nodes"` // with data
 	Links []string `json:"links"` // at most mostLinks
 }
 
 // mostLinks bounds a list that a person chooses from.
 const mostLinks = 400
 
-// NewPlaces lists what a topology has.
 func NewPlaces(t topology.Topology) Places {
 	p := Places{Sites: []string{}, Nodes: []string{}, Links: []string{}}
 	for _, s := range t.Sites {
@@ -58,7 +57,7 @@ func NewPlaces(t topology.Topology) Places {
 	return p
 }
 
-// first is the site where requests come from unless an answer names another.
+// first is the default site of clients.
 func (p Places) first() string {
 	if len(p.Sites) == 0 {
 		return ""

@@ -41,7 +41,7 @@ type Experiment struct {
 	Assert []string `json:"assert"`
 }
 
-// Event is an offer of package event, with where, how much and when.
+// Event is an offer of package event with its target, amount and times.
 type Event struct {
 	// Offer is the ID of one of event.Offers.
 	Offer string `json:"offer"`
@@ -54,7 +54,7 @@ type Event struct {
 	For string `json:"for"`
 }
 
-// DefaultExperiment runs as it is: the quickstart's cloud and database.
+// DefaultExperiment returns a valid experiment: the quickstart's cloud and database.
 func DefaultExperiment() Experiment {
 	return Experiment{
 		Name: "my-question", Topology: "azure8", Client: "Singapore", Database: "redis", Workload: "a", Records: 1000, Threads: 32,
@@ -62,12 +62,12 @@ func DefaultExperiment() Experiment {
 	}
 }
 
-// eventTimes are when the i-th of n events begins and how long it lasts where nobody said so: the
-// measurement is cut into 2n+1 parts, every second of which has an event.
+// eventTimes returns the default times of the i-th of n events: the measurement is cut into 2n+1 parts, and
+// every second part has an event.
 func (d Experiment) eventTimes(i int) (at, lasts unit.Duration, err error) {
 	whole, err := unit.ParseDuration(d.Time)
 	if err != nil {
-		return 0, 0, fmt.Errorf("%w: how long a trial measures: %w", ErrAnswer, err)
+		return 0, 0, fmt.Errorf("%w: duration of a measurement: %w", ErrAnswer, err)
 	}
 	part := (whole / time.Duration(2*len(d.Events)+1)).Round(100 * time.Millisecond)
 	return unit.Duration(part * time.Duration(2*i+1)), unit.Duration(part), nil
@@ -134,7 +134,6 @@ func (d Experiment) YAML() (string, error) {
 	return b.String(), nil
 }
 
-// formatEvent writes an event in one line.
 func (d Experiment) formatEvent(i int, e Event) (string, error) {
 	offers := event.Offers()
 	at := slices.IndexFunc(offers, func(o event.Offer) bool { return o.ID == e.Offer })
@@ -163,7 +162,6 @@ func (d Experiment) formatEvent(i int, e Event) (string, error) {
 	), nil
 }
 
-// formatTarget is whom an event is aimed at.
 func formatTarget(o event.Offer, name string) (string, error) {
 	switch {
 	case name != "":
@@ -194,13 +192,13 @@ func firstNonBlank(text, other string) string {
 	return strings.TrimSpace(text)
 }
 
-// plainWord is what YAML takes for itself without quotes, also inside [ ] and { }.
+// plainWord matches texts that YAML reads unchanged without quotes, also inside [ ] and { }.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9/.][A-Za-z0-9~/._+%:=-]*( [A-Za-z0-9<>=./%-]+)*$`)
 
-// specialWord are words that YAML takes for something other than a text, and pairs in the making.
+// specialWord matches words that YAML reads as something other than text, and mappings.
 var specialWord = regexp.MustCompile(`(?i)^(true|false|null|yes|no|on|off|~)$|:$|: `)
 
-// quoteYAML writes a text of one line so that YAML reads the same text, or, where it is one, a number.
+// quoteYAML writes one line of text so that YAML reads the same text or, if it is one, a number.
 func quoteYAML(text string) string {
 	if plainWord.MatchString(text) && !specialWord.MatchString(text) {
 		return text
@@ -208,7 +206,6 @@ func quoteYAML(text string) string {
 	return "'" + strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "'", "''") + "'"
 }
 
-// formatNumber writes a number as YAML reads it.
 func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 func formatNumbers(list []float64) []string {

@@ -46,7 +46,7 @@ func TestEveryAnswerMakesAFileThatLoads(t *testing.T) {
 	}
 }
 
-func TestAnswersThatCannotBeWritten(t *testing.T) {
+func TestInvalidAnswers(t *testing.T) {
 	for want, e := range map[string]Event{`did you mean "kill"`: {Offer: "kil"}, "needs a node": {Offer: "isolate"}} {
 		d := DefaultExperiment()
 		d.Events = []Event{e}

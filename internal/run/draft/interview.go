@@ -12,14 +12,15 @@ import (
 	"skerry/internal/topology"
 )
 
-// Interview asks for the answers of a file, one line each.
+// Interview asks for the answers of a file, one per line.
 type Interview[T any] struct {
 	// Line reads one answer and completes it to one of choices. An error ends the interview.
 	Line func(question string, choices []string) (string, error)
 	Out  io.Writer
-	// Databases can be chosen.
+	// Databases are the choices.
 	Databases []string
-	// Questions lists the questions, which write their answers into draft. places are those of its topology.
+	// Questions returns the questions, which write their answers into draft. places are those of its
+	// topology.
 	Questions func(draft *T, places Places, databases []string) []Question
 	// Check returns the places of a valid draft's topology, or the first mistake.
 	Check func(draft T) (Places, error)
@@ -61,10 +62,10 @@ func (i Interview[T]) Run(draft T) (T, error) {
 // Question asks for one answer.
 type Question struct {
 	text string
-	// into is where the answer goes: a pointer to a string, bool, int64, float64, list of those, or list of events.
+	// into points to the answer: a string, bool, int64, float64, list of those, or list of events.
 	into    any
 	choices []string
-	// empty is the default to show where into holds nothing.
+	// empty is the default shown for an empty answer.
 	empty string
 	// about is printed before the question.
 	about string
@@ -72,7 +73,7 @@ type Question struct {
 	reset func()
 }
 
-// lines is a list of texts that hold commas; semicolons separate them.
+// lines is a list of texts that contain commas, separated by semicolons.
 type lines []string
 
 func (q Question) repeats() bool {
@@ -87,7 +88,7 @@ func (q Question) prompt() string {
 	return fmt.Sprintf("%s [%s]: ", q.text, q.preset())
 }
 
-// preset is the answer so far, as a person would write it.
+// preset returns the current answer as a user would write it.
 func (q Question) preset() string {
 	text := ""
 	switch v := q.into.(type) {
@@ -109,7 +110,7 @@ func (q Question) preset() string {
 	return firstNonBlank(text, q.empty)
 }
 
-// set writes an answer.
+// set parses an answer.
 func (q Question) set(text string) (err error) {
 	switch v := q.into.(type) {
 	case *string:
@@ -152,7 +153,7 @@ func (q Question) set(text string) (err error) {
 	return nil
 }
 
-// splitAnswer returns the parts of a text between separators; "-" stands for none.
+// splitAnswer splits a text at separators; "-" is an empty list.
 func splitAnswer(text, separators string) []string {
 	list := []string{}
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
@@ -165,7 +166,6 @@ func splitAnswer(text, separators string) []string {
 
 const workloadHelp = "YCSB's workloads: a half updates, b 5 % updates, c reads, d the latest, e scans, f read-modify-write\n"
 
-// Questions are those of skerry init.
 func (d *Experiment) Questions(p Places, databases []string) []Question {
 	offers := "Events during the measurement, as kill or kill=Pune or kill=Pune,at=10s,for=5s:\n"
 	var ids []string
@@ -187,7 +187,6 @@ func (d *Experiment) Questions(p Places, databases []string) []Question {
 	}
 }
 
-// Questions are those of skerry init needs.
 func (n *Needs) Questions(p Places, databases []string) []Question {
 	days := ""
 	var random []string

@@ -39,7 +39,7 @@ func (i *interview) hold(t *testing.T, out io.Writer) (Experiment, error) {
 	}}.Run(DefaultExperiment())
 }
 
-func TestReturnTakesEveryDefault(t *testing.T) {
+func TestReturnAcceptsEveryDefault(t *testing.T) {
 	got, err := (&interview{}).hold(t, io.Discard)
 	if text, _ := got.YAML(); err != nil || text != must(t, DefaultExperiment()) {
 		t.Errorf("%v\n%s", err, text)
@@ -56,7 +56,7 @@ func must(t *testing.T, d Experiment) string {
 }
 
 // A wrong answer is told and asked for again; a new topology brings sites of its own.
-func TestAnswersAreCheckedAtOnce(t *testing.T) {
+func TestAnswersAreCheckedImmediately(t *testing.T) {
 	i := &interview{answers: map[string][]string{
 		"Database": {"rediss", "etcd"}, "Topology": {"mesh:3"}, "Site": {"Atlantis", "n2"}, "Distance": {"far", "0.5 1"},
 		"Event": {"kil", "kill=n1", "cut"}, "Assertions": {"-"}, "Audit": {"perhaps", "yes"},
@@ -83,7 +83,7 @@ func TestAnswersAreCheckedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnInterviewThatIsBrokenOff(t *testing.T) {
+func TestAbortedInterview(t *testing.T) {
 	broken := errors.New("Ctrl-C")
 	i := Interview[Experiment]{Line: func(string, []string) (string, error) { return "", broken }, Out: io.Discard,
 		Questions: (*Experiment).Questions, Check: func(Experiment) (Places, error) { return Places{}, nil }}

@@ -32,7 +32,7 @@ type Needs struct {
 	Budget string `json:"budget"`
 }
 
-// DefaultNeeds can be chosen for as they are.
+// DefaultNeeds returns valid needs.
 func DefaultNeeds() Needs {
 	return Needs{
 		Name: "needs", Cloud: "azure8", Clients: []string{"Singapore"}, Workload: "b", Target: 200, Records: 10000,
@@ -41,12 +41,12 @@ func DefaultNeeds() Needs {
 	}
 }
 
-// Days are what a line of bad_days can begin with, in the words of a form.
+// Days returns the kinds of bad days with the titles of a form.
 func Days() []Day {
 	return []Day{
-		{"site_lost", "A site that nobody reaches", "site", false}, {"link_cut", "A link is cut", "link", true},
-		{"far", "A site's links get three times as long", "site", false}, {"flap", "A link comes and goes", "link", true},
-		{"killed", "A database is killed, and starts again", "site", true},
+		{"site_lost", "A site is unreachable", "site", false}, {"link_cut", "A link is cut", "link", true},
+		{"far", "A site's latency triples", "site", false}, {"flap", "A link flaps", "link", true},
+		{"killed", "A database process is killed and restarted", "site", true},
 	}
 }
 
@@ -54,9 +54,9 @@ func Days() []Day {
 type Day struct {
 	Key   string `json:"key"`
 	Title string `json:"title"`
-	// On is what it happens to: a site, or a link.
+	// On is the target: a site or a link.
 	On string `json:"on"`
-	// Any says that it may be drawn at random.
+	// Any means that the target may be random.
 	Any bool `json:"any"`
 }
 
@@ -85,7 +85,7 @@ func (n Needs) YAML() (string, error) {
 	return b.String(), nil
 }
 
-// writeList writes lines that are YAML of their own, each in one line.
+// writeList writes items that are YAML themselves, one per line.
 func writeList(line func(string, ...any), key string, items []string) {
 	if len(items) > 0 {
 		line("%s:", key)
@@ -103,7 +103,7 @@ func quoteList(list []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// Check plans the choice of the needs as a file at path. The error is the first mistake.
+// Check validates the needs as a file at path and plans the choice. The error is the first mistake.
 func (n Needs) Check(path string, registry []database.About, memory int64) (text string, contest *choose.Contest, err error) {
 	if text, err = n.YAML(); err != nil {
 		return "", nil, err

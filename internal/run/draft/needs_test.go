@@ -34,7 +34,7 @@ func registry() (list []database.About) {
 }
 
 // What a form begins with can be chosen for, and reads back as it was meant, each kind of bad day included.
-func TestSketchesAreNeeds(t *testing.T) {
+func TestDraftsAreValidNeeds(t *testing.T) {
 	s := DefaultNeeds()
 	for _, d := range Days() {
 		if target := map[string]string{"site": "Pune", "link": "Pune~Sydney"}[d.On]; !d.Any || d.On == "link" {
@@ -68,7 +68,7 @@ func TestWrongAnswers(t *testing.T) {
 }
 
 // A wrong answer is told and asked for again; another cloud has sites and bad days of its own.
-func TestNeedsAreAskedFor(t *testing.T) {
+func TestNeedsInterview(t *testing.T) {
 	i := &interview{answers: map[string][]string{"Your cloud": {"mesh:3"}, "requests come from": {"Atlantis", "n2"},
 		"Bad days": {"site_lost: n9", "site_lost: n3"}, "Databases": {"two"}, "a second": {"many", "50"}}}
 	var out strings.Builder

@@ -17,36 +17,36 @@ import (
 	"skerry/internal/record"
 )
 
-// minLinkInterval is how often links that change all the time are told at most: what one event
-// does to them is told at once.
+// minLinkInterval is the shortest interval between messages about links that change continuously. A single
+// event is published at once.
 const minLinkInterval = 250 * time.Millisecond
 
-// Fire makes an event happen in the trial that measures.
+// Fire fires an event in the trial that measures.
 type Fire func(context.Context, event.Event) (record.Event, error)
 
-// ErrNotMeasuring says that no trial is measuring in which an event could happen.
+// ErrNotMeasuring means that no trial can run an event at the moment.
 var ErrNotMeasuring = errors.New("no trial is measuring at the moment")
 
-// Feed takes what happens in a run. All methods of a nil Feed do nothing: nobody looks. They
-// return at once, and may be called from several goroutines.
+// Feed publishes the state of a run. Its methods do not block and are safe for concurrent use. A nil Feed
+// discards everything.
 type Feed struct {
-	epoch string // tells this feed's message numbers from those of another attempt
+	epoch string // distinguishes message IDs of different attempts at a run
 
 	mu        sync.Mutex
 	state     State
 	log       backlog
-	changed   chan struct{} // closed, and replaced, at every message
+	changed   chan struct{} // closed and replaced at every message
 	closed    bool
 	fire      Fire
 	byLink    map[string]int
-	base      []Link       // the links when the measurement began
-	dirty     map[int]bool // links that were not told of yet
-	linksSent time.Time    // when links were told of
+	base      []Link       // links at the start of the measurement
+	dirty     map[int]bool // links with unpublished changes
+	linksSent time.Time    // last message about links
 	ended     []record.Trial
-	err       error // the first thing that could not be told
+	err       error // first message that could not be encoded
 }
 
-// New makes the feed of a run, of which these trials have ended before.
+// New returns the feed of a run in which the trials in before have ended.
 func New(r Run, before ...record.Trial) *Feed {
 	return &Feed{
 		ended: before,
@@ -58,7 +58,7 @@ func New(r Run, before ...record.Trial) *Feed {
 	}
 }
 
-// publish changes the state and puts a message into the backlog; v is called after change.
+// publish applies a change to the state and appends a message with the value of v.
 func (f *Feed) publish(kind Kind, change func(*State), v func(*State) any) {
 	if f == nil {
 		return
@@ -73,9 +73,9 @@ func (f *Feed) publish(kind Kind, change func(*State), v func(*State) any) {
 }
 
 func (f *Feed) appendMessage(kind Kind, v any) {
-	if err := f.log.add(kind, v); err != nil { // a number that JSON has no word for
+	if err := f.log.add(kind, v); err != nil { // such as NaN
 		if f.err == nil {
-			f.err = fmt.Errorf("telling a %s: %w", kind, err)
+			f.err = fmt.Errorf("encode %s: %w", kind, err)
 		}
 		return
 	}
@@ -83,7 +83,7 @@ func (f *Feed) appendMessage(kind Kind, v any) {
 	f.changed = make(chan struct{})
 }
 
-// BeginTrial begins a trial: what was told of the one before is forgotten.
+// BeginTrial starts a trial and clears the state of the previous one.
 func (f *Feed) BeginTrial(t Trial) {
 	if t.Parameters == nil {
 		t.Parameters = map[string]any{}
@@ -97,13 +97,11 @@ func (f *Feed) BeginTrial(t Trial) {
 	}, func(s *State) any { return s })
 }
 
-// SetStage says what the trial is at.
 func (f *Feed) SetStage(what string) {
 	f.updateTrial(func(t *Trial) { t.Stage = what })
 }
 
-// SetMeasuring says that the measurement began, and how events can be fired; nil says that none
-// can be any more.
+// SetMeasuring starts the measurement; fire may be called until SetMeasuring is called with nil.
 func (f *Feed) SetMeasuring(began time.Time, fire Fire) {
 	f.updateTrial(func(t *Trial) {
 		f.fire, t.Measuring = fire, fire != nil
@@ -126,9 +124,9 @@ func (f *Feed) updateTrial(change func(*Trial)) {
 	}, func(s *State) any { return s.Trial })
 }
 
-// SetCloud says that the lab is up.
+// SetCloud publishes the lab once it is up.
 func (f *Feed) SetCloud(c Cloud) {
-	c.Sites, c.Nodes, c.Links = append([]Site{}, c.Sites...), append([]Node{}, c.Nodes...), append([]Link{}, c.Links...) // lists, also where none is
+	c.Sites, c.Nodes, c.Links = append([]Site{}, c.Sites...), append([]Node{}, c.Nodes...), append([]Link{}, c.Links...) // encode nil as []
 	f.publish(KindState, func(s *State) {
 		s.Cloud = &c
 		f.byLink, f.dirty = make(map[string]int, len(c.Links)), map[int]bool{}
@@ -138,7 +136,7 @@ func (f *Feed) SetCloud(c Cloud) {
 	}, func(s *State) any { return s })
 }
 
-// AddSecond tells a second of the driver.
+// AddSecond publishes a second of the driver.
 func (f *Feed) AddSecond(x record.Second) {
 	f.publish(KindSecond, func(s *State) {
 		s.Seconds = trimRows(append(s.Seconds, x), keepSeconds)
@@ -152,7 +150,7 @@ func (f *Feed) AddSecond(x record.Second) {
 	f.flushLinks()
 }
 
-// AddOperations tells a second of each kind of operation.
+// AddOperations publishes a second of each kind of operation.
 func (f *Feed) AddOperations(rows []record.OperationSecond) {
 	if len(rows) > 0 {
 		f.publish(
@@ -162,21 +160,21 @@ func (f *Feed) AddOperations(rows []record.OperationSecond) {
 	}
 }
 
-// AddPools tells a second of each workload, where there are several.
+// AddPools publishes a second of each workload.
 func (f *Feed) AddPools(rows []record.PoolSecond) {
 	if len(rows) > 0 {
 		f.publish(KindPools, func(s *State) { s.Pools = trimRows(append(s.Pools, rows...), keepSeconds) }, func(*State) any { return rows })
 	}
 }
 
-// AddErrors tells what did not end ok in a second.
+// AddErrors publishes the failed operations of a second.
 func (f *Feed) AddErrors(rows []record.ErrorSecond) {
 	if len(rows) > 0 {
 		f.publish(KindErrors, func(s *State) { s.Errors = trimRows(append(s.Errors, rows...), keepSeconds) }, func(*State) any { return rows })
 	}
 }
 
-// AddNodes tells what nodes used in a second.
+// AddNodes publishes the resource use of a second.
 func (f *Feed) AddNodes(rows []record.NodeSecond) {
 	if len(rows) == 0 {
 		return
@@ -185,12 +183,11 @@ func (f *Feed) AddNodes(rows []record.NodeSecond) {
 	f.flushLinks()
 }
 
-// SetNetwork tells a second of what packets met.
 func (f *Feed) SetNetwork(x record.NetworkSecond) {
 	f.publish(KindNetwork, func(s *State) { s.Network = &x }, func(*State) any { return x })
 }
 
-// AddEvent tells a line of events.jsonl.
+// AddEvent publishes a line of events.jsonl; it replaces the event's previous line.
 func (f *Feed) AddEvent(e record.Event) {
 	f.publish(KindEvent, func(s *State) {
 		for i := len(s.Events) - 1; i >= 0 && e.ID != 0; i-- {
@@ -203,7 +200,7 @@ func (f *Feed) AddEvent(e record.Event) {
 	}, func(*State) any { return e })
 }
 
-// EndTrial tells how a trial ended, and what is to be doubted now.
+// EndTrial publishes the result of a trial, and the warnings about the run.
 func (f *Feed) EndTrial(x record.Trial) {
 	r := Result{
 		ID: x.ID, State: x.State, Error: x.Error, Goodput: x.Goodput, Verdict: x.Verdict.State,
@@ -212,7 +209,7 @@ func (f *Feed) EndTrial(x record.Trial) {
 	f.publish(KindResult, func(s *State) {
 		again := func(x Result) bool { return x.ID == r.ID }
 		s.Results = append(slices.DeleteFunc(slices.Clone(s.Results), again), r)
-		if s.Trial == nil || s.Trial.ID != x.ID { // one beside it
+		if s.Trial == nil || s.Trial.ID != x.ID { // a trial of another lane
 			return
 		}
 		t := *s.Trial
@@ -222,14 +219,14 @@ func (f *Feed) EndTrial(x record.Trial) {
 	f.publish(KindDoubts, func(s *State) {
 		again := func(t record.Trial) bool { return t.ID == x.ID }
 		if x.State != record.TrialOK && slices.ContainsFunc(f.ended, func(t record.Trial) bool { return again(t) && t.State == record.TrialOK }) {
-			return // the attempt that measured stands, as it does in the record
+			return // the earlier successful attempt counts, as in the record
 		}
 		f.ended = append(slices.DeleteFunc(slices.Clone(f.ended), again), x)
 		s.Doubts = warnings.Of(f.ended, s.Run.Planned)
 	}, func(s *State) any { return s.Doubts })
 }
 
-// Close says that the run is over. It returns the first thing that could not be told.
+// Close publishes the end of the run. It returns the first encoding error.
 func (f *Feed) Close() error {
 	if f == nil {
 		return nil
@@ -243,7 +240,7 @@ func (f *Feed) Close() error {
 	return f.err
 }
 
-// Fire makes an event happen in the trial at hand.
+// Fire fires an event in the current trial.
 func (f *Feed) Fire(ctx context.Context, e event.Event) (record.Event, error) {
 	f.mu.Lock()
 	fire := f.fire
@@ -254,7 +251,7 @@ func (f *Feed) Fire(ctx context.Context, e event.Event) (record.Event, error) {
 	return fire(ctx, e)
 }
 
-// StateJSON is the present state, and the id of the last message in it.
+// StateJSON returns the current state, and the ID of the last message in it.
 func (f *Feed) StateJSON() (state []byte, id string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,7 +261,6 @@ func (f *Feed) StateJSON() (state []byte, id string, err error) {
 
 func (f *Feed) formatID(n uint64) string { return f.epoch + "." + strconv.FormatUint(n, 10) }
 
-// NewLink is a link with its qualities.
 func NewLink(id, a, b string, ab, ba link.Quality) Link {
 	return Link{ID: id, A: a, B: b, AB: newWay(ab), BA: newWay(ba)}
 }
@@ -274,7 +270,6 @@ func newWay(q link.Quality) Way {
 	return Way{LatencyMS: ms(q.Latency), JitterMS: ms(q.Jitter), Loss: q.LossShare(), Bandwidth: q.Bandwidth, Down: q.Down}
 }
 
-// ChangeLinks tells that links were changed.
 func (f *Feed) ChangeLinks(changes []link.Change) {
 	if f == nil {
 		return
@@ -302,7 +297,7 @@ func (f *Feed) ChangeLinks(changes []link.Change) {
 	f.publishLinks()
 }
 
-// SetCarrier tells that the devices of a link were taken down or up.
+// SetCarrier publishes that the devices of a link are up or down.
 func (f *Feed) SetCarrier(id string, up bool) {
 	if f == nil {
 		return
@@ -316,7 +311,7 @@ func (f *Feed) SetCarrier(id string, up bool) {
 	}
 }
 
-// SetRTTs tells the median round trips, in milliseconds, that links were measured with.
+// SetRTTs publishes the probed median round trips, in milliseconds by link.
 func (f *Feed) SetRTTs(rtt map[string]float64) {
 	if f == nil {
 		return
@@ -341,7 +336,7 @@ func (f *Feed) flushLinks() {
 	f.publishLinks()
 }
 
-// publishLinks tells of those that changed, unless it did a moment ago: then the next second will.
+// publishLinks publishes changed links, unless it just did; then the next second publishes them.
 func (f *Feed) publishLinks() {
 	if len(f.dirty) == 0 || f.closed || time.Since(f.linksSent) < minLinkInterval {
 		return

@@ -171,7 +171,7 @@ func TestFollow(t *testing.T) {
 }
 
 // An onlooker that was away for longer than the backlog lasts is told all anew.
-func TestFollowAfterTooLong(t *testing.T) {
+func TestFollowAfterDroppedMessages(t *testing.T) {
 	f, dir := listen(t)
 	begin(f)
 	o := open(t, dir, "")
@@ -192,7 +192,7 @@ func TestFollowAfterTooLong(t *testing.T) {
 	back.want(KindTrial, `"stage":"x"`)
 }
 
-func TestLinksThatChangeAllTheTimeAreToldNowAndThen(t *testing.T) {
+func TestContinuousLinkChangesAreThrottled(t *testing.T) {
 	f, dir := listen(t)
 	begin(f)
 	for i := range 100 {
@@ -210,7 +210,7 @@ func TestLinksThatChangeAllTheTimeAreToldNowAndThen(t *testing.T) {
 	}
 }
 
-func TestALinkThatIsAsItWasIsNotChanged(t *testing.T) {
+func TestRestoredLinkIsUnchanged(t *testing.T) {
 	f, dir := listen(t)
 	begin(f)
 	changed := func(latency time.Duration) bool {
@@ -279,7 +279,7 @@ func TestFire(t *testing.T) {
 	}
 }
 
-func TestNobodyLooks(t *testing.T) {
+func TestNilFeed(t *testing.T) {
 	var f *Feed
 	begin(f)
 	f.SetStage("x")
@@ -296,7 +296,7 @@ func TestNobodyLooks(t *testing.T) {
 	}
 }
 
-func TestTheSocketIsItsOwners(t *testing.T) {
+func TestSocketIsPrivate(t *testing.T) {
 	_, dir := listen(t)
 	st, err := os.Stat(filepath.Join(dir, SocketFile))
 	if err != nil {

@@ -26,13 +26,13 @@ import (
 // SocketFile is the socket's name in a run directory. Only its owner may connect.
 const SocketFile = "live.sock"
 
-// eventLimit bounds the text of an event to be fired.
+// eventLimit bounds the text of an event, in bytes.
 const eventLimit = 64 << 10
 
-// closeTimeout bounds how long onlookers may take to hear the end.
+// closeTimeout bounds how long followers may take to read the end.
 const closeTimeout = 2 * time.Second
 
-// Socket is where onlookers of other processes follow a feed.
+// Socket serves a feed to other processes.
 type Socket struct {
 	feed   *Feed
 	path   string
@@ -42,24 +42,24 @@ type Socket struct {
 	cancel context.CancelFunc
 }
 
-// Listen opens the socket of a run directory, over one that a killed run left. The caller
-// holds the lock of the directory.
+// Listen opens the socket of a run directory and replaces one that a killed run left. The caller must hold
+// the lock of the directory.
 func Listen(dir string, f *Feed, log *slog.Logger) (*Socket, error) {
 	s := &Socket{feed: f, path: filepath.Join(dir, SocketFile)}
 	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("opening the live feed: %w", err)
+		return nil, fmt.Errorf("open live feed: %w", err)
 	}
 	var err error
 	if s.dir, err = os.Open(dir); err != nil {
-		return nil, fmt.Errorf("opening the live feed: %w", err)
+		return nil, fmt.Errorf("open live feed: %w", err)
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPath(s.dir), Net: "unix"})
 	if err == nil {
-		l.SetUnlinkOnClose(false) // by a path that has changed by then
+		l.SetUnlinkOnClose(false) // its path is invalid by then
 		err = os.Chmod(s.path, 0o600)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the live feed: %w", err), s.dir.Close())
+		return nil, errors.Join(fmt.Errorf("open live feed: %w", err), s.dir.Close())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -69,27 +69,27 @@ func Listen(dir string, f *Feed, log *slog.Logger) (*Socket, error) {
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	s.done.Go(func() {
 		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("the live feed has ended", "error", err)
+			log.Warn("live feed failed", "error", err)
 		}
 	})
 	return s, nil
 }
 
-// socketPath names the socket by way of an open directory: the path of a socket may have 107 bytes,
-// that of a run directory has no such limit.
+// socketPath names the socket through an open directory: a socket path is limited to 107 bytes, the path of
+// a run directory is not.
 func socketPath(dir *os.File) string { return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), SocketFile) }
 
-// Close ends the feed, lets onlookers hear so, and removes the socket.
+// Close closes the feed, waits for followers, and removes the socket.
 func (s *Socket) Close() error {
-	told := s.feed.Close()
+	feedErr := s.feed.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	if err := s.server.Shutdown(ctx); err != nil { // somebody does not listen
+	if err := s.server.Shutdown(ctx); err != nil { // a follower does not read
 		_ = s.server.Close()
 	}
 	s.cancel()
 	s.done.Wait()
-	return errors.Join(told, os.Remove(s.path), s.dir.Close())
+	return errors.Join(feedErr, os.Remove(s.path), s.dir.Close())
 }
 
 func (s *Socket) handler() http.Handler {
@@ -103,7 +103,7 @@ func (s *Socket) handler() http.Handler {
 func (s *Socket) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = s.feed.Follow(r.Context(), r.Header.Get("Last-Event-ID"), w, http.NewResponseController(w).Flush) // it went
+	_ = s.feed.Follow(r.Context(), r.Header.Get("Last-Event-ID"), w, http.NewResponseController(w).Flush) // the follower has gone
 }
 
 func (s *Socket) state(w http.ResponseWriter, _ *http.Request) {
@@ -117,7 +117,7 @@ func (s *Socket) state(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(state)
 }
 
-// Refusal is the answer to an event that cannot be fired.
+// Refusal is the response to an event that cannot be fired.
 type Refusal struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint,omitempty"`
@@ -150,16 +150,16 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// ErrNotLive says that no run is telling of itself in a directory.
-var ErrNotLive = errors.New("the run is not under way")
+// ErrNotLive means that no process serves the run directory.
+var ErrNotLive = errors.New("the run is not running")
 
-// ErrRefused says that a run does not fire an event.
-var ErrRefused = errors.New("the event is not fired")
+// ErrRefused means that a run does not fire an event.
+var ErrRefused = errors.New("event not fired")
 
-// ErrInvalid is ErrRefused where the event is no event of that run, whenever it came.
+// ErrInvalid is an ErrRefused for an event that the run can never fire.
 var ErrInvalid = fmt.Errorf("%w", ErrRefused)
 
-// Transport carries HTTP requests to the socket of a run directory, whatever their host.
+// Transport sends HTTP requests to the socket of a run directory, whatever their host.
 func Transport(dir string) *http.Transport {
 	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dial(ctx, dir)
@@ -179,7 +179,7 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 	return conn, err
 }
 
-// CheckLive is nil where a run tells of itself in a directory, and ErrNotLive where none does.
+// CheckLive returns nil if a process serves the run directory, ErrNotLive if none does.
 func CheckLive(ctx context.Context, dir string) error {
 	conn, err := dial(ctx, dir)
 	if err != nil {
@@ -188,7 +188,7 @@ func CheckLive(ctx context.Context, dir string) error {
 	return conn.Close()
 }
 
-// ReadState returns the present state of the run in a directory; ErrNotLive when none goes on.
+// ReadState returns the current state of a run, ErrNotLive if it is not running.
 func ReadState(ctx context.Context, dir string) (State, error) {
 	var s State
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://run/state", nil)
@@ -197,20 +197,20 @@ func ReadState(ctx context.Context, dir string) (State, error) {
 	}
 	answer, err := (&http.Client{Transport: Transport(dir)}).Do(r)
 	if err != nil {
-		return s, fmt.Errorf("reading the live state of %s: %w", dir, err)
+		return s, fmt.Errorf("read live state of %s: %w", dir, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("reading the live state of %s: %s", dir, answer.Status)
+		return s, fmt.Errorf("read live state of %s: %s", dir, answer.Status)
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
-		return s, fmt.Errorf("reading the live state of %s: %w", dir, err)
+		return s, fmt.Errorf("read live state of %s: %w", dir, err)
 	}
 	return s, nil
 }
 
-// SendEvent fires an event, in YAML or JSON, in the run of a directory, and returns what became of
-// it. ErrNotLive when none goes on, ErrRefused when the run does not fire it.
+// SendEvent fires an event, in YAML or JSON, and returns its outcome. The error wraps ErrNotLive or
+// ErrRefused.
 func SendEvent(ctx context.Context, dir string, text []byte) (record.Event, error) {
 	var e record.Event
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://run/events", bytes.NewReader(text))
@@ -219,27 +219,27 @@ func SendEvent(ctx context.Context, dir string, text []byte) (record.Event, erro
 	}
 	answer, err := (&http.Client{Transport: Transport(dir)}).Do(r)
 	if err != nil {
-		return e, fmt.Errorf("firing an event in %s: %w", dir, err)
+		return e, fmt.Errorf("fire event in %s: %w", dir, err)
 	}
 	defer answer.Body.Close()
 	decode := json.NewDecoder(answer.Body)
 	if answer.StatusCode != http.StatusOK {
-		var said Refusal
-		if err := decode.Decode(&said); err != nil {
-			return e, fmt.Errorf("firing an event in %s: %s", dir, answer.Status)
+		var refusal Refusal
+		if err := decode.Decode(&refusal); err != nil {
+			return e, fmt.Errorf("fire event in %s: %s", dir, answer.Status)
 		}
 		reason := ErrRefused
 		if answer.StatusCode == http.StatusBadRequest {
 			reason = ErrInvalid
 		}
-		err := fmt.Errorf("%w: %s", reason, said.Error)
-		if said.Hint != "" {
-			err = advice.With(err, "%s", said.Hint)
+		err := fmt.Errorf("%w: %s", reason, refusal.Error)
+		if refusal.Hint != "" {
+			err = advice.With(err, "%s", refusal.Hint)
 		}
 		return e, err
 	}
 	if err := decode.Decode(&e); err != nil {
-		return e, fmt.Errorf("firing an event in %s: %w", dir, err)
+		return e, fmt.Errorf("fire event in %s: %w", dir, err)
 	}
 	return e, nil
 }

@@ -1,13 +1,11 @@
-// Package live is what a run tells of itself while it goes on: the trial at hand, its cloud,
-// its seconds and its events, for whoever looks. The run feeds it; onlookers, in this process
-// or another, follow it through a socket in the run directory:
+// Package live serves the state of a running experiment. The run publishes to a Feed; followers, in this
+// process or another, read it through a socket in the run directory:
 //
-//	trial, runner ─► Feed ─ state, messages ─► socket (DIR/live.sock) ─► Client ─► dashboard
+//	trial, runner ─► Feed ─ state, messages ─► socket (DIR/live.sock) ─► client ─► dashboard
 //	                  ▲                                                     │
-//	                  └───────────────── an event to be fired ◄────────────┘
+//	                  └─────────────────── events to fire ◄─────────────────┘
 //
-// Feeding never waits: an onlooker that does not keep up loses messages, not the run time,
-// and is told the whole state anew.
+// Publishing never blocks. A follower that is too slow loses messages and receives the whole state again.
 package live
 
 import (
@@ -17,64 +15,63 @@ import (
 	"skerry/internal/record"
 )
 
-// State is all that an onlooker who comes late needs to know.
+// State is everything that a new follower needs.
 type State struct {
 	Run   Run    `json:"run"`
 	Trial *Trial `json:"trial,omitempty"` // nil before the first and after the last
-	// Tasks are there where an engine runs the trials.
+	// Tasks is set if an executor, or several lanes, run the trials.
 	Tasks *Tasks `json:"tasks,omitempty"`
-	// Cloud is the trial's, nil until its lab is up.
+	// Cloud is the trial's; nil until its lab is up.
 	Cloud *Cloud `json:"cloud,omitempty"`
-	// Seconds are those of the trial so far, warm-up included, the last keepSeconds at most.
+	// Seconds are the last seconds of the trial, warm-up included, at most keepSeconds.
 	Seconds []record.Second `json:"seconds"`
-	// Operations are the seconds of each kind of operation; Pools are those of each workload where several
-	// run side by side, and Errors what did not end ok, by second, operation and class; the last
-	// keepSeconds rows at most.
+	// Operations, Pools and Errors are rows per second by operation, workload, and operation and error
+	// class; the last keepSeconds rows. Pools is empty for a single workload.
 	Operations []record.OperationSecond `json:"operations,omitempty"`
 	Pools      []record.PoolSecond      `json:"pools,omitempty"`
 	Errors     []record.ErrorSecond     `json:"errors,omitempty"`
-	// Totals are the operations of the measurement so far.
+	// Totals counts the operations of the measurement so far.
 	Totals record.Outcomes `json:"totals"`
-	// Nodes are what nodes used, by second and node, the last keepNodes at most.
+	// Nodes is the resource use by second and node, the last keepNodes rows.
 	Nodes []record.NodeSecond `json:"nodes"`
-	// Network is the last second of network.parquet, where an overlay routes.
+	// Network is the last row of network.parquet.
 	Network *record.NetworkSecond `json:"network,omitempty"`
-	// Events are the trial's, each as its last line of events.jsonl tells it.
+	// Events of the trial, each as in its last line of events.jsonl.
 	Events []record.Event `json:"events"`
-	// Results are the trials of this run that have ended, in that order.
+	// Results of the ended trials, in the order of their end.
 	Results []Result `json:"results"`
-	// Doubts are what is wrong with the run's trials so far, the gravest first.
+	// Doubts are the warnings about the run's trials, the most serious first.
 	Doubts []warnings.Doubt `json:"doubts"`
 }
 
-// Run is what is run.
+// Run identifies the run.
 type Run struct {
-	Name        string `json:"name"` // the directory's
+	Name        string `json:"name"` // of the directory
 	Experiment  string `json:"experiment"`
 	Description string `json:"description,omitempty"`
-	Planned     int    `json:"planned"` // trials
+	Planned     int    `json:"planned"` // number of trials
 	Version     string `json:"version,omitempty"`
 }
 
-// Trial is the trial at hand.
+// Trial is the current trial.
 type Trial struct {
 	ID         int            `json:"id"`
-	Number     int            `json:"number"` // how many of the plan have ended, and this one
+	Number     int            `json:"number"` // ended trials of the plan, plus this one
 	Repetition int            `json:"repetition"`
 	Parameters map[string]any `json:"parameters"`
 	Database   string         `json:"database"`
 	Started    time.Time      `json:"started"`
-	// Stage says in words what it is at.
+	// Stage describes the current step.
 	Stage string `json:"stage"`
-	// Began is when the measurement did, nil before.
+	// Began is the start of the measurement, nil before.
 	Began *time.Time `json:"began,omitempty"`
-	// LimitS is how long the measurement takes at most, 0 where only operations count.
+	// LimitS is the longest measurement, 0 if only operations limit it.
 	LimitS float64 `json:"limit_s,omitempty"`
-	// Measuring tells whether events can be fired.
+	// Measuring is true while events can be fired.
 	Measuring bool `json:"measuring"`
 }
 
-// Cloud is a lab as it is.
+// Cloud is the trial's lab.
 type Cloud struct {
 	Name  string `json:"name"`
 	Sites []Site `json:"sites"`
@@ -82,7 +79,7 @@ type Cloud struct {
 	Links []Link `json:"links"`
 }
 
-// Site is a place; Lat and Lon are degrees where Located.
+// Site is a site; Lat and Lon are degrees, valid if Located.
 type Site struct {
 	Name    string  `json:"name"`
 	Lat     float64 `json:"lat"`
@@ -90,7 +87,7 @@ type Site struct {
 	Located bool    `json:"located"`
 }
 
-// Node is a machine of the lab. CPU is its quota in cores, 0 for none.
+// Node is a node of the lab. CPU is its quota in cores, 0 for none.
 type Node struct {
 	Name        string  `json:"name"`
 	Site        string  `json:"site"`
@@ -99,8 +96,7 @@ type Node struct {
 	MemoryBytes int64   `json:"memory_bytes,omitempty"`
 }
 
-// Link is a link as it is set at present, and the median round trip that it was measured
-// with before the workload began.
+// Link is the current state of a link, and the median round trip measured before the workload.
 type Link struct {
 	ID      string   `json:"id"`
 	A       string   `json:"a"` // node
@@ -108,12 +104,12 @@ type Link struct {
 	AB      Way      `json:"ab"`
 	BA      Way      `json:"ba"`
 	RTTMS   *float64 `json:"rtt_ms,omitempty"`
-	Changed bool     `json:"changed,omitempty"` // it is not as it was when the measurement began
-	// CarrierDown says that its devices are down, as if the cable was pulled out.
+	Changed bool     `json:"changed,omitempty"` // differs from the start of the measurement
+	// CarrierDown means that its devices are down, like an unplugged cable.
 	CarrierDown bool `json:"carrier_down,omitempty"`
 }
 
-// Way is one direction of a link. Bandwidth is 0 where it is unlimited.
+// Way is one direction of a link. Bandwidth is 0 if unlimited.
 type Way struct {
 	LatencyMS float64 `json:"latency_ms"`
 	JitterMS  float64 `json:"jitter_ms,omitempty"`
@@ -122,27 +118,27 @@ type Way struct {
 	Down      bool    `json:"down,omitempty"`
 }
 
-// Result is a trial that has ended.
+// Result is an ended trial.
 type Result struct {
 	ID      int     `json:"id"`
 	State   string  `json:"state"`
 	Error   string  `json:"error,omitempty"`
 	Goodput float64 `json:"goodput_ops_s"`
 	Verdict string  `json:"verdict,omitempty"`
-	// Reasons are those of the verdict.
+	// Reasons of the verdict.
 	Reasons    []string           `json:"reasons,omitempty"`
 	Assertions []record.Assertion `json:"assertions,omitempty"`
 }
 
-// How much an onlooker who comes late is told of the past: an hour of seconds, five minutes
-// of eight nodes, and of 1,000 nodes the last seconds.
+// The history for new followers: an hour of seconds, or five minutes of eight nodes.
 const (
 	keepSeconds = 3600
 	keepNodes   = 4000
 	keepEvents  = 2000
 )
 
-// trimRows bounds a list to its last n.
+// trimRows bounds a list to at least its last n rows. It trims at twice the length, so that the amortised
+// cost is constant.
 func trimRows[T any](list []T, n int) []T {
 	if len(list) <= 2*n { // trimmed by halves, so that a row costs nothing on average
 		return list
@@ -150,26 +146,27 @@ func trimRows[T any](list []T, n int) []T {
 	return append([]T(nil), list[len(list)-n:]...)
 }
 
-// Tasks are how the tasks of a run on an engine stand.
+// Tasks is the state of the tasks of a run.
 type Tasks struct {
-	On string `json:"on"` // the engine
-	// Counts of tasks: not handed over yet or waiting for a machine, running, with all their results.
+	On string `json:"on"` // name of the executor
+	// Waiting, Running and Done count tasks: not submitted or without a machine, running, and with all
+	// results.
 	Waiting int `json:"waiting"`
 	Running int `json:"running"`
 	Done    int `json:"done"`
-	// Trials whose result is suspect, and those that measured nothing.
+	// Suspect and Failed count trials.
 	Suspect int `json:"suspect"`
 	Failed  int `json:"failed"`
-	// Lost counts the times that a task ended without its results and was handed over again, or given up.
+	// Lost counts tasks that ended without results and were resubmitted or given up.
 	Lost int `json:"lost"`
-	// LeftS is about how long the rest takes, 0 where nobody knows.
+	// LeftS estimates the remaining seconds, 0 if unknown.
 	LeftS float64 `json:"left_s,omitempty"`
-	// At are the tasks that run, maxTasksAt at most; Troubles the last things that went wrong with others.
+	// At lists the running tasks, Troubles the last problems; both are bounded.
 	At       []TaskAt  `json:"at"`
 	Troubles []Trouble `json:"troubles"`
 }
 
-// TaskAt is a task that runs somewhere.
+// TaskAt is a running task.
 type TaskAt struct {
 	Task   int       `json:"task"`
 	Trials []int     `json:"trials"`
@@ -184,10 +181,9 @@ type Trouble struct {
 	Where string    `json:"where,omitempty"`
 	Why   string    `json:"why"`
 	At    time.Time `json:"at"`
-	Again bool      `json:"again"` // it was handed over again
+	Again bool      `json:"again"` // it was resubmitted
 }
 
-// SetTasks tells how the tasks stand.
 func (f *Feed) SetTasks(t Tasks) {
 	f.publish(KindTasks, func(s *State) { s.Tasks = &t }, func(*State) any { return t })
 }

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// pingEvery is how often an onlooker hears that the feed is there although nothing happens:
-// often enough for a browser to notice soon that it lost it while it slept.
+// pingEvery is the interval of pings, so that a browser soon notices a lost connection.
 const pingEvery = 5 * time.Second
 
-// Follow writes messages as server-sent events, beginning after the message with the id, ""
-// for from the start, until ctx ends or the run is over. Who missed more than is kept is told
-// the whole state first. flush is called when there is nothing more to write for now.
+// Follow writes messages as server-sent events until ctx ends or the run is over. It starts after the
+// message with the ID, or with the whole state if that message is unknown or dropped. flush is called after
+// each batch.
 func (f *Feed) Follow(ctx context.Context, id string, w io.Writer, flush func() error) error {
 	n, known := f.parseID(id)
 	ping := time.NewTicker(pingEvery)
@@ -47,7 +46,7 @@ func (f *Feed) Follow(ctx context.Context, id string, w io.Writer, flush func() 
 	}
 }
 
-// parseID is that of the message with an id; not known is one of another feed.
+// parseID returns the message number; known is false for IDs of another feed.
 func (f *Feed) parseID(id string) (n uint64, known bool) {
 	epoch, count, ok := strings.Cut(id, ".")
 	if !ok || epoch != f.epoch {
@@ -57,8 +56,8 @@ func (f *Feed) parseID(id string) (n uint64, known bool) {
 	return n, err == nil
 }
 
-// since returns what came after message n, in its place the state, and what is closed when
-// there is more.
+// since returns the messages after number n, or the whole state instead, and a channel that is closed when
+// there are more.
 func (f *Feed) since(n uint64, known bool) (rest []message, next uint64, changed <-chan struct{}, over bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,10 +81,9 @@ func (f *Feed) since(n uint64, known bool) (rest []message, next uint64, changed
 // Kind is a kind of message: the name of the server-sent event.
 type Kind string
 
-// The kinds.
 const (
-	KindState      Kind = "state"      // a State: forget all before it
-	KindTrial      Kind = "trial"      // a Trial: as it is at present
+	KindState      Kind = "state"      // a State, which replaces everything before it
+	KindTrial      Kind = "trial"      // the current Trial
 	KindSecond     Kind = "second"     // a record.Second
 	KindOperations Kind = "operations" // a list of record.OperationSecond, of one second
 	KindPools      Kind = "pools"      // a list of record.PoolSecond, of one second
@@ -95,29 +93,29 @@ const (
 	KindLinks      Kind = "links"      // a list of Link: those that have changed
 	KindEvent      Kind = "event"      // a record.Event
 	KindResult     Kind = "result"     // a Result
-	KindDoubts     Kind = "doubts"     // a list of doubt.Doubt: all of the run's
-	KindTasks      Kind = "tasks"      // a Tasks: as they are at present
-	KindEnd        Kind = "end"        // nothing comes any more: the run is over
+	KindDoubts     Kind = "doubts"     // a list of warnings.Doubt: all of the run's
+	KindTasks      Kind = "tasks"      // the current Tasks
+	KindEnd        Kind = "end"        // the run is over; the last message
 )
 
-// message is one thing told, with its number from 1.
+// message is a published message, numbered from 1.
 type message struct {
 	n    uint64
 	kind Kind
 	data []byte
 }
 
-// How much of what was told is kept for those who were away for a while.
+// Limits of the backlog for followers that were disconnected.
 const (
 	backlogMessages = 4096
 	backlogBytes    = 4 << 20
 )
 
-// backlog keeps the last messages.
+// backlog holds the last messages.
 type backlog struct {
 	messages []message
 	bytes    int
-	next     uint64 // number of the next one
+	next     uint64 // number of the last message
 }
 
 func (b *backlog) add(kind Kind, v any) error {
@@ -134,13 +132,13 @@ func (b *backlog) add(kind Kind, v any) error {
 		drop++
 	}
 	if drop > 0 {
-		clear(b.messages[:drop]) // their data can go
+		clear(b.messages[:drop]) // release their data
 		b.messages = b.messages[drop:]
 	}
 	return nil
 }
 
-// after returns what came after message n; ok tells that nothing of it is missing.
+// after returns the messages after number n; ok is false if some of them were dropped.
 func (b *backlog) after(n uint64) (rest []message, ok bool) {
 	if n > b.next {
 		return nil, false

@@ -20,12 +20,11 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// ErrMissing says that a machine lacks a program which cannot be brought there.
-var ErrMissing = errors.New("the machine lacks a program")
+// ErrMissing means that a machine lacks a program that cannot be copied there.
+var ErrMissing = errors.New("missing program")
 
-// ConfigureLab has a lab stand on the machines as terms say, and gives nodes what runs on them: the programs of
-// overlay and service, and others. Lost is why it stands on what is left of the machines; nil where all
-// are there.
+// ConfigureLab configures a lab to run on the machines, and to install what its nodes need: the programs of
+// overlay and service, and others. lost says which machines are left out.
 func (m *Machines) ConfigureLab(
 	ctx context.Context, c *lab.Config, terms LabOptions, progress func(string),
 	others ...database.Installation,
@@ -63,9 +62,8 @@ func asInstallation(in install.Installation) database.Installation {
 	return database.Installation{Database: in.Database, Version: in.Version, Dir: in.Dir, Programs: in.Programs}
 }
 
-// installOn gives every machine of a lab an installation that this machine has, where it has not got
-// it: at the same path, since programs know where their files are. Its programs come last, so that
-// one that is there tells that all is.
+// installOn copies an installation to every machine of a lab that lacks it, to the same path because
+// programs contain paths. Programs are copied last, so that their presence means a complete copy.
 func (m *Machines) installOn(ctx context.Context, l *lab.Lab, in database.Installation, progress func(string)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,8 +78,8 @@ func (m *Machines) installOn(ctx context.Context, l *lab.Lab, in database.Instal
 		}
 		done[key] = true
 		g.Go(func() error {
-			if err := copyInstallation(gctx, h.Files(), in, func() { progress("giving " + at + " " + in.Database) }); err != nil {
-				return fmt.Errorf("%s: giving it %s %s: %w", at, in.Database, in.Version, err)
+			if err := copyInstallation(gctx, h.Files(), in, func() { progress("copying " + in.Database + " to " + at) }); err != nil {
+				return fmt.Errorf("%s: install %s %s: %w", at, in.Database, in.Version, err)
 			}
 			return nil
 		})
@@ -94,11 +92,11 @@ func (m *Machines) installOn(ctx context.Context, l *lab.Lab, in database.Instal
 }
 
 func copyInstallation(ctx context.Context, on files.System, in database.Installation, begin func()) error {
-	var last []string // programs that are missing
+	var last []string // missing programs
 	for _, path := range slices.Sorted(maps.Values(in.Programs)) {
 		here, err := os.Stat(path)
 		if err != nil {
-			return fmt.Errorf("reading a program: %w", err)
+			return fmt.Errorf("read program: %w", err)
 		}
 		there, err := on.Stat(ctx, path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && there.Size != here.Size() {
@@ -113,7 +111,7 @@ func copyInstallation(ctx context.Context, on files.System, in database.Installa
 	if in.Dir == "" {
 		return advice.With(
 			fmt.Errorf("%w: %s", ErrMissing, last[0]),
-			"install it there, or here with `skerry db install %s`, which is then brought there", in.Database,
+			"install it there, or here with `skerry db install %s`, which skerry then copies", in.Database,
 		)
 	}
 	begin()
@@ -141,8 +139,7 @@ func copyInstallation(ctx context.Context, on files.System, in database.Installa
 	return nil
 }
 
-// copyFile copies a file; what a link leads to takes the link's place, and one that leads to no file is
-// left out.
+// copyFile copies a file or the target of a link. It skips broken links.
 func copyFile(ctx context.Context, on files.System, path string) error {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !st.Mode().IsRegular() {

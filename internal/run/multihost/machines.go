@@ -1,5 +1,5 @@
-// Package multihost is labs over several machines: it reaches those of a machines file, places the
-// nodes of each lab on them, and gives them the programs that they need.
+// Package multihost runs labs on the machines of a machines file: it connects to them, places the nodes of
+// a lab, and installs the programs that they need.
 package multihost
 
 import (
@@ -22,48 +22,47 @@ import (
 	"skerry/internal/topology"
 )
 
-// Machines are those of a machines file, reached when they are needed.
+// Machines are the machines of a file, connected on demand.
 type Machines struct {
 	list    []inventory.Machine
 	options transport.Options
 
 	mu        sync.Mutex
 	open      map[string]*transport.Connection
-	seen      map[string]bool // machines that have been reached once
-	installed map[string]bool // what Furnish has found or brought, by machine and folder
+	seen      map[string]bool // machines that were connected before
+	installed map[string]bool // installations found or copied, by machine and directory
 }
 
-// LabOptions are how a lab stands on machines.
+// LabOptions configure a lab on machines.
 type LabOptions struct {
-	// Place says which nodes are on which machine, as rules of package place.
+	// Place has the rules of package placement.
 	Place map[string]string
-	// Between is how packets cross between machines: Encrypted, also "", or Plain.
+	// Between is the transport between machines: Encrypted (the default) or Plain.
 	Between string
-	// Links are what links between machines are: Emulated, also "", or Real.
+	// Links between machines are Emulated (the default) or Real.
 	Links string
 }
 
-// The ways in which packets cross between machines.
+// Transports between machines.
 const (
 	Encrypted = "encrypted"
 	Plain     = "plain"
 )
 
-// What links between machines are: what the topology says, or as they are.
+// Kinds of links between machines.
 const (
 	Emulated = "emulated"
 	Real     = "real"
 )
 
-// clockProbes is how often a machine is asked for its time.
+// clockProbes is the number of probes of a machine's clock.
 const clockProbes = 20
 
-// New returns the machines of a file.
 func New(list []inventory.Machine, o transport.Options) *Machines {
 	return &Machines{list: list, options: o, open: map[string]*transport.Connection{}, seen: map[string]bool{}, installed: map[string]bool{}}
 }
 
-// Open are the machines that are listed, or those of the clusters that are.
+// Open returns the machines of a file, with those of its clusters.
 func Open(ctx context.Context, f inventory.File, o transport.Options) (*Machines, error) {
 	list, err := f.Expand(ctx)
 	if err != nil {
@@ -72,9 +71,8 @@ func Open(ctx context.Context, f inventory.File, o transport.Options) (*Machines
 	return New(list, o), nil
 }
 
-// PlaceNodes reaches the machines and places a topology's nodes on them, as rules of package place say. A
-// machine that was reached before and is lost now is left out, unless rules are about it or it stands
-// for a site; lost tells why.
+// PlaceNodes connects the machines and places a topology's nodes on them. A machine that was connected
+// before and is unreachable now is left out, unless a rule or its site requires it; lost says why.
 func (m *Machines) PlaceNodes(ctx context.Context, t topology.Topology, rules map[string]string) (f *fleet.Fleet, lost, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,8 +97,7 @@ func (m *Machines) PlaceNodes(ctx context.Context, t topology.Topology, rules ma
 	return f, lost, err
 }
 
-// existingFleet is the fleet of a lab that stands already on all of the machines: the machine of each node, by
-// names.
+// existingFleet returns the fleet of a lab that is already up; at maps nodes to machines.
 func (m *Machines) existingFleet(ctx context.Context, existingFleet map[string]string) (*fleet.Fleet, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,11 +107,11 @@ func (m *Machines) existingFleet(ctx context.Context, existingFleet map[string]s
 	return fleet.New(m.members(), existingFleet)
 }
 
-// members are the machines that are reached. The caller holds mu.
+// members returns the connected machines. Requires mu.
 func (m *Machines) members() (members []fleet.Member) {
 	for _, x := range m.list {
 		if c := m.open[x.Name]; c != nil {
-			// An address that is not known is missed where nodes are on several machines.
+			// Only labs on several machines need the address.
 			addr, _ := netip.ParseAddr(cmp.Or(x.Address(), c.Hello.Addr))
 			members = append(members, fleet.Member{Machine: c, Name: x.Name, Addr: addr, Whole: x.Whole})
 		}
@@ -122,15 +119,15 @@ func (m *Machines) members() (members []fleet.Member) {
 	return members
 }
 
-// connectAll reaches all machines that are not, or are no more. Those that have been before and may be left
-// out are lost, not an error. The caller holds mu.
+// connectAll connects all machines that are not connected. Requires mu. Failures of optional machines are
+// returned in lost.
 func (m *Machines) connectAll(ctx context.Context, rules map[string]string) (lost, err error) {
 	var missing []inventory.Machine
 	for _, x := range m.list {
 		if c := m.open[x.Name]; c != nil && !isGone(c) {
 			continue
 		} else if c != nil {
-			_ = c.Close() // what was lost was told when it was
+			_ = c.Close() // the loss was reported before
 			delete(m.open, x.Name)
 			m.installed = map[string]bool{}
 		}
@@ -144,7 +141,7 @@ func (m *Machines) connectAll(ctx context.Context, rules map[string]string) (los
 			return nil
 		})
 	}
-	_ = all.Wait() // each has an error of its own
+	_ = all.Wait() // errors are in errs
 	for i, x := range missing {
 		switch {
 		case errs[i] == nil:
@@ -159,13 +156,13 @@ func (m *Machines) connectAll(ctx context.Context, rules map[string]string) (los
 		err, lost = lost, nil
 	}
 	if err != nil {
-		err = fmt.Errorf("reaching the machines: %w", err)
-		return nil, advice.With(err, "%s", cmp.Or(advice.Of(err), "look at them with: skerry machines check FILE"))
+		err = fmt.Errorf("connect to machines: %w", err)
+		return nil, advice.With(err, "%s", cmp.Or(advice.Of(err), "check them with: skerry machines check FILE"))
 	}
 	return lost, nil
 }
 
-// connect reaches a machine and asks for its time.
+// connect connects to a machine and probes its clock.
 func (m *Machines) connect(ctx context.Context, x inventory.Machine) (*transport.Connection, error) {
 	c, err := transport.Open(ctx, x, m.options)
 	if err != nil {
@@ -186,7 +183,7 @@ func isGone(c *transport.Connection) bool {
 	}
 }
 
-// isOptional tells whether labs may stand without a machine: nothing says what is to be on it.
+// isOptional reports whether labs may omit a machine.
 func isOptional(x inventory.Machine, rules map[string]string) bool {
 	for _, name := range rules {
 		if name == x.Name {
@@ -196,7 +193,7 @@ func isOptional(x inventory.Machine, rules map[string]string) bool {
 	return x.Site == ""
 }
 
-// Close lets go of all machines, which then end what is owned there.
+// Close disconnects all machines, which then remove what this process owns there.
 func (m *Machines) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

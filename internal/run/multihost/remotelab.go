@@ -19,21 +19,19 @@ import (
 	"skerry/internal/machine/transport"
 )
 
-// RemoteLab is a lab that stays up on other machines, as this one remembers it for commands that come
-// later:
+// RemoteLab is a lab that stays up on other machines, stored for later commands:
 //
-//	STATE/elsewhere/NAME.json
+//   STATE/elsewhere/NAME.json
 //
-// It is written before the lab is made and goes after it, so that no lab stands anywhere that nothing
-// here tells of.
+// The file is written before the lab is created and removed after it, so that every lab is known here.
 type RemoteLab struct {
 	Name     string         `json:"name"`
 	Machines inventory.File `json:"machines"`
-	// At are the machines of the nodes, by names.
+	// At maps nodes to machines.
 	At map[string]string `json:"at"`
 }
 
-// Connect is the fleet that the lab stands on, and what lets go of it.
+// Connect returns the lab's fleet, and a function that disconnects it.
 func (s RemoteLab) Connect(ctx context.Context, o transport.Options) (*fleet.Fleet, func() error, error) {
 	list, err := s.Machines.Expand(ctx)
 	if err != nil {
@@ -51,17 +49,16 @@ func (s RemoteLab) Connect(ctx context.Context, o transport.Options) (*fleet.Fle
 	return f, m.Close, nil
 }
 
-// LabStore is what a state directory remembers of labs elsewhere.
+// LabStore stores the remote labs of a state directory.
 type LabStore struct{ dir string }
 
-// OpenLabStore is that of a state directory, "" for the default.
+// OpenLabStore returns the store of a state directory, "" for the default.
 func OpenLabStore(stateDir string) LabStore {
 	return LabStore{filepath.Join(cmp.Or(stateDir, statedir.DefaultStateDir()), "elsewhere")}
 }
 
 func (m LabStore) path(name string) string { return filepath.Join(m.dir, name+".json") }
 
-// Save remembers a lab.
 func (m LabStore) Save(s RemoteLab) error {
 	text, err := json.Marshal(s)
 	if err == nil {
@@ -74,21 +71,21 @@ func (m LabStore) Save(s RemoteLab) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("remembering lab %s: %w", s.Name, err)
+		return fmt.Errorf("store lab %s: %w", s.Name, err)
 	}
 	return nil
 }
 
-// Remove forgets a lab that is no more.
+// Remove removes a lab; a missing lab is not an error.
 func (m LabStore) Remove(name string) error {
 	if err := os.Remove(m.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forgetting lab %s: %w", name, err)
+		return fmt.Errorf("remove stored lab %s: %w", name, err)
 	}
-	_ = os.Remove(m.dir) // unless it remembers others
+	_ = os.Remove(m.dir) // fails if other labs are stored
 	return nil
 }
 
-// List are the labs that are remembered, by name.
+// List returns all labs, sorted by name.
 func (m LabStore) List() ([]RemoteLab, error) {
 	paths, err := filepath.Glob(m.path("*"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // What is remembered of a lab elsewhere is what was kept, until it is forgotten.
-func TestMemory(t *testing.T) {
+func TestLabStore(t *testing.T) {
 	m := OpenLabStore(t.TempDir())
 	want := []RemoteLab{
 		{
@@ -44,7 +44,7 @@ func TestMemory(t *testing.T) {
 }
 
 // A lost machine may be left out unless something says what is to be on it.
-func TestDispensable(t *testing.T) {
+func TestIsOptional(t *testing.T) {
 	for name, c := range map[string]struct {
 		m     inventory.Machine
 		rules map[string]string
