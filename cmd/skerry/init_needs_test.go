@@ -14,7 +14,7 @@ import (
 func TestInitWritesNeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, out, errs := skerry(t, "init", "needs", "ship.yaml", "--cloud", "mesh:3", "--must", "p99 < 1s", "--bad-day", "flap: any", "--consider", "nothing-like-it")
-	if _, err := os.Stat("ship.yaml"); code != cli.ExitUsage || !strings.Contains(errs, "no database that can be chosen") || err == nil {
+	if _, err := os.Stat("ship.yaml"); code != cli.ExitUsage || !strings.Contains(errs, "unknown database") || err == nil {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	testkit.Need(t, testkit.Installed(redis.Recipe))

@@ -328,7 +328,7 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	ended := b.run("ended", true)
-	if code, _, body := b.ask(http.MethodGet, "/api/runs/"+ended+"/live", ""); code != http.StatusNotFound || !strings.Contains(body, "not under way") {
+	if code, _, body := b.ask(http.MethodGet, "/api/runs/"+ended+"/live", ""); code != http.StatusNotFound || !strings.Contains(body, "not running") {
 		t.Errorf("of a run that has ended: %d %s", code, body)
 	}
 	if code, _, body := b.ask(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusConflict {

@@ -78,7 +78,7 @@ describe('needs', () => {
     await page.goto(`${p.url}#/choose`)
     await page.waitForSelector('#need-clients option >> nth=7', { state: 'attached' })
     await page.fill('#need-consider', 'redis')
-    await page.selectOption('#day-kind', { label: 'A site that nobody reaches' })
+    await page.selectOption('#day-kind', { label: 'A site is unreachable' })
     await page.selectOption('#day-whom', 'Pune')
     await page.click('text=Add')
     await written(page, /- site_lost: Pune\n[^]*consider: \[redis\]/)

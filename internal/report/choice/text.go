@@ -137,7 +137,7 @@ func Basis(a choose.Answer) string {
 	return text
 }
 
-// places are the figures of each client: "singapore.p99 210 ms ± 3 ms, dubai.p99 180 ms".
+// places are the figures of each client: "singapore.p99 210 ms (207 to 213), dubai.p99 180 ms".
 func places(v choose.Verdict) string {
 	var parts []string
 	for _, f := range v.Places {

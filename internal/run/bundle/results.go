@@ -26,9 +26,9 @@ import (
 // Results are lines in a worker's output, because logs of containers mix them with other lines and may be
 // truncated:
 //
-//   @skerry begin 17-0-node4-123
-//   @skerry data <base64>
-//   @skerry end <sha-256 of the data>
+//	@skerry begin 17-0-node4-123
+//	@skerry data <base64>
+//	@skerry end <sha-256 of the data>
 const (
 	markBegin = "@skerry begin "
 	markData  = "@skerry data "
@@ -152,7 +152,7 @@ func truncatedError(name string) error {
 
 const (
 	// maxDeliveries is the number of attempts to upload an object.
-	maxDeliveries   = 5
+	maxDeliveries = 5
 	// deliveryTimeout bounds all attempts; executors kill a finished worker soon after.
 	deliveryTimeout = 5 * time.Minute
 )

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"skerry/internal/evidence/race"
@@ -14,46 +15,47 @@ import (
 	"skerry/internal/record/metric"
 )
 
-// AnswerSchema versions answer.json.
+// AnswerSchema is the version of answer.json.
 const AnswerSchema = "skerry/answer/v1"
 
-// Answer is what came of a choice.
+// Answer is the result of a choice.
 type Answer struct {
 	Schema   string `json:"schema"`
 	Sentence string `json:"sentence"`
-	// Candidates in order: those that meet the needs by rank, then those that do not.
+	// Candidates in order: those that meet the needs by rank, then the others.
 	Candidates []Verdict `json:"candidates"`
-	// Left were not tried.
+	// Excluded were not tried.
 	Excluded []Excluded `json:"left,omitempty"`
 	// Days are the quiet day and the bad ones.
 	Days []string `json:"days"`
-	// Prefer are the metrics that candidates were ranked by and shown with.
+	// Prefer are the metrics that rank candidates and are shown.
 	Prefer  []string `json:"prefer"`
 	SpentS  float64  `json:"spent_s"`
 	BudgetS float64  `json:"budget_s"`
 	Trials  int      `json:"trials"`
-	// Void are trials that decided nothing.
+	// Void counts trials that decided nothing.
 	Void int `json:"void"`
-	// Cores and Memory are the machine's that measured.
+	// Machine is where the trials ran.
 	Machine record.Machine `json:"machine"`
-	// Noise is the relative deviation of what ranks between repetitions, pooled over all candidates.
+	// Noise is the relative deviation of the ranking metric between repetitions, pooled over all candidates.
 	Noise float64 `json:"noise"`
-	// Sure says how sure the ranking is, in words, Changes what would change it.
+	// Sure describes the confidence of the ranking, Changes what would change it.
 	Sure    string   `json:"sure,omitempty"`
 	Changes []string `json:"changes,omitempty"`
-	// Clients are the sites that requests come from, Load what they ask for, in words.
+	// Clients are the sites of clients, Load describes their requests.
 	Clients []string `json:"clients,omitempty"`
 	Load    string   `json:"load"`
 	Notes   []string `json:"notes,omitempty"`
-	// Exhaustive says that all was measured, Running that the race goes on, and Compared what a race in the same
-	// folder had said. Repetitions is how often days were to be measured: all of them, or those of the winner.
+	// Exhaustive is set if everything was measured, Running while the race continues, and Compared to the
+	// comparison with an earlier race in the folder. Repetitions is the number per day: of all candidates,
+	// or of the winner.
 	Exhaustive  bool   `json:"exhaustive,omitempty"`
 	Repetitions int    `json:"repetitions"`
 	Running     bool   `json:"running,omitempty"`
 	Compared    string `json:"compared,omitempty"`
 }
 
-// Answer says what the race has come to so far.
+// Answer returns the answer so far.
 func (c *Contest) Answer() Answer {
 	a := Answer{Schema: AnswerSchema, Excluded: c.Excluded, Days: append([]string{race.Quiet}, c.race.Days...), Prefer: c.Needs.Prefer,
 		SpentS: c.race.Spent(), BudgetS: c.race.Budget, Trials: len(c.race.Results()),
@@ -64,7 +66,10 @@ func (c *Contest) Answer() Answer {
 		if x.Reduced != "" {
 			a.Notes = append(
 				a.Notes,
-				fmt.Sprintf("%s: %s. Measured with %d: %s.", x.Database+", "+x.Choice.Name, x.Reduced, len(x.Members), strings.Join(x.Members, ", ")),
+				fmt.Sprintf(
+					"%s: %s. Measured on %d nodes: %s.", x.Database+", "+x.Choice.Name, x.Reduced, len(x.Members),
+					strings.Join(x.Members, ", "),
+				),
 			)
 		}
 	}
@@ -86,17 +91,16 @@ func (c *Contest) Answer() Answer {
 	return a
 }
 
-// ReadAnswer reads what answer.json has.
 func ReadAnswer(path string) (a Answer, err error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(text, &a)
 	}
 	if err == nil && a.Schema != AnswerSchema {
-		err = fmt.Errorf("%w: it is %q, not %s", ErrFolder, a.Schema, AnswerSchema)
+		err = fmt.Errorf("%w: schema is %q, want %s", ErrFolder, a.Schema, AnswerSchema)
 	}
 	if err != nil {
-		return a, fmt.Errorf("reading the answer %s: %w", path, err)
+		return a, fmt.Errorf("read answer %s: %w", path, err)
 	}
 	return a, nil
 }
@@ -106,45 +110,73 @@ type Figure struct {
 	Name string      `json:"name"`
 	Unit metric.Unit `json:"unit,omitempty"`
 	Mean float64     `json:"mean"`
-	// Low and High are the ends of the 95 % interval, both 0 where there is none.
+	// Low and High are the 95 % interval, both 0 if there is none.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 	N    int     `json:"n"`
 }
 
-// HasInterval tells whether Low and High mean anything.
 func (f Figure) HasInterval() bool { return f.Low < f.High }
 
-// maxSymmetricShare is the share of the figure from which on an interval is told by its ends: it is lopsided then, as one is
-// that ends at the whole.
-const maxSymmetricShare = 0.25
-
-// String is the figure with its interval: "212 ms ± 9 ms", "212 ms (110 ms to 420 ms)". It has the digits
-// that the interval leaves sure: two of the interval's own.
+// String formats the figure with its interval: "3.5 ms (3.0 to 4.0)". The interval determines the number of digits;
+// without one there are three.
 func (f Figure) String() string {
 	if !f.HasInterval() {
-		return f.Unit.Write(f.Mean)
+		return f.Unit.Write(roundSingle(f.Unit, f.Mean))
 	}
-	half := max(f.High-f.Mean, f.Mean-f.Low)
-	write := func(v float64) string { return f.Unit.Write(roundTo(v, half)) }
-	if half <= maxSymmetricShare*math.Abs(f.Mean) && (f.Unit != metric.Share || f.High < 1) {
-		return write(f.Mean) + " ± " + write(half)
+	off := max(f.High-f.Mean, f.Mean-f.Low)
+	var numbers, units [3]string
+	for i, v := range []float64{f.Mean, f.Low, f.High} {
+		numbers[i], units[i], _ = strings.Cut(f.Unit.Write(roundTo(v, off)), " ")
 	}
-	return write(f.Mean) + " (" + write(f.Low) + " to " + write(f.High) + ")"
+	if units[0] != units[1] || units[0] != units[2] {
+		return fmt.Sprintf("%s %s (%s %s to %s %s)", numbers[0], units[0], numbers[1], units[1], numbers[2], units[2])
+	}
+	decimals := 0
+	for _, n := range numbers {
+		if _, fraction, ok := strings.Cut(n, "."); ok {
+			decimals = max(decimals, len(fraction))
+		}
+	}
+	for i, n := range numbers {
+		if v, err := strconv.ParseFloat(n, 64); err == nil {
+			numbers[i] = strconv.FormatFloat(v, 'f', decimals, 64)
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s", numbers[0], units[0])) + fmt.Sprintf(" (%s to %s)", numbers[1], numbers[2])
 }
 
-// roundTo rounds to the place of the second digit of how far off a figure may be.
+// roundTo rounds a value to the digits that an uncertainty supports: one digit of the uncertainty, or two if it begins
+// with 1.
 func roundTo(v, off float64) float64 {
-	place := math.Pow(10, math.Floor(math.Log10(off))-1)
+	place := math.Pow(10, math.Floor(math.Log10(off)))
+	if off < 2*place {
+		place /= 10
+	}
 	return math.Round(v/place) * place
 }
 
-// minIntervalTrials is how many trials a figure needs before their own scatter makes an interval: that of two is
-// many times as wide as what they differ by, and tells nothing.
+// roundSingle rounds a value without an interval to three digits. Shares keep two digits of what is missing to 100 %.
+func roundSingle(u metric.Unit, v float64) float64 {
+	digits := func(v, n float64) float64 {
+		if v == 0 {
+			return 0
+		}
+		place := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))+1-n)
+		return math.Round(v/place) * place
+	}
+	if u == metric.Share && v > 0.5 {
+		return 1 - digits(1-v, 2)
+	}
+	return digits(v, 3)
+}
+
+// minIntervalTrials is the number of trials from which their scatter gives an interval; that of two trials
+// is too wide to be useful.
 const minIntervalTrials = 3
 
-// meanFigure is the mean over trials, with the interval of Student's t where there are enough of them. No figure is
-// negative, and no share more than the whole.
+// meanFigure returns the mean over trials, with the interval of Student's t. Intervals end at 0 and, for
+// shares, at 1.
 func meanFigure(trials []record.Trial, name string) (Figure, bool) {
 	var values []float64
 	f := Figure{Name: name}
@@ -167,8 +199,8 @@ func meanFigure(trials []record.Trial, name string) (Figure, bool) {
 	return f, true
 }
 
-// ranked is a figure as the race ranks by it: the geometric mean, with an interval by what repetitions of all
-// candidates differ by. So the table is in the order of what it shows. A share that all trials had in full stays so.
+// ranked returns the figure that the race ranks by: the geometric mean, with an interval pooled over all
+// candidates. So the table is sorted by what it shows. A share of 1 in all trials is kept.
 func (f Figure) ranked(s race.Standing) Figure {
 	if s.Quiet == 0 || f.Unit == metric.Share && f.Mean == 1 {
 		return f
@@ -181,7 +213,7 @@ func (f Figure) ranked(s race.Standing) Figure {
 	return f
 }
 
-// valueOfScore is the value that has a score.
+// valueOfScore inverts scoreTrial.
 func valueOfScore(u metric.Unit, score float64) float64 {
 	switch u {
 	case metric.Rate:

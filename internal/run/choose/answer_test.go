@@ -9,7 +9,7 @@ import (
 )
 
 // A candidate that waits for its first trial is in no answer's way.
-func TestAnswerBeforeEverybodyWasMeasured(t *testing.T) {
+func TestAnswerBeforeAllAreMeasured(t *testing.T) {
 	measured := Verdict{ID: "a", Label: "a", Figures: []Figure{{Name: "p99", Mean: 3}}}
 	waiting := Verdict{ID: "b", Label: "b", Out: race.Waiting}
 	if said := (Answer{Candidates: []Verdict{measured, waiting}}).changes(); len(said) > 0 {
@@ -17,19 +17,19 @@ func TestAnswerBeforeEverybodyWasMeasured(t *testing.T) {
 	}
 }
 
-// TestDigits has figures told with no more digits than their intervals leave sure.
-func TestDigits(t *testing.T) {
+// TestFigureDigits: the interval determines the digits.
+func TestFigureDigits(t *testing.T) {
 	for want, f := range map[string]Figure{
-		"28.13 ms":                 {Unit: metric.Time, Mean: 0.02813},
-		"28.1 ms ± 6.5 ms":         {Unit: metric.Time, Mean: 0.02813, Low: 0.02163, High: 0.03463},
-		"591 MB ± 23 MB":           {Unit: metric.Bytes, Mean: 590.7e6, Low: 567.8e6, High: 613.6e6},
-		"29 ms (11 ms to 47 ms)":   {Unit: metric.Time, Mean: 0.02873, Low: 0.01093, High: 0.04653},
-		"98.61 % ± 0.25 %":         {Unit: metric.Share, Mean: 0.98612, Low: 0.98362, High: 0.98862},
-		"1200 ops/s ± 120 ops/s":   {Unit: metric.Rate, Mean: 1203, Low: 1083, High: 1323},
-		"0.5 cores ± 0.1 cores":    {Unit: metric.Cores, Mean: 0.5, Low: 0.4, High: 0.6},
-		"3.2 s (100 ms to 12.3 s)": {Unit: metric.Time, Mean: 3.2, Low: 0.1, High: 12.3},
-		"99 % (98.1 % to 100 %)":   {Unit: metric.Share, Mean: 0.99, Low: 0.981, High: 1},
-		"99.9967 % ± 0.0015 %":     {Unit: metric.Share, Mean: 0.999967, Low: 0.999952, High: 0.999982},
+		"28.1 ms":                        {Unit: metric.Time, Mean: 0.02813},
+		"28 ms (22 to 35)":               {Unit: metric.Time, Mean: 0.02813, Low: 0.02163, High: 0.03463},
+		"590 MB (570 to 610)":            {Unit: metric.Bytes, Mean: 590.7e6, Low: 567.8e6, High: 613.6e6},
+		"29 ms (11 to 47)":               {Unit: metric.Time, Mean: 0.02873, Low: 0.01093, High: 0.04653},
+		"98.6 % (98.4 to 98.9)":          {Unit: metric.Share, Mean: 0.98612, Low: 0.98362, High: 0.98862},
+		"1200 ops/s (1080 to 1320)":      {Unit: metric.Rate, Mean: 1203, Low: 1083, High: 1323},
+		"0.5 cores (0.4 to 0.6)":         {Unit: metric.Cores, Mean: 0.5, Low: 0.4, High: 0.6},
+		"3 s (0 to 12)":                  {Unit: metric.Time, Mean: 3.2, Low: 0.1, High: 12.3},
+		"99.0 % (98.1 to 100.0)":         {Unit: metric.Share, Mean: 0.99, Low: 0.981, High: 1},
+		"99.9967 % (99.9952 to 99.9982)": {Unit: metric.Share, Mean: 0.999967, Low: 0.999952, High: 0.999982},
 	} {
 		if got := f.String(); got != want {
 			t.Errorf("%v: %q, want %q", f, got, want)
@@ -37,15 +37,15 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestAvailabilityEndsAtTheWhole has the interval of a share that scatters end at 100 %.
-func TestAvailabilityEndsAtTheWhole(t *testing.T) {
+// TestShareIntervalEndsAtOne: the interval of a share ends at 100 %.
+func TestShareIntervalEndsAtOne(t *testing.T) {
 	trials := []record.Trial{
 		{Outcomes: record.Outcomes{OK: 83, Failed: 17}},
 		{Outcomes: record.Outcomes{OK: 99, Failed: 1}},
 		{Outcomes: record.Outcomes{OK: 100}},
 	}
 	f, ok := meanFigure(trials, "availability")
-	if want := "94 % (70 % to 100 %)"; !ok || f.String() != want {
+	if want := "90 % (70 to 100)"; !ok || f.String() != want {
 		t.Errorf("%v, want %s", f, want)
 	}
 }

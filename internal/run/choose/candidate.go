@@ -15,30 +15,29 @@ import (
 	"skerry/internal/topology"
 )
 
-// Candidate is a database set in one way.
+// Candidate is a database with settings.
 type Candidate struct {
 	Database string `json:"database"`
 	database.Choice
 	Version string `json:"version,omitempty"`
-	// Members are the nodes that carry it, where this machine cannot carry it on all of them; Reduced
-	// says why.
+	// Members are the nodes of the cluster if this machine cannot run it on all of them; Reduced says why.
 	Members []string `json:"members,omitempty"`
 	Reduced string   `json:"reduced,omitempty"`
 }
 
-// ID names the candidate in commands and in the choice's folder: "redis-one-copy".
+// ID is the candidate's name in commands and files: "redis-one-copy".
 func (c Candidate) ID() string {
 	return Slug(c.Database + "-" + c.Choice.Name)
 }
 
-// Slug is a text as files are called by it.
+// Slug converts a text into part of a file name.
 func Slug(text string) string {
 	return strings.Trim(unsafeChars.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
 var unsafeChars = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Label is what people read.
+// Label is the candidate's name for users.
 func (c Candidate) Label() string {
 	if len(c.Members) > 0 {
 		return fmt.Sprintf("%s, %s (on %d nodes)", c.Database, c.Choice.Name, len(c.Members))
@@ -46,13 +45,13 @@ func (c Candidate) Label() string {
 	return fmt.Sprintf("%s, %s", c.Database, c.Choice.Name)
 }
 
-// Excluded is a candidate, or a database, that is not tried.
+// Excluded is a candidate or database that is not tried.
 type Excluded struct {
 	Who string `json:"who"`
 	Why string `json:"why"`
 }
 
-// findCandidates are those that could do, and what was left out with the reason.
+// findCandidates returns the possible candidates, and the excluded ones with reasons.
 func findCandidates(n Needs, registry []database.About, memory int64) (in []Candidate, out []Excluded, err error) {
 	place := n.wholePlace()
 	known := map[string]database.About{}
@@ -73,13 +72,13 @@ func findCandidates(n Needs, registry []database.About, memory int64) (in []Cand
 		a, ok := known[name]
 		if !ok {
 			near := suggest.Nearest(name, slices.Collect(maps.Keys(known)))
-			return nil, nil, fmt.Errorf("consider[%d]: %q is no database that can be chosen: there are %s%s", i, name,
+			return nil, nil, fmt.Errorf("consider[%d]: unknown database %q: want one of %s%s", i, name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "), suggestion(near))
 		}
 		db := a.New()
 		installed, err := database.Locate(db, "", "")
 		if err != nil {
-			out = append(out, Excluded{name, fmt.Sprintf("it is not installed: skerry install %s", name)})
+			out = append(out, Excluded{name, fmt.Sprintf("not installed; run: skerry install %s", name)})
 			continue
 		}
 		place, reduced := n.fitMemory(db, place, memory)
@@ -95,7 +94,7 @@ func findCandidates(n Needs, registry []database.About, memory int64) (in []Cand
 			in = append(in, c)
 		}
 		if len(a.Choices(place)) == 0 {
-			out = append(out, Excluded{name, fmt.Sprintf("it forms no cluster of %d nodes", len(place.Nodes))})
+			out = append(out, Excluded{name, fmt.Sprintf("cannot form a cluster of %d nodes", len(place.Nodes))})
 		}
 	}
 	return in, out, nil
@@ -108,18 +107,18 @@ func suggestion(near string) string {
 	return fmt.Sprintf("; did you mean %q?", near)
 }
 
-// rejectionReason says why a candidate cannot do by its design.
+// rejectionReason returns why a candidate cannot meet the needs by design, "" if it can.
 func (n Needs) rejectionReason(c Candidate, db database.Database, nodes int) string {
 	capable := db.Capabilities()
 	switch {
 	case c.Reads < n.requiredReads():
-		return fmt.Sprintf("reads must be %s and are %s: %s", n.requiredReads(), c.Reads, c.GivesUp)
+		return fmt.Sprintf("reads must be %s, but are %s: %s", n.requiredReads(), c.Reads, c.GivesUp)
 	case c.Loses != "" && n.losesNothing():
-		return "acknowledged writes can be lost: " + c.Loses
+		return "may lose acknowledged writes: " + c.Loses
 	case nodes < capable.MinNodes || capable.MaxNodes > 0 && nodes > capable.MaxNodes:
-		return fmt.Sprintf("it forms no cluster of %d nodes", nodes)
+		return fmt.Sprintf("cannot form a cluster of %d nodes", nodes)
 	case n.Load.Workload == "e" && !capable.Scan:
-		return "workload e scans, and it does not"
+		return "workload e needs scans, which it lacks"
 	}
 	if err := db.Check(nodes, c.Options); err != nil {
 		return err.Error()
@@ -127,7 +126,7 @@ func (n Needs) rejectionReason(c Candidate, db database.Database, nodes int) str
 	return ""
 }
 
-// wholePlace is the cloud as choices see it.
+// wholePlace returns the cloud as database choices see it.
 func (n Needs) wholePlace() database.Place {
 	var nodes []string
 	for _, x := range n.built.Nodes {
@@ -138,8 +137,8 @@ func (n Needs) wholePlace() database.Place {
 	return n.placeOf(nodes)
 }
 
-// placeOf is the part of the cloud that is these nodes. Near is the one that all clients together reach soonest, of those that no
-// bad day cuts off from them: nobody has a leader stand where that is to be expected.
+// placeOf returns the part of the cloud with these nodes. Near is the node closest to all clients, among
+// those that no bad day disconnects: a leader should not be where an outage is expected.
 func (n Needs) placeOf(nodes []string) database.Place {
 	p := database.Place{Nodes: nodes}
 	site := map[string]string{}
@@ -156,8 +155,8 @@ func (n Needs) placeOf(nodes []string) database.Place {
 	return p
 }
 
-// nearestNodes are nodes in the order of their distance from all clients together. To a client without a link
-// it counts as far as the longest link.
+// nearestNodes sorts nodes by their total distance from all clients. A missing link counts as the longest
+// one.
 func nearestNodes(t topology.Topology, nodes []string) []string {
 	var clients []string
 	for _, n := range t.Nodes {
@@ -190,27 +189,27 @@ func nearestNodes(t topology.Topology, nodes []string) []string {
 }
 
 const (
-	// fewer is how many nodes carry a database that this machine cannot carry on all: as few as survive
-	// the loss of one.
+	// reducedMembers is the cluster size for databases that this machine cannot run on all nodes: the
+	// smallest that survives the loss of one.
 	reducedMembers = 3
-	// roomy is the share of this machine's memory that members may take.
+	// maxMemoryShare is the share of this machine's memory that members may use.
 	maxMemoryShare = 0.8
 )
 
-// fitMemory is the part of a place that this machine has the memory for, and why that is not all of it.
+// fitMemory returns the part of a place that fits this machine's memory, and why it is not all of it.
 func (n Needs) fitMemory(db database.Database, whole database.Place, memory int64) (place database.Place, why string) {
 	each, nodes := db.Capabilities().Memory, len(whole.Nodes)
 	if memory <= 0 || nodes <= reducedMembers || float64(each)*float64(nodes) <= maxMemoryShare*float64(memory) {
 		return whole, ""
 	}
 	return n.smallPlace(whole), fmt.Sprintf(
-		"%d members need %.1f GB, and this machine has %.1f GB", nodes, float64(each)*float64(nodes)/1e9,
+		"%d members need %.1f GB, but this machine has %.1f GB", nodes, float64(each)*float64(nodes)/1e9,
 		float64(memory)/1e9,
 	)
 }
 
-// smallPlace is a place with few nodes: one at each site that a bad day names, so that it is a bad day for them
-// too, then those that are nearest to the clients.
+// smallPlace returns a place with reducedMembers nodes: one at each site of a bad day, so that it affects
+// them, then those nearest to the clients.
 func (n Needs) smallPlace(whole database.Place) database.Place {
 	var named []string
 	for _, d := range n.BadDays {
@@ -232,8 +231,8 @@ func (n Needs) smallPlace(whole database.Place) database.Place {
 	return n.placeOf(slices.DeleteFunc(slices.Clone(whole.Nodes), func(x string) bool { return !slices.Contains(named, x) }))
 }
 
-// reduceMembers has a candidate that this machine's processors could not carry on all nodes be measured on fewer
-// from now on. The cell that was bound by the machine has decided nothing.
+// reduceMembers measures a candidate on fewer nodes from now on, because this machine's CPUs limit it. The
+// limited trials decided nothing.
 func (c *Contest) reduceMembers(id, why string) {
 	x := c.byID[id]
 	place := c.Needs.wholePlace()

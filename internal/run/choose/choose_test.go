@@ -128,7 +128,7 @@ func TestAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Answer()
-	if !strings.HasPrefix(a.Sentence, "slow, safe: p99 30") || !strings.Contains(a.Sentence, "2 bad days") {
+	if !strings.HasPrefix(a.Sentence, "Use slow (safe): p99 3") || !strings.Contains(a.Sentence, "2 bad days") {
 		t.Errorf("the sentence is %q", a.Sentence)
 	}
 	if v := a.Candidates[1]; v.Label != "middle, safe" || v.Out != "failed" || !strings.Contains(v.Why, "lost_writes") ||
@@ -154,7 +154,7 @@ func TestAnswer(t *testing.T) {
 
 // A contest that was cut off goes on with what is there, other needs are answered from it, and
 // trials under another load are not taken for these.
-func TestWhatWasMeasuredIsNotMeasuredAgain(t *testing.T) {
+func TestMeasurementsAreReused(t *testing.T) {
 	dir, all := t.TempDir(), 0
 	whole := plan(t, t.TempDir(), needsText)
 	if err := whole.Run(t.Context(), measure(t, &all), silent); err != nil {
@@ -199,14 +199,14 @@ func TestWhatWasMeasuredIsNotMeasuredAgain(t *testing.T) {
 	}
 }
 
-func TestNoneMeetsTheNeeds(t *testing.T) {
+func TestNoCandidateMeetsNeeds(t *testing.T) {
 	count := 0
 	c := plan(t, t.TempDir(), strings.Replace(needsText, "p99 < 400ms", "p99 < 50ms", 1))
 	if err := c.Run(t.Context(), measure(t, &count), silent); err != nil {
 		t.Fatal(err)
 	}
-	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "None meets all needs.") ||
-		!strings.Contains(a.Sentence, "None meets p99 < 50ms on a quiet day: the nearest is middle, safe with 101 ms") {
+	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "No candidate meets all needs.") ||
+		!strings.Contains(a.Sentence, "No candidate meets p99 < 50ms on the quiet day; the closest is middle (safe) with 101 ms") {
 		t.Errorf("the sentence is %q", a.Sentence)
 	}
 	if err := c.Answer().Err(); !errors.Is(err, ErrNone) {
@@ -215,7 +215,7 @@ func TestNoneMeetsTheNeeds(t *testing.T) {
 }
 
 // Where every trial was suspect it is not known that none meets the needs.
-func TestNothingIsKnown(t *testing.T) {
+func TestNoCandidateMeasured(t *testing.T) {
 	count := 0
 	by := measure(t, &count)
 	suspect := func(ctx context.Context, f record.File, out string, lane Lane) (string, error) {
@@ -231,7 +231,7 @@ func TestNothingIsKnown(t *testing.T) {
 	if err := c.Run(t.Context(), suspect, silent); err != nil {
 		t.Fatal(err)
 	}
-	if a := c.Answer(); !errors.Is(a.Err(), ErrNothing) || !strings.Contains(a.Sentence, "is not known") {
+	if a := c.Answer(); !errors.Is(a.Err(), ErrNothing) || !strings.Contains(a.Sentence, "it is not known") {
 		t.Errorf("%v, want ErrNothing: %s", a.Err(), a.Sentence)
 	}
 }
@@ -240,15 +240,15 @@ func TestMistakesInNeeds(t *testing.T) {
 	for change, want := range map[string]string{
 		"prefer: [p99, cost.memory]|prefer: [p98]":                         "prefer[0]",
 		"events.site_lost|events.site_gone":                                "no bad day has an event",
-		"link_cut: any|site_lost: b":                                       "is bad_days[0], too",
+		"link_cut: any|site_lost: b":                                       "is also bad_days[0]",
 		"budget: 30m|budget: 30m\nbudgets: 1m":                             "budgets",
-		"link_cut: any|{}":                                                 "nothing says what happens",
+		"link_cut: any|{}":                                                 "the day has no disturbance",
 		"p99 < 400ms|p99 below 400ms":                                      "must[0]",
 		"lost_writes == 0|read: {}":                                        "must[1]",
 		"target: 50|target: 1000000000":                                    "client's machine cannot send",
-		"client: a|client: [a, a]":                                         "two clients are called",
-		"client: a\nload: {workload: b|client: [a, b]\nload: {workload: d": "under the same keys",
-		"p99 < 400ms|c.p99 < 400ms":                                        "no client is called",
+		"client: a|client: [a, a]":                                         "two clients are named",
+		"client: a\nload: {workload: b|client: [a, b]\nload: {workload: d": "use the same keys",
+		"p99 < 400ms|c.p99 < 400ms":                                        "no client is named",
 		"prefer: [p99, cost.memory]|consider: [..., slow]":                 "put it last",
 	} {
 		old, with, _ := strings.Cut(change, "|")
@@ -277,10 +277,10 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAnswered(t *testing.T) {
+func TestUnanswerableNeeds(t *testing.T) {
 	for change, want := range map[string]string{
-		"budget: 30m|budget: 20s":                     "and the budget is 20s",
-		"prefer: [p99, cost.memory]|consider: [fast]": "no candidate is left",
+		"budget: 30m|budget: 20s":                     "but the budget is 20s",
+		"prefer: [p99, cost.memory]|consider: [fast]": "no possible candidate",
 		"prefer: [p99, cost.memory]|consider: [slov]": `did you mean "slow"`,
 		"site_lost: b|site_lost: d":                   "d",
 		"client: a|client: z":                         "z",
@@ -316,8 +316,8 @@ consider: [slow, ...]
 budget: 40min
 `
 
-// TestLeadersStandNear has leaders stand at the nearest site that no bad day cuts off from the clients.
-func TestLeadersStandNear(t *testing.T) {
+// TestLeaderPlacement has leaders stand at the nearest site that no bad day cuts off from the clients.
+func TestLeaderPlacement(t *testing.T) {
 	for lost, want := range map[string]string{"c": "b", "b": "c", "a": "b"} {
 		text := strings.Replace(
 			needsText, "defaults: {rtt: 10ms}}",
@@ -332,9 +332,9 @@ func TestLeadersStandNear(t *testing.T) {
 	}
 }
 
-// TestThoseAboard has a client go on reaching the nodes of its own site while no other site does: what is cut off is
+// TestClientAtLostSite has a client go on reaching the nodes of its own site while no other site does: what is cut off is
 // the site, not who is there.
-func TestThoseAboard(t *testing.T) {
+func TestClientAtLostSite(t *testing.T) {
 	c := plan(
 		t, t.TempDir(),
 		strings.Replace(needsText, "bad_days: [site_lost: b, link_cut: any]", "bad_days: [site_lost: a, flap: a, site_lost: b]", 1),
@@ -393,7 +393,7 @@ func TestEveryLineOfNeeds(t *testing.T) {
 }
 
 // Trials side by side come to the same answer as one after the other, and the budget is what a clock shows.
-func TestSideBySide(t *testing.T) {
+func TestConcurrentHeats(t *testing.T) {
 	one, many := 0, 0
 	a, b := plan(t, t.TempDir(), needsText), plan(t, t.TempDir(), needsText+"parallel: 3\n")
 	b.Elsewhere = true // this machine's room is no bound for what is made up
@@ -405,7 +405,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-func TestWhatTrialsCostIsWhatAClockShows(t *testing.T) {
+func TestCostIsWallTime(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	run := func(from, to int) *record.Dir {
 		return &record.Dir{Run: record.Run{Started: at(from), Finished: at(to)}}
@@ -423,7 +423,7 @@ func TestWhatTrialsCostIsWhatAClockShows(t *testing.T) {
 
 // A cell that was bound by the machine decides nothing: the candidate is measured on fewer nodes, and the
 // answer says so.
-func TestWhatThisMachineCannotCarry(t *testing.T) {
+func TestReducedMembers(t *testing.T) {
 	for name, limit := range map[string]func(*record.Trial){
 		"bound by it": func(t *record.Trial) { t.Bound = &record.Bound{By: "machine", Text: "1.9 of 2 cores"} },
 		"crowded": func(t *record.Trial) {
@@ -440,7 +440,7 @@ func TestWhatThisMachineCannotCarry(t *testing.T) {
 
 // A need for a response time that is not met because servers waited for this machine decides nothing; one that is
 // met all the same, or that the database did not meet, does.
-func TestResponseTimesOfThisMachineDecideNothing(t *testing.T) {
+func TestMachineBoundLatencyIsVoid(t *testing.T) {
 	cause := func(by string, of bool) *record.LatencyBound {
 		c := record.LatencyCause{By: by, OfMachine: of, Text: "500 ms: round trips 10"}
 		return &record.LatencyBound{P50: c, P99: c}
@@ -453,10 +453,10 @@ func TestResponseTimesOfThisMachineDecideNothing(t *testing.T) {
 	}{
 		"processors": {
 			500e3, cause("machine", true),
-			"p99 < 400ms is not decided (it is 500 ms): this machine's processors made the 99th percentile, 500 ms",
+			"p99 < 400ms is not decided (measured 500 ms): this machine's CPUs determined the 99th percentile, 500 ms",
 			Undecided,
 		},
-		"disk":             {500e3, cause("disk", true), "this machine's disk made", Undecided},
+		"disk":             {500e3, cause("disk", true), "this machine's disk determined", Undecided},
 		"emulated disk":    {500e3, cause("disk", false), "", NotMet},
 		"the database":     {500e3, cause("database", false), "", NotMet},
 		"met all the same": {300e3, cause("machine", true), "", Met},

@@ -23,14 +23,13 @@ import (
 	"skerry/internal/topology"
 )
 
-// Errors of a contest.
 var (
-	// ErrNeeds says that the needs cannot be answered as they are: nothing was started.
+	// ErrNeeds means that the needs cannot be answered; nothing was started.
 	ErrNeeds = errors.New("the needs cannot be answered")
-	// ErrNone says that no candidate meets the needs.
+	// ErrNone means that no candidate meets the needs.
 	ErrNone = errors.New("no candidate meets the needs")
-	// ErrNothing says that of no candidate is known whether it does.
-	ErrNothing = errors.New("no candidate could be measured to the end")
+	// ErrNothing means that no candidate was measured completely.
+	ErrNothing = errors.New("no candidate was measured completely")
 )
 
 // Contest is a choice between candidates, with its folder.
@@ -39,9 +38,10 @@ type Contest struct {
 	Dir        string
 	Candidates []Candidate
 	Excluded   []Excluded
-	// Notes are what was decided for whoever wrote the needs.
+	// Notes are decisions that the needs left open.
 	Notes []string
-	// Elsewhere says that trials are measured by an engine, for which this machine's room is no bound.
+	// Elsewhere means that an executor measures the trials, so that this machine's capacity does not limit
+	// them.
 	Elsewhere bool
 
 	registry []database.About
@@ -52,18 +52,18 @@ type Contest struct {
 	state    Standing
 }
 
-// Cloud is where it is held, with the clients in it.
+// Cloud returns the topology, including clients.
 func (c *Contest) Cloud() topology.Topology { return c.Needs.built }
 
-// Options says how a contest is held, beside the needs.
+// Options configure a contest.
 type Options struct {
-	// Exhaustive has everything measured, whatever the budget: what a race is compared with.
+	// Exhaustive measures everything regardless of the budget, as a reference for a race.
 	Exhaustive bool
-	// Memory is this machine's in bytes, 0 where it is not known or other machines measure.
+	// Memory of this machine in bytes, 0 if unknown or if other machines measure.
 	Memory int64
 }
 
-// Plan reads what could do and refuses what cannot be answered, before anything starts.
+// Plan finds the candidates and rejects needs that cannot be answered, before anything starts.
 func Plan(n Needs, dir string, registry []database.About, how Options) (*Contest, error) {
 	c := &Contest{Needs: n, Dir: dir, registry: registry, byID: map[string]Candidate{}, runs: map[race.Heat]*record.Dir{}}
 	if err := c.buildCloud(); err != nil {
@@ -88,22 +88,22 @@ func Plan(n Needs, dir string, registry []database.About, how Options) (*Contest
 		for _, l := range c.Excluded {
 			why += "\n  " + l.Who + ": " + l.Why
 		}
-		return nil, advice.With(fmt.Errorf("%w: no candidate is left:%s", ErrNeeds, why), "install one, or ask for less under must")
+		return nil, advice.With(fmt.Errorf("%w: no possible candidate:%s", ErrNeeds, why), "install a database, or relax must")
 	}
 	if least := config.Guess * float64(len(c.Candidates)); config.Budget < least && !how.Exhaustive {
-		return nil, advice.With(fmt.Errorf("%w: one quiet trial of each of %d candidates takes about %v, and the budget is %v",
+		return nil, advice.With(fmt.Errorf("%w: one quiet trial of each of %d candidates takes about %v, but the budget is %v",
 			ErrNeeds, len(c.Candidates), time.Duration(least*float64(time.Second)).Round(time.Second), n.Budget),
-			"raise the budget, shorten measure, or name fewer databases under consider")
+			"raise budget, shorten measure, or list fewer databases in consider")
 	}
 	if whole := config.Guess*float64(len(c.Candidates)) + config.BadGuess*float64(len(config.Days)); config.Budget < whole && !how.Exhaustive {
-		c.Notes = append(c.Notes, fmt.Sprintf("to take one candidate through all bad days takes about %v, and the budget is %v: the answer may be open",
+		c.Notes = append(c.Notes, fmt.Sprintf("trying one candidate on all bad days takes about %v, but the budget is %v: the answer may stay open",
 			time.Duration(whole*float64(time.Second)).Round(time.Second), n.Budget))
 	}
 	if m, err := metric.Parse(n.Prefer[0]); err == nil && m.Unit == metric.Share {
 		c.Notes = append(
 			c.Notes,
 			fmt.Sprintf(
-				"candidates are ranked by %s on a quiet day, when most have all of it: bound it under must, for the bad days too, and prefer a latency, a rate or a cost",
+				"most candidates reach the best %s on the quiet day: require it in must, and prefer a latency, a rate or a cost",
 				n.Prefer[0],
 			),
 		)
@@ -112,8 +112,8 @@ func Plan(n Needs, dir string, registry []database.About, how Options) (*Contest
 	return c, c.checkDays(registry)
 }
 
-// buildCloud builds the topology with the clients in it. Where links do not join all sites and nobody said
-// how packets go then, they are routed.
+// buildCloud builds the topology with the clients. If links do not connect all sites and no overlay is
+// given, it adds one.
 func (c *Contest) buildCloud() error {
 	e, err := c.cloudExperiment()
 	if err != nil && c.Needs.Cloud.Overlay.Kind == "" && c.Needs.Cloud.Mesh.Links > 0 {
@@ -124,7 +124,7 @@ func (c *Contest) buildCloud() error {
 			c.Notes = append(
 				c.Notes,
 				fmt.Sprintf(
-					"%d links do not join every two sites, so that %s leads packets over several; overlay: under cloud says otherwise",
+					"%d links do not connect all pairs of sites, so %s routes packets; set cloud.overlay to change this",
 					c.Needs.Cloud.Mesh.Links, babel.Name,
 				),
 			)
@@ -137,7 +137,7 @@ func (c *Contest) buildCloud() error {
 	return err
 }
 
-// cloudExperiment is a quiet experiment of any database that forms a cluster there: it tells whether cloud, clients and load are right.
+// cloudExperiment returns a quiet experiment that validates cloud, clients and load.
 func (c *Contest) cloudExperiment() (experiment.Experiment, error) {
 	text, err := c.Needs.experimentYAML(Candidate{Database: c.registry[0].Name}, race.Quiet)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Contest) cloudExperiment() (experiment.Experiment, error) {
 	return experiment.Parse(filepath.Join(c.Needs.dir, "cloud.yaml"), text, nil, false)
 }
 
-// checkDays refuses a day that cannot happen to a candidate, as validate refuses an experiment.
+// checkDays rejects days that cannot happen to a candidate.
 func (c *Contest) checkDays(registry []database.About) error {
 	databases := map[string]database.Database{}
 	for _, a := range registry {
@@ -164,7 +164,7 @@ func (c *Contest) checkDays(registry []database.About) error {
 				err = experiment.Check(e, databases)
 			}
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%s, on the day %q: %w", x.Label(), day, err))
+				errs = append(errs, fmt.Errorf("%s, day %q: %w", x.Label(), day, err))
 				break
 			}
 		}
@@ -175,15 +175,15 @@ func (c *Contest) checkDays(registry []database.About) error {
 	return nil
 }
 
-// Measure runs an experiment, with its run directory below out, and returns the directory's path,
-// beside an error that ends the contest. Several may go on at once.
+// Measure runs an experiment with its run directory below out, and returns the directory's path, also with
+// an error that ends the contest. It must be safe for concurrent use.
 type Measure func(ctx context.Context, source record.File, out string, at Lane) (dir string, err error)
 
-// Lane is where one of several runs goes on: its number, from 0, and how many go on beside it.
+// Lane identifies one of several concurrent runs: its number, from 0, and the number of the others.
 type Lane struct{ Number, Beside int }
 
-// NewMeasure measures as skerry run does. Config tells how; its experiment is replaced, and what its source sets is set in each. Lines that stay are
-// the contest's own. Launch runs what is configured: on this machine, or elsewhere.
+// NewMeasure returns a Measure that runs experiments as skerry run does. config provides everything except
+// the experiment. launch runs it, on this machine or elsewhere.
 func NewMeasure(
 	config runner.Config, databases map[string]database.Database,
 	launch func(context.Context, runner.Config) (string, error),
@@ -200,16 +200,16 @@ func NewMeasure(
 		defer config.Progress.Done()
 		dir, err := launch(ctx, config)
 		if errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions) || errors.Is(err, runner.ErrSuspect) {
-			err = ctx.Err() // what became of the trial is in its run
+			err = ctx.Err() // the run has the outcome of the trial
 		}
 		return dir, err
 	}
 }
 
-// Run holds the race: it measures what is not there yet, tells each heat, and ends when nothing
-// more is worth its time or the budget is spent.
+// Run runs the race until no trial is worth its time or the budget is spent. report is called after every
+// trial.
 func (c *Contest) Run(ctx context.Context, measure Measure, tell func(line string) error) error {
-	// What a heat has cost or shown may make the next ones of its stage not worth their time: they are asked for anew.
+	// The result of a heat may make the next ones of its stage useless, so Next is called again.
 	for heats := c.race.Next(); len(heats) > 0; heats = c.race.Next() {
 		if err := c.runHeats(ctx, heats[:min(c.lanes(), len(heats))], measure, tell); err != nil {
 			return err
@@ -218,7 +218,7 @@ func (c *Contest) Run(ctx context.Context, measure Measure, tell func(line strin
 	return nil
 }
 
-// lanes is how many heats may run at the same time, by what those so far have used.
+// lanes returns how many heats may run concurrently, based on the use of earlier ones.
 func (c *Contest) lanes() int {
 	if c.Elsewhere {
 		if c.Needs.Parallel == experiment.Auto {
@@ -235,11 +235,11 @@ func (c *Contest) lanes() int {
 	return runner.MaxParallel(c.Needs.Parallel, ended)
 }
 
-// autoElsewhere is how many trials an engine is given at once where nobody says.
+// autoElsewhere is the default number of concurrent trials of an executor.
 const autoElsewhere = 8
 
-// runHeats measures heats side by side and takes their results in their order, so that the same runs lead
-// to the same race again.
+// runHeats runs heats concurrently and adds their results in order, so that a replay leads to the same
+// race.
 func (c *Contest) runHeats(ctx context.Context, heats []race.Heat, measure Measure, tell func(line string) error) error {
 	found := make([]*record.Dir, len(heats))
 	group, inside := errgroup.WithContext(ctx)
@@ -261,7 +261,7 @@ func (c *Contest) runHeats(ctx context.Context, heats []race.Heat, measure Measu
 	return err
 }
 
-// addRun takes the run of a heat into the race, and says what came of it.
+// addRun adds a heat's run to the race and returns a progress line.
 func (c *Contest) addRun(h race.Heat, d *record.Dir) string {
 	c.runs[h] = d
 	result := c.raceResult(h, d)
@@ -269,7 +269,7 @@ func (c *Contest) addRun(h race.Heat, d *record.Dir) string {
 	return c.progressLine(result)
 }
 
-// Replay holds the race over what was measured. It measures nothing and leaves the folder as it is.
+// Replay replays the race over existing runs. It neither measures nor changes the folder.
 func (c *Contest) Replay() error {
 	for {
 		told := 0
@@ -293,7 +293,7 @@ func (c *Contest) Replay() error {
 	}
 }
 
-// runHeat measures one heat, unless that was done.
+// runHeat measures one heat unless it has been measured.
 func (c *Contest) runHeat(ctx context.Context, h race.Heat, measure Measure, at Lane) (*record.Dir, error) {
 	path, text, err := c.writeExperiment(h)
 	if err != nil {
@@ -305,22 +305,21 @@ func (c *Contest) runHeat(ctx context.Context, h race.Heat, measure Measure, at 
 	}
 	for _, path := range left {
 		if err := os.RemoveAll(path); err != nil {
-			return nil, fmt.Errorf("clearing what was left of %s: %w", h.Candidate, err)
+			return nil, fmt.Errorf("remove interrupted run of %s: %w", h.Candidate, err)
 		}
 	}
 	seed := fmt.Sprintf("seed=%d", c.Needs.Seed+uint64(h.N)-1)
 	dir, err := measure(ctx, record.File{Path: path, Text: string(text), Set: []string{seed}}, c.runsDir(h), at)
 	if err != nil {
-		return nil, fmt.Errorf("measuring %s on the day %q: %w", c.byID[h.Candidate].Label(), h.Day, err)
+		return nil, fmt.Errorf("measure %s on day %q: %w", c.byID[h.Candidate].Label(), h.Day, err)
 	}
 	return record.Open(dir)
 }
 
-// period is a time in which the contest measured.
 type period struct{ from, to time.Time }
 
-// addPeriod takes a run into what the contest has taken, and returns by how many seconds that is longer
-// now: from its begin to its end, attempts that were run again among them, but for what ran beside it.
+// addPeriod adds the time of a run, retries included, to the measuring time. It returns, in seconds, the
+// part that no other run covers:
 //
 //	run 1  ├──────────────┤            14 s
 //	run 2       ├──────────────┤        5 s more
@@ -333,7 +332,7 @@ func (c *Contest) addPeriod(d *record.Dir) (seconds float64) {
 	for _, t := range d.Summary.Trials {
 		least += t.SetupS + t.WarmupS + t.DurationS
 	}
-	if now.to.Before(now.from) { // its end was not recorded
+	if now.to.Before(now.from) { // the end is not recorded
 		now.to = now.from.Add(time.Duration(least * float64(time.Second)))
 	}
 	left := []period{now}
@@ -351,7 +350,6 @@ func (c *Contest) addPeriod(d *record.Dir) (seconds float64) {
 	return seconds
 }
 
-// subtract is what is left of a period where another is taken out.
 func (p period) subtract(o period) (left []period) {
 	if !o.from.Before(p.to) || !p.from.Before(o.to) {
 		return []period{p}

@@ -11,10 +11,10 @@ import (
 	"skerry/internal/record/metric"
 )
 
-// anyTarget is written where a link or a node is drawn at random, the same for all candidates.
+// anyTarget selects a random link or node, the same for all candidates.
 const anyTarget = "any"
 
-// Label is how results call the day.
+// Label is the day's name in results.
 func (d BadDay) Label() string {
 	switch {
 	case d.Name != "":
@@ -35,7 +35,6 @@ func (d BadDay) Label() string {
 	return ""
 }
 
-// farSite is the site whose links get longer, "" for none.
 func (d BadDay) farSite() string {
 	if d.Far == nil {
 		return ""
@@ -43,7 +42,7 @@ func (d BadDay) farSite() string {
 	return d.Far.Of
 }
 
-// eventName is the name that metrics know what happens by.
+// eventName is the name of the event in metrics.
 func (d BadDay) eventName() string {
 	if kind, _, _ := strings.Cut(d.Label(), " "); d.Name == "" {
 		return kind
@@ -51,7 +50,6 @@ func (d BadDay) eventName() string {
 	return d.Name
 }
 
-// hasEvent tells whether something of that name happens on the day.
 func (d BadDay) hasEvent(name string) bool {
 	for _, e := range d.Events {
 		if e.Name == name || e.Kind() == name {
@@ -61,7 +59,7 @@ func (d BadDay) hasEvent(name string) bool {
 	return len(d.Events) == 0 && (d.eventName() == name || d.Label() == name)
 }
 
-// dayEvents are the events of the day, as an experiment has them.
+// dayEvents returns the events of the day for an experiment.
 func (n Needs) dayEvents(d BadDay) []any {
 	if len(d.Events) > 0 {
 		events := make([]any, len(d.Events))
@@ -90,7 +88,7 @@ func (n Needs) dayEvents(d BadDay) []any {
 	return []any{e}
 }
 
-// targetLinks are those that a link's ends, a site or "any" stand for.
+// targetLinks selects the links between two ends, of a site, or a random link.
 func (n Needs) targetLinks(text string) map[string]any {
 	if text == anyTarget {
 		return map[string]any{"choose": "random"}
@@ -101,8 +99,8 @@ func (n Needs) targetLinks(text string) map[string]any {
 	return n.siteLinks(text)
 }
 
-// siteLinks are a site's links. A client that is at the site goes on reaching the nodes there, as those aboard a ship do:
-// then they are the links to other sites.
+// siteLinks selects a site's links. If a client is at the site, like aboard a ship, only links to other
+// sites are selected: the client still reaches the local nodes.
 func (n Needs) siteLinks(site string) map[string]any {
 	if !slices.Contains(n.Client, site) {
 		return map[string]any{"of": site}
@@ -120,7 +118,7 @@ func (n Needs) siteLinks(site string) map[string]any {
 	return map[string]any{"ids": ids}
 }
 
-// measureTime is how long a day is measured; 0 where its events say it.
+// measureTime returns how long a day is measured.
 func (n Needs) measureTime(d *BadDay) unit.Duration {
 	if d == nil {
 		return n.Measure
@@ -128,11 +126,10 @@ func (n Needs) measureTime(d *BadDay) unit.Duration {
 	return 2*n.Measure + n.Lasts
 }
 
-// setupGuess is what a heat takes beside its measurement as long as none has been seen.
+// setupGuess is the assumed set-up time of a heat until one has been measured.
 const setupGuess = 20 * time.Second
 
-// poolNames are what experiments call the clients where there are several: their sites, as figures are
-// named ("singapore.p99").
+// poolNames returns the names of several clients in metrics ("singapore.p99"), nil for a single one.
 func (n Needs) poolNames() (names []string) {
 	if len(n.Client) < 2 {
 		return nil
@@ -151,7 +148,7 @@ func poolName(site string) string {
 	return name
 }
 
-// checkClients finds what several clients cannot do.
+// checkClients checks the restrictions of several clients.
 func (n Needs) checkClients() (ps strict.Problems) {
 	if len(n.Client) < 2 {
 		return nil
@@ -161,13 +158,13 @@ func (n Needs) checkClients() (ps strict.Problems) {
 	}
 	for i, name := range n.poolNames() {
 		if slices.Contains(n.poolNames()[:i], name) {
-			report(fmt.Sprintf("client[%d]", i), "name each site once", "two clients are called %q", name)
+			report(fmt.Sprintf("client[%d]", i), "name each site once", "two clients are named %q", name)
 		}
 	}
 	if w := n.Load.Workload; w == "d" || w == "e" {
 		report(
 			"load.workload", "choose a, b, c or f, or one client",
-			"workload %s inserts records, which clients at several sites would do under the same keys", w,
+			"workload %s inserts records; clients at several sites would use the same keys", w,
 		)
 	}
 	if n.Load.Records < int64(len(n.Client)) || n.Load.Threads < len(n.Client) {
@@ -179,8 +176,7 @@ func (n Needs) checkClients() (ps strict.Problems) {
 	return ps
 }
 
-// workloads are the parts of the load that come from each of several clients: each has an equal part
-// of the requests, of the connections and of the records.
+// workloads splits the load into equal parts, one per client: requests, connections and records.
 func (n Needs) workloads() (pools []map[string]any) {
 	k := int64(len(n.Client))
 	share := func(of, i int64) int64 { return of*(i+1)/k - of*i/k }
@@ -193,7 +189,7 @@ func (n Needs) workloads() (pools []map[string]any) {
 		}
 		w["properties"] = properties
 		pool := map[string]any{"name": name, "workload": w}
-		if i > 0 { // the first stands where the experiment's client does
+		if i > 0 { // the first uses the experiment's client
 			pool["client"] = n.Client[i]
 		}
 		pools = append(pools, pool)
@@ -201,16 +197,15 @@ func (n Needs) workloads() (pools []map[string]any) {
 	return pools
 }
 
-// maxConnections bound the requests under way at all clients together. On a bad day those to what is lost wait for their timeout,
-// and the others must not wait behind them; PostgreSQL takes 400 connections here.
+// maxConnections bounds the requests in flight of all clients. On a bad day, requests to lost nodes wait
+// for their timeout and must not block the others; PostgreSQL accepts 400 connections here.
 const maxConnections = 256
 
-// inFlight is how many requests may be under way at one of the clients, which has so many threads.
+// inFlight returns the requests in flight allowed at a client with so many threads.
 func (n Needs) inFlight(threads int) int {
 	return max(4*threads, maxConnections/max(1, len(n.Client)))
 }
 
-// workload is what a client asks for.
 func (n Needs) workload(threads int, target float64) map[string]any {
 	w := map[string]any{"name": n.Load.Workload, "records": n.Load.Records, "threads": threads}
 	if target > 0 {

@@ -15,27 +15,27 @@ import (
 	"skerry/internal/base/flock"
 )
 
-// StateSchema versions choice.json.
+// StateSchema is the version of choice.json.
 const StateSchema = "skerry/choice/v1"
 
-// Files of a choice's folder, beside experiments and runs.
+// Files of a choice's folder.
 const (
 	stateFile = "choice.json"
 	needsFile = "needs.yaml"
-	// AnswerFile is the answer so far, PageFile the same as a page; those of an exhaustive choice stand beside.
+	// the answer so far; exhaustive choices have their own files
 	AnswerFile = "answer.json"
 	PageFile   = "answer.html"
 	GridFile   = "exhaustive.json"
 	GridPage   = "exhaustive.html"
 )
 
-// ErrFolder says that a folder is not one of a choice, or is in use.
-var ErrFolder = errors.New("no folder to choose in")
+// ErrFolder means that a folder does not hold a choice, or is in use.
+var ErrFolder = errors.New("not a usable choice folder")
 
-// Standing is how a choice stands, for who follows it.
+// Standing is the progress of a choice.
 type Standing struct {
 	Schema string `json:"schema"`
-	// Needs is where the needs file was: what it names is relative to that.
+	// Needs is the path of the needs file; its relative paths start there.
 	Needs    string    `json:"needs"`
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished,omitzero"`
@@ -43,30 +43,28 @@ type Standing struct {
 	BudgetS  float64   `json:"budget_s"`
 	Trials   int       `json:"trials"`
 	Sentence string    `json:"sentence,omitempty"` // the answer so far
-	// Said are the lines that were told last.
+	// Lines are the last progress lines.
 	Lines []string `json:"said,omitempty"`
 
-	// Running says whether a command is choosing in the folder.
+	// Running is true while a command is choosing in the folder.
 	Running bool `json:"running"`
 }
 
-// maxSavedLines is how many lines are kept.
 const maxSavedLines = 12
 
-// Lock takes the folder, making it where it is not there, so that no other command chooses in it, and
-// keeps the needs there.
+// Lock creates and locks the folder, and stores the needs there.
 func (c *Contest) Lock() (release func() error, err error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the choice's folder: %w", err)
+		return nil, fmt.Errorf("create choice folder: %w", err)
 	}
 	f, err := os.Open(c.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening the choice's folder: %w", err)
+		return nil, fmt.Errorf("open choice folder: %w", err)
 	}
 	lock, err := flock.Take(f)
 	if err != nil {
 		return nil, errors.Join(
-			advice.With(fmt.Errorf("%w: another command is choosing in %s", ErrFolder, c.Dir), "wait for it, or choose in another folder"),
+			advice.With(fmt.Errorf("%w: another command is choosing in %s", ErrFolder, c.Dir), "wait for it, or use another folder"),
 			f.Close(),
 		)
 	}
@@ -87,7 +85,7 @@ func (c *Contest) Lock() (release func() error, err error) {
 	return lock.Close, nil
 }
 
-// SaveState keeps how the choice stands: the line that was told last, and the answer so far.
+// SaveState appends a progress line and saves the answer so far.
 func (c *Contest) SaveState(line string, a Answer, done bool) error {
 	if line != "" {
 		c.state.Lines = append(c.state.Lines, line)
@@ -99,7 +97,7 @@ func (c *Contest) SaveState(line string, a Answer, done bool) error {
 	}
 	text, err := json.MarshalIndent(c.state, "", "  ")
 	if err != nil {
-		return fmt.Errorf("keeping how the choice stands: %w", err)
+		return fmt.Errorf("save choice: %w", err)
 	}
 	return writeFile(filepath.Join(c.Dir, stateFile), append(text, '\n'))
 }
@@ -111,25 +109,25 @@ func writeFile(path string, text []byte) error {
 	})
 }
 
-// ReadState reads how the choice in a folder stands. The error wraps fs.ErrNotExist where it is none.
+// ReadState reads the progress of a choice. The error wraps fs.ErrNotExist if there is none.
 func ReadState(dir string) (s Standing, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, stateFile))
 	if err == nil {
 		err = json.Unmarshal(text, &s)
 	}
 	if err == nil && s.Schema != StateSchema {
-		err = fmt.Errorf("it is %q, not %s: %w", s.Schema, StateSchema, fs.ErrNotExist)
+		err = fmt.Errorf("schema is %q, want %s: %w", s.Schema, StateSchema, fs.ErrNotExist)
 	}
 	if err != nil {
-		return s, fmt.Errorf("reading the choice in %s: %w", dir, err)
+		return s, fmt.Errorf("read choice in %s: %w", dir, err)
 	}
 	if s.Running, err = flock.Held(dir); err != nil {
-		return s, fmt.Errorf("reading the choice in %s: %w", dir, err)
+		return s, fmt.Errorf("read choice in %s: %w", dir, err)
 	}
 	return s, nil
 }
 
-// ReadSavedNeeds reads the needs that a folder's choice was made with last.
+// ReadSavedNeeds reads the needs of a folder's last choice.
 func ReadSavedNeeds(dir string) (Needs, error) {
 	s, err := ReadState(dir)
 	if err != nil {
@@ -137,7 +135,7 @@ func ReadSavedNeeds(dir string) (Needs, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, needsFile))
 	if err != nil {
-		return Needs{}, fmt.Errorf("reading the needs of the choice: %w", err)
+		return Needs{}, fmt.Errorf("read needs of the choice: %w", err)
 	}
 	return Parse(s.Needs, text)
 }

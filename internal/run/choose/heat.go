@@ -18,7 +18,7 @@ import (
 	"skerry/internal/record"
 )
 
-// experimentYAML is the file of a candidate on a day: what skerry run takes.
+// experimentYAML returns the experiment file of a candidate on a day.
 func (n Needs) experimentYAML(c Candidate, day string) ([]byte, error) {
 	base := map[string]any{"name": c.Database}
 	if len(c.Options) > 0 {
@@ -62,12 +62,12 @@ func (n Needs) experimentYAML(c Candidate, day string) ([]byte, error) {
 		text, err = yaml.JSONToYAML(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("writing the experiment of %s on the day %s: %w", c.Label(), day, err)
+		return nil, fmt.Errorf("write experiment of %s on day %s: %w", c.Label(), day, err)
 	}
 	return text, nil
 }
 
-// badDay is the bad day of a label, nil for the quiet one.
+// badDay returns nil for the quiet day.
 func (n Needs) badDay(label string) *BadDay {
 	if i := slices.IndexFunc(n.BadDays, func(d BadDay) bool { return d.Label() == label }); i >= 0 {
 		return &n.BadDays[i]
@@ -75,13 +75,13 @@ func (n Needs) badDay(label string) *BadDay {
 	return nil
 }
 
-// assertions are the needs that a day is held against: on the quiet day all but what only a bad day
-// has; on a bad one what happened to it, availability, and what was lost.
+// assertions returns the needs that apply to a day: on the quiet day all except those of events and losses;
+// on a bad day those of its events, availability and losses.
 func (n Needs) assertions(day string) (assertions []assert.Line) {
 	d := n.badDay(day)
 	for _, m := range n.Must {
 		l, err := assert.Parse(m.Line)
-		if err != nil { // a promise of reads; mistakes were refused
+		if err != nil { // a guarantee of reads; mistakes were rejected before
 			continue
 		}
 		name := l.Metric
@@ -96,24 +96,22 @@ func (n Needs) assertions(day string) (assertions []assert.Line) {
 	return assertions
 }
 
-// runsDir is where the runs of a heat are.
+// runsDir returns the parent of a heat's run directories.
 func (c *Contest) runsDir(h race.Heat) string {
 	return filepath.Join(c.Dir, "runs", h.Candidate, Slug(h.Day), fmt.Sprint(h.N))
 }
 
-// experimentPath is the experiment of a candidate on a day.
 func (c *Contest) experimentPath(candidate, day string) string {
 	return filepath.Join(c.Dir, "experiments", candidate+"-"+Slug(day)+".yaml")
 }
 
-// writeExperiment puts the experiment of a heat into the choice's folder.
 func (c *Contest) writeExperiment(h race.Heat) (path string, text []byte, err error) {
 	path = c.experimentPath(h.Candidate, h.Day)
 	if text, err = c.Needs.experimentYAML(c.byID[h.Candidate], h.Day); err != nil {
 		return path, nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return path, nil, fmt.Errorf("making the folder of experiments: %w", err)
+		return path, nil, fmt.Errorf("create experiments folder: %w", err)
 	}
 	return path, text, atomicfile.File(path, func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -121,16 +119,15 @@ func (c *Contest) writeExperiment(h race.Heat) (path string, text []byte, err er
 	})
 }
 
-// findRun finds the run of a heat that has ended, nil where there is none, and the directories of
-// interrupted ones, which measured nothing. It must be of the same experiment: what was
-// measured under another load stays for who asks for that again.
+// findRun returns the finished run of a heat, nil if there is none, and the directories of interrupted
+// runs. Runs of another experiment, such as under another load, are ignored and kept.
 func (c *Contest) findRun(h race.Heat, text []byte) (found *record.Dir, left []string, err error) {
 	runs, err := os.ReadDir(c.runsDir(h))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("looking for the run of %s: %w", h.Candidate, err)
+		return nil, nil, fmt.Errorf("find run of %s: %w", h.Candidate, err)
 	}
 	for _, r := range runs {
 		if !r.IsDir() {
@@ -139,7 +136,7 @@ func (c *Contest) findRun(h race.Heat, text []byte) (found *record.Dir, left []s
 		path := filepath.Join(c.runsDir(h), r.Name())
 		d, err := record.Open(path)
 		switch {
-		case err == nil && d.Running: // somebody is choosing in this folder, and not done with it
+		case err == nil && d.Running: // another command is measuring
 		case err != nil || !d.Summary.Complete || len(d.Summary.Trials) == 0:
 			left = append(left, path)
 		case sameMeasurement(d.Run.File.Text, text):
@@ -149,7 +146,7 @@ func (c *Contest) findRun(h race.Heat, text []byte) (found *record.Dir, left []s
 	return found, left, nil
 }
 
-// sameMeasurement tells whether two experiments measure the same, whatever they then assert.
+// sameMeasurement reports whether two experiments differ in assertions at most.
 func sameMeasurement(a string, b []byte) bool {
 	var left, right map[string]any
 	if yaml.Unmarshal([]byte(a), &left) != nil || yaml.Unmarshal(b, &right) != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"skerry/internal/evidence/assert"
 	"skerry/internal/evidence/bottleneck"
@@ -14,17 +13,17 @@ import (
 	"skerry/internal/record/metric"
 )
 
-// least is what a figure counts as that is smaller, so that it has a logarithm: a millisecond of
-// outage, a millionth of the requests.
+// Smallest values with a logarithm: a millisecond of outage, a millionth of the requests.
 const (
 	leastTime  = 1e-3
 	leastShare = 1e-6
 )
 
-// busyShare is the share of this machine's processors from which on a suspect trial would be suspect again, with as many nodes.
+// busyShare is the CPU share of this machine above which a suspect trial would be suspect again with as
+// many nodes.
 const busyShare = 0.8
 
-// raceResult is what a heat's trial says for the race.
+// raceResult converts a heat's trial into a result of the race.
 func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 	r := race.Result{Heat: h, Margins: map[string]float64{}, Cost: c.addPeriod(d)}
 	t, ok := firstTrial(d)
@@ -34,12 +33,12 @@ func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 	}
 	switch {
 	case t.State != record.TrialOK:
-		r.Void = "it did not measure: " + t.Error
+		r.Void = "the trial failed: " + t.Error
 		return r
 	case t.Bound != nil && (t.Bound.By == bottleneck.Machine || t.Bound.By == bottleneck.Client):
-		r.Void = "this machine was the limit: " + t.Bound.Text
+		r.Void = "this machine was the bottleneck: " + t.Bound.Text
 		if h.Day == race.Quiet && t.Bound.By == bottleneck.Machine {
-			c.reduceMembers(h.Candidate, "this machine's processors were the limit: "+t.Bound.Text)
+			c.reduceMembers(h.Candidate, "this machine's CPUs were the bottleneck: "+t.Bound.Text)
 		}
 		return r
 	case t.Verdict.State == record.Suspect && len(t.Verdict.Reasons) > 0 && !onlyDatabaseReasons(t):
@@ -47,7 +46,7 @@ func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= busyShare {
 			c.reduceMembers(
 				h.Candidate,
-				fmt.Sprintf("this machine's processors were %.0f %% busy: %s", 100*t.Bound.MachineShare, t.Verdict.Reasons[0]),
+				fmt.Sprintf("this machine's CPUs were %.0f %% busy: %s", 100*t.Bound.MachineShare, t.Verdict.Reasons[0]),
 			)
 		}
 		return r
@@ -61,7 +60,7 @@ func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 	}
 	if h.Day == race.Quiet {
 		if r.Score = scoreTrial(t, c.Needs.Prefer[0]); r.Score <= 0 {
-			r.Void = "the trial has no " + c.Needs.Prefer[0]
+			r.Void = "the trial has no figure for " + c.Needs.Prefer[0]
 			return r
 		}
 	}
@@ -71,8 +70,8 @@ func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 	return r
 }
 
-// undecidedNeed says which need for a response time a trial does not meet because of this machine's processors or disk, and
-// so does not decide; "" for none. What this machine made longer may still meet a need.
+// undecidedNeed returns why a response time decides nothing: it fails a need because of this machine's CPUs
+// or disk. "" if there is no such need.
 func (c *Contest) undecidedNeed(t record.Trial, day string) string {
 	if t.LatencyBound == nil {
 		return ""
@@ -87,7 +86,7 @@ func (c *Contest) undecidedNeed(t record.Trial, day string) string {
 		}
 		if a := l.Check(t); cause.OfMachine && !a.Held && a.Measured != nil {
 			return fmt.Sprintf(
-				"%s is not decided (it is %s): this machine's %s made the %s, %s", a.Text, a.Value,
+				"%s is not decided (measured %s): this machine's %s determined the %s, %s", a.Text, a.Value,
 				machineResource[cause.By], what, cause.Text,
 			)
 		}
@@ -95,11 +94,10 @@ func (c *Contest) undecidedNeed(t record.Trial, day string) string {
 	return ""
 }
 
-// machineResource are what of a machine may make a response time.
-var machineResource = map[string]string{bottleneck.Machine: "processors", bottleneck.Client: "processors", bottleneck.Disk: "disk"}
+var machineResource = map[string]string{bottleneck.Machine: "CPUs", bottleneck.Client: "CPUs", bottleneck.Disk: "disk"}
 
-// onlyDatabaseReasons tells whether a trial is suspect for nothing but what the database did: losses that
-// the audit found, requests that never ended. Those are what is asked.
+// onlyDatabaseReasons reports whether a trial is suspect only because of the database: lost writes, or
+// requests that never ended. These are results.
 func onlyDatabaseReasons(t record.Trial) bool {
 	for _, k := range t.Verdict.Kinds {
 		if k != string(verdict.Audit) && k != string(verdict.Stuck) {
@@ -109,7 +107,7 @@ func onlyDatabaseReasons(t record.Trial) bool {
 	return len(t.Verdict.Kinds) > 0
 }
 
-// firstTrial is the trial of a heat's run.
+// firstTrial returns the only trial of a heat's run.
 func firstTrial(d *record.Dir) (record.Trial, bool) {
 	if d == nil || len(d.Summary.Trials) == 0 {
 		return record.Trial{}, false
@@ -117,7 +115,7 @@ func firstTrial(d *record.Dir) (record.Trial, bool) {
 	return d.Summary.Trials[0], true
 }
 
-// trialFigure is a metric of a trial: of several events of one name the worst.
+// trialFigure returns a metric of a trial, the worst of several events with one name.
 func trialFigure(t record.Trial, name string) (worst metric.Value, found bool) {
 	for _, v := range metric.Of(t) {
 		if v.Name == name && (!found || v.V > worst.V) {
@@ -127,7 +125,7 @@ func trialFigure(t record.Trial, name string) (worst metric.Value, found bool) {
 	return worst, found
 }
 
-// scoreTrial of a trial by a metric: less is better. 0 where the trial does not have it.
+// scoreTrial returns the score of a trial by a metric: lower is better; 0 if the trial lacks it.
 func scoreTrial(t record.Trial, name string) float64 {
 	v, ok := trialFigure(t, name)
 	if !ok {
@@ -142,7 +140,7 @@ func scoreTrial(t record.Trial, name string) float64 {
 	return math.Max(v.V, leastShare)
 }
 
-// needMargin is by how much a need is met, as race.Result has it.
+// needMargin returns by how much a need is met, as defined by race.Result.
 func needMargin(l assert.Line, t record.Trial) float64 {
 	a := l.Check(t)
 	sign := math.Inf(-1)
@@ -154,7 +152,7 @@ func needMargin(l assert.Line, t record.Trial) float64 {
 	}
 	value, limit := *a.Measured, l.Value()
 	switch l.Metric.Unit {
-	case metric.Share: // 99.9 % and 99 % differ by ten times as many failures
+	case metric.Share: // compare failures: 99 % has ten times as many as 99.9 %
 		value, limit = math.Max(1-limit, leastShare), math.Max(1-value, leastShare)
 	case metric.Time:
 		value, limit = math.Max(value, leastTime), math.Max(limit, leastTime)
@@ -167,29 +165,31 @@ func needMargin(l assert.Line, t record.Trial) float64 {
 	return math.Log(value / limit)
 }
 
-// progressLine tells what came of a heat.
+// progressLine describes the result of a heat.
 func (c *Contest) progressLine(r race.Result) string {
-	spent := time.Duration(c.race.Spent() * float64(time.Second)).Round(time.Second)
 	text := r.Void
 	if t, ok := firstTrial(c.runs[r.Heat]); text == "" && ok {
 		text = c.formatFigures(t)
 		for _, l := range c.Needs.assertions(r.Day) {
 			if a := l.Check(t); !a.Held {
-				text += fmt.Sprintf("; not met: %s (it is %s)", a.Text, a.Value)
+				text += fmt.Sprintf("; not met: %s (measured %s)", a.Text, formatMeasured(l, a))
 			}
 		}
 	}
-	return fmt.Sprintf("%v of %v  %s, %s  %s", spent, c.Needs.Budget, c.byID[r.Candidate].Label(), r.Day, text)
+	return fmt.Sprintf(
+		"%s  %s, %s  %s", formatSpent(c.race.Spent(), c.Needs.Budget.Duration().Seconds()),
+		c.byID[r.Candidate].Label(), r.Day, text,
+	)
 }
 
-// formatFigures are the preferred figures of a trial.
+// formatFigures formats the preferred figures of a trial.
 func (c *Contest) formatFigures(t record.Trial) (text string) {
 	for _, name := range c.Needs.Prefer {
 		if v, ok := trialFigure(t, name); ok {
 			if text != "" {
 				text += ", "
 			}
-			text += name + " " + v.Unit.Write(v.V)
+			text += name + " " + v.Unit.Write(roundSingle(v.Unit, v.V))
 		}
 	}
 	return text

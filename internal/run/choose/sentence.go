@@ -6,80 +6,84 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"skerry/internal/evidence/race"
 	"skerry/internal/record/metric"
+	"skerry/internal/run/runner"
 )
 
-// summarySentence answers first: its first sentence alone is an answer, too.
+// summarySentence returns the answer. Its first sentence alone is an answer, too.
 func (a Answer) summarySentence() string {
 	in := slices.DeleteFunc(slices.Clone(a.Candidates), func(v Verdict) bool { return v.Out != "" })
 	if len(in) == 0 {
 		return a.noneSentence()
 	}
 	first := in[0]
-	text := fmt.Sprintf("%s: %s.", first.Label, first.figureText())
+	text := fmt.Sprintf("Use %s: %s.", first.phrase(), first.figureText())
 	if bad := len(a.Days) - 1; bad > 0 {
-		text += fmt.Sprintf(" All needs were met on a quiet and %s", countNoun(bad, "bad day", "bad days"))
+		text += " It met all needs on the quiet day and on " + runner.CountNoun(bad, "bad day")
 		if first.Audited > 0 && first.LostWrites == 0 {
-			text += fmt.Sprintf(", and nothing was lost in %s", countNoun(first.Audited, "trial with a bad day", "trials with bad days"))
+			text += ", and lost no acknowledged write in " + runner.CountNoun(first.Audited, "audited trial")
 		}
 		text += "."
 	}
 	if len(in) > 1 {
-		text += fmt.Sprintf(" Second: %s, %s.", in[1].Label, in[1].figureText())
+		text += fmt.Sprintf(" The runner-up is %s: %s.", in[1].phrase(), in[1].figureText())
 		if first.Wins < 0.95 {
-			text += fmt.Sprintf(" The order is not sure: %.0f in 100 repetitions would end so.", 100*first.Wins)
+			text += fmt.Sprintf(" The order is uncertain: it would hold in %.0f of 100 repetitions.", 100*first.Wins)
 		}
 	}
 	return text
 }
 
-func countNoun(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+// phrase names the candidate within a sentence: "redis (one copy)".
+func (v Verdict) phrase() string {
+	switch {
+	case v.Database == "":
+		return v.Label
+	case len(v.Members) > 0:
+		return fmt.Sprintf("%s (%s) on %s", v.Database, v.Choice.Name, runner.CountNoun(len(v.Members), "node"))
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("%s (%s)", v.Database, v.Choice.Name)
 }
 
-// noneSentence says which needs nobody meets, and who comes nearest.
+// noneSentence says which needs no candidate meets, and which candidate is closest.
 func (a Answer) noneSentence() string {
 	near := a.nearest()
 	if near == nil {
-		return "No candidate could be measured to the end: whether one meets the needs is not known."
+		return "No candidate was measured completely, so it is not known whether one meets the needs."
 	}
-	text := "None meets all needs."
-	var said []string
+	text := "No candidate meets all needs."
+	var reported []string
 	alone := near.failedNeeds() == 1
 	for _, v := range a.Candidates {
 		for _, n := range v.Needs {
 			key := n.Text + n.Day
-			if n.N == 0 || slices.Contains(said, key) {
+			if n.N == 0 || slices.Contains(reported, key) {
 				continue
 			}
-			said = append(said, key)
-			if best, who, all := a.nearestFigure(n); all {
-				text += fmt.Sprintf(" None meets %s %s: the nearest is %s with %s.", n.Text, onDay(n.Day), who, best.Value)
-				alone = alone && who == near.Label
+			reported = append(reported, key)
+			if best, label, all := a.nearestFigure(n); all {
+				text += fmt.Sprintf(" No candidate meets %s %s; the closest is %s with %s.", n.Text, onDay(n.Day), label, best.Value)
+				alone = alone && label == near.phrase()
 			}
 		}
 	}
 	if alone {
 		return text
 	}
-	return text + fmt.Sprintf(" Closest to all needs is %s: %s.", near.Label, near.Why)
+	return text + fmt.Sprintf(" The closest overall is %s: %s.", near.phrase(), near.Why)
 }
 
-// onDay is a day as a sentence has it.
+// onDay formats a day within a sentence.
 func onDay(day string) string {
 	if day == race.Quiet {
-		return "on a quiet day"
+		return "on the quiet day"
 	}
-	return fmt.Sprintf("on the day %q", day)
+	return fmt.Sprintf("on the bad day %q", day)
 }
 
-// confidence says how often others would come first, were the trials repeated; "" where none meets the needs.
+// confidence says how often each candidate would rank first in repetitions; "" if none meets the needs.
 func (a Answer) confidence() string {
 	var in []Verdict
 	for _, v := range a.Candidates {
@@ -91,23 +95,21 @@ func (a Answer) confidence() string {
 		return ""
 	}
 	first := in[0]
-	rests := fmt.Sprintf("%s of %s rests on %s", first.Figures[0].Name, first.Label, countNoun(first.Figures[0].N, "quiet day", "quiet days"))
-	noise := fmt.Sprintf(" Between repetitions %s differed by %.2g %%, over all candidates.", first.Figures[0].Name, 100*a.Noise)
+	metricName := first.Figures[0].Name
+	basis := fmt.Sprintf(" The %s of %s is from %s", metricName, first.phrase(), runner.CountNoun(first.Figures[0].N, "quiet trial"))
+	noise := fmt.Sprintf(" Repetitions differed by %.2g %% in %s, over all candidates.", 100*a.Noise, metricName)
 	if len(in) == 1 {
-		return fmt.Sprintf(
-			"%s is the only candidate that met all needs on all days, so that there is no order to be unsure of. The %s.",
-			first.Label, rests,
-		) + noise
+		return fmt.Sprintf("%s is the only candidate that met all needs on all days.", first.phrase()) + basis + "." + noise
 	}
-	text := fmt.Sprintf("If these trials were repeated 100 times, %s would come first %s", first.Label, timesInHundred(first.Wins))
+	text := fmt.Sprintf("In 100 repetitions of these trials, %s would rank first %s", first.phrase(), timesInHundred(first.Wins))
 	for _, v := range in[1:] {
-		text += fmt.Sprintf(", %s %s", v.Label, timesInHundred(v.Wins))
-		rests += fmt.Sprintf(", that of %s on %d", v.Label, v.Figures[0].N)
+		text += fmt.Sprintf(", %s %s", v.phrase(), timesInHundred(v.Wins))
+		basis += fmt.Sprintf(", that of %s from %d", v.phrase(), v.Figures[0].N)
 	}
-	return text + ". The " + rests + "." + noise
+	return text + "." + basis + "." + noise
 }
 
-// timesInHundred is a share in words of 100.
+// timesInHundred formats a share as a number of times in 100.
 func timesInHundred(share float64) string {
 	switch n := math.Round(100 * share); {
 	case n >= 100 && share < 1:
@@ -121,8 +123,8 @@ func timesInHundred(share float64) string {
 	}
 }
 
-// nearestFigure is whose figure for a need on its day is the best, and whether all that were measured then failed it.
-func (a Answer) nearestFigure(need Need) (best Need, who string, all bool) {
+// nearestFigure returns the best result for a need on its day. all is true if every measured candidate failed it.
+func (a Answer) nearestFigure(need Need) (best Need, label string, all bool) {
 	best.margin = math.Inf(-1)
 	for _, v := range a.Candidates {
 		for _, n := range v.Needs {
@@ -130,20 +132,19 @@ func (a Answer) nearestFigure(need Need) (best Need, who string, all bool) {
 				continue
 			}
 			if n.State != NotMet {
-				return n, v.Label, false
+				return n, v.phrase(), false
 			}
-			if who == "" || n.margin > best.margin {
-				best, who = n, v.Label
+			if label == "" || n.margin > best.margin {
+				best, label = n, v.phrase()
 			}
 		}
 	}
-	return best, who, true
+	return best, label, true
 }
 
-// figureForms are figures that have no name in a sentence but their meaning.
+// figureForms are the formats of figures whose metric is clear without its name.
 var figureForms = map[string]string{
-	"cost.memory": "%s of memory", "cost.traffic": "%s between nodes for a request", "cost.cpu": "%s",
-	"goodput": "%s", "throughput": "%s",
+	"cost.memory": "%s of memory", "cost.traffic": "%s of traffic per request", "cost.cpu": "%s", "goodput": "%s", "throughput": "%s",
 }
 
 func (v Verdict) figureText() string {
@@ -158,12 +159,12 @@ func (v Verdict) figureText() string {
 	return strings.Join(parts, ", ")
 }
 
-// nearest is the candidate that fails the fewest needs, the best of those.
+// nearest returns the candidate that fails the fewest needs; of several the best ranked.
 func (a Answer) nearest() *Verdict {
-	best, fails := -1, math.MaxInt
+	best, fewest := -1, math.MaxInt
 	for i, v := range a.Candidates {
-		if n := v.failedNeeds(); len(v.Figures) > 0 && v.Out == race.Failed && n < fails {
-			best, fails = i, n
+		if n := v.failedNeeds(); len(v.Figures) > 0 && v.Out == race.Failed && n < fewest {
+			best, fewest = i, n
 		}
 	}
 	if best < 0 {
@@ -172,8 +173,7 @@ func (a Answer) nearest() *Verdict {
 	return &a.Candidates[best]
 }
 
-// Err is nil where a candidate meets all needs, and otherwise ErrNone, or ErrNothing where of none is known
-// whether it does.
+// Err returns nil if a candidate meets all needs, ErrNone if none does, and ErrNothing if that is unknown.
 func (a Answer) Err() error {
 	switch {
 	case a.winner() != nil:
@@ -184,7 +184,7 @@ func (a Answer) Err() error {
 	return ErrNone
 }
 
-// winner is the best that meets the needs, nil where none does.
+// winner returns the best candidate that meets the needs, nil if there is none.
 func (a Answer) winner() *Verdict {
 	if len(a.Candidates) == 0 || a.Candidates[0].Out != "" || len(a.Candidates[0].Figures) == 0 {
 		return nil
@@ -192,19 +192,18 @@ func (a Answer) winner() *Verdict {
 	return &a.Candidates[0]
 }
 
-// describe say what a load is.
 func (l Load) describe() string {
 	text := fmt.Sprintf("workload %s on %d records", l.Workload, l.Records)
 	if l.Target > 0 {
-		return text + fmt.Sprintf(", %.4g requests a second", l.Target)
+		return text + fmt.Sprintf(", %.4g requests per second", l.Target)
 	}
-	return text + fmt.Sprintf(", as many requests as %d connections can do", l.Threads)
+	return text + fmt.Sprintf(", as many requests as %s can send", runner.CountNoun(l.Threads, "connection"))
 }
 
-// OptionNames are the options of a candidate, in order.
+// OptionNames returns the names of a candidate's options, sorted.
 func OptionNames(c Candidate) []string { return slices.Sorted(maps.Keys(c.Options)) }
 
-// failedNeeds is how many needs a candidate fails, each on each of its days.
+// failedNeeds counts the failed needs of all days.
 func (v Verdict) failedNeeds() (n int) {
 	for _, need := range v.Needs {
 		if need.State == NotMet {
@@ -214,8 +213,8 @@ func (v Verdict) failedNeeds() (n int) {
 	return n
 }
 
-// changes say what would change the answer: who was faster and failed a need, which of the winner's needs
-// is met by the least, who might come first, and who was not tried to the end.
+// changes lists what would change the answer: faster candidates that fail a need, the winner's tightest need,
+// candidates that might rank first, and faster ones that were not tried on all days.
 func (a Answer) changes() (changes []string) {
 	winner := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.Out == "" })
 	if winner < 0 {
@@ -224,10 +223,8 @@ func (a Answer) changes() (changes []string) {
 	first := a.Candidates[winner]
 	for _, v := range a.Candidates {
 		if v.Out == race.Failed && v.ranksBefore(first) {
-			changes = append(
-				changes,
-				fmt.Sprintf("%s would come before %s with %s, if it met all needs: %s.", v.Label, first.Label, v.figureText(), v.Why),
-			)
+			changes = append(changes, fmt.Sprintf("%s would rank above %s with %s if it met all needs, but %s.",
+				v.phrase(), first.phrase(), v.figureText(), v.Why))
 		}
 	}
 	tight := Need{margin: math.Inf(1)}
@@ -237,30 +234,26 @@ func (a Answer) changes() (changes []string) {
 		}
 	}
 	if !math.IsInf(tight.margin, 1) {
-		changes = append(
-			changes,
-			fmt.Sprintf("Of its needs %s meets %q by the least: it has %s %s.", first.Label, tight.Text, tight.Value, onDay(tight.Day)),
-		)
+		changes = append(changes, fmt.Sprintf("The tightest need of %s is %q: it measured %s %s.",
+			first.phrase(), tight.Text, tight.Value, onDay(tight.Day)))
 	}
 	var untried []string
 	for _, v := range a.Candidates {
 		switch {
 		case v.Out == "" && v.ID != first.ID && v.Wins > 0.05:
-			changes = append(changes, fmt.Sprintf("More repetitions could put %s first: it would win %.0f in 100 times.", v.Label, 100*v.Wins))
+			changes = append(changes, fmt.Sprintf("More repetitions could put %s first: it would win %.0f of 100 times.", v.phrase(), 100*v.Wins))
 		case v.Out == race.Waiting && v.ranksBefore(first):
-			untried = append(untried, v.Label)
+			untried = append(untried, v.phrase())
 		}
 	}
 	if len(untried) > 0 {
-		changes = append(
-			changes,
-			fmt.Sprintf("Faster on the quiet day, and not tried on all bad ones: %s. A larger budget would tell.", strings.Join(untried, "; ")),
-		)
+		changes = append(changes, fmt.Sprintf("Faster on the quiet day, but not tried on all bad days: %s. Raise the budget to try them.",
+			strings.Join(untried, "; ")))
 	}
 	return changes
 }
 
-// relaxations says, where none meets the needs, which of them would have to ask for less for the nearest candidate to stay.
+// relaxations lists how the failed needs of the nearest candidate would have to be relaxed for it to pass.
 func (a Answer) relaxations() (changes []string) {
 	near := a.nearest()
 	if near == nil {
@@ -270,53 +263,45 @@ func (a Answer) relaxations() (changes []string) {
 	for _, n := range near.Needs {
 		switch {
 		case n.State == NotMet:
-			changes = append(changes, fmt.Sprintf("%s would not fail %s if %s were enough %s.", near.Label, n.Text, n.Value, onDay(n.Day)))
+			changes = append(changes, fmt.Sprintf("%s would pass %s if %s were enough %s.", near.phrase(), n.Text, n.Value, onDay(n.Day)))
 		case n.N == 0:
 			untried++
 		}
 	}
 	if untried > 0 {
-		changes = append(
-			changes,
-			fmt.Sprintf(
-				"Since it failed before, %s was not tried on all days: whether it meets the other needs then is not known. Relax the need and go on with --needs.",
-				near.Label,
-			),
-		)
+		changes = append(changes, fmt.Sprintf(
+			"%s failed early and was not tried on all days, so its other needs are unknown. Relax the need and continue with --needs.",
+			near.phrase()))
 	}
 	return changes
 }
 
-// Compare says how the race's answer stands to that of everything measured: the same winner, or one that
-// is within the winner's interval.
+// Compare compares the answer of an exhaustive choice with that of a race.
 func (a Answer) Compare(raced Answer) string {
 	best, won := a.winner(), raced.winner()
 	if best == nil || won == nil {
-		return fmt.Sprintf("The race had ended with: %s", raced.Sentence)
+		return fmt.Sprintf("The race ended with: %s", raced.Sentence)
 	}
-	text := fmt.Sprintf(
-		"The race took %d trials and %s. All candidates on all days, %s, took %d and %s. ", raced.Trials,
-		formatSeconds(raced.SpentS), a.repetitionText(), a.Trials, formatSeconds(a.SpentS),
-	)
+	text := fmt.Sprintf("The race took %d trials and %s. All candidates on all days, %s, took %d trials and %s. ",
+		raced.Trials, formatSeconds(raced.SpentS), a.repetitionText(), a.Trials, formatSeconds(a.SpentS))
 	i := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.ID == won.ID })
 	switch {
 	case won.ID == best.ID:
-		return text + fmt.Sprintf("Both end with %s.", best.Label)
+		return text + fmt.Sprintf("Both choose %s.", best.phrase())
 	case i < 0 || a.Candidates[i].Out != "":
-		return text + fmt.Sprintf("The race ended with %s, which does not meet the needs when all is measured; %s does.", won.Label, best.Label)
+		return text + fmt.Sprintf("The race chose %s, which fails the needs when everything is measured; %s meets them.",
+			won.phrase(), best.phrase())
 	}
 	x, y := a.Candidates[i].Figures[0], best.Figures[0]
 	within := "outside"
 	if x.Low <= y.High && y.Low <= x.High {
 		within = "within"
 	}
-	return text + fmt.Sprintf(
-		"The race ended with %s, all trials with %s: %s %s against %s, %s the intervals.", won.Label, best.Label,
-		x.Name, x, y, within,
-	)
+	return text + fmt.Sprintf("The race chose %s, all trials choose %s: %s %s against %s, %s the intervals.",
+		won.phrase(), best.phrase(), x.Name, x, y, within)
 }
 
-// repetitionText is how many times everything was measured.
+// repetitionText says how often everything was measured.
 func (a Answer) repetitionText() string {
 	if a.Repetitions == 1 {
 		return "once each"
@@ -324,7 +309,7 @@ func (a Answer) repetitionText() string {
 	return fmt.Sprintf("%d times each", a.Repetitions)
 }
 
-// ranksBefore tells whether a candidate's first figure is the better one; one that was not measured yet has none.
+// ranksBefore reports whether the first figure of v is better than that of o. It is false if either has none.
 func (v Verdict) ranksBefore(o Verdict) bool {
 	if len(v.Figures) == 0 || len(o.Figures) == 0 || v.Figures[0].Name != o.Figures[0].Name {
 		return false
@@ -335,6 +320,26 @@ func (v Verdict) ranksBefore(o Verdict) bool {
 	return v.Figures[0].Mean < o.Figures[0].Mean
 }
 
+// formatSeconds rounds a duration to what a reader needs: "45 s", "39 min", "2.5 h".
 func formatSeconds(seconds float64) string {
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+	number, unit := splitSeconds(seconds, seconds)
+	return number + " " + unit
+}
+
+// formatSpent formats the spent part of a budget: "39 of 40 min".
+func formatSpent(spent, budget float64) string {
+	of, unit := splitSeconds(budget, budget)
+	number, _ := splitSeconds(spent, budget)
+	return number + " of " + of + " " + unit
+}
+
+// splitSeconds formats seconds in the unit that suits scale.
+func splitSeconds(seconds, scale float64) (number, unit string) {
+	switch {
+	case scale >= 2*3600:
+		return fmt.Sprintf("%.1f", seconds/3600), "h"
+	case scale >= 120:
+		return fmt.Sprintf("%.0f", seconds/60), "min"
+	}
+	return fmt.Sprintf("%.0f", seconds), "s"
 }

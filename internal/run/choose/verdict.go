@@ -5,34 +5,35 @@ import (
 	"math"
 	"path/filepath"
 
+	"skerry/internal/evidence/assert"
 	"skerry/internal/evidence/race"
 	"skerry/internal/record"
 )
 
-// Verdict is what is known of a candidate.
+// Verdict is the result of a candidate.
 type Verdict struct {
 	Candidate
 	ID    string `json:"id"`
 	Label string `json:"label"`
-	// Out is "" for a candidate that is in the race; else how it left (failed, worse, void,
-	// waiting), and Why in words.
+	// Out is "" for a candidate in the race; otherwise failed, worse, void or waiting, and Why the reason.
 	Out string `json:"out,omitempty"`
 	Why string `json:"why,omitempty"`
-	// Wins is how often it would be the best among those that meet the needs, were the trials repeated.
+	// Wins is the share of repetitions of all trials in which it would rank first among those that meet the
+	// needs.
 	Wins float64 `json:"wins"`
-	// Figures are the preferred metrics on the quiet day, and Places the first of them for each client.
+	// Figures are the preferred metrics on the quiet day, Places the first of them for each client.
 	Figures []Figure `json:"figures,omitempty"`
 	Places  []Figure `json:"places,omitempty"`
-	// Audited are trials whose acknowledged writes were read back, LostWrites what was missing then.
+	// Audited counts trials with an audit, LostWrites the acknowledged writes that were missing.
 	Audited    int    `json:"audited,omitempty"`
 	LostWrites int64  `json:"lost_writes,omitempty"`
 	Needs      []Need `json:"needs,omitempty"`
-	// Runs are the run directories by day, relative to the choice's folder, and Files the experiments.
+	// Runs are the run directories by day, relative to the choice's folder, Files the experiments.
 	Runs  map[string][]string `json:"runs,omitempty"`
 	Files map[string]string   `json:"files,omitempty"`
 }
 
-// What became of a need.
+// States of a need.
 const (
 	Met       = "met"
 	NotMet    = "not met"
@@ -44,21 +45,22 @@ type Need struct {
 	Text  string `json:"text"`
 	Day   string `json:"day"`
 	State string `json:"state"`
-	// Value is the worst figure that was seen, N in how many trials, and Figure the mean of them with its interval.
+	// Value is the worst value, N the number of trials, and Figure the mean with its interval.
 	Value  string `json:"value,omitempty"`
 	N      int    `json:"n"`
 	Figure Figure `json:"figure,omitzero"`
 
-	margin float64 // of the worst
+	margin float64 // of the worst value
 }
 
-// Evidence is what a need's state rests on: "212 ms ± 9 ms in 3 trials, the worst 219 ms"; "" without a trial.
+// Evidence describes the measurements: "212 ms (203 to 221) in 3 trials, the worst 219 ms"; "" without a
+// trial.
 func (n Need) Evidence() string {
 	switch {
 	case n.N == 0:
 		return ""
 	case n.Value == "":
-		return "it was not measured"
+		return "not measured"
 	case n.N == 1:
 		return n.Value
 	case !n.Figure.HasInterval() || n.Figure.N < n.N:
@@ -67,8 +69,8 @@ func (n Need) Evidence() string {
 	return fmt.Sprintf("%s in %d trials, the worst %s", n.Figure, n.N, n.Value)
 }
 
-// WorstNeed sums a need up over its days: the worst counts. Tried is on how many of the days there was a trial that
-// decides something.
+// WorstNeed returns the worst state of a need over its days, the number of days, and of those with a
+// deciding trial.
 func (v Verdict) WorstNeed(text string) (worst Need, days, tried int) {
 	order := map[string]int{Met: 1, Undecided: 2, NotMet: 3}
 	for _, n := range v.Needs {
@@ -79,7 +81,7 @@ func (v Verdict) WorstNeed(text string) (worst Need, days, tried int) {
 		if n.N > 0 {
 			tried++
 		}
-		// Of days alike the one that was measured tells more, and a later one, which is bad, than the quiet one.
+		// Of equal states, a measured day counts more than others, and a bad day more than the quiet one.
 		if a, b := order[n.State], order[worst.State]; a > b || a == b && (worst.N == 0 || n.N > 0 && n.margin <= worst.margin) {
 			worst = n
 		}
@@ -87,7 +89,6 @@ func (v Verdict) WorstNeed(text string) (worst Need, days, tried int) {
 	return worst, days, tried
 }
 
-// newVerdict is what is known of a candidate that stands so.
 func (c *Contest) newVerdict(s race.Standing, wins map[string]float64) Verdict {
 	x := c.byID[s.Candidate]
 	v := Verdict{
@@ -98,15 +99,15 @@ func (c *Contest) newVerdict(s race.Standing, wins map[string]float64) Verdict {
 	case race.Failed:
 		v.Why = fmt.Sprintf("%s is not met %s", s.Need, onDay(s.Day))
 	case race.Worse:
-		v.Why = fmt.Sprintf("%s is better beyond doubt", c.byID[s.Need].Label())
+		v.Why = fmt.Sprintf("%s is clearly better", c.byID[s.Need].Label())
 	case race.Void:
-		v.Why = fmt.Sprintf("nothing was learnt %s: %s", onDay(s.Day), s.Need)
+		v.Why = fmt.Sprintf("no usable trial %s: %s", onDay(s.Day), s.Need)
 	case race.Waiting:
-		v.Why = "better ones were tried on the bad days first, and sufficed"
+		v.Why = "better candidates met all needs first"
 		if c.race.Short() {
-			v.Why = "the budget was spent before it had had all bad days"
+			v.Why = "the budget ended before it was tried on all bad days"
 		} else if len(c.race.Next()) > 0 {
-			v.Why = "it has not had all bad days yet"
+			v.Why = "not tried on all bad days yet"
 		}
 	}
 	for _, day := range append([]string{race.Quiet}, c.race.Days...) {
@@ -138,7 +139,8 @@ func (c *Contest) newVerdict(s race.Standing, wins map[string]float64) Verdict {
 	return v
 }
 
-// decidingTrials are those of a candidate on a day that decide something; their runs are noted in v.
+// decidingTrials returns the trials of a candidate on a day that decide something, and notes their runs in
+// v.
 func (c *Contest) decidingTrials(candidate, day string, v *Verdict) (decidingTrials []record.Trial) {
 	for _, r := range c.race.Results() {
 		if r.Candidate != candidate || r.Day != day || c.runs[r.Heat] == nil {
@@ -157,7 +159,20 @@ func (c *Contest) decidingTrials(candidate, day string, v *Verdict) (decidingTri
 	return decidingTrials
 }
 
-// dayNeeds are what became of a day's needs.
+// formatMeasured rounds the measured value of a need, unless rounding would hide on which side of the limit it is.
+func formatMeasured(l assert.Line, a record.Assertion) string {
+	if a.Measured == nil || a.AtLeast || l.Equality() {
+		return a.Value
+	}
+	exact, limit := *a.Measured, l.Value()
+	v := roundSingle(l.Metric.Unit, exact)
+	if v == limit || (v < limit) != (exact < limit) {
+		return a.Value
+	}
+	return l.Metric.Unit.Write(v)
+}
+
+// dayNeeds returns the states of a day's needs.
 func (c *Contest) dayNeeds(trials []record.Trial, day string) (dayNeeds []Need) {
 	for _, l := range c.Needs.assertions(day) {
 		n := Need{Text: l.Text, Day: day, N: len(trials)}
@@ -167,7 +182,7 @@ func (c *Contest) dayNeeds(trials []record.Trial, day string) (dayNeeds []Need) 
 			m := needMargin(l, t)
 			sum += m
 			if m <= worst {
-				worst, n.Value = m, l.Check(t).Value
+				worst, n.Value = m, formatMeasured(l, l.Check(t))
 			}
 		}
 		switch {

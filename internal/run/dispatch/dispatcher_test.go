@@ -101,7 +101,7 @@ func TestTasksAreGivenUp(t *testing.T) {
 	}
 	cfg := config(t)
 	dir, err := Run(t.Context(), cfg)
-	if err == nil || !strings.Contains(err.Error(), "1 tasks ended 3 times without their results") {
+	if err == nil || !strings.Contains(err.Error(), "1 task ended without results 3 times") {
 		t.Fatalf("%v", err)
 	}
 	if err := Resume(t.Context(), dir, cfg); err != nil {
@@ -165,7 +165,7 @@ func TestInterruptedRunsAreResumed(t *testing.T) {
 		}
 	}), func() int { return 0 })
 	dir, err := Run(ctx, cfg)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "with 16 tasks at slurm") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "with 16 tasks left at slurm") {
 		t.Fatalf("%v", err)
 	}
 	jobs, err := c.jobs()
@@ -256,7 +256,7 @@ func TestUnsharedRunDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Run(t.Context(), config(t))
-	if !errors.Is(err, executor.ErrFatal) || !strings.Contains(err.Error(), "not shared with node") {
+	if !errors.Is(err, executor.ErrFatal) || !strings.Contains(err.Error(), "does not see the run directory") {
 		t.Fatalf("%v", err)
 	}
 	jobs, err := c.jobs()

@@ -38,7 +38,7 @@ func TestMachineWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(check(t, dir, 4).Run.Warnings, "\n")
-	if strings.Count(got, "the clock of node1 is behind this machine's by 1h0m0s or more") != 1 ||
+	if strings.Count(got, "the clock of node1 is behind this machine's by at least 1h0m0s") != 1 ||
 		strings.Count(got, "skerry on node1 is another build") != 1 {
 		t.Errorf("warnings:\n%s", got)
 	}

@@ -54,10 +54,10 @@ func TestDraftsAreValidNeeds(t *testing.T) {
 
 func TestWrongAnswers(t *testing.T) {
 	for want, change := range map[string]func(*Needs){
-		"no database that can be chosen": func(s *Needs) { s.Consider = []string{"onee"} },
-		"Atlantis":                       func(s *Needs) { s.BadDays = []string{"site_lost: Atlantis"} },
-		"no such metric":                 func(s *Needs) { s.Must = []string{"p98 < 1s"} },
-		"budget":                         func(s *Needs) { s.Budget = "1s" },
+		"unknown database": func(s *Needs) { s.Consider = []string{"onee"} },
+		"Atlantis":         func(s *Needs) { s.BadDays = []string{"site_lost: Atlantis"} },
+		"no such metric":   func(s *Needs) { s.Must = []string{"p98 < 1s"} },
+		"budget":           func(s *Needs) { s.Budget = "1s" },
 	} {
 		s := DefaultNeeds()
 		change(&s)

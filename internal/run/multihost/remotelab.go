@@ -21,7 +21,7 @@ import (
 
 // RemoteLab is a lab that stays up on other machines, stored for later commands:
 //
-//   STATE/elsewhere/NAME.json
+//	STATE/elsewhere/NAME.json
 //
 // The file is written before the lab is created and removed after it, so that every lab is known here.
 type RemoteLab struct {

@@ -102,10 +102,10 @@ func TestCheckFiles(t *testing.T) {
 		"the same": {map[string]string{"a.csv": "1", "b.csv": "2"}, ""},
 		"one changed": {
 			map[string]string{"a.csv": "1", "b.csv": "3"},
-			"b.csv, which the experiment names, has changed since the run was started",
+			"file b.csv of the experiment has changed since the run was started",
 		},
 		"an older run":         {nil, ""},
-		"one is named no more": {map[string]string{"b.csv": "2"}, "a.csv, which the experiment names, has changed since the run was started"},
+		"one is named no more": {map[string]string{"b.csv": "2"}, "file a.csv of the experiment has changed since the run was started"},
 	} {
 		was := recorded
 		if name == "an older run" {

@@ -1,9 +1,9 @@
 // Made by "make docs" from the types of internal/run/choose.
 
-/** Standing is how a choice stands, for who follows it. */
+/** Standing is the progress of a choice. */
 export interface Standing {
   schema: string
-  /** needs is where the needs file was: what it names is relative to that. */
+  /** needs is the path of the needs file; its relative paths start there. */
   needs: string
   started: string
   finished?: string
@@ -12,8 +12,8 @@ export interface Standing {
   trials: number
   /** the answer so far */
   sentence?: string
-  /** Said are the lines that were told last. */
+  /** said are the last progress lines. */
   said?: string[]
-  /** running says whether a command is choosing in the folder. */
+  /** running is true while a command is choosing in the folder. */
   running: boolean
 }

@@ -4,13 +4,13 @@
 export interface Day {
   key: string
   title: string
-  /** on is what it happens to: a site, or a link. */
+  /** on is the target: a site or a link. */
   on: string
-  /** any says that it may be drawn at random. */
+  /** any means that the target may be random. */
   any: boolean
 }
 
-/** Event is an offer of package event, with where, how much and when. */
+/** Event is an offer of package event with its target, amount and times. */
 export interface Event {
   /** offer is the ID of one of event.Offers. */
   offer: string
@@ -69,10 +69,10 @@ export interface Needs {
   budget: string
 }
 
-/** Places are what answers can name of a topology. */
+/** Places are the names of a topology that answers can use. */
 export interface Places {
   sites: string[]
-  /** that carry data */
+  /** with data */
   nodes: string[]
   /** at most mostLinks */
   links: string[]

@@ -2,7 +2,7 @@
 import type { Assertion, ErrorSecond, Event, NetworkSecond, NodeSecond, OperationSecond, Outcomes, PoolSecond, Second } from './record'
 import type { Doubt } from './warnings'
 
-/** Cloud is a lab as it is. */
+/** Cloud is the trial's lab. */
 export interface Cloud {
   name: string
   sites: Site[]
@@ -14,10 +14,7 @@ export interface Cloud {
 export type Kind = (typeof everyKind)[number]
 export const everyKind = ['state', 'trial', 'second', 'operations', 'pools', 'errors', 'nodes', 'network', 'links', 'event', 'result', 'doubts', 'tasks', 'end'] as const
 
-/**
- * Link is a link as it is set at present, and the median round trip that it was measured
- * with before the workload began.
- */
+/** Link is the current state of a link, and the median round trip measured before the workload. */
 export interface Link {
   id: string
   /** node */
@@ -26,13 +23,13 @@ export interface Link {
   ab: Way
   ba: Way
   rtt_ms?: number
-  /** it is not as it was when the measurement began */
+  /** differs from the start of the measurement */
   changed?: boolean
-  /** carrier_down says that its devices are down, as if the cable was pulled out. */
+  /** carrier_down means that its devices are down, like an unplugged cable. */
   carrier_down?: boolean
 }
 
-/** Node is a machine of the lab. CPU is its quota in cores, 0 for none. */
+/** Node is a node of the lab. CPU is its quota in cores, 0 for none. */
 export interface Node {
   name: string
   site: string
@@ -41,36 +38,36 @@ export interface Node {
   memory_bytes?: number
 }
 
-/** Refusal is the answer to an event that cannot be fired. */
+/** Refusal is the response to an event that cannot be fired. */
 export interface Refusal {
   error: string
   hint?: string
 }
 
-/** Result is a trial that has ended. */
+/** Result is an ended trial. */
 export interface Result {
   id: number
   state: string
   error?: string
   goodput_ops_s: number
   verdict?: string
-  /** reasons are those of the verdict. */
+  /** reasons of the verdict. */
   reasons?: string[]
   assertions?: Assertion[]
 }
 
-/** Run is what is run. */
+/** Run identifies the run. */
 export interface Run {
-  /** the directory's */
+  /** of the directory */
   name: string
   experiment: string
   description?: string
-  /** trials */
+  /** number of trials */
   planned: number
   version?: string
 }
 
-/** Site is a place; Lat and Lon are degrees where Located. */
+/** Site is a site; Lat and Lon are degrees, valid if Located. */
 export interface Site {
   name: string
   lat: number
@@ -78,40 +75,39 @@ export interface Site {
   located: boolean
 }
 
-/** State is all that an onlooker who comes late needs to know. */
+/** State is everything that a new follower needs. */
 export interface State {
   run: Run
   /** nil before the first and after the last */
   trial?: Trial
-  /** tasks are there where an engine runs the trials. */
+  /** tasks is set if an executor, or several lanes, run the trials. */
   tasks?: Tasks
-  /** cloud is the trial's, nil until its lab is up. */
+  /** cloud is the trial's; nil until its lab is up. */
   cloud?: Cloud
-  /** seconds are those of the trial so far, warm-up included, the last keepSeconds at most. */
+  /** seconds are the last seconds of the trial, warm-up included, at most keepSeconds. */
   seconds: Second[]
   /**
-   * operations are the seconds of each kind of operation; Pools are those of each workload where several
-   * run side by side, and Errors what did not end ok, by second, operation and class; the last
-   * keepSeconds rows at most.
+   * operations, Pools and Errors are rows per second by operation, workload, and operation and error
+   * class; the last keepSeconds rows. Pools is empty for a single workload.
    */
   operations?: OperationSecond[]
   pools?: PoolSecond[]
   errors?: ErrorSecond[]
-  /** totals are the operations of the measurement so far. */
+  /** totals counts the operations of the measurement so far. */
   totals: Outcomes
-  /** nodes are what nodes used, by second and node, the last keepNodes at most. */
+  /** nodes is the resource use by second and node, the last keepNodes rows. */
   nodes: NodeSecond[]
-  /** network is the last second of network.parquet, where an overlay routes. */
+  /** network is the last row of network.parquet. */
   network?: NetworkSecond
-  /** events are the trial's, each as its last line of events.jsonl tells it. */
+  /** events of the trial, each as in its last line of events.jsonl. */
   events: Event[]
-  /** results are the trials of this run that have ended, in that order. */
+  /** results of the ended trials, in the order of their end. */
   results: Result[]
-  /** doubts are what is wrong with the run's trials so far, the gravest first. */
+  /** doubts are the warnings about the run's trials, the most serious first. */
   doubts: Doubt[]
 }
 
-/** TaskAt is a task that runs somewhere. */
+/** TaskAt is a running task. */
 export interface TaskAt {
   task: number
   trials: number[]
@@ -120,42 +116,45 @@ export interface TaskAt {
   since: string
 }
 
-/** Tasks are how the tasks of a run on an engine stand. */
+/** Tasks is the state of the tasks of a run. */
 export interface Tasks {
-  /** the engine */
+  /** name of the executor */
   on: string
-  /** Counts of tasks: not handed over yet or waiting for a machine, running, with all their results. */
+  /**
+   * waiting, Running and Done count tasks: not submitted or without a machine, running, and with all
+   * results.
+   */
   waiting: number
   running: number
   done: number
-  /** Trials whose result is suspect, and those that measured nothing. */
+  /** suspect and Failed count trials. */
   suspect: number
   failed: number
-  /** lost counts the times that a task ended without its results and was handed over again, or given up. */
+  /** lost counts tasks that ended without results and were resubmitted or given up. */
   lost: number
-  /** left_s is about how long the rest takes, 0 where nobody knows. */
+  /** left_s estimates the remaining seconds, 0 if unknown. */
   left_s?: number
-  /** at are the tasks that run, maxTasksAt at most; Troubles the last things that went wrong with others. */
+  /** at lists the running tasks, Troubles the last problems; both are bounded. */
   at: TaskAt[]
   troubles: Trouble[]
 }
 
-/** Trial is the trial at hand. */
+/** Trial is the current trial. */
 export interface Trial {
   id: number
-  /** how many of the plan have ended, and this one */
+  /** ended trials of the plan, plus this one */
   number: number
   repetition: number
   parameters: Record<string, unknown>
   database: string
   started: string
-  /** stage says in words what it is at. */
+  /** stage describes the current step. */
   stage: string
-  /** began is when the measurement did, nil before. */
+  /** began is the start of the measurement, nil before. */
   began?: string
-  /** limit_s is how long the measurement takes at most, 0 where only operations count. */
+  /** limit_s is the longest measurement, 0 if only operations limit it. */
   limit_s?: number
-  /** measuring tells whether events can be fired. */
+  /** measuring is true while events can be fired. */
   measuring: boolean
 }
 
@@ -167,11 +166,11 @@ export interface Trouble {
   where?: string
   why: string
   at: string
-  /** it was handed over again */
+  /** it was resubmitted */
   again: boolean
 }
 
-/** Way is one direction of a link. Bandwidth is 0 where it is unlimited. */
+/** Way is one direction of a link. Bandwidth is 0 if unlimited. */
 export interface Way {
   latency_ms: number
   jitter_ms?: number

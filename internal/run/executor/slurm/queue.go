@@ -152,7 +152,7 @@ func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 // fetchedTask is the fetched output of a task.
 type fetchedTask struct {
 	running bool
-	output    string
+	output  string
 	err     error
 }
 
