@@ -92,7 +92,8 @@ func TestConfirm(t *testing.T) {
 			return a
 		}, []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, NoPacket: 2}},
 		"not in effect": {after(never, 0), []time.Duration{90 * ms, 140 * ms, 240 * ms},
-			record.Observed{Directions: 2, Unconfirmed: []record.Unconfirmed{{Link: testLink, Packets: 150}, {Link: testLink, Back: true, Packets: 150}}}},
+			record.Observed{Directions: 2, Unconfirmed: []record.Unconfirmed{{Link: testLink, Packets: 150},
+				{Link: testLink, Back: true, Packets: 150}}}},
 		"changed again": {func(since time.Duration) link.Account {
 			a := after(never, 0)(since)
 			if since > 100*ms {
@@ -156,11 +157,15 @@ func TestEventsAreConfirmed(t *testing.T) {
 		want   string
 		ends   time.Duration
 	}{
-		"applied and reverted": {`- {at: 1s, for: 2s, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second, "reverted, apply 2, revert 2", 10 * time.Second},
+		"applied and reverted": {`- {at: 1s, for: 2s, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second,
+			"reverted, apply 2, revert 2", 10 * time.Second},
 		// Reverted before the account was read: the later change counts.
-		"shorter than a confirmation": {`- {at: 1s, for: 50ms, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second, "reverted, apply superseded, revert 2", 10 * time.Second},
-		"to the trial's end":          {`- {at: 1s, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second, "reverted, apply 2, revert -", 10 * time.Second},
-		"at the trial's end":          {`- {at: 1s, latency: {between: [bergen, narvik], add: 20ms}}`, 1050 * time.Millisecond, "reverted, apply -, revert -", 1050 * time.Millisecond},
+		"shorter than a confirmation": {`- {at: 1s, for: 50ms, latency: {between: [bergen, narvik], add: 20ms}}`,
+			10 * time.Second, "reverted, apply superseded, revert 2", 10 * time.Second},
+		"to the trial's end": {`- {at: 1s, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second,
+			"reverted, apply 2, revert -", 10 * time.Second},
+		"at the trial's end": {`- {at: 1s, latency: {between: [bergen, narvik], add: 20ms}}`, 1050 * time.Millisecond,
+			"reverted, apply -, revert -", 1050 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

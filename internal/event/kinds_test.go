@@ -15,7 +15,7 @@ import (
 )
 
 // Every kind says what it does, what pictures show of it, and what documents say of it.
-func TestKindsAreWhole(t *testing.T) {
+func TestKindsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Kinds() {
 		t.Run(k.Name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestKindsAreWhole(t *testing.T) {
 }
 
 // What documents show is what an experiment may say.
-func TestExamplesOfKinds(t *testing.T) {
+func TestKindExamplesParse(t *testing.T) {
 	for _, k := range Kinds() {
 		for _, row := range k.Docs.Rows {
 			for _, example := range row.Examples {
@@ -54,7 +54,7 @@ func TestExamplesOfKinds(t *testing.T) {
 }
 
 // What the dashboard offers can be fired, at what the reader can point out.
-func TestOffersOfKinds(t *testing.T) {
+func TestOffersCanBeFired(t *testing.T) {
 	ids := map[string]bool{}
 	for _, o := range Offers() {
 		if ids[o.ID] {
@@ -83,7 +83,7 @@ func TestOffersOfKinds(t *testing.T) {
 }
 
 // A kind's targets are what its effect says that it is on.
-func TestEffectsAreOnTargets(t *testing.T) {
+func TestEffectScopeMatchesTargets(t *testing.T) {
 	s := stage()
 	for _, k := range Kinds() {
 		for _, row := range k.Docs.Rows {
@@ -108,7 +108,7 @@ func TestEffectsAreOnTargets(t *testing.T) {
 }
 
 // Runs from before effects were recorded are read as those of today are written.
-func TestOldRunsReadAlike(t *testing.T) {
+func TestOldEventsHaveCurrentEffects(t *testing.T) {
 	d := &record.Dir{Path: t.TempDir()}
 	folder := filepath.Join(d.Path, "trials", "1")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -135,16 +135,18 @@ func TestOldRunsReadAlike(t *testing.T) {
 // consumers show, run and measure events of every kind by their effects.
 var consumers = []string{
 	"event.go", "kind.go", "check.go", "entry.go", "fire.go", "occurrence.go", "runner.go", "log.go",
-	"../record/event.go", "../record/recovery.go", "../record/metric/metric.go", "../evidence/recovery/happenings.go", "../run/trial/events.go", "../experiment/validate.go",
+	"../record/event.go", "../record/recovery.go", "../record/metric/metric.go", "../evidence/recovery/happenings.go",
+	"../run/trial/events.go", "../experiment/validate.go",
 	"../report/happenings.go", "../report/phases.go", "../report/resizing.go", "../report/series/bands.go",
 	"../../web/src/charts/cloud.ts", "../../web/src/charts/effect.ts", "../../web/src/charts/bands.ts", "../../web/src/charts/map.ts",
-	"../../web/src/dashboard/model.ts", "../../web/src/dashboard/livemap.ts", "../../web/src/dashboard/livecharts.ts", "../../web/src/dashboard/livepage.ts", "../../web/src/dashboard/firing.ts",
+	"../../web/src/dashboard/model.ts", "../../web/src/dashboard/livemap.ts", "../../web/src/dashboard/livecharts.ts",
+	"../../web/src/dashboard/livepage.ts", "../../web/src/dashboard/firing.ts",
 }
 
 // words that are the name of a kind and something else: where a text of a drawing is anchored.
 var words = map[string]string{"../../web/src/dashboard/livemap.ts": "start"}
 
-func TestConsumersKnowNoKind(t *testing.T) {
+func TestConsumersDoNotNameKinds(t *testing.T) {
 	for _, path := range consumers {
 		text, err := os.ReadFile(path)
 		if err != nil {

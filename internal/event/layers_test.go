@@ -28,28 +28,41 @@ func change(t *testing.T, s Layout, event string) *layer {
 	return nil
 }
 
-func TestWhatLinksBecome(t *testing.T) {
+func TestLayeredLinkSettings(t *testing.T) {
 	const ms = time.Millisecond
 	tests := map[string]struct {
 		events []string
 		want   link.Quality // from bergen to narvik; its base is 40 ms, 100 Mbit/s
 	}{
-		"latency set":             {[]string{"latency: {between: [bergen, narvik], set: 5ms}"}, link.Quality{Latency: 5 * ms, Bandwidth: 100e6}},
-		"latencies add up":        {[]string{"latency: {add: 20ms}", "latency: {of: narvik, add: 1ms}"}, link.Quality{Latency: 61 * ms, Bandwidth: 100e6}},
-		"in the order they came":  {[]string{"latency: {scale: 2}", "latency: {add: 1ms}", "latency: {scale: 2}"}, link.Quality{Latency: 162 * ms, Bandwidth: 100e6}},
-		"bandwidth":               {[]string{"bandwidth: {set: 10mbit}", "bandwidth: {scale: 0.5}"}, link.Quality{Latency: 40 * ms, Bandwidth: 5e6}},
-		"independent losses":      {[]string{"loss: {set: 10%}", "loss: {add: 10%}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.19}},
-		"losses in bursts":        {[]string{"loss: {set: {burst: {mean: 20%, length: 4}}}", "loss: {add: 10%}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.1, Burst: &link.GilbertElliott{P: 0.0625, R: 0.25, K: 1}}},
-		"bursts replaced":         {[]string{"loss: {set: {burst: {p: 1%, r: 10%}}}", "loss: {set: 1%}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.01}},
-		"jitter":                  {[]string{"jitter: {set: 2ms, distribution: uniform}", "jitter: {add: 1ms}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Jitter: 3 * ms, Distribution: link.Uniform}},
-		"down":                    {[]string{"link_down: {of: bergen}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
-		"up again":                {[]string{"link_down: {of: bergen}", "link_up: {}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
-		"and down again":          {[]string{"link_up: {}", "partition: {groups: [[bergen, oslo], [narvik]]}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
-		"the way back alone":      {[]string{"latency: {between: [narvik, bergen], set: 5ms, one_way: true}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
-		"one way":                 {[]string{"loss: {of: bergen, set: 100%, one_way: true}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 1}},
-		"a partition, one way":    {[]string{"partition: {groups: [[bergen], [narvik]], one_way: true}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
-		"from the other side":     {[]string{"partition: {groups: [[narvik], [bergen]], one_way: true}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
-		"both in one group":       {[]string{"partition: {groups: [[narvik, bergen], [oslo]]}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
+		"latency set": {[]string{"latency: {between: [bergen, narvik], set: 5ms}"}, link.Quality{Latency: 5 * ms, Bandwidth: 100e6}},
+		"latencies add up": {[]string{"latency: {add: 20ms}", "latency: {of: narvik, add: 1ms}"},
+			link.Quality{Latency: 61 * ms, Bandwidth: 100e6}},
+		"in the order they came": {[]string{"latency: {scale: 2}", "latency: {add: 1ms}", "latency: {scale: 2}"},
+			link.Quality{Latency: 162 * ms, Bandwidth: 100e6}},
+		"bandwidth": {[]string{"bandwidth: {set: 10mbit}", "bandwidth: {scale: 0.5}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 5e6}},
+		"independent losses": {[]string{"loss: {set: 10%}", "loss: {add: 10%}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.19}},
+		"losses in bursts": {[]string{"loss: {set: {burst: {mean: 20%, length: 4}}}", "loss: {add: 10%}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.1, Burst: &link.GilbertElliott{P: 0.0625, R: 0.25, K: 1}}},
+		"bursts replaced": {[]string{"loss: {set: {burst: {p: 1%, r: 10%}}}", "loss: {set: 1%}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.01}},
+		"jitter": {[]string{"jitter: {set: 2ms, distribution: uniform}", "jitter: {add: 1ms}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Jitter: 3 * ms, Distribution: link.Uniform}},
+		"down":     {[]string{"link_down: {of: bergen}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
+		"up again": {[]string{"link_down: {of: bergen}", "link_up: {}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
+		"and down again": {[]string{"link_up: {}", "partition: {groups: [[bergen, oslo], [narvik]]}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
+		"the way back alone": {[]string{"latency: {between: [narvik, bergen], set: 5ms, one_way: true}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
+		"one way": {[]string{"loss: {of: bergen, set: 100%, one_way: true}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 1}},
+		"a partition, one way": {[]string{"partition: {groups: [[bergen], [narvik]], one_way: true}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
+		"from the other side": {[]string{"partition: {groups: [[narvik], [bergen]], one_way: true}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
+		"both in one group": {[]string{"partition: {groups: [[narvik, bergen], [oslo]]}"},
+			link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
 		"split into single nodes": {[]string{"partition: {split: 3}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
 	}
 	for name, tt := range tests {
@@ -81,9 +94,10 @@ func TestWhatLinksBecome(t *testing.T) {
 
 // Whatever the order in which changes come and go, what is left is what those in force make
 // of the base; and with none in force it is the base.
-func TestChangesGoInAnyOrder(t *testing.T) {
+func TestLayersRemovedInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	events := []string{"latency: {add: 20ms}", "latency: {of: narvik, scale: 3}", "loss: {add: 5%}", "link_down: {of: oslo}", "link_up: {of: bergen}", "bandwidth: {between: [bergen, narvik], scale: 0.1}"}
+	events := []string{"latency: {add: 20ms}", "latency: {of: narvik, scale: 3}", "loss: {add: 5%}", "link_down: {of: oslo}",
+		"link_up: {of: bergen}", "bandwidth: {between: [bergen, narvik], scale: 0.1}"}
 	for range 200 {
 		b := newBench(t)
 		var in, rest []*layer
@@ -153,7 +167,7 @@ func TestDriftBelowEvents(t *testing.T) {
 }
 
 // What cannot be set is not said to be in force, and the next change sets it.
-func TestLinksThatCannotBeSet(t *testing.T) {
+func TestFailedLinkChangeIsRetried(t *testing.T) {
 	b := newBench(t)
 	l := change(t, b.stage, "link_down: {of: oslo}")
 	b.engine.fail = errors.New("the emulator is gone")
@@ -218,7 +232,7 @@ func TestCarrier(t *testing.T) {
 }
 
 // A link that is pulled drops packets, too: who looks at the links sees it down.
-func TestPulledIsDown(t *testing.T) {
+func TestCarrierLossDropsPackets(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.world.Links.addLayer(t.Context(), change(t, b.stage, "link_down: {between: [bergen, narvik], mode: carrier}")); err != nil {
 		t.Fatal(err)
@@ -229,7 +243,7 @@ func TestPulledIsDown(t *testing.T) {
 }
 
 // Devices that cannot be set leave the links as they were.
-func TestCarrierThatFails(t *testing.T) {
+func TestCarrierError(t *testing.T) {
 	b := newBench(t)
 	b.engine.deaf = errors.New("no such device")
 	_, err := b.world.Links.addLayer(t.Context(), change(t, b.stage, "link_down: {of: narvik, mode: carrier}"))
@@ -241,7 +255,7 @@ func TestCarrierThatFails(t *testing.T) {
 	}
 }
 
-func TestCarrierHasNoDirection(t *testing.T) {
+func TestCarrierRejectsOneWay(t *testing.T) {
 	var said []string
 	Check(read(t, "- {at: 0s, link_down: {of: narvik, mode: carrier, one_way: true}}"), stage(), 0, func(path, _, _ string, _ ...any) {
 		said = append(said, path)

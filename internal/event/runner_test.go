@@ -16,7 +16,7 @@ import (
 )
 
 // Each case runs events for a minute, and tells all that happened.
-func TestWhatHappensWhen(t *testing.T) {
+func TestScheduling(t *testing.T) {
 	tests := map[string]struct {
 		events string
 		want   []string
@@ -28,7 +28,8 @@ func TestWhatHappensWhen(t *testing.T) {
 		"until": {`- {at: 10s, until: 30s, pause: narvik}`,
 			[]string{"pause narvik 10-10 reverted 30-30"}},
 		"every": {`- {at: 10s, every: 20s, for: 5s, link_down: {between: [bergen, narvik]}}`,
-			[]string{"link_down bergen~narvik 10-10 reverted 15-15", "link_down bergen~narvik 30-30 reverted 35-35", "link_down bergen~narvik 50-50 reverted 55-55"}},
+			[]string{"link_down bergen~narvik 10-10 reverted 15-15", "link_down bergen~narvik 30-30 reverted 35-35",
+				"link_down bergen~narvik 50-50 reverted 55-55"}},
 		"every, until": {`- {at: 10s, every: 20s, until: 35s, latency: {between: [bergen, narvik], scale: 2}}`,
 			[]string{"latency bergen~narvik 10-10 reverted 35-35", "latency bergen~narvik 30-30 reverted 35-35"}},
 		"one after the other": {`- {at: 0s, gap: 3s, for: 10s, leave: {nodes: data, choose: next}}`,
@@ -76,7 +77,7 @@ func TestWhatHappensWhen(t *testing.T) {
 	}
 }
 
-func TestAcceptanceAndCompletionAreApart(t *testing.T) {
+func TestStepTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.start(`- {name: shrink, at: 10s, for: 10s, leave: narvik}`)
@@ -86,7 +87,8 @@ func TestAcceptanceAndCompletionAreApart(t *testing.T) {
 			step *record.Step
 			from float64
 		}{"apply": {e.Apply, 10}, "revert": {e.Revert, 25}} {
-			got := fmt.Sprintf("%.0f %.0f %.0f %.0f %d", s.step.Due.Seconds(), s.step.Began.Seconds(), s.step.Accepted.Seconds(), s.step.Completed.Seconds(), s.step.Bytes)
+			got := fmt.Sprintf("%.0f %.0f %.0f %.0f %d", s.step.Due.Seconds(), s.step.Began.Seconds(), s.step.Accepted.Seconds(),
+				s.step.Completed.Seconds(), s.step.Bytes)
 			if want := fmt.Sprintf("%.0f %.0f %.0f %.0f 1000", s.from, s.from, s.from+2, s.from+5); got != want {
 				t.Errorf("%s: %s, want %s", name, got, want)
 			}
@@ -106,7 +108,7 @@ func TestAcceptanceAndCompletionAreApart(t *testing.T) {
 }
 
 // What fails half-way is taken back, and told.
-func TestFailsHalfWay(t *testing.T) {
+func TestPartialFailureIsReverted(t *testing.T) {
 	errBroken := errors.New("broken")
 	tests := map[string]struct {
 		events string
@@ -123,7 +125,8 @@ func TestFailsHalfWay(t *testing.T) {
 			record.EventReverted, nil, []string{"halt abrupt bergen", "revive bergen"}},
 		"taking it back": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": errBroken},
 			record.EventFailed, []string{"revert: ", "broken"}, []string{"halt abrupt bergen", "revive bergen"}},
-		"a failure and taking it back": {`- {at: 1s, kill: [bergen, narvik]}`, map[string]error{"halt abrupt narvik": errBroken, "revive bergen": database.ErrBusy},
+		"a failure and taking it back": {`- {at: 1s, kill: [bergen, narvik]}`,
+			map[string]error{"halt abrupt narvik": errBroken, "revive bergen": database.ErrBusy},
 			record.EventFailed, []string{"broken", "another change"}, []string{"halt abrupt bergen", "halt abrupt narvik", "revive bergen"}},
 	}
 	for name, tt := range tests {
@@ -151,7 +154,7 @@ func TestFailsHalfWay(t *testing.T) {
 }
 
 // A change of membership that the trial's end interrupts is not undone: the lab goes.
-func TestTheEndInterruptsALeave(t *testing.T) {
+func TestEndOfTrialInterruptsLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.cluster.takes = time.Hour
@@ -169,7 +172,7 @@ func TestTheEndInterruptsALeave(t *testing.T) {
 	})
 }
 
-func TestQuietWhenNothingIsToHappen(t *testing.T) {
+func TestDoneAfterLastEvent(t *testing.T) {
 	tests := map[string]struct {
 		events string
 		at     time.Duration // 0: never
@@ -269,7 +272,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-func TestRecordingThatFailsEndsIt(t *testing.T) {
+func TestRecordErrorEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		full := errors.New("the disk is full")
@@ -290,9 +293,11 @@ func TestRecordingThatFailsEndsIt(t *testing.T) {
 // What is fired by hand is recorded, and taken back, as what the experiment lists.
 func TestFire(t *testing.T) {
 	tests := map[string]struct{ list, fire, want string }{
-		"for a time":           {``, `{"link_down": {"between": ["bergen", "narvik"]}, "for": "20s"}`, "link_down bergen~narvik 10-10 reverted 30-30"},
-		"to the end":           {``, `{kill: narvik}`, "kill narvik 10-15 reverted 60-65"},
-		"beside the list":      {`- {at: 5s, for: 10s, latency: {between: [bergen, narvik], scale: 2}}`, `{"latency": {"between": ["bergen", "narvik"], "scale": 3}, "for": "1m"}`, "latency bergen~narvik 10-10 reverted 60-60"},
+		"for a time": {``, `{"link_down": {"between": ["bergen", "narvik"]}, "for": "20s"}`,
+			"link_down bergen~narvik 10-10 reverted 30-30"},
+		"to the end": {``, `{kill: narvik}`, "kill narvik 10-15 reverted 60-65"},
+		"beside the list": {`- {at: 5s, for: 10s, latency: {between: [bergen, narvik], scale: 2}}`,
+			`{"latency": {"between": ["bergen", "narvik"], "scale": 3}, "for": "1m"}`, "latency bergen~narvik 10-10 reverted 60-60"},
 		"below one that waits": {`- {when: steady, pause: oslo}`, `{pause: narvik, for: 1s}`, "pause narvik 10-10 reverted 11-11"},
 		"what is so already":   {`- {at: 1s, pause: narvik}`, `{pause: narvik, for: 1s}`, "pause narvik 10- failed 10-10"},
 	}
@@ -337,7 +342,7 @@ func TestFire(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeFired(t *testing.T) {
+func TestInvalidFiredEvents(t *testing.T) {
 	tests := map[string]struct{ event, want string }{
 		"no kind":           {`{for: 2s}`, "kind of event missing"},
 		"two kinds":         {`{pause: oslo, kill: oslo}`, "exclude"},

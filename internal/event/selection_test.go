@@ -33,7 +33,7 @@ func targets(t *testing.T, s Layout, event string, turns int) (all []string) {
 	return all
 }
 
-func TestWhomItHappensTo(t *testing.T) {
+func TestTargets(t *testing.T) {
 	s := stage()
 	s.Unremovable = map[string]string{"oslo": "it was the first"}
 	tests := []struct {
@@ -91,7 +91,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestWhatItSays(t *testing.T) {
+func TestDescriptions(t *testing.T) {
 	s := stage()
 	for event, want := range map[string]string{
 		"latency: {of: vardo, scale: 3}":                                          "latency of oslo~vardo, bergen~vardo, narvik~vardo, vardo~client x 3",
@@ -113,7 +113,7 @@ func TestWhatItSays(t *testing.T) {
 }
 
 // Links that are taken one by one never cut a mesh in two, and in the end a tree is left.
-func TestConnectedLinks(t *testing.T) {
+func TestConnectedSelection(t *testing.T) {
 	spec := topology.Spec{From: "azure8", Mesh: topology.MeshSpec{Links: 64, Seed: 7}}
 	cloud, err := spec.Build(".", os.ReadFile)
 	if err != nil {
@@ -149,7 +149,7 @@ func TestConnectedLinks(t *testing.T) {
 	}
 }
 
-func TestLinksByName(t *testing.T) {
+func TestLinksByID(t *testing.T) {
 	spec := topology.Spec{From: "azure8", Mesh: topology.MeshSpec{Links: 64, Seed: 7}}
 	cloud, err := spec.Build(".", os.ReadFile)
 	if err != nil {

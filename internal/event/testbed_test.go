@@ -186,7 +186,8 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, stage: stage(), engine: &engine{now: map[direction]link.Quality{}}, hosts: map[string]*machine{}}
-	b.cluster = &cluster{members: map[string]bool{"oslo": true, "bergen": true, "narvik": true}, down: map[string]bool{}, fails: map[string]error{},
+	b.cluster = &cluster{members: map[string]bool{"oslo": true, "bergen": true, "narvik": true}, down: map[string]bool{},
+		fails:  map[string]error{},
 		accept: 2 * time.Second, takes: 5 * time.Second}
 	for _, n := range b.stage.Topology.Nodes {
 		b.hosts[n.Name] = &machine{name: n.Name}
@@ -273,7 +274,8 @@ func at(s *record.Step) string {
 
 // told is an event in a line: "leave narvik 10-15 reverted 75-80".
 func told(e record.Event) string {
-	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s %s", e.Kind, strings.Join(e.Targets, ","), at(e.Apply), e.State, at(e.Revert))), " ")
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s %s", e.Kind, strings.Join(e.Targets, ","), at(e.Apply),
+		e.State, at(e.Revert))), " ")
 }
 
 func tellAll(events []record.Event) (lines []string) {

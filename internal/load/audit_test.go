@@ -107,7 +107,8 @@ func audited(t *testing.T, s *store, change func(*Spec), between func(), propert
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := Spec{Workload: w, Threads: 1, Seed: 3, Audit: &AuditSpec{File: filepath.Join(t.TempDir(), "ledger"), HistoryKeys: 4, Settle: 300 * time.Millisecond}}
+	spec := Spec{Workload: w, Threads: 1, Seed: 3, Audit: &AuditSpec{File: filepath.Join(t.TempDir(), "ledger"),
+		HistoryKeys: 4, Settle: 300 * time.Millisecond}}
 	if change != nil {
 		change(&spec)
 	}
@@ -136,7 +137,7 @@ func audited(t *testing.T, s *store, change func(*Spec), between func(), propert
 	return *r.Audit
 }
 
-func TestAuditOfADatabaseThatKeepsEverything(t *testing.T) {
+func TestAuditOfCorrectDatabase(t *testing.T) {
 	for name, p := range map[string]ycsb.Properties{
 		"one field a write":    nil,
 		"all fields a write":   {"writeallfields": "true"},
@@ -157,7 +158,7 @@ func TestAuditOfADatabaseThatKeepsEverything(t *testing.T) {
 }
 
 // The proof that an audit finds what it is there for.
-func TestAuditFindsOneLostWriteInAThousand(t *testing.T) {
+func TestAuditFindsRareLostWrites(t *testing.T) {
 	s := newStore()
 	s.every = 1000
 	a := audited(t, s, nil, nil, nil)
@@ -177,7 +178,7 @@ func TestAuditFindsOneLostWriteInAThousand(t *testing.T) {
 	}
 }
 
-func TestAuditOfManyThreadsAccusesNobodyWrongly(t *testing.T) {
+func TestConcurrentAuditHasNoFalsePositives(t *testing.T) {
 	s := newStore()
 	s.every, s.doubt = 100, 77
 	a := audited(t, s, func(s *Spec) { s.Threads = 16 }, nil, nil)
@@ -191,7 +192,7 @@ func TestAuditOfManyThreadsAccusesNobodyWrongly(t *testing.T) {
 	}
 }
 
-func TestAuditTellsStaleFromLost(t *testing.T) {
+func TestAuditSeparatesStaleFromLost(t *testing.T) {
 	s := newStore()
 	var key string
 	between := func() { // one row is read as it was loaded, once
@@ -207,7 +208,7 @@ func TestAuditTellsStaleFromLost(t *testing.T) {
 	}
 }
 
-func TestAuditTellsWhatIsGoneAndWhatIsStrange(t *testing.T) {
+func TestAuditFindsMissingAndUnexpected(t *testing.T) {
 	s := newStore()
 	between := func() {
 		n := 0
@@ -229,7 +230,7 @@ func TestAuditTellsWhatIsGoneAndWhatIsStrange(t *testing.T) {
 
 // The history follows four rows: of some forty writes to them half are lost, so that one is seen to be however the
 // threads take turns.
-func TestHistoryOfADriveIsLinearizableUnlessTheDatabaseIsNot(t *testing.T) {
+func TestHistoryLinearizability(t *testing.T) {
 	for _, c := range []struct {
 		every    int
 		violated bool

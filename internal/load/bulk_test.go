@@ -112,7 +112,7 @@ func TestBatchesAreBounded(t *testing.T) {
 }
 
 // Records that no batch and no single insert could write are told.
-func TestBatchesThatFailAreListed(t *testing.T) {
+func TestFailedBatchesAreListed(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "20"})
 	b := &bulkMemory{memory: newMemory()}
 	b.before = func(_ context.Context, _ int, _ ycsb.Kind, key string) error {
@@ -131,7 +131,7 @@ func TestBatchesThatFailAreListed(t *testing.T) {
 }
 
 // A load that is given up does not go on with the records of its batches.
-func TestBatchesEndWithTheLoad(t *testing.T) {
+func TestBatchesEndWithLoad(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "100"})
 	b := &bulkMemory{memory: newMemory()}
 	tried := make(map[string]bool)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHeld goes through looks 10 ms apart: what is marked, and which operations that concerns.
-func TestHeld(t *testing.T) {
+// TestDisturbance goes through looks 10 ms apart: what is marked, and which operations that concerns.
+func TestDisturbance(t *testing.T) {
 	type look struct{ stolen, waited time.Duration }
 	const ms = time.Millisecond
 	for name, tt := range map[string]struct {
@@ -49,7 +49,8 @@ func TestHeld(t *testing.T) {
 				For                  time.Duration
 				OK, Responses, Lates int64
 			}
-			if d := cmp.Diff(figures{tt.marked, tt.ok, tt.responses, tt.late}, figures{got.For, got.Ended, got.Response.Count(), got.Late.Count()}); d != "" {
+			if d := cmp.Diff(figures{tt.marked, tt.ok, tt.responses, tt.late},
+				figures{got.For, got.Ended, got.Response.Count(), got.Late.Count()}); d != "" {
 				t.Error(d)
 			}
 			if again := m.flush(at + time.Second); again != nil {
@@ -59,9 +60,9 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestHeldIsAPartOfItsInterval drives for real: whatever a busy machine did to the driver, no
+// TestDisturbanceWithinInterval drives for real: whatever a busy machine did to the driver, no
 // more was held than there was.
-func TestHeldIsAPartOfItsInterval(t *testing.T) {
+func TestDisturbanceWithinInterval(t *testing.T) {
 	w := workload(t, "c", nil)
 	var all, held Totals
 	var ended int64

@@ -14,7 +14,7 @@ import (
 )
 
 // One failed insert in five ended YCSB's load threads in silence; here it is tried again.
-func TestLoadRetriesUntilAllIsThere(t *testing.T) {
+func TestLoadRetriesUntilAcknowledged(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "500", "dataintegrity": "true"})
 	m := newMemory()
 	var mu sync.Mutex
@@ -51,7 +51,7 @@ func TestLoadRetriesUntilAllIsThere(t *testing.T) {
 	}
 }
 
-func TestLoadGivesUpAndTellsWhatIsMissing(t *testing.T) {
+func TestLoadGivesUpAndListsMissing(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "20"})
 	m := newMemory()
 	m.before = func(_ context.Context, _ int, _ ycsb.Kind, key string) error {
@@ -61,7 +61,8 @@ func TestLoadGivesUpAndTellsWhatIsMissing(t *testing.T) {
 		return nil
 	}
 	r, err := Run(context.Background(), Spec{Phase: PhaseLoad, Workload: w, Threads: 4, GiveUp: 100 * time.Millisecond}, m.open, nil)
-	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "2 of 20") || !strings.Contains(err.Error(), "a replica takes no writes") {
+	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "2 of 20") ||
+		!strings.Contains(err.Error(), "a replica takes no writes") {
 		t.Errorf("error %v", err)
 	}
 	if r.OK != 18 || r.Failed != 2 || r.Unacknowledged != 2 || r.Stopped != StoppedGaveUp {
@@ -76,7 +77,7 @@ func TestLoadGivesUpAndTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestLoadThatIsStoppedListsAllThatIsMissing(t *testing.T) {
+func TestStoppedLoadListsMissing(t *testing.T) {
 	for _, target := range []float64{0, 10_000} {
 		w := workload(t, "a", ycsb.Properties{"recordcount": "300"})
 		m := newMemory()
@@ -104,7 +105,7 @@ func TestLoadThatIsStoppedListsAllThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestLoadOfADatabaseThatCannotInsertEndsAtOnce(t *testing.T) {
+func TestUnsupportedInsertEndsLoad(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "3"})
 	m := newMemory()
 	m.before = func(context.Context, int, ycsb.Kind, string) error { return ErrUnsupported }
@@ -139,7 +140,7 @@ func TestVerifySeries(t *testing.T) {
 
 // In workloads D and E no operation may choose a record that is not acknowledged, also
 // where inserts fail.
-func TestInsertsThatFailAreNeverRead(t *testing.T) {
+func TestFailedInsertsAreNeverRead(t *testing.T) {
 	w := workload(t, "d", ycsb.Properties{"operationcount": "20000", "insertproportion": "0.3", "readproportion": "0.7"})
 	m := loaded(t, w)
 	var inserts int

@@ -105,7 +105,7 @@ func TestClosedLoopAfterAStall(t *testing.T) {
 }
 
 // A stall that lasts beyond the end leaves operations that were due and never sent.
-func TestStallBeyondTheEndIsNotForgotten(t *testing.T) {
+func TestStallBeyondEndIsCounted(t *testing.T) {
 	t.Parallel()
 	w := workload(t, "c", nil)
 	m := loaded(t, w)
@@ -154,7 +154,7 @@ func TestOpenLoopIsBounded(t *testing.T) {
 }
 
 // What a worker that was free takes late is sent, and the lateness is the driver's own.
-func TestLateForWantOfAProcessor(t *testing.T) {
+func TestLatenessFromLackOfCPU(t *testing.T) {
 	t.Parallel()
 	d := &driver{base: time.Now().Add(-time.Second)}
 	w := &worker{d: d, shard: newShard()}
@@ -171,7 +171,7 @@ func TestLateForWantOfAProcessor(t *testing.T) {
 	}
 }
 
-func TestOpenLoopDropsNothingWhileItCanSend(t *testing.T) {
+func TestOpenLoopDropsNothingBelowLimit(t *testing.T) {
 	t.Parallel()
 	w := workload(t, "a", nil)
 	m := loaded(t, w)

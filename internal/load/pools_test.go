@@ -19,7 +19,8 @@ func TestMergeIntervals(t *testing.T) {
 	if got.OK != 12 || got.InFlight != 3 || got.Length != time.Second || !got.Start.Equal(at) || got.T != 3 || len(got.Pools) != 2 {
 		t.Errorf("merged to %+v", got)
 	}
-	if got.Operations["a.READ"].OK != 5 || got.Operations["b.READ"].OK != 7 || len(got.Operations) != 2 || got.Errors[0].Operation != "a.READ" {
+	if got.Operations["a.READ"].OK != 5 || got.Operations["b.READ"].OK != 7 || len(got.Operations) != 2 ||
+		got.Errors[0].Operation != "a.READ" {
 		t.Errorf("operations %v, errors %v, want each under its workload", got.OperationNames(), got.Errors)
 	}
 	if want := []uint64{1, 1 << 1}; !slices.Equal(got.Writes, want) {
@@ -36,7 +37,8 @@ func TestMergeResults(t *testing.T) {
 	a := Result{Started: at, Duration: 2 * time.Second, Stopped: StoppedAsked, Stuck: 1}
 	b := Result{Started: at.Add(time.Second), Duration: 3 * time.Second, Stopped: StoppedOperations, Warnings: []string{"late"}}
 	got := mergeResults([]PoolResult{{"a", a}, {"b", b}})
-	if got.Duration != 4*time.Second || got.Stopped != StoppedOperations || got.Stuck != 1 || !slices.Equal(got.Warnings, []string{"b: late"}) {
+	if got.Duration != 4*time.Second || got.Stopped != StoppedOperations || got.Stuck != 1 ||
+		!slices.Equal(got.Warnings, []string{"b: late"}) {
 		t.Errorf("merged to %+v", got)
 	}
 }

@@ -32,7 +32,7 @@ func TestClosedLoopDoesEveryOperationOnce(t *testing.T) {
 	}
 }
 
-func TestOneSeedMakesTheSameOperations(t *testing.T) {
+func TestSameSeedSameOperations(t *testing.T) {
 	w := workload(t, "c", ycsb.Properties{"operationcount": "300"})
 	count := func(threads int, seed uint64, warmup time.Duration) map[string]int {
 		m := loaded(t, w)
@@ -140,7 +140,7 @@ func TestReadModifyWriteCountsItsParts(t *testing.T) {
 	}
 }
 
-func TestReadModifyWriteOfAFailedReadWritesNothing(t *testing.T) {
+func TestFailedReadSkipsUpdate(t *testing.T) {
 	w := workload(t, "f", ycsb.Properties{"operationcount": "200", "readproportion": "0"})
 	m := loaded(t, w)
 	m.before = func(_ context.Context, _ int, k ycsb.Kind, _ string) error {
@@ -155,7 +155,7 @@ func TestReadModifyWriteOfAFailedReadWritesNothing(t *testing.T) {
 	}
 }
 
-func TestTimeoutEndsAnOperationAndTheWorkerGoesOn(t *testing.T) {
+func TestTimeoutEndsOperationOnly(t *testing.T) {
 	w := workload(t, "c", ycsb.Properties{"operationcount": "30"})
 	m := loaded(t, w)
 	m.before = func(ctx context.Context, n int, _ ycsb.Kind, _ string) error {
@@ -181,7 +181,7 @@ func TestTimeoutEndsAnOperationAndTheWorkerGoesOn(t *testing.T) {
 	}
 }
 
-func TestStuckClientDoesNotKeepTheDrive(t *testing.T) {
+func TestStuckClientIsAbandoned(t *testing.T) {
 	w := workload(t, "c", ycsb.Properties{"operationcount": "10"})
 	m := loaded(t, w)
 	release := make(chan struct{})
@@ -210,7 +210,7 @@ func TestStuckClientDoesNotKeepTheDrive(t *testing.T) {
 	}
 }
 
-func TestCancelEndsWithWhatWasMeasured(t *testing.T) {
+func TestCancelReturnsResult(t *testing.T) {
 	for _, s := range []Spec{
 		{Threads: 4},
 		{Threads: 4, Target: 50},
@@ -253,7 +253,7 @@ func TestDurationEnds(t *testing.T) {
 	}
 }
 
-func TestWarmupIsShownAndLeftOut(t *testing.T) {
+func TestWarmupIsExcluded(t *testing.T) {
 	w := workload(t, "c", ycsb.Properties{"operationcount": "100"})
 	m, r, intervals := steady(t, Spec{Workload: w, Warmup: 1100 * time.Millisecond, Target: 1000})
 	var warm int64
@@ -272,7 +272,7 @@ func TestWarmupIsShownAndLeftOut(t *testing.T) {
 	}
 }
 
-func TestNoClientIsAnError(t *testing.T) {
+func TestOpenError(t *testing.T) {
 	boom := errors.New("connection refused")
 	var opened, closed atomic.Int64
 	m := newMemory()
@@ -291,7 +291,7 @@ func TestNoClientIsAnError(t *testing.T) {
 	}
 }
 
-func TestBadSpecs(t *testing.T) {
+func TestInvalidSpecs(t *testing.T) {
 	good := workload(t, "a", nil)
 	for want, s := range map[string]Spec{
 		"phase":            {Workload: good, Phase: "walk"},
@@ -314,7 +314,7 @@ func TestBadSpecs(t *testing.T) {
 
 // A drive draws its keys for the operation count of its properties, whatever ends it, and warns of inserted
 // records that no request can choose.
-func TestKeysAreDrawnForTheOperationCount(t *testing.T) {
+func TestKeyspaceOfOperationCount(t *testing.T) {
 	for _, tt := range []struct {
 		workload, count string
 		keys            *record.Keys
@@ -330,15 +330,16 @@ func TestKeysAreDrawnForTheOperationCount(t *testing.T) {
 		if d := cmp.Diff(tt.keys, r.Keys()); d != "" {
 			t.Errorf("%s, %s operations: %s", tt.workload, tt.count, d)
 		}
-		if warns := r.KeyspaceWarning(); (warns != "") != tt.warns || strings.Contains(strings.Join(r.Warnings, "\n"), "larger operationcount") != tt.warns {
+		if warns := r.KeyspaceWarning(); (warns != "") != tt.warns || strings.Contains(strings.Join(r.Warnings, "\n"),
+			"larger operationcount") != tt.warns {
 			t.Errorf("%s, %s operations: %q, warnings %q", tt.workload, tt.count, warns, r.Warnings)
 		}
 	}
 }
 
-// TestStoppedWhileAnswersAreAwaited has a drive that is stopped once its time had run out have sent for that time, and
+// TestStopDuringDrain has a drive that is stopped once its time had run out have sent for that time, and
 // no longer: the drive beside it ended, and this one only waited for its last answers.
-func TestStoppedWhileAnswersAreAwaited(t *testing.T) {
+func TestStopDuringDrain(t *testing.T) {
 	for _, c := range []struct {
 		at, took time.Duration
 		why      string

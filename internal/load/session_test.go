@@ -132,7 +132,8 @@ func TestSessionErrors(t *testing.T) {
 		}
 	})
 	t.Run("incomplete", func(t *testing.T) {
-		s := start(t, context.Background(), AgentSpec{Database: "memory", Properties: map[string]string{"behave": "readonly"}, Spec: Spec{Phase: PhaseLoad, Workload: w}})
+		s := start(t, context.Background(), AgentSpec{Database: "memory", Properties: map[string]string{"behave": "readonly"},
+			Spec: Spec{Phase: PhaseLoad, Workload: w}})
 		collect(s)
 		r, err := s.Wait()
 		if !errors.Is(err, ErrIncomplete) || r.Unacknowledged != 10 || len(r.UnacknowledgedKeys) != 10 {
@@ -140,7 +141,8 @@ func TestSessionErrors(t *testing.T) {
 		}
 	})
 	t.Run("crash", func(t *testing.T) {
-		s := start(t, context.Background(), AgentSpec{Database: "memory", Properties: map[string]string{"behave": "crash"}, Spec: Spec{Workload: w}})
+		s := start(t, context.Background(), AgentSpec{Database: "memory", Properties: map[string]string{"behave": "crash"},
+			Spec: Spec{Workload: w}})
 		collect(s)
 		if _, err := s.Wait(); !errors.Is(err, ErrAgent) || !strings.Contains(err.Error(), "out of cheese") {
 			t.Error(err)
@@ -160,7 +162,7 @@ func TestSessionErrors(t *testing.T) {
 }
 
 // A parent that was killed says nothing: the agent's stdin ends.
-func TestAgentEndsWithItsParent(t *testing.T) {
+func TestAgentEndsWithParent(t *testing.T) {
 	t.Parallel()
 	spec, err := json.Marshal(AgentSpec{Database: "memory", Spec: Spec{Workload: workload(t, "c", nil), Target: 100, Duration: time.Hour}})
 	if err != nil {
@@ -183,7 +185,7 @@ func TestAgentEndsWithItsParent(t *testing.T) {
 }
 
 // When nobody reads its output any more the agent ends too.
-func TestAgentEndsWithItsReader(t *testing.T) {
+func TestAgentEndsWithReader(t *testing.T) {
 	t.Parallel()
 	spec, err := json.Marshal(AgentSpec{Database: "memory", Spec: Spec{Workload: workload(t, "c", nil), Target: 100, Duration: time.Hour}})
 	if err != nil {

@@ -35,7 +35,7 @@ func same(t *testing.T, h Histogram, o *hdrhistogram.Histogram) {
 
 // Times that are recorded one by one, through a recorder and in parts that are merged
 // come to the same, which is what HdrHistogram makes of them.
-func TestHistogramIsHdrHistogram(t *testing.T) {
+func TestHistogramMatchesHdrHistogram(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var direct, through, merged Histogram
 	library, rec := oracle(), newRecorder()

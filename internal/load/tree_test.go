@@ -52,7 +52,8 @@ func TestTree(t *testing.T) {
 			return forest{done: &done, planted: &planted, delay: delay}, nil
 		}
 	}
-	if r, err := Run(t.Context(), Spec{Phase: PhaseLoad, Workload: w, Tree: tree, Threads: 3}, open(0), nil); err != nil || planted.Load() != 50 || r.Operations["INSERT"].OK != 50 {
+	if r, err := Run(t.Context(), Spec{Phase: PhaseLoad, Workload: w, Tree: tree, Threads: 3}, open(0), nil); err != nil ||
+		planted.Load() != 50 || r.Operations["INSERT"].OK != 50 {
 		t.Fatalf("%d files of 50 were loaded: %+v, %v", planted.Load(), r.Operations, err)
 	}
 	r, err := Run(t.Context(), Spec{Workload: w, Tree: tree, Threads: 4, Operations: 2000, Seed: 5}, open(0), nil)
@@ -68,7 +69,8 @@ func TestTree(t *testing.T) {
 			t.Errorf("%v was done %d times: %+v", k, n, o)
 		}
 	}
-	slow, err := Run(t.Context(), Spec{Workload: w, Tree: tree, Arrival: Constant, Target: 1000, MaxInFlight: 1, Duration: 100 * time.Millisecond}, open(20*time.Millisecond), nil)
+	slow, err := Run(t.Context(), Spec{Workload: w, Tree: tree, Arrival: Constant, Target: 1000, MaxInFlight: 1,
+		Duration: 100 * time.Millisecond}, open(20*time.Millisecond), nil)
 	if err != nil || slow.Dropped == 0 {
 		t.Errorf("%d operations were dropped where there was no room for them, %v", slow.Dropped, err)
 	}
@@ -145,7 +147,8 @@ func (g grove) Tree(_ context.Context, op *mdtest.Op) error {
 func TestAuditTree(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "20", "operationcount": "20"})
 	tree, err := mdtest.Parse(mdtest.Namespace, 20, map[string]string{
-		"files": "10", "shared": "0.5", "listproportion": "0", "statproportion": "0", "createproportion": "1", "mkdirproportion": "0", "renameproportion": "0", "removeproportion": "0.2",
+		"files": "10", "shared": "0.5", "listproportion": "0", "statproportion": "0", "createproportion": "1",
+		"mkdirproportion": "0", "renameproportion": "0", "removeproportion": "0.2",
 	})
 	if err != nil {
 		t.Fatal(err)

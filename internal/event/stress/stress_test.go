@@ -55,7 +55,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-func TestWrongArguments(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	for name, load := range map[string]Load{
 		"no cores": CPU(0), "not a number": CPU(math.NaN()), "no memory": Memory(0), "no such protocol": Send("icmp", "127.0.0.1:1", 1),
 	} {
@@ -65,13 +65,13 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-func TestMemoryThatTheMachineHasNot(t *testing.T) {
+func TestTooMuchMemory(t *testing.T) {
 	if _, end := run(t, Memory(1<<50)); !errors.Is(end(), ErrMachine) {
 		t.Error("a petabyte is not refused")
 	}
 }
 
-func TestSendsToASinkAtARate(t *testing.T) {
+func TestSendToSink(t *testing.T) {
 	for _, network := range []string{"tcp", "udp"} {
 		t.Run(network, func(t *testing.T) {
 			said, end := run(t, Sink(network, "127.0.0.1"))

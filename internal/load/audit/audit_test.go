@@ -119,47 +119,75 @@ func kinds(faults []Fault) (out []Kind) {
 	return out
 }
 
-func TestWhatIsReadIsJudged(t *testing.T) {
+func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		loaded int64
 		play   func(r *reality)
 		want   []Kind
 	}{
-		"as loaded":                       {1, func(*reality) {}, nil},
-		"a loaded record is gone":         {1, func(r *reality) { r.store = nil }, []Kind{Lost}},
-		"updated":                         {1, func(r *reality) { r.write(Acknowledged, true, "field1") }, nil},
-		"an update is lost":               {1, func(r *reality) { r.write(Acknowledged, false, "field1") }, []Kind{Lost}},
-		"a later one covers a lost one":   {1, func(r *reality) { r.write(Acknowledged, false, "field1"); r.write(Acknowledged, true, "field1") }, nil},
-		"another field does not cover it": {1, func(r *reality) { r.write(Acknowledged, false, "field1"); r.write(Acknowledged, true, "field0") }, []Kind{Lost}},
-		"back to an older one":            {1, func(r *reality) { r.write(Acknowledged, true, "field1"); r.write(Acknowledged, false, "field1") }, []Kind{Lost}},
-		"in doubt, and there":             {1, func(r *reality) { r.write(InDoubt, true, "field1") }, nil},
-		"in doubt, and not":               {1, func(r *reality) { r.write(InDoubt, false, "field1") }, nil},
+		"as loaded":               {1, func(*reality) {}, nil},
+		"a loaded record is gone": {1, func(r *reality) { r.store = nil }, []Kind{Lost}},
+		"updated":                 {1, func(r *reality) { r.write(Acknowledged, true, "field1") }, nil},
+		"an update is lost":       {1, func(r *reality) { r.write(Acknowledged, false, "field1") }, []Kind{Lost}},
+		"a later one covers a lost one": {1, func(r *reality) {
+			r.write(Acknowledged, false, "field1")
+			r.write(Acknowledged,
+				true, "field1")
+		}, nil},
+		"another field does not cover it": {1, func(r *reality) {
+			r.write(Acknowledged, false, "field1")
+			r.write(Acknowledged,
+				true, "field0")
+		}, []Kind{Lost}},
+		"back to an older one": {1, func(r *reality) {
+			r.write(Acknowledged, true, "field1")
+			r.write(Acknowledged,
+				false, "field1")
+		}, []Kind{Lost}},
+		"in doubt, and there": {1, func(r *reality) { r.write(InDoubt, true, "field1") }, nil},
+		"in doubt, and not":   {1, func(r *reality) { r.write(InDoubt, false, "field1") }, nil},
 		"in doubt, and late": {1, func(r *reality) {
 			v := r.write(InDoubt, false, "field1")
 			r.write(Acknowledged, true, "field1")
 			r.put(v)
 		}, nil},
-		"refused, and there":                {1, func(r *reality) { r.write(Refused, true, "field1") }, []Kind{Unexpected}},
-		"refused, and not":                  {1, func(r *reality) { r.write(Refused, false, "field1") }, nil},
-		"inserted":                          {0, func(r *reality) { r.write(Acknowledged, true, "field0", "field1") }, nil},
-		"an insert is lost":                 {0, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
-		"an insert in doubt, and not":       {0, func(r *reality) { r.write(InDoubt, false, "field0", "field1") }, nil},
-		"an insert was refused, and there":  {0, func(r *reality) { r.write(Refused, true, "field0", "field1") }, []Kind{Unexpected, Unexpected}},
-		"half of an insert":                 {0, func(r *reality) { r.put(r.write(Acknowledged, false, "field0", "field1")[:1]) }, []Kind{Lost}},
-		"a whole write is one loss":         {1, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
-		"two losses":                        {1, func(r *reality) { r.write(Acknowledged, false, "field0"); r.write(Acknowledged, false, "field1") }, []Kind{Lost, Lost}},
-		"a value that is none":              {1, func(r *reality) { r.store[0].Value = []byte("nobody wrote this value, did they") }, []Kind{Unexpected}},
-		"a short value":                     {1, func(r *reality) { r.store[0].Value = r.store[0].Value[:10] }, []Kind{Unexpected}},
-		"a damaged value":                   {1, func(r *reality) { r.store[0].Value[30] ^= 1 }, []Kind{Unexpected}},
-		"fields mixed up":                   {1, func(r *reality) { r.store[0].Value = r.store[1].Value }, []Kind{Unexpected}},
-		"deleted":                           {1, func(r *reality) { r.remove(Acknowledged); r.store = nil }, nil},
-		"deleted, and back":                 {1, func(r *reality) { r.remove(Acknowledged) }, []Kind{Unexpected, Unexpected}},
-		"a delete in doubt, and there":      {1, func(r *reality) { r.remove(InDoubt) }, nil},
-		"a delete in doubt, and gone":       {1, func(r *reality) { r.remove(InDoubt); r.store = nil }, nil},
-		"a delete was refused, and gone":    {1, func(r *reality) { r.remove(Refused); r.store = nil }, []Kind{Lost}},
-		"deleted and inserted again":        {1, func(r *reality) { r.remove(Acknowledged); r.write(Acknowledged, true, "field0", "field1") }, nil},
-		"updated beside a write in doubt":   {1, func(r *reality) { r.write(InDoubt, false, "field0"); r.write(Acknowledged, true, "field0") }, nil},
-		"an acknowledged one behind doubts": {1, func(r *reality) { r.write(Acknowledged, false, "field0"); r.write(InDoubt, false, "field0") }, []Kind{Lost}},
+		"refused, and there":               {1, func(r *reality) { r.write(Refused, true, "field1") }, []Kind{Unexpected}},
+		"refused, and not":                 {1, func(r *reality) { r.write(Refused, false, "field1") }, nil},
+		"inserted":                         {0, func(r *reality) { r.write(Acknowledged, true, "field0", "field1") }, nil},
+		"an insert is lost":                {0, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
+		"an insert in doubt, and not":      {0, func(r *reality) { r.write(InDoubt, false, "field0", "field1") }, nil},
+		"an insert was refused, and there": {0, func(r *reality) { r.write(Refused, true, "field0", "field1") }, []Kind{Unexpected, Unexpected}},
+		"half of an insert":                {0, func(r *reality) { r.put(r.write(Acknowledged, false, "field0", "field1")[:1]) }, []Kind{Lost}},
+		"a whole write is one loss":        {1, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
+		"two losses": {1, func(r *reality) {
+			r.write(Acknowledged, false, "field0")
+			r.write(Acknowledged,
+				false, "field1")
+		}, []Kind{Lost, Lost}},
+		"a value that is none":           {1, func(r *reality) { r.store[0].Value = []byte("nobody wrote this value, did they") }, []Kind{Unexpected}},
+		"a short value":                  {1, func(r *reality) { r.store[0].Value = r.store[0].Value[:10] }, []Kind{Unexpected}},
+		"a damaged value":                {1, func(r *reality) { r.store[0].Value[30] ^= 1 }, []Kind{Unexpected}},
+		"fields mixed up":                {1, func(r *reality) { r.store[0].Value = r.store[1].Value }, []Kind{Unexpected}},
+		"deleted":                        {1, func(r *reality) { r.remove(Acknowledged); r.store = nil }, nil},
+		"deleted, and back":              {1, func(r *reality) { r.remove(Acknowledged) }, []Kind{Unexpected, Unexpected}},
+		"a delete in doubt, and there":   {1, func(r *reality) { r.remove(InDoubt) }, nil},
+		"a delete in doubt, and gone":    {1, func(r *reality) { r.remove(InDoubt); r.store = nil }, nil},
+		"a delete was refused, and gone": {1, func(r *reality) { r.remove(Refused); r.store = nil }, []Kind{Lost}},
+		"deleted and inserted again": {1, func(r *reality) {
+			r.remove(Acknowledged)
+			r.write(Acknowledged, true, "field0",
+				"field1")
+		}, nil},
+		"updated beside a write in doubt": {1, func(r *reality) {
+			r.write(InDoubt, false, "field0")
+			r.write(Acknowledged, true,
+				"field0")
+		}, nil},
+		"an acknowledged one behind doubts": {1, func(r *reality) {
+			r.write(Acknowledged, false, "field0")
+			r.write(InDoubt,
+				false, "field0")
+		}, []Kind{Lost}},
 	} {
 		r := newReality(t, c.loaded)
 		c.play(r)
@@ -175,7 +203,7 @@ func (r *reality) remove(o Outcome) {
 	r.w.End(r.clock-1, r.clock, o)
 }
 
-func TestOfWritesAtOnceEitherMayBeLast(t *testing.T) {
+func TestConcurrentWritesEitherLast(t *testing.T) {
 	for _, last := range []int{0, 1} {
 		r := newReality(t, 1)
 		other := r.l.Writer(4)
@@ -191,7 +219,7 @@ func TestOfWritesAtOnceEitherMayBeLast(t *testing.T) {
 	}
 }
 
-func TestLostWritesAreToldWithTheirTime(t *testing.T) {
+func TestLostWriteHasExpectedVersion(t *testing.T) {
 	r := newReality(t, 1)
 	r.write(Acknowledged, true, "field0")
 	r.write(Acknowledged, false, "field0")
@@ -201,7 +229,7 @@ func TestLostWritesAreToldWithTheirTime(t *testing.T) {
 	}
 }
 
-func TestHistoryIsForgotten(t *testing.T) {
+func TestSupersededWritesAreFreed(t *testing.T) {
 	r := newReality(t, 1)
 	for range 10_000 {
 		r.write(Acknowledged, true, "field0")
@@ -215,7 +243,7 @@ func TestHistoryIsForgotten(t *testing.T) {
 	}
 }
 
-func TestDamagedLedgersAreRefused(t *testing.T) {
+func TestTruncatedLedgerIsRejected(t *testing.T) {
 	r := newReality(t, 1)
 	r.write(Acknowledged, true, "field0")
 	path := filepath.Join(t.TempDir(), "ledger")

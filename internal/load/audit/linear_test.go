@@ -22,10 +22,11 @@ func read(worker int, call, ret int64, v Version) Operation {
 }
 
 func check(h []Operation, loaded bool) Linearizability {
-	return CheckLinearizable(h, func(int64) bool { return loaded }, 2, time.Minute, func(r Register) string { return fmt.Sprintf("user%d.field%d", r.Number, r.Field) })
+	return CheckLinearizable(h, func(int64) bool { return loaded }, 2, time.Minute,
+		func(r Register) string { return fmt.Sprintf("user%d.field%d", r.Number, r.Field) })
 }
 
-func TestHistories(t *testing.T) {
+func TestLinearizability(t *testing.T) {
 	open := write(1, 10, 0, 7)
 	open.Open = true
 	missing := Operation{Read: true, Call: 1, Return: 2, Missing: true}
@@ -36,20 +37,23 @@ func TestHistories(t *testing.T) {
 		loaded bool
 		bad    int
 	}{
-		"read what was written":             {[]Operation{write(1, 1, 2, 7), read(2, 3, 4, 7)}, true, 0},
-		"a stale read":                      {[]Operation{write(1, 1, 2, 7), read(2, 3, 4, 0)}, true, 1},
-		"either, while it is written":       {[]Operation{write(1, 1, 10, 7), read(2, 2, 3, 0), read(2, 4, 5, 7)}, true, 0},
-		"not back again":                    {[]Operation{write(1, 1, 10, 7), read(2, 2, 3, 7), read(2, 4, 5, 0)}, true, 1},
-		"in doubt, seen":                    {[]Operation{open, read(2, 20, 30, 7)}, true, 0},
-		"in doubt, never seen":              {[]Operation{open, read(2, 20, 30, 0)}, true, 0},
-		"in doubt, seen late":               {[]Operation{open, read(2, 20, 30, 0), read(2, 31, 32, 7)}, true, 0},
-		"in doubt, seen and gone":           {[]Operation{open, read(2, 20, 30, 7), read(2, 31, 32, 0)}, true, 1},
-		"not there yet":                     {[]Operation{missing, write(1, 3, 4, 7), read(2, 5, 6, 7)}, false, 0},
-		"a loaded record is gone":           {[]Operation{missing}, true, 2},
-		"a value that nobody wrote":         {[]Operation{strange}, true, 0},
-		"of two at once one is last":        {[]Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7), read(3, 13, 14, 7)}, true, 0},
-		"of two at once not both are last":  {[]Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7), read(3, 13, 14, 8)}, true, 1},
-		"fields are registers of their own": {[]Operation{{Worker: 1, Call: 1, Return: 2, Fields: []int{1}, Versions: []Version{9}}, read(2, 3, 4, 0)}, true, 0},
+		"read what was written":       {[]Operation{write(1, 1, 2, 7), read(2, 3, 4, 7)}, true, 0},
+		"a stale read":                {[]Operation{write(1, 1, 2, 7), read(2, 3, 4, 0)}, true, 1},
+		"either, while it is written": {[]Operation{write(1, 1, 10, 7), read(2, 2, 3, 0), read(2, 4, 5, 7)}, true, 0},
+		"not back again":              {[]Operation{write(1, 1, 10, 7), read(2, 2, 3, 7), read(2, 4, 5, 0)}, true, 1},
+		"in doubt, seen":              {[]Operation{open, read(2, 20, 30, 7)}, true, 0},
+		"in doubt, never seen":        {[]Operation{open, read(2, 20, 30, 0)}, true, 0},
+		"in doubt, seen late":         {[]Operation{open, read(2, 20, 30, 0), read(2, 31, 32, 7)}, true, 0},
+		"in doubt, seen and gone":     {[]Operation{open, read(2, 20, 30, 7), read(2, 31, 32, 0)}, true, 1},
+		"not there yet":               {[]Operation{missing, write(1, 3, 4, 7), read(2, 5, 6, 7)}, false, 0},
+		"a loaded record is gone":     {[]Operation{missing}, true, 2},
+		"a value that nobody wrote":   {[]Operation{strange}, true, 0},
+		"of two at once one is last": {[]Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7),
+			read(3, 13, 14, 7)}, true, 0},
+		"of two at once not both are last": {[]Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7),
+			read(3, 13, 14, 8)}, true, 1},
+		"fields are registers of their own": {[]Operation{{Worker: 1, Call: 1, Return: 2, Fields: []int{1},
+			Versions: []Version{9}}, read(2, 3, 4, 0)}, true, 0},
 	} {
 		if r := check(c.h, c.loaded); len(r.Violated) != c.bad || len(r.Undecided) != 0 {
 			t.Errorf("%s: %+v", name, r)
@@ -57,7 +61,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-func TestThePageShowsWhatIsViolated(t *testing.T) {
+func TestPageShowsViolations(t *testing.T) {
 	var h []Operation
 	for i := range int64(100) {
 		h = append(h, write(1, 10*i+1, 10*i+2, Version(i+1)), read(2, 10*i+3, 10*i+4, Version(i+1)))
@@ -75,7 +79,7 @@ func TestThePageShowsWhatIsViolated(t *testing.T) {
 
 // A record's history that grew too long ends at a moment; nothing that is cut off makes what is
 // left look wrong.
-func TestACutHistoryStaysSound(t *testing.T) {
+func TestCutHistoryIsLinearizable(t *testing.T) {
 	h := NewHistory([]int64{5})
 	clock := int64(0)
 	late := Operation{Worker: 9, Number: 5, Call: 1, Fields: []int{0}, Versions: []Version{99}}

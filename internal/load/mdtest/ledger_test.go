@@ -16,8 +16,10 @@ func TestLedger(t *testing.T) {
 		op Op
 		o  audit.Outcome
 	}{
-		{op(Create, "kept", ""), audit.Acknowledged}, {op(Create, "moved", ""), audit.Acknowledged}, {op(Create, "removed", ""), audit.Acknowledged}, {op(Create, "doubted", ""), audit.InDoubt},
-		{op(Create, "refused", ""), audit.Refused}, {op(Rename, "moved", "there"), audit.Acknowledged}, {op(Remove, "removed", ""), audit.Acknowledged}, {op(Remove, "kept", ""), audit.Refused},
+		{op(Create, "kept", ""), audit.Acknowledged}, {op(Create, "moved", ""), audit.Acknowledged},
+		{op(Create, "removed", ""), audit.Acknowledged}, {op(Create, "doubted", ""), audit.InDoubt},
+		{op(Create, "refused", ""), audit.Refused}, {op(Rename, "moved", "there"), audit.Acknowledged},
+		{op(Remove, "removed", ""), audit.Acknowledged}, {op(Remove, "kept", ""), audit.Refused},
 		{op(Create, "lost", ""), audit.Acknowledged}, {op(Rename, "lost", "somewhere"), audit.InDoubt},
 	} {
 		a.Begin(s.op)(s.o)
@@ -29,7 +31,8 @@ func TestLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{"/own/1/d/kept": true, "/own/1/d/there": true, "/own/1/d/moved": false, "/own/1/d/removed": false, "/shared/0/made": true}
+	want := map[string]bool{"/own/1/d/kept": true, "/own/1/d/there": true, "/own/1/d/moved": false, "/own/1/d/removed": false,
+		"/shared/0/made": true}
 	got := make(map[string]bool)
 	read, err := ReadClaims(&file, func(c Claim) error {
 		got[c.String()] = c.There

@@ -93,17 +93,19 @@ func (r run) do(t *testing.T, op *Op) {
 	}
 }
 
-func TestOperationsCanBeDone(t *testing.T) {
+func TestGeneratedOperationsAreValid(t *testing.T) {
 	for name, test := range map[string]struct {
 		workload string
 		records  int64
 		p        map[string]string
 		areas    int
 	}{
-		"phases, own": {Phases, 10, map[string]string{"files": "7"}, 3}, "phases, shared": {Phases, 10, map[string]string{"files": "7", "shared": "1"}, 3},
+		"phases, own": {Phases, 10, map[string]string{"files": "7"}, 3}, "phases, shared": {Phases, 10,
+			map[string]string{"files": "7", "shared": "1"}, 3},
 		"phases, both": {Phases, 2, map[string]string{"files": "1", "shared": "0.5", "home": "all"}, 2},
 		"mix, own":     {Namespace, 1000, nil, 8}, "mix, everywhere": {Namespace, 1000, map[string]string{"home": "all", "shared": "0.3"}, 8},
-		"mix, few directories": {Namespace, 2, map[string]string{"home": "all", "shared": "0.9"}, 8}, "mix, shared": {Namespace, 55, map[string]string{"shared": "1"}, 1},
+		"mix, few directories": {Namespace, 2, map[string]string{"home": "all", "shared": "0.9"}, 8},
+		"mix, shared":          {Namespace, 55, map[string]string{"shared": "1"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := parse(t, test.workload, test.records, test.p)

@@ -160,7 +160,7 @@ func exponentialProbabilities(records int64, percentile, fraction float64) func(
 	}
 }
 
-func TestSequentialIsSharedAndWrapsAround(t *testing.T) {
+func TestSequentialIsSharedAndWraps(t *testing.T) {
 	s := NewSource(parse(t, Properties{"requestdistribution": "sequential", "recordcount": "10", "insertstart": "4"}), 1)
 	a, b := s.NewGenerator(), s.NewGenerator()
 	var got []int64
@@ -197,7 +197,7 @@ func TestScrambledItems(t *testing.T) {
 	}
 }
 
-func TestZipfianTrueIsReallyTrue(t *testing.T) {
+func TestZipfianTrue(t *testing.T) {
 	p := zipfProbabilities(NewZipf(1000))
 	worst := 0.0
 	for k, got := range p {
@@ -211,10 +211,11 @@ func TestZipfianTrueIsReallyTrue(t *testing.T) {
 
 // A workload on a part of the table draws no record of another part: an audit would take what that one's
 // workload wrote for lost.
-func TestPartsOfATable(t *testing.T) {
+func TestTableParts(t *testing.T) {
 	for _, d := range []string{"zipfian", "zipfian-true", "uniform", "hotspot", "sequential"} {
 		for start, count := range map[int64]int64{0: 50, 50: 50} {
-			w := parse(t, Properties{"recordcount": "100", "insertstart": fmt.Sprint(start), "insertcount": fmt.Sprint(count), "requestdistribution": d})
+			w := parse(t, Properties{"recordcount": "100", "insertstart": fmt.Sprint(start), "insertcount": fmt.Sprint(count),
+				"requestdistribution": d})
 			g := NewSource(w, 1).NewGenerator()
 			for i := range uint64(20_000) {
 				if n := g.Next(i).Number; n < start || n >= start+count {
@@ -259,8 +260,8 @@ func growAsYCSB(first, items int64, u float64) int64 {
 	return int64(float64(items) * math.Pow(eta*u-eta+1, 1/(1-zipfTheta)))
 }
 
-// TestZipfGrowsAsYCSBs holds ranks of a growing zipfian against YCSB's formula: 1.5, 2 and 51 times the first size.
-func TestZipfGrowsAsYCSBs(t *testing.T) {
+// TestZipfGrowsAsInYCSB holds ranks of a growing zipfian against YCSB's formula: 1.5, 2 and 51 times the first size.
+func TestZipfGrowsAsInYCSB(t *testing.T) {
 	const first = 999
 	for _, items := range []int64{first, 1499, 1999, 50_999} {
 		for _, step := range []int64{1, 7, 10_000} {
@@ -277,7 +278,7 @@ func TestZipfGrowsAsYCSBs(t *testing.T) {
 	}
 }
 
-func TestZipfStaysInside(t *testing.T) {
+func TestZipfStaysInRange(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 10, 1000} {
 		z := NewZipf(n)
 		for _, u := range []float64{0, 0.1, 0.5, 0.9, 0.999999, 1 - 0x1p-53} {

@@ -49,7 +49,7 @@ func TestMixOfBuiltins(t *testing.T) {
 
 // Which keys YCSB 0.17.0 reads most in workload C with 1000 records, as it was run
 // against its BasicDB: 3.9 % and 1.95 % of 50,000 reads.
-func TestHottestKeysAreYCSBs(t *testing.T) {
+func TestHottestKeysMatchYCSB(t *testing.T) {
 	g := NewSource(builtin(t, "c", nil), 5).NewGenerator()
 	got := map[string]int{}
 	const n = 100_000
@@ -238,7 +238,8 @@ func BenchmarkNext(b *testing.B) {
 // TestDelete drives deletes and inserts of a small table and holds every operation against what
 // is in it.
 func TestDelete(t *testing.T) {
-	w, _, err := Parse(Properties{"recordcount": "20", "readproportion": "0.2", "updateproportion": "0", "deleteproportion": "0.5", "insertproportion": "0.3"})
+	w, _, err := Parse(Properties{"recordcount": "20", "readproportion": "0.2", "updateproportion": "0",
+		"deleteproportion": "0.5", "insertproportion": "0.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,8 +283,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestRemoved tells what requests may choose after a delete that failed, and one in doubt.
-func TestRemoved(t *testing.T) {
+// TestCompleteRemove tells what requests may choose after a delete that failed, and one in doubt.
+func TestCompleteRemove(t *testing.T) {
 	c := NewInserts(3)
 	c.Remove(1)
 	c.Remove(2)
@@ -293,7 +294,8 @@ func TestRemoved(t *testing.T) {
 	c.CompleteRemove(1, false, false)
 	c.CompleteRemove(2, false, true)
 	if !c.Readable(1) || c.Readable(2) {
-		t.Errorf("after a delete that failed the record can be chosen: %t, want true; after one in doubt: %t, want false", c.Readable(1), c.Readable(2))
+		t.Errorf("after a delete that failed the record can be chosen: %t, want true; after one in doubt: %t, want false",
+			c.Readable(1), c.Readable(2))
 	}
 	if n := c.Next(); n != 3 {
 		t.Errorf("the next insert is of record %d, want 3: nothing is known to be gone", n)

@@ -59,15 +59,18 @@ func TestWriteText(t *testing.T) {
 	if err := r.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	if first := strings.SplitN(b.String(), "\n", 3); first[0] != "[OVERALL], RunTime(ms), 2000" || first[1] != "[OVERALL], Throughput(ops/sec), 1.5" {
+	if first := strings.SplitN(b.String(), "\n", 3); first[0] != "[OVERALL], RunTime(ms), 2000" ||
+		first[1] != "[OVERALL], Throughput(ops/sec), 1.5" {
 		t.Errorf("begins with %q", first[:2])
 	}
 	got := parseText(t, &b)
 	want := map[string]map[string]float64{
 		"OVERALL": {"RunTime(ms)": 2000, "Throughput(ops/sec)": 1.5, "Ended(ops/sec)": 2, "Dropped": 7},
 		"READ": {"Operations": 3, "AverageLatency(us)": 200, "MinLatency(us)": 100, "MaxLatency(us)": 300, "50thPercentileLatency(us)": 200,
-			"95thPercentileLatency(us)": 300, "99thPercentileLatency(us)": 300, "99.9PercentileLatency(us)": 300, "Return=OK": 3, "Return=NOT_FOUND": 1},
-		"READ-FAILED": {"Operations": 1, "AverageLatency(us)": 1000, "MinLatency(us)": 1000, "MaxLatency(us)": 1000, "50thPercentileLatency(us)": 1000,
+			"95thPercentileLatency(us)": 300, "99thPercentileLatency(us)": 300, "99.9PercentileLatency(us)": 300, "Return=OK": 3,
+			"Return=NOT_FOUND": 1},
+		"READ-FAILED": {"Operations": 1, "AverageLatency(us)": 1000, "MinLatency(us)": 1000, "MaxLatency(us)": 1000,
+			"50thPercentileLatency(us)": 1000,
 			"95thPercentileLatency(us)": 1000, "99thPercentileLatency(us)": 1000, "99.9PercentileLatency(us)": 1000},
 		"Intended-READ": {"Operations": 0, "AverageLatency(us)": 0, "MinLatency(us)": 0, "MaxLatency(us)": 0, "50thPercentileLatency(us)": 0,
 			"95thPercentileLatency(us)": 0, "99thPercentileLatency(us)": 0, "99.9PercentileLatency(us)": 0},
@@ -78,7 +81,8 @@ func TestWriteText(t *testing.T) {
 }
 
 func TestOrdinals(t *testing.T) {
-	for p, want := range map[float64]string{1: "1st", 2: "2nd", 3: "3rd", 11: "11th", 12: "12th", 13: "13th", 50: "50th", 91: "91st", 99.9: "99.9"} {
+	for p, want := range map[float64]string{1: "1st", 2: "2nd", 3: "3rd", 11: "11th", 12: "12th", 13: "13th", 50: "50th",
+		91: "91st", 99.9: "99.9"} {
 		if got := ordinal(p); got != want {
 			t.Errorf("ordinal of %v: %s, want %s", p, got, want)
 		}

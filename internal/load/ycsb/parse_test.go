@@ -46,7 +46,7 @@ func TestBuiltins(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for _, c := range []struct {
 		p    Properties
 		want string
@@ -67,15 +67,18 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		{Properties{"fieldcount": "0"}, "property fieldcount"},
 		{Properties{"fieldlengthdistribution": "uniform", "minfieldlength": "200"}, "property minfieldlength: 200 is above fieldlength 100"},
 		{Properties{"fieldlengthdistribution": "gauss"}, "property fieldlengthdistribution"},
-		{Properties{"fieldlengthdistribution": "histogram", "fieldlengthhistogram": "/nowhere/hist.txt"}, "property fieldlengthhistogram: open /nowhere/hist.txt"},
-		{Properties{"dataintegrity": "true", "fieldlengthdistribution": "uniform"}, "property dataintegrity: needs fieldlengthdistribution=constant"},
+		{Properties{"fieldlengthdistribution": "histogram", "fieldlengthhistogram": "/nowhere/hist.txt"},
+			"property fieldlengthhistogram: open /nowhere/hist.txt"},
+		{Properties{"dataintegrity": "true", "fieldlengthdistribution": "uniform"},
+			"property dataintegrity: needs fieldlengthdistribution=constant"},
 		{Properties{"dataintegrity": "yes"}, `property dataintegrity: "yes" is neither true nor false`},
 		{Properties{"minscanlength": "50", "maxscanlength": "10"}, "property minscanlength: 50 is above maxscanlength 10"},
 		{Properties{"scanlengthdistribution": "constant"}, "property scanlengthdistribution"},
 		{Properties{"requestdistribution": "hotspot", "hotspotdatafraction": "2"}, "property hotspotdatafraction: 2 is not between 0 and 1"},
 		{Properties{"requestdistribution": "exponential", "exponential.percentile": "100"}, "property exponential.percentile"},
 		{Properties{"insertorder": "reverse"}, "property insertorder"},
-		{Properties{"workload": "site.ycsb.workloads.TimeSeriesWorkload"}, "property workload: unsupported class site.ycsb.workloads.TimeSeriesWorkload"},
+		{Properties{"workload": "site.ycsb.workloads.TimeSeriesWorkload"},
+			"property workload: unsupported class site.ycsb.workloads.TimeSeriesWorkload"},
 	} {
 		_, _, err := Parse(Properties{"recordcount": "1000"}.Merge(c.p))
 		if !errors.Is(err, ErrWorkload) || !strings.Contains(err.Error(), c.want) {
@@ -134,7 +137,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-func TestProportionsThatDoNotSumUpAreTold(t *testing.T) {
+func TestProportionSumWarning(t *testing.T) {
 	// A trap of YCSB's defaults: reads stay at 0.95.
 	_, got, err := Parse(Properties{"recordcount": "10", "scanproportion": "1"})
 	if err != nil || len(got) != 1 || !strings.Contains(got[0], "sum up to 2") {

@@ -43,7 +43,7 @@ func TestReadProperties(t *testing.T) {
 	}
 }
 
-func TestBadPropertiesHaveALine(t *testing.T) {
+func TestPropertyErrorsHaveLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"a=1\n\nb=\\u12":           "line 3: b",
 		"a=1\n# c\nb\\u00zz=1":     "line 3",

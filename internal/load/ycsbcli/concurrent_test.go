@@ -10,7 +10,7 @@ import (
 )
 
 // A client that draws the same operations as another one on this machine, or loads the same records, warns.
-func TestClientsBesideEachOther(t *testing.T) {
+func TestConcurrentClients(t *testing.T) {
 	seeded := func(phase load.Phase, seed uint64, set ...string) Options {
 		set = append([]string{"recordcount=100", "operationcount=50", "table=" + t.Name()}, set...)
 		return Options{Phase: phase, Database: load.NullName, Files: []string{"workloada"}, Set: set, Seed: seed}
@@ -21,11 +21,13 @@ func TestClientsBesideEachOther(t *testing.T) {
 		warning    string
 	}{
 		{"the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1), "with seed 1: give each client its own --seed"},
-		{"fewer of the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1, "operationcount=20"), "with seed 1: give each client its own --seed"},
+		{"fewer of the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1, "operationcount=20"),
+			"with seed 1: give each client its own --seed"},
 		{"another seed", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 2), ""},
 		{"another cluster", seeded(load.PhaseRun, 1, "redis.host=a"), seeded(load.PhaseRun, 1, "redis.host=b"), ""},
 		{"another workload", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1, "updateproportion=0"), ""},
-		{"the same records", seeded(load.PhaseLoad, 1), seeded(load.PhaseLoad, 2), "the same records, 0 to 99: give each client its own insertstart"},
+		{"the same records", seeded(load.PhaseLoad, 1), seeded(load.PhaseLoad, 2),
+			"the same records, 0 to 99: give each client its own insertstart"},
 		{"other records", seeded(load.PhaseLoad, 1, "insertcount=50"), seeded(load.PhaseLoad, 1, "insertstart=50"), ""},
 		{"load and run", seeded(load.PhaseLoad, 1), seeded(load.PhaseRun, 1), ""},
 	} {
@@ -47,7 +49,8 @@ func TestClientsBesideEachOther(t *testing.T) {
 				t.Fatal(err)
 			}
 			stderr.Reset()
-			if err := Run(t.Context(), tt.own, databases(nil), io.Discard, &stderr); err != nil || strings.Contains(stderr.String(), "another client") {
+			if err := Run(t.Context(), tt.own, databases(nil), io.Discard, &stderr); err != nil ||
+				strings.Contains(stderr.String(), "another client") {
 				t.Errorf("after the other one has ended: %q, %v", stderr.String(), err)
 			}
 		})
@@ -55,7 +58,7 @@ func TestClientsBesideEachOther(t *testing.T) {
 }
 
 // A client with a part of a table says which, and where inserts begin.
-func TestPartsOfATable(t *testing.T) {
+func TestTableParts(t *testing.T) {
 	for _, tt := range []struct {
 		phase load.Phase
 		file  string

@@ -57,7 +57,8 @@ func TestPlan(t *testing.T) {
 			func(s load.Spec) bool {
 				return s.Threads == 9 && s.Target == 10 && s.Operations == 0 && s.Duration == time.Second
 			}, ycsb.IntervalBoth},
-		{"-p over files, the last file over the first", Options{Files: []string{"mine", "workloads/workloadc"}, Set: []string{"recordcount=5", "target=0", "table=a=b"}},
+		{"-p over files, the last file over the first", Options{Files: []string{"mine", "workloads/workloadc"},
+			Set: []string{"recordcount=5", "target=0", "table=a=b"}},
 			func(s load.Spec) bool {
 				return s.Workload.RecordCount == 5 && s.Operations == 1000 && s.Target == 0 && s.Workload.Table == "a=b" && s.Workload.Mix.Read == 1
 			}, ycsb.IntervalOp},
@@ -72,7 +73,8 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	for _, o := range []Options{
-		{Files: []string{"none"}}, {Files: []string{filepath.Join("elsewhere", "workloada")}}, {Files: []string{"mine"}, Set: []string{"recordcount"}},
+		{Files: []string{"none"}}, {Files: []string{filepath.Join("elsewhere", "workloada")}},
+		{Files: []string{"mine"}, Set: []string{"recordcount"}},
 		{Files: []string{"mine"}, Set: []string{"=5"}}, {Files: []string{"mine"}, Arrival: "sometimes"}, {Files: []string{"."}},
 	} {
 		if p, err := o.plan(); !errors.Is(err, ErrOptions) {
@@ -81,13 +83,14 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestSettingsWithoutEffectAreNamed(t *testing.T) {
+func TestUnusedSettingsWarn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := "recordcount=50\nthreadcount=3\nmeasurementtype=raw\nredis.host=a\nmongodb.url=b\ntreadcount=4\nthreadcount=5\n"
 	if err := os.WriteFile("mine", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Options{Files: []string{"workloada", "mine"}, Set: []string{"redis.port=1", "redis.prot=1"}, ClientProperties: []string{"redis.host", "redis.port"}}.plan()
+	p, err := Options{Files: []string{"workloada", "mine"}, Set: []string{"redis.port=1", "redis.prot=1"},
+		ClientProperties: []string{"redis.host", "redis.port"}}.plan()
 	want := []string{
 		"mine:2: threadcount=3 is not used: line 7 sets it again",
 		"mine:3: measurementtype=raw is not used: latencies are always recorded in HdrHistograms",
@@ -150,7 +153,7 @@ func atoi(s string) (n int) {
 	return n
 }
 
-func TestStoppedEarlyPrintsWhatWasMeasured(t *testing.T) {
+func TestInterruptedRunPrintsResult(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	inner := databases(nil)
 	open := func(name string) (func(context.Context, map[string]string) (load.Client, error), error) {
