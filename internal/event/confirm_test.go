@@ -17,13 +17,13 @@ import (
 
 const testLink = "bergen~narvik"
 
-// observer is an emulator whose account of one link a test writes; the others carry nothing.
+// observer is an emulator whose account of one link is set by the test. Other links carry nothing.
 type observer struct {
 	*engine
 	began time.Time
 	mu    sync.Mutex
 	reads []time.Duration // when it was read
-	// at is the account of both directions of testLink at a time.
+	// at returns the account of both directions of testLink at a time.
 	at func(time.Duration) link.Account
 }
 
@@ -55,11 +55,11 @@ func watched(t *testing.T, b *bench, at func(time.Duration) link.Account) *obser
 	return o
 }
 
-// The links of the bench have 40 ms: the account is read 90, 140 and 240 ms after a change.
+// The links have a latency of 40 ms, so the account is read 90, 140 and 240 ms after a change.
 func TestConfirm(t *testing.T) {
 	const ms = time.Millisecond
-	// after is an account with one more change after so long, obeyed from another time on, and a packet a
-	// millisecond from a third time on.
+	// after returns an account with one more change, confirmed after one delay, with one packet per
+	// millisecond after another.
 	after := func(confirmed, packets time.Duration) func(time.Duration) link.Account {
 		return func(since time.Duration) link.Account {
 			a := link.Account{Known: true, Changes: 7, Confirmed: 7}
@@ -85,7 +85,7 @@ func TestConfirm(t *testing.T) {
 		"in effect at once": {after(80*ms, 0), []time.Duration{90 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
 		"in effect later":   {after(200*ms, 0), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
 		"no packet":         {after(never, never), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, NoPacket: 2}},
-		// What was in flight at the change arrives within 40 ms.
+		// Packets in flight at the change arrive within 40 ms.
 		"no packet but those in flight": {func(since time.Duration) link.Account {
 			a := after(never, never)(since)
 			a.Packets = 50
@@ -134,7 +134,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// An emulator that does not see packets is not read again, and says nothing.
+// An emulator that does not see packets is not read, and nothing is confirmed.
 func TestConfirmWithoutAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -149,7 +149,8 @@ func TestConfirmWithoutAccount(t *testing.T) {
 	})
 }
 
-// The steps of an event are confirmed beside it; taking it back at the trial's end is not, and waits for nothing.
+// Steps are confirmed in the background. The revert at the end of the trial is not confirmed and
+// does not wait.
 func TestEventsAreConfirmed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		events string
@@ -159,7 +160,7 @@ func TestEventsAreConfirmed(t *testing.T) {
 	}{
 		"applied and reverted": {`- {at: 1s, for: 2s, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second,
 			"reverted, apply 2, revert 2", 10 * time.Second},
-		// Reverted before the account was read: the later change counts.
+		// Reverted before the account was read, so the later change counts.
 		"shorter than a confirmation": {`- {at: 1s, for: 50ms, latency: {between: [bergen, narvik], add: 20ms}}`,
 			10 * time.Second, "reverted, apply superseded, revert 2", 10 * time.Second},
 		"to the trial's end": {`- {at: 1s, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second,

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/record"
 )
 
-// Every kind says what it does, what pictures show of it, and what documents say of it.
+// Every kind has a summary, an effect and documentation.
 func TestKindsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Kinds() {
@@ -39,7 +39,7 @@ func TestKindsAreComplete(t *testing.T) {
 	}
 }
 
-// What documents show is what an experiment may say.
+// The documented examples are valid in an experiment.
 func TestKindExamplesParse(t *testing.T) {
 	for _, k := range Kinds() {
 		for _, row := range k.Docs.Rows {
@@ -53,7 +53,7 @@ func TestKindExamplesParse(t *testing.T) {
 	}
 }
 
-// What the dashboard offers can be fired, at what the reader can point out.
+// The dashboard's forms can be fired with selected targets.
 func TestOffersCanBeFired(t *testing.T) {
 	ids := map[string]bool{}
 	for _, o := range Offers() {
@@ -82,7 +82,7 @@ func TestOffersCanBeFired(t *testing.T) {
 	}
 }
 
-// A kind's targets are what its effect says that it is on.
+// The targets of a kind match the scope of its effect.
 func TestEffectScopeMatchesTargets(t *testing.T) {
 	s := stage()
 	for _, k := range Kinds() {
@@ -107,7 +107,7 @@ func TestEffectScopeMatchesTargets(t *testing.T) {
 	}
 }
 
-// Runs from before effects were recorded are read as those of today are written.
+// Events recorded before effects were recorded get the same effects as current ones.
 func TestOldEventsHaveCurrentEffects(t *testing.T) {
 	d := &record.Dir{Path: t.TempDir()}
 	folder := filepath.Join(d.Path, "trials", "1")
@@ -126,13 +126,13 @@ func TestOldEventsHaveCurrentEffects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, k := range Kinds() {
-		if got := events[i].Effect; got != nil && *got != k.Effect { // nil for kinds that there were not then
+		if got := events[i].Effect; got != nil && *got != k.Effect { // nil for kinds that did not exist then
 			t.Errorf("%s is read as %+v and written as %+v", k.Name, *got, k.Effect)
 		}
 	}
 }
 
-// consumers show, run and measure events of every kind by their effects.
+// consumers are files that process events of every kind by their effects.
 var consumers = []string{
 	"event.go", "kind.go", "check.go", "entry.go", "fire.go", "occurrence.go", "runner.go", "log.go",
 	"../record/event.go", "../record/recovery.go", "../record/metric/metric.go", "../evidence/recovery/happenings.go",
@@ -143,7 +143,7 @@ var consumers = []string{
 	"../../web/src/dashboard/livepage.ts", "../../web/src/dashboard/firing.ts",
 }
 
-// words that are the name of a kind and something else: where a text of a drawing is anchored.
+// words are names of kinds with another meaning in a file: the anchor of a text.
 var words = map[string]string{"../../web/src/dashboard/livemap.ts": "start"}
 
 func TestConsumersDoNotNameKinds(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/link"
 )
 
-// change is the layer that an event puts on the links.
+// change returns the layer of an event.
 func change(t *testing.T, s Layout, event string) *layer {
 	t.Helper()
 	e := read(t, "- {at: 0s, "+event+"}")[0]
@@ -92,8 +92,8 @@ func TestLayeredLinkSettings(t *testing.T) {
 	}
 }
 
-// Whatever the order in which changes come and go, what is left is what those in force make
-// of the base; and with none in force it is the base.
+// The settings depend only on the remaining layers, in any order of additions and removals. Without
+// layers the settings are the base.
 func TestLayersRemovedInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	events := []string{"latency: {add: 20ms}", "latency: {of: narvik, scale: 3}", "loss: {add: 5%}", "link_down: {of: oslo}",
@@ -118,7 +118,7 @@ func TestLayersRemovedInAnyOrder(t *testing.T) {
 			}
 		}
 		fresh := newBench(t)
-		for _, l := range in { // those that stay, in the order in which they came
+		for _, l := range in { // remaining layers, in their order
 			for _, stays := range rest {
 				if l == stays {
 					if _, err := fresh.world.Links.addLayer(t.Context(), l); err != nil {
@@ -141,7 +141,7 @@ func TestLayersRemovedInAnyOrder(t *testing.T) {
 	}
 }
 
-// Drift changes the base, below what events have put on it.
+// Drift changes the base, below the layers of events.
 func TestDriftBelowEvents(t *testing.T) {
 	b := newBench(t)
 	l := change(t, b.stage, "latency: {scale: 2}")
@@ -166,7 +166,7 @@ func TestDriftBelowEvents(t *testing.T) {
 	}
 }
 
-// What cannot be set is not said to be in force, and the next change sets it.
+// A failed change is not in force, and the next change of the link applies it.
 func TestFailedLinkChangeIsRetried(t *testing.T) {
 	b := newBench(t)
 	l := change(t, b.stage, "link_down: {of: oslo}")
@@ -183,7 +183,7 @@ func TestFailedLinkChangeIsRetried(t *testing.T) {
 	}
 }
 
-// Whose devices are down after events came and some of them went.
+// The devices that are down after events were added and removed.
 func TestCarrier(t *testing.T) {
 	const (
 		pull   = "link_down: {between: [bergen, narvik], mode: carrier}"
@@ -194,7 +194,7 @@ func TestCarrier(t *testing.T) {
 	)
 	tests := map[string]struct {
 		come []string
-		gone []int // places in come, in the order in which they go
+		gone []int // indexes in come, in the order of removal
 		dark []string
 	}{
 		"a cable is pulled":          {[]string{pull}, nil, []string{"bergen~narvik"}},
@@ -231,7 +231,7 @@ func TestCarrier(t *testing.T) {
 	}
 }
 
-// A link that is pulled drops packets, too: who looks at the links sees it down.
+// A link without carrier also drops packets, so that it is shown as down.
 func TestCarrierLossDropsPackets(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.world.Links.addLayer(t.Context(), change(t, b.stage, "link_down: {between: [bergen, narvik], mode: carrier}")); err != nil {
@@ -242,7 +242,7 @@ func TestCarrierLossDropsPackets(t *testing.T) {
 	}
 }
 
-// Devices that cannot be set leave the links as they were.
+// If devices cannot be set, the links keep their settings.
 func TestCarrierError(t *testing.T) {
 	b := newBench(t)
 	b.engine.deaf = errors.New("no such device")

@@ -15,7 +15,7 @@ import (
 	"skerry/internal/record"
 )
 
-// Each case runs events for a minute, and tells all that happened.
+// Each case runs events for one minute and compares all occurrences.
 func TestScheduling(t *testing.T) {
 	tests := map[string]struct {
 		events string
@@ -107,7 +107,7 @@ func TestStepTimes(t *testing.T) {
 	})
 }
 
-// What fails half-way is taken back, and told.
+// A partly applied event is reverted, and recorded as failed.
 func TestPartialFailureIsReverted(t *testing.T) {
 	errBroken := errors.New("broken")
 	tests := map[string]struct {
@@ -115,7 +115,7 @@ func TestPartialFailureIsReverted(t *testing.T) {
 		fails  map[string]error
 		state  string
 		errs   []string
-		want   []string // what the cluster was asked
+		want   []string // calls to the cluster
 	}{
 		"the second node of a kill": {`- {at: 1s, kill: [bergen, narvik]}`, map[string]error{"halt abrupt narvik": errBroken},
 			record.EventFailed, []string{"broken"}, []string{"halt abrupt bergen", "halt abrupt narvik", "revive bergen"}},
@@ -153,7 +153,7 @@ func TestPartialFailureIsReverted(t *testing.T) {
 	}
 }
 
-// A change of membership that the trial's end interrupts is not undone: the lab goes.
+// A change of membership that the end of the trial interrupts is not reverted.
 func TestEndOfTrialInterruptsLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -215,7 +215,7 @@ func TestSteady(t *testing.T) {
 		goodput := func(s int) float64 {
 			switch {
 			case s < 10:
-				return float64(100 + 20*s) // on its way up
+				return float64(100 + 20*s) // ramp-up
 			case s == 30:
 				return 0
 			}
@@ -226,8 +226,8 @@ func TestSteady(t *testing.T) {
 			b.runner.ObserveGoodput(int64(s), goodput(s))
 		}
 		b.pass(time.Second)
-		// Seconds 7 to 11 have 276 on average, 12 to 16 have 300. The kill is over at 32:
-		// those from there on count.
+		// The mean of seconds 7 to 11 is 276, that of 12 to 16 is 300. The kill ends at 32, and
+		// later seconds count.
 		want := []string{"kill narvik 17-22 reverted 27-32", "kill bergen 44-49 reverted 60-65"}
 		if diff := cmp.Diff(want, tellAll(b.end())); diff != "" {
 			t.Error(diff)
@@ -235,7 +235,7 @@ func TestSteady(t *testing.T) {
 	})
 }
 
-// One seed fixes every random choice, whatever the timing.
+// The seed fixes every random choice, independent of timing.
 func TestChurn(t *testing.T) {
 	const churn = `- {at: 5s, until: 10m, churn: {every: 30s, lasting: 20s, most: 1}, kill: {nodes: data, choose: random}}`
 	draws := func(takes time.Duration) (draws []string) {
@@ -257,13 +257,13 @@ func TestChurn(t *testing.T) {
 	if diff := cmp.Diff(quick, draws(100*time.Millisecond)); diff != "" {
 		t.Errorf("draws depend on how long changes take:\n%s", diff)
 	}
-	// 20 are due in ten minutes, and about as many would last at once as may: 8 to 20 happen.
+	// 20 occurrences are due in ten minutes, and some of them overlap: 8 to 20 happen.
 	if n := len(quick); n < 5 || n > 20 {
 		t.Errorf("%d happened: %v", n, quick)
 	}
 }
 
-// An event that began late says so.
+// Late returns how late a step began.
 func TestLate(t *testing.T) {
 	due := record.Moment{NS: 5e9}
 	began := record.Moment{NS: 5e9 + 3e6}
@@ -290,7 +290,7 @@ func TestRecordErrorEndsRun(t *testing.T) {
 	})
 }
 
-// What is fired by hand is recorded, and taken back, as what the experiment lists.
+// Fired events are recorded and reverted like those of the experiment.
 func TestFire(t *testing.T) {
 	tests := map[string]struct{ list, fire, want string }{
 		"for a time": {``, `{"link_down": {"between": ["bergen", "narvik"]}, "for": "20s"}`,

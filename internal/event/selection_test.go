@@ -17,7 +17,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// targets are whom the first turns of an event happen to.
+// targets returns the targets of the first occurrences of an event.
 func targets(t *testing.T, s Layout, event string, turns int) (all []string) {
 	t.Helper()
 	e := read(t, "- {at: 0s, "+event+"}")[0]
@@ -48,7 +48,7 @@ func TestTargets(t *testing.T) {
 		{"join: spare", []string{"vardo"}},
 		{"pause: client", []string{"client"}},
 		{"kill: {nodes: data, choose: next, count: 2}", []string{"oslo bergen", "narvik", ""}},
-		{"link_down: {between: [oslo, narvik]}", []string{"oslo~narvik narvik~client"}}, // the client stands in oslo
+		{"link_down: {between: [oslo, narvik]}", []string{"oslo~narvik narvik~client"}}, // the client is in oslo
 		{"link_down: {of: vardo}", []string{"oslo~vardo bergen~vardo narvik~vardo vardo~client"}},
 		{"link_down: {of: client}", []string{"oslo~client bergen~client narvik~client vardo~client"}},
 		{"link_down: {of: vardo, choose: next, count: 3}", []string{"oslo~vardo bergen~vardo narvik~vardo", "vardo~client", ""}},
@@ -85,7 +85,7 @@ func TestSplit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		a := p.draw(s, 0, nil, r)
-		if n := len(a.targets()); n != 2 { // one node from two others
+		if n := len(a.targets()); n != 2 { // one node against two
 			t.Errorf("%s: %d links", a.what(), n)
 		}
 	}
@@ -112,7 +112,7 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// Links that are taken one by one never cut a mesh in two, and in the end a tree is left.
+// Links cut one by one never disconnect a mesh; in the end a tree remains.
 func TestConnectedSelection(t *testing.T) {
 	spec := topology.Spec{From: "azure8", Mesh: topology.MeshSpec{Links: 64, Seed: 7}}
 	cloud, err := spec.Build(".", os.ReadFile)
@@ -162,8 +162,8 @@ func TestLinksByID(t *testing.T) {
 	}
 }
 
-// Each of several links between two nodes can be taken down and up alone; a change that is
-// over leaves what another event did to one of them.
+// Each of several parallel links can be cut alone. The end of an event keeps what other events did
+// to the links.
 func TestParallelLinks(t *testing.T) {
 	s := stage()
 	s.Topology.Links = []topology.Link{{ID: "oslo~bergen#1", A: "oslo", B: "bergen"}, {ID: "spare", A: "oslo", B: "bergen"}}

@@ -18,8 +18,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// stage is four sites with a node each, all linked at 40 ms one way, and a client at the
-// first. The database is on the first three.
+// stage returns four sites with one node each, linked with 40 ms one way, and a client at the
+// first. The database runs on the first three.
 func stage() Layout {
 	t := topology.Topology{}
 	names := []string{"oslo", "bergen", "narvik", "vardo"}
@@ -37,14 +37,14 @@ func stage() Layout {
 	return Layout{Topology: t, Data: names[:3], Clients: []string{"client"}}
 }
 
-// engine is links that remember what they were set to.
+// engine is a LinkSetter that stores settings.
 type engine struct {
 	mu   sync.Mutex
 	now  map[direction]link.Quality
 	sets int
 	fail error
 	dark map[string]bool // links whose devices are down
-	deaf error           // why devices cannot be set
+	deaf error           // error of Carrier
 }
 
 func (e *engine) Carrier(id string, up bool) error {
@@ -86,7 +86,7 @@ func (e *engine) at(id string, back bool) link.Quality {
 	return e.now[direction{id, back}]
 }
 
-// changed are the directions that are not as the stage has them.
+// changed returns the directions whose settings differ from the topology.
 func (e *engine) changed(s Layout) (out []string) {
 	for _, l := range s.Topology.Links {
 		if e.at(l.ID, false) != l.AB {
@@ -99,9 +99,9 @@ func (e *engine) changed(s Layout) (out []string) {
 	return out
 }
 
-// cluster is a database whose changes take the time they are told to.
+// cluster is a database whose changes take a given time.
 type cluster struct {
-	database.Cluster // what is not here is not asked for
+	database.Cluster // other methods are not called
 
 	mu      sync.Mutex
 	members map[string]bool
@@ -170,7 +170,7 @@ func (m *machine) set(frozen bool) error {
 	return nil
 }
 
-// bench is a world of doubles, with a runner on it.
+// bench is a test environment of fakes with a runner.
 type bench struct {
 	t       *testing.T
 	stage   Layout
@@ -204,7 +204,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// start runs events, written as an experiment has them, within a bubble of synctest.
+// start runs events in the form of an experiment, within a synctest bubble.
 func (b *bench) start(events string) {
 	b.t.Helper()
 	list := read(b.t, events)
@@ -235,7 +235,7 @@ func (b *bench) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// end ends the trial and returns what happened.
+// end ends the trial and returns its events.
 func (b *bench) end() []record.Event {
 	b.t.Helper()
 	b.stop()
@@ -261,7 +261,7 @@ func read(t *testing.T, events string) []Event {
 	return doc.Events
 }
 
-// at is when a step began and was complete, in whole seconds: "10-15".
+// at formats the begin and the end of a step in whole seconds: "10-15".
 func at(s *record.Step) string {
 	switch {
 	case s == nil:
@@ -272,7 +272,7 @@ func at(s *record.Step) string {
 	return fmt.Sprintf("%.0f-%.0f", s.Began.Seconds(), s.Completed.Seconds())
 }
 
-// told is an event in a line: "leave narvik 10-15 reverted 75-80".
+// told formats an event: "leave narvik 10-15 reverted 75-80".
 func told(e record.Event) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s %s", e.Kind, strings.Join(e.Targets, ","), at(e.Apply),
 		e.State, at(e.Revert))), " ")
@@ -285,5 +285,5 @@ func tellAll(events []record.Event) (lines []string) {
 	return lines
 }
 
-// able is a database that can do all that events ask.
+// able is a database that supports all events.
 var able = database.Capabilities{MinNodes: 1, Resize: true, Restart: true, LeaveAbrupt: true}

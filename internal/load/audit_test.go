@@ -14,20 +14,18 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// store is a database in memory that can be made to misbehave.
+// store is an in-memory database with configurable faults.
 type store struct {
 	mu    sync.Mutex
 	rows  map[string]map[string][]byte
 	calls int
-	// every loses one acknowledged write in so many, and missing has the fields of which
-	// the last write was lost.
+	// every loses every n-th acknowledged write; missing has the fields whose last write was lost.
 	every   int
 	missing map[string]bool
-	// doubt answers every so many-th write with an error that leaves it in doubt; odd ones
-	// of them are done.
+	// doubt leaves every n-th write in doubt; odd ones take effect.
 	doubt  int
 	doubts int
-	// lag is how many reads of a row after a write still show the old one.
+	// lag is the number of stale reads of a row after a write.
 	lag map[string]int
 	old map[string]map[string][]byte
 }
@@ -99,7 +97,7 @@ func (c storeClient) Insert(_ context.Context, _, key string, values []Field) er
 func (c storeClient) Delete(context.Context, string, string) error { return nil }
 func (c storeClient) Close() error                                 { return nil }
 
-// audited loads a table, runs a workload and reads everything back.
+// audited loads a table, runs a workload and audits it.
 func audited(t *testing.T, s *store, change func(*Spec), between func(), properties ycsb.Properties) AuditResult {
 	t.Helper()
 	p, _ := ycsb.Builtin("a")
@@ -157,7 +155,7 @@ func TestAuditOfCorrectDatabase(t *testing.T) {
 	}
 }
 
-// The proof that an audit finds what it is there for.
+// The audit finds one lost write in a thousand.
 func TestAuditFindsRareLostWrites(t *testing.T) {
 	s := newStore()
 	s.every = 1000
@@ -195,7 +193,7 @@ func TestConcurrentAuditHasNoFalsePositives(t *testing.T) {
 func TestAuditSeparatesStaleFromLost(t *testing.T) {
 	s := newStore()
 	var key string
-	between := func() { // one row is read as it was loaded, once
+	between := func() { // one row is read once as it was loaded
 		for k := range s.rows {
 			key = k
 			break
@@ -225,11 +223,11 @@ func TestAuditFindsMissingAndUnexpected(t *testing.T) {
 	if a.Lost != 1 || a.Unexpected != 1 || len(a.Findings) != 2 {
 		t.Errorf("%+v", a.Findings)
 	}
-	// On a replica, what is gone is a stale copy.
+	// On a replica a missing write is a stale copy.
 }
 
-// The history follows four rows: of some forty writes to them half are lost, so that one is seen to be however the
-// threads take turns.
+// The history follows four rows. Half of their forty or so writes are lost, so that at least one is
+// seen in any order of threads.
 func TestHistoryLinearizability(t *testing.T) {
 	for _, c := range []struct {
 		every    int

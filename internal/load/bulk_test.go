@@ -14,12 +14,12 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// bulkMemory is a database that takes many records at once.
+// bulkMemory is a database that inserts many records at once.
 type bulkMemory struct {
 	*memory
 	mu    sync.Mutex
 	sizes []int // of requests
-	// refuse, when set, makes the error of a request; some of its records are kept.
+	// refuse, if set, returns the error of a request; some of its records are stored.
 	refuse func(request int) error
 }
 
@@ -111,7 +111,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 }
 
-// Records that no batch and no single insert could write are told.
+// Records that neither a batch nor a single insert could write are listed.
 func TestFailedBatchesAreListed(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "20"})
 	b := &bulkMemory{memory: newMemory()}
@@ -130,7 +130,7 @@ func TestFailedBatchesAreListed(t *testing.T) {
 	}
 }
 
-// A load that is given up does not go on with the records of its batches.
+// A load that gives up does not retry the records of its batches.
 func TestBatchesEndWithLoad(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "100"})
 	b := &bulkMemory{memory: newMemory()}

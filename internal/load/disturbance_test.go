@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDisturbance goes through looks 10 ms apart: what is marked, and which operations that concerns.
+// TestDisturbance checks, for samples 10 ms apart, which spans are disturbed and which operations
+// they affect.
 func TestDisturbance(t *testing.T) {
 	type look struct{ stolen, waited time.Duration }
 	const ms = time.Millisecond
 	for name, tt := range map[string]struct {
 		looks     []look       // at 10 ms, 20 ms ...
-		ended     []completion // in the last of them
+		ended     []completion // in the last sample
 		marked    time.Duration
 		ok        int64
 		responses int64
@@ -60,8 +61,8 @@ func TestDisturbance(t *testing.T) {
 	}
 }
 
-// TestDisturbanceWithinInterval drives for real: whatever a busy machine did to the driver, no
-// more was held than there was.
+// TestDisturbanceWithinInterval drives for real: on a busy machine, too, the disturbance is part of
+// the interval.
 func TestDisturbanceWithinInterval(t *testing.T) {
 	w := workload(t, "c", nil)
 	var all, held Totals

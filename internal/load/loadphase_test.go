@@ -13,7 +13,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// One failed insert in five ended YCSB's load threads in silence; here it is tried again.
+// YCSB's load threads end silently if one insert in five fails; here the insert is retried.
 func TestLoadRetriesUntilAcknowledged(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "500", "dataintegrity": "true"})
 	m := newMemory()
@@ -138,8 +138,7 @@ func TestVerifySeries(t *testing.T) {
 	}
 }
 
-// In workloads D and E no operation may choose a record that is not acknowledged, also
-// where inserts fail.
+// In workloads D and E no operation chooses an unacknowledged record, even if inserts fail.
 func TestFailedInsertsAreNeverRead(t *testing.T) {
 	w := workload(t, "d", ycsb.Properties{"operationcount": "20000", "insertproportion": "0.3", "readproportion": "0.7"})
 	m := loaded(t, w)

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// memory is a database of this process.
+// memory is an in-memory database.
 type memory struct {
 	mu      sync.Mutex
 	records map[string]map[string]string
@@ -17,8 +17,8 @@ type memory struct {
 	calls   int
 	opened  int
 	closed  int
-	// before, when set, is called before every operation with its number; an error
-	// of its is the operation's, which is then not done.
+	// before, if set, is called before every operation with its number. An error fails the
+	// operation.
 	before func(ctx context.Context, call int, kind ycsb.Kind, key string) error
 	// corrupt changes what a read returns.
 	corrupt func(key string, fields []Field) []Field
@@ -134,8 +134,8 @@ func loaded(t testing.TB, w ycsb.Workload) *memory {
 	return m
 }
 
-// drive runs a spec against a memory, and checks what holds for every drive: the
-// intervals add up to the result, and every client is closed.
+// drive runs a spec against a memory and checks invariants of every drive: the intervals add up to
+// the result, and every client is closed.
 func drive(t testing.TB, m *memory, s Spec) (Result, []Interval) {
 	t.Helper()
 	var intervals []Interval
@@ -150,9 +150,9 @@ func drive(t testing.TB, m *memory, s Spec) (Result, []Interval) {
 	return r, intervals
 }
 
-// steady is a drive during which the machine did not stand still. Where it does, what was due meanwhile
-// is dropped and seconds pass without an interval of their own, as they should: such a drive is done
-// again. It fits specs with a target that leaves much less than StallAfter between two operations.
+// steady repeats a drive until the machine did not stall in it. A stall drops due operations and
+// skips seconds, as it should. It fits specs whose target leaves much less than stallAfter between
+// two operations.
 func steady(t testing.TB, s Spec) (*memory, Result, []Interval) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {

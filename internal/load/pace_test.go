@@ -19,8 +19,8 @@ func TestConstantArrivals(t *testing.T) {
 	}
 }
 
-// Gaps of a Poisson process are exponential: mean and standard deviation are the same,
-// and a share 1/e of them is longer than the mean.
+// Gaps of a Poisson process are exponential: mean and standard deviation are equal, and a share of
+// 1/e exceeds the mean.
 func TestPoissonArrivals(t *testing.T) {
 	const n, rate = 100_000, 1000.0
 	gaps := func(seed uint64) []float64 {
@@ -61,7 +61,7 @@ func TestPoissonArrivals(t *testing.T) {
 	}
 }
 
-// stall makes the first operation last until so much time has gone by.
+// stall delays the first operation.
 func stall(m *memory, d time.Duration) {
 	m.before = func(_ context.Context, n int, _ ycsb.Kind, _ string) error {
 		if n == 0 {
@@ -82,8 +82,8 @@ func TestClosedLoopAfterAStall(t *testing.T) {
 		if r.Spec.AfterStall != Catchup || r.OK != 600 || r.Dropped != 0 {
 			t.Errorf("%s: %+v", r.Spec.AfterStall, r.Counts)
 		}
-		// The operations that were due meanwhile waited, which the service time
-		// does not show: about 500 of 600.
+		// The operations that were due meanwhile waited: about 500 of 600. The service time does
+		// not show this.
 		if p := r.Latency.Response.Quantile(0.5); p < length/5 {
 			t.Errorf("the median response time is %v", p)
 		}
@@ -104,7 +104,7 @@ func TestClosedLoopAfterAStall(t *testing.T) {
 	})
 }
 
-// A stall that lasts beyond the end leaves operations that were due and never sent.
+// A stall beyond the end leaves operations that were due and never sent.
 func TestStallBeyondEndIsCounted(t *testing.T) {
 	t.Parallel()
 	w := workload(t, "c", nil)
@@ -128,7 +128,7 @@ func TestOpenLoopIsBounded(t *testing.T) {
 			var now, most atomic.Int64
 			m.before = func(context.Context, int, ycsb.Kind, string) error {
 				most.Store(max(most.Load(), now.Add(1)))
-				time.Sleep(20 * time.Millisecond) // serves 200 a second
+				time.Sleep(20 * time.Millisecond) // serves 200 per second
 				now.Add(-1)
 				return nil
 			}
@@ -141,8 +141,8 @@ func TestOpenLoopIsBounded(t *testing.T) {
 			if r.Dropped < arrivals/2 || most.Load() > 4 {
 				t.Errorf("%d dropped, up to %d in flight", r.Dropped, most.Load())
 			}
-			// The alternative, no bound on waiting: all are sent, late. The longest of each
-			// would not tell: one pause of the machine is in both.
+			// Without a limit on waiting, all operations are sent late. The maxima cannot be
+			// compared, since a stall of the machine affects both.
 			s.AfterStall, s.Operations = Catchup, 100
 			r, _ = drive(t, m, s)
 			response, service := r.Latency.Response.Quantile(0.5), r.Latency.Service.Quantile(0.5)
@@ -153,7 +153,7 @@ func TestOpenLoopIsBounded(t *testing.T) {
 	}
 }
 
-// What a worker that was free takes late is sent, and the lateness is the driver's own.
+// A late operation of a free worker is sent, and its lateness counts as the driver's.
 func TestLatenessFromLackOfCPU(t *testing.T) {
 	t.Parallel()
 	d := &driver{base: time.Now().Add(-time.Second)}
@@ -175,7 +175,7 @@ func TestOpenLoopDropsNothingBelowLimit(t *testing.T) {
 	t.Parallel()
 	w := workload(t, "a", nil)
 	m := loaded(t, w)
-	const arrivals = 100 // each can be in flight, however late a busy machine sends those before it
+	const arrivals = 100 // all can be in flight, even if a busy machine sends them late
 	r, _ := drive(t, m, Spec{Workload: w, Arrival: Poisson, Target: 100, MaxInFlight: arrivals, Operations: arrivals, Seed: 8})
 	if r.Dropped != 0 || r.OK != arrivals {
 		t.Errorf("%+v, want %d", r.Counts, arrivals)
@@ -204,7 +204,7 @@ func TestWaker(t *testing.T) {
 	}
 }
 
-// BenchmarkLateness shows how late the two ways to sleep are, in microseconds.
+// BenchmarkLateness reports the lateness of the two ways to sleep, in microseconds.
 func BenchmarkLateness(b *testing.B) {
 	w, err := newWaker()
 	if err != nil {

@@ -187,7 +187,7 @@ func TestStuckClientIsAbandoned(t *testing.T) {
 	release := make(chan struct{})
 	m.before = func(_ context.Context, n int, _ ycsb.Kind, _ string) error {
 		if n == 4 {
-			<-release // whatever the context says
+			<-release // ignores the context
 		}
 		return nil
 	}
@@ -199,7 +199,7 @@ func TestStuckClientIsAbandoned(t *testing.T) {
 		t.Errorf("%d stuck, %+v, stopped by %s, %+v", r.Stuck, r.Counts, r.Stopped, r.Errors)
 	}
 	close(release)
-	for { // the client that was left behind is closed in the end
+	for { // the abandoned client is closed in the end
 		m.mu.Lock()
 		closed := m.closed
 		m.mu.Unlock()
@@ -244,7 +244,7 @@ func TestDurationEnds(t *testing.T) {
 	if len(intervals) != 2 || intervals[0].T != 0 || intervals[1].T != 1 {
 		t.Errorf("%d intervals", len(intervals))
 	}
-	// 500 a second for 1.2 s, all due and none dropped.
+	// 500 per second for 1.2 s, all due and none dropped.
 	if r.OK != 600 {
 		t.Errorf("%d operations, want 600", r.OK)
 	}
@@ -278,7 +278,7 @@ func TestOpenError(t *testing.T) {
 	m := newMemory()
 	_, err := Run(context.Background(), Spec{Workload: workload(t, "a", nil), Threads: 20}, func(ctx context.Context) (Client, error) {
 		if opened.Add(1) == 10 {
-			return (*memoryClient)(nil), boom // as a database does whose own function gives its own type
+			return (*memoryClient)(nil), boom // a typed nil pointer, as from a database's own function
 		}
 		return m.open(ctx)
 	}, nil)
@@ -312,8 +312,8 @@ func TestInvalidSpecs(t *testing.T) {
 	}
 }
 
-// A drive draws its keys for the operation count of its properties, whatever ends it, and warns of inserted
-// records that no request can choose.
+// A drive draws its keys for the operation count of its properties, whatever ends it. It warns of
+// inserted records that no request can choose.
 func TestKeyspaceOfOperationCount(t *testing.T) {
 	for _, tt := range []struct {
 		workload, count string
@@ -337,8 +337,8 @@ func TestKeyspaceOfOperationCount(t *testing.T) {
 	}
 }
 
-// TestStopDuringDrain has a drive that is stopped once its time had run out have sent for that time, and
-// no longer: the drive beside it ended, and this one only waited for its last answers.
+// TestStopDuringDrain stops a drive after its time has run out, while it waits for its last
+// answers. Its rate counts to its own end.
 func TestStopDuringDrain(t *testing.T) {
 	for _, c := range []struct {
 		at, took time.Duration

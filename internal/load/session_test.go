@@ -16,7 +16,7 @@ import (
 	"skerry/internal/testkit/loophost"
 )
 
-// TestMain makes this test's program a driver too.
+// TestMain also turns this test program into a driver.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		if err := ServeAgent(context.Background(), os.Stdin, os.Stdout, openMemory); err != nil {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openMemory is a registry of one database, empty at first.
+// openMemory is a registry of one empty database.
 func openMemory(name string) (func(context.Context, map[string]string) (Client, error), error) {
 	if name != "memory" {
 		return nil, fmt.Errorf("unknown database %q", name)
@@ -105,7 +105,7 @@ func TestSessionStopsEarly(t *testing.T) {
 			if err != nil || r.Stopped != StoppedAsked || r.Ended() == 0 {
 				t.Errorf("%v: %+v, stopped by %q", err, r.Counts, r.Stopped)
 			}
-			s.Stop() // after the end: nothing
+			s.Stop() // no effect after the end
 		})
 	}
 }
@@ -161,7 +161,7 @@ func TestSessionErrors(t *testing.T) {
 	})
 }
 
-// A parent that was killed says nothing: the agent's stdin ends.
+// A killed parent sends no command, but the agent's stdin ends.
 func TestAgentEndsWithParent(t *testing.T) {
 	t.Parallel()
 	spec, err := json.Marshal(AgentSpec{Database: "memory", Spec: Spec{Workload: workload(t, "c", nil), Target: 100, Duration: time.Hour}})
@@ -184,7 +184,7 @@ func TestAgentEndsWithParent(t *testing.T) {
 	}
 }
 
-// When nobody reads its output any more the agent ends too.
+// The agent also ends when its output is no longer read.
 func TestAgentEndsWithReader(t *testing.T) {
 	t.Parallel()
 	spec, err := json.Marshal(AgentSpec{Database: "memory", Spec: Spec{Workload: workload(t, "c", nil), Target: 100, Duration: time.Hour}})

@@ -17,7 +17,7 @@ import (
 // oracle is the library's histogram of the same shape.
 func oracle() *hdrhistogram.Histogram { return hdrhistogram.New(1, maxValue, digits) }
 
-// same fails the test unless h tells what the library's histogram tells.
+// same fails the test unless h equals the library's histogram.
 func same(t *testing.T, h Histogram, o *hdrhistogram.Histogram) {
 	t.Helper()
 	if h.Count() != o.TotalCount() || int64(h.Min()) != o.Min() || int64(h.Max()) != o.Max() {
@@ -33,8 +33,7 @@ func same(t *testing.T, h Histogram, o *hdrhistogram.Histogram) {
 	}
 }
 
-// Times that are recorded one by one, through a recorder and in parts that are merged
-// come to the same, which is what HdrHistogram makes of them.
+// Recording one by one, through a recorder, and in merged parts gives the same as HdrHistogram.
 func TestHistogramMatchesHdrHistogram(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var direct, through, merged Histogram
@@ -102,7 +101,7 @@ func TestHistogramJSON(t *testing.T) {
 		}
 	}
 	same(t, again, library)
-	again.Merge(h) // as good as one that never went away
+	again.Merge(h) // equal to the original
 	if again.Count() != 2000 {
 		t.Errorf("%d times after merging", again.Count())
 	}

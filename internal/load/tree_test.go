@@ -80,9 +80,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// grove is a tree in memory. Of what is created it forgets one file, which it does not let
-// anybody remove, and of what is removed it keeps one, though it acknowledges both; other
-// changes it leaves in doubt.
+// grove is a tree in memory that acknowledges everything, but loses one created file and keeps one
+// removed file. Other changes it leaves in doubt.
 type grove struct {
 	Client
 	*garden
@@ -93,7 +92,7 @@ type garden struct {
 	there            map[mdtest.Entry]bool
 	lost, kept, late mdtest.Entry
 	created, removed int
-	looks            int // for what was created late
+	looks            int // number of checks for the late file
 }
 
 func (g grove) Areas() int   { return 2 }
@@ -143,7 +142,7 @@ func (g grove) Tree(_ context.Context, op *mdtest.Op) error {
 	return nil
 }
 
-// TestAuditTree finds what a tree that loses and keeps has lost and kept, and nothing else.
+// TestAuditTree finds the lost and the kept file, and no other fault.
 func TestAuditTree(t *testing.T) {
 	w := workload(t, "a", ycsb.Properties{"recordcount": "20", "operationcount": "20"})
 	tree, err := mdtest.Parse(mdtest.Namespace, 20, map[string]string{
@@ -159,7 +158,7 @@ func TestAuditTree(t *testing.T) {
 	if _, err := Run(t.Context(), spec, open, nil); err != nil {
 		t.Fatal(err)
 	}
-	for e := range g.there { // a loaded file, late for two looks
+	for e := range g.there { // a loaded file, missing in the first two checks
 		g.late = e
 		break
 	}

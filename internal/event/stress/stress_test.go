@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// run runs a load and returns what it said first, and how to end it.
+// run runs a load and returns its first line, and a function that ends it.
 func run(t *testing.T, load Load) (said string, end func() error) {
 	t.Helper()
 	in, input := io.Pipe()
@@ -43,7 +43,7 @@ func TestCPU(t *testing.T) {
 	if said != Ready {
 		t.Errorf("it said %q, want %q", said, Ready)
 	}
-	// It has used half a second of CPU some time, however busy the machine is.
+	// The load uses half a core in the long run, even on a busy machine.
 	for used := time.Duration(0); used < 200*time.Millisecond; time.Sleep(10 * time.Millisecond) {
 		if err := unix.Getrusage(unix.RUSAGE_SELF, &after); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestSendToSink(t *testing.T) {
 	}
 }
 
-// A sender counts what it could not send in time as late, not as lost, but only so far.
+// A sender makes up for delays, up to maxBacklog.
 func TestRate(t *testing.T) {
 	a, b := net.Pipe()
 	const bps = 8 << 20 // a megabyte a second, 64 messages

@@ -16,14 +16,14 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// table is a workload of two fields and so many records.
+// table is a workload of two fields.
 func table(records int64) ycsb.Workload {
 	return ycsb.Workload{Fields: 2, FieldPrefix: "field", RecordCount: records, InsertCount: records}
 }
 
 func value() []byte { return bytes.Repeat([]byte("x"), 40) }
 
-// fields makes new values for the named fields.
+// fields returns new values for the named fields.
 func fields(names ...string) (out []ycsb.Field) {
 	for _, n := range names {
 		out = append(out, ycsb.Field{Name: n, Value: value()})
@@ -31,7 +31,7 @@ func fields(names ...string) (out []ycsb.Field) {
 	return out
 }
 
-// reality is a store of one record that a test plays the database with.
+// reality simulates the database with one record.
 type reality struct {
 	t      *testing.T
 	l      *Log
@@ -40,7 +40,7 @@ type reality struct {
 	number int64
 	loaded int64
 	clock  time.Duration
-	store  []ycsb.Field // nil: the record is not there
+	store  []ycsb.Field // nil if the record does not exist
 }
 
 func newReality(t *testing.T, loaded int64) *reality {
@@ -58,7 +58,7 @@ func newReality(t *testing.T, loaded int64) *reality {
 	return r
 }
 
-// write does a write that takes effect or not, and returns its values.
+// write executes a write with or without effect and returns its values.
 func (r *reality) write(o Outcome, effect bool, names ...string) []ycsb.Field {
 	v := fields(names...)
 	r.w.Stamp(r.number, v)
@@ -77,7 +77,7 @@ func (r *reality) put(values []ycsb.Field) {
 	}
 }
 
-// ledger puts what was taken down in order.
+// ledger returns the ledger of the log.
 func (r *reality) ledger() *Ledger {
 	r.t.Helper()
 	l := NewLedger(table(r.loaded))

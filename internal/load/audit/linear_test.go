@@ -77,8 +77,7 @@ func TestPageShowsViolations(t *testing.T) {
 	}
 }
 
-// A record's history that grew too long ends at a moment; nothing that is cut off makes what is
-// left look wrong.
+// A history that grew too long is cut at a point in time. The cut causes no violation.
 func TestCutHistoryIsLinearizable(t *testing.T) {
 	h := NewHistory([]int64{5})
 	clock := int64(0)
@@ -86,7 +85,7 @@ func TestCutHistoryIsLinearizable(t *testing.T) {
 	for i := range int64(4000) {
 		clock += 10
 		o := write(1, clock, clock+2, Version(100+i))
-		if i == 100 { // it takes effect here, and ends long after the record was closed
+		if i == 100 { // it takes effect here and ends long after the cut
 			r := read(2, clock+3, clock+4, 99)
 			r.Number = 5
 			h.Add(r)
@@ -103,8 +102,8 @@ func TestCutHistoryIsLinearizable(t *testing.T) {
 	if err := h.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	// What is read in the end was written after the history was cut. Of a record that never
-	// was written the load's value is there.
+	// The last read sees a write after the cut. The other record was never written and has the
+	// load's value.
 	last, quiet := read(-1, 0, 0, 123_456), read(-1, 0, 0, 0)
 	last.Number, quiet.Number = 5, 6
 	ops, err := ReadHistory(t.Context(), files.File{On: files.Local{}, Path: path}, []Operation{last, quiet})

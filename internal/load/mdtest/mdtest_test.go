@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// run is a tree that operations are done on: those that cannot be done are errors.
+// run is a tree that fails the test on impossible operations.
 type run map[string]bool
 
 func (r run) at(op *Op, name string) string {
@@ -122,7 +122,7 @@ func TestGeneratedOperationsAreValid(t *testing.T) {
 					if other := again.Next(); *op != *other {
 						t.Fatalf("the same seed gives %+v and %+v", op, other)
 					}
-					ok := i%100 != 99 // as if it had not been done
+					ok := i%100 != 99 // simulates a failure
 					if ok || op.Parents {
 						tree.do(t, op)
 					}

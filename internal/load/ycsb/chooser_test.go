@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// parse makes a workload or fails the test.
+// parse returns a workload or fails the test.
 func parse(t testing.TB, p Properties) Workload {
 	t.Helper()
 	w, _, err := Parse(Properties{"recordcount": "1000"}.Merge(p))
@@ -20,8 +20,8 @@ func parse(t testing.TB, p Properties) Workload {
 	return w
 }
 
-// TestDistributions holds what each distribution draws against its probabilities with
-// Pearson's chi-square. The seed is fixed: it fails or passes every time alike.
+// TestDistributions compares draws with their probabilities by Pearson's chi-square. The fixed seed
+// makes the result deterministic.
 func TestDistributions(t *testing.T) {
 	const records, draws = 1000, 400_000
 	uniform := func(int64) float64 { return 1.0 / records }
@@ -63,8 +63,8 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// chiSquare fails the test when so bad a fit would be seen less than once in 10^5.
-// Records are pooled until 10 draws are expected of each cell.
+// chiSquare fails the test if such a bad fit has a probability below 10^-5. Records are pooled
+// until each cell expects 10 draws.
 func chiSquare(t *testing.T, got map[int64]int, draws, records int64, probability func(int64) float64) {
 	t.Helper()
 	var statistic, expected, total float64
@@ -107,7 +107,7 @@ func zipfProbabilities(z Zipf) []float64 {
 	}
 	p[0] = 1 / z.zeta
 	p[1] = (z.second - 1) / z.zeta
-	// Ranks 0 and 1 are drawn by the formula too, where it gives them at a u above.
+	// The formula also draws ranks 0 and 1 from larger u.
 	p[0] += max(0, at(1)-z.second/z.zeta)
 	p[1] += max(0, at(2)-max(at(1), z.second/z.zeta))
 	for k := int64(2); k < z.items; k++ {
@@ -116,8 +116,8 @@ func zipfProbabilities(z Zipf) []float64 {
 	return p
 }
 
-// scrambledProbabilities sums up the ranks of each item: a million one by one, the
-// rest in strides, each spread evenly, since a hash cannot tell neighbours apart.
+// scrambledProbabilities sums the ranks of each item: a million one by one, the rest in evenly
+// spread strides, since the hash does not distinguish neighbours.
 func scrambledProbabilities(records, items int64) func(int64) float64 {
 	s := NewScrambledZipf(items)
 	z := s.zipf
@@ -138,7 +138,7 @@ func scrambledProbabilities(records, items int64) func(int64) float64 {
 		p[n] += rest
 		kept += p[n]
 	}
-	return func(n int64) float64 { return p[n] / kept } // what is not there is drawn again
+	return func(n int64) float64 { return p[n] / kept } // missing records are drawn again
 }
 
 func latestProbabilities(last int64) func(int64) float64 {
@@ -177,8 +177,8 @@ func TestSequentialIsSharedAndWraps(t *testing.T) {
 	}
 }
 
-// The scrambled zipfian's items include the inserts to come, so that the hash of a rank
-// does not move while the table grows; those not there yet are drawn again.
+// The items of the scrambled zipfian include future inserts, so that the hash of a rank does not
+// move while the table grows. Missing records are drawn again.
 func TestScrambledItems(t *testing.T) {
 	for _, c := range []struct {
 		p    Properties
@@ -209,8 +209,8 @@ func TestZipfianTrue(t *testing.T) {
 	}
 }
 
-// A workload on a part of the table draws no record of another part: an audit would take what that one's
-// workload wrote for lost.
+// A workload on a part of the table draws no record of another part, whose writes an audit would
+// report as lost.
 func TestTableParts(t *testing.T) {
 	for _, d := range []string{"zipfian", "zipfian-true", "uniform", "hotspot", "sequential"} {
 		for start, count := range map[int64]int64{0: 50, 50: 50} {
@@ -229,21 +229,21 @@ func TestTableParts(t *testing.T) {
 func TestZeta(t *testing.T) {
 	for _, n := range []int64{1, 2, 999, 1000, 1001, 1500, 100_000} {
 		direct := 0.0
-		for i := n; i >= 1; i-- { // the small ones first: exact
+		for i := n; i >= 1; i-- { // the small terms first, for exactness
 			direct += math.Pow(float64(i), -zipfTheta)
 		}
 		if got := zeta(n); math.Abs(got-direct) > 1e-11 {
 			t.Errorf("zeta(%d) = %.15g, want %.15g", n, got, direct)
 		}
 	}
-	// The constant of YCSB's source, summed up term by term over 10^10.
+	// The constant in YCSB's source, summed term by term over 10^10.
 	if got := zeta(10_000_000_000); math.Abs(got-scrambledZeta) > 1e-6 {
 		t.Errorf("zeta(10^10) = %.14g, want %.14g", got, scrambledZeta)
 	}
 }
 
-// growAsYCSB is ZipfianGenerator.nextLong of YCSB 0.17.0 for a generator made for `first` items that now has
-// `items`: all terms one by one.
+// growAsYCSB is ZipfianGenerator.nextLong of YCSB 0.17.0 for a generator created for `first` items
+// that now has `items`, with all terms.
 func growAsYCSB(first, items int64, u float64) int64 {
 	zetan := 0.0
 	for i := int64(1); i <= items; i++ {
@@ -260,7 +260,8 @@ func growAsYCSB(first, items int64, u float64) int64 {
 	return int64(float64(items) * math.Pow(eta*u-eta+1, 1/(1-zipfTheta)))
 }
 
-// TestZipfGrowsAsInYCSB holds ranks of a growing zipfian against YCSB's formula: 1.5, 2 and 51 times the first size.
+// TestZipfGrowsAsInYCSB compares the ranks of a growing zipfian with YCSB's formula, at 1.5, 2 and
+// 51 times the first size.
 func TestZipfGrowsAsInYCSB(t *testing.T) {
 	const first = 999
 	for _, items := range []int64{first, 1499, 1999, 50_999} {

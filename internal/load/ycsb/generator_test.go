@@ -37,7 +37,7 @@ func TestMixOfBuiltins(t *testing.T) {
 				got[g.Kind(i)]++
 			}
 			for k := range Kinds {
-				// Five standard deviations of a binomial.
+				// Five standard deviations of a binomial distribution.
 				p := want[k]
 				if d := math.Abs(float64(got[k]) - n*p); d > 5*math.Sqrt(n*p*(1-p)) {
 					t.Errorf("%d of %d operations are %v, want %v", got[k], n, k, n*p)
@@ -47,8 +47,8 @@ func TestMixOfBuiltins(t *testing.T) {
 	}
 }
 
-// Which keys YCSB 0.17.0 reads most in workload C with 1000 records, as it was run
-// against its BasicDB: 3.9 % and 1.95 % of 50,000 reads.
+// The keys that YCSB 0.17.0 reads most in workload C with 1000 records, measured with its BasicDB:
+// 3.9 % and 1.95 % of 50,000 reads.
 func TestHottestKeysMatchYCSB(t *testing.T) {
 	g := NewSource(builtin(t, "c", nil), 5).NewGenerator()
 	got := map[string]int{}
@@ -63,7 +63,7 @@ func TestHottestKeysMatchYCSB(t *testing.T) {
 	}
 }
 
-// The n-th operation depends on the seed alone, not on who makes it, nor in which order.
+// The n-th operation depends on the seed only, not on the generator or the order.
 func TestOperationsAreReproducible(t *testing.T) {
 	w := builtin(t, "a", Properties{"writeallfields": "true"})
 	describe := func(op *Op) string {
@@ -121,15 +121,14 @@ func TestWorkloadEScans(t *testing.T) {
 	}
 }
 
-// D and E insert right behind recordcount, without a gap, and read no further than what
-// is acknowledged.
+// Workloads D and E insert from recordcount on, without gaps, and read acknowledged records only.
 func TestInsertSequence(t *testing.T) {
 	for _, name := range []string{"d", "e"} {
 		t.Run(name, func(t *testing.T) {
 			w := builtin(t, name, nil)
 			s := NewSource(w, 2)
 			g := s.NewGenerator()
-			var open []int64 // handed out, not come back
+			var open []int64 // handed out, not complete
 			next := w.RecordCount
 			r := rand.New(rand.NewPCG(3, 4))
 			top := int64(0)
@@ -235,8 +234,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// TestDelete drives deletes and inserts of a small table and holds every operation against what
-// is in it.
+// TestDelete compares every operation on a small table, with deletes and inserts, with its content.
 func TestDelete(t *testing.T) {
 	w, _, err := Parse(Properties{"recordcount": "20", "readproportion": "0.2", "updateproportion": "0",
 		"deleteproportion": "0.5", "insertproportion": "0.3"})
@@ -283,7 +281,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestCompleteRemove tells what requests may choose after a delete that failed, and one in doubt.
+// TestCompleteRemove checks which records requests may choose after a failed delete, and after one
+// in doubt.
 func TestCompleteRemove(t *testing.T) {
 	c := NewInserts(3)
 	c.Remove(1)

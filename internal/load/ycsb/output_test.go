@@ -22,7 +22,7 @@ func histogram(values ...int64) *hdrhistogram.Histogram {
 	return h
 }
 
-// parseText is a strict parser of YCSB's output, written from the outputs of others.
+// parseText is a strict parser of YCSB's output.
 func parseText(t *testing.T, r io.Reader) map[string]map[string]float64 {
 	t.Helper()
 	form := regexp.MustCompile(`^\[([A-Z][A-Za-z-]*)\], ([A-Za-z0-9.()/=_]+), (-?[0-9]+(?:\.[0-9]+)?)$`)
@@ -129,8 +129,8 @@ func TestHDRLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What Java's HistogramLogReader expects: comments, a legend, then lines of
-	// start, length, max and the histogram, relative to the start time.
+	// Java's HistogramLogReader expects comments, a legend, then lines of start, length, maximum
+	// and histogram, relative to the start time.
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != 7 || !strings.HasPrefix(lines[1], "#[Histogram log format version 1.3]") ||
 		!strings.HasPrefix(lines[2], "#[StartTime: 1775044800") || !strings.HasPrefix(lines[3], `"StartTimestamp"`) ||

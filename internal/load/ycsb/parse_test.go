@@ -138,7 +138,7 @@ func TestEntries(t *testing.T) {
 }
 
 func TestProportionSumWarning(t *testing.T) {
-	// A trap of YCSB's defaults: reads stay at 0.95.
+	// A trap of YCSB's defaults: the share of reads stays 0.95.
 	_, got, err := Parse(Properties{"recordcount": "10", "scanproportion": "1"})
 	if err != nil || len(got) != 1 || !strings.Contains(got[0], "sum up to 2") {
 		t.Errorf("warnings %q, %v", got, err)

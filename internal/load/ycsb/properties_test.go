@@ -68,7 +68,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What is read and written again, escaped, is read the same.
+// Properties that were read, escaped and written are read again unchanged.
 func FuzzReadProperties(f *testing.F) {
 	for _, s := range []string{"a=1", "a\\\n b:c", "# x\n!y", `\u0041=\ud83d\ude00`, "a=\\", "\r\n=\r", "k\\ e y"} {
 		f.Add(s)

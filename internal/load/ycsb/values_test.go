@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What YCSB's buildDeterministicValue makes of these, as it was run on a JVM.
+// Results of YCSB's buildDeterministicValue on a JVM.
 func TestDeterministicValues(t *testing.T) {
 	const key = "user6284781860667377211"
 	for field, want := range map[string]string{
@@ -101,7 +101,7 @@ func zipfMean(items int64) float64 {
 	return mean
 }
 
-// Values of one operation do not lie in each other's way, whatever their lengths.
+// Values of one operation do not overlap, whatever their lengths.
 func TestValuesAreDistinct(t *testing.T) {
 	g := NewSource(parse(t, Properties{"fieldlengthdistribution": "uniform", "fieldlength": "5000"}), 4).NewGenerator()
 	for i := range uint64(100) {
@@ -135,7 +135,7 @@ func TestParseLengths(t *testing.T) {
 }
 
 func TestGoldenKeys(t *testing.T) {
-	// What YCSB itself makes of key numbers 0..5.
+	// YCSB's keys of the numbers 0 to 5.
 	want := []string{
 		"user6284781860667377211", "user8517097267634966620", "user1820151046732198393",
 		"user4052466453699787802", "user3232700585171816769", "user1000385178204227360",
@@ -172,7 +172,7 @@ func TestKeyFormat(t *testing.T) {
 	}
 }
 
-// Keys stay as they are while the arena goes on to its next block.
+// Keys do not change when the arena starts its next block.
 func TestArenaKeepsKeys(t *testing.T) {
 	w := Workload{ZeroPadding: 1}
 	var arena keyArena

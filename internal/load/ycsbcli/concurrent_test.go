@@ -9,7 +9,8 @@ import (
 	"skerry/internal/load"
 )
 
-// A client that draws the same operations as another one on this machine, or loads the same records, warns.
+// A client warns if another client on this machine runs the same operations or loads the same
+// records.
 func TestConcurrentClients(t *testing.T) {
 	seeded := func(phase load.Phase, seed uint64, set ...string) Options {
 		set = append([]string{"recordcount=100", "operationcount=50", "table=" + t.Name()}, set...)
@@ -57,7 +58,7 @@ func TestConcurrentClients(t *testing.T) {
 	}
 }
 
-// A client with a part of a table says which, and where inserts begin.
+// A client of a part of a table says which part, and where inserts begin.
 func TestTableParts(t *testing.T) {
 	for _, tt := range []struct {
 		phase load.Phase

@@ -17,8 +17,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// databases is a registry of the null database, which keeps the properties that its
-// clients were opened with.
+// databases returns a registry of the null database, which records the properties of its clients.
 func databases(seen *map[string]string) load.OpenDatabase {
 	return func(name string) (func(context.Context, map[string]string) (load.Client, error), error) {
 		if name != load.NullName {
@@ -39,7 +38,7 @@ func TestPlan(t *testing.T) {
 	if err := os.WriteFile("mine", []byte("recordcount=50\noperationcount=60\nthreadcount=3\ntarget=70\nmaxexecutiontime=80\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A file of a built-in's name is stronger than the built-in.
+	// A file takes precedence over a built-in workload of the same name.
 	if err := os.WriteFile("workloadb", []byte("recordcount=7\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +127,7 @@ func TestStatusEverySecond(t *testing.T) {
 	line := regexp.MustCompile(`^lab \d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3} (\d+) sec: (\d+) operations;(?: [\d.]+ current ops/sec;)?(?: est completion in \d seconds?)?(?: \[READ: Count=(\d+), .*\])?$`)
 	total, lines := 0, 0
 	for _, text := range strings.Split(strings.TrimSpace(errs.String()), "\n") {
-		if strings.HasPrefix(text, "warning: ") { // a busy machine
+		if strings.HasPrefix(text, "warning: ") { // on a busy machine
 			continue
 		}
 		m := line.FindStringSubmatch(text)
