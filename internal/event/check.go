@@ -15,16 +15,16 @@ import (
 // node, not an event.
 const minInterval = unit.Duration(100 * time.Millisecond)
 
-// Report is called for a mistake at a path of the list, such as "[1].latency.of".
-type Report func(path, hint, format string, args ...any)
+// reportFunc is called for a mistake at a path of the list, such as "[1].latency.of".
+type reportFunc func(path, hint, format string, args ...any)
 
 // Check reports mistakes in events that do not depend on the database. end is the end of the
 // measurement, 0 if unknown.
-func Check(events []Event, s Layout, end time.Duration, report Report) {
+func Check(events []Event, s Layout, end time.Duration, report reportFunc) {
 	for i, e := range events {
 		at := fmt.Sprintf("[%d]", i)
 		if e.Spec.spec == nil {
-			report(at, "give one of "+strings.Join(KindNames(), ", "), "kind of event missing")
+			report(at, "give one of "+strings.Join(kindNames(), ", "), "kind of event missing")
 			continue
 		}
 		e.Spec.spec.check(s, e.failure(at, report))
@@ -41,7 +41,7 @@ func Check(events []Event, s Layout, end time.Duration, report Report) {
 	}
 }
 
-func (e Event) failure(at string, report Report) failure {
+func (e Event) failure(at string, report reportFunc) failure {
 	return func(key, hint, format string, args ...any) {
 		path := strict.Join(at, e.Kind())
 		if key != "" {
@@ -126,7 +126,7 @@ func (c timing) duration() {
 }
 
 // CheckDatabase reports what the database cannot do for the events.
-func CheckDatabase(events []Event, s Layout, name string, can database.Capabilities, report Report) {
+func CheckDatabase(events []Event, s Layout, name string, can database.Capabilities, report reportFunc) {
 	c := databaseCheck{stage: s, name: name, can: can, events: events}
 	for i, e := range events {
 		if n, ok := e.Spec.spec.(databaseDependent); ok {

@@ -125,7 +125,7 @@ func (w *Testbed) applyDiskLimit(name string) error {
 	}
 	d, ok := h.(host.Controls)
 	if !ok {
-		return fmt.Errorf("limit the disk of %s: %w on this host", name, ErrUnavailable)
+		return fmt.Errorf("limit the disk of %s: %w on this host", name, errUnavailable)
 	}
 	var bound cgroup.DiskLimit
 	for _, x := range w.diskLimits.byNode[name] {
@@ -133,7 +133,7 @@ func (w *Testbed) applyDiskLimit(name string) error {
 	}
 	err = d.LimitDisk(bound)
 	if errors.Is(err, cgroup.ErrNoController) || errors.Is(err, host.ErrNoGroup) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func (d *DiskFull) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) 
 			}
 			f, ok := h.(host.Controls)
 			if !ok {
-				return fmt.Errorf("fill the disk of %s: %w on this host", node, ErrUnavailable)
+				return fmt.Errorf("fill the disk of %s: %w on this host", node, errUnavailable)
 			}
 			return do(f)
 		}
@@ -220,7 +220,7 @@ func (w *Testbed) MountDisks(sizes map[string]int64) error {
 		}
 		m, ok := h.(host.Controls)
 		if !ok {
-			return fmt.Errorf("mount a disk for %s: %w on this host", name, ErrUnavailable)
+			return fmt.Errorf("mount a disk for %s: %w on this host", name, errUnavailable)
 		}
 		errs = append(errs, m.MountDisk(size))
 	}

@@ -69,7 +69,7 @@ type Churn struct {
 
 // Alternatives lists keys that exclude each other.
 func (Event) Alternatives() [][]string {
-	return [][]string{{"every", "gap", "churn"}, KindNames()}
+	return [][]string{{"every", "gap", "churn"}, kindNames()}
 }
 
 const (

@@ -110,7 +110,7 @@ func (r *Runner) startFired(ctx context.Context, f fireRequest) {
 	x.source = f.source
 	h := x.draw(0)
 	if h.action == nil {
-		f.answer <- fireResult{err: fmt.Errorf("%w: no eligible target", ErrState)}
+		f.answer <- fireResult{err: fmt.Errorf("%w: no eligible target", errState)}
 		return
 	}
 	r.entries = append(r.entries, &entryState{entry: x, began: true, active: 1})

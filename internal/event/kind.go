@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	// ErrUnavailable says that this machine or this database cannot do what the event needs.
-	ErrUnavailable = errors.New("unavailable")
-	// ErrState says that a node is not in the state that the event needs.
-	ErrState = errors.New("wrong state")
-	// ErrEnded says that a process of the event ended too early.
-	ErrEnded = errors.New("ended unexpectedly")
+	// errUnavailable says that this machine or this database cannot do what the event needs.
+	errUnavailable = errors.New("unavailable")
+	// errState says that a node is not in the state that the event needs.
+	errState = errors.New("wrong state")
+	// errEnded says that a process of the event ended too early.
+	errEnded = errors.New("ended unexpectedly")
 )
 
 // Kind describes a kind of event. What an event of the kind does is in its kindSpec.
@@ -126,8 +126,8 @@ var kinds = []Kind{
 // Kinds returns all kinds of events.
 func Kinds() []Kind { return append([]Kind(nil), kinds...) }
 
-// KindNames returns the keys of the kinds.
-func KindNames() []string {
+// kindNames returns the keys of the kinds.
+func kindNames() []string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.Name

@@ -152,7 +152,7 @@ func TestConsumersDoNotNameKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range KindNames() {
+		for _, name := range kindNames() {
 			if regexp.MustCompile("[\"'`]"+name+"[\"'`]").Match(text) && words[path] != name {
 				t.Errorf("%s knows the kind %s", path, name)
 			}

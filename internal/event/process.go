@@ -16,7 +16,7 @@ type nodeAction struct {
 	nodes []string
 	text  string // format string for the nodes' names
 	do    func(ctx context.Context, w *Testbed, node string, p *progress) error
-	// undo reverts do; nil if there is nothing to revert. ErrState is ignored: another event has
+	// undo reverts do; nil if there is nothing to revert. errState is ignored: another event has
 	// restored the node already.
 	undo func(ctx context.Context, w *Testbed, node string, p *progress) error
 
@@ -50,7 +50,7 @@ func (a *nodeAction) revert(ctx context.Context, w *Testbed, p *progress) error 
 	}
 	var errs []error
 	for _, name := range a.done {
-		if err := a.undo(ctx, w, name, p); err != nil && !errors.Is(err, ErrState) {
+		if err := a.undo(ctx, w, name, p); err != nil && !errors.Is(err, errState) {
 			errs = append(errs, err)
 		}
 	}
@@ -245,7 +245,7 @@ type ClockSkew struct {
 
 func (c *ClockSkew) check(_ Layout, fail failure) {
 	fail("", "skew the clocks of real machines; latency and pause delay messages between nodes",
-		"%v: Linux has no wall clock per node (time namespaces shift monotonic clocks only)", ErrUnavailable)
+		"%v: Linux has no wall clock per node (time namespaces shift monotonic clocks only)", errUnavailable)
 }
 
 func (c *ClockSkew) draw(Layout, int, map[string]bool, *rand.Rand) action { return nil }

@@ -276,7 +276,7 @@ func (s *programSet) start(ctx context.Context, w *Testbed, node string, args ..
 		<-x.process.Done()
 		_ = in.Close() // unblock the reader of a program that has ended
 		_ = out.Close()
-		s.reportLoss(fmt.Errorf("stress program %s on %s: %w: %s", args[0], node, ErrEnded, x.stderr.String()))
+		s.reportLoss(fmt.Errorf("stress program %s on %s: %w: %s", args[0], node, errEnded, x.stderr.String()))
 	})
 	return x.awaitReady(ctx)
 }
@@ -290,7 +290,7 @@ func (x *stressProgram) awaitReady(ctx context.Context) (string, error) {
 	line, err := bufio.NewReader(x.output).ReadString('\n')
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), stress.Ready)
 	if err != nil || !ok {
-		return "", fmt.Errorf("start a stress program on %s: %w: %s", x.node, errors.Join(ErrEnded, err), x.stderr.String())
+		return "", fmt.Errorf("start a stress program on %s: %w: %s", x.node, errors.Join(errEnded, err), x.stderr.String())
 	}
 	return strings.TrimSpace(rest), nil
 }

@@ -86,7 +86,7 @@ func (w *Testbed) halt(ctx context.Context, name string, manner database.Manner)
 	}
 	defer done()
 	if n.isHalted() {
-		return fmt.Errorf("%w: the database on %s is down already", ErrState, name)
+		return fmt.Errorf("%w: the database on %s is down already", errState, name)
 	}
 	if err := w.Cluster.Halt(ctx, h, manner); err != nil {
 		return err
@@ -107,12 +107,12 @@ func (w *Testbed) revive(ctx context.Context, name string) error {
 	}
 	defer done()
 	if !n.isHalted() {
-		return fmt.Errorf("%w: the database on %s runs", ErrState, name)
+		return fmt.Errorf("%w: the database on %s runs", errState, name)
 	}
 	err = w.Cluster.Revive(ctx, h)
 	if errors.Is(err, database.ErrNotMember) { // it was removed in the meantime
 		n.setHalted(false)
-		return fmt.Errorf("%w: %w", ErrState, err)
+		return fmt.Errorf("%w: %w", errState, err)
 	}
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (w *Testbed) pause(ctx context.Context, name string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.paused {
-		return fmt.Errorf("%w: %s is paused already", ErrState, name)
+		return fmt.Errorf("%w: %s is paused already", errState, name)
 	}
 	if err := f.Freeze(ctx); err != nil {
 		return errors.Join(err, f.Thaw())
@@ -178,7 +178,7 @@ func (w *Testbed) resume(name string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.paused {
-		return fmt.Errorf("%w: %s is not paused", ErrState, name)
+		return fmt.Errorf("%w: %s is not paused", errState, name)
 	}
 	if err := f.Thaw(); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (w *Testbed) controls(name string) (host.Controls, *nodeState, error) {
 	}
 	f, ok := h.(host.Controls)
 	if !ok {
-		return nil, nil, fmt.Errorf("pause %s: %w on this host", name, ErrUnavailable)
+		return nil, nil, fmt.Errorf("pause %s: %w on this host", name, errUnavailable)
 	}
 	return f, w.nodeState(name), nil
 }

@@ -140,7 +140,7 @@ func TestBatchesEndWithLoad(t *testing.T) {
 		return Failed("down", "", errors.New("down"))
 	}
 	r, err := Run(context.Background(), Spec{Phase: PhaseLoad, Workload: w, Batch: 50, GiveUp: 20 * time.Millisecond}, b.open, nil)
-	if !errors.Is(err, ErrIncomplete) || r.Stopped != StoppedGaveUp || r.Unacknowledged != 100 || len(r.UnacknowledgedKeys) != 100 {
+	if !errors.Is(err, ErrIncomplete) || r.Stopped != stoppedGaveUp || r.Unacknowledged != 100 || len(r.UnacknowledgedKeys) != 100 {
 		t.Errorf("%d unacknowledged, %d listed, stopped by %s: %v", r.Unacknowledged, len(r.UnacknowledgedKeys), r.Stopped, err)
 	}
 	if d := cmp.Diff(map[string]bool{w.Key(0): true}, tried); d != "" {

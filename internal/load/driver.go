@@ -138,7 +138,7 @@ func (d *driver) newSegment(first uint64, operations int64, length time.Duration
 		skip: d.spec.AfterStall == Skip, giveUp: d.spec.GiveUp, now: d.now, stopped: make(chan struct{}),
 	}
 	if d.spec.Arrival == Closed {
-		g.tolerance = StallAfter
+		g.tolerance = stallAfter
 	}
 	g.start = d.now()
 	if d.spec.Target > 0 {
@@ -158,7 +158,7 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 		return 0, err
 	}
 	defer probe.close()
-	defer context.AfterFunc(ctx, func() { g.stop(StoppedAsked) })()
+	defer context.AfterFunc(ctx, func() { g.stop(stoppedAsked) })()
 	done := make(chan struct{})
 	var helpers sync.WaitGroup
 	had, err := newStealMeter()
@@ -271,7 +271,7 @@ func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 		}
 	}
 	if !g.closedAt(now) && !g.expiredAt(now) && (g.operations == 0 || g.pace.issued() < g.operations) {
-		g.stop(StoppedStuck)
+		g.stop(stoppedStuck)
 	}
 	for w := range away {
 		w.shard.mu.Lock()

@@ -43,7 +43,7 @@ func TestLoadRetriesUntilAcknowledged(t *testing.T) {
 			t.Fatalf("record %d has %d fields", n, len(m.records[w.Key(n)]))
 		}
 	}
-	if len(m.records) != 500 || r.Stopped != StoppedOperations {
+	if len(m.records) != 500 || r.Stopped != stoppedOperations {
 		t.Errorf("%d records, stopped by %s", len(m.records), r.Stopped)
 	}
 	if len(r.Errors) != 2 || r.Errors[0].Count+r.Errors[1].Count != r.Retries {
@@ -65,7 +65,7 @@ func TestLoadGivesUpAndListsMissing(t *testing.T) {
 		!strings.Contains(err.Error(), "a replica takes no writes") {
 		t.Errorf("error %v", err)
 	}
-	if r.OK != 18 || r.Failed != 2 || r.Unacknowledged != 2 || r.Stopped != StoppedGaveUp {
+	if r.OK != 18 || r.Failed != 2 || r.Unacknowledged != 2 || r.Stopped != stoppedGaveUp {
 		t.Errorf("%+v, %d unacknowledged, stopped by %s", r.Counts, r.Unacknowledged, r.Stopped)
 	}
 	got := map[string]bool{}
@@ -91,7 +91,7 @@ func TestStoppedLoadListsMissing(t *testing.T) {
 		}
 		r, err := Run(ctx, Spec{Phase: PhaseLoad, Workload: w, Threads: 4, Target: target}, m.open, nil)
 		cancel()
-		if !errors.Is(err, ErrIncomplete) || r.Stopped != StoppedAsked {
+		if !errors.Is(err, ErrIncomplete) || r.Stopped != stoppedAsked {
 			t.Errorf("%v, stopped by %s", err, r.Stopped)
 		}
 		if r.Unacknowledged != int64(300-len(m.records)) || len(r.UnacknowledgedKeys) != int(r.Unacknowledged) {

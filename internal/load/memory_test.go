@@ -170,7 +170,7 @@ func steady(t testing.TB, s Spec) (*memory, Result, []Interval) {
 			return nil
 		}
 		r, intervals := drive(t, m, s)
-		if seen(); longest < StallAfter || attempt == 10 {
+		if seen(); longest < stallAfter || attempt == 10 {
 			return m, r, intervals
 		}
 	}

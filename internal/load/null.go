@@ -18,14 +18,14 @@ const NullName = "null"
 // the cost of the driver itself. Its clients share it.
 type NullDatabase struct {
 	records atomic.Int64
-	// operations counts the operations of clients with NullFailEvery.
+	// operations counts the operations of clients with nullFailEvery.
 	operations atomic.Int64
 }
 
 const (
 	NullDelay      = "null.delay" // response time ("2ms")
-	NullFailEvery  = "null.every" // every n-th operation fails, 0 for none
-	NullErrorClass = "null.error" // class of the failures, default "refused"
+	nullFailEvery  = "null.every" // every n-th operation fails, 0 for none
+	nullErrorClass = "null.error" // class of the failures, default "refused"
 )
 
 type nullClient struct {
@@ -44,12 +44,12 @@ func (d *NullDatabase) Open(_ context.Context, properties map[string]string) (Cl
 			return nil, fmt.Errorf("property %s: %q is not a duration such as 2ms", NullDelay, v)
 		}
 	}
-	if v := strings.TrimSpace(properties[NullFailEvery]); v != "" {
+	if v := strings.TrimSpace(properties[nullFailEvery]); v != "" {
 		if c.every, err = strconv.ParseInt(v, 10, 64); err != nil || c.every < 0 {
-			return nil, fmt.Errorf("property %s: %q is not a whole number", NullFailEvery, v)
+			return nil, fmt.Errorf("property %s: %q is not a whole number", nullFailEvery, v)
 		}
 	}
-	if v := strings.TrimSpace(properties[NullErrorClass]); v != "" {
+	if v := strings.TrimSpace(properties[nullErrorClass]); v != "" {
 		c.class = v
 	}
 	for i := range 10 {

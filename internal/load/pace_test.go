@@ -99,7 +99,7 @@ func TestClosedLoopAfterAStall(t *testing.T) {
 			t.Errorf("%s: %+v, %d calls", r.Spec.AfterStall, r.Counts, m.calls)
 		}
 		if r.Dropped < 300 || r.Operations["READ"].Dropped != r.Dropped {
-			t.Errorf("%d dropped, want those due more than %v before the end of the stall", r.Dropped, StallAfter)
+			t.Errorf("%d dropped, want those due more than %v before the end of the stall", r.Dropped, stallAfter)
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestStallBeyondEndIsCounted(t *testing.T) {
 	m := loaded(t, w)
 	stall(m, 600*time.Millisecond)
 	r, _ := drive(t, m, Spec{Workload: w, Target: 1000, Duration: 300 * time.Millisecond})
-	if want := (Counts{OK: 1, Dropped: 299}); r.Counts != want || r.Stopped != StoppedDuration || r.Duration != 300*time.Millisecond {
+	if want := (Counts{OK: 1, Dropped: 299}); r.Counts != want || r.Stopped != stoppedDuration || r.Duration != 300*time.Millisecond {
 		t.Errorf("%+v in %v, want %+v", r.Counts, r.Duration, want)
 	}
 	if r.Drain < 290*time.Millisecond {

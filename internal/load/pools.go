@@ -238,7 +238,7 @@ func mergeIntervals(pools []PoolInterval) Interval {
 	for _, p := range pools {
 		all.Length = max(all.Length, p.Length)
 		all.InFlight += p.InFlight
-		all.Writes = orShifted(all.Writes, p.Writes, int(p.Start.Sub(first)/WriteSlot))
+		all.Writes = orShifted(all.Writes, p.Writes, int(p.Start.Sub(first)/writeSlot))
 		all.Totals.Merge(p.Totals.withPrefix(p.Name))
 	}
 	return all
@@ -266,12 +266,12 @@ func mergeResults(pools []PoolResult) Result {
 		r.Pools = pools
 		return r
 	}
-	all := Result{Spec: pools[0].Spec, Stopped: StoppedAsked, Pools: pools}
+	all := Result{Spec: pools[0].Spec, Stopped: stoppedAsked, Pools: pools}
 	for _, p := range pools {
 		if all.Started.IsZero() || p.Started.Before(all.Started) {
 			all.Started = p.Started
 		}
-		if all.Stopped == StoppedAsked && p.Stopped != "" {
+		if all.Stopped == stoppedAsked && p.Stopped != "" {
 			all.Stopped = p.Stopped // the first pool to end stopped the others
 		}
 		all.Warmup, all.Drain = max(all.Warmup, p.Warmup), max(all.Drain, p.Drain)

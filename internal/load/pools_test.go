@@ -12,7 +12,7 @@ func TestMergeIntervals(t *testing.T) {
 	a.OK = 5
 	a.Operations = map[string]*Operation{"READ": {Counts: Counts{OK: 5}, Returns: map[string]int64{}}}
 	a.Errors = []ErrorCount{{Operation: "READ", Class: "timeout", Count: 1}}
-	b := Interval{T: 3, Start: at.Add(3 * WriteSlot), Length: time.Second, InFlight: 1, Writes: []uint64{1 << 62}}
+	b := Interval{T: 3, Start: at.Add(3 * writeSlot), Length: time.Second, InFlight: 1, Writes: []uint64{1 << 62}}
 	b.OK = 7
 	b.Operations = map[string]*Operation{"READ": {Counts: Counts{OK: 7}, Returns: map[string]int64{}}}
 	got := mergeIntervals([]PoolInterval{{"a", a}, {"b", b}})
@@ -21,7 +21,7 @@ func TestMergeIntervals(t *testing.T) {
 	}
 	if got.Operations["a.READ"].OK != 5 || got.Operations["b.READ"].OK != 7 || len(got.Operations) != 2 ||
 		got.Errors[0].Operation != "a.READ" {
-		t.Errorf("operations %v, errors %v, want each under its workload", got.OperationNames(), got.Errors)
+		t.Errorf("operations %v, errors %v, want each under its workload", got.operationNames(), got.Errors)
 	}
 	if want := []uint64{1, 1 << 1}; !slices.Equal(got.Writes, want) {
 		t.Errorf("writes %b, want %b: the second began three slots later", got.Writes, want)
@@ -34,10 +34,10 @@ func TestMergeIntervals(t *testing.T) {
 
 func TestMergeResults(t *testing.T) {
 	at := time.Unix(100, 0)
-	a := Result{Started: at, Duration: 2 * time.Second, Stopped: StoppedAsked, Stuck: 1}
-	b := Result{Started: at.Add(time.Second), Duration: 3 * time.Second, Stopped: StoppedOperations, Warnings: []string{"late"}}
+	a := Result{Started: at, Duration: 2 * time.Second, Stopped: stoppedAsked, Stuck: 1}
+	b := Result{Started: at.Add(time.Second), Duration: 3 * time.Second, Stopped: stoppedOperations, Warnings: []string{"late"}}
 	got := mergeResults([]PoolResult{{"a", a}, {"b", b}})
-	if got.Duration != 4*time.Second || got.Stopped != StoppedOperations || got.Stuck != 1 ||
+	if got.Duration != 4*time.Second || got.Stopped != stoppedOperations || got.Stuck != 1 ||
 		!slices.Equal(got.Warnings, []string{"b: late"}) {
 		t.Errorf("merged to %+v", got)
 	}

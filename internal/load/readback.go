@@ -30,7 +30,7 @@ type AuditResult struct {
 	Stale      int64 `json:"stale"`
 	Unexpected int64 `json:"unexpected"`
 	Unread     int64 `json:"unread"`
-	// Findings lists the first MaxFindings of them.
+	// Findings lists the first maxFindings of them.
 	Findings []Finding `json:"findings,omitempty"`
 	// Reads are the reads of records with a history.
 	Reads []audit.Operation `json:"reads,omitempty"`
@@ -54,8 +54,8 @@ const (
 )
 
 const (
-	// MaxFindings bounds the listed findings. All are counted.
-	MaxFindings = 10_000
+	// maxFindings bounds the listed findings. All are counted.
+	maxFindings = 10_000
 	maxSuspects = 200_000
 	// auditBatch is the number of records that a reader receives at once.
 	auditBatch = 64
@@ -337,7 +337,7 @@ func (b *recordAuditor) countFaults(s suspect) {
 }
 
 func (b *recordAuditor) addFinding(kind string, r audit.Record, f audit.Fault) {
-	if len(b.result.Findings) >= MaxFindings {
+	if len(b.result.Findings) >= maxFindings {
 		return
 	}
 	out := Finding{Kind: kind, Number: r.Number, Key: b.spec.Workload.Key(r.Number), Expected: f.Expected, Saw: f.Saw}

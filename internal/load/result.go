@@ -88,7 +88,7 @@ type Interval struct {
 	Length time.Duration `json:"length_ns"` // the last interval can be shorter
 	// InFlight is the number of operations in flight at the end.
 	InFlight int64 `json:"in_flight"`
-	// Writes has a bit for every WriteSlot since Start with an acknowledged write.
+	// Writes has a bit for every writeSlot since Start with an acknowledged write.
 	Writes []uint64 `json:"writes,omitempty"`
 	// Disturbance is the disturbed part of the interval; nil for none.
 	Disturbance *Disturbance `json:"held,omitempty"`
@@ -98,8 +98,8 @@ type Interval struct {
 	Pools []PoolInterval `json:"-"`
 }
 
-// WriteSlot is the time resolution of Interval.Writes.
-const WriteSlot = 10 * time.Millisecond
+// writeSlot is the time resolution of Interval.Writes.
+const writeSlot = 10 * time.Millisecond
 
 // Cores is the driver's CPU use, in cores.
 func (i Interval) Cores() float64 { return ratio(i.CPU.Seconds(), i.Length.Seconds()) }
@@ -115,7 +115,7 @@ type Result struct {
 	Duration time.Duration `json:"duration_ns"`
 	Drain    time.Duration `json:"drain_ns"`
 	Warmup   time.Duration `json:"warmup_ns"`
-	// Stopped is the reason for the end, one of the Stopped constants.
+	// Stopped is the reason for the end, one of the stopped constants.
 	Stopped string `json:"stopped"`
 	Totals
 	// Stuck counts operations of abandoned workers, whose clients did not obey their deadline. They
@@ -137,11 +137,11 @@ type Result struct {
 }
 
 const (
-	StoppedOperations = "operations"
-	StoppedDuration   = "time"
-	StoppedAsked      = "stopped" // the context ended or Stop was called
-	StoppedGaveUp     = "gave up" // a load phase without progress
-	StoppedStuck      = "stuck"   // no client answers or obeys its deadline
+	stoppedOperations = "operations"
+	stoppedDuration   = "time"
+	stoppedAsked      = "stopped" // the context ended or Stop was called
+	stoppedGaveUp     = "gave up" // a load phase without progress
+	stoppedStuck      = "stuck"   // no client answers or obeys its deadline
 )
 
 // Throughput is the rate of ended operations, per second.
@@ -180,8 +180,8 @@ func (t Totals) Summaries() map[string]record.OperationSummary {
 	return all
 }
 
-// OperationNames returns the operations in display order.
-func (t Totals) OperationNames() []string {
+// operationNames returns the operations in display order.
+func (t Totals) operationNames() []string {
 	order := []string{}
 	for k := range ycsb.Kinds {
 		if _, ok := t.Operations[k.String()]; ok {
@@ -205,7 +205,7 @@ func (t Totals) OperationNames() []string {
 // service times, IntervalIntended for response times, or IntervalBoth.
 func (t Totals) Series(interval string) (out []ycsb.Series) {
 	shown := func(prefix string, pick func(Latency) Histogram) {
-		for _, name := range t.OperationNames() {
+		for _, name := range t.operationNames() {
 			op := t.Operations[name]
 			if op.Ended() == 0 || name == verifySeries && prefix != "" {
 				continue

@@ -20,7 +20,7 @@ func TestClosedLoopDoesEveryOperationOnce(t *testing.T) {
 		w := workload(t, "a", ycsb.Properties{"operationcount": "5000"})
 		m := loaded(t, w)
 		r, _ := drive(t, m, Spec{Workload: w, Threads: threads, Seed: 1})
-		if r.OK != 5000 || m.calls != 5000 || r.Stopped != StoppedOperations {
+		if r.OK != 5000 || m.calls != 5000 || r.Stopped != stoppedOperations {
 			t.Errorf("%d threads: %d ok, %d calls, stopped by %s", threads, r.OK, m.calls, r.Stopped)
 		}
 		if n := r.Operations["READ"].OK + r.Operations["UPDATE"].OK; n != 5000 {
@@ -195,7 +195,7 @@ func TestStuckClientIsAbandoned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Stuck != 1 || r.OK != 4 || r.Unknown != 1 || r.Stopped != StoppedStuck || r.Errors[0].Class != "stuck" {
+	if r.Stuck != 1 || r.OK != 4 || r.Unknown != 1 || r.Stopped != stoppedStuck || r.Errors[0].Class != "stuck" {
 		t.Errorf("%d stuck, %+v, stopped by %s, %+v", r.Stuck, r.Counts, r.Stopped, r.Errors)
 	}
 	close(release)
@@ -229,7 +229,7 @@ func TestCancelReturnsResult(t *testing.T) {
 		}
 		r, err := Run(ctx, s, m.open, nil)
 		cancel()
-		if err != nil || r.Stopped != StoppedAsked || r.OK == 0 || m.opened != m.closed {
+		if err != nil || r.Stopped != stoppedAsked || r.OK == 0 || m.opened != m.closed {
 			t.Errorf("%+v: %v, %d ok, stopped by %s, %d of %d clients closed", s.Arrival, err, r.OK, r.Stopped, m.closed, m.opened)
 		}
 	}
@@ -238,7 +238,7 @@ func TestCancelReturnsResult(t *testing.T) {
 func TestDurationEnds(t *testing.T) {
 	w := workload(t, "c", nil)
 	_, r, intervals := steady(t, Spec{Workload: w, Threads: 2, Duration: 1200 * time.Millisecond, Target: 500})
-	if r.Stopped != StoppedDuration || r.Duration != 1200*time.Millisecond {
+	if r.Stopped != stoppedDuration || r.Duration != 1200*time.Millisecond {
 		t.Errorf("stopped by %s after %v", r.Stopped, r.Duration)
 	}
 	if len(intervals) != 2 || intervals[0].T != 0 || intervals[1].T != 1 {
@@ -306,7 +306,7 @@ func TestInvalidSpecs(t *testing.T) {
 		"neither oper":     {Workload: workload(t, "a", ycsb.Properties{"operationcount": "0"})},
 	} {
 		_, err := Run(context.Background(), s, newMemory().open, nil)
-		if !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, errSpec) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", s, err, want)
 		}
 	}
@@ -344,11 +344,11 @@ func TestStopDuringDrain(t *testing.T) {
 		at, took time.Duration
 		why      string
 	}{
-		{5 * time.Second, 4 * time.Second, StoppedAsked},
-		{11*time.Second + 260*time.Millisecond, 10 * time.Second, StoppedDuration},
+		{5 * time.Second, 4 * time.Second, stoppedAsked},
+		{11*time.Second + 260*time.Millisecond, 10 * time.Second, stoppedDuration},
 	} {
 		g := &segment{start: time.Second, end: 11 * time.Second, now: func() time.Duration { return c.at }, stopped: make(chan struct{})}
-		g.stop(StoppedAsked)
+		g.stop(stoppedAsked)
 		if why, took := g.outcome(c.at + 40*time.Millisecond); why != c.why || took != c.took {
 			t.Errorf("stopped at %v: %q after %v, want %q after %v", c.at, why, took, c.why, c.took)
 		}

@@ -77,9 +77,9 @@ func (g *segment) outcome(now time.Duration) (why string, took time.Duration) {
 	}
 	// A paced segment can hand out more operations than were due.
 	if g.operations > 0 && (g.end == 0 || now < g.end) {
-		return StoppedOperations, now - g.start
+		return stoppedOperations, now - g.start
 	}
-	return StoppedDuration, min(now, g.end) - g.start
+	return stoppedDuration, min(now, g.end) - g.start
 }
 
 // acknowledged records the progress of inserts. It writes rarely, since all workers share the word.
@@ -96,7 +96,7 @@ func (g *segment) awaitRetry(now, backoff time.Duration) bool {
 		return false
 	}
 	if now-max(g.start, time.Duration(g.lastAck.Load())) > g.giveUp {
-		g.stop(StoppedGaveUp)
+		g.stop(stoppedGaveUp)
 		return false
 	}
 	t := time.NewTimer(backoff)

@@ -47,8 +47,8 @@ const (
 	kindIncomplete = "incomplete"
 )
 
-// ErrAgent says that a driver ended without a result.
-var ErrAgent = errors.New("load driver ended without a result")
+// errAgent says that a driver ended without a result.
+var errAgent = errors.New("load driver ended without a result")
 
 const (
 	stopCommand = "stop"
@@ -122,7 +122,7 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 	}
 	if _, err := in.Write(append(line, '\n')); err != nil {
 		out.Close()
-		return nil, errors.Join(fmt.Errorf("%w: %w%s", ErrAgent, err, s.logTail()), process.Kill())
+		return nil, errors.Join(fmt.Errorf("%w: %w%s", errAgent, err, s.logTail()), process.Kill())
 	}
 	go s.readOutput(ctx, out)
 	return s, nil
@@ -146,7 +146,7 @@ func (s *Session) sendCommand(word string) {
 	}
 }
 
-// Wait waits for the end of the driver. Its errors are those of Run, and ErrAgent with the end of
+// Wait waits for the end of the driver. Its errors are those of Run, and errAgent with the end of
 // the driver's log.
 func (s *Session) Wait() (Result, error) {
 	<-s.done
@@ -171,7 +171,7 @@ func (s *Session) readOutput(ctx context.Context, out io.ReadCloser) {
 	stopErr := s.process.Stop(stop, agentGrace)
 	switch {
 	case final == nil:
-		s.err = fmt.Errorf("%w: %w%s", ErrAgent, errors.Join(err, s.process.Err(), stopErr), s.logTail())
+		s.err = fmt.Errorf("%w: %w%s", errAgent, errors.Join(err, s.process.Err(), stopErr), s.logTail())
 	case final.Result != nil:
 		s.result = *final.Result
 	default:
@@ -243,7 +243,7 @@ func (s *Session) logTail() string {
 func (f *failure) toError() error {
 	switch f.Kind {
 	case kindSpec:
-		return errs.As(f.Text, ErrSpec)
+		return errs.As(f.Text, errSpec)
 	case kindIncomplete:
 		return errs.As(f.Text, ErrIncomplete)
 	}
@@ -320,7 +320,7 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 		return enc.Encode(message{Result: &result})
 	case errors.Is(err, ErrIncomplete):
 		return enc.Encode(message{Error: &failure{Text: err.Error(), Kind: kindIncomplete, Result: &result}})
-	case errors.Is(err, ErrSpec):
+	case errors.Is(err, errSpec):
 		return enc.Encode(message{Error: &failure{Text: err.Error(), Kind: kindSpec}})
 	}
 	return enc.Encode(message{Error: &failure{Text: err.Error()}})

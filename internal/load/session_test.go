@@ -102,7 +102,7 @@ func TestSessionStopsEarly(t *testing.T) {
 			stop(s, cancel)
 			collect(s)
 			r, err := s.Wait()
-			if err != nil || r.Stopped != StoppedAsked || r.Ended() == 0 {
+			if err != nil || r.Stopped != stoppedAsked || r.Ended() == 0 {
 				t.Errorf("%v: %+v, stopped by %q", err, r.Counts, r.Stopped)
 			}
 			s.Stop() // no effect after the end
@@ -114,7 +114,7 @@ func TestSessionErrors(t *testing.T) {
 	t.Parallel()
 	w := workload(t, "a", ycsb.Properties{"recordcount": "10"})
 	t.Run("spec", func(t *testing.T) {
-		if _, err := StartAgent(context.Background(), loophost.New(t, 1)[0], os.Args[0], AgentSpec{}); !errors.Is(err, ErrSpec) {
+		if _, err := StartAgent(context.Background(), loophost.New(t, 1)[0], os.Args[0], AgentSpec{}); !errors.Is(err, errSpec) {
 			t.Error(err)
 		}
 	})
@@ -144,7 +144,7 @@ func TestSessionErrors(t *testing.T) {
 		s := start(t, context.Background(), AgentSpec{Database: "memory", Properties: map[string]string{"behave": "crash"},
 			Spec: Spec{Workload: w}})
 		collect(s)
-		if _, err := s.Wait(); !errors.Is(err, ErrAgent) || !strings.Contains(err.Error(), "out of cheese") {
+		if _, err := s.Wait(); !errors.Is(err, errAgent) || !strings.Contains(err.Error(), "out of cheese") {
 			t.Error(err)
 		}
 	})
@@ -155,7 +155,7 @@ func TestSessionErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		collect(s)
-		if _, err := s.Wait(); !errors.Is(err, ErrAgent) {
+		if _, err := s.Wait(); !errors.Is(err, errAgent) {
 			t.Error(err)
 		}
 	})

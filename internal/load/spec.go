@@ -38,26 +38,26 @@ type AfterStall string
 
 const (
 	// Catchup sends them late, as fast as possible. Their response time counts from when they were
-	// due. Operations that still wait StallAfter after the end are dropped.
+	// due. Operations that still wait stallAfter after the end are dropped.
 	Catchup AfterStall = "catchup"
-	// Skip drops them. A closed loop drops operations that are more than StallAfter late. An open
+	// Skip drops them. A closed loop drops operations that are more than stallAfter late. An open
 	// loop drops all that find MaxInFlight operations in flight.
 	Skip AfterStall = "skip"
 )
 
-// StallAfter is the lateness above which a closed loop with a target has stalled. Less is normal
+// stallAfter is the lateness above which a closed loop with a target has stalled. Less is normal
 // variation of service times.
-const StallAfter = 100 * time.Millisecond
+const stallAfter = 100 * time.Millisecond
 
 const (
-	DefaultThreads     = 1
+	defaultThreads     = 1
 	DefaultMaxInFlight = 256
 	DefaultTimeout     = 10 * time.Second
-	DefaultGiveUp      = 30 * time.Second
+	defaultGiveUp      = 30 * time.Second
 )
 
-// ErrSpec marks an invalid Spec.
-var ErrSpec = errors.New("invalid load")
+// errSpec marks an invalid Spec.
+var errSpec = errors.New("invalid load")
 
 // Spec describes a drive. Zero values stand for defaults.
 type Spec struct {
@@ -113,7 +113,7 @@ func (s Spec) withDefaults() Spec {
 		s.Arrival = Closed
 	}
 	if s.Threads == 0 {
-		s.Threads = DefaultThreads
+		s.Threads = defaultThreads
 	}
 	if s.MaxInFlight == 0 {
 		s.MaxInFlight = DefaultMaxInFlight
@@ -128,7 +128,7 @@ func (s Spec) withDefaults() Spec {
 		s.Timeout = DefaultTimeout
 	}
 	if s.GiveUp == 0 {
-		s.GiveUp = DefaultGiveUp
+		s.GiveUp = defaultGiveUp
 	}
 	if s.Operations == 0 && s.Duration == 0 {
 		s.Operations = s.Workload.OperationCount
@@ -144,11 +144,11 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// Validate returns an error that wraps ErrSpec if the Spec is invalid.
+// Validate returns an error that wraps errSpec if the Spec is invalid.
 func (s Spec) Validate() error {
 	s = s.withDefaults()
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrSpec, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w: %s", errSpec, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case s.Phase != PhaseLoad && s.Phase != PhaseRun && s.Phase != PhaseAudit:

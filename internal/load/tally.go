@@ -253,16 +253,16 @@ func (t *Totals) Merge(o Totals) {
 	}
 }
 
-// slots is the number of WriteSlots in a tally, a power of two. 5 s also cover an interval that was
+// slots is the number of writeSlots in a tally, a power of two. 5 s also cover an interval that was
 // flushed late.
 const slots = 512
 
-// writeSlots has a bit for every WriteSlot of the driver's clock, modulo slots, with an
+// writeSlots has a bit for every writeSlot of the driver's clock, modulo slots, with an
 // acknowledged write.
 type writeSlots [slots / 64]uint64
 
 func (s *writeSlots) add(at time.Duration) {
-	i := uint64(at/WriteSlot) % slots
+	i := uint64(at/writeSlot) % slots
 	s[i/64] |= 1 << (i % 64)
 }
 
@@ -275,8 +275,8 @@ func (s series) isWrite() bool {
 
 // since appends the bits between two times to into, the first one first, and clears all.
 func (s *writeSlots) since(from, to time.Duration, into []uint64) []uint64 {
-	first := int64(from / WriteSlot)
-	n := min(int64(to/WriteSlot)-first+1, slots)
+	first := int64(from / writeSlot)
+	n := min(int64(to/writeSlot)-first+1, slots)
 	for int64(len(into))*64 < n {
 		into = append(into, 0)
 	}

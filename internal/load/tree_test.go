@@ -75,7 +75,7 @@ func TestTree(t *testing.T) {
 		t.Errorf("%d operations were dropped where there was no room for them, %v", slow.Dropped, err)
 	}
 	m := newMemory()
-	if _, err := Run(t.Context(), Spec{Workload: w, Tree: tree, Operations: 1}, m.open, nil); !errors.Is(err, ErrSpec) {
+	if _, err := Run(t.Context(), Spec{Workload: w, Tree: tree, Operations: 1}, m.open, nil); !errors.Is(err, errSpec) {
 		t.Errorf("a database that is no tree: %v", err)
 	}
 }

@@ -143,7 +143,7 @@ func (b *treeAuditor) checkClaims(ctx context.Context, open OpenClient, feed fun
 	startClients(ctx, group, b.spec.Threads, open, func(c Client) error {
 		tree, ok := c.(TreeClient)
 		if !ok {
-			return fmt.Errorf("%w: the database has no directory tree", ErrSpec)
+			return fmt.Errorf("%w: the database has no directory tree", errSpec)
 		}
 		areas <- max(1, tree.Areas())
 		for claim := range claims {
@@ -207,7 +207,7 @@ func (b *treeAuditor) conclude(ctx context.Context, open OpenClient, result *Aud
 				f.Kind, f.Saw = string(audit.Lost), "missing"
 				result.Lost++
 			}
-			if len(result.Findings) < MaxFindings {
+			if len(result.Findings) < maxFindings {
 				result.Findings = append(result.Findings, f)
 			}
 		}

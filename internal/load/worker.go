@@ -68,7 +68,7 @@ func (w *worker) openTree() error {
 	}
 	client, ok := w.client.(TreeClient)
 	if !ok {
-		return fmt.Errorf("%w: workload %s needs a database with a directory tree", ErrSpec, t.Name)
+		return fmt.Errorf("%w: workload %s needs a database with a directory tree", errSpec, t.Name)
 	}
 	if w.d.audit != nil {
 		w.ledger = mdtest.NewLedger()
@@ -141,7 +141,7 @@ func (w *worker) await(g *segment, free, intended time.Duration) sendDecision {
 		return decideDrop
 	}
 	// An operation that still waits some time after the end is dropped, and must be counted.
-	if g.end > 0 && now > g.end+StallAfter {
+	if g.end > 0 && now > g.end+stallAfter {
 		if g.load {
 			return decideEnd
 		}

@@ -76,7 +76,7 @@ func ignoreAfterEnd(ctx context.Context, err error) error {
 func Send(network, address string, bps int64) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if bps < 0 || network != "tcp" && network != "udp" {
-			return fmt.Errorf("%w: %s at %d bit/s", ErrInput, network, bps)
+			return fmt.Errorf("%w: %s at %d bit/s", errInput, network, bps)
 		}
 		if err := ready(); err != nil {
 			return err
@@ -89,7 +89,7 @@ func Send(network, address string, bps int64) Load {
 				stop()
 				conn.Close()
 			}
-			if errors.Is(err, ErrInput) {
+			if errors.Is(err, errInput) {
 				return err
 			}
 			_ = linger.For(ctx, reconnectDelay) // the loop checks the context

@@ -26,7 +26,7 @@ import (
 // appends its port.
 const Ready = "ready"
 
-var ErrInput = errors.New("invalid arguments")
+var errInput = errors.New("invalid arguments")
 
 // Load generates load until ctx ends. It calls ready once the load is in place.
 type Load func(ctx context.Context, ready func(more ...any) error) error
@@ -53,7 +53,7 @@ const slice = 10 * time.Millisecond
 func CPU(cores float64) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if !(cores > 0) || cores > 1024 {
-			return fmt.Errorf("%w: %g cores", ErrInput, cores)
+			return fmt.Errorf("%w: %g cores", errInput, cores)
 		}
 		runtime.GOMAXPROCS(int(cores) + 2) // one more to handle the end
 		var burning sync.WaitGroup
@@ -86,22 +86,22 @@ const (
 	reserve = 512 << 20
 )
 
-// ErrMachine says that the machine has too little free memory.
-var ErrMachine = errors.New("not enough free memory")
+// errMemory says that the machine has too little free memory.
+var errMemory = errors.New("not enough free memory")
 
 // Memory allocates and holds bytes. If the node runs out of memory, the kernel kills this process
 // first.
 func Memory(bytes int64) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if bytes <= 0 {
-			return fmt.Errorf("%w: %d bytes", ErrInput, bytes)
+			return fmt.Errorf("%w: %d bytes", errInput, bytes)
 		}
 		free, err := availableMemory()
 		if err != nil {
 			return err
 		}
 		if bytes > free-reserve {
-			return fmt.Errorf("%w: want %d MiB, have %d MiB, of which %d MiB stay free", ErrMachine, bytes>>20, free>>20, reserve>>20)
+			return fmt.Errorf("%w: want %d MiB, have %d MiB, of which %d MiB stay free", errMemory, bytes>>20, free>>20, reserve>>20)
 		}
 		if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 			return fmt.Errorf("set the OOM score: %w", err)
@@ -158,7 +158,7 @@ const (
 func Steal(share float64, seed uint64) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if !(share > 0) || share > 0.9 {
-			return fmt.Errorf("%w: share %g", ErrInput, share)
+			return fmt.Errorf("%w: share %g", errInput, share)
 		}
 		runtime.LockOSThread() // never unlocked: the thread, with its priority, ends with the goroutine
 		var allowed unix.CPUSet

@@ -59,14 +59,14 @@ func TestInvalidArguments(t *testing.T) {
 	for name, load := range map[string]Load{
 		"no cores": CPU(0), "not a number": CPU(math.NaN()), "no memory": Memory(0), "no such protocol": Send("icmp", "127.0.0.1:1", 1),
 	} {
-		if _, end := run(t, load); !errors.Is(end(), ErrInput) {
+		if _, end := run(t, load); !errors.Is(end(), errInput) {
 			t.Errorf("%s: not refused", name)
 		}
 	}
 }
 
 func TestTooMuchMemory(t *testing.T) {
-	if _, end := run(t, Memory(1<<50)); !errors.Is(end(), ErrMachine) {
+	if _, end := run(t, Memory(1<<50)); !errors.Is(end(), errMemory) {
 		t.Error("a petabyte is not refused")
 	}
 }

@@ -263,7 +263,7 @@ func TestTruncatedLedgerIsRejected(t *testing.T) {
 			_, err = f.Next()
 			f.Close()
 		}
-		if !errors.Is(err, ErrFile) {
+		if !errors.Is(err, errFile) {
 			t.Fatalf("cut to %d bytes: %v", n, err)
 		}
 	}

@@ -175,7 +175,7 @@ func (o *Operation) SetRead(names []string, got []ycsb.Field, err, notFound erro
 		return false
 	default:
 		var ok bool
-		o.Fields, o.Versions, ok = Versions(names, o.Number, got)
+		o.Fields, o.Versions, ok = readVersions(names, o.Number, got)
 		o.Strange = !ok
 	}
 	return true

@@ -128,7 +128,7 @@ func (n *node) supersededBy(o *node) bool {
 	return n.outcome == Acknowledged && o.outcome == Acknowledged && n.end < o.start && (o.field == AllFields || o.field == n.field)
 }
 
-var ErrFile = errors.New("not a ledger of writes")
+var errFile = errors.New("not a ledger of writes")
 
 // Header is the first line of a ledger file.
 type Header struct {
@@ -218,7 +218,7 @@ func Open(ctx context.Context, from files.File) (*File, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w: %w", from.Path, ErrFile, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w: %w", from.Path, errFile, err), f.Close())
 	}
 	return l, nil
 }
@@ -246,7 +246,7 @@ func (l *File) Next() (Record, error) {
 		r.Writes = append(r.Writes, w)
 	}
 	if err != nil {
-		return r, fmt.Errorf("%w: record %d: %w", ErrFile, l.next, asUnexpectedEOF(err))
+		return r, fmt.Errorf("%w: record %d: %w", errFile, l.next, asUnexpectedEOF(err))
 	}
 	return r, nil
 }
@@ -270,9 +270,9 @@ func asUnexpectedEOF(err error) error {
 	return err
 }
 
-// Versions reads the versions of a record's fields, in the order of names. Absent fields are left
+// readVersions reads the versions of a record's fields, in the order of names. Absent fields are left
 // out. ok is false if a value has no version.
-func Versions(names []string, number int64, got []ycsb.Field) (fields []int, versions []Version, ok bool) {
+func readVersions(names []string, number int64, got []ycsb.Field) (fields []int, versions []Version, ok bool) {
 	for f, name := range names {
 		for _, g := range got {
 			if g.Name != name {

@@ -36,9 +36,9 @@ const (
 	maxWorker    = 1<<workerBits - 1
 )
 
-// TagSize is the size of a version within a value, in bytes: 8 digits of the version and 6 of a
+// tagSize is the size of a version within a value, in bytes: 8 digits of the version and 6 of a
 // checksum. Each digit has 6 bits, so that the value remains text.
-const TagSize = 14
+const tagSize = 14
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
 
@@ -63,11 +63,11 @@ func checksum(number int64, field int, v Version, rest []byte) uint32 {
 	return crc32.Update(0, castagnoli, rest) ^ uint32(of>>32)
 }
 
-// writeTag writes a version into the first TagSize bytes of a value.
+// writeTag writes a version into the first tagSize bytes of a value.
 func writeTag(value []byte, number int64, field int, v Version) {
-	tag := value[:TagSize]
+	tag := value[:tagSize]
 	encodeDigits(tag[:8], uint64(v))
-	encodeDigits(tag[8:], uint64(checksum(number, field, v, value[TagSize:])))
+	encodeDigits(tag[8:], uint64(checksum(number, field, v, value[tagSize:])))
 }
 
 func encodeDigits(b []byte, n uint64) {
@@ -91,12 +91,12 @@ func decodeDigits(b []byte) (n uint64, ok bool) {
 // readTag returns the version of a value, or false if the value has no valid version for this
 // record and field.
 func readTag(value []byte, number int64, field int) (Version, bool) {
-	if len(value) < TagSize {
+	if len(value) < tagSize {
 		return 0, false
 	}
 	v, ok := decodeDigits(value[:8])
-	sum, okSum := decodeDigits(value[8:TagSize])
-	return Version(v), ok && okSum && sum == uint64(checksum(number, field, Version(v), value[TagSize:]))
+	sum, okSum := decodeDigits(value[8:tagSize])
+	return Version(v), ok && okSum && sum == uint64(checksum(number, field, Version(v), value[tagSize:]))
 }
 
 // String returns the version as "worker.number".

@@ -110,8 +110,8 @@ func (w *Workload) total() (sum float64) {
 // ErrWorkload marks invalid properties.
 var ErrWorkload = errors.New("invalid workload")
 
-// Properties returns the properties that Parse accepts.
-func Properties() []string {
+// propertyNames returns the properties that Parse accepts.
+func propertyNames() []string {
 	return append([]string{"files", "shared", "home", "page"}, proportions...)
 }
 
@@ -128,7 +128,7 @@ func Parse(name string, records int64, properties map[string]string) (*Workload,
 	w := &Workload{Name: name, Records: records, Files: 100, Home: Near, Page: 100, Mix: production}
 	var errs []error
 	for p := range properties {
-		if !slices.Contains(Properties(), p) {
+		if !slices.Contains(propertyNames(), p) {
 			errs = append(errs, fmt.Errorf("property %s: unknown for workload %s", p, name))
 		}
 		if name == Phases && slices.Contains(proportions, p) {

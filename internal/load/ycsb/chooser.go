@@ -16,7 +16,7 @@ type chooser struct {
 	sequence *atomic.Int64 // shared by all workers
 
 	scrambled ScrambledZipf
-	zipf      Zipf
+	zipf      zipf
 	hot       int64 // number of records in the hot set
 	hotShare  float64
 	decay     float64 // of the exponential, per record
@@ -31,9 +31,9 @@ func newChooser(w *Workload, inserts *Inserts, sequence *atomic.Int64) chooser {
 			c.end = end
 		}
 	case ZipfianTrue:
-		c.zipf = NewZipf(c.count)
+		c.zipf = newZipfian(c.count)
 	case Latest:
-		c.zipf = NewZipf(max(1, inserts.Last()))
+		c.zipf = newZipfian(max(1, inserts.Last()))
 	case Hotspot:
 		c.hot = int64(float64(c.count) * w.Requests.HotData)
 		c.hotShare = w.Requests.HotOperations
@@ -72,7 +72,7 @@ func (w *Workload) ExpectedInserts() (n int64, bounded bool) {
 
 func (c *chooser) draw(r *Rand) int64 {
 	for {
-		if n := c.drawCandidate(r); n >= 0 && (c.end == 0 || n < c.end) && c.inserts.Readable(n) {
+		if n := c.drawCandidate(r); n >= 0 && (c.end == 0 || n < c.end) && c.inserts.readable(n) {
 			return n
 		}
 	}
@@ -83,13 +83,13 @@ func (c *chooser) drawCandidate(r *Rand) int64 {
 	case Zipfian:
 		return c.low + c.scrambled.Draw(r.Float64())
 	case ZipfianTrue:
-		return c.low + c.zipf.Rank(r.Float64())
+		return c.low + c.zipf.rank(r.Float64())
 	case Latest:
 		last := c.inserts.Last()
 		if last > c.zipf.items {
 			c.zipf.grow(last)
 		}
-		return last - c.zipf.Rank(r.Float64())
+		return last - c.zipf.rank(r.Float64())
 	case Hotspot:
 		if r.Float64() < c.hotShare {
 			return c.low + r.Int64N(c.hot)
@@ -111,10 +111,10 @@ const (
 	scrambledZeta  = 26.46902820178302
 )
 
-// Zipf draws ranks from 0 with a frequency of about 1/(rank+1)^0.99, by the method of Gray et al.,
+// zipf draws ranks from 0 with a frequency of about 1/(rank+1)^0.99, by the method of Gray et al.,
 // "Quickly Generating Billion-Record Synthetic Databases" (SIGMOD 1994). Ranks 0 and 1 are exact;
 // higher ranks use an inverted continuous approximation.
-type Zipf struct {
+type zipf struct {
 	items       int64
 	zeta        float64 // sum of 1/i^theta for i in 1..items
 	second      float64 // u x zeta below it is rank 1
@@ -123,16 +123,16 @@ type Zipf struct {
 	first       float64 // numerator of eta, for the initial number of items
 }
 
-// NewZipf returns a Zipf over at least one item.
-func NewZipf(items int64) Zipf { return newZipf(items, zeta(items)) }
+// newZipfian returns a Zipf over at least one item.
+func newZipfian(items int64) zipf { return newZipf(items, zeta(items)) }
 
-func newZipf(items int64, zetan float64) Zipf {
-	z := Zipf{second: 1 + math.Pow(0.5, zipfTheta), alpha: 1 / (1 - zipfTheta), first: 1 - math.Pow(2/float64(items), 1-zipfTheta)}
+func newZipf(items int64, zetan float64) zipf {
+	z := zipf{second: 1 + math.Pow(0.5, zipfTheta), alpha: 1 / (1 - zipfTheta), first: 1 - math.Pow(2/float64(items), 1-zipfTheta)}
 	z.resize(items, zetan)
 	return z
 }
 
-func (z *Zipf) resize(items int64, zetan float64) {
+func (z *zipf) resize(items int64, zetan float64) {
 	z.items, z.zeta, z.eta = items, zetan, 1
 	if items > 2 { // otherwise there are only ranks 0 and 1
 		z.eta = z.first / (1 - z.second/zetan)
@@ -140,8 +140,8 @@ func (z *Zipf) resize(items int64, zetan float64) {
 	z.scale, z.base = float64(items), 1-z.eta
 }
 
-// Rank maps u, uniform in [0, 1), to a rank.
-func (z *Zipf) Rank(u float64) int64 {
+// rank maps u, uniform in [0, 1), to a rank.
+func (z *zipf) rank(u float64) int64 {
 	switch uz := u * z.zeta; {
 	case uz < 1 || z.items == 1:
 		return 0
@@ -157,7 +157,7 @@ func (z *Zipf) Rank(u float64) int64 {
 // keeps the initial number of items in its numerator. With g times as many items, ranks from 2 to
 // 2g are never drawn, and high ranks are drawn more often. This is kept, since results are compared
 // with YCSB's.
-func (z *Zipf) grow(items int64) {
+func (z *zipf) grow(items int64) {
 	const few = 64 // adding terms is cheaper than zeta up to here
 	if items-z.items > few {
 		z.resize(items, zeta(items))
@@ -191,7 +191,7 @@ func zeta(n int64) float64 {
 // items. Several ranks share an item, so that the hottest of 1000 items gets 3.8 % of the draws,
 // where a true zipfian gives it 13 %. It is kept for comparability; see ZipfianTrue.
 type ScrambledZipf struct {
-	zipf  Zipf
+	zipf  zipf
 	items int64
 }
 
@@ -201,7 +201,7 @@ func NewScrambledZipf(items int64) ScrambledZipf {
 }
 
 // Item maps a rank to an item.
-func (s *ScrambledZipf) Item(rank int64) int64 { return Hash(rank) % s.items }
+func (s *ScrambledZipf) Item(rank int64) int64 { return fnvHash(rank) % s.items }
 
 // Draw maps u, uniform in [0, 1), to an item.
-func (s *ScrambledZipf) Draw(u float64) int64 { return s.Item(s.zipf.Rank(u)) }
+func (s *ScrambledZipf) Draw(u float64) int64 { return s.Item(s.zipf.rank(u)) }

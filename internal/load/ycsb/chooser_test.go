@@ -25,7 +25,7 @@ func parse(t testing.TB, p Properties) Workload {
 func TestDistributions(t *testing.T) {
 	const records, draws = 1000, 400_000
 	uniform := func(int64) float64 { return 1.0 / records }
-	trueZipf := zipfProbabilities(NewZipf(records))
+	trueZipf := zipfProbabilities(newZipfian(records))
 	for _, c := range []struct {
 		p           Properties
 		probability func(n int64) float64
@@ -99,7 +99,7 @@ func chiSquare(t *testing.T, got map[int64]int, draws, records int64, probabilit
 
 // zipfProbabilities inverts the generator's formula: rank k >= 2 is drawn for u between
 // ((k/n)^(1/alpha) - 1 + eta) / eta and the same of k+1.
-func zipfProbabilities(z Zipf) []float64 {
+func zipfProbabilities(z zipf) []float64 {
 	p := make([]float64, z.items)
 	at := func(k int64) float64 {
 		u := (math.Pow(float64(k)/float64(z.items), 1/z.alpha) - 1 + z.eta) / z.eta
@@ -142,7 +142,7 @@ func scrambledProbabilities(records, items int64) func(int64) float64 {
 }
 
 func latestProbabilities(last int64) func(int64) float64 {
-	p := zipfProbabilities(NewZipf(last))
+	p := zipfProbabilities(newZipfian(last))
 	return func(n int64) float64 {
 		if rank := last - n; rank >= 0 && rank < last {
 			return p[rank]
@@ -198,7 +198,7 @@ func TestScrambledItems(t *testing.T) {
 }
 
 func TestZipfianTrue(t *testing.T) {
-	p := zipfProbabilities(NewZipf(1000))
+	p := zipfProbabilities(newZipfian(1000))
 	worst := 0.0
 	for k, got := range p {
 		want := math.Pow(float64(k+1), -zipfTheta) / zeta(1000)
@@ -266,12 +266,12 @@ func TestZipfGrowsAsInYCSB(t *testing.T) {
 	const first = 999
 	for _, items := range []int64{first, 1499, 1999, 50_999} {
 		for _, step := range []int64{1, 7, 10_000} {
-			z := NewZipf(first)
+			z := newZipfian(first)
 			for z.items < items {
 				z.grow(min(items, z.items+step))
 			}
 			for u := 0.0; u < 1; u += 1.0 / 512 {
-				if got, want := z.Rank(u), growAsYCSB(first, items, u); got != want {
+				if got, want := z.rank(u), growAsYCSB(first, items, u); got != want {
 					t.Fatalf("%d items by steps of %d: rank %d for u = %v, want %d", items, step, got, u, want)
 				}
 			}
@@ -281,9 +281,9 @@ func TestZipfGrowsAsInYCSB(t *testing.T) {
 
 func TestZipfStaysInRange(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 10, 1000} {
-		z := NewZipf(n)
+		z := newZipfian(n)
 		for _, u := range []float64{0, 0.1, 0.5, 0.9, 0.999999, 1 - 0x1p-53} {
-			if r := z.Rank(u); r < 0 || r >= n {
+			if r := z.rank(u); r < 0 || r >= n {
 				t.Errorf("rank %d of %d items for u = %v", r, n, u)
 			}
 		}
@@ -316,8 +316,8 @@ func TestHeadShare(t *testing.T) {
 	if got := share(s.Draw, 211); got < 0.038 || got > 0.039 {
 		t.Errorf("scrambled zipfian: the hottest of 1000 gets %.2f %%, want 3.8 to 3.9 %%", 100*got)
 	}
-	z := NewZipf(1000)
-	if got := share(z.Rank, 0); got < 0.129 || got > 0.131 {
+	z := newZipfian(1000)
+	if got := share(z.rank, 0); got < 0.129 || got > 0.131 {
 		t.Errorf("true zipfian: the hottest of 1000 gets %.2f %%, want 13.0 %%", 100*got)
 	}
 }

@@ -16,7 +16,7 @@ type Source struct {
 
 // NewSource returns a source. The same seed gives the same operations.
 func NewSource(w Workload, seed uint64) *Source {
-	return &Source{w: &w, seed: seed, inserts: NewInserts(w.RecordCount)}
+	return &Source{w: &w, seed: seed, inserts: newInserts(w.RecordCount)}
 }
 
 // Inserts returns the numbering of inserted records.

@@ -160,8 +160,8 @@ func TestInsertSequence(t *testing.T) {
 }
 
 func TestInsertsWindow(t *testing.T) {
-	c := NewInserts(10)
-	if c.Last() != 9 || !c.Readable(9) || c.Readable(10) {
+	c := newInserts(10)
+	if c.Last() != 9 || !c.readable(9) || c.readable(10) {
 		t.Fatalf("before any insert: last %d", c.Last())
 	}
 	for want := int64(10); want < 15; want++ {
@@ -180,7 +180,7 @@ func TestInsertsWindow(t *testing.T) {
 		}
 	}
 	for n, want := range map[int64]bool{10: true, 11: false, 12: true, 14: true, 15: false} {
-		if c.Readable(n) != want {
+		if c.readable(n) != want {
 			t.Errorf("record %d readable: %v, want %v", n, !want, want)
 		}
 	}
@@ -284,17 +284,17 @@ func TestDelete(t *testing.T) {
 // TestCompleteRemove checks which records requests may choose after a failed delete, and after one
 // in doubt.
 func TestCompleteRemove(t *testing.T) {
-	c := NewInserts(3)
+	c := newInserts(3)
 	c.Remove(1)
 	c.Remove(2)
-	if c.Remove(1) || c.Readable(1) || c.Readable(2) {
+	if c.Remove(1) || c.readable(1) || c.readable(2) {
 		t.Error("a record that is about to be deleted can be chosen")
 	}
 	c.CompleteRemove(1, false, false)
 	c.CompleteRemove(2, false, true)
-	if !c.Readable(1) || c.Readable(2) {
+	if !c.readable(1) || c.readable(2) {
 		t.Errorf("after a delete that failed the record can be chosen: %t, want true; after one in doubt: %t, want false",
-			c.Readable(1), c.Readable(2))
+			c.readable(1), c.readable(2))
 	}
 	if n := c.Next(); n != 3 {
 		t.Errorf("the next insert is of record %d, want 3: nothing is known to be gone", n)

@@ -20,8 +20,8 @@ type Inserts struct {
 	deleted []int64            // deleted, in the order of the next inserts
 }
 
-// NewInserts returns a numbering from first on. Lower numbers count as complete.
-func NewInserts(first int64) *Inserts {
+// newInserts returns a numbering from first on. Lower numbers count as complete.
+func newInserts(first int64) *Inserts {
 	c := &Inserts{waiting: map[int64]struct{}{}, missing: map[int64]struct{}{}}
 	c.next.Store(first)
 	c.last.Store(first - 1)
@@ -106,8 +106,8 @@ func (c *Inserts) Complete(n int64, there bool) {
 	c.last.Store(last)
 }
 
-// Readable reports whether requests may choose a number.
-func (c *Inserts) Readable(n int64) bool {
+// readable reports whether requests may choose a number.
+func (c *Inserts) readable(n int64) bool {
 	if n > c.last.Load() {
 		return false
 	}

@@ -170,7 +170,7 @@ func (r *reader) mix() Mix {
 }
 
 func (r *reader) requests() Request {
-	q := Request{Distribution: r.choice("requestdistribution", Uniform, Distributions()...)}
+	q := Request{Distribution: r.choice("requestdistribution", Uniform, distributions()...)}
 	switch q.Distribution {
 	case Hotspot:
 		q.HotData = r.number("hotspotdatafraction", 0.2, 0, 1)

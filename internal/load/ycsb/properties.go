@@ -30,8 +30,8 @@ func (e Entry) OverrideReason() string {
 	return fmt.Sprintf("line %d sets it again", e.OverriddenBy)
 }
 
-// ErrProperties marks an invalid property file.
-var ErrProperties = errors.New("not a property file")
+// errProperties marks an invalid property file.
+var errProperties = errors.New("not a property file")
 
 const maxProperties = 16 << 20
 
@@ -63,10 +63,10 @@ func ReadEntries(r io.Reader) (entries []Entry, err error) {
 		return nil, err
 	}
 	if len(text) > maxProperties {
-		return nil, fmt.Errorf("%w: larger than %d bytes", ErrProperties, maxProperties)
+		return nil, fmt.Errorf("%w: larger than %d bytes", errProperties, maxProperties)
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("%w: not UTF-8", ErrProperties)
+		return nil, fmt.Errorf("%w: not UTF-8", errProperties)
 	}
 	last := map[string]int{} // index of the last entry by name
 	s := bufio.NewScanner(bytes.NewReader(text))
@@ -89,11 +89,11 @@ func ReadEntries(r io.Reader) (entries []Entry, err error) {
 		rawKey, rawValue := splitEntry(line)
 		key, err := unescape(rawKey)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrProperties, at, err)
+			return nil, fmt.Errorf("%w: line %d: %w", errProperties, at, err)
 		}
 		value, err := unescape(rawValue)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %s: %w", ErrProperties, at, key, err)
+			return nil, fmt.Errorf("%w: line %d: %s: %w", errProperties, at, key, err)
 		}
 		if i, given := last[key]; given {
 			entries[i].OverriddenBy = at

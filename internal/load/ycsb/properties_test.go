@@ -51,7 +51,7 @@ func TestPropertyErrorsHaveLine(t *testing.T) {
 		"a=x\\\n  y\\\n z\nb=\\uZ": "line 4",
 	} {
 		_, err := ReadProperties(strings.NewReader(text))
-		if !errors.Is(err, ErrProperties) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, errProperties) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 type lengths struct {
 	Length
-	zipf       Zipf
+	zipf       zipf
 	cumulative []int64 // cumulative weights
 }
 
@@ -17,7 +17,7 @@ func newLengths(l Length) lengths {
 	s := lengths{Length: l}
 	switch l.Distribution {
 	case Zipfian:
-		s.zipf = NewZipf(l.Max - l.Min + 1)
+		s.zipf = newZipfian(l.Max - l.Min + 1)
 	case Histogram:
 		var sum int64
 		for _, n := range l.Buckets {
@@ -33,7 +33,7 @@ func (l *lengths) draw(r *Rand) int64 {
 	case Uniform:
 		return l.Min + r.Int64N(l.Max-l.Min+1)
 	case Zipfian: // favours short ones
-		return l.Min + l.zipf.Rank(r.Float64())
+		return l.Min + l.zipf.rank(r.Float64())
 	case Histogram:
 		n := r.Int64N(l.cumulative[len(l.cumulative)-1])
 		i := sort.Search(len(l.cumulative), func(i int) bool { return l.cumulative[i] > n })
@@ -105,9 +105,9 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// Hash is YCSB's fnvhash64: the absolute value of FNV-1a over the eight bytes of v, lowest first.
+// fnvHash is YCSB's fnvhash64: the absolute value of FNV-1a over the eight bytes of v, lowest first.
 // It wraps around as Java's arithmetic does.
-func Hash(v int64) int64 {
+func fnvHash(v int64) int64 {
 	h := uint64(fnvOffset)
 	u := uint64(v)
 	for range 8 {
@@ -135,7 +135,7 @@ func (w *Workload) Key(n int64) string {
 
 func (w *Workload) writeKey(b *strings.Builder, n int64) {
 	if !w.OrderedKeys {
-		n = Hash(n)
+		n = fnvHash(n)
 	}
 	var scratch [20]byte
 	digits := strconv.AppendInt(scratch[:0], n, 10)

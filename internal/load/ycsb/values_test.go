@@ -95,7 +95,7 @@ func TestFieldLengths(t *testing.T) {
 
 func zipfMean(items int64) float64 {
 	mean := 0.0
-	for k, p := range zipfProbabilities(NewZipf(items)) {
+	for k, p := range zipfProbabilities(newZipfian(items)) {
 		mean += float64(k) * p
 	}
 	return mean

@@ -93,8 +93,8 @@ const (
 	Histogram = "histogram"
 )
 
-// Distributions returns the values of requestdistribution.
-func Distributions() []string {
+// distributions returns the values of requestdistribution.
+func distributions() []string {
 	return []string{Uniform, Zipfian, ZipfianTrue, Latest, Hotspot, Exponential, Sequential}
 }
 

@@ -12,11 +12,11 @@ import (
 	"skerry/internal/record"
 )
 
-// ErrNoSuccess says that no operation succeeded.
-var ErrNoSuccess = errors.New("no operation succeeded")
+// errNoSuccess says that no operation succeeded.
+var errNoSuccess = errors.New("no operation succeeded")
 
-// ErrWrongData says that a read returned other data than was written.
-var ErrWrongData = errors.New("reads returned other data than was written")
+// errWrongData says that a read returned other data than was written.
+var errWrongData = errors.New("reads returned other data than was written")
 
 // Run drives a database. It prints the result on stdout at the end, in YCSB's text or JSON, and
 // warnings and status lines on stderr. It prints the result also if the drive failed.
@@ -84,14 +84,14 @@ func checkOutcome(ctx context.Context, r load.Result, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped early: %w", ctx.Err())
 	case r.OK == 0:
-		err := ErrNoSuccess
+		err := errNoSuccess
 		if len(r.Errors) > 0 {
 			err = fmt.Errorf("%w: %s", err, r.Errors[0].Example)
 		}
 		return advice.With(err, "check that the database runs, and that the properties give its address (-p redis.host=...)")
 	}
 	if v := r.Operations["VERIFY"]; v != nil && v.Failed > 0 {
-		return advice.With(fmt.Errorf("%w: %d of %d", ErrWrongData, v.Failed, v.Ended()),
+		return advice.With(fmt.Errorf("%w: %d of %d", errWrongData, v.Failed, v.Ended()),
 			"load with dataintegrity=true first, with the same fieldcount and fieldlength")
 	}
 	return nil
