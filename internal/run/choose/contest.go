@@ -96,7 +96,8 @@ func Plan(n Needs, dir string, registry []database.About, how Options) (*Contest
 			"raise budget, shorten measure, or list fewer databases in consider")
 	}
 	if whole := config.Guess*float64(len(c.Candidates)) + config.BadGuess*float64(len(config.Days)); config.Budget < whole && !how.Exhaustive {
-		c.Notes = append(c.Notes, fmt.Sprintf("trying one candidate on all bad days takes about %v, but the budget is %v: the answer may stay open",
+		c.Notes = append(c.Notes, fmt.Sprintf(
+			"trying one candidate on all bad days takes about %v, but the budget is %v: the answer may stay open",
 			time.Duration(whole*float64(time.Second)).Round(time.Second), n.Budget))
 	}
 	if m, err := metric.Parse(n.Prefer[0]); err == nil && m.Unit == metric.Share {
@@ -208,10 +209,10 @@ func NewMeasure(
 
 // Run runs the race until no trial is worth its time or the budget is spent. report is called after every
 // trial.
-func (c *Contest) Run(ctx context.Context, measure Measure, tell func(line string) error) error {
+func (c *Contest) Run(ctx context.Context, measure Measure, report func(line string) error) error {
 	// The result of a heat may make the next ones of its stage useless, so Next is called again.
 	for heats := c.race.Next(); len(heats) > 0; heats = c.race.Next() {
-		if err := c.runHeats(ctx, heats[:min(c.lanes(), len(heats))], measure, tell); err != nil {
+		if err := c.runHeats(ctx, heats[:min(c.lanes(), len(heats))], measure, report); err != nil {
 			return err
 		}
 	}
@@ -240,7 +241,7 @@ const autoElsewhere = 8
 
 // runHeats runs heats concurrently and adds their results in order, so that a replay leads to the same
 // race.
-func (c *Contest) runHeats(ctx context.Context, heats []race.Heat, measure Measure, tell func(line string) error) error {
+func (c *Contest) runHeats(ctx context.Context, heats []race.Heat, measure Measure, report func(line string) error) error {
 	found := make([]*record.Dir, len(heats))
 	group, inside := errgroup.WithContext(ctx)
 	for i, h := range heats {
@@ -254,8 +255,8 @@ func (c *Contest) runHeats(ctx context.Context, heats []race.Heat, measure Measu
 		if found[i] == nil {
 			continue
 		}
-		if tellErr := tell(c.addRun(h, found[i])); err == nil {
-			err = tellErr
+		if reportErr := report(c.addRun(h, found[i])); err == nil {
+			err = reportErr
 		}
 	}
 	return err

@@ -226,7 +226,8 @@ func (n Needs) check() (ps strict.Problems) {
 		}
 	}
 	if most := float64(runtime.NumCPU()) * driverRate; n.Load.Target > most {
-		report("load.target", "lower target, or run on a machine with more cores", "the client's machine cannot send %.0f operations/s: %d cores send about %.0f (link-accuracy.md)",
+		report("load.target", "lower target, or run on a machine with more cores",
+			"the client's machine cannot send %.0f operations/s: %d cores send about %.0f (link-accuracy.md)",
 			n.Load.Target, runtime.NumCPU(), most)
 	}
 	return append(ps, n.checkClients()...)

@@ -293,7 +293,8 @@ func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Tr
 				int(a.beside.Load())
 		},
 		Name: r.labName(p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
-		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.onLab, Live: l.live, Number: a.number, Urgent: r.Urgent,
+		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.onLab,
+		Live: l.live, Number: a.number, Urgent: r.Urgent,
 		Machines: r.machines,
 	})
 }

@@ -44,7 +44,8 @@ func TestManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"name":"skerry-abcdefghij-3"`, `"completions":2`, `"activeDeadlineSeconds":780`, `"task-1":"7,8"`, `"--suspect"`, `"memory":"3Mi"`, `"plan":"cGxhbg=="`, `"run":"quick-start"`,
+		`"name":"skerry-abcdefghij-3"`, `"completions":2`, `"activeDeadlineSeconds":780`, `"task-1":"7,8"`,
+		`"--suspect"`, `"memory":"3Mi"`, `"plan":"cGxhbg=="`, `"run":"quick-start"`,
 		`"@/skerry/task-$(JOB_COMPLETION_INDEX)"`, `"topologyKey":"kubernetes.io/hostname"`, `"name":"SKERRY_MACHINE"`,
 		`"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["n1"]},{"key":"metadata.name","operator":"NotIn","values":["n2"]}]`,
 	} {

@@ -44,7 +44,8 @@ func New(partition string, options []string, results string, home executor.RunDi
 	if results != "" && results != "shared" && results != "output" {
 		return nil, advice.With(fmt.Errorf("invalid --results %q for slurm", results), "use one of: shared, output")
 	}
-	e := &Executor{Partition: partition, Options: options, home: home, output: results == "output", checked: map[string]bool{}, fetched: map[string]*fetchedTask{},
+	e := &Executor{Partition: partition, Options: options, home: home, output: results == "output",
+		checked: map[string]bool{}, fetched: map[string]*fetchedTask{},
 		// Otherwise squeue truncates the ranges of waiting tasks at 64 characters.
 		client: executor.Client{
 			Env: []string{"SLURM_BITSTR_LEN=0"}, Drop: isDropped,

@@ -147,8 +147,10 @@ func TestScriptWithoutASharedDirectory(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	for slurm, want := range map[string]executor.State{
-		"PENDING": executor.Waiting, "RUNNING": executor.Running, "COMPLETING": executor.Running, "COMPLETED": executor.Ended, "FAILED": executor.Failed,
-		"OUT_OF_MEMORY": executor.Failed, "CANCELLED": executor.Cancelled, "PREEMPTED": executor.Preempted, "TIMEOUT": executor.TimedOut, "NODE_FAIL": executor.Lost,
+		"PENDING": executor.Waiting, "RUNNING": executor.Running, "COMPLETING": executor.Running, "COMPLETED": executor.Ended,
+		"FAILED":        executor.Failed,
+		"OUT_OF_MEMORY": executor.Failed, "CANCELLED": executor.Cancelled, "PREEMPTED": executor.Preempted, "TIMEOUT": executor.TimedOut,
+		"NODE_FAIL": executor.Lost,
 	} {
 		if got := parseState(slurm); got != want {
 			t.Errorf("%s is %s, want %s", slurm, got, want)
@@ -176,9 +178,11 @@ func TestEnvironmentOfClients(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for name, value := range map[string]string{
-		"SBATCH_TIMELIMIT": "1", "SBATCH_WAIT": "1", "SLURM_JOB_ID": "3", "SLURM_MEM_PER_CPU": "100", "SLURM_BITSTR_LEN": "9", "SLURMD_NODENAME": "n",
+		"SBATCH_TIMELIMIT": "1", "SBATCH_WAIT": "1", "SLURM_JOB_ID": "3", "SLURM_MEM_PER_CPU": "100", "SLURM_BITSTR_LEN": "9",
+		"SLURMD_NODENAME":  "n",
 		"SQUEUE_PARTITION": "other", "SCANCEL_USER": "other", "SCONTROL_FUTURE": "1", "SALLOC_TIMELIMIT": "1", "SRUN_CPUS_PER_TASK": "2",
-		"SLURM_CONF": "/etc/own.conf", "SLURM_CLUSTERS": "far", "SLURM_JWT": "token", "SBATCH_ACCOUNT": "physics", "SBATCH_PARTITION": "long", "SCRATCH": "/scratch",
+		"SLURM_CONF": "/etc/own.conf", "SLURM_CLUSTERS": "far", "SLURM_JWT": "token", "SBATCH_ACCOUNT": "physics", "SBATCH_PARTITION": "long",
+		"SCRATCH": "/scratch",
 	} {
 		t.Setenv(name, value)
 	}
