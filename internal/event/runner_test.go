@@ -38,7 +38,8 @@ func TestScheduling(t *testing.T) {
 			[]string{"leave bergen 0-5 active", "leave narvik 10-15 active"}},
 		"completed": {"- {at: 10s, leave: narvik}\n- {when: completed, after: 10s, join: narvik}",
 			[]string{"leave narvik 10-15 active", "join narvik 25-30 active"}},
-		"completed, each time": {"- {at: 0s, every: 20s, leave: {nodes: [bergen, narvik], choose: next}}\n- {when: completed, after: 1s, join: {nodes: [bergen, narvik], choose: next}}",
+		"completed, each time": {"- {at: 0s, every: 20s, leave: {nodes: [bergen, narvik], choose: next}}\n" +
+			"- {when: completed, after: 1s, join: {nodes: [bergen, narvik], choose: next}}",
 			[]string{"leave bergen 0-5 active", "join bergen 6-11 active", "leave narvik 20-25 active", "join narvik 26-31 active"}},
 		"reverted": {"- {at: 10s, for: 5s, pause: narvik}\n- {when: reverted, pause: bergen, for: 1s}",
 			[]string{"pause narvik 10-10 reverted 15-15", "pause bergen 15-15 reverted 16-16"}},

@@ -94,16 +94,18 @@ func TestSplit(t *testing.T) {
 func TestDescriptions(t *testing.T) {
 	s := stage()
 	for event, want := range map[string]string{
-		"latency: {of: vardo, scale: 3}":                                          "latency of oslo~vardo, bergen~vardo, narvik~vardo, vardo~client x 3",
-		"latency: {add: 20ms}":                                                    "latency of 10 links + 20ms",
-		"loss: {of: client, set: 5%, one_way: true, choose: next}":                "loss of oslo~client, one way set to 5 %",
-		"partition: {groups: [[oslo], [bergen, narvik]]}":                         "partition oslo | bergen narvik",
-		"leave: {nodes: narvik, manner: abrupt}":                                  "narvik is lost and removed",
-		"cpu: {nodes: data, cores: 0.5}":                                          "0.5 cores of oslo, bergen, narvik busy",
-		"disk_slow: {nodes: oslo, write: 1MiB, read_ops: 10}":                     "disk of oslo slow: read 10 times/s, write 1MiB/s",
-		"network_load: {from: oslo, to: bergen, rate: 10mbit, protocol: udp}":     "10mbit of udp load on oslo>bergen",
-		"link_flap: {between: [bergen, narvik], down: 1s, up: 2s}":                "bergen~narvik flapping, 1s down, 2s up",
-		"partition: {groups: [[oslo], [bergen], [narvik, vardo]], one_way: true}": "partition, one way: nothing passes from oslo to bergen, narvik vardo",
+		"latency: {of: vardo, scale: 3}": "latency of oslo~vardo, bergen~vardo, " +
+			"narvik~vardo, vardo~client x 3",
+		"latency: {add: 20ms}": "latency of 10 links + 20ms",
+		"loss: {of: client, set: 5%, one_way: true, choose: next}":            "loss of oslo~client, one way set to 5 %",
+		"partition: {groups: [[oslo], [bergen, narvik]]}":                     "partition oslo | bergen narvik",
+		"leave: {nodes: narvik, manner: abrupt}":                              "narvik is lost and removed",
+		"cpu: {nodes: data, cores: 0.5}":                                      "0.5 cores of oslo, bergen, narvik busy",
+		"disk_slow: {nodes: oslo, write: 1MiB, read_ops: 10}":                 "disk of oslo slow: read 10 times/s, write 1MiB/s",
+		"network_load: {from: oslo, to: bergen, rate: 10mbit, protocol: udp}": "10mbit of udp load on oslo>bergen",
+		"link_flap: {between: [bergen, narvik], down: 1s, up: 2s}":            "bergen~narvik flapping, 1s down, 2s up",
+		"partition: {groups: [[oslo], [bergen], [narvik, vardo]], one_way: true}": "partition, one way: " +
+			"nothing passes from oslo to bergen, narvik vardo",
 	} {
 		e := read(t, fmt.Sprintf("- {at: 0s, %s}", event))[0]
 		if got := e.Spec.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2))).what(); got != want {

@@ -131,18 +131,15 @@ func TestJudge(t *testing.T) {
 		"an update is lost":       {1, func(r *reality) { r.write(Acknowledged, false, "field1") }, []Kind{Lost}},
 		"a later one covers a lost one": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field1")
-			r.write(Acknowledged,
-				true, "field1")
+			r.write(Acknowledged, true, "field1")
 		}, nil},
 		"another field does not cover it": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field1")
-			r.write(Acknowledged,
-				true, "field0")
+			r.write(Acknowledged, true, "field0")
 		}, []Kind{Lost}},
 		"back to an older one": {1, func(r *reality) {
 			r.write(Acknowledged, true, "field1")
-			r.write(Acknowledged,
-				false, "field1")
+			r.write(Acknowledged, false, "field1")
 		}, []Kind{Lost}},
 		"in doubt, and there": {1, func(r *reality) { r.write(InDoubt, true, "field1") }, nil},
 		"in doubt, and not":   {1, func(r *reality) { r.write(InDoubt, false, "field1") }, nil},
@@ -161,10 +158,11 @@ func TestJudge(t *testing.T) {
 		"a whole write is one loss":        {1, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
 		"two losses": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field0")
-			r.write(Acknowledged,
-				false, "field1")
+			r.write(Acknowledged, false, "field1")
 		}, []Kind{Lost, Lost}},
-		"a value that is none":           {1, func(r *reality) { r.store[0].Value = []byte("nobody wrote this value, did they") }, []Kind{Unexpected}},
+		"a value without a version": {1, func(r *reality) {
+			r.store[0].Value = []byte("nobody wrote this value, did they")
+		}, []Kind{Unexpected}},
 		"a short value":                  {1, func(r *reality) { r.store[0].Value = r.store[0].Value[:10] }, []Kind{Unexpected}},
 		"a damaged value":                {1, func(r *reality) { r.store[0].Value[30] ^= 1 }, []Kind{Unexpected}},
 		"fields mixed up":                {1, func(r *reality) { r.store[0].Value = r.store[1].Value }, []Kind{Unexpected}},
@@ -185,8 +183,7 @@ func TestJudge(t *testing.T) {
 		}, nil},
 		"an acknowledged one behind doubts": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field0")
-			r.write(InDoubt,
-				false, "field0")
+			r.write(InDoubt, false, "field0")
 		}, []Kind{Lost}},
 	} {
 		r := newReality(t, c.loaded)

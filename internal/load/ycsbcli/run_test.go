@@ -35,7 +35,8 @@ func databases(seen *map[string]string) load.OpenDatabase {
 
 func TestPlan(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("mine", []byte("recordcount=50\noperationcount=60\nthreadcount=3\ntarget=70\nmaxexecutiontime=80\n"), 0o600); err != nil {
+	const mine = "recordcount=50\noperationcount=60\nthreadcount=3\ntarget=70\nmaxexecutiontime=80\n"
+	if err := os.WriteFile("mine", []byte(mine), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// A file takes precedence over a built-in workload of the same name.
@@ -124,7 +125,8 @@ func TestStatusEverySecond(t *testing.T) {
 	if err := Run(context.Background(), o, databases(nil), &out, &errs); err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`^lab \d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3} (\d+) sec: (\d+) operations;(?: [\d.]+ current ops/sec;)?(?: est completion in \d seconds?)?(?: \[READ: Count=(\d+), .*\])?$`)
+	line := regexp.MustCompile(`^lab \d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3} (\d+) sec: (\d+) operations;(?: [\d.]+ current ops/sec;)?` +
+		`(?: est completion in \d seconds?)?(?: \[READ: Count=(\d+), .*\])?$`)
 	total, lines := 0, 0
 	for _, text := range strings.Split(strings.TrimSpace(errs.String()), "\n") {
 		if strings.HasPrefix(text, "warning: ") { // on a busy machine
