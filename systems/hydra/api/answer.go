@@ -17,7 +17,6 @@ import (
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// writeJSON writes JSON.
 func writeJSON(w http.ResponseWriter, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)
@@ -40,7 +39,6 @@ func writeBody(w http.ResponseWriter, b []byte) error {
 	return nil
 }
 
-// appendRow appends a row as JSON.
 func appendRow(dst []byte, r Row) []byte {
 	dst = append(dst, `{"key":`...)
 	dst = appendString(dst, r.Key)
@@ -51,7 +49,7 @@ func appendRow(dst []byte, r Row) []byte {
 	return append(dst, '}')
 }
 
-// appendString quotes a text; one of plain characters needs no encoder.
+// appendString appends a JSON string; plain characters need no encoder.
 func appendString(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
@@ -67,7 +65,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// setFreshness tells what an answer was read from.
+// setFreshness sets the headers of a read.
 func setFreshness(w http.ResponseWriter, f Freshness) {
 	h := w.Header()
 	h[HeaderCloud] = []string{f.Cloud}
@@ -94,7 +92,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, p *Problem) int {
 	return status
 }
 
-// StatusOf is the HTTP status of a problem's code.
+// StatusOf returns the HTTP status of a problem's code.
 func StatusOf(code string) int {
 	if status, ok := statuses[code]; ok {
 		return status
@@ -102,13 +100,13 @@ func StatusOf(code string) int {
 	return http.StatusInternalServerError
 }
 
-// receivedBody is the body of a request that has arrived.
+// receivedBody is the body of a request that has arrived completely.
 type receivedBody struct {
 	io.ReadCloser
 	text []byte
 }
 
-// receiveBody waits for a request's body, which holds so many bytes of the room from then on.
+// receiveBody reads a request's body, which holds held bytes of the room.
 func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request) (held int64, err error) {
 	if r.ContentLength == 0 {
 		r.Body = http.NoBody
@@ -131,31 +129,30 @@ func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request) (held int64
 	return held, err
 }
 
-// requestBody is that of a request that has arrived.
 func requestBody(r *http.Request) []byte {
-	w, _ := r.Body.(receivedBody) // as arrive left it
+	w, _ := r.Body.(receivedBody) // set by receiveBody
 	return w.text
 }
 
-// decodeBody reads a body that is one JSON value, without names that are not known.
+// decodeBody decodes a body that is one JSON value without unknown fields.
 func decodeBody(r *http.Request, into any) error {
 	d := json.NewDecoder(bytes.NewReader(requestBody(r)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return Problemf(CodeBadRequest, "the body is not what is expected here: %v", err)
+		return Problemf(CodeBadRequest, "invalid body: %v", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return Problemf(CodeBadRequest, "something follows the JSON in the body")
+		return Problemf(CodeBadRequest, "unexpected data after the JSON body")
 	}
 	return nil
 }
 
-// forwardTransaction has another member do a transaction.
+// forwardTransaction sends a transaction to another member.
 func (s *Server) forwardTransaction(w http.ResponseWriter, r *http.Request, to *Elsewhere, t *Transaction, a Ack) (Written, error) {
 	var done Written
 	text, err := command.EncodeJSON(t)
 	if err != nil {
-		return done, fmt.Errorf("passing a transaction on: %w", err)
+		return done, fmt.Errorf("forwarding a transaction: %w", err)
 	}
 	out, err := s.newForwardRequest(r, http.MethodPost, &url.URL{Path: "/v1/transactions", RawQuery: "ack=" + string(a)}, to, bytes.NewReader(text))
 	if err != nil {
@@ -180,7 +177,7 @@ func (s *Server) forwardTransaction(w http.ResponseWriter, r *http.Request, to *
 	return done, p
 }
 
-// newForwardRequest is a request to another member, with the right that came with the first.
+// newForwardRequest creates a request to another member with the client's authorization.
 func (s *Server) newForwardRequest(r *http.Request, method string, u *url.URL, to *Elsewhere, body io.Reader) (*http.Request, error) {
 	at := *u
 	at.Scheme, at.Host = "http", to.API
@@ -189,7 +186,7 @@ func (s *Server) newForwardRequest(r *http.Request, method string, u *url.URL, t
 	}
 	out, err := http.NewRequestWithContext(r.Context(), method, at.String(), body)
 	if err != nil {
-		return nil, Problemf(CodeUnavailable, "%v; passing it on: %v", to.Why, err)
+		return nil, Problemf(CodeUnavailable, "%v; forwarding: %v", to.Why, err)
 	}
 	if a := r.Header.Get("Authorization"); a != "" {
 		out.Header.Set("Authorization", a)
@@ -198,7 +195,7 @@ func (s *Server) newForwardRequest(r *http.Request, method string, u *url.URL, t
 	return out, nil
 }
 
-// forwardRequest has another member answer a request without a body.
+// forwardRequest sends a request without a body to another member.
 func (s *Server) forwardRequest(w http.ResponseWriter, r *http.Request, to *Elsewhere) int {
 	out, err := s.newForwardRequest(r, r.Method, r.URL, to, nil)
 	if err != nil {
@@ -214,6 +211,6 @@ func (s *Server) forwardRequest(w http.ResponseWriter, r *http.Request, to *Else
 	}
 	w.Header().Set(HeaderForwarded, s.Member)
 	w.WriteHeader(got.StatusCode)
-	_, _ = io.Copy(w, got.Body) // an answer cut short is seen by its length
+	_, _ = io.Copy(w, got.Body) // the client detects a truncated answer by its length
 	return got.StatusCode
 }

@@ -13,12 +13,10 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, status)
 }
 
-// healthy says that the process answers.
 func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, map[string]string{"member": s.Member})
 }
 
-// ready says that the member serves and is not about to go.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.Draining() {
 		return Problemf(CodeDraining, "%s is going down", s.Member)
@@ -45,7 +43,7 @@ func (s *Server) addMember(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if m.Name == "" || m.Peer == "" || m.Cloud == "" {
-		return Problemf(CodeBadRequest, "a member has a name, a cloud and the address of its peer port")
+		return Problemf(CodeBadRequest, "a member needs name, cloud and peer")
 	}
 	added, err := s.Backend.AddMember(r.Context(), m)
 	if err != nil {
@@ -57,7 +55,7 @@ func (s *Server) addMember(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	if err != nil || id == 0 {
-		return Problemf(CodeBadRequest, "%.40q is no member's ID", r.PathValue("id"))
+		return Problemf(CodeBadRequest, "%.40q is not a member ID", r.PathValue("id"))
 	}
 	if err := s.Backend.RemoveMember(r.Context(), id); err != nil {
 		return err
@@ -76,16 +74,16 @@ func (s *Server) transfer(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, struct{}{})
 }
 
-// Progress is how far a member's database is.
+// Progress is the applied index of a cloud's database.
 type Progress struct {
 	Cloud   string `json:"cloud"`
 	Applied uint64 `json:"applied"`
 }
 
-// maxProgress bounds how long a question for progress waits.
+// maxProgress bounds a progress request.
 const maxProgress = 5 * time.Second
 
-// progress waits until the database has applied an index, or a while.
+// progress waits until the database has applied an index, at most maxProgress.
 func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r)
 	if err != nil {
@@ -94,7 +92,7 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
 	var index uint64
 	if text := q.Get("index"); text != "" {
 		if index, err = strconv.ParseUint(text, 10, 63); err != nil {
-			return Problemf(CodeBadRequest, "index=%.30s is no index", text)
+			return Problemf(CodeBadRequest, "index=%.30s is not an index", text)
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), maxProgress)
@@ -106,8 +104,8 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) snapshot(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if err := s.Backend.Snapshot(r.Context(), w); err != nil {
-		// The answer has begun: that it has no end is what tells its reader.
-		s.Log.Error("a snapshot was not sent whole", "error", err)
+		// The answer has started. A missing end tells the client that it is incomplete.
+		s.Log.Error("sending a snapshot failed", "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

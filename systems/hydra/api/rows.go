@@ -10,7 +10,6 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// parseConsistency is how fresh a read must be.
 func parseConsistency(q url.Values) (Consistency, error) {
 	w := Consistency{Read: Read(q.Get("read"))}
 	switch w.Read {
@@ -18,7 +17,7 @@ func parseConsistency(q url.Values) (Consistency, error) {
 		w.Read = Linearizable
 	case Linearizable, Local, Bounded:
 	default:
-		return w, Problemf(CodeBadRequest, "read=%s: known are linearizable, local and bounded", w.Read)
+		return w, Problemf(CodeBadRequest, "read=%s: want linearizable, local or bounded", w.Read)
 	}
 	if text := q.Get("max_staleness_ms"); text != "" || w.Read == Bounded {
 		ms, err := strconv.ParseUint(text, 10, 31)
@@ -30,7 +29,7 @@ func parseConsistency(q url.Values) (Consistency, error) {
 	return w, nil
 }
 
-// parseQuery parses a request's query; most have none.
+// parseQuery parses a request's query; most are empty.
 func parseQuery(r *http.Request) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
@@ -42,7 +41,7 @@ func parseQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// parseRead is what all reads of a table have in common.
+// parseRead parses what all reads of a table share.
 func parseRead(r *http.Request) (table string, q url.Values, w Consistency, err error) {
 	table = r.PathValue("table")
 	if err := command.ValidTable(table); err != nil {
@@ -105,7 +104,6 @@ func (s *Server) scan(w http.ResponseWriter, r *http.Request) error {
 	return writeBody(w, append(b, '}'))
 }
 
-// parseRange is what a scan's query asks for.
 func parseRange(q url.Values) (Range, error) {
 	in := Range{From: q.Get("from"), Limit: DefaultScan}
 	prefix := q.Get("prefix")
@@ -134,14 +132,14 @@ func parseRange(q url.Values) (Range, error) {
 	return in, nil
 }
 
-// prefixEnd is the least text that is greater than all with a prefix. Keys are UTF-8, whose
-// last code point is followed by none: that prefix has no end.
+// prefixEnd returns the least string greater than all strings with a prefix, "" for none. Keys are
+// UTF-8; the last code point has no successor.
 func prefixEnd(prefix string) string {
 	runes := []rune(prefix)
 	for i := len(runes) - 1; i >= 0; i-- {
 		if runes[i] < 0x10FFFF {
 			next := runes[i] + 1
-			if next == 0xD800 { // surrogates are no code points
+			if next == 0xD800 { // skip surrogates
 				next = 0xE000
 			}
 			return string(append(runes[:i], next))
@@ -180,7 +178,7 @@ func (s *Server) listTables(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, Tables{append([]string{}, names...)})
 }
 
-// write does a transaction for a request.
+// write executes a transaction.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, q url.Values, t *Transaction) error {
 	if id := r.Header.Get(HeaderRequestID); id != "" {
 		if t.RequestID != "" && t.RequestID != id {
@@ -194,7 +192,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, q url.Values, t *
 		ack = Committed
 	case Committed, Applied, Everywhere:
 	default:
-		return Problemf(CodeBadRequest, "ack=%s: known are committed, applied and everywhere", ack)
+		return Problemf(CodeBadRequest, "ack=%s: want committed, applied or everywhere", ack)
 	}
 	if err := t.Normalize(); err != nil {
 		if errors.Is(err, command.ErrInvalid) {
@@ -215,17 +213,16 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, q url.Values, t *
 	return writeBody(w, []byte(`{"version":`+version+`,"ack":"`+string(done.Ack)+`"}`))
 }
 
-// rowWrite is a write of the row that the path names.
 func rowWrite(r *http.Request, do command.Action) Write {
 	return Write{Do: do, Table: r.PathValue("table"), Key: r.PathValue("key")}
 }
 
-// conditions are those that the query puts on a row.
+// conditions returns the checks of the query.
 func conditions(q url.Values, on Write) ([]Check, error) {
 	if text := q.Get("if_version"); text != "" {
 		v, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return nil, Problemf(CodeBadRequest, "if_version=%.30s is no version", text)
+			return nil, Problemf(CodeBadRequest, "if_version=%.30s is not a version", text)
 		}
 		return []Check{{Table: on.Table, Key: on.Key, Is: command.Version, Version: v}}, nil
 	}
@@ -235,7 +232,7 @@ func conditions(q url.Values, on Write) ([]Check, error) {
 	case "true":
 		return []Check{{Table: on.Table, Key: on.Key, Is: command.Absent}}, nil
 	default:
-		return nil, Problemf(CodeBadRequest, "if_absent=%.30s: true or false", text)
+		return nil, Problemf(CodeBadRequest, "if_absent=%.30s: want true or false", text)
 	}
 }
 
@@ -277,7 +274,7 @@ func (s *Server) writeExisting(w http.ResponseWriter, r *http.Request, change Wr
 	err = s.write(w, r, q, t)
 	var p *Problem
 	if errors.As(err, &p) && p.Code == CodeCheckFailed && p.Failed != nil && *p.Failed == 0 {
-		return Problemf(CodeNotFound, "there is no row %q in %s", change.Key, change.Table)
+		return Problemf(CodeNotFound, "no row %q in table %s", change.Key, change.Table)
 	}
 	return err
 }

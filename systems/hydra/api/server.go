@@ -26,55 +26,53 @@ import (
 //go:embed openapi.yaml
 var OpenAPI []byte
 
-// Limits of what a server takes.
+// Limits and defaults of a server.
 const (
-	// MaxBody is the most bytes of a request's body.
+	// MaxBody bounds a request's body in bytes.
 	MaxBody = 4 << 20
-	// forwardedMore is how much longer a transaction may be that another member passes on: what
-	// came as a path, a header or a frame stands in its JSON.
+	// forwardedMore is the extra size of a forwarded transaction, whose JSON includes what the
+	// original request had in its path, headers or frame.
 	forwardedMore = 1 << 20
-	// DefaultInFlight is how many requests are served at a time; more are answered with
-	// 503 and Retry-After at once.
+	// DefaultInFlight is the maximum of concurrent requests; others get 503 with Retry-After.
 	DefaultInFlight = 4096
 	// DefaultTimeout bounds an operation.
 	DefaultTimeout = 10 * time.Second
 	// DefaultPatience bounds the arrival of a request.
 	DefaultPatience = 30 * time.Second
-	// MaxScan is the most rows of a page, DefaultScan what it has when nothing is said.
+	// MaxScan bounds the rows of a page; DefaultScan is the default.
 	MaxScan     = 10_000
 	DefaultScan = 100
-	// MaxScanBytes ends a page early: values of so many bytes and one more row.
+	// MaxScanBytes ends a page after the row that exceeds it.
 	MaxScanBytes = 4 << 20
 
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 )
 
-// Config is what a server needs.
+// Config configures a Server.
 type Config struct {
 	Backend Backend
-	Member  string // for the headers of answers
-	// Guard keeps web pages of other sites away; nil for one of a server on loopback.
+	Member  string // name in the headers of answers
+	// Guard rejects web pages of other sites; nil guards a server on loopback.
 	Guard *webguard.Guard
-	// Tokens, when set, are asked of every request that is not public.
+	// Tokens, if set, are required for requests that are not public.
 	Tokens *bearer.Tokens
-	// InFlight and Timeout are DefaultInFlight and DefaultTimeout when 0.
+	// InFlight and Timeout default to DefaultInFlight and DefaultTimeout.
 	InFlight int64
 	Timeout  time.Duration
-	// Bodies is what the bodies of all requests hold together, in bytes (intake.DefaultRoom when
-	// 0), Patience how long one may take to arrive (DefaultPatience when 0).
+	// Bodies bounds all request bodies together, in bytes (0: bodylimit's default). Patience bounds
+	// the arrival of a request (0: DefaultPatience).
 	Bodies   int64
 	Patience time.Duration
-	// Registry takes the server's metrics, and /metrics shows all of it.
+	// Registry gets the server's metrics and is served at /metrics.
 	Registry *prometheus.Registry
-	// Forward is used to pass requests on to other members.
-	Forward http.RoundTripper
-	// ForwardTLS says that other members' interfaces are https.
+	// Forward sends requests to other members, with https if ForwardTLS.
+	Forward    http.RoundTripper
 	ForwardTLS bool
 	Log        *slog.Logger
 }
 
-// Server is Hydra's interface.
+// Server serves Hydra's HTTP interface.
 type Server struct {
 	Config
 	mux      *http.ServeMux
@@ -88,7 +86,6 @@ type Server struct {
 	streams  streams
 }
 
-// New makes a server.
 func New(c Config) *Server {
 	if c.InFlight == 0 {
 		c.InFlight = DefaultInFlight
@@ -113,24 +110,24 @@ func New(c Config) *Server {
 	s.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydra_requests_total", Help: "Requests by route and status."}, []string{"route", "code"})
 	s.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "hydra_request_seconds", Help: "Time that requests took.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17)}, []string{"route"})
+		Name: "hydra_request_seconds", Help: "Duration of requests.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17)}, []string{"route"})
 	s.shed = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "hydra_requests_shed_total", Help: "Requests that were answered with 503 since too many were in flight."})
+		Name: "hydra_requests_shed_total", Help: "Requests rejected with 503 because of too many requests in flight."})
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hydra_requests_in_flight", Help: "Requests that are being served."}, func() float64 { return float64(s.inFlight.Load()) })
+		Name: "hydra_requests_in_flight", Help: "Requests being served."}, func() float64 { return float64(s.inFlight.Load()) })
 	c.Registry.MustRegister(s.requests, s.seconds, s.shed, gauge)
 	s.streams.registerMetrics(s)
 	for _, r := range s.routes() {
 		s.mux.Handle(r.method+" "+r.path, s.wrap(r))
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.writeProblem(w, Problemf(CodeBadRequest, "there is no %s %s", r.Method, r.URL.Path))
+		s.writeProblem(w, Problemf(CodeBadRequest, "no route %s %s", r.Method, r.URL.Path))
 	})
 	s.guarded = c.Guard.Protect(s.mux, func(w http.ResponseWriter, err error) { s.writeProblem(w, GuardProblem(err)) })
 	return s
 }
 
-// GuardProblem is the problem of a request that a guard refuses.
+// GuardProblem converts a guard's error into a problem.
 func GuardProblem(err error) *Problem {
 	code := CodeForbidden
 	if errors.Is(err, webguard.ErrHost) {
@@ -139,12 +136,11 @@ func GuardProblem(err error) *Problem {
 	return &Problem{Code: code, Message: err.Error(), Advice: advice.Of(err)}
 }
 
-// route is one method of one path.
 type route struct {
 	method, path string
 	scope        bearer.Scope
 	serve        func(http.ResponseWriter, *http.Request) error
-	// unbounded says that the operation may take as long as it takes.
+	// unbounded operations have no timeout.
 	unbounded bool
 }
 
@@ -180,8 +176,8 @@ func (s *Server) routes() []route {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded.ServeHTTP(w, r) }
 
-// wrap is what every route has around it: the token, the arrival of the whole request, the bound
-// on requests in flight, the time, the metrics, and the answer to an error.
+// wrap adds to a route: authorization, the arrival of the body, the limit of requests in flight, the
+// timeout, metrics, and error answers.
 func (s *Server) wrap(rt route) http.Handler {
 	name := rt.method + " " + rt.path
 	seconds, ok := s.seconds.WithLabelValues(name), s.requests.WithLabelValues(name, "200")
@@ -194,8 +190,7 @@ func (s *Server) wrap(rt route) http.Handler {
 		}
 		began := time.Now()
 		if rt.unbounded {
-			// It may outlast the time for a request's arrival, which has come. Where there is no
-			// deadline to be set, there is none.
+			// The request has arrived, so its read deadline ends. An error means that there is none.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		} else {
 			ctx, cancel := context.WithTimeout(r.Context(), s.Timeout)
@@ -214,7 +209,7 @@ func (s *Server) wrap(rt route) http.Handler {
 	})
 }
 
-// serveLimited serves a request that is whole, where not too many are being served.
+// serveLimited serves a request unless too many are in flight.
 func (s *Server) serveLimited(rt route, w http.ResponseWriter, r *http.Request) error {
 	if rt.scope != bearer.Public {
 		defer s.inFlight.Add(-1)
@@ -227,10 +222,10 @@ func (s *Server) serveLimited(rt route, w http.ResponseWriter, r *http.Request) 
 	return rt.serve(w, r)
 }
 
-// Held is what the bodies of requests hold, in bytes.
+// Held returns the bytes that request bodies hold.
 func (s *Server) Held() int64 { return s.room.Held() }
 
-// authorize asks for the token that a route needs.
+// authorize checks the token of a request.
 func (s *Server) authorize(rt route, r *http.Request) error {
 	if s.Tokens == nil || rt.scope == bearer.Public {
 		return nil
@@ -244,7 +239,7 @@ func (s *Server) authorize(rt route, r *http.Request) error {
 	return nil
 }
 
-// writeError answers with an error, or has another member answer, and returns the status.
+// writeError answers with an error, or forwards the request, and returns the status.
 func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) int {
 	var elsewhere *Elsewhere
 	if errors.As(err, &elsewhere) {
@@ -256,7 +251,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) i
 	return s.writeProblem(w, s.problemOf(err, r.Method != http.MethodGet, r.Method+" "+r.URL.Path))
 }
 
-// problemOf is what a client is told of an error; the member's own faults are logged.
+// problemOf converts an error into a problem, and logs internal errors.
 func (s *Server) problemOf(err error, write bool, what string) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -277,14 +272,12 @@ func (s *Server) problemOf(err error, write bool, what string) *Problem {
 	return Problemf(CodeInternal, "%v", err)
 }
 
-// Drain has /readyz say no, so that balancers send nothing more; what comes is served.
+// Drain makes /readyz fail; requests are still served.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Draining tells whether Drain was called.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
-// HTTP is an HTTP server of it; config, when set, makes it https. What is refused unread may not
-// stall either.
+// HTTP returns an HTTP server, with TLS if config is set.
 func (s *Server) HTTP(config *tls.Config) *http.Server {
 	h := &http.Server{
 		Handler: s, TLSConfig: config, ReadHeaderTimeout: headerTimeout, ReadTimeout: s.Patience + s.Timeout, IdleTimeout: idleTimeout,

@@ -19,7 +19,7 @@ import (
 	"skerry/systems/hydra/framing"
 )
 
-// streams are the connections that speak package wire.
+// streams are the open connections that use package framing.
 type streams struct {
 	ctx    context.Context // ends with the member
 	cancel context.CancelFunc
@@ -32,7 +32,7 @@ type streams struct {
 	operations map[framing.Operation]measured
 }
 
-// measured is an operation's metrics.
+// measured is the metrics of one operation.
 type measured struct {
 	route   string
 	seconds prometheus.Observer
@@ -51,17 +51,17 @@ func (s *streams) registerMetrics(server *Server) {
 	}
 }
 
-// drain has no stream take another request; what is being done is answered.
+// drain stops all streams from reading; requests in progress are answered.
 func (s *streams) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 	for c := range s.open {
-		_ = c.conn.SetReadDeadline(time.Unix(1, 0)) // a closed one has ended
+		_ = c.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection has ended
 	}
 }
 
-// Close ends the streams: what is being done is answered until ctx ends.
+// Close ends the streams, and waits until ctx ends for requests in progress.
 func (s *Server) Close(ctx context.Context) {
 	s.streams.drain()
 	stop := context.AfterFunc(ctx, s.streams.cancel)
@@ -77,11 +77,11 @@ type stream struct {
 	in     *framing.Reader
 	out    *framing.Outbox
 	scope  bearer.Scope
-	inline InlineReader // nil: no read is
+	inline InlineReader // nil: no inline reads
 	all    sync.WaitGroup
 }
 
-// stream begins a stream on a connection.
+// stream upgrades a connection to a stream.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 	upgrade := slices.ContainsFunc(r.Header.Values("Connection"), func(v string) bool { return strings.EqualFold(v, "Upgrade") })
 	if !upgrade || r.Header.Get("Upgrade") != framing.Protocol {
@@ -98,16 +98,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
 	if s.streams.ended {
-		_ = conn.Close() // as it would be a moment later
+		_ = conn.Close() // draining
 		return nil
 	}
 	s.streams.open[c] = true
-	_ = conn.SetDeadline(time.Time{}) // a connection that has failed fails again
+	_ = conn.SetDeadline(time.Time{}) // a failed connection fails again
 	s.streams.all.Go(c.serve)
 	return nil
 }
 
-// deadline bounds the arrival of a frame that has begun. The one that ends a stream stays.
+// deadline sets the read deadline of a frame. The deadline of drain stays.
 func (c *stream) deadline(at time.Time) error {
 	c.s.streams.mu.Lock()
 	defer c.s.streams.mu.Unlock()
@@ -117,11 +117,11 @@ func (c *stream) deadline(at time.Time) error {
 	return c.conn.SetReadDeadline(at)
 }
 
-// serve answers until the connection or the member ends.
+// serve answers requests until the connection or the member ends.
 func (c *stream) serve() {
 	defer func() {
 		c.all.Wait()
-		_ = c.out.Flush() // who does not read the answers has gone
+		_ = c.out.Flush() // the client may have gone
 		_ = c.conn.Close()
 		c.s.streams.mu.Lock()
 		delete(c.s.streams.open, c)
@@ -166,13 +166,12 @@ func (c *stream) serve() {
 	}
 }
 
-// cloneRequest is a request that outlives the frame that it was read from.
+// cloneRequest copies a request out of its frame.
 func cloneRequest(q framing.Request) framing.Request {
 	q.Table, q.Key, q.Transaction = slices.Clone(q.Table), slices.Clone(q.Key), slices.Clone(q.Transaction)
 	return q
 }
 
-// requestedRead is the freshness that a read asks for.
 func requestedRead(q *framing.Request) (Consistency, bool) {
 	if q.Operation != framing.Get || int(q.Read) >= len(Reads) {
 		return Consistency{}, false
@@ -180,13 +179,12 @@ func requestedRead(q *framing.Request) (Consistency, bool) {
 	return Consistency{Reads[q.Read], q.Staleness}, true
 }
 
-// runsInline tells whether a request is done before the next one is looked at.
+// runsInline reports whether a request runs before the next one is read.
 func (c *stream) runsInline(q *framing.Request) (Consistency, bool) {
 	w, ok := requestedRead(q)
 	return w, ok && c.inline != nil && c.inline.ReadsInline(w)
 }
 
-// perform does one request.
 func (c *stream) perform(q *framing.Request) {
 	defer c.s.inFlight.Add(-1)
 	timeout := c.s.Timeout
@@ -262,7 +260,7 @@ func (c *stream) transact(ctx context.Context, q *framing.Request) {
 	c.recordSuccess(q.Operation, began)
 }
 
-// sendError answers with an error. Another member is asked by the client, with HTTP.
+// sendError answers with an error. The client forwards over HTTP itself.
 func (c *stream) sendError(q *framing.Request, err error) {
 	var elsewhere *Elsewhere
 	if errors.As(err, &elsewhere) {

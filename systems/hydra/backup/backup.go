@@ -1,6 +1,5 @@
-// Package backup keeps what Hydra holds in a file, and puts it back: a database's
-// snapshot, consistent as of one index of the log and with a checksum of its own, and its
-// way through the API into a cluster that is empty.
+// Package backup saves a member's snapshot to a file, and restores a file into an empty cluster
+// through the API. A snapshot is consistent as of one log index and has a checksum.
 //
 //	member ─► /v1/snapshot ─► FILE       written whole and checked, or not there
 //	FILE ─► checked ─► transactions ─► cluster, which must hold no rows
@@ -32,20 +31,17 @@ import (
 
 // Sentinel errors.
 var (
-	// ErrExists says that the file is there.
-	ErrExists = errors.New("the file is there already")
-	// ErrNotEmpty says that a cluster holds rows.
-	ErrNotEmpty = errors.New("the cluster is not empty")
-	// ErrRefused says that a member did not give its snapshot.
-	ErrRefused = errors.New("the member gave no snapshot")
+	ErrExists   = errors.New("file exists")
+	ErrNotEmpty = errors.New("cluster is not empty")
+	ErrRefused  = errors.New("member sent no snapshot")
 )
 
-// Summary is what a backup holds.
+// Summary describes a backup.
 type Summary struct {
 	Cluster string `json:"cluster"`
-	// Log is the name of the log that led to it, "" for one of a version that gave no names.
+	// Log is the name of the log; "" for early versions.
 	Log string `json:"log"`
-	// Index is the point of the log that it is as of.
+	// Index is the log index of the state.
 	Index  uint64   `json:"index"`
 	Tables []string `json:"tables"`
 	Rows   int64    `json:"rows"`
@@ -53,21 +49,21 @@ type Summary struct {
 	SHA256 string   `json:"sha256"`
 }
 
-// Source is a member to copy the database of.
+// Source is the member that provides the snapshot.
 type Source struct {
 	Endpoint string // host:port
 	TLS      func() *tls.Config
 	Token    string // of scope admin
 }
 
-// Save writes a member's snapshot to a file that is not there yet.
+// Save writes a member's snapshot to a new file.
 func Save(ctx context.Context, from Source, path string) (s Summary, err error) {
 	if _, err := os.Stat(path); err == nil {
-		return s, advice.With(fmt.Errorf("%w: %s", ErrExists, path), "nothing was overwritten; name another one")
+		return s, advice.With(fmt.Errorf("%w: %s", ErrExists, path), "choose another file name")
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-")
 	if err != nil {
-		return s, fmt.Errorf("making the backup: %w", err)
+		return s, fmt.Errorf("creating the backup: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -85,7 +81,7 @@ func Save(ctx context.Context, from Source, path string) (s Summary, err error) 
 	if err = f.Sync(); err != nil {
 		return s, fmt.Errorf("writing the backup: %w", err)
 	}
-	// A link, unlike a rename, does not replace what came to be there meanwhile.
+	// Unlike a rename, a link does not replace a file created meanwhile.
 	if err = os.Link(f.Name(), path); err != nil {
 		return s, fmt.Errorf("naming the backup: %w", err)
 	}
@@ -110,14 +106,14 @@ func (from Source) open(ctx context.Context) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("asking %s for a snapshot: %w", from.Endpoint, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096)) // the status alone says enough
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096)) // the status suffices
 		err := fmt.Errorf("%w: %s answered %s: %s", ErrRefused, from.Endpoint, resp.Status, strings.TrimSpace(string(text)))
-		return nil, errors.Join(advice.With(err, "name a member that has a database, and a token of scope admin where tokens are asked for"), resp.Body.Close())
+		return nil, errors.Join(advice.With(err, "use a member with a database, and a token of scope admin"), resp.Body.Close())
 	}
 	return resp.Body, nil
 }
 
-// readSnapshot reads a snapshot to its end, has its visitor told, and sums it up.
+// readSnapshot reads a snapshot to its end and summarizes it.
 func readSnapshot(r io.Reader, v cloudsql.Visitor) (Summary, error) {
 	var s Summary
 	sum := sha256.New()
@@ -126,7 +122,7 @@ func readSnapshot(r io.Reader, v cloudsql.Visitor) (Summary, error) {
 	v.Begin = func(h cloudsql.Header) error {
 		s.Cluster, s.Log, s.Index = h.Cluster, h.Log, h.Index
 		for _, t := range h.Tables {
-			if command.ValidTable(t) == nil { // and none that members keep for themselves
+			if command.ValidTable(t) == nil { // skip Hydra's own tables
 				s.Tables = append(s.Tables, t)
 			}
 		}
@@ -160,7 +156,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Verify reads a backup to its end.
+// Verify reads and checks a backup.
 func Verify(path string) (Summary, error) { return visitFile(path, cloudsql.Visitor{}) }
 
 func visitFile(path string, v cloudsql.Visitor) (Summary, error) {
@@ -176,16 +172,15 @@ func visitFile(path string, v cloudsql.Visitor) (Summary, error) {
 }
 
 const (
-	// batchRows and batchBytes bound a transaction of a restore.
+	// batchRows and batchBytes bound one transaction.
 	batchRows  = 500
 	batchBytes = 1 << 20
-	// restorers are how many transactions are under way at once.
+	// restorers is the number of concurrent transactions.
 	restorers = 8
 )
 
-// Restore puts a backup's tables and rows into a cluster that holds no row. The file is
-// checked to its end first. Rows get new versions, and idempotency keys of the time before
-// are forgotten. When it fails half way, the cluster holds a part; clear its tables then.
+// Restore writes a verified backup into a cluster without rows. Rows get new versions, and earlier
+// idempotency keys are lost. After an error the cluster holds a part of the backup; clear its tables.
 func Restore(ctx context.Context, to *hydraclient.Client, path string) (Summary, error) {
 	s, err := Verify(path)
 	if err != nil {
@@ -196,14 +191,14 @@ func Restore(ctx context.Context, to *hydraclient.Client, path string) (Summary,
 	}
 	for _, t := range s.Tables {
 		if err := to.CreateTable(ctx, t); err != nil {
-			return s, fmt.Errorf("making the table %s: %w", t, err)
+			return s, fmt.Errorf("creating table %s: %w", t, err)
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(restorers)
 	var batch []api.Write
 	size, n := 0, 0
-	attempt := hydraclient.NewRequestID() // a restore after this one is another
+	attempt := hydraclient.NewRequestID() // each restore has its own keys
 	send := func() {
 		if len(batch) == 0 {
 			return
@@ -230,16 +225,15 @@ func Restore(ctx context.Context, to *hydraclient.Client, path string) (Summary,
 	return s, errors.Join(g.Wait(), err)
 }
 
-// checkEmpty refuses a cluster that holds rows.
 func checkEmpty(ctx context.Context, to *hydraclient.Client) error {
 	tables, err := to.Tables(ctx)
 	if err != nil {
-		return fmt.Errorf("looking whether the cluster is empty: %w", err)
+		return fmt.Errorf("listing the cluster's tables: %w", err)
 	}
 	for _, t := range tables {
 		rows, err := to.Count(ctx, t)
 		if err != nil {
-			return fmt.Errorf("looking whether the table %s is empty: %w", t, err)
+			return fmt.Errorf("counting the rows of %s: %w", t, err)
 		}
 		if rows > 0 {
 			return advice.With(fmt.Errorf("%w: %s has %d rows", ErrNotEmpty, t, rows), "restore into a new cluster, or clear its tables first")

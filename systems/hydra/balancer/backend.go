@@ -19,33 +19,33 @@ import (
 	"skerry/systems/hydra/api"
 )
 
-// backend is a server as the balancer knows it.
+// backend is a server with its observed state.
 type backend struct {
 	url   *url.URL
 	cloud string
-	local bool // it is of the balancer's own cloud
+	local bool // in the balancer's own cloud
 
 	inflight atomic.Int64
 
 	mu sync.Mutex
 	view
-	streak int // checks in a row that said the opposite of up
+	streak int // consecutive checks that contradict up
 }
 
-// view is what is known of a backend.
+// view is the observed state of a backend.
 type view struct {
-	// up by the checks; draining by its own word; spare has no database (a witness).
+	// up follows from checks, draining and witness from the member's status.
 	up, draining, witness bool
-	// leads is whether it says that it leads, knows whether it knows a leader, term that of
-	// which it says so: of two that both say so, the older one's word is out of date.
+	// leads and knowsLeader are the member's claims in term. Of two leaders, the one with the
+	// lower term is outdated.
 	leads, knowsLeader bool
 	term               uint64
-	// distance is the moving average of what a check takes.
+	// distance is the moving average of a check's duration.
 	distance time.Duration
 	problem  string
 }
 
-// averageWeight is how much of an average the newest value makes up.
+// averageWeight is the weight of the newest value in a moving average.
 const averageWeight = 0.3
 
 func (b *backend) currentView() view {
@@ -54,8 +54,8 @@ func (b *backend) currentView() view {
 	return b.view
 }
 
-// recordCheck takes what a check brought; err is how it failed. It tells whether the backend
-// went up or down by that.
+// recordCheck records a check's result, err if it failed. It reports whether the backend went up or
+// down.
 func (b *backend) recordCheck(v view, took time.Duration, err error, fall, rise int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,26 +83,24 @@ func (b *backend) recordCheck(v view, took time.Duration, err error, fall, rise 
 	return true
 }
 
-// markRefused takes that nothing listens where the backend should: no check has to fail first.
+// markRefused marks a backend down at once, because its port refuses connections.
 func (b *backend) markRefused(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.up, b.leads, b.streak, b.problem = false, false, 0, why.Error()
 }
 
-// usable is whether requests may go there.
 func (v view) usable() bool { return v.up && !v.draining && !v.witness }
 
 var errUnhealthy = errors.New("unhealthy")
 
-// maxStatus bounds what is read of a check's answer, in bytes.
 const maxStatus = 1 << 20
 
 func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}).DialContext
 }
 
-// watch checks a backend until ctx ends; first is called after the first check.
+// watch checks a backend until ctx ends, and calls first after the first check.
 func (p *pool) watch(ctx context.Context, b *backend, first func()) {
 	defer first()
 	tick := time.NewTicker(p.config.Interval)
@@ -129,7 +127,6 @@ func (p *pool) watch(ctx context.Context, b *backend, first func()) {
 	}
 }
 
-// checkOnce checks a backend once.
 func (p *pool) checkOnce(ctx context.Context, b *backend) (view, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.CheckTimeout)
 	defer cancel()
@@ -178,21 +175,20 @@ const (
 	roleDirect = "direct"
 )
 
-// candidate is a backend as it was when an order was made.
+// candidate is a backend with its state when the order was computed.
 type candidate struct {
 	*backend
 	seen view
 	cost float64
 }
 
-// distanceFloor is by how much distances may differ without counting for much. With it, and by
-// the chance that is in the costs, backends that are about as near share the requests.
+// distanceFloor is added to distances. Together with the random factor of the cost it spreads requests
+// over backends at about the same distance.
 const distanceFloor = time.Millisecond
 
-// order is in which order a request tries the backends. Those of this cloud come before
-// the others', and within a cloud what counts is the distance times the requests that are
-// there already; a leader that is near comes first for writes. Where none is usable all
-// are tried: the checks may be wrong.
+// order returns the backends in the order of attempts. The own cloud's come first; within a cloud the
+// cost is distance times requests in flight. A near leader comes first for writes. If no backend is
+// usable, all are tried, because the checks may be wrong.
 func (p *pool) order(write bool) []*backend {
 	all := make([]candidate, 0, len(p.backends))
 	var leader *backend
@@ -238,8 +234,7 @@ func (p *pool) shuffled() []*backend {
 	return order
 }
 
-// ready is whether the pool can serve: something is usable and, of members, one that knows
-// a leader, without which no write gets through.
+// ready reports whether the pool can serve: a backend is usable and, for members, one knows a leader.
 func (p *pool) ready() bool {
 	for _, b := range p.backends {
 		if v := b.currentView(); v.usable() && (p.kind != Members || v.knowsLeader) {

@@ -1,6 +1,6 @@
-// Package balancer is the load balancer that stands in front of Hydra in each cloud: it
-// spreads requests over the members of the data layer and over the application's
-// processes, its own cloud's first, and answers every one of them.
+// Package balancer is the load balancer in front of Hydra in each cloud. It spreads requests
+// over the members and over the application's processes, its own cloud's first, and answers
+// every request.
 //
 //	request ─► Pool: limit, queue ──full──► 503, Retry-After
 //	              │ order: for a write the leader, if near; then by distance x load
@@ -10,9 +10,9 @@
 //	              ▼
 //	           answer            checks of /status tell who is healthy, near, leader
 //
-// What it repeats is what cannot be done twice by that: reads, writes with an idempotency
-// key, requests that never left, and those whose answer says that they were certainly not
-// done. Any other write whose connection broke is answered as in doubt.
+// It repeats only requests that cannot be executed twice: reads, writes with an idempotency
+// key, requests that were never sent, and requests whose answer says that they were not
+// executed. Any other write with a broken connection is answered as in doubt.
 package balancer
 
 import (
@@ -35,17 +35,16 @@ import (
 	"skerry/internal/base/dialtls"
 )
 
-// ErrConfig says that a balancer was asked for that cannot be.
 var ErrConfig = errors.New("invalid load balancer")
 
-// Kind is what backends are.
+// Kind is the kind of a pool's backends.
 type Kind string
 
 // Kinds of backends.
 const (
-	// Members serve the data layer's API; their /status tells leader and health.
+	// Members serve the data layer's API; /status reports leader and health.
 	Members Kind = "members"
-	// Apps are processes of the application; their /healthz tells their health.
+	// Apps are processes of the application; /healthz reports health.
 	Apps Kind = "apps"
 )
 
@@ -55,50 +54,46 @@ type Backend struct {
 	Cloud string
 }
 
-// Config of a balancer. Zeros are the defaults of Defaults.
+// Config configures a balancer; Defaults has the defaults.
 type Config struct {
-	// Name tells balancers apart in answers and metrics; Cloud is where this one stands.
+	// Name identifies the balancer in answers and metrics.
 	Name, Cloud string
 	Members     []Backend
 	Apps        []Backend
-	// Near is how far away a leader may be for writes to go straight to it. Writes to one
-	// that is farther go to a follower here, which passes them on over connections that
-	// it keeps.
+	// Near is the maximum distance of a leader that gets writes directly. Writes to a farther leader
+	// go to a local follower, which forwards them over connections that it keeps open.
 	Near time.Duration
-	// Limit is how many requests of a pool are with backends at once, Queue how many more
-	// wait, and QueueTime for how long at most.
+	// Limit is a pool's maximum of concurrent requests; Queue and QueueTime bound the waiting ones.
 	Limit, Queue int
 	QueueTime    time.Duration
-	// Try bounds an attempt that may be repeated, Timeout a request with all its attempts.
+	// Try bounds one attempt of a repeatable request, Timeout all attempts of a request.
 	Try, Timeout time.Duration
-	// Patience is for how long what is safe to repeat is repeated while no backend takes it.
+	// Patience is how long a repeatable request is repeated while no backend accepts it.
 	Patience time.Duration
-	// MaxBody bounds the body of a request, MaxBodies those of all (0: intake.DefaultRoom), in bytes;
-	// Arrival is how long a request may take to arrive.
+	// MaxBody bounds a request's body, MaxBodies all bodies (0: bodylimit's default), in bytes.
+	// Arrival bounds the arrival of a request.
 	MaxBody, MaxBodies int64
 	Arrival            time.Duration
-	// Interval and CheckTimeout of the checks; Fall and Rise are how many in a row decide.
+	// Interval and CheckTimeout configure checks. Fall and Rise are the numbers of consecutive checks
+	// that change a backend's state.
 	Interval, CheckTimeout time.Duration
 	Fall, Rise             int
-	// Drain is for how long a balancer that was told to end says that it is not ready, and
-	// goes on serving, so that the DNS stops naming it first; Grace is what requests then
-	// have to end.
+	// Drain is how long a stopping balancer reports not ready while it serves, so that DNS stops
+	// naming it. Grace is how long requests may then take.
 	Drain, Grace time.Duration
-	// Hosts are further names that it answers to; addresses that it is reached by are known.
+	// Hosts are additional host names that the balancer accepts.
 	Hosts []string
-	// Token is sent along with checks; that of a request is the client's own.
+	// Token is sent with checks; requests carry the client's token.
 	Token string
-	// TLS is how it talks to backends whose URL is https; Front what it shows to clients,
-	// nil for plain HTTP.
+	// TLS is used for https backends; Front is the server side, nil for plain HTTP.
 	TLS   func() *tls.Config
 	Front *tls.Config
 	Log   *slog.Logger
-	// Registry, when set, gets the metrics, and /-/metrics serves Gatherer.
+	// Registry, if set, gets the metrics; /-/metrics serves Gatherer.
 	Registry prometheus.Registerer
 	Gatherer prometheus.Gatherer
 }
 
-// Defaults are what a balancer has that is told no other.
 func Defaults() Config {
 	return Config{
 		Near: 10 * time.Millisecond, Limit: 256, Queue: 4096, QueueTime: 10 * time.Second,
@@ -119,10 +114,10 @@ type Balancer struct {
 	state   state
 }
 
-// New makes a balancer, which serves by Run.
+// New returns a balancer; call Run to serve.
 func New(c Config) (*Balancer, error) {
 	if len(c.Members)+len(c.Apps) == 0 {
-		return nil, advice.With(fmt.Errorf("%w: there is nothing behind it", ErrConfig), "name backends with --member CLOUD=URL and --app CLOUD=URL")
+		return nil, advice.With(fmt.Errorf("%w: no --member or --app given", ErrConfig), "name backends with --member CLOUD=URL and --app CLOUD=URL")
 	}
 	if c.Limit < 1 || c.Queue < 0 || c.Fall < 1 || c.Rise < 1 || c.Interval <= 0 || c.CheckTimeout <= 0 || c.Timeout <= 0 || c.Try <= 0 {
 		return nil, fmt.Errorf("%w: limit, fall, rise, interval and timeouts are greater than 0", ErrConfig)
@@ -149,7 +144,7 @@ func New(c Config) (*Balancer, error) {
 	return b, b.metrics.register(c.Registry, b.pools)
 }
 
-// pool is the backends of a kind.
+// pool is the backends of one kind.
 type pool struct {
 	*Balancer
 	kind     Kind
@@ -169,10 +164,10 @@ func (b *Balancer) newPool(kind Kind, given []Backend) (*pool, error) {
 	for _, g := range given {
 		u, err := url.Parse(g.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" && u.Path != "/" {
-			return nil, advice.With(fmt.Errorf("%w: %q is not where a backend is", ErrConfig, g.URL), "give it as http://HOST:PORT")
+			return nil, advice.With(fmt.Errorf("%w: %q is not a backend URL", ErrConfig, g.URL), "use http://HOST:PORT")
 		}
 		if seen[u.Host] {
-			return nil, fmt.Errorf("%w: %s is there twice", ErrConfig, u.Host)
+			return nil, fmt.Errorf("%w: backend %s is listed twice", ErrConfig, u.Host)
 		}
 		seen[u.Host] = true
 		p.backends = append(p.backends, &backend{url: u, cloud: g.Cloud, local: g.Cloud == c.Cloud})
@@ -180,7 +175,6 @@ func (b *Balancer) newPool(kind Kind, given []Backend) (*pool, error) {
 	return p, nil
 }
 
-// state is where a balancer is in its life.
 type state struct{ draining atomic.Bool }
 
 const (
@@ -188,9 +182,8 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
-// Run serves on a listener until ctx ends, and drains then: it says that it is not ready
-// but goes on, then ends what it has begun, and returns. It takes the first requests when
-// every backend was checked once.
+// Run serves on l until ctx ends. It accepts requests after every backend was checked once. At the end
+// it drains: it reports not ready while serving, then waits for requests in progress.
 func (b *Balancer) Run(ctx context.Context, l net.Listener) error {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var all, first sync.WaitGroup
@@ -226,12 +219,12 @@ func (b *Balancer) Run(ctx context.Context, l net.Listener) error {
 	}
 	b.config.Log.Info("draining", "for", b.config.Drain)
 	b.state.draining.Store(true)
-	time.Sleep(b.config.Drain) // nothing tells when the last resolver has forgotten this balancer
+	time.Sleep(b.config.Drain) // resolvers may cache this balancer's address
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.config.Grace)
 	defer cancel()
 	err := server.Shutdown(grace)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("ending requests that take longer than %v: %w", b.config.Grace, err), server.Close())
+		err = errors.Join(fmt.Errorf("waiting %v for requests in progress: %w", b.config.Grace, err), server.Close())
 	}
 	<-ended // http.ErrServerClosed, which Shutdown asked for
 	return err

@@ -18,35 +18,35 @@ import (
 )
 
 const (
-	// keep is up to what size an answer is read whole before it is passed on, so that a
-	// backend that dies while it answers does not cut the answer short.
+	// maxBuffered is the size up to which an answer is buffered, so that a backend that dies
+	// during its answer does not truncate it.
 	maxBuffered = 1 << 20
-	// firstPause and lastPause bound the pause before all backends are tried again.
+	// firstPause and lastPause bound the pause before the next round of attempts.
 	firstPause = 20 * time.Millisecond
 	lastPause  = 500 * time.Millisecond
 )
 
-// request is a client's request, which may be sent more than once.
+// request is a client's request, which may be sent several times.
 type request struct {
 	*http.Request
 	body  []byte
 	write bool
-	// safe is whether to do it twice does no harm.
+	// safe means that executing the request twice does no harm.
 	safe bool
 }
 
-// attempt is what became of sending a request to one backend.
+// attempt is the result of sending a request to one backend.
 type attempt struct {
 	resp *http.Response // nil when err is not
-	body []byte         // of resp, or its beginning where rest is set
+	body []byte         // of resp, or its start if rest is set
 	rest io.ReadCloser
 	err  error
-	// undone is that it was certainly not done there.
+	// undone means that the request was certainly not executed.
 	undone bool
 }
 
-// send tries backends until one has answered. It returns the answer to pass on, or nil and
-// whether a write may have been done.
+// send tries backends until one answers. It returns the answer, or nil, and whether a write may have
+// been executed.
 func (p *pool) send(ctx context.Context, r *request) (a *attempt, doubt bool) {
 	patience := time.Now().Add(p.config.Patience)
 	pause := firstPause
@@ -78,7 +78,7 @@ func (p *pool) send(ctx context.Context, r *request) (a *attempt, doubt bool) {
 	}
 }
 
-// orNil is the attempt where a backend has answered at all.
+// orNil returns nil if no backend has answered.
 func (a *attempt) orNil() *attempt {
 	if a == nil || a.err != nil {
 		return nil
@@ -88,7 +88,7 @@ func (a *attempt) orNil() *attempt {
 
 func (a *attempt) close() {
 	if a.rest != nil {
-		_ = a.rest.Close() // of an answer that nobody gets
+		_ = a.rest.Close() // the answer is discarded
 	}
 }
 
@@ -132,7 +132,7 @@ func (p *pool) try(ctx context.Context, r *request, b *backend) *attempt {
 	return a
 }
 
-// cancelled ends the attempt when its body has been read.
+// cancelled ends an attempt's context when its body is closed.
 type cancelled struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -148,8 +148,8 @@ func isDialError(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// isUndone tells whether an answer says that the request was certainly not done and may be
-// done elsewhere.
+// isUndone reports whether an answer says that the request was not executed and may be sent to another
+// backend.
 func isUndone(status int, body []byte) bool {
 	if status != http.StatusServiceUnavailable && status != http.StatusMisdirectedRequest {
 		return false
@@ -165,11 +165,11 @@ func isUndone(status int, body []byte) bool {
 	return false
 }
 
-// hopHeaders are the headers that are of one connection only (RFC 9110, 7.6.1).
+// hopHeaders belong to one connection (RFC 9110, 7.6.1).
 var hopHeaders = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// guardHeaders are the headers that the balancer's guard has looked at. They are of the name that the
-// client knows, which a backend does not.
+// guardHeaders were checked by the balancer's guard. They refer to a host name that the backend does
+// not know.
 var guardHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest"}
 
 func removeHopHeaders(h http.Header) {
@@ -183,7 +183,7 @@ func removeHopHeaders(h http.Header) {
 	}
 }
 
-// outgoing is the request as it goes to a backend.
+// outgoing returns the request as sent to a backend.
 func (r *request) outgoing(ctx context.Context, b *backend, by string) *http.Request {
 	out := r.Clone(ctx)
 	out.RequestURI, out.Close = "", false

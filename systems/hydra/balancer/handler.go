@@ -19,18 +19,17 @@ import (
 	"skerry/systems/hydra/api"
 )
 
-// HeaderBalancer names the balancer that an answer came through.
+// HeaderBalancer names the balancer that forwarded an answer.
 const HeaderBalancer = "Hydra-Balancer"
 
-// retryAfter is what a client that is turned away is told to wait, in seconds.
 const retryAfter = "1"
 
-// ServeHTTP passes a request on: what is of the data layer's API to a member, anything
-// else to the application. Paths below /-/ are the balancer's own.
+// ServeHTTP forwards the data layer's API to a member and other paths to the application. Paths below
+// /-/ are the balancer's own.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(HeaderBalancer, b.config.Name)
 	if b.state.draining.Load() {
-		w.Header().Set("Connection", "close") // so that the client finds another balancer
+		w.Header().Set("Connection", "close") // the client reconnects to another balancer
 	}
 	if strings.HasPrefix(r.URL.Path, "/-/") {
 		b.serveAdmin(w, r)
@@ -38,7 +37,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p := b.poolFor(r.URL.Path)
 	if p == nil {
-		writeProblem(w, http.StatusNotFound, api.CodeNotFound, "nothing behind this balancer serves "+r.URL.Path)
+		writeProblem(w, http.StatusNotFound, api.CodeNotFound, "no backend serves "+r.URL.Path)
 		return
 	}
 	began := time.Now()
@@ -46,7 +45,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.metrics.recordRequest(p.kind, r.Method, code, time.Since(began))
 }
 
-// guarded is the balancer behind the guard against web pages of other sites. Links may lead to the
+// guarded wraps the balancer in the guard against web pages of other sites. Links may lead to the
 // application's pages.
 func (b *Balancer) guarded(listen net.Addr) http.Handler {
 	guard := webguard.New(listen, b.config.Hosts...)
@@ -57,7 +56,7 @@ func (b *Balancer) guarded(listen net.Addr) http.Handler {
 	})
 }
 
-// poolFor is the pool that serves a path, nil where there is none.
+// poolFor returns the pool that serves a path, or nil.
 func (b *Balancer) poolFor(path string) *pool {
 	data := strings.HasPrefix(path, "/v1/")
 	for _, own := range []string{"/status", "/healthz", "/readyz", "/openapi.yaml"} {
@@ -69,7 +68,7 @@ func (b *Balancer) poolFor(path string) *pool {
 	return b.apps
 }
 
-// serve answers one request and returns its status.
+// serve answers a request and returns the status.
 func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
 	body, held, err := p.room.Body(w, r, p.config.MaxBody, p.config.Arrival)
 	if err != nil {
@@ -90,14 +89,14 @@ func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
 		if a != nil {
 			a.close()
 		}
-		return writeProblem(w, http.StatusGatewayTimeout, api.CodeInDoubt, "the connection to a backend broke after the write was sent: it may be done")
+		return writeProblem(w, http.StatusGatewayTimeout, api.CodeInDoubt, "the connection to a backend broke after the write was sent: it may have been executed")
 	case a == nil:
 		return writeProblem(w, http.StatusServiceUnavailable, api.CodeUnavailable, "no backend answers")
 	}
 	return a.writeTo(w)
 }
 
-// writeReadError answers a request that did not arrive whole; no backend has seen it.
+// writeReadError answers a request whose body did not arrive.
 func (p *pool) writeReadError(w http.ResponseWriter, err error) int {
 	tooLarge := new(http.MaxBytesError)
 	switch {
@@ -110,7 +109,7 @@ func (p *pool) writeReadError(w http.ResponseWriter, err error) int {
 	return writeProblem(w, http.StatusBadRequest, api.CodeBadRequest, "reading the body: "+err.Error())
 }
 
-// writeTo gives an answer to the client.
+// writeTo sends the answer to the client.
 func (a *attempt) writeTo(w http.ResponseWriter) int {
 	defer a.close()
 	removeHopHeaders(a.resp.Header)
@@ -121,13 +120,13 @@ func (a *attempt) writeTo(w http.ResponseWriter) int {
 	_, err := w.Write(a.body)
 	if a.rest != nil && err == nil {
 		if _, err = io.Copy(w, a.rest); err != nil {
-			panic(http.ErrAbortHandler) // the only way to tell a client that its answer is not whole
+			panic(http.ErrAbortHandler) // signals a truncated answer
 		}
 	}
 	return a.resp.StatusCode
 }
 
-// writeProblem answers with an error of the balancer's own.
+// writeProblem answers with an error of the balancer.
 func writeProblem(w http.ResponseWriter, status int, code, message string) int {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -135,19 +134,18 @@ func writeProblem(w http.ResponseWriter, status int, code, message string) int {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(status)
-	// A client that is gone does not miss it.
 	_ = json.NewEncoder(w).Encode(api.Problem{Code: code, Message: message})
 	return status
 }
 
-// Reasons for which a request is turned away.
+// Reasons to reject a request.
 var (
-	errFull   = errors.New("the queue is full")
-	errWaited = errors.New("it waited too long in the queue")
+	errFull   = errors.New("queue is full")
+	errWaited = errors.New("queue time exceeded")
 )
 
-// limiter lets a number of requests through at once and has a number of others wait in
-// their order. More is turned away at once: a queue without an end answers nobody in time.
+// limiter bounds concurrent requests and queues a bounded number of others in order. Excess requests
+// are rejected at once, because an unbounded queue delays every answer.
 type limiter struct {
 	slots   chan struct{}
 	waiting atomic.Int64
@@ -159,7 +157,7 @@ func newLimiter(limit, queue int, wait time.Duration) *limiter {
 	return &limiter{slots: make(chan struct{}, limit), queue: int64(queue), wait: wait}
 }
 
-// enter returns when the request may go on; leave has to follow then.
+// enter waits for a slot; on success call leave.
 func (l *limiter) enter(ctx context.Context) error {
 	select {
 	case l.slots <- struct{}{}:
@@ -185,7 +183,7 @@ func (l *limiter) enter(ctx context.Context) error {
 
 func (l *limiter) leave() { <-l.slots }
 
-// BackendStatus is a backend as /-/backends tells of it.
+// BackendStatus is a backend in /-/backends.
 type BackendStatus struct {
 	Kind     Kind    `json:"kind"`
 	URL      string  `json:"url"`
@@ -198,8 +196,7 @@ type BackendStatus struct {
 	Problem  string  `json:"problem,omitempty"`
 }
 
-// serveAdmin serves the balancer's own paths: /-/healthy while it runs, /-/ready while it can
-// serve and is not about to end, /-/backends, /-/metrics.
+// serveAdmin serves /-/healthy, /-/ready, /-/backends and /-/metrics.
 func (b *Balancer) serveAdmin(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -217,7 +214,7 @@ func (b *Balancer) serveAdmin(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case "/-/backends":
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(b.Backends()) // to a client that may be gone
+		_ = json.NewEncoder(w).Encode(b.Backends()) // the client may be gone
 	case "/-/metrics":
 		if b.config.Gatherer == nil {
 			http.NotFound(w, r)
@@ -229,7 +226,7 @@ func (b *Balancer) serveAdmin(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Ready is whether it can serve and is to go on.
+// Ready reports whether the balancer can serve and is not draining.
 func (b *Balancer) Ready() bool {
 	if b.state.draining.Load() {
 		return false
@@ -242,7 +239,6 @@ func (b *Balancer) Ready() bool {
 	return true
 }
 
-// Backends tells what is known of each.
 func (b *Balancer) Backends() []BackendStatus {
 	var all []BackendStatus
 	for _, p := range b.pools {

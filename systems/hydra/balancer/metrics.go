@@ -28,10 +28,10 @@ func newMetrics() *metrics {
 	}
 	return &metrics{
 		requests: counter("hydra_lb_requests_total", "Requests answered, by kind of backend and status code.", "kind", "code"),
-		retries:  counter("hydra_lb_retries_total", "Attempts after which another backend was tried.", "kind"),
-		shed:     counter("hydra_lb_shed_total", "Requests turned away with 503 since too many were there.", "kind"),
+		retries:  counter("hydra_lb_retries_total", "Attempts that were repeated at another backend.", "kind"),
+		shed:     counter("hydra_lb_shed_total", "Requests rejected with 503 because of too many requests.", "kind"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "hydra_lb_request_seconds", Help: "Time from a request to its answer, queue and repetitions included.",
+			Name: "hydra_lb_request_seconds", Help: "Time from a request to its answer, including queueing and retries.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 		}, []string{"kind", "method"}),
 	}
@@ -41,13 +41,13 @@ func (m *metrics) recordRequest(kind Kind, method string, code int, took time.Du
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete:
 	default:
-		method = "other" // a client cannot make labels up
+		method = "other" // bounds the number of labels
 	}
 	m.requests.WithLabelValues(string(kind), strconv.Itoa(code)).Inc()
 	m.seconds.WithLabelValues(string(kind), method).Observe(took.Seconds())
 }
 
-// register adds all to a registry, nil for none.
+// register adds all metrics to r, if any.
 func (m *metrics) register(r prometheus.Registerer, pools []*pool) error {
 	if r == nil {
 		return nil
@@ -58,17 +58,17 @@ func (m *metrics) register(r prometheus.Registerer, pools []*pool) error {
 	}
 	for _, p := range pools {
 		kind := prometheus.Labels{"kind": string(p.kind)}
-		gauge("hydra_lb_queued", "Requests that wait for their turn.", kind, func() float64 { return float64(p.limit.waiting.Load()) })
-		gauge("hydra_lb_in_flight", "Requests that are with backends.", kind, func() float64 { return float64(len(p.limit.slots)) })
+		gauge("hydra_lb_queued", "Queued requests.", kind, func() float64 { return float64(p.limit.waiting.Load()) })
+		gauge("hydra_lb_in_flight", "Requests being served by backends.", kind, func() float64 { return float64(len(p.limit.slots)) })
 		for _, b := range p.backends {
 			labels := prometheus.Labels{"kind": string(p.kind), "backend": b.url.Host, "cloud": b.cloud}
-			gauge("hydra_lb_backend_usable", "Whether requests go to a backend: 1 or 0.", labels, func() float64 {
+			gauge("hydra_lb_backend_usable", "1 if a backend gets requests.", labels, func() float64 {
 				if b.currentView().usable() {
 					return 1
 				}
 				return 0
 			})
-			gauge("hydra_lb_backend_distance_seconds", "Moving average of the time that a check takes.", labels, func() float64 { return b.currentView().distance.Seconds() })
+			gauge("hydra_lb_backend_distance_seconds", "Moving average of a check's duration.", labels, func() float64 { return b.currentView().distance.Seconds() })
 		}
 	}
 	for _, c := range all {
@@ -79,7 +79,7 @@ func (m *metrics) register(r prometheus.Registerer, pools []*pool) error {
 	return nil
 }
 
-// WithMetrics serves a registry at addr/metrics, and by further names, while run runs.
+// WithMetrics serves from at addr/metrics, under additional host names, while run runs.
 func WithMetrics(ctx context.Context, addr string, hosts []string, from prometheus.Gatherer, run func(context.Context) error) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -17,32 +17,31 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// Entry is an entry of the log, in its turn. Data is nil for the log's own entries.
+// Entry is a log entry. Data is nil for the log's own entries.
 type Entry struct {
 	Index uint64
 	Data  []byte
 }
 
-// Result is what an entry came to.
+// Result is the outcome of an entry.
 type Result struct {
 	Index   uint64
 	Outcome command.Outcome
-	// Conditional says that the outcome could not be told when the entry was committed.
+	// Conditional outcomes depend on rows, and so are unknown at commit.
 	Conditional bool
 }
 
-// Applied is what a batch came to.
+// Applied is the result of a batch.
 type Applied struct {
-	// Index is that of the last entry that was applied: fewer than were given where their rows
-	// weigh too much for one transaction.
+	// Index is the last applied entry. It is less than the last given entry if the rows were too large
+	// for one transaction.
 	Index   uint64
 	Results []Result
 }
 
-// Apply applies entries, the first of which follows the applied index after, in one SQL
-// transaction. ErrMoved says that the database is not there, or no more; ErrEntry that
-// an entry is not understood. Either way, as with every error, nothing was done - save
-// for an error of the commit itself, of which only Progress can tell what it did.
+// Apply applies entries after the applied index in one SQL transaction. ErrMoved means that the
+// database's index is not after; ErrEntry means that an entry cannot be decoded. After an error
+// nothing was applied, except that a failed commit may have succeeded; Progress shows whether it did.
 func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries []Entry) (_ Applied, err error) {
 	if len(entries) == 0 {
 		return Applied{Index: after}, nil
@@ -62,7 +61,7 @@ func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries 
 	}
 	before := s.cached.Load()
 	if before.stale {
-		return Applied{}, fmt.Errorf("%w: where to is not known yet", ErrMoved)
+		return Applied{}, fmt.Errorf("%w: new applied index not read yet", ErrMoved)
 	}
 	if err := s.createTables(ctx, before, batch); err != nil {
 		return Applied{}, err
@@ -78,15 +77,14 @@ func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries 
 	if err := tx.Commit(); err != nil {
 		return Applied{}, asMoved(fmt.Errorf("committing: %w", err))
 	}
-	_ = s.observe(before, now) // it is where the compare-and-set found it
+	_ = s.observe(before, now) // the compare-and-set has checked it
 	return Applied{now.applied, results}, nil
 }
 
-// deadlock is MySQL's code of a transaction that was rolled back since another stood in its
-// way; at the commit too, where databases of a Galera cluster find out.
+// deadlock is MySQL's error code for a transaction that lost a conflict. Galera reports it at commit.
 const deadlock = 1213
 
-// asMoved makes ErrMoved of a database's word that another member's transaction came first.
+// asMoved wraps a serialization failure in ErrMoved.
 func asMoved(err error) error {
 	var m *mysql.MySQLError
 	var p *pgconn.PgError
@@ -108,9 +106,8 @@ type decodedEntry struct {
 	transaction *command.Transaction
 }
 
-// createTables makes the tables that a batch creates, before its transaction: in MySQL a
-// CREATE TABLE commits. A table of the database that hydra_tables does not list is empty
-// and harms nobody, whoever makes it and when.
+// createTables creates the batch's new tables before the transaction, because CREATE TABLE commits in
+// MySQL. A table that hydra_tables does not list is empty and harmless, whichever member created it.
 func (s *Store) createTables(ctx context.Context, before *cachedState, batch []decodedEntry) error {
 	for _, d := range batch {
 		if d.transaction == nil {
@@ -121,24 +118,23 @@ func (s *Store) createTables(ctx context.Context, before *cachedState, batch []d
 				continue
 			}
 			if err := s.runDDL(ctx, s.dialect.createTable(w.Table)); err != nil {
-				return fmt.Errorf("making table %s: %w", w.Table, err)
+				return fmt.Errorf("creating table %s: %w", w.Table, err)
 			}
 		}
 	}
 	return nil
 }
 
-// defineTries is how often a definition is tried that another member may be making too, definePause the
-// wait before the next try where SQLite had no time for it.
+// defineTries bounds the attempts of a statement that another member may run at the same time.
+// definePause is the wait while SQLite is busy.
 const (
 	defineTries = 3
 	definePause = 10 * time.Millisecond
 )
 
-// runDDL runs a CREATE ... IF NOT EXISTS. Of two at the same time PostgreSQL fails one with
-// a duplicate in its catalogue: at the next try the other's work is there. Of two connections that turn a new
-// file to write-ahead logging SQLite fails one at once, whatever its busy_timeout says: the other may need
-// as long as a disk does.
+// runDDL runs a CREATE ... IF NOT EXISTS. If two run at once, PostgreSQL fails one with a duplicate in
+// its catalogue, and a second attempt succeeds. When two connections switch a new file to write-ahead
+// logging, SQLite fails one at once regardless of busy_timeout.
 func (s *Store) runDDL(ctx context.Context, query string) error {
 	begun := time.Now()
 	for try := 1; ; try++ {
@@ -156,14 +152,13 @@ func (s *Store) runDDL(ctx context.Context, query string) error {
 	}
 }
 
-// isBusy tells whether another connection to a file was in the way.
+// isBusy reports whether another connection held SQLite's lock.
 func isBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// applyBatch applies a batch within a transaction to a database of which is known what stood
-// before; now is where it is then.
+// applyBatch applies a batch within tx to a database in the cached state before.
 func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState, holder string, after uint64, batch []decodedEntry) (results []Result, now observation, err error) {
 	last := batch[len(batch)-1].index
 	now.log = s.logOf(before)
@@ -226,7 +221,7 @@ func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState,
 	return results, now, nil
 }
 
-// advanceApplied is the compare-and-set of the applied index, the tables and the log.
+// advanceApplied is the compare-and-set of the applied index, the tables' version and the log's name.
 func (s *Store) advanceApplied(ctx context.Context, tx *sql.Tx, before *cachedState, log string, from, to uint64, holder string) error {
 	stmt, err := s.writeStatement(ctx, statementKey{kind: "advance"}, func() (string, int) {
 		return "UPDATE hydra_meta SET applied = ?, holder = ?, log_id = ? WHERE id = 1 AND applied = ? AND tables_at = ? AND log_id = ?", 6
@@ -243,20 +238,20 @@ func (s *Store) advanceApplied(ctx context.Context, tx *sql.Tx, before *cachedSt
 	case err != nil:
 		return fmt.Errorf("advancing the applied index: %w", err)
 	case n != 1:
-		return fmt.Errorf("%w: it is not %d, with tables of %d", ErrMoved, from, before.tables.schema)
+		return fmt.Errorf("%w: want applied index %d, tables of %d", ErrMoved, from, before.tables.schema)
 	}
 	return nil
 }
 
-// outcomeRecord is an outcome that is kept.
+// outcomeRecord is a row of hydra_outcomes.
 type outcomeRecord struct {
 	index   uint64
 	request string
 	outcome command.Outcome
-	failure bool // of a transaction whose outcome depends on no row
+	failure bool // failure of an unconditional transaction
 }
 
-// findRequests finds what is known of a batch's idempotency keys.
+// findRequests reads the stored outcomes of a batch's idempotency keys.
 func (s *Store) findRequests(ctx context.Context, tx *sql.Tx, batch []decodedEntry) (map[string]outcomeRecord, error) {
 	known := make(map[string]outcomeRecord)
 	var ids []any
@@ -300,11 +295,11 @@ func (s *Store) findRequests(ctx context.Context, tx *sql.Tx, batch []decodedEnt
 	return known, nil
 }
 
-// pruneEvery is how many entries pass between removals of old outcomes.
+// pruneEvery is the number of entries between removals of old outcomes.
 const pruneEvery = 1 << 14
 
-// insertOutcomes writes outcomes down and removes old ones. Failures of what depends on no row, writes to
-// a table that was dropped, are always kept: where none is, such an entry succeeded.
+// insertOutcomes stores outcomes and prunes old ones. Failures of unconditional entries (writes to a
+// dropped table) are always stored, so that a missing record means success.
 func (s *Store) insertOutcomes(ctx context.Context, tx *sql.Tx, records []outcomeRecord, last uint64) error {
 	if !s.outcomes.Load() {
 		keyed := records[:0]

@@ -14,19 +14,19 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// dialect is what databases differ in.
+// dialect holds the differences between databases.
 type dialect struct {
 	name  string
 	quote string // around names
-	// numbered says that placeholders are $1, $2, ... in place of ?.
+	// numbered placeholders are $1, $2, ... instead of ?.
 	numbered bool
-	// types of keys (compared by their bytes), of texts and of indices.
+	// Column types; keys compare by bytes.
 	key, text, index, request string
-	// conflict makes an insert replace the row that is there.
+	// conflict turns an insert into a replacement of the row.
 	conflict string
-	// insertOnce writes the row of hydra_meta unless it is there.
+	// insertOnce inserts the row of hydra_meta if it is missing.
 	insertOnce string
-	// snapshot is the isolation of a transaction that sees one state.
+	// snapshot is the isolation level for consistent reads.
 	snapshot sql.IsolationLevel
 	// options follow a table's columns.
 	options string
@@ -34,7 +34,6 @@ type dialect struct {
 
 const metaValues = "INSERT INTO hydra_meta (id, format, cluster, applied, tables_at, holder, log_id, outcomes_after) VALUES (1, ?, ?, 0, 0, '', '', 0)"
 
-// Both follow the SQL standard's idea of a conflict.
 const onConflict = ` ON CONFLICT ("key") DO UPDATE SET "version" = excluded."version", "value" = excluded."value"`
 
 var (
@@ -49,7 +48,7 @@ var (
 		snapshot: sql.LevelRepeatableRead,
 	}
 	mysqlDialect = dialect{
-		// Collations of MySQL take "a" and "a " for the same: keys are bytes.
+		// MySQL's collations treat "a" and "a " as equal, so keys are binary.
 		name: "mysql", quote: "`", key: "VARBINARY(512)", text: "LONGTEXT", index: "BIGINT", request: "VARBINARY(128)",
 		conflict:   " ON DUPLICATE KEY UPDATE `version` = VALUES(`version`), `value` = VALUES(`value`)",
 		insertOnce: strings.Replace(metaValues, "INSERT", "INSERT IGNORE", 1),
@@ -58,7 +57,7 @@ var (
 	}
 )
 
-// schema are the statements that make Hydra's own tables.
+// schema returns the statements that create Hydra's own tables.
 func (d *dialect) schema() []string {
 	name := "VARCHAR(200)"
 	return []string{
@@ -71,13 +70,13 @@ func (d *dialect) schema() []string {
 	}
 }
 
-// addedColumns are columns of hydra_meta that the first versions did not have: the log's name, and
-// after which entry every failure is in hydra_outcomes, of which nobody can tell before.
+// addedColumns are the columns of hydra_meta that early versions lack: the log's name, and the entry
+// after which every failure is in hydra_outcomes.
 func (d *dialect) addedColumns() []string {
 	return []string{"log_id VARCHAR(64) NOT NULL DEFAULT ''", "outcomes_after " + d.index + " NOT NULL"}
 }
 
-// MySQL has no CREATE INDEX IF NOT EXISTS; the others have no index inside a table.
+// inlineIndex is for MySQL, which has no CREATE INDEX IF NOT EXISTS.
 func (d *dialect) inlineIndex() string {
 	if d.name == "mysql" {
 		return ", INDEX hydra_outcomes_request (request)"
@@ -92,16 +91,16 @@ func (d *dialect) indexStatement() string {
 	return "CREATE INDEX IF NOT EXISTS hydra_outcomes_request ON hydra_outcomes (request) WHERE request IS NOT NULL"
 }
 
-// createTable makes a table of rows.
+// createTable returns the statement that creates a table of rows.
 func (d *dialect) createTable(table string) string {
 	return "CREATE TABLE IF NOT EXISTS " + d.quoteName(table) + " (" + d.quoteName("key") + " " + d.key + " PRIMARY KEY NOT NULL, " +
 		d.quoteName("version") + " " + d.index + " NOT NULL, " + d.quoteName("value") + " " + d.text + " NOT NULL)" + d.options
 }
 
-// quoteName quotes a name. Names are letters, digits and underscores: command.ValidTable.
+// quoteName quotes a name that command.ValidTable accepts.
 func (d *dialect) quoteName(n string) string { return d.quote + n + d.quote }
 
-// bind writes placeholders as the database wants them.
+// bind converts n placeholders to the database's form.
 func (d *dialect) bind(query string, n int) string {
 	if !d.numbered {
 		return query
@@ -118,10 +117,10 @@ func (d *dialect) bind(query string, n int) string {
 	return b.String()
 }
 
-// busyTimeout is how long SQLite waits for another process' write.
+// busyTimeout is how long SQLite waits for another process's write.
 const busyTimeout = 10 * time.Second
 
-// openPools opens a pool that writes and one that reads.
+// openPools opens a pool for writes and one for reads.
 func openPools(c Config, silence *silence) (d *dialect, path string, write, read *sql.DB, err error) {
 	scheme, rest, ok := strings.Cut(c.URL, ":")
 	if !ok || strings.HasPrefix(c.URL, "/") || strings.HasPrefix(c.URL, ".") {
@@ -139,7 +138,7 @@ func openPools(c Config, silence *silence) (d *dialect, path string, write, read
 		write, err = connectMySQL(c, silence)
 		d = &mysqlDialect
 	default:
-		err = advice.With(fmt.Errorf("%w: %s", ErrURL, Redacted(c.URL)), "known are sqlite:PATH, postgres://... and mysql://...")
+		err = advice.With(fmt.Errorf("%w: %s", ErrURL, Redacted(c.URL)), "use sqlite:PATH, postgres://... or mysql://...")
 	}
 	if err != nil {
 		return nil, "", nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
@@ -147,7 +146,6 @@ func openPools(c Config, silence *silence) (d *dialect, path string, write, read
 	return d, "", write, write, nil
 }
 
-// connectSQLite opens a file.
 func connectSQLite(c Config, path string) (write, read *sql.DB, err error) {
 	if path == "" {
 		return nil, nil, fmt.Errorf("%w: sqlite: needs a path", ErrURL)
@@ -156,7 +154,7 @@ func connectSQLite(c Config, path string) (write, read *sql.DB, err error) {
 	if write, err = sql.Open("sqlite", dsn+"&_txlock=immediate"); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
 	}
-	write.SetMaxOpenConns(3) // one applies, one prepares statements for it, one is to spare
+	write.SetMaxOpenConns(3) // the applier, its statement preparation, a spare
 	write.SetMaxIdleConns(3)
 	if read, err = sql.Open("sqlite", dsn); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
@@ -166,8 +164,8 @@ func connectSQLite(c Config, path string) (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
-// sqliteDSN is a file as SQLite's driver takes it. Without Durable commits do not wait for
-// the disk: the truth is in the log before an entry is applied.
+// sqliteDSN returns the driver's name for a file. Without Durable, commits do not wait for the disk,
+// because the log has every entry before it is applied.
 func sqliteDSN(c Config, path string) string {
 	synchronous := "NORMAL"
 	if c.Durable {
@@ -180,7 +178,7 @@ func sqliteDSN(c Config, path string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
 }
 
-// Redacted is a URL without its password.
+// Redacted returns a URL without its password.
 func Redacted(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -189,20 +187,18 @@ func Redacted(text string) string {
 	return u.Redacted()
 }
 
-// statementKey names a prepared statement: what it does, to which table, with how many
-// rows.
+// statementKey identifies a prepared statement.
 type statementKey struct {
 	kind, table string
 	n           int
 }
 
-// writeStatement is a prepared statement of the writing connection. query is asked for it, and
-// for the number of its placeholders, when it is not there yet.
+// writeStatement returns a prepared statement for the writing pool. query returns the text and the
+// number of placeholders; it is called once per key.
 func (s *Store) writeStatement(ctx context.Context, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
 	return s.cachedStatement(ctx, s.write, key, query)
 }
 
-// readStatement is a prepared statement of the reading connections.
 func (s *Store) readStatement(ctx context.Context, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
 	key.kind += "/read"
 	return s.cachedStatement(ctx, s.read, key, query)
@@ -216,8 +212,8 @@ func (s *Store) cachedStatement(ctx context.Context, db *sql.DB, key statementKe
 		return stmt, nil
 	}
 	text, n := query()
-	// On a connection beside the transaction that wants it; database/sql prepares it on
-	// that one's when it is used there.
+	// This prepares on a second connection. database/sql prepares again on the transaction's
+	// connection at first use.
 	stmt, err := db.PrepareContext(ctx, s.dialect.bind(text, n))
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", key.kind, err)
@@ -231,11 +227,10 @@ func (s *Store) cachedStatement(ctx context.Context, db *sql.DB, key statementKe
 	return stmt, nil
 }
 
-// chunks are how many rows go into one statement: few sizes, so that few statements are
-// prepared.
+// chunks are the numbers of rows per statement. Few sizes keep the number of prepared statements low.
 var chunks = []int{128, 16, 1}
 
-// chunkSize is the largest that n rows fill.
+// chunkSize returns the largest size that n rows fill.
 func chunkSize(n int) int {
 	for _, c := range chunks {
 		if n >= c {

@@ -8,47 +8,47 @@ import (
 	"strings"
 )
 
-// cachedState is what a store believes of its database. What a database holds follows from the log
-// and the applied index alone, whoever applied it and how often, so that this is all there is
-// to believe. A database may go back in time under a member that runs: an asynchronous replica
-// takes over, a copy is restored. Without a look at the database's own index
+// cachedState is the member's view of its database. The database's content follows from the log and
+// the applied index alone, so the view needs nothing else. A database may go back in time under a
+// running member: an asynchronous replica takes over, or a copy is restored. If reads ignored the
+// database's own index:
 //
-//  1. the database is at 1000, table t was made at 995, and the member knows both;
-//  2. a replica takes over that has come to 990;
-//  3. a read is answered from it as one at 1000: acknowledged writes are missing;
-//  4. the next batch does not make t, which the member knows to be there, and the one after
-//     writes to a table that the database lacks, for ever.
+//  1. The database is at 1000, table t was created at 995, and the member knows both.
+//  2. A replica at 990 takes over.
+//  3. A read is answered from it as if it were at 1000. Acknowledged writes are missing.
+//  4. The next batch does not create t, which the member believes to exist, and every later batch
+//     that writes to t fails.
 //
-// So every read brings the database's index along in its own statement, every batch begins
-// with a compare-and-set of all that is believed, and a step back begins an epoch: what
-// statements of the epoch before have seen is not learned any more.
+// So every read fetches the database's index in the same statement, every batch starts with a
+// compare-and-set of the whole view, and a step back starts a new epoch. Observations from statements
+// of an older epoch are ignored.
 type cachedState struct {
 	epoch   uint64
-	applied uint64 // the database is at least there, in this epoch
-	log     string // whose state it is, "" for nobody's or an old one
+	applied uint64 // lower bound of the applied index in this epoch
+	log     string // log of the state; "" for none, or of an early version
 	tables  *tableSet
-	stale   bool // tables are not those of the database
+	stale   bool // tables may differ from the database's
 }
 
-// observation is what a statement has seen of a database.
+// observation is what a statement read from hydra_meta.
 type observation struct {
 	applied uint64
 	log     string
-	tables  *tableSet // nil: it did not look
+	tables  *tableSet // nil: not read
 }
 
-// observe learns what a statement has seen that began under a belief. ErrBack says that the
-// database is not where it was believed to be, ErrLog that it is another log's.
+// observe updates the cached state with what a statement read that started in state before. ErrBack
+// means that the database went back, ErrLog that it belongs to another log.
 func (s *Store) observe(before *cachedState, now observation) error {
 	why := s.compareState(before, now)
 	for {
 		is := s.cached.Load()
 		if is.epoch != before.epoch {
-			return why // what was seen may be from before the step back
+			return why // the observation may predate the step back
 		}
 		next := *is
 		switch {
-		case errors.Is(why, ErrLog): // what is believed stays, so that nothing is read until somebody accepts it
+		case errors.Is(why, ErrLog): // keep the state: reads fail until SetLog accepts the database
 			next.epoch, next.stale = is.epoch+1, true
 		case why != nil:
 			next.epoch, next.applied, next.stale = is.epoch+1, now.applied, true
@@ -64,12 +64,12 @@ func (s *Store) observe(before *cachedState, now observation) error {
 	}
 }
 
-// explainFailure finds out whether a statement failed since the database has gone back: a table may be
-// missing that was there. Somebody may have found out already, and not which tables are left:
+// explainFailure finds out whether a statement failed because the database went back and lost a table.
+// Another statement may have detected the step, but not the new list of tables:
 //
-//  1. the database goes back to before table t was made;
-//  2. a read of another table sees the index, and what is known of tables is stale;
-//  3. a scan of t fails. The database is where it is known to be by now, and that is no answer.
+//  1. The database goes back to before table t was created.
+//  2. A read of another table sees the index, and the cached tables become stale.
+//  3. A scan of t fails. The applied index equals the cached one, so it explains nothing.
 func (s *Store) explainFailure(ctx context.Context, before *cachedState, err error) error {
 	if ctx.Err() != nil || errors.Is(s.silence.wrapError(err), ErrSilent) {
 		return err
@@ -86,7 +86,7 @@ func (s *Store) explainFailure(ctx context.Context, before *cachedState, err err
 	return err
 }
 
-// compareState tells why what a statement has seen is not what was believed.
+// compareState returns ErrLog or ErrBack if now contradicts before.
 func (s *Store) compareState(before *cachedState, now observation) error {
 	name := s.logName.Load()
 	switch {
@@ -98,8 +98,8 @@ func (s *Store) compareState(before *cachedState, now observation) error {
 	return nil
 }
 
-// SetLog has what is applied from now on be a log's, whose the database was found to be when
-// it had the name of found: the same, or none.
+// SetLog sets the log whose entries are applied from now on. found is the name that the database has:
+// the same, or none.
 func (s *Store) SetLog(log, found string) {
 	if name := s.logName.Load(); log != "" && (name == nil || *name != log) {
 		s.logName.Store(&log)
@@ -116,10 +116,10 @@ func (s *Store) SetLog(log, found string) {
 	}
 }
 
-// Applied is how far the database is at least, as far as is known.
+// Applied returns a lower bound of the database's applied index.
 func (s *Store) Applied() uint64 { return s.cached.Load().applied }
 
-// checkTable returns nil when there is a table in a database that has applied an index at least.
+// checkTable returns nil if the table exists in a database that has applied at least least.
 func (k *cachedState) checkTable(table string, least uint64) error {
 	switch {
 	case k.tables.names[table]:
@@ -130,7 +130,7 @@ func (k *cachedState) checkTable(table string, least uint64) error {
 	return ErrUnknownTable
 }
 
-// logOf is the log that a batch leaves in hydra_meta.
+// logOf returns the log's name that a batch writes to hydra_meta.
 func (s *Store) logOf(before *cachedState) string {
 	if name := s.logName.Load(); name != nil {
 		return *name
@@ -138,20 +138,18 @@ func (s *Store) logOf(before *cachedState) string {
 	return before.log
 }
 
-// Progress is how far a database is.
+// Progress is the row of hydra_meta.
 type Progress struct {
 	Applied uint64
 	// Schema is the index of the last change of tables.
 	Schema  uint64
-	Holder  string // who applied last
+	Holder  string // last applier
 	Cluster string
-	// Log is the name of the log whose state the database holds; "" for none, or one of a
-	// version that gave logs no names.
+	// Log is the log whose state the database holds; "" for none, or of an early version.
 	Log    string
 	Format int
 }
 
-// metaColumns are read for a Progress.
 const metaColumns = "SELECT applied, tables_at, holder, cluster, log_id, format FROM hydra_meta WHERE id = 1"
 
 func (p *Progress) scan(row *sql.Row) error {
@@ -161,14 +159,14 @@ func (p *Progress) scan(row *sql.Row) error {
 	return nil
 }
 
-// Progress reads how far the database is, and the list of tables when it is another one than
-// before. It may be less far than it was.
+// Progress reads the applied index, and the list of tables if it changed. The index may be lower than
+// before.
 func (s *Store) Progress(ctx context.Context) (Progress, error) {
-	p, _, err := s.readState(ctx) // whoever asks sees from p what has happened
+	p, _, err := s.readState(ctx) // the caller compares p
 	return p, err
 }
 
-// readState reads a Progress; why tells that it is not what was believed.
+// readState reads Progress; why is ErrBack or ErrLog if it contradicts the cached state.
 func (s *Store) readState(ctx context.Context) (p Progress, why, err error) {
 	ctx, done := s.boundStatement(ctx)
 	defer done(&err)
@@ -190,7 +188,7 @@ func (s *Store) readState(ctx context.Context) (p Progress, why, err error) {
 	return p, s.observe(before, now), nil
 }
 
-// readTables reads progress and tables as of one moment.
+// readTables reads progress and tables in one transaction.
 func (s *Store) readTables(ctx context.Context) (p Progress, t *tableSet, err error) {
 	tx, err := s.beginSnapshot(ctx)
 	if err != nil {
@@ -204,7 +202,7 @@ func (s *Store) readTables(ctx context.Context) (p Progress, t *tableSet, err er
 	return p, &tableSet{p.Schema, names}, err
 }
 
-// beginSnapshot begins a transaction that sees one state.
+// beginSnapshot begins a transaction that reads one consistent state.
 func (s *Store) beginSnapshot(ctx context.Context) (*sql.Tx, error) {
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.snapshot, ReadOnly: s.dialect.snapshot != 0})
 	if err != nil {
@@ -213,8 +211,8 @@ func (s *Store) beginSnapshot(ctx context.Context) (*sql.Tx, error) {
 	return tx, nil
 }
 
-// addColumns adds to hydra_meta what versions before did not have. Members of theirs go on with
-// it: they name the columns that they use.
+// addColumns upgrades hydra_meta. Members of early versions keep working, because they name the
+// columns that they use.
 func (s *Store) addColumns(ctx context.Context) error {
 	have := func() (applied uint64, err error) {
 		var log string
@@ -228,7 +226,7 @@ func (s *Store) addColumns(ctx context.Context) error {
 	if err := s.write.QueryRowContext(ctx, "SELECT applied FROM hydra_meta WHERE id = 1").Scan(&applied); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("reading hydra_meta: %w", err)
 	}
-	// Both columns at once; what is not known of entries until now is in the default.
+	// The default of outcomes_after covers the entries applied until now.
 	added := s.dialect.addedColumns()
 	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[1]+fmt.Sprintf(" DEFAULT %d", applied)); err != nil && !isDuplicateColumn(err) {
 		return fmt.Errorf("adding to hydra_meta: %w", err)
@@ -242,7 +240,7 @@ func (s *Store) addColumns(ctx context.Context) error {
 	return nil
 }
 
-// isDuplicateColumn tells whether another member has added a column meanwhile.
+// isDuplicateColumn reports whether another member has added the column.
 func isDuplicateColumn(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "duplicate column") || strings.Contains(text, "already exists")

@@ -14,9 +14,9 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// Load replaces the database's rows by those of a snapshot, in one transaction: until its
-// end the database serves what it held, and an error leaves that as it was. A snapshot
-// that is not newer is read to its end and not used.
+// Load replaces the database's rows by a snapshot's in one transaction. Until commit the database
+// serves its old state; an error leaves it unchanged. A snapshot that is not newer is read to its end
+// and ignored.
 func (s *Store) Load(ctx context.Context, r io.Reader) (index uint64, err error) {
 	p, err := s.Progress(ctx)
 	if err != nil {
@@ -34,18 +34,18 @@ func (s *Store) Load(ctx context.Context, r io.Reader) (index uint64, err error)
 		return 0, fmt.Errorf("rebuilding the database: %w", s.silence.wrapError(err))
 	}
 	if l.tx != nil {
-		_ = s.observe(l.known, observation{index, l.log, &tableSet{index, l.names}}) // it is where the compare-and-set found it
+		_ = s.observe(l.known, observation{index, l.log, &tableSet{index, l.names}}) // the compare-and-set has checked it
 	}
 	return index, nil
 }
 
-// loader fills the database from a snapshot.
+// loader writes a snapshot into the database.
 type loader struct {
 	ctx     context.Context
 	store   *Store
 	before  uint64
 	known   *cachedState
-	log     string // that the database belongs to then
+	log     string // log of the database after the load
 	tx      *sql.Tx
 	names   map[string]bool
 	current string
@@ -56,12 +56,12 @@ type loader struct {
 
 func (l *loader) begin(h Header) (err error) {
 	if h.Cluster != l.store.config.Cluster {
-		return fmt.Errorf("%w: the snapshot is of %q", ErrCluster, h.Cluster)
+		return fmt.Errorf("%w: snapshot of cluster %q", ErrCluster, h.Cluster)
 	}
 	if l.log = l.store.logOf(l.known); h.Log != "" {
-		// Rows of nobody knows which log are not replaced, before somebody has accepted them.
+		// Rows of an unknown log stay until ownership is checked.
 		if l.log != "" && h.Log != l.log || l.log == "" && l.before > 0 || l.known.log != "" && h.Log != l.known.log {
-			return fmt.Errorf("%w: the snapshot is of %q, the database of %q", ErrLog, h.Log, l.known.log)
+			return fmt.Errorf("%w: snapshot of log %q, database of log %q", ErrLog, h.Log, l.known.log)
 		}
 		l.log = h.Log
 	}
@@ -97,17 +97,17 @@ func (l *loader) begin(h Header) (err error) {
 	return nil
 }
 
-// createTable makes a table before the transaction, as store.makeTables does.
+// createTable creates a table before the transaction, like Store.createTables.
 func (l *loader) createTable(name string) error {
 	if strings.HasPrefix(name, systemPrefix) {
 		if name != MembersTable {
-			return fmt.Errorf("%w: a table called %q", ErrSnapshot, name)
+			return fmt.Errorf("%w: table named %q", ErrSnapshot, name)
 		}
 	} else if err := command.ValidTable(name); err != nil {
 		return fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
 	if err := l.store.runDDL(l.ctx, l.store.dialect.createTable(name)); err != nil {
-		return fmt.Errorf("making table %s: %w", name, err)
+		return fmt.Errorf("creating table %s: %w", name, err)
 	}
 	l.names[name] = true
 	return nil
@@ -124,7 +124,7 @@ func (l *loader) table(name string) error {
 		return err
 	}
 	l.current = name
-	// What a table holds that hydra_tables did not list is nothing of ours.
+	// The table may hold rows although hydra_tables did not list it.
 	if err := l.clearTable(name); err != nil {
 		return err
 	}
@@ -134,11 +134,9 @@ func (l *loader) table(name string) error {
 	return nil
 }
 
-// deleteChunk is how many rows of a server's table are deleted in one statement: few enough for
-// it to answer in time, however large the table is.
+// deleteChunk is the number of rows per DELETE on a server, so that each answers in time.
 const deleteChunk = 20_000
 
-// clearTable deletes a table's rows.
 func (l *loader) clearTable(table string) error {
 	d := l.store.dialect
 	name, key := d.quoteName(table), d.quoteName("key")
@@ -214,25 +212,24 @@ func (l *loader) end(index uint64) error {
 	return nil
 }
 
-// MembersTable is Hydra's own table of rows: where members' interfaces are reached.
+// MembersTable is Hydra's own table of members' interface addresses.
 const MembersTable = "hydra_members"
 
-// AssignLog has the database, which is where p says, belong to another log that goes on from there.
+// AssignLog makes the database, which is at p, the start of another log.
 func (s *Store) AssignLog(ctx context.Context, p Progress, log string) error {
 	query := s.dialect.bind("UPDATE hydra_meta SET log_id = ? WHERE id = 1 AND applied = ? AND log_id = ?", 3)
 	done, err := s.write.ExecContext(ctx, query, log, int64(p.Applied), p.Log)
 	if err != nil {
-		return fmt.Errorf("giving the database to the log %s: %w", log, s.silence.wrapError(err))
+		return fmt.Errorf("assigning the database to log %s: %w", log, s.silence.wrapError(err))
 	}
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(fmt.Errorf("%w: a member applies to it", ErrMoved), err)
+		return errors.Join(fmt.Errorf("%w: a member is applying to it", ErrMoved), err)
 	}
 	s.SetLog(log, log)
 	return nil
 }
 
-// Discard empties the database of all that Hydra keeps there: it is one that has applied
-// nothing of any log.
+// Discard removes all of Hydra's rows from the database.
 func (s *Store) Discard(ctx context.Context) (err error) {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// pending is the tables as a batch of transactions leaves them: what was read once and
-// what is to be written, the last state of each row.
+// pending is the state of the tables within a batch: rows read so far, and the last state of each
+// written row.
 type pending struct {
 	ctx     context.Context
 	store   *Store
@@ -22,15 +22,14 @@ type pending struct {
 	rows    map[string]*tableRows
 	before  *tableSet
 	tables  *tableSet
-	changed bool // tables
-	weight  int  // bytes of rows that were read and written
+	changed bool // tables were created or dropped
+	weight  int  // bytes of rows read and written
 	err     error
 }
 
-// tableRows is one table's part.
 type tableRows struct {
 	rows map[string]*rowState
-	// cleared says that what the database holds is gone.
+	// cleared means that the rows in the database are deleted.
 	cleared bool
 }
 
@@ -85,8 +84,8 @@ func (o *pending) ClearTable(name string) {
 	o.rows[name] = &tableRows{rows: make(map[string]*rowState), cleared: true}
 }
 
-// DropTable implements command.State. The database keeps the table, empty: to drop it
-// would commit in MySQL, and harm who uses it again if a member did it late.
+// DropTable implements command.State. The database keeps the empty table: a DROP would commit in
+// MySQL, and a late DROP by a slow member would destroy a table created since.
 func (o *pending) DropTable(name string) {
 	if o.HasTable(name) {
 		o.ClearTable(name)
@@ -103,7 +102,7 @@ func (o *pending) setTables(name string, there bool) {
 	o.tables, o.changed = &tableSet{names: names}, true
 }
 
-// prefetch reads the rows that a batch's transactions depend on, many at a time.
+// prefetch reads the rows that a batch depends on in a few statements.
 func (o *pending) prefetch(batch []decodedEntry) error {
 	want := make(map[string]map[string]bool)
 	need := func(table, key string) {
@@ -136,7 +135,7 @@ func (o *pending) prefetch(batch []decodedEntry) error {
 	return nil
 }
 
-// fetch reads rows of a table that exists, until all that was read weighs more than most.
+// fetch reads rows of an existing table until the weight exceeds most.
 func (o *pending) fetch(table string, keys []string, most int) error {
 	d, t := o.store.dialect, o.table(table)
 	for len(keys) > 0 && o.weight <= most {
@@ -172,7 +171,7 @@ func (o *pending) fetch(table string, keys []string, most int) error {
 		for _, k := range keys[:n] {
 			if r := found[k]; r != nil {
 				t.rows[k] = r
-			} else if whole { // else it may be one that was not read
+			} else if whole { // otherwise the row may not have been reached
 				t.rows[k] = &rowState{}
 			}
 		}
@@ -181,12 +180,11 @@ func (o *pending) fetch(table string, keys []string, most int) error {
 	return nil
 }
 
-// columns are those of a table of rows.
 func (d *dialect) columns() string {
 	return d.quoteName("key") + ", " + d.quoteName("version") + ", " + d.quoteName("value")
 }
 
-// flush writes what is dirty, in the order of tables and keys.
+// flush writes dirty rows, ordered by table and key.
 func (o *pending) flush() error {
 	if o.changed {
 		if err := o.flushTables(); err != nil {
@@ -224,7 +222,7 @@ func (o *pending) flush() error {
 	return nil
 }
 
-// flushTables brings hydra_tables to the batch's end.
+// flushTables updates hydra_tables.
 func (o *pending) flushTables() error {
 	before := o.before.names
 	for _, n := range slices.Sorted(maps.Keys(before)) {
@@ -244,7 +242,7 @@ func (o *pending) flushTables() error {
 	return nil
 }
 
-// putRows writes rows whole: args are key, version, value of each.
+// putRows replaces rows; args are key, version, value of each.
 func (s *Store) putRows(ctx context.Context, tx *sql.Tx, table string, args []any) error {
 	d := s.dialect
 	for len(args) > 0 {
@@ -281,25 +279,25 @@ func (s *Store) removeRows(ctx context.Context, tx *sql.Tx, table string, keys [
 	return nil
 }
 
-// The bytes of the log say little of the work that an entry makes: 4,096 merges of a few bytes
-// each may be of rows of 1 MiB, and so read and write 4 GiB. What a transaction may touch is
-// bounded by command.MaxWeight, for all clouds alike; the rest is this database's own affair.
+// The size of an entry does not bound its work: 4,096 merges of a few bytes may touch rows of
+// 1 MiB each, and so read and write 4 GiB. command.MaxWeight bounds the rows of a transaction,
+// equally in all clouds. The limits here are local.
 const (
-	// batchWeight is after how many bytes of rows a batch ends, whatever it has been given.
+	// batchWeight (bytes of rows) ends a batch early.
 	batchWeight = 32 << 20
-	// prefetchWeight is how many bytes of rows are read in advance.
+	// prefetchWeight bounds the bytes of rows read in advance.
 	prefetchWeight = 16 << 20
-	// statementWeight is how many bytes of rows one statement writes, if it writes several.
+	// statementWeight bounds the bytes of a statement that writes several rows.
 	statementWeight = 4 << 20
-	// leastPacket is the least that a server of MySQL's kind must take in one packet: a row.
+	// leastPacket is the least max_allowed_packet of MySQL that fits the largest row.
 	leastPacket = 2 << 20
 )
 
-// LimitWeightAfter says after which entry the weight of a transaction's rows is bounded, so that
-// those before it do what they did where a version applied them that knew no bound.
+// LimitWeightAfter limits the weight of transactions after entry index. Earlier entries were applied
+// by versions without the limit, and must have the same effect again.
 func (s *Store) LimitWeightAfter(index uint64) { s.limitAfter.Store(index) }
 
-// weightLimit is the weight of rows that an entry may touch, 0 for any.
+// weightLimit returns the limit for an entry, 0 for none.
 func (s *Store) weightLimit(index uint64) int {
 	if index <= s.limitAfter.Load() {
 		return 0
@@ -307,7 +305,7 @@ func (s *Store) weightLimit(index uint64) int {
 	return command.MaxWeight
 }
 
-// rowsPerStatement is how many rows, of three arguments each, are written in one statement.
+// rowsPerStatement returns how many rows of args, three arguments each, go into one statement.
 func (s *Store) rowsPerStatement(args []any) int {
 	rows := len(args) / 3
 	for _, n := range chunks {
@@ -318,7 +316,6 @@ func (s *Store) rowsPerStatement(args []any) int {
 	return 1
 }
 
-// rowBytes is the size of rows' keys and values.
 func rowBytes(args []any) (size int) {
 	for i := 0; i+2 < len(args); i += 3 {
 		key, _ := args[i].(string)
@@ -328,7 +325,7 @@ func rowBytes(args []any) (size int) {
 	return size
 }
 
-// checkPacket finds out how much a server of MySQL's kind takes at once.
+// checkPacket reads MySQL's packet limit.
 func (s *Store) checkPacket(ctx context.Context) error {
 	if s.dialect != &mysqlDialect {
 		return nil
@@ -338,8 +335,8 @@ func (s *Store) checkPacket(ctx context.Context) error {
 		return fmt.Errorf("reading max_allowed_packet: %w", err)
 	}
 	if packet < leastPacket {
-		return advice.With(fmt.Errorf("%w: max_allowed_packet is %d bytes, and a row with its statement takes up to %d", ErrPacket, packet, leastPacket),
-			"set max_allowed_packet = 16M at the server")
+		return advice.With(fmt.Errorf("%w: max_allowed_packet is %d bytes, a row needs up to %d", ErrPacket, packet, leastPacket),
+			"set max_allowed_packet = 16M on the server")
 	}
 	s.statementBytes = min(s.statementBytes, packet/4)
 	return nil

@@ -17,8 +17,8 @@ type Row struct {
 	Value   []byte // compact JSON
 }
 
-// Get reads a row of a database that has applied an index at least: ErrNotFound,
-// ErrUnknownTable, ErrBack, ErrLog.
+// Get reads a row from a database that has applied at least least. It returns ErrNotFound,
+// ErrUnknownTable, ErrBack or ErrLog.
 func (s *Store) Get(ctx context.Context, table, key string, least uint64) (_ Row, err error) {
 	for {
 		before := s.cached.Load()
@@ -42,7 +42,7 @@ func (s *Store) Get(ctx context.Context, table, key string, least uint64) (_ Row
 	}
 }
 
-// findRow reads a row and the applied index beside it.
+// findRow reads a row together with the applied index.
 func (s *Store) findRow(ctx context.Context, table, key, log string, known uint64) (foundRow, error) {
 	if s.rows != nil {
 		return s.rows.get(ctx, s.dialect, table, key, log, known)
@@ -50,25 +50,25 @@ func (s *Store) findRow(ctx context.Context, table, key, log string, known uint6
 	return s.queryRow(ctx, table, key, log)
 }
 
-// verifyIndex tells of what was read beside an applied index whether it is to be used: ErrBack and
-// ErrLog, or again where only the log's name is new. The index is not valid where the database
-// is another log's than before.
+// verifyIndex decides whether rows read together with an applied index are valid. It returns ErrBack
+// or ErrLog, or again if only the log's name is new. The index is not valid if the database belongs to
+// another log than before.
 func (s *Store) verifyIndex(ctx context.Context, before *cachedState, least uint64, applied sql.NullInt64) (again bool, err error) {
 	switch {
 	case !applied.Valid:
 		_, why, err := s.readState(ctx)
-		return err == nil && why == nil, errors.Join(why, err) // it may just have been given its name
+		return err == nil && why == nil, errors.Join(why, err) // the name may have just been assigned
 	case uint64(applied.Int64) < before.applied:
 		return false, s.observe(before, observation{applied: uint64(applied.Int64), log: before.log})
-	case uint64(applied.Int64) < least: // which somebody has seen already
+	case uint64(applied.Int64) < least:
 		return false, backError(uint64(applied.Int64), least)
 	}
 	return false, nil
 }
 
-// foundRow is what a read of a row came to.
+// foundRow is the result of reading a row.
 type foundRow struct {
-	applied sql.NullInt64 // of the log that was named
+	applied sql.NullInt64 // null for another log
 	there   bool
 	version uint64
 	value   []byte
@@ -93,29 +93,28 @@ func (s *Store) queryRow(ctx context.Context, table, key, log string) (f foundRo
 	return f, nil
 }
 
-// selectRow is the query for a row alone.
 func (d *dialect) selectRow(table string) string {
 	return "SELECT " + d.quoteName("version") + ", " + d.quoteName("value") + " FROM " + d.quoteName(table) + " WHERE " + d.quoteName("key") + " = ?"
 }
 
-// selectRowAndIndex is the query for a row, with the applied index that it is of: no row says that the
-// database is another log's, one without version that there is none of the key.
+// selectRowAndIndex selects a row with the applied index. No result means another log; a null version
+// means no such key.
 func (d *dialect) selectRowAndIndex(table string) string {
 	return "SELECT m.applied, t." + d.quoteName("version") + ", t." + d.quoteName("value") + " FROM hydra_meta m LEFT JOIN " + d.quoteName(table) + " t ON t." + d.quoteName("key") +
 		" = ? WHERE m.id = 1 AND m.log_id = ?"
 }
 
-// Range says which rows a scan visits, in the order of keys' bytes.
+// Range selects the rows of a scan, ordered by the bytes of keys.
 type Range struct {
-	From  string // the first key; with Behind the one before it
-	Until string // the key behind the last one, "" for no end
-	// Behind leaves the row with key From out.
+	From  string // first key
+	Until string // end of the range, excluded; "" for no end
+	// Behind excludes the key From.
 	Behind bool
 	Limit  int
-	Least  uint64 // the database has applied this index at least
+	Least  uint64 // minimum applied index
 }
 
-// Scan visits rows: ErrBack and ErrLog before the first.
+// Scan visits rows. ErrBack and ErrLog are returned before the first visit.
 func (s *Store) Scan(ctx context.Context, table string, r Range, visit func(Row) error) error {
 	for {
 		before := s.cached.Load()
@@ -129,7 +128,7 @@ func (s *Store) Scan(ctx context.Context, table string, r Range, visit func(Row)
 	}
 }
 
-// scanChecked visits rows of a database of which is known what stands in before.
+// scanChecked scans a database in the cached state before.
 func (s *Store) scanChecked(ctx context.Context, before *cachedState, table string, r Range, visit func(Row) error) (again bool, err error) {
 	var first, stray bool
 	var applied sql.NullInt64
@@ -154,10 +153,10 @@ func (s *Store) scanChecked(ctx context.Context, before *cachedState, table stri
 	return s.scanEmpty(ctx, before, table, r, visit)
 }
 
-// errStateChanged ends the scan of a database that is not what it was believed to be.
-var errStateChanged = errors.New("another database")
+var errStateChanged = errors.New("database state changed")
 
-// scanEmpty scans where no row told how far the database is.
+// scanEmpty scans again with a separate read of hydra_meta, because an empty result brings no applied
+// index.
 func (s *Store) scanEmpty(ctx context.Context, before *cachedState, table string, r Range, visit func(Row) error) (again bool, err error) {
 	tx, err := s.beginSnapshot(ctx)
 	if err != nil {
@@ -177,10 +176,10 @@ func (s *Store) scanEmpty(ctx context.Context, before *cachedState, table string
 	return false, s.scan(ctx, tx, table, r, nil, func(row Row, _ sql.NullInt64) error { return visit(row) })
 }
 
-// appliedColumn is a column that tells how far the database of a log is.
+// appliedColumn selects the applied index, null for another log.
 const appliedColumn = "(SELECT applied FROM hydra_meta WHERE id = 1 AND log_id = ?)"
 
-// scan visits rows; with a log they come with the index that it has applied.
+// scan visits rows, with the applied index of log if log is set.
 func (s *Store) scan(ctx context.Context, q querier, table string, r Range, log *string, visit func(Row, sql.NullInt64) error) error {
 	query, args := s.dialect.selectRange(table, r, log)
 	rows, err := q.QueryContext(ctx, s.dialect.bind(query, len(args)), args...)
@@ -208,7 +207,6 @@ func (s *Store) scan(ctx context.Context, q querier, table string, r Range, log 
 	return nil
 }
 
-// selectRange is the query of a scan.
 func (d *dialect) selectRange(table string, r Range, log *string) (query string, args []any) {
 	query = "SELECT " + d.columns()
 	if log != nil {
@@ -233,7 +231,7 @@ func (d *dialect) selectRange(table string, r Range, log *string) (query string,
 	return query, args
 }
 
-// Count counts the rows of a table, in a database that has applied an index at least.
+// Count counts the rows of a table in a database that has applied at least least.
 func (s *Store) Count(ctx context.Context, table string, least uint64) (int64, error) {
 	query := s.dialect.bind("SELECT COUNT(*), "+appliedColumn+" FROM "+s.dialect.quoteName(table), 1)
 	for {
@@ -252,9 +250,9 @@ func (s *Store) Count(ctx context.Context, table string, least uint64) (int64, e
 	}
 }
 
-// Outcome finds what an entry came to that the database has applied: ErrBack, ErrLog. None is
-// kept of most that succeeded; whether those that failed are all kept, so that one of which
-// nothing is known succeeded, known tells. Conditional ones may be forgotten all the same.
+// Outcome returns the outcome of an applied entry, or ErrBack or ErrLog. Most successes are not
+// stored. known means that every failure of its time is stored, so an unconditional entry without a
+// record succeeded. Records of conditional entries may be pruned.
 func (s *Store) Outcome(ctx context.Context, index uint64) (out command.Outcome, found, known bool, err error) {
 	ctx, done := s.boundStatement(ctx)
 	defer done(&err)

@@ -20,15 +20,14 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// DefaultTimeout is for how long a server may be silent while it is asked.
+// DefaultTimeout is how long a server may be silent during a statement.
 const DefaultTimeout = 5 * time.Second
 
-// leftOpen is after how many timeouts of ours a server ends a transaction of which it hears
-// nothing. A member that is cut off cannot end its own, which would keep the row of the
-// applied index locked until the server's TCP gives up, hours later.
+// leftOpen is the number of our timeouts after which a server ends an idle transaction. A member that
+// is cut off cannot end its own, and the transaction would lock the row of hydra_meta until the
+// server's TCP gives up hours later.
 const leftOpen = 4
 
-// limitPool bounds a pool of connections to a server.
 func limitPool(db *sql.DB, c Config) {
 	db.SetMaxOpenConns(c.Readers + 2) // one writes, one copies
 	db.SetMaxIdleConns(c.Readers + 2)
@@ -43,11 +42,11 @@ func connectPostgres(c Config, s *silence) (*sql.DB, error) {
 	cfg.DialFunc = s.dial
 	end := "SET idle_in_transaction_session_timeout = " + strconv.FormatInt((leftOpen*c.Timeout).Milliseconds(), 10)
 	asleep := func(_ context.Context, p stdlib.ShouldPingParams) bool {
-		return p.IdleDuration > time.Second && !s.silent.Load() // else the question itself finds out
+		return p.IdleDuration > time.Second && !s.silent.Load() // otherwise the statement detects the silence
 	}
 	db := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(asleep), stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, end); err != nil {
-			return fmt.Errorf("bounding what is left open: %w", err)
+			return fmt.Errorf("bounding idle transactions: %w", err)
 		}
 		return nil
 	}))
@@ -68,7 +67,7 @@ func connectMySQL(c Config, s *silence) (*sql.DB, error) {
 		cfg.Net, cfg.Addr = "unix", socket
 	}
 	cfg.Collation = "utf8mb4_bin"
-	// Affected rows are those that matched: the compare-and-set counts them.
+	// The compare-and-set counts matched rows, not changed ones.
 	cfg.ClientFoundRows = true
 	if u.Query().Get("tls") != "" {
 		cfg.TLSConfig = u.Query().Get("tls")
@@ -76,7 +75,7 @@ func connectMySQL(c Config, s *silence) (*sql.DB, error) {
 	cfg.Timeout = c.Timeout
 	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) { return s.dial(ctx, network, addr) }
 	cfg.Params = map[string]string{"wait_timeout": strconv.Itoa(int(max(1, (leftOpen * c.Timeout).Seconds())))}
-	cfg.Logger = &mysql.NopLogger{} // what it says comes back as an error
+	cfg.Logger = &mysql.NopLogger{} // errors are returned as well
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, err
@@ -86,16 +85,16 @@ func connectMySQL(c Config, s *silence) (*sql.DB, error) {
 	return db, nil
 }
 
-// ErrSilent says that a database's server does not answer, as one does not that was cut off:
-// its connections are not refused, and TCP would wait for a quarter of an hour.
-var ErrSilent = errors.New("the database does not answer")
+// ErrSilent means that a database server does not answer. Connections to a server that was cut off are
+// not refused, and TCP would wait for a quarter of an hour.
+var ErrSilent = errors.New("database does not answer")
 
-// silence bounds for how long a server may say nothing while an answer of it is awaited. It
-// is measured below the drivers, by what comes in, since a statement that brings many rows or
-// waits for its turn takes as long as it takes, and MySQL's driver commits without a context.
+// silence bounds how long a server may be silent during a statement. It measures incoming bytes below
+// the drivers: a statement that returns many rows or waits for a lock may take long, and MySQL's
+// driver commits without a context.
 type silence struct {
 	limit  atomic.Int64 // ns
-	silent atomic.Bool  // what was awaited last did not come
+	silent atomic.Bool  // the last expected bytes did not arrive
 }
 
 func newSilence(limit time.Duration) *silence {
@@ -104,7 +103,7 @@ func newSilence(limit time.Duration) *silence {
 	return s
 }
 
-// dial makes a connection that ends when the server is silent for too long.
+// dial opens a connection that fails when the server is silent for too long.
 func (s *silence) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.limit.Load()))
 	defer cancel()
@@ -126,7 +125,7 @@ func (s *silence) record(err error) {
 	}
 }
 
-// wrapError tells of an error whether it is the server's silence: drivers hide that.
+// wrapError adds ErrSilent to an error that the silence caused; drivers hide the cause.
 func (s *silence) wrapError(err error) error {
 	if err == nil || !s.silent.Load() || errors.Is(err, ErrSilent) {
 		return err
@@ -134,13 +133,12 @@ func (s *silence) wrapError(err error) error {
 	return fmt.Errorf("%w for %v: %w", ErrSilent, time.Duration(s.limit.Load()), err)
 }
 
-// boundedConn is a connection each of whose reads and writes is bounded, unless the driver has
-// set a deadline of its own.
+// boundedConn bounds each read and write, unless the driver has set a deadline.
 type boundedConn struct {
 	net.Conn
 	silence *silence
 
-	mu             sync.Mutex // a deadline of the driver's is not overwritten
+	mu             sync.Mutex // orders arm, disarm and the driver's deadlines
 	driverDeadline bool
 }
 
@@ -148,11 +146,11 @@ func (b *boundedConn) arm(set func(time.Time) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.driverDeadline {
-		_ = set(time.Now().Add(time.Duration(b.silence.limit.Load()))) // one that is closed fails by itself
+		_ = set(time.Now().Add(time.Duration(b.silence.limit.Load()))) // a closed connection fails anyway
 	}
 }
 
-// disarm takes the bound back: a connection that nobody asks may be idle.
+// disarm removes the deadline: an idle connection may stay silent.
 func (b *boundedConn) disarm(set func(time.Time) error, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,8 +200,7 @@ func (b *boundedConn) SetWriteDeadline(t time.Time) error {
 	return b.setDriverDeadline(t, b.Conn.SetWriteDeadline)
 }
 
-// SyscallConn implements syscall.Conn: MySQL's driver looks whether an idle connection has
-// been closed.
+// SyscallConn implements syscall.Conn: MySQL's driver checks whether an idle connection was closed.
 func (b *boundedConn) SyscallConn() (syscall.RawConn, error) {
 	if c, ok := b.Conn.(syscall.Conn); ok {
 		return c.SyscallConn()
@@ -211,8 +208,8 @@ func (b *boundedConn) SyscallConn() (syscall.RawConn, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// boundStatement bounds a short statement, so that a few connections which have been cut off are
-// not waited for one after the other. done explains the error.
+// boundStatement bounds a short statement, so that several dead connections are not waited for in
+// turn. done wraps the error.
 func (s *Store) boundStatement(ctx context.Context) (_ context.Context, done func(*error)) {
 	if !s.IsServer() {
 		return ctx, func(*error) {}

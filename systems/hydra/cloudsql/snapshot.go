@@ -17,26 +17,26 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// A snapshot is a database's rows as of one index:
+// A snapshot holds a database's rows as of one index:
 //
 //	"hydra snapshot 2\n" cluster log index count { table }
 //	{ 'T' table { 'R' key version value } }
 //	{ 'O' index request outcome }
 //	'E' rows crc64
 //
-// Texts are preceded by their length; lengths and numbers are uvarints, the checksum
-// (CRC-64/ECMA of all before it) is 8 bytes, big-endian. The first form lacks the log's name:
-// a database without one is still saved so, for members of versions that know no other.
+// Strings are preceded by their length; lengths and numbers are uvarints. The checksum is
+// CRC-64/ECMA of all preceding bytes, 8 bytes big-endian. Version 1 lacks the log's name and
+// is still written for databases without one, so that early versions can read it.
 const (
 	snapshotMagic   = "hydra snapshot 2\n"
 	snapshotMagicV1 = "hydra snapshot 1\n"
 )
 
-// maxText bounds what a snapshot makes its reader allocate for one text.
+// maxText bounds the allocation for one string.
 const maxText = 16 << 20
 
-// Save writes a snapshot and returns its index. It is one transaction that reads, beside
-// which the database serves and is applied to.
+// Save writes a snapshot and returns its index. It is one read-only transaction; reads and applies
+// continue.
 func (s *Store) Save(ctx context.Context, w io.Writer) (index uint64, err error) {
 	tx, err := s.beginSnapshot(ctx)
 	if err != nil {
@@ -146,15 +146,15 @@ func (w *writer) end(rows uint64) error {
 	return nil
 }
 
-// Header is what a snapshot says of itself.
+// Header is the start of a snapshot.
 type Header struct {
 	Cluster string
-	Log     string // "" for one without a name
+	Log     string // "" in version 1
 	Index   uint64
 	Tables  []string
 }
 
-// Visitor is told what a snapshot holds, in its order. A nil func is not called.
+// Visitor receives a snapshot's content in order. Nil functions are skipped.
 type Visitor struct {
 	Begin   func(h Header) error
 	Table   func(name string) error
@@ -162,8 +162,8 @@ type Visitor struct {
 	Outcome func(index uint64, request string, o command.Outcome) error
 }
 
-// ReadSnapshot reads a snapshot to its end and returns its index. Only when it returns
-// without error was the snapshot whole. Row values are the visitor's to keep.
+// ReadSnapshot reads a snapshot to its end and returns its index. The snapshot is complete only if the
+// error is nil. The visitor may keep row values.
 func ReadSnapshot(r io.Reader, v Visitor) (index uint64, err error) {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	in := &reader{r: bufio.NewReaderSize(r, 1<<18), sum: sum}
@@ -207,16 +207,15 @@ func ReadSnapshot(r io.Reader, v Visitor) (index uint64, err error) {
 		}
 	}
 	if errors.Is(in.err, io.EOF) || errors.Is(in.err, io.ErrUnexpectedEOF) {
-		return 0, fmt.Errorf("%w: it is cut short: %w", ErrSnapshot, in.err)
+		return 0, fmt.Errorf("%w: truncated: %w", ErrSnapshot, in.err)
 	}
 	return 0, in.err
 }
 
-// header reads a snapshot's beginning.
 func (r *reader) header() (h Header, err error) {
 	magic := string(r.raw(len(snapshotMagic)))
 	if magic != snapshotMagic && magic != snapshotMagicV1 {
-		return h, fmt.Errorf("%w: it does not begin as one", ErrSnapshot)
+		return h, fmt.Errorf("%w: unknown magic", ErrSnapshot)
 	}
 	h.Cluster = string(r.bytes())
 	if magic == snapshotMagic {
@@ -269,7 +268,7 @@ func (r *reader) number() uint64 {
 func (r *reader) bytes() []byte {
 	n := r.number()
 	if n > maxText && r.err == nil {
-		r.err = fmt.Errorf("%w: a text of %d bytes", ErrSnapshot, n)
+		r.err = fmt.Errorf("%w: string of %d bytes", ErrSnapshot, n)
 	}
 	if r.err != nil {
 		return nil
@@ -279,11 +278,11 @@ func (r *reader) bytes() []byte {
 
 func (r *reader) end(rows uint64) error {
 	if n := r.number(); r.err == nil && n != rows {
-		return fmt.Errorf("%w: %d rows, it says %d", ErrSnapshot, rows, n)
+		return fmt.Errorf("%w: %d rows, want %d", ErrSnapshot, rows, n)
 	}
 	want := binary.BigEndian.AppendUint64(nil, r.sum.Sum64())
 	if got := r.raw(len(want)); r.err == nil && string(got) != string(want) {
-		return fmt.Errorf("%w: its checksum is wrong", ErrSnapshot)
+		return fmt.Errorf("%w: wrong checksum", ErrSnapshot)
 	}
 	if r.err != nil {
 		return fmt.Errorf("%w: %w", ErrSnapshot, r.err)

@@ -12,22 +12,22 @@ import (
 	"modernc.org/sqlite"
 )
 
-// rowReaders are connections to SQLite that read single rows, below package database/sql:
-// it takes a third of the time that such a read needs.
+// rowReaders are SQLite connections that read single rows below database/sql, which would take a third
+// of the time of such a read.
 type rowReaders struct {
 	open func() (driver.Conn, error)
-	most chan struct{} // holds as many as may read at a time
+	most chan struct{} // bounds concurrent reads
 
 	mu   sync.Mutex
 	idle []*rowReader
 }
 
-// rowReader is one of them, used by one goroutine at a time.
+// rowReader is one connection, used by one goroutine at a time.
 type rowReader struct {
 	conn     driver.Conn
 	versions sqlite.FileControl
-	rows     statements // of a row alone
-	both     statements // of a row and the applied index beside it
+	rows     statements // select the row
+	both     statements // select the row and the applied index
 	args     []driver.NamedValue
 	dest     []driver.Value
 	seen     metaState
@@ -36,18 +36,17 @@ type rowReader struct {
 // statements are prepared when a table is first read.
 type statements map[string]driver.StmtQueryContext
 
-// metaState is what a connection has read in hydra_meta, and SQLite's number of that state of the
-// file: it is another one as soon as the connection reads of a state that anybody has changed,
-// whatever to. As long as it is the same, so is all that is in the file, and no read has to
-// look there again, which would cost it a fifth more:
+// metaState is what a connection has read from hydra_meta, with SQLite's data version of the file at
+// that time. The version changes when any process changes the file. While it is equal, hydra_meta is
+// unchanged, and a read can skip it, which saves a fifth of its time:
 //
-//  1. hydra_meta said 1000 in state 7, and the member believes 1000;
-//  2. somebody puts a copy back that is at 990;
-//  3. a read finds the row in state 8, so that the row is not used: the row is read again, with
-//     the index in one statement, which says 990.
+//  1. hydra_meta said 1000 in version 7, and the member expects 1000.
+//  2. An operator restores a copy of the file that is at 990.
+//  3. A read finds the row in version 8, so the row is discarded and read again together with
+//     the index, which is 990.
 //
-// The number belongs to the read transaction that found the row, so that nothing comes between
-// the two: whatever is put back after it began is not what was read.
+// The version belongs to the read transaction that found the row, so no change can fall between the
+// two.
 type metaState struct {
 	state   uint32
 	log     string
@@ -59,7 +58,7 @@ func newRowReaders(d driver.Driver, dsn string, most int) *rowReaders {
 	return &rowReaders{open: func() (driver.Conn, error) { return d.Open(dsn) }, most: make(chan struct{}, most)}
 }
 
-// get reads a row of a database of which is known that it has applied an index.
+// get reads a row from a database that has applied at least known.
 func (r *rowReaders) get(ctx context.Context, d *dialect, table, key, log string, known uint64) (foundRow, error) {
 	select {
 	case r.most <- struct{}{}:
@@ -102,7 +101,7 @@ func (r *rowReaders) acquire() (*rowReader, error) {
 		args: []driver.NamedValue{{Ordinal: 1}, {Ordinal: 2}}, dest: make([]driver.Value, 3)}, nil
 }
 
-// close closes the connections that nobody uses.
+// close closes the idle connections.
 func (r *rowReaders) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +124,7 @@ func (r *rowReader) get(d *dialect, table, key, log string, known int64) (f foun
 	return r.readRowAndIndex(d, table, key, log)
 }
 
-// readRow reads a row, and which state of the file it is of.
+// readRow reads a row and the file's data version.
 func (r *rowReader) readRow(d *dialect, table, key string, f *foundRow) (state uint32, err error) {
 	s, err := r.rows.prepare(r.conn, table, d.selectRow)
 	if err != nil {
@@ -135,7 +134,7 @@ func (r *rowReader) readRow(d *dialect, table, key string, f *foundRow) (state u
 	return r.queryFirst(s, r.args[:1], r.dest[:2], func() error { return f.decode(r.dest) })
 }
 
-// readRowAndIndex reads a row and the applied index beside it, and remembers that.
+// readRowAndIndex reads a row with the applied index, and remembers the index.
 func (r *rowReader) readRowAndIndex(d *dialect, table, key, log string) (f foundRow, err error) {
 	r.seen.valid = false
 	s, err := r.both.prepare(r.conn, table, d.selectRowAndIndex)
@@ -150,7 +149,7 @@ func (r *rowReader) readRowAndIndex(d *dialect, table, key, log string) (f found
 		}
 		f.applied = sql.NullInt64{Int64: applied, Valid: true}
 		if r.dest[1] == nil {
-			return nil // there is no such row
+			return nil // no such row
 		}
 		return f.decode(r.dest[1:])
 	})
@@ -160,9 +159,9 @@ func (r *rowReader) readRowAndIndex(d *dialect, table, key, log string) (f found
 	return f, err
 }
 
-// queryFirst reads the first row of a result, if there is one, and which state of the file it is of.
+// queryFirst reads the first row of a result, if any, and the file's data version.
 func (r *rowReader) queryFirst(s driver.StmtQueryContext, args []driver.NamedValue, dest []driver.Value, take func() error) (state uint32, err error) {
-	// WAL has readers wait for nobody, so that nobody has to be able to call them off.
+	// Readers never wait in WAL mode, so the query needs no cancellation.
 	rows, err := s.QueryContext(context.Background(), args)
 	if err != nil {
 		return 0, err
@@ -173,12 +172,12 @@ func (r *rowReader) queryFirst(s driver.StmtQueryContext, args []driver.NamedVal
 	case err == io.EOF:
 		err = nil
 	}
-	// Until the rows are closed, or the connection reads again, that is the state they are of.
+	// Until the rows are closed, this is the version of the transaction that read them.
 	state, failed := r.versions.FileControlDataVersion("main")
 	return state, errors.Join(err, failed, rows.Close())
 }
 
-// decode makes a row of its version and its value.
+// decode sets the row from its version and value.
 func (f *foundRow) decode(from []driver.Value) error {
 	version, ok := from[0].(int64)
 	f.there, f.version = true, uint64(version)
@@ -196,7 +195,7 @@ func (f *foundRow) decode(from []driver.Value) error {
 	return nil
 }
 
-// prepare is the statement for a table.
+// prepare returns the statement for a table.
 func (s statements) prepare(conn driver.Conn, table string, query func(table string) string) (driver.StmtQueryContext, error) {
 	if one := s[table]; one != nil {
 		return one, nil

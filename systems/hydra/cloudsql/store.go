@@ -3,8 +3,7 @@
 //
 //	accounts ( key PRIMARY KEY, version, value )       value: the row as compact JSON
 //
-// so that the database can be read with SQL by whoever likes to; it must be written by
-// Hydra alone. Beside them stand
+// Any SQL client may read the database; only Hydra may write it. Hydra's own tables are
 //
 //	hydra_meta     ( applied, log_id, ... )    one row: the index that is applied, of which log
 //	hydra_tables   ( name )
@@ -14,10 +13,9 @@
 //
 //	UPDATE hydra_meta SET applied = new WHERE applied = old AND tables_at = ... AND log_id = ...
 //
-// That update is what makes each entry be applied exactly once: whoever applies, and
-// however often it is restarted, finds the rows and the index as one transaction left
-// them, and of two that apply at once the second changes no row and rolls back. No lease
-// and no clock is needed for it.
+// This update applies each entry exactly once. An applier finds the rows and the index as one
+// transaction left them, however often it restarts. Of two concurrent appliers the second
+// changes no row and rolls back. No lease and no clock is needed.
 package cloudsql
 
 import (
@@ -38,70 +36,60 @@ import (
 
 // Sentinel errors.
 var (
-	// ErrURL marks a database's URL that cannot be used.
-	ErrURL = errors.New("bad database URL")
-	// ErrMoved says that somebody else has applied entries meanwhile: nothing was done.
-	ErrMoved = errors.New("the database's applied index has moved")
-	// ErrBack says that the database is further back than it was: an older copy, or a replica
-	// that had not come as far. What was read of it is not to be used.
-	ErrBack = errors.New("the database has gone back")
-	// ErrLog says that the database, or a snapshot, holds the state of another log.
-	ErrLog = errors.New("the state belongs to another log")
-	// ErrCluster says that the database holds another cluster's tables.
-	ErrCluster = errors.New("the database belongs to another cluster")
-	// ErrNewer says that a newer version of Hydra wrote the database.
-	ErrNewer = errors.New("the database was written by a newer version")
-	// ErrUnknownTable says that there is no such table.
+	ErrURL = errors.New("invalid database URL")
+	// ErrMoved means that another member has applied entries: nothing was done.
+	ErrMoved = errors.New("applied index of the database has moved")
+	// ErrBack means that the database went back: a restored copy, or a replica that lagged. The rows
+	// read must not be used.
+	ErrBack = errors.New("database has gone back")
+	// ErrLog means that the database or a snapshot holds the state of another log.
+	ErrLog          = errors.New("state belongs to another log")
+	ErrCluster      = errors.New("database belongs to another cluster")
+	ErrNewer        = errors.New("database was written by a newer version")
 	ErrUnknownTable = errors.New("no such table")
-	// ErrNotFound says that there is no such row.
-	ErrNotFound = errors.New("no such row")
-	// ErrPacket says that a server does not take a statement with the largest row.
-	ErrPacket = errors.New("the database takes too little at once")
-	// ErrSnapshot says that a snapshot is none, is cut short or damaged.
-	ErrSnapshot = errors.New("bad snapshot")
-	// ErrEntry says that an entry of the log is none that this version understands.
-	ErrEntry = errors.New("an entry of the log is not understood")
+	ErrNotFound     = errors.New("no such row")
+	// ErrPacket means that the server rejects a statement with the largest row.
+	ErrPacket   = errors.New("packet limit of the database is too low")
+	ErrSnapshot = errors.New("invalid snapshot")
+	ErrEntry    = errors.New("unknown log entry")
 )
 
-// Format is the version of the database's own tables.
+// Format is the version of Hydra's own tables.
 const Format = 1
 
-// Window is for how many entries of the log an idempotency key is remembered, and an
-// outcome kept for the cloud's other members. It is counted in entries, not in time, so
-// that all databases forget alike.
+// Window is the number of entries for which idempotency keys and outcomes are kept. Counting entries
+// instead of time makes all databases forget at the same point.
 const Window = 1 << 20
 
-// Config says which database.
+// Config describes a database.
 type Config struct {
-	// URL is sqlite:PATH, postgres://... or mysql://user:password@host:port/database
-	// (MariaDB too); a path by itself is SQLite.
+	// URL is sqlite:PATH, postgres://... or mysql://user:password@host:port/database (also MariaDB). A
+	// bare path is SQLite.
 	URL string
-	// Cluster is the cluster's identity, written into an empty database and compared
-	// with a database that is not.
+	// Cluster is the cluster's name, written into an empty database and compared otherwise.
 	Cluster string
-	// Durable has every transaction on disk when it is committed. Without it SQLite may
-	// lose the last ones when the machine's power fails: the log has them still, since it
-	// is told what Sync has made durable. Servers keep their own setting.
+	// Durable syncs every commit to disk. Without it SQLite may lose its last transactions at a power
+	// failure; the log still has them, because it keeps entries until Sync has made them durable.
+	// Servers keep their own setting.
 	Durable bool
-	// Timeout is for how long a server may be silent while it is asked, before its connection
-	// is given up with ErrSilent; DefaultTimeout when 0. A statement that brings rows may take
-	// longer.
+	// Timeout is how long a server may be silent during a statement before ErrSilent; DefaultTimeout
+	// if 0. A statement that returns rows may take longer.
 	Timeout time.Duration
-	// Readers is the most connections that read; 8 when 0.
+	// Readers is the number of reading connections; 8 if 0.
 	Readers int
-	// Outcomes has the outcome of every conditional transaction written down, for other
-	// members that share the database; those with an idempotency key always are.
+	// Outcomes stores the outcome of every conditional transaction, for other members that share the
+	// database. Outcomes with an idempotency key are always stored.
 	Outcomes bool
 }
 
-// Store is a database that is open.
+// Store is an open database.
 type Store struct {
 	config  Config
 	dialect *dialect
-	path    string // of SQLite's file, "" for a server
+	path    string // SQLite file, "" for a server
 	write   *sql.DB
 	read    *sql.DB
-	rows    *rowReaders // of SQLite, nil for a server
+	rows    *rowReaders // SQLite only
 	silence *silence
 	ready   atomic.Bool // Prepare has succeeded
 
@@ -109,20 +97,20 @@ type Store struct {
 	statements map[statementKey]*sql.Stmt
 
 	cached         atomic.Pointer[cachedState]
-	logName        atomic.Pointer[string] // of the log that the database belongs to from now on
-	outcomes       atomic.Bool            // of conditional transactions are kept
-	limitAfter     atomic.Uint64          // entries whose rows may weigh anything
-	statementBytes int                    // of several rows that are written at once
-	pruned         uint64                 // applier's alone
+	logName        atomic.Pointer[string] // name of the log that is applied
+	outcomes       atomic.Bool            // store outcomes of conditional transactions
+	limitAfter     atomic.Uint64          // entries up to it have no weight limit
+	statementBytes int                    // bytes per statement of several rows
+	pruned         uint64                 // used by the applier only
 }
 
-// tableSet is the tables as of a change of them.
+// tableSet is the list of tables since the change at index schema.
 type tableSet struct {
-	schema uint64 // index of the change
+	schema uint64
 	names  map[string]bool
 }
 
-// Open opens a database and makes its own tables where they are missing.
+// Open opens a database and creates Hydra's own tables.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	s, err := New(c)
 	if err != nil {
@@ -134,8 +122,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// New returns a database that nobody has asked anything yet: it is for use when Prepare has
-// succeeded.
+// New returns a database without connecting; call Prepare before use.
 func New(c Config) (*Store, error) {
 	if c.Readers == 0 {
 		c.Readers = 8
@@ -157,14 +144,13 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
-// Ready tells whether Prepare has succeeded.
+// Ready reports whether Prepare has succeeded.
 func (s *Store) Ready() bool { return s.ready.Load() }
 
-// IsServer tells whether the database is a server's, which may be away.
+// IsServer reports whether the database is a server, which may be unreachable.
 func (s *Store) IsServer() bool { return s.path == "" }
 
-// Prepare makes the database's own tables where they are missing and checks whose it is:
-// ErrCluster, ErrNewer.
+// Prepare creates Hydra's own tables and checks the owner: ErrCluster, ErrNewer.
 func (s *Store) Prepare(ctx context.Context) error {
 	if s.ready.Load() {
 		return nil
@@ -179,7 +165,7 @@ func (s *Store) Prepare(ctx context.Context) error {
 func (s *Store) prepare(ctx context.Context) error {
 	for _, q := range s.dialect.schema() {
 		if err := s.runDDL(ctx, q); err != nil {
-			return fmt.Errorf("making hydra's tables: %w", err)
+			return fmt.Errorf("creating Hydra's tables: %w", err)
 		}
 	}
 	if err := errors.Join(s.checkPacket(ctx), s.addColumns(ctx)); err != nil {
@@ -194,17 +180,16 @@ func (s *Store) prepare(ctx context.Context) error {
 	case err != nil:
 		return err
 	case p.Format > Format:
-		return fmt.Errorf("%w: format %d, this version knows %d", ErrNewer, p.Format, Format)
+		return fmt.Errorf("%w: format %d, this version supports %d", ErrNewer, p.Format, Format)
 	case p.Cluster != s.config.Cluster:
 		return fmt.Errorf("%w: %q, not %q", ErrCluster, p.Cluster, s.config.Cluster)
 	}
 	return nil
 }
 
-// closeTimeout is how long a connection waits for a server that is told of its end.
+// closeTimeout bounds the goodbye to a server.
 const closeTimeout = 200 * time.Millisecond
 
-// Close closes the connections.
 func (s *Store) Close() error {
 	s.silence.limit.Store(int64(closeTimeout))
 	s.mu.Lock()
@@ -222,21 +207,20 @@ func (s *Store) Close() error {
 		errs = append(errs, s.write.Close())
 	}
 	if s.silence.silent.Load() {
-		return nil // nobody was there to be told
+		return nil // the server is unreachable
 	}
 	return errors.Join(errs...)
 }
 
-// KeepOutcomes sets Config.Outcomes: a member has come that shares the database, or gone.
+// KeepOutcomes sets Config.Outcomes when members that share the database come or go.
 func (s *Store) KeepOutcomes(on bool) { s.outcomes.Store(on) }
 
-// IsLocal tells whether a row is read in microseconds, without asking a server.
+// IsLocal reports whether reads take microseconds, without a server.
 func (s *Store) IsLocal() bool { return s.path != "" }
 
-// Kind is sqlite, postgres or mysql.
+// Kind returns sqlite, postgres or mysql.
 func (s *Store) Kind() string { return s.dialect.name }
 
-// querier is a connection or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
@@ -258,8 +242,8 @@ func (s *Store) listTables(ctx context.Context, q querier) (map[string]bool, err
 	return names, rows.Err()
 }
 
-// Tables are the names of the tables, in order, of a database that has applied an index at
-// least: ErrBack. Those of Hydra itself are left out.
+// Tables returns the sorted names of users' tables in a database that has applied at least least, or
+// ErrBack.
 func (s *Store) Tables(least uint64) ([]string, error) {
 	k := s.cached.Load()
 	if k.applied < least {
@@ -275,16 +259,15 @@ func (s *Store) Tables(least uint64) ([]string, error) {
 	return names, nil
 }
 
-// backError is an ErrBack.
 func backError(applied, least uint64) error {
 	return fmt.Errorf("%w: from %d to %d", ErrBack, least, applied)
 }
 
-// systemPrefix is what names of Hydra's own tables of rows begin with.
+// systemPrefix starts the names of Hydra's own tables.
 const systemPrefix = "hydra_"
 
-// CheckTables tells up to which entry the tables are known, and of some of them which is not
-// there; 0 where what is known is not what the database has.
+// CheckTables returns the entry up to which tables are known, 0 if the cached list is stale, and the
+// first of the given tables that is missing.
 func (s *Store) CheckTables(tables []string) (at uint64, missing string) {
 	k := s.cached.Load()
 	for _, t := range tables {
@@ -298,8 +281,7 @@ func (s *Store) CheckTables(tables []string) (at uint64, missing string) {
 	return k.applied, ""
 }
 
-// KnownTables are all tables, and up to which entry they are known; 0 where what is known is not what
-// the database has.
+// KnownTables returns all tables and the entry up to which they are known, 0 if the list is stale.
 func (s *Store) KnownTables() (at uint64, names []string) {
 	k := s.cached.Load()
 	if k.stale {
@@ -308,12 +290,11 @@ func (s *Store) KnownTables() (at uint64, names []string) {
 	return k.applied, slices.Sorted(maps.Keys(k.tables.names))
 }
 
-// HasTable tells whether there is a table.
 func (s *Store) HasTable(table string) bool { return s.cached.Load().tables.names[table] }
 
-// Sync makes durable what was applied and returns the applied index that is so at least.
-// ErrBack and ErrLog say that it is not what was applied. SQLite's commits are in its write-ahead log, whose file is synced beside readers and
-// writers alike; what has left that file for the database was synced with it.
+// Sync makes applied entries durable and returns their index, or ErrBack or ErrLog. SQLite's commits
+// are in its write-ahead log, whose file can be synced during reads and writes; pages that left it for
+// the database file were synced with it.
 func (s *Store) Sync(ctx context.Context) (uint64, error) {
 	p, why, err := s.readState(ctx)
 	if err := errors.Join(why, err); err != nil || s.config.Durable || s.path == "" {

@@ -1,6 +1,6 @@
-// Package command is what Hydra's replicated log holds: transactions on rows of tables
-// in a compact binary form. A transaction is checks and writes; whether its checks hold is
-// decided when it is applied, by every cloud's database for itself and by all alike.
+// Package command holds the transactions of Hydra's replicated log and their binary form. A
+// transaction consists of checks and writes. Every cloud's database evaluates the checks when
+// it applies the transaction, and all come to the same result.
 package command
 
 import (
@@ -13,40 +13,40 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a transaction may hold.
+// Limits of a transaction.
 const (
 	MaxTable     = 48      // bytes of a table's name
 	MaxKey       = 512     // bytes of a key
 	MaxValue     = 1 << 20 // bytes of a row's JSON
 	MaxRequestID = 128     // bytes of an idempotency key
 	MaxParts     = 4096    // checks and writes together
-	// MaxWeight bounds the rows that a transaction's checks, merges and adds read and leave, in
-	// bytes, each as often as it is touched: the work and the memory that it takes.
+	// MaxWeight bounds the bytes of rows that checks, merges and adds read and write, counted at
+	// each use: the work and memory of a transaction.
 	MaxWeight = 64 << 20
 )
 
-// ErrInvalid says that a transaction is none that Hydra takes.
+// ErrInvalid marks a transaction that Hydra rejects.
 var ErrInvalid = errors.New("invalid transaction")
 
-// Transaction is checks and writes that happen together or not at all. Writes are done in
-// their order, each on what those before it have left.
+// Transaction is a set of checks and writes, executed completely or not at all. Writes are executed in
+// order, each on the result of the previous ones.
 type Transaction struct {
-	// RequestID makes a retry harmless: of transactions with the same one only the first
-	// is done, the others get its answer. "" for none.
+	// RequestID makes retries idempotent: only the first transaction with an ID is executed, the
+	// others get its answer. "" for none.
 	RequestID string  `json:"request_id,omitempty"`
 	Checks    []Check `json:"checks,omitempty"`
 	Writes    []Write `json:"writes,omitempty"`
 }
 
-// Condition is what a check asks of a row.
+// Condition is the kind of a check.
 type Condition string
 
-// Checks. The last six compare the value of a field, a number, string, boolean or null,
-// with the check's value; a row or field that is not there is equal to nothing.
+// Conditions. The last six compare a field (a number, string, boolean or null) with the
+// check's value. A missing row or field equals nothing.
 const (
 	Exists         Condition = "exists"
 	Absent         Condition = "absent"
-	Version        Condition = "version" // the row is that of this version; 0: there is none
+	Version        Condition = "version" // the row has this version; 0: no row
 	Equal          Condition = "eq"
 	NotEqual       Condition = "ne"
 	Less           Condition = "lt"
@@ -63,20 +63,20 @@ type Check struct {
 	Version uint64          `json:"version,omitempty"` // for version
 	Field   string          `json:"field,omitempty"`   // for comparisons
 	Value   json.RawMessage `json:"value,omitempty"`   // for comparisons: a scalar
-	// Exact says that numbers are compared exactly. Normalize sets it; checks in logs of earlier versions compare
-	// numbers beyond 64 bits as floating point, as the databases that applied them did.
+	// Exact compares numbers exactly; Normalize sets it. Checks in logs of earlier versions compare
+	// numbers beyond 64 bits as floating point, and must have the same outcome again.
 	Exact bool `json:"-"`
 }
 
-// Action is what a write does.
+// Action is the kind of a write.
 type Action string
 
-// Writes of rows, and of whole tables.
+// Actions on rows and on tables.
 const (
-	Put    Action = "put"    // the row is this value, whatever it was
-	Merge  Action = "merge"  // these fields are set, null removes one, others stay; makes the row
-	Add    Action = "add"    // whole numbers are added to fields, those that are not there count as 0
-	Delete Action = "delete" // the row is gone; none there is no error
+	Put    Action = "put"    // replace the row
+	Merge  Action = "merge"  // set fields, null removes one; creates the row
+	Add    Action = "add"    // add integers to fields; missing fields count as 0
+	Delete Action = "delete" // remove the row, if any
 
 	CreateTable Action = "create_table"
 	DropTable   Action = "drop_table"
@@ -97,22 +97,21 @@ const (
 	OK           = "ok"
 	CheckFailed  = "check_failed"
 	UnknownTable = "unknown_table"
-	BadField     = "bad_field" // add to what is no whole number, or out of its range
-	TooLarge     = "too_large" // a merge made a row larger than MaxValue, or rows weigh more than MaxWeight
+	BadField     = "bad_field" // add to a field that is not an integer, or overflow
+	TooLarge     = "too_large" // row above MaxValue, or rows above MaxWeight
 )
 
-// Outcome is what became of a transaction.
+// Outcome is the result of a transaction.
 type Outcome struct {
 	Code string `json:"code"`
-	// Version is the index in the log at which it was done: the version of the rows that
-	// it wrote. 0 when it was not done.
+	// Version is the log index of the execution, and the version of the rows that it wrote; 0 if not
+	// executed.
 	Version uint64 `json:"version,omitempty"`
-	// Failed is the check (check_failed) or write (others) that did not hold, from 0.
+	// Failed is the position of the check (check_failed) or write (other codes) that failed.
 	Failed int `json:"failed,omitempty"`
 }
 
-// Conditional tells whether the outcome of a transaction depends on the rows: whoever
-// wants to know it waits until it is applied.
+// Conditional reports whether the outcome depends on rows, and so is known only after applying.
 func (t *Transaction) Conditional() bool {
 	if t.RequestID != "" || len(t.Checks) > 0 {
 		return true
@@ -125,7 +124,7 @@ func (t *Transaction) Conditional() bool {
 	return false
 }
 
-// reserved are beginnings of table names that databases, and Hydra itself, use.
+// reserved are prefixes of table names used by databases and by Hydra.
 var reserved = []string{"hydra_", "sqlite_", "pg_"}
 
 // ValidTable checks a table's name: lower-case letters, digits and underscores.
@@ -141,7 +140,7 @@ func ValidTable(name string) error {
 	return nil
 }
 
-// isName tells whether a text is [a-z_][a-z0-9_]*.
+// isName reports whether s matches [a-z_][a-z0-9_]*.
 func isName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -165,14 +164,14 @@ func ValidKey(key string) error {
 	return nil
 }
 
-// Normalize checks a transaction that a user gave and brings its values to the form that
-// the log holds: compact JSON, names spelt in one way. Errors wrap ErrInvalid.
+// Normalize validates a user's transaction and converts its values to the form of the log: compact
+// JSON with one spelling of names. Errors wrap ErrInvalid.
 func (t *Transaction) Normalize() error {
 	switch {
 	case len(t.Checks)+len(t.Writes) > MaxParts:
 		return fmt.Errorf("%w: %d checks and writes, more than %d", ErrInvalid, len(t.Checks)+len(t.Writes), MaxParts)
 	case len(t.Writes) == 0:
-		return fmt.Errorf("%w: it writes nothing", ErrInvalid)
+		return fmt.Errorf("%w: no writes", ErrInvalid)
 	case len(t.RequestID) > MaxRequestID || !utf8.ValidString(t.RequestID) || bytes.ContainsRune([]byte(t.RequestID), 0):
 		return fmt.Errorf("%w: an idempotency key is up to %d bytes of UTF-8", ErrInvalid, MaxRequestID)
 	}
@@ -205,15 +204,15 @@ func (c *Check) normalize() error {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, c.Value); err != nil || !utf8.Valid(c.Value) {
-		return fmt.Errorf("%w: the value to compare with is no JSON", ErrInvalid)
+		return fmt.Errorf("%w: the check's value is not JSON", ErrInvalid)
 	}
 	if v := compact.Bytes(); v[0] == '{' || v[0] == '[' {
-		return fmt.Errorf("%w: the value to compare with is no number, string, boolean or null", ErrInvalid)
+		return fmt.Errorf("%w: the check's value is not a number, string, boolean or null", ErrInvalid)
 	}
 	c.Value = compact.Bytes()
 	if c.Exact = isNumber(c.Value); c.Exact {
 		if _, exact := parseDecimal(c.Value); !exact {
-			return fmt.Errorf("%w: the exponent of the number to compare with is out of bounds", ErrInvalid)
+			return fmt.Errorf("%w: the exponent of the check's value is out of range", ErrInvalid)
 		}
 	}
 	return nil
@@ -250,7 +249,7 @@ func (w *Write) normalize() error {
 	if w.Do == Add {
 		for _, m := range splitMembers(value, nil) {
 			if _, err := strconv.ParseInt(string(m.value), 10, 64); err != nil {
-				return fmt.Errorf("%w: add: %s is no whole number of 64 bits", ErrInvalid, m.name)
+				return fmt.Errorf("%w: add: %s is not a 64-bit integer", ErrInvalid, m.name)
 			}
 		}
 	}

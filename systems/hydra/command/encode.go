@@ -6,25 +6,24 @@ import (
 	"skerry/internal/base/varint"
 )
 
-// format is the first byte of an encoded transaction.
 const format = 1
 
-// codes of checks and writes in the log, which must never change.
+// Codes of conditions and actions are positions in these lists, and must never change.
 var (
 	checkCodes = []Condition{Exists, Absent, Version, Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
-	// exactCodes are of checks that compare numbers exactly; they follow checkCodes.
+	// exactCodes follow checkCodes; they are the codes of checks with Exact.
 	exactCodes = []Condition{Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
 	writeCodes = []Action{Put, Merge, Add, Delete, CreateTable, DropTable, ClearTable}
 )
 
-// Append appends a transaction in its binary form:
+// Append appends the transaction in binary form:
 //
 //	format
 //	request ID
 //	count { code table key version field value }      checks
 //	count { code table key value }                    writes
 //
-// Texts are preceded by their length; lengths, counts and versions are uvarints.
+// Strings are preceded by their length; lengths, counts and versions are uvarints.
 func (t *Transaction) Append(dst []byte) []byte {
 	dst = append(dst, format)
 	dst = varint.AppendText(dst, t.RequestID)
@@ -56,7 +55,7 @@ func (c *Check) code() byte {
 	return encodeCode(checkCodes, c.Is)
 }
 
-// encodeCode is a name's place in its list, 255 for none: Normalize refuses those.
+// encodeCode returns a name's position in list, 255 if missing; Normalize rejects such names.
 func encodeCode[T comparable](list []T, name T) byte {
 	for i, n := range list {
 		if n == name {
@@ -66,11 +65,11 @@ func encodeCode[T comparable](list []T, name T) byte {
 	return 255
 }
 
-// Decode reads a transaction. Its values refer to data.
+// Decode parses a transaction, whose values refer to data.
 func Decode(data []byte) (Transaction, error) {
 	r := varint.NewReader(data)
 	if f := r.Byte(); f != format && !r.Bad() {
-		return Transaction{}, fmt.Errorf("%w: format %d is not known: a newer version wrote it", ErrInvalid, f)
+		return Transaction{}, fmt.Errorf("%w: unknown format %d of a newer version", ErrInvalid, f)
 	}
 	t := Transaction{RequestID: r.Text()}
 	t.Checks = make([]Check, 0, r.Count(minPart))
@@ -92,13 +91,13 @@ func Decode(data []byte) (Transaction, error) {
 		t.Writes = append(t.Writes, w)
 	}
 	if !r.Done() {
-		return Transaction{}, fmt.Errorf("%w: %d bytes that are no transaction", ErrInvalid, len(data))
+		return Transaction{}, fmt.Errorf("%w: malformed transaction of %d bytes", ErrInvalid, len(data))
 	}
 	return t, nil
 }
 
-// ChangesTables tells whether an encoded transaction makes or drops tables. It is asked of
-// every entry, and so decodes no more than it must; what is no transaction changes nothing.
+// ChangesTables reports whether an encoded transaction creates or drops tables. It runs for every
+// entry and skips all other content. Malformed data changes nothing.
 func ChangesTables(data []byte) bool {
 	if len(data) == 0 || data[0] != format {
 		return false
@@ -125,10 +124,9 @@ func ChangesTables(data []byte) bool {
 	return false
 }
 
-// minPart is the least a check or a write takes, in bytes.
+// minPart is the minimum size of a check or write in bytes.
 const minPart = 3
 
-// readValue reads a value, nil where there is none.
 func readValue(r *varint.Reader) []byte {
 	if b := r.Bytes(); len(b) > 0 {
 		return b
@@ -136,7 +134,6 @@ func readValue(r *varint.Reader) []byte {
 	return nil
 }
 
-// decodeCode is the name of a code that was read.
 func decodeCode[T ~string](r *varint.Reader, list []T, code byte) T {
 	if int(code) >= len(list) {
 		r.Fail()

@@ -6,28 +6,27 @@ import (
 	"strconv"
 )
 
-// Row is a row as a transaction finds it.
+// Row is the state of a row.
 type Row struct {
 	Version uint64
 	Value   []byte // compact JSON, nil for no row
 }
 
-// State is the tables that transactions are done on. Evaluate reads and changes it.
+// State is the tables that Evaluate reads and changes.
 type State interface {
 	HasTable(table string) bool
 	Row(table, key string) Row
 	// SetRow writes a row; a nil value removes it.
 	SetRow(table, key string, row Row)
 	CreateTable(table string)
-	// ClearTable removes a table's rows, DropTable the table too.
+	// ClearTable removes all rows of a table, DropTable the table as well.
 	ClearTable(table string)
 	DropTable(table string)
 }
 
-// Evaluate does a transaction, which stands at an index of the log, on a state: all of
-// its writes or none. What it does depends on nothing but its arguments. most bounds the rows
-// that it touches, in bytes: MaxWeight, or 0 for none, as logs of earlier versions have it.
-// Idempotency keys are the caller's.
+// Evaluate executes all writes of a transaction, or none. The result depends only on the arguments.
+// most bounds the touched rows in bytes: MaxWeight, or 0 for entries of earlier versions. The caller
+// handles idempotency keys.
 func Evaluate(t *Transaction, index uint64, s State, most int) Outcome {
 	load := &weight{most: most}
 	for i := range t.Checks {
@@ -52,20 +51,19 @@ func Evaluate(t *Transaction, index uint64, s State, most int) Outcome {
 	return Outcome{Code: OK, Version: index}
 }
 
-// weight is what the rows of a transaction weigh so far.
+// weight sums the bytes of touched rows.
 type weight struct{ sum, most int }
 
-// add tells whether it is too much.
+// add reports whether the sum exceeds the limit.
 func (w *weight) add(n int) bool {
 	w.sum += n
 	return w.most > 0 && w.sum > w.most
 }
 
-// rowKey is a row's.
 type rowKey struct{ table, key string }
 
-// validateWrites finds the write that cannot be done, before any is. A single one is judged
-// where it stands; several on what those before them leave.
+// validateWrites returns the first write that cannot be executed, before any is. Several writes are
+// validated on the result of the previous ones.
 func validateWrites(t *Transaction, s State, load *weight) (code string, failed int, ok bool) {
 	var rows map[rowKey][]byte // as the writes so far leave them
 	tables := make(map[string]bool, 1)
@@ -98,7 +96,8 @@ func validateWrites(t *Transaction, s State, load *weight) (code string, failed 
 	return "", 0, true
 }
 
-// validateWrite is a write of a row on what those before it leave: "" when it can be done.
+// validateWrite returns the code of a write that cannot be executed, or "". rows holds the results of
+// the previous writes.
 func validateWrite(w *Write, s State, rows map[rowKey][]byte, load *weight) string {
 	switch w.Do {
 	case CreateTable:
@@ -109,7 +108,7 @@ func validateWrite(w *Write, s State, rows map[rowKey][]byte, load *weight) stri
 				delete(rows, p)
 			}
 		}
-		rows[rowKey{w.Table, ""}] = []byte{} // no key is empty: every row of it is gone
+		rows[rowKey{w.Table, ""}] = []byte{} // the empty key marks a cleared table
 		return ""
 	}
 	at := rowKey{w.Table, w.Key}
@@ -135,7 +134,7 @@ func validateWrite(w *Write, s State, rows map[rowKey][]byte, load *weight) stri
 
 var emptyObject = []byte("{}")
 
-// computeValue is what a write makes of a row's value, nil for none.
+// computeValue returns the row's value after a write, nil for none.
 func computeValue(w *Write, have []byte) (value []byte, ok bool) {
 	switch w.Do {
 	case Put:
@@ -163,12 +162,11 @@ func performWrite(w *Write, index uint64, s State) {
 	case Put, Delete:
 		s.SetRow(w.Table, w.Key, Row{index, w.Value})
 	default:
-		value, _ := computeValue(w, s.Row(w.Table, w.Key).Value) // rehearsed
+		value, _ := computeValue(w, s.Row(w.Table, w.Key).Value) // validated
 		s.SetRow(w.Table, w.Key, Row{index, value})
 	}
 }
 
-// checkHolds tells whether a check is true of a row.
 func checkHolds(c *Check, row Row) bool {
 	there := row.Value != nil
 	switch c.Is {
@@ -204,14 +202,14 @@ func checkHolds(c *Check, row Row) bool {
 	return false
 }
 
-// isOrdered tells whether a value has a less and a greater: numbers and strings.
+// isOrdered reports whether a value is a number or string.
 func isOrdered(v []byte) bool {
 	return len(v) > 0 && v[0] == '"' || isNumber(v)
 }
 
-// compare orders two scalars of the same type; those of different types, arrays and
-// objects are not comparable. Strings are compared by their bytes. Numbers are compared exactly, or as logs of earlier
-// versions have it: exactly when both are whole numbers of 64 bits, else as floating point.
+// compare orders two scalars of the same type. Other types, arrays and objects are not comparable.
+// Strings compare by bytes. Without exact, numbers compare as in logs of earlier versions: as 64-bit
+// integers if both are, else as floating point.
 func compare(a, b []byte, exact bool) (order int, alike bool) {
 	switch {
 	case len(a) == 0 || len(b) == 0:

@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// EncodeJSON is a value as JSON, in which texts and rows stand as they are: package json would write
-// each <, > and & of theirs as six bytes, for the sake of web pages, and make of a row that was
-// accepted one that is too large.
+// EncodeJSON marshals without HTML escaping. Package json would write each <, > and & as six bytes,
+// which could make an accepted row too large.
 func EncodeJSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -23,14 +22,13 @@ func EncodeJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// member is one name and value of a compact JSON object, as they stand there: the name
-// with its quotes.
+// member is a name, with quotes, and its value in a compact JSON object.
 type member struct{ name, value []byte }
 
 // splitMembers splits a compact, valid JSON object.
 func splitMembers(object []byte, into []member) []member {
 	into = into[:0]
-	for at := 1; at < len(object)-1; at++ { // behind "{" or ","
+	for at := 1; at < len(object)-1; at++ { // after "{" or ","
 		colon := skipValue(object, at, ':')
 		end := skipValue(object, colon+1, ',')
 		into = append(into, member{object[at:colon], object[colon+1 : end]})
@@ -39,7 +37,8 @@ func splitMembers(object []byte, into []member) []member {
 	return into
 }
 
-// skipValue finds the stop, or the end of the object, at this depth and outside of strings.
+// skipValue returns the position of stop, or of the object's end, at this depth and outside of
+// strings.
 func skipValue(b []byte, at int, stop byte) int {
 	depth, quoted := 0, false
 	for ; at < len(b); at++ {
@@ -61,7 +60,6 @@ func skipValue(b []byte, at int, stop byte) int {
 	return at
 }
 
-// joinMembers is the object of members.
 func joinMembers(list []member) []byte {
 	size := 2
 	for _, m := range list {
@@ -77,8 +75,8 @@ func joinMembers(list []member) []byte {
 	return append(out, '}')
 }
 
-// normalizeObject is a JSON object without spaces, each of its names once (the last one
-// counts) and spelt in one way, so that equal names are equal bytes.
+// normalizeObject returns a compact JSON object with unique names (the last one counts) in one
+// spelling, so that equal names have equal bytes.
 func normalizeObject(text []byte) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("%w: the value is not UTF-8", ErrInvalid)
@@ -86,11 +84,11 @@ func normalizeObject(text []byte) ([]byte, error) {
 	var compact bytes.Buffer
 	compact.Grow(len(text))
 	if err := json.Compact(&compact, text); err != nil {
-		return nil, fmt.Errorf("%w: the value is no JSON: %w", ErrInvalid, err)
+		return nil, fmt.Errorf("%w: the value is not JSON: %w", ErrInvalid, err)
 	}
 	object := compact.Bytes()
 	if len(object) == 0 || object[0] != '{' {
-		return nil, fmt.Errorf("%w: the value is JSON, but no object", ErrInvalid)
+		return nil, fmt.Errorf("%w: the value is not a JSON object", ErrInvalid)
 	}
 	list := splitMembers(object, make([]member, 0, 16))
 	plain := true
@@ -119,7 +117,7 @@ func normalizeObject(text []byte) ([]byte, error) {
 	return joinMembers(unique), nil
 }
 
-// normalizeName spells a quoted name without needless escapes.
+// normalizeName removes needless escapes.
 func normalizeName(quoted []byte) ([]byte, error) {
 	var name string
 	if err := json.Unmarshal(quoted, &name); err != nil {
@@ -128,7 +126,6 @@ func normalizeName(quoted []byte) ([]byte, error) {
 	return quoteName(name), nil
 }
 
-// quoteName is a name as JSON.
 func quoteName(name string) []byte {
 	text, _ := EncodeJSON(name) // a string always encodes
 	return text
@@ -146,7 +143,7 @@ func findMember(list []member, name []byte) int {
 	return -1
 }
 
-// mergeObjects sets the members of changes in a row; null removes one.
+// mergeObjects sets the members of changes in row; null removes a member.
 func mergeObjects(row, changes []byte) []byte {
 	list := splitMembers(row, make([]member, 0, 16))
 	for _, c := range splitMembers(changes, make([]member, 0, 16)) {
@@ -163,8 +160,8 @@ func mergeObjects(row, changes []byte) []byte {
 	return joinMembers(list)
 }
 
-// addToObject adds whole numbers to members of a row: false when one is none, or leaves
-// the range of 64 bits.
+// addToObject adds integers to members of a row. It returns false for a value that is not an integer,
+// or an overflow.
 func addToObject(row, amounts []byte) ([]byte, bool) {
 	list := splitMembers(row, make([]member, 0, 16))
 	for _, a := range splitMembers(amounts, make([]member, 0, 4)) {
@@ -186,23 +183,22 @@ func addToObject(row, amounts []byte) ([]byte, bool) {
 	return joinMembers(list), true
 }
 
-// isNumber tells whether a JSON value is a number.
 func isNumber(v []byte) bool {
 	return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9')
 }
 
-// decimal is a JSON number, exactly: 0.DIGITS times 10 to the power of exponent. Zero has no digits.
+// decimal is an exact JSON number: 0.DIGITS times 10 to the power of exponent. Zero has no digits.
 type decimal struct {
 	negative bool
 	digits   []byte // without zeros at either end
 	exponent int64
 }
 
-// maxExponent is the largest that is exact. With a larger one a number is only larger, or nearer to 0, than those with a
-// smaller one: the value of a check has none (Check.normalize), a row may.
+// maxExponent bounds exact exponents. Numbers beyond it compare only as larger, or nearer to 0, than
+// numbers within it. The value of a check never exceeds it (Check.normalize); a row's may.
 const maxExponent = math.MaxInt64 / 4
 
-// parseDecimal reads a valid JSON number; exact is false where its exponent is out of bounds.
+// parseDecimal parses a valid JSON number; exact is false if its exponent is out of range.
 func parseDecimal(text []byte) (d decimal, exact bool) {
 	text, d.negative = bytes.CutPrefix(text, []byte("-"))
 	var power []byte
@@ -221,12 +217,12 @@ func parseDecimal(text []byte) (d decimal, exact bool) {
 	return d, exact
 }
 
-// parsePower reads the text behind an "e", "" for 0.
+// parsePower parses the digits after an "e", "" as 0.
 func parsePower(text []byte) (power int64, exact bool) {
 	if len(text) == 0 {
 		return 0, true
 	}
-	power, err := strconv.ParseInt(string(text), 10, 64) // which saturates
+	power, err := strconv.ParseInt(string(text), 10, 64) // saturates
 	if err != nil || power > maxExponent || power < -maxExponent {
 		return min(max(power, -2*maxExponent), 2*maxExponent), false
 	}

@@ -14,13 +14,13 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Door lets this machine's browser into a lab: it listens on this machine and passes on
-// each connection as a client on one of the lab's nodes would make it, who asks the
-// DNS server for the wallet's name and tries the answer's addresses in their order.
+// Door lets a browser on this machine into a lab. It accepts connections here and opens them from one
+// of the lab's nodes, like a client there: it resolves the wallet's name by the DNS server and tries
+// the addresses in order.
 type Door struct {
 	listener net.Listener
 	from     host.Host
-	server   string // of DNS, HOST:PORT
+	server   string // DNS server, HOST:PORT
 	name     string
 	port     int
 	cancel   context.CancelFunc
@@ -28,14 +28,12 @@ type Door struct {
 }
 
 const (
-	// lookupTimeout and doorTimeout bound the question for the name, and the wait for one
-	// of its addresses.
+	// lookupTimeout bounds the DNS query, doorTimeout a connection to one address.
 	lookupTimeout = 2 * time.Second
 	doorTimeout   = time.Second
 )
 
-// OpenDoor listens at addr for connections to a port of what the DNS server at server says
-// that name is.
+// OpenDoor listens at addr and forwards connections to a port of name, as resolved by the DNS server.
 func OpenDoor(ctx context.Context, addr string, from host.Host, server, name string, port int) (*Door, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -61,10 +59,9 @@ func OpenDoor(ctx context.Context, addr string, from host.Host, server, name str
 	return d, nil
 }
 
-// URL is where a browser finds the wallet.
+// URL returns the wallet's address for a browser.
 func (d *Door) URL() string { return "http://" + d.listener.Addr().String() }
 
-// Close ends the connections that are open.
 func (d *Door) Close() error {
 	d.cancel()
 	err := d.listener.Close()
@@ -72,7 +69,7 @@ func (d *Door) Close() error {
 	return err
 }
 
-// serve serves one connection; a browser whose connection is closed tries again.
+// serve forwards one connection. If it fails, the browser tries again.
 func (d *Door) serve(ctx context.Context, in net.Conn) {
 	defer in.Close()
 	out, err := d.dialWallet(ctx)
@@ -88,7 +85,7 @@ func (d *Door) serve(ctx context.Context, in net.Conn) {
 	both.Wait()
 }
 
-// splice copies until either side ends, and tells the other.
+// splice copies until either side ends, and closes the other.
 func splice(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(interface{ CloseWrite() error }); ok && err == nil {

@@ -11,26 +11,24 @@ import (
 	"skerry/internal/machine/loopback"
 )
 
-// Clouds of a deployment that nobody has named.
+// Default names of clouds.
 const (
 	FirstCloud  = "aws"
 	SecondCloud = "gcp"
 )
 
 const (
-	// firstNet and nets are the second bytes of 127.x.0.0/16 that are looked at for one in
-	// which nothing listens.
+	// firstNet and nets are the range of second bytes of 127.x.0.0/16 to search for a free net.
 	firstNet = 77
 	nets     = 40
-	// third bytes of addresses: clouds count from 1.
+	// Third bytes of addresses; clouds count from 1.
 	thirdWitness = 100
 	thirdNames   = 200
 	edgeByte     = 100
 )
 
-// LayoutOnLoopback lays out two clouds of so many members, a witness and a DNS server on this
-// machine's loopback addresses, whose directories are below dir. Nothing listens yet on
-// the addresses that it takes.
+// LayoutOnLoopback places two clouds with the given members each, a witness and a DNS server on free
+// loopback addresses. Their directories are below dir.
 func LayoutOnLoopback(dir string, members int) (Layout, error) {
 	for n := firstNet; n < firstNet+nets; n++ {
 		if !isNetFree(n) {
@@ -54,10 +52,10 @@ func LayoutOnLoopback(dir string, members int) (Layout, error) {
 		l.DNS = at("names", "names", thirdNames, 1)
 		return l, errors.Join(errs...)
 	}
-	return Layout{}, advice.With(fmt.Errorf("%w: all of 127.%d to 127.%d are in use", ErrLayout, firstNet, firstNet+nets-1), "end other deployments")
+	return Layout{}, advice.With(fmt.Errorf("%w: all of 127.%d to 127.%d are in use", ErrLayout, firstNet, firstNet+nets-1), "stop other deployments")
 }
 
-// isNetFree tells whether the members' and the name server's ports of a net can be listened at.
+// isNetFree reports whether the ports of members and of the DNS server are free in a net.
 func isNetFree(n int) bool {
 	for _, port := range []int{PortAPI, PortPeer} {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.1.1:%d", n, port))
@@ -72,12 +70,12 @@ func isNetFree(n int) bool {
 	return err == nil && p.Close() == nil
 }
 
-// cloudNodes is how many nodes a site has at least that is a cloud: members, and an edge.
+// cloudNodes is the minimum number of nodes of a cloud: two members and an edge.
 const cloudNodes = 3
 
-// LayoutOnHosts lays out a deployment on the nodes of a lab: every site with three nodes or more is a
-// cloud, whose last node is its edge and whose others are members; the first node of the
-// first other site is the witness, and the last one there has the DNS server.
+// LayoutOnHosts places a deployment on the nodes of a lab. Every site with three nodes or more is a
+// cloud: its last node is the edge, the others are members. In the first other site, the first node is
+// the witness and the last node the DNS server.
 func LayoutOnHosts(hosts []host.Host) (Layout, error) {
 	var order []string
 	sites := map[string][]host.Host{}

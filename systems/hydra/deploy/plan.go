@@ -1,7 +1,6 @@
-// Package deploy starts whole deployments of Hydra: two or more clouds with their members
-// and a database each, a witness in a further place, and a load balancer and the wallet in
-// every cloud, named by a DNS server. It starts them as processes on hosts: on loopback
-// for everyone (dev), or on the nodes of a lab (up).
+// Package deploy starts deployments of Hydra as processes on hosts: on loopback (dev), or on
+// the nodes of a lab (up). A deployment has clouds with members and a database, a witness, a
+// load balancer and a wallet in every cloud, and a DNS server.
 //
 //	client ─► dns ─► lb of a cloud ─► wallet ─► lb ─► members ─► database
 //	                                                    ╲ log ╱
@@ -33,24 +32,23 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// ErrLayout says that there are not the hosts that a deployment needs.
-var ErrLayout = errors.New("no room for a deployment")
+// ErrLayout marks a layout without the required hosts.
+var ErrLayout = errors.New("invalid layout")
 
-// Layout says which host is what.
+// Layout assigns roles to hosts.
 type Layout struct {
 	Clouds []Cloud
-	// Witness breaks ties: with two clouds and no third place, neither could tell the
-	// other's loss from its own. Nil for none.
+	// Witness breaks ties: with two clouds and no third site, neither cloud can distinguish its own
+	// isolation from the other's loss. Nil for none.
 	Witness host.Host
-	// Names has the DNS server; nil for none.
+	// DNS runs the DNS server; nil for none.
 	DNS host.Host
 }
 
-// Cloud is one cloud's hosts.
 type Cloud struct {
 	Name    string
 	Members []host.Host
-	// Edge has the load balancer and the wallet; nil for none.
+	// Edge runs the load balancer and the wallet; nil for none.
 	Edge host.Host
 }
 
@@ -63,34 +61,33 @@ const (
 	PortDNS    = 5353
 )
 
-// Options of a deployment.
 type Options struct {
 	Exe string // the program hydra
-	// Zone is the name that the wallet has.
+	// Zone is the wallet's DNS name.
 	Zone string
-	// DNSPort is where the DNS server answers; 0 for PortDNS, which needs no root.
+	// DNSPort is the DNS server's port; PortDNS if 0, which needs no root.
 	DNSPort int
-	// Prefer is the cloud whose members should lead, "" for any.
+	// Prefer is the preferred cloud of the leader, "" for any.
 	Prefer string
-	// Secure has members and what talks to them prove who they are; Insecure lets services
-	// listen beyond this machine, as in a lab.
+	// Secure enables mutual TLS and tokens. Insecure lets services listen beyond this machine, as in a
+	// lab.
 	Secure, Insecure bool
-	// Dir gets the authority, with Secure.
+	// Dir holds the authority, with Secure.
 	Dir string
-	// Databases names a cloud's SQL database where it is not an SQLite file.
+	// Databases are URLs of clouds' databases that are not SQLite files.
 	Databases map[string]string
-	// MaxLog bounds each member's log on disk, in bytes; 0 for its default.
+	// MaxLog bounds each member's log in bytes; 0 for the default.
 	MaxLog int64
-	// Drain is how long what ends goes on first.
+	// Drain is how long a stopping service drains.
 	Drain time.Duration
-	// Wallet is whether wallets are started.
+	// Wallet starts wallets.
 	Wallet bool
 }
 
-// HostPort is an address of a host.
+// HostPort returns the address of a port of h.
 func HostPort(h host.Host, port int) string { return net.JoinHostPort(h.Addr(), strconv.Itoa(port)) }
 
-// memberFile is a file of a member's configuration.
+// memberFile is a member's configuration file.
 type memberFile struct {
 	Cluster     string         `yaml:"cluster"`
 	Name        string         `yaml:"name"`
@@ -121,19 +118,17 @@ type memberEntry struct {
 
 const cluster = "hydra"
 
-// witnessCloud is the place of the witness.
 const witnessCloud = "witness"
 
-// PlanServices plans a deployment: its services in the order to start them in. Members'
-// configuration, the zone and, where they are asked for, keys are written into the hosts'
-// directories.
+// PlanServices returns a deployment's services in starting order. It writes configuration files, the
+// zone and, with Secure, keys into the hosts' directories.
 func PlanServices(ctx context.Context, l Layout, o Options) ([]Service, error) {
 	if len(l.Clouds) == 0 || len(l.Clouds[0].Members) == 0 {
 		return nil, fmt.Errorf("%w: no cloud has members", ErrLayout)
 	}
 	for name := range o.Databases {
 		if !slices.ContainsFunc(l.Clouds, func(c Cloud) bool { return c.Name == name }) {
-			return nil, fmt.Errorf("%w: there is no cloud %q to have a database", ErrLayout, name)
+			return nil, fmt.Errorf("%w: database for unknown cloud %q", ErrLayout, name)
 		}
 	}
 	p := planner{Layout: l, Options: o}
@@ -147,8 +142,8 @@ func PlanServices(ctx context.Context, l Layout, o Options) ([]Service, error) {
 	return p.services, err
 }
 
-// PlanFronts plans what stands before members that are there: balancers, wallets where they are asked for, and the DNS
-// server, in the order to start them in. The zone is written into its host's directory.
+// PlanFronts returns the services in front of existing members in starting order: balancers, wallets
+// if enabled, and the DNS server. It writes the zone into its host's directory.
 func PlanFronts(ctx context.Context, l Layout, o Options) ([]Service, error) {
 	p := planner{Layout: l, Options: o}
 	err := p.planFronts(ctx)
@@ -167,7 +162,6 @@ type planner struct {
 	services []Service
 }
 
-// eachMember calls f with every member.
 func (l Layout) eachMember(f func(h host.Host, cloud string, witness bool)) {
 	for _, c := range l.Clouds {
 		for _, h := range c.Members {
@@ -179,7 +173,7 @@ func (l Layout) eachMember(f func(h host.Host, cloud string, witness bool)) {
 	}
 }
 
-// createKeys makes the authority, once.
+// createKeys creates the authority, unless it exists.
 func (p *planner) createKeys() error {
 	if !p.Secure {
 		return nil
@@ -201,7 +195,7 @@ func (p *planner) createKeys() error {
 }
 
 const (
-	// walletName is what the balancers are called in the zone, besides its apex.
+	// walletName is the balancers' name in the zone, next to the apex.
 	walletName      = "wallet"
 	certificateDays = 30
 	applicationName = "application"
@@ -251,7 +245,7 @@ func (p *planner) planMembers(ctx context.Context) error {
 	return failed
 }
 
-// databaseURL is a cloud's, shared by its members.
+// databaseURL returns a cloud's database, which its members share.
 func (p *planner) databaseURL(cloud string) string {
 	if url := p.Databases[cloud]; url != "" {
 		return url
@@ -271,7 +265,7 @@ func (p *planner) apiURL(h host.Host) string {
 	return "http://" + HostPort(h, PortAPI)
 }
 
-// credentials are the flags of what talks to members.
+// credentials returns the flags of a member's client.
 func (p *planner) credentials() []string {
 	if !p.Secure {
 		return nil
@@ -310,8 +304,7 @@ func (p *planner) planWallets() {
 		if c.Edge == nil || !p.Wallet {
 			continue
 		}
-		// What the wallet asks of the data layer goes through its cloud's load balancer, which
-		// knows the members of all clouds.
+		// The wallet reaches the data layer through its cloud's load balancer.
 		args := []string{"wallet", "--cloud", c.Name, "--listen", HostPort(c.Edge, PortWallet), "--data", HostPort(c.Edge, PortLB)}
 		if p.Insecure {
 			args = append(args, "--insecure")
@@ -324,7 +317,7 @@ func (p *planner) planWallets() {
 	}
 }
 
-// planDNS plans the DNS server, whose zone names every cloud's load balancer.
+// planDNS plans the DNS server. Its zone names every cloud's load balancer.
 func (p *planner) planDNS(ctx context.Context) error {
 	if p.DNS == nil {
 		return nil
@@ -336,7 +329,7 @@ func (p *planner) planDNS(ctx context.Context) error {
 		}
 	}
 	if len(apex.Targets) == 0 {
-		return advice.With(fmt.Errorf("%w: there is nothing to name", ErrLayout), "give every cloud an edge")
+		return advice.With(fmt.Errorf("%w: no cloud has an edge", ErrLayout), "add an edge to every cloud")
 	}
 	zone := dns.Defaults(p.Zone)
 	zone.Nameservers = []dns.Nameserver{{Name: "ns", Addresses: []string{p.DNS.Addr()}}}
@@ -357,7 +350,7 @@ func (p *planner) planDNS(ctx context.Context) error {
 	return nil
 }
 
-// Launch plans a deployment and starts it.
+// Launch plans and starts a deployment.
 func Launch(ctx context.Context, l Layout, o Options, restart time.Duration, log *slog.Logger) (*Deployment, error) {
 	services, err := PlanServices(ctx, l, o)
 	if err != nil {

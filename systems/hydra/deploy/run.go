@@ -16,28 +16,25 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// ErrNotReady says that a service did not serve in time.
 var ErrNotReady = errors.New("not ready in time")
 
-// errStarting says that a process is about to be started again.
-var errStarting = errors.New("it is not started yet")
+var errStarting = errors.New("not started yet")
 
 const (
-	// poll is between two questions whether something is ready.
 	pollEvery = 50 * time.Millisecond
-	// readyTimeout bounds the wait for one kind of services.
+	// readyTimeout bounds the start of one kind of services.
 	readyTimeout = 60 * time.Second
 )
 
-// Deployment is services that run.
+// Deployment is a set of running services.
 type Deployment struct {
 	services []*supervised
-	config   hydraclient.Config // of the members
+	config   hydraclient.Config // for clients of the members
 }
 
-// Start starts services in their order, each kind when that before it is ready. exe is the
-// skerry program; what ends by itself is started again after a pause, 0 for never. reach is
-// how a client talks to members: its endpoints are filled in.
+// Start starts services in order; each kind waits until the previous one is ready. exe is the program.
+// A service that exits is restarted after the given delay, 0 for never. reach configures clients of
+// the members, without endpoints.
 func Start(ctx context.Context, exe string, services []Service, restart time.Duration, reach hydraclient.Config, log *slog.Logger) (_ *Deployment, err error) {
 	d := &Deployment{config: reach}
 	defer func() {
@@ -81,7 +78,7 @@ func urlScheme(url string) string {
 	return "http://"
 }
 
-// sameStep tells kinds that are started together: members find each other.
+// sameStep reports whether two kinds start together: members wait for each other.
 func sameStep(a, b Kind) bool {
 	return a == b || (a == Member || a == Witness) && (b == Member || b == Witness)
 }
@@ -109,7 +106,7 @@ func (d *Deployment) awaitReady(ctx context.Context, services []*supervised) err
 	return errors.Join(err, data.Close())
 }
 
-// pollReady asks until the answer is nil; a process that ended and stays so is not waited for.
+// pollReady repeats ask until it succeeds, or until the process has exited for good.
 func (d *Deployment) pollReady(ctx context.Context, s *supervised, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)
@@ -125,7 +122,7 @@ func (d *Deployment) pollReady(ctx context.Context, s *supervised, ask func(cont
 	}
 }
 
-// State is a service as it is at a moment.
+// State is the state of a service.
 type State struct {
 	Name    string `json:"name"`
 	Kind    Kind   `json:"kind"`
@@ -138,7 +135,6 @@ type State struct {
 	Log     string `json:"log"`
 }
 
-// States tells of every service.
 func (d *Deployment) States() []State {
 	all := make([]State, len(d.services))
 	for i, s := range d.services {
@@ -150,7 +146,7 @@ func (d *Deployment) States() []State {
 	return all
 }
 
-// DNS is where the deployment's DNS server answers, HOST:PORT; "" where it has none.
+// DNS returns the DNS server's HOST:PORT, or "".
 func (d *Deployment) DNS() string {
 	for _, s := range d.services {
 		if s.Kind == DNSServer {
@@ -160,7 +156,7 @@ func (d *Deployment) DNS() string {
 	return ""
 }
 
-// Kill ends the services that which names with SIGKILL, and they stay so until Revive.
+// Kill kills the selected services, which stay down until Revive.
 func (d *Deployment) Kill(which func(Service) bool) error {
 	var g errgroup.Group
 	for _, s := range d.services {
@@ -173,7 +169,7 @@ func (d *Deployment) Kill(which func(Service) bool) error {
 	return g.Wait()
 }
 
-// Revive starts again what Kill has ended, and returns when it is ready.
+// Revive restarts killed services and waits until they are ready.
 func (d *Deployment) Revive(ctx context.Context, which func(Service) bool) error {
 	var again []*supervised
 	for _, s := range d.services {
@@ -198,7 +194,7 @@ func (d *Deployment) Revive(ctx context.Context, which func(Service) bool) error
 	return nil
 }
 
-// Stop ends every service, the last that was started first.
+// Stop stops all services in reverse order.
 func (d *Deployment) Stop(ctx context.Context) error {
 	var errs []error
 	for end := len(d.services); end > 0; {

@@ -20,14 +20,13 @@ type Service struct {
 	Cloud string
 	Host  host.Host
 	Args  []string // of skerry
-	// URL is where it serves; dns://HOST:PORT of the name server.
+	// URL is the service's address; dns://HOST:PORT of the DNS server.
 	URL string
-	// Ready is asked until it answers 2xx, before what comes later is started, and
-	// dns://HOST:PORT/NAME until it has an address of the name.
+	// Ready is polled until it answers 2xx, or, as dns://HOST:PORT/NAME, until the name has an
+	// address.
 	Ready string
 }
 
-// Kind is what a service is.
 type Kind string
 
 // Kinds of services.
@@ -39,25 +38,25 @@ const (
 	DNSServer Kind = "dns"
 )
 
-// grace is what a process gets between SIGTERM and SIGKILL.
+// grace is the time between SIGTERM and SIGKILL.
 const grace = 10 * time.Second
 
 // supervised is a service with its process.
 type supervised struct {
 	Service
 	exe     string
-	restart time.Duration // pause before it is started again, 0 for never
+	restart time.Duration // delay before a restart, 0 for never
 	log     *slog.Logger
 
 	mu      sync.Mutex
 	process host.Process
-	held    bool          // it was killed and is not to be started again
-	wake    chan struct{} // it is to be started again
+	held    bool          // killed: no restart
+	wake    chan struct{} // signals a restart
 	ended   chan struct{}
 	stop    context.CancelFunc
 }
 
-// start starts the process and looks after it.
+// start starts and supervises the process.
 func (s *supervised) start(ctx context.Context) error {
 	if err := s.launch(ctx); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (s *supervised) launch(ctx context.Context) error {
 
 func (s *supervised) logFile() string { return filepath.Join(s.Host.Dir(), s.Name+".log") }
 
-// watch starts the process again when it ends, until ctx does.
+// watch restarts the process when it exits, until ctx ends.
 func (s *supervised) watch(ctx context.Context) {
 	for {
 		p := s.current()
@@ -98,7 +97,7 @@ func (s *supervised) watch(ctx context.Context) {
 		}
 		s.log.Warn("a process ended", "service", s.Name, "error", p.Err(), "log", s.logFile())
 		for again := false; !again; {
-			var pause <-chan time.Time // never, where it is not to be started by itself
+			var pause <-chan time.Time // nil: no automatic restart
 			if s.restart > 0 && !s.isHeld() {
 				pause = time.After(s.restart)
 			}
@@ -127,8 +126,7 @@ func (s *supervised) isHeld() bool {
 	return s.held
 }
 
-// setHeld keeps the process from being started again, or has it started; it tells whether
-// that is a change.
+// setHeld prevents restarts, or triggers one. It reports whether that is a change.
 func (s *supervised) setHeld(held bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +147,6 @@ func (s *supervised) current() host.Process {
 	return s.process
 }
 
-// running tells whether its process has not ended.
 func (s *supervised) running() bool {
 	select {
 	case <-s.current().Done():
@@ -159,18 +156,18 @@ func (s *supervised) running() bool {
 	}
 }
 
-// exitError is the error of a process that ended while it was waited for.
+// exitError is the error of a process that exited before it was ready.
 func (s *supervised) exitError() error {
 	p := s.current()
 	return advice.With(fmt.Errorf("%s on %s ended: %w\n%s", s.Name, s.Host.Name(), errors.Join(p.Err()), p.Tail(8)), "its log is %s", s.logFile())
 }
 
-// terminate ends it for good.
+// terminate stops the process for good.
 func (s *supervised) terminate(ctx context.Context) error {
 	s.stop()
 	<-s.ended
 	if err := s.current().Stop(ctx, grace); err != nil {
-		return fmt.Errorf("ending %s: %w", s.Name, err)
+		return fmt.Errorf("stopping %s: %w", s.Name, err)
 	}
 	return nil
 }

@@ -15,67 +15,62 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// ErrZone says that a zone makes no sense.
 var ErrZone = errors.New("invalid zone")
 
-// Config is a zone as its file describes it.
+// Config is a zone file.
 type Config struct {
 	// Zone is the apex: "hydra.test".
 	Zone string `yaml:"zone" jsonschema:"required"`
-	// TTL of addresses, in whole seconds: how long a resolver may go on naming a cloud that
-	// was lost.
+	// TTL of addresses in whole seconds: how long resolvers may keep the address of a lost cloud.
 	TTL unit.Duration `yaml:"ttl" jsonschema:"default=1s"`
-	// NegativeTTL is how long the absence of a name may be kept, in whole seconds.
+	// NegativeTTL is how long resolvers may keep the absence of a name, in whole seconds.
 	NegativeTTL unit.Duration `yaml:"negative_ttl" jsonschema:"default=1s"`
-	// Order of the addresses in an answer: each in turn first, or at random.
+	// Order of the addresses in an answer: rotating or random.
 	Order string `yaml:"order" jsonschema:"default=rotate,enum=rotate,enum=random"`
-	// AllUnhealthy is what is answered when no target of a name is healthy: all of them, as
-	// it is likelier that the check is wrong than that all are lost, or the failure
-	// "servfail".
-	AllUnhealthy string `yaml:"all_unhealthy" jsonschema:"default=all,enum=all,enum=servfail"`
-	// Nameservers are the hosts that serve the zone.
-	Nameservers []Nameserver `yaml:"nameservers"`
-	// Upstream is the resolver ("192.0.2.1:53") asked for aliases outside the zone.
+	// AllUnhealthy is the answer if no target is healthy: all targets, because a broken check is more
+	// likely, or the failure "servfail".
+	AllUnhealthy string       `yaml:"all_unhealthy" jsonschema:"default=all,enum=all,enum=servfail"`
+	Nameservers  []Nameserver `yaml:"nameservers"`
+	// Upstream resolves aliases outside the zone ("192.0.2.1:53").
 	Upstream string `yaml:"upstream"`
 	Check    Check  `yaml:"check"`
 	Names    []Name `yaml:"names"`
 }
 
-// Nameserver is a host that serves the zone: a name within it, and its addresses.
+// Nameserver is a host that serves the zone.
 type Nameserver struct {
 	Name      string   `yaml:"name" jsonschema:"required"`
 	Addresses []string `yaml:"addresses" jsonschema:"required,minItems=1"`
 }
 
-// Check is how targets are checked.
+// Check configures the checks of targets.
 type Check struct {
 	Interval unit.Duration `yaml:"interval" jsonschema:"default=500ms"`
 	Timeout  unit.Duration `yaml:"timeout" jsonschema:"default=500ms"`
-	// Fall and Rise are how many checks in a row have to fail, or to succeed, until a
-	// target counts as lost, or as back.
+	// Fall and Rise are the numbers of consecutive checks that change a target's health.
 	Fall int `yaml:"fall" jsonschema:"default=2,minimum=1"`
 	Rise int `yaml:"rise" jsonschema:"default=2,minimum=1"`
 }
 
-// Name is a name of the zone: the addresses of its healthy targets, or what another name
-// has (an ANAME).
+// Name is a name of the zone: the addresses of its healthy targets, or those of another name (an
+// ANAME).
 type Name struct {
-	// Name is relative to the zone; "@" is the zone itself.
+	// Name is relative to the zone; "@" is the apex.
 	Name    string   `yaml:"name" jsonschema:"required"`
 	Targets []Target `yaml:"targets"`
-	// Alias is another name: relative to the zone, or absolute with a dot at its end.
+	// Alias is another name: relative to the zone, or absolute with a final dot.
 	Alias string `yaml:"alias"`
 }
 
-// Target is an address with what tells its health.
+// Target is an address with a health check.
 type Target struct {
 	Address string `yaml:"address" jsonschema:"required"`
-	// Check is a URL whose answer is 2xx while the target is healthy, or tcp://HOST:PORT,
-	// which has to accept connections. Without one the target is always healthy.
+	// Check is a URL that answers 2xx while the target is healthy, or tcp://HOST:PORT, which must
+	// accept connections. Without Check the target is always healthy.
 	Check string `yaml:"check"`
 }
 
-// Load reads a zone's file. Mistakes in it are strict.Problems, or wrap ErrZone.
+// Load reads a zone file. Mistakes are strict.Problems, or wrap ErrZone.
 func Load(path string) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -84,7 +79,7 @@ func Load(path string) (Config, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a zone; name is what messages call it.
+// Parse parses a zone file; messages refer to it as name.
 func Parse(name string, data []byte) (Config, error) {
 	var c Config
 	root, err := strict.Parse(name, data)
@@ -97,7 +92,6 @@ func Parse(name string, data []byte) (Config, error) {
 	return c, c.validate()
 }
 
-// Defaults are those of a zone of one's own making.
 func Defaults(zone string) Config {
 	return Config{
 		Zone: zone, TTL: unit.Duration(time.Second), NegativeTTL: unit.Duration(time.Second),
@@ -111,7 +105,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w %s: %s", ErrZone, c.Zone, fmt.Sprintf(format, args...))
 	}
 	if _, ok := dns.IsDomainName(c.Zone); !ok || c.Zone == "" || c.Zone == "." {
-		return wrong("%q is no domain name", c.Zone)
+		return wrong("%q is not a domain name", c.Zone)
 	}
 	for what, ttl := range map[string]unit.Duration{"ttl": c.TTL, "negative_ttl": c.NegativeTTL} {
 		if d := time.Duration(ttl); d < 0 || d%time.Second != 0 || d > 24*time.Hour {
@@ -138,12 +132,12 @@ func (c Config) validate() error {
 		case n.Name == "":
 			return wrong("a name is empty")
 		case seen[name]:
-			return wrong("%s is there twice", n.Name)
+			return wrong("name %s is listed twice", n.Name)
 		case (n.Alias == "") == (len(n.Targets) == 0):
-			return wrong("%s has either targets or an alias", n.Name)
+			return wrong("name %s needs either targets or an alias", n.Name)
 		}
 		if _, ok := dns.IsDomainName(name); !ok || !dns.IsSubDomain(c.apex(), name) {
-			return wrong("%q is no name of it", n.Name)
+			return wrong("name %q is not in the zone", n.Name)
 		}
 		seen[name] = true
 		for _, t := range n.Targets {
@@ -160,19 +154,19 @@ func (c Config) validate() error {
 	return nil
 }
 
-// checkAlias checks where a name's alias leads.
+// checkAlias follows a name's aliases to targets or to a name outside the zone.
 func (c Config) checkAlias(n Name) error {
 	first, seen := n.Name, map[string]bool{}
 	for n.Alias != "" {
 		to := c.absolute(n.Alias)
 		if !dns.IsSubDomain(c.apex(), to) {
 			if c.Upstream == "" {
-				return fmt.Errorf("%s is an alias of %s, which is not in the zone, and there is no upstream to ask", n.Name, to)
+				return fmt.Errorf("alias %s of %s is outside the zone, and no upstream is set", n.Name, to)
 			}
 			return nil
 		}
 		if seen[to] {
-			return fmt.Errorf("the aliases from %s on go in a circle", first)
+			return fmt.Errorf("aliases of %s form a cycle", first)
 		}
 		seen[to] = true
 		next, ok := Name{}, false
@@ -182,7 +176,7 @@ func (c Config) checkAlias(n Name) error {
 			}
 		}
 		if !ok {
-			return fmt.Errorf("%s is an alias of %s, which there is not", n.Name, n.Alias)
+			return fmt.Errorf("alias %s: no name %s", n.Name, n.Alias)
 		}
 		n = next
 	}
@@ -202,16 +196,16 @@ func (t Target) validate() error {
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "tcp":
-		return fmt.Errorf("the check %s is none of http, https and tcp", t.Check)
+		return fmt.Errorf("check %s: want http, https or tcp", t.Check)
 	case u.Host == "", u.Scheme == "tcp" && u.Port() == "":
-		return fmt.Errorf("the check %s lacks where to ask", t.Check)
+		return fmt.Errorf("check %s: missing host or port", t.Check)
 	}
 	return nil
 }
 
 func (c Config) apex() string { return dns.CanonicalName(c.Zone) }
 
-// absolute is a name of the zone's file with all its labels.
+// absolute returns the fully qualified form of a name.
 func (c Config) absolute(name string) string {
 	switch {
 	case name == "@":

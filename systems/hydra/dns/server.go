@@ -18,22 +18,19 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// udpSize is the largest answer over UDP, however much a client says that it takes: what
-// goes through every network in one piece (DNS flag day 2020).
+// udpSize bounds answers over UDP to what passes through networks unfragmented (DNS flag day 2020).
 const udpSize = 1232
 
-// Options of a server.
 type Options struct {
-	// Listen is where it listens, UDP and TCP; a port 0 is one that is free for both.
+	// Listen is the UDP and TCP address; port 0 picks a port that is free for both.
 	Listen string
-	// Client makes the checks over HTTP; its transport says whom to trust.
+	// Client runs HTTP checks.
 	Client *http.Client
 	Log    *slog.Logger
-	// Registry, when set, gets the server's metrics.
+	// Registry, if set, gets the server's metrics.
 	Registry prometheus.Registerer
 }
 
-// Server serves a zone.
 type Server struct {
 	zone    *zone
 	options Options
@@ -42,7 +39,7 @@ type Server struct {
 	queries *prometheus.CounterVec
 }
 
-// New makes a server that listens already and answers from Run on.
+// New returns a server that listens, and answers once Run is called.
 func New(c Config, o Options) (*Server, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -51,8 +48,7 @@ func New(c Config, o Options) (*Server, error) {
 	s.zone.baseSerial = uint32(time.Now().Unix())
 	s.zone.upstream = (&resolver{server: c.Upstream, now: time.Now, cache: map[dns.Question]cachedAnswer{}}).resolve
 	if s.options.Client == nil {
-		// A connection of its own for every check: one that was kept says nothing of
-		// whether a new client gets through.
+		// Each check opens a connection, as a new client would.
 		s.options.Client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	}
 	if s.options.Log == nil {
@@ -66,10 +62,10 @@ func New(c Config, o Options) (*Server, error) {
 	return s, err
 }
 
-// listen takes a port for UDP and TCP.
+// listen opens a port for UDP and TCP.
 func listen(addr string) (net.PacketConn, net.Listener, error) {
 	var failed error
-	for range 10 { // with port 0, TCP's may be taken
+	for range 10 { // with port 0 the TCP port may be in use
 		udp, err := net.ListenPacket("udp", addr)
 		if err != nil {
 			failed = fmt.Errorf("listening for DNS: %w", err)
@@ -87,11 +83,10 @@ func listen(addr string) (net.PacketConn, net.Listener, error) {
 	return nil, nil, advice.With(failed, "choose another --listen; a port below 1024 needs root")
 }
 
-// Addr is where it listens.
 func (s *Server) Addr() string { return s.udp.LocalAddr().String() }
 
-// Run answers until ctx ends. It begins when every target was checked once, so that no
-// answer holds one that was lost before.
+// Run answers until ctx ends. It starts after every target was checked once, so that no answer has a
+// target that was lost before.
 func (s *Server) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var checked sync.WaitGroup
@@ -130,7 +125,6 @@ func (s *Server) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// logChange is told of a target whose health is another one.
 func (s *Server) logChange(t *target, why error) {
 	if why != nil {
 		s.options.Log.Warn("a target is lost", "address", t.Address, "check", t.Check, "error", why)
@@ -139,7 +133,6 @@ func (s *Server) logChange(t *target, why error) {
 	s.options.Log.Info("a target is back", "address", t.Address, "check", t.Check)
 }
 
-// ServeDNS answers one query.
 func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	m := s.reply(r)
 	size := dns.MinMsgSize
@@ -159,7 +152,6 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	}
 }
 
-// reply is the answer to a query.
 func (s *Server) reply(r *dns.Msg) *dns.Msg {
 	m := new(dns.Msg).SetReply(r)
 	opt := r.IsEdns0()
@@ -185,7 +177,7 @@ func (s *Server) reply(r *dns.Msg) *dns.Msg {
 	return m
 }
 
-// metricType is the type of a query as metrics call it: whoever asks cannot make new ones up.
+// metricType returns the label of a query type, from a fixed set.
 func metricType(qtype uint16) string {
 	switch qtype {
 	case dns.TypeA, dns.TypeAAAA, dns.TypeSOA, dns.TypeNS, dns.TypeANY:
@@ -210,7 +202,7 @@ func (s *Server) registerMetrics() error {
 			}
 			seen[t.Address+t.Check] = true
 			all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "hydra_dns_target_healthy", Help: "Whether a target is healthy: 1 or 0.",
+				Name: "hydra_dns_target_healthy", Help: "1 if a target is healthy.",
 				ConstLabels: prometheus.Labels{"address": t.Address, "check": t.Check},
 			}, func() float64 {
 				if t.healthy() {
@@ -228,13 +220,11 @@ func (s *Server) registerMetrics() error {
 	return nil
 }
 
-// ErrUpstream says that the resolver of names outside the zone gave no answer.
-var ErrUpstream = errors.New("the upstream resolver gave no answer")
+var ErrUpstream = errors.New("upstream resolver failed")
 
 const upstreamTimeout = 2 * time.Second
 
-// resolver asks another server for names outside the zone, and keeps its answers as long
-// as they may be kept.
+// resolver resolves names outside the zone with a cache.
 type resolver struct {
 	server string
 	now    func() time.Time
@@ -248,7 +238,7 @@ type cachedAnswer struct {
 	until time.Time
 }
 
-// resolve returns the addresses of a name, and for how many more seconds they are good.
+// resolve returns the addresses of a name and their remaining TTL in seconds.
 func (r *resolver) resolve(name string, qtype uint16) ([]netip.Addr, uint32, error) {
 	q := dns.Question{Name: dns.CanonicalName(name), Qtype: qtype, Qclass: dns.ClassINET}
 	now := r.now()
@@ -283,7 +273,7 @@ func (r *resolver) query(q dns.Question) (addrs []netip.Addr, ttl uint32, err er
 	if resp.Rcode != dns.RcodeSuccess {
 		return nil, 0, errors.New(dns.RcodeToString[resp.Rcode])
 	}
-	ttl = 1 // of an answer without addresses
+	ttl = 1 // for an empty answer
 	for i, rr := range resp.Answer {
 		if i == 0 || rr.Header().Ttl < ttl {
 			ttl = rr.Header().Ttl

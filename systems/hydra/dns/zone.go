@@ -1,14 +1,14 @@
-// Package dns is an authoritative DNS server for a zone whose names stand for services in
-// several clouds: an answer holds the addresses of the healthy ones, each in turn first,
-// with a time to live so short that a lost cloud is soon forgotten.
+// Package dns is an authoritative DNS server for services in several clouds. Answers hold the
+// addresses of the healthy targets in rotating order, with a TTL short enough to forget a
+// lost cloud soon.
 //
 //	query ─► Server ─► zone.answer ─► records of healthy targets
 //	                      │                 ▲
 //	                      └─ alias ─► name of the zone, or an upstream resolver
 //	           checks of every target ──────┘
 //
-// An alias is flattened (an ANAME): the answer holds the addresses that the other name has
-// at that moment, so that even the apex, which cannot have a CNAME, follows other names.
+// Aliases are flattened (ANAME): the answer holds the other name's current addresses. So the
+// apex, which cannot have a CNAME, can follow another name.
 package dns
 
 import (
@@ -28,16 +28,15 @@ import (
 	"github.com/miekg/dns"
 )
 
-// zone answers questions of one zone.
 type zone struct {
 	config Config
 	apex   string
 	names  map[string]*name
-	// inner are the names that have no records, but names below them that have.
+	// emptyNames have no records, but have names below them.
 	emptyNames map[string]bool
-	servers    []string // the names of the name servers
-	baseSerial uint32   // the serial number before the health of any target has changed
-	// upstream resolves what is not in the zone; its time to live is in seconds.
+	servers    []string // names of the name servers
+	baseSerial uint32   // serial number before the first health change
+	// upstream resolves names outside the zone; the TTL is in seconds.
 	upstream func(name string, qtype uint16) ([]netip.Addr, uint32, error)
 }
 
@@ -80,7 +79,7 @@ func newZone(c Config) *zone {
 	return z
 }
 
-// answer fills in a reply to a question of class IN whose name is within the zone.
+// answer fills in the reply to a question of class IN within the zone.
 func (z *zone) answer(m *dns.Msg, q dns.Question) {
 	m.Authoritative = true
 	full := dns.CanonicalName(q.Name)
@@ -96,13 +95,13 @@ func (z *zone) answer(m *dns.Msg, q dns.Question) {
 			m.Extra = append(m.Extra, z.glue(host)...)
 		}
 	case q.Qtype == dns.TypeANY:
-		// RFC 8482: no more than that the name is there.
+		// RFC 8482: a minimal answer.
 		m.Answer = []dns.RR{&dns.HINFO{Hdr: z.header(q.Name, dns.TypeHINFO, z.ttl()), Cpu: "RFC8482"}}
 	case ok && (q.Qtype == dns.TypeA || q.Qtype == dns.TypeAAAA):
 		z.addresses(m, q, n)
 	}
 	if len(m.Answer) == 0 && m.Rcode != dns.RcodeServerFailure {
-		m.Ns = []dns.RR{z.soa(z.apex)} // RFC 2308: for how long it may be kept that there is nothing
+		m.Ns = []dns.RR{z.soa(z.apex)} // RFC 2308: negative TTL
 	}
 }
 
@@ -145,7 +144,7 @@ func (z *zone) addresses(m *dns.Msg, q dns.Question, n *name) {
 	z.addAddresses(m, q, n, healthy, ttl)
 }
 
-// addAddresses adds addresses in the order that this answer has.
+// addAddresses adds addresses in rotating or random order.
 func (z *zone) addAddresses(m *dns.Msg, q dns.Question, n *name, addrs []netip.Addr, ttl uint32) {
 	if len(addrs) == 0 {
 		return
@@ -169,7 +168,7 @@ func (z *zone) record(owner string, a netip.Addr, ttl uint32) dns.RR {
 	return &dns.AAAA{Hdr: z.header(owner, dns.TypeAAAA, ttl), AAAA: a.AsSlice()}
 }
 
-// glue are the addresses of a name server, which go with its name.
+// glue returns a name server's addresses.
 func (z *zone) glue(host string) (rrs []dns.RR) {
 	if n, ok := z.names[host]; ok {
 		for _, t := range n.targets {
@@ -187,7 +186,7 @@ func (z *zone) ttl() uint32 { return seconds(time.Duration(z.config.TTL)) }
 
 func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
 
-// serial is the zone's serial number, which grows as it changes.
+// serial grows with every health change.
 func (z *zone) serial() uint32 {
 	serial := z.baseSerial
 	for _, n := range z.names {
@@ -206,15 +205,15 @@ func (z *zone) soa(owner string) *dns.SOA {
 	}
 }
 
-// target is an address whose health is looked after.
+// target is an address with its health.
 type target struct {
 	Target
 	addr  netip.Addr
 	check Check
-	// turns is how often its health has changed, which begins well: it is lost while that is
-	// odd. The zone's serial number counts turns, so that no answer holds a change without it.
+	// flips counts health changes; an odd count means lost. The serial number includes it, so that
+	// every changed answer has a new serial.
 	flips atomic.Uint32
-	// row is how many checks in a row said the opposite of its health; watch's own.
+	// streak counts consecutive checks that contradict the health. Owned by watch.
 	streak int
 }
 
@@ -224,8 +223,8 @@ func newTarget(t Target, c Check) *target {
 
 func (t *target) healthy() bool { return t.flips.Load()%2 == 0 }
 
-// watch checks the target until ctx ends. first is called after the first check, whose
-// word counts at once; changed whenever its health changes.
+// watch checks the target until ctx ends. first is called after the first check, which counts at once;
+// changed is called at every health change.
 func (t *target) watch(ctx context.Context, client *http.Client, first func(), changed func(t *target, why error)) {
 	defer first()
 	if t.Check == "" {
@@ -251,7 +250,7 @@ func (t *target) watch(ctx context.Context, client *http.Client, first func(), c
 	}
 }
 
-// recordCheck counts one check, and tells whether the target's health is another one by it.
+// recordCheck records a check and reports whether the health changed.
 func (t *target) recordCheck(ok bool) bool {
 	if ok == t.healthy() {
 		t.streak = 0
@@ -268,7 +267,6 @@ func (t *target) recordCheck(ok bool) bool {
 
 var errUnhealthy = errors.New("unhealthy")
 
-// checkOnce checks the target once.
 func (t *target) checkOnce(ctx context.Context, client *http.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.check.Timeout))
 	defer cancel()

@@ -1,12 +1,12 @@
-// Package framing is the stream of Hydra's interface: reads of rows and transactions as binary
-// frames on one connection, any number of them under way, answered in the order in which
-// they are done. It begins as HTTP,
+// Package framing implements the stream of Hydra's interface: reads and transactions as binary
+// frames on one connection, pipelined and answered in order of completion. A stream starts as
+// an HTTP upgrade,
 //
 //	GET /v1/stream HTTP/1.1            HTTP/1.1 101 Switching Protocols
 //	Connection: Upgrade          ─►    Connection: Upgrade
 //	Upgrade: hydra-stream/1            Upgrade: hydra-stream/1
 //
-// so that address, TLS and tokens are those of the interface. A frame is its length (4 bytes,
+// and so shares the interface's address, TLS and tokens. A frame is a length (4 bytes,
 // little-endian) and its content:
 //
 //	get       id 1 timeout read staleness table key
@@ -15,15 +15,14 @@
 //	row       id 1 applied lag age cloud version value      the rest of the frame
 //	written   id 2 version ack
 //	problem   id 3 problem                            as JSON, the rest of the frame
-//	elsewhere id 4                                    not done: ask with HTTP
+//	elsewhere id 4                                    not done: repeat over HTTP
 //
-// Texts are preceded by their length; lengths, numbers and identifiers are uvarints;
-// timeouts and staleness are in ms, ages in µs and one more (0: not known); kinds, reads
-// and acknowledgements are one byte.
+// Strings are preceded by their length; lengths, numbers and identifiers are uvarints.
+// Timeouts and staleness are in ms; ages are in µs plus one (0: unknown). Kinds, reads and
+// acknowledgements are one byte.
 //
-// What many goroutines send at a time goes out with few writes (Outbox), and one read brings
-// many frames: at 240 requests in flight that is several times less work than HTTP around
-// each of them.
+// Outbox combines the frames of many goroutines into few writes, and one read returns many
+// frames. At 240 requests in flight this is several times less work than HTTP requests.
 package framing
 
 import (
@@ -40,14 +39,13 @@ const (
 	Path     = "/v1/stream"
 )
 
-// MaxFrame bounds what a frame makes its reader allocate, in bytes: the largest request, and
-// what is around it.
+// MaxFrame is the maximum size of a frame in bytes: the largest request and its overhead.
 const MaxFrame = 4<<20 + 4<<10
 
-// ErrFrame marks bytes that are no frame: what follows them cannot be read either.
+// ErrFrame marks malformed bytes; the rest of the stream is unreadable.
 var ErrFrame = errors.New("malformed frame")
 
-// Operation is what a request asks for.
+// Operation is the kind of a request.
 type Operation byte
 
 // Operations.
@@ -56,7 +54,7 @@ const (
 	Transact
 )
 
-// Request is a request's frame. Codes of Read and Ack are their places in api's lists.
+// Request is the frame of a request. Read and Ack are positions in api.Reads and api.Acks.
 type Request struct {
 	ID        uint64
 	Operation Operation
@@ -70,7 +68,7 @@ type Request struct {
 	Transaction []byte // command.Transaction.Append
 }
 
-// Kind is what an answer is.
+// Kind is the kind of an answer.
 type Kind byte
 
 // Kinds of answers.
@@ -81,12 +79,12 @@ const (
 	Elsewhere
 )
 
-// Answer is an answer's frame.
+// Answer is the frame of an answer.
 type Answer struct {
 	ID      uint64
 	Kind    Kind
 	Version uint64 // of Row and Written
-	// Of Row. Age is negative where it is not known.
+	// Of Row. Age is negative if unknown.
 	Applied, Lag uint64
 	Age          time.Duration
 	Cloud, Value []byte
@@ -94,7 +92,6 @@ type Answer struct {
 	Problem      []byte // JSON
 }
 
-// AppendRequest appends a request's frame.
 func AppendRequest(b []byte, q *Request) []byte {
 	b, at := begin(b)
 	b = append(varint.Append(b, q.ID), byte(q.Operation))
@@ -109,7 +106,6 @@ func AppendRequest(b []byte, q *Request) []byte {
 	return end(b, at)
 }
 
-// AppendAnswer appends an answer's frame.
 func AppendAnswer(b []byte, a *Answer) []byte {
 	b, at := begin(b)
 	b = append(varint.Append(b, a.ID), byte(a.Kind))
@@ -136,12 +132,12 @@ func end(b []byte, at int) []byte {
 	return b
 }
 
-// milliseconds rounds up: what is left of a deadline is not none.
+// milliseconds rounds up, so that a short deadline does not become none.
 func milliseconds(d time.Duration) uint64 {
 	return uint64(max(0, d+time.Millisecond-1) / time.Millisecond)
 }
 
-// DecodeRequest reads the content of a request's frame; what it returns refers to b.
+// DecodeRequest decodes a request's frame; the result refers to b.
 func DecodeRequest(b []byte) (Request, error) {
 	r := varint.NewReader(b)
 	q := Request{ID: r.Number(), Operation: Operation(r.Byte()), Timeout: duration(&r, time.Millisecond)}
@@ -161,7 +157,7 @@ func DecodeRequest(b []byte) (Request, error) {
 	return q, nil
 }
 
-// DecodeAnswer reads the content of an answer's frame; what it returns refers to b.
+// DecodeAnswer decodes an answer's frame; the result refers to b.
 func DecodeAnswer(b []byte) (Answer, error) {
 	r := varint.NewReader(b)
 	a := Answer{ID: r.Number(), Kind: Kind(r.Byte())}
@@ -188,7 +184,7 @@ func DecodeAnswer(b []byte) (Answer, error) {
 	return a, nil
 }
 
-// maxDuration bounds times, so that none overflows.
+// maxDuration prevents overflows.
 const maxDuration = 365 * 24 * time.Hour
 
 func duration(r *varint.Reader, unit time.Duration) time.Duration {

@@ -15,31 +15,30 @@ import (
 )
 
 const (
-	// maxWaiting is how many bytes wait for a connection that takes them slowly before
-	// senders wait too.
+	// maxWaiting is the number of queued bytes at which senders block.
 	maxWaiting = 1 << 20
-	// keepBuffer is up to what size a buffer is used again.
+	// keepBuffer is the maximum size of a reused buffer.
 	keepBuffer = 256 << 10
-	// maxTogether is how many requests go out together before those that follow should go
-	// another way: the other side answers them one after the other.
+	// maxTogether is the number of requests per batch; later ones should use another connection,
+	// because the other side answers a batch in turn.
 	maxTogether = 32
-	// writeTime is after how long a connection that takes nothing is given up.
+	// writeTime bounds one write.
 	writeTime = 10 * time.Second
 )
 
-// ErrNotSent says that a frame did not go out: the connection had failed before.
-var ErrNotSent = errors.New("the stream has ended")
+// ErrNotSent means that the connection had failed before the frame was sent.
+var ErrNotSent = errors.New("stream has ended")
 
-// Outbox sends frames of many goroutines on one connection. Whoever finds nobody writing
-// writes, and takes along what others add meanwhile.
+// Outbox combines frames of many goroutines into few writes. A sender that finds no write in progress
+// writes, including the frames that others add meanwhile.
 type Outbox struct {
 	conn net.Conn
-	// Leaves, when set, is called once for each lot of requests, when it takes no more. It must not
-	// use the Outbox.
+	// OnBatch, if set, is called once per batch of requests, when the batch is closed. It must not use
+	// the Outbox.
 	OnBatch func()
 
 	mu         sync.Mutex
-	batch      int // requests that wait, since the last call of Leaves
+	batch      int // queued requests since the last call of OnBatch
 	spaceFreed sync.Cond
 	buf        []byte
 	spare      []byte
@@ -47,14 +46,12 @@ type Outbox struct {
 	err        error
 }
 
-// NewOutbox sends on conn.
 func NewOutbox(conn net.Conn) *Outbox {
 	o := &Outbox{conn: conn}
 	o.spaceFreed.L = &o.mu
 	return o
 }
 
-// SendRequest sends a request.
 func (o *Outbox) SendRequest(q *Request) error {
 	if err := o.begin(); err != nil {
 		return err
@@ -66,7 +63,7 @@ func (o *Outbox) SendRequest(q *Request) error {
 	return o.flush()
 }
 
-// endBatch ends a lot; mu is held.
+// endBatch closes the batch; o.mu is held.
 func (o *Outbox) endBatch() {
 	if o.batch > 0 && o.OnBatch != nil {
 		o.OnBatch()
@@ -74,7 +71,7 @@ func (o *Outbox) endBatch() {
 	o.batch = 0
 }
 
-// SendAnswer sends an answer, with those that were added before.
+// SendAnswer sends an answer and all added answers.
 func (o *Outbox) SendAnswer(a *Answer) error {
 	if err := o.begin(); err != nil {
 		return err
@@ -83,7 +80,7 @@ func (o *Outbox) SendAnswer(a *Answer) error {
 	return o.flush()
 }
 
-// AddAnswer leaves an answer to the next that is sent, or to Flush.
+// AddAnswer queues an answer until the next SendAnswer or Flush.
 func (o *Outbox) AddAnswer(a *Answer) error {
 	if err := o.begin(); err != nil {
 		return err
@@ -96,13 +93,13 @@ func (o *Outbox) AddAnswer(a *Answer) error {
 	return nil
 }
 
-// Flush sends what was added.
+// Flush sends the queued frames.
 func (o *Outbox) Flush() error {
 	o.mu.Lock()
 	return o.flush()
 }
 
-// begin returns with mu held, unless with an error.
+// begin locks o.mu, unless it returns an error.
 func (o *Outbox) begin() error {
 	o.mu.Lock()
 	for len(o.buf) >= maxWaiting && o.writing && o.err == nil {
@@ -115,8 +112,7 @@ func (o *Outbox) begin() error {
 	return nil
 }
 
-// flush is called with mu held and returns without. An error of another one's write is
-// told to whoever sends next.
+// flush unlocks o.mu. The next sender gets the error of another goroutine's write.
 func (o *Outbox) flush() error {
 	if o.writing || len(o.buf) == 0 {
 		o.mu.Unlock()
@@ -124,7 +120,7 @@ func (o *Outbox) flush() error {
 	}
 	o.writing = true
 	o.mu.Unlock()
-	runtime.Gosched() // whoever is about to send comes along
+	runtime.Gosched() // let other senders add frames
 	o.mu.Lock()
 	for len(o.buf) > 0 && o.err == nil {
 		o.endBatch()
@@ -151,7 +147,7 @@ func (o *Outbox) flush() error {
 	return err
 }
 
-// Fail has all that send get an error.
+// Fail makes all senders return err.
 func (o *Outbox) Fail(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,41 +157,39 @@ func (o *Outbox) Fail(err error) {
 	o.spaceFreed.Broadcast()
 }
 
-// bufferSize is how much of what the other side has sent one read brings.
+// bufferSize is the read size in bytes.
 const bufferSize = 32 << 10
 
-// Reader takes frames from a connection. It is for one goroutine.
+// Reader reads frames from a connection, for one goroutine.
 type Reader struct {
 	r *bufio.Reader
-	// room is what long frames of all readers hold together, and deadline bounds the arrival of
-	// one that has begun; nil for a reader that trusts the other side.
+	// room bounds the memory of all readers' long frames; deadline bounds the arrival of one.
+	// Both are nil for a reader that trusts the other side.
 	room     *bodylimit.Room
 	deadline func(time.Time) error
 	patience time.Duration
 
-	held int64 // of room, for the frame that Next has returned
-	long bool  // it is longer than r's buffer
+	held int64 // bytes of room used by the current frame
+	long bool  // the current frame exceeds r's buffer
 }
 
-// NewReader reads from r.
 func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, bufferSize)}
 }
 
-// SetLimits bounds what long frames hold until they are given back, by what all of a room do, and how
-// long one may take to arrive that has begun, by what sets its connection's deadline (the zero time
-// for none).
+// SetLimits bounds the memory of long frames by room, and the arrival of one by patience. deadline
+// sets the connection's read deadline, the zero time for none.
 func (r *Reader) SetLimits(room *bodylimit.Room, patience time.Duration, deadline func(time.Time) error) *Reader {
 	r.room, r.patience, r.deadline = room, patience, deadline
 	return r
 }
 
-// Long tells whether the frame that Next has returned is the caller's to keep, and how much of
-// the room it has then to give back.
+// Long reports whether the current frame belongs to the caller, and how many bytes of the room it must
+// give back.
 func (r *Reader) Long() (held int64, long bool) { return r.held, r.long }
 
-// Next returns the content of the next frame, which is good until the call after it where it is
-// not Long.
+// Next returns the content of the next frame. It is valid until the next call, unless the frame is
+// Long.
 func (r *Reader) Next() ([]byte, error) {
 	r.held, r.long = 0, false
 	head, err := r.r.Peek(4)
@@ -211,7 +205,7 @@ func (r *Reader) Next() ([]byte, error) {
 		if err != nil {
 			return nil, asUnexpectedEOF(err)
 		}
-		_, _ = r.r.Discard(4 + n) // it was peeked at
+		_, _ = r.r.Discard(4 + n) // peeked
 		return b[4:], nil
 	}
 	_, _ = r.r.Discard(4)
@@ -219,7 +213,7 @@ func (r *Reader) Next() ([]byte, error) {
 	return r.readLong(int64(n))
 }
 
-// readLong reads a long frame as it comes.
+// readLong reads a long frame in parts.
 func (r *Reader) readLong(n int64) (b []byte, err error) {
 	if r.room == nil {
 		b, _, err = bodylimit.NewRoom(2*MaxFrame).Read(r.r, n)
@@ -235,7 +229,6 @@ func (r *Reader) readLong(n int64) (b []byte, err error) {
 	return b, err
 }
 
-// asUnexpectedEOF tells an end within a frame from one behind it.
 func asUnexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -243,7 +236,7 @@ func asUnexpectedEOF(err error) error {
 	return err
 }
 
-// HasFrame tells whether a whole frame is there already.
+// HasFrame reports whether a complete frame is buffered.
 func (r *Reader) HasFrame() bool {
 	n := r.r.Buffered()
 	if n < 4 {

@@ -1,9 +1,8 @@
-// Package hydraclient is Hydra's Go client: rows, scans and transactions over HTTP, with
-// endpoints that are tried in turn. What certainly was not done is tried at the next
-// endpoint; a write that may have been done is repeated only when it carries a request
-// ID, which makes that harmless.
+// Package hydraclient is Hydra's Go client: rows, scans and transactions, with failover between
+// endpoints. An operation that was not executed is repeated at the next endpoint. A write that
+// may have been executed is repeated only with a request ID, which makes it idempotent.
 //
-//	c, err := client.New(client.Config{Endpoints: []string{"127.0.0.1:7070"}})
+//	c, err := hydraclient.New(hydraclient.Config{Endpoints: []string{"127.0.0.1:7070"}})
 //	row, err := c.Get(ctx, "accounts", "ada")
 //	_, err = c.Transact(ctx, api.Transaction{
 //		Checks: []api.Check{{Table: "accounts", Key: "ada", Is: command.GreaterOrEqual, Field: "balance", Value: json.RawMessage("5")}},
@@ -11,7 +10,7 @@
 //			{Do: command.Add, Table: "accounts", Key: "ada", Value: json.RawMessage(`{"balance":-5}`)},
 //			{Do: command.Add, Table: "accounts", Key: "bob", Value: json.RawMessage(`{"balance":5}`)},
 //		},
-//	}, client.RequestID(client.NewRequestID()))
+//	}, hydraclient.RequestID(hydraclient.NewRequestID()))
 package hydraclient
 
 import (
@@ -33,62 +32,58 @@ import (
 	"skerry/systems/hydra/framing"
 )
 
-// Sentinel errors. What is none of them but ErrInDoubt certainly did not happen.
+// Sentinel errors. Except for ErrInDoubt and ErrNotReached, the operation was not executed.
 var (
 	ErrNotFound     = errors.New("no such row")
 	ErrUnknownTable = errors.New("no such table")
 	ErrCheckFailed  = errors.New("a check of the transaction failed")
 	ErrBadRequest   = errors.New("bad request")
 	ErrTooLarge     = errors.New("too large")
-	ErrUnauthorized = errors.New("no right to do this")
+	ErrUnauthorized = errors.New("unauthorized")
 	ErrUnavailable  = errors.New("unavailable")
 	ErrOverloaded   = errors.New("overloaded")
-	// ErrInDoubt says that a write may have been done.
-	ErrInDoubt = errors.New("nobody can say whether it was done")
-	// ErrNotReached says that a write was committed, but that the acknowledgement it asked
-	// for was not reached in time: it will be.
-	ErrNotReached = errors.New("committed, but not acknowledged as asked")
+	// ErrInDoubt means that a write may have been executed.
+	ErrInDoubt = errors.New("outcome unknown")
+	// ErrNotReached means that a write was committed without reaching the requested acknowledgement in
+	// time.
+	ErrNotReached = errors.New("committed, but the requested acknowledgement was not reached")
 )
 
-// Config is how a cluster is reached.
+// Config configures a Client.
 type Config struct {
-	// Endpoints are host:port of members or load balancers, the preferred one first.
+	// Endpoints are host:port of members or load balancers, preferred first.
 	Endpoints []string
-	// TLS, when set, makes the connections https: it is asked for each one's configuration.
-	TLS func() *tls.Config
-	// Token is the bearer token, "" for none.
+	// TLS, if set, returns the configuration of each connection.
+	TLS   func() *tls.Config
 	Token string
-	// Timeout bounds an operation whose context has no deadline; 10 s when 0.
+	// Timeout bounds operations without a deadline; 10 s if 0.
 	Timeout time.Duration
-	// Read and Ack are what operations ask for that do not say themselves; "" leaves it to
-	// the member's defaults: linearizable and committed.
+	// Read and Ack are the defaults of operations; "" means the member's: linearizable and committed.
 	Read api.Read
 	Ack  api.Ack
-	// Staleness goes with bounded reads.
+	// Staleness is for bounded reads.
 	Staleness time.Duration
-	// Dial, when set, makes the connections.
+	// Dial, if set, opens connections.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Streams is how many connections to an endpoint rows and transactions share, any number
-	// of them under way on each (package wire): less work for both sides where many
-	// goroutines use the client. 0, and endpoints that are load balancers: each has a
-	// connection to itself, with HTTP.
+	// Streams is the number of connections per endpoint that rows and transactions share (package
+	// framing), which is less work with many goroutines. With 0, and at load balancers, each operation
+	// uses an HTTP connection of its own.
 	Streams int
-	// HTTP, when set, is used in place of a transport of the client's own, which Close ends.
+	// HTTP, if set, replaces the client's own transport.
 	HTTP http.RoundTripper
 }
 
 const (
 	defaultTimeout = 10 * time.Second
-	// away is how long a client stays with another endpoint before it tries the preferred
-	// one again.
+	// failbackAfter is the time at another endpoint before the preferred one is tried again.
 	failbackAfter = 2 * time.Second
-	// maxIdle is how many idle connections to one endpoint are kept.
+	// maxIdle is the number of idle connections per endpoint.
 	maxIdle = 1024
-	// dialTimeout bounds a connection's making.
+	// dialTimeout bounds opening a connection.
 	dialTimeout = 3 * time.Second
 )
 
-// Client is a client of one cluster, for any number of goroutines.
+// Client accesses one cluster. It is safe for concurrent use.
 type Client struct {
 	config     Config
 	scheme     string
@@ -96,18 +91,18 @@ type Client struct {
 	own        *http.Transport
 	bearer     string
 	current    atomic.Int32 // endpoint in use
-	failbackAt atomic.Int64 // when the preferred one is tried again, as Client.now
+	failbackAt atomic.Int64 // in terms of now
 	started    time.Time
 	retries    atomic.Int64
 
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	endpoints []*endpoint // with Streams
 	streams   sync.WaitGroup
-	ctx       context.Context // of connections that are being made
+	ctx       context.Context // bounds opening connections
 	cancel    context.CancelFunc
 }
 
-// New returns a client. It connects with the first operation.
+// New returns a client, which connects at the first operation.
 func New(c Config) (*Client, error) {
 	if len(c.Endpoints) == 0 {
 		return nil, fmt.Errorf("%w: no endpoints", ErrBadRequest)
@@ -146,7 +141,6 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// Close ends idle connections, and streams.
 func (c *Client) Close() error {
 	c.cancel()
 	for _, e := range c.endpoints {
@@ -159,27 +153,27 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// now is a time that only goes forward, whatever becomes of the wall clock.
+// now returns monotonic time.
 func (c *Client) now() time.Duration { return time.Since(c.started) }
 
-// Retries is how often operations were tried again at another endpoint.
+// Retries counts operations repeated at another endpoint.
 func (c *Client) Retries() int64 { return c.retries.Load() }
 
-// NewRequestID makes an idempotency key that nobody else has.
+// NewRequestID returns a unique idempotency key.
 func NewRequestID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// request is one operation's parameters.
+// request is one operation.
 type request struct {
 	method, path string
 	query        []string
 	requestID    string
-	value        any              // of the body, as object takes it; nil for none
-	frame        *framing.Request // that is the same on a stream; nil: there is none
-	existing     bool             // the frame's first check is that there is the row
+	value        any              // body, see encodeValue; nil for none
+	frame        *framing.Request // equivalent on a stream, or nil
+	existing     bool             // the frame's first check is that the row exists
 	write        bool
 	read         api.Read
 	ack          api.Ack
@@ -188,47 +182,45 @@ type request struct {
 	retries      *atomic.Int64
 }
 
-// Meta is what an answer's headers say.
+// Meta holds the headers of an answer.
 type Meta struct {
 	Member, Cloud string
-	Forwarded     string // the member that passed the read on, "" where none did
+	Forwarded     string // member that forwarded the request, if any
 	Version       uint64
 	Applied, Lag  uint64
-	Staleness     time.Duration // negative where it is not known
+	Staleness     time.Duration // negative if unknown
 }
 
-// Option changes one operation.
 type Option func(*request)
 
-// Read asks for a read's freshness.
+// Read sets a read's consistency level.
 func Read(r api.Read) Option { return func(q *request) { q.read = r } }
 
-// Staleness asks for a bounded read.
+// Staleness makes a read bounded.
 func Staleness(d time.Duration) Option {
 	return func(q *request) { q.read, q.staleness = api.Bounded, d }
 }
 
-// Ack asks for a write's acknowledgement.
+// Ack sets a write's acknowledgement.
 func Ack(a api.Ack) Option { return func(q *request) { q.ack = a } }
 
 // RequestID makes a write idempotent.
 func RequestID(id string) Option { return func(q *request) { q.requestID = id } }
 
-// IfVersion makes a put or delete happen only to the row of that version.
+// IfVersion makes a put or delete conditional on the row's version.
 func IfVersion(v uint64) Option {
 	return func(q *request) { q.query = append(q.query, fmt.Sprintf("if_version=%d", v)) }
 }
 
-// IfAbsent makes a put happen only where there is no row.
+// IfAbsent makes a put conditional on a missing row.
 func IfAbsent() Option { return func(q *request) { q.query = append(q.query, "if_absent=true") } }
 
-// Retries counts in n, beside the client's own count, how often the operation was tried again.
+// Retries also counts the operation's retries in n.
 func Retries(n *atomic.Int64) Option { return func(q *request) { q.retries = n } }
 
-// WithMeta stores what the answer's headers say.
+// WithMeta stores the answer's headers in m.
 func WithMeta(m *Meta) Option { return func(q *request) { q.meta = m } }
 
-// url is the request's address at an endpoint.
 func (c *Client) url(endpoint string, q *request) string {
 	var b strings.Builder
 	b.WriteString(c.scheme)

@@ -18,7 +18,7 @@ import (
 	"skerry/systems/hydra/api"
 )
 
-// Error is a member's answer that is no success.
+// Error is an error answer of a member.
 type Error struct {
 	api.Problem
 	Status     int
@@ -31,10 +31,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s answered %d %s: %s", e.Endpoint, e.Status, e.Code, e.Message)
 }
 
-// Unwrap is the sentinel error that it is one of.
+// Unwrap returns the sentinel error of the code.
 func (e *Error) Unwrap() error { return e.sentinel }
 
-// sentinels maps codes of problems.
 var sentinels = map[string]error{
 	api.CodeBadRequest: ErrBadRequest, api.CodeUnauthorized: ErrUnauthorized, api.CodeForbidden: ErrUnauthorized, api.CodeForeignHost: ErrUnauthorized,
 	api.CodeNotFound: ErrNotFound, api.CodeUnknownTable: ErrUnknownTable, api.CodeCheckFailed: ErrCheckFailed,
@@ -43,8 +42,8 @@ var sentinels = map[string]error{
 	api.CodeInDoubt: ErrInDoubt, api.CodeNotReached: ErrNotReached, api.CodeInternal: ErrInDoubt,
 }
 
-// do performs a request at the endpoint in use and, while it certainly was not done, at
-// the others, each once; into is what the answer is decoded into, nil for nothing.
+// do executes q at the current endpoint. While the operation was not executed, or is idempotent, do
+// repeats it at the other endpoints, once each. The answer is decoded into into, unless nil.
 func (c *Client) do(ctx context.Context, q *request, into any) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -81,7 +80,6 @@ func (c *Client) do(ctx context.Context, q *request, into any) error {
 	}
 }
 
-// applyDefaults adds the client's defaults.
 func (c *Client) applyDefaults(q *request) {
 	if q.write {
 		if q.ack == "" {
@@ -103,7 +101,7 @@ func (c *Client) applyDefaults(q *request) {
 	}
 }
 
-// isRetriable tells whether another endpoint may do what this one did not, and may be asked.
+// isRetriable reports whether q may be sent to another endpoint after err.
 func isRetriable(err error, q *request) bool {
 	var e *Error
 	if errors.As(err, &e) && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOverloaded) && !errors.Is(err, ErrInDoubt) {
@@ -115,7 +113,7 @@ func isRetriable(err error, q *request) bool {
 	return true
 }
 
-// sendHTTP performs a request at one endpoint.
+// sendHTTP executes q at one endpoint over HTTP.
 func (c *Client) sendHTTP(ctx context.Context, endpoint string, q *request, into any) error {
 	var body io.Reader
 	if q.value != nil {
@@ -157,12 +155,12 @@ func (c *Client) sendHTTP(ctx context.Context, endpoint string, q *request, into
 		return nil
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%w: the answer of %s is not understood: %w", ErrInDoubt, endpoint, err)
+		return fmt.Errorf("%w: decoding the answer of %s: %w", ErrInDoubt, endpoint, err)
 	}
 	return nil
 }
 
-// transportError is the error of a request that got no answer.
+// transportError is the error of a request without an answer.
 func transportError(endpoint string, q *request, err error) error {
 	is := ErrInDoubt
 	if !q.write || isNeverSent(err) {
@@ -171,14 +169,14 @@ func transportError(endpoint string, q *request, err error) error {
 	return fmt.Errorf("%s %s at %s: %w: %w", q.method, q.path, endpoint, is, err)
 }
 
-// isNeverSent tells whether a request found no connection to go out on.
+// isNeverSent reports whether no connection was established.
 func isNeverSent(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &op) && op.Op == "dial" ||
-		strings.Contains(err.Error(), "tls: ") // the handshake did not end
+		strings.Contains(err.Error(), "tls: ") // failed handshake
 }
 
-// responseError turns an answer into an error.
+// responseError converts an error answer.
 func responseError(endpoint string, answer *http.Response, text []byte) error {
 	e := &Error{Status: answer.StatusCode, Endpoint: endpoint}
 	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
@@ -193,7 +191,7 @@ func responseError(endpoint string, answer *http.Response, text []byte) error {
 	return e.classify()
 }
 
-// classify finds the sentinel error of a code.
+// classify sets the sentinel error of the code.
 func (e *Error) classify() error {
 	if e.sentinel = sentinels[e.Code]; e.sentinel == nil {
 		e.sentinel = ErrInDoubt
@@ -206,7 +204,7 @@ func (e *Error) classify() error {
 
 func parseMeta(h http.Header) Meta {
 	m := Meta{Member: h.Get(api.HeaderMember), Cloud: h.Get(api.HeaderCloud), Forwarded: h.Get(api.HeaderForwarded), Staleness: -1}
-	m.Version, _ = strconv.ParseUint(h.Get(api.HeaderVersion), 10, 64) // 0 where it is not there
+	m.Version, _ = strconv.ParseUint(h.Get(api.HeaderVersion), 10, 64) // 0 if missing
 	m.Applied, _ = strconv.ParseUint(h.Get(api.HeaderApplied), 10, 64)
 	m.Lag, _ = strconv.ParseUint(h.Get(api.HeaderLag), 10, 64)
 	if ms, err := strconv.ParseFloat(h.Get(api.HeaderStaleness), 64); err == nil {

@@ -14,15 +14,13 @@ import (
 	"skerry/systems/hydra/framing"
 )
 
-// tablePath is a table's path, or one below it.
 func tablePath(table, below string) string {
 	return "/v1/tables/" + segment(table) + below
 }
 
 func rowPath(table, key string) string { return tablePath(table, "/rows/"+segment(key)) }
 
-// segment escapes a segment of a path; the segments "." and ".." would be taken for
-// directions.
+// segment escapes a path segment. "." and ".." would be relative paths.
 func segment(s string) string {
 	if s == "." || s == ".." {
 		return strings.ReplaceAll(s, ".", "%2E")
@@ -38,7 +36,7 @@ func newRequest(method, path string, write bool, options []Option) *request {
 	return q
 }
 
-// encodeValue is a row's value as JSON: json.RawMessage and []byte as they are, else marshaled.
+// encodeValue returns json.RawMessage and []byte unchanged, and marshals other values.
 func encodeValue(value any) ([]byte, error) {
 	switch v := value.(type) {
 	case json.RawMessage:
@@ -48,12 +46,12 @@ func encodeValue(value any) ([]byte, error) {
 	}
 	b, err := command.EncodeJSON(value)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the value is no JSON: %w", ErrBadRequest, err)
+		return nil, fmt.Errorf("%w: encoding the value: %w", ErrBadRequest, err)
 	}
 	return b, nil
 }
 
-// Get reads a row: ErrNotFound when there is none.
+// Get reads a row, or returns ErrNotFound.
 func (c *Client) Get(ctx context.Context, table, key string, options ...Option) (api.Row, error) {
 	var row api.Row
 	q := newRequest(http.MethodGet, rowPath(table, key), false, options)
@@ -64,8 +62,8 @@ func (c *Client) Get(ctx context.Context, table, key string, options ...Option) 
 	return row, err
 }
 
-// Put writes a row whole, whatever it was. The value is a JSON object: json.RawMessage,
-// []byte, or what marshals to one.
+// Put replaces a row. The value is a JSON object: json.RawMessage, []byte, or a value that marshals to
+// one.
 func (c *Client) Put(ctx context.Context, table, key string, value any, options ...Option) (api.Written, error) {
 	q := newRequest(http.MethodPut, rowPath(table, key), true, options)
 	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
@@ -80,17 +78,17 @@ func (c *Client) Put(ctx context.Context, table, key string, value any, options 
 	return c.write(ctx, q, json.RawMessage(text))
 }
 
-// Merge sets fields of a row that exists and leaves the others; null removes one.
+// Merge sets fields of an existing row; null removes a field.
 func (c *Client) Merge(ctx context.Context, table, key string, fields any, options ...Option) (api.Written, error) {
 	return c.writeExisting(ctx, newRequest(http.MethodPatch, rowPath(table, key), true, options), api.Write{Do: command.Merge, Table: table, Key: key}, fields)
 }
 
-// Delete removes a row: ErrNotFound when there is none.
+// Delete removes a row, or returns ErrNotFound.
 func (c *Client) Delete(ctx context.Context, table, key string, options ...Option) (api.Written, error) {
 	return c.writeExisting(ctx, newRequest(http.MethodDelete, rowPath(table, key), true, options), api.Write{Do: command.Delete, Table: table, Key: key}, nil)
 }
 
-// writeExisting writes to a row that must exist: on a stream it is a transaction that checks so.
+// writeExisting writes to a row that must exist. On a stream it is a transaction with a check.
 func (c *Client) writeExisting(ctx context.Context, q *request, w api.Write, value any) (api.Written, error) {
 	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
 		return c.write(ctx, q, value)
@@ -107,8 +105,7 @@ func (c *Client) writeExisting(ctx context.Context, q *request, w api.Write, val
 	return c.write(ctx, q, value)
 }
 
-// Transact does the checks and writes of a transaction, all or nothing: ErrCheckFailed
-// when a check does not hold.
+// Transact executes a transaction, or returns ErrCheckFailed.
 func (c *Client) Transact(ctx context.Context, t api.Transaction, options ...Option) (api.Written, error) {
 	if t.RequestID != "" {
 		options = append(options, RequestID(t.RequestID))
@@ -128,15 +125,14 @@ func (c *Client) write(ctx context.Context, q *request, value any) (api.Written,
 	return w, err
 }
 
-// Page says which rows a scan returns, in the order of keys' bytes.
+// Page selects the rows of a scan, ordered by the bytes of keys.
 type Page struct {
-	From   string // the first key, itself included
-	After  string // the last key of the page before
+	From   string // first key
+	After  string // last key of the previous page
 	Prefix string
-	Limit  int // 100 when 0, at most 10,000
+	Limit  int // 100 if 0, at most 10,000
 }
 
-// Scan reads a page of rows.
 func (c *Client) Scan(ctx context.Context, table string, p Page, options ...Option) (api.Rows, error) {
 	q := newRequest(http.MethodGet, tablePath(table, "/rows"), false, options)
 	for _, v := range []struct{ name, value string }{{"from", p.From}, {"after", p.After}, {"prefix", p.Prefix}} {
@@ -152,59 +148,54 @@ func (c *Client) Scan(ctx context.Context, table string, p Page, options ...Opti
 	return rows, err
 }
 
-// Count counts a table's rows.
 func (c *Client) Count(ctx context.Context, table string, options ...Option) (int64, error) {
 	var n api.Count
 	err := c.do(ctx, newRequest(http.MethodGet, tablePath(table, "/count"), false, options), &n)
 	return n.Rows, err
 }
 
-// Tables lists the tables.
 func (c *Client) Tables(ctx context.Context, options ...Option) ([]string, error) {
 	var t api.Tables
 	err := c.do(ctx, newRequest(http.MethodGet, "/v1/tables", false, options), &t)
 	return t.Tables, err
 }
 
-// CreateTable makes a table; that it is there is no error.
+// CreateTable creates a table, if missing.
 func (c *Client) CreateTable(ctx context.Context, table string, options ...Option) error {
 	_, err := c.write(ctx, newRequest(http.MethodPut, tablePath(table, ""), true, options), nil)
 	return err
 }
 
-// DropTable removes a table and its rows; that it is not there is no error.
+// DropTable removes a table and its rows, if it exists.
 func (c *Client) DropTable(ctx context.Context, table string, options ...Option) error {
 	_, err := c.write(ctx, newRequest(http.MethodDelete, tablePath(table, ""), true, options), nil)
 	return err
 }
 
-// ClearTable removes all rows of a table.
 func (c *Client) ClearTable(ctx context.Context, table string, options ...Option) error {
 	_, err := c.write(ctx, newRequest(http.MethodPost, tablePath(table, "/clear"), true, options), nil)
 	return err
 }
 
-// Status is the view of the member that is reached.
+// Status returns the view of the reached member.
 func (c *Client) Status(ctx context.Context) (api.Status, error) {
 	var s api.Status
 	err := c.do(ctx, newRequest(http.MethodGet, "/status", false, nil), &s)
 	return s, err
 }
 
-// Ready returns nil when the member that is reached serves.
+// Ready returns nil if the reached member serves.
 func (c *Client) Ready(ctx context.Context) error {
 	return c.do(ctx, newRequest(http.MethodGet, "/readyz", false, nil), nil)
 }
 
-// Members lists the members as the cluster has agreed on them.
 func (c *Client) Members(ctx context.Context) ([]api.Member, error) {
 	var m api.Members
 	err := c.do(ctx, newRequest(http.MethodGet, "/v1/members", false, nil), &m)
 	return m.Members, err
 }
 
-// AddMember makes a member known: as a learner, which is promoted once it has caught up.
-// The answer holds its ID.
+// AddMember adds a learner, which is promoted once it has caught up. The answer has its ID.
 func (c *Client) AddMember(ctx context.Context, m api.Member) (api.Member, error) {
 	body, err := json.Marshal(m)
 	if err != nil {
@@ -216,12 +207,12 @@ func (c *Client) AddMember(ctx context.Context, m api.Member) (api.Member, error
 	return m, err
 }
 
-// RemoveMember ends a membership; that there is none is no error.
+// RemoveMember removes a member, if it exists.
 func (c *Client) RemoveMember(ctx context.Context, id uint64) error {
 	return c.do(ctx, newRequest(http.MethodDelete, "/v1/members/"+strconv.FormatUint(id, 10), true, nil), nil)
 }
 
-// TransferLeader has the leader hand over to a member.
+// TransferLeader moves leadership to a member.
 func (c *Client) TransferLeader(ctx context.Context, to string) error {
 	q := newRequest(http.MethodPost, "/v1/leader", true, nil)
 	q.value = api.LeaderChange{To: to}

@@ -19,39 +19,38 @@ import (
 	"skerry/systems/hydra/framing"
 )
 
-// streamRetryAfter is for how long an endpoint is asked with HTTP that speaks no streams, as a load
-// balancer does not.
+// streamRetryAfter is how long an endpoint without streams, such as a load balancer, is used over HTTP
+// only.
 const streamRetryAfter = time.Minute
 
-// errNoStream says that an endpoint speaks no streams.
-var errNoStream = errors.New("the endpoint speaks HTTP only")
+var errNoStream = errors.New("endpoint has no streams")
 
-// endpoint is the streams to one endpoint.
+// endpoint holds the streams to one endpoint.
 type endpoint struct {
 	client    *Client
 	addr      string
 	lanes     []lane
-	next      atomic.Uint32 // the lane that requests go to: another one when a lot of them leaves together
-	httpUntil atomic.Int64  // until when it is not asked for streams, as Client.now
+	next      atomic.Uint32 // lane of new requests; advances with each batch
+	httpUntil atomic.Int64  // no streams until then, in terms of Client.now
 }
 
-// lane is one connection, made when it is needed.
+// lane is one connection, opened on demand.
 type lane struct {
 	open atomic.Pointer[stream]
 
 	mu         sync.Mutex
-	connecting *attempt // nil: nobody connects
+	connecting *attempt // nil unless connecting
 	ended      bool
 }
 
-// attempt is a connection that is being made, for all who wait for it.
+// attempt is a connection being opened, shared by all waiters.
 type attempt struct {
 	done chan struct{}
 	s    *stream
 	err  error
 }
 
-// stream is a connection that is open.
+// stream is an open connection.
 type stream struct {
 	conn   net.Conn
 	member string
@@ -64,18 +63,18 @@ type stream struct {
 	failure error
 }
 
-// call is one request under way.
+// call is one pending request.
 type call struct {
 	done   chan error
-	answer framing.Answer // its Value, Problem and Cloud are the call's own
+	answer framing.Answer // owns its Value, Problem and Cloud
 	member string
 }
 
-// calls are used again: their channels are empty then.
+// calls are reused; their channels are then empty.
 var calls = sync.Pool{New: func() any { return &call{done: make(chan error, 1)} }}
 
-// send sends a request to an endpoint and waits for the answer. errNoStream, and an error
-// that wraps ErrUnavailable, say that nothing was done.
+// send sends a request and waits for the answer. After errNoStream, or an error that wraps
+// ErrUnavailable, the request was not executed.
 func (e *endpoint) send(ctx context.Context, q *framing.Request, c *call) error {
 	if e.httpUntil.Load() > int64(e.client.now()) {
 		return errNoStream
@@ -101,7 +100,7 @@ func (e *endpoint) send(ctx context.Context, q *framing.Request, c *call) error 
 		if errors.Is(err, framing.ErrNotSent) && s.cancelCall(q.ID) {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		s.fail(err) // its reader answers
+		s.fail(err) // the reader completes the call
 	}
 	select {
 	case err := <-c.done:
@@ -110,11 +109,11 @@ func (e *endpoint) send(ctx context.Context, q *framing.Request, c *call) error 
 		if s.cancelCall(q.ID) {
 			return context.Cause(ctx)
 		}
-		return <-c.done // it came at the same time
+		return <-c.done // answered concurrently
 	}
 }
 
-// cancelCall takes a call back; false: it has its answer.
+// cancelCall removes a pending call; it returns false if the call has its answer.
 func (s *stream) cancelCall(id uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +122,7 @@ func (s *stream) cancelCall(id uint64) bool {
 	return ok
 }
 
-// acquire is the lane's stream.
+// acquire returns the lane's stream.
 func (l *lane) acquire(ctx context.Context, e *endpoint) (*stream, error) {
 	if s := l.open.Load(); s != nil && !s.down.Load() {
 		return s, nil
@@ -140,7 +139,7 @@ func (l *lane) acquire(ctx context.Context, e *endpoint) (*stream, error) {
 	}
 }
 
-// joinAttempt joins the one that is under way, or begins one.
+// joinAttempt returns the attempt in progress, or starts one.
 func (l *lane) joinAttempt(e *endpoint) (*attempt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,18 +150,18 @@ func (l *lane) joinAttempt(e *endpoint) (*attempt, error) {
 		return l.connecting, nil
 	}
 	a := &attempt{done: make(chan struct{})}
-	if s := l.open.Load(); s != nil && !s.down.Load() { // it has just been made
+	if s := l.open.Load(); s != nil && !s.down.Load() { // connected meanwhile
 		a.s = s
 		close(a.done)
 		return a, nil
 	}
 	l.connecting = a
-	e.next.Add(1) // others need not wait for this one
+	e.next.Add(1) // other requests use the next lane
 	e.client.streams.Go(func() { l.connect(e, a) })
 	return a, nil
 }
 
-// connect makes the connection, and hands out answers until it ends.
+// connect opens the connection, and delivers answers until it ends.
 func (l *lane) connect(e *endpoint, a *attempt) {
 	s, in, err := e.dial(e.client.ctx)
 	switch {
@@ -188,7 +187,7 @@ func (l *lane) connect(e *endpoint, a *attempt) {
 	}
 }
 
-// dial begins a stream.
+// dial opens a stream.
 func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -202,7 +201,7 @@ func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
 	if secure := e.client.config.TLS; secure != nil {
 		conn = dialtls.Client(conn, e.addr, secure())
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // one that failed fails again
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // a failed connection fails again
 	head := "GET " + framing.Path + " HTTP/1.1\r\nHost: " + e.addr + "\r\nConnection: Upgrade\r\nUpgrade: " + framing.Protocol + "\r\n"
 	if e.client.bearer != "" {
 		head += "Authorization: " + e.client.bearer + "\r\n"
@@ -215,7 +214,7 @@ func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
 	if err != nil {
 		return fail(err)
 	}
-	_ = resp.Body.Close() // of 101 there is none; else the connection is closed
+	_ = resp.Body.Close() // 101 has none; otherwise the connection is closed
 	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != framing.Protocol {
 		return fail(errNoStream)
 	}
@@ -227,7 +226,7 @@ func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
 	return s, framing.NewReader(r), nil
 }
 
-// read hands answers to those who wait for them until the connection ends.
+// read delivers answers until the connection ends.
 func (s *stream) read(in *framing.Reader) {
 	var err error
 	for {
@@ -244,7 +243,7 @@ func (s *stream) read(in *framing.Reader) {
 		delete(s.calls, a.ID)
 		s.mu.Unlock()
 		if c == nil {
-			continue // nobody waits any more
+			continue // cancelled
 		}
 		a.Value, a.Problem, a.Cloud = slices.Clone(a.Value), slices.Clone(a.Problem), slices.Clone(a.Cloud)
 		c.answer = a
@@ -260,7 +259,6 @@ func (s *stream) read(in *framing.Reader) {
 	}
 }
 
-// fail ends the stream.
 func (s *stream) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,11 +266,10 @@ func (s *stream) fail(err error) {
 		s.failure = err
 		s.down.Store(true)
 		s.out.Fail(err)
-		_ = s.conn.Close() // it has failed
+		_ = s.conn.Close()
 	}
 }
 
-// close ends the streams.
 func (e *endpoint) close() {
 	for i := range e.lanes {
 		e.lanes[i].mu.Lock()
@@ -284,9 +281,9 @@ func (e *endpoint) close() {
 	}
 }
 
-var errClosed = errors.New("the client was closed")
+var errClosed = errors.New("client is closed")
 
-// sendStream does a request over a stream; errNoStream: it has to be done with HTTP.
+// sendStream executes q over a stream. After errNoStream it must be sent over HTTP.
 func (c *Client) sendStream(ctx context.Context, e *endpoint, q *request, into any) error {
 	k := calls.Get().(*call)
 	frame := *q.frame
@@ -340,15 +337,15 @@ func (c *Client) sendStream(ctx context.Context, e *endpoint, q *request, into a
 	return problemError(e.addr, a.Problem, q.existing)
 }
 
-// problemError turns a problem that came over a stream into an error; existing: the first check was
-// that there is the row.
+// problemError converts a problem of a stream. existing means that the first check was that the row
+// exists.
 func problemError(endpoint string, text []byte, existing bool) error {
 	e := &Error{Endpoint: endpoint}
 	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
 		e.Problem = api.Problem{Code: api.CodeInternal, Message: strings.TrimSpace(string(text[:min(len(text), 200)]))}
 	}
 	if existing && e.Code == api.CodeCheckFailed && e.Failed != nil && *e.Failed == 0 {
-		e.Problem = api.Problem{Code: api.CodeNotFound, Message: "there is no such row"}
+		e.Problem = api.Problem{Code: api.CodeNotFound, Message: "no such row"}
 	}
 	e.Status = api.StatusOf(e.Code)
 	return e.classify()

@@ -1,6 +1,5 @@
-// Package registers has tests use rows of Hydra as registers, from many goroutines and at many
-// places, and checks with Porcupine that what they saw is linearizable: that every operation can
-// have happened at one moment between its call and its return.
+// Package registers is a test helper that uses rows of Hydra as registers from many goroutines,
+// and checks with Porcupine that their history is linearizable.
 package registers
 
 import (
@@ -18,22 +17,21 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// Operation on a register: it is read, or written with a value.
+// Operation reads a register, or writes Value to it.
 type Operation struct {
 	Key   string
 	Write bool
 	Value int
 }
 
-// Draw is a random operation on one of a few registers. It hardly ever writes a value twice.
+// Draw returns a random operation. Written values rarely repeat.
 func Draw(r *rand.Rand, keys ...string) Operation {
 	return Operation{Key: keys[r.IntN(len(keys))], Write: r.IntN(2) == 0, Value: 1 + r.IntN(1e9)}
 }
 
-// timeout bounds an operation.
 const timeout = 3 * time.Second
 
-// History is what was done. It may be used by many goroutines.
+// History records operations. It is safe for concurrent use.
 type History struct {
 	began time.Time
 
@@ -41,18 +39,15 @@ type History struct {
 	all []porcupine.Operation
 }
 
-// New begins a history.
 func New() *History { return &History{began: time.Now()} }
 
-// Len is how many operations were done.
 func (h *History) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.all)
 }
 
-// Do does an operation on a table's row of that key. Who are the goroutines: each does one
-// after the other.
+// Do executes an operation on a row of table. Each goroutine, numbered by who, does one at a time.
 func (h *History) Do(ctx context.Context, c *hydraclient.Client, table string, who int, in Operation) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -64,7 +59,7 @@ func (h *History) Do(ctx context.Context, c *hydraclient.Client, table string, w
 		out = read(ctx, c, table, in.Key)
 	}
 	op.Output, op.Return = out, time.Since(h.began).Nanoseconds()
-	if out.doubt { // it may take effect at any later time
+	if out.doubt { // it may take effect later
 		op.Return = math.MaxInt64
 	}
 	h.mu.Lock()
@@ -90,8 +85,8 @@ func read(ctx context.Context, c *hydraclient.Client, table, key string) outcome
 	return outcome{value: v.V}
 }
 
-// Check fails a test when a register's history is not linearizable. Those that cannot be
-// checked within patience are only logged.
+// Check fails the test if a register's history is not linearizable. Registers that cannot be checked
+// within patience are logged.
 func (h *History) Check(t testing.TB, patience time.Duration) {
 	t.Helper()
 	h.mu.Lock()
@@ -110,15 +105,13 @@ func (h *History) Check(t testing.TB, patience time.Duration) {
 	}
 }
 
-// outcome of an operation: what was read, 0 where nothing was; that it certainly did not
-// happen; that nobody knows.
+// outcome is the value read (0 for none), a certain failure, or doubt.
 type outcome struct {
 	value         int
 	failed, doubt bool
 }
 
-// model is what a register does: a read sees the last write, 0 before the first. What did
-// not happen is no part of it.
+// model: a read returns the last write, 0 before the first. Failed operations are ignored.
 var model = porcupine.Model{
 	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 		by := map[string][]porcupine.Operation{}

@@ -26,15 +26,14 @@ var page embed.FS
 const (
 	// maxBody bounds a request's body, in bytes.
 	maxBody = 4 << 10
-	// maxID bounds an idempotency key: what the data layer takes without the beginning
-	// that is put before it.
+	// maxID bounds a client's idempotency key, which gets a prefix.
 	maxID = 100
 )
 
-// policy is the page's Content-Security-Policy: nothing from elsewhere, nothing inline.
+// policy is the page's Content-Security-Policy: no external and no inline content.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Server is the wallet over HTTP.
+// Server serves the wallet over HTTP.
 type Server struct {
 	wallet *Wallet
 	cloud  string
@@ -44,7 +43,7 @@ type Server struct {
 	guarded http.Handler
 }
 
-// NewServer serves a wallet of a process that stands in a cloud.
+// NewServer serves a wallet process of a cloud.
 func NewServer(w *Wallet, cloud string, log *slog.Logger) *Server {
 	s := &Server{wallet: w, cloud: cloud, log: log, mux: http.NewServeMux()}
 	files, _ := fs.Sub(page, "page") // the directory is embedded
@@ -64,21 +63,20 @@ func NewServer(w *Wallet, cloud string, log *slog.Logger) *Server {
 		return s.wallet.Transfer(ctx, id, o.From, o.To, o.Amount)
 	}, "from", "to", "amount_cents"))
 	s.mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, fmt.Errorf("%w: there is no %s %s", errNoPath, r.Method, r.URL.Path))
+		s.fail(w, fmt.Errorf("%w: %s %s", errNoPath, r.Method, r.URL.Path))
 	})
 	s.setGuard(nil, nil)
 	return s
 }
 
-// setGuard has the server answer to what it listens at, nil for loopback, and to further names. Pages
-// of other sites may have links to its page, and no more.
+// setGuard accepts the host names of the listen address (nil: loopback) and of hosts. Other sites may
+// only link to the page.
 func (s *Server) setGuard(listen net.Addr, hosts []string) {
 	g := webguard.New(listen, hosts...)
 	g.Links = func(path string) bool { return !strings.HasPrefix(path, "/api/") }
 	s.guarded = g.Protect(s.mux, s.refuse)
 }
 
-// ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -89,7 +87,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.guarded.ServeHTTP(w, r)
 }
 
-// answeredBy tells who answered: the process of the wallet and the data layer.
+// answeredBy names the wallet process and the data layer's member.
 type answeredBy struct {
 	Wallet string `json:"wallet"`
 	Source
@@ -115,7 +113,7 @@ func (s *Server) sum(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, map[string]any{"sum": sum}, a, err)
 }
 
-// order is the body of what writes.
+// order is the body of a write.
 type order struct {
 	Name   string `json:"name"`
 	From   string `json:"from"`
@@ -123,8 +121,7 @@ type order struct {
 	Amount int64  `json:"amount_cents"`
 }
 
-// write handles what moves money. It needs an idempotency key, so that whoever got no
-// answer can ask again.
+// write handles a write. It requires an idempotency key, so that a client without an answer can retry.
 func (s *Server) write(do func(context.Context, string, order) (Source, error), fields ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		o, id, err := parseOrder(w, r, fields)
@@ -139,17 +136,17 @@ func (s *Server) write(do func(context.Context, string, order) (Source, error), 
 
 var (
 	errNoPath = errors.New("no such path")
-	errMedia  = errors.New("the body is not application/json")
+	errMedia  = errors.New("body is not application/json")
 )
 
-// parseOrder checks a request and reads its body.
+// parseOrder validates a request and decodes its body.
 func parseOrder(w http.ResponseWriter, r *http.Request, fields []string) (o order, id string, err error) {
 	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/json" {
 		return o, "", errMedia
 	}
 	id = r.Header.Get(api.HeaderRequestID)
 	if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return o, "", fmt.Errorf("%w: the header %s is 1 to %d printable characters: the same one with every repetition of a request", ErrInvalid, api.HeaderRequestID, maxID)
+		return o, "", fmt.Errorf("%w: header %s must be 1 to %d printable characters, the same in every retry", ErrInvalid, api.HeaderRequestID, maxID)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -166,7 +163,7 @@ func parseOrder(w http.ResponseWriter, r *http.Request, fields []string) (o orde
 		delete(given, f)
 	}
 	for f := range given {
-		return o, "", fmt.Errorf("%w: %.40q is not asked for", ErrInvalid, f)
+		return o, "", fmt.Errorf("%w: unknown field %.40q", ErrInvalid, f)
 	}
 	if err := json.Unmarshal(body, &o); err != nil {
 		return o, "", fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -183,7 +180,7 @@ func (s *Server) answer(w http.ResponseWriter, body map[string]any, a Source, er
 	s.send(w, http.StatusOK, body)
 }
 
-// statuses are what errors become, the first that fits.
+// statuses map errors to answers; the first match counts.
 var statuses = []struct {
 	is     error
 	status int
@@ -210,7 +207,7 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	for _, known := range statuses {
 		if errors.Is(err, known.is) {
 			status, code = known.status, known.code
-			// What a customer is told is not what the data layer said of its members.
+			// Customers do not see the data layer's messages.
 			message = known.is.Error()
 			if known.is == ErrInvalid || known.is == errNoPath {
 				message = err.Error()
@@ -227,7 +224,7 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	s.send(w, status, map[string]any{"code": code, "message": message, "answered_by": answeredBy{Wallet: s.cloud}})
 }
 
-// refuse answers what the guard refuses.
+// refuse answers a request that the guard rejects.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	p := api.GuardProblem(err)
 	s.send(w, webguard.Status(err), map[string]any{"code": p.Code, "message": p.Message, "answered_by": answeredBy{Wallet: s.cloud}})
@@ -245,11 +242,11 @@ const (
 	headerTimeout  = 10 * time.Second
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
-	// grace is what requests have to end when the process does.
+	// grace bounds requests in progress at the end.
 	grace = 10 * time.Second
 )
 
-// Serve serves on a listener, and by further names, until ctx ends; what was begun is ended then.
+// Serve serves on l, under additional host names, until ctx ends. Requests in progress then finish.
 func Serve(ctx context.Context, l net.Listener, s *Server, hosts ...string) error {
 	s.setGuard(l.Addr(), hosts)
 	server := &http.Server{
@@ -266,7 +263,7 @@ func Serve(ctx context.Context, l net.Listener, s *Server, hosts ...string) erro
 	defer cancel()
 	err := server.Shutdown(last)
 	if err != nil {
-		err = fmt.Errorf("ending the wallet's requests: %w", err)
+		err = fmt.Errorf("waiting for requests in progress: %w", err)
 	}
 	<-ended // http.ErrServerClosed, which Shutdown asked for
 	return err

@@ -15,48 +15,47 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// A history is in the order of the log, which no wallet knows when it writes an entry: it knows
-// how many entries the account had a moment ago. So entries stand on pages, rows of a few each.
-// An order merges its entry into the page that it takes for the last one, and checks that it
-// still is: that fewer entries are there, when it is done, than would fill it. On a page entries
-// stand in the order in which they were merged, which is the log's.
+// A history is in the order of the log, which a wallet does not know when it writes an entry.
+// It only knows a recent number of entries of the account. So entries are on pages, rows of a
+// few entries each. An order merges its entry into the page that it believes to be the last,
+// with a check that the page is not full. Entries on a page are in the order of their merges,
+// which is the log's order.
 //
 //	accounts  ada           {"balance": 700, "entries": 18}
 //	entries   ada/page 1    {"k17": {...}, "k18": {...}}
 //	          ada/page 0    {"k1": {...}, ... "k16": {...}}
 //
-//  1. An order reads 15 entries, so its page is 0, and is slow.
-//  2. Two others make them 17. Merged into page 0 its entry would stand before theirs.
-//  3. The check, of fewer than 16, fails, and the order is tried again for page 1.
+//  1. An order reads 15 entries, so its page is 0. The order is slow.
+//  2. Two other orders make 17 entries. On page 0 the slow entry would precede theirs.
+//  3. The check for fewer than 16 entries fails, and the order is tried again with page 1.
 //
-// Each try has a key of its own, made of the order's: the outcome of a try that failed is
-// remembered like any, so that whoever repeats the order comes by the same tries to the one that
-// was done, and no two can be done.
+// Each try has its own idempotency key, derived from the order's. Failed outcomes are stored,
+// too. A repeated order therefore repeats the same tries up to the one that succeeded, and no
+// two tries can succeed.
 
 const (
-	// onPage is how many entries stand on a page.
+	// onPage is the number of entries of a page.
 	onPage = 16
-	// maxHistory is how many entries are shown of an account.
+	// maxHistory bounds the entries returned for an account.
 	maxHistory = 200
-	// maxTries bounds the tries of an order. Each that fails was overtaken by a page of others.
+	// maxTries bounds the tries of an order. Each failed try was overtaken by a page of entries.
 	maxTries = 100
 )
 
-// Entry is a line of an account's history.
 type Entry struct {
 	Kind   string    `json:"kind"` // deposit or transfer
 	From   string    `json:"from,omitempty"`
 	To     string    `json:"to"`
 	Amount int64     `json:"amount_cents"`
 	At     time.Time `json:"at"`
-	ID     string    `json:"id"` // the idempotency key
+	ID     string    `json:"id"` // idempotency key
 }
 
-// errPage says that the page of an order has been filled meanwhile.
-var errPage = errors.New("a page of the history was filled meanwhile")
+// errPage means that the page of an order is full.
+var errPage = errors.New("page of the history is full")
 
-// recordEntry does a transaction that is an entry in the history of accounts; failed says what the
-// failure of each of its checks means.
+// recordEntry executes a transaction that adds an entry to the histories of accounts. failed holds the
+// error of each failed check.
 func (w *Wallet) recordEntry(ctx context.Context, e Entry, t api.Transaction, failed []error, accounts ...string) (a Source, err error) {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -66,11 +65,11 @@ func (w *Wallet) recordEntry(ctx context.Context, e Entry, t api.Transaction, fa
 	if err != nil {
 		return a, fmt.Errorf("writing an entry: %w", err)
 	}
-	read := api.Local // mostly right, and near
+	read := api.Local // usually right, and fast
 	for n := range maxTries {
 		try := t
 		if try.RequestID = e.ID; n > 0 {
-			try.RequestID = fmt.Sprintf("%s %d", e.ID, n) // no key of a client's has a space
+			try.RequestID = fmt.Sprintf("%s %d", e.ID, n) // clients' keys have no spaces
 		}
 		try.Checks, try.Writes, failed = slices.Clone(t.Checks), slices.Clone(t.Writes), failed[:len(t.Checks):len(t.Checks)]
 		for _, name := range accounts {
@@ -90,7 +89,7 @@ func (w *Wallet) recordEntry(ctx context.Context, e Entry, t api.Transaction, fa
 	return a, fmt.Errorf("%w: %w", hydraclient.ErrOverloaded, err)
 }
 
-// lastPage is the last one of an account's history, as far as a read tells.
+// lastPage returns the last page of an account's history, as seen by a read.
 func (w *Wallet) lastPage(ctx context.Context, name string, how api.Read) (int64, error) {
 	row, err := w.data.Get(ctx, Accounts, name, hydraclient.Read(how))
 	if errors.Is(err, hydraclient.ErrNotFound) || errors.Is(err, hydraclient.ErrUnknownTable) {
@@ -106,7 +105,7 @@ func (w *Wallet) lastPage(ctx context.Context, name string, how api.Read) (int64
 	if have.Entries != nil {
 		return *have.Entries / onPage, nil
 	}
-	// An account of an earlier version, which did not count: from now on it does.
+	// Accounts of early versions have no counter yet.
 	_, err = w.data.Transact(ctx, api.Transaction{Writes: []api.Write{{Do: command.Add, Table: Accounts, Key: name, Value: json.RawMessage(`{"entries":0}`)}}})
 	if err != nil {
 		return 0, fmt.Errorf("counting the entries of %s: %w", name, err)
@@ -114,18 +113,18 @@ func (w *Wallet) lastPage(ctx context.Context, name string, how api.Read) (int64
 	return 0, nil
 }
 
-// pageKey is the key of a page, the newest of which comes first.
+// pageKey returns the key of a page; newer pages sort first.
 func pageKey(account string, page int64) string {
 	return fmt.Sprintf("%s/%016x", account, uint64(1<<62-1-page))
 }
 
-// History returns the newest entries of an account, the newest first, in the order of the log.
+// History returns the newest entries of an account, newest first, in log order.
 func (w *Wallet) History(ctx context.Context, name string) (all []Entry, a Source, err error) {
 	if err := checkName(name); err != nil {
 		return nil, a, err
 	}
 	all = []Entry{}
-	// So many pages have them all, unless the account is older than pages are.
+	// These pages hold all entries, unless the account predates pages.
 	for at := (hydraclient.Page{Prefix: name + "/", Limit: maxHistory/onPage + 2}); ; at.Limit = maxHistory {
 		var rows api.Rows
 		if rows, a, err = w.scan(ctx, Entries, at); err != nil {
@@ -144,8 +143,8 @@ func (w *Wallet) History(ctx context.Context, name string) (all []Entry, a Sourc
 	}
 }
 
-// decodeEntries are those of a row, the newest first. Earlier versions had one in a row, whose key
-// says when: those come after all pages.
+// decodeEntries returns a row's entries, newest first. Rows of early versions have one entry and a key
+// with its time, and sort after all pages.
 func decodeEntries(r api.Row) (all []Entry, err error) {
 	if _, key, _ := strings.Cut(r.Key, "/"); strings.Contains(key, "-") {
 		all = make([]Entry, 1)

@@ -1,12 +1,10 @@
-// Package wallet is the application that shows what Hydra is for: accounts, deposits and
-// transfers, and the web page that drives them. It keeps no state: any number of its
-// processes, in any cloud, serve the same accounts.
+// Package wallet is Hydra's demo application: accounts, deposits and transfers, with a web
+// page. It is stateless: any number of processes in any cloud serve the same accounts.
 //
 //	page ─► /api ─► Wallet ─► one transaction of checks and writes ─► data layer
 //
-// Money is in whole cents. What is deposited comes out of an account of the bank's, whose
-// balance is what the others' is with the sign turned: the sum over all accounts is 0 at
-// any moment and in any cloud, or something is broken.
+// Money is in whole cents. Deposits come from the bank's account, whose balance is the negative
+// sum of all others. Invariant: the sum over all accounts is 0 at any moment in any cloud.
 package wallet
 
 import (
@@ -28,28 +26,27 @@ const (
 	Entries  = "wallet_entries"
 )
 
-// bank is the account that deposits come out of. No customer's can have its name.
+// bank is the source of deposits. Customers' names cannot contain "!".
 const bank = "!bank"
 
 // Bounds.
 const (
 	// MaxAmount of one deposit or transfer, in cents.
 	MaxAmount = 1_000_000_000_00
-	// maxPage is how many rows the data layer gives at once, and so how many accounts are
-	// seen at one moment.
+	// maxPage is the data layer's page size, and so the number of accounts in one consistent read.
 	maxPage = 10_000
 )
 
-// Sentinel errors. Those of the client say what became of a request otherwise.
+// Sentinel errors, besides hydraclient's.
 var (
 	ErrInvalid      = errors.New("invalid request")
 	ErrNoAccount    = errors.New("no such account")
-	ErrTaken        = errors.New("the account is there already")
-	ErrInsufficient = errors.New("the balance is too low")
-	ErrTooMuch      = errors.New("the balance would be too large")
+	ErrTaken        = errors.New("account exists")
+	ErrInsufficient = errors.New("balance is too low")
+	ErrTooMuch      = errors.New("balance would be too large")
 )
 
-// Data is what the wallet asks of the data layer; *client.Client is one.
+// Data is the data layer, implemented by hydraclient.Client and by a fake in tests.
 type Data interface {
 	Transact(ctx context.Context, t api.Transaction, options ...hydraclient.Option) (api.Written, error)
 	Get(ctx context.Context, table, key string, options ...hydraclient.Option) (api.Row, error)
@@ -57,42 +54,41 @@ type Data interface {
 	CreateTable(ctx context.Context, table string, options ...hydraclient.Option) error
 }
 
-// Wallet moves money.
+// Wallet executes orders on accounts.
 type Wallet struct {
 	data Data
 	now  func() time.Time
-	// patience bounds a linearizable read before a local one is taken in its place.
+	// patience bounds a linearizable read; then a local read follows.
 	patience time.Duration
 }
 
-// New returns a wallet on a data layer. The clock dates entries and does not order them.
+// New returns a wallet. The clock dates entries, but does not order them.
 func New(data Data, now func() time.Time) *Wallet {
 	return &Wallet{data: data, now: now, patience: 3 * time.Second}
 }
 
-// Account is a customer's.
 type Account struct {
 	Name    string `json:"name"`
 	Balance int64  `json:"balance_cents"`
 }
 
-// Source says who has answered from the data layer.
+// Source names the member that answered.
 type Source struct {
 	Cloud  string `json:"cloud,omitempty"`
 	Member string `json:"member,omitempty"`
-	// Stale is set where no member could say that nothing newer is there: what was read is
-	// what this cloud's database had, at most so many milliseconds old (-1: nobody knows).
+	// Stale means that no member could answer with the newest state in time. The state is at most
+	// StalenessMS old (-1: unknown).
 	Stale       bool    `json:"stale,omitempty"`
 	StalenessMS float64 `json:"staleness_ms,omitempty"`
 }
 
-// Sum is the invariant.
+// Sum is the check of the invariant.
 type Sum struct {
 	Accounts int   `json:"accounts"`
 	Total    int64 `json:"total_cents"`     // of all customers
-	Deposits int64 `json:"deposited_cents"` // what the bank gave
+	Deposits int64 `json:"deposited_cents"` // sum of deposits
 	Holds    bool  `json:"holds"`
-	// Moment is whether all was read at one moment; not beyond 10,000 accounts.
+	// Moment means that one consistent read covered all accounts, which is possible up to 10,000.
 	Moment bool `json:"one_moment"`
 }
 
@@ -112,7 +108,7 @@ func checkAmount(cents int64) error {
 	return nil
 }
 
-// Open opens an account with nothing in it.
+// Open creates an empty account.
 func (w *Wallet) Open(ctx context.Context, id, name string) (Source, error) {
 	if err := checkName(name); err != nil {
 		return Source{}, err
@@ -124,7 +120,6 @@ func (w *Wallet) Open(ctx context.Context, id, name string) (Source, error) {
 	}, []error{ErrTaken})
 }
 
-// Deposit adds money to an account.
 func (w *Wallet) Deposit(ctx context.Context, id, to string, cents int64) (Source, error) {
 	if err := errors.Join(checkName(to), checkAmount(cents)); err != nil {
 		return Source{}, err
@@ -136,7 +131,7 @@ func (w *Wallet) Deposit(ctx context.Context, id, to string, cents int64) (Sourc
 	}, []error{ErrNoAccount}, to)
 }
 
-// Transfer moves money between accounts: wholly or not at all.
+// Transfer moves money between accounts atomically.
 func (w *Wallet) Transfer(ctx context.Context, id, from, to string, cents int64) (Source, error) {
 	if err := errors.Join(checkName(from), checkName(to), checkAmount(cents)); err != nil {
 		return Source{}, err
@@ -157,7 +152,7 @@ func (w *Wallet) Transfer(ctx context.Context, id, from, to string, cents int64)
 
 func number(n int64) json.RawMessage { return json.RawMessage(fmt.Sprint(n)) }
 
-// add adds to an account's balance, and to the number of its entries.
+// add returns a write that adds to an account's balance and number of entries.
 func add(name string, cents, entries int64) api.Write {
 	value := fmt.Sprintf(`{"balance":%d,"entries":%d}`, cents, entries)
 	if entries == 0 {
@@ -166,7 +161,7 @@ func add(name string, cents, entries int64) api.Write {
 	return api.Write{Do: command.Add, Table: Accounts, Key: name, Value: json.RawMessage(value)}
 }
 
-// transact does a transaction; failed says what the failure of each of its checks means.
+// transact executes a transaction. failed holds the error of each failed check.
 func (w *Wallet) transact(ctx context.Context, t api.Transaction, failed []error) (Source, error) {
 	var m hydraclient.Meta
 	_, err := w.data.Transact(ctx, t, hydraclient.WithMeta(&m), hydraclient.Ack(api.Applied))
@@ -176,7 +171,7 @@ func (w *Wallet) transact(ctx context.Context, t api.Transaction, failed []error
 		}
 	}
 	if errors.Is(err, hydraclient.ErrNotReached) {
-		err = nil // it is committed, though this cloud's database does not have it yet
+		err = nil // committed, not applied in this cloud yet
 	}
 	var answer *hydraclient.Error
 	if errors.As(err, &answer) {
@@ -190,11 +185,11 @@ func (w *Wallet) transact(ctx context.Context, t api.Transaction, failed []error
 	return sourceOf(m), err
 }
 
-// Prepare makes the wallet's tables.
+// Prepare creates the wallet's tables.
 func (w *Wallet) Prepare(ctx context.Context) error {
 	for _, table := range []string{Accounts, Entries} {
 		if err := w.data.CreateTable(ctx, table); err != nil {
-			return fmt.Errorf("making the wallet's table %s: %w", table, err)
+			return fmt.Errorf("creating the wallet's table %s: %w", table, err)
 		}
 	}
 	return nil
@@ -202,8 +197,7 @@ func (w *Wallet) Prepare(ctx context.Context) error {
 
 func sourceOf(m hydraclient.Meta) Source { return Source{Cloud: m.Cloud, Member: m.Member} }
 
-// scan reads a page so that it holds all that was acknowledged before; where nobody can
-// promise that in time, what this cloud's database has, and says so.
+// scan reads a page linearizably or, if that fails in time, locally and marked stale.
 func (w *Wallet) scan(ctx context.Context, table string, p hydraclient.Page) (api.Rows, Source, error) {
 	var m hydraclient.Meta
 	strict, cancel := context.WithTimeout(ctx, w.patience)
@@ -213,7 +207,7 @@ func (w *Wallet) scan(ctx context.Context, table string, p hydraclient.Page) (ap
 		return rows, sourceOf(m), nil
 	}
 	if errors.Is(err, hydraclient.ErrUnknownTable) {
-		return api.Rows{}, sourceOf(m), nil // nobody has written yet
+		return api.Rows{}, sourceOf(m), nil // no account yet
 	}
 	if ctx.Err() != nil || !errors.Is(err, hydraclient.ErrUnavailable) && !errors.Is(err, hydraclient.ErrInDoubt) && strict.Err() == nil {
 		return rows, sourceOf(m), err
@@ -231,7 +225,7 @@ func (w *Wallet) scan(ctx context.Context, table string, p hydraclient.Page) (ap
 	return rows, a, err
 }
 
-// List returns the customers' accounts by name, at most 10,000.
+// List returns at most 10,000 customers' accounts by name.
 func (w *Wallet) List(ctx context.Context) ([]Account, Source, error) {
 	rows, a, err := w.scan(ctx, Accounts, hydraclient.Page{Limit: maxPage})
 	if err != nil {
@@ -251,7 +245,7 @@ func (w *Wallet) List(ctx context.Context) ([]Account, Source, error) {
 	return all, a, nil
 }
 
-// Find returns an account; ErrNoAccount where there is none.
+// Find returns an account, or ErrNoAccount.
 func (w *Wallet) Find(ctx context.Context, name string) (Account, Source, error) {
 	if err := checkName(name); err != nil {
 		return Account{}, Source{}, err
@@ -277,7 +271,6 @@ func decodeBalance(r api.Row) (int64, error) {
 	return row.Balance, nil
 }
 
-// Sum adds up all accounts.
 func (w *Wallet) Sum(ctx context.Context) (Sum, Source, error) {
 	s := Sum{Moment: true}
 	page := hydraclient.Page{Limit: maxPage}
