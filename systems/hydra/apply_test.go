@@ -21,7 +21,8 @@ func TestEntryThatADatabaseDoesNotTake(t *testing.T) {
 	}
 	eventually(t, "b knows a", func() bool { _, ok := b.findSubstitute(); return ok })
 	operator := operated(t, b.path)
-	if _, err := operator.ExecContext(ctx, "CREATE TRIGGER refuse BEFORE INSERT ON t WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'not in this database'); END"); err != nil {
+	if _, err := operator.ExecContext(ctx, "CREATE TRIGGER refuse BEFORE INSERT ON t WHEN NEW.key = 'bad' BEGIN SELECT "+
+		"RAISE(ABORT, 'not in this database'); END"); err != nil {
 		t.Fatal(err)
 	}
 	hold(t, b) // so that all of it is one batch
@@ -42,11 +43,13 @@ func TestEntryThatADatabaseDoesNotTake(t *testing.T) {
 	b.log.release()
 	eventually(t, "the entry is found", func() bool { return b.Status(ctx).Databases[1].StuckAt == bad.Version })
 	s := b.Status(ctx)
-	if d := s.Databases[1]; d.Applied != bad.Version-1 || d.State != api.StateDown || !strings.Contains(s.Problem, fmt.Sprintf("entry %d cannot be applied", bad.Version)) || !strings.Contains(s.Problem, "not in this database") {
+	if d := s.Databases[1]; d.Applied != bad.Version-1 || d.State != api.StateDown || !strings.Contains(s.Problem,
+		fmt.Sprintf("entry %d cannot be applied", bad.Version)) || !strings.Contains(s.Problem, "not in this database") {
 		t.Errorf("status %+v", s)
 	}
 	var meta hydraclient.Meta
-	if row, err := b.client.Get(ctx, "t", "bad", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":11}` || meta.Cloud != "east" {
+	if row, err := b.client.Get(ctx, "t", "bad", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":11}` ||
+		meta.Cloud != "east" {
 		t.Errorf("the row, asked for in that cloud: %s, %+v, %v", row.Value, meta, err)
 	}
 	if _, err := b.client.Put(ctx, "t", "more", map[string]int{}); err != nil {
@@ -71,7 +74,8 @@ func TestTransactionThatWeighsTooMuch(t *testing.T) {
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.client.Put(ctx, "t", "k", map[string]string{"v": strings.Repeat("x", 1<<20-64)}, hydraclient.Ack(api.Everywhere)); err != nil {
+	if _, err := a.client.Put(ctx, "t", "k", map[string]string{"v": strings.Repeat("x", 1<<20-64)},
+		hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
 	}
 	var merges api.Transaction

@@ -182,7 +182,8 @@ func joining(t *testing.T, all []*process) *process {
 	c := Defaults()
 	c.Cluster, c.Name, c.Cloud, c.ID, c.Join = "test", "late", "south", 9, true
 	c.Listen, c.Peer, c.Data, c.Drain = testkit.Address(t), testkit.Address(t), filepath.Join(t.TempDir(), "data"), 0
-	c.Members = append(all[0].config.Members[:len(all):len(all)], MemberConfig{ID: c.ID, Name: c.Name, Cloud: c.Cloud, Peer: c.Peer, API: c.Listen})
+	c.Members = append(all[0].config.Members[:len(all):len(all)],
+		MemberConfig{ID: c.ID, Name: c.Name, Cloud: c.Cloud, Peer: c.Peer, API: c.Listen})
 	p := &process{t: t, config: c}
 	t.Cleanup(p.kill)
 	return p

@@ -32,7 +32,8 @@ func TestClockJumps(t *testing.T) {
 			_, err := p.client.Transact(ctx, once)
 			return err == nil
 		})
-		for what, o := range map[string]hydraclient.Option{"local": hydraclient.Read(api.Local), "bounded": hydraclient.Staleness(10 * time.Second), "linearizable": hydraclient.Read(api.Linearizable)} {
+		for what, o := range map[string]hydraclient.Option{"local": hydraclient.Read(api.Local),
+			"bounded": hydraclient.Staleness(10 * time.Second), "linearizable": hydraclient.Read(api.Linearizable)} {
 			var meta hydraclient.Meta
 			eventually(t, what+" read tells a sane age", func() bool {
 				row, err := p.client.Get(ctx, "t", "k", o, hydraclient.WithMeta(&meta))
@@ -59,7 +60,8 @@ func TestClockJumps(t *testing.T) {
 		return errors.Is(err, hydraclient.ErrUnavailable)
 	})
 	var meta hydraclient.Meta
-	if _, err := east.client.Get(ctx, "t", "k", hydraclient.Read(api.Local), hydraclient.WithMeta(&meta)); err != nil || meta.Staleness < time.Second {
+	if _, err := east.client.Get(ctx, "t", "k", hydraclient.Read(api.Local),
+		hydraclient.WithMeta(&meta)); err != nil || meta.Staleness < time.Second {
 		t.Errorf("a local read says that it is %v old, %v", meta.Staleness, err)
 	}
 }
@@ -110,7 +112,8 @@ func TestCertificatesExpire(t *testing.T) {
 	for _, c := range clocks {
 		c.Set(t, late)
 	}
-	if _, err := connect(0).Put(ctx, "t", "k", map[string]int{"n": 1}); !errors.Is(err, hydraclient.ErrUnavailable) || !strings.Contains(err.Error(), "expired") {
+	if _, err := connect(0).Put(ctx, "t", "k", map[string]int{"n": 1}); !errors.Is(err,
+		hydraclient.ErrUnavailable) || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("a connection of after the end: %v", err)
 	}
 	if s, err := before.Status(ctx); err != nil || s.Certificate.LeftS >= 0 || !strings.Contains(s.Problem, "expired") {

@@ -78,12 +78,14 @@ func TestBadInput(t *testing.T) {
 		{"two values", "POST", "/v1/transactions", `{"writes":[{"do":"delete","table":"t","key":"k"}]}{}`, api.CodeBadRequest},
 		{"unknown name", "POST", "/v1/transactions", `{"wirtes":[]}`, api.CodeBadRequest},
 		{"no writes", "POST", "/v1/transactions", `{}`, api.CodeBadRequest},
-		{"oversize body", "POST", "/v1/transactions", `{"writes":[{"do":"put","table":"t","key":"` + strings.Repeat("k", api.MaxBody) + `"}]}`, api.CodeTooLarge},
+		{"oversize body", "POST", "/v1/transactions", `{"writes":[{"do":"put","table":"t","key":"` + strings.Repeat("k",
+			api.MaxBody) + `"}]}`, api.CodeTooLarge},
 		{"oversize value", "PUT", "/v1/tables/t/rows/k", `{"a":"` + strings.Repeat("x", command.MaxValue) + `"}`, api.CodeBadRequest},
 		{"unknown table, read", "GET", "/v1/tables/none/rows/k", "", api.CodeUnknownTable},
 		{"unknown table, scan", "GET", "/v1/tables/none/rows", "", api.CodeUnknownTable},
 		{"unknown table, write", "PUT", "/v1/tables/none/rows/k", "{}", api.CodeUnknownTable},
-		{"unknown table, transaction", "POST", "/v1/transactions", `{"checks":[{"table":"none","key":"k","is":"exists"}],"writes":[{"do":"delete","table":"t","key":"k"}]}`, api.CodeUnknownTable},
+		{"unknown table, transaction", "POST", "/v1/transactions",
+			`{"checks":[{"table":"none","key":"k","is":"exists"}],"writes":[{"do":"delete","table":"t","key":"k"}]}`, api.CodeUnknownTable},
 		{"SQL as a table", "GET", "/v1/tables/t%22%3B%20DROP%20TABLE%20t%3B--/rows", "", api.CodeBadRequest},
 		{"a table of Hydra's own", "GET", "/v1/tables/hydra_meta/rows", "", api.CodeBadRequest},
 		{"writing one", "PUT", "/v1/tables/hydra_members/rows/1", "{}", api.CodeBadRequest},
@@ -165,7 +167,8 @@ func TestBytesOfARow(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "b does not serve", func() bool { return b.databaseProblem() != nil })
-	streams, err := hydraclient.New(hydraclient.Config{Endpoints: []string{strings.TrimPrefix(b.url, "http://")}, Timeout: patience, Streams: 1})
+	streams, err := hydraclient.New(hydraclient.Config{Endpoints: []string{strings.TrimPrefix(b.url, "http://")},
+		Timeout: patience, Streams: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +252,8 @@ func stalling(t *testing.T, c api.Config) (*api.Server, string, *hydraclient.Cli
 func TestStalled(t *testing.T) {
 	_, addr, client := stalling(t, api.Config{InFlight: 1})
 	for i := range 8 {
-		begin(t, addr, fmt.Sprintf("PUT /v1/tables/t/rows/%d HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n{", i))
+		begin(t, addr, fmt.Sprintf("PUT /v1/tables/t/rows/%d HTTP/1.1\r\nHost: localhost\r\nExpect: "+
+			"100-continue\r\nContent-Length: 1000\r\n\r\n{", i))
 		begin(t, addr, "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
 	}
 	for i := range 20 {
@@ -264,7 +268,8 @@ func TestStalled(t *testing.T) {
 func TestHuge(t *testing.T) {
 	s, addr, client := stalling(t, api.Config{Bodies: 1 << 20, Patience: patience / 10})
 	row := `{"text":"` + strings.Repeat("x", 700<<10) + `"}`
-	stalled := begin(t, addr, fmt.Sprintf("PUT /v1/tables/t/rows/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(row), row[:len(row)-1]))
+	stalled := begin(t, addr, fmt.Sprintf("PUT /v1/tables/t/rows/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s",
+		len(row), row[:len(row)-1]))
 	eventually(t, "the large row takes its room", func() bool { return s.Held() > 600<<10 })
 	_, err := client.Put(t.Context(), "t", "b", map[string]string{"text": strings.Repeat("x", 600<<10)})
 	if !errors.Is(err, hydraclient.ErrOverloaded) {

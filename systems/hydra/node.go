@@ -268,7 +268,8 @@ func outcomeProblem(o command.Outcome) error {
 	case command.BadField:
 		p.Message = fmt.Sprintf("write %d: a field to add to is no whole number of 64 bits, or would leave their range", o.Failed)
 	case command.TooLarge:
-		p.Message = fmt.Sprintf("at check or write %d a row is larger than %d bytes, or the rows that it takes weigh more than %d", o.Failed, command.MaxValue, command.MaxWeight)
+		p.Message = fmt.Sprintf("at check or write %d a row is larger than %d bytes, or the rows that it takes weigh more than %d",
+			o.Failed, command.MaxValue, command.MaxWeight)
 	}
 	return p
 }

@@ -123,7 +123,8 @@ func TestAcknowledgements(t *testing.T) {
 		t.Fatalf("while no database applies: %+v, %v", w, err)
 	}
 	var meta hydraclient.Meta
-	if _, err := a.client.Get(ctx, "accounts", "ada", hydraclient.Read(api.Local), hydraclient.WithMeta(&meta)); !errors.Is(err, hydraclient.ErrNotFound) {
+	if _, err := a.client.Get(ctx, "accounts", "ada", hydraclient.Read(api.Local), hydraclient.WithMeta(&meta)); !errors.Is(err,
+		hydraclient.ErrNotFound) {
 		t.Errorf("a local read of what is not applied: %v", err)
 	}
 	if s, err := a.client.Status(ctx); err != nil || s.Databases[0].Lag == 0 || s.Commit < w.Version {
@@ -140,7 +141,8 @@ func TestAcknowledgements(t *testing.T) {
 	if err != nil || row.Version != w.Version || meta.Applied < w.Version || meta.Cloud != "east" || meta.Member != "a" || meta.Staleness < 0 {
 		t.Errorf("row %+v, %+v, %v", row, meta, err)
 	}
-	if w, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 2}, hydraclient.Ack(api.Applied)); err != nil || w.Ack != api.Applied {
+	if w, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 2},
+		hydraclient.Ack(api.Applied)); err != nil || w.Ack != api.Applied {
 		t.Errorf("applied here: %+v, %v", w, err)
 	}
 	done := make(chan error, 1)
@@ -148,7 +150,10 @@ func TestAcknowledgements(t *testing.T) {
 		_, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 3}, hydraclient.Ack(api.Everywhere))
 		done <- err
 	}()
-	eventually(t, "the third write is applied here", func() bool { return a.progress.index() >= a.log.Commit() && a.log.Commit() > row.Version+1 })
+	eventually(t, "the third write is applied here", func() bool {
+		return a.progress.index() >= a.log.Commit() &&
+			a.log.Commit() > row.Version+1
+	})
 	select {
 	case err := <-done:
 		t.Fatalf("everywhere, while one database does not apply: %v", err)
@@ -175,7 +180,8 @@ func TestBoundedStaleness(t *testing.T) {
 		t.Fatal(err)
 	}
 	var meta hydraclient.Meta
-	if _, err := a.client.Get(ctx, "t", "k", hydraclient.Staleness(time.Hour), hydraclient.WithMeta(&meta)); !errors.Is(err, hydraclient.ErrNotFound) {
+	if _, err := a.client.Get(ctx, "t", "k", hydraclient.Staleness(time.Hour), hydraclient.WithMeta(&meta)); !errors.Is(err,
+		hydraclient.ErrNotFound) {
 		t.Errorf("at most an hour old: %v", err)
 	}
 	read := make(chan error, 1)
@@ -230,7 +236,8 @@ func TestTransactions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.client.Put(ctx, "accounts", "ada", map[string]int{}, hydraclient.IfVersion(row.Version-1)); !errors.Is(err, hydraclient.ErrCheckFailed) {
+	if _, err := a.client.Put(ctx, "accounts", "ada", map[string]int{}, hydraclient.IfVersion(row.Version-1)); !errors.Is(err,
+		hydraclient.ErrCheckFailed) {
 		t.Errorf("a version that is gone: %v", err)
 	}
 	if _, err := a.client.Merge(ctx, "accounts", "nobody", map[string]int{"a": 1}); !errors.Is(err, hydraclient.ErrNotFound) {
@@ -316,7 +323,8 @@ func TestDatabaseDown(t *testing.T) {
 	}
 	eventually(t, "b says so", func() bool { return b.problem.Load() != nil })
 	var meta hydraclient.Meta
-	if row, err := b.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1}` || meta.Forwarded != "b" || meta.Cloud != "east" {
+	if row, err := b.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1}` ||
+		meta.Forwarded != "b" || meta.Cloud != "east" {
 		t.Errorf("a read at the cloud without a database: %s, %+v, %v", row.Value, meta, err)
 	}
 	if _, err := b.client.Merge(ctx, "t", "k", map[string]int{"m": 2}); err != nil {
@@ -336,7 +344,8 @@ func TestDatabaseDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "b serves again", func() bool { return b.checkServing() == nil })
-	if row, err := b.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1,"m":2}` || meta.Forwarded != "" {
+	if row, err := b.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1,"m":2}` ||
+		meta.Forwarded != "" {
 		t.Errorf("afterwards: %s, %+v, %v", row.Value, meta, err)
 	}
 }

@@ -98,7 +98,8 @@ func TestLogsLost(t *testing.T) {
 		if err != nil || row.Version != last.Version {
 			t.Errorf("%s has the last row in version %d, %v; want %d", p.config.Name, row.Version, err, last.Version)
 		}
-		if w, err := p.client.Put(ctx, "t", fmt.Sprint("new", i), map[string]int{}, hydraclient.Ack(api.Everywhere)); err != nil || w.Version <= b.After {
+		if w, err := p.client.Put(ctx, "t", fmt.Sprint("new", i), map[string]int{},
+			hydraclient.Ack(api.Everywhere)); err != nil || w.Version <= b.After {
 			t.Errorf("a write at %s: %+v, %v", p.config.Name, w, err)
 		}
 	}

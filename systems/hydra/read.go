@@ -195,13 +195,14 @@ var errFull = errors.New("the page is full")
 func scanPage(ctx context.Context, s *cloudsql.Store, table string, r api.Range, least uint64) ([]api.Row, error) {
 	var rows []api.Row
 	size := 0
-	err := s.Scan(ctx, table, cloudsql.Range{From: r.From, Until: r.Until, Behind: r.Behind, Limit: r.Limit, Least: least}, func(row cloudsql.Row) error {
-		rows = append(rows, api.Row{Key: row.Key, Version: row.Version, Value: row.Value})
-		if size += len(row.Value); size >= api.MaxScanBytes {
-			return errFull
-		}
-		return nil
-	})
+	err := s.Scan(ctx, table, cloudsql.Range{From: r.From, Until: r.Until, Behind: r.Behind, Limit: r.Limit, Least: least},
+		func(row cloudsql.Row) error {
+			rows = append(rows, api.Row{Key: row.Key, Version: row.Version, Value: row.Value})
+			if size += len(row.Value); size >= api.MaxScanBytes {
+				return errFull
+			}
+			return nil
+		})
 	if err != nil && !errors.Is(err, errFull) {
 		return nil, err
 	}

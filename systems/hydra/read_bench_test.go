@@ -30,7 +30,8 @@ func BenchmarkLocalRead(b *testing.B) {
 	entries := []cloudsql.Entry{{Index: 1, Data: create.Append(nil)}}
 	key := func(i int) string { return fmt.Sprintf("k%09d", i) }
 	for i := range rows {
-		put := command.Transaction{Writes: []command.Write{{Do: command.Put, Table: "bench", Key: key(i), Value: []byte(`{"v":"xxxxxxxxxxxxxxxxxxxxxxxxxxxx"}`)}}}
+		put := command.Transaction{Writes: []command.Write{{Do: command.Put, Table: "bench", Key: key(i),
+			Value: []byte(`{"v":"xxxxxxxxxxxxxxxxxxxxxxxxxxxx"}`)}}}
 		entries = append(entries, cloudsql.Entry{Index: uint64(i + 2), Data: put.Append(nil)})
 	}
 	for i := 0; i < len(entries); i += 1000 {

@@ -90,7 +90,8 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 	if err := s.openStore(ctx); err != nil {
 		return nil, err
 	}
-	s.out = &http.Transport{DialTLSContext: dialtls.Context(nil, outbound), MaxIdleConnsPerHost: forwardIdle, DisableCompression: true, IdleConnTimeout: time.Minute}
+	s.out = &http.Transport{DialTLSContext: dialtls.Context(nil, outbound), MaxIdleConnsPerHost: forwardIdle,
+		DisableCompression: true, IdleConnTimeout: time.Minute}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var backend api.Backend = &Direct{Cloud: c.Cloud, Name: c.Name, Cluster: c.Cluster, Version: version, Store: s.store}
@@ -105,7 +106,8 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 		return nil, fmt.Errorf("listening for clients: %w", err)
 	}
 	s.server = api.New(api.Config{
-		Backend: backend, Member: c.Name, Guard: webguard.New(s.listen.Addr(), s.hosts()...), Tokens: tokens, InFlight: c.InFlight, Timeout: c.Timeout.Duration(),
+		Backend: backend, Member: c.Name, Guard: webguard.New(s.listen.Addr(),
+			s.hosts()...), Tokens: tokens, InFlight: c.InFlight, Timeout: c.Timeout.Duration(),
 		Registry: registry, Forward: s.out, ForwardTLS: outbound != nil, Log: s.log,
 	})
 	s.http = s.server.HTTP(inbound)

@@ -17,7 +17,8 @@ func (n *Node) Status(context.Context) api.Status {
 	l := n.log.Status()
 	s := api.Status{
 		Cluster: n.Cluster, Member: n.Name, Cloud: n.Cloud, Witness: n.store == nil, Role: l.State, Term: l.Term, Commit: l.Commit,
-		Applied: n.progress.index(), Log: api.Log{Name: n.log.Identity().Log, First: l.First, Last: l.Last, Bytes: l.LogBytes}, Members: n.listMembers(), Version: n.Version,
+		Applied: n.progress.index(), Log: api.Log{Name: n.log.Identity().Log, First: l.First, Last: l.Last,
+			Bytes: l.LogBytes}, Members: n.listMembers(), Version: n.Version,
 		ElectionMS: float64(l.Election.Microseconds()) / 1000,
 	}
 	if err := n.checkServing(); err != nil && n.store != nil {
@@ -163,7 +164,8 @@ func newCollector(n *Node) *collector {
 		c.one[name] = prometheus.NewDesc("hydra_"+name, help, nil, nil)
 	}
 	c.lag = prometheus.NewDesc("hydra_database_lag_entries", "Committed entries that a cloud's database lacks.", []string{"cloud"}, nil)
-	c.ends = prometheus.NewDesc("hydra_certificate_not_after_timestamp_seconds", "Unix time at which this member's certificate expires.", nil, nil)
+	c.ends = prometheus.NewDesc("hydra_certificate_not_after_timestamp_seconds",
+		"Unix time at which this member's certificate expires.", nil, nil)
 	return c
 }
 

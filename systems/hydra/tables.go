@@ -157,7 +157,8 @@ func (n *Node) findTables(ctx context.Context, t *api.Transaction) (since uint64
 	n.memory.mu.Lock()
 	kept := n.memory.savedTables
 	n.memory.mu.Unlock()
-	if n.store.Ready() || kept.At == 0 || kept.Log != n.log.Identity().Log || kept.At > n.log.Commit() || !n.tablesUnchanged(ctx, kept.At, n.log.Commit()) {
+	if n.store.Ready() || kept.At == 0 || kept.Log != n.log.Identity().Log || kept.At > n.log.Commit() ||
+		!n.tablesUnchanged(ctx, kept.At, n.log.Commit()) {
 		return 0, "", false
 	}
 	for _, name := range tables {

@@ -76,7 +76,8 @@ func (n *Node) awaitAck(ctx context.Context, index uint64, ack api.Ack, conditio
 		if !certain {
 			return api.Written{}, api.Problemf(api.CodeInDoubt, "in the log at %d, not applied yet: %v", index, err)
 		}
-		return api.Written{}, &api.Problem{Code: api.CodeNotReached, Version: index, Message: fmt.Sprintf("committed at %d, not applied here yet: %v", index, err)}
+		return api.Written{}, &api.Problem{Code: api.CodeNotReached, Version: index,
+			Message: fmt.Sprintf("committed at %d, not applied here yet: %v", index, err)}
 	}
 	outcome := command.Outcome{Code: command.OK, Version: index}
 	if !certain {
@@ -90,7 +91,8 @@ func (n *Node) awaitAck(ctx context.Context, index uint64, ack api.Ack, conditio
 	}
 	if ack == api.Everywhere {
 		if err := n.remotes.wait(ctx, index); err != nil {
-			return api.Written{}, &api.Problem{Code: api.CodeNotReached, Version: outcome.Version, Message: fmt.Sprintf("committed at %d and applied in %s: %v", index, n.Cloud, err)}
+			return api.Written{}, &api.Problem{Code: api.CodeNotReached, Version: outcome.Version,
+				Message: fmt.Sprintf("committed at %d and applied in %s: %v", index, n.Cloud, err)}
 		}
 	} else {
 		ack = api.Applied

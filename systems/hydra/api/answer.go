@@ -154,7 +154,8 @@ func (s *Server) forwardTransaction(w http.ResponseWriter, r *http.Request, to *
 	if err != nil {
 		return done, fmt.Errorf("forwarding a transaction: %w", err)
 	}
-	out, err := s.newForwardRequest(r, http.MethodPost, &url.URL{Path: "/v1/transactions", RawQuery: "ack=" + string(a)}, to, bytes.NewReader(text))
+	out, err := s.newForwardRequest(r, http.MethodPost, &url.URL{Path: "/v1/transactions", RawQuery: "ack=" + string(a)}, to,
+		bytes.NewReader(text))
 	if err != nil {
 		return done, err
 	}

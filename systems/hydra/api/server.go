@@ -232,7 +232,8 @@ func (s *Server) authorize(rt route, r *http.Request) error {
 	}
 	switch have := s.Tokens.Scope(r.Header.Get("Authorization")); {
 	case have == bearer.Public:
-		return &Problem{Code: CodeUnauthorized, Message: "no valid bearer token", Advice: "send Authorization: Bearer TOKEN with one of the member's tokens"}
+		return &Problem{Code: CodeUnauthorized, Message: "no valid bearer token",
+			Advice: "send Authorization: Bearer TOKEN with one of the member's tokens"}
 	case have < rt.scope:
 		return Problemf(CodeForbidden, "the token allows to %v, this needs one that allows to %v", have, rt.scope)
 	}

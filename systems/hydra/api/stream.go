@@ -127,7 +127,8 @@ func (c *stream) serve() {
 		delete(c.s.streams.open, c)
 		c.s.streams.mu.Unlock()
 	}()
-	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + framing.Protocol + "\r\n" + HeaderMember + ": " + c.s.Member + "\r\n\r\n"
+	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
+		"" + framing.Protocol + "\r\n" + HeaderMember + ": " + c.s.Member + "\r\n\r\n"
 	if _, err := c.conn.Write([]byte(head)); err != nil {
 		return
 	}
@@ -219,7 +220,8 @@ func (c *stream) get(ctx context.Context, q *framing.Request, w Consistency) {
 		c.sendError(q, err)
 		return
 	}
-	a := framing.Answer{ID: q.ID, Kind: framing.Row, Version: row.Version, Applied: f.Applied, Lag: f.Lag, Age: f.Staleness, Cloud: []byte(f.Cloud), Value: row.Value}
+	a := framing.Answer{ID: q.ID, Kind: framing.Row, Version: row.Version, Applied: f.Applied, Lag: f.Lag, Age: f.Staleness,
+		Cloud: []byte(f.Cloud), Value: row.Value}
 	_ = c.out.AddAnswer(&a) // the reader notices that the connection has failed
 	c.recordSuccess(q.Operation, began)
 }

@@ -297,7 +297,8 @@ var statuses = map[string]int{
 	CodeBadRequest: http.StatusBadRequest, CodeUnauthorized: http.StatusUnauthorized, CodeForbidden: http.StatusForbidden,
 	CodeNotFound: http.StatusNotFound, CodeUnknownTable: http.StatusNotFound,
 	CodeCheckFailed: http.StatusConflict, CodeBadField: http.StatusConflict, CodeTooLarge: http.StatusRequestEntityTooLarge,
-	CodeMisdirected: http.StatusMisdirectedRequest, CodeForeignHost: http.StatusMisdirectedRequest, CodeInternal: http.StatusInternalServerError,
+	CodeMisdirected: http.StatusMisdirectedRequest, CodeForeignHost: http.StatusMisdirectedRequest,
+	CodeInternal:    http.StatusInternalServerError,
 	CodeUnavailable: http.StatusServiceUnavailable, CodeOverloaded: http.StatusServiceUnavailable, CodeDraining: http.StatusServiceUnavailable,
 	CodeInDoubt: http.StatusGatewayTimeout, CodeNotReached: http.StatusGatewayTimeout,
 }

@@ -28,7 +28,8 @@ const patience = 4 * time.Minute
 // serve is a database behind the interface, with a token for everything.
 func serve(t *testing.T, name string) (endpoint string, c *hydraclient.Client) {
 	t.Helper()
-	s, err := cloudsql.Open(t.Context(), cloudsql.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "hydra.db"), Cluster: name, Durable: true})
+	s, err := cloudsql.Open(t.Context(), cloudsql.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "hydra.db"), Cluster: name,
+		Durable: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,8 @@ func serve(t *testing.T, name string) (endpoint string, c *hydraclient.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.New(api.Config{Backend: &hydra.Direct{Cluster: name, Name: name, Cloud: name, Store: s}, Member: name, Tokens: tokens, Patience: patience}))
+	server := httptest.NewServer(api.New(api.Config{Backend: &hydra.Direct{Cluster: name, Name: name, Cloud: name, Store: s},
+		Member: name, Tokens: tokens, Patience: patience}))
 	endpoint = server.Listener.Addr().String()
 	if c, err = hydraclient.New(hydraclient.Config{Endpoints: []string{endpoint}, Token: admin, Timeout: patience}); err != nil {
 		t.Fatal(err)

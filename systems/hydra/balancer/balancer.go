@@ -117,7 +117,8 @@ type Balancer struct {
 // New returns a balancer; call Run to serve.
 func New(c Config) (*Balancer, error) {
 	if len(c.Members)+len(c.Apps) == 0 {
-		return nil, advice.With(fmt.Errorf("%w: no --member or --app given", ErrConfig), "name backends with --member CLOUD=URL and --app CLOUD=URL")
+		return nil, advice.With(fmt.Errorf("%w: no --member or --app given", ErrConfig),
+			"name backends with --member CLOUD=URL and --app CLOUD=URL")
 	}
 	if c.Limit < 1 || c.Queue < 0 || c.Fall < 1 || c.Rise < 1 || c.Interval <= 0 || c.CheckTimeout <= 0 || c.Timeout <= 0 || c.Try <= 0 {
 		return nil, fmt.Errorf("%w: limit, fall, rise, interval and timeouts are greater than 0", ErrConfig)
@@ -207,8 +208,9 @@ func (b *Balancer) Run(ctx context.Context, l net.Listener) error {
 		l = tls.NewListener(l, b.config.Front)
 	}
 	server := &http.Server{
-		Handler: guarded, ReadHeaderTimeout: headerTimeout, ReadTimeout: b.config.Arrival + b.config.QueueTime + b.config.Timeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(b.config.Log.Handler(), slog.LevelDebug),
+		Handler: guarded, ReadHeaderTimeout: headerTimeout, ReadTimeout: b.config.Arrival + b.config.QueueTime + b.config.Timeout,
+		IdleTimeout: idleTimeout,
+		ErrorLog:    slog.NewLogLogger(b.config.Log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()

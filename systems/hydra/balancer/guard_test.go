@@ -90,7 +90,8 @@ func TestStalled(t *testing.T) {
 			t.Fatalf("a whole request: %d %s", status, text)
 		}
 	}
-	if status, h, text := do(t, http.MethodPost, at+"/v1/transactions", "k", strings.Repeat("x", 700<<10)); status != http.StatusServiceUnavailable || h.Get("Retry-After") == "" {
+	if status, h, text := do(t, http.MethodPost, at+"/v1/transactions", "k",
+		strings.Repeat("x", 700<<10)); status != http.StatusServiceUnavailable || h.Get("Retry-After") == "" {
 		t.Errorf("more than there is room for: %d %s", status, text)
 	}
 	if text, _ := io.ReadAll(stalled); !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {

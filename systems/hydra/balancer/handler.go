@@ -89,7 +89,8 @@ func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
 		if a != nil {
 			a.close()
 		}
-		return writeProblem(w, http.StatusGatewayTimeout, api.CodeInDoubt, "the connection to a backend broke after the write was sent: it may have been executed")
+		return writeProblem(w, http.StatusGatewayTimeout, api.CodeInDoubt,
+			"the connection to a backend broke after the write was sent: it may have been executed")
 	case a == nil:
 		return writeProblem(w, http.StatusServiceUnavailable, api.CodeUnavailable, "no backend answers")
 	}
@@ -101,7 +102,8 @@ func (p *pool) writeReadError(w http.ResponseWriter, err error) int {
 	tooLarge := new(http.MaxBytesError)
 	switch {
 	case errors.As(err, &tooLarge):
-		return writeProblem(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge, "the body has more than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes")
+		return writeProblem(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+			"the body has more than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes")
 	case errors.Is(err, bodylimit.ErrFull):
 		p.metrics.shed.WithLabelValues(string(p.kind)).Inc()
 		return writeProblem(w, http.StatusServiceUnavailable, api.CodeOverloaded, "the balancer is busy: "+err.Error())

@@ -68,7 +68,8 @@ func (m *metrics) register(r prometheus.Registerer, pools []*pool) error {
 				}
 				return 0
 			})
-			gauge("hydra_lb_backend_distance_seconds", "Moving average of a check's duration.", labels, func() float64 { return b.currentView().distance.Seconds() })
+			gauge("hydra_lb_backend_distance_seconds", "Moving average of a check's duration.", labels,
+				func() float64 { return b.currentView().distance.Seconds() })
 		}
 	}
 	for _, c := range all {

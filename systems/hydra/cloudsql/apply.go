@@ -159,7 +159,8 @@ func isBusy(err error) bool {
 }
 
 // applyBatch applies a batch within tx to a database in the cached state before.
-func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState, holder string, after uint64, batch []decodedEntry) (results []Result, now observation, err error) {
+func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState, holder string, after uint64,
+	batch []decodedEntry) (results []Result, now observation, err error) {
 	last := batch[len(batch)-1].index
 	now.log = s.logOf(before)
 	if err := s.advanceApplied(ctx, tx, before, now.log, after, last, holder); err != nil {

@@ -22,7 +22,8 @@ import (
 func testWindow(t *testing.T, url string) {
 	ctx, s, other := t.Context(), open(t, url), open(t, sqliteURL(t))
 	keyed := func(index uint64, n int) Entry {
-		return entry(t, index, command.Transaction{RequestID: "r", Writes: []command.Write{write(command.Put, "a", "k", fmt.Sprintf(`{"n":%d}`, n))}})
+		return entry(t, index, command.Transaction{RequestID: "r",
+			Writes: []command.Write{write(command.Put, "a", "k", fmt.Sprintf(`{"n":%d}`, n))}})
 	}
 	const first = 2
 	log := []Entry{
@@ -60,7 +61,8 @@ func testWindow(t *testing.T, url string) {
 	if _, err := other.Apply(ctx, "y", at, []Entry{{Index: 3 * Window}}); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{fmt.Sprintf("test at %d", 3*Window), "table a", fmt.Sprintf(`"k" %d {"n":3}`, first+Window+1)}, contents(t, s)); d != "" {
+	if d := cmp.Diff([]string{fmt.Sprintf("test at %d", 3*Window), "table a", fmt.Sprintf(`"k" %d {"n":3}`, first+Window+1)},
+		contents(t, s)); d != "" {
 		t.Errorf("after the window's end: %s", d)
 	}
 	if d := cmp.Diff(contents(t, s), contents(t, other)); d != "" {
@@ -74,13 +76,15 @@ func testSaveBesideWrites(t *testing.T, url string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := open(t, url)
-	if _, err := s.Apply(ctx, "x", 0, []Entry{entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", ""), write(command.CreateTable, "b", "", "")}})}); err != nil {
+	if _, err := s.Apply(ctx, "x", 0, []Entry{entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable,
+		"a", "", ""), write(command.CreateTable, "b", "", "")}})}); err != nil {
 		t.Fatal(err)
 	}
 	moved := make(chan error, 1)
 	go func() {
 		for i := uint64(2); ; i++ {
-			e := entry(t, i, command.Transaction{Writes: []command.Write{write(command.Add, "a", "k", `{"n":-1}`), write(command.Add, "b", "k", `{"n":1}`)}})
+			e := entry(t, i, command.Transaction{Writes: []command.Write{write(command.Add, "a", "k", `{"n":-1}`),
+				write(command.Add, "b", "k", `{"n":1}`)}})
 			if _, err := s.Apply(ctx, "x", i-1, []Entry{e}); err != nil {
 				moved <- err
 				return

@@ -32,7 +32,8 @@ type dialect struct {
 	options string
 }
 
-const metaValues = "INSERT INTO hydra_meta (id, format, cluster, applied, tables_at, holder, log_id, outcomes_after) VALUES (1, ?, ?, 0, 0, '', '', 0)"
+const metaValues = "INSERT INTO hydra_meta (id, format, cluster, applied, tables_at, holder, log_id, outcomes_after) " +
+	"VALUES (1, ?, ?, 0, 0, '', '', 0)"
 
 const onConflict = ` ON CONFLICT ("key") DO UPDATE SET "version" = excluded."version", "value" = excluded."value"`
 
@@ -61,7 +62,8 @@ var (
 func (d *dialect) schema() []string {
 	name := "VARCHAR(200)"
 	return []string{
-		"CREATE TABLE IF NOT EXISTS hydra_meta (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, cluster " + name + " NOT NULL, applied " + d.index +
+		"CREATE TABLE IF NOT EXISTS hydra_meta (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, cluster " + name +
+			" NOT NULL, applied " + d.index +
 			" NOT NULL, tables_at " + d.index + " NOT NULL, holder " + name + " NOT NULL, " + strings.Join(d.addedColumns(), ", ") + ")" + d.options,
 		"CREATE TABLE IF NOT EXISTS hydra_tables (name " + name + " PRIMARY KEY)" + d.options,
 		"CREATE TABLE IF NOT EXISTS hydra_outcomes (idx " + d.index + " PRIMARY KEY, request " + d.request + ", outcome " + d.text + " NOT NULL" +

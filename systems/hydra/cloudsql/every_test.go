@@ -73,7 +73,8 @@ func server(t *testing.T, d lab.Database, options lab.Options, hosts string) str
 		t.Fatal(err)
 	}
 	nodes := loophost.New(t, 1)
-	c, err := d.Start(t.Context(), lab.Env{Nodes: nodes, Control: nodes[0], Installation: in, Options: options, Log: slog.New(slog.DiscardHandler)})
+	c, err := d.Start(t.Context(), lab.Env{Nodes: nodes, Control: nodes[0], Installation: in, Options: options,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,8 @@ func mariadbURL(t *testing.T) string {
 func TestDatabaseFull(t *testing.T) {
 	s := open(t, sqliteURL(t))
 	ctx := t.Context()
-	if _, err := s.Apply(ctx, "x", 0, []Entry{entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "t", "", "")}})}); err != nil {
+	if _, err := s.Apply(ctx, "x", 0, []Entry{entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable,
+		"t", "", "")}})}); err != nil {
 		t.Fatal(err)
 	}
 	limit(t, s.write, "PRAGMA max_page_count = 20")

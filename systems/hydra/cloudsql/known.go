@@ -223,12 +223,14 @@ func (s *Store) addColumns(ctx context.Context) error {
 		return nil
 	}
 	var applied uint64
-	if err := s.write.QueryRowContext(ctx, "SELECT applied FROM hydra_meta WHERE id = 1").Scan(&applied); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := s.write.QueryRowContext(ctx, "SELECT applied FROM hydra_meta WHERE id = 1").Scan(&applied); err != nil &&
+		!errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("reading hydra_meta: %w", err)
 	}
 	// The default of outcomes_after covers the entries applied until now.
 	added := s.dialect.addedColumns()
-	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[1]+fmt.Sprintf(" DEFAULT %d", applied)); err != nil && !isDuplicateColumn(err) {
+	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[1]+fmt.Sprintf(" DEFAULT %d",
+		applied)); err != nil && !isDuplicateColumn(err) {
 		return fmt.Errorf("adding to hydra_meta: %w", err)
 	}
 	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[0]); err != nil && !isDuplicateColumn(err) {

@@ -72,7 +72,8 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 			log := []Entry{
 				entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", "")}}),
 				entry(t, 2, command.Transaction{Writes: []command.Write{write(command.Put, "a", "k1", "{}")}}),
-				entry(t, 3, command.Transaction{Writes: []command.Write{write(command.CreateTable, "late", "", ""), write(command.Put, "late", "k", "{}")}}),
+				entry(t, 3, command.Transaction{Writes: []command.Write{write(command.CreateTable, "late", "", ""),
+					write(command.Put, "late", "k", "{}")}}),
 				entry(t, 4, command.Transaction{Writes: []command.Write{write(command.Put, "a", "k2", "{}")}}),
 			}
 			if _, err := s.Apply(ctx, "x", 0, log[:2]); err != nil {
@@ -146,7 +147,8 @@ func testBackUnderApplier(t *testing.T, url string) {
 	if _, err := s.Progress(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Apply(ctx, "x", 2, []Entry{entry(t, 3, command.Transaction{Writes: []command.Write{write(command.Put, "late", "k", "{}")}})}); err != nil {
+	if _, err := s.Apply(ctx, "x", 2, []Entry{entry(t, 3, command.Transaction{Writes: []command.Write{write(command.Put, "late",
+		"k", "{}")}})}); err != nil {
 		t.Errorf("the table of the lost part: %v", err)
 	}
 }
@@ -163,7 +165,8 @@ func (e Entry) transactionOf(t *testing.T) command.Transaction {
 // testLogs has a database hold on to the log that it belongs to.
 func testLogs(t *testing.T, url string) {
 	ctx, s := t.Context(), open(t, url)
-	old := entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", ""), write(command.Put, "a", "k", "{}")}})
+	old := entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", ""),
+		write(command.Put, "a", "k", "{}")}})
 	if _, err := s.Apply(ctx, "x", 0, []Entry{old}); err != nil { // by a version that gave no names
 		t.Fatal(err)
 	}
@@ -216,7 +219,8 @@ func TestUpgrade(t *testing.T) {
 	}
 	defer db.Close()
 	for _, q := range []string{
-		"CREATE TABLE hydra_meta (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, cluster VARCHAR(200) NOT NULL, applied INTEGER NOT NULL, tables_at INTEGER NOT NULL, holder VARCHAR(200) NOT NULL)",
+		"CREATE TABLE hydra_meta (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, cluster VARCHAR(200) NOT NULL, applied " +
+			"INTEGER NOT NULL, tables_at INTEGER NOT NULL, holder VARCHAR(200) NOT NULL)",
 		"INSERT INTO hydra_meta VALUES (1, 1, 'test', 7, 3, 'm')",
 		"CREATE TABLE hydra_tables (name VARCHAR(200) PRIMARY KEY)",
 		"INSERT INTO hydra_tables VALUES ('a')",

@@ -203,7 +203,8 @@ func (l *loader) end(index uint64) error {
 	if err := errors.Join(l.flush(), l.flushOutcomes()); err != nil {
 		return err
 	}
-	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("UPDATE hydra_meta SET tables_at = ?, outcomes_after = ? WHERE id = 1", 2), int64(index), int64(index)); err != nil {
+	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("UPDATE hydra_meta SET tables_at = ?, outcomes_after = ? "+
+		"WHERE id = 1", 2), int64(index), int64(index)); err != nil {
 		return fmt.Errorf("writing hydra_meta: %w", err)
 	}
 	if err := l.tx.Commit(); err != nil {

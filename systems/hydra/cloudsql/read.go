@@ -78,7 +78,8 @@ type foundRow struct {
 func (s *Store) queryRow(ctx context.Context, table, key, log string) (f foundRow, err error) {
 	ctx, done := s.boundStatement(ctx)
 	defer done(&err)
-	stmt, err := s.readStatement(ctx, statementKey{kind: "get", table: table}, func() (string, int) { return s.dialect.selectRowAndIndex(table), 2 })
+	stmt, err := s.readStatement(ctx, statementKey{kind: "get", table: table},
+		func() (string, int) { return s.dialect.selectRowAndIndex(table), 2 })
 	if err != nil {
 		return f, err
 	}
@@ -94,13 +95,15 @@ func (s *Store) queryRow(ctx context.Context, table, key, log string) (f foundRo
 }
 
 func (d *dialect) selectRow(table string) string {
-	return "SELECT " + d.quoteName("version") + ", " + d.quoteName("value") + " FROM " + d.quoteName(table) + " WHERE " + d.quoteName("key") + " = ?"
+	return "SELECT " + d.quoteName("version") + ", " + d.quoteName("value") + " FROM " + d.quoteName(table) + " WHERE " +
+		d.quoteName("key") + " = ?"
 }
 
 // selectRowAndIndex selects a row with the applied index. No result means another log; a null version
 // means no such key.
 func (d *dialect) selectRowAndIndex(table string) string {
-	return "SELECT m.applied, t." + d.quoteName("version") + ", t." + d.quoteName("value") + " FROM hydra_meta m LEFT JOIN " + d.quoteName(table) + " t ON t." + d.quoteName("key") +
+	return "SELECT m.applied, t." + d.quoteName("version") + ", t." + d.quoteName("value") + " FROM hydra_meta m LEFT JOIN " +
+		d.quoteName(table) + " t ON t." + d.quoteName("key") +
 		" = ? WHERE m.id = 1 AND m.log_id = ?"
 }
 
@@ -129,7 +132,8 @@ func (s *Store) Scan(ctx context.Context, table string, r Range, visit func(Row)
 }
 
 // scanChecked scans a database in the cached state before.
-func (s *Store) scanChecked(ctx context.Context, before *cachedState, table string, r Range, visit func(Row) error) (again bool, err error) {
+func (s *Store) scanChecked(ctx context.Context, before *cachedState, table string, r Range,
+	visit func(Row) error) (again bool, err error) {
 	var first, stray bool
 	var applied sql.NullInt64
 	err = s.scan(ctx, s.read, table, r, &before.log, func(row Row, at sql.NullInt64) error {
@@ -256,7 +260,8 @@ func (s *Store) Count(ctx context.Context, table string, least uint64) (int64, e
 func (s *Store) Outcome(ctx context.Context, index uint64) (out command.Outcome, found, known bool, err error) {
 	ctx, done := s.boundStatement(ctx)
 	defer done(&err)
-	query := s.dialect.bind("SELECT m.applied, m.outcomes_after, o.outcome FROM hydra_meta m LEFT JOIN hydra_outcomes o ON o.idx = ? WHERE m.id = 1 AND m.log_id = ?", 2)
+	query := s.dialect.bind("SELECT m.applied, m.outcomes_after, o.outcome FROM hydra_meta m LEFT JOIN hydra_outcomes o ON "+
+		"o.idx = ? WHERE m.id = 1 AND m.log_id = ?", 2)
 	for {
 		before := s.cached.Load()
 		var applied sql.NullInt64

@@ -160,7 +160,8 @@ func (r *rowReader) readRowAndIndex(d *dialect, table, key, log string) (f found
 }
 
 // queryFirst reads the first row of a result, if any, and the file's data version.
-func (r *rowReader) queryFirst(s driver.StmtQueryContext, args []driver.NamedValue, dest []driver.Value, take func() error) (state uint32, err error) {
+func (r *rowReader) queryFirst(s driver.StmtQueryContext, args []driver.NamedValue, dest []driver.Value,
+	take func() error) (state uint32, err error) {
 	// Readers never wait in WAL mode, so the query needs no cancellation.
 	rows, err := s.QueryContext(context.Background(), args)
 	if err != nil {

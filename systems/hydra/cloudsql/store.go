@@ -135,7 +135,8 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: c, dialect: d, path: path, write: write, read: read, silence: silence, statementBytes: statementWeight, statements: make(map[statementKey]*sql.Stmt)}
+	s := &Store{config: c, dialect: d, path: path, write: write, read: read, silence: silence, statementBytes: statementWeight,
+		statements: make(map[statementKey]*sql.Stmt)}
 	if path != "" {
 		s.rows = newRowReaders(read.Driver(), sqliteDSN(c, path), c.Readers)
 	}

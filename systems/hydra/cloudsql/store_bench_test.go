@@ -18,13 +18,15 @@ func BenchmarkRebuild(b *testing.B) {
 		rows = 20_000
 	}
 	source := benchStore(b)
-	if _, err := source.Apply(b.Context(), "x", 0, []Entry{entry(b, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "t", "", "")}})}); err != nil {
+	if _, err := source.Apply(b.Context(), "x", 0, []Entry{entry(b, 1,
+		command.Transaction{Writes: []command.Write{write(command.CreateTable, "t", "", "")}})}); err != nil {
 		b.Fatal(err)
 	}
 	var batch []Entry
 	applied := uint64(1)
 	for i := range rows {
-		batch = append(batch, entry(b, uint64(i)+2, command.Transaction{Writes: []command.Write{write(command.Put, "t", fmt.Sprintf("account%08d", i), `{"balance":100}`)}}))
+		batch = append(batch, entry(b, uint64(i)+2, command.Transaction{Writes: []command.Write{write(command.Put, "t",
+			fmt.Sprintf("account%08d", i), `{"balance":100}`)}}))
 		if len(batch) == 4096 || i == rows-1 {
 			if _, err := source.Apply(b.Context(), "x", applied, batch); err != nil {
 				b.Fatal(err)

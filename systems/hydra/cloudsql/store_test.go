@@ -87,14 +87,16 @@ func testRows(t *testing.T, url string) {
 	applied, err := s.Apply(ctx, "one", 0, []Entry{
 		{Index: 1},
 		entry(t, 2, command.Transaction{Writes: []command.Write{write(command.CreateTable, "accounts", "", "")}}),
-		entry(t, 3, command.Transaction{Writes: []command.Write{write(command.Put, "accounts", "ada", `{"balance":10,"text":"'; DROP TABLE accounts; --\u0000"}`)}}),
+		entry(t, 3, command.Transaction{Writes: []command.Write{write(command.Put, "accounts", "ada",
+			`{"balance":10,"text":"'; DROP TABLE accounts; --\u0000"}`)}}),
 		entry(t, 4, command.Transaction{Writes: []command.Write{write(command.Put, "accounts", nasty, `{"a":1}`)}}),
 		entry(t, 5, command.Transaction{Writes: []command.Write{write(command.Put, "accounts", "ada ", `{"trailing":"space"}`)}}),
 		entry(t, 6, command.Transaction{Writes: []command.Write{write(command.Put, "accounts", "Ada", `{"upper":"case"}`)}}),
 		entry(t, 7, command.Transaction{
 			RequestID: "r1",
 			Checks:    []command.Check{{Table: "accounts", Key: "ada", Is: command.GreaterOrEqual, Field: "balance", Value: []byte("4")}},
-			Writes:    []command.Write{write(command.Add, "accounts", "ada", `{"balance":-4}`), write(command.Add, "accounts", "bob", `{"balance":4}`)},
+			Writes: []command.Write{write(command.Add, "accounts", "ada", `{"balance":-4}`),
+				write(command.Add, "accounts", "bob", `{"balance":4}`)},
 		}),
 	})
 	if err != nil {
@@ -134,7 +136,8 @@ func testRows(t *testing.T, url string) {
 		t.Errorf("no row: %v", err)
 	}
 	var keys []string
-	if err := s.Scan(ctx, "accounts", Range{From: "ada", Behind: true, Limit: 2}, func(r Row) error { keys = append(keys, r.Key); return nil }); err != nil {
+	if err := s.Scan(ctx, "accounts", Range{From: "ada", Behind: true, Limit: 2},
+		func(r Row) error { keys = append(keys, r.Key); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"ada ", "bob"}, keys); d != "" {
@@ -146,8 +149,9 @@ func testRows(t *testing.T, url string) {
 	if _, err := s.Apply(ctx, "two", 8, []Entry{{Index: 9}}); !errors.Is(err, ErrMoved) {
 		t.Errorf("an entry for the second time: %v", err)
 	}
-	if _, err := s.Apply(ctx, "one", 9, []Entry{entry(t, 10, command.Transaction{Writes: []command.Write{write(command.DropTable, "accounts", "", "")}}),
-		entry(t, 11, command.Transaction{Writes: []command.Write{write(command.CreateTable, "accounts", "", "")}})}); err != nil {
+	if _, err := s.Apply(ctx, "one", 9,
+		[]Entry{entry(t, 10, command.Transaction{Writes: []command.Write{write(command.DropTable, "accounts", "", "")}}),
+			entry(t, 11, command.Transaction{Writes: []command.Write{write(command.CreateTable, "accounts", "", "")}})}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Count(ctx, "accounts", 0); err != nil || n != 0 {
@@ -161,7 +165,8 @@ func testRows(t *testing.T, url string) {
 func testSnapshot(t *testing.T, url string) {
 	ctx := t.Context()
 	source := open(t, sqliteURL(t))
-	entries := []Entry{entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", ""), write(command.CreateTable, "b", "", "")}})}
+	entries := []Entry{entry(t, 1,
+		command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", ""), write(command.CreateTable, "b", "", "")}})}
 	for i := range uint64(500) {
 		entries = append(entries, entry(t, i+2, command.Transaction{RequestID: fmt.Sprint("r", i%50), Writes: []command.Write{
 			write(command.Put, "a", fmt.Sprint("key", i%50), fmt.Sprintf(`{"n":%d}`, i))}}))
@@ -204,7 +209,8 @@ func testSnapshot(t *testing.T, url string) {
 	if copied.HasTable("old") || !copied.HasTable("b") {
 		t.Error("the snapshot's tables are not those that are known")
 	}
-	if _, err := copied.Apply(ctx, "x", 501, []Entry{entry(t, 502, command.Transaction{Writes: []command.Write{write(command.Put, "b", "k", "{}")}})}); err != nil {
+	if _, err := copied.Apply(ctx, "x", 501,
+		[]Entry{entry(t, 502, command.Transaction{Writes: []command.Write{write(command.Put, "b", "k", "{}")}})}); err != nil {
 		t.Error(err)
 	}
 }
@@ -244,7 +250,8 @@ func testExactlyOnce(t *testing.T, url string) {
 	log := []Entry{entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", "")}})}
 	for i := uint64(2); i <= entries; i++ {
 		from, to := fmt.Sprint("k", r.IntN(accounts)), fmt.Sprint("k", r.IntN(accounts))
-		c := command.Transaction{Writes: []command.Write{write(command.Add, "a", from, `{"n":-1}`), write(command.Add, "a", to, `{"n":1,"in":1}`)}}
+		c := command.Transaction{Writes: []command.Write{write(command.Add, "a", from, `{"n":-1}`),
+			write(command.Add, "a", to, `{"n":1,"in":1}`)}}
 		switch r.IntN(4) {
 		case 0:
 			c.Checks = []command.Check{{Table: "a", Key: from, Is: command.Greater, Field: "n", Value: []byte("-3")}}

@@ -130,7 +130,8 @@ var reserved = []string{"hydra_", "sqlite_", "pg_"}
 // ValidTable checks a table's name: lower-case letters, digits and underscores.
 func ValidTable(name string) error {
 	if len(name) > MaxTable || !isName(name) {
-		return fmt.Errorf("%w: table %.60q: a name is a letter or underscore and up to %d more lower-case letters, digits and underscores", ErrInvalid, name, MaxTable-1)
+		return fmt.Errorf("%w: table %.60q: a name is a letter or underscore and up to %d more lower-case letters, digits and "+
+			"underscores", ErrInvalid, name, MaxTable-1)
 	}
 	for _, r := range reserved {
 		if strings.HasPrefix(name, r) {

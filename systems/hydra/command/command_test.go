@@ -36,29 +36,69 @@ func TestEvaluate(t *testing.T) {
 		row               string // of accounts/ada afterwards, "" for none
 	}{
 		{"put", `{"writes":[{"do":"put","table":"accounts","key":"ada","value":{ "balance" : 7 }}]}`, OK, `{"balance":7}`},
-		{"merge keeps others", `{"writes":[{"do":"merge","table":"accounts","key":"ada","value":{"name":"Ada"}}]}`, OK, `{"balance":10,"name":"Ada"}`},
+		{"merge keeps others", `{"writes":[{"do":"merge","table":"accounts","key":"ada","value":{"name":"Ada"}}]}`, OK,
+			`{"balance":10,"name":"Ada"}`},
 		{"merge removes", `{"writes":[{"do":"merge","table":"accounts","key":"ada","value":{"balance":null,"x":null}}]}`, OK, `{}`},
-		{"merge of a name spelt otherwise", `{"writes":[{"do":"merge","table":"accounts","key":"ada","value":{"b\u0061lance":1}}]}`, OK, `{"balance":1}`},
-		{"the last of equal names", `{"writes":[{"do":"put","table":"accounts","key":"ada","value":{"a":1,"a":{"b":[2,"}"]}}}]}`, OK, `{"a":{"b":[2,"}"]}}`},
+		{"merge of a name spelt otherwise",
+			`{"writes":[{"do":"merge","table":"accounts","key":"ada","value":{"b\u0061lance":1}}]}`,
+			OK, `{"balance":1}`},
+		{"the last of equal names", `{"writes":[{"do":"put","table":"accounts","key":"ada","value":{"a":1,"a":{"b":[2,"}"]}}}]}`,
+			OK, `{"a":{"b":[2,"}"]}}`},
 		{"add", `{"writes":[{"do":"add","table":"accounts","key":"ada","value":{"balance":-3,"n":1}}]}`, OK, `{"balance":7,"n":1}`},
-		{"add twice", `{"writes":[{"do":"add","table":"accounts","key":"ada","value":{"balance":1}},{"do":"add","table":"accounts","key":"ada","value":{"balance":1}}]}`, OK, `{"balance":12}`},
-		{"add overflows", `{"writes":[{"do":"add","table":"accounts","key":"ada","value":{"balance":9223372036854775807}}]}`, BadField, `{"balance":10}`},
-		{"all or nothing", `{"writes":[{"do":"delete","table":"accounts","key":"ada"},{"do":"add","table":"accounts","key":"text","value":{"balance":1}}]}`, BadField, `{"balance":10}`},
-		{"add after delete", `{"writes":[{"do":"delete","table":"accounts","key":"ada"},{"do":"add","table":"accounts","key":"ada","value":{"balance":1}}]}`, OK, `{"balance":1}`},
-		{"add after clear", `{"writes":[{"do":"clear_table","table":"accounts"},{"do":"add","table":"accounts","key":"text","value":{"balance":1}}]}`, OK, ``},
+		{"add twice",
+			`{"writes":[{"do":"add","table":"accounts","key":"ada","value":{"balance":1}},` +
+				`{"do":"add","table":"accounts","key":"ada","value":{"balance":1}}]}`,
+			OK, `{"balance":12}`},
+		{"add overflows", `{"writes":[{"do":"add","table":"accounts","key":"ada","value":{"balance":9223372036854775807}}]}`,
+			BadField, `{"balance":10}`},
+		{"all or nothing",
+			`{"writes":[{"do":"delete","table":"accounts","key":"ada"},{"do":"add","table":"accounts","key":"text","value":{"balance":1}}]}`,
+			BadField, `{"balance":10}`},
+		{"add after delete",
+			`{"writes":[{"do":"delete","table":"accounts","key":"ada"},{"do":"add","table":"accounts","key":"ada","value":{"balance":1}}]}`,
+			OK, `{"balance":1}`},
+		{"add after clear",
+			`{"writes":[{"do":"clear_table","table":"accounts"},{"do":"add","table":"accounts","key":"text","value":{"balance":1}}]}`,
+			OK, ``},
 		{"delete", `{"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, OK, ``},
 		{"unknown table", `{"writes":[{"do":"delete","table":"nothing","key":"ada"}]}`, UnknownTable, `{"balance":10}`},
-		{"create and use", `{"writes":[{"do":"create_table","table":"new"},{"do":"put","table":"new","key":"a","value":{}}]}`, OK, `{"balance":10}`},
-		{"drop and use", `{"writes":[{"do":"drop_table","table":"accounts"},{"do":"put","table":"accounts","key":"a","value":{}}]}`, UnknownTable, `{"balance":10}`},
-		{"exists", `{"checks":[{"table":"accounts","key":"bob","is":"exists"}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, CheckFailed, `{"balance":10}`},
-		{"absent", `{"checks":[{"table":"accounts","key":"bob","is":"absent"}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, OK, ``},
-		{"version", `{"checks":[{"table":"accounts","key":"ada","is":"version","version":3}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, OK, ``},
-		{"other version", `{"checks":[{"table":"accounts","key":"ada","is":"version","version":2}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, CheckFailed, `{"balance":10}`},
-		{"ge", `{"checks":[{"table":"accounts","key":"ada","is":"ge","field":"balance","value":10}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, OK, ``},
-		{"gt", `{"checks":[{"table":"accounts","key":"ada","is":"gt","field":"balance","value":1e1}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, CheckFailed, `{"balance":10}`},
-		{"a string is not less than a number", `{"checks":[{"table":"accounts","key":"text","is":"lt","field":"balance","value":10}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, CheckFailed, `{"balance":10}`},
-		{"no field is equal to nothing", `{"checks":[{"table":"accounts","key":"ada","is":"eq","field":"none","value":null}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, CheckFailed, `{"balance":10}`},
-		{"ne of no field", `{"checks":[{"table":"accounts","key":"ada","is":"ne","field":"none","value":1}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`, OK, ``},
+		{"create and use", `{"writes":[{"do":"create_table","table":"new"},{"do":"put","table":"new","key":"a","value":{}}]}`, OK,
+			`{"balance":10}`},
+		{"drop and use",
+			`{"writes":[{"do":"drop_table","table":"accounts"},{"do":"put","table":"accounts","key":"a","value":{}}]}`,
+			UnknownTable, `{"balance":10}`},
+		{"exists",
+			`{"checks":[{"table":"accounts","key":"bob","is":"exists"}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			CheckFailed, `{"balance":10}`},
+		{"absent",
+			`{"checks":[{"table":"accounts","key":"bob","is":"absent"}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			OK, ``},
+		{"version",
+			`{"checks":[{"table":"accounts","key":"ada","is":"version","version":3}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			OK, ``},
+		{"other version",
+			`{"checks":[{"table":"accounts","key":"ada","is":"version","version":2}],"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			CheckFailed, `{"balance":10}`},
+		{"ge",
+			`{"checks":[{"table":"accounts","key":"ada","is":"ge","field":"balance","value":10}],` +
+				`"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			OK, ``},
+		{"gt",
+			`{"checks":[{"table":"accounts","key":"ada","is":"gt","field":"balance","value":1e1}],` +
+				`"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			CheckFailed, `{"balance":10}`},
+		{"a string is not less than a number",
+			`{"checks":[{"table":"accounts","key":"text","is":"lt","field":"balance","value":10}],` +
+				`"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			CheckFailed, `{"balance":10}`},
+		{"no field is equal to nothing",
+			`{"checks":[{"table":"accounts","key":"ada","is":"eq","field":"none","value":null}],` +
+				`"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			CheckFailed, `{"balance":10}`},
+		{"ne of no field",
+			`{"checks":[{"table":"accounts","key":"ada","is":"ne","field":"none","value":1}],` +
+				`"writes":[{"do":"delete","table":"accounts","key":"ada"}]}`,
+			OK, ``},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := tables{"accounts": {"ada": {3, []byte(`{"balance":10}`)}, "text": {4, []byte(`{"balance":"ten"}`)}}}
@@ -100,7 +140,8 @@ func TestNormalizeRefuses(t *testing.T) {
 		"fraction to add": {Writes: []Write{{Do: Add, Table: "a", Key: "k", Value: []byte(`{"a":1.5}`)}}},
 		"unknown write":   {Writes: []Write{{Do: "upsert", Table: "a", Key: "k"}}},
 		"unknown check":   {Checks: []Check{{Table: "a", Key: "k", Is: "near"}}, Writes: []Write{{Do: Delete, Table: "a", Key: "k"}}},
-		"array to check":  {Checks: []Check{{Table: "a", Key: "k", Is: Equal, Field: "f", Value: []byte("[]")}}, Writes: []Write{{Do: Delete, Table: "a", Key: "k"}}},
+		"array to check": {Checks: []Check{{Table: "a", Key: "k", Is: Equal, Field: "f", Value: []byte("[]")}},
+			Writes: []Write{{Do: Delete, Table: "a", Key: "k"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := c.Normalize(); err == nil {
@@ -111,7 +152,8 @@ func TestNormalizeRefuses(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	t := Transaction{RequestID: "r", Checks: []Check{{Table: "a", Key: "k", Is: Equal, Field: "f", Value: []byte("1")}}, Writes: []Write{{Do: Put, Table: "a", Key: "k", Value: []byte("{}")}}}
+	t := Transaction{RequestID: "r", Checks: []Check{{Table: "a", Key: "k", Is: Equal, Field: "f", Value: []byte("1")}},
+		Writes: []Write{{Do: Put, Table: "a", Key: "k", Value: []byte("{}")}}}
 	f.Add(t.Append(nil))
 	f.Add([]byte{format, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, data []byte) {

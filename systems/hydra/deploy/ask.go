@@ -58,7 +58,8 @@ var errNoAddress = errors.New("no address is known")
 
 // Lookup asks a DNS server, over a connection that dial makes, for the addresses of a name, in its order. It waits
 // until ctx's deadline, ten seconds at most.
-func Lookup(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), server, name string) ([]netip.Addr, error) {
+func Lookup(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), server,
+	name string) ([]netip.Addr, error) {
 	conn, err := dial(ctx, "tcp", server)
 	if err != nil {
 		return nil, fmt.Errorf("asking the DNS server: %w", err)

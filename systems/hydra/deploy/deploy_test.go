@@ -203,7 +203,8 @@ func TestWhatEndsIsStartedAgain(t *testing.T) {
 
 // What is written for members and the DNS server is what they take.
 func TestFiles(t *testing.T) {
-	o := Options{Dir: t.TempDir(), Zone: "hydra.test", Prefer: "aws", Secure: true, Wallet: true, MaxLog: 8 << 20, Drain: 250 * time.Millisecond}
+	o := Options{Dir: t.TempDir(), Zone: "hydra.test", Prefer: "aws", Secure: true, Wallet: true, MaxLog: 8 << 20,
+		Drain: 250 * time.Millisecond}
 	layout, err := LayoutOnLoopback(o.Dir, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +221,8 @@ func TestFiles(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", s.Name, err)
 				}
-				if c.Name != s.Name || len(c.Members) != 5 || c.Certificate == "" || c.PreferCloud != "aws" || int64(c.MaxLog) != o.MaxLog || c.Witness != (s.Kind == Witness) {
+				if c.Name != s.Name || len(c.Members) != 5 || c.Certificate == "" || c.PreferCloud != "aws" || int64(c.MaxLog) != o.MaxLog ||
+					c.Witness != (s.Kind == Witness) {
 					t.Errorf("%s: %+v", s.Name, c)
 				}
 				if !c.Witness && c.Database != "sqlite:"+filepath.Join(o.Dir, c.Cloud+"-1", "hydra.db") {
@@ -277,7 +279,8 @@ func TestLookupOfASlowServer(t *testing.T) {
 					}
 					time.Sleep(tt.takes)
 					a := new(dns.Msg).SetReply(q)
-					a.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(10, 0, 0, 7)}}
+					a.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET},
+						A: net.IPv4(10, 0, 0, 7)}}
 					_ = s.WriteMsg(a)
 				})
 				dial := func(context.Context, string, string) (net.Conn, error) { return asker, nil }

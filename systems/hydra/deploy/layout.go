@@ -52,7 +52,8 @@ func LayoutOnLoopback(dir string, members int) (Layout, error) {
 		l.DNS = at("names", "names", thirdNames, 1)
 		return l, errors.Join(errs...)
 	}
-	return Layout{}, advice.With(fmt.Errorf("%w: all of 127.%d to 127.%d are in use", ErrLayout, firstNet, firstNet+nets-1), "stop other deployments")
+	return Layout{}, advice.With(fmt.Errorf("%w: all of 127.%d to 127.%d are in use", ErrLayout, firstNet, firstNet+nets-1),
+		"stop other deployments")
 }
 
 // isNetFree reports whether the ports of members and of the DNS server are free in a net.

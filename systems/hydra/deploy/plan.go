@@ -281,7 +281,8 @@ func (p *planner) planBalancers() {
 		if c.Edge == nil {
 			continue
 		}
-		args := []string{"lb", "--cloud", c.Name, "--listen", HostPort(c.Edge, PortLB), "--drain", p.Drain.String(), "--host", p.Zone, "--host", walletName + "." + p.Zone}
+		args := []string{"lb", "--cloud", c.Name, "--listen", HostPort(c.Edge, PortLB), "--drain", p.Drain.String(), "--host",
+			p.Zone, "--host", walletName + "." + p.Zone}
 		if p.Insecure {
 			args = append(args, "--insecure")
 		}
@@ -295,7 +296,8 @@ func (p *planner) planBalancers() {
 			}
 		}
 		url := "http://" + HostPort(c.Edge, PortLB)
-		p.services = append(p.services, Service{Name: "lb-" + c.Name, Kind: Balancer, Cloud: c.Name, Host: c.Edge, Args: args, URL: url, Ready: url + "/-/healthy"})
+		p.services = append(p.services, Service{Name: "lb-" + c.Name, Kind: Balancer, Cloud: c.Name, Host: c.Edge, Args: args,
+			URL: url, Ready: url + "/-/healthy"})
 	}
 }
 
@@ -313,7 +315,8 @@ func (p *planner) planWallets() {
 			args = append(args, "--token-file", p.keyFile("token-write"))
 		}
 		url := "http://" + HostPort(c.Edge, PortWallet)
-		p.services = append(p.services, Service{Name: "wallet-" + c.Name, Kind: Wallet, Cloud: c.Name, Host: c.Edge, Args: args, URL: url, Ready: url + "/healthz"})
+		p.services = append(p.services, Service{Name: "wallet-" + c.Name, Kind: Wallet, Cloud: c.Name, Host: c.Edge, Args: args,
+			URL: url, Ready: url + "/healthz"})
 	}
 }
 

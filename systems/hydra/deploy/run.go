@@ -35,7 +35,8 @@ type Deployment struct {
 // Start starts services in order; each kind waits until the previous one is ready. exe is the program.
 // A service that exits is restarted after the given delay, 0 for never. reach configures clients of
 // the members, without endpoints.
-func Start(ctx context.Context, exe string, services []Service, restart time.Duration, reach hydraclient.Config, log *slog.Logger) (_ *Deployment, err error) {
+func Start(ctx context.Context, exe string, services []Service, restart time.Duration, reach hydraclient.Config,
+	log *slog.Logger) (_ *Deployment, err error) {
 	d := &Deployment{config: reach}
 	defer func() {
 		if err != nil {
@@ -117,7 +118,8 @@ func (d *Deployment) pollReady(ctx context.Context, s *supervised, ask func(cont
 			return s.exitError()
 		}
 		if ended := linger.For(ctx, pollEvery); ended != nil {
-			return advice.With(fmt.Errorf("%s on %s: %w: %w\n%s", s.Name, s.Host.Name(), ended, err, s.current().Tail(8)), "its log is %s", s.logFile())
+			return advice.With(fmt.Errorf("%s on %s: %w: %w\n%s", s.Name, s.Host.Name(), ended, err, s.current().Tail(8)),
+				"its log is %s", s.logFile())
 		}
 	}
 }

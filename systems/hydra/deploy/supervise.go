@@ -159,7 +159,8 @@ func (s *supervised) running() bool {
 // exitError is the error of a process that exited before it was ready.
 func (s *supervised) exitError() error {
 	p := s.current()
-	return advice.With(fmt.Errorf("%s on %s ended: %w\n%s", s.Name, s.Host.Name(), errors.Join(p.Err()), p.Tail(8)), "its log is %s", s.logFile())
+	return advice.With(fmt.Errorf("%s on %s ended: %w\n%s", s.Name, s.Host.Name(), errors.Join(p.Err()), p.Tail(8)),
+		"its log is %s", s.logFile())
 }
 
 // terminate stops the process for good.

@@ -168,7 +168,8 @@ func (s *Server) reply(r *dns.Msg) *dns.Msg {
 	default:
 		q := r.Question[0]
 		switch {
-		case q.Qclass != dns.ClassINET, !dns.IsSubDomain(s.zone.apex, dns.CanonicalName(q.Name)), q.Qtype == dns.TypeAXFR, q.Qtype == dns.TypeIXFR:
+		case q.Qclass != dns.ClassINET, !dns.IsSubDomain(s.zone.apex,
+			dns.CanonicalName(q.Name)), q.Qtype == dns.TypeAXFR, q.Qtype == dns.TypeIXFR:
 			m.Rcode = dns.RcodeRefused
 		default:
 			s.zone.answer(m, q)

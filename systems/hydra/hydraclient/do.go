@@ -35,8 +35,9 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.sentinel }
 
 var sentinels = map[string]error{
-	api.CodeBadRequest: ErrBadRequest, api.CodeUnauthorized: ErrUnauthorized, api.CodeForbidden: ErrUnauthorized, api.CodeForeignHost: ErrUnauthorized,
-	api.CodeNotFound: ErrNotFound, api.CodeUnknownTable: ErrUnknownTable, api.CodeCheckFailed: ErrCheckFailed,
+	api.CodeBadRequest: ErrBadRequest, api.CodeUnauthorized: ErrUnauthorized, api.CodeForbidden: ErrUnauthorized,
+	api.CodeForeignHost: ErrUnauthorized,
+	api.CodeNotFound:    ErrNotFound, api.CodeUnknownTable: ErrUnknownTable, api.CodeCheckFailed: ErrCheckFailed,
 	api.CodeBadField: ErrCheckFailed, api.CodeTooLarge: ErrTooLarge, api.CodeMisdirected: ErrUnavailable,
 	api.CodeUnavailable: ErrUnavailable, api.CodeOverloaded: ErrOverloaded, api.CodeDraining: ErrUnavailable,
 	api.CodeInDoubt: ErrInDoubt, api.CodeNotReached: ErrNotReached, api.CodeInternal: ErrInDoubt,

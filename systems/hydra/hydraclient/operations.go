@@ -80,12 +80,14 @@ func (c *Client) Put(ctx context.Context, table, key string, value any, options 
 
 // Merge sets fields of an existing row; null removes a field.
 func (c *Client) Merge(ctx context.Context, table, key string, fields any, options ...Option) (api.Written, error) {
-	return c.writeExisting(ctx, newRequest(http.MethodPatch, rowPath(table, key), true, options), api.Write{Do: command.Merge, Table: table, Key: key}, fields)
+	return c.writeExisting(ctx, newRequest(http.MethodPatch, rowPath(table, key), true, options),
+		api.Write{Do: command.Merge, Table: table, Key: key}, fields)
 }
 
 // Delete removes a row, or returns ErrNotFound.
 func (c *Client) Delete(ctx context.Context, table, key string, options ...Option) (api.Written, error) {
-	return c.writeExisting(ctx, newRequest(http.MethodDelete, rowPath(table, key), true, options), api.Write{Do: command.Delete, Table: table, Key: key}, nil)
+	return c.writeExisting(ctx, newRequest(http.MethodDelete, rowPath(table, key), true, options),
+		api.Write{Do: command.Delete, Table: table, Key: key}, nil)
 }
 
 // writeExisting writes to a row that must exist. On a stream it is a transaction with a check.

@@ -115,14 +115,16 @@ func tale(t *testing.T, c *hydraclient.Client) (lines []string) {
 			status = e.Status
 		}
 		var is []string
-		for _, s := range []error{hydraclient.ErrNotFound, hydraclient.ErrCheckFailed, hydraclient.ErrBadRequest, hydraclient.ErrInDoubt, hydraclient.ErrUnavailable, hydraclient.ErrUnauthorized} {
+		for _, s := range []error{hydraclient.ErrNotFound, hydraclient.ErrCheckFailed, hydraclient.ErrBadRequest,
+			hydraclient.ErrInDoubt, hydraclient.ErrUnavailable, hydraclient.ErrUnauthorized} {
 			if errors.Is(err, s) {
 				is = append(is, s.Error())
 			}
 		}
 		lines = append(lines, fmt.Sprintf("%s: %+v %+v %d %v", what, v, m, status, is))
 	}
-	for _, read := range []hydraclient.Option{hydraclient.Read(api.Local), hydraclient.Read(api.Linearizable), hydraclient.Staleness(20 * time.Millisecond)} {
+	for _, read := range []hydraclient.Option{hydraclient.Read(api.Local), hydraclient.Read(api.Linearizable),
+		hydraclient.Staleness(20 * time.Millisecond)} {
 		var m hydraclient.Meta
 		row, err := c.Get(ctx, "t", "none", read, hydraclient.WithMeta(&m))
 		say("get none", row, hydraclient.Meta{Member: m.Member}, err)
@@ -136,7 +138,8 @@ func tale(t *testing.T, c *hydraclient.Client) (lines []string) {
 	}
 	w, err := c.Put(ctx, "t", "k/ä ", map[string]int{"v": 2}, hydraclient.IfAbsent())
 	say("put if absent", w, hydraclient.Meta{}, err)
-	w, err = c.Transact(ctx, api.Transaction{RequestID: "r1", Checks: []api.Check{{Table: "t", Key: "k/ä ", Is: command.Absent}}, Writes: []api.Write{{Do: command.Put, Table: "t", Key: "x", Value: json.RawMessage(`{}`)}}})
+	w, err = c.Transact(ctx, api.Transaction{RequestID: "r1", Checks: []api.Check{{Table: "t", Key: "k/ä ",
+		Is: command.Absent}}, Writes: []api.Write{{Do: command.Put, Table: "t", Key: "x", Value: json.RawMessage(`{}`)}}})
 	say("transact", w, hydraclient.Meta{}, err)
 	for _, key := range []string{"none", "k/ä "} {
 		w, err = c.Merge(ctx, "t", key, map[string]int{"v": 3})
@@ -164,7 +167,8 @@ func TestStreamIsLikeHTTP(t *testing.T) {
 	want := tale(t, open(t, hydraclient.Config{Endpoints: []string{plain}}))
 	for name, quick := range map[string]bool{"quick": true, "slow": false} {
 		addr, _, _ := member(t, &rows{quick: quick}, api.Config{})
-		if got := tale(t, open(t, hydraclient.Config{Endpoints: []string{addr}, Streams: 2})); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		if got := tale(t, open(t, hydraclient.Config{Endpoints: []string{addr}, Streams: 2})); strings.Join(got,
+			"\n") != strings.Join(want, "\n") {
 			t.Errorf("%s:\n%s\nwith HTTP:\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -176,7 +180,8 @@ func TestStreamIsLikeHTTP(t *testing.T) {
 		s.ServeHTTP(w, r)
 	}))
 	defer balancer.Close()
-	if got := tale(t, open(t, hydraclient.Config{Endpoints: []string{balancer.Listener.Addr().String()}, Streams: 2})); strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if got := tale(t, open(t, hydraclient.Config{Endpoints: []string{balancer.Listener.Addr().String()},
+		Streams: 2})); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("without streams:\n%s\nwith HTTP:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -345,7 +350,8 @@ func TestStreamNonsense(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: hydra-stream/1\r\n\r\n\x05\x00\x00\x00hello"); err != nil {
+	if _, err := io.WriteString(conn, "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: "+
+		"hydra-stream/1\r\n\r\n\x05\x00\x00\x00hello"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(conn)
@@ -369,7 +375,8 @@ func TestConnectingTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if _, err := c.Put(short, "t", "k", json.RawMessage(`{}`)); !errors.Is(err, hydraclient.ErrUnavailable) || errors.Is(err, hydraclient.ErrInDoubt) {
+			if _, err := c.Put(short, "t", "k", json.RawMessage(`{}`)); !errors.Is(err, hydraclient.ErrUnavailable) || errors.Is(err,
+				hydraclient.ErrInDoubt) {
 				t.Errorf("error %v", err)
 			}
 		})

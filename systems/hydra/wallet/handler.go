@@ -31,7 +31,8 @@ const (
 )
 
 // policy is the page's Content-Security-Policy: no external and no inline content.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri " +
+	"'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Server serves the wallet over HTTP.
 type Server struct {
@@ -146,7 +147,8 @@ func parseOrder(w http.ResponseWriter, r *http.Request, fields []string) (o orde
 	}
 	id = r.Header.Get(api.HeaderRequestID)
 	if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return o, "", fmt.Errorf("%w: header %s must be 1 to %d printable characters, the same in every retry", ErrInvalid, api.HeaderRequestID, maxID)
+		return o, "", fmt.Errorf("%w: header %s must be 1 to %d printable characters, the same in every retry", ErrInvalid,
+			api.HeaderRequestID, maxID)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {

@@ -77,7 +77,8 @@ func (w *Wallet) recordEntry(ctx context.Context, e Entry, t api.Transaction, fa
 			if err != nil {
 				return a, err
 			}
-			try.Checks = append(try.Checks, api.Check{Table: Accounts, Key: name, Is: command.Less, Field: "entries", Value: number((page + 1) * onPage)})
+			try.Checks = append(try.Checks, api.Check{Table: Accounts, Key: name, Is: command.Less, Field: "entries",
+				Value: number((page + 1) * onPage)})
 			try.Writes = append(try.Writes, api.Write{Do: command.Merge, Table: Entries, Key: pageKey(name, page), Value: row})
 			failed = append(failed, errPage)
 		}
@@ -106,7 +107,8 @@ func (w *Wallet) lastPage(ctx context.Context, name string, how api.Read) (int64
 		return *have.Entries / onPage, nil
 	}
 	// Accounts of early versions have no counter yet.
-	_, err = w.data.Transact(ctx, api.Transaction{Writes: []api.Write{{Do: command.Add, Table: Accounts, Key: name, Value: json.RawMessage(`{"entries":0}`)}}})
+	_, err = w.data.Transact(ctx, api.Transaction{Writes: []api.Write{{Do: command.Add, Table: Accounts, Key: name,
+		Value: json.RawMessage(`{"entries":0}`)}}})
 	if err != nil {
 		return 0, fmt.Errorf("counting the entries of %s: %w", name, err)
 	}

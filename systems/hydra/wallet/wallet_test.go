@@ -296,7 +296,8 @@ func TestHTTP(t *testing.T) {
 		{"a field too few", "POST", "/api/deposits", "k9", `{"to":"ada"}`, nil, 400, "missing"},
 		{"a large body", "POST", "/api/deposits", "k10", `{"to":"` + strings.Repeat("a", 5000) + `"}`, nil, 413, "too_large"},
 		{"a form of another site", "POST", "/api/deposits", "k11", "to=ada", http.Header{"Content-Type": {"text/plain"}}, 415, ""},
-		{"a script of another site", "POST", "/api/deposits", "k12", `{"to":"ada","amount_cents":5}`, http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403, ""},
+		{"a script of another site", "POST", "/api/deposits", "k12", `{"to":"ada","amount_cents":5}`,
+			http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403, ""},
 		{"no such path", "GET", "/api/nothing", "", "", nil, 404, "not_found"},
 		{"no such method", "DELETE", "/api/accounts", "", "", nil, 404, "not_found"},
 	}
@@ -330,7 +331,8 @@ func TestHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	var problem api.Problem
-	if err := json.Unmarshal([]byte(readAll(t, resp)), &problem); err != nil || resp.StatusCode != 503 || problem.Code != api.CodeUnavailable || resp.Header.Get("Retry-After") == "" {
+	if err := json.Unmarshal([]byte(readAll(t, resp)), &problem); err != nil || resp.StatusCode != 503 ||
+		problem.Code != api.CodeUnavailable || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("without a data layer: %s %+v %v", resp.Status, problem, err)
 	}
 }
@@ -359,81 +361,4 @@ func readAll(t *testing.T, resp *http.Response) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// TestHistoryIsTheLogs has wallets whose clocks differ, jump and go back do orders beside each
-// other: each account's history is in the order in which they were done.
-func TestHistoryIsTheLogs(t *testing.T) {
-	m := newMemory()
-	names := []string{"a", "b", "c"}
-	opened(t, m, names...)
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(3, 3))
-	drawn := func(n int) int {
-		mu.Lock()
-		defer mu.Unlock()
-		return random.IntN(n)
-	}
-	clock := func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(drawn(1e6)) * time.Hour) }
-	accounts := map[string][]string{} // by order
-	var all sync.WaitGroup
-	for i := range 8 {
-		w := New(m, clock)
-		all.Go(func() {
-			for k := range 100 {
-				id, from := fmt.Sprintf("%d.%d", i, k), drawn(3)
-				of := []string{names[from], names[(from+1)%3]}
-				var err error
-				if k%3 == 0 {
-					of = of[:1]
-					_, err = w.Deposit(t.Context(), id, of[0], 100)
-				} else {
-					_, err = w.Transfer(t.Context(), id, of[0], of[1], 1)
-				}
-				if err != nil && !errors.Is(err, ErrInsufficient) {
-					t.Errorf("%s: %v", id, err)
-				}
-				mu.Lock()
-				accounts[id] = of
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	for _, name := range names {
-		var want []string
-		for _, id := range slices.Backward(m.log) {
-			if slices.Contains(accounts[id], name) && len(want) < maxHistory {
-				want = append(want, id)
-			}
-		}
-		got, _, err := New(m, clock).History(t.Context(), name)
-		var ids []string
-		for _, e := range got {
-			ids = append(ids, e.ID)
-		}
-		if err != nil || len(ids) != maxHistory || !slices.Equal(ids, want) {
-			t.Errorf("history of %s, %v:\n%v\nwant\n%v", name, err, ids, want)
-		}
-	}
-}
-
-// An account of before entries were counted goes on, and shows its old entries behind the new.
-func TestOldHistory(t *testing.T) {
-	m := newMemory()
-	w := opened(t, m, "ada")
-	if err := w.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	m.SetRow(Accounts, "ada", command.Row{Version: 1, Value: []byte(`{"balance":5}`)})
-	m.SetRow(Entries, fmt.Sprintf("ada/%016x-old", uint64(1<<63-1-time.Now().UnixMicro())), command.Row{Version: 1, Value: []byte(`{"kind":"deposit","to":"ada","amount_cents":5,"id":"old"}`)})
-	for i := range 20 {
-		if _, err := w.Deposit(t.Context(), fmt.Sprint("new-", i), "ada", 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, _, err := w.History(t.Context(), "ada")
-	if err != nil || len(all) != 21 || all[0].ID != "new-19" || all[20].ID != "old" {
-		t.Errorf("%+v, %v", all, err)
-	}
 }
