@@ -10,10 +10,10 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// TestEntryThatADatabaseDoesNotTake has one cloud's database refuse one row: what comes before
+// TestRejectedEntryIsIsolated has one cloud's database refuse one row: what comes before
 // it is applied there, the member names the entry, the other cloud answers, and all is applied
 // when the database takes it.
-func TestEntryThatADatabaseDoesNotTake(t *testing.T) {
+func TestRejectedEntryIsIsolated(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {

@@ -151,9 +151,9 @@ func markup() json.RawMessage {
 	return json.RawMessage(`{"v":"` + strings.Repeat("<&>\u2028", (command.MaxValue-around)/6) + `"}`)
 }
 
-// TestBytesOfARow writes rows of the largest size in every way, where the cloud's own database
+// TestRowsKeepTheirBytes writes rows of the largest size in every way, where the cloud's own database
 // answers and where another cloud's does: they come back byte for byte.
-func TestBytesOfARow(t *testing.T) {
+func TestRowsKeepTheirBytes(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {

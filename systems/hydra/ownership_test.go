@@ -269,9 +269,9 @@ func again(t *testing.T, path, table string) {
 	})
 }
 
-// TestBackIsNoticedOnce has somebody be the first to see that a database went back who does
+// TestStepBackIsReportedOnce has somebody be the first to see that a database went back who does
 // nothing about it, as one who reads for himself: it is applied to again all the same.
-func TestBackIsNoticedOnce(t *testing.T) {
+func TestStepBackIsReportedOnce(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	shared.name = "one"
 	a := startMember(t, shared, "a", "east", "", nil)

@@ -191,7 +191,7 @@ func TestStateOfDatabases(t *testing.T) {
 
 // A member that only follows how another applies serves again with the database, without
 // having had to apply anything itself.
-func TestAFollowerServesAgain(t *testing.T) {
+func TestFollowerServesAgain(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	first := startMember(t, shared, "a1", "east", "", nil)
 	if err := first.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
@@ -216,9 +216,9 @@ func TestAFollowerServesAgain(t *testing.T) {
 	}
 }
 
-// TestToldOfProgress has a member that does not apply never look by itself: who applies tells it,
+// TestFollowerIsNotifiedOfProgress has a member that does not apply never look by itself: who applies tells it,
 // so that writes and reads there are answered.
-func TestToldOfProgress(t *testing.T) {
+func TestFollowerIsNotifiedOfProgress(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	never := func(o *Options) { o.pace = pace{time.Hour, time.Hour} }
 	a := startMember(t, shared, "a", "east", "", nil)

@@ -79,7 +79,7 @@ func TestDocumentAgreesWithCodes(t *testing.T) {
 }
 
 func TestDocumentInDocs(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/hydra-openapi.yaml")
+	text, err := os.ReadFile("../../../docs/hydra-openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,9 +171,9 @@ func TestDamagedBackups(t *testing.T) {
 	}
 }
 
-// TestRestoreEnded ends a restore half way: the part that it left is refused as rows of the
+// TestInterruptedRestore ends a restore half way: the part that it left is refused as rows of the
 // cluster's own, and is made whole once its tables are cleared.
-func TestRestoreEnded(t *testing.T) {
+func TestInterruptedRestore(t *testing.T) {
 	ctx := t.Context()
 	at, from := serve(t, "old")
 	if err := from.CreateTable(ctx, "a"); err != nil {

@@ -126,7 +126,7 @@ func members(cloud string, all ...*member) (backends []Backend) {
 	return backends
 }
 
-func TestWritesGoToALeaderThatIsNear(t *testing.T) {
+func TestWritesGoToNearLeader(t *testing.T) {
 	a, b, far := newMember(t, "a"), newMember(t, "b"), newMember(t, "far")
 	b.lead(2)
 	a.lead(1) // its word is out of date
@@ -201,7 +201,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestReadsGoElsewhereWhenACloudIsLost(t *testing.T) {
+func TestReadsFailOverToOtherCloud(t *testing.T) {
 	a, b, far := newMember(t, "a"), newMember(t, "b"), newMember(t, "far")
 	c := quick()
 	c.Members = append(members("home", a, b), members("away", far)...)
@@ -223,7 +223,7 @@ func TestReadsGoElsewhereWhenACloudIsLost(t *testing.T) {
 	}
 }
 
-func TestWhatIsRepeated(t *testing.T) {
+func TestOnlySafeRequestsAreRepeated(t *testing.T) {
 	broken := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
 	tests := []struct {
 		name, method, key string
@@ -276,7 +276,7 @@ func TestHangingBackend(t *testing.T) {
 	}
 }
 
-func TestElectionIsWaitedFor(t *testing.T) {
+func TestBalancerWaitsForElection(t *testing.T) {
 	m := newMember(t, "m")
 	var asked atomic.Int64
 	m.answer(func(w http.ResponseWriter, r *http.Request) {

@@ -348,7 +348,7 @@ func FuzzReadSnapshot(f *testing.F) {
 }
 
 // Members of a cloud that start together open its new file together.
-func TestOpenedTogether(t *testing.T) {
+func TestConcurrentOpen(t *testing.T) {
 	for range 20 {
 		path := filepath.Join(t.TempDir(), "new.db")
 		var g errgroup.Group

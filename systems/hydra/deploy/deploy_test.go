@@ -150,7 +150,7 @@ func state(d *Deployment, name string) State {
 	return State{}
 }
 
-func TestLifeOfADeployment(t *testing.T) {
+func TestDeploymentLifecycle(t *testing.T) {
 	d := launch(t, Options{}, 0)
 	var all []string
 	for _, s := range d.States() {
@@ -185,7 +185,7 @@ func TestLifeOfADeployment(t *testing.T) {
 	}
 }
 
-func TestWhatEndsIsStartedAgain(t *testing.T) {
+func TestExitedServiceIsRestarted(t *testing.T) {
 	d := launch(t, Options{}, 10*time.Millisecond)
 	before := state(d, "dns").PID
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
@@ -242,7 +242,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestAProcessThatDoesNotStart(t *testing.T) {
+func TestProcessThatDoesNotStart(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Zone: "hydra.test", Exe: "/bin/false"}
 	layout, err := LayoutOnLoopback(o.Dir, 1)
 	if err != nil {

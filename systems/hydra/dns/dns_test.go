@@ -165,7 +165,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestQueriesThatAreNoQuestions(t *testing.T) {
+func TestInvalidQueries(t *testing.T) {
 	_, at := serve(t, example())
 	tests := map[string]struct {
 		change func(*dns.Msg)
@@ -185,7 +185,7 @@ func TestQueriesThatAreNoQuestions(t *testing.T) {
 	}
 }
 
-func TestTurns(t *testing.T) {
+func TestAddressesRotate(t *testing.T) {
 	for _, order := range []string{"rotate", "random"} {
 		c := example()
 		c.Order = order
@@ -299,7 +299,7 @@ func TestLargeAnswers(t *testing.T) {
 // A client that keeps an answer as long as it may finds the cloud that is left after the
 // time to live; one that keeps answers for ever does not, and has to try the addresses of
 // its answer in turn.
-func TestClientsThatCache(t *testing.T) {
+func TestCachingClients(t *testing.T) {
 	one, two := newService(t), newService(t)
 	c := example()
 	c.TTL = unit.Duration(time.Second)

@@ -162,7 +162,7 @@ func tale(t *testing.T, c *hydraclient.Client) (lines []string) {
 
 // A stream tells the same as HTTP, whether the member does reads in their turn or not, and so does
 // an endpoint that knows no streams.
-func TestStreamIsLikeHTTP(t *testing.T) {
+func TestStreamMatchesHTTP(t *testing.T) {
 	plain, _, _ := member(t, &rows{}, api.Config{})
 	want := tale(t, open(t, hydraclient.Config{Endpoints: []string{plain}}))
 	for name, quick := range map[string]bool{"quick": true, "slow": false} {
@@ -187,7 +187,7 @@ func TestStreamIsLikeHTTP(t *testing.T) {
 }
 
 // Each of many goroutines gets its own answer.
-func TestManyOnOneStream(t *testing.T) {
+func TestConcurrentRequestsOnOneStream(t *testing.T) {
 	addr, _, _ := member(t, &rows{quick: true}, api.Config{})
 	c := open(t, hydraclient.Config{Endpoints: []string{addr}, Streams: 1})
 	var all sync.WaitGroup
@@ -362,7 +362,7 @@ func TestStreamNonsense(t *testing.T) {
 
 // Those who share a connection that cannot be made wait for one attempt, not one after the
 // other, and each no longer than its own time; nothing was done.
-func TestConnectingTogether(t *testing.T) {
+func TestConcurrentConnect(t *testing.T) {
 	var dials atomic.Int64
 	stuck := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		dials.Add(1)

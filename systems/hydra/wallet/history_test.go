@@ -12,9 +12,9 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// TestHistoryIsTheLogs has wallets whose clocks differ, jump and go back do orders beside each
+// TestHistoryIsInLogOrder has wallets whose clocks differ, jump and go back do orders beside each
 // other: each account's history is in the order in which they were done.
-func TestHistoryIsTheLogs(t *testing.T) {
+func TestHistoryIsInLogOrder(t *testing.T) {
 	m := newMemory()
 	names := []string{"a", "b", "c"}
 	opened(t, m, names...)

@@ -205,7 +205,7 @@ func TestOrders(t *testing.T) {
 }
 
 // Clients that lose their answers and ask again with the same key move money once.
-func TestNothingIsLostOrDoubled(t *testing.T) {
+func TestConcurrentOrdersKeepTheSum(t *testing.T) {
 	m := newMemory()
 	names := []string{"a", "b", "c", "d"}
 	w := opened(t, m, names...)
@@ -250,7 +250,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-func TestReadsGoOnWithoutALeader(t *testing.T) {
+func TestReadsWithoutLeader(t *testing.T) {
 	m := newMemory()
 	w := opened(t, m, "ada")
 	m.lost = true
@@ -292,7 +292,7 @@ func TestHTTP(t *testing.T) {
 		{"too large a number", "POST", "/api/deposits", "k7", `{"to":"ada","amount_cents":99999999999999999999}`, nil, 400, "bad_request"},
 		{"no JSON", "POST", "/api/deposits", "k8", `{"to":`, nil, 400, "bad_request"},
 		{"two values", "POST", "/api/deposits", "k8", `{"to":"ada","amount_cents":5} {}`, nil, 400, "bad_request"},
-		{"a field too many", "POST", "/api/deposits", "k9", `{"to":"ada","amount_cents":5,"from":"bob"}`, nil, 400, "not asked for"},
+		{"a field too many", "POST", "/api/deposits", "k9", `{"to":"ada","amount_cents":5,"from":"bob"}`, nil, 400, "unknown field"},
 		{"a field too few", "POST", "/api/deposits", "k9", `{"to":"ada"}`, nil, 400, "missing"},
 		{"a large body", "POST", "/api/deposits", "k10", `{"to":"` + strings.Repeat("a", 5000) + `"}`, nil, 413, "too_large"},
 		{"a form of another site", "POST", "/api/deposits", "k11", "to=ada", http.Header{"Content-Type": {"text/plain"}}, 415, ""},
@@ -339,7 +339,7 @@ func TestHTTP(t *testing.T) {
 
 // The page asks nobody but its own server for anything, and has nothing that its policy
 // forbids.
-func TestPageIsItsOwn(t *testing.T) {
+func TestPageHasNoExternalContent(t *testing.T) {
 	for _, name := range []string{"index.html", "app.js", "style.css"} {
 		text, err := page.ReadFile("page/" + name)
 		if err != nil {
