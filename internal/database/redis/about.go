@@ -10,7 +10,7 @@ import (
 	"skerry/internal/install"
 )
 
-// About is what the laboratory and its documentation know of Redis Cluster.
+// About describes Redis Cluster to the laboratory and its documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
 	Choices:  choices,
@@ -22,7 +22,7 @@ var About = database.About{
 	},
 }
 
-// ValkeyAbout is what the laboratory and its documentation know of Valkey.
+// ValkeyAbout describes Valkey to the laboratory and its documentation.
 var ValkeyAbout = database.About{
 	Name: Valkey, New: func() database.Database { return NewValkey() }, Recipes: []install.Recipe{ValkeyRecipe},
 	Choices: choices,
@@ -32,7 +32,7 @@ var ValkeyAbout = database.About{
 	},
 }
 
-// choices: a shard has one copy, or a second one that takes over.
+// choices offers shards with one copy, or with a replica that can take over.
 func choices(p database.Place) []database.Choice {
 	out := []database.Choice{{
 		Name: "one copy", Reads: database.ReadsLinearizable,
@@ -47,20 +47,21 @@ func choices(p database.Place) []database.Choice {
 			Name: "a replica", Options: database.Options{"replicas": 1, "cluster_node_timeout": "5s"}, Loses: lost,
 			GivesUp: "a master that is cut off answers with what was until it notices; half of the nodes only stand by",
 		}, database.Choice{
-			Name: "a replica that confirms", Options: database.Options{"replicas": 1, "wait": 1, "cluster_node_timeout": "5s"}, Loses: lost + ", seldom: Redis calls WAIT no guarantee",
+			Name: "a replica that confirms", Options: database.Options{"replicas": 1, "wait": 1, "cluster_node_timeout": "5s"},
+			Loses:   lost + ", seldom: Redis calls WAIT no guarantee",
 			GivesUp: "a write waits for the replica's site; while that is away every write is in doubt",
 		})
 	}
 	return out
 }
 
-// kind is what Redis and Valkey, which began as a copy of it, differ in.
+// kind holds the differences between Redis and its fork Valkey.
 type kind struct {
-	name        string // as experiments call it
+	name        string // in experiments
 	server, cli string // programs
 	recipe      install.Recipe
-	// ackedSlots is whether CLUSTER SETSLOT of a master waits for its replicas, and so
-	// cannot be a step of a script.
+	// ackedSlots is whether CLUSTER SETSLOT on a master waits for its replicas. A script
+	// cannot call it then.
 	ackedSlots bool
 }
 
@@ -70,8 +71,8 @@ const (
 	Valkey = "valkey"
 )
 
-// Recipe installs Debian's Redis. The server program is in redis-tools: redis-server
-// holds a link to it.
+// Recipe installs Debian's Redis. The server program is in redis-tools; redis-server only
+// links to it.
 var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "Redis Cluster (redis-server, redis-cli)",
@@ -82,7 +83,7 @@ var Recipe = install.Recipe{
 	Version:     versionIn(`server v=([0-9][^ ]*)`), // "Redis server v=7.0.15 sha=00000000:0 malloc=..."
 }
 
-// ValkeyRecipe installs Debian's Valkey, which bookworm has among its backports.
+// ValkeyRecipe installs Debian's Valkey from the backports of bookworm.
 var ValkeyRecipe = install.Recipe{
 	Name:    Valkey,
 	Summary: "Valkey Cluster (valkey-server, valkey-cli)",
@@ -109,12 +110,12 @@ var (
 	valkeyKind = kind{name: Valkey, server: "valkey-server", cli: "valkey-cli", recipe: ValkeyRecipe, ackedSlots: true}
 )
 
-// claimsAtOnce is whether a master takes the ownership of many slots in one transaction.
+// claimsAtOnce reports whether a master can claim many slots in one transaction.
 func (k kind) claimsAtOnce(master view) bool {
 	return !k.ackedSlots || len(master.replicas()) == 0
 }
 
-// major is the first number of a version, 0 when it has none.
+// major returns the first number of a version, or 0.
 func major(version string) int {
 	first, _, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(first)

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// rebalance moves slots so that every master serves an equal share of them, and the one
-// that leaves none. It returns the bytes that were moved, where that is known. A balance
-// that fails half-way leaves a cluster that serves; the next one goes on from there.
+// rebalance gives every master an equal share of the slots, and a leaving one none. It returns
+// the moved bytes, if known. After a failure the cluster still serves, and the next call
+// continues.
 func (c *cluster) rebalance(ctx context.Context, leaving *member) (int64, error) {
 	if c.options.rebalance == rebalanceCLI {
 		return 0, c.rebalanceByCLI(ctx, leaving)
@@ -33,25 +33,25 @@ func (c *cluster) rebalance(ctx context.Context, leaving *member) (int64, error)
 	return bytes, nil
 }
 
-// repairAfterFailure repairs what a balance that failed has left, if it can be done now.
+// repairAfterFailure repairs interrupted moves, unless a server has died.
 func (c *cluster) repairAfterFailure(ctx context.Context) error {
 	if c.Err() != nil {
-		return nil // a server died: there is nothing to repair with
+		return nil // a server died, so a repair cannot succeed
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	return c.repair(ctx)
 }
 
-// transfer is slots that one master gives to another.
+// transfer is a set of slots that moves from one master to another.
 type transfer struct {
 	from, to int // indices
 	slots    []int
 }
 
-// planTransfers balances with the fewest slots moved: only a master with more than its share
-// gives, and only what is above it. The shares that are larger by one, when they do not
-// divide evenly, go to those that have most already. What a master gives stays together.
+// planTransfers balances with the fewest moved slots: only the surplus of a master moves. If the
+// slots do not divide evenly, the larger shares go to the masters that own most slots. The
+// surplus of a master stays together if possible.
 func planTransfers(owned [][]int, stays []bool) []transfer {
 	total, n := 0, 0
 	for i := range owned {
@@ -96,10 +96,10 @@ func planTransfers(owned [][]int, stays []bool) []transfer {
 	return moves
 }
 
-// cliPipeline is how many keys redis-cli moves at a time.
+// cliPipeline is the number of keys that redis-cli moves at a time.
 const cliPipeline = "100"
 
-// rebalanceByCLI has redis-cli move the slots, one after the other.
+// rebalanceByCLI makes redis-cli move the slots, one after the other.
 func (c *cluster) rebalanceByCLI(ctx context.Context, leaving *member) error {
 	args := []string{"rebalance", c.others(leaving)[0].addr, "--cluster-pipeline", cliPipeline}
 	if leaving == nil {
@@ -122,13 +122,13 @@ func (c *cluster) rebalanceByCLI(ctx context.Context, leaving *member) error {
 		return err
 	}
 	if n := v.self.countSlots(); n > 0 {
-		return fmt.Errorf("it still owns %d slots after a rebalance", n)
+		return fmt.Errorf("the leaving master still owns %d slots after a rebalance", n)
 	}
 	return nil
 }
 
-// checkByCLI has redis-cli check the cluster where it moved the slots: it asks every
-// master, and each key's slot must have an owner. Settled has asked the same otherwise.
+// checkByCLI makes redis-cli check the cluster after it has moved slots. Otherwise checkSettled
+// has checked the same.
 func (c *cluster) checkByCLI(ctx context.Context) error {
 	if c.options.rebalance != rebalanceCLI {
 		return nil

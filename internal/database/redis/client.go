@@ -10,7 +10,7 @@ import (
 	"skerry/internal/load"
 )
 
-// client is one worker's: a lane to each node that it has talked to.
+// client belongs to one worker. It has a lane to each node that it has used.
 type client struct {
 	*router
 	release func() error
@@ -31,7 +31,7 @@ type call struct {
 	lo, hi int // its request: c.req[lo:hi]
 	node   int32
 	asking bool // after an ASK redirect
-	detour bool // a node refused it a connection, and another was asked in its place
+	detour bool // sent to another node after a refused connection
 	acked  bool // followed by WAIT: replicas must have it
 	done   bool
 	lane   *lane
@@ -60,14 +60,13 @@ func (c *client) beginOperation(ctx context.Context) (time.Time, error) {
 	return c.now.Add(c.timeout), nil
 }
 
-// queueCall makes a call of the request that was appended to c.req from lo on.
+// queueCall queues the request in c.req[lo:] as a call.
 func (c *client) queueCall(slot, lo int) {
 	c.calls = append(c.calls, call{slot: slot, lo: lo, hi: len(c.req), node: -1})
 }
 
-// runCalls carries the calls from the first-th on out: those for the same node in one write, those for
-// different nodes at the same time. Redirects are followed. Each call then has its
-// reply or an error.
+// runCalls executes the calls from index first on. Calls to one node share a write, and nodes
+// work at the same time. It follows redirects. Each call then has a reply or an error.
 func (c *client) runCalls(ctx context.Context, deadline time.Time, first int) {
 	for round := 0; ; round++ {
 		if !c.sendCalls(ctx, deadline, first) {
@@ -80,7 +79,7 @@ func (c *client) runCalls(ctx context.Context, deadline time.Time, first int) {
 	}
 }
 
-// sendCalls sends every call that is not done. It returns false when there was none.
+// sendCalls sends every call that is not done. It returns false if nothing was sent.
 func (c *client) sendCalls(ctx context.Context, deadline time.Time, first int) bool {
 	c.touched = c.touched[:0]
 	for i := first; i < len(c.calls); i++ {
@@ -135,10 +134,9 @@ func (c *client) sendCalls(ctx context.Context, deadline time.Time, first int) b
 	return len(c.touched) > 0
 }
 
-// alternativeNode is a node to ask in place of one that refused a connection: it has left the
-// cluster, or died. Nothing was sent to it, so the call can safely be sent again; any
-// other node redirects it to whoever serves the slot. -1 when there is none, and after the
-// first time: a node that is redirected to and refuses is down.
+// alternativeNode returns a node for a call whose node refused the connection, or -1. Nothing
+// was sent, so resending is safe, and any other node redirects the call to the owner. A call
+// takes one detour only: if the owner refuses as well, it is down.
 func (c *client) alternativeNode(k *call, err error) int32 {
 	var e *load.OpError
 	if k.detour || c.alone || !errors.As(err, &e) || e.Class != database.ClassRefused {
@@ -147,7 +145,7 @@ func (c *client) alternativeNode(k *call, err error) int32 {
 	return c.otherNode(k.node)
 }
 
-// readReplies reads the replies and tells whether calls are left that were redirected.
+// readReplies reads the replies and reports whether redirected calls remain.
 func (c *client) readReplies(ctx context.Context, follow bool) (again bool) {
 	defer c.watchCancel(ctx)()
 	for _, l := range c.touched {
@@ -155,7 +153,7 @@ func (c *client) readReplies(ctx context.Context, follow bool) (again bool) {
 			k := &c.calls[i]
 			err := error(nil)
 			if k.asking {
-				err = l.skipReply() // the reply to ASKING; what it means shows in the next
+				err = l.skipReply() // the reply to ASKING; a failure shows in the next reply
 			}
 			k.at = l.at
 			if err == nil {
@@ -186,7 +184,7 @@ func (c *client) readReplies(ctx context.Context, follow bool) (again bool) {
 	return again
 }
 
-// handleError handles an error reply and tells whether the call was redirected.
+// handleError handles an error reply and reports whether the call was redirected.
 func (c *client) handleError(k *call, follow bool) bool {
 	e, _, _, _ := parseElement(k.lane.in, k.at)
 	node, ask, moved := c.followRedirect(e.text, k.lane.addr)
@@ -198,12 +196,12 @@ func (c *client) handleError(k *call, follow bool) bool {
 		k.fail(load.Failed(classMoved, k.lane.addr, fmt.Errorf("more than %d redirects: %s", c.redirects, e.text)))
 	default:
 		k.fail(classifyReply(k.lane.addr, e.text))
-		c.requestRefresh() // whatever it is, the cluster may have changed
+		c.requestRefresh() // the cluster may have changed
 	}
 	return false
 }
 
-// watchCancel makes the end of ctx end the reads when nothing else bounds them soon.
+// watchCancel interrupts reads when ctx ends, if ctx has no deadline.
 func (c *client) watchCancel(ctx context.Context) (stop func()) {
 	if _, bounded := ctx.Deadline(); bounded || ctx.Done() == nil {
 		return func() {}
@@ -222,7 +220,7 @@ func (c *client) watchCancel(ctx context.Context) (stop func()) {
 	return func() { undo() }
 }
 
-// failCalls fails the calls whose replies will not come and drops their connection.
+// failCalls fails the calls that wait on a lane and closes its connection.
 func (c *client) failCalls(l *lane, waiting []int, err error) {
 	for _, i := range waiting {
 		c.calls[i].fail(err)
@@ -233,7 +231,7 @@ func (c *client) failCalls(l *lane, waiting []int, err error) {
 
 func (k *call) fail(err error) { k.err, k.done = err, true }
 
-// openLane is the connection to a node.
+// openLane returns the lane to a node, connected.
 func (c *client) openLane(ctx context.Context, node int32, deadline time.Time) (*lane, error) {
 	if node < 0 {
 		return nil, load.Failed("clusterdown", "", errors.New("no node is known to serve the slot"))
@@ -258,7 +256,7 @@ func (c *client) openLane(ctx context.Context, node int32, deadline time.Time) (
 	return l, nil
 }
 
-// Close gives up the lanes and, with the last worker, what the workers share.
+// Close closes the lanes and releases the router.
 func (c *client) Close() error {
 	for _, l := range c.lanes {
 		if l != nil {

@@ -76,7 +76,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// removeMember ends a server and its membership here.
+// removeMember stops a member's server and removes it from the list of members.
 func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	c.Drop(m)
 	return m.stop(ctx)
@@ -87,7 +87,7 @@ func (c *cluster) runningMembers() []*member {
 	return c.Select(func(m *member) bool { return !m.Halted() })
 }
 
-// haltedMembers are the members whose processes have been ended and not been started again.
+// haltedMembers returns the halted members.
 func (c *cluster) haltedMembers() []*member {
 	return c.Select((*member).Halted)
 }
@@ -116,24 +116,24 @@ func (c *cluster) Stop(ctx context.Context) error {
 }
 
 const (
-	// poll is how often a state that becomes true is asked for.
+	// pollInterval is the time between two reads of a state that a change waits for.
 	pollInterval = 20 * time.Millisecond
-	// upTimeout bounds how long a server may take to read its data and answer.
+	// upTimeout bounds the start of a server, including the reading of its data.
 	upTimeout = 60 * time.Second
-	// stopGrace is what a server gets between SIGTERM and SIGKILL.
+	// stopGrace is the time between SIGTERM and SIGKILL.
 	stopGrace = 5 * time.Second
-	// adminTimeout bounds one question to one node.
+	// adminTimeout bounds one request to one node.
 	adminTimeout = 5 * time.Second
 )
 
 // member is a server on a node.
 type member struct {
 	host  host.Host
-	addr  string // others reach it by
-	local string // it listens at
+	addr  string // for clients and other members
+	local string // for the member's own node
 	dir   string
-	// admin talks to the server from its own node, so that questions cross no link
-	// of the lab and count in nobody's traffic.
+	// admin connects from the server's own node, so that its requests cross no link of
+	// the lab and add no traffic.
 	admin *goredis.Client
 
 	daemon.Seat
@@ -143,7 +143,8 @@ type member struct {
 func (m *member) Name() string { return m.host.Name() }
 
 func (c *cluster) newMember(h host.Host) *member {
-	m := &member{host: h, addr: database.Reach(h, c.options.port), local: database.Local(h, c.options.port), dir: filepath.Join(h.Dir(), c.kind.name)}
+	port := c.options.port
+	m := &member{host: h, addr: database.Reach(h, port), local: database.Local(h, port), dir: filepath.Join(h.Dir(), c.kind.name)}
 	m.admin = goredis.NewClient(m.clientOptions(h, adminTimeout))
 	return m
 }
@@ -158,22 +159,23 @@ func (m *member) clientOptions(from host.Host, timeout time.Duration) *goredis.O
 	return o
 }
 
-// changer is what connections that change the cluster are called, for fence.
+// changer is the name of connections that change the cluster. killChangers finds them by it.
 const changer = "skerry-change"
 
-// openChanger changes the cluster, from a node: its requests cross the links between them.
+// openChanger returns a connection that changes the cluster. Its requests cross the links
+// between the given node and the member.
 func (m *member) openChanger(from host.Host) *goredis.Client {
 	o := m.clientOptions(from, linkTimeout)
 	o.ClientName = changer
 	return goredis.NewClient(o)
 }
 
-// startNew starts a server that knows nobody and waits until it answers. The end of one
-// that is joining a cluster is not yet the cluster's failure.
+// startNew starts an empty server and waits until it answers. If joining is set, the end of
+// its process does not fail the cluster.
 func (c *cluster) startNew(ctx context.Context, h host.Host, joining bool) (*member, error) {
 	m := c.newMember(h)
-	// A node's identity is in its nodes.conf. Members that were told to forget one
-	// shut it out for a minute, so each membership has a new one.
+	// nodes.conf holds a node's identity. Members reject a forgotten identity for a
+	// minute, so each membership needs a new one.
 	if err := files.Empty(ctx, h.Files(), m.dir); err != nil {
 		return nil, fmt.Errorf("emptying the directory of %s on %s: %w", c.kind.name, h.Name(), err)
 	}
@@ -183,8 +185,7 @@ func (c *cluster) startNew(ctx context.Context, h host.Host, joining bool) (*mem
 	return m, nil
 }
 
-// launch starts a member's server on what its directory holds and waits until it has
-// read it.
+// launch starts a member's server and waits until it has read its data.
 func (c *cluster) launch(ctx context.Context, m *member, joining bool) error {
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
@@ -205,12 +206,12 @@ func (c *cluster) launch(ctx context.Context, m *member, joining bool) error {
 	return nil
 }
 
-// stop ends the server in its own way.
+// stop stops the server gracefully.
 func (m *member) stop(ctx context.Context) error {
 	return errors.Join(m.Server().Stop(ctx), m.admin.Close())
 }
 
-// colour matches the terminal's colours, which redis-cli prints into pipes too.
+// colour matches terminal colours, which redis-cli also prints into pipes.
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // runCLI runs redis-cli --cluster on the control node.

@@ -15,10 +15,10 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// handOverScript hands one slot over if nothing in it has changed since it was copied,
-// and answers 1; else 0.
+// handOverScript hands one slot over and returns 1 if the slot equals its copy; else it
+// returns 0.
 //
-//	KEYS  the keys that were copied
+//	KEYS  the copied keys
 //	ARGV  the slot, the target's id, and the digest of each key's value and expiry
 const handOverScript = `
 if redis.call('CLUSTER', 'COUNTKEYSINSLOT', ARGV[1]) ~= #KEYS then return 0 end
@@ -32,7 +32,7 @@ redis.call('CLUSTER', 'SETSLOT', ARGV[1], 'MIGRATING', ARGV[2])
 for _, key in ipairs(KEYS) do redis.call('DEL', key) end
 return 1`
 
-// handOverDigest is what Redis calls the script by.
+// handOverDigest identifies the script in EVALSHA.
 var handOverDigest = digestRecord(handOverScript, "")
 
 func digestRecord(value, expiry string) string {
@@ -42,7 +42,7 @@ func digestRecord(value, expiry string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// batch is what is moved together.
+// batch holds the slots that move together.
 type batch struct {
 	copies []slotCopy
 	slow   []job // for MIGRATE
@@ -56,8 +56,7 @@ type slotCopy struct {
 	expiry []int64  // Unix time in ms, -1 for never
 }
 
-// readBatch takes as many of the jobs as the pace allows and reads their records; the others
-// go back.
+// readBatch reads the records of as many jobs as the pace allows, and requeues the others.
 func (s *stream) readBatch(ctx context.Context, q *queue, jobs []job) (batch, error) {
 	chosen, err := s.chooseJobs(ctx, jobs)
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *stream) readBatch(ctx context.Context, q *queue, jobs []job) (batch, er
 	return b, s.readValues(ctx, b.copies)
 }
 
-// chooseJobs sorts out the first so many jobs.
+// chooseJobs selects the first jobs within the pace, and those that need MIGRATE.
 func (s *stream) chooseJobs(ctx context.Context, jobs []job) (b batch, err error) {
 	pipe := s.Pipeline()
 	counts := make([]*goredis.IntCmd, len(jobs))
@@ -97,7 +96,7 @@ func (s *stream) chooseJobs(ctx context.Context, jobs []job) (b batch, err error
 	return b, nil
 }
 
-// readKeys asks which keys there are.
+// readKeys lists the keys of the slots.
 func (s *stream) readKeys(ctx context.Context, copies []slotCopy) error {
 	pipe := s.Pipeline()
 	cmds := make([]*goredis.StringSliceCmd, len(copies))
@@ -105,7 +104,7 @@ func (s *stream) readKeys(ctx context.Context, copies []slotCopy) error {
 		cmds[i] = pipe.ClusterGetKeysInSlot(ctx, k.slot, maxScriptKeys)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("asking for keys: %w", err)
+		return fmt.Errorf("listing keys: %w", err)
 	}
 	for i := range copies {
 		copies[i].keys = cmds[i].Val()
@@ -113,8 +112,8 @@ func (s *stream) readKeys(ctx context.Context, copies []slotCopy) error {
 	return nil
 }
 
-// readValues reads the records. One that is deleted meanwhile is left out; the script
-// notices.
+// readValues reads the records. It skips records deleted meanwhile; the script detects the
+// difference.
 func (s *stream) readValues(ctx context.Context, copies []slotCopy) error {
 	pipe := s.Pipeline()
 	began := pipe.Time(ctx)
@@ -151,7 +150,7 @@ func (s *stream) readValues(ctx context.Context, copies []slotCopy) error {
 	return nil
 }
 
-// expiryMilliseconds is PEXPIRETIME's answer; go-redis gives its negative ones as they are.
+// expiryMilliseconds converts the reply to PEXPIRETIME. go-redis does not scale negative replies.
 func expiryMilliseconds(d time.Duration) int64 {
 	if d < 0 {
 		return int64(d)
@@ -159,7 +158,7 @@ func expiryMilliseconds(d time.Duration) int64 {
 	return d.Milliseconds()
 }
 
-// copyBatch copies records to the target. Those of an earlier try go first.
+// copyBatch copies records to the target, after removing those of earlier tries.
 func (s *stream) copyBatch(ctx context.Context, b batch) error {
 	pipe := s.target.Pipeline()
 	prepare := func(j job) {
@@ -191,15 +190,14 @@ func (s *stream) copyBatch(ctx context.Context, b batch) error {
 	return nil
 }
 
-// handOverSlots makes the target the one that answers, of all slots that have not changed.
-// The others go back to be copied again.
+// handOverSlots hands over all slots that have not changed, and requeues the others.
 func (s *stream) handOverSlots(ctx context.Context, q *queue, copies []slotCopy) (over []int, err error) {
 	if len(copies) == 0 {
 		return nil, nil
 	}
 	keys := 0
 	pipe := s.Pipeline()
-	began := pipe.Time(ctx) // by the server's own clock: how long the others wait
+	began := pipe.Time(ctx) // the server's own clock measures how long it is blocked
 	verdicts := make([]*goredis.Cmd, len(copies))
 	for i, k := range copies {
 		args := []any{strconv.Itoa(k.slot), s.to.self.id}
@@ -224,7 +222,7 @@ func (s *stream) handOverSlots(ctx context.Context, q *queue, copies []slotCopy)
 	return over, nil
 }
 
-// assignSlots makes the target the owner of slots that it answers for already.
+// assignSlots makes the target the owner of slots that were handed over.
 func (s *stream) assignSlots(ctx context.Context, slots []int) error {
 	if err := claimSlots(ctx, s.target, slots, s.to.self.id, s.atOnce); err != nil {
 		return err
@@ -232,14 +230,14 @@ func (s *stream) assignSlots(ctx context.Context, slots []int) error {
 	return setSlotState(ctx, s.Client, slots, "NODE", s.to.self.id)
 }
 
-// claimSlots makes a node the owner of slots that are on the move to it. Redis tells all
-// members of each slot that ends its move, in 2 kB to each of them; and it takes a new
-// epoch with the first. So only the first and the last end theirs that way: the others
-// are no longer on the move when they get their owner, which goes unsaid until the last
-// says it for all. That is one transaction: a client that came between the end of a move
-// and the new owner would be sent to the old one, which sends it back, again and again.
+// claimSlots makes a node the owner of slots that move to it. Redis sends every member 2 kB for
+// each slot whose move ends, and takes a new epoch for the first. Only the first and the last
+// slot therefore end their move with SETSLOT NODE. The others become STABLE before NODE, which
+// sends nothing; the message for the last slot announces all. The commands are one
+// transaction. Between STABLE and NODE, a client would otherwise be redirected to the old
+// owner and back, in a loop.
 //
-// Where a node cannot do it at once, every slot is claimed by itself, and told of.
+// If atOnce is false, each slot is claimed and announced separately.
 func claimSlots(ctx context.Context, at *goredis.Client, slots []int, id string, atOnce bool) error {
 	if len(slots) == 0 {
 		return nil
@@ -255,12 +253,12 @@ func claimSlots(ctx context.Context, at *goredis.Client, slots []int, id string,
 		pipe.Do(ctx, "CLUSTER", "SETSLOT", n, "NODE", id)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("making it the owner of slots: %w", err)
+		return fmt.Errorf("claiming slots: %w", err)
 	}
 	return nil
 }
 
-// setSlotState says the same of some slots, all at once.
+// setSlotState sends the same CLUSTER SETSLOT subcommand for all slots.
 func setSlotState(ctx context.Context, at *goredis.Client, slots []int, args ...any) error {
 	if len(slots) == 0 {
 		return nil
@@ -270,20 +268,19 @@ func setSlotState(ctx context.Context, at *goredis.Client, slots []int, args ...
 		pipe.Do(ctx, append([]any{"CLUSTER", "SETSLOT", n}, args...)...)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("saying %v of slots: %w", args[0], err)
+		return fmt.Errorf("setting slots to %v: %w", args[0], err)
 	}
 	return nil
 }
 
 const (
-	// migrateKeys is how many keys one MIGRATE takes at most, of up to maxMigrate
-	// bytes together.
+	// migrateKeys and maxMigrate bound one MIGRATE, in keys and in bytes.
 	migrateKeys = 64
 	maxMigrate  = 128 << 10
 )
 
-// migrateSlots moves slots by Redis' own MIGRATE, which stops the source for a round trip
-// each time: one at a time, and after each the source serves for as long.
+// migrateSlots moves slots by Redis' own MIGRATE, which blocks the source for a round trip.
+// Calls are sequential, with a pause of equal length after each.
 func (s *stream) migrateSlots(ctx context.Context, jobs []job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -316,7 +313,7 @@ func (s *stream) migrateSlot(ctx context.Context, slot int) error {
 	}
 }
 
-// migratePaced has the source send keys, and lets it serve for as long as that has stopped it.
+// migratePaced migrates keys, then pauses for as long as the call blocked the source.
 func (s *stream) migratePaced(ctx context.Context, keys []string) error {
 	s.one.Lock()
 	defer s.one.Unlock()
@@ -327,7 +324,7 @@ func (s *stream) migratePaced(ctx context.Context, keys []string) error {
 	return linger.For(ctx, time.Since(began))
 }
 
-// readMigrateKeys are keys of a slot for one MIGRATE, and their size in bytes.
+// readMigrateKeys returns keys of a slot for one MIGRATE, and their size in bytes.
 func readMigrateKeys(ctx context.Context, at *goredis.Client, slot int) (keys []string, size int, err error) {
 	all, err := at.ClusterGetKeysInSlot(ctx, slot, migrateKeys).Result()
 	if err != nil || len(all) == 0 {
@@ -340,7 +337,7 @@ func readMigrateKeys(ctx context.Context, at *goredis.Client, slot int) (keys []
 	}
 	_, _ = pipe.Exec(ctx) // each key has its own answer
 	for i, key := range all {
-		// A key that has gone meanwhile is no error: MIGRATE does without it.
+		// MIGRATE skips keys that were deleted meanwhile.
 		if err := values[i].Err(); err != nil && !isKeyGone(err) {
 			return nil, 0, err
 		}
@@ -351,14 +348,14 @@ func readMigrateKeys(ctx context.Context, at *goredis.Client, slot int) (keys []
 	return keys, size, nil
 }
 
-// isKeyGone tells whether a server says that it does not have a key: of a slot on the move it does
-// so by sending who asks to where the slot moves.
+// isKeyGone reports whether an error means a missing key. For a moving slot, that is an ASK
+// redirect.
 func isKeyGone(err error) bool {
 	_, ask := goredis.IsAskError(err)
 	return ask || errors.Is(err, goredis.Nil)
 }
 
-// migrateTo has a server send keys of one slot to another.
+// migrateTo makes a server send keys of one slot to another.
 func migrateTo(ctx context.Context, at *goredis.Client, to *member, keys []string, options ...any) error {
 	_, port, err := net.SplitHostPort(to.addr)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// OpenMember implements database.Replicated. A master answers for its own slots, a
-// replica, being told READONLY, for its master's from its own copy; both send
-// clients elsewhere (MOVED) for all others.
+// OpenMember implements database.Replicated. A master answers for its own slots. A replica
+// in READONLY mode answers from its copy for its master's slots. Both redirect other slots.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil {
@@ -34,7 +33,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return reader, nil
 }
 
-// copyReader reads what one member holds.
+// copyReader reads the copy of one member.
 type copyReader struct {
 	client *client
 	member *member
@@ -42,7 +41,7 @@ type copyReader struct {
 
 var _ load.Client = (*copyReader)(nil)
 
-// errReadOnly says that a member's own copy cannot be written.
+// errReadOnly is returned for writes to a member's own copy.
 var errReadOnly = fmt.Errorf("%w: a member's own copy is read only", load.ErrUnsupported)
 
 func markNotHeld(err error) error {
@@ -59,12 +58,14 @@ func (r *copyReader) Read(ctx context.Context, table, key string, fields []strin
 	return dst, markNotHeld(err)
 }
 
-// scanPage is how many keys one SCAN looks at.
+// scanPage is the number of keys per SCAN.
 const scanPage = 1000
 
-// Scan implements load.Client. It walks through all keys of the member each time: the
-// index may be elsewhere.
-func (r *copyReader) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
+// Scan implements load.Client. It reads all keys of the member, because the index may be on
+// another one.
+func (r *copyReader) Scan(
+	ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field),
+) (int, error) {
 	var keys []string
 	iter := r.member.admin.Scan(ctx, 0, "", scanPage).Iterator()
 	for iter.Next(ctx) {

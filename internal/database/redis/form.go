@@ -11,23 +11,20 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// readyTimeout bounds how long a new cluster may take to agree. Redis itself keeps a
-// new master from serving for 2 s.
+// readyTimeout bounds the forming of a cluster. Redis itself delays new masters by 2 s.
 const readyTimeout = 60 * time.Second
 
-// formCluster makes one cluster of servers that know nobody, over the protocol:
+// formCluster forms one cluster of new servers, over Redis' own protocol:
 //
-//	slots      every master an equal share, and an epoch of its own, so that none of
-//	           them has to be negotiated
+//	slots      every master gets an equal share, and a distinct epoch, so that no epoch
+//	           needs negotiation
 //	meet       every node is introduced to every other
-//	replicate  where there are replicas
-//	meet again a MEET from a node that is known tells which slots it serves, or that
-//	           it is a replica
+//	replicate  if there are replicas
+//	meet again MEET from a known node carries its slots, or that it is a replica
 //
-// redis-cli --cluster create introduces all to the first alone and leaves the rest to
-// gossip, which is one message a second from each node to a random other: 8 nodes take
-// from 2 to 9 s with it, and 2.1 s this way, of which 2 s are a delay of Redis' own; 64
-// nodes take 2.5 s.
+// redis-cli --cluster create introduces all nodes to the first one and leaves the rest to
+// gossip, one message a second from each node to a random other. 8 nodes then need 2 to 9 s.
+// formCluster needs 2.1 s, of which Redis' own delay is 2 s; 64 nodes need 2.5 s.
 func (c *cluster) formCluster(ctx context.Context) error {
 	members := c.All()
 	master := placeMasters(c.Env.Nodes, c.options.masters, c.options.replicas)
@@ -46,7 +43,7 @@ func (c *cluster) formCluster(ctx context.Context) error {
 	return c.introduceAll(ctx, members)
 }
 
-// assignInitialSlots gives every master its slots.
+// assignInitialSlots assigns every master its slots and its epoch.
 func (c *cluster) assignInitialSlots(ctx context.Context, members []*member, master []int) error {
 	g, gctx := errgroup.WithContext(ctx)
 	next := 0
@@ -58,10 +55,10 @@ func (c *cluster) assignInitialSlots(ctx context.Context, members []*member, mas
 		next++
 		g.Go(func() error {
 			if err := m.admin.ClusterAddSlotsRange(gctx, from, to).Err(); err != nil {
-				return fmt.Errorf("giving %s the slots %d-%d: %w", m.host.Name(), from, to, err)
+				return fmt.Errorf("assigning slots %d-%d to %s: %w", from, to, m.host.Name(), err)
 			}
 			if err := m.admin.Do(gctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
-				return fmt.Errorf("giving %s an epoch: %w", m.host.Name(), err)
+				return fmt.Errorf("setting the epoch of %s: %w", m.host.Name(), err)
 			}
 			return nil
 		})
@@ -89,8 +86,8 @@ func (c *cluster) introduceAll(ctx context.Context, members []*member) error {
 	return g.Wait()
 }
 
-// queueMeet has a server meet another. Where the other's bus is, a server takes for granted
-// unless it is told.
+// queueMeet queues CLUSTER MEET with another member. The command names the bus port only if it
+// is not at the default distance.
 func (c *cluster) queueMeet(ctx context.Context, pipe goredis.Pipeliner, other *member) {
 	port, bus := host.Port(other.host, c.options.port), host.Port(other.host, c.options.port+busOffset)
 	args := []any{"CLUSTER", "MEET", other.host.Addr(), port}
@@ -100,10 +97,10 @@ func (c *cluster) queueMeet(ctx context.Context, pipe goredis.Pipeliner, other *
 	pipe.Do(ctx, args...)
 }
 
-// slotShare is the i-th of n equal parts of the slots.
+// slotShare returns the i-th of n equal parts of the slots.
 func slotShare(i, n int) (from, to int) { return i * slots / n, (i+1)*slots/n - 1 }
 
-// assignReplicas makes the nodes that are no masters replicas of theirs.
+// assignReplicas makes all other nodes replicas of their masters.
 func assignReplicas(ctx context.Context, members []*member, master []int) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
@@ -115,11 +112,11 @@ func assignReplicas(ctx context.Context, members []*member, master []int) error 
 	return g.Wait()
 }
 
-// replicateFrom makes a server the replica of another.
+// replicateFrom makes a member a replica of another.
 func (m *member) replicateFrom(ctx context.Context, master *member) error {
 	id, err := master.admin.ClusterMyID(ctx).Result()
 	if err != nil {
-		return fmt.Errorf("asking %s for its id: %w", master.host.Name(), err)
+		return fmt.Errorf("reading the id of %s: %w", master.host.Name(), err)
 	}
 	if err := m.admin.ClusterReplicate(ctx, id).Err(); err != nil {
 		return fmt.Errorf("making %s a replica of %s: %w", m.host.Name(), master.host.Name(), err)
@@ -127,15 +124,15 @@ func (m *member) replicateFrom(ctx context.Context, master *member) error {
 	return nil
 }
 
-// placeMasters says which nodes are masters and whose replicas the others are:
+// placeMasters chooses the masters, and a master for each replica:
 //
 //	site    a        b        c
 //	nodes   n1 n2    n3 n4    n5 n6
 //	        M1 R2    M2 R3    M3 R1      3 masters, a replica each
 //
-// Masters are dealt over the sites in turn, so that losing a site loses as few of them
-// as possible. A replica is at its master's site only where no assignment avoids it.
-// The result is, for each node, the index of its master's node; a master's is its own.
+// Masters rotate over the sites, so that the loss of a site loses few masters. A replica
+// shares its master's site only if every assignment requires it. The result holds, for each
+// node, the index of its master, which is the node itself for a master.
 func placeMasters(nodes []host.Host, masters, replicas int) []int {
 	master := make([]int, len(nodes))
 	for i := range master {
@@ -164,7 +161,7 @@ func placeMasters(nodes []host.Host, masters, replicas int) []int {
 	return master
 }
 
-// pickBySite picks so many nodes, one of each site in turn, in the nodes' order.
+// pickBySite picks count nodes, one of each site in turn, in the nodes' order.
 func pickBySite(nodes []host.Host, count int) []int {
 	var sites []string
 	at := make(map[string][]int)
@@ -185,11 +182,11 @@ func pickBySite(nodes []host.Host, count int) []int {
 	return picked
 }
 
-// matchSeats gives every seat a node of its own, as many of them as possible one that suits
-// it: a maximum matching by augmenting paths (Kuhn), then the rest in order. There are
-// as many nodes as seats.
+// matchSeats assigns each seat a distinct node, as many as possible of them suitable: a maximum
+// matching by augmenting paths (Kuhn), then the remaining nodes in order. There must be as
+// many nodes as seats.
 func matchSeats(seats, nodes int, suits func(seat, node int) bool) []int {
-	taken := make([]int, nodes) // the seat that a node has, -1 for none
+	taken := make([]int, nodes) // the seat of a node, -1 for none
 	for n := range taken {
 		taken[n] = -1
 	}

@@ -14,28 +14,28 @@ import (
 
 // Errors of members that were halted.
 var (
-	errHalted  = errors.New("it is halted")
-	errRunning = errors.New("it runs")
+	errHalted  = errors.New("the member is halted")
+	errRunning = errors.New("the member is running")
 )
 
 const (
-	// shutdownTimeout bounds what a server takes to write its data and end.
+	// shutdownTimeout bounds the time of a server to write its data and end.
 	shutdownTimeout = 60 * time.Second
-	// reviveTimeout bounds how long the others may take to agree that a member that
-	// came back serves: a failover that had begun may end first.
+	// reviveTimeout bounds the wait until all members see a revived member. A failover in
+	// progress may have to end first.
 	reviveTimeout = 60 * time.Second
-	// snapshot is the file that a server without an append-only file leaves behind.
+	// snapshot is the file of a graceful halt without an append-only file.
 	snapshot = "dump.rdb"
 )
 
-// Halt implements database.Cluster. Gracefully, nothing is lost: the append-only file
-// is flushed, or a snapshot taken where there is none. With SIGKILL a server keeps what
-// is in its append-only file; without one it comes back empty. What is in it depends on
-// appendfsync (flushAppendOnlyFile in Redis' aof.c):
+// Halt implements database.Cluster. A graceful halt loses nothing: the server flushes its
+// append-only file, or writes a snapshot if it has none. After SIGKILL a server restarts
+// with its append-only file, or empty. The content of the file depends on appendfsync
+// (flushAppendOnlyFile in Redis' aof.c):
 //
-//	no, always   every write that was acknowledged: it is written before the answer
-//	everysec     not what was acknowledged while the file's last fsync was under way: the
-//	             write waits for its end, for 2 s at most, and the answer does not
+//	no, always   all acknowledged writes: the file is written before the answer
+//	everysec     not the writes acknowledged during the file's last fsync: they wait up to
+//	             2 s for its end, and their answers do not
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	fail := func(err error) error { return fmt.Errorf("halting %s on %s: %w", c.kind.name, node.Name(), err) }
 	m := c.On(node.Name())
@@ -56,13 +56,13 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return m.Server().Stop(ctx)
 }
 
-// saveAndShutDown has a server write a snapshot and end.
+// saveAndShutDown makes a server write a snapshot and end.
 func (m *member) saveAndShutDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
 	d := m.Server()
 	d.Leaving()
-	// A server that ends does not answer.
+	// An ending server does not answer.
 	err := m.admin.ShutdownSave(ctx).Err()
 	select {
 	case <-d.Done():
@@ -72,8 +72,8 @@ func (m *member) saveAndShutDown(ctx context.Context) error {
 	}
 }
 
-// Revive implements database.Cluster. The member serves when it says that the cluster
-// does, and the others that it is there again.
+// Revive implements database.Cluster. It returns when the member and all others report that
+// the member serves.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	fail := func(err error) error { return fmt.Errorf("reviving %s on %s: %w", c.kind.name, node.Name(), err) }
 	m := c.On(node.Name())
@@ -86,8 +86,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if err := c.launch(ctx, m, false); err != nil {
 		return fail(err)
 	}
-	// What a snapshot says is old from now on: a server that is killed would come back
-	// with it.
+	// The snapshot is outdated from now on: a killed server would restart with it.
 	if err := node.Files().Remove(ctx, filepath.Join(m.dir, snapshot)); err != nil {
 		return fail(err)
 	}
@@ -102,7 +101,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return nil
 }
 
-// forgetDeparted has a member that was away forget the nodes that have left meanwhile.
+// forgetDeparted makes a revived member forget the nodes that left while it was halted.
 func (c *cluster) forgetDeparted(ctx context.Context, m *member) error {
 	views, err := c.readViews(ctx)
 	if err != nil || len(views) < 2 {
@@ -124,14 +123,14 @@ func (c *cluster) forgetDeparted(ctx context.Context, m *member) error {
 			continue
 		}
 		if err := m.admin.ClusterForget(ctx, p.id).Err(); err != nil {
-			return fmt.Errorf("having it forget %s: %w", p.addr, err)
+			return fmt.Errorf("forgetting %s: %w", p.addr, err)
 		}
 	}
 	return nil
 }
 
-// checkServing returns nil when a member is back. With others still away the cluster may not
-// say that it serves; then the member must be in touch with those that are there.
+// checkServing returns nil if a revived member serves. While other members are halted, the
+// cluster may not be ready; the member must then be connected to all running ones.
 func (c *cluster) checkServing(ctx context.Context, m *member) error {
 	if len(c.haltedMembers()) == 0 {
 		return c.Ready(ctx)
@@ -148,17 +147,17 @@ func (c *cluster) checkServing(ctx context.Context, m *member) error {
 	return checkReplication(ctx, views)
 }
 
-// checkLink returns nil when a view has a node as one that is in touch.
+// checkLink returns nil if a view reports a node as connected and not failing.
 func (v view) checkLink(addr string) error {
 	for _, p := range v.peers {
 		if p.addr == addr && (p.hasFlag("fail") || p.hasFlag("fail?") || !p.link && !p.hasFlag("myself")) {
-			return fmt.Errorf("%w: %s says that %s is %s", database.ErrNotReady, v.host.Name(), p.addr, p.stateText())
+			return fmt.Errorf("%w: %s reports %s as %s", database.ErrNotReady, v.host.Name(), p.addr, p.stateText())
 		}
 	}
 	return nil
 }
 
-// checkNoneHalted returns nil when no member is halted.
+// checkNoneHalted returns nil if no member is halted.
 func (c *cluster) checkNoneHalted() error {
 	for _, m := range c.haltedMembers() {
 		return advice.With(fmt.Errorf("%w: %s on %s is halted", database.ErrNotReady, c.kind.name, m.host.Name()),

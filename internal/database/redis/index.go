@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// slots is how many hash slots a Redis Cluster divides its keys into.
+// slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
 // crcTable is CRC-16/XMODEM (polynomial 0x1021), which Redis Cluster hashes keys with:
@@ -24,8 +24,8 @@ var crcTable = func() (t [256]uint16) {
 	return t
 }()
 
-// slotOf is the hash slot of a key. When the key holds {...} with something inside,
-// only that is hashed.
+// slotOf returns the hash slot of a key. If the key contains a non-empty {...}, only its
+// content is hashed.
 func slotOf[T string | []byte](key T) int {
 	lo, hi := 0, len(key)
 	if open := indexByte(key, 0, '{'); open >= 0 {
@@ -49,16 +49,15 @@ func indexByte[T string | []byte](key T, from int, b byte) int {
 	return -1
 }
 
-// groups is how many parts the index has. It is a layout of data: tables that were
-// loaded with another number cannot be scanned. 32 parts spread evenly over up to as
-// many masters, and a scan asks each.
+// groups is the number of parts of the index. It is part of the data layout: tables loaded
+// with another number cannot be scanned. 32 parts spread evenly over up to 32 masters.
 const groups = 32
 
-// groupSlots is how many neighbouring slots share one part of the index.
+// groupSlots is the number of neighbouring slots that share one part of the index.
 const groupSlots = slots / groups
 
-// indexKeys are the keys of the sorted sets. The g-th lies in a slot of its own
-// group, in the middle half, so that it mostly moves with the slots that it lists.
+// indexKeys are the keys of the sorted sets. Key g hashes to the middle half of its own
+// group, so that it mostly moves with the slots that it lists.
 var indexKeys = func() (keys [groups]string) {
 	for i, found := 0, 0; found < groups; i++ {
 		key := "{skerry:" + strconv.Itoa(i) + "}:index"
@@ -80,8 +79,8 @@ var indexSlots = func() (s [groups]int) {
 	return s
 }()
 
-// appendIndex adds a key to the index (ZADD) or takes it out (ZREM). All scores are 0:
-// the set is ordered by its members' bytes.
+// appendIndex queues ZADD or ZREM of a key in the index. All scores are 0, so that the set
+// is ordered by its members' bytes.
 func (c *client) appendIndex(key, command string) {
 	lo, g := len(c.req), slotOf(key)/groupSlots
 	if command == "ZADD" {

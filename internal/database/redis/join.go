@@ -17,9 +17,9 @@ const undoTimeout = 60 * time.Second
 // Join implements database.Cluster, by the documented steps:
 //
 //	meet        accepted: the new node has been introduced
-//	  wait      until every member knows it; moving slots before that fails half-way
-//	slots       move to it with their keys, or it becomes a master's replica
-//	  wait      complete: every slot has one owner, and all members name the same
+//	  wait      until every member knows it; earlier moves of slots can fail half-way
+//	slots       move to the node with their keys, or the node becomes a replica
+//	  wait      complete: all members name the same owner for every slot
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
@@ -73,14 +73,14 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return change, nil
 }
 
-// awaitJoin asks until the answer is nil, while the server that joins runs and no other
-// member is halted: neither would become ready.
-func (c *cluster) awaitJoin(ctx context.Context, m *member, ask func(context.Context) error) error {
+// awaitJoin waits until check returns nil. It gives up if the joining server ends or another
+// member is halted, since the cluster cannot become ready then.
+func (c *cluster) awaitJoin(ctx context.Context, m *member, check func(context.Context) error) error {
 	err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		if !m.Server().Running() || c.checkNoneHalted() != nil {
-			return nil // told below
+			return nil // reported below
 		}
-		return ask(ctx)
+		return check(ctx)
 	})
 	if err == nil && m.Server().Running() {
 		err = c.checkNoneHalted()
@@ -88,8 +88,8 @@ func (c *cluster) awaitJoin(ctx context.Context, m *member, ask func(context.Con
 	return err
 }
 
-// chooseMaster is the master that a new node is to be a replica of, nil when it is to be a
-// master itself: that with the fewest replicas, elsewhere than the node if there is one.
+// chooseMaster returns the master for a new replica, or nil if the new node becomes a master.
+// It prefers the fewest replicas, then another site than the node's.
 func (c *cluster) chooseMaster(ctx context.Context, node host.Host) (*member, error) {
 	if c.options.joinAs == joinMaster || c.options.joinAs == joinAuto && c.options.replicas == 0 {
 		return nil, nil
@@ -115,7 +115,7 @@ func (c *cluster) chooseMaster(ctx context.Context, node host.Host) (*member, er
 	return best.member, nil
 }
 
-// introduceMember makes every member known to the new one, and it to them.
+// introduceMember introduces the new member to all others.
 func (c *cluster) introduceMember(ctx context.Context, m *member) error {
 	others := c.others(m)
 	if c.options.rebalance == rebalanceCLI {
@@ -128,12 +128,12 @@ func (c *cluster) introduceMember(ctx context.Context, m *member) error {
 		c.queueMeet(ctx, pipe, o)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("introducing it to the others: %w", err)
+		return fmt.Errorf("introducing the node to the members: %w", err)
 	}
 	return nil
 }
 
-// checkSettled returns nil when all members agree and no slot is on the move any more.
+// checkSettled returns nil if all members agree and no slot is moving.
 func (c *cluster) checkSettled(ctx context.Context) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
@@ -141,10 +141,10 @@ func (c *cluster) checkSettled(ctx context.Context) error {
 	return c.checkNoMoves(ctx)
 }
 
-// checkEpochs returns nil when all members that run know each other's epochs, and no two masters
-// have the same. A claim on a slot made before that may be older, by its epoch, than that
-// of the master that gives the slot away: a third node that has not heard of either then
-// tells the new owner to give it back, which deletes its records.
+// checkEpochs returns nil if all running members know each other's epochs and no two masters
+// share an epoch. An earlier claim on a slot may have a lower epoch than the old owner's
+// claim. A third node that knows only the old claim would then make the new owner give the
+// slot back, which deletes its records.
 func (c *cluster) checkEpochs(ctx context.Context) error {
 	views, err := c.readViews(ctx)
 	if err != nil {
@@ -164,26 +164,26 @@ func (c *cluster) checkEpochs(ctx context.Context) error {
 	for _, v := range views {
 		for _, p := range v.peers {
 			if e, there := epoch[p.id]; there && p.master == "" && p.epoch != e {
-				return fmt.Errorf("%w: %s has not heard of the epoch of %s", database.ErrNotReady, v.host.Name(), p.addr)
+				return fmt.Errorf("%w: %s does not know the epoch of %s", database.ErrNotReady, v.host.Name(), p.addr)
 			}
 		}
 	}
 	return nil
 }
 
-// gossipTimeout bounds the wait for news that members send each other every second.
+// gossipTimeout bounds the wait for gossip, which members exchange every second.
 const gossipTimeout = 30 * time.Second
 
-// awaitEpochs is what comes before slots are given a new owner.
+// awaitEpochs waits for checkEpochs, which must precede every change of slot owners.
 func (c *cluster) awaitEpochs(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, gossipTimeout, fmt.Errorf("the members do not agree after %v", gossipTimeout))
 	defer cancel()
 	return c.Servers.Await(ctx, c.checkEpochs)
 }
 
-var errOpenSlots = errors.New("slots are on the move")
+var errOpenSlots = errors.New("slots are moving")
 
-// checkNoMoves returns nil when no slot is on the move.
+// checkNoMoves returns nil if no slot is moving.
 func (c *cluster) checkNoMoves(ctx context.Context) error {
 	views, err := c.readViews(ctx)
 	if err != nil {
@@ -197,8 +197,8 @@ func (c *cluster) checkNoMoves(ctx context.Context) error {
 	return nil
 }
 
-// undoJoin repairs the cluster after a join that failed. A node that has slots by then
-// stays a member.
+// undoJoin repairs the cluster after a failed join. A node that already has slots stays a
+// member.
 func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 	if c.Err() != nil {
 		return errors.Join(cause, c.Err()) // a server died: there is nothing to repair with
@@ -217,7 +217,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 		return errors.Join(cause, err)
 	}
 	if n := v.self.countSlots(); n > 0 {
-		return errors.Join(fmt.Errorf("%w; it stays a member with %d slots", cause, n), m.Server().Joined())
+		return errors.Join(fmt.Errorf("%w; the node stays a member with %d slots", cause, n), m.Server().Joined())
 	}
 	if len(v.peers) > 1 {
 		if err := c.forgetMember(ctx, m, v.self.id); err != nil {
@@ -227,8 +227,8 @@ func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 	return errors.Join(cause, c.removeMember(ctx, m))
 }
 
-// undoLostJoin ends the membership of a node that ended while it joined, unless it has
-// rows: then it stays one that is halted.
+// undoLostJoin removes a node that ended while it joined. If it has rows, it stays a halted
+// member.
 func (c *cluster) undoLostJoin(ctx context.Context, m *member) error {
 	views, err := c.readViews(ctx)
 	if err != nil {
@@ -244,7 +244,7 @@ func (c *cluster) undoLostJoin(ctx context.Context, m *member) error {
 		}
 	}
 	if n > 0 {
-		return advice.With(fmt.Errorf("it stays a member that is halted, with %d slots", n), "revive it")
+		return advice.With(fmt.Errorf("the node stays a halted member with %d slots", n), "revive it")
 	}
 	if known {
 		if err := c.forgetMember(ctx, m, p.id); err != nil {
@@ -254,8 +254,7 @@ func (c *cluster) undoLostJoin(ctx context.Context, m *member) error {
 	return errors.Join(c.removeMember(ctx, m), c.repair(ctx))
 }
 
-// findPeer is what the members say of a node: the word of the one that gives it the most
-// slots.
+// findPeer returns the members' state of a node, from the view with the most slots for it.
 func findPeer(views []view, addr string) (found peer, known bool) {
 	for _, v := range views {
 		for _, p := range v.peers {
@@ -267,7 +266,7 @@ func findPeer(views []view, addr string) (found peer, known bool) {
 	return found, known
 }
 
-// replicas are the nodes that a view has as replicas of its own.
+// replicas returns the replicas of the viewing node.
 func (v view) replicas() (of []peer) {
 	for _, p := range v.peers {
 		if p.master == v.self.id {
@@ -277,7 +276,7 @@ func (v view) replicas() (of []peer) {
 	return of
 }
 
-// others are the members that run, but for one.
+// others returns the running members except one.
 func (c *cluster) others(but *member) []*member {
 	var others []*member
 	for _, m := range c.runningMembers() {

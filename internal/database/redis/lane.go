@@ -23,16 +23,15 @@ import (
 //	in   [ reply | reply | rest of a reply ...] all that was read in this operation
 //	                       ^ at
 //
-// A reply stays where it was read until the operation ends, so that records need
-// not be copied.
+// A reply stays in place until the operation ends, so that records need no copy.
 type lane struct {
 	addr string
 	conn net.Conn // nil when there is none
 	out  []byte
 	in   []byte
 	at   int
-	used time.Time // when it was last sent on
-	// of an exchange: see there
+	used time.Time // time of the last send
+	// State of exchange.
 	raw    syscall.RawConn // nil where conn has none
 	step   func(fd uintptr) bool
 	sent   int // bytes of out
@@ -44,15 +43,14 @@ type lane struct {
 
 const (
 	readAhead = 8 << 10
-	// keepBuffer is how much memory a lane keeps from one operation to the next.
+	// maxKeptBuffer bounds the buffer that a lane keeps between operations.
 	maxKeptBuffer = 1 << 20
-	// idleAfter is how long a lane may have been idle to be trusted unseen. A server
-	// that has ended meanwhile is thus found out before an operation is sent to it
-	// and is in doubt.
+	// idleAfter is the idle time after which a lane is checked before use. The check
+	// detects an ended server before an operation is sent and is in doubt.
 	idleAfter = 100 * time.Millisecond
 )
 
-// reset forgets the replies of the operation before.
+// reset discards the replies of the previous operation.
 func (l *lane) reset() {
 	if cap(l.in) > maxKeptBuffer {
 		l.in = nil
@@ -61,7 +59,7 @@ func (l *lane) reset() {
 	l.out, l.waiting = l.out[:0], l.waiting[:0]
 }
 
-// dial connects. Its errors are certain: nothing was sent.
+// dial connects. Nothing was sent if it fails.
 func (l *lane) dial(ctx context.Context, r *router, deadline time.Time) error {
 	dial := r.dial
 	if dial == nil {
@@ -96,7 +94,7 @@ func (l *lane) dial(ctx context.Context, r *router, deadline time.Time) error {
 	return err
 }
 
-// sendHandshake sends what a connection begins with.
+// sendHandshake sends a command that starts a connection, and checks its reply.
 func (l *lane) sendHandshake(words ...string) error {
 	from := l.at
 	err := l.send(appendCommand(nil, words...))
@@ -115,7 +113,7 @@ func (l *lane) sendHandshake(words ...string) error {
 	return nil
 }
 
-// alive tells whether the server has not closed an idle connection.
+// alive reports whether an idle connection is still open.
 func (l *lane) alive() bool {
 	c, ok := l.conn.(syscall.Conn)
 	if !ok {
@@ -133,13 +131,13 @@ func (l *lane) alive() bool {
 	return err == nil && errors.Is(peeked, unix.EAGAIN)
 }
 
-// exchange sends what is queued and reads what comes back first, in three system calls:
+// exchange sends the queue and reads the first part of the replies, in three system calls:
 //
 //	watch for readable ─ write ─ wait ─ read
 //
-// A conn's Write and Read would make a fourth, a read in vain before the wait: they
-// cannot know that nothing has come. Watching begins before the write, so that no
-// reply is missed. A request that the socket's buffer has no room for is left to send.
+// Write and Read of a conn need a fourth: a read before the wait that returns nothing.
+// Watching starts before the write, so that no reply is missed. If the socket's buffer is
+// full, send writes the rest of the request.
 func (l *lane) exchange() error {
 	l.growBuffer()
 	l.sent, l.asked, l.failed = 0, false, nil
@@ -148,7 +146,7 @@ func (l *lane) exchange() error {
 		err = l.failed
 	}
 	if err != nil {
-		err = fmt.Errorf("asking %s: %w", l.addr, err)
+		err = fmt.Errorf("exchange with %s: %w", l.addr, err)
 		if l.sent == 0 {
 			return load.Failed(database.ErrorClass(err), l.addr, err)
 		}
@@ -160,7 +158,7 @@ func (l *lane) exchange() error {
 	return nil
 }
 
-// exchangeStep does what it can of an exchange; false waits for the socket to be readable.
+// exchangeStep advances an exchange. It returns false to wait for a readable socket.
 func (l *lane) exchangeStep(fd uintptr) bool {
 	if !l.asked {
 		n, err := unix.Write(int(fd), l.out)
@@ -197,7 +195,7 @@ func (l *lane) send(requests []byte) error {
 	return load.Unknown(database.ErrorClass(err), l.addr, err)
 }
 
-// skipReply reads up to the end of the next reply.
+// skipReply reads to the end of the next reply.
 func (l *lane) skipReply() error {
 	for need := int64(1); need > 0; {
 		if _, next, ok := parseShortBulk(l.in, l.at); ok {
@@ -225,8 +223,8 @@ func (l *lane) skipReply() error {
 	return nil
 }
 
-// readMore reads what has arrived. Replies read before stay valid: a buffer that is too
-// small is replaced, not moved.
+// readMore reads available bytes. Earlier replies stay valid, because a full buffer is
+// replaced, not moved.
 func (l *lane) readMore() error {
 	l.growBuffer()
 	n, err := l.conn.Read(l.in[len(l.in):cap(l.in)])
@@ -237,17 +235,17 @@ func (l *lane) readMore() error {
 	return err
 }
 
-// growBuffer makes the buffer large enough to read into.
+// growBuffer makes room in the buffer for a read.
 func (l *lane) growBuffer() {
 	if cap(l.in)-len(l.in) < readAhead/2 {
 		l.in = slices.Grow(l.in, max(readAhead, len(l.in)))
 	}
 }
 
-// close drops the connection; what was read stays.
+// close closes the connection and keeps complete replies.
 func (l *lane) close() {
 	if l.conn != nil {
-		l.conn.Close() // nothing is lost: every reply wanted has been read, or is in doubt
+		l.conn.Close() // every reply has been read or is in doubt
 		l.conn = nil
 	}
 	l.in = l.in[:l.at]

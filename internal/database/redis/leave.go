@@ -18,14 +18,14 @@ import (
 
 // Leave implements database.Cluster. Gracefully, by the documented steps:
 //
-//	slots       of a master without replicas move to the others with their keys; with a
-//	            replica, that takes over in a manual failover, and no slot moves
-//	  wait      until every other member knows that, and no client asks it any more, to be
-//	            sent elsewhere
-//	forget      accepted: the others have been told to forget it
-//	  wait      complete: none of them knows it any more, and its process has ended
+//	slots       move from a master without replicas to the others, with their keys; with a
+//	            replica, a manual failover replaces the master, and no slot moves
+//	  wait      until every other member knows the new owners, and clients no longer
+//	            send requests to the node
+//	forget      accepted: the others have received CLUSTER FORGET
+//	  wait      complete: no member knows the node, and its process has ended
 //
-// A leave that fails leaves a member behind that can be asked to leave again.
+// A failed leave can be retried.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
@@ -55,8 +55,8 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// checkLeft returns nil when the members have settled after one has left. Where another
-// was halted meanwhile they cannot; then nobody that runs may know the one that left.
+// checkLeft returns nil if the members have settled after one has left. While another member
+// is halted they cannot settle; no running member may know the departed one then.
 func (c *cluster) checkLeft(ctx context.Context, left *member) error {
 	if c.checkNoneHalted() == nil {
 		return c.checkSettled(ctx)
@@ -66,12 +66,12 @@ func (c *cluster) checkLeft(ctx context.Context, left *member) error {
 		return err
 	}
 	if _, known := findPeer(views, left.addr); known {
-		return fmt.Errorf("%w: %s is known yet", database.ErrNotReady, left.host.Name())
+		return fmt.Errorf("%w: %s is still known", database.ErrNotReady, left.host.Name())
 	}
 	return nil
 }
 
-// removeServing ends the membership of a member that serves.
+// removeServing removes a serving member.
 func (c *cluster) removeServing(ctx context.Context, m *member) (bytes int64, accepted time.Duration, err error) {
 	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
 		return 0, 0, err
@@ -111,7 +111,7 @@ func (c *cluster) removeServing(ctx context.Context, m *member) (bytes int64, ac
 	return bytes, accepted, c.removeMember(ctx, m)
 }
 
-// checkLeave refuses what would leave the cluster without a majority.
+// checkLeave refuses a leave after which the cluster has too few masters.
 func checkLeave(v view) error {
 	if v.self.master != "" || len(v.replicas()) > 0 {
 		return nil
@@ -128,8 +128,8 @@ func checkLeave(v view) error {
 	return nil
 }
 
-// failOver has a replica take its master's place, losing nothing: the master stops its
-// clients until the replica has all that it has.
+// failOver makes a replica replace its master without loss: the master pauses its clients until
+// the replica has all data.
 func (c *cluster) failOver(ctx context.Context, m *member, heir peer) error {
 	var replica *member
 	for _, o := range c.others(m) {
@@ -144,7 +144,7 @@ func (c *cluster) failOver(ctx context.Context, m *member, heir peer) error {
 	client := replica.openChanger(c.Env.Control)
 	defer client.Close()
 	if err := client.ClusterFailover(ctx).Err(); err != nil {
-		return fmt.Errorf("having %s take over: %w", replica.host.Name(), err)
+		return fmt.Errorf("failing over to %s: %w", replica.host.Name(), err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, linkTimeout, fmt.Errorf("%s has not taken over after %v", replica.host.Name(), linkTimeout))
 	defer cancel()
@@ -154,14 +154,14 @@ func (c *cluster) failOver(ctx context.Context, m *member, heir peer) error {
 			return err
 		}
 		if v.self.master == "" {
-			return fmt.Errorf("%w: %s is master yet", database.ErrNotReady, m.host.Name())
+			return fmt.Errorf("%w: %s is still a master", database.ErrNotReady, m.host.Name())
 		}
 		return c.Ready(ctx)
 	})
 }
 
-// forgetMember tells every other member that runs to forget a node. They do not take news of
-// it from each other for a minute.
+// forgetMember makes every other running member forget a node. They ignore gossip about it for a
+// minute.
 func (c *cluster) forgetMember(ctx context.Context, m *member, id string) error {
 	others := c.others(m)
 	if c.options.rebalance == rebalanceCLI && !m.Halted() {
@@ -174,7 +174,7 @@ func (c *cluster) forgetMember(ctx context.Context, m *member, id string) error 
 			defer client.Close()
 			err := client.ClusterForget(gctx, id).Err()
 			if err != nil && !strings.Contains(err.Error(), "Unknown node") {
-				return fmt.Errorf("having %s forget it: %w", o.host.Name(), err)
+				return fmt.Errorf("forgetting the node on %s: %w", o.host.Name(), err)
 			}
 			return nil
 		})
@@ -182,11 +182,11 @@ func (c *cluster) forgetMember(ctx context.Context, m *member, id string) error 
 	return g.Wait()
 }
 
-// awaitDisowned waits until no other member takes a node for the owner of a slot. One that
-// forgets a node has no owner for what it knows to be that node's, and with
-// cluster-require-full-coverage says CLUSTERDOWN to everybody until it hears of one.
+// awaitDisowned waits until no other member names a node as the owner of a slot. A member that
+// forgets an owner has slots without one, and answers CLUSTERDOWN to all clients under
+// cluster-require-full-coverage until gossip names the new owner.
 func (c *cluster) awaitDisowned(ctx context.Context, m *member, id string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, gossipTimeout, fmt.Errorf("not every member has heard of its new owners after %v", gossipTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, gossipTimeout, fmt.Errorf("members do not know the new owners after %v", gossipTimeout))
 	defer cancel()
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		views, err := c.readViews(ctx)
@@ -196,7 +196,7 @@ func (c *cluster) awaitDisowned(ctx context.Context, m *member, id string) error
 		for _, v := range views {
 			for _, p := range v.peers {
 				if v.member != m && p.id == id && p.countSlots() > 0 {
-					return fmt.Errorf("%w: to %s it owns %d slots yet", database.ErrNotReady, v.host.Name(), p.countSlots())
+					return fmt.Errorf("%w: %s still assigns it %d slots", database.ErrNotReady, v.host.Name(), p.countSlots())
 				}
 			}
 		}
@@ -205,20 +205,20 @@ func (c *cluster) awaitDisowned(ctx context.Context, m *member, id string) error
 }
 
 const (
-	// drainQuiet is how long a node must not have redirected anybody before it may
-	// go: well over the time that a client takes to learn where slots are.
+	// drainQuiet is the time without redirects after which a node may leave. It is well
+	// above a client's time to read a new slot map.
 	drainQuiet = 500 * time.Millisecond
-	// drainTimeout bounds the wait for clients that never learn.
+	// drainTimeout bounds the wait for clients that never read the new slot map.
 	drainTimeout = 5 * time.Second
 )
 
-// awaitQuiet waits until clients have stopped asking a member that has no slots left.
+// awaitQuiet waits until clients no longer send requests to a member without slots.
 func (m *member) awaitQuiet(ctx context.Context) error {
 	last, began := "", time.Now()
 	for quiet := began; time.Since(quiet) < drainQuiet && time.Since(began) < drainTimeout; {
 		stats, err := m.admin.Info(ctx, "errorstats").Result()
 		if err != nil {
-			return fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
+			return fmt.Errorf("querying the server on %s: %w", m.host.Name(), err)
 		}
 		if moved := parseRedirects(stats); moved != last {
 			last, quiet = moved, time.Now()
@@ -240,19 +240,19 @@ func parseRedirects(stats string) string {
 	return ""
 }
 
-// failoverPatience is how much longer than cluster_node_timeout a failover may take: the
-// members must agree that the master has failed, and vote.
+// failoverPatience is the time for a failover beyond cluster_node_timeout: the members must
+// agree on the failure of the master, and vote.
 const failoverPatience = 30 * time.Second
 
 // defaultNodeTimeout is Redis' own cluster-node-timeout.
 const defaultNodeTimeout = 15 * time.Second
 
-// removeLost ends the membership of a node that is lost. Its process is killed first.
+// removeLost removes a lost node. It kills the node's process first.
 //
 //	a replica                 is forgotten
-//	a master with replicas    one of them takes over, as in any failover; then forgotten
-//	a master without          is forgotten, and the others share its slots out, empty:
-//	                          its rows are lost. Reviving it would keep them.
+//	a master with replicas    is forgotten after a failover to a replica
+//	a master without          is forgotten, and its slots go to the others, empty: its rows
+//	                          are lost. A revive would keep them.
 func (c *cluster) removeLost(ctx context.Context, m *member) (accepted time.Duration, err error) {
 	views, err := c.readAnsweringViews(ctx)
 	if err != nil {
@@ -261,7 +261,7 @@ func (c *cluster) removeLost(ctx context.Context, m *member) (accepted time.Dura
 	views = answeringViews(views, m)
 	self, known := findPeer(views, m.addr)
 	if !known {
-		return 0, fmt.Errorf("no member that runs knows it: %w", database.ErrNotMember)
+		return 0, fmt.Errorf("no running member knows the node: %w", database.ErrNotMember)
 	}
 	heirs := false
 	masters := 0
@@ -298,7 +298,7 @@ func (c *cluster) removeLost(ctx context.Context, m *member) (accepted time.Dura
 	if owner {
 		c.Log.Warn("rows are lost: the node that left held the only copy", "database", c.kind.name,
 			"node", m.host.Name(), "slots", self.countSlots())
-		c.ReportProgress("the %d slots of %s are shared out, empty", self.countSlots(), m.host.Name())
+		c.ReportProgress("the %d slots of %s are reassigned, empty", self.countSlots(), m.host.Name())
 		if err := c.distributeSlots(ctx, views, self); err != nil {
 			return accepted, err
 		}
@@ -306,7 +306,7 @@ func (c *cluster) removeLost(ctx context.Context, m *member) (accepted time.Dura
 	return accepted, c.repair(ctx)
 }
 
-// answeringViews are the views of members that answered, but for one.
+// answeringViews returns the views of members that answered, except one.
 func answeringViews(views []view, but *member) []view {
 	var some []view
 	for _, v := range views {
@@ -317,7 +317,7 @@ func answeringViews(views []view, but *member) []view {
 	return some
 }
 
-// awaitFailover waits until another node has the slots of a master that is lost.
+// awaitFailover waits until another node owns the slots of a lost master.
 func (c *cluster) awaitFailover(ctx context.Context, lost *member) error {
 	patience := failoverPatience + 2*max(c.options.nodeTimeout, defaultNodeTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no replica has taken over after %v", patience))
@@ -328,14 +328,14 @@ func (c *cluster) awaitFailover(ctx context.Context, lost *member) error {
 			return err
 		}
 		if p, _ := findPeer(views, lost.addr); p.countSlots() > 0 {
-			return fmt.Errorf("%w: %d slots have no master yet", database.ErrNotReady, p.countSlots())
+			return fmt.Errorf("%w: %d slots have no master", database.ErrNotReady, p.countSlots())
 		}
 		return nil
 	})
 }
 
-// distributeSlots shares the slots of a node that has been forgotten out over the masters. One
-// that was on its way to another member goes to that one, with what has arrived of it.
+// distributeSlots assigns the slots of a forgotten node to the remaining masters. A slot that
+// was moving to a member goes to that member, with the records that have arrived.
 func (c *cluster) distributeSlots(ctx context.Context, before []view, lost peer) error {
 	var heirs []view
 	for _, v := range before {
@@ -375,7 +375,7 @@ func (c *cluster) distributeSlots(ctx context.Context, before []view, lost peer)
 				args = append(args, strconv.Itoa(s))
 			}
 			if err := client.Do(gctx, args...).Err(); err != nil {
-				return fmt.Errorf("giving %s the slots of the node that is lost: %w", h.host.Name(), err)
+				return fmt.Errorf("assigning slots of the lost node to %s: %w", h.host.Name(), err)
 			}
 			return nil
 		})

@@ -12,54 +12,52 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Moving a slot must end with one master that serves it and all writes that any client
-// was told of. Redis' MIGRATE does that key by key: it stops the server for a round trip
-// to the other one, takes keys of one slot at a time, and so needs a round trip, of
-// standstill, for every slot that holds anything. Here slots are copied while they are
-// served, hundreds at a time, and each is handed over by a script that compares:
+// A move of a slot must end with one master that serves it with all acknowledged writes.
+// Redis' MIGRATE moves keys of one slot at a time and blocks the server for a round trip to
+// the target. Every non-empty slot then costs a round trip of standstill. The mover here
+// copies hundreds of slots at a time while the source serves them. A script then compares
+// each slot with its copy and hands it over:
 //
 //	source (at its node)                     target
-//	  read keys and values  ── IMPORTING, ──►  copies, which nobody is sent to yet
+//	  read keys and values  ── IMPORTING, ──►  copies, hidden from clients
 //	     │                     RESTORE
 //	     ▼
-//	  script, for each slot: are keys and values what was copied?
-//	     yes: MIGRATING, delete them           from here on clients are sent to the
-//	     │    in one atomic step               target (ASK), which has them all
+//	  script, for each slot: are keys and values equal to the copy?
+//	     yes: MIGRATING, delete them           ASK redirects clients to the target,
+//	     │    in one atomic step               which has all records
 //	     no:  copy that slot again
 //	     ▼
-//	  SETSLOT NODE             ◄── NODE ───    is the owner, and tells all members
+//	  SETSLOT NODE             ◄── NODE ───    owns the slot, and informs all members
 //
-// Whenever this ends, at whatever line, each slot is in one of three states that serve
-// all its records: served by the source with copies that nobody sees; handed over, with
-// clients sent on; or done. repair finishes or undoes what is open.
+// Invariant: at every step, each slot is in one of three states that serve all its records.
+// The source serves it and the copies are hidden; or it is handed over and clients are
+// redirected; or the move is complete. repair completes or undoes interrupted moves.
 //
-// The mover stands at the source: values cross the link that MIGRATE would send them
-// over, once. What is read at a time is bounded by how long the source is kept from its
-// clients. A slot whose records change faster than they can be copied is moved by
-// MIGRATE after copyTries.
+// The mover runs at the source, so that values cross the link to the target once, as with
+// MIGRATE. The size of a read is bounded by the time that it blocks the source. MIGRATE
+// moves a slot whose records still change after copyTries copies.
 const (
 	// linkTimeout bounds one request to a server over a link of the lab.
 	linkTimeout = 30 * time.Second
-	// lanes are how many batches of one source and target are under way at a time.
+	// lanes is the number of concurrent batches between one source and one target.
 	lanes = 4
-	// copyTries is how often a slot is copied before MIGRATE moves it.
+	// copyTries is the number of copies of a slot before MIGRATE moves it.
 	copyTries = 6
-	// connectTrips are the round trips of a first request: the connection, its name, and
-	// the request.
+	// connectTrips are the round trips of a first request: connection, name and request.
 	connectTrips = 3
-	// maxSlots is how many slots one batch may hold.
+	// maxSlots is the maximum number of slots in a batch.
 	maxSlots = 256
-	// maxScriptKeys is how many keys one script may take: each costs the server some
-	// 15 us in which it serves nobody.
+	// maxScriptKeys is the maximum number of keys in a script. Each key blocks the server
+	// for about 15 us.
 	maxScriptKeys = 300
 )
 
-// executePlan carries a plan out, all its streams at the same time, and returns the bytes of
-// keys and values that were moved.
+// executePlan executes all transfers of a plan at the same time, and returns the moved bytes of
+// keys and values.
 func (c *cluster) executePlan(ctx context.Context, masters []view, plan []transfer) (int64, error) {
 	for _, v := range masters {
 		if v.self.countMoves() > 0 {
-			// An owner that has handed a slot over has none of its records to move.
+			// The owner of a slot that was handed over no longer has its records.
 			return 0, fmt.Errorf("%w at %s", errOpenSlots, v.host.Name())
 		}
 	}
@@ -98,18 +96,18 @@ func (c *cluster) executePlan(ctx context.Context, masters []view, plan []transf
 	return bytes.Load(), err
 }
 
-// source is a master that gives slots away.
+// source is a master that slots move away from.
 type source struct {
 	*goredis.Client // at its own node
 	from            view
-	scripted        bool // whether it hands slots over by the script
+	scripted        bool // whether the script can hand slots over
 	pace            pace
-	one             sync.Mutex // held while MIGRATE stops it
+	one             sync.Mutex // held while MIGRATE blocks the source
 }
 
-// openSource gives a master the script, where it can use it. Before Redis 7 a key's expiry
-// cannot be asked for as a time; Valkey's masters make SETSLOT wait for their replicas,
-// which a script cannot.
+// openSource connects to a source and loads the script if the source can run it. Redis before
+// version 7 cannot report a key's expiry as a time. On Valkey masters with replicas, SETSLOT
+// waits for the replicas, which a script cannot do.
 func (c *cluster) openSource(ctx context.Context, from view) (*source, error) {
 	src := &source{Client: from.openChanger(from.host), from: from, scripted: true}
 	if c.kind.ackedSlots && len(from.replicas()) > 0 || c.kind.name == Name && major(c.Env.Installation.Version) < 7 {
@@ -117,7 +115,7 @@ func (c *cluster) openSource(ctx context.Context, from view) (*source, error) {
 		return src, nil
 	}
 	if err := src.ScriptLoad(ctx, handOverScript).Err(); err != nil {
-		return nil, errors.Join(fmt.Errorf("giving %s its script: %w", from.host.Name(), err), src.Close())
+		return nil, errors.Join(fmt.Errorf("loading the script on %s: %w", from.host.Name(), err), src.Close())
 	}
 	return src, nil
 }
@@ -131,11 +129,11 @@ type stream struct {
 	atOnce bool // whether the target claims many slots in one transaction
 }
 
-// moveSlots moves slots, some batches at the same time.
+// moveSlots moves slots in concurrent batches.
 func (s *stream) moveSlots(ctx context.Context, slots []int) error {
 	began := time.Now()
 	if err := s.target.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("reaching it: %w", err)
+		return fmt.Errorf("connecting to the target: %w", err)
 	}
 	s.pace.setRoundTrip(time.Since(began) / connectTrips)
 	q := newQueue(slots)
@@ -160,7 +158,7 @@ func (s *stream) moveSlots(ctx context.Context, slots []int) error {
 	return g.Wait()
 }
 
-// moveBatch carries one batch through.
+// moveBatch moves one batch.
 func (s *stream) moveBatch(ctx context.Context, q *queue, b batch) error {
 	if err := s.copyBatch(ctx, b); err != nil {
 		return err
@@ -182,16 +180,16 @@ func (s *stream) moveBatch(ctx context.Context, q *queue, b batch) error {
 // job is a slot to move.
 type job struct {
 	slot  int
-	tries int      // how often it has been copied in vain
-	stale []string // keys of the target's that are left of that
+	tries int      // failed copies
+	stale []string // keys on the target from the last failed copy
 }
 
-// queue is what a stream has to do. Jobs that a lane has taken may come back to it.
+// queue holds the jobs of a stream. Lanes may requeue jobs.
 type queue struct {
 	mu      sync.Mutex
 	jobs    []job
-	open    int           // jobs that are not done
-	changed chan struct{} // replaced, and the last one closed, when jobs come back or all are done
+	open    int           // unfinished jobs
+	changed chan struct{} // closed and replaced when jobs return or all are complete
 }
 
 func newQueue(slots []int) *queue {
@@ -202,8 +200,8 @@ func newQueue(slots []int) *queue {
 	return q
 }
 
-// popJobs removes up to n jobs. It waits for those that another lane may give back, and
-// returns none when all are done.
+// popJobs removes up to n jobs. It waits while other lanes may requeue jobs, and returns none
+// when all jobs are complete.
 func (q *queue) popJobs(ctx context.Context, n int) ([]job, error) {
 	for {
 		q.mu.Lock()
@@ -222,7 +220,7 @@ func (q *queue) popJobs(ctx context.Context, n int) ([]job, error) {
 	}
 }
 
-// requeue gives jobs back.
+// requeue returns jobs to the queue.
 func (q *queue) requeue(jobs ...job) {
 	if len(jobs) == 0 {
 		return
@@ -233,7 +231,7 @@ func (q *queue) requeue(jobs ...job) {
 	q.notify()
 }
 
-// complete says that so many jobs are.
+// complete records n jobs as complete.
 func (q *queue) complete(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -247,8 +245,8 @@ func (q *queue) notify() {
 	q.changed = make(chan struct{})
 }
 
-// pace is how many keys of a source are taken at a time, so that neither reading them
-// nor handing them over keeps it from its clients for longer than budget.
+// pace adapts the number of keys per batch, so that neither a read nor a handover blocks the
+// source for longer than budget.
 type pace struct {
 	mu     sync.Mutex
 	keys   float64
@@ -256,20 +254,19 @@ type pace struct {
 }
 
 const (
-	// minBudget is how long one batch may occupy a source; a client's request waits for
-	// half of that on average. Over a link with a round trip of more than budgetShare
-	// times that, a batch may take more: its clients are as far.
+	// minBudget is the time that one batch may block a source; a client's request waits for
+	// half of it on average. A batch may block for 1/budgetShare of the round trip to the
+	// target if that is longer, since clients are as far away.
 	minBudget   = 3 * time.Millisecond
 	budgetShare = 20
-	// maxBatch bounds the keys and values of a batch, in bytes: what stands in a
-	// link's queue before others' packets.
+	// maxBatch bounds the keys and values of a batch, in bytes. They delay other packets in
+	// the link's queue.
 	maxBatch = 256 << 10
-	// firstKeys, minKeys and maxKeys are how many keys a batch begins with and may
-	// come to hold.
+	// firstKeys is the initial number of keys in a batch; minKeys and maxKeys bound it.
 	firstKeys, minKeys, maxKeys = 64, 16, 512
 )
 
-// setRoundTrip says how far a target is.
+// setRoundTrip raises the budget for a distant target.
 func (p *pace) setRoundTrip(roundTrip time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -285,8 +282,8 @@ func (p *pace) limit() int {
 	return int(p.keys)
 }
 
-// adjust corrects the pace: a batch of so many keys and bytes occupied the source for so
-// long. It goes half of the way to what that asks for.
+// adjust corrects the pace after a batch that blocked the source for long. It moves half of the
+// way to the number of keys that fits the budget.
 func (p *pace) adjust(keys, bytes int, long time.Duration) {
 	if keys == 0 {
 		return

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// peer is one line of CLUSTER NODES: a node as another one sees it,
+// peer is one line of CLUSTER NODES: the state of a node in the view of another,
 // https://redis.io/docs/latest/commands/cluster-nodes/.
 type peer struct {
 	id     string
 	addr   string // host:port
 	flags  []string
 	master string // the id of its master, "" for a master
-	epoch  int64  // of its claim on slots: the greater one holds
-	link   bool   // whether the one that sees it is connected to it
+	epoch  int64  // of its claim on slots: the greatest one wins
+	link   bool   // whether the viewing node is connected to it
 	slots  []slotRange
-	// migrating and importing map the slots that are on the move, away from it or to
-	// it, to the id of the other side. Only a node itself tells.
+	// migrating and importing map slots that move from or to this node to the id of the
+	// other node. They are set only in a node's own view of itself.
 	migrating, importing map[int]string
 }
 
@@ -33,7 +33,7 @@ func (p peer) hasFlag(flag string) bool {
 	return false
 }
 
-// countSlots is how many slots it serves.
+// countSlots returns the number of slots that the node owns.
 func (p peer) countSlots() (n int) {
 	for _, r := range p.slots {
 		n += r.to - r.from + 1
@@ -41,10 +41,10 @@ func (p peer) countSlots() (n int) {
 	return n
 }
 
-// countMoves is how many of its slots are on the move.
+// countMoves returns the number of its moving slots.
 func (p peer) countMoves() int { return len(p.migrating) + len(p.importing) }
 
-// stateText is Redis' own words for the node: "master", "slave", "master,fail".
+// stateText returns Redis' own words for the node, such as "master", "slave" or "master,fail".
 func (p peer) stateText() string {
 	var words []string
 	for _, f := range p.flags {
@@ -55,7 +55,7 @@ func (p peer) stateText() string {
 	return strings.Join(words, ",")
 }
 
-// parseNodes reads the reply to CLUSTER NODES, a line a node:
+// parseNodes parses the reply to CLUSTER NODES, with one line per node:
 //
 //	id host:port@bus[,name] flags master ping pong epoch link [slot|from-to|[slot->-id]] ...
 func parseNodes(text string) ([]peer, error) {
@@ -99,8 +99,8 @@ func parseNodes(text string) ([]peer, error) {
 	return peers, nil
 }
 
-// parseMove reads "[5461->-id]", a slot that goes to a node, or "[5461-<-id]", one that
-// comes from it.
+// parseMove parses "[5461->-id]", a slot that moves to a node, or "[5461-<-id]", a slot that
+// moves from it.
 func (p *peer) parseMove(s string) error {
 	inner, ok := strings.CutSuffix(strings.TrimPrefix(s, "["), "]")
 	for _, arrow := range []string{"->-", "-<-"} {
@@ -119,7 +119,7 @@ func (p *peer) parseMove(s string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%q is no slot on the move", s)
+	return fmt.Errorf("invalid moving slot %q", s)
 }
 
 func withSlot(m map[int]string, slot int, id string) map[int]string {

@@ -30,7 +30,7 @@ func (c *client) Read(ctx context.Context, _, key string, fields []string, dst [
 	return dst, nil
 }
 
-// appendGet asks for a record.
+// appendGet queues the read of a record.
 func appendGet[T string | []byte](c *client, key T, fields []string) {
 	lo := len(c.req)
 	if len(fields) == 0 {
@@ -47,8 +47,7 @@ func appendGet[T string | []byte](c *client, key T, fields []string) {
 	c.queueCall(slotOf(key), lo)
 }
 
-// decodeRecord appends the fields that a reply to appendGet holds: none when there is no
-// such record.
+// decodeRecord appends the fields in a reply to appendGet; a missing record has none.
 func (c *client) decodeRecord(k *call, fields []string, dst []load.Field) []load.Field {
 	buf, at := k.lane.in, k.at
 	head, at, _, _ := parseElement(buf, at) // complete: skip has read it
@@ -74,8 +73,8 @@ func (c *client) decodeRecord(k *call, fields []string, dst []load.Field) []load
 	return dst
 }
 
-// internName is text as a string. Records have the same fields, mostly in the same order:
-// the strings made for the last record serve for the next one.
+// internName returns text as a string. Records mostly have the same fields in the same order,
+// so the strings of the last record serve for the next one.
 func (c *client) internName(i int, text []byte) string {
 	if i >= len(c.names) {
 		if i >= maxNames {
@@ -89,10 +88,10 @@ func (c *client) internName(i int, text []byte) string {
 	return c.names[i]
 }
 
-// maxNames bounds the memory that a record with very many fields leaves behind.
+// maxNames bounds the field names that a client keeps.
 const maxNames = 1024
 
-// Update writes fields of a record. Redis makes the record when there is none.
+// Update writes fields of a record. Redis creates a missing record.
 func (c *client) Update(ctx context.Context, _, key string, values []load.Field) error {
 	deadline, err := c.beginOperation(ctx)
 	if err != nil {
@@ -157,8 +156,8 @@ func (c *client) Delete(ctx context.Context, _, key string) error {
 	return err
 }
 
-// mergeOutcomes is what became of a record and its index entry together. A record that was
-// written without its entry is in doubt, not done: scans would miss it.
+// mergeOutcomes combines the outcomes for a record and its index entry. A record without
+// its entry is in doubt, not done, because scans would miss it.
 func mergeOutcomes(record, index error) error {
 	if record != nil || index == nil {
 		return record
@@ -170,8 +169,8 @@ func mergeOutcomes(record, index error) error {
 	return index
 }
 
-// connectAll connects to every node, so that the first operations need not. Nodes that
-// cannot be reached are left to the operations that need them.
+// connectAll connects to every node before the first operation. Unreachable nodes fail
+// only the operations that need them.
 func (c *client) connectAll(ctx context.Context) {
 	deadline := time.Now().Add(c.timeout)
 	nodes := *c.nodes.Load()
@@ -182,17 +181,17 @@ func (c *client) connectAll(ctx context.Context) {
 		go func() { errs <- lanes[i].dial(ctx, c.router, deadline) }()
 	}
 	for range nodes {
-		<-errs // told again by the operation that needs the node
+		<-errs // the operation that needs the node reports the error again
 	}
 	c.lanes = lanes
 }
 
-// classUnreplicated is a write that the master has and too few replicas acknowledged.
+// classUnreplicated is the class of writes that too few replicas acknowledged.
 const classUnreplicated = "unreplicated"
 
-// queueWrite is add for a write. Where replicas must have it, WAIT follows in the same
-// request: it answers when they have what the connection has written, or says how many
-// have when its time is up. Redis has written by then either way.
+// queueWrite queues a write. If replicas must have it, WAIT follows in the same request. WAIT
+// returns the number of replicas with all writes of the connection, at the latest after its
+// timeout. The master has the write in either case.
 func (c *client) queueWrite(slot, lo int) {
 	c.queueCall(slot, lo)
 	c.calls[len(c.calls)-1].acked = c.wait > 0
@@ -203,7 +202,7 @@ func (c *client) appendWait(out []byte, deadline time.Time) []byte {
 	return appendCommand(out, "WAIT", strconv.Itoa(c.wait), strconv.FormatInt(ms, 10))
 }
 
-// checkWait is nil when the answer to WAIT says that enough replicas have the write.
+// checkWait returns nil if the reply to WAIT reports enough replicas.
 func (c *client) checkWait(l *lane, at int) error {
 	e, _, _, _ := parseElement(l.in, at) // complete: skip has read it
 	if e.kind == kindError {

@@ -19,7 +19,7 @@ var ErrOption = errors.New("bad option of redis")
 const (
 	// minMasters is the smallest cluster that Redis supports.
 	minMasters = 3
-	// busOffset is how far above the clients' port the nodes' own one is.
+	// busOffset is the distance of the cluster bus port from the client port.
 	busOffset = 10000
 	// minNodeTimeout keeps handshakes, which end with it, possible over slow links.
 	minNodeTimeout = 100 * time.Millisecond
@@ -27,7 +27,7 @@ const (
 	maxReplicas = 5
 )
 
-// Words of the options rebalance and join_as.
+// Values of the options rebalance and join_as.
 const (
 	rebalancePipelined = "pipelined"
 	rebalanceCLI       = "redis-cli"
@@ -36,8 +36,8 @@ const (
 	joinReplica        = "replica"
 )
 
-// options are a cluster's settings. What is not named keeps Redis' own default, but
-// for persistence: an append-only file is kept, and no snapshots are taken.
+// options are the settings of a cluster. Unset options keep Redis' own defaults, except
+// persistence: servers write an append-only file and take no snapshots.
 type options struct {
 	masters, replicas int // replicas of each master
 	port              int
@@ -49,13 +49,13 @@ type options struct {
 	config            []string // further arguments of the server
 }
 
-// optionNames are the options that experiments may give.
+// optionNames are the options that experiments may set.
 var optionNames = []string{
 	"appendfsync", "appendonly", "cluster_node_timeout", "cluster_require_full_coverage",
 	"io_threads", "join_as", "masters", "maxmemory", "maxmemory_policy", "port", "rebalance", "replicas", "wait",
 }
 
-// parseOptions understands the options of a cluster on so many nodes.
+// parseOptions parses the options of a cluster on the given number of nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -105,7 +105,7 @@ func (o options) check(nodes int) error {
 		return fmt.Errorf("%w: %d masters with %d replicas each are %d nodes, there are %d",
 			ErrOption, o.masters, o.replicas, need, nodes)
 	case o.wait > o.replicas:
-		return fmt.Errorf("%w: wait: %d replicas are to acknowledge a write, a master has %d", ErrOption, o.wait, o.replicas)
+		return fmt.Errorf("%w: wait: %d replicas must acknowledge a write, but a master has %d", ErrOption, o.wait, o.replicas)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// arguments are those of a server on a host, with its directory.
+// arguments returns the command line arguments of a server on h that stores in dir.
 func (o options) arguments(h host.Host, dir string) []string {
 	announce := " --cluster-announce-ip " + h.Addr()
 	for name, port := range map[string]int{"port": o.port, "bus-port": o.port + busOffset} {
@@ -127,9 +127,9 @@ func (o options) arguments(h host.Host, dir string) []string {
 	}
 	return append(strings.Fields("--bind "+host.Listen(h)+" --port "+strconv.Itoa(o.port)+" --protected-mode no"+
 		" --cluster-enabled yes --cluster-config-file nodes.conf"+announce+
-		// Otherwise a master that gives its last slot away becomes a replica.
+		// By default, a master that loses its last slot becomes a replica.
 		" --cluster-allow-replica-migration no"+
-		// A replica's first copy waits for others that may want one, 5 s by default.
+		// By default, the first copy to a replica waits 5 s for further replicas.
 		" --repl-diskless-sync-delay 0"+
 		" --daemonize no"), append([]string{"--logfile", "", "--save", "", "--dir", dir}, o.config...)...)
 }
@@ -137,7 +137,7 @@ func (o options) arguments(h host.Host, dir string) []string {
 // ErrProperty marks a client property that cannot be used.
 var ErrProperty = errors.New("bad property")
 
-// Properties of the client. Those that YCSB's own Redis binding has mean the same.
+// Properties of the client. Those of YCSB's own Redis binding have the same meaning.
 const (
 	PropHosts     = "redis.hosts"     // host:port,host:port,...: where to ask for the cluster's nodes
 	PropHost      = "redis.host"      // one of them
@@ -164,11 +164,11 @@ const (
 	defaultRedirects = 5
 )
 
-// settings are the client's properties, understood.
+// settings are the parsed properties of a client. They are comparable.
 type settings struct {
-	seeds          string // addresses, comma separated: settings are comparable
+	seeds          string // addresses, comma separated
 	user, password string
-	cluster        string // "true", "false" or "" for asking
+	cluster        string // "true", "false", or "" to query the server
 	scan           bool
 	timeout        time.Duration
 	redirects      int
@@ -254,7 +254,7 @@ func readBool(p map[string]string, name string) (bool, error) {
 	return v, nil
 }
 
-// readInt sets v when the property is given.
+// readInt sets v if the property is set.
 func readInt(p map[string]string, name string, low, high int, v *int) error {
 	if p[name] == "" {
 		return nil

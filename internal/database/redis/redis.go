@@ -4,12 +4,11 @@
 //
 // # Records and the index
 //
-// A record is a hash under the key that YCSB gives it, as YCSB's own Redis binding has
-// it, so that either can read what the other loaded; tables are not told apart. A hash
-// table has no order, so scans need an index. YCSB's binding keeps one sorted set for
-// all keys: one slot, on one node, which every insert of the cluster goes to. Here the
-// index is in 32 parts, each a sorted set for the keys of 512 neighbouring slots, which
-// lies in one of these slots itself:
+// A record is a hash under YCSB's key, as in YCSB's own Redis binding, so that both can
+// read each other's data. All tables share one key space. Hashes have no order, so scans
+// need an index. YCSB's binding keeps one sorted set for all keys: its slot is on one node,
+// which receives every insert of the cluster. Here the index has 32 parts. Each part is a
+// sorted set for the keys of 512 neighbouring slots, and lies in one of these slots:
 //
 //	slots    0 ........ 511 512 ...... 1023 1024 ... ... 16383
 //	records  user1   user7    user3  user9   user2   ...
@@ -17,32 +16,28 @@
 //	                  user7]           user9]                 ...]
 //	         └──── node 1 ────┘└──────────── node 2 ...
 //
-// So a record and its entry are nearly always on the same node; an insert sends both
-// commands to it in one write and one round trip. Where a part is depends on slots
-// alone: it stays right when slots move, and where a border between nodes cuts through
-// a part's slots the two commands go to two nodes at the same time. Records keep being
-// spread over all 16384 slots, which putting each record into its part's slot would
-// have spoiled for the sake of a transaction around the two commands.
+// A record and its entry are nearly always on the same node, which receives both commands
+// of an insert in one write. The location of a part depends on slots alone, so it stays
+// valid when slots move. If a part's slots are divided between two nodes, the two commands
+// go to both nodes at the same time. Records stay spread over all 16384 slots. A
+// transaction around both commands would require the record in its part's slot.
 //
-// The invariant is that every record whose insert was acknowledged has an entry: the
-// entry is written before the record and removed after it, and an insert that did
-// only one of the two is not acknowledged. An entry without a record is harmless: scans
-// pass over it. (An insert and a delete of the same key at the same time can break it;
-// YCSB never does that.)
+// Invariant: every record with an acknowledged insert has an entry. The entry is written
+// before the record and removed after it, and an insert that did only one of the two is
+// not acknowledged. Scans skip an entry without a record. A concurrent insert and delete
+// of the same key can break the invariant; YCSB never issues them.
 //
-// A scan asks all 32 parts at the same time for as many keys as its share most likely
-// is, merges the answers in order, asks again where that was too little, and fetches
-// the records, those of each node in one pipeline and all nodes at the same time.
-// The index is kept when the workload scans, or as redis.scan says; a workload
-// that does not scan pays nothing.
+// A scan queries all 32 parts at the same time for the probable number of keys, merges the
+// answers in order, and queries again if keys are missing. It reads the records of each
+// node in one pipeline, from all nodes at the same time. The index is written if the
+// workload scans or redis.scan is set; other workloads pay nothing.
 //
 // # The client
 //
-// CLUSTER SLOTS is asked by go-redis' clients. Operations go over connections of
-// their own, one for each worker and node as in YCSB, in one write and, replies being
-// read in place, without allocating: 3 us of CPU a read where go-redis' own commands
-// cost 5 to 7. Nothing is tried again; MOVED and ASK are followed, as the protocol demands
-// of a client.
+// The clients of go-redis send CLUSTER SLOTS. Operations use separate connections, one for
+// each worker and node as in YCSB. They send one write, and read replies in place without
+// allocating: 3 us of CPU a read, where go-redis' own commands cost 5 to 7. The client
+// follows MOVED and ASK as the protocol demands, and retries nothing else.
 package redis
 
 import (
@@ -62,8 +57,8 @@ type Redis struct {
 	routers database.ClientPool[settings, *router]
 }
 
-// New returns Redis Cluster. go-redis prints failures to connect to stderr as well as
-// returning them; that is turned off, for this process.
+// New returns Redis Cluster. It turns off the log of go-redis for this process, which
+// repeats returned connection errors on stderr.
 func New() *Redis { return newKind(redisKind) }
 
 // NewValkey returns Valkey, which speaks the same protocol.
@@ -84,18 +79,20 @@ var (
 // Name implements database.Database.
 func (d *Redis) Name() string { return d.kind.name }
 
-// memory is what a server takes with 20,000 records of 1 kB, in bytes, and half as much
-// again for its child that rewrites the append-only file.
+// memory is the memory of a server with 20,000 records of 1 kB, in bytes, including half
+// as much again for the child that rewrites the append-only file.
 const memory = 32 << 20
 
-// Capabilities implements database.Database. Three masters are the least that can
-// agree on one of them having failed.
+// Capabilities implements database.Database. At least three masters are needed to agree
+// that one of them has failed.
 func (*Redis) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: minMasters, Memory: memory}
+	return database.Capabilities{
+		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
+		MinNodes: minMasters, Memory: memory,
+	}
 }
 
-// Fixed implements database.Anchored: without replicas, three masters must stay. (Where
-// there are more, or replicas, any node can leave while enough are left.)
+// Fixed implements database.Anchored: without replicas, the last three masters must stay.
 func (*Redis) Fixed(nodes []string, given database.Options) map[string]string {
 	o, err := parseOptions(len(nodes), given)
 	if err != nil || o.replicas > 0 || o.masters > minMasters {
@@ -111,8 +108,8 @@ func (*Redis) Fixed(nodes []string, given database.Options) map[string]string {
 // fewMasters is why a master cannot leave.
 const fewMasters = "the cluster needs at least 3 masters"
 
-// Ports implements database.Announced: members announce addresses and ports of their own,
-// and those of the bus between them.
+// Ports implements database.Announced: members announce the client port and the port of
+// the cluster bus.
 func (*Redis) Ports(nodes int, given database.Options) (database.Ports, error) {
 	o, err := parseOptions(nodes, given)
 	return database.Ports{All: []int{o.port, o.port + busOffset}}, err
@@ -132,8 +129,8 @@ func (d *Redis) Find(from string) (database.Installation, error) {
 // Properties implements database.Configurable.
 func (*Redis) Properties() []string { return Properties() }
 
-// Open implements database.Database. The properties are listed by Properties; others
-// are the workload's and not looked at, but for scanproportion.
+// Open implements database.Database. Properties lists the properties; of the workload's
+// own, only scanproportion matters.
 func (d *Redis) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

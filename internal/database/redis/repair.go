@@ -12,27 +12,26 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errStuck says that a slot cannot be repaired while a member is away.
-var errStuck = errors.New("a slot is on its way to a node that is away")
+// errStuck means that a slot cannot be repaired while a member is halted.
+var errStuck = errors.New("a slot is moving to a halted member")
 
-// errMoved says that a slot got its new owner while a repair was looking at it.
-var errMoved = errors.New("a slot has moved meanwhile")
+// errMoved means that a slot changed its owner during a repair.
+var errMoved = errors.New("a slot has moved during the repair")
 
-// repair ends every move that was interrupted:
+// repair ends every interrupted move:
 //
-//	owner                other                 what is done
-//	MIGRATING            IMPORTING from it     what the owner still has is sent, the
-//	                                           other becomes the owner: clients have been
-//	                                           sent on already
-//	-                    IMPORTING from it     copies that nobody has seen are removed
-//	-                    IMPORTING from a      the source was lost and replaced: what
-//	                     third                 the owner lacks is given to it
-//	MIGRATING            has records of it     its claim was cut off: as the first
-//	MIGRATING            -                     the other never heard of it, or is no
-//	                                           member any more: it stays where it is
-//	(it is the other)    MIGRATING             the old owner is told
+//	owner                other                 repair
+//	MIGRATING            IMPORTING from it     clients are already redirected: the remaining
+//	                                           keys are sent, the other becomes the owner
+//	-                    IMPORTING from it     copies, which no client has seen, are removed
+//	-                    IMPORTING from a      the source was lost and replaced: the owner
+//	                     third                 gets the records that it lacks
+//	MIGRATING            has records of it     the claim was interrupted: as the first case
+//	MIGRATING            -                     the other never imported it, or has left:
+//	                                           the slot stays
+//	(it is the other)    MIGRATING             the old owner gets the new owner's id
 //
-// What an earlier change may still have under way is ended first.
+// It first ends the connections of earlier changes.
 func (c *cluster) repair(ctx context.Context) error {
 	if err := c.killChangers(ctx); err != nil {
 		return err
@@ -45,12 +44,12 @@ func (c *cluster) repair(ctx context.Context) error {
 	}
 }
 
-// repairOnce repairs by what the members say at one moment.
+// repairOnce repairs the state of one set of views.
 func (c *cluster) repairOnce(ctx context.Context) error {
 	for _, phase := range []func(repairer, context.Context, view, *goredis.Client) error{repairer.repairMigrating, repairer.repairImporting} {
 		views, err := c.readViews(ctx)
 		if err != nil {
-			return fmt.Errorf("looking for slots on the move: %w", err)
+			return fmt.Errorf("finding moving slots: %w", err)
 		}
 		f := repairer{kind: c.kind, byID: make(map[string]view), away: c.haltedMembers()}
 		for _, v := range views {
@@ -74,7 +73,7 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 				here := v.openChanger(v.host)
 				defer here.Close()
 				if err := phase(f, gctx, v, here); err != nil {
-					return fmt.Errorf("repairing slots on the move at %s: %w", v.host.Name(), err)
+					return fmt.Errorf("repairing moving slots at %s: %w", v.host.Name(), err)
 				}
 				return nil
 			})
@@ -86,8 +85,8 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 	return nil
 }
 
-// killChangers ends the connections of changes that were given up. What they had sent could
-// otherwise arrive after a repair, and hand a slot over of which the copies are gone.
+// killChangers ends the connections of abandoned changes. Their late commands could otherwise
+// arrive after a repair, and hand over a slot whose copies were removed.
 func (c *cluster) killChangers(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, m := range c.runningMembers() {
@@ -107,7 +106,7 @@ func (c *cluster) killChangers(ctx context.Context) error {
 	return g.Wait()
 }
 
-// parseChangers finds the ids of changers in a reply to CLIENT LIST: "id=7 addr=... name=...".
+// parseChangers returns the ids of changers in a reply to CLIENT LIST: "id=7 addr=... name=...".
 func parseChangers(list string) (ids []string) {
 	for line := range strings.Lines(list) {
 		id := ""
@@ -123,18 +122,19 @@ func parseChangers(list string) (ids []string) {
 	return ids
 }
 
-// repairer is what repair knows.
+// repairer holds the state of one repair.
 type repairer struct {
 	kind  kind
-	owner [slots]view // by its own word; one without a member is none
+	owner [slots]view // by the owners' own views; without a member if unowned
 	byID  map[string]view
 	away  []*member
 }
 
-// repairMigrating repairs the slots that a node calls MIGRATING.
+// repairMigrating repairs the slots that a node reports as MIGRATING.
 func (f repairer) repairMigrating(ctx context.Context, v view, here *goredis.Client) error {
 	var stay []int
-	gone, going, doubt := make(map[string][]int), make(map[string][]int), make(map[string][]int) // by where they are or go
+	// Slots by the id of their new owner.
+	gone, going, doubt := make(map[string][]int), make(map[string][]int), make(map[string][]int)
 	for _, slot := range slices.Sorted(maps.Keys(v.self.migrating)) {
 		id := v.self.migrating[slot]
 		to, there := f.byID[id]
@@ -169,8 +169,8 @@ func (f repairer) repairMigrating(ctx context.Context, v view, here *goredis.Cli
 	return err
 }
 
-// findHalfClaimed are those of the slots that another node does not call IMPORTING and has
-// records of: its claim was cut off between its two halves. They are IMPORTING again.
+// findHalfClaimed returns the slots that another node has records of but does not report as
+// IMPORTING: its claim was interrupted between STABLE and NODE. It sets them to IMPORTING.
 func (f repairer) findHalfClaimed(ctx context.Context, v, to view, list []int) ([]int, error) {
 	there := to.openChanger(v.host)
 	defer there.Close()
@@ -185,10 +185,10 @@ func (f repairer) findHalfClaimed(ctx context.Context, v, to view, list []int) (
 	return full, err
 }
 
-// ownsAlready is what a node says that is told to import a slot of its own.
+// ownsAlready is the error of a node that imports its own slot.
 const ownsAlready = "I'm already the owner of hash slot"
 
-// completeMove sends what the owner still has of slots and makes the other their owner.
+// completeMove sends the remaining keys of slots and makes the other node their owner.
 func (f repairer) completeMove(ctx context.Context, v view, here *goredis.Client, to view, list []int) error {
 	full, err := filterOccupied(ctx, here, list)
 	if err != nil {
@@ -216,7 +216,7 @@ func (f repairer) completeMove(ctx context.Context, v view, here *goredis.Client
 	return setSlotState(ctx, here, list, "NODE", to.self.id)
 }
 
-// filterOccupied are those of the slots that a server has keys of.
+// filterOccupied returns the slots for which a server has keys.
 func filterOccupied(ctx context.Context, at *goredis.Client, list []int) (full []int, err error) {
 	pipe := at.Pipeline()
 	counts := make([]*goredis.IntCmd, len(list))
@@ -234,7 +234,7 @@ func filterOccupied(ctx context.Context, at *goredis.Client, list []int) (full [
 	return full, err
 }
 
-// isAway tells whether an id is that of a member that is halted.
+// isAway reports whether an id belongs to a halted member.
 func (f repairer) isAway(v view, id string) bool {
 	for _, p := range v.peers {
 		for _, m := range f.away {
@@ -246,7 +246,7 @@ func (f repairer) isAway(v view, id string) bool {
 	return false
 }
 
-// repairImporting repairs the slots that a node calls IMPORTING and no owner calls MIGRATING.
+// repairImporting repairs the slots that a node reports as IMPORTING and no owner as MIGRATING.
 func (f repairer) repairImporting(ctx context.Context, v view, here *goredis.Client) error {
 	open := slices.Sorted(maps.Keys(v.self.importing))
 	full, err := filterOccupied(ctx, here, open)
@@ -256,7 +256,7 @@ func (f repairer) repairImporting(ctx context.Context, v view, here *goredis.Cli
 	for _, slot := range full {
 		owner := f.owner[slot]
 		if owner.member == nil {
-			return fmt.Errorf("%w: slot %d has no owner that is there", errStuck, slot)
+			return fmt.Errorf("%w: slot %d has no running owner", errStuck, slot)
 		}
 		if owner.self.id == v.self.id {
 			continue
@@ -269,8 +269,8 @@ func (f repairer) repairImporting(ctx context.Context, v view, here *goredis.Cli
 	return setSlotState(ctx, here, open, "STABLE")
 }
 
-// clearCopies removes a slot's copies. Where their source was replaced, those that the
-// owner lacks are sent to it: it may have been handed over already.
+// clearCopies removes a slot's copies. If their source was replaced, the slot may have been
+// handed over already, so it sends the owner the records that the owner lacks.
 func clearCopies(ctx context.Context, here *goredis.Client, slot int, owner view, replaced bool) error {
 	for {
 		keys, err := here.ClusterGetKeysInSlot(ctx, slot, migrateKeys).Result()

@@ -13,7 +13,7 @@ import (
 
 // errProtocol is a reply that is not RESP2, the protocol of Redis,
 // https://redis.io/docs/reference/protocol-spec/.
-var errProtocol = errors.New("not a reply of Redis")
+var errProtocol = errors.New("invalid redis reply")
 
 // maxBulk is the longest string that Redis handles by default (proto-max-bulk-len).
 const maxBulk = 512 << 20
@@ -34,8 +34,8 @@ type element struct {
 	n    int64  // an integer, or how many elements an array has; -1: nil
 }
 
-// parseElement reads the element that begins at pos and returns where the next one begins.
-// It returns false while the element is incomplete.
+// parseElement reads the element at pos and returns the position of the next one. It returns
+// false if the element is incomplete.
 func parseElement(buf []byte, pos int) (e element, next int, ok bool, err error) {
 	end := bytes.IndexByte(buf[pos:], '\n')
 	if end < 0 {
@@ -79,8 +79,8 @@ func parseElement(buf []byte, pos int) (e element, next int, ok bool, err error)
 	return e, next, true, nil
 }
 
-// parseShortBulk is parse for what replies are made of, at a quarter of its cost: a string that
-// is complete and at most 9999 bytes long. It returns false for all else.
+// parseShortBulk is parseElement for complete strings of at most 9999 bytes, at a quarter of
+// its cost. It returns false for other elements.
 func parseShortBulk(buf []byte, pos int) (text []byte, next int, ok bool) {
 	if pos >= len(buf) || buf[pos] != kindBulk {
 		return nil, pos, false
@@ -97,7 +97,7 @@ func parseShortBulk(buf []byte, pos int) (text []byte, next int, ok bool) {
 	return buf[from:to:to], to + 2, true
 }
 
-// parseNumber is strconv.ParseInt for bytes, without making a string of them.
+// parseNumber is strconv.ParseInt for bytes, without allocation.
 func parseNumber(b []byte) (int64, error) {
 	digits, negative := b, false
 	if len(b) > 0 && b[0] == '-' {
@@ -119,7 +119,7 @@ func parseNumber(b []byte) (int64, error) {
 	return n, nil
 }
 
-// appendArray begins a command of n words.
+// appendArray appends the header of a command of n words.
 func appendArray(b []byte, n int) []byte {
 	b = append(b, kindArray)
 	b = strconv.AppendInt(b, int64(n), 10)
@@ -144,12 +144,12 @@ func appendCommand(b []byte, words ...string) []byte {
 	return b
 }
 
-// Classes of errors are those of package failure for connections. Those that Redis itself
-// reports are its own words in lower case: "clusterdown", "loading", "readonly", "oom",
-// "wrongtype", ...
-const classMoved = "moved" // redirected more often than allowed
+// classMoved is the class of operations with too many redirects. Connection errors have the
+// classes of package database. Errors from Redis have its own words in lower case, such as
+// "clusterdown", "loading", "readonly" or "oom".
+const classMoved = "moved"
 
-// classifyReply is an error that Redis reported. Redis did not carry the command out.
+// classifyReply converts an error reply. Redis has not executed the command.
 func classifyReply(addr string, text []byte) error {
 	word, _, _ := strings.Cut(string(text), " ")
 	class := database.ClassOther

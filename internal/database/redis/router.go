@@ -22,39 +22,39 @@ import (
 )
 
 const (
-	// refreshPause is the least time between two questions for the slots: while
-	// slots move, every move causes redirects at every worker.
+	// refreshPause is the minimum time between two slot map queries. While slots move,
+	// every move redirects every worker.
 	refreshPause = 100 * time.Millisecond
-	// refreshTimeout bounds one question.
+	// refreshTimeout bounds one slot map query.
 	refreshTimeout = 5 * time.Second
 )
 
-// router maps slots to nodes. All workers with the same properties share one. It asks
-// whichever node answers for the slots. A redirect corrects single slots meanwhile.
+// router maps slots to nodes. Workers with equal properties share one router. It reads the
+// slot map from any node that answers; redirects correct single slots in between.
 type router struct {
 	settings
-	clients map[string]*goredis.Client // that ask for the slots, by address; of connect, then of run
-	// dial connects, where that is not from where this process is; hello is sent on
-	// every new connection.
+	// clients query the slot map, by address. connect owns them first, then refreshLoop.
+	clients map[string]*goredis.Client
+	// dial is nil for connections from this process. hello is sent on every new connection.
 	dial  database.DialFunc
 	hello []string
-	// alone stays with node 0 whatever that says of the others.
+	// alone keeps all operations on node 0 and ignores its redirects.
 	alone bool
-	// owner is a node's number by slot, -1 while unknown.
+	// owner holds the node number by slot, -1 while unknown.
 	owner [slots]atomic.Int32
-	// moved is which question for the slots was the latest when a redirect last told of one.
+	// moved is, by slot, the number of the latest query when a redirect last set the owner.
 	moved    [slots]atomic.Uint32
 	question atomic.Uint32
-	// nodes are the addresses by number. It only grows: a number stays valid.
+	// nodes are the addresses by number. The list only grows, so numbers stay valid.
 	nodes atomic.Pointer[[]string]
 	mu    sync.Mutex // held while nodes grows
 
-	stale  chan struct{} // asks for a refresh
+	stale  chan struct{} // requests a refresh
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// newRouter asks where the slots are.
+// newRouter returns a router with a slot map and starts its refresh loop.
 func newRouter(ctx context.Context, s settings) (*router, error) {
 	r := &router{settings: s, clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
 	r.nodes.Store(new([]string))
@@ -62,7 +62,7 @@ func newRouter(ctx context.Context, s settings) (*router, error) {
 		r.owner[i].Store(-1)
 	}
 	if err := r.connect(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("asking %s for the cluster's nodes: %w", s.seeds, err), r.closeClients())
+		return nil, errors.Join(fmt.Errorf("reading the slot map from %s: %w", s.seeds, err), r.closeClients())
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.cancel = cancel
@@ -89,12 +89,12 @@ func (r *router) connect(ctx context.Context) error {
 	return nil
 }
 
-// isClusterDisabled tells whether a server said that it is none of a cluster.
+// isClusterDisabled reports whether a server runs without cluster mode.
 func isClusterDisabled(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "cluster support disabled")
 }
 
-// refresh asks for the slots. Slots that nobody serves keep the node they had.
+// refresh updates the slot map. Slots without an owner keep their last node.
 func (r *router) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -110,13 +110,13 @@ func (r *router) refresh(ctx context.Context) error {
 	return nil
 }
 
-// applySlotMap takes in the answer to a question. A redirect that came after the question is the newer news: on a busy
-// machine an answer may wait until the node that it names for a slot has left.
+// applySlotMap applies the answer to query number asked. A redirect after the query is newer than
+// its answer: on a busy machine the answer can name a node that has left meanwhile.
 func (r *router) applySlotMap(ranges []ownedSlots, asked uint32) {
 	for _, s := range ranges {
 		n := r.nodeNumber(s.addr)
 		for i := s.from; i <= s.to; i++ {
-			was := r.owner[i].Load() // before the look at moved: a redirect that comes after that look wins, too
+			was := r.owner[i].Load() // before moved, so that a concurrent redirect wins
 			if r.moved[i].Load() < asked {
 				r.owner[i].CompareAndSwap(was, n)
 			}
@@ -124,7 +124,7 @@ func (r *router) applySlotMap(ranges []ownedSlots, asked uint32) {
 	}
 }
 
-// refreshLoop refreshes when asked to.
+// refreshLoop refreshes the slot map on request.
 func (r *router) refreshLoop(ctx context.Context) {
 	for {
 		select {
@@ -132,8 +132,7 @@ func (r *router) refreshLoop(ctx context.Context) {
 			return
 		case <-r.stale:
 		}
-		// An error is no news: the operations that asked have told theirs, and the
-		// next one that fails asks again.
+		// The failed operations have reported their errors; the next failure requests a refresh.
 		_ = r.refresh(ctx)
 		if linger.For(ctx, refreshPause) != nil {
 			return
@@ -141,18 +140,18 @@ func (r *router) refreshLoop(ctx context.Context) {
 	}
 }
 
-// requestRefresh asks for a refresh soon.
+// requestRefresh schedules a refresh.
 func (r *router) requestRefresh() {
 	if r.cluster == "false" {
 		return
 	}
 	select {
 	case r.stale <- struct{}{}:
-	default: // one is due already
+	default: // already scheduled
 	}
 }
 
-// nodeNumber is a node's number, given to it when it is new.
+// nodeNumber returns the number of a node, and assigns one to a new node.
 func (r *router) nodeNumber(addr string) int32 {
 	for i, a := range *r.nodes.Load() {
 		if a == addr {
@@ -172,7 +171,7 @@ func (r *router) nodeNumber(addr string) int32 {
 	return int32(len(known))
 }
 
-// otherNode is a node that serves some slot and is not this one; -1 when none is known.
+// otherNode returns a node other than the given one that serves a slot, or -1.
 func (r *router) otherNode(than int32) int32 {
 	for i := range r.owner {
 		if n := r.owner[i].Load(); n >= 0 && n != than {
@@ -182,8 +181,8 @@ func (r *router) otherNode(than int32) int32 {
 	return -1
 }
 
-// followRedirect reads "MOVED 3999 10.0.0.2:6379" or "ASK 3999 10.0.0.2:6379", which the node
-// at from sent; MOVED is remembered. A redirect to an unknown host is not ok.
+// followRedirect parses "MOVED 3999 10.0.0.2:6379" or "ASK 3999 10.0.0.2:6379" from the node at
+// from, and records MOVED in the slot map. It returns false for an unknown host.
 func (r *router) followRedirect(text []byte, from string) (node int32, ask, ok bool) {
 	f := strings.Fields(string(text))
 	if len(f) != 3 || f[0] != "MOVED" && f[0] != "ASK" {
@@ -236,7 +235,7 @@ type ownedSlots struct {
 // errSlots is an answer to CLUSTER SLOTS that does not have its form.
 var errSlots = errors.New("not a reply to CLUSTER SLOTS")
 
-// fetchSlotMap asks one node after another for the slots, in random order, until one answers.
+// fetchSlotMap queries the nodes for the slot map in random order until one answers.
 func (r *router) fetchSlotMap(ctx context.Context) ([]ownedSlots, error) {
 	addrs := slices.Clone(*r.nodes.Load())
 	for _, seed := range strings.Split(r.seeds, ",") {
@@ -262,8 +261,8 @@ func (r *router) fetchSlotMap(ctx context.Context) ([]ownedSlots, error) {
 	return nil, err
 }
 
-// parseSlotMap reads what the node at asked answered to CLUSTER SLOTS. (go-redis reads no
-// answer in which a host is null.) Slots whose master has no known address are left out.
+// parseSlotMap parses the reply of the node at asked to CLUSTER SLOTS. It skips slots whose
+// master has no known address. The parser of go-redis rejects replies with a null host.
 func parseSlotMap(reply any, asked string) (list []ownedSlots, err error) {
 	ranges, ok := reply.([]any)
 	if !ok {
@@ -293,7 +292,7 @@ func parseSlotMap(reply any, asked string) (list []ownedSlots, err error) {
 	return list, nil
 }
 
-// parseMasterAddr is the address in [host, port, id, [name, value, ...]], "" if it is unknown.
+// parseMasterAddr parses the address in [host, port, id, [name, value, ...]], "" if unknown.
 func parseMasterAddr(node any, asked string) (string, error) {
 	f, ok := node.([]any)
 	if !ok || len(f) < 2 {
@@ -319,8 +318,8 @@ func parseMasterAddr(node any, asked string) (string, error) {
 // and announces none.
 const unnamed = "?"
 
-// resolveEndpoint is the address that the node at asked calls host and port, "" if it is unknown. A
-// host that is null or empty is that of the node itself: it does not know how clients reach it.
+// resolveEndpoint returns the address for host and port in a reply of the node at asked, "" if
+// unknown. A null or empty host means the replying node, which does not know its address.
 // See https://redis.io/docs/latest/commands/cluster-slots/.
 func resolveEndpoint(host, port, asked string) string {
 	switch host {
@@ -335,8 +334,7 @@ func resolveEndpoint(host, port, asked string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
-// nodeOptions are go-redis' options for one node. Its retries are off: a caller that
-// wants to try again says so.
+// nodeOptions returns go-redis' options for one node, with retries off: callers retry.
 func nodeOptions(addr string, s settings) *goredis.Options {
 	return &goredis.Options{
 		Addr: addr, Username: s.user, Password: s.password,

@@ -12,24 +12,23 @@ import (
 	"skerry/internal/load"
 )
 
-// scanner is the memory that scans reuse.
+// scanner holds buffers that scans reuse.
 type scanner struct {
 	open   []part
 	keys   [][]byte // candidates, in order once merged
 	fields []load.Field
-	low    []byte // the bound that the scan begins with, as ZRANGEBYLEX writes it
-	bound  []byte // a bound behind a key
+	low    []byte // the scan's lower bound, for ZRANGEBYLEX
+	bound  []byte // scratch: a bound behind a key
 }
 
-// part is a part of the index that may hold more keys than it has told.
+// part is a part of the index that may hold further keys.
 type part struct {
 	group int
-	last  []byte // the last key that it told
+	last  []byte // the last key read from it
 }
 
-// Scan visits records in the order of their keys' bytes. It is not atomic: records
-// that are inserted or deleted meanwhile may or may not be seen. A record that exists
-// from its beginning to its end is seen.
+// Scan visits records in the order of their keys' bytes. It is not atomic: it may miss
+// records that are inserted or deleted meanwhile, and visits all others.
 func (c *client) Scan(ctx context.Context, _, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	if !c.scan {
 		return 0, fmt.Errorf("%w: scanning needs an index, which %s=true keeps while loading", load.ErrUnsupported, PropScan)
@@ -62,21 +61,20 @@ func (c *client) Scan(ctx context.Context, _, start string, count int, fields []
 	return seen, nil
 }
 
-// scanLimit is how many keys to ask one part for so that count can most likely be told
-// from the answers. Keys are spread by their hash, so a part holds count/groups of the
-// next count keys on average, with a standard deviation of no more than its root.
+// scanLimit is the number of keys to read from one part, so that the answers probably
+// determine the next count keys. Keys are spread by hash: a part holds count/groups of them
+// on average, with a standard deviation of at most the root of that.
 func scanLimit(count int) int {
 	mean := float64(count) / groups
 	return int(math.Ceil(mean + 3*math.Sqrt(mean) + 3))
 }
 
-// nextKeys returns up to count keys that come next, and asks the index for more
-// first where it must:
+// nextKeys returns up to count next keys, and queries the index for more if needed:
 //
-//	part 0   a     d   f |          answered in full up to f: there may be more
-//	part 1     b c     .   g  h     answered with less than asked for: no more
+//	part 0   a     d   f |          reached the limit at f: there may be more
+//	part 1     b c     .   g  h     below the limit: no more
 //	                   ^
-//	         up to f the order is sure, whatever part 0 holds beyond it
+//	         the order is final up to f, whatever part 0 holds beyond f
 func (c *client) nextKeys(ctx context.Context, deadline time.Time, count int) ([][]byte, error) {
 	s := &c.scanner
 	for {
@@ -93,7 +91,7 @@ func (c *client) nextKeys(ctx context.Context, deadline time.Time, count int) ([
 	}
 }
 
-// countOrdered is how many of the candidates no part can put a key before any more.
+// countOrdered counts the leading candidates whose order is final.
 func (s *scanner) countOrdered() int {
 	n := len(s.keys)
 	for _, p := range s.open {
@@ -109,13 +107,13 @@ func (s *scanner) countOrdered() int {
 	return n
 }
 
-// boundAfter is the bound of a range that begins behind key.
+// boundAfter returns the lower bound of a range behind key.
 func (s *scanner) boundAfter(key []byte) []byte {
 	s.bound = append(append(s.bound[:0], '('), key...)
 	return s.bound
 }
 
-// queryParts asks every open part for its next keys, all at the same time.
+// queryParts reads the next keys of all open parts at the same time.
 func (c *client) queryParts(ctx context.Context, deadline time.Time, limit int) error {
 	s, first := &c.scanner, len(c.calls)
 	for _, p := range s.open {
@@ -152,9 +150,11 @@ func (c *client) queryParts(ctx context.Context, deadline time.Time, limit int) 
 	return nil
 }
 
-// readRecords reads records and visits those that there are. An entry without a record is
-// what a delete or an insert has left half done.
-func (c *client) readRecords(ctx context.Context, deadline time.Time, keys [][]byte, fields []string, visit func(string, []load.Field)) (int, error) {
+// readRecords reads and visits records. It skips entries without a record, which half-done
+// deletes and inserts leave.
+func (c *client) readRecords(
+	ctx context.Context, deadline time.Time, keys [][]byte, fields []string, visit func(string, []load.Field),
+) (int, error) {
 	first := len(c.calls)
 	for _, key := range keys {
 		appendGet(c, key, fields)

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/database"
 )
 
-// view is the cluster as one member sees it.
+// view is the cluster's state as one member reports it.
 type view struct {
 	*member
 	peers []peer
@@ -22,17 +22,17 @@ type view struct {
 	state string // "ok" or "fail"
 }
 
-// readView asks a member.
+// readView reads a member's view.
 func (m *member) readView(ctx context.Context) (view, error) {
 	v := view{member: m}
 	pipe := m.admin.Pipeline()
 	nodes, info := pipe.ClusterNodes(ctx), pipe.ClusterInfo(ctx)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return v, fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
+		return v, fmt.Errorf("querying the server on %s: %w", m.host.Name(), err)
 	}
 	var err error
 	if v.peers, err = parseNodes(nodes.Val()); err != nil {
-		return v, fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
+		return v, fmt.Errorf("querying the server on %s: %w", m.host.Name(), err)
 	}
 	for _, p := range v.peers {
 		if p.hasFlag("myself") {
@@ -47,8 +47,8 @@ func (m *member) readView(ctx context.Context) (view, error) {
 	return v, nil
 }
 
-// readViews asks every member that is not halted, all at the same time. The first that
-// does not answer is an error.
+// readViews reads the views of all members that are not halted. It fails with the first member
+// that does not answer.
 func (c *cluster) readViews(ctx context.Context) ([]view, error) {
 	members := c.runningMembers()
 	views := make([]view, len(members))
@@ -62,7 +62,8 @@ func (c *cluster) readViews(ctx context.Context) ([]view, error) {
 	return views, g.Wait()
 }
 
-// readAnsweringViews asks every member. The view of one that does not answer has no peers.
+// readAnsweringViews reads the views of all members. A member that does not answer has a view
+// without peers.
 func (c *cluster) readAnsweringViews(ctx context.Context) ([]view, error) {
 	members := c.All()
 	views := make([]view, len(members))
@@ -82,7 +83,7 @@ func (c *cluster) readAnsweringViews(ctx context.Context) ([]view, error) {
 	return views, ctx.Err()
 }
 
-// checkAcquainted returns nil when every member knows exactly the members.
+// checkAcquainted returns nil if every member knows exactly the members.
 func (c *cluster) checkAcquainted(ctx context.Context) error {
 	views, err := c.readViews(ctx)
 	if err != nil {
@@ -105,9 +106,8 @@ func checkMutualViews(views []view) error {
 	return nil
 }
 
-// Ready implements database.Cluster: every member knows every other, says that the
-// state is ok, and names the same owner for each slot; replicas are in touch with
-// their masters.
+// Ready implements database.Cluster: every member knows every other, reports state ok and
+// the same owner for each slot, and replicas are connected to their masters.
 func (c *cluster) Ready(ctx context.Context) error {
 	if err := c.checkNoneHalted(); err != nil {
 		return err
@@ -117,18 +117,18 @@ func (c *cluster) Ready(ctx context.Context) error {
 		return err
 	}
 	if len(views) == 0 {
-		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
+		return fmt.Errorf("%w: the cluster has no members", database.ErrNotReady)
 	}
 	if err := checkMutualViews(views); err != nil {
 		return err
 	}
 	for _, v := range views {
 		if v.state != "ok" {
-			return fmt.Errorf("%w: %s says that the cluster's state is %s", database.ErrNotReady, v.host.Name(), v.state)
+			return fmt.Errorf("%w: %s reports cluster state %s", database.ErrNotReady, v.host.Name(), v.state)
 		}
 		for _, p := range v.peers {
 			if p.hasFlag("fail") || p.hasFlag("fail?") {
-				return fmt.Errorf("%w: %s says that %s is %s", database.ErrNotReady, v.host.Name(), p.addr, p.stateText())
+				return fmt.Errorf("%w: %s reports %s as %s", database.ErrNotReady, v.host.Name(), p.addr, p.stateText())
 			}
 		}
 		if !sameOwners(v.peers, views[0].peers) {
@@ -138,7 +138,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return checkReplication(ctx, views)
 }
 
-// sameOwners tells whether two members name the same owner for each slot and the same
+// sameOwners reports whether two members name the same owner for each slot and the same
 // master for each replica.
 func sameOwners(a, b []peer) bool {
 	owners := func(peers []peer) (owner [slots]string, masters map[string]string) {
@@ -158,7 +158,7 @@ func sameOwners(a, b []peer) bool {
 	return ownerA == ownerB && maps.Equal(mastersA, mastersB)
 }
 
-// checkReplication returns nil when every replica is in touch with its master.
+// checkReplication returns nil if every replica is connected to its master.
 func checkReplication(ctx context.Context, views []view) error {
 	for _, v := range views {
 		if v.self.master == "" {
@@ -166,17 +166,17 @@ func checkReplication(ctx context.Context, views []view) error {
 		}
 		info, err := v.admin.Info(ctx, "replication").Result()
 		if err != nil {
-			return fmt.Errorf("asking the server on %s: %w", v.host.Name(), err)
+			return fmt.Errorf("querying the server on %s: %w", v.host.Name(), err)
 		}
 		if !strings.Contains(info, "master_link_status:up") {
-			return fmt.Errorf("%w: the replica on %s has no data of its master yet", database.ErrNotReady, v.host.Name())
+			return fmt.Errorf("%w: the replica on %s is not connected to its master", database.ErrNotReady, v.host.Name())
 		}
 	}
 	return nil
 }
 
-// Members implements database.Cluster. A state is what the others say of a node:
-// "master", "slave", "master,fail"; "unreachable" when it does not answer either.
+// Members implements database.Cluster. A state is the other members' view of a node, such
+// as "master", "slave" or "master,fail"; "unreachable" if the node does not answer.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	views, err := c.readAnsweringViews(ctx)
 	if err != nil {
@@ -209,8 +209,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// Count implements database.Cluster. Rows are those of the masters; every slot must have
-// one that is there.
+// Count implements database.Cluster. It counts rows of masters, which must own all slots.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	views, err := c.masterViews(ctx)
 	if err != nil {
@@ -231,7 +230,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// masterViews are the views of the masters; they must own all slots.
+// masterViews returns the views of the masters. It fails unless they own all slots.
 func (c *cluster) masterViews(ctx context.Context) ([]view, error) {
 	views, err := c.readViews(ctx)
 	if err != nil {
@@ -243,13 +242,13 @@ func (c *cluster) masterViews(ctx context.Context) ([]view, error) {
 		owned += v.self.countSlots()
 	}
 	if owned < slots {
-		return nil, fmt.Errorf("%w: %d of %d slots have no master that is there", database.ErrNotReady, slots-owned, slots)
+		return nil, fmt.Errorf("%w: %d of %d slots have no running master", database.ErrNotReady, slots-owned, slots)
 	}
 	return views, nil
 }
 
-// countCopies is how many keys of a master are copies of what their owner still serves, for
-// a move that has begun.
+// countCopies counts the keys of a master that are copies for an unfinished move, while
+// another master still serves them.
 func (v view) countCopies(ctx context.Context, masters []view) (int64, error) {
 	pipe := v.admin.Pipeline()
 	var counts []*goredis.IntCmd
@@ -264,7 +263,7 @@ func (v view) countCopies(ctx context.Context, masters []view) (int64, error) {
 		return 0, nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, fmt.Errorf("asking the server on %s: %w", v.host.Name(), err)
+		return 0, fmt.Errorf("querying the server on %s: %w", v.host.Name(), err)
 	}
 	var n int64
 	for _, k := range counts {
@@ -273,9 +272,9 @@ func (v view) countCopies(ctx context.Context, masters []view) (int64, error) {
 	return n, nil
 }
 
-// countRows is how many keys a server has, the parts of the index left out. It asks for the
-// keys in the slots of the index, which Redis answers in whatever state the cluster
-// is, and so with none for the slots of others.
+// countRows counts a server's keys without the parts of the index. It lists the keys in the
+// slots of the index, which works in every state of the cluster and is empty for slots of
+// other members.
 func (m *member) countRows(ctx context.Context) (int64, error) {
 	pipe := m.admin.Pipeline()
 	size := pipe.DBSize(ctx)
@@ -284,7 +283,7 @@ func (m *member) countRows(ctx context.Context) (int64, error) {
 		keys[g] = pipe.ClusterGetKeysInSlot(ctx, slot, maxKeysInSlot)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
+		return 0, fmt.Errorf("querying the server on %s: %w", m.host.Name(), err)
 	}
 	n := size.Val()
 	for g, k := range keys {
@@ -295,7 +294,7 @@ func (m *member) countRows(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// maxKeysInSlot bounds one answer: 1.6 billion records, evenly spread.
+// maxKeysInSlot bounds one answer. It suffices for 1.6 billion evenly spread records.
 const maxKeysInSlot = 100_000
 
 // Clear implements database.Cluster.
