@@ -5,7 +5,7 @@ import (
 	"skerry/internal/install"
 )
 
-// About is what the laboratory and its documentation know of MongoDB.
+// About describes MongoDB to the laboratory and its documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
 	Choices:  choices,
@@ -17,7 +17,7 @@ var About = database.About{
 	},
 }
 
-// choices: how many members have a write, and how sure a read is. The primary stands at the client.
+// choices offers combinations of write and read concern. The primary is near the client.
 func choices(p database.Place) []database.Choice {
 	if len(p.Nodes) < 3 {
 		return nil

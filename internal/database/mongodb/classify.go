@@ -12,13 +12,14 @@ import (
 	"skerry/internal/load"
 )
 
-// Classes of errors beside those of package failure and MongoDB's own names in lower case.
+// Error classes, in addition to those of package database and MongoDB's own names in lower
+// case.
 const (
-	classNoServer  = "no_server"     // no server that may do it was found in time
+	classNoServer  = "no_server"     // no suitable server was found in time
 	classNotMaster = "not_primary"   // the server is no primary
 	classStepping  = "state_change"  // it stopped being primary, or is shutting down, meanwhile
-	classConcern   = "write_concern" // done, but not by as many members as was asked
-	classShard     = "shard_lost"    // a mongos has no answer of a shard
+	classConcern   = "write_concern" // done, but by fewer members than requested
+	classShard     = "shard_lost"    // a shard did not answer a mongos
 )
 
 // Codes of errors.
@@ -37,8 +38,11 @@ const (
 	codeSocketException        = 9001
 )
 
-// classify turns an error of the driver into an outcome.
+// classify converts an error of the driver into an operation's outcome. It returns nil for nil.
 func classify(err error) error {
+	if err == nil {
+		return nil
+	}
 	var write mongo.WriteException
 	var command mongo.CommandError
 	var selection topology.ServerSelectionError
@@ -50,8 +54,8 @@ func classify(err error) error {
 	case errors.As(err, &queue):
 		return load.Failed(database.ClassConnectTimeout, "", err)
 	case errors.As(err, &write):
-		// Single writes: with an error of the write nothing was written, unless it is a
-		// mongos that has lost the shard on the way.
+		// A write error of a single write means that nothing was written, unless a mongos
+		// has lost the shard meanwhile.
 		if len(write.WriteErrors) > 0 {
 			return classifyCode(write.WriteErrors[0].Code, "write_error", err)
 		}
@@ -68,13 +72,13 @@ func classify(err error) error {
 	return load.Unknown(database.ErrorClass(err), "", err)
 }
 
-// neverConnected tells whether a connection failed before there was one to send on.
+// neverConnected reports whether the connection could not be opened.
 func neverConnected(err error) bool {
 	class := database.ErrorClass(err)
 	return class == database.ClassRefused || class == database.ClassUnreachable
 }
 
-// classifyCommand is what the server answered.
+// classifyCommand converts an error reply of a server.
 func classifyCommand(e mongo.CommandError, err error) error {
 	class := strings.ToLower(e.Name)
 	if class == "" {
@@ -83,8 +87,8 @@ func classifyCommand(e mongo.CommandError, err error) error {
 	return classifyCode(int(e.Code), class, err)
 }
 
-// classifyCode is an error with a code of the server's, of class other where it tells that
-// nothing was done. What interrupted a command says nothing of what it had done.
+// classifyCode converts a server's error code. Codes that exclude an effect have class other. An
+// interrupted command is in doubt.
 func classifyCode(code int, other string, err error) error {
 	switch code {
 	case codeNotWritablePrimary, codeNotPrimaryNoSecondary:

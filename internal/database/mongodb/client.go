@@ -15,7 +15,7 @@ import (
 	"skerry/internal/load"
 )
 
-// client is one worker's.
+// client belongs to one worker.
 type client struct {
 	settings
 	*driverClient
@@ -29,8 +29,8 @@ var (
 	_ load.Counter = (*client)(nil)
 )
 
-// Retries implements load.Retrier. The driver counts for all workers together: each tells
-// its share.
+// Retries implements load.Retrier. The driver counts the retries of all workers together, so
+// each worker returns its share.
 func (c *client) Retries() int64 {
 	if !c.retry {
 		return 0
@@ -38,7 +38,7 @@ func (c *client) Retries() int64 {
 	return max(0, c.commands.Load()-c.operations.Load()) / max(1, c.workers.Load())
 }
 
-// beginOperation begins an operation, bounded by the settings where nothing else bounds it.
+// beginOperation begins an operation. The timeout of the settings applies if ctx has no deadline.
 func (c *client) beginOperation(ctx context.Context, name string) (*mongo.Collection, context.Context, context.CancelFunc, error) {
 	if name == "" {
 		name = collectionName
@@ -56,10 +56,10 @@ func (c *client) beginOperation(ctx context.Context, name string) (*mongo.Collec
 	return c.client.Database(c.database).Collection(name), ctx, cancel, nil
 }
 
-// keyFilter is the filter of one record.
+// keyFilter returns the filter for one record.
 func keyFilter(key string) bson.D { return bson.D{{Key: "_id", Value: key}} }
 
-// fieldProjection names the fields that are wanted, nil for all.
+// fieldProjection returns the projection to the given fields, nil for all.
 func fieldProjection(fields []string) bson.D {
 	if len(fields) == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (c *client) Read(ctx context.Context, table, key string, fields []string, d
 	return c.decodeFields(dst, raw)
 }
 
-// decodeFields appends a document's fields, which refer to it.
+// decodeFields appends a document's fields, which share its memory.
 func (c *client) decodeFields(dst []load.Field, raw bson.Raw) ([]load.Field, error) {
 	elements, err := raw.Elements()
 	if err != nil {
@@ -113,11 +113,11 @@ func (c *client) decodeFields(dst []load.Field, raw bson.Raw) ([]load.Field, err
 	return dst, nil
 }
 
-// maxNames bounds the memory that a document with very many fields leaves behind.
+// maxNames bounds the field names that a client keeps.
 const maxNames = 1024
 
-// internName is an element's. Documents have the same fields, mostly in the same order: the
-// strings made for the last one serve for the next.
+// internName returns the name of an element. Documents mostly have the same fields in the same
+// order, so the strings of the last document serve for the next one.
 func (c *client) internName(i int, e bson.RawElement) string {
 	text := e[1:] // behind the type, up to a zero
 	n := 0
@@ -171,7 +171,7 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	return seen, nil
 }
 
-// encodeFields are fields as they are stored.
+// encodeFields returns a document of binary fields after the elements in more.
 func encodeFields(fields []load.Field, more ...bson.E) bson.D {
 	d := make(bson.D, 0, len(fields)+len(more))
 	d = append(d, more...)
@@ -181,8 +181,8 @@ func encodeFields(fields []load.Field, more ...bson.E) bson.D {
 	return d
 }
 
-// Insert implements load.Client. A record that is there already is written over, so that
-// an insert in doubt can be tried again.
+// Insert implements load.Client. It replaces an existing record, so that an insert in doubt
+// can be retried.
 func (c *client) Insert(ctx context.Context, table, key string, fields []load.Field) error {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
@@ -197,14 +197,6 @@ func (c *client) Insert(ctx context.Context, table, key string, fields []load.Fi
 		}
 		_, err = coll.ReplaceOne(ctx, keyFilter(key), document, drv.Replace().SetUpsert(true))
 	}
-	return outcome(err)
-}
-
-// outcome classifies an error of a write.
-func outcome(err error) error {
-	if err == nil {
-		return nil
-	}
 	return classify(err)
 }
 
@@ -216,7 +208,7 @@ func (c *client) Update(ctx context.Context, table, key string, fields []load.Fi
 	}
 	defer cancel()
 	done, err := coll.UpdateOne(ctx, keyFilter(key), bson.D{{Key: "$set", Value: encodeFields(fields)}})
-	if err := outcome(err); err != nil {
+	if err := classify(err); err != nil {
 		return err
 	}
 	if done.MatchedCount == 0 {
@@ -233,7 +225,7 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	}
 	defer cancel()
 	done, err := coll.DeleteOne(ctx, keyFilter(key))
-	if err := outcome(err); err != nil {
+	if err := classify(err); err != nil {
 		return err
 	}
 	if done.DeletedCount == 0 {
@@ -267,20 +259,19 @@ func (c *client) Close() error {
 	return release()
 }
 
-// poolSize is how many workers may have an operation on one server at the same time.
+// poolSize is the maximum number of concurrent operations on one server.
 const poolSize = 2048
 
-// driverClient is the driver's client that workers share.
+// driverClient is the driver's own client, which workers share.
 type driverClient struct {
 	client  *mongo.Client
 	workers atomic.Int64
-	// commands is how many commands of operations were sent, counted where the driver
-	// tries again.
+	// commands counts the commands sent for operations, if the driver retries.
 	commands   atomic.Int64
 	operations atomic.Int64 // operations
 }
 
-// dataCommands are the commands that operations are made of.
+// dataCommands are the commands of operations.
 var dataCommands = map[string]bool{"find": true, "update": true, "insert": true, "delete": true}
 
 // open returns a worker's client that has reached a server.
@@ -320,7 +311,7 @@ func connect(s settings) (*driverClient, error) {
 	}
 	var err error
 	if sh.client, err = mongo.Connect(o); err != nil {
-		return nil, fmt.Errorf("making a client of mongodb: %w", err)
+		return nil, fmt.Errorf("creating a client of mongodb: %w", err)
 	}
 	return sh, nil
 }

@@ -18,7 +18,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// formTimeout bounds the forming of a set: an election takes 10 s by default.
+// formTimeout bounds the forming of a set. An election takes 10 s by default.
 const formTimeout = 2 * time.Minute
 
 // cluster is a running MongoDB.
@@ -27,10 +27,10 @@ type cluster struct {
 	options options
 
 	mu     sync.Mutex // of the fields below
-	shards int        // that there ever were, for their names
-	// named are the names that shards of one member have or had, by address. One that comes
-	// back there has its old name: a MongoDB 4.2 that still knows the address as one of
-	// another set aborts ("Invariant failure !groupAndId.groupData").
+	shards int        // number of shards ever created, for their names
+	// named holds the names of present and past shards of one member, by address. A new
+	// shard at an address reuses its old name: MongoDB 4.2 aborts if it knows the address
+	// from another set ("Invariant failure !groupAndId.groupData").
 	named map[string]string
 }
 
@@ -59,7 +59,7 @@ func (d *MongoDB) Start(ctx context.Context, env database.Env) (database.Cluster
 	return c, nil
 }
 
-// checkNames refuses options about nodes that there are not.
+// checkNames refuses options that name unknown nodes.
 func (o options) checkNames(nodes []string) error {
 	named := slices.Concat(o.mongos, o.hidden, o.nonVoting)
 	for n := range o.priorities {
@@ -67,7 +67,7 @@ func (o options) checkNames(nodes []string) error {
 	}
 	for _, n := range named {
 		if !slices.Contains(nodes, n) {
-			return fmt.Errorf("%w: there is no data node %s; there are %s", ErrOption, n, strings.Join(nodes, ", "))
+			return fmt.Errorf("%w: unknown data node %s, want one of %s", ErrOption, n, strings.Join(nodes, ", "))
 		}
 	}
 	return nil
@@ -101,9 +101,8 @@ func (c *cluster) start(ctx context.Context, plan []process) error {
 	return c.Servers.Await(ctx, c.Ready)
 }
 
-// launchAll starts servers with empty folders, all at the same time. Where one fails the
-// others are given up, and it alone is to blame; where time is up, each says what it waited
-// for.
+// launchAll starts servers with empty folders at the same time. If one fails, it cancels the
+// others and returns that error alone; at a timeout, it returns the errors of all.
 func (c *cluster) launchAll(ctx context.Context, servers []*server) error {
 	errs := make([]error, len(servers))
 	g, gctx := errgroup.WithContext(ctx)
@@ -122,7 +121,7 @@ func (c *cluster) launchAll(ctx context.Context, servers []*server) error {
 	return err
 }
 
-// formSet makes a replica set of its servers and waits until it serves.
+// formSet forms a replica set and waits until it serves.
 func (c *cluster) formSet(ctx context.Context, set string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("%s is not formed after %v", set, formTimeout))
 	defer cancel()
@@ -136,7 +135,7 @@ func (c *cluster) formSet(ctx context.Context, set string) error {
 	return nil
 }
 
-// initialConfig is the configuration that a set begins with.
+// initialConfig returns the first configuration of a set.
 func (c *cluster) initialConfig(set string) setConfig {
 	config := setConfig{Name: set, Version: 1, Server: set == configName, Settings: bson.M{}}
 	for i, s := range c.serversInSet(set) {
@@ -144,7 +143,7 @@ func (c *cluster) initialConfig(set string) setConfig {
 		if s.role == roleMember {
 			m = c.options.newMemberConfig(i, s.host.Name(), s.addr)
 		} else if s.role == roleShard && i == 0 && c.options.replicas > 1 {
-			m.Priority = 2 // so that primaries are spread over the nodes
+			m.Priority = 2 // spreads primaries over the nodes
 		}
 		if i >= maxVoters {
 			m.Votes, m.Priority = 0, 0
@@ -160,7 +159,7 @@ func (c *cluster) initialConfig(set string) setConfig {
 	return config
 }
 
-// newMemberConfig is a member of the replica set as the options have it.
+// newMemberConfig returns the configuration of a member, according to the options.
 func (o options) newMemberConfig(id int, node, addr string) memberConfig {
 	m := memberConfig{ID: id, Host: addr, Priority: 1, Votes: 1}
 	if p, ok := o.priorities[node]; ok {
@@ -175,7 +174,7 @@ func (o options) newMemberConfig(id int, node, addr string) memberConfig {
 	return m
 }
 
-// formShards makes the sets shards of one cluster, and spreads the table over them.
+// formShards joins the sets as shards of one cluster, and shards the table.
 func (c *cluster) formShards(ctx context.Context) error {
 	c.ReportProgress("joining %d shards", c.options.shards)
 	routers := c.Select(func(s *server) bool { return s.role == roleRouter })
@@ -207,7 +206,7 @@ func (c *cluster) addServer(h host.Host, p process) (*server, error) {
 	return s, nil
 }
 
-// shardNameAt names the shard that a node is to become.
+// shardNameAt returns the name of a new shard at addr.
 func (c *cluster) shardNameAt(addr string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +217,7 @@ func (c *cluster) shardNameAt(addr string) string {
 	return shardName(c.shards - 1)
 }
 
-// dropServers forgets servers, whose processes have ended.
+// dropServers removes servers whose processes have ended.
 func (c *cluster) dropServers(servers []*server) error {
 	var errs []error
 	for _, s := range servers {
@@ -232,7 +231,7 @@ func (c *cluster) serversInSet(set string) []*server {
 	return c.Select(func(s *server) bool { return s.set == set })
 }
 
-// setHosts are the addresses of a set's members.
+// setHosts returns the addresses of a set's members.
 func (c *cluster) setHosts(set string) []string {
 	var hosts []string
 	for _, s := range c.serversInSet(set) {
@@ -241,7 +240,7 @@ func (c *cluster) setHosts(set string) []string {
 	return hosts
 }
 
-// setNames are the replica sets that there are.
+// setNames returns the names of the replica sets.
 func (c *cluster) setNames() []string {
 	var sets []string
 	for _, s := range c.Select(func(s *server) bool { return s.set != "" }) {
@@ -271,11 +270,12 @@ func (c *cluster) Properties() map[string]string {
 	for _, s := range c.Select(func(s *server) bool { return s.role == entry }) {
 		hosts = append(hosts, s.addr)
 	}
-	return map[string]string{PropURL: "mongodb://" + strings.Join(c.Env.Contacts(c.options.port, hosts), ",") + "/" + databaseName + "?" + q.Encode()}
+	contacts := strings.Join(c.Env.Contacts(c.options.port, hosts), ",")
+	return map[string]string{PropURL: "mongodb://" + contacts + "/" + databaseName + "?" + q.Encode()}
 }
 
-// Stop implements database.Cluster. Servers are killed: each would tell the others for
-// 15 s that it goes, and what it wrote goes with the lab.
+// Stop implements database.Cluster. It kills the servers, since a graceful stop takes up to
+// 15 s for notices to the others, and the data is not needed any more.
 func (c *cluster) Stop(ctx context.Context) error {
 	servers := c.Select(func(*server) bool { return true })
 	errs := make([]error, len(servers))

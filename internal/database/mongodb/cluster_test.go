@@ -219,7 +219,7 @@ func testProductionCluster(t *testing.T) {
 func testUnknownNode(t *testing.T) {
 	nodes := fakeHosts(t, newWorld(), 2)
 	_, err := New().Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0], Options: database.Options{"hidden": "n7"}})
-	if !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "no data node n7") {
+	if !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "unknown data node n7") {
 		t.Errorf("%v", err)
 	}
 }

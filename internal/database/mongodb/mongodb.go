@@ -7,14 +7,12 @@
 //	                        └─────────► shard 27018 (a replica set; the next member of
 //	                                    another shard on the same node 27028, ...)
 //
-// It drives any mongod and mongos from 4.2 on, the oldest that MongoDB's own driver speaks to
-// at the version that go.mod pins, that --from or PATH offers: MongoDB cannot be fetched from
-// Debian. Sets are formed, grown, shrunk and watched by the commands that
-// MongoDB documents (replSetInitiate, replSetReconfig, addShard, removeShard, ...), sent
-// by MongoDB's own driver.
+// The programs come from --from or PATH, since Debian has no MongoDB. The oldest supported
+// version is 4.2, by the driver version in go.mod. MongoDB's own driver sends the documented
+// commands (replSetInitiate, replSetReconfig, addShard, removeShard, ...).
 //
-// A record is a document whose _id is YCSB's key and whose fields are binary, as YCSB's own
-// binding has them; the collection is ycsb.usertable, sharded by the hash of _id.
+// A record is a document with YCSB's key as _id and binary fields, as in YCSB's own binding.
+// The collection is ycsb.usertable, sharded by the hash of _id.
 package mongodb
 
 import (
@@ -27,14 +25,14 @@ import (
 	"skerry/internal/load"
 )
 
-// Name is how experiments call MongoDB.
+// Name is the name of MongoDB in experiments.
 const Name = "mongodb"
 
-// memory is what a mongod takes with the smallest cache that WiredTiger has, 256 MB, by
-// MongoDB's documentation; it was not measured here.
+// memory is the memory of a mongod with WiredTiger's smallest cache, 256 MB, by MongoDB's
+// documentation. It was not measured.
 const memory = 400 << 20
 
-// Recipe says what a user downloads.
+// Recipe names the programs that a user downloads.
 var Recipe = install.Recipe{
 	Name:    Name,
 	Summary: "MongoDB, replica sets and sharded clusters (your own mongod and mongos)",
@@ -76,7 +74,10 @@ func (*MongoDB) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*MongoDB) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory}
+	return database.Capabilities{
+		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
+		MinNodes: 1, MaxNodes: maxMembers, Memory: memory,
+	}
 }
 
 // Frail implements database.Frail.
@@ -87,7 +88,7 @@ func (*MongoDB) Frail(nodes int, options database.Options) string {
 	return loneShard
 }
 
-// loneShard is why a shard's only member cannot be lost.
+// loneShard is the reason against the loss of a shard's only member.
 const loneShard = "a shard of one member that is lost takes its records with it"
 
 // Check implements database.Database.
@@ -96,7 +97,7 @@ func (*MongoDB) Check(nodes int, options database.Options) error {
 	return err
 }
 
-// Ports implements database.Announced: a member's name in its set is where it is reached.
+// Ports implements database.Announced: a member's name in its set is its address.
 func (*MongoDB) Ports(nodes int, options database.Options) (database.Ports, error) {
 	o, err := parseOptions(nodes, options)
 	if err != nil {
@@ -111,8 +112,7 @@ func (*MongoDB) Ports(nodes int, options database.Options) (database.Ports, erro
 	return database.Ports{All: ports}, nil
 }
 
-// Fixed implements database.Anchored: config servers stay, and shards of several members
-// do as a whole.
+// Fixed implements database.Anchored: config servers and shards of several members must stay.
 func (*MongoDB) Fixed(nodes []string, options database.Options) map[string]string {
 	o, err := parseOptions(len(nodes), options)
 	if err != nil || !o.sharded {
@@ -132,9 +132,8 @@ func (*MongoDB) Fixed(nodes []string, options database.Options) map[string]strin
 // Find implements database.Database.
 func (*MongoDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
 
-// Pool holds what clients of the same settings share: the driver's own client, with its
-// pool of connections and its view of the cluster, as the driver is meant to be used. The
-// zero Pool is ready.
+// Pool shares the driver's own client, with its connections and its view of the cluster,
+// between clients with equal settings. The zero Pool is ready.
 type Pool struct {
 	drivers database.ClientPool[settings, *driverClient]
 }
@@ -142,7 +141,7 @@ type Pool struct {
 // Properties implements database.Configurable.
 func (*Pool) Properties() []string { return Properties() }
 
-// Open returns a client for one worker, of MongoDB or what speaks its protocol.
+// Open returns a client for one worker, of MongoDB or a database with its protocol.
 func (p *Pool) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// changeTimeout bounds a change of membership: an initial copy crosses slow links, a shard
-// is drained chunk by chunk.
+// changeTimeout bounds a change of membership. Initial copies cross slow links, and shards
+// drain chunk by chunk.
 const changeTimeout = 30 * time.Minute
 
-// retryChange asks for a change until the set grants it.
-func (c *cluster) retryChange(ctx context.Context, ask func(context.Context) error) error {
+// retryChange repeats a change until the set accepts it.
+func (c *cluster) retryChange(ctx context.Context, change func(context.Context) error) error {
 	var final error
 	err := c.Servers.Await(ctx, func(ctx context.Context) error {
-		err := ask(ctx)
+		err := change(ctx)
 		if err != nil && !isRetryable(err) && !errors.Is(err, database.ErrNotReady) {
 			final = err
 			return nil
@@ -35,9 +35,9 @@ func (c *cluster) retryChange(ctx context.Context, ask func(context.Context) err
 // Join implements database.Cluster. In a replica set:
 //
 //	start, rs.add   accepted: the set has agreed on its new configuration
-//	  wait          complete: the set says SECONDARY of it, its initial copy is done
+//	  wait          complete: the set reports it as SECONDARY, with its initial copy
 //
-// In a sharded cluster with shards of one member the node becomes a shard more:
+// In a sharded cluster with shards of one member, the node becomes a further shard:
 //
 //	start, addShard accepted: the config servers know it
 //	  wait          complete: the balancer has nothing to move
@@ -51,7 +51,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	}
 	defer release()
 	if c.options.sharded && c.options.replicas > 1 {
-		return fail(fmt.Errorf("%w: a shard has %d members, one node is none", database.ErrUnsupported, c.options.replicas))
+		return fail(fmt.Errorf("%w: a shard needs %d nodes, got one", database.ErrUnsupported, c.options.replicas))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
@@ -74,7 +74,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	return change, nil
 }
 
-// undoJoin ends what a join that failed has left.
+// undoJoin removes the servers of a failed join.
 func (c *cluster) undoJoin(ctx context.Context, node host.Host, withdraw func(context.Context, []*server, func()) error) error {
 	servers := c.AllOn(node.Name())
 	var errs []error
@@ -84,7 +84,7 @@ func (c *cluster) undoJoin(ctx context.Context, node host.Host, withdraw func(co
 	return errors.Join(append(errs, withdraw(ctx, servers, func() {}), c.dropServers(servers))...)
 }
 
-// joinSet makes a node a member of the replica set.
+// joinSet adds a node to the replica set.
 func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) error {
 	s, err := c.addServer(node, process{role: roleMember, set: setName, port: c.options.port})
 	if err != nil {
@@ -111,14 +111,14 @@ func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) 
 
 // Leave implements database.Cluster. In a replica set:
 //
-//	step down       where it is primary
+//	step down       if it is primary
 //	rs.remove       accepted: the set has agreed on its new configuration
-//	  wait          complete: the members that are left serve without it
+//	  wait          complete: the remaining members serve without it
 //
-// A shard is drained, graceful alone:
+// A shard can leave gracefully only:
 //
 //	removeShard     accepted: draining has started
-//	  wait          complete: it says that it is completed
+//	  wait          complete: removeShard reports completion
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
@@ -163,7 +163,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// checkPrimaries returns nil when every set has a primary.
+// checkPrimaries returns nil if every set has a primary.
 func (c *cluster) checkPrimaries(ctx context.Context) error {
 	for _, set := range c.setNames() {
 		if _, err := c.readSetStatus(ctx, set); err != nil {
@@ -173,8 +173,8 @@ func (c *cluster) checkPrimaries(ctx context.Context) error {
 	return nil
 }
 
-// checkLeave refuses what would lose data or leave the replica set without a majority, at the
-// time that it agrees on the removal or afterwards.
+// checkLeave refuses a leave that would lose data, or that leaves the replica set without a
+// majority during or after the removal.
 func (c *cluster) checkLeave(ctx context.Context, servers []*server, manner database.Manner) error {
 	if c.options.sharded {
 		return c.checkShardLeave(servers, manner)
@@ -203,7 +203,10 @@ func (c *cluster) checkLeave(ctx context.Context, servers []*server, manner data
 			left += votes[s.addr]
 		}
 	}
-	return daemon.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.Running()}.Check()
+	return daemon.Votes{
+		All: total, Own: votes[leaving.addr], Others: left,
+		Helps: manner == database.Graceful && leaving.Running(),
+	}.Check()
 }
 
 // removeFromSet removes a member from the replica set.
@@ -214,7 +217,7 @@ func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted
 			return err
 		}
 		if primary == s {
-			// It may close the connection as it steps down; whether it did shows below.
+			// It may close the connection as it steps down; the loop below checks the result.
 			if err := stepDown(ctx, s.admin); err != nil && !mongo.IsNetworkError(err) {
 				return err
 			}
@@ -243,7 +246,7 @@ func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted
 	return nil
 }
 
-// awaitPrimary waits for an election to end.
+// awaitPrimary waits for a primary.
 func (c *cluster) awaitPrimary(ctx context.Context) (primary *server, err error) {
 	err = c.Servers.Await(ctx, func(ctx context.Context) (err error) {
 		primary, err = c.findPrimary(ctx, setName)
@@ -252,7 +255,7 @@ func (c *cluster) awaitPrimary(ctx context.Context) (primary *server, err error)
 	return primary, err
 }
 
-// checkRemoved returns nil when a primary is there and the set does not list a member.
+// checkRemoved returns nil if the set has a remaining member as primary and does not list gone.
 func (c *cluster) checkRemoved(ctx context.Context, gone *server, left []string) error {
 	st, err := c.readSetStatus(ctx, setName)
 	if err != nil {
@@ -267,8 +270,8 @@ func (c *cluster) checkRemoved(ctx context.Context, gone *server, left []string)
 	return nil
 }
 
-// Halt implements database.Cluster: all servers of the node end, those that others need
-// last.
+// Halt implements database.Cluster. It stops all servers of the node, first those on which no
+// other server depends.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	servers, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
@@ -286,8 +289,8 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return nil
 }
 
-// Revive implements database.Cluster: it returns when the sets say of the node's members
-// that they are primary or secondary again.
+// Revive implements database.Cluster. It returns when the sets report the node's members as
+// primary or secondary.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	servers, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
@@ -315,7 +318,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return nil
 }
 
-// checkMember returns nil when a server's set says that it serves.
+// checkMember returns nil if a server's set reports that it serves.
 func (c *cluster) checkMember(ctx context.Context, s *server) error {
 	st, err := c.readSetStatus(ctx, s.set)
 	if err != nil {
@@ -326,5 +329,5 @@ func (c *cluster) checkMember(ctx context.Context, s *server) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s says of %s: %s", database.ErrNotReady, s.set, s.addr, st.memberState(s.addr))
+	return fmt.Errorf("%w: %s reports %s as %s", database.ErrNotReady, s.set, s.addr, st.memberState(s.addr))
 }

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// joinShard makes a node a shard, with a mongos where every node has one.
+// joinShard adds a node as a shard, with a mongos if every node has one.
 func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()) error {
 	port := c.options.port + shardOffset
 	set := c.shardNameAt(database.Reach(node, port))
@@ -52,12 +52,12 @@ func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()
 func (c *cluster) checkShardLeave(servers []*server, manner database.Manner) error {
 	for _, s := range servers {
 		if s.role == roleConfig {
-			return fmt.Errorf("%w: a config server is there", database.ErrFixed)
+			return fmt.Errorf("%w: the node runs a config server", database.ErrFixed)
 		}
 	}
 	switch {
 	case c.options.replicas > 1:
-		return fmt.Errorf("%w: it holds a member of a shard's replica set", database.ErrFixed)
+		return fmt.Errorf("%w: the node has a member of a shard's replica set", database.ErrFixed)
 	case manner == database.Abrupt:
 		return fmt.Errorf("%w: %s", database.ErrUnsupported, loneShard)
 	case len(c.Select(func(s *server) bool { return s.role == roleShard })) == 1:
@@ -66,7 +66,7 @@ func (c *cluster) checkShardLeave(servers []*server, manner database.Manner) err
 	return nil
 }
 
-// drainShard drains the shard on a node.
+// drainShard drains and removes the shard on a node.
 func (c *cluster) drainShard(ctx context.Context, servers []*server, accepted func()) error {
 	for _, s := range servers {
 		if s.role != roleShard {
@@ -99,8 +99,7 @@ func (c *cluster) drainShard(ctx context.Context, servers []*server, accepted fu
 	return nil
 }
 
-// checkDrained returns nil when a shard is none any more, and moves away what the balancer does
-// not.
+// checkDrained returns nil if a shard is removed. It moves databases that the balancer does not move.
 func (c *cluster) checkDrained(ctx context.Context, router *server, set string, r removal) error {
 	if r.State == completed {
 		return nil
@@ -116,7 +115,7 @@ func (c *cluster) checkDrained(ctx context.Context, router *server, set string, 
 	return fmt.Errorf("%w: %s has %d chunks left", database.ErrNotReady, set, r.Remaining.Chunks)
 }
 
-// routerBeside is a mongos that runs and is none of servers.
+// routerBeside returns a running mongos that is not among servers.
 func (c *cluster) routerBeside(servers []*server) (*server, error) {
 	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter && !slices.Contains(servers, s) }) {
 		if s.Running() {
