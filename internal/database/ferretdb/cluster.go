@@ -30,7 +30,7 @@ type cluster struct {
 	node    host.Host
 	addr    string
 	admin   *mongodb.Admin
-	// behind is the PostgreSQL that keeps the data, nil with SQLite.
+	// backend is the PostgreSQL that stores the data, nil with SQLite.
 	backend database.Cluster
 }
 
@@ -72,20 +72,20 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.launch(ctx); err != nil {
 		return err
 	}
-	return ctx.Err() // it starts so fast that nothing else may have asked
+	return ctx.Err() // a fast start may not have checked the context
 }
 
-// startPostgres starts a PostgreSQL of one member on the node.
+// startPostgres starts a PostgreSQL with one member on the node.
 func (c *cluster) startPostgres(ctx context.Context) error {
 	db := postgres.New()
 	in, err := db.Find("")
 	if err != nil {
-		return fmt.Errorf("the backend of ferretdb: %w", err)
+		return fmt.Errorf("starting the backend of ferretdb: %w", err)
 	}
 	env := c.Env
 	env.Nodes, env.Installation, env.Options = env.Nodes[:1], in, nil
 	if c.backend, err = db.Start(ctx, env); err != nil {
-		return fmt.Errorf("the backend of ferretdb: %w", err)
+		return fmt.Errorf("starting the backend of ferretdb: %w", err)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (c *cluster) Leave(_ context.Context, node host.Host, _ database.Manner) (d
 	return database.Change{}, fmt.Errorf("%s leaving: %w", node.Name(), database.ErrUnsupported)
 }
 
-// Halt implements database.Cluster. The PostgreSQL behind it halts with the node.
+// Halt implements database.Cluster. It also halts the PostgreSQL backend.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	_, release, err := c.Hold(node.Name())
 	if err != nil {

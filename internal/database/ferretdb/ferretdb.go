@@ -1,13 +1,12 @@
 // Package ferretdb is FerretDB: MongoDB's protocol in front of SQLite or PostgreSQL, one
-// process on one node. It has no replica sets and no shards; what it is here for is that
-// everything a client of MongoDB does is done for real where no mongod can be had.
+// process on one node. It has no replica sets and no shards. It lets a client of MongoDB run
+// for real where no mongod is available.
 //
 //	driver ─► ferretdb 27017 ─► SQLite, files in the node's folder
 //	                       └──► PostgreSQL on the same node (backend: postgresql)
 //
-// FerretDB is a Go library here: its own command cannot be built from its module. A
-// program of a few lines around it, which this package holds, is built by
-// `skerry install ferretdb` with the Go toolchain.
+// FerretDB's own command cannot be built from its module. `skerry install ferretdb` builds the
+// small program in helper around its library, with the Go toolchain.
 package ferretdb
 
 import (
@@ -26,14 +25,14 @@ import (
 	"skerry/internal/install"
 )
 
-// Name is how experiments call FerretDB.
+// Name is the name of FerretDB in experiments.
 const Name = "ferretdb"
 
-// memory is what the process takes with SQLite, some clients and 200 records of 1 kB: 44 MB;
-// it reads a whole table to find a record, so more records take more.
+// memory allows for more records than measured: the process needs 44 MB with SQLite, some
+// clients and 200 records of 1 kB, and it reads a whole table to find a record.
 const memory = 100 << 20
 
-// The program's source: a module of its own, since nothing else needs what it depends on.
+// The helper's source is a separate module, since only it needs its dependencies.
 var (
 	//go:embed helper/main.go
 	source []byte
@@ -43,7 +42,7 @@ var (
 	sums []byte
 )
 
-// Recipe builds FerretDB; the checksums of all that goes in are part of the source.
+// Recipe builds FerretDB. helper.sum pins the checksums of its modules.
 var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "FerretDB, MongoDB's protocol on SQLite or PostgreSQL (built with the Go toolchain)",
@@ -57,8 +56,8 @@ var Recipe = install.Recipe{
 	},
 }
 
-// ErrNoGo says that there is no Go toolchain to build with.
-var ErrNoGo = errors.New("the Go toolchain is needed to build it")
+// ErrNoGo means that the Go toolchain is missing.
+var ErrNoGo = errors.New("go toolchain not found")
 
 // buildProgram builds the program into root/bin.
 func buildProgram(ctx context.Context, root string, progress func(string)) error {
@@ -78,12 +77,12 @@ func buildProgram(ctx context.Context, root string, progress func(string)) error
 		}
 	}
 	progress("fetching modules and building, about a minute")
-	// Named on the command line, the file is built in spite of its "ignore".
+	// A file named on the command line is built despite its "ignore" tag.
 	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(root, "bin", Name), "main.go")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return advice.With(fmt.Errorf("building ferretdb: %w: %s", err, strings.TrimSpace(string(out))),
-			"modules are fetched through $GOPROXY: is it reachable? go env GOPROXY")
+			"check that the module proxy is reachable: go env GOPROXY")
 	}
 	return nil
 }
@@ -136,7 +135,7 @@ func (*FerretDB) Check(_ int, given database.Options) error {
 // Find implements database.Database.
 func (*FerretDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
 
-// About is what the laboratory and its documentation know of FerretDB.
+// About describes FerretDB to the laboratory and its documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
 	Row: database.Row{Note: "(Go toolchain)", Replicas: "no", Smallest: "1 node"},

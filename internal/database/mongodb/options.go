@@ -26,25 +26,25 @@ const (
 	topologySharded    = "sharded"
 )
 
-// options are a cluster's settings. What is not named keeps MongoDB's own default, but
-// for the cache, which is the smallest.
+// options are the settings of a cluster. Unset options keep MongoDB's own defaults, except the
+// cache, which has the minimum size.
 type options struct {
 	sharded                         bool
 	shards, replicas, configServers int
 	mongos                          []string // names of nodes; nil: all
 	port                            int
 
-	priorities        map[string]float64 // by node; 1 where it is not named
+	priorities        map[string]float64 // by node; default 1
 	hidden, nonVoting []string
 
 	write, read, preference string
 	cache                   int64 // bytes
 	oplog                   int64 // bytes, 0: MongoDB's own
 	election, heartbeat     time.Duration
-	orphans                 time.Duration // how long a shard keeps what moved away, 0: MongoDB's own
+	orphans                 time.Duration // delay of orphan clean-up, 0: MongoDB's own
 }
 
-// parseOptions understands the options of a cluster on so many nodes.
+// parseOptions parses the options of a cluster on the given number of nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, "topology", "shards", "replicas", "config_servers", "mongos", "port",
 		"priorities", "hidden", "non_voting", "write_concern", "read_concern", "read_preference",
@@ -65,7 +65,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	o.shards = r.Int("shards", 1, 1000, max(1, nodes/o.replicas))
 	o.configServers = r.Int("config_servers", 1, maxMembers, min(nodes, 3))
 	if !r.Has("config_servers") && o.replicas == 1 && o.shards == nodes {
-		o.configServers = min(nodes, maxVoters) // as CLOUDS has it: one on every node
+		o.configServers = min(nodes, maxVoters) // one on every node, as in CLOUDS
 	}
 	var err error
 	if o.priorities, err = parsePriorities(r.List("priorities")); err != nil {
@@ -82,7 +82,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	return o, o.check(nodes, r)
 }
 
-// parsePriorities reads "n1=2,n2=0".
+// parsePriorities parses "n1=2,n2=0".
 func parsePriorities(list []string) (map[string]float64, error) {
 	priorities := make(map[string]float64)
 	for _, p := range list {
@@ -96,7 +96,7 @@ func parsePriorities(list []string) (map[string]float64, error) {
 	return priorities, nil
 }
 
-// check refuses options that do not go together.
+// check refuses incompatible options.
 func (o options) check(nodes int, r *database.SettingReader) error {
 	onlySharded := []string{"shards", "replicas", "config_servers", "mongos", "orphan_cleanup_delay"}
 	onlySet := []string{"priorities", "hidden", "non_voting"}
@@ -124,7 +124,7 @@ func (o options) check(nodes int, r *database.SettingReader) error {
 
 // Roles of processes.
 const (
-	roleMember = "mongod" // of a replica set that clients talk to
+	roleMember = "mongod" // of a replica set that serves clients
 	roleShard  = "shard"
 	roleConfig = "config"
 	roleRouter = "mongos"
@@ -133,8 +133,8 @@ const (
 const (
 	setName    = "rs0"
 	configName = "config"
-	// Ports above the clients': MongoDB's own for shards and config servers, and ten
-	// further for each further member on a node.
+	// Offsets from the client port: MongoDB's defaults for shards and config servers, and
+	// memberStride for each further member on a node.
 	shardOffset  = 1
 	configOffset = 2
 	memberStride = 10
@@ -149,8 +149,8 @@ type process struct {
 }
 
 // planProcesses places the processes of a cluster on nodes. Members of a shard are on different
-// nodes; where there are fewer nodes than members, every node holds members of several
-// shards, each beginning on a node of its own, so that primaries are spread.
+// nodes. With fewer nodes than members, nodes hold members of several shards; the first
+// members of shards are on different nodes, which spreads the primaries.
 func (o options) planProcesses(nodes []string) []process {
 	if !o.sharded {
 		var all []process

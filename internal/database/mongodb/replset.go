@@ -27,8 +27,8 @@ const (
 	codeConditionNotMet   = 308 // CurrentConfigNotCommittedYet
 )
 
-// memberConfig is a member in a replica set's configuration. Fields that are not
-// here (tags) are kept in Rest.
+// memberConfig is a member in a replica set's configuration. Rest keeps other fields, such as
+// tags.
 type memberConfig struct {
 	ID       int     `bson:"_id"`
 	Host     string  `bson:"host"`
@@ -48,7 +48,7 @@ type setConfig struct {
 	Rest     bson.M         `bson:",inline"`
 }
 
-// memberStatus is a member as replSetGetStatus tells of it.
+// memberStatus is a member in the reply to replSetGetStatus.
 type memberStatus struct {
 	Name   string  `bson:"name"`
 	Health float64 `bson:"health"`
@@ -56,13 +56,13 @@ type memberStatus struct {
 	Str    string  `bson:"stateStr"`
 }
 
-// setStatus is what replSetGetStatus says.
+// setStatus is the reply to replSetGetStatus.
 type setStatus struct {
 	Set     string         `bson:"set"`
 	Members []memberStatus `bson:"members"`
 }
 
-// primary is the member that says it is primary, "" when there is none.
+// primary returns the healthy primary, or "".
 func (s setStatus) primary() string {
 	for _, m := range s.Members {
 		if m.State == statePrimary && m.Health == 1 {
@@ -72,7 +72,7 @@ func (s setStatus) primary() string {
 	return ""
 }
 
-// memberState is what the set says of a member, "" when it does not know it.
+// memberState returns the state of a member, "" for an unknown one.
 func (s setStatus) memberState(host string) string {
 	for _, m := range s.Members {
 		if m.Name == host {
@@ -82,8 +82,8 @@ func (s setStatus) memberState(host string) string {
 	return ""
 }
 
-// checkServing returns nil when there is a primary and each of the hosts, and nobody else, is
-// a member that serves.
+// checkServing returns nil if the set has a primary, and its members are exactly the hosts and
+// all serve.
 func (s setStatus) checkServing(hosts []string) error {
 	if s.primary() == "" {
 		return fmt.Errorf("%w: %s has no primary", database.ErrNotReady, s.Set)
@@ -96,7 +96,7 @@ func (s setStatus) checkServing(hosts []string) error {
 	for _, h := range hosts {
 		i := slices.IndexFunc(s.Members, func(m memberStatus) bool { return m.Name == h })
 		if i < 0 {
-			return fmt.Errorf("%w: %s is no member of %s", database.ErrNotReady, h, s.Set)
+			return fmt.Errorf("%w: %s is not a member of %s", database.ErrNotReady, h, s.Set)
 		}
 		if m := s.Members[i]; m.State != statePrimary && m.State != stateSecondary || m.Health != 1 {
 			return fmt.Errorf("%w: %s of %s is %s", database.ErrNotReady, h, s.Set, m.Str)
@@ -120,17 +120,17 @@ func command(ctx context.Context, c *mongo.Client, cmd bson.D, into any) error {
 	return nil
 }
 
-// initiateSet forms a replica set; it is sent to one of its members.
+// initiateSet forms a replica set. It needs one of its members.
 func initiateSet(ctx context.Context, c *mongo.Client, config setConfig) error {
 	return command(ctx, c, bson.D{{Key: "replSetInitiate", Value: config}}, nil)
 }
 
-// readStatus asks a member for the state of its set.
+// readStatus reads the status of a member's set.
 func readStatus(ctx context.Context, c *mongo.Client) (s setStatus, err error) {
 	return s, command(ctx, c, bson.D{{Key: "replSetGetStatus", Value: 1}}, &s)
 }
 
-// readConfig asks a member for its set's configuration.
+// readConfig reads the configuration of a member's set.
 func readConfig(ctx context.Context, c *mongo.Client) (setConfig, error) {
 	var answer struct {
 		Config setConfig `bson:"config"`
@@ -139,20 +139,20 @@ func readConfig(ctx context.Context, c *mongo.Client) (setConfig, error) {
 	return answer.Config, err
 }
 
-// reconfigure changes the configuration of the set; it is sent to the primary, with the
-// next version, and changes one member at a time, as MongoDB demands since 4.4.
+// reconfigure changes the configuration of the set. It needs the primary. MongoDB 4.4 and
+// later accept a change of one member at a time.
 func reconfigure(ctx context.Context, c *mongo.Client, change func(*setConfig)) error {
 	config, err := readConfig(ctx, c)
 	if err != nil {
 		return err
 	}
 	config.Version++
-	delete(config.Rest, "term") // the primary's own
+	delete(config.Rest, "term") // set by the primary
 	change(&config)
 	return command(ctx, c, bson.D{{Key: "replSetReconfig", Value: config}}, nil)
 }
 
-// addMember is rs.add: a vote as long as the set has fewer than it can have.
+// addMember is rs.add. The member has a vote unless the set has the maximum of voters.
 func addMember(ctx context.Context, c *mongo.Client, m memberConfig) error {
 	return reconfigure(ctx, c, func(config *setConfig) {
 		voters := 0
@@ -174,14 +174,14 @@ func removeMember(ctx context.Context, c *mongo.Client, host string) error {
 	})
 }
 
-// stepDownSeconds is for how long a primary that stepped down may not be elected again;
-// catchUpSeconds how long it waits for a secondary to have everything.
+// stepDownSeconds is the time during which the old primary cannot be elected; catchUpSeconds
+// is the time for a secondary to catch up.
 const (
 	stepDownSeconds = 60
 	catchUpSeconds  = 10
 )
 
-// stepDown has a primary hand over.
+// stepDown makes a primary step down.
 func stepDown(ctx context.Context, c *mongo.Client) error {
 	return command(ctx, c, bson.D{
 		{Key: "replSetStepDown", Value: stepDownSeconds},
@@ -189,8 +189,8 @@ func stepDown(ctx context.Context, c *mongo.Client) error {
 	}, nil)
 }
 
-// isRetryable tells whether a reconfiguration may be asked for again: another one is not
-// agreed on yet, or another primary is being elected.
+// isRetryable reports whether a reconfiguration can be retried, because another one is not
+// committed yet or an election is in progress.
 func isRetryable(err error) bool {
 	var e mongo.CommandError
 	if !errors.As(err, &e) {

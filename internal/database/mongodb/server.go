@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// adminTimeout bounds one question to one server.
+	// adminTimeout bounds one request to one server.
 	adminTimeout = 10 * time.Second
-	// startTimeout bounds a server's start: recovery after a crash reads its journal.
+	// startTimeout bounds a server's start, including recovery from its journal.
 	startTimeout = 60 * time.Second
-	// stopGrace is what a server gets between SIGTERM and SIGKILL: a primary first tells
-	// everybody that it goes, for up to 15 s.
+	// stopGrace is the time between SIGTERM and SIGKILL. A primary first notifies the other
+	// members, for up to 15 s.
 	stopGrace = 25 * time.Second
 )
 
@@ -36,31 +36,31 @@ const (
 type server struct {
 	process
 	host  host.Host
-	addr  string        // others reach it by
-	local string        // it listens at
-	admin *mongo.Client // talks to it, and to nobody else, from its own node
+	addr  string        // for clients and other members
+	local string        // for the server's own node
+	admin *mongo.Client // connects from the server's own node, to this server only
 
 	daemon.Seat
 }
 
-// newAdminClient makes a driver's client of one server, from a node.
+// newAdminClient returns a driver's client of one server, connecting from a node.
 func newAdminClient(h host.Host, addr string) (*mongo.Client, error) {
 	return newDirectClient(fromNode{host.Dialer(h, adminTimeout)}, addr)
 }
 
-// newDirectClient makes a driver's client of one server.
+// newDirectClient returns a driver's client of one server.
 func newDirectClient(dialer drv.ContextDialer, addr string) (*mongo.Client, error) {
 	c, err := mongo.Connect(drv.Client().SetHosts([]string{addr}).SetDirect(true).SetAppName("skerry admin").
 		SetDialer(dialer).SetMaxPoolSize(4).
 		SetServerSelectionTimeout(adminTimeout).SetConnectTimeout(adminTimeout).
 		SetRetryReads(false).SetRetryWrites(false))
 	if err != nil {
-		return nil, fmt.Errorf("making a client of mongodb at %s: %w", addr, err)
+		return nil, fmt.Errorf("creating a client of mongodb at %s: %w", addr, err)
 	}
 	return c, nil
 }
 
-// fromNode is a node's dialler as the driver wants it.
+// fromNode adapts a node's dialler to the driver.
 type fromNode struct{ dial database.DialFunc }
 
 // DialContext implements options.ContextDialer.
@@ -78,7 +78,7 @@ func newServer(h host.Host, p process) (*server, error) {
 // Name implements daemon.Member.
 func (s *server) Name() string { return s.host.Name() }
 
-// label is what errors and logs call it: "mongod", "shard0", "config", "mongos".
+// label returns the server's name in errors and logs: "mongod", "shard0", "config" or "mongos".
 func (s *server) label() string {
 	if s.role == roleShard {
 		return s.set
@@ -88,7 +88,7 @@ func (s *server) label() string {
 
 func (s *server) dir() string { return filepath.Join(s.host.Dir(), Name, s.label()) }
 
-// arguments are the arguments of a server that listens at bind and stores below data.
+// arguments returns the command line arguments of a server that listens at bind and stores in data.
 func (p process) arguments(o options, bind, data string, configServers []string) []string {
 	common := []string{"--bind_ip", bind, "--port", strconv.Itoa(p.port), "--nounixsocket"}
 	if p.role == roleRouter {
@@ -112,10 +112,10 @@ func (p process) arguments(o options, bind, data string, configServers []string)
 	return args
 }
 
-// dataDir is the folder that a mongod stores in.
+// dataDir returns the data folder of a mongod.
 func (s *server) dataDir() string { return filepath.Join(s.dir(), "data") }
 
-// program is what the server's program is called.
+// program returns the name of the server's program.
 func (s *server) program() string {
 	if s.role == roleRouter {
 		return "mongos"
@@ -123,7 +123,7 @@ func (s *server) program() string {
 	return "mongod"
 }
 
-// prepare makes the server's empty folder.
+// prepare creates the server's empty folder.
 func (s *server) prepare(ctx context.Context) error {
 	if err := files.Empty(ctx, s.host.Files(), s.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of %s on %s: %w", s.label(), s.host.Name(), err)
@@ -134,12 +134,13 @@ func (s *server) prepare(ctx context.Context) error {
 	return nil
 }
 
-// launch starts a server and waits until it answers. That one on trial ends is no failure
-// of the cluster.
+// launch starts a server and waits until it answers. If trial is set, the end of its process
+// does not fail the cluster.
 func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 	path := c.Env.Installation.Programs[s.program()]
 	if path == "" {
-		return advice.With(fmt.Errorf("starting %s on %s: the installation has no program %s: %w", s.label(), s.host.Name(), s.program(), fs.ErrNotExist),
+		return advice.With(
+			fmt.Errorf("starting %s on %s: the installation has no program %s: %w", s.label(), s.host.Name(), s.program(), fs.ErrNotExist),
 			"give a folder with mongod and mongos: skerry install mongodb --from PATH")
 	}
 	d, err := c.Servers.Start(ctx, s.host, daemon.Spec{
@@ -159,28 +160,28 @@ func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 	return d.Await(ctx, startTimeout, s.ping)
 }
 
-// ping returns nil when the server answers.
+// ping returns nil if the server answers.
 func (s *server) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	return command(ctx, s.admin, bson.D{{Key: "ping", Value: 1}}, nil)
 }
 
-// Admin asks one server, from its own node, what the management of a cluster asks. It
-// serves whatever speaks MongoDB's protocol.
+// Admin sends management requests to one server from its own node. It works with every
+// database that speaks MongoDB's protocol.
 type Admin struct {
 	client *mongo.Client
 	once   sync.Once
 	err    error
 }
 
-// NewAdmin makes an Admin of the server at addr; it does not connect yet.
+// NewAdmin returns an Admin of the server at addr. It does not connect yet.
 func NewAdmin(h host.Host, addr string) (*Admin, error) {
 	c, err := newAdminClient(h, addr)
 	return &Admin{client: c}, err
 }
 
-// Ping returns nil when the server answers.
+// Ping returns nil if the server answers.
 func (a *Admin) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -193,13 +194,13 @@ func (a *Admin) Count(ctx context.Context) (int64, error) { return countRows(ctx
 // Clear removes the documents of the benchmark's table.
 func (a *Admin) Clear(ctx context.Context) error { return clearRows(ctx, a.client) }
 
-// Close ends it; again it does nothing more.
+// Close closes the connections. Further calls return the first result.
 func (a *Admin) Close() error {
 	a.once.Do(func() { a.err = disconnect(a.client) })
 	return a.err
 }
 
-// countRows counts the table's documents: it does not estimate.
+// countRows counts the table's documents exactly.
 func countRows(ctx context.Context, c *mongo.Client) (int64, error) {
 	n, err := c.Database(databaseName).Collection(collectionName).CountDocuments(ctx, bson.D{})
 	if err != nil {
@@ -208,7 +209,7 @@ func countRows(ctx context.Context, c *mongo.Client) (int64, error) {
 	return n, nil
 }
 
-// clearRows removes the table's documents. The collection stays, and stays sharded.
+// clearRows removes the table's documents and keeps the collection and its sharding.
 func clearRows(ctx context.Context, c *mongo.Client) error {
 	if _, err := c.Database(databaseName).Collection(collectionName).DeleteMany(ctx, bson.D{}); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)

@@ -20,21 +20,21 @@ const (
 	collectionName = "usertable"
 )
 
-// shardState is a shard as listShards tells of it.
+// shardState is a shard in the reply to listShards.
 type shardState struct {
 	ID    string `bson:"_id"`
 	Host  string `bson:"host"`
 	State int    `bson:"state"` // 1: aware of being a shard
 }
 
-// addShard makes a replica set a shard; it is sent to a mongos.
+// addShard makes a replica set a shard. It needs a mongos.
 func addShard(ctx context.Context, c *mongo.Client, set string, hosts []string) error {
 	return command(ctx, c, bson.D{
 		{Key: "addShard", Value: set + "/" + strings.Join(hosts, ",")}, {Key: "name", Value: set},
 	}, nil)
 }
 
-// listShards asks a mongos.
+// listShards lists the shards. It needs a mongos.
 func listShards(ctx context.Context, c *mongo.Client) ([]shardState, error) {
 	var answer struct {
 		Shards []shardState `bson:"shards"`
@@ -54,7 +54,7 @@ func shardCollection(ctx context.Context, c *mongo.Client) error {
 	}, nil)
 }
 
-// removal is how far a shard is drained.
+// removal is the progress of draining a shard.
 type removal struct {
 	State     string   `bson:"state"` // started, ongoing, completed
 	ToMove    []string `bson:"dbsToMove"`
@@ -64,15 +64,14 @@ type removal struct {
 	} `bson:"remaining"`
 }
 
-// MongoDB's words for a shard whose chunks move, of which the first answer ("started") does not tell how many are left, and
-// for one that is none any more.
+// States of a removal. The first answer is "started", without the number of remaining chunks.
 const (
 	ongoing   = "ongoing"
 	completed = "completed"
 )
 
-// removeShard starts to drain a shard and, asked again, says how far that is. A second
-// answer of "no such shard" means that it is gone.
+// removeShard starts to drain a shard. Further calls return the progress. An unknown shard
+// counts as completed.
 func removeShard(ctx context.Context, c *mongo.Client, shard string) (r removal, err error) {
 	err = command(ctx, c, bson.D{{Key: "removeShard", Value: shard}}, &r)
 	var e mongo.CommandError
@@ -85,13 +84,13 @@ func removeShard(ctx context.Context, c *mongo.Client, shard string) (r removal,
 // codeShardNotFound is ShardNotFound.
 const codeShardNotFound = 70
 
-// movePrimary moves a database's collections that are not sharded away from a shard.
+// movePrimary moves a database's unsharded collections to another shard.
 func movePrimary(ctx context.Context, c *mongo.Client, name, to string) error {
 	return command(ctx, c, bson.D{{Key: "movePrimary", Value: name}, {Key: "to", Value: to}}, nil)
 }
 
-// countRowsByShard counts the table's documents on each shard, orphans left by a migration
-// included; it is sent to a mongos.
+// countRowsByShard counts the table's documents on each shard, including orphans of migrations.
+// It needs a mongos.
 func countRowsByShard(ctx context.Context, c *mongo.Client) (map[string]int64, error) {
 	cursor, err := c.Database(databaseName).Collection(collectionName).Aggregate(ctx,
 		mongo.Pipeline{{{Key: "$collStats", Value: bson.D{{Key: "count", Value: bson.D{}}}}}})
@@ -112,11 +111,10 @@ func countRowsByShard(ctx context.Context, c *mongo.Client) (map[string]int64, e
 	return rows, nil
 }
 
-// codeCommandNotFound is a server's that is older than a command.
+// codeCommandNotFound is the error of a server that is older than a command.
 const codeCommandNotFound = 59
 
-// checkBalanced returns nil when the balancer has nothing to move in the table; it is sent to a
-// mongos.
+// checkBalanced returns nil if the balancer has nothing to move in the table. It needs a mongos.
 func checkBalanced(ctx context.Context, c *mongo.Client) error {
 	var answer struct {
 		Compliant bool   `bson:"balancerCompliant"`
@@ -130,13 +128,13 @@ func checkBalanced(ctx context.Context, c *mongo.Client) error {
 	case err != nil:
 		return err
 	case !answer.Compliant:
-		return fmt.Errorf("%w: the balancer is not done (%s)", database.ErrNotReady, answer.First)
+		return fmt.Errorf("%w: the balancer is still moving chunks (%s)", database.ErrNotReady, answer.First)
 	}
 	return nil
 }
 
-// checkChunks is balanced before MongoDB 4.4, whose balancer is not asked but goes by the
-// number of chunks, which the config servers know.
+// checkChunks is checkBalanced before MongoDB 4.4. It applies the balancer's rule to the numbers
+// of chunks on the config servers.
 func checkChunks(ctx context.Context, c *mongo.Client) error {
 	shards, err := listShards(ctx, c)
 	if err != nil {
@@ -156,7 +154,7 @@ func checkChunks(ctx context.Context, c *mongo.Client) error {
 	if err := cursor.All(ctx, &counted); err != nil {
 		return fmt.Errorf("counting chunks: %w", err)
 	}
-	chunks := make([]int, len(shards)) // a shard that has none is not among those counted
+	chunks := make([]int, len(shards)) // the aggregation skips shards without chunks
 	for i, s := range shards {
 		for _, n := range counted {
 			if n.Shard == s.ID {
@@ -165,13 +163,13 @@ func checkChunks(ctx context.Context, c *mongo.Client) error {
 		}
 	}
 	if !isEven(chunks) {
-		return fmt.Errorf("%w: the balancer is not done (chunks by shard: %v)", database.ErrNotReady, chunks)
+		return fmt.Errorf("%w: the balancer is still moving chunks (chunks by shard: %v)", database.ErrNotReady, chunks)
 	}
 	return nil
 }
 
-// isEven tells whether MongoDB 4.2's balancer leaves so many chunks a shard as they are: none
-// has more than the mean, rounded, or none has less.
+// isEven reports whether MongoDB 4.2's balancer accepts these numbers of chunks per shard: none
+// is above the rounded mean, or none is below.
 func isEven(chunks []int) bool {
 	total := 0
 	for _, n := range chunks {

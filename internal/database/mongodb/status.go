@@ -7,8 +7,7 @@ import (
 	"skerry/internal/database"
 )
 
-// readSetStatus asks the members of a set that run, one after the other, until one knows of
-// a primary.
+// readSetStatus queries the running members of a set in turn until one reports a primary.
 func (c *cluster) readSetStatus(ctx context.Context, set string) (setStatus, error) {
 	err := fmt.Errorf("%w: no member of %s runs", database.ErrNotReady, set)
 	for _, s := range c.serversInSet(set) {
@@ -30,7 +29,7 @@ func (c *cluster) readSetStatus(ctx context.Context, set string) (setStatus, err
 	return setStatus{}, err
 }
 
-// checkSet returns nil when every server of a set is a member that serves.
+// checkSet returns nil if every server of a set is a serving member.
 func (c *cluster) checkSet(ctx context.Context, set string) error {
 	st, err := c.readSetStatus(ctx, set)
 	if err != nil {
@@ -39,7 +38,7 @@ func (c *cluster) checkSet(ctx context.Context, set string) error {
 	return st.checkServing(c.setHosts(set))
 }
 
-// findPrimary finds a set's primary.
+// findPrimary returns a set's primary.
 func (c *cluster) findPrimary(ctx context.Context, set string) (*server, error) {
 	st, err := c.readSetStatus(ctx, set)
 	if err != nil {
@@ -50,10 +49,10 @@ func (c *cluster) findPrimary(ctx context.Context, set string) (*server, error) 
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %s is primary of %s, and unknown here", database.ErrNotReady, st.primary(), set)
+	return nil, fmt.Errorf("%w: the primary %s of %s is not a server of this cluster", database.ErrNotReady, st.primary(), set)
 }
 
-// findRouter is a mongos that runs.
+// findRouter returns a running mongos.
 func (c *cluster) findRouter() (*server, error) {
 	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter }) {
 		if s.Running() {
@@ -63,7 +62,7 @@ func (c *cluster) findRouter() (*server, error) {
 	return nil, fmt.Errorf("%w: no mongos runs", database.ErrNotReady)
 }
 
-// findEntry is who answers questions about the table: a mongos, or the primary.
+// findEntry returns the server for requests about the table: a mongos, or the primary.
 func (c *cluster) findEntry(ctx context.Context) (*server, error) {
 	if c.options.sharded {
 		return c.findRouter()
@@ -100,8 +99,8 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Members implements database.Cluster. A state is what the sets say of a node's servers:
-// "PRIMARY", or "config SECONDARY, shard1 PRIMARY, mongos" in a sharded cluster.
+// Members implements database.Cluster. A state is the sets' report of a node's servers, such
+// as "PRIMARY" or, in a sharded cluster, "config SECONDARY, shard1 PRIMARY, mongos".
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	states := make(map[string]setStatus)
 	for _, set := range c.setNames() {

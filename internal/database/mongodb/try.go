@@ -19,24 +19,24 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// ErrUnfit marks programs that no cluster can be made of.
+// ErrUnfit marks programs that cannot run a cluster.
 var ErrUnfit = errors.New("cannot be used")
 
-// oldest is the oldest MongoDB that the driver speaks to.
+// oldest is the oldest MongoDB that the driver supports.
 const oldest = "4.2"
 
 // codeUnauthorized is Unauthorized.
 const codeUnauthorized = 13
 
 const (
-	// tryTimeout bounds the trial of a server, on a machine that is busy.
+	// tryTimeout bounds the trial of a server, also on a busy machine.
 	tryTimeout = time.Minute
 	tryPoll    = 50 * time.Millisecond
 )
 
-// tryPrograms tells whether clusters can be made of the programs: their versions fit, and mongod
-// starts with the arguments of a cluster's, forms a replica set of its own and asks for no
-// password. The server listens on the loopback alone and leaves nothing.
+// tryPrograms checks that the programs can run a cluster: their versions match, and mongod starts
+// with a cluster's arguments, forms a replica set and requires no password. The server
+// listens on the loopback only, and its files are removed.
 func tryPrograms(ctx context.Context, version string, programs map[string]string, env []string) error {
 	err := checkVersions(ctx, version, programs, env)
 	if err == nil {
@@ -46,17 +46,18 @@ func tryPrograms(ctx context.Context, version string, programs map[string]string
 		return err
 	}
 	return advice.With(fmt.Errorf("%s %w: %w", programs["mongod"], ErrUnfit, err),
-		"give mongod and mongos of one version, %s or newer, as MongoDB builds them, with no options added: skerry install %s --from PATH", oldest, Name)
+		"give mongod and mongos of one version, %s or newer, as MongoDB builds them, with no options added: "+
+			"skerry install %s --from PATH", oldest, Name)
 }
 
-// checkVersions compares versions.
+// checkVersions compares the programs' versions.
 func checkVersions(ctx context.Context, version string, programs map[string]string, env []string) error {
 	if isOlder(version, oldest) {
 		return fmt.Errorf("version %s is too old, %s is the oldest that the driver speaks to", version, oldest)
 	}
 	path := programs["mongos"]
 	if path == "" {
-		return nil // there are replica sets without
+		return nil // replica sets need no mongos
 	}
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Env = append(os.Environ(), env...)
@@ -70,7 +71,7 @@ func checkVersions(ctx context.Context, version string, programs map[string]stri
 	return nil
 }
 
-// isOlder compares versions by their first two numbers. What is no number is not older.
+// isOlder compares versions by their first two numbers. A version without numbers is not older.
 func isOlder(version, than string) bool {
 	v, t := strings.SplitN(version, ".", 3), strings.SplitN(than, ".", 3)
 	for i := range min(len(v), len(t), 2) {
@@ -83,7 +84,7 @@ func isOlder(version, than string) bool {
 	return false
 }
 
-// tryServer starts a mongod and forms a replica set of it.
+// tryServer starts a mongod and forms a replica set of one member.
 func tryServer(ctx context.Context, path string, env []string) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryTimeout, fmt.Errorf("it does not serve after %v", tryTimeout))
 	defer cancel()
@@ -129,10 +130,10 @@ func tryServer(ctx context.Context, path string, env []string) (err error) {
 	return formLoneSet(ctx, client, setConfig{Name: p.set, Version: 1, Members: []memberConfig{{Host: addr, Priority: 1, Votes: 1}}})
 }
 
-// formLoneSet forms a set of one server as soon as that answers, and asks for its options: with
-// authentication on, a server without users lets a set be formed from its own machine, and
-// tells nobody those. Why a server ended says more than the connection that is refused
-// thereafter.
+// formLoneSet forms a set of one server once the server answers, and then reads its options.
+// With authentication on, a server without users accepts the forming of a set from its own
+// machine, but not the reading of its options. The cause of a server's end is a better error
+// than the refused connection after it.
 func formLoneSet(ctx context.Context, client *mongo.Client, config setConfig) error {
 	for {
 		err := initiateSet(ctx, client, config)
@@ -155,7 +156,7 @@ func formLoneSet(ctx context.Context, client *mongo.Client, config setConfig) er
 	}
 }
 
-// findFreePort is a port that nobody listened on a moment ago.
+// findFreePort returns a port that was free a moment ago.
 func findFreePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -165,7 +166,7 @@ func findFreePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// firstLine is the first line of what a program printed, last the last ones.
+// firstLine returns the first line of a program's output, lastLines the last three.
 func firstLine(out []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return line
