@@ -29,7 +29,7 @@ export CGO_ENABLED := 0
 .PHONY: build web webtest demo docs fmt clean
 build: web
 	@mkdir -p bin
-	@go build -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
+	@go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/...
 
 demo: build
 	@scripts/setup.sh demo
