@@ -9,7 +9,7 @@ import (
 // ackTicks is for how long an acknowledgement is not repeated.
 const ackTicks = electionTicks / 2
 
-// acknowledged is the last acknowledgement that this member has given. After its entries a
+// ackFilter is the last acknowledgement that this member has given. After its entries a
 // leader sends each commit, which raft acknowledges as well: the same index again, a message
 // and its reading for each follower and write.
 //
@@ -20,13 +20,13 @@ const ackTicks = electionTicks / 2
 //  3. left out for ever, 7 would never be known to be on the follower's disk.
 //
 // Where a connection is known to have broken nothing is left out.
-type acknowledged struct {
+type ackFilter struct {
 	to, term, index uint64
 	tick            int
 }
 
-// thin takes repetitions out of the answers to what is to be stored.
-func (a *acknowledged) thin(msg *raftpb.Message, tick int) {
+// dropRepeated takes repetitions out of the answers to what is to be stored.
+func (a *ackFilter) dropRepeated(msg *raftpb.Message, tick int) {
 	msg.Responses = slices.DeleteFunc(msg.Responses, func(r *raftpb.Message) bool {
 		if r.GetType() != raftpb.MsgAppResp || r.GetReject() || r.GetTo() == msg.GetFrom() {
 			return false
@@ -34,10 +34,10 @@ func (a *acknowledged) thin(msg *raftpb.Message, tick int) {
 		if a.to == r.GetTo() && a.term == r.GetTerm() && a.index == r.GetIndex() && tick-a.tick < ackTicks {
 			return true
 		}
-		*a = acknowledged{r.GetTo(), r.GetTerm(), r.GetIndex(), tick}
+		*a = ackFilter{r.GetTo(), r.GetTerm(), r.GetIndex(), tick}
 		return false
 	})
 }
 
-// forget has the next acknowledgement given whatever was before.
-func (a *acknowledged) forget() { *a = acknowledged{} }
+// reset has the next acknowledgement given whatever was before.
+func (a *ackFilter) reset() { *a = ackFilter{} }

@@ -45,7 +45,7 @@ func (n *Node) await(ctx context.Context, begin func(done func(uint64, error)) *
 			return r.index, r.err
 		case <-cancel:
 			cancel = nil
-			n.post(func() { n.m.cancel(p, context.Cause(ctx)) })
+			n.post(func() { n.m.cancelProposal(p, context.Cause(ctx)) })
 		case <-n.done:
 			select {
 			case r := <-result:
@@ -151,7 +151,7 @@ func (n *Node) Commit() uint64 { return n.published.Load() }
 // move backwards when the consumer lost its state.
 func (n *Node) Applied(index uint64) {
 	n.applied.Store(index)
-	n.post(func() { n.m.report(n.cfg.Self.ID, n.applied.Load()) })
+	n.post(func() { n.m.setApplied(n.cfg.Self.ID, n.applied.Load()) })
 }
 
 // Compact drops entries up to index as soon as segments of the log allow, whoever else has
@@ -216,7 +216,7 @@ func (n *Node) Remove(ctx context.Context, id uint64) error {
 }
 
 func (n *Node) change(ctx context.Context, ch confChange) error {
-	_, err := n.await(ctx, func(done func(uint64, error)) *proposal { return n.m.proposeConf(ch, done) })
+	_, err := n.await(ctx, func(done func(uint64, error)) *proposal { return n.m.proposeChange(ch, done) })
 	if err != nil {
 		return fmt.Errorf("changing the membership of %d: %w", ch.Member.ID, err)
 	}
@@ -233,9 +233,9 @@ func (n *Node) Transfer(ctx context.Context, id uint64) error {
 		}
 		var votes bool
 		var timeout int64
-		if !n.ask(func() {
+		if !n.call(func() {
 			votes = n.m.conf.votes(id)
-			n.m.transfer(id)
+			n.m.requestTransfer(id)
 			timeout = n.election.Load()
 		}) {
 			return n.closed()

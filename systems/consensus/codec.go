@@ -31,8 +31,8 @@ const (
 	frameTransfer
 	framePing
 	framePong
-	frameHeed
-	frameTold
+	frameSubscribe
+	frameNotify
 )
 
 var errFrame = errors.New("malformed frame")
@@ -103,7 +103,7 @@ func decodeMessage(to uint64, b []byte) (message, error) {
 		}
 	case frameTransfer:
 		m.transfer = r.Number()
-	case frameHeed, frameTold:
+	case frameSubscribe, frameNotify:
 		m.note = frameKind(b[0])
 	default:
 		return message{}, fmt.Errorf("%w: kind %d", errFrame, b[0])

@@ -13,7 +13,7 @@ var messages = []message{
 	{to: 2, forward: &forward{term: 3, epoch: 1 << 63, low: 5, items: []item{{5, 1, false, []byte("data")}, {6, 0, true, []byte{}}}}},
 	{to: 2, refusal: &refusal{term: 3, epoch: 9, items: []refused{{5, 1, "why"}, {6, 0, ""}}}},
 	{to: 2, transfer: 4},
-	{to: 2, note: frameHeed},
+	{to: 2, note: frameSubscribe},
 }
 
 func TestCodec(t *testing.T) {

@@ -2,16 +2,16 @@ package consensus
 
 import "go.etcd.io/raft/v3/raftpb"
 
-// commits are what the store is told of commits. One that comes alone goes along with what is
+// commitNote are what the store is told of commits. One that comes alone goes along with what is
 // written next, or at the next tick: others never count on it, and a member that restarts learns
 // it from its leader, so that it is worth no write of its own. term and vote are on disk.
-type commits struct {
+type commitNote struct {
 	term, vote uint64
 	late       *raftpb.Message
 }
 
-// join adds a commit that waits to what is to be written; false: there is nothing to write now.
-func (c *commits) join(msg *raftpb.Message) bool {
+// merge adds a commit that waits to what is to be written; false: there is nothing to write now.
+func (c *commitNote) merge(msg *raftpb.Message) bool {
 	stated := msg.Term != nil || msg.Vote != nil || msg.Commit != nil
 	same := !stated || msg.GetTerm() == c.term && msg.GetVote() == c.vote
 	if stated {
@@ -30,8 +30,8 @@ func (c *commits) join(msg *raftpb.Message) bool {
 	return true
 }
 
-// noteCommit has the store write a commit that waits.
-func (m *machine) noteCommit() {
+// flushCommit has the store write a commit that waits.
+func (m *machine) flushCommit() {
 	if m.commits.late != nil {
 		m.out.store = append(m.out.store, request{write: m.commits.late})
 		m.commits.late = nil

@@ -121,9 +121,9 @@ func (c conf) member(id uint64) (Member, bool) {
 
 func (c conf) votes(id uint64) bool { return slices.Contains(c.State.Voters, id) }
 
-// loadConf takes the membership from the log; entries after it are committed again by
+// loadMembership takes the membership from the log; entries after it are committed again by
 // raft.
-func (m *machine) loadConf() error {
+func (m *machine) loadMembership() error {
 	if all := m.log.Confs(); len(all) > 0 {
 		last := all[len(all)-1]
 		c, err := decodeConf(last.Index, last.Data)
@@ -180,8 +180,8 @@ func (c conf) raftChange(ch confChange, context []byte) *raftpb.ConfChangeV2 {
 	}
 }
 
-// applyConf puts a committed change of membership into force.
-func (m *machine) applyConf(e *raftpb.Entry) {
+// applyChange puts a committed change of membership into force.
+func (m *machine) applyChange(e *raftpb.Entry) {
 	if e.GetIndex() <= m.conf.Through {
 		return
 	}
@@ -214,15 +214,15 @@ func (m *machine) applyConf(e *raftpb.Entry) {
 		slices.SortFunc(next.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	next.State = confStateOf(m.rn.ApplyConfChange(cc))
-	m.setConf(next)
+	m.setMembership(next)
 	w, err := next.encode()
 	if err == nil {
 		m.out.store = append(m.out.store, request{conf: &w})
 	}
-	m.resolve(ch.Epoch, ch.Seq, e.GetIndex())
+	m.resolveProposal(ch.Epoch, ch.Seq, e.GetIndex())
 }
 
-func (m *machine) setConf(c conf) {
+func (m *machine) setMembership(c conf) {
 	_, was := m.conf.member(m.cfg.id)
 	m.conf = c
 	if _, is := c.member(m.cfg.id); was && !is {
@@ -231,14 +231,14 @@ func (m *machine) setConf(c conf) {
 	m.out.changed = true
 }
 
-// restore takes the membership of a snapshot that raft accepted.
-func (m *machine) restore(snap *raftpb.Snapshot) {
+// restoreMembership takes the membership of a snapshot that raft accepted.
+func (m *machine) restoreMembership(snap *raftpb.Snapshot) {
 	c, err := decodeConf(snap.GetMetadata().GetIndex(), snap.GetData())
 	if err != nil {
 		m.logger.Error("membership of a snapshot is not readable", "err", err)
 		return
 	}
-	m.setConf(c)
+	m.setMembership(c)
 }
 
 // snapshot is what raft sends to members that the log no longer serves: where to go on

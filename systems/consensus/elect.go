@@ -20,21 +20,21 @@ const (
 	suspectTicks = 2
 	standTicks   = 2
 	// againTicks is how long a member waits at least before it asks for pre-votes again.
-	againTicks = 3
+	preVoteTicks = 3
 )
 
-// electing is a member without leader's next candidacy.
-type electing struct {
+// candidacy is a member without leader's next candidacy.
+type candidacy struct {
 	rng  *rand.Rand
 	due  int // tick of it; 0: none is due
 	term uint64
 }
 
-func (e *electing) init(epoch uint64) { e.rng = rand.New(rand.NewPCG(epoch, 1)) }
+func (e *candidacy) init(epoch uint64) { e.rng = rand.New(rand.NewPCG(epoch, 1)) }
 
-// suspect takes the word that the process of a member has ended. Members stand one
+// suspectLeader takes the word that the process of a member has ended. Members stand one
 // after the other, by rank, so that they do not take votes from each other.
-func (m *machine) suspect(id uint64) {
+func (m *machine) suspectLeader(id uint64) {
 	if id == raft.None || m.lead != id || m.state != raft.StateFollower {
 		return
 	}
@@ -43,12 +43,12 @@ func (m *machine) suspect(id uint64) {
 		return
 	}
 	m.logger.Info("suspects the leader", "leader", id, "term", m.term)
-	m.elect.due, m.elect.term = m.ticks+suspectTicks+standTicks*m.rank(id), m.term
+	m.elect.due, m.elect.term = m.ticks+suspectTicks+standTicks*m.candidateRank(id), m.term
 }
 
-// rank is how many voters should rather lead than this one, a lost one left out: those of
+// candidateRank is how many voters should rather lead than this one, a lost one left out: those of
 // the preferred site come first, witnesses last.
-func (m *machine) rank(lost uint64) int {
+func (m *machine) candidateRank(lost uint64) int {
 	class := func(o Member) int {
 		switch {
 		case o.Role == Witness:
@@ -71,9 +71,9 @@ func (m *machine) rank(lost uint64) int {
 	return before
 }
 
-// hasten has a member without leader stand again earlier than raft does. A candidate is
+// campaignEarly has a member without leader stand again earlier than raft does. A candidate is
 // left alone: votes are on disks before they are given, which takes as long as it takes.
-func (m *machine) hasten() {
+func (m *machine) campaignEarly() {
 	e := &m.elect
 	if m.lead != raft.None || m.state == raft.StateLeader || m.state == raft.StateCandidate || !m.conf.votes(m.cfg.id) {
 		e.due = 0
@@ -84,14 +84,14 @@ func (m *machine) hasten() {
 		e.term = m.term
 		e.due = m.ticks + electionTicks/2 + e.rng.IntN(electionTicks)
 		if m.state == raft.StatePreCandidate {
-			e.due = m.ticks + againTicks + e.rng.IntN(againTicks)
+			e.due = m.ticks + preVoteTicks + e.rng.IntN(preVoteTicks)
 		}
 		return
 	}
 	if m.ticks < e.due {
 		return
 	}
-	e.due = m.ticks + againTicks + e.rng.IntN(electionTicks/2)
+	e.due = m.ticks + preVoteTicks + e.rng.IntN(electionTicks/2)
 	if err := m.rn.Campaign(); err != nil {
 		m.logger.Debug("no candidacy", "err", err)
 	}

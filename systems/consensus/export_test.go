@@ -21,5 +21,5 @@ func BeginNameless(cfg Config) error {
 		return err
 	}
 	first.Born = false
-	return begin(cfg, first)
+	return createLog(cfg, first)
 }

@@ -80,7 +80,7 @@ func (m *machine) nameLog() {
 		}
 	}
 	if votes {
-		m.proposeConf(confChange{Op: opName, Member: self, Log: m.cfg.name}, func(uint64, error) {})
+		m.proposeChange(confChange{Op: opName, Member: self, Log: m.cfg.name}, func(uint64, error) {})
 	}
 }
 
@@ -99,7 +99,7 @@ func Begin(cfg Config, name string, index uint64) error {
 		return err
 	}
 	first.Index, first.Through, first.Log = max(index, 1), max(index, 1), name
-	return begin(cfg, first)
+	return createLog(cfg, first)
 }
 
 // Vacant returns nil when the directory holds no log.
@@ -111,8 +111,8 @@ func Vacant(cfg Config) error {
 	return nil
 }
 
-// begin makes a log that begins with a membership.
-func begin(cfg Config, first conf) error {
+// createLog makes a log that begins with a membership.
+func createLog(cfg Config, first conf) error {
 	fs, err := cfg.fs(cfg.Dir)
 	if err != nil {
 		return advise(err)

@@ -54,11 +54,11 @@ func (k *keeping) init() {
 	k.snapping = map[uint64]int{}
 }
 
-// report notes what a member's consumer has applied.
-func (m *machine) report(id, applied uint64) { m.keep.applied[id] = applied }
+// setApplied notes what a member's consumer has applied.
+func (m *machine) setApplied(id, applied uint64) { m.keep.applied[id] = applied }
 
-// lacks notes up to which entry a member's log has gone: some database has applied that much.
-func (m *machine) lacks(dropped uint64) { m.keep.dropped = max(m.keep.dropped, dropped) }
+// setDropped notes up to which entry a member's log has gone: some database has applied that much.
+func (m *machine) setDropped(dropped uint64) { m.keep.dropped = max(m.keep.dropped, dropped) }
 
 // count notes where proposals come from.
 func (k *keeping) count(origin uint64, n int) { k.made[origin] += n }
@@ -67,32 +67,32 @@ func (k *keeping) count(origin uint64, n int) { k.made[origin] += n }
 // count any more.
 func (k *keeping) leads(tick int) { k.led, k.tried, k.to, k.pause = tick, 0, 0, 0 }
 
-func (m *machine) housekeep() {
-	m.trim()
+func (m *machine) maintain() {
+	m.compactLog()
 	if m.state != raft.StateLeader {
 		return
 	}
 	if m.keep.to != 0 && m.ticks-m.keep.tried >= handoverTicks {
-		m.giveUpTransfer()
+		m.abortTransfer()
 	}
-	m.countSites()
+	m.updateBusiestSite()
 	m.retrySnapshots()
 	m.nameLog()
-	m.promote()
-	m.place()
+	m.promoteLearners()
+	m.placeLeadership()
 }
 
-// trim bounds the log before the next tick.
-func (m *machine) trim() {
+// compactLog bounds the log before the next tick.
+func (m *machine) compactLog() {
 	if m.cfg.maxAge > 0 {
 		m.out.store = append(m.out.store, request{rotate: m.now.Add(-m.cfg.maxAge / 4)})
 	}
-	m.drop()
-	m.measure()
+	m.chooseCompaction()
+	m.measureSpace()
 }
 
-// drop lets go of what all members have applied, and beyond the limits of what any has.
-func (m *machine) drop() {
+// chooseCompaction lets go of what all members have applied, and beyond the limits of what any has.
+func (m *machine) chooseCompaction() {
 	if len(m.conf.Members) == 0 {
 		return
 	}
@@ -117,8 +117,8 @@ func (m *machine) drop() {
 	}
 }
 
-// countSites finds the site that most proposals come from.
-func (m *machine) countSites() {
+// updateBusiestSite finds the site that most proposals come from.
+func (m *machine) updateBusiestSite() {
 	if m.now.Sub(m.keep.since) < followWindow {
 		return
 	}
@@ -157,8 +157,8 @@ func (m *machine) retrySnapshots() {
 	}
 }
 
-// promote makes voters of learners that should be and have caught up.
-func (m *machine) promote() {
+// promoteLearners makes voters of learners that should be and have caught up.
+func (m *machine) promoteLearners() {
 	if len(m.conf.State.Learners) == 0 || m.confAfter > m.published.index {
 		return
 	}
@@ -171,13 +171,13 @@ func (m *machine) promote() {
 		o, ok := m.conf.member(id)
 		if ok && kind == raft.ProgressTypeLearner && o.Role != Learner && pr.RecentActive &&
 			pr.State == tracker.StateReplicate && pr.Match+promoteLag > m.published.index {
-			m.proposeConf(confChange{Op: opPromote, Member: o}, func(uint64, error) {})
+			m.proposeChange(confChange{Op: opPromote, Member: o}, func(uint64, error) {})
 		}
 	})
 }
 
-// place moves the leadership to where it should be.
-func (m *machine) place() {
+// placeLeadership moves the leadership to where it should be.
+func (m *machine) placeLeadership() {
 	self, _ := m.conf.member(m.cfg.id)
 	site := m.cfg.preferSite
 	if site == "" && m.cfg.followProposals {
@@ -185,17 +185,17 @@ func (m *machine) place() {
 	}
 	switch {
 	case m.storage != nil:
-		m.stepAside()
+		m.transferToAny()
 	case m.ticks-m.keep.led < settleTicks:
 	case self.Role == Witness:
-		m.stepAside()
+		m.transferToAny()
 	case site != "" && self.Site != site:
 		m.transferTo(func(o Member) bool { return o.Site == site && o.Role == Voter })
 	}
 }
 
-// stepAside passes the leadership to any voter that is up to date, rather not a witness.
-func (m *machine) stepAside() {
+// transferToAny passes the leadership to any voter that is up to date, rather not a witness.
+func (m *machine) transferToAny() {
 	if m.state == raft.StateLeader && !m.transferTo(func(o Member) bool { return o.Role == Voter }) {
 		if self, _ := m.conf.member(m.cfg.id); self.Role != Witness {
 			m.transferTo(func(Member) bool { return true })
@@ -230,9 +230,9 @@ func (m *machine) transferTo(will func(Member) bool) bool {
 	return true
 }
 
-// giveUpTransfer goes on leading: the other one has not taken over. To pass the
+// abortTransfer goes on leading: the other one has not taken over. To pass the
 // leadership to itself is how a leader takes an attempt back.
-func (m *machine) giveUpTransfer() {
+func (m *machine) abortTransfer() {
 	m.logger.Info("could not pass the leadership on", "to", m.keep.to)
 	m.keep.to = 0
 	m.keep.pause = min(2*max(m.keep.pause, placementTicks), placementMost)
@@ -240,8 +240,8 @@ func (m *machine) giveUpTransfer() {
 	m.props.again = true
 }
 
-// transfer passes the leadership to a member, by way of the leader.
-func (m *machine) transfer(id uint64) {
+// requestTransfer passes the leadership to a member, by way of the leader.
+func (m *machine) requestTransfer(id uint64) {
 	switch m.lead {
 	case raft.None:
 	case m.cfg.id:

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// leading is what the leader of a term knows about proposals in it. It is forgotten with
+// leaderState is what the leader of a term knows about proposals in it. It is forgotten with
 // the term; a member that restarts in a term has not led in it, as far as it knows, and
 // neither accepts nor refuses.
-type leading struct {
+type leaderState struct {
 	term    uint64 // 0: this member has not led in the current term
 	windows map[uint64]*window
 	trial   *confTrial
@@ -34,14 +34,14 @@ type confTrial struct {
 	it    item
 }
 
-func (l *leading) reset() { *l = leading{} }
+func (l *leaderState) reset() { *l = leaderState{} }
 
-func (l *leading) begin(term uint64) {
+func (l *leaderState) begin(term uint64) {
 	l.term = term
 	l.windows = map[uint64]*window{}
 }
 
-func (l *leading) window(epoch uint64) *window {
+func (l *leaderState) window(epoch uint64) *window {
 	w, ok := l.windows[epoch]
 	if !ok {
 		w = &window{appended: map[uint64]bool{}, refused: map[uint64]uint64{}}
@@ -50,8 +50,8 @@ func (l *leading) window(epoch uint64) *window {
 	return w
 }
 
-// raise forgets what its proposer has resolved.
-func (w *window) raise(low uint64) {
+// forgetBelow forgets what its proposer has resolved.
+func (w *window) forgetBelow(low uint64) {
 	if low <= w.low {
 		return
 	}
@@ -67,16 +67,16 @@ func (w *window) raise(low uint64) {
 	w.low = low
 }
 
-// forwarded takes proposals of another member.
-func (m *machine) forwarded(from uint64, f *forward) {
-	if r := m.accept(from, f); r != nil {
+// handleForward takes proposals of another member.
+func (m *machine) handleForward(from uint64, f *forward) {
+	if r := m.appendForwarded(from, f); r != nil {
 		m.out.messages = append(m.out.messages, message{to: from, refusal: r})
 	}
 }
 
-// accept appends proposals that were made to this member as leader of a term; what it
+// appendForwarded appends proposals that were made to this member as leader of a term; what it
 // returns is certainly not appended in that term.
-func (m *machine) accept(from uint64, f *forward) *refusal {
+func (m *machine) appendForwarded(from uint64, f *forward) *refusal {
 	if f.term != m.term || m.lding.term != f.term {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (m *machine) accept(from uint64, f *forward) *refusal {
 	var w *window
 	if !local {
 		w = m.lding.window(f.epoch)
-		w.raise(f.low)
+		w.forgetBelow(f.low)
 	}
 	r := &refusal{term: f.term, epoch: f.epoch}
 	no := func(it item, reason string) {
@@ -100,11 +100,11 @@ func (m *machine) accept(from uint64, f *forward) *refusal {
 		if w != nil && (it.seq < w.low || w.appended[it.seq] || it.attempt < w.refused[it.seq]) {
 			continue
 		}
-		if reason, closed := m.closed(); closed {
+		if reason, closed := m.rejectsProposals(); closed {
 			no(it, reason)
 			continue
 		}
-		e, err := m.entryOf(it)
+		e, err := m.buildEntry(it)
 		switch {
 		case err != nil:
 			no(it, err.Error())
@@ -116,7 +116,7 @@ func (m *machine) accept(from uint64, f *forward) *refusal {
 			m.lding.trial = &confTrial{from, f.epoch, it}
 		}
 		entries, items = append(entries, e), append(items, it)
-		m.occupy(int64(len(it.data)) + entryOverhead)
+		m.reserveSpace(int64(len(it.data)) + entryOverhead)
 	}
 	if len(entries) > 0 {
 		err := m.rn.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(m.cfg.id), Entries: entries})
@@ -140,9 +140,9 @@ func (m *machine) accept(from uint64, f *forward) *refusal {
 	return r
 }
 
-// closed tells whether the leader takes no proposals at all, and why, unless another is
+// rejectsProposals tells whether the leader takes no proposals at all, and why, unless another is
 // about to lead.
-func (m *machine) closed() (reason string, closed bool) {
+func (m *machine) rejectsProposals() (reason string, rejectsProposals bool) {
 	switch {
 	case m.storage != nil && m.ticks < m.keep.waits:
 		return "", true
@@ -154,9 +154,9 @@ func (m *machine) closed() (reason string, closed bool) {
 	return "", false
 }
 
-// checkConfProposal finds out whether raft took the change of membership that was proposed
+// checkChangeProposal finds out whether raft took the change of membership that was proposed
 // last, or put an empty entry in its place.
-func (m *machine) checkConfProposal(entries []*raftpb.Entry) {
+func (m *machine) checkChangeProposal(entries []*raftpb.Entry) {
 	t := m.lding.trial
 	if t == nil {
 		return
@@ -179,7 +179,7 @@ func (m *machine) checkConfProposal(entries []*raftpb.Entry) {
 	}
 	r := &refusal{term: m.term, epoch: t.epoch, items: []refused{{t.it.seq, t.it.attempt, ""}}}
 	if t.from == m.cfg.id {
-		m.refuse(r)
+		m.handleRefusal(r)
 		return
 	}
 	w := m.lding.window(t.epoch)
@@ -188,7 +188,7 @@ func (m *machine) checkConfProposal(entries []*raftpb.Entry) {
 	m.out.messages = append(m.out.messages, message{to: t.from, refusal: r})
 }
 
-// inOrder gives the identities of unresolved proposals, oldest first.
-func (m *machine) inOrder() iter.Seq[uint64] {
+// pendingInOrder gives the identities of unresolved proposals, oldest first.
+func (m *machine) pendingInOrder() iter.Seq[uint64] {
 	return slices.Values(slices.Sorted(maps.Keys(m.props.pending)))
 }

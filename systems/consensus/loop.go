@@ -32,7 +32,7 @@ func (n *Node) loop() {
 func (n *Node) tick() {
 	n.ticking.Store(false)
 	n.m.tick(time.Now())
-	n.adapt()
+	n.adaptElection()
 }
 
 // drive has the machine take what came in, all at once, and carries out what it wants. Whoever
@@ -40,22 +40,22 @@ func (n *Node) tick() {
 // nothing is left. A proposal, a message and its answer each pass so without another
 // goroutine's waking up.
 func (n *Node) drive() {
-	for n.waiting() && n.driving.TryLock() {
-		n.driveOn()
+	for n.hasEvents() && n.driving.TryLock() {
+		n.driveOnce()
 		n.driving.Unlock()
 	}
 }
 
-// waiting tells whether there is something for the machine.
-func (n *Node) waiting() bool {
+// hasEvents tells whether there is something for the machine.
+func (n *Node) hasEvents() bool {
 	n.inbox.Lock()
 	defer n.inbox.Unlock()
 	return len(n.inbox.events) > 0 && !n.inbox.closed
 }
 
-// driveOn takes what is there. It is called with driving held, as everything is that touches
+// driveOnce takes what is there. It is called with driving held, as everything is that touches
 // the machine.
-func (n *Node) driveOn() {
+func (n *Node) driveOnce() {
 	defer func() {
 		if p := recover(); p != nil {
 			n.fail(brokenError(p))
@@ -81,9 +81,9 @@ func (n *Node) tickTime() time.Duration {
 	return time.Duration(n.election.Load()) / electionTicks
 }
 
-// adapt sets the election timeout by the round trips that the leader measures, and tells
+// adaptElection sets the election timeout by the round trips that the leader measures, and tells
 // the others by its heartbeats. Changes of less than a tenth are not worth a message.
-func (n *Node) adapt() {
+func (n *Node) adaptElection() {
 	if n.cfg.Election != 0 || !n.m.isLeader() {
 		return
 	}
@@ -114,7 +114,7 @@ func (n *Node) carryOut(out output) {
 		}
 	}
 	n.transmit(out.messages)
-	n.look(out.changed)
+	n.publishView(out.changed)
 	if out.published {
 		n.published.Store(n.m.published.index)
 		n.mu.Lock()
@@ -142,7 +142,7 @@ func (n *Node) transmit(messages []message) {
 		switch {
 		case !n.tr.send(m):
 			if m.raft.GetType() == raftpb.MsgApp {
-				n.m.unreachable(m.to)
+				n.m.reportUnreachable(m.to)
 			}
 		case m.raft.GetType() == raftpb.MsgApp && len(m.raft.GetEntries()) == 0:
 			left = true
@@ -161,8 +161,8 @@ func (n *Node) transmit(messages []message) {
 	}
 }
 
-// look brings what callers see up to date.
-func (n *Node) look(changed bool) {
+// publishView brings what callers see up to date.
+func (n *Node) publishView(changed bool) {
 	leads := n.m.isLeader()
 	var members []Member
 	if changed {
@@ -197,8 +197,8 @@ const maxTogether = 8
 // move is a member's address in the log when the node started, and in its configuration.
 type move struct{ from, to string }
 
-// findMoved notes which members are elsewhere than the log has them.
-func (n *Node) findMoved() {
+// findMovedMembers notes which members are elsewhere than the log has them.
+func (n *Node) findMovedMembers() {
 	n.moved = map[uint64]move{}
 	for _, c := range n.cfg.Members {
 		if m, ok := n.m.conf.member(c.ID); ok && c.Addr != "" && c.Addr != m.Addr {

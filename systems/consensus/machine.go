@@ -39,15 +39,15 @@ type machine struct {
 	conf      conf   // as of the last change applied
 	confAfter uint64 // no change may be proposed before this index is applied
 
-	props proposals
-	lding leading
-	reads reads
+	props proposalQueue
+	lding leaderState
+	reads readQueue
 	keep  keeping
-	elect electing
-	acks  acknowledged
+	elect candidacy
+	acks  ackFilter
 	out   output
 
-	commits commits
+	commits commitNote
 }
 
 type position struct{ index, term uint64 }
@@ -104,14 +104,14 @@ func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Log
 		}
 	}
 	m := &machine{cfg: cfg, log: log, logger: logger, now: now, naming: map[uint64]bool{}}
-	if err := m.loadConf(); err != nil {
+	if err := m.loadMembership(); err != nil {
 		return nil, err
 	}
 	m.props.init()
 	m.keep.init()
 	m.reads.init(cfg.epoch)
 	m.elect.init(cfg.epoch)
-	m.measure()
+	m.measureSpace()
 	hs := log.HardState()
 	if hs != nil {
 		m.term = hs.GetTerm()
@@ -173,19 +173,19 @@ func (m *machine) tick(now time.Time) {
 	m.now = now
 	m.rn.Tick()
 	m.props.again = true
-	m.noteCommit()
-	m.hasten()
-	m.resend()
+	m.flushCommit()
+	m.campaignEarly()
+	m.resendProposals()
 	m.retryReads()
-	m.housekeep()
+	m.maintain()
 }
 
 // step takes a message of raft from another member, or an answer of the store.
 func (m *machine) step(msg *raftpb.Message) {
-	if msg.GetType() == raftpb.MsgReadIndex && len(m.conf.State.Voters) == 1 && !m.leadsSurely() {
+	if msg.GetType() == raftpb.MsgReadIndex && len(m.conf.State.Voters) == 1 && !m.hasCommittedInTerm() {
 		return // the learner asks again
 	}
-	if !m.admit(msg) {
+	if !m.admitEntries(msg) {
 		return // the leader sends it again
 	}
 	if err := m.rn.Step(msg); err != nil {
@@ -194,25 +194,25 @@ func (m *machine) step(msg *raftpb.Message) {
 	if msg.GetType() != raftpb.MsgStorageAppendResp {
 		return
 	}
-	m.written(msg.GetIndex())
+	m.noteWritten(msg.GetIndex())
 	if msg.GetSnapshot() != nil {
-		m.jump(msg.GetSnapshot())
+		m.installSnapshot(msg.GetSnapshot())
 	}
 }
 
-// unreachable tells that messages to a member were lost.
-func (m *machine) unreachable(id uint64) {
-	m.acks.forget()
+// reportUnreachable tells that messages to a member were lost.
+func (m *machine) reportUnreachable(id uint64) {
+	m.acks.reset()
 	m.rn.ReportUnreachable(id)
 	if m.state == raft.StateLeader && m.keep.to == id {
-		m.giveUpTransfer()
+		m.abortTransfer()
 	}
 }
 
-// stored tells how the store fares: nil when it writes again. From the first error on proposals wait for another member to
+// setStorageError tells how the store fares: nil when it writes again. From the first error on proposals wait for another member to
 // lead, where there is one: to be refused at once, 1. raft checks its quorum, and forgets until the next heartbeats' answers
 // that any member is there; 2. a write fails; 3. nobody is found who could lead; 4. a proposal arrives.
-func (m *machine) stored(err error) {
+func (m *machine) setStorageError(err error) {
 	if err != nil && m.storage == nil && len(m.conf.State.Voters) > 1 {
 		m.keep.waits = max(m.keep.waits, m.ticks+electionTicks)
 	}
@@ -220,49 +220,49 @@ func (m *machine) stored(err error) {
 		return
 	}
 	m.logger.Error("the log cannot be written", "err", err)
-	m.stepAside()
+	m.transferToAny()
 }
 
 // settle brings everything that came in to its consequences and returns what is to be done.
 func (m *machine) settle() output {
 	for {
-		m.flush()
+		m.flushProposals()
 		m.flushReads()
 		if !m.rn.HasReady() {
 			break
 		}
-		m.take(m.rn.Ready())
+		m.handleReady(m.rn.Ready())
 	}
 	out := m.out
 	m.out = output{}
 	return out
 }
 
-func (m *machine) take(rd raft.Ready) {
+func (m *machine) handleReady(rd raft.Ready) {
 	if rd.HardState != nil && rd.GetTerm() != m.term {
 		m.term = rd.GetTerm()
 		m.lding.reset()
 	}
 	if rd.SoftState != nil {
-		m.softState(rd)
+		m.handleSoftState(rd)
 	}
-	m.checkConfProposal(rd.Entries)
+	m.checkChangeProposal(rd.Entries)
 	for _, s := range rd.ReadStates {
-		m.readState(s)
+		m.handleReadState(s)
 	}
 	for _, msg := range rd.Messages {
 		switch msg.GetTo() {
 		case raft.LocalAppendThread:
-			m.acks.thin(msg, m.ticks)
-			if m.commits.join(msg) {
+			m.acks.dropRepeated(msg, m.ticks)
+			if m.commits.merge(msg) {
 				m.out.store = append(m.out.store, request{write: msg})
 			}
-			m.write(msg.GetEntries())
+			m.noteWriting(msg.GetEntries())
 			if snap := msg.GetSnapshot(); snap != nil {
-				m.restore(snap)
+				m.restoreMembership(snap)
 			}
 		case raft.LocalApplyThread:
-			m.publish(msg.GetEntries())
+			m.publishEntries(msg.GetEntries())
 			for _, r := range msg.GetResponses() {
 				m.step(r)
 			}
@@ -272,7 +272,7 @@ func (m *machine) take(rd raft.Ready) {
 	}
 }
 
-func (m *machine) softState(rd raft.Ready) {
+func (m *machine) handleSoftState(rd raft.Ready) {
 	if rd.RaftState == raft.StateLeader && m.lding.term != m.term {
 		m.lding.begin(m.term)
 		if n := len(rd.Entries); n > 0 {
@@ -286,36 +286,36 @@ func (m *machine) softState(rd raft.Ready) {
 		m.lead = rd.Lead
 		m.out.changed = true
 		m.props.again = true
-		m.rereads(0)
+		m.restartReads(0)
 	}
 }
 
-// publish takes committed entries that are on this disk, in their order.
-func (m *machine) publish(entries []*raftpb.Entry) {
+// publishEntries takes committed entries that are on this disk, in their order.
+func (m *machine) publishEntries(entries []*raftpb.Entry) {
 	for _, e := range entries {
 		if e.GetTerm() > m.published.term {
-			m.passTerm(e.GetTerm())
+			m.requeueOlderTerms(e.GetTerm())
 		}
 		m.published = position{e.GetIndex(), e.GetTerm()}
 		switch {
 		case e.GetType() != raftpb.EntryNormal:
-			m.applyConf(e)
+			m.applyChange(e)
 		case len(e.GetData()) > 0:
-			m.commit(e.GetIndex(), e.GetData())
+			m.resolveEntry(e.GetIndex(), e.GetData())
 		}
 	}
 	m.out.published = true
 }
 
-// jump moves on to a snapshot that is in force and on disk.
-func (m *machine) jump(snap *raftpb.Snapshot) {
+// installSnapshot moves on to a snapshot that is in force and on disk.
+func (m *machine) installSnapshot(snap *raftpb.Snapshot) {
 	at := position{snap.GetMetadata().GetIndex(), snap.GetMetadata().GetTerm()}
 	if at.index <= m.published.index {
 		return
 	}
 	m.published = at
-	m.skip(at.term)
-	m.hold(0)
+	m.failSkipped(at.term)
+	m.holdProposals(0)
 	m.out.published = true
 }
 

@@ -43,8 +43,8 @@ type Node struct {
 		events []func()
 		closed bool
 	}
-	heeders heeders
-	told    chan struct{}
+	subscribers subscriptions
+	notified    chan struct{}
 	driving sync.Mutex    // who holds it touches the machine
 	ticking atomic.Bool   // a tick is in the inbox
 	later   chan struct{} // holds one when messages are left to the loop
@@ -95,7 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, logger: cfg.Log, log: log, done: make(chan struct{}), more: make(chan struct{}), changed: make(chan struct{})}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.later = make(chan struct{}, 1)
-	n.heeders.until, n.told = map[uint64]time.Time{}, make(chan struct{}, 1)
+	n.subscribers.until, n.notified = map[uint64]time.Time{}, make(chan struct{}, 1)
 	n.store.wake = make(chan struct{}, 1)
 	n.election.Store(int64(cfg.Election))
 	if cfg.Election == 0 {
@@ -139,9 +139,9 @@ func (n *Node) start() error {
 	n.tr = &transport{cluster: n.cfg.Cluster, self: n.cfg.Self.ID, addr: addr, tls: n.cfg.TLS, secure: n.cfg.DialTLS, dial: n.cfg.Dial, logger: n.logger, handler: n}
 	n.tr.name.Store(m.conf.Log) // before anybody is spoken with
 	n.tr.start(l)
-	n.findMoved()
+	n.findMovedMembers()
 	n.tr.setMembers(n.cfg.Members, m.conf.Removed)
-	n.look(true)
+	n.publishView(true)
 	n.published.Store(m.published.index)
 	n.wg.Go(n.writeLog)
 	go n.loop() // Close waits for it
@@ -225,13 +225,13 @@ func advise(err error) error {
 
 // post has the machine take something, now or by who drives it; false: the node is closed.
 func (n *Node) post(do func()) bool {
-	left := n.leave(do)
+	left := n.enqueue(do)
 	n.drive()
 	return left
 }
 
-// leave leaves something to who drives next.
-func (n *Node) leave(do func()) bool {
+// enqueue leaves something to who drives next.
+func (n *Node) enqueue(do func()) bool {
 	n.inbox.Lock()
 	defer n.inbox.Unlock()
 	if n.inbox.closed {
@@ -241,8 +241,8 @@ func (n *Node) leave(do func()) bool {
 	return true
 }
 
-// ask posts and waits until it is done.
-func (n *Node) ask(do func()) bool {
+// call posts and waits until it is done.
+func (n *Node) call(do func()) bool {
 	answered := make(chan struct{})
 	if !n.post(func() { do(); close(answered) }) {
 		return false
@@ -292,53 +292,53 @@ func (n *Node) closed() error {
 
 // receive takes a message of another member; received lets what came together have its effect.
 func (n *Node) receive(from uint64, msg message) {
-	if msg.raft.GetType() == raftpb.MsgSnap && n.needsState(msg.raft) {
+	if msg.raft.GetType() == raftpb.MsgSnap && n.deferSnapshot(msg.raft) {
 		return
 	}
 	if msg.note != 0 {
-		n.noted(from, msg.note)
+		n.handleNote(from, msg.note)
 		return
 	}
-	n.leave(func() {
+	n.enqueue(func() {
 		switch {
 		case msg.raft != nil:
 			n.m.step(msg.raft)
 		case msg.forward != nil:
-			n.m.forwarded(from, msg.forward)
+			n.m.handleForward(from, msg.forward)
 		case msg.refusal != nil:
-			n.m.refuse(msg.refusal)
+			n.m.handleRefusal(msg.refusal)
 		case msg.transfer != 0:
-			n.m.transfer(msg.transfer)
+			n.m.requestTransfer(msg.transfer)
 		}
 	})
 }
 
-func (n *Node) received() { n.drive() }
+func (n *Node) flushReceived() { n.drive() }
 
-func (n *Node) lost(to uint64) { n.post(func() { n.m.unreachable(to) }) }
+func (n *Node) peerLost(to uint64) { n.post(func() { n.m.reportUnreachable(to) }) }
 
-func (n *Node) ended(id uint64) { n.post(func() { n.m.suspect(id) }) }
+func (n *Node) peerEnded(id uint64) { n.post(func() { n.m.suspectLeader(id) }) }
 
-// introduced takes what another member says of itself.
-func (n *Node) introduced(h hello) {
+// handleHello takes what another member says of itself.
+func (n *Node) handleHello(h hello) {
 	n.post(func() { n.m.naming[h.From] = h.Names })
 }
 
-func (n *Node) expelled() { n.fail(ErrRemoved) }
+func (n *Node) handleExpelled() { n.fail(ErrRemoved) }
 
-// pinged takes another member's heartbeat.
-func (n *Node) pinged(from uint64, p ping) {
+// handlePing takes another member's heartbeat.
+func (n *Node) handlePing(from uint64, p ping) {
 	n.post(func() {
-		n.m.report(from, p.applied)
-		n.m.lacks(p.dropped)
+		n.m.setApplied(from, p.applied)
+		n.m.setDropped(p.dropped)
 		if n.cfg.Election == 0 && p.election != 0 && n.m.lead == from && n.m.term == p.term {
 			n.election.Store(min(max(p.election, int64(minElection)), int64(maxElection)))
 		}
 	})
 }
 
-// beat makes this member's heartbeat.
-func (n *Node) beat() ping {
+// heartbeat makes this member's heartbeat.
+func (n *Node) heartbeat() ping {
 	n.mu.Lock()
 	v := n.view
 	n.mu.Unlock()

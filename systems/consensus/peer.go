@@ -29,7 +29,7 @@ const (
 	writeTime = 10 * time.Second
 	// direct is how much is sent by who has it to send rather than by the peer's own goroutine,
 	// in bytes: what fits into a socket's buffer.
-	direct = 32 << 10
+	directBytes = 32 << 10
 	// pingEvery is how often round trips are measured and heartbeats told.
 	pingEvery = 50 * time.Millisecond
 )
@@ -91,24 +91,24 @@ func (p *peer) send(m message) bool {
 	return true
 }
 
-// control queues a frame that is dropped only with the connection.
-func (p *peer) control(b []byte) {
+// queueControl queues a frame that is dropped only with the connection.
+func (p *peer) queueControl(b []byte) {
 	p.mu.Lock()
 	if p.connected && len(p.controls) < maxQueue {
 		p.controls = append(p.controls, b)
 	}
 	p.mu.Unlock()
-	p.poke()
+	p.signal()
 }
 
-func (p *peer) poke() {
+func (p *peer) signal() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (p *peer) move(addr string) {
+func (p *peer) setAddr(addr string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if addr != p.addr {
@@ -119,8 +119,8 @@ func (p *peer) move(addr string) {
 	}
 }
 
-// leave ends the peer once what is queued was sent.
-func (p *peer) leave() {
+// drainAndStop ends the peer once what is queued was sent.
+func (p *peer) drainAndStop() {
 	p.t.wg.Go(func() {
 		p.drain(time.Now().Add(200 * time.Millisecond))
 		p.stop()
@@ -138,7 +138,7 @@ func (p *peer) drain(deadline time.Time) {
 	}
 	idle := p.idle
 	p.mu.Unlock()
-	p.poke()
+	p.signal()
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
@@ -158,17 +158,17 @@ func (p *peer) run() {
 		conn, r, w, err := p.t.connect(p.ctx, addr, hello{To: p.id}, handshakeTime)
 		if err == nil {
 			retry = minRetry
-			err = p.use(conn, r, w.Log)
+			err = p.serveConn(conn, r, w.Log)
 		}
 		if p.ctx.Err() != nil {
 			return
 		}
 		p.disconnected(err)
 		if errors.Is(err, ErrRemoved) {
-			p.t.handler.expelled()
+			p.t.handler.handleExpelled()
 		}
-		if errors.Is(err, syscall.ECONNREFUSED) && !p.t.heard(p.id) {
-			p.t.handler.ended(p.id)
+		if errors.Is(err, syscall.ECONNREFUSED) && !p.t.hasInbound(p.id) {
+			p.t.handler.peerEnded(p.id)
 		}
 		_ = linger.For(p.ctx, retry/2+rand.N(retry)) // the loop looks at the context
 		retry = min(2*retry, maxRetry)
@@ -186,12 +186,12 @@ func (p *peer) disconnected(err error) {
 		p.t.logger.Warn("member is out of reach", "member", p.id, "err", err)
 	}
 	if lost {
-		p.t.handler.lost(p.id)
+		p.t.handler.peerLost(p.id)
 	}
 }
 
-// use sends what is queued until the connection fails, to a member of the log that is named.
-func (p *peer) use(conn net.Conn, r *bufio.Reader, log string) error {
+// serveConn sends what is queued until the connection fails, to a member of the log that is named.
+func (p *peer) serveConn(conn net.Conn, r *bufio.Reader, log string) error {
 	p.mu.Lock()
 	p.conn, p.connected, p.failed, p.probe, p.writing = conn, true, nil, 0, true
 	p.socket = socketOf(conn)
@@ -228,7 +228,7 @@ func (p *peer) write(conn net.Conn, log string, ended <-chan struct{}) error {
 	defer tick.Stop()
 	next := time.Time{}
 	for {
-		if p.t.foreign(log) {
+		if p.t.isForeignLog(log) {
 			return fmt.Errorf("%w: member %d has the log %s", ErrLog, p.id, log)
 		}
 		p.mu.Lock()
@@ -237,7 +237,7 @@ func (p *peer) write(conn net.Conn, log string, ended <-chan struct{}) error {
 		p.mu.Unlock()
 		now := time.Now()
 		if !now.Before(next) {
-			controls = append(controls, p.ping(now))
+			controls = append(controls, p.newPing(now))
 			next = now.Add(pingEvery)
 		}
 		if len(rest)+len(queue)+len(controls) > 0 {
@@ -245,7 +245,7 @@ func (p *peer) write(conn net.Conn, log string, ended <-chan struct{}) error {
 			if _, err := w.Write(rest); err != nil {
 				return err
 			}
-			if err := p.put(w, controls, queue); err != nil {
+			if err := p.writeQueued(w, controls, queue); err != nil {
 				return err
 			}
 			continue
@@ -257,7 +257,7 @@ func (p *peer) write(conn net.Conn, log string, ended <-chan struct{}) error {
 			continue
 		}
 		conn.SetWriteDeadline(time.Time{}) // flush keeps none: it does not wait
-		if !p.rests() {
+		if !p.release() {
 			continue
 		}
 		select {
@@ -271,8 +271,8 @@ func (p *peer) write(conn net.Conn, log string, ended <-chan struct{}) error {
 	}
 }
 
-// rests leaves the connection to flush; false: there is more to write.
-func (p *peer) rests() bool {
+// release leaves the connection to flush; false: there is more to write.
+func (p *peer) release() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue)+len(p.controls) > 0 {
@@ -286,7 +286,7 @@ func (p *peer) rests() bool {
 	return true
 }
 
-func (p *peer) put(w *bufio.Writer, controls [][]byte, queue []message) error {
+func (p *peer) writeQueued(w *bufio.Writer, controls [][]byte, queue []message) error {
 	for _, b := range controls {
 		if err := writeFrame(w, b); err != nil {
 			return err

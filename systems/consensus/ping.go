@@ -16,12 +16,12 @@ type ping struct {
 	term     uint64
 }
 
-// started is what pings count time from: only their sender reads it, and its differences
+// processStart is what pings count time from: only their sender reads it, and its differences
 // are of the monotonic clock.
-var started = time.Now()
+var processStart = time.Now()
 
 func encodePing(p ping, now time.Time) []byte {
-	return varint.Append([]byte{byte(framePing)}, uint64(now.Sub(started)), p.applied, uint64(p.election), p.term, p.dropped)
+	return varint.Append([]byte{byte(framePing)}, uint64(now.Sub(processStart)), p.applied, uint64(p.election), p.term, p.dropped)
 }
 
 func decodePing(b []byte) (ping, error) {
@@ -49,27 +49,27 @@ func decodePong(b []byte) (int64, error) {
 	return sent, nil
 }
 
-func (p *peer) pong(sent int64) {
+func (p *peer) handlePong(sent int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if sent != p.probe {
 		return
 	}
 	p.probe = 0
-	p.rtt.add(time.Since(started) - time.Duration(sent))
+	p.rtt.add(time.Since(processStart) - time.Duration(sent))
 }
 
-// ping makes a heartbeat. One at a time is measured: of those that a link held back while
+// newPing makes a heartbeat. One at a time is measured: of those that a link held back while
 // it was lost, all of which come at once when it returns, only one counts. One whose answer
 // may have been dropped is given up.
-func (p *peer) ping(now time.Time) []byte {
-	at := now.Sub(started)
+func (p *peer) newPing(now time.Time) []byte {
+	at := now.Sub(processStart)
 	p.mu.Lock()
-	if p.probe == 0 || at-time.Duration(p.probe) > probeTime {
+	if p.probe == 0 || at-time.Duration(p.probe) > pingTimeout {
 		p.probe = int64(at)
 	}
 	p.mu.Unlock()
-	return encodePing(p.t.handler.beat(), now)
+	return encodePing(p.t.handler.heartbeat(), now)
 }
 
 // roundTrip is how long a round trip takes at most, nearly always; 0: out of reach. It
@@ -80,7 +80,7 @@ func (p *peer) roundTrip() (_ time.Duration, known bool) {
 	if !p.connected {
 		return 0, true
 	}
-	most := p.rtt.most()
+	most := p.rtt.upperBound()
 	return most, most != 0
 }
 
@@ -109,7 +109,7 @@ func (r *rtt) add(d time.Duration) {
 		r.smoothed, r.deviation = d, d/2
 		return
 	}
-	d = min(d, longer*r.most()+rttSlack)
+	d = min(d, rttFactor*r.upperBound()+rttSlack)
 	diff := r.smoothed - d
 	if diff < 0 {
 		diff = -diff
@@ -118,8 +118,8 @@ func (r *rtt) add(d time.Duration) {
 	r.smoothed += (d - r.smoothed) / 8
 }
 
-// most is how long a round trip takes at most, nearly always; 0: not measured.
-func (r rtt) most() time.Duration {
+// upperBound is how long a round trip takes at most, nearly always; 0: not measured.
+func (r rtt) upperBound() time.Duration {
 	if r.smoothed == 0 {
 		return 0
 	}
@@ -128,11 +128,11 @@ func (r rtt) most() time.Duration {
 
 const (
 	// longer and rttSlack bound how much longer than expected a round trip counts as.
-	longer   = 2
+	rttFactor   = 2
 	rttSlack = time.Millisecond
 	// probeTime is how long the answer to a ping is waited for. An election timeout that
 	// follows from a longer round trip is beyond maxElection.
-	probeTime = time.Second
+	pingTimeout = time.Second
 
 	minElection     = 150 * time.Millisecond
 	maxElection     = 10 * time.Second

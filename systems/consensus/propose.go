@@ -45,8 +45,8 @@ type resolution struct {
 	err   error
 }
 
-// proposals are this member's.
-type proposals struct {
+// proposalQueue are this member's.
+type proposalQueue struct {
 	seq     uint64
 	pending map[uint64]*proposal
 	queue   []*proposal // to be proposed, in order
@@ -54,7 +54,7 @@ type proposals struct {
 	held    int         // tick until which it does not: the log is about to jump ahead
 }
 
-func (p *proposals) init() { p.pending = map[uint64]*proposal{} }
+func (p *proposalQueue) init() { p.pending = map[uint64]*proposal{} }
 
 // forward takes proposals to the leader of a term.
 type forward struct {
@@ -93,14 +93,14 @@ func (m *machine) propose(data []byte, done func(uint64, error)) *proposal {
 	return m.enqueue(&proposal{seq: m.props.seq, data: append(b, data...), done: done})
 }
 
-// proposeConf begins a change of membership.
-func (m *machine) proposeConf(ch confChange, done func(uint64, error)) *proposal {
+// proposeChange begins a change of membership.
+func (m *machine) proposeChange(ch confChange, done func(uint64, error)) *proposal {
 	m.props.seq++
 	ch.Epoch, ch.Seq = m.cfg.epoch, m.props.seq
 	p := &proposal{seq: m.props.seq, conf: &ch, done: done}
 	data, err := json.Marshal(ch)
 	if err != nil {
-		m.finish(p, 0, notDone(err))
+		m.finishProposal(p, 0, notDone(err))
 		return p
 	}
 	p.data = data
@@ -114,53 +114,53 @@ func (m *machine) enqueue(p *proposal) *proposal {
 	return p
 }
 
-func (m *machine) finish(p *proposal, index uint64, err error) {
+func (m *machine) finishProposal(p *proposal, index uint64, err error) {
 	if m.props.pending[p.seq] == p {
 		delete(m.props.pending, p.seq)
 	}
 	m.out.resolved = append(m.out.resolved, resolution{p, index, err})
 }
 
-// cancel gives a proposal up because of why.
-func (m *machine) cancel(p *proposal, why error) {
+// cancelProposal gives a proposal up because of why.
+func (m *machine) cancelProposal(p *proposal, why error) {
 	if m.props.pending[p.seq] != p {
 		return
 	}
 	if p.term != 0 {
-		m.finish(p, 0, inDoubt(why))
+		m.finishProposal(p, 0, inDoubt(why))
 		return
 	}
 	if m.lead == raft.None {
 		why = fmt.Errorf("no leader is known: %w", why)
 	}
-	m.finish(p, 0, notDone(why))
+	m.finishProposal(p, 0, notDone(why))
 }
 
-// commit resolves the proposal of an entry.
-func (m *machine) commit(index uint64, data []byte) {
+// resolveEntry resolves the proposal of an entry.
+func (m *machine) resolveEntry(index uint64, data []byte) {
 	if len(data) >= idSize {
-		m.resolve(binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:]), index)
+		m.resolveProposal(binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:]), index)
 	}
 }
 
-func (m *machine) resolve(epoch, seq, index uint64) {
+func (m *machine) resolveProposal(epoch, seq, index uint64) {
 	if epoch != m.cfg.epoch {
 		return
 	}
 	if p, ok := m.props.pending[seq]; ok {
-		m.finish(p, index, nil)
+		m.finishProposal(p, index, nil)
 	}
 }
 
-// passTerm takes back what leaders of earlier terms did not bring into the log.
-func (m *machine) passTerm(term uint64) {
-	m.retry(func(p *proposal) bool { return p.term != 0 && p.term < term })
+// requeueOlderTerms takes back what leaders of earlier terms did not bring into the log.
+func (m *machine) requeueOlderTerms(term uint64) {
+	m.requeue(func(p *proposal) bool { return p.term != 0 && p.term < term })
 }
 
-// retry queues unresolved proposals again, in their order.
-func (m *machine) retry(which func(*proposal) bool) {
+// requeue queues unresolved proposals again, in their order.
+func (m *machine) requeue(which func(*proposal) bool) {
 	var again []*proposal
-	for seq := range m.inOrder() {
+	for seq := range m.pendingInOrder() {
 		if p := m.props.pending[seq]; p != nil && which(p) {
 			p.term = 0
 			p.attempt++
@@ -171,25 +171,25 @@ func (m *machine) retry(which func(*proposal) bool) {
 	m.props.again = true
 }
 
-// skip gives up what the log may have had between the last entry seen and a snapshot of
+// failSkipped gives up what the log may have had between the last entry seen and a snapshot of
 // a term.
-func (m *machine) skip(term uint64) {
-	for seq := range m.inOrder() {
+func (m *machine) failSkipped(term uint64) {
+	for seq := range m.pendingInOrder() {
 		if p := m.props.pending[seq]; p != nil && p.term != 0 && p.term <= term {
-			m.finish(p, 0, inDoubt(errors.New("the log went on without this member")))
+			m.finishProposal(p, 0, inDoubt(errors.New("the log went on without this member")))
 		}
 	}
 }
 
-// hold keeps proposals back for some ticks, or until a snapshot is in force: what is
+// holdProposals keeps proposals back for some ticks, or until a snapshot is in force: what is
 // proposed while the log jumps over its place would be in doubt.
-func (m *machine) hold(ticks int) {
+func (m *machine) holdProposals(ticks int) {
 	m.props.held = m.ticks + ticks
 	m.props.again = true
 }
 
-// low is the first proposal that is not resolved.
-func (m *machine) low() uint64 {
+// lowestPending is the first proposal that is not resolved.
+func (m *machine) lowestPending() uint64 {
 	low := uint64(math.MaxUint64)
 	for seq := range m.props.pending {
 		low = min(low, seq)
@@ -197,16 +197,16 @@ func (m *machine) low() uint64 {
 	return low
 }
 
-// gathers tells whether a leader leaves proposals for its next batch: while its disk writes the
+// delaysBatch tells whether a leader leaves proposals for its next batch: while its disk writes the
 // one before. A proposal that comes alone finds the disk idle and goes at once; many wait for
 // no more than one fsync and share messages, writes and fsyncs of all members.
-func (m *machine) gathers() bool {
+func (m *machine) delaysBatch() bool {
 	return m.lead == m.cfg.id && m.storage == nil && len(m.writing) > 0
 }
 
-// flush moves the queue to the leader.
-func (m *machine) flush() {
-	if !m.props.again || m.gathers() {
+// flushProposals moves the queue to the leader.
+func (m *machine) flushProposals() {
+	if !m.props.again || m.delaysBatch() {
 		return
 	}
 	m.props.again = false
@@ -229,42 +229,42 @@ func (m *machine) flush() {
 		if size += len(p.data); size < maxBatch && i < len(queue)-1 {
 			continue
 		}
-		m.hand(batch)
+		m.sendToLeader(batch)
 		batch, size = nil, 0
 	}
 	if len(batch) > 0 {
-		m.hand(batch)
+		m.sendToLeader(batch)
 	}
 	for _, p := range changes {
-		m.hand([]*proposal{p})
+		m.sendToLeader([]*proposal{p})
 	}
 }
 
-// hand gives proposals of one kind to the leader, here or elsewhere.
-func (m *machine) hand(batch []*proposal) {
+// sendToLeader gives proposals of one kind to the leader, here or elsewhere.
+func (m *machine) sendToLeader(batch []*proposal) {
 	f := &forward{term: m.term, epoch: m.cfg.epoch, items: make([]item, len(batch))}
 	for i, p := range batch {
 		p.term, p.sent = m.term, m.ticks
 		f.items[i] = item{p.seq, p.attempt, p.conf != nil, p.data}
 	}
 	if m.lead == m.cfg.id {
-		if r := m.accept(m.cfg.id, f); r != nil {
-			m.refuse(r)
+		if r := m.appendForwarded(m.cfg.id, f); r != nil {
+			m.handleRefusal(r)
 		}
 		return
 	}
-	f.low = m.low()
+	f.low = m.lowestPending()
 	m.out.messages = append(m.out.messages, message{to: m.lead, forward: f})
 }
 
-// resend repeats what the leader of the term has had for an election timeout without
+// resendProposals repeats what the leader of the term has had for an election timeout without
 // any sign of it: it may never have arrived.
-func (m *machine) resend() {
+func (m *machine) resendProposals() {
 	if m.lead == raft.None || m.lead == m.cfg.id || m.ticks%electionTicks != 0 {
 		return
 	}
 	var late []*proposal
-	for seq := range m.inOrder() {
+	for seq := range m.pendingInOrder() {
 		if p := m.props.pending[seq]; p != nil && p.term == m.term && m.ticks-p.sent >= electionTicks {
 			late = append(late, p)
 		}
@@ -275,13 +275,13 @@ func (m *machine) resend() {
 			size += len(late[n].data)
 			n++
 		}
-		m.hand(late[:n])
+		m.sendToLeader(late[:n])
 		late = late[n:]
 	}
 }
 
-// refuse takes back proposals that a leader refused.
-func (m *machine) refuse(r *refusal) {
+// handleRefusal takes back proposals that a leader refused.
+func (m *machine) handleRefusal(r *refusal) {
 	if r.epoch != m.cfg.epoch {
 		return
 	}
@@ -293,7 +293,7 @@ func (m *machine) refuse(r *refusal) {
 		p.term = 0
 		p.attempt++
 		if it.reason != "" {
-			m.finish(p, 0, notDone(refusedError(it.reason)))
+			m.finishProposal(p, 0, notDone(refusedError(it.reason)))
 			continue
 		}
 		// The next tick tries again: at once would be a busy loop.
@@ -311,8 +311,8 @@ func refusedError(reason string) error {
 	return errors.New(reason)
 }
 
-// entryOf is the entry of one forwarded proposal.
-func (m *machine) entryOf(it item) (*raftpb.Entry, error) {
+// buildEntry is the entry of one forwarded proposal.
+func (m *machine) buildEntry(it item) (*raftpb.Entry, error) {
 	if !it.conf {
 		return &raftpb.Entry{Type: raftpb.EntryNormal.Enum(), Data: it.data}, nil
 	}

@@ -24,7 +24,7 @@ type readResult struct {
 	err   error
 }
 
-type reads struct {
+type readQueue struct {
 	epoch   uint64
 	seq     uint64
 	waiting []*read
@@ -36,7 +36,7 @@ type readBatch struct {
 	tick  int
 }
 
-func (r *reads) init(epoch uint64) {
+func (r *readQueue) init(epoch uint64) {
 	r.epoch = epoch
 	r.batches = map[string]*readBatch{}
 }
@@ -49,7 +49,7 @@ func (m *machine) flushReads() {
 	if m.lead == raft.None || len(m.reads.waiting) == 0 || len(m.reads.batches) >= maxReadBatches {
 		return
 	}
-	if m.lead == m.cfg.id && !m.leadsSurely() {
+	if m.lead == m.cfg.id && !m.hasCommittedInTerm() {
 		return
 	}
 	live := m.reads.waiting[:0]
@@ -71,12 +71,12 @@ func (m *machine) flushReads() {
 	m.rn.ReadIndex(id)
 }
 
-// leadsSurely tells whether an entry of this leader's own term is committed, before which
+// hasCommittedInTerm tells whether an entry of this leader's own term is committed, before which
 // its commit index may be behind what an earlier leader acknowledged. The raft library
 // waits for that by itself, except in a leader that is the only voter.
-func (m *machine) leadsSurely() bool { return m.published.term == m.term }
+func (m *machine) hasCommittedInTerm() bool { return m.published.term == m.term }
 
-func (m *machine) readState(s raft.ReadState) {
+func (m *machine) handleReadState(s raft.ReadState) {
 	b, ok := m.reads.batches[string(s.RequestCtx)]
 	if !ok {
 		return
@@ -89,11 +89,11 @@ func (m *machine) readState(s raft.ReadState) {
 
 // retryReads asks anew for batches that have waited for an election timeout: the request
 // or the answer was lost.
-func (m *machine) retryReads() { m.rereads(electionTicks) }
+func (m *machine) retryReads() { m.restartReads(electionTicks) }
 
-// rereads asks anew for batches that have waited for some ticks. An answer to the old request
+// restartReads asks anew for batches that have waited for some ticks. An answer to the old request
 // is not taken any more.
-func (m *machine) rereads(ticks int) {
+func (m *machine) restartReads(ticks int) {
 	for _, id := range slices.Sorted(maps.Keys(m.reads.batches)) {
 		if b := m.reads.batches[id]; m.ticks-b.tick >= ticks {
 			delete(m.reads.batches, id)

@@ -27,7 +27,7 @@ func (n *Node) waitFor(ctx context.Context, changed <-chan struct{}, most int64)
 // Status returns the node as it stands. Of a stopped node it tells less.
 func (n *Node) Status() Status {
 	var s Status
-	if !n.ask(func() { s = n.status() }) {
+	if !n.call(func() { s = n.status() }) {
 		s = Status{Cluster: n.cfg.Cluster, Self: n.Self(), State: "stopped"}
 	}
 	return s

@@ -38,8 +38,8 @@ func weight(entries []*raftpb.Entry) (sum int64) {
 	return sum
 }
 
-// admit takes entries off a leader's message that have no room; false: nothing of it is left.
-func (m *machine) admit(msg *raftpb.Message) bool {
+// admitEntries takes entries off a leader's message that have no room; false: nothing of it is left.
+func (m *machine) admitEntries(msg *raftpb.Message) bool {
 	entries := msg.GetEntries()
 	if msg.GetType() != raftpb.MsgApp || len(entries) == 0 {
 		return true
@@ -48,12 +48,12 @@ func (m *machine) admit(msg *raftpb.Message) bool {
 		m.room -= size
 		return true
 	}
-	m.drop()
-	m.measure()
-	room := m.cfg.maxLog + segmentSize(m.cfg.maxLog) - m.log.Without(m.keep.compact) - m.unwritten()
+	m.chooseCompaction()
+	m.measureSpace()
+	room := m.cfg.maxLog + segmentSize(m.cfg.maxLog) - m.log.Without(m.keep.compact) - m.unwrittenBytes()
 	n := 0
-	for n < len(entries) && (m.has(entries[n]) || weight(entries[n:n+1]) <= room) {
-		if !m.has(entries[n]) {
+	for n < len(entries) && (m.hasEntry(entries[n]) || weight(entries[n:n+1]) <= room) {
+		if !m.hasEntry(entries[n]) {
 			room -= weight(entries[n : n+1])
 		}
 		n++
@@ -73,8 +73,8 @@ func (m *machine) admit(msg *raftpb.Message) bool {
 	return true
 }
 
-// has tells whether the log has, or had, an entry already.
-func (m *machine) has(e *raftpb.Entry) bool {
+// hasEntry tells whether the log has, or had, an entry already.
+func (m *machine) hasEntry(e *raftpb.Entry) bool {
 	if e.GetIndex() <= m.published.index {
 		return true
 	}
@@ -88,36 +88,36 @@ type writing struct {
 	bytes int64
 }
 
-// write notes that the store was given entries, written that those up to an index are on disk.
-func (m *machine) write(entries []*raftpb.Entry) {
+// noteWriting notes that the store was given entries, written that those up to an index are on disk.
+func (m *machine) noteWriting(entries []*raftpb.Entry) {
 	if len(entries) == 0 {
 		return
 	}
 	m.writing = append(m.writing, writing{entries[len(entries)-1].GetIndex(), weight(entries)})
 }
 
-func (m *machine) written(index uint64) {
+func (m *machine) noteWritten(index uint64) {
 	m.writing = slices.DeleteFunc(m.writing, func(w writing) bool { return w.last <= index })
 }
 
-// unwritten is how many bytes the store has yet to confirm.
-func (m *machine) unwritten() (sum int64) {
+// unwrittenBytes is how many bytes the store has yet to confirm.
+func (m *machine) unwrittenBytes() (sum int64) {
 	for _, w := range m.writing {
 		sum += w.bytes
 	}
 	return sum
 }
 
-// measure finds how much the log takes before the next tick. What the store has not confirmed
+// measureSpace finds how much the log takes before the next tick. What the store has not confirmed
 // may not be on disk yet, and counts. A segment is left over: others' logs have other
 // boundaries between segments, and drop theirs a little later.
-func (m *machine) measure() {
-	m.room = m.cfg.maxLog - segmentSize(m.cfg.maxLog) - m.log.Usage().Bytes - m.unwritten()
+func (m *machine) measureSpace() {
+	m.room = m.cfg.maxLog - segmentSize(m.cfg.maxLog) - m.log.Usage().Bytes - m.unwrittenBytes()
 	m.full = m.room <= 0
 }
 
-// occupy counts proposals that are put into the log.
-func (m *machine) occupy(size int64) {
+// reserveSpace counts proposals that are put into the log.
+func (m *machine) reserveSpace(size int64) {
 	m.room -= size
 	m.full = m.full || m.room <= 0
 }

@@ -237,16 +237,16 @@ func (s *sim) boot(n *simNode, members []Member) {
 		s.fail("member %d does not start: %v", n.id, err)
 	}
 	n.m, n.log, n.queue, n.busy = m, log, nil, false
-	m.report(n.id, n.applied)
+	m.setApplied(n.id, n.applied)
 	s.settle(n)
 	var tick func()
 	tick = func() {
 		n.m.tick(time.Unix(0, int64(s.now)))
 		for _, o := range s.nodes {
 			if o != n && o.m != nil && !s.isCut(o.id, n.id) {
-				n.m.report(o.id, o.applied)
+				n.m.setApplied(o.id, o.applied)
 				if first, err := o.log.FirstIndex(); err == nil {
-					n.m.lacks(first - 1)
+					n.m.setDropped(first - 1)
 				}
 			}
 		}
@@ -292,7 +292,7 @@ func (s *sim) settle(n *simNode) {
 func (s *sim) consume(n *simNode) {
 	if self, ok := n.m.conf.member(n.id); !ok || self.Role == Witness {
 		n.applied = n.m.published.index
-		n.m.report(n.id, n.applied)
+		n.m.setApplied(n.id, n.applied)
 		return
 	}
 	if n.lost || s.rng.IntN(4) == 0 {
@@ -319,7 +319,7 @@ func (s *sim) consume(n *simNode) {
 			n.applied = e.GetIndex()
 		}
 	}
-	n.m.report(n.id, n.applied)
+	n.m.setApplied(n.id, n.applied)
 }
 
 func (s *sim) see(n *simNode, e *raftpb.Entry) {

@@ -48,7 +48,7 @@ func (s *sim) propose(n *simNode) *simProposal {
 		}
 	})
 	s.at(n, 100*time.Millisecond+s.ms(1500), func() {
-		n.m.cancel(h, errors.New("timeout"))
+		n.m.cancelProposal(h, errors.New("timeout"))
 		s.settle(n)
 	})
 	return p
@@ -108,7 +108,7 @@ func (s *sim) fault() {
 		n.paused = s.now + s.ms(400)
 	case 6:
 		if n.m != nil {
-			n.m.transfer(s.nodes[s.rng.IntN(len(s.nodes))].id)
+			n.m.requestTransfer(s.nodes[s.rng.IntN(len(s.nodes))].id)
 			s.settle(n)
 		}
 	case 7:
@@ -147,13 +147,13 @@ func (s *sim) changeMembers(n *simNode) {
 		s.boot(o, nil)
 		ch = confChange{Op: opSet, Member: Member{ID: o.id, Role: Voter}}
 	}
-	h := n.m.proposeConf(ch, func(_ uint64, err error) {
+	h := n.m.proposeChange(ch, func(_ uint64, err error) {
 		if err == nil {
 			s.stats.changes++
 		}
 	})
 	s.at(n, time.Second, func() {
-		n.m.cancel(h, errors.New("timeout"))
+		n.m.cancelProposal(h, errors.New("timeout"))
 		s.settle(n)
 	})
 	s.settle(n)
@@ -162,7 +162,7 @@ func (s *sim) changeMembers(n *simNode) {
 // suspect has a node take note, soon, that another one's machine refuses connections.
 func (s *sim) suspect(n *simNode, id uint64) {
 	s.at(n, s.ms(2*int(s.opt.delay/time.Millisecond)), func() {
-		n.m.suspect(id)
+		n.m.suspectLeader(id)
 		s.settle(n)
 	})
 }

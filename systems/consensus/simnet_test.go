@@ -30,7 +30,7 @@ func (s *sim) send(n *simNode, msg message) {
 		copies = 0
 	}
 	if copies == 0 && s.rng.IntN(4) == 0 {
-		n.m.unreachable(to.id)
+		n.m.reportUnreachable(to.id)
 	}
 	for range copies {
 		delay := s.ms(int(s.opt.delay / time.Millisecond))
@@ -65,11 +65,11 @@ func (s *sim) receive(n *simNode, from uint64, frame []byte) {
 	case msg.raft != nil:
 		n.m.step(msg.raft)
 	case msg.forward != nil:
-		n.m.forwarded(from, msg.forward)
+		n.m.handleForward(from, msg.forward)
 	case msg.refusal != nil:
-		n.m.refuse(msg.refusal)
+		n.m.handleRefusal(msg.refusal)
 	case msg.transfer != 0:
-		n.m.transfer(msg.transfer)
+		n.m.requestTransfer(msg.transfer)
 	}
 	s.settle(n)
 }
@@ -82,7 +82,7 @@ func (s *sim) fetch(n *simNode, index uint64) bool {
 		}
 		if self, ok := o.m.conf.member(o.id); ok && self.Role != Witness {
 			n.applied = max(n.applied, o.applied)
-			n.m.report(n.id, n.applied)
+			n.m.setApplied(n.id, n.applied)
 			s.stats.snapshots++
 			return true
 		}
@@ -105,7 +105,7 @@ func (s *sim) work(n *simNode) {
 				if r.write == nil && r.conf == nil {
 					continue
 				}
-				n.m.stored(err)
+				n.m.setStorageError(err)
 				n.queue = append(slices.Clone(batch[i:]), n.queue...)
 				batch = batch[:i]
 				break
@@ -118,7 +118,7 @@ func (s *sim) work(n *simNode) {
 			}
 			n.busy = false
 			if n.m.storage != nil && len(batch) > 0 {
-				n.m.stored(nil)
+				n.m.setStorageError(nil)
 			}
 			for _, r := range batch {
 				for _, resp := range r.write.GetResponses() {

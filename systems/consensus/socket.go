@@ -30,14 +30,14 @@ func (p *peer) flush() {
 	defer p.mu.Unlock()
 	switch {
 	case len(p.queue) == 0, p.writing, len(p.rest) > 0: // it looks again before it rests
-	case p.socket == nil, p.bytes > direct, len(p.controls) > 0, !p.encode():
-		p.poke()
+	case p.socket == nil, p.bytes > directBytes, len(p.controls) > 0, !p.encode():
+		p.signal()
 	default:
 		clear(p.queue)
 		p.queue, p.bytes = p.queue[:0], 0
 		if n := tryWrite(p.socket, p.frames); n < len(p.frames) {
 			p.rest = slices.Clone(p.frames[n:])
-			p.poke()
+			p.signal()
 		}
 	}
 }

@@ -55,8 +55,8 @@ func (s *snapshots) init(cfg Config) {
 
 func (s *snapshots) close() { os.Remove(s.path) }
 
-// spool opens a file with a state at least as late as least.
-func (n *Node) spool(ctx context.Context, least uint64) (*os.File, uint64, error) {
+// openSpool opens a file with a state at least as late as least.
+func (n *Node) openSpool(ctx context.Context, least uint64) (*os.File, uint64, error) {
 	s := &n.snap
 	if n.cfg.Snapshotter == nil || n.Self().Role == Witness {
 		return nil, 0, ErrNoSnapshotter
@@ -93,11 +93,11 @@ func (n *Node) spool(ctx context.Context, least uint64) (*os.File, uint64, error
 	return f, index, nil
 }
 
-// giveState serves a member that needs a state.
-func (n *Node) giveState(ctx context.Context, conn net.Conn, from, least uint64) error {
+// sendState serves a member that needs a state.
+func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f, index, err := n.spool(ctx, least)
+	f, index, err := n.openSpool(ctx, least)
 	if err != nil {
 		return writeJSON(conn, welcome{Refusal: refusedState, Detail: err.Error()})
 	}
@@ -178,7 +178,7 @@ func (s *stateReader) next() ([]byte, error) {
 	}
 	b := make([]byte, size)
 	if _, err := io.ReadFull(s.r, b); err != nil {
-		return nil, whole(err)
+		return nil, unexpectedEOF(err)
 	}
 	if uint64(crc32.Checksum(b, castagnoli)) != sum {
 		return nil, fmt.Errorf("%w: checksum of a part of the state", errFrame)
@@ -190,19 +190,19 @@ func (s *stateReader) next() ([]byte, error) {
 func (s *stateReader) number(size int) (uint64, error) {
 	var b [8]byte
 	_, err := io.ReadFull(s.r, b[:size])
-	return binary.LittleEndian.Uint64(b[:]), whole(err)
+	return binary.LittleEndian.Uint64(b[:]), unexpectedEOF(err)
 }
 
-// whole turns an end that came too early into an error.
-func whole(err error) error {
+// unexpectedEOF turns an end that came too early into an error.
+func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// needsState tells whether a snapshot has to wait for its state, and sees to it.
-func (n *Node) needsState(msg *raftpb.Message) bool {
+// deferSnapshot tells whether a snapshot has to wait for its state, and sees to it.
+func (n *Node) deferSnapshot(msg *raftpb.Message) bool {
 	index := msg.GetSnapshot().GetMetadata().GetIndex()
 	if n.cfg.Snapshotter == nil || n.Self().Role == Witness || index <= 1 || n.applied.Load() >= index {
 		return false
@@ -210,7 +210,7 @@ func (n *Node) needsState(msg *raftpb.Message) bool {
 	n.snap.mu.Lock()
 	defer n.snap.mu.Unlock()
 	n.snap.offered = msg
-	n.post(func() { n.m.hold(snapshotTicks) })
+	n.post(func() { n.m.holdProposals(snapshotTicks) })
 	if !n.snap.loading {
 		n.snap.loading = true
 		n.wg.Go(func() { n.loadOffered(msg.GetFrom(), index) })
@@ -229,12 +229,12 @@ func (n *Node) loadOffered(from, index uint64) {
 	if err != nil {
 		// The leader offers it again.
 		n.logger.Warn("no state to go on from", "index", index, "err", err)
-		n.post(func() { n.m.hold(0) })
+		n.post(func() { n.m.holdProposals(0) })
 		return
 	}
-	n.post(func() { n.m.hold(2 * electionTicks) })
+	n.post(func() { n.m.holdProposals(2 * electionTicks) })
 	n.receive(msg.GetFrom(), message{raft: msg})
-	n.received()
+	n.flushReceived()
 }
 
 // Fetch loads the state of member from (0: the nearest that has a later one) into this
@@ -258,7 +258,7 @@ func (n *Node) Fetch(ctx context.Context, from uint64) (index uint64, err error)
 // be from any.
 func (n *Node) load(ctx context.Context, from, index uint64, whoever bool) (uint64, error) {
 	var failed error
-	for _, m := range n.givers(from, index, whoever) {
+	for _, m := range n.stateSources(from, index, whoever) {
 		at, err := n.loadFrom(ctx, m, index)
 		if err == nil {
 			return at, nil
@@ -274,11 +274,11 @@ func (n *Node) load(ctx context.Context, from, index uint64, whoever bool) (uint
 	return 0, fmt.Errorf("loading a state at %d or later: %w", index, failed)
 }
 
-// givers are the members to ask: the one named, then those known to have a late enough
+// stateSources are the members to ask: the one named, then those known to have a late enough
 // state, nearest first, then the others.
-func (n *Node) givers(from, index uint64, whoever bool) []Member {
+func (n *Node) stateSources(from, index uint64, whoever bool) []Member {
 	var members []MemberStatus
-	n.ask(func() {
+	n.call(func() {
 		members = n.status().Members
 		if len(members) == 0 {
 			for _, m := range n.cfg.Members {

@@ -14,68 +14,68 @@ import (
 //
 // What is told is a reason to look, no more: a frame may be lost, and the state may have gone back.
 
-// heedTime is for how long a member is told of what is applied after it has asked.
-const heedTime = time.Second
+// subscriptionTime is for how long a member is told of what is applied after it has asked.
+const subscriptionTime = time.Second
 
-// heeders are the members that want to be told.
-type heeders struct {
+// subscriptions are the members that want to be told.
+type subscriptions struct {
 	mu    sync.Mutex
 	until map[uint64]time.Time
 }
 
-// Heed asks a member to tell this one, for a second, whenever its consumer has applied entries;
+// Subscribe asks a member to tell this one, for a second, whenever its consumer has applied entries;
 // it does so at once, too. False: the member is of a version that does not tell, or unknown.
-func (n *Node) Heed(id uint64) bool {
-	if !n.tr.tells(id) || !n.tr.send(message{to: id, note: frameHeed}) {
+func (n *Node) Subscribe(id uint64) bool {
+	if !n.tr.supportsNotify(id) || !n.tr.send(message{to: id, note: frameSubscribe}) {
 		return false
 	}
 	n.tr.flush(id)
 	return true
 }
 
-// Tell tells who has asked that the consumer has applied entries.
-func (n *Node) Tell() {
-	n.heeders.mu.Lock()
-	defer n.heeders.mu.Unlock()
+// NotifySubscribers tells who has asked that the consumer has applied entries.
+func (n *Node) NotifySubscribers() {
+	n.subscribers.mu.Lock()
+	defer n.subscribers.mu.Unlock()
 	now := time.Now()
-	for id, until := range n.heeders.until {
+	for id, until := range n.subscribers.until {
 		if now.After(until) {
-			delete(n.heeders.until, id)
+			delete(n.subscribers.until, id)
 			continue
 		}
-		n.tell(id)
+		n.notify(id)
 	}
 }
 
-// Told returns a channel that holds one when a member that was asked has told of something.
-func (n *Node) Told() <-chan struct{} { return n.told }
+// Notified returns a channel that holds one when a member that was asked has told of something.
+func (n *Node) Notified() <-chan struct{} { return n.notified }
 
-// tell tells one member. What is lost on the way is told again with the next batch.
-func (n *Node) tell(id uint64) {
-	if n.tr.send(message{to: id, note: frameTold}) {
+// notify tells one member. What is lost on the way is told again with the next batch.
+func (n *Node) notify(id uint64) {
+	if n.tr.send(message{to: id, note: frameNotify}) {
 		n.tr.flush(id)
 	}
 }
 
-// noted takes a frame of another member.
-func (n *Node) noted(from uint64, note frameKind) {
+// handleNote takes a frame of another member.
+func (n *Node) handleNote(from uint64, note frameKind) {
 	switch note {
-	case frameHeed:
-		n.heeders.mu.Lock()
-		defer n.heeders.mu.Unlock()
-		n.heeders.until[from] = time.Now().Add(heedTime)
-		n.tell(from)
-	case frameTold:
+	case frameSubscribe:
+		n.subscribers.mu.Lock()
+		defer n.subscribers.mu.Unlock()
+		n.subscribers.until[from] = time.Now().Add(subscriptionTime)
+		n.notify(from)
+	case frameNotify:
 		select {
-		case n.told <- struct{}{}:
+		case n.notified <- struct{}{}:
 		default: // the one before has not been seen yet
 		}
 	}
 }
 
-// tells tells whether a member knows such frames.
-func (t *transport) tells(id uint64) bool {
+// supportsNotify tells whether a member knows such frames.
+func (t *transport) supportsNotify(id uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.telling[id]
+	return t.notifies[id]
 }

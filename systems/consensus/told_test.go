@@ -11,25 +11,25 @@ func TestTold(t *testing.T) {
 	g := newGroup(t, three, nil)
 	g.propose(g.leader(), 0, 1)
 	asking, applying, other := g.members[0].node, g.members[1].node, g.members[2].node
-	if asking.Heed(99) {
+	if asking.Subscribe(99) {
 		t.Error("a member that there is not was asked")
 	}
-	for ctx := soon(t); !asking.Heed(2); time.Sleep(10 * time.Millisecond) { // they may not have met yet
+	for ctx := soon(t); !asking.Subscribe(2); time.Sleep(10 * time.Millisecond) { // they may not have met yet
 		if ctx.Err() != nil {
 			t.Fatal("member 2 cannot be asked")
 		}
 	}
 	for range 3 {
 		select {
-		case <-asking.Told():
+		case <-asking.Notified():
 		case <-soon(t).Done():
 			t.Fatal("nothing was told")
 		}
-		asking.Heed(2) // the second is over on a slow machine
-		applying.Tell()
+		asking.Subscribe(2) // the second is over on a slow machine
+		applying.NotifySubscribers()
 	}
 	select {
-	case <-other.Told():
+	case <-other.Notified():
 		t.Error("a member was told that did not ask")
 	default:
 	}

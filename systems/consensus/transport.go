@@ -41,34 +41,34 @@ type transport struct {
 	removed map[uint64]bool
 	conns   map[net.Conn]bool
 	inbound map[uint64]int // connections that each member has made
-	telling map[uint64]bool
+	notifies map[uint64]bool
 }
 
 // handler is what a transport tells. Its methods do not block.
 type handler interface {
 	receive(from uint64, m message)
 	// received tells that no other message has come together with those before.
-	received()
-	lost(to uint64)
+	flushReceived()
+	peerLost(to uint64)
 	// ended tells that the process of a member has ended, as far as can be told: its machine
 	// refuses connections, and it has none to this member.
-	ended(id uint64)
+	peerEnded(id uint64)
 	// pinged hands over another member's heartbeat; beat makes this one's.
-	pinged(from uint64, p ping)
-	beat() ping
+	handlePing(from uint64, p ping)
+	heartbeat() ping
 	// introduced tells what another member that connects says of itself.
-	introduced(h hello)
+	handleHello(h hello)
 	// expelled tells that another member refused this one because it was removed.
-	expelled()
+	handleExpelled()
 	// giveState serves a state on a connection that asked for one.
-	giveState(ctx context.Context, conn net.Conn, from, least uint64) error
+	sendState(ctx context.Context, conn net.Conn, from, least uint64) error
 }
 
 func (t *transport) start(l net.Listener) {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.listener = l
 	t.peers, t.removed, t.conns, t.inbound = map[uint64]*peer{}, map[uint64]bool{}, map[net.Conn]bool{}, map[uint64]int{}
-	t.telling = map[uint64]bool{}
+	t.notifies = map[uint64]bool{}
 	t.wg.Go(t.accept)
 }
 
@@ -96,24 +96,24 @@ func (t *transport) setMembers(members []Member, removed []uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range members {
-		t.reach(m.ID, m.Addr)
+		t.addPeer(m.ID, m.Addr)
 	}
 	for _, id := range removed {
 		t.removed[id] = true
 		if p, ok := t.peers[id]; ok {
-			p.leave()
+			p.drainAndStop()
 			delete(t.peers, id)
 		}
 	}
 }
 
-// reach makes a peer, or moves it to another address. The caller holds mu.
-func (t *transport) reach(id uint64, addr string) {
+// addPeer makes a peer, or moves it to another address. The caller holds mu.
+func (t *transport) addPeer(id uint64, addr string) {
 	if id == t.self || t.removed[id] || addr == "" || t.ctx.Err() != nil {
 		return
 	}
 	if p, ok := t.peers[id]; ok {
-		p.move(addr)
+		p.setAddr(addr)
 		return
 	}
 	p := newPeer(t, id, addr)
@@ -198,47 +198,47 @@ func (t *transport) serve(conn net.Conn) error {
 	if err := readJSON(r, &h); err != nil {
 		return err
 	}
-	w := t.judge(h)
+	w := t.answerHello(h)
 	if w.Refusal != "" {
 		t.logger.Warn("a connection was refused", "from", h.From, "cluster", h.Cluster, "peer", conn.RemoteAddr(), "reason", w.Refusal)
 		return writeJSON(conn, w)
 	}
 	if h.Snapshot != 0 {
 		conn.SetDeadline(time.Time{})
-		return t.handler.giveState(t.ctx, conn, h.From, h.Snapshot)
+		return t.handler.sendState(t.ctx, conn, h.From, h.Snapshot)
 	}
 	if err := writeJSON(conn, w); err != nil {
 		return err
 	}
-	t.handler.introduced(h)
+	t.handler.handleHello(h)
 	conn.SetDeadline(time.Time{})
 	t.mu.Lock()
 	if _, ok := t.peers[h.From]; !ok {
-		t.reach(h.From, h.Addr)
+		t.addPeer(h.From, h.Addr)
 	}
 	t.inbound[h.From]++
-	t.telling[h.From] = h.Tells
+	t.notifies[h.From] = h.Tells
 	t.mu.Unlock()
-	defer t.left(h.From)
+	defer t.removeInbound(h.From)
 	for {
 		b, err := readFrame(r, maxFrame)
 		if err != nil {
 			return err
 		}
-		if t.foreign(h.Log) {
+		if t.isForeignLog(h.Log) {
 			return ErrLog // it is told when it connects again
 		}
-		if err := t.take(h.From, b); err != nil {
+		if err := t.handleFrame(h.From, b); err != nil {
 			return err
 		}
-		if !another(r) {
-			t.handler.received()
+		if !hasFrame(r) {
+			t.handler.flushReceived()
 		}
 	}
 }
 
-// another tells whether a whole frame is there already.
-func another(r *bufio.Reader) bool {
+// hasFrame tells whether a whole frame is there already.
+func hasFrame(r *bufio.Reader) bool {
 	if r.Buffered() < 4 {
 		return false
 	}
@@ -246,7 +246,7 @@ func another(r *bufio.Reader) bool {
 	return err == nil && r.Buffered()-4 >= int(binary.LittleEndian.Uint32(n))
 }
 
-func (t *transport) left(id uint64) {
+func (t *transport) removeInbound(id uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.inbound[id]--; t.inbound[id] == 0 {
@@ -254,15 +254,15 @@ func (t *transport) left(id uint64) {
 	}
 }
 
-// heard tells whether a member has a connection to this one.
-func (t *transport) heard(id uint64) bool {
+// hasInbound tells whether a member has a connection to this one.
+func (t *transport) hasInbound(id uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.inbound[id] > 0
 }
 
-// take handles one frame.
-func (t *transport) take(from uint64, b []byte) error {
+// handleFrame handles one frame.
+func (t *transport) handleFrame(from uint64, b []byte) error {
 	if len(b) == 0 {
 		return errFrame
 	}
@@ -275,9 +275,9 @@ func (t *transport) take(from uint64, b []byte) error {
 		if t.isRemoved(from) {
 			return ErrRemoved // it may not have learnt of it; it is told when it connects again
 		}
-		t.handler.pinged(from, p)
+		t.handler.handlePing(from, p)
 		if to := t.peer(from); to != nil {
-			to.control(encodePong(p.sent))
+			to.queueControl(encodePong(p.sent))
 		}
 		return nil
 	case framePong:
@@ -286,7 +286,7 @@ func (t *transport) take(from uint64, b []byte) error {
 			return err
 		}
 		if to := t.peer(from); to != nil {
-			to.pong(sent)
+			to.handlePong(sent)
 		}
 		return nil
 	}

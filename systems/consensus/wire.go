@@ -169,14 +169,14 @@ func (t *transport) log() string {
 	return name
 }
 
-// judge is the answer to a hello.
-func (t *transport) judge(h hello) welcome {
+// answerHello is the answer to a hello.
+func (t *transport) answerHello(h hello) welcome {
 	switch {
 	case h.Protocol != protocol:
 		return welcome{Refusal: refusedProtocol, Detail: fmt.Sprintf("protocol %d, this member speaks %d", h.Protocol, protocol)}
 	case h.Cluster != t.cluster:
 		return welcome{Refusal: refusedCluster, Detail: fmt.Sprintf("member %d is of cluster %q, not %q", t.self, t.cluster, h.Cluster)}
-	case t.foreign(h.Log):
+	case t.isForeignLog(h.Log):
 		return welcome{Refusal: refusedLog, Detail: fmt.Sprintf("member %d has the log %s, not %s", t.self, t.log(), h.Log)}
 	case h.To != t.self:
 		return welcome{Refusal: refusedMember, Detail: fmt.Sprintf("member %d, not %d", t.self, h.To)}
@@ -186,7 +186,7 @@ func (t *transport) judge(h hello) welcome {
 	return welcome{Log: t.log()}
 }
 
-// foreign tells whether a log's name is that of another log than this member's. Where one of
+// isForeignLog tells whether a log's name is that of another log than this member's. Where one of
 // the two has no name yet nobody can tell, so that both sides of a connection ask again with
 // every frame:
 //
@@ -194,7 +194,7 @@ func (t *transport) judge(h hello) welcome {
 //     connects before they have agreed on a name: they cannot refuse it.
 //  2. They call their log B. The connections would last, and member 3 be sent B's entries to
 //     put in the places of A's, which it has acknowledged.
-func (t *transport) foreign(log string) bool {
+func (t *transport) isForeignLog(log string) bool {
 	own := t.log()
 	return log != "" && own != "" && log != own
 }

@@ -37,10 +37,10 @@ func (n *Node) writeLog() {
 		done, err := n.writeAll(st, queue)
 		if done > 0 || err == nil {
 			if failing != nil && err == nil {
-				n.post(func() { n.m.stored(nil) })
+				n.post(func() { n.m.setStorageError(nil) })
 				failing = nil
 			}
-			n.answer(queue[:done])
+			n.sendResponses(queue[:done])
 			queue = append([]request(nil), queue[done:]...)
 		}
 		if err == nil {
@@ -48,7 +48,7 @@ func (n *Node) writeLog() {
 		}
 		if failing == nil || failing.Error() != err.Error() {
 			failing = err
-			n.post(func() { n.m.stored(err) })
+			n.post(func() { n.m.setStorageError(err) })
 		}
 		if linger.For(n.ctx, storageRetry) != nil {
 			return
@@ -83,8 +83,8 @@ func (n *Node) writeAll(st store, queue []request) (int, error) {
 	return done, failed
 }
 
-// answer lets raft, here and at other members, know what is durable.
-func (n *Node) answer(done []request) {
+// sendResponses lets raft, here and at other members, know what is durable.
+func (n *Node) sendResponses(done []request) {
 	var own []request
 	lost := false
 	for _, r := range done {
@@ -102,7 +102,7 @@ func (n *Node) answer(done []request) {
 	}
 	n.tr.flushAll()
 	if lost {
-		n.post(n.m.acks.forget)
+		n.post(n.m.acks.reset)
 	}
 	if len(own) == 0 {
 		return

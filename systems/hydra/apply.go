@@ -183,7 +183,7 @@ func (n *Node) applyBatch(ctx context.Context) error {
 	}
 	n.stuck.recordSuccess(len(batch))
 	n.progress.recordApplied(after, applied.Index, applied.Results)
-	n.log.Tell()
+	n.log.NotifySubscribers()
 	return nil
 }
 

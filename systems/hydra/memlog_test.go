@@ -140,7 +140,7 @@ func (l *memLog) Applied(index uint64) {
 	l.applied = index
 }
 
-func (l *memLog) Heed(uint64) bool {
+func (l *memLog) Subscribe(uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heeds = !l.deaf
@@ -148,7 +148,7 @@ func (l *memLog) Heed(uint64) bool {
 	return l.heeds
 }
 
-func (l *memLog) Tell() {
+func (l *memLog) NotifySubscribers() {
 	for _, o := range l.all() {
 		o.mu.Lock()
 		o.tell()
@@ -165,7 +165,7 @@ func (l *memLog) tell() {
 	}
 }
 
-func (l *memLog) Told() <-chan struct{} { return l.told }
+func (l *memLog) Notified() <-chan struct{} { return l.told }
 
 func (l *memLog) Fetch(ctx context.Context, _ uint64) (uint64, error) {
 	for _, o := range l.all() {

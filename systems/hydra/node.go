@@ -38,9 +38,9 @@ type Log interface {
 	Commit() uint64
 	Identity() consensus.Identity
 	Applied(index uint64)
-	Heed(id uint64) bool
-	Tell()
-	Told() <-chan struct{}
+	Subscribe(id uint64) bool
+	NotifySubscribers()
+	Notified() <-chan struct{}
 	Fetch(ctx context.Context, from uint64) (index uint64, err error)
 	Leader() (consensus.Member, bool)
 	Members() []consensus.Member

@@ -191,7 +191,7 @@ func (n *Node) awaitNotification(ctx context.Context, holder string, heeded time
 		hears := time.Since(heeded) < subscribeEvery
 		var late <-chan time.Time
 		if n.progress.hasWaiters() {
-			if !hears && n.log.Heed(n.memberID(holder)) {
+			if !hears && n.log.Subscribe(n.memberID(holder)) {
 				heeded = time.Now()
 			}
 			late = time.After(n.pace.busy)
@@ -199,7 +199,7 @@ func (n *Node) awaitNotification(ctx context.Context, holder string, heeded time
 		select {
 		case <-ctx.Done():
 			return heeded, ctx.Err()
-		case <-n.log.Told():
+		case <-n.log.Notified():
 			if told = true; n.progress.hasWaiters() {
 				return heeded, nil
 			}
