@@ -37,7 +37,7 @@ func (s *sim) bounded(seed uint64) {
 			return
 		}
 		s.after(3*time.Millisecond, work)
-		if leader.m.state != raft.StateLeader {
+		if leader.m.role != raft.StateLeader {
 			s.fail("the leader is another")
 		}
 		writes++

@@ -15,12 +15,11 @@ type outcome struct {
 	err   error
 }
 
-// Propose appends data to the log and returns its index once it is committed and on this
-// member's disk. Proposals of many goroutines are batched and pipelined; a follower forwards
-// them, and takes them to the next leader when one fails: each is in the log at most once.
+// Propose appends data to the log and returns its index once it is committed and on this member's disk. Proposals of many
+// goroutines are batched and pipelined. A follower forwards them, and sends them to the next leader if one fails. Each is in
+// the log at most once.
 //
-// An error matches ErrNotDone or ErrInDoubt. ctx should have a deadline: without leader
-// Propose waits for one.
+// An error matches ErrNotDone or ErrInDoubt. The context should have a deadline: without a leader Propose waits for one.
 func (n *Node) Propose(ctx context.Context, data []byte) (index uint64, err error) {
 	if len(data) > MaxEntry {
 		return 0, notDone(fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(data), MaxEntry))
@@ -28,7 +27,7 @@ func (n *Node) Propose(ctx context.Context, data []byte) (index uint64, err erro
 	return n.await(ctx, func(done func(uint64, error)) *proposal { return n.m.propose(data, done) })
 }
 
-// await begins a proposal in the loop and waits until it is resolved.
+// await starts a proposal and waits until it is resolved.
 func (n *Node) await(ctx context.Context, begin func(done func(uint64, error)) *proposal) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, notDone(err)
@@ -50,16 +49,16 @@ func (n *Node) await(ctx context.Context, begin func(done func(uint64, error)) *
 			select {
 			case r := <-result:
 				return r.index, r.err
-			default: // The loop ended before it saw the proposal.
+			default: // the node ended before it handled the proposal
 				return 0, notDone(n.closed())
 			}
 		}
 	}
 }
 
-// Entries returns committed entries from index from on: at least one, then as many as fit
-// into so many bytes of data. It waits for the first to be committed. The first index of a
-// log is 1. A *CompactedError tells that the log begins later.
+// Entries returns committed entries from index from on: at least one, then as many as fit into most bytes of data. It
+// waits for the first to be committed. The first index of a log is 1. It returns a *CompactedError if the log begins
+// later.
 func (n *Node) Entries(ctx context.Context, from uint64, most int) ([]Entry, error) {
 	for {
 		n.mu.Lock()
@@ -84,14 +83,14 @@ func (n *Node) Entries(ctx context.Context, from uint64, most int) ([]Entry, err
 	}
 }
 
-// read returns entries up to commit; none if there is none that anybody should see.
+// read returns entries up to commit, or none if no visible one exists.
 func (n *Node) read(from, commit uint64, most int) ([]Entry, error) {
 	first, err := n.log.FirstIndex()
 	if err != nil {
 		return nil, fmt.Errorf("reading the log: %w", err)
 	}
 	if from < first && first == 2 {
-		// Nobody has ever seen entry 1: it stands for the first membership.
+		// Consumers never see entry 1, which stands for the first membership.
 		from = 2
 	}
 	if from > commit {
@@ -108,7 +107,7 @@ func (n *Node) read(from, commit uint64, most int) ([]Entry, error) {
 		}
 		return nil, err
 	case errors.Is(err, raft.ErrUnavailable):
-		return nil, nil // The log was begun anew after a snapshot in this moment.
+		return nil, nil // a snapshot has just replaced the log
 	case err != nil:
 		return nil, fmt.Errorf("reading entry %d: %w", from, err)
 	}
@@ -122,9 +121,8 @@ func (n *Node) read(from, commit uint64, most int) ([]Entry, error) {
 	return entries, nil
 }
 
-// ReadIndex returns an index such that a state with it applied reflects every proposal
-// that was acknowledged before the call, by whichever member. It takes a round trip to a majority
-// (from the leader), shared by all callers that wait.
+// ReadIndex returns an index: a state with that index applied reflects every proposal that any member acknowledged before
+// the call. It takes a round trip from the leader to a majority, which all waiting callers share.
 func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
 	result := make(chan outcome, 1)
 	r := &read{canceled: ctx.Err, done: func(index uint64, err error) { result <- outcome{index, err} }}
@@ -144,20 +142,20 @@ func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
 	}
 }
 
-// Commit returns the index up to which Entries returns without waiting.
+// Commit returns the last index that Entries returns without waiting.
 func (n *Node) Commit() uint64 { return n.published.Load() }
 
-// Applied reports that the consumer has applied all entries up to index, durably. It may
-// move backwards when the consumer lost its state.
+// Applied reports that the consumer has durably applied all entries up to index. The index may move backwards if the
+// consumer lost its state.
 func (n *Node) Applied(index uint64) {
 	n.applied.Store(index)
 	n.post(func() { n.m.setApplied(n.cfg.Self.ID, n.applied.Load()) })
 }
 
-// Compact drops entries up to index as soon as segments of the log allow, whoever else has
-// not applied them, though none that this member's consumer has not.
+// Compact drops entries up to index as soon as the log's segments allow it, although other members may not have applied
+// them. It keeps entries that this member's consumer has not applied.
 func (n *Node) Compact(index uint64) {
-	n.post(func() { n.m.keep.asked = max(n.m.keep.asked, index) })
+	n.post(func() { n.m.compaction.requested = max(n.m.compaction.requested, index) })
 }
 
 // Leader returns the leader, if one is known.
@@ -172,7 +170,7 @@ func (n *Node) Leader() (Member, bool) {
 	return Member{}, false
 }
 
-// IsLeader tells whether this member leads, as far as it knows.
+// IsLeader reports whether this member believes that it leads.
 func (n *Node) IsLeader() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -193,16 +191,15 @@ func (n *Node) Members() []Member {
 	return slices.Clone(n.view.members)
 }
 
-// Self returns this member as the cluster knows it.
+// Self returns this member as the membership describes it.
 func (n *Node) Self() Member {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.view.self
 }
 
-// Add makes m a member, or changes an existing one's address, name, site or role, and
-// returns once the change is committed. A new voter or witness starts as a learner; the
-// leader promotes it when it has caught up.
+// Add makes m a member, or changes the address, name, site or role of an existing one, and returns once the change is
+// committed. A new voter or witness starts as a learner. The leader promotes it when it has caught up.
 func (n *Node) Add(ctx context.Context, m Member) error {
 	if err := checkMember(m); err != nil {
 		return notDone(err)
@@ -210,7 +207,7 @@ func (n *Node) Add(ctx context.Context, m Member) error {
 	return n.change(ctx, confChange{Op: opSet, Member: m})
 }
 
-// Remove takes a member out of the cluster. Its identifier cannot be used again.
+// Remove removes a member from the cluster. Its identifier cannot be used again.
 func (n *Node) Remove(ctx context.Context, id uint64) error {
 	return n.change(ctx, confChange{Op: opRemove, Member: Member{ID: id}})
 }
@@ -223,7 +220,7 @@ func (n *Node) change(ctx context.Context, ch confChange) error {
 	return nil
 }
 
-// Transfer makes a voter the leader and returns when it is.
+// Transfer makes a voter the leader and returns when it leads.
 func (n *Node) Transfer(ctx context.Context, id uint64) error {
 	for {
 		changed := n.Changed()
@@ -234,7 +231,7 @@ func (n *Node) Transfer(ctx context.Context, id uint64) error {
 		var votes bool
 		var timeout int64
 		if !n.call(func() {
-			votes = n.m.conf.votes(id)
+			votes = n.m.membership.conf.votes(id)
 			n.m.requestTransfer(id)
 			timeout = n.election.Load()
 		}) {

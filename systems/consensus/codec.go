@@ -18,8 +18,8 @@ import (
 //	transfer  the member to lead
 //	ping      a heartbeat, see ping
 //	pong      the answer
-//	heed      nothing more, see Heed
-//	told      nothing more
+//	subscribe no content, see Subscribe
+//	notify    no content
 //
 // with all numbers as unsigned varints.
 type frameKind byte
@@ -37,7 +37,7 @@ const (
 
 var errFrame = errors.New("malformed frame")
 
-// encodeMessage is the frame of a message of a machine.
+// encodeMessage returns the frame of a message.
 func encodeMessage(m message) ([]byte, error) {
 	switch {
 	case m.raft != nil:
@@ -77,7 +77,7 @@ func encodeMessage(m message) ([]byte, error) {
 	return varint.Append([]byte{byte(frameTransfer)}, m.transfer), nil
 }
 
-// decodeMessage reads the frame of a message to member to. What it returns refers to b.
+// decodeMessage reads the frame of a message to member to. The result refers to b.
 func decodeMessage(to uint64, b []byte) (message, error) {
 	if len(b) == 0 {
 		return message{}, errFrame

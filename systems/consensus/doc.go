@@ -1,67 +1,57 @@
-// Package consensus is a replicated log: Raft over a write-ahead log on disk and TCP
-// between its members.
+// Package consensus is a replicated log: Raft over a write-ahead log on disk and TCP between members.
 //
-// A member proposes entries (Propose) and reads the committed ones in their order
-// (Entries) at its own pace; what an entry means is its consumer's business. The consumer
-// keeps the index it has applied together with its own state, tells the log about it
-// (Applied), and asks for the next entries after it: a log so used is applied exactly once.
+// A member proposes entries (Propose) and reads committed entries in log order (Entries) at its own pace. The consumer
+// gives entries their meaning. It stores the index that it has applied together with its own state, reports it
+// (Applied), and asks for the entries after it. A log that is used this way is applied exactly once.
 //
-//	Propose ─► machine ─► raft ─┬─► store: one write and one fsync for all that wait ─┐
-//	              ▲             └─► transport ─► other members                        │
-//	              └───────────── acknowledgements ◄───────────────────────────────────┘
+//	Propose ─► machine ─► raft ─┬─► store: one write and one fsync for all waiting requests ─┐
+//	              ▲             └─► transport ─► other members                               │
+//	              └───────────── acknowledgements ◄──────────────────────────────────────────┘
 //	committed ─► wal.Log ─► Entries ─► the consumer ─► Applied ─► compaction
 //
-// # What runs
+// # Goroutines
 //
-// A Node has one goroutine (writeLog) that writes the log, one (loop) that has the machine's
-// time pass, and for each other member one that writes to it and one that reads from it. The
-// machine is a state machine without goroutines, clocks or I/O except for reading the
-// log; what it wants done it returns. One goroutine at a time drives it: whoever brings
-// something, a proposal or a message, and it sends what follows from that, too, as far as sockets
-// take it at once. A write so passes through a member without waking goroutines that have
-// nothing else to do, of which, on few processors, most of its latency consisted. The tests drive the same machine, the same store and
-// the same log on a directory in memory, with messages lost, late, doubled and out of
-// order, partitions, pauses, full disks, changes of membership, and crashes that lose any
-// part of what was not synced; a seed decides everything (SKERRY_SEED, SKERRY_SCHEDULES).
+// A Node has a goroutine that writes the log (writeLog), one that advances the machine's time (loop), and for each
+// other member one that writes to it and one that reads from it. The machine has no goroutines, no clock and no I/O
+// except for reading the log. It returns the actions that its driver carries out. One goroutine at a time drives it:
+// the one that brings a proposal or a message, which also sends the results as far as sockets accept them at once. A
+// write thus wakes no other goroutines, which caused most of its latency on few processors. Tests run the same
+// machine, store and log on a directory in memory, with lost, late, duplicated and reordered messages, partitions,
+// pauses, full disks, changes of membership, and crashes that lose any part of what was not synced. A seed determines
+// every schedule (SKERRY_SEED, SKERRY_SCHEDULES).
 //
 // # Proposals
 //
-// A proposal is in the log at most once, though it is tried again through any number of
-// leaders: each try belongs to one term, only that term's leader may append it, in that
-// term, and it is tried again only when that leader refused it or when the log shows an
-// entry of a later term before it. Propose's errors tell what is certain (ErrNotDone)
-// from what is not (ErrInDoubt: its context ended while a leader had it, or the log
-// jumped over the place where it would be).
+// Invariant: a proposal is in the log at most once, although any number of leaders may receive it. Each attempt belongs
+// to one term, and only the leader of that term may append it, in that term. The next attempt begins only after that
+// leader refused the proposal, or after an entry of a later term was committed with the proposal not before it. The
+// errors of Propose distinguish certainty (ErrNotDone) from doubt (ErrInDoubt: the context ended while a leader had
+// the proposal, or the log skipped the position where it would be).
 //
-// An entry counts as committed here once it is on this member's disk too, so that Entries
-// never has to take it back. The leader sends entries to the others while it writes them
-// itself: a proposal takes the longer of one fsync and a round trip with an fsync at the
-// nearest majority. Proposals that come while its disk writes make the next batch: they share
-// messages, writes and fsyncs, which under load is two thirds of their cost, and wait for no
-// more than that fsync. A write that comes alone costs each member one fsync, and each follower
-// three messages: commits are written along with what comes next, and acknowledged no second time.
+// A member counts an entry as committed once the entry is on its own disk too, so that Entries never retracts one. The
+// leader sends entries to the others while it writes them itself: a proposal takes the longer of one fsync, and a
+// round trip with an fsync at the nearest majority. Proposals that arrive during a write form the next batch. They
+// share messages, writes and fsyncs, which are two thirds of their cost under load, and wait for one fsync at most. A
+// single write costs each member one fsync, and each follower three messages, because commits are written together
+// with what follows and are not acknowledged again.
 //
 // # Elections
 //
-// A leader's process that ends is suspected as soon as its machine refuses connections,
-// and members stand one after the other: those of the preferred site first, witnesses
-// last. A leader whose machine vanishes without a word is missed after an election timeout. A
-// new leader leads for a while before it passes its leadership on to the preferred site,
-// only to a member that answers, and takes an attempt back that comes to nothing: raft
-// holds proposals back meanwhile.
+// Members suspect a leader as soon as its machine refuses connections, and stand one after another: members of the
+// preferred site first, witnesses last. A leader whose machine vanishes is missed after an election timeout. A new
+// leader leads for a while before it transfers the leadership to the preferred site. It does so only to a member that
+// answers, and aborts a transfer that does not complete, since raft holds proposals back meanwhile.
 //
-// # The log's length
+// # Length of the log
 //
-// What all members' consumers have applied is dropped, in segments of a sixteenth of
-// MaxLog. Close to MaxLog (or beyond MaxAge) what any consumer has applied is dropped too: members
-// that were left behind get a snapshot, which is an index from raft's leader and a state at
-// that index or later from whoever has one, pulled by the member that needs it and loaded
-// before its log jumps. A member that was added gets one as well unless the log is whole.
+// Entries that the consumers of all members have applied are dropped, in segments of a sixteenth of MaxLog. Close to
+// MaxLog, or beyond MaxAge, entries that any consumer has applied are dropped too. Members that lag receive a snapshot:
+// an index from the leader, and a state at that index or later from any member that has one. The member that needs the
+// state fetches and loads it before its log skips. An added member receives a snapshot too unless the log is complete.
 //
 // # A member that lost its disk
 //
-// It must not come back under its old identifier: it has acknowledged entries that it no
-// longer has, and voted in elections that it no longer knows. Remove it and add it again
-// under a new one, with Join and an empty directory. Where the cluster can tell, the node
-// stops with an error that says so.
+// It must not return under its old identifier: it has acknowledged entries that it no longer has, and it does not know
+// its votes. Remove it, and add it again under a new identifier, with Join and an empty directory. Where the cluster
+// detects this case, the node stops with an error.
 package consensus

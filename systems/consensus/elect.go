@@ -6,13 +6,12 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// Raft alone lets a member without a leader stand between one and two election timeouts
-// later, and as long again after a round that came to nothing. Two things shorten that.
-// Neither weakens anything: both ask for pre-votes earlier, which change no term and which
-// members that hear from a leader do not give.
+// Raft alone lets a member without a leader stand between one and two election timeouts later, and again as long after
+// a failed round. Two mechanisms shorten that. Neither weakens a guarantee: both ask for pre-votes earlier. A pre-vote
+// changes no term, and members that hear from a leader do not grant it.
 //
-//   - A leader whose process has ended is suspected as soon as its machine refuses
-//     connections. Who suspects it forgets it, and so gives its pre-vote to others.
+//   - A leader whose process has ended is suspected as soon as its machine refuses connections. A member that suspects
+//     the leader forgets it, and so grants its pre-vote to others.
 //   - A round of pre-votes without an answer is repeated after a few round trips.
 const (
 	// A tick is at least the slowest voter's round trip: suspectTicks later all others
@@ -23,7 +22,7 @@ const (
 	preVoteTicks = 3
 )
 
-// candidacy is a member without leader's next candidacy.
+// candidacy is the next candidacy of a member without a leader.
 type candidacy struct {
 	rng  *rand.Rand
 	due  int // tick of it; 0: none is due
@@ -32,22 +31,22 @@ type candidacy struct {
 
 func (e *candidacy) init(epoch uint64) { e.rng = rand.New(rand.NewPCG(epoch, 1)) }
 
-// suspectLeader takes the word that the process of a member has ended. Members stand one
-// after the other, by rank, so that they do not take votes from each other.
+// suspectLeader handles a report that a member's process has ended. Members stand one after another, by rank, so that
+// they do not split votes.
 func (m *machine) suspectLeader(id uint64) {
-	if id == raft.None || m.lead != id || m.state != raft.StateFollower {
+	if id == raft.None || m.leaderID != id || m.role != raft.StateFollower {
 		return
 	}
-	if err := m.rn.ForgetLeader(); err != nil {
+	if err := m.raft.ForgetLeader(); err != nil {
 		m.logger.Debug("the leader is not forgotten", "err", err)
 		return
 	}
 	m.logger.Info("suspects the leader", "leader", id, "term", m.term)
-	m.elect.due, m.elect.term = m.ticks+suspectTicks+standTicks*m.candidateRank(id), m.term
+	m.candidacy.due, m.candidacy.term = m.ticks+suspectTicks+standTicks*m.candidateRank(id), m.term
 }
 
-// candidateRank is how many voters should rather lead than this one, a lost one left out: those of
-// the preferred site come first, witnesses last.
+// candidateRank returns the number of voters that should lead rather than this one, without the lost one: members of the
+// preferred site come first, witnesses last.
 func (m *machine) candidateRank(lost uint64) int {
 	class := func(o Member) int {
 		switch {
@@ -58,10 +57,10 @@ func (m *machine) candidateRank(lost uint64) int {
 		}
 		return 1
 	}
-	self, _ := m.conf.member(m.cfg.id)
+	self, _ := m.membership.conf.member(m.cfg.id)
 	before := 0
-	for _, o := range m.conf.Members {
-		if o.ID == m.cfg.id || o.ID == lost || !m.conf.votes(o.ID) {
+	for _, o := range m.membership.conf.Members {
+		if o.ID == m.cfg.id || o.ID == lost || !m.membership.conf.votes(o.ID) {
 			continue
 		}
 		if c, own := class(o), class(self); c < own || c == own && o.ID < self.ID {
@@ -71,11 +70,11 @@ func (m *machine) candidateRank(lost uint64) int {
 	return before
 }
 
-// campaignEarly has a member without leader stand again earlier than raft does. A candidate is
-// left alone: votes are on disks before they are given, which takes as long as it takes.
+// campaignEarly makes a member without a leader stand earlier than raft does. A candidate waits, because votes are on
+// disks before they are granted, which may take long.
 func (m *machine) campaignEarly() {
-	e := &m.elect
-	if m.lead != raft.None || m.state == raft.StateLeader || m.state == raft.StateCandidate || !m.conf.votes(m.cfg.id) {
+	e := &m.candidacy
+	if m.leaderID != raft.None || m.role == raft.StateLeader || m.role == raft.StateCandidate || !m.membership.conf.votes(m.cfg.id) {
 		e.due = 0
 		return
 	}
@@ -83,7 +82,7 @@ func (m *machine) campaignEarly() {
 		// Somebody else may be about to win the votes of this term.
 		e.term = m.term
 		e.due = m.ticks + electionTicks/2 + e.rng.IntN(electionTicks)
-		if m.state == raft.StatePreCandidate {
+		if m.role == raft.StatePreCandidate {
 			e.due = m.ticks + preVoteTicks + e.rng.IntN(preVoteTicks)
 		}
 		return
@@ -92,7 +91,7 @@ func (m *machine) campaignEarly() {
 		return
 	}
 	e.due = m.ticks + preVoteTicks + e.rng.IntN(electionTicks/2)
-	if err := m.rn.Campaign(); err != nil {
+	if err := m.raft.Campaign(); err != nil {
 		m.logger.Debug("no candidacy", "err", err)
 	}
 }

@@ -6,39 +6,37 @@ import (
 )
 
 var (
-	// ErrNotDone is matched by every error of a proposal that certainly is not in the log
-	// and never will be: it is safe to try again elsewhere.
+	// ErrNotDone marks an error of a proposal that certainly is not in the log and never will be. It is safe to propose it
+	// again elsewhere.
 	ErrNotDone = errors.New("not done")
-	// ErrInDoubt is matched by the error of a proposal that may or may not come to be
-	// committed: only the log can tell.
+	// ErrInDoubt marks an error of a proposal that may or may not be committed. Only the log can answer.
 	ErrInDoubt = errors.New("in doubt")
 
-	// ErrClosed tells that the node was closed.
+	// ErrClosed reports that the node is closed.
 	ErrClosed = errors.New("node is closed")
-	// ErrRemoved tells that the member was removed from its cluster.
+	// ErrRemoved reports that the member was removed from its cluster.
 	ErrRemoved = errors.New("member was removed from the cluster")
-	// ErrWitness tells that a witness has no entries to offer and no state to give.
+	// ErrWitness reports that a witness has neither entries nor a state.
 	ErrWitness = errors.New("a witness offers no entries")
-	// ErrTooLarge tells that an entry exceeds MaxEntry.
+	// ErrTooLarge reports an entry that exceeds MaxEntry.
 	ErrTooLarge = errors.New("entry is too large")
-	// ErrLogFull tells that the log has reached its limit with entries that no consumer
-	// has applied, so that none may be dropped.
+	// ErrLogFull reports that the log has reached its limit with entries that no consumer has applied, so that none may be
+	// dropped.
 	ErrLogFull = errors.New("log is full of entries that no member has applied")
-	// ErrStorage tells that the log cannot be written, because of a full disk for instance.
+	// ErrStorage reports that the log cannot be written, for instance because the disk is full.
 	ErrStorage = errors.New("log cannot be written")
-	// ErrCluster tells that a member or a data directory belongs to another cluster.
+	// ErrCluster reports a member or a data directory of another cluster.
 	ErrCluster = errors.New("belongs to another cluster")
-	// ErrLog tells that another log of a cluster of the same name is there, or a state of it.
+	// ErrLog reports another log of a cluster with the same name, or a state of such a log.
 	ErrLog = errors.New("belongs to another log")
-	// ErrNoSnapshotter tells that a state was asked of, or for, a member without Snapshotter.
+	// ErrNoSnapshotter reports that a state was requested from, or for, a member without Snapshotter.
 	ErrNoSnapshotter = errors.New("member has no state to give")
-	// ErrNotMember tells that no member has the identifier.
+	// ErrNotMember reports an unknown identifier.
 	ErrNotMember = errors.New("no such member")
 )
 
-// CompactedError tells that entries asked for are no longer in the log. The consumer
-// continues at First, or later, after its state was brought there: by its Snapshotter's
-// Load, which the node may have called in the meantime, or by Fetch.
+// CompactedError reports that requested entries are no longer in the log. The consumer continues at First or later once
+// it has a newer state: by Snapshotter.Load, which the node may have called in the meantime, or by Fetch.
 type CompactedError struct {
 	// First is the index of the first entry that the log still has.
 	First uint64

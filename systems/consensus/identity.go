@@ -11,35 +11,34 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// A log is told from every other one, of a cluster of the same name too, by a random name.
-// Consumers keep it beside their state, since an index alone says nothing of whose it is:
+// A random name distinguishes a log from every other one, also of a cluster with the same name. Consumers store the name
+// with their state, because an index alone does not identify a log:
 //
 //  1. A state holds all of log A up to index 1000.
 //  2. The directories of A are lost, and members of the same names begin log B.
-//  3. A consumer would go on after 1000. Entries 2 to 1000 of B, acknowledged, would never
-//     come to this state, and nobody would know.
+//  3. Without names, the consumer would continue after index 1000. Entries 2 to 1000 of B, which were acknowledged,
+//     would never reach the state, without any error.
 //
-// The first leader proposes the name in a change of membership that changes no member; the
-// first such entry counts. It is in the membership from then on, and so in every segment's
-// header and every snapshot: who joins late learns it with the membership. A log that an
-// earlier version began gets a name once every member has said in its handshake that it
-// knows names: one that did not would drop the name from its membership.
+// The first leader proposes the name in a change of membership that changes no member, and the first such entry counts.
+// From then on the name is part of the membership, of every segment's header, and of every snapshot, so that later
+// members learn it. A log of an earlier version gets a name once every member has announced in its handshake that it
+// supports names, since an older one would drop the name from its membership.
 
-// Identity says which log this is.
+// Identity identifies a log.
 type Identity struct {
-	// Log is the log's random name, "" for none yet.
+	// Log is the random name of the log, "" if it has none yet.
 	Log string
-	// Born says that the log has had a name since its beginning, or gets it before anybody's
-	// entry: a state without a name is not of this log. Logs of earlier versions are not.
+	// Born is true if the log was named before its first proposal: a state without a name is not of this log. It is false for
+	// logs of earlier versions.
 	Born bool
-	// Since is the entry that gave the name to a log of an earlier version: all who apply what
-	// comes after it know as much as this one. 0 where Born; the largest number before.
+	// Since is the entry that named a log of an earlier version. Consumers that apply the entries after it know the name. It
+	// is 0 if Born, and the largest number before the log is named.
 	Since uint64
-	// Known says that the member has a membership, without which nothing is known of its log.
+	// Known is true if the member has a membership. Otherwise its log is unknown.
 	Known bool
 }
 
-// Identity tells which log this is.
+// Identity returns the identity of the log.
 func (n *Node) Identity() Identity {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,7 +53,7 @@ func (c conf) identity() Identity {
 	return id
 }
 
-// NewLogName draws a log's name.
+// NewLogName returns a random name for a log.
 func NewLogName() (string, error) {
 	var b [16]byte
 	if _, err := cryptorand.Read(b[:]); err != nil {
@@ -63,18 +62,18 @@ func NewLogName() (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// nameLog has the leader give the log its name.
+// nameLog makes the leader propose a name for a log without one.
 func (m *machine) nameLog() {
-	if m.conf.Log != "" || m.confAfter > m.published.index {
+	if m.membership.conf.Log != "" || m.membership.changeIndex > m.published.index {
 		return
 	}
-	self, votes := m.conf.member(m.cfg.id)
-	for _, o := range m.conf.Members {
-		if !m.conf.Born && o.ID != m.cfg.id && !m.naming[o.ID] {
+	self, votes := m.membership.conf.member(m.cfg.id)
+	for _, o := range m.membership.conf.Members {
+		if !m.membership.conf.Born && o.ID != m.cfg.id && !m.membership.knowNames[o.ID] {
 			return
 		}
 	}
-	for _, p := range m.props.pending {
+	for _, p := range m.proposals.pending {
 		if p.conf != nil {
 			return
 		}
@@ -84,9 +83,9 @@ func (m *machine) nameLog() {
 	}
 }
 
-// Begin makes the log of a member of a new cluster whose consumers have a state already: the
-// log has a name, and begins after an index as if it had led to that state. Every member of
-// the cluster begins so, with the same name, index and members. The directory must be empty.
+// Begin creates the log of a member of a new cluster whose consumers have a state already. The log has a name, and begins
+// after index as if it had led to that state. Call it for every member of the cluster with the same name, index and
+// members. The directory must be empty.
 func Begin(cfg Config, name string, index uint64) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -102,16 +101,17 @@ func Begin(cfg Config, name string, index uint64) error {
 	return createLog(cfg, first)
 }
 
-// Vacant returns nil when the directory holds no log.
+// Vacant returns an error if the directory holds a log.
 func Vacant(cfg Config) error {
 	there, err := filepath.Glob(filepath.Join(cfg.Dir, "*.wal"))
 	if err != nil || len(there) > 0 {
-		return advice.With(fmt.Errorf("there is a log in %s", cfg.Dir), "see that the member does not run, and move its log away; what it holds and no database does is not taken over")
+		return advice.With(fmt.Errorf("there is a log in %s", cfg.Dir), "stop the member, and move its log away; "+
+			"entries that no database has applied are lost")
 	}
 	return nil
 }
 
-// createLog makes a log that begins with a membership.
+// createLog creates a log that begins with a membership.
 func createLog(cfg Config, first conf) error {
 	fs, err := cfg.fs(cfg.Dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// loop has the machine's time pass, and does what need not be done at once.
+// loop advances the machine's time, and flushes messages that are not urgent.
 func (n *Node) loop() {
 	defer n.end()
 	timer := time.NewTimer(n.tickTime())
@@ -19,8 +19,8 @@ func (n *Node) loop() {
 		case <-n.later:
 			n.tr.flushAll()
 		case <-timer.C:
-			// A tick comes after what arrived before it, and those that were missed, as by
-			// a suspended process, are not made up for: they would look like a lost leader.
+			// A tick is handled after all earlier events. Missed ticks, as of a suspended process, are not
+			// repeated, since they would look like a lost leader.
 			if n.ticking.CompareAndSwap(false, true) {
 				n.post(n.tick)
 			}
@@ -35,10 +35,9 @@ func (n *Node) tick() {
 	n.adaptElection()
 }
 
-// drive has the machine take what came in, all at once, and carries out what it wants. Whoever
-// brings something drives, unless somebody does: that one looks again when it is done, so that
-// nothing is left. A proposal, a message and its answer each pass so without another
-// goroutine's waking up.
+// drive lets the machine handle all waiting events, and carries out its actions. The goroutine that brings an event drives,
+// unless another one does: that one checks for events again before it stops, so that none is left. So a proposal, a message
+// and its answer wake no further goroutine.
 func (n *Node) drive() {
 	for n.hasEvents() && n.driving.TryLock() {
 		n.driveOnce()
@@ -46,15 +45,14 @@ func (n *Node) drive() {
 	}
 }
 
-// hasEvents tells whether there is something for the machine.
+// hasEvents reports whether events wait for the machine.
 func (n *Node) hasEvents() bool {
 	n.inbox.Lock()
 	defer n.inbox.Unlock()
 	return len(n.inbox.events) > 0 && !n.inbox.closed
 }
 
-// driveOnce takes what is there. It is called with driving held, as everything is that touches
-// the machine.
+// driveOnce handles the waiting events. The caller holds driving, which guards the machine.
 func (n *Node) driveOnce() {
 	defer func() {
 		if p := recover(); p != nil {
@@ -66,13 +64,13 @@ func (n *Node) driveOnce() {
 	n.inbox.events = nil
 	n.inbox.Unlock()
 	if n.ctx.Err() != nil {
-		return // end answers who waits
+		return // end resolves what waits
 	}
 	for _, do := range events {
 		do()
 	}
 	n.carryOut(n.m.settle())
-	if n.m.removed {
+	if n.m.membership.removed {
 		n.fail(ErrRemoved)
 	}
 }
@@ -81,14 +79,14 @@ func (n *Node) tickTime() time.Duration {
 	return time.Duration(n.election.Load()) / electionTicks
 }
 
-// adaptElection sets the election timeout by the round trips that the leader measures, and tells
-// the others by its heartbeats. Changes of less than a tenth are not worth a message.
+// adaptElection derives the election timeout from the round trips that the leader measures. Heartbeats carry it to the
+// others. It ignores changes of less than a tenth.
 func (n *Node) adaptElection() {
 	if n.cfg.Election != 0 || !n.m.isLeader() {
 		return
 	}
 	var slowest time.Duration
-	for _, id := range n.m.conf.State.Voters {
+	for _, id := range n.m.membership.conf.State.Voters {
 		if p := n.tr.peer(id); p != nil {
 			most, known := p.roundTrip()
 			if !known {
@@ -122,7 +120,7 @@ func (n *Node) carryOut(out output) {
 		n.more = make(chan struct{})
 		n.mu.Unlock()
 	}
-	// Last, so that who waits goes on first.
+	// Callbacks come last, so that their callers run next.
 	for _, r := range out.resolved {
 		r.p.done(r.index, r.err)
 	}
@@ -131,9 +129,8 @@ func (n *Node) carryOut(out output) {
 	}
 }
 
-// transmit queues messages, and has those go at once that somebody waits for; what tells of
-// commits alone is left to the loop, and goes with what follows where that comes first. It tells
-// raft when a message with entries was dropped.
+// transmit queues messages, and flushes at once those that a member waits for. Messages that carry only commits are left
+// to the loop, or to the next flush. It reports to raft if a message with entries was dropped.
 func (n *Node) transmit(messages []message) {
 	var at [maxTogether]uint64
 	urgent := at[:0]
@@ -161,7 +158,7 @@ func (n *Node) transmit(messages []message) {
 	}
 }
 
-// publishView brings what callers see up to date.
+// publishView updates what callers see.
 func (n *Node) publishView(changed bool) {
 	leads := n.m.isLeader()
 	var members []Member
@@ -172,11 +169,11 @@ func (n *Node) publishView(changed bool) {
 	notify := changed || leads != n.view.leads
 	n.view.leads, n.view.term = leads, n.m.term
 	if changed {
-		n.view.lead = n.m.lead
+		n.view.lead = n.m.leaderID
 		n.view.members = members
-		n.view.identity = n.m.conf.identity()
+		n.view.identity = n.m.membership.conf.identity()
 		n.view.self = n.cfg.Self
-		if self, ok := n.m.conf.member(n.cfg.Self.ID); ok {
+		if self, ok := n.m.membership.conf.member(n.cfg.Self.ID); ok {
 			n.view.self = self
 		}
 	}
@@ -186,30 +183,30 @@ func (n *Node) publishView(changed bool) {
 	}
 	n.mu.Unlock()
 	if changed {
-		n.tr.name.Store(n.m.conf.Log)
-		n.tr.setMembers(members, n.m.conf.Removed)
+		n.tr.name.Store(n.m.membership.conf.Log)
+		n.tr.setMembers(members, n.m.membership.conf.Removed)
 	}
 }
 
-// maxTogether is how many members are sent messages at once without an allocation.
+// maxTogether is the number of members that are sent messages at once without an allocation.
 const maxTogether = 8
 
 // move is a member's address in the log when the node started, and in its configuration.
 type move struct{ from, to string }
 
-// findMovedMembers notes which members are elsewhere than the log has them.
+// findMovedMembers records the members whose configured address differs from that in the log.
 func (n *Node) findMovedMembers() {
 	n.moved = map[uint64]move{}
 	for _, c := range n.cfg.Members {
-		if m, ok := n.m.conf.member(c.ID); ok && c.Addr != "" && c.Addr != m.Addr {
+		if m, ok := n.m.membership.conf.member(c.ID); ok && c.Addr != "" && c.Addr != m.Addr {
 			n.moved[c.ID] = move{m.Addr, c.Addr}
 		}
 	}
 }
 
-// members are the members where they are.
+// members returns the members with their current addresses.
 func (n *Node) members() []Member {
-	members := slices.Clone(n.m.conf.Members)
+	members := slices.Clone(n.m.membership.conf.Members)
 	for i, m := range members {
 		if mv, ok := n.moved[m.ID]; ok && mv.from == m.Addr {
 			members[i].Addr = mv.to
@@ -218,7 +215,7 @@ func (n *Node) members() []Member {
 	return members
 }
 
-// end closes everything once the loop has ended.
+// end closes everything after the loop has ended.
 func (n *Node) end() {
 	n.cancel()
 	n.inbox.Lock()
@@ -226,9 +223,9 @@ func (n *Node) end() {
 	n.inbox.Unlock()
 	n.tr.close()
 	n.wg.Wait()
-	n.driving.Lock() // who drives has ended
+	n.driving.Lock() // waits for the last driver
 	defer n.driving.Unlock()
-	for _, p := range n.m.props.pending {
+	for _, p := range n.m.proposals.pending {
 		if p.term != 0 {
 			p.done(0, inDoubt(n.closed()))
 		} else {

@@ -14,40 +14,42 @@ import (
 // electionTicks is an election timeout in ticks, heartbeats being one tick apart.
 const electionTicks = 10
 
-// machine is a member without its surroundings: what comes in are calls, what goes out
-// is collected in out for the caller to take. It knows no goroutines, no clock and no I/O
-// except for reading the log. It is for one goroutine.
+// machine is a member without goroutines, clock and I/O, except that it reads the log. Its inputs are method calls.
+// Its outputs are collected in out until settle returns them. It is not safe for concurrent use.
 type machine struct {
-	cfg       machineConfig
-	rn        *raft.RawNode
-	log       *wal.Log
-	logger    *slog.Logger
-	ticks     int
-	now       time.Time
+	cfg    machineConfig
+	raft   *raft.RawNode
+	log    *wal.Log
+	logger *slog.Logger
+	ticks  int
+	now    time.Time
+
 	term      uint64
-	lead      uint64
-	state     raft.StateType
-	published position // the last committed entry on this disk
-	storage   error    // why the log cannot be written
-	full      bool     // no room in the log and nothing that may be dropped
-	room      int64    // bytes that proposals may take until the next tick
-	writing   []writing
-	left      int             // tick since which entries of a leader have no room; 0: they have
-	removed   bool            // from the cluster
-	naming    map[uint64]bool // members that know names of logs
+	leaderID  uint64 // raft.None if unknown
+	role      raft.StateType
+	published position // last committed entry on this disk
 
-	conf      conf   // as of the last change applied
-	confAfter uint64 // no change may be proposed before this index is applied
+	membership membership
+	space      logSpace
+	compaction compaction
+	placement  placement
+	offers     map[uint64]int // tick at which a member was sent a snapshot, by member
+	proposals  proposalQueue
+	leader     leaderState
+	reads      readQueue
+	candidacy  candidacy
+	acks       ackFilter
+	commits    commitNote
 
-	props proposalQueue
-	lding leaderState
-	reads readQueue
-	keep  keeping
-	elect candidacy
-	acks  ackFilter
-	out   output
+	out output
+}
 
-	commits commitNote
+// membership is the membership in force and what limits its changes.
+type membership struct {
+	conf        conf            // as of the last change applied
+	changeIndex uint64          // no change may be proposed before this index is applied
+	knowNames   map[uint64]bool // members whose version knows names of logs
+	removed     bool            // this member was removed
 }
 
 type position struct{ index, term uint64 }
@@ -65,19 +67,19 @@ type machineConfig struct {
 	maxAge          time.Duration
 }
 
-// output is what a machine wants done, in any order among kinds, but in order within one.
+// output lists actions for the driver. Actions of one kind must keep their order. The order among kinds is free.
 type output struct {
 	messages []message
 	store    []request
 	resolved []resolution
 	read     []readResult
-	// published tells that more entries can be read.
+	// published is true if more entries can be read.
 	published bool
-	// changed tells that the leader or the membership is another.
+	// changed is true if the leader or the membership changed.
 	changed bool
 }
 
-// message is one to another member; one field beside to is set.
+// message is a message to another member. Exactly one field next to to is set.
 type message struct {
 	to       uint64
 	raft     *raftpb.Message
@@ -87,8 +89,8 @@ type message struct {
 	note     frameKind // frameHeed or frameTold
 }
 
-// newMachine continues from the log. A new log begins with entry 1, which nobody ever
-// sees: it stands for the first membership.
+// newMachine continues from the log. A new log begins with entry 1, which stands for the first membership and is
+// never returned to consumers.
 func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Logger) (*machine, error) {
 	if log.Empty() && !cfg.join {
 		first, err := firstConf(cfg.members)
@@ -103,14 +105,16 @@ func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Log
 			return nil, fmt.Errorf("beginning the log: %w", err)
 		}
 	}
-	m := &machine{cfg: cfg, log: log, logger: logger, now: now, naming: map[uint64]bool{}}
+	m := &machine{cfg: cfg, log: log, logger: logger, now: now, offers: map[uint64]int{}}
+	m.membership.knowNames = map[uint64]bool{}
 	if err := m.loadMembership(); err != nil {
 		return nil, err
 	}
-	m.props.init()
-	m.keep.init()
+	m.proposals.init()
+	m.compaction.applied = map[uint64]uint64{}
+	m.placement.proposals = map[uint64]int{}
 	m.reads.init(cfg.epoch)
-	m.elect.init(cfg.epoch)
+	m.candidacy.init(cfg.epoch)
 	m.measureSpace()
 	hs := log.HardState()
 	if hs != nil {
@@ -138,8 +142,8 @@ func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Log
 	if err != nil {
 		return nil, fmt.Errorf("starting raft: %w", err)
 	}
-	m.rn = rn
-	if len(m.conf.State.Voters) == 1 && m.conf.State.Voters[0] == cfg.id {
+	m.raft = rn
+	if len(m.membership.conf.State.Voters) == 1 && m.membership.conf.State.Voters[0] == cfg.id {
 		if err := rn.Campaign(); err != nil {
 			return nil, fmt.Errorf("starting raft: %w", err)
 		}
@@ -147,16 +151,16 @@ func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Log
 	return m, nil
 }
 
-// storage is the log as raft sees it.
+// storage is the log as raft.Storage.
 type storage struct{ m *machine }
 
 func (s storage) InitialState() (*raftpb.HardState, *raftpb.ConfState, error) {
 	hs := s.m.log.HardState()
 	if hs != nil {
-		// A change of membership in force was committed, whether its commit was noted or not.
+		// A membership in force was committed, even if the commit was not written.
 		hs.Commit = new(max(hs.GetCommit(), s.m.published.index))
 	}
-	return hs, s.m.conf.State.proto(), nil
+	return hs, s.m.membership.conf.State.proto(), nil
 }
 
 func (s storage) Entries(lo, hi, most uint64) ([]*raftpb.Entry, error) {
@@ -167,12 +171,12 @@ func (s storage) LastIndex() (uint64, error)          { return s.m.log.LastIndex
 func (s storage) FirstIndex() (uint64, error)         { return s.m.log.FirstIndex() }
 func (s storage) Snapshot() (*raftpb.Snapshot, error) { return s.m.snapshot() }
 
-// tick lets a tenth of an election timeout pass.
+// tick advances the time by a tenth of an election timeout.
 func (m *machine) tick(now time.Time) {
 	m.ticks++
 	m.now = now
-	m.rn.Tick()
-	m.props.again = true
+	m.raft.Tick()
+	m.proposals.again = true
 	m.flushCommit()
 	m.campaignEarly()
 	m.resendProposals()
@@ -180,15 +184,15 @@ func (m *machine) tick(now time.Time) {
 	m.maintain()
 }
 
-// step takes a message of raft from another member, or an answer of the store.
+// step handles a raft message of another member, or a response of the store.
 func (m *machine) step(msg *raftpb.Message) {
-	if msg.GetType() == raftpb.MsgReadIndex && len(m.conf.State.Voters) == 1 && !m.hasCommittedInTerm() {
-		return // the learner asks again
+	if msg.GetType() == raftpb.MsgReadIndex && len(m.membership.conf.State.Voters) == 1 && !m.hasCommittedInTerm() {
+		return // the learner repeats the request
 	}
 	if !m.admitEntries(msg) {
 		return // the leader sends it again
 	}
-	if err := m.rn.Step(msg); err != nil {
+	if err := m.raft.Step(msg); err != nil {
 		m.logger.Debug("message ignored", "type", msg.GetType(), "from", msg.GetFrom(), "err", err)
 	}
 	if msg.GetType() != raftpb.MsgStorageAppendResp {
@@ -200,38 +204,39 @@ func (m *machine) step(msg *raftpb.Message) {
 	}
 }
 
-// reportUnreachable tells that messages to a member were lost.
+// reportUnreachable handles the loss of messages to a member.
 func (m *machine) reportUnreachable(id uint64) {
 	m.acks.reset()
-	m.rn.ReportUnreachable(id)
-	if m.state == raft.StateLeader && m.keep.to == id {
+	m.raft.ReportUnreachable(id)
+	if m.role == raft.StateLeader && m.placement.target == id {
 		m.abortTransfer()
 	}
 }
 
-// setStorageError tells how the store fares: nil when it writes again. From the first error on proposals wait for another member to
-// lead, where there is one: to be refused at once, 1. raft checks its quorum, and forgets until the next heartbeats' answers
-// that any member is there; 2. a write fails; 3. nobody is found who could lead; 4. a proposal arrives.
+// setStorageError records whether the store can write: nil means that it can again. From the first error on, proposals
+// wait until another member may lead, if there is one. Without the wait, a proposal would fail at once in this order of
+// events: 1. raft checks its quorum, and considers all members inactive until they answer the next heartbeats; 2. a
+// write fails; 3. no member is eligible to lead; 4. a proposal arrives.
 func (m *machine) setStorageError(err error) {
-	if err != nil && m.storage == nil && len(m.conf.State.Voters) > 1 {
-		m.keep.waits = max(m.keep.waits, m.ticks+electionTicks)
+	if err != nil && m.space.err == nil && len(m.membership.conf.State.Voters) > 1 {
+		m.placement.waitUntil = max(m.placement.waitUntil, m.ticks+electionTicks)
 	}
-	if m.storage = err; err == nil {
+	if m.space.err = err; err == nil {
 		return
 	}
 	m.logger.Error("the log cannot be written", "err", err)
 	m.transferToAny()
 }
 
-// settle brings everything that came in to its consequences and returns what is to be done.
+// settle processes all inputs and returns the resulting actions.
 func (m *machine) settle() output {
 	for {
 		m.flushProposals()
 		m.flushReads()
-		if !m.rn.HasReady() {
+		if !m.raft.HasReady() {
 			break
 		}
-		m.handleReady(m.rn.Ready())
+		m.handleReady(m.raft.Ready())
 	}
 	out := m.out
 	m.out = output{}
@@ -241,7 +246,7 @@ func (m *machine) settle() output {
 func (m *machine) handleReady(rd raft.Ready) {
 	if rd.HardState != nil && rd.GetTerm() != m.term {
 		m.term = rd.GetTerm()
-		m.lding.reset()
+		m.leader.reset()
 	}
 	if rd.SoftState != nil {
 		m.handleSoftState(rd)
@@ -273,24 +278,24 @@ func (m *machine) handleReady(rd raft.Ready) {
 }
 
 func (m *machine) handleSoftState(rd raft.Ready) {
-	if rd.RaftState == raft.StateLeader && m.lding.term != m.term {
-		m.lding.begin(m.term)
+	if rd.RaftState == raft.StateLeader && m.leader.term != m.term {
+		m.leader.begin(m.term)
 		if n := len(rd.Entries); n > 0 {
-			m.confAfter = rd.Entries[n-1].GetIndex()
+			m.membership.changeIndex = rd.Entries[n-1].GetIndex()
 		}
-		m.keep.leads(m.ticks)
+		m.placement.reset(m.ticks)
 		m.logger.Info("leads", "term", m.term)
 	}
-	m.state = rd.RaftState
-	if rd.Lead != m.lead {
-		m.lead = rd.Lead
+	m.role = rd.RaftState
+	if rd.Lead != m.leaderID {
+		m.leaderID = rd.Lead
 		m.out.changed = true
-		m.props.again = true
+		m.proposals.again = true
 		m.restartReads(0)
 	}
 }
 
-// publishEntries takes committed entries that are on this disk, in their order.
+// publishEntries handles committed entries that are on this disk, in log order.
 func (m *machine) publishEntries(entries []*raftpb.Entry) {
 	for _, e := range entries {
 		if e.GetTerm() > m.published.term {
@@ -307,7 +312,7 @@ func (m *machine) publishEntries(entries []*raftpb.Entry) {
 	m.out.published = true
 }
 
-// installSnapshot moves on to a snapshot that is in force and on disk.
+// installSnapshot continues from a snapshot that is in force and on disk.
 func (m *machine) installSnapshot(snap *raftpb.Snapshot) {
 	at := position{snap.GetMetadata().GetIndex(), snap.GetMetadata().GetTerm()}
 	if at.index <= m.published.index {
@@ -319,5 +324,5 @@ func (m *machine) installSnapshot(snap *raftpb.Snapshot) {
 	m.out.published = true
 }
 
-// isLeader tells whether this member leads, as far as it knows.
-func (m *machine) isLeader() bool { return m.state == raft.StateLeader }
+// isLeader reports whether this member believes that it leads.
+func (m *machine) isLeader() bool { return m.role == raft.StateLeader }

@@ -19,8 +19,8 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// cacheSize is how much of the log's tail is kept in memory, in bytes: what appliers and
-// followers at work still need. Every entry there costs the garbage collector time.
+// cacheSize is the size of the log's tail in memory, in bytes, for consumers and followers that keep up. More entries would
+// burden the garbage collector.
 const cacheSize = 16 << 20
 
 // Node is a running member.
@@ -28,10 +28,10 @@ type Node struct {
 	cfg    Config
 	logger *slog.Logger
 	log    *wal.Log
-	m      *machine // of who drives only
+	m      *machine // guarded by driving
 	tr     *transport
 	snap   snapshots
-	moved  map[uint64]move // of who drives only
+	moved  map[uint64]move // guarded by driving
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -45,10 +45,10 @@ type Node struct {
 	}
 	subscribers subscriptions
 	notified    chan struct{}
-	driving sync.Mutex    // who holds it touches the machine
-	ticking atomic.Bool   // a tick is in the inbox
-	later   chan struct{} // holds one when messages are left to the loop
-	store   struct {
+	driving     sync.Mutex    // guards the machine
+	ticking     atomic.Bool   // a tick is in the inbox
+	later       chan struct{} // holds a value if the loop must flush messages
+	store       struct {
 		sync.Mutex
 		wake  chan struct{}
 		queue []request
@@ -65,7 +65,7 @@ type Node struct {
 	failed  error
 }
 
-// view is what callers may know without asking the loop.
+// view is what callers read without the machine.
 type view struct {
 	self     Member
 	lead     uint64
@@ -75,8 +75,7 @@ type view struct {
 	members  []Member
 }
 
-// Open starts a member: it replays the log in cfg.Dir and joins the others. ctx bounds
-// the opening only.
+// Open starts a member: it replays the log in cfg.Dir and joins the others. The context bounds the opening only.
 func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -92,7 +91,9 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, advise(fmt.Errorf("opening the log in %s: %w", cfg.Dir, err))
 	}
-	n := &Node{cfg: cfg, logger: cfg.Log, log: log, done: make(chan struct{}), more: make(chan struct{}), changed: make(chan struct{})}
+	n := &Node{
+		cfg: cfg, logger: cfg.Log, log: log, done: make(chan struct{}), more: make(chan struct{}), changed: make(chan struct{}),
+	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.later = make(chan struct{}, 1)
 	n.subscribers.until, n.notified = map[uint64]time.Time{}, make(chan struct{}, 1)
@@ -111,7 +112,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 }
 
 func (n *Node) start() error {
-	n.driving.Lock() // what comes in meanwhile waits
+	n.driving.Lock() // events wait meanwhile
 	defer n.driving.Unlock()
 	var epoch [8]byte
 	if _, err := cryptorand.Read(epoch[:]); err != nil {
@@ -129,18 +130,22 @@ func (n *Node) start() error {
 	l := n.cfg.Listener
 	if l == nil {
 		if l, err = net.Listen("tcp", n.cfg.Self.Addr); err != nil {
-			return advice.With(fmt.Errorf("listening for other members: %w", err), "see that the address is this machine's and that no other process listens there")
+			return advice.With(fmt.Errorf("listening for other members: %w", err),
+				"use an address of this machine that no other process listens on")
 		}
 	}
 	addr := n.cfg.Self.Addr
 	if addr == "" {
 		addr = l.Addr().String()
 	}
-	n.tr = &transport{cluster: n.cfg.Cluster, self: n.cfg.Self.ID, addr: addr, tls: n.cfg.TLS, secure: n.cfg.DialTLS, dial: n.cfg.Dial, logger: n.logger, handler: n}
-	n.tr.name.Store(m.conf.Log) // before anybody is spoken with
+	n.tr = &transport{
+		cluster: n.cfg.Cluster, self: n.cfg.Self.ID, addr: addr, tls: n.cfg.TLS, secure: n.cfg.DialTLS, dial: n.cfg.Dial,
+		logger: n.logger, handler: n,
+	}
+	n.tr.name.Store(m.membership.conf.Log) // before the first connection
 	n.tr.start(l)
 	n.findMovedMembers()
-	n.tr.setMembers(n.cfg.Members, m.conf.Removed)
+	n.tr.setMembers(n.cfg.Members, m.membership.conf.Removed)
 	n.publishView(true)
 	n.published.Store(m.published.index)
 	n.wg.Go(n.writeLog)
@@ -168,13 +173,14 @@ func brokenError(p any) error {
 		panic(p)
 	}
 	return advice.With(fmt.Errorf("raft's invariants are broken: %s", b.why),
-		"a member whose disk lost entries must not go on: remove it from the cluster and add it again under a new identifier, with an empty directory")
+		"do not run a member whose disk lost entries: remove it from the cluster "+
+			"and add it again under a new identifier, with an empty directory")
 }
 
-// check completes a configuration.
+// check validates a configuration and sets its defaults.
 func (c *Config) check() error {
 	if c.Cluster == "" || c.Dir == "" {
-		return fmt.Errorf("a member needs the identity of its cluster and a directory")
+		return fmt.Errorf("member: cluster and directory are required")
 	}
 	if err := checkMember(c.Self); err != nil {
 		return err
@@ -208,7 +214,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// advise tells what to do about a log that does not open.
+// advise adds advice to an error of opening the log.
 func advise(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrLocked):
@@ -223,14 +229,14 @@ func advise(err error) error {
 	return err
 }
 
-// post has the machine take something, now or by who drives it; false: the node is closed.
+// post queues an event and drives the machine. It returns false if the node is closed.
 func (n *Node) post(do func()) bool {
 	left := n.enqueue(do)
 	n.drive()
 	return left
 }
 
-// enqueue leaves something to who drives next.
+// enqueue queues an event for the next driver. It returns false if the node is closed.
 func (n *Node) enqueue(do func()) bool {
 	n.inbox.Lock()
 	defer n.inbox.Unlock()
@@ -241,7 +247,7 @@ func (n *Node) enqueue(do func()) bool {
 	return true
 }
 
-// call posts and waits until it is done.
+// call runs do with the machine and waits for it. It returns false if the node stopped before.
 func (n *Node) call(do func()) bool {
 	answered := make(chan struct{})
 	if !n.post(func() { do(); close(answered) }) {
@@ -255,15 +261,15 @@ func (n *Node) call(do func()) bool {
 	}
 }
 
-// Close stops the node and waits for all it started. Proposals that wait fail.
+// Close stops the node and waits for its goroutines. Waiting proposals fail.
 func (n *Node) Close() error {
 	n.cancel()
 	<-n.done
 	return nil
 }
 
-// Done is closed when the node has stopped: by Close, by removal from the cluster, or because
-// its log failed; Err tells why.
+// Done is closed when the node has stopped: by Close, by removal from the cluster, or because its log failed. Err returns
+// the reason.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
 // Err returns why the node stopped; nil while it runs and after Close.
@@ -282,7 +288,7 @@ func (n *Node) fail(err error) {
 	n.cancel()
 }
 
-// closed is what calls of a stopped node get.
+// closed returns the error of calls to a stopped node.
 func (n *Node) closed() error {
 	if err := n.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
@@ -290,7 +296,7 @@ func (n *Node) closed() error {
 	return ErrClosed
 }
 
-// receive takes a message of another member; received lets what came together have its effect.
+// receive queues a message of another member. flushReceived handles all messages that arrived together.
 func (n *Node) receive(from uint64, msg message) {
 	if msg.raft.GetType() == raftpb.MsgSnap && n.deferSnapshot(msg.raft) {
 		return
@@ -319,30 +325,30 @@ func (n *Node) peerLost(to uint64) { n.post(func() { n.m.reportUnreachable(to) }
 
 func (n *Node) peerEnded(id uint64) { n.post(func() { n.m.suspectLeader(id) }) }
 
-// handleHello takes what another member says of itself.
+// handleHello records the capabilities of a member that connects.
 func (n *Node) handleHello(h hello) {
-	n.post(func() { n.m.naming[h.From] = h.Names })
+	n.post(func() { n.m.membership.knowNames[h.From] = h.Names })
 }
 
 func (n *Node) handleExpelled() { n.fail(ErrRemoved) }
 
-// handlePing takes another member's heartbeat.
+// handlePing handles another member's heartbeat.
 func (n *Node) handlePing(from uint64, p ping) {
 	n.post(func() {
 		n.m.setApplied(from, p.applied)
 		n.m.setDropped(p.dropped)
-		if n.cfg.Election == 0 && p.election != 0 && n.m.lead == from && n.m.term == p.term {
+		if n.cfg.Election == 0 && p.election != 0 && n.m.leaderID == from && n.m.term == p.term {
 			n.election.Store(min(max(p.election, int64(minElection)), int64(maxElection)))
 		}
 	})
 }
 
-// heartbeat makes this member's heartbeat.
+// heartbeat returns this member's heartbeat.
 func (n *Node) heartbeat() ping {
 	n.mu.Lock()
 	v := n.view
 	n.mu.Unlock()
-	// A state that was loaded may be ahead of the log, which still needs what is before it.
+	// A loaded state may be ahead of the log, which still needs the entries before it.
 	p := ping{applied: min(n.applied.Load(), n.published.Load())}
 	if first, err := n.log.FirstIndex(); err == nil {
 		p.dropped = first - 1

@@ -1,10 +1,14 @@
 package consensus
 
 import (
+	"encoding/binary"
+	"slices"
+
 	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"golang.org/x/sys/unix"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -34,7 +38,7 @@ const (
 	pingEvery = 50 * time.Millisecond
 )
 
-// peer is the way to one other member.
+// peer is the connection to one other member.
 type peer struct {
 	t    *transport
 	id   uint64
@@ -91,7 +95,7 @@ func (p *peer) send(m message) bool {
 	return true
 }
 
-// queueControl queues a frame that is dropped only with the connection.
+// queueControl queues a frame that only the end of the connection drops.
 func (p *peer) queueControl(b []byte) {
 	p.mu.Lock()
 	if p.connected && len(p.controls) < maxQueue {
@@ -119,7 +123,7 @@ func (p *peer) setAddr(addr string) {
 	}
 }
 
-// drainAndStop ends the peer once what is queued was sent.
+// drainAndStop stops the peer after its queue is sent.
 func (p *peer) drainAndStop() {
 	p.t.wg.Go(func() {
 		p.drain(time.Now().Add(200 * time.Millisecond))
@@ -148,7 +152,7 @@ func (p *peer) drain(deadline time.Time) {
 	}
 }
 
-// run keeps a connection up.
+// run keeps the connection established.
 func (p *peer) run() {
 	retry := minRetry
 	for p.ctx.Err() == nil {
@@ -170,7 +174,7 @@ func (p *peer) run() {
 		if errors.Is(err, syscall.ECONNREFUSED) && !p.t.hasInbound(p.id) {
 			p.t.handler.peerEnded(p.id)
 		}
-		_ = linger.For(p.ctx, retry/2+rand.N(retry)) // the loop looks at the context
+		_ = linger.For(p.ctx, retry/2+rand.N(retry)) // the loop checks the context
 		retry = min(2*retry, maxRetry)
 	}
 }
@@ -190,14 +194,14 @@ func (p *peer) disconnected(err error) {
 	}
 }
 
-// serveConn sends what is queued until the connection fails, to a member of the log that is named.
+// serveConn sends the queue until the connection fails. log is the name of the other member's log.
 func (p *peer) serveConn(conn net.Conn, r *bufio.Reader, log string) error {
 	p.mu.Lock()
 	p.conn, p.connected, p.failed, p.probe, p.writing = conn, true, nil, 0, true
 	p.socket = socketOf(conn)
 	p.mu.Unlock()
 	p.t.logger.Debug("connected", "member", p.id)
-	// Nothing is sent this way; its end tells that the other side is gone.
+	// The other side sends nothing here. The end of the stream reports its loss.
 	ended := make(chan struct{})
 	var end error // once ended is closed
 	p.t.wg.Go(func() {
@@ -271,7 +275,7 @@ func (p *peer) write(conn net.Conn, log string, ended <-chan struct{}) error {
 	}
 }
 
-// release leaves the connection to flush; false: there is more to write.
+// release lets flush write to the connection. It returns false if more is queued.
 func (p *peer) release() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -300,7 +304,7 @@ func (p *peer) writeQueued(w *bufio.Writer, controls [][]byte, queue []message) 
 		if err := writeFrame(w, b); err != nil {
 			return err
 		}
-		// What others wait for before they can go on is not kept for company.
+		// Acknowledgements are urgent, and large frames gain nothing from batching.
 		if m.raft.GetType() == raftpb.MsgAppResp || len(b) > 64<<10 {
 			if err := w.Flush(); err != nil {
 				return err
@@ -308,4 +312,62 @@ func (p *peer) writeQueued(w *bufio.Writer, controls [][]byte, queue []message) 
 		}
 	}
 	return nil
+}
+
+// socketOf returns the socket for writes that do not block, nil if the connection has none.
+func socketOf(conn net.Conn) syscall.RawConn {
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	socket, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return socket
+}
+
+// flush sends the queue: directly if the peer's goroutine does not write and the queue is short, which saves a wake-up, else
+// by the goroutine. It never blocks: it leaves the rest and errors to the goroutine.
+func (p *peer) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case len(p.queue) == 0, p.writing, len(p.rest) > 0: // it looks again before it rests
+	case p.socket == nil, p.bytes > directBytes, len(p.controls) > 0, !p.encode():
+		p.signal()
+	default:
+		clear(p.queue)
+		p.queue, p.bytes = p.queue[:0], 0
+		if n := tryWrite(p.socket, p.frames); n < len(p.frames) {
+			p.rest = slices.Clone(p.frames[n:])
+			p.signal()
+		}
+	}
+}
+
+// encode encodes the queue into frames. It returns false on an error.
+func (p *peer) encode() bool {
+	p.frames = p.frames[:0]
+	for _, m := range p.queue {
+		b, err := encodeMessage(m)
+		if err != nil {
+			return false
+		}
+		p.frames = binary.LittleEndian.AppendUint32(p.frames, uint32(len(b)))
+		p.frames = append(p.frames, b...)
+	}
+	return true
+}
+
+// tryWrite writes as much as the socket accepts without blocking.
+func tryWrite(socket syscall.RawConn, b []byte) (n int) {
+	err := socket.Write(func(fd uintptr) bool {
+		n, _ = unix.Write(int(fd), b)
+		return true
+	})
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }

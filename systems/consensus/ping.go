@@ -6,18 +6,17 @@ import (
 	"skerry/internal/base/varint"
 )
 
-// ping is what members tell each other beside raft's messages.
+// ping is a heartbeat between members, separate from raft's messages.
 type ping struct {
 	sent    int64  // the sender's clock, in ns; the answer repeats it
 	applied uint64 // what the sender's consumer has applied
-	dropped uint64 // up to where the sender's log is gone; one of an earlier version does not say
+	dropped uint64 // last entry that the sender's log has dropped; missing in earlier versions
 	// election is the election timeout that the sender, as leader of term, asks for, in ns.
 	election int64
 	term     uint64
 }
 
-// processStart is what pings count time from: only their sender reads it, and its differences
-// are of the monotonic clock.
+// processStart is the origin of the times in pings. Only their sender reads them.
 var processStart = time.Now()
 
 func encodePing(p ping, now time.Time) []byte {
@@ -59,9 +58,8 @@ func (p *peer) handlePong(sent int64) {
 	p.rtt.add(time.Since(processStart) - time.Duration(sent))
 }
 
-// newPing makes a heartbeat. One at a time is measured: of those that a link held back while
-// it was lost, all of which come at once when it returns, only one counts. One whose answer
-// may have been dropped is given up.
+// newPing returns a heartbeat. Only one at a time is measured: a link that held several back while it was down delivers them
+// together. A ping whose answer may have been dropped is given up.
 func (p *peer) newPing(now time.Time) []byte {
 	at := now.Sub(processStart)
 	p.mu.Lock()
@@ -72,8 +70,8 @@ func (p *peer) newPing(now time.Time) []byte {
 	return encodePing(p.t.handler.heartbeat(), now)
 }
 
-// roundTrip is how long a round trip takes at most, nearly always; 0: out of reach. It
-// is not known until the first ping was answered.
+// roundTrip returns an upper bound of nearly all round trips, 0 if the member is out of reach. It is unknown until the first
+// ping was answered.
 func (p *peer) roundTrip() (_ time.Duration, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +82,7 @@ func (p *peer) roundTrip() (_ time.Duration, known bool) {
 	return most, most != 0
 }
 
-// describe tells how the peer is reached.
+// describe sets the connection's part of a status.
 func (p *peer) describe(s *MemberStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,9 +92,8 @@ func (p *peer) describe(s *MemberStatus) {
 	}
 }
 
-// rtt estimates round trips as RFC 6298 does for TCP, but for a single one that is much longer
-// than the others: what an outage held back is no round trip, and round trips that have
-// become longer are followed within a few.
+// rtt estimates round trips as RFC 6298 does for TCP. It limits the weight of a single long one: a ping that an outage held
+// back is no round trip. Lasting increases are followed within a few pings.
 type rtt struct {
 	smoothed, deviation time.Duration
 }
@@ -118,7 +115,7 @@ func (r *rtt) add(d time.Duration) {
 	r.smoothed += (d - r.smoothed) / 8
 }
 
-// upperBound is how long a round trip takes at most, nearly always; 0: not measured.
+// upperBound returns an upper bound of nearly all round trips, 0 if none was measured.
 func (r rtt) upperBound() time.Duration {
 	if r.smoothed == 0 {
 		return 0
@@ -128,8 +125,8 @@ func (r rtt) upperBound() time.Duration {
 
 const (
 	// longer and rttSlack bound how much longer than expected a round trip counts as.
-	rttFactor   = 2
-	rttSlack = time.Millisecond
+	rttFactor = 2
+	rttSlack  = time.Millisecond
 	// probeTime is how long the answer to a ping is waited for. An election timeout that
 	// follows from a longer round trip is beyond maxElection.
 	pingTimeout = time.Second
@@ -139,7 +136,7 @@ const (
 	defaultElection = 500 * time.Millisecond
 )
 
-// electionTimeout is the rule of Config.Election for the slowest round trip.
+// electionTimeout returns the timeout of Config.Election for the slowest round trip.
 func electionTimeout(slowest time.Duration) time.Duration {
 	if slowest == 0 {
 		return defaultElection

@@ -12,51 +12,52 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Each proposal has an identity, epoch and seq, in its entry. A follower sends it to the
-// leader of its term, and only that leader may append it, in that term only. So it is at
-// most once in the log, and certainly not in it when
+// Each proposal has an identity in its entry: epoch and seq. A follower sends it to the leader of its term, and only that
+// leader may append it, in that term only.
+//
+// Invariant: a proposal is at most once in the log. It is certainly not in the log if
 //
 //   - the leader refused it in that term, or
-//   - an entry of a later term is committed and it is not before that entry.
+//   - an entry of a later term is committed, and the proposal is not before that entry.
 //
-// In both cases the member proposes it again. What was lost on the way within one term
-// is sent again with the same term; the leader knows what it has appended in its term.
+// Only in these cases the member proposes it again. Messages lost within a term are sent again with the same term. The
+// leader knows what it has appended in its term, and ignores the repetition.
 const (
 	idSize = 16
 	// maxBatch is about how many bytes of entries go to raft, or the leader, at once.
 	maxBatch = 512 << 10
 )
 
-// proposal is one of this member's that is not resolved yet.
+// proposal is an unresolved proposal of this member.
 type proposal struct {
 	seq     uint64
 	conf    *confChange // or nil
 	data    []byte      // with its identity
-	term    uint64      // in which it was proposed; 0: it is in no leader's hands
+	term    uint64      // in which it was sent to a leader, 0 if no leader may have it
 	attempt uint64      // counts refusals
 	sent    int         // tick
 	done    func(index uint64, err error)
 }
 
-// resolution tells a proposer what became of its proposal.
+// resolution is the outcome of a proposal.
 type resolution struct {
 	p     *proposal
 	index uint64
 	err   error
 }
 
-// proposalQueue are this member's.
+// proposalQueue holds the unresolved proposals of this member.
 type proposalQueue struct {
 	seq     uint64
 	pending map[uint64]*proposal
 	queue   []*proposal // to be proposed, in order
-	again   bool        // something changed: the queue may move
-	held    int         // tick until which it does not: the log is about to jump ahead
+	again   bool        // something changed, so the queue may be sent
+	held    int         // tick until which nothing is sent, because the log is about to skip ahead
 }
 
 func (p *proposalQueue) init() { p.pending = map[uint64]*proposal{} }
 
-// forward takes proposals to the leader of a term.
+// forward is a message with proposals to the leader of a term.
 type forward struct {
 	term  uint64
 	epoch uint64
@@ -71,7 +72,7 @@ type item struct {
 	data    []byte
 }
 
-// refusal tells that a leader did not and will not append proposals in its term.
+// refusal is a leader's promise that it has not appended proposals in its term and never will.
 type refusal struct {
 	term  uint64
 	epoch uint64
@@ -84,20 +85,20 @@ type refused struct {
 	reason  string // why it is of no use to try again; empty: it may be
 }
 
-// propose begins a proposal; done is called once through output.resolved.
+// propose starts a proposal. The driver calls done once, from output.resolved.
 func (m *machine) propose(data []byte, done func(uint64, error)) *proposal {
-	m.props.seq++
+	m.proposals.seq++
 	b := make([]byte, idSize, idSize+len(data))
 	binary.LittleEndian.PutUint64(b, m.cfg.epoch)
-	binary.LittleEndian.PutUint64(b[8:], m.props.seq)
-	return m.enqueue(&proposal{seq: m.props.seq, data: append(b, data...), done: done})
+	binary.LittleEndian.PutUint64(b[8:], m.proposals.seq)
+	return m.enqueue(&proposal{seq: m.proposals.seq, data: append(b, data...), done: done})
 }
 
-// proposeChange begins a change of membership.
+// proposeChange starts a change of membership.
 func (m *machine) proposeChange(ch confChange, done func(uint64, error)) *proposal {
-	m.props.seq++
-	ch.Epoch, ch.Seq = m.cfg.epoch, m.props.seq
-	p := &proposal{seq: m.props.seq, conf: &ch, done: done}
+	m.proposals.seq++
+	ch.Epoch, ch.Seq = m.cfg.epoch, m.proposals.seq
+	p := &proposal{seq: m.proposals.seq, conf: &ch, done: done}
 	data, err := json.Marshal(ch)
 	if err != nil {
 		m.finishProposal(p, 0, notDone(err))
@@ -108,35 +109,35 @@ func (m *machine) proposeChange(ch confChange, done func(uint64, error)) *propos
 }
 
 func (m *machine) enqueue(p *proposal) *proposal {
-	m.props.pending[p.seq] = p
-	m.props.queue = append(m.props.queue, p)
-	m.props.again = true
+	m.proposals.pending[p.seq] = p
+	m.proposals.queue = append(m.proposals.queue, p)
+	m.proposals.again = true
 	return p
 }
 
 func (m *machine) finishProposal(p *proposal, index uint64, err error) {
-	if m.props.pending[p.seq] == p {
-		delete(m.props.pending, p.seq)
+	if m.proposals.pending[p.seq] == p {
+		delete(m.proposals.pending, p.seq)
 	}
 	m.out.resolved = append(m.out.resolved, resolution{p, index, err})
 }
 
-// cancelProposal gives a proposal up because of why.
+// cancelProposal gives a proposal up with the cause why.
 func (m *machine) cancelProposal(p *proposal, why error) {
-	if m.props.pending[p.seq] != p {
+	if m.proposals.pending[p.seq] != p {
 		return
 	}
 	if p.term != 0 {
 		m.finishProposal(p, 0, inDoubt(why))
 		return
 	}
-	if m.lead == raft.None {
+	if m.leaderID == raft.None {
 		why = fmt.Errorf("no leader is known: %w", why)
 	}
 	m.finishProposal(p, 0, notDone(why))
 }
 
-// resolveEntry resolves the proposal of an entry.
+// resolveEntry resolves the proposal of a committed entry.
 func (m *machine) resolveEntry(index uint64, data []byte) {
 	if len(data) >= idSize {
 		m.resolveProposal(binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:]), index)
@@ -147,12 +148,12 @@ func (m *machine) resolveProposal(epoch, seq, index uint64) {
 	if epoch != m.cfg.epoch {
 		return
 	}
-	if p, ok := m.props.pending[seq]; ok {
+	if p, ok := m.proposals.pending[seq]; ok {
 		m.finishProposal(p, index, nil)
 	}
 }
 
-// requeueOlderTerms takes back what leaders of earlier terms did not bring into the log.
+// requeueOlderTerms proposes again what leaders of earlier terms did not append.
 func (m *machine) requeueOlderTerms(term uint64) {
 	m.requeue(func(p *proposal) bool { return p.term != 0 && p.term < term })
 }
@@ -161,64 +162,63 @@ func (m *machine) requeueOlderTerms(term uint64) {
 func (m *machine) requeue(which func(*proposal) bool) {
 	var again []*proposal
 	for seq := range m.pendingInOrder() {
-		if p := m.props.pending[seq]; p != nil && which(p) {
+		if p := m.proposals.pending[seq]; p != nil && which(p) {
 			p.term = 0
 			p.attempt++
 			again = append(again, p)
 		}
 	}
-	m.props.queue = append(again, m.props.queue...)
-	m.props.again = true
+	m.proposals.queue = append(again, m.proposals.queue...)
+	m.proposals.again = true
 }
 
-// failSkipped gives up what the log may have had between the last entry seen and a snapshot of
-// a term.
+// failSkipped resolves, as in doubt, proposals that may be between the last entry seen and a snapshot of a term.
 func (m *machine) failSkipped(term uint64) {
 	for seq := range m.pendingInOrder() {
-		if p := m.props.pending[seq]; p != nil && p.term != 0 && p.term <= term {
+		if p := m.proposals.pending[seq]; p != nil && p.term != 0 && p.term <= term {
 			m.finishProposal(p, 0, inDoubt(errors.New("the log went on without this member")))
 		}
 	}
 }
 
-// holdProposals keeps proposals back for some ticks, or until a snapshot is in force: what is
-// proposed while the log jumps over its place would be in doubt.
+// holdProposals delays proposals for some ticks, or until a snapshot is in force. A proposal whose position the log skips
+// would be in doubt.
 func (m *machine) holdProposals(ticks int) {
-	m.props.held = m.ticks + ticks
-	m.props.again = true
+	m.proposals.held = m.ticks + ticks
+	m.proposals.again = true
 }
 
-// lowestPending is the first proposal that is not resolved.
+// lowestPending returns the sequence number of the oldest unresolved proposal.
 func (m *machine) lowestPending() uint64 {
 	low := uint64(math.MaxUint64)
-	for seq := range m.props.pending {
+	for seq := range m.proposals.pending {
 		low = min(low, seq)
 	}
 	return low
 }
 
-// delaysBatch tells whether a leader leaves proposals for its next batch: while its disk writes the
-// one before. A proposal that comes alone finds the disk idle and goes at once; many wait for
-// no more than one fsync and share messages, writes and fsyncs of all members.
+// delaysBatch reports whether the leader delays proposals because its disk writes the previous batch. A single proposal
+// finds the disk idle and is appended at once. Many proposals wait for one fsync at most, and share messages, writes and
+// fsyncs of all members.
 func (m *machine) delaysBatch() bool {
-	return m.lead == m.cfg.id && m.storage == nil && len(m.writing) > 0
+	return m.leaderID == m.cfg.id && m.space.err == nil && len(m.space.unconfirmed) > 0
 }
 
-// flushProposals moves the queue to the leader.
+// flushProposals sends the queue to the leader.
 func (m *machine) flushProposals() {
-	if !m.props.again || m.delaysBatch() {
+	if !m.proposals.again || m.delaysBatch() {
 		return
 	}
-	m.props.again = false
-	if m.ticks < m.props.held || m.lead == raft.None || len(m.props.queue) == 0 {
+	m.proposals.again = false
+	if m.ticks < m.proposals.held || m.leaderID == raft.None || len(m.proposals.queue) == 0 {
 		return
 	}
 	var batch, changes []*proposal
 	size := 0
-	queue := m.props.queue
-	m.props.queue = nil
+	queue := m.proposals.queue
+	m.proposals.queue = nil
 	for i, p := range queue {
-		if m.props.pending[p.seq] != p {
+		if m.proposals.pending[p.seq] != p {
 			continue
 		}
 		if p.conf != nil {
@@ -240,32 +240,32 @@ func (m *machine) flushProposals() {
 	}
 }
 
-// sendToLeader gives proposals of one kind to the leader, here or elsewhere.
+// sendToLeader sends proposals of one kind to the leader, which may be this member.
 func (m *machine) sendToLeader(batch []*proposal) {
 	f := &forward{term: m.term, epoch: m.cfg.epoch, items: make([]item, len(batch))}
 	for i, p := range batch {
 		p.term, p.sent = m.term, m.ticks
 		f.items[i] = item{p.seq, p.attempt, p.conf != nil, p.data}
 	}
-	if m.lead == m.cfg.id {
+	if m.leaderID == m.cfg.id {
 		if r := m.appendForwarded(m.cfg.id, f); r != nil {
 			m.handleRefusal(r)
 		}
 		return
 	}
 	f.low = m.lowestPending()
-	m.out.messages = append(m.out.messages, message{to: m.lead, forward: f})
+	m.out.messages = append(m.out.messages, message{to: m.leaderID, forward: f})
 }
 
-// resendProposals repeats what the leader of the term has had for an election timeout without
-// any sign of it: it may never have arrived.
+// resendProposals repeats proposals that the leader of this term has not confirmed for an election timeout. They may
+// never have arrived.
 func (m *machine) resendProposals() {
-	if m.lead == raft.None || m.lead == m.cfg.id || m.ticks%electionTicks != 0 {
+	if m.leaderID == raft.None || m.leaderID == m.cfg.id || m.ticks%electionTicks != 0 {
 		return
 	}
 	var late []*proposal
 	for seq := range m.pendingInOrder() {
-		if p := m.props.pending[seq]; p != nil && p.term == m.term && m.ticks-p.sent >= electionTicks {
+		if p := m.proposals.pending[seq]; p != nil && p.term == m.term && m.ticks-p.sent >= electionTicks {
 			late = append(late, p)
 		}
 	}
@@ -280,13 +280,13 @@ func (m *machine) resendProposals() {
 	}
 }
 
-// handleRefusal takes back proposals that a leader refused.
+// handleRefusal queues proposals again that a leader refused, or fails them if the refusal has a reason.
 func (m *machine) handleRefusal(r *refusal) {
 	if r.epoch != m.cfg.epoch {
 		return
 	}
 	for _, it := range r.items {
-		p := m.props.pending[it.seq]
+		p := m.proposals.pending[it.seq]
 		if p == nil || p.term != r.term || p.attempt != it.attempt {
 			continue
 		}
@@ -296,12 +296,12 @@ func (m *machine) handleRefusal(r *refusal) {
 			m.finishProposal(p, 0, notDone(refusedError(it.reason)))
 			continue
 		}
-		// The next tick tries again: at once would be a busy loop.
-		m.props.queue = append(m.props.queue, p)
+		// The next tick sends it again. Sending at once would be a busy loop.
+		m.proposals.queue = append(m.proposals.queue, p)
 	}
 }
 
-// refusedError gives a reason that came from another member its type back.
+// refusedError restores the type of an error that another member sent as text.
 func refusedError(reason string) error {
 	for _, known := range []error{ErrLogFull, ErrStorage} {
 		if reason == known.Error() {
@@ -311,7 +311,7 @@ func refusedError(reason string) error {
 	return errors.New(reason)
 }
 
-// buildEntry is the entry of one forwarded proposal.
+// buildEntry returns the entry of a forwarded proposal.
 func (m *machine) buildEntry(it item) (*raftpb.Entry, error) {
 	if !it.conf {
 		return &raftpb.Entry{Type: raftpb.EntryNormal.Enum(), Data: it.data}, nil
@@ -320,10 +320,10 @@ func (m *machine) buildEntry(it item) (*raftpb.Entry, error) {
 	if err := json.Unmarshal(it.data, &ch); err != nil {
 		return nil, fmt.Errorf("change of membership: %w", err)
 	}
-	if err := m.conf.validate(ch); err != nil {
+	if err := m.membership.conf.validate(ch); err != nil {
 		return nil, err
 	}
-	data, err := proto.Marshal(m.conf.raftChange(ch, it.data))
+	data, err := proto.Marshal(m.membership.conf.raftChange(ch, it.data))
 	if err != nil {
 		return nil, fmt.Errorf("change of membership: %w", err)
 	}

@@ -8,11 +8,11 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// maxReadBatches is how many batches of reads may wait for their round trip at once: new
-// readers wait for the next batch, which begins before the last has ended.
+// maxReadBatches is the number of batches that may wait for their round trip at once. New readers join the next batch,
+// which starts before the last one ends.
 const maxReadBatches = 16
 
-// read is one caller that waits for a read index.
+// read is a caller that waits for a read index.
 type read struct {
 	done     func(index uint64, err error)
 	canceled func() error
@@ -41,15 +41,15 @@ func (r *readQueue) init(epoch uint64) {
 	r.batches = map[string]*readBatch{}
 }
 
-// readIndex begins a read; it is answered through output.read.
+// readIndex starts a read. Its result is in output.read.
 func (m *machine) readIndex(r *read) { m.reads.waiting = append(m.reads.waiting, r) }
 
-// flushReads asks for all that wait at once.
+// flushReads requests one index for all waiting reads.
 func (m *machine) flushReads() {
-	if m.lead == raft.None || len(m.reads.waiting) == 0 || len(m.reads.batches) >= maxReadBatches {
+	if m.leaderID == raft.None || len(m.reads.waiting) == 0 || len(m.reads.batches) >= maxReadBatches {
 		return
 	}
-	if m.lead == m.cfg.id && !m.hasCommittedInTerm() {
+	if m.leaderID == m.cfg.id && !m.hasCommittedInTerm() {
 		return
 	}
 	live := m.reads.waiting[:0]
@@ -68,12 +68,12 @@ func (m *machine) flushReads() {
 	id := binary.LittleEndian.AppendUint64(nil, m.reads.epoch)
 	id = binary.LittleEndian.AppendUint64(id, m.reads.seq)
 	m.reads.batches[string(id)] = &readBatch{live, m.ticks}
-	m.rn.ReadIndex(id)
+	m.raft.ReadIndex(id)
 }
 
-// hasCommittedInTerm tells whether an entry of this leader's own term is committed, before which
-// its commit index may be behind what an earlier leader acknowledged. The raft library
-// waits for that by itself, except in a leader that is the only voter.
+// hasCommittedInTerm reports whether an entry of the current term is committed. Before that, the commit index of a new
+// leader may be lower than an index that an earlier leader acknowledged. The raft library waits by itself, except in a
+// leader that is the only voter.
 func (m *machine) hasCommittedInTerm() bool { return m.published.term == m.term }
 
 func (m *machine) handleReadState(s raft.ReadState) {
@@ -87,12 +87,10 @@ func (m *machine) handleReadState(s raft.ReadState) {
 	}
 }
 
-// retryReads asks anew for batches that have waited for an election timeout: the request
-// or the answer was lost.
+// retryReads repeats batches that have waited for an election timeout, because the request or the response was lost.
 func (m *machine) retryReads() { m.restartReads(electionTicks) }
 
-// restartReads asks anew for batches that have waited for some ticks. An answer to the old request
-// is not taken any more.
+// restartReads repeats batches that have waited for some ticks. A response to the old request is ignored.
 func (m *machine) restartReads(ticks int) {
 	for _, id := range slices.Sorted(maps.Keys(m.reads.batches)) {
 		if b := m.reads.batches[id]; m.ticks-b.tick >= ticks {

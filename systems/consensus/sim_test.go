@@ -251,7 +251,7 @@ func (s *sim) boot(n *simNode, members []Member) {
 			}
 		}
 		if s.opt.compact {
-			n.m.full, n.m.room = false, 1<<30
+			n.m.space.full, n.m.space.free = false, 1<<30
 		}
 		s.consume(n)
 		s.settle(n)
@@ -265,7 +265,7 @@ func (s *sim) isCut(a, b uint64) bool { return s.cut[[2]uint64{a, b}] }
 // settle carries out what a machine wants.
 func (s *sim) settle(n *simNode) {
 	out := n.m.settle()
-	if n.m.state == raft.StateLeader {
+	if n.m.role == raft.StateLeader {
 		if was, ok := s.leaders[n.m.term]; ok && was != n.id {
 			s.fail("members %d and %d both lead in term %d", was, n.id, n.m.term)
 		}
@@ -282,7 +282,7 @@ func (s *sim) settle(n *simNode) {
 	}
 	n.queue = append(n.queue, out.store...)
 	s.work(n)
-	if n.m.removed {
+	if n.m.membership.removed {
 		s.stop(n)
 		n.gone = true
 	}
@@ -290,7 +290,7 @@ func (s *sim) settle(n *simNode) {
 
 // consume applies some of what is committed, and compares it with what others saw.
 func (s *sim) consume(n *simNode) {
-	if self, ok := n.m.conf.member(n.id); !ok || self.Role == Witness {
+	if self, ok := n.m.membership.conf.member(n.id); !ok || self.Role == Witness {
 		n.applied = n.m.published.index
 		n.m.setApplied(n.id, n.applied)
 		return

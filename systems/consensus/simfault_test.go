@@ -212,7 +212,7 @@ func (s *sim) finish(members []Member) {
 	}
 	for _, n := range s.nodes {
 		if n.m != nil {
-			s.logger.Error("not converged", "node", n.id, "state", n.m.state, "term", n.m.term, "lead", n.m.lead, "published", n.m.published.index, "applied", n.applied, "queue", len(n.m.props.queue), "conf", n.m.conf.State, "storage", n.m.storage)
+			s.logger.Error("not converged", "node", n.id, "state", n.m.role, "term", n.m.term, "lead", n.m.leaderID, "published", n.m.published.index, "applied", n.applied, "queue", len(n.m.proposals.queue), "conf", n.m.membership.conf.State, "storage", n.m.space.err)
 		}
 	}
 	s.fail("20 s after the last fault, the members still do not agree on %+v", last)
@@ -238,7 +238,7 @@ func (s *sim) membership() conf {
 			at = n
 		}
 	}
-	return at.m.conf
+	return at.m.membership.conf
 }
 
 func (s *sim) check() {

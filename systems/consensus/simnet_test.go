@@ -80,7 +80,7 @@ func (s *sim) fetch(n *simNode, index uint64) bool {
 		if o.m == nil || o.applied < index || s.isCut(o.id, n.id) {
 			continue
 		}
-		if self, ok := o.m.conf.member(o.id); ok && self.Role != Witness {
+		if self, ok := o.m.membership.conf.member(o.id); ok && self.Role != Witness {
 			n.applied = max(n.applied, o.applied)
 			n.m.setApplied(n.id, n.applied)
 			s.stats.snapshots++
@@ -117,7 +117,7 @@ func (s *sim) work(n *simNode) {
 				s.fail("member %d: %v", n.id, err)
 			}
 			n.busy = false
-			if n.m.storage != nil && len(batch) > 0 {
+			if n.m.space.err != nil && len(batch) > 0 {
 				n.m.setStorageError(nil)
 			}
 			for _, r := range batch {

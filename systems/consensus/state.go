@@ -20,10 +20,9 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// A state is asked for by the member that needs it, from any member that has one. The giver
-// writes it to a file first, so that its consumer is not held up by the receiver, and
-// sends it in chunks: length, CRC32C, data; after the last, a length of 0 and the sum of all
-// lengths.
+// A member that needs a state asks a member that has one. The sender writes the state to a file first, so that the receiver
+// does not delay its consumer. It sends the file in chunks of length, CRC32C and data, and after the last one a length of 0
+// and the sum of all lengths.
 const (
 	stateChunk = 256 << 10
 	// saveTime is how long a receiver waits for the giver's state to be written to a file.
@@ -55,13 +54,13 @@ func (s *snapshots) init(cfg Config) {
 
 func (s *snapshots) close() { os.Remove(s.path) }
 
-// openSpool opens a file with a state at least as late as least.
+// openSpool opens a file with a state at index least or later.
 func (n *Node) openSpool(ctx context.Context, least uint64) (*os.File, uint64, error) {
 	s := &n.snap
 	if n.cfg.Snapshotter == nil || n.Self().Role == Witness {
 		return nil, 0, ErrNoSnapshotter
 	}
-	// Before the lock: two members without state must not wait for each other.
+	// This check precedes the lock, so that two members without state do not wait for each other.
 	if n.applied.Load() < least {
 		return nil, 0, fmt.Errorf("%w at %d yet: it has applied %d", ErrNoSnapshotter, least, n.applied.Load())
 	}
@@ -71,7 +70,7 @@ func (n *Node) openSpool(ctx context.Context, least uint64) (*os.File, uint64, e
 		f, err := os.Open(s.path)
 		return f, s.index, err
 	}
-	os.Remove(s.path) // Who still reads it has it open.
+	os.Remove(s.path) // current readers have it open
 	s.index = 0
 	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -93,7 +92,7 @@ func (n *Node) openSpool(ctx context.Context, least uint64) (*os.File, uint64, e
 	return f, index, nil
 }
 
-// sendState serves a member that needs a state.
+// sendState sends a state to a member that needs one.
 func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -135,7 +134,7 @@ func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64)
 	return err
 }
 
-// stateReader is a state on its way; only a whole one ends in io.EOF.
+// stateReader reads a state from a connection. Only a complete state ends in io.EOF.
 type stateReader struct {
 	r     io.Reader
 	conn  net.Conn
@@ -193,7 +192,7 @@ func (s *stateReader) number(size int) (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), unexpectedEOF(err)
 }
 
-// unexpectedEOF turns an end that came too early into an error.
+// unexpectedEOF turns an early end into an error.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -201,7 +200,7 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// deferSnapshot tells whether a snapshot has to wait for its state, and sees to it.
+// deferSnapshot reports whether a snapshot must wait for its state, and starts to load the state.
 func (n *Node) deferSnapshot(msg *raftpb.Message) bool {
 	index := msg.GetSnapshot().GetMetadata().GetIndex()
 	if n.cfg.Snapshotter == nil || n.Self().Role == Witness || index <= 1 || n.applied.Load() >= index {
@@ -218,8 +217,7 @@ func (n *Node) deferSnapshot(msg *raftpb.Message) bool {
 	return true
 }
 
-// loadOffered gets a state for the snapshot that was offered, and lets raft have the
-// latest one that the state is good for.
+// loadOffered loads a state for the offered snapshot, and gives raft the latest snapshot that the state covers.
 func (n *Node) loadOffered(from, index uint64) {
 	_, err := n.load(n.ctx, from, index, true)
 	n.snap.mu.Lock()
@@ -237,9 +235,8 @@ func (n *Node) loadOffered(from, index uint64) {
 	n.flushReceived()
 }
 
-// Fetch loads the state of member from (0: the nearest that has a later one) into this
-// node's Snapshotter and returns the state's index. It is for a consumer that lost its state
-// while its log is sound.
+// Fetch loads the state of member from into this node's Snapshotter and returns the state's index. If from is 0, it takes
+// the nearest member with a later state. It is for a consumer that lost its state while its log is intact.
 func (n *Node) Fetch(ctx context.Context, from uint64) (index uint64, err error) {
 	if n.cfg.Snapshotter == nil {
 		return 0, ErrNoSnapshotter
@@ -254,11 +251,10 @@ func (n *Node) Fetch(ctx context.Context, from uint64) (index uint64, err error)
 	return n.load(ctx, from, max(first-1, 1), from == 0)
 }
 
-// load brings the consumer's state to one at or after index: from a member, or if need
-// be from any.
-func (n *Node) load(ctx context.Context, from, index uint64, whoever bool) (uint64, error) {
+// load loads a state at index or later: of member from, or with anyMember of any other one if that fails.
+func (n *Node) load(ctx context.Context, from, index uint64, anyMember bool) (uint64, error) {
 	var failed error
-	for _, m := range n.stateSources(from, index, whoever) {
+	for _, m := range n.stateSources(from, index, anyMember) {
 		at, err := n.loadFrom(ctx, m, index)
 		if err == nil {
 			return at, nil
@@ -274,9 +270,9 @@ func (n *Node) load(ctx context.Context, from, index uint64, whoever bool) (uint
 	return 0, fmt.Errorf("loading a state at %d or later: %w", index, failed)
 }
 
-// stateSources are the members to ask: the one named, then those known to have a late enough
-// state, nearest first, then the others.
-func (n *Node) stateSources(from, index uint64, whoever bool) []Member {
+// stateSources returns the members to ask, in order: member from, those known to have a late enough state, nearest first,
+// then the others.
+func (n *Node) stateSources(from, index uint64, anyMember bool) []Member {
 	var members []MemberStatus
 	n.call(func() {
 		members = n.status().Members
@@ -287,7 +283,7 @@ func (n *Node) stateSources(from, index uint64, whoever bool) []Member {
 		}
 	})
 	members = slices.DeleteFunc(members, func(m MemberStatus) bool {
-		return m.ID == n.cfg.Self.ID || m.Role == Witness || m.ID != from && !whoever
+		return m.ID == n.cfg.Self.ID || m.Role == Witness || m.ID != from && !anyMember
 	})
 	rank := func(m MemberStatus) int {
 		switch {

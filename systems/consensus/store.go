@@ -1,7 +1,10 @@
 package consensus
 
 import (
+	"errors"
+
 	"fmt"
+	"skerry/internal/base/linger"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -9,7 +12,7 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// request is something for the store to do; one field is set.
+// request is a task of the store. Exactly one field is set.
 type request struct {
 	write   *raftpb.Message // MsgStorageAppend
 	conf    *wal.Conf
@@ -17,11 +20,11 @@ type request struct {
 	rotate  time.Time
 }
 
-// store writes the log. Requests are carried out in their order: any number of them
-// with write, then one sync, then the answers in writes' Responses may go out.
+// store writes the log. It carries requests out in order: any number of writes, then one sync, then the responses in the
+// writes may be sent.
 type store struct{ log *wal.Log }
 
-// write carries a request out but for the sync. After an error it may be tried again.
+// write carries a request out, without the sync. It may be repeated after an error.
 func (s store) write(r request) error {
 	switch {
 	case r.conf != nil:
@@ -52,10 +55,135 @@ func (s store) write(r request) error {
 	}
 	at := snap.GetMetadata()
 	if err := s.log.Reset(at.GetIndex(), at.GetTerm(), wal.Conf{Index: at.GetIndex(), Data: snap.GetData()}); err != nil {
-		return fmt.Errorf("beginning the log anew at %d: %w", at.GetIndex(), err)
+		return fmt.Errorf("replacing the log at %d: %w", at.GetIndex(), err)
 	}
 	return s.log.Append(hs, m.GetEntries())
 }
 
-// mustSync tells whether the answers of a request depend on its being durable.
+// mustSync reports whether responses depend on the durability of the request.
 func (r request) mustSync() bool { return len(r.write.GetResponses()) > 0 }
+
+// storageRetry is the time between attempts to write a log that failed.
+const storageRetry = 300 * time.Millisecond
+
+// writeLog carries out requests to the store: it writes all waiting ones, syncs once, and sends their responses. Requests
+// wait while the log cannot be written.
+func (n *Node) writeLog() {
+	st := store{n.log}
+	var failing error
+	var queue []request
+	for {
+		n.store.Lock()
+		queue = append(queue, n.store.queue...)
+		n.store.queue = nil
+		n.store.Unlock()
+		if len(queue) == 0 {
+			select {
+			case <-n.ctx.Done():
+				return
+			case <-n.store.wake:
+			}
+			continue
+		}
+		if failing != nil {
+			queue = n.compactFirst(st, queue)
+		}
+		done, err := n.writeAll(st, queue)
+		if done > 0 || err == nil {
+			if failing != nil && err == nil {
+				n.post(func() { n.m.setStorageError(nil) })
+				failing = nil
+			}
+			n.sendResponses(queue[:done])
+			queue = append([]request(nil), queue[done:]...)
+		}
+		if err == nil {
+			continue
+		}
+		if failing == nil || failing.Error() != err.Error() {
+			failing = err
+			n.post(func() { n.m.setStorageError(err) })
+		}
+		if linger.For(n.ctx, storageRetry) != nil {
+			return
+		}
+	}
+}
+
+// writeAll writes and syncs requests up to the first one that fails, and returns the number of durable ones.
+func (n *Node) writeAll(st store, queue []request) (int, error) {
+	sync := false
+	var failed error
+	done := 0
+	for _, r := range queue {
+		err := st.write(r)
+		if err != nil && r.write == nil && r.conf == nil && !errors.Is(err, wal.ErrSync) {
+			n.logger.Warn("compacting the log failed", "err", err)
+			err = nil
+		}
+		if err != nil {
+			failed = fmt.Errorf("%w: %w", ErrStorage, err)
+			break
+		}
+		sync = sync || r.mustSync()
+		done++
+	}
+	if sync {
+		if err := n.log.Sync(); err != nil {
+			return 0, fmt.Errorf("%w: %w", ErrStorage, err)
+		}
+	}
+	return done, failed
+}
+
+// sendResponses sends the responses of durable requests to raft, here and at other members.
+func (n *Node) sendResponses(done []request) {
+	var own []request
+	lost := false
+	for _, r := range done {
+		for _, resp := range r.write.GetResponses() {
+			if resp.GetTo() == n.cfg.Self.ID {
+				own = append(own, r)
+				break
+			}
+		}
+		for _, resp := range r.write.GetResponses() {
+			if resp.GetTo() != n.cfg.Self.ID {
+				lost = !n.tr.send(message{to: resp.GetTo(), raft: resp}) || lost
+			}
+		}
+	}
+	n.tr.flushAll()
+	if lost {
+		n.post(n.m.acks.reset)
+	}
+	if len(own) == 0 {
+		return
+	}
+	n.post(func() {
+		for _, r := range own {
+			for _, resp := range r.write.GetResponses() {
+				if resp.GetTo() == n.cfg.Self.ID {
+					n.m.step(resp)
+				}
+			}
+		}
+	})
+}
+
+// compactFirst frees space on a full disk before anything else.
+func (n *Node) compactFirst(st store, queue []request) []request {
+	var rest []request
+	for _, r := range queue {
+		if r.compact == 0 {
+			if r.rotate.IsZero() {
+				rest = append(rest, r)
+			}
+			continue
+		}
+		if err := st.write(r); err != nil {
+			n.logger.Warn("compacting the log failed", "err", err)
+		}
+	}
+	return rest
+}

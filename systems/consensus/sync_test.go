@@ -31,7 +31,7 @@ func TestWriteCosts(t *testing.T) {
 			for limit := s.now + simElection; !acked && s.now < limit; {
 				s.until(s.now + time.Millisecond)
 			}
-			if !acked || leader.m.state != raft.StateLeader {
+			if !acked || leader.m.role != raft.StateLeader {
 				s.fail("write %d is not acknowledged", i)
 			}
 			s.until(s.now + 10*time.Millisecond)

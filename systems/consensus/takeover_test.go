@@ -66,7 +66,7 @@ func losing(t *testing.T, prefer string, lose func(s *sim, leader *simNode)) []t
 
 func (s *sim) leader() *simNode {
 	for _, n := range s.nodes {
-		if n.m != nil && n.m.state == raft.StateLeader {
+		if n.m != nil && n.m.role == raft.StateLeader {
 			return n
 		}
 	}
@@ -113,7 +113,7 @@ func TestPreferredSiteVanishes(t *testing.T) {
 func TestHandOverToNobody(t *testing.T) {
 	found, _, _ := play(2, simOptions{members: 3, delay: 2 * time.Millisecond}, slog.New(slog.DiscardHandler), func(s *sim) {
 		leader, gone, _ := s.three()
-		there, _ := leader.m.conf.member(gone.id)
+		there, _ := leader.m.membership.conf.member(gone.id)
 		s.stop(gone)
 		leader.m.cfg.preferSite = there.Site
 		attempts, last := 0, 0
@@ -127,7 +127,7 @@ func TestHandOverToNobody(t *testing.T) {
 			if took := s.now - began; p.state != "ok" || took > simElection*8/10 {
 				s.fail("%q is %q after %v", p.value, p.state, took)
 			}
-			if tried := leader.m.keep.tried; tried != last {
+			if tried := leader.m.placement.lastTransfer; tried != last {
 				attempts, last = attempts+1, tried
 			}
 			s.until(s.now + simElection/10)
@@ -178,7 +178,7 @@ func TestFullDiskRefusesNothing(t *testing.T) {
 				})
 				s.settle(other)
 				s.until(s.now + time.Millisecond)
-				if to := leader.m.keep.to; to != 0 && !missed {
+				if to := leader.m.placement.target; to != 0 && !missed {
 					missed = true
 					cut := [2]uint64{leader.id, to}
 					s.cut[cut] = true

@@ -17,9 +17,8 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// transport moves frames between members: each dials each other one, sends on that
-// connection only, and reads from those that others made. What cannot be sent is dropped:
-// raft repeats itself.
+// transport moves frames between members. Each member dials every other one, sends on that connection only, and reads from
+// connections that the others made. Frames that cannot be sent are dropped, since raft repeats them.
 type transport struct {
 	cluster string
 	self    uint64
@@ -36,31 +35,31 @@ type transport struct {
 	wg       sync.WaitGroup
 	listener net.Listener
 
-	mu      sync.Mutex
-	peers   map[uint64]*peer
-	removed map[uint64]bool
-	conns   map[net.Conn]bool
-	inbound map[uint64]int // connections that each member has made
+	mu       sync.Mutex
+	peers    map[uint64]*peer
+	removed  map[uint64]bool
+	conns    map[net.Conn]bool
+	inbound  map[uint64]int // connections that each member has made
 	notifies map[uint64]bool
 }
 
-// handler is what a transport tells. Its methods do not block.
+// handler receives the events of a transport. Its methods do not block.
 type handler interface {
 	receive(from uint64, m message)
-	// received tells that no other message has come together with those before.
+	// flushReceived handles the messages received since its last call.
 	flushReceived()
 	peerLost(to uint64)
-	// ended tells that the process of a member has ended, as far as can be told: its machine
-	// refuses connections, and it has none to this member.
+	// peerEnded reports that a member's process has probably ended: its machine refuses connections, and it has none to this
+	// member.
 	peerEnded(id uint64)
-	// pinged hands over another member's heartbeat; beat makes this one's.
+	// handlePing handles another member's heartbeat, heartbeat returns this one's.
 	handlePing(from uint64, p ping)
 	heartbeat() ping
-	// introduced tells what another member that connects says of itself.
+	// handleHello handles the first frame of another member that connects.
 	handleHello(h hello)
-	// expelled tells that another member refused this one because it was removed.
+	// handleExpelled reports that another member refused this one because it was removed.
 	handleExpelled()
-	// giveState serves a state on a connection that asked for one.
+	// sendState sends a state on a connection that asked for one.
 	sendState(ctx context.Context, conn net.Conn, from, least uint64) error
 }
 
@@ -72,7 +71,7 @@ func (t *transport) start(l net.Listener) {
 	t.wg.Go(t.accept)
 }
 
-// close ends all connections, after what is queued was sent or a moment has passed.
+// close ends all connections after the queues are sent, or after a moment.
 func (t *transport) close() {
 	t.listener.Close()
 	t.mu.Lock()
@@ -91,7 +90,7 @@ func (t *transport) close() {
 	t.wg.Wait()
 }
 
-// setMembers connects to members and lets go of those removed.
+// setMembers connects to members and disconnects removed ones.
 func (t *transport) setMembers(members []Member, removed []uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +106,7 @@ func (t *transport) setMembers(members []Member, removed []uint64) {
 	}
 }
 
-// addPeer makes a peer, or moves it to another address. The caller holds mu.
+// addPeer creates a peer or changes its address. The caller holds mu.
 func (t *transport) addPeer(id uint64, addr string) {
 	if id == t.self || t.removed[id] || addr == "" || t.ctx.Err() != nil {
 		return
@@ -133,13 +132,13 @@ func (t *transport) isRemoved(id uint64) bool {
 	return t.removed[id]
 }
 
-// send queues a message, which goes with the next flush; false: it was dropped.
+// send queues a message for the next flush. It returns false if the message was dropped.
 func (t *transport) send(m message) bool {
 	p := t.peer(m.to)
 	return p != nil && p.send(m)
 }
 
-// flush has go what is queued for a member, flushAll for all.
+// flush sends the queue of a member, flushAll those of all members.
 func (t *transport) flush(to uint64) {
 	if p := t.peer(to); p != nil {
 		p.flush()
@@ -163,7 +162,7 @@ func (t *transport) accept() {
 			return
 		}
 		if err != nil {
-			// Out of file descriptors, for instance: there may be some again.
+			// The cause may be temporary, as a lack of file descriptors.
 			t.logger.Warn("accepting a connection failed", "err", err)
 			if linger.For(t.ctx, pause) != nil {
 				return
@@ -226,7 +225,7 @@ func (t *transport) serve(conn net.Conn) error {
 			return err
 		}
 		if t.isForeignLog(h.Log) {
-			return ErrLog // it is told when it connects again
+			return ErrLog // the next handshake gives the reason
 		}
 		if err := t.handleFrame(h.From, b); err != nil {
 			return err
@@ -237,7 +236,7 @@ func (t *transport) serve(conn net.Conn) error {
 	}
 }
 
-// hasFrame tells whether a whole frame is there already.
+// hasFrame reports whether a whole frame is buffered.
 func hasFrame(r *bufio.Reader) bool {
 	if r.Buffered() < 4 {
 		return false
@@ -254,7 +253,7 @@ func (t *transport) removeInbound(id uint64) {
 	}
 }
 
-// hasInbound tells whether a member has a connection to this one.
+// hasInbound reports whether a member has a connection to this one.
 func (t *transport) hasInbound(id uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -273,7 +272,7 @@ func (t *transport) handleFrame(from uint64, b []byte) error {
 			return err
 		}
 		if t.isRemoved(from) {
-			return ErrRemoved // it may not have learnt of it; it is told when it connects again
+			return ErrRemoved // the next handshake gives the reason
 		}
 		t.handler.handlePing(from, p)
 		if to := t.peer(from); to != nil {

@@ -24,31 +24,31 @@ const (
 	handshakeTime = 5 * time.Second
 )
 
-// hello begins each connection, from the side that made it.
+// hello is the first frame of a connection, from the side that made it.
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Cluster  string `json:"cluster"`
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
-	// Names says that the sender knows names of logs, Log is that of its own, "" for none yet.
+	// Names is true if the sender's version names logs. Log is the name of its own log, "" if it has none yet.
 	Names bool   `json:"names,omitempty"`
 	Log   string `json:"log,omitempty"`
-	// Tells says that the sender knows frames of kind heed and told.
+	// Tells is true if the sender's version has frames of kind subscribe and notify.
 	Tells bool `json:"tells,omitempty"`
-	// Addr is where the sender is reached.
+	// Addr is the address of the sender.
 	Addr string `json:"addr"`
-	// Snapshot asks for a state at this index or later; 0: the connection is for messages.
+	// Snapshot asks for a state at this index or later. It is 0 for a connection for messages.
 	Snapshot uint64 `json:"snapshot,omitempty"`
 }
 
 // welcome answers a hello.
 type welcome struct {
-	// Refusal is why not; empty: welcome.
+	// Refusal is the reason of a refusal, "" if the connection is accepted.
 	Refusal string `json:"refusal,omitempty"`
 	Detail  string `json:"detail,omitempty"`
-	// Log is the name of the log of who answers, "" for none yet.
+	// Log is the name of the log of the answering member, "" if it has none yet.
 	Log string `json:"log,omitempty"`
-	// Index is of the state that follows.
+	// Index is the index of the state that follows.
 	Index uint64 `json:"index,omitempty"`
 }
 
@@ -64,7 +64,7 @@ const (
 
 var errWrongMember = errors.New("another member answers at this address")
 
-// err is a refusal as an error.
+// err returns a refusal as an error.
 func (w welcome) err() error {
 	switch w.Refusal {
 	case "":
@@ -126,7 +126,7 @@ func readJSON(r io.Reader, v any) error {
 	return nil
 }
 
-// connect makes a connection to a member and says hello. wait is how long its welcome may take.
+// connect connects to a member and sends h. The answer may take as long as wait.
 func (t *transport) connect(ctx context.Context, addr string, h hello, wait time.Duration) (net.Conn, *bufio.Reader, welcome, error) {
 	dialing, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
@@ -163,13 +163,13 @@ func (t *transport) connect(ctx context.Context, addr string, h hello, wait time
 	return conn, r, w, nil
 }
 
-// log is the name of this member's log, "" for none yet.
+// log returns the name of this member's log, "" if it has none yet.
 func (t *transport) log() string {
 	name, _ := t.name.Load().(string)
 	return name
 }
 
-// answerHello is the answer to a hello.
+// answerHello returns the answer to a hello.
 func (t *transport) answerHello(h hello) welcome {
 	switch {
 	case h.Protocol != protocol:
@@ -186,14 +186,13 @@ func (t *transport) answerHello(h hello) welcome {
 	return welcome{Log: t.log()}
 }
 
-// isForeignLog tells whether a log's name is that of another log than this member's. Where one of
-// the two has no name yet nobody can tell, so that both sides of a connection ask again with
-// every frame:
+// isForeignLog reports whether log names another log than this member's. It is unknown as long as one of the two has no
+// name. Both sides of a connection therefore check again with every frame:
 //
-//  1. Members 1 and 2 have lost their disks, and begin anew. Member 3 has kept log A and
-//     connects before they have agreed on a name: they cannot refuse it.
-//  2. They call their log B. The connections would last, and member 3 be sent B's entries to
-//     put in the places of A's, which it has acknowledged.
+//  1. Members 1 and 2 have lost their disks and begin a new log. Member 3 has kept log A, and connects before they have
+//     agreed on a name: they cannot refuse it.
+//  2. They name their log B. If the connections lasted, member 3 would receive entries of B in the positions of entries
+//     of A that it has acknowledged.
 func (t *transport) isForeignLog(log string) bool {
 	own := t.log()
 	return log != "" && own != "" && log != own

@@ -1,17 +1,15 @@
-// Package ca is the certificate authority of one Hydra deployment, as small as mutual TLS
-// between its processes allows: a directory with the authority's key, a certificate and
-// key for every member and every application, and the tokens of the API.
+// Package ca is the certificate authority of one deployment: a directory with the authority's key, a certificate and key
+// for every member and application, and the tokens of the API.
 //
 //	DIR/ca.crt ca.key             the authority
 //	DIR/NAME.crt NAME.key         a member or an application
 //
-// A certificate that is renewed is taken up with the next connection, without a restart. So are
-// authorities: ca.crt may hold several certificates, whose owners are all trusted.
+// Processes use a renewed certificate from the next connection on, without a restart. The same holds for authorities:
+// ca.crt may hold several certificates, whose owners are all trusted.
 //
-// A certificate says of which cluster its owner is (the organization) and what it is there
-// (the organizational unit), and a peer believes both: a member of another cluster is
-// refused even where one authority signs for several clusters, and an application cannot
-// pass for a member.
+// A certificate states the cluster of its owner (organization) and its role (organizational unit), and peers check both.
+// So a member of another cluster is refused even if one authority signs for several clusters, and an application cannot
+// act as a member.
 package ca
 
 import (
@@ -21,13 +19,17 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"skerry/internal/base/atomicfile"
 	"slices"
 	"time"
 
@@ -36,15 +38,15 @@ import (
 
 // Sentinel errors.
 var (
-	// ErrExists says that there is an authority, or a certificate, already.
+	// ErrExists reports that the authority or certificate exists.
 	ErrExists = errors.New("exists already")
-	// ErrSubject says that a certificate cannot be made out to someone.
+	// ErrSubject reports an invalid subject of a certificate.
 	ErrSubject = errors.New("invalid subject of a certificate")
-	// ErrExpired says that a certificate is not good any more.
+	// ErrExpired reports a certificate that is not valid at the time.
 	ErrExpired = errors.New("the certificate has expired")
-	// ErrPeer says that a peer's certificate is of another cluster or for something else.
+	// ErrPeer reports a peer's certificate of another cluster or role.
 	ErrPeer = errors.New("the peer's certificate is not one for this")
-	// ErrExposed says that others can read a key.
+	// ErrExposed reports a key that others can read.
 	ErrExposed = errors.New("the key can be read by others")
 )
 
@@ -57,7 +59,7 @@ const (
 	Application Role = "application"
 )
 
-// Subject is someone to make a certificate out to.
+// Subject is the owner of a certificate.
 type Subject struct {
 	Name string
 	Role Role
@@ -83,8 +85,7 @@ const (
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// Init makes an authority for a cluster in a directory that is empty or is not there. It
-// is good for so many days from now on.
+// Init creates an authority for a cluster in a directory that is empty or missing. It is valid for days from now on.
 func Init(dir, cluster string, days int, now time.Time) (*Authority, error) {
 	if !validName.MatchString(cluster) {
 		return nil, fmt.Errorf("%w: %q cannot be the name of a cluster", ErrSubject, cluster)
@@ -110,7 +111,7 @@ func Init(dir, cluster string, days int, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing the authority's certificate: %w", err)
 	}
-	if err := write(dir, caName, der, key); err != nil {
+	if err := writePair(dir, caName, der, key); err != nil {
 		return nil, err
 	}
 	return Open(dir)
@@ -118,7 +119,7 @@ func Init(dir, cluster string, days int, now time.Time) (*Authority, error) {
 
 // Open opens the authority of a directory.
 func Open(dir string) (*Authority, error) {
-	cert, key, err := read(filepath.Join(dir, caName+".crt"), filepath.Join(dir, caName+".key"))
+	cert, key, err := readPair(filepath.Join(dir, caName+".crt"), filepath.Join(dir, caName+".key"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, advice.With(err, "make an authority there with `hydra init %s`", dir)
 	}
@@ -133,11 +134,10 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Expires is when the authority's own certificate ends, and all that it signed with it.
+// Expires returns the end of the authority's certificate, which bounds all that it signs.
 func (a *Authority) Expires() time.Time { return a.cert.NotAfter }
 
-// Issue makes a key and a certificate for a subject, good for so many days but not longer
-// than the authority's own.
+// Issue creates a key and a certificate for a subject, valid for days, but not longer than the authority.
 func (a *Authority) Issue(s Subject, days int, now time.Time) error {
 	if !validName.MatchString(s.Name) || s.Name == caName {
 		return fmt.Errorf("%w: %q cannot be a name", ErrSubject, s.Name)
@@ -150,15 +150,17 @@ func (a *Authority) Issue(s Subject, days int, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return write(a.dir, s.Name, der, key)
+	return writePair(a.dir, s.Name, der, key)
 }
 
-// sign makes a certificate for a key, which ends with the authority's own at the latest.
+// sign creates a certificate for a key. It ends with the authority at the latest.
 func (a *Authority) sign(s Subject, key crypto.PublicKey, days int, now time.Time) ([]byte, error) {
 	if now.After(a.cert.NotAfter) {
-		return nil, advice.With(fmt.Errorf("%w: that of the authority in %s, on %s", ErrExpired, a.dir, a.cert.NotAfter.Format(time.DateOnly)), "make a new authority in another directory")
+		return nil, advice.With(fmt.Errorf("%w: that of the authority in %s, on %s", ErrExpired, a.dir, a.cert.NotAfter.Format(time.DateOnly)),
+			"make a new authority in another directory")
 	}
-	t, err := template(pkix.Name{CommonName: s.Name, Organization: []string{a.cluster}, OrganizationalUnit: []string{string(s.Role)}}, days, now)
+	subject := pkix.Name{CommonName: s.Name, Organization: []string{a.cluster}, OrganizationalUnit: []string{string(s.Role)}}
+	t, err := template(subject, days, now)
 	if err != nil {
 		return nil, err
 	}
@@ -193,4 +195,32 @@ func template(subject pkix.Name, days int, now time.Time) (*x509.Certificate, er
 		SerialNumber: serial, Subject: subject,
 		NotBefore: now.Add(-skew), NotAfter: now.Add(time.Duration(days) * 24 * time.Hour),
 	}, nil
+}
+
+// Renew replaces a certificate by one for the same key and subject, valid for days from now on. The replacement is atomic.
+func (a *Authority) Renew(name string, days int, now time.Time) error {
+	if !validName.MatchString(name) || name == caName {
+		return fmt.Errorf("%w: %q cannot be a name", ErrSubject, name)
+	}
+	path := filepath.Join(a.dir, name+".crt")
+	old, err := readCertificate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return advice.With(fmt.Errorf("renewing the certificate of %s: %w", name, err), "issue a first one with --add")
+	}
+	if err != nil {
+		return fmt.Errorf("renewing the certificate of %s: %w", name, err)
+	}
+	cluster, role := subjectOf(old)
+	if cluster != a.cluster {
+		return fmt.Errorf("%w: %s is of the cluster %q, not %q", ErrSubject, path, cluster, a.cluster)
+	}
+	s := Subject{Name: name, Role: role, Hosts: old.DNSNames}
+	for _, ip := range old.IPAddresses {
+		s.Hosts = append(s.Hosts, ip.String())
+	}
+	der, err := a.sign(s, old.PublicKey, days, now)
+	if err != nil {
+		return err
+	}
+	return atomicfile.File(path, func(w io.Writer) error { return pem.Encode(w, &pem.Block{Type: "CERTIFICATE", Bytes: der}) })
 }

@@ -2,7 +2,9 @@ package ca
 
 import (
 	"crypto/ecdsa"
+	"crypto/rand"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -14,9 +16,9 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// write puts a certificate and its key into files that are not there yet. The key is on
-// disk before the certificate, so that no certificate is there without its key.
-func write(dir, name string, der []byte, key *ecdsa.PrivateKey) error {
+// writePair writes a certificate and its key into new files. The key is on disk before the certificate, so that no certificate
+// exists without its key.
+func writePair(dir, name string, der []byte, key *ecdsa.PrivateKey) error {
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return fmt.Errorf("encoding the key of %s: %w", name, err)
@@ -34,8 +36,7 @@ func write(dir, name string, der []byte, key *ecdsa.PrivateKey) error {
 	return nil
 }
 
-// Create writes a file that is not there yet, and has it on disk when it returns. One that
-// is there is ErrExists.
+// Create writes a new file durably. It returns ErrExists if the file exists.
 func Create(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {
@@ -51,13 +52,13 @@ func Create(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// read reads a certificate and its key.
-func read(certFile, keyFile string) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+// readPair reads a certificate and its key.
+func readPair(certFile, keyFile string) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	cert, err := readCertificate(certFile)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := private(keyFile); err != nil {
+	if err := checkPrivate(keyFile); err != nil {
 		return nil, nil, err
 	}
 	der, err := readPEM(keyFile, "PRIVATE KEY")
@@ -122,8 +123,8 @@ func readPEM(path, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// private refuses a key that others may read.
-func private(path string) error {
+// checkPrivate returns ErrExposed for a key that others may read.
+func checkPrivate(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func private(path string) error {
 	return nil
 }
 
-// Certificate is one of an authority's directory.
+// Certificate describes a certificate in an authority's directory.
 type Certificate struct {
 	Name    string    `json:"name"`
 	Role    Role      `json:"role,omitempty"` // "" of the authority itself
@@ -160,14 +161,14 @@ func List(dir string) ([]Certificate, error) {
 		for _, ip := range cert.IPAddresses {
 			c.Hosts = append(c.Hosts, ip.String())
 		}
-		c.Cluster, c.Role = identity(cert)
+		c.Cluster, c.Role = subjectOf(cert)
 		all = append(all, c)
 	}
 	return all, nil
 }
 
-// identity is what a certificate says of its owner.
-func identity(cert *x509.Certificate) (cluster string, role Role) {
+// subjectOf returns cluster and role in a certificate.
+func subjectOf(cert *x509.Certificate) (cluster string, role Role) {
 	if o := cert.Subject.Organization; len(o) == 1 {
 		cluster = o[0]
 	}
@@ -175,4 +176,26 @@ func identity(cert *x509.Certificate) (cluster string, role Role) {
 		role = Role(u[0])
 	}
 	return cluster, role
+}
+
+// Files of tokens: members read TokensFile, which has all tokens. The others hold the token that an application sends.
+const (
+	TokensFile  = "tokens"
+	tokenPrefix = "token-"
+)
+
+// WriteTokens creates tokens of 256 bits for reading, writing and administration, in files that only their owner can read.
+// The format is that of the API's server.
+func WriteTokens(dir string) error {
+	all := ""
+	for _, scope := range []string{"read", "write", "admin"} {
+		var secret [32]byte
+		rand.Read(secret[:]) // never fails
+		line := fmt.Sprintf("%s %s\n", scope, hex.EncodeToString(secret[:]))
+		if err := Create(filepath.Join(dir, tokenPrefix+scope), []byte(line), 0o600); err != nil {
+			return err
+		}
+		all += line
+	}
+	return Create(filepath.Join(dir, TokensFile), []byte(all), 0o600)
 }

@@ -1,62 +1,65 @@
 package ca
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"fmt"
+	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"skerry/internal/base/advice"
 )
 
-// Identity is a certificate with its key and the authorities that it trusts. Their files may be
-// replaced while it is in use: connections show, and are judged by, what is in them when they are
-// made.
+// Identity is a certificate with its key and the authorities that it trusts. Their files may be replaced at any time: a
+// connection uses the contents at the time when it is made.
 type Identity struct {
 	Name    string
 	Cluster string
 	Role    Role
-	files   *files
+	files   *credentialFiles
 }
 
-// Load reads an identity. The authorities' file may hold several, all of which are trusted. A
-// certificate that is not good at that moment is ErrExpired, a key that others can read
-// ErrExposed.
+// Load reads an identity. The file of authorities may hold several, which are all trusted. It returns ErrExpired for a
+// certificate that is not valid now, and ErrExposed for a key that others can read.
 func Load(certFile, keyFile, authorityFile string, now time.Time) (Identity, error) {
-	f := &files{paths: [3]string{certFile, keyFile, authorityFile}}
+	f := &credentialFiles{paths: [3]string{certFile, keyFile, authorityFile}}
 	held, _, err := f.current()
 	if err != nil {
 		return Identity{}, err
 	}
 	cert := held.cert.Leaf
 	if now.After(cert.NotAfter) || now.Before(cert.NotBefore) {
-		return Identity{}, advice.With(fmt.Errorf("%w: %s is good from %s to %s", ErrExpired, certFile, cert.NotBefore.Format(time.DateTime), cert.NotAfter.Format(time.DateTime)),
+		return Identity{}, advice.With(fmt.Errorf("%w: %s is good from %s to %s", ErrExpired,
+			certFile, cert.NotBefore.Format(time.DateTime), cert.NotAfter.Format(time.DateTime)),
 			"renew it with `hydra init DIR --renew %s`, and look at the clock", cert.Subject.CommonName)
 	}
 	i := Identity{Name: cert.Subject.CommonName, files: f}
-	i.Cluster, i.Role = identity(cert)
+	i.Cluster, i.Role = subjectOf(cert)
 	f.cluster, f.role = i.Cluster, i.Role
-	if _, err := cert.Verify(x509.VerifyOptions{Roots: held.pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+	valid := x509.VerifyOptions{Roots: held.pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+	if _, err := cert.Verify(valid); err != nil {
 		return i, fmt.Errorf("%s is not signed by %s: %w", certFile, authorityFile, err)
 	}
 	return i, nil
 }
 
-// Refresh looks whether the files have changed, as each new connection does, and tells until
-// when the certificate is good. Files that are no good are an error: what was there before
-// stays in use.
+// Refresh reads changed files, as each new connection does, and returns the end of the certificate. If the files are
+// invalid, it returns an error, and the previous contents stay in use.
 func (i Identity) Refresh() (expires time.Time, changed bool, err error) {
 	held, changed, err := i.files.current()
 	return held.cert.Leaf.NotAfter, changed, err
 }
 
-// Authorities are the fingerprints of those that are trusted, in the order of their file.
-func (i Identity) Authorities() []string { return i.held().prints }
+// Authorities returns the fingerprints of the trusted authorities, in the order of their file.
+func (i Identity) Authorities() []string { return i.credentials().prints }
 
-// Hosts are the names and addresses that the certificate is for.
+// Hosts returns the names and addresses that the certificate is for.
 func (i Identity) Hosts() []string {
-	cert := i.held().cert
+	cert := i.credentials().cert
 	hosts := slices.Clone(cert.Leaf.DNSNames)
 	for _, a := range cert.Leaf.IPAddresses {
 		hosts = append(hosts, a.String())
@@ -64,80 +67,78 @@ func (i Identity) Hosts() []string {
 	return hosts
 }
 
-// Expires is until when the certificate is good.
-func (i Identity) Expires() time.Time { return i.held().cert.Leaf.NotAfter }
+// Expires returns the end of the certificate.
+func (i Identity) Expires() time.Time { return i.credentials().cert.Leaf.NotAfter }
 
-// held is what the files hold, or the last that they held that was good: whoever keeps the files
-// is told by Refresh.
-func (i Identity) held() *held {
+// credentials returns the contents of the files, or the last valid ones. Refresh reports invalid files.
+func (i Identity) credentials() *credentials {
 	h, _, _ := i.files.current()
 	return h
 }
 
-func (i Identity) shown(*tls.ClientHelloInfo) (*tls.Certificate, error) { return i.held().cert, nil }
+func (i Identity) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return i.credentials().cert, nil
+}
 
-// Server is the configuration of a listener that talks to peers of the same cluster alone,
-// which have one of the roles. The clock says which certificates are good; nil is the
-// machine's.
+// Server returns the configuration of a listener for peers of the same cluster that have one of the roles. A nil clock
+// means the machine's.
 func (i Identity) Server(clock func() time.Time, roles ...Role) *tls.Config {
 	config := func() *tls.Config {
 		c := i.Client(clock, roles...)()
-		c.GetCertificate = i.shown
+		c.GetCertificate = i.getCertificate
 		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, c.RootCAs
-		// A session that is resumed would not be judged by the authorities of now.
+		// A resumed session would bypass the current authorities.
 		c.SessionTicketsDisabled = true
 		return c
 	}
 	listener := config()
 	listener.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		c := config()
-		c.NextProtos = []string{"h2", "http/1.1"} // as http.Server has them; others are not asked
+		c.NextProtos = []string{"h2", "http/1.1"} // as http.Server sets them
 		return c, nil
 	}
 	return listener
 }
 
-// Client tells the configuration of a connection to peers of the same cluster that have one of
-// the roles: it is asked anew for each.
+// Client returns a function that returns the configuration of one connection to peers of the same cluster that have one of
+// the roles.
 func (i Identity) Client(clock func() time.Time, roles ...Role) func() *tls.Config {
 	return func() *tls.Config {
 		return &tls.Config{
-			MinVersion: tls.VersionTLS13, Time: clock, RootCAs: i.held().pool, VerifyConnection: i.verify(roles),
-			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return i.shown(nil) },
+			MinVersion: tls.VersionTLS13, Time: clock, RootCAs: i.credentials().pool, VerifyConnection: i.verify(roles),
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return i.getCertificate(nil) },
 		}
 	}
 }
 
-// Front is the configuration of a listener for the public: browsers, which have no
-// certificate.
+// Front returns the configuration of a public listener, for browsers without a certificate.
 func (i Identity) Front(clock func() time.Time) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: i.shown, Time: clock}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: i.getCertificate, Time: clock}
 }
 
-// Trust is the configuration of a connection to a server of any cluster of the authorities, by its
-// address.
+// Trust returns the configuration of a connection to a server of any cluster of the authorities, by its address.
 func (i Identity) Trust() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: i.held().pool}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: i.credentials().pool}
 }
 
-// Trust is that of a client that has the authorities' certificates alone.
+// Trust is Identity.Trust for a client that has only the certificates of the authorities.
 func Trust(authorityFile string) (func() *tls.Config, error) {
 	authorities, err := readCertificates(authorityFile)
 	if err != nil {
 		return nil, fmt.Errorf("loading the authority's certificate: %w", err)
 	}
-	pool := poolOf(authorities)
+	pool := newPool(authorities)
 	return func() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool} }, nil
 }
 
-// verify is called when the chain is verified already.
+// verify checks cluster and role after the chain was verified.
 func (i Identity) verify(roles []Role) func(tls.ConnectionState) error {
 	return func(s tls.ConnectionState) error {
 		if len(s.PeerCertificates) == 0 {
 			return fmt.Errorf("%w: there is none", ErrPeer)
 		}
 		cert := s.PeerCertificates[0]
-		cluster, role := identity(cert)
+		cluster, role := subjectOf(cert)
 		if cluster != i.Cluster {
 			return fmt.Errorf("%w: %s is of the cluster %q, not %q", ErrPeer, cert.Subject.CommonName, cluster, i.Cluster)
 		}
@@ -146,4 +147,117 @@ func (i Identity) verify(roles []Role) func(tls.ConnectionState) error {
 		}
 		return nil
 	}
+}
+
+// credentials are the contents of an identity's files.
+type credentials struct {
+	cert   *tls.Certificate
+	pool   *x509.CertPool // the authorities
+	prints []string       // theirs
+}
+
+// credentialFiles are the files of an identity, which are read again after a change.
+//
+// Invariant: new contents are used only if all files are valid together. Otherwise the old contents stay:
+//
+//  1. ca.crt is replaced by that of another authority. The certificate is not replaced yet.
+//  2. If ca.crt were used alone, this process would reject the certificates of all others, and they would soon reject its
+//     own.
+type credentialFiles struct {
+	paths   [3]string // of the certificate, its key, the authorities
+	cluster string
+	role    Role
+
+	mu   sync.Mutex
+	read [3]os.FileInfo // of the files that held was made of, or that were found to be no good
+	held *credentials
+	err  error // of those
+}
+
+// current returns the credentials to use. If the files are invalid, it returns an error and the previous credentials.
+func (f *credentialFiles) current() (h *credentials, changed bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var now [3]os.FileInfo
+	for i, path := range f.paths {
+		now[i] = fileInfo(path)
+	}
+	if unchanged(f.read, now) {
+		return f.held, false, f.err
+	}
+	next, err := f.load()
+	f.read, f.err = now, err
+	if err != nil {
+		return f.held, false, err
+	}
+	f.held = next
+	return next, true, nil
+}
+
+// unchanged reports whether files are unchanged. A replaced file counts as changed even if its size and time are the same.
+func unchanged(was, is [3]os.FileInfo) bool {
+	for i := range is {
+		switch {
+		case was[i] == nil || is[i] == nil:
+			return false
+		case !os.SameFile(was[i], is[i]) || was[i].Size() != is[i].Size() ||
+			!was[i].ModTime().Equal(is[i].ModTime()) || was[i].Mode() != is[i].Mode():
+			return false
+		}
+	}
+	return true
+}
+
+func fileInfo(path string) os.FileInfo {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // reading it returns the error
+	}
+	return info
+}
+
+// load reads the files. It does not check validity in time, which is the task of peers.
+func (f *credentialFiles) load() (*credentials, error) {
+	certFile, keyFile, authorityFile := f.paths[0], f.paths[1], f.paths[2]
+	authorities, err := readCertificates(authorityFile)
+	if err != nil {
+		return nil, fmt.Errorf("loading an identity's authority: %w", err)
+	}
+	cert, key, err := readPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("loading an identity: %w", err)
+	}
+	h := &credentials{cert: &tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key, Leaf: cert}, pool: newPool(authorities)}
+	var signed bool
+	var why error
+	for _, a := range authorities {
+		if !a.IsCA {
+			return nil, fmt.Errorf("%s holds the certificate of %s, which is no authority", authorityFile, a.Subject.CommonName)
+		}
+		h.prints = append(h.prints, fingerprint(a))
+		if why = cert.CheckSignatureFrom(a); why == nil {
+			signed = true
+		}
+	}
+	if !signed {
+		return nil, fmt.Errorf("%s is not signed by its authority: %w", certFile, why)
+	}
+	if cluster, role := subjectOf(cert); f.held != nil && (cluster != f.cluster || role != f.role) {
+		return nil, fmt.Errorf("%w: %s is of a %s of %q, and was of a %s of %q", ErrSubject, certFile, role, cluster, f.role, f.cluster)
+	}
+	return h, nil
+}
+
+func newPool(authorities []*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, a := range authorities {
+		pool.AddCert(a)
+	}
+	return pool
+}
+
+// fingerprint returns the beginning of a certificate's SHA-256.
+func fingerprint(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.Raw)
+	return hex.EncodeToString(sum[:8])
 }

@@ -11,21 +11,21 @@ const (
 	// Soon is how long before a certificate's end its owner begins to warn.
 	Soon = 14 * 24 * time.Hour
 	// lookEvery is how often the files are looked at where no connection is made.
-	lookEvery = 10 * time.Second
+	checkInterval = 10 * time.Second
 	// warnEvery is how often a warning is repeated.
-	warnEvery = 24 * time.Hour
+	warnInterval = 24 * time.Hour
 )
 
-// Watch logs, until ctx ends, when the certificate was renewed, that it ends soon or has
-// ended, and that what stands in its files is no good.
+// Watch logs, until ctx ends, that the certificate was renewed, that it ends soon or has ended, and that its files are
+// invalid.
 func (i Identity) Watch(ctx context.Context, log *slog.Logger) {
 	w := watch{log: log.With("certificate", i.files.paths[0])}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		h, _, err := i.files.current()
-		w.look(time.Now(), h.cert.Leaf.NotAfter, err)
-		w.trusted(h.prints)
+		w.report(time.Now(), h.cert.Leaf.NotAfter, err)
+		w.reportAuthorities(h.prints)
 		select {
 		case <-ctx.Done():
 			return
@@ -34,8 +34,8 @@ func (i Identity) Watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// trusted tells of authorities that have come or gone.
-func (w *watch) trusted(prints []string) {
+// reportAuthorities logs a change of the authorities.
+func (w *watch) reportAuthorities(prints []string) {
 	if w.prints != nil && !slices.Equal(w.prints, prints) {
 		w.log.Info("other authorities are trusted from now on", "authorities", prints)
 	}
@@ -49,18 +49,18 @@ const (
 	phaseExpired
 )
 
-// watch is what was told last.
+// watch is what was logged last.
 type watch struct {
-	log     *slog.Logger
-	expires time.Time
-	phase   int
-	told    time.Time
-	trouble string
-	prints  []string
+	log        *slog.Logger
+	expires    time.Time
+	phase      int
+	lastReport time.Time
+	problem    string
+	prints     []string
 }
 
-// look tells what is new at a time, and again what has been so for long.
-func (w *watch) look(now, expires time.Time, err error) {
+// report logs changes, and repeats lasting warnings.
+func (w *watch) report(now, expires time.Time, err error) {
 	if !w.expires.IsZero() && !expires.Equal(w.expires) {
 		w.log.Info("the certificate was renewed", "until", expires)
 	}
@@ -69,10 +69,10 @@ func (w *watch) look(now, expires time.Time, err error) {
 	if err != nil {
 		trouble = err.Error()
 	}
-	if trouble != w.trouble && trouble != "" {
+	if trouble != w.problem && trouble != "" {
 		w.log.Error("the files hold no certificate to use: the one before stays", "error", err)
 	}
-	w.trouble = trouble
+	w.problem = trouble
 	left := expires.Sub(now.Round(0)) // by the wall clock, as TLS takes it
 	phase := phaseGood
 	switch {
@@ -81,10 +81,10 @@ func (w *watch) look(now, expires time.Time, err error) {
 	case left < Soon:
 		phase = phaseSoon
 	}
-	if phase == w.phase && (phase == phaseGood || now.Sub(w.told) < warnEvery) {
+	if phase == w.phase && (phase == phaseGood || now.Sub(w.lastReport) < warnInterval) {
 		return
 	}
-	w.phase, w.told = phase, now
+	w.phase, w.lastReport = phase, now
 	switch phase {
 	case phaseSoon:
 		w.log.Warn("the certificate ends soon: renew it", "until", expires, "days", int(left.Hours()/24))

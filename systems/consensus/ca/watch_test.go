@@ -33,7 +33,7 @@ func TestWatch(t *testing.T) {
 		{"good again", end.Add(2 * time.Hour), end.Add(30 * day), nil, ""},
 	} {
 		text.Reset()
-		w.look(step.now, step.expires, step.err)
+		w.report(step.now, step.expires, step.err)
 		if got := text.String(); step.want == "" && got != "" || !strings.Contains(got, step.want) || strings.Count(got, "\n") > 1 {
 			t.Errorf("%s: it logged %q, want %q", step.name, got, step.want)
 		}

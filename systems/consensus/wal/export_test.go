@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // WithVersion returns a segment whose header claims another version.
 func WithVersion(b []byte, v uint64) []byte {
-	r, _ := decode(b)
+	r, _ := decodeRecord(b)
 	payload := append(binary.LittleEndian.AppendUint64(nil, v), r.payload[8:]...)
 	return append(appendBytes(nil, kindSegment, 0, payload), b[r.size:]...)
 }

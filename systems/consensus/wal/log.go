@@ -1,15 +1,15 @@
-// Package wal is a raft log on disk: segments of checksummed records, the last of which may
-// end in a torn write, with the tail of the log in memory. It is raft's Storage.
+// Package wal is a raft log on disk: segments of checksummed records, with the tail of the log in memory. It implements
+// the reading half of raft's Storage.
 //
-// A bad record is cut off together with what follows when it may be a write that never
-// became durable, and refused with ErrCorrupt when a later record shows that it was
-// durable. Damage to the very last durable write looks like a torn one and cannot be told
-// from it.
+// Open cuts off a bad record and all that follows if it may be a write that never became durable. It returns ErrCorrupt
+// if a later record proves that the bad one was durable. Damage to the very last durable write looks like a torn write,
+// and cannot be distinguished from it.
 package wal
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -28,20 +28,20 @@ type Options struct {
 	Segment int64
 	// Cache bounds the tail of the log kept in memory, in bytes.
 	Cache int64
-	// Now tells the time; nil: time.Now.
+	// Now returns the time. nil means time.Now.
 	Now func() time.Time
 }
 
-// Log is an open log. Append, Sync, Reset, SetConf and Compact are for one goroutine;
-// everything else may run beside them.
+// Log is an open log. Append, Sync, Reset, SetConf and Compact must not run concurrently. All other methods may run at any
+// time.
 type Log struct {
 	fs  FS
 	opt Options
 	// buf is the writer's; failed is why it must not write any more.
 	buf    []byte
 	failed error
-	// owes says that something was written that others may count on before it is durable.
-	owes bool
+	// needsSync is true if something was written that others may rely on once it is durable.
+	needsSync bool
 
 	mu       sync.RWMutex
 	segs     []*segment // never empty; the last is written to
@@ -58,17 +58,16 @@ type Log struct {
 
 type position struct{ index, term uint64 }
 
-// Empty tells whether the log was made by this Open: neither entries nor membership.
+// Empty reports whether this Open created the log, so that it has neither entries nor a membership.
 func (l *Log) Empty() bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.confs) == 0
 }
 
-// Append writes a hard state (unless nil or empty) and entries; entries from the first one's
-// index on that the log has are replaced. They are durable after Sync, save for a new commit
-// alone, which a member learns again. After an error nothing has changed: the same append may be
-// tried again.
+// Append writes a hard state (unless nil or empty) and entries, which replace entries at and after the index of the first.
+// They are durable after Sync, except for a commit index alone, which a member learns again. After an error nothing has
+// changed, and the same call may be repeated.
 func (l *Log) Append(hs *raftpb.HardState, entries []*raftpb.Entry) error {
 	if l.failed != nil {
 		return l.failed
@@ -123,9 +122,9 @@ func (l *Log) Append(hs *raftpb.HardState, entries []*raftpb.Entry) error {
 	defer l.mu.Unlock()
 	current.size += int64(len(b))
 	current.newest = l.opt.Now()
-	l.owes = l.owes || len(entries) > 0
+	l.needsSync = l.needsSync || len(entries) > 0
 	if !raft.IsEmptyHardState(hs) {
-		l.owes = l.owes || hs.GetTerm() != l.hs.Term || hs.GetVote() != l.hs.Vote
+		l.needsSync = l.needsSync || hs.GetTerm() != l.hs.Term || hs.GetVote() != l.hs.Vote
 		l.hs = hard{hs.GetTerm(), hs.GetVote(), hs.GetCommit()}
 	}
 	if keep < l.last {
@@ -134,16 +133,15 @@ func (l *Log) Append(hs *raftpb.HardState, entries []*raftpb.Entry) error {
 	for i, e := range entries {
 		current.add(e.GetIndex(), e.GetTerm(), offsets[i])
 	}
-	l.remember(entries)
+	l.cacheEntries(entries)
 	l.unsynced += uint64(len(entries))
 	return nil
 }
 
-// Sync makes durable what others count on: entries, terms, votes, memberships. A commit that was
-// written alone is no reason to wait for the disk: a follower is told of each one by itself, just
-// after its entries, and would sync twice for them. After an error the log takes no more writes.
+// Sync makes entries, terms, votes and memberships durable. It does not sync a commit index that was written alone: a
+// follower receives each one just after its entries, and would sync twice. After an error the log accepts no more writes.
 func (l *Log) Sync() error {
-	if l.failed != nil || !l.owes {
+	if l.failed != nil || !l.needsSync {
 		return l.failed
 	}
 	return l.syncCurrent()
@@ -159,7 +157,7 @@ func (l *Log) syncCurrent() error {
 		l.failed = fmt.Errorf("%w: segment %s: %w", ErrSync, current.name(), err)
 		return l.failed
 	}
-	l.owes = false
+	l.needsSync = false
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	current.synced = current.size
@@ -169,7 +167,7 @@ func (l *Log) syncCurrent() error {
 	return nil
 }
 
-// SetConf notes the membership from conf.Index on; it becomes durable with the next Sync.
+// SetConf writes the membership from conf.Index on. The next Sync makes it durable.
 func (l *Log) SetConf(conf Conf) error {
 	if l.failed != nil {
 		return l.failed
@@ -183,7 +181,7 @@ func (l *Log) SetConf(conf Conf) error {
 	if _, err := current.file.WriteAt(b, current.size); err != nil {
 		return fmt.Errorf("noting the membership in log segment %s: %w", current.name(), err)
 	}
-	l.owes = true
+	l.needsSync = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	current.size += int64(len(b))
@@ -191,7 +189,7 @@ func (l *Log) SetConf(conf Conf) error {
 	return nil
 }
 
-// Reset begins the log anew after index, as a snapshot asks for. It is durable on return.
+// Reset replaces the log by an empty one after index, as a snapshot requires. It is durable on return.
 func (l *Log) Reset(index, term uint64, conf Conf) error {
 	if l.failed != nil {
 		return l.failed
@@ -212,8 +210,7 @@ func (l *Log) Compact(index uint64) error {
 	return l.removeBefore(n)
 }
 
-// Rotate begins a segment if the current one has entries and was begun before since, so
-// that Compact can remove it.
+// Rotate begins a new segment if the current one has entries and was created before since, so that Compact can remove it.
 func (l *Log) Rotate(since time.Time) error {
 	current := l.segs[len(l.segs)-1]
 	if l.failed != nil || len(current.offsets) == 0 || !current.created.Before(since) {
@@ -238,7 +235,7 @@ func (l *Log) pruneConfs() {
 	}
 }
 
-// Close gives the directory up; it does not sync.
+// Close closes the files and releases the directory. It does not sync.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,3 +253,16 @@ func (l *Log) Close() error {
 }
 
 func isSegment(name string) bool { return strings.HasSuffix(name, suffix) }
+
+var (
+	// ErrLocked reports that another process uses the directory.
+	ErrLocked = errors.New("in use by another process")
+	// ErrCorrupt reports damage of durable data. Cutting it off would lose acknowledged entries.
+	ErrCorrupt = errors.New("log is damaged")
+	// ErrVersion reports a log of a newer version.
+	ErrVersion = errors.New("log was written by a newer version")
+	// ErrOwner reports a log of another cluster or member.
+	ErrOwner = errors.New("log belongs to another member")
+	// ErrSync reports a failed fsync. The contents of the disk are unknown, so the log stays closed for writing.
+	ErrSync = errors.New("disk failed to make the log durable")
+)

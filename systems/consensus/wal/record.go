@@ -17,10 +17,9 @@ import (
 //	│magic │CRC32C│ length │ kind │ zeros │  synced  │ payload │ zeros │
 //	└──────┴──────┴────────┴──────┴───────┴──────────┴─────────┴───────┘
 //
-// The checksum covers everything after itself up to the payload's end. synced is how much
-// of the segment was durable when the record was written. It tells a torn tail from
-// damage: what follows a bad record may be the rest of a write that a power failure tore
-// to pieces, except if it says that the bad record was durable before.
+// The checksum covers everything after itself up to the payload's end. synced is the number of bytes of the segment that
+// were durable when the record was written. It distinguishes a torn tail from damage: records after a bad one may be the
+// rest of a torn write, unless their synced proves that the bad record was durable.
 const (
 	magic      = 0x4c41574b // "KWAL"
 	headerSize = 24
@@ -54,7 +53,7 @@ type segmentHeader struct {
 	Cluster string `json:"cluster"`
 	ID      uint64 `json:"id"`
 	Seq     uint64 `json:"seq"`
-	// Base tells that all segments before are void.
+	// Base is true if all earlier segments are void.
 	Base bool `json:"base,omitempty"`
 	// PrevIndex and PrevTerm are of the entry before the segment's first.
 	PrevIndex uint64 `json:"prev_index"`
@@ -75,53 +74,53 @@ type Conf struct {
 	Data  json.RawMessage `json:"data"`
 }
 
-func padded(n int) int { return (n + align - 1) &^ (align - 1) }
+func paddedSize(n int) int { return (n + align - 1) &^ (align - 1) }
 
-// begin appends a record's header to be completed by finish.
-func begin(b []byte, k kind, synced int64) []byte {
+// beginRecord appends a record's header to be completed by finish.
+func beginRecord(b []byte, k kind, synced int64) []byte {
 	b = binary.LittleEndian.AppendUint32(b, magic)
 	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, byte(k), 0, 0, 0)
 	return binary.LittleEndian.AppendUint64(b, uint64(synced))
 }
 
-// finish completes the record that begins at start.
-func finish(b []byte, start int) []byte {
+// finishRecord completes the record that begins at start.
+func finishRecord(b []byte, start int) []byte {
 	end := len(b)
 	binary.LittleEndian.PutUint32(b[start+8:], uint32(end-start-headerSize))
 	binary.LittleEndian.PutUint32(b[start+4:], crc32.Checksum(b[start+8:end], castagnoli))
 	var zeros [align]byte
-	return append(b, zeros[:padded(end-start)-(end-start)]...)
+	return append(b, zeros[:paddedSize(end-start)-(end-start)]...)
 }
 
 func appendEntry(b []byte, e *raftpb.Entry, synced int64) []byte {
 	start := len(b)
-	b = begin(b, kindEntry, synced)
+	b = beginRecord(b, kindEntry, synced)
 	b = binary.LittleEndian.AppendUint64(b, e.GetIndex())
 	b = binary.LittleEndian.AppendUint64(b, e.GetTerm())
 	b = append(b, byte(e.GetType()))
 	b = append(b, e.GetData()...)
-	return finish(b, start)
+	return finishRecord(b, start)
 }
 
 func appendNumbers(b []byte, k kind, synced int64, numbers ...uint64) []byte {
 	start := len(b)
-	b = begin(b, k, synced)
+	b = beginRecord(b, k, synced)
 	for _, n := range numbers {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
-	return finish(b, start)
+	return finishRecord(b, start)
 }
 
 func appendBytes(b []byte, k kind, synced int64, parts ...[]byte) []byte {
 	start := len(b)
-	b = begin(b, k, synced)
+	b = beginRecord(b, k, synced)
 	for _, p := range parts {
 		b = append(b, p...)
 	}
-	return finish(b, start)
+	return finishRecord(b, start)
 }
 
-// record is one that was read; payload is of the buffer it was read from.
+// record is a decoded record. Its payload refers to the buffer that it was read from.
 type record struct {
 	kind    kind
 	synced  int64
@@ -129,8 +128,8 @@ type record struct {
 	size    int64 // on disk, with header and padding
 }
 
-// decode reads the record at the beginning of b; false if there is no sound one.
-func decode(b []byte) (record, bool) {
+// decodeRecord reads the record at the beginning of b. It returns false if there is no valid one.
+func decodeRecord(b []byte) (record, bool) {
 	if len(b) < headerSize || binary.LittleEndian.Uint32(b) != magic {
 		return record{}, false
 	}
@@ -142,11 +141,11 @@ func decode(b []byte) (record, bool) {
 	if crc32.Checksum(b[8:end], castagnoli) != binary.LittleEndian.Uint32(b[4:]) {
 		return record{}, false
 	}
-	return record{kind: kind(b[12]), synced: int64(binary.LittleEndian.Uint64(b[16:])), payload: b[headerSize:end], size: int64(padded(end))}, true
+	synced := int64(binary.LittleEndian.Uint64(b[16:]))
+	return record{kind: kind(b[12]), synced: synced, payload: b[headerSize:end], size: int64(paddedSize(end))}, true
 }
 
-// provesDamage looks behind a bad record at offset for one that was written after the
-// bad one was durable.
+// provesDamage searches after a bad record at offset for a record that was written after the bad one was durable.
 func provesDamage(b []byte, offset int64) bool {
 	var mark [4]byte
 	binary.LittleEndian.PutUint32(mark[:], magic)
@@ -156,7 +155,7 @@ func provesDamage(b []byte, offset int64) bool {
 			return false
 		}
 		at += int64(i)
-		if r, ok := decode(b[at:]); ok && at%align == 0 && r.synced > offset {
+		if r, ok := decodeRecord(b[at:]); ok && at%align == 0 && r.synced > offset {
 			return true
 		}
 		at++

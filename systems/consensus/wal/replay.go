@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Open replays the log in a directory, or makes one, and takes fs over, also when it fails.
+// Open replays the log in a directory, or creates one. It takes ownership of fs, also if it fails.
 func Open(fs FS, opt Options) (*Log, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
@@ -25,7 +25,7 @@ func Open(fs FS, opt Options) (*Log, error) {
 }
 
 func (l *Log) open() error {
-	seqs, err := l.list()
+	seqs, err := l.listSegments()
 	if err != nil {
 		return fmt.Errorf("listing the log: %w", err)
 	}
@@ -37,14 +37,14 @@ func (l *Log) open() error {
 	if len(l.segs) == 0 {
 		return l.rotate(nil)
 	}
-	// Where a crash came between a commit and its note, the beginning tells it.
+	// After a crash between a commit and its write, the log's beginning proves the commit.
 	l.hs.Commit = max(l.hs.Commit, l.floor.index)
-	return l.trim()
+	return l.trimTail()
 }
 
-// list returns the sequence numbers of the newest segments without gap. Segments before a
-// gap were removed, and came back since a crash undid only some of the removals.
-func (l *Log) list() ([]uint64, error) {
+// listSegments returns the sequence numbers of the newest segments without a gap. Segments before a gap were removed, and
+// reappeared because a crash undid some of the removals.
+func (l *Log) listSegments() ([]uint64, error) {
 	names, err := l.fs.List()
 	if err != nil {
 		return nil, err
@@ -93,11 +93,11 @@ func (l *Log) replay(seq uint64, last bool) error {
 	}
 	s := &segment{seq: seq, file: f, created: l.opt.Now(), newest: l.opt.Now()}
 	for s.size < size {
-		r, ok := decode(b[s.size:])
+		r, ok := decodeRecord(b[s.size:])
 		if !ok {
 			break
 		}
-		if err := l.take(s, r); err != nil {
+		if err := l.applyRecord(s, r); err != nil {
 			f.Close()
 			return fmt.Errorf("at byte %d: %w", s.size, err)
 		}
@@ -118,14 +118,14 @@ func (l *Log) replay(seq uint64, last bool) error {
 	return nil
 }
 
-// take applies one record.
-func (l *Log) take(s *segment, r record) error {
+// applyRecord applies one record.
+func (l *Log) applyRecord(s *segment, r record) error {
 	if (s.size == 0) != (r.kind == kindSegment) {
 		return fmt.Errorf("%w: record of kind %d out of place", ErrCorrupt, r.kind)
 	}
 	switch r.kind {
 	case kindSegment:
-		return l.takeHeader(s, r)
+		return l.applyHeader(s, r)
 	case kindEntry:
 		e, err := r.entry()
 		if err != nil {
@@ -136,8 +136,8 @@ func (l *Log) take(s *segment, r record) error {
 		}
 		s.add(e.GetIndex(), e.GetTerm(), uint32(s.size))
 		l.cache = append(l.cache, e)
-		l.cached += overhead + int64(len(e.GetData()))
-		l.remember(nil)
+		l.cached += entryOverhead + int64(len(e.GetData()))
+		l.cacheEntries(nil)
 		l.last = e.GetIndex()
 	case kindHard:
 		n, err := r.numbers(3)
@@ -170,7 +170,7 @@ func (l *Log) take(s *segment, r record) error {
 	return nil
 }
 
-func (l *Log) takeHeader(s *segment, r record) error {
+func (l *Log) applyHeader(s *segment, r record) error {
 	if len(r.payload) < 8 {
 		return fmt.Errorf("%w: short header", ErrCorrupt)
 	}
@@ -194,14 +194,14 @@ func (l *Log) takeHeader(s *segment, r record) error {
 	}
 	l.segs = append(l.segs, s)
 	if first || h.Base {
-		l.rebase(h)
+		l.resetTo(h)
 	}
 	return nil
 }
 
-// trim cuts off what follows the last sound record, so that it never looks like part of
-// the log again, and makes what was read durable: it may only have been in the page cache.
-func (l *Log) trim() error {
+// trimTail cuts off all after the last valid record, so that it never looks like part of the log again, and makes the read
+// data durable, which may only have been in the page cache.
+func (l *Log) trimTail() error {
 	current := l.segs[len(l.segs)-1]
 	if err := current.file.Truncate(current.size); err != nil {
 		return fmt.Errorf("cutting off the tail of log segment %s: %w", current.name(), err)

@@ -25,11 +25,11 @@ type segment struct {
 
 	first   uint64
 	offsets []uint32
-	terms   []run
+	terms   []termRun
 }
 
-// run is a stretch of entries of one term, from an index on.
-type run struct{ from, term uint64 }
+// termRun is a stretch of entries of one term, from an index on.
+type termRun struct{ from, term uint64 }
 
 func segmentName(seq uint64) string { return fmt.Sprintf("%016x%s", seq, suffix) }
 func (s *segment) name() string     { return segmentName(s.seq) }
@@ -41,7 +41,7 @@ func (s *segment) add(index, term uint64, offset uint32) {
 		s.terms = s.terms[:0]
 	}
 	if n := len(s.terms); n == 0 || s.terms[n-1].term != term {
-		s.terms = append(s.terms, run{index, term})
+		s.terms = append(s.terms, termRun{index, term})
 	}
 	s.offsets = append(s.offsets, offset)
 }
@@ -89,7 +89,7 @@ func (s *segment) read(index uint64) (*raftpb.Entry, error) {
 	if _, err := s.file.ReadAt(b, offset); err != nil {
 		return nil, fmt.Errorf("reading entry %d in log segment %s: %w", index, s.name(), err)
 	}
-	r, ok := decode(b)
+	r, ok := decodeRecord(b)
 	if !ok {
 		return nil, fmt.Errorf("%w: entry %d in segment %s at byte %d", ErrCorrupt, index, s.name(), offset)
 	}
@@ -133,7 +133,7 @@ func (l *Log) rotate(b *base) error {
 		head.Hard.Commit = max(head.Hard.Commit, b.at.index)
 	}
 	head.Seq = seq
-	s, err := l.create(head)
+	s, err := l.createSegment(head)
 	if err != nil {
 		return err
 	}
@@ -141,13 +141,13 @@ func (l *Log) rotate(b *base) error {
 	defer l.mu.Unlock()
 	l.segs = append(l.segs, s)
 	if b != nil {
-		l.rebase(head)
+		l.resetTo(head)
 	}
 	return nil
 }
 
-// rebase voids what the log held.
-func (l *Log) rebase(head segmentHeader) {
+// resetTo voids what the log held.
+func (l *Log) resetTo(head segmentHeader) {
 	for _, s := range l.segs[:len(l.segs)-1] {
 		s.offsets, s.terms = nil, nil
 	}
@@ -158,8 +158,8 @@ func (l *Log) rebase(head segmentHeader) {
 	l.cache, l.cached = nil, 0
 }
 
-// create makes a segment's file with its header, durably.
-func (l *Log) create(head segmentHeader) (*segment, error) {
+// createSegment makes a segment's file with its header, durably.
+func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 	name := segmentName(head.Seq)
 	fail := func(err error) (*segment, error) {
 		return nil, fmt.Errorf("making log segment %s: %w", name, err)
@@ -191,7 +191,8 @@ func (l *Log) create(head segmentHeader) (*segment, error) {
 		return undo(err)
 	}
 	now := l.opt.Now()
-	return &segment{seq: head.Seq, file: f, size: int64(len(b)), synced: int64(len(b)), created: now, newest: now, prev: position{head.PrevIndex, head.PrevTerm}}, nil
+	return &segment{seq: head.Seq, file: f, size: int64(len(b)), synced: int64(len(b)), created: now, newest: now,
+		prev: position{head.PrevIndex, head.PrevTerm}}, nil
 }
 
 // removeBefore removes the first n segments, from the oldest on, so that what is left

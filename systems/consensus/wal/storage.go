@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// overhead is what an entry in memory takes beside its data, in bytes.
-const overhead = 128
+// entryOverhead is what an entry in memory takes beside its data, in bytes.
+const entryOverhead = 128
 
 // truncate drops entries after index. The caller holds mu.
 func (l *Log) truncate(index uint64) {
@@ -20,21 +20,21 @@ func (l *Log) truncate(index uint64) {
 		return
 	}
 	for n := len(l.cache); n > 0 && l.cache[n-1].GetIndex() > index; n = len(l.cache) {
-		l.cached -= overhead + int64(len(l.cache[n-1].GetData()))
+		l.cached -= entryOverhead + int64(len(l.cache[n-1].GetData()))
 		l.cache = l.cache[: n-1 : n-1]
 	}
 	l.last = index
 }
 
-// remember adds entries to the tail in memory. The caller holds mu.
-func (l *Log) remember(entries []*raftpb.Entry) {
+// cacheEntries adds entries to the tail in memory. The caller holds mu.
+func (l *Log) cacheEntries(entries []*raftpb.Entry) {
 	for _, e := range entries {
-		l.cached += overhead + int64(len(e.GetData()))
+		l.cached += entryOverhead + int64(len(e.GetData()))
 		l.last = e.GetIndex()
 	}
 	l.cache = append(l.cache, entries...)
 	for l.cached > l.opt.Cache && len(l.cache) > 1 {
-		l.cached -= overhead + int64(len(l.cache[0].GetData()))
+		l.cached -= entryOverhead + int64(len(l.cache[0].GetData()))
 		l.cache[0] = nil
 		l.cache = l.cache[1:]
 	}
@@ -119,7 +119,7 @@ func (l *Log) FirstIndex() (uint64, error) {
 	return l.floor.index + 1, nil
 }
 
-// HardState returns the last one written; nil: none.
+// HardState returns the last hard state written, nil if there is none.
 func (l *Log) HardState() *raftpb.HardState {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -136,7 +136,7 @@ func (l *Log) Confs() []Conf {
 	return append([]Conf(nil), l.confs...)
 }
 
-// Usage is what a log takes.
+// Usage is the size of a log and its counts of syncs.
 type Usage struct {
 	// Bytes are written in all segments, without space reserved.
 	Bytes int64
@@ -144,7 +144,7 @@ type Usage struct {
 	Syncs, Synced uint64
 }
 
-// Usage tells what the log takes on disk.
+// Usage returns the log's size on disk and its counts of syncs.
 func (l *Log) Usage() Usage {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -155,8 +155,8 @@ func (l *Log) Usage() Usage {
 	return u
 }
 
-// Excess returns the index up to which the log must be compacted so that no more than so many
-// bytes stay, and nothing that was written before old. 0: nothing needs to go.
+// Excess returns the index up to which the log must be compacted to keep at most most bytes, and nothing that was written
+// before old. It returns 0 if nothing must be dropped.
 func (l *Log) Excess(most int64, old time.Time) uint64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -175,8 +175,8 @@ func (l *Log) Excess(most int64, old time.Time) uint64 {
 	return index
 }
 
-// Without tells how many bytes stay once the log is compacted up to an index.
-func (l *Log) Without(index uint64) int64 {
+// BytesAfter returns the bytes that remain if the log is compacted up to index.
+func (l *Log) BytesAfter(index uint64) int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	total := l.segs[len(l.segs)-1].size

@@ -14,14 +14,14 @@ import (
 
 // conf is a membership.
 type conf struct {
-	// Index is the entry from which on it is in force here.
+	// Index is the entry from which the membership is in force here.
 	Index uint64 `json:"-"`
 	// Through is the last change in it. It is after Index in a member that began with a
 	// snapshot: a new member must be in its own first membership.
 	Through uint64    `json:"through"`
 	State   confState `json:"state"`
 	Members []Member  `json:"members"`
-	// Removed are identifiers that must not come back.
+	// Removed are identifiers that must not be used again.
 	Removed []uint64 `json:"removed,omitempty"`
 	// Log, Born and Since are the log's Identity.
 	Log   string `json:"log,omitempty"`
@@ -39,14 +39,17 @@ type confState struct {
 }
 
 func (s confState) proto() *raftpb.ConfState {
-	return &raftpb.ConfState{Voters: s.Voters, Learners: s.Learners, VotersOutgoing: s.VotersOutgoing, LearnersNext: s.LearnersNext, AutoLeave: new(s.AutoLeave)}
+	return &raftpb.ConfState{
+		Voters: s.Voters, Learners: s.Learners, VotersOutgoing: s.VotersOutgoing, LearnersNext: s.LearnersNext,
+		AutoLeave: new(s.AutoLeave),
+	}
 }
 
 func confStateOf(s *raftpb.ConfState) confState {
 	return confState{s.GetVoters(), s.GetLearners(), s.GetVotersOutgoing(), s.GetLearnersNext(), s.GetAutoLeave()}
 }
 
-// confChange is what a member asks for: the context of a change in the log.
+// confChange is a requested change, and the context of the change in the log.
 type confChange struct {
 	Epoch  uint64 `json:"epoch"`
 	Seq    uint64 `json:"seq"`
@@ -62,7 +65,7 @@ const (
 	opName    = "name"
 )
 
-// firstConf is the membership that a new cluster begins with.
+// firstConf returns the membership of a new cluster.
 func firstConf(members []Member) (conf, error) {
 	c := conf{Index: 1, Through: 1, Members: slices.Clone(members), Born: true}
 	slices.SortFunc(c.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
@@ -71,7 +74,7 @@ func firstConf(members []Member) (conf, error) {
 			return conf{}, err
 		}
 		if i > 0 && c.Members[i-1].ID == m.ID {
-			return conf{}, fmt.Errorf("two members have the identifier %d", m.ID)
+			return conf{}, fmt.Errorf("members: identifier %d occurs twice", m.ID)
 		}
 		if m.Role == Learner {
 			c.State.Learners = append(c.State.Learners, m.ID)
@@ -80,17 +83,17 @@ func firstConf(members []Member) (conf, error) {
 		}
 	}
 	if len(c.State.Voters) == 0 {
-		return conf{}, fmt.Errorf("a new cluster needs a voter among its members")
+		return conf{}, fmt.Errorf("members: a new cluster needs a voter")
 	}
 	return c, nil
 }
 
 func checkMember(m Member) error {
 	if m.ID == 0 || m.ID >= 1<<63 {
-		return fmt.Errorf("member %q: %d is no identifier", m.Name, m.ID)
+		return fmt.Errorf("member %q: invalid identifier %d", m.Name, m.ID)
 	}
 	if m.Role != Voter && m.Role != Learner && m.Role != Witness {
-		return fmt.Errorf("member %q: %q is no role", m.Name, m.Role)
+		return fmt.Errorf("member %q: invalid role %q", m.Name, m.Role)
 	}
 	return nil
 }
@@ -121,8 +124,7 @@ func (c conf) member(id uint64) (Member, bool) {
 
 func (c conf) votes(id uint64) bool { return slices.Contains(c.State.Voters, id) }
 
-// loadMembership takes the membership from the log; entries after it are committed again by
-// raft.
+// loadMembership reads the membership from the log. Raft commits later entries again.
 func (m *machine) loadMembership() error {
 	if all := m.log.Confs(); len(all) > 0 {
 		last := all[len(all)-1]
@@ -130,13 +132,13 @@ func (m *machine) loadMembership() error {
 		if err != nil {
 			return err
 		}
-		m.conf = c
+		m.membership.conf = c
 	}
 	first, err := m.log.FirstIndex()
 	if err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
-	at := max(m.conf.Index, first-1)
+	at := max(m.membership.conf.Index, first-1)
 	term, err := m.log.Term(at)
 	if err != nil {
 		return fmt.Errorf("reading the term of entry %d: %w", at, err)
@@ -145,13 +147,13 @@ func (m *machine) loadMembership() error {
 	return nil
 }
 
-// validate tells why a change cannot be made; its text goes back to who asked.
+// validate returns why a change is impossible. The proposer receives the text of the error.
 func (c conf) validate(ch confChange) error {
 	_, known := c.member(ch.Member.ID)
 	switch {
 	case ch.Op == opSet:
 		if slices.Contains(c.Removed, ch.Member.ID) {
-			return fmt.Errorf("identifier %d belongs to a member that was removed; take another", ch.Member.ID)
+			return fmt.Errorf("identifier %d belongs to a removed member, choose another", ch.Member.ID)
 		}
 		if c.votes(ch.Member.ID) && ch.Member.Role == Learner && len(c.State.Voters) == 1 {
 			return fmt.Errorf("member %d is the only voter", ch.Member.ID)
@@ -165,7 +167,7 @@ func (c conf) validate(ch confChange) error {
 	return nil
 }
 
-// raftChange is the change as raft does it.
+// raftChange returns the change in raft's form.
 func (c conf) raftChange(ch confChange, context []byte) *raftpb.ConfChangeV2 {
 	kind := raftpb.ConfChangeType_ConfChangeAddLearnerNode
 	switch {
@@ -182,7 +184,7 @@ func (c conf) raftChange(ch confChange, context []byte) *raftpb.ConfChangeV2 {
 
 // applyChange puts a committed change of membership into force.
 func (m *machine) applyChange(e *raftpb.Entry) {
-	if e.GetIndex() <= m.conf.Through {
+	if e.GetIndex() <= m.membership.conf.Through {
 		return
 	}
 	cc := &raftpb.ConfChangeV2{}
@@ -192,12 +194,12 @@ func (m *machine) applyChange(e *raftpb.Entry) {
 		err = json.Unmarshal(cc.GetContext(), &ch)
 	}
 	if err != nil {
-		// Every member sees the same entry and skips it.
+		// Every member skips the same entry.
 		m.logger.Error("change of membership is not readable", "index", e.GetIndex(), "err", err)
 		return
 	}
-	next := m.conf
-	next.Index, next.Through, next.Members = e.GetIndex(), e.GetIndex(), slices.Clone(m.conf.Members)
+	next := m.membership.conf
+	next.Index, next.Through, next.Members = e.GetIndex(), e.GetIndex(), slices.Clone(m.membership.conf.Members)
 	at := slices.IndexFunc(next.Members, func(o Member) bool { return o.ID == ch.Member.ID })
 	switch {
 	case ch.Op == opRemove && at >= 0:
@@ -213,7 +215,7 @@ func (m *machine) applyChange(e *raftpb.Entry) {
 		next.Members = append(next.Members, ch.Member)
 		slices.SortFunc(next.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	next.State = confStateOf(m.rn.ApplyConfChange(cc))
+	next.State = confStateOf(m.raft.ApplyConfChange(cc))
 	m.setMembership(next)
 	w, err := next.encode()
 	if err == nil {
@@ -223,15 +225,15 @@ func (m *machine) applyChange(e *raftpb.Entry) {
 }
 
 func (m *machine) setMembership(c conf) {
-	_, was := m.conf.member(m.cfg.id)
-	m.conf = c
+	_, was := m.membership.conf.member(m.cfg.id)
+	m.membership.conf = c
 	if _, is := c.member(m.cfg.id); was && !is {
-		m.removed = true
+		m.membership.removed = true
 	}
 	m.out.changed = true
 }
 
-// restoreMembership takes the membership of a snapshot that raft accepted.
+// restoreMembership installs the membership of a snapshot that raft accepted.
 func (m *machine) restoreMembership(snap *raftpb.Snapshot) {
 	c, err := decodeConf(snap.GetMetadata().GetIndex(), snap.GetData())
 	if err != nil {
@@ -241,9 +243,9 @@ func (m *machine) restoreMembership(snap *raftpb.Snapshot) {
 	m.setMembership(c)
 }
 
-// snapshot is what raft sends to members that the log no longer serves: where to go on
-// and with whom. State travels apart from it. With a Snapshotter it is the last index that
-// the consumer applied, so that the log is needed for as little as possible after it.
+// snapshot returns the snapshot that raft sends to members that need dropped entries: an index and a membership. The
+// state travels separately. With a Snapshotter the index is the last one that the consumer applied, so that few entries
+// after it are needed.
 func (m *machine) snapshot() (*raftpb.Snapshot, error) {
 	first, err := m.log.FirstIndex()
 	if err != nil {
@@ -251,13 +253,13 @@ func (m *machine) snapshot() (*raftpb.Snapshot, error) {
 	}
 	at := first - 1
 	if at > 1 && m.cfg.stateful {
-		at = max(at, min(m.keep.applied[m.cfg.id], m.published.index))
+		at = max(at, min(m.compaction.applied[m.cfg.id], m.published.index))
 	}
 	term, err := m.log.Term(at)
 	if err != nil {
 		return nil, err
 	}
-	c := m.conf
+	c := m.membership.conf
 	w, err := c.encode()
 	if err != nil {
 		return nil, err

@@ -11,24 +11,23 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// leaderState is what the leader of a term knows about proposals in it. It is forgotten with
-// the term; a member that restarts in a term has not led in it, as far as it knows, and
-// neither accepts nor refuses.
+// leaderState is what the leader of a term knows about proposals in that term. A new term clears it. A member that
+// restarts does not know what it appended before, so it neither accepts nor refuses proposals of its current term.
 type leaderState struct {
 	term    uint64 // 0: this member has not led in the current term
 	windows map[uint64]*window
-	trial   *confTrial
+	trial   *pendingChange
 }
 
-// window is what became of the proposals of one epoch in this term.
+// window records the outcome of one epoch's proposals in this term.
 type window struct {
 	low      uint64
 	appended map[uint64]bool
 	refused  map[uint64]uint64 // attempts up to which a proposal is refused
 }
 
-// confTrial is a change of membership that raft may have replaced by an empty entry.
-type confTrial struct {
+// pendingChange is a change of membership that raft may have replaced by an empty entry.
+type pendingChange struct {
 	from  uint64
 	epoch uint64
 	it    item
@@ -50,7 +49,7 @@ func (l *leaderState) window(epoch uint64) *window {
 	return w
 }
 
-// forgetBelow forgets what its proposer has resolved.
+// forgetBelow removes proposals that their proposer has resolved.
 func (w *window) forgetBelow(low uint64) {
 	if low <= w.low {
 		return
@@ -67,24 +66,24 @@ func (w *window) forgetBelow(low uint64) {
 	w.low = low
 }
 
-// handleForward takes proposals of another member.
+// handleForward handles proposals of another member.
 func (m *machine) handleForward(from uint64, f *forward) {
 	if r := m.appendForwarded(from, f); r != nil {
 		m.out.messages = append(m.out.messages, message{to: from, refusal: r})
 	}
 }
 
-// appendForwarded appends proposals that were made to this member as leader of a term; what it
-// returns is certainly not appended in that term.
+// appendForwarded appends proposals that were sent to this member as leader of a term. Proposals in the returned refusal
+// are certainly not appended in that term.
 func (m *machine) appendForwarded(from uint64, f *forward) *refusal {
-	if f.term != m.term || m.lding.term != f.term {
+	if f.term != m.term || m.leader.term != f.term {
 		return nil
 	}
-	// A member resolves its own proposals itself: nothing of them is late or twice.
+	// A member resolves its own proposals itself, so that none of them arrives late or twice.
 	local := from == m.cfg.id
 	var w *window
 	if !local {
-		w = m.lding.window(f.epoch)
+		w = m.leader.window(f.epoch)
 		w.forgetBelow(f.low)
 	}
 	r := &refusal{term: f.term, epoch: f.epoch}
@@ -109,17 +108,17 @@ func (m *machine) appendForwarded(from uint64, f *forward) *refusal {
 		case err != nil:
 			no(it, err.Error())
 			continue
-		case it.conf && (m.lding.trial != nil || m.confAfter > m.published.index || m.state != raft.StateLeader):
+		case it.conf && (m.leader.trial != nil || m.membership.changeIndex > m.published.index || m.role != raft.StateLeader):
 			no(it, "")
 			continue
 		case it.conf:
-			m.lding.trial = &confTrial{from, f.epoch, it}
+			m.leader.trial = &pendingChange{from, f.epoch, it}
 		}
 		entries, items = append(entries, e), append(items, it)
 		m.reserveSpace(int64(len(it.data)) + entryOverhead)
 	}
 	if len(entries) > 0 {
-		err := m.rn.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(m.cfg.id), Entries: entries})
+		err := m.raft.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(m.cfg.id), Entries: entries})
 		for _, it := range items {
 			switch {
 			case err != nil:
@@ -129,9 +128,9 @@ func (m *machine) appendForwarded(from uint64, f *forward) *refusal {
 			}
 		}
 		if err != nil {
-			m.lding.trial = nil
+			m.leader.trial = nil
 		} else {
-			m.keep.count(from, len(items))
+			m.placement.countProposals(from, len(items))
 		}
 	}
 	if len(r.items) == 0 {
@@ -140,28 +139,27 @@ func (m *machine) appendForwarded(from uint64, f *forward) *refusal {
 	return r
 }
 
-// rejectsProposals tells whether the leader takes no proposals at all, and why, unless another is
-// about to lead.
+// rejectsProposals reports whether the leader rejects all proposals, and why. The reason is empty if another member may
+// soon lead.
 func (m *machine) rejectsProposals() (reason string, rejectsProposals bool) {
 	switch {
-	case m.storage != nil && m.ticks < m.keep.waits:
+	case m.space.err != nil && m.ticks < m.placement.waitUntil:
 		return "", true
-	case m.storage != nil:
+	case m.space.err != nil:
 		return ErrStorage.Error(), true
-	case m.full:
+	case m.space.full:
 		return ErrLogFull.Error(), true
 	}
 	return "", false
 }
 
-// checkChangeProposal finds out whether raft took the change of membership that was proposed
-// last, or put an empty entry in its place.
+// checkChangeProposal checks whether raft accepted the proposed change of membership or replaced it by an empty entry.
 func (m *machine) checkChangeProposal(entries []*raftpb.Entry) {
-	t := m.lding.trial
+	t := m.leader.trial
 	if t == nil {
 		return
 	}
-	m.lding.trial = nil
+	m.leader.trial = nil
 	var asked confChange
 	if err := json.Unmarshal(t.it.data, &asked); err != nil {
 		return
@@ -172,8 +170,9 @@ func (m *machine) checkChangeProposal(entries []*raftpb.Entry) {
 		}
 		cc := &raftpb.ConfChangeV2{}
 		var ch confChange
-		if proto.Unmarshal(e.GetData(), cc) == nil && json.Unmarshal(cc.GetContext(), &ch) == nil && ch.Epoch == asked.Epoch && ch.Seq == asked.Seq {
-			m.confAfter = e.GetIndex()
+		if proto.Unmarshal(e.GetData(), cc) == nil && json.Unmarshal(cc.GetContext(), &ch) == nil &&
+			ch.Epoch == asked.Epoch && ch.Seq == asked.Seq {
+			m.membership.changeIndex = e.GetIndex()
 			return
 		}
 	}
@@ -182,13 +181,13 @@ func (m *machine) checkChangeProposal(entries []*raftpb.Entry) {
 		m.handleRefusal(r)
 		return
 	}
-	w := m.lding.window(t.epoch)
+	w := m.leader.window(t.epoch)
 	delete(w.appended, t.it.seq)
 	w.refused[t.it.seq] = t.it.attempt + 1
 	m.out.messages = append(m.out.messages, message{to: t.from, refusal: r})
 }
 
-// pendingInOrder gives the identities of unresolved proposals, oldest first.
+// pendingInOrder returns the sequence numbers of unresolved proposals, oldest first.
 func (m *machine) pendingInOrder() iter.Seq[uint64] {
-	return slices.Values(slices.Sorted(maps.Keys(m.props.pending)))
+	return slices.Values(slices.Sorted(maps.Keys(m.proposals.pending)))
 }
