@@ -31,7 +31,7 @@ func TestTrialsSideBySide(t *testing.T) {
 	b := newBench(t)
 	r := b.run(0, "run", "--parallel", "3", "--retries", "1", "--set", "repetitions=3",
 		"--set", "fidelity={client_late: 1ns, host_cpu: 100%, client_cpu: 100%}", b.write("sided.yaml", sided))
-	contains(t, r.stderr.String(), "1/3", "3/3", "trial 3 again")
+	contains(t, r.stderr.String(), "1/3", "3/3", "retry of trial 3")
 	s := b.summary(b.path("runs/latest"))
 	if !s.Complete || len(s.Trials) != 3 {
 		t.Fatalf("%d trials, complete %v", len(s.Trials), s.Complete)

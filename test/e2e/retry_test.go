@@ -27,7 +27,7 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 	b := newBench(t)
 	file := b.write("never.yaml", never)
 	r := b.run(0, "run", file)
-	contains(t, r.stderr.String(), "trial 1 again", "suspect: the driver was more than")
+	contains(t, r.stderr.String(), "retry of trial 1", "suspect: the driver was more than")
 	contains(t, r.stdout.String(), "trial 1 was run again: the attempt in replaced/1-1 was suspect: the driver was more than")
 	x := b.summary(b.path("runs/latest")).Trials[0]
 	if len(x.Replaced) != 1 || x.Replaced[0].Verdict.State != record.Suspect || !x.Replaced[0].Started.Before(x.Started) {
