@@ -61,8 +61,8 @@ func (k *keys) held(p *process) {
 	p.config.Certificate, p.config.Key, p.config.Authority = in("own.crt"), in("own.key"), in("ca.crt")
 }
 
-// give replaces the certificate and key that a member uses by this authority's.
-func (k *keys) give(p *process) {
+// install replaces the certificate and key that a member uses by this authority's.
+func (k *keys) install(p *process) {
 	k.t.Helper()
 	replaced(k.t, p.config.Certificate, 0o644, k.file(p.config.Name+".crt"))
 	replaced(k.t, p.config.Key, 0o600, k.file(p.config.Name+".key"))
@@ -124,7 +124,7 @@ func TestAnotherAuthority(t *testing.T) {
 	for _, p := range all {
 		before.member(p.config)
 		before.held(p)
-		before.give(p)
+		before.install(p)
 		trusts(p, before)
 		p.start()
 	}
@@ -141,7 +141,7 @@ func TestAnotherAuthority(t *testing.T) {
 	late := joining(t, all)
 	after.member(late.config)
 	after.held(late)
-	after.give(late)
+	after.install(late)
 	trusts(late, before, after)
 	c := late.config
 	late.start()
@@ -156,7 +156,7 @@ func TestAnotherAuthority(t *testing.T) {
 
 	// All show certificates of the new one, and then trust no other.
 	for _, p := range all {
-		after.give(p)
+		after.install(p)
 	}
 	for _, p := range append(all, late) {
 		trusts(p, after)

@@ -144,19 +144,19 @@ func (l *memLog) Subscribe(uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heeds = !l.deaf
-	l.tell()
+	l.signal()
 	return l.heeds
 }
 
 func (l *memLog) NotifySubscribers() {
 	for _, o := range l.all() {
 		o.mu.Lock()
-		o.tell()
+		o.signal()
 		o.mu.Unlock()
 	}
 }
 
-func (l *memLog) tell() {
+func (l *memLog) signal() {
 	if l.heeds {
 		select {
 		case l.told <- struct{}{}:

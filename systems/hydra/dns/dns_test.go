@@ -57,8 +57,8 @@ func serve(t *testing.T, c Config) (*Server, string) {
 	return s, s.Addr()
 }
 
-// ask sends a query over "udp" or "tcp".
-func ask(t *testing.T, at, network, name string, qtype uint16) *dns.Msg {
+// queryServer sends a query over "udp" or "tcp".
+func queryServer(t *testing.T, at, network, name string, qtype uint16) *dns.Msg {
 	t.Helper()
 	m := new(dns.Msg).SetQuestion(name, qtype)
 	c := &dns.Client{Net: network, Timeout: 30 * time.Second}
@@ -145,7 +145,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, network := range []string{"udp", "tcp"} {
-			m := ask(t, at, network, tt.name, tt.qtype)
+			m := queryServer(t, at, network, tt.name, tt.qtype)
 			var types []string
 			for _, rr := range append(slices.Clone(m.Answer), m.Ns...) {
 				types = append(types, dns.TypeToString[rr.Header().Rrtype])
@@ -193,7 +193,7 @@ func TestAddressesRotate(t *testing.T) {
 		first := map[string]int{}
 		const n = 40
 		for range n {
-			first[addresses(ask(t, at, "udp", "hydra.test.", dns.TypeA))[0]]++
+			first[addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA))[0]]++
 		}
 		if len(first) != 2 {
 			t.Errorf("%s: first were %v", order, first)
@@ -213,8 +213,10 @@ func TestHealth(t *testing.T) {
 		c.Names = []Name{{Name: "@", Alias: "w"}, {Name: "w", Targets: []Target{{Address: "192.0.2.1", Check: one.URL},
 			{Address: "192.0.2.2", Check: two.URL}}}}
 		s, at := serve(t, c)
-		serial := func() uint32 { return ask(t, at, "udp", "hydra.test.", dns.TypeSOA).Answer[0].(*dns.SOA).Serial }
-		now := func() []string { return sorted(addresses(ask(t, at, "udp", "hydra.test.", dns.TypeA))) }
+		serial := func() uint32 {
+			return queryServer(t, at, "udp", "hydra.test.", dns.TypeSOA).Answer[0].(*dns.SOA).Serial
+		}
+		now := func() []string { return sorted(addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA))) }
 		if got := now(); !slices.Equal(got, []string{"192.0.2.1"}) {
 			t.Errorf("one is ill from the start: %v", got)
 		}
@@ -231,7 +233,7 @@ func TestHealth(t *testing.T) {
 			until(t, "all are given since none is healthy", func() bool { return len(now()) == 2 })
 		} else {
 			until(t, "it fails since none is healthy", func() bool {
-				return ask(t, at, "udp", "hydra.test.", dns.TypeA).Rcode == dns.RcodeServerFailure
+				return queryServer(t, at, "udp", "hydra.test.", dns.TypeA).Rcode == dns.RcodeServerFailure
 			})
 		}
 		if got := counted(t, s); got == 0 {
@@ -248,11 +250,11 @@ func TestTCPCheck(t *testing.T) {
 	c := example()
 	c.Names = []Name{{Name: "@", Targets: []Target{{Address: "192.0.2.1", Check: "tcp://" + l.Addr().String()}, {Address: "192.0.2.2"}}}}
 	_, at := serve(t, c)
-	if got := addresses(ask(t, at, "udp", "hydra.test.", dns.TypeA)); len(got) != 2 {
+	if got := addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA)); len(got) != 2 {
 		t.Errorf("both are healthy: %v", got)
 	}
 	l.Close()
-	until(t, "the first is lost", func() bool { return len(addresses(ask(t, at, "udp", "hydra.test.", dns.TypeA))) == 1 })
+	until(t, "the first is lost", func() bool { return len(addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA))) == 1 })
 }
 
 func TestAliasOutsideTheZone(t *testing.T) {
@@ -265,7 +267,7 @@ func TestAliasOutsideTheZone(t *testing.T) {
 	c.Names = []Name{{Name: "@", Alias: "far.other.test."}, {Name: "bad", Alias: "none.other.test."}}
 	_, at := serve(t, c)
 	for range 3 {
-		m := ask(t, at, "udp", "hydra.test.", dns.TypeA)
+		m := queryServer(t, at, "udp", "hydra.test.", dns.TypeA)
 		if got := addresses(m); !slices.Equal(got, []string{"198.51.100.7"}) || m.Answer[0].Header().Ttl != 1 {
 			t.Fatalf("flattened: %v", m)
 		}
@@ -273,7 +275,7 @@ func TestAliasOutsideTheZone(t *testing.T) {
 	if n := counted(t, upstream); n != 1 {
 		t.Errorf("the upstream was asked %v times; its answer is good for an hour", n)
 	}
-	if m := ask(t, at, "udp", "bad.hydra.test.", dns.TypeA); m.Rcode != dns.RcodeServerFailure {
+	if m := queryServer(t, at, "udp", "bad.hydra.test.", dns.TypeA); m.Rcode != dns.RcodeServerFailure {
 		t.Errorf("an alias that does not resolve: %v", m)
 	}
 }
@@ -286,12 +288,12 @@ func TestLargeAnswers(t *testing.T) {
 	}
 	c.Names = []Name{n}
 	_, at := serve(t, c)
-	m := ask(t, at, "udp", "hydra.test.", dns.TypeA)
+	m := queryServer(t, at, "udp", "hydra.test.", dns.TypeA)
 	m.Compress = true
 	if !m.Truncated || m.Len() > dns.MinMsgSize {
 		t.Errorf("truncated %v, %d bytes", m.Truncated, m.Len())
 	}
-	if m := ask(t, at, "tcp", "hydra.test.", dns.TypeA); m.Truncated || len(m.Answer) != 100 {
+	if m := queryServer(t, at, "tcp", "hydra.test.", dns.TypeA); m.Truncated || len(m.Answer) != 100 {
 		t.Errorf("over TCP: truncated %v, %d addresses", m.Truncated, len(m.Answer))
 	}
 }
@@ -310,7 +312,7 @@ func TestCachingClients(t *testing.T) {
 		var when time.Time
 		return func() []string {
 			if kept == nil || obey && time.Since(when) > time.Duration(kept.Answer[0].Header().Ttl)*time.Second {
-				kept, when = ask(t, at, "udp", "hydra.test.", dns.TypeA), time.Now()
+				kept, when = queryServer(t, at, "udp", "hydra.test.", dns.TypeA), time.Now()
 			}
 			return sorted(addresses(kept))
 		}
