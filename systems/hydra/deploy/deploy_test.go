@@ -217,7 +217,7 @@ func TestFiles(t *testing.T) {
 		for _, s := range services {
 			switch s.Kind {
 			case Member, Witness:
-				c, err := hydra.LoadConfig(s.Args[3])
+				c, err := hydra.LoadConfig(s.Args[2])
 				if err != nil {
 					t.Fatalf("%s: %v", s.Name, err)
 				}
@@ -229,7 +229,7 @@ func TestFiles(t *testing.T) {
 					t.Errorf("%s has the database %s", s.Name, c.Database)
 				}
 			case DNSServer:
-				zone, err := hydradns.Load(s.Args[2])
+				zone, err := hydradns.Load(s.Args[1])
 				if err != nil || len(zone.Names) != 2 || len(zone.Names[1].Targets) != 2 {
 					t.Errorf("%+v, %v", zone, err)
 				}
