@@ -31,7 +31,7 @@ func AttachOn(ctx context.Context, m machine.Machine, name string) (*Lab, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.part.Adopt(ctx, l.halves()); err != nil {
+	if err := l.part.Adopt(ctx, l.specs()); err != nil {
 		return nil, err
 	}
 	if err := l.attachNodes(); err != nil {

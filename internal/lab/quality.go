@@ -118,7 +118,7 @@ func (l *Lab) change(ctx context.Context, work func(*linksState) ([]link.Change,
 			return err
 		}
 	}
-	if err := l.part.Send(ctx, next.sendings(changes)); err != nil {
+	if err := l.part.Set(ctx, changes); err != nil {
 		if !l.owned {
 			err = errors.Join(err, l.note(ctx, l.links))
 		}

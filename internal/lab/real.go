@@ -42,13 +42,13 @@ var ErrOneMachine = advice.With(fmt.Errorf("%w: links between machines are to be
 // learn notes how far apart the machines are that real links lead between. Packets have crossed on all
 // of them.
 func (l *Lab) learn(ctx context.Context) error {
-	sent, err := l.part.Sent(ctx)
+	stats, err := l.part.Stats(ctx)
 	if err != nil {
 		return fmt.Errorf("measuring the ways between machines: %w", err)
 	}
 	at := l.links.byID()
-	for _, s := range sent {
-		if k := &l.links.Links[at[s.Link]]; k.Real {
+	for _, s := range stats {
+		if k := &l.links.Links[at[s.ID]]; k.Real {
 			k.Way = max(k.Way, s.Path.Delay)
 		}
 	}

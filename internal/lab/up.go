@@ -84,7 +84,7 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 		}
 	}
 	c.Progress("links", 0, len(l.links.Links))
-	if err := l.part.Link(ctx, l.halves()); err != nil {
+	if err := l.part.Link(ctx, l.specs()); err != nil {
 		return err
 	}
 	if c.Real {

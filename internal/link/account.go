@@ -5,62 +5,56 @@ import (
 	"time"
 )
 
-// Account is what an engine observed on the packets of one direction, each held against the
-// quality in force when it left the wire. All figures count from the creation of the link, so
-// that the difference of two accounts describes the time between them. A super-packet counts
-// as one.
+// Account compares the packets of one direction with the quality in force when each packet left the wire. All
+// figures count from the creation of the link, so the difference of two accounts describes the time between them.
+// A super-packet counts as one packet.
 type Account struct {
-	// Known is false for an engine that does not see packets (netem); Waiting alone is set then.
-	Known bool `json:"known,omitempty"`
-	// Packets were delivered.
+	// Known is false for netem, which does not observe packets. Only Waiting is set then.
+	Known   bool   `json:"known,omitempty"`
 	Packets uint64 `json:"packets,omitempty"`
-	// Delay sums the time from arrival to hand-over, Queued the part of it until the last bit
-	// had left the wire.
+	// Delay is the sum of the times from arrival to delivery, Queued the part until the last bit left the wire.
 	Delay  time.Duration `json:"delay_ns,omitempty"`
 	Queued time.Duration `json:"queued_ns,omitempty"`
-	// Delays is a histogram of the delay: DelayBucket(d) counts packets with the delay d.
-	// Trailing zeros are left out.
+	// Delays is a histogram of the delays, indexed by DelayBucket, without trailing zeros.
 	Delays []uint64 `json:"delays,omitempty"`
-	// Spread sums the time from the wire to hand-over, less the latency: jitter and lateness.
-	// Squares sums its squares, SetSquares the variances of the jitter that was set, in us².
+	// Spread is the sum of the times from the wire to delivery minus the latency: jitter and lateness. Squares is
+	// the sum of its squares, SetSquares the sum of the configured variances, in us².
 	Spread     time.Duration `json:"spread_ns,omitempty"`
 	Squares    float64       `json:"squares_us2,omitempty"`
 	SetSquares float64       `json:"set_squares_us2,omitempty"`
-	// Waiting bytes are in the queue or being transmitted, Flying packets are on their way; at
-	// the moment of the account.
+	// Waiting is the number of bytes in the queue or on the wire, Flying the number of packets in flight, at
+	// the time of the account.
 	Waiting int64 `json:"waiting_bytes,omitempty"`
 	Flying  int64 `json:"flying_packets,omitempty"`
-	// Changes counts the qualities that were set after the first one, Confirmed is the number
-	// of the last one that a packet was observed to obey: one that left the wire while it was in
-	// force and broke no law, or one that the link dropped because it was down.
+	// Changes is the number of changes of the quality. Confirmed is the number of the last change that a packet
+	// confirmed: the packet left the wire under that quality and broke no law, or was dropped by a down link.
 	Changes   uint64 `json:"changes,omitempty"`
 	Confirmed uint64 `json:"confirmed,omitempty"`
-	// Laws that packets broke.
-	Early Breach `json:"early,omitzero"` // handed over before latency and jitter allow
-	Late  Breach `json:"late,omitzero"`  // handed over later than latency, jitter and the emulator's lateness explain
-	Fast  Breach `json:"fast,omitzero"`  // left the wire before the rate allows
-	Slow  Breach `json:"slow,omitzero"`  // left the wire after the rate had allowed it
+	// Packets that broke a law:
+	Early Breach `json:"early,omitzero"` // delivered before latency and jitter permit
+	Late  Breach `json:"late,omitzero"`  // delivered later than latency, jitter and the emulator's lateness explain
+	Fast  Breach `json:"fast,omitzero"`  // left the wire before the rate permits
+	Slow  Breach `json:"slow,omitzero"`  // left the wire after the rate permitted it
 }
 
-// Breach counts packets that broke a law, and the most that one broke it by.
+// Breach counts packets that broke a law. Worst is the largest violation.
 type Breach struct {
 	Packets uint64        `json:"packets,omitempty"`
 	Worst   time.Duration `json:"worst_ns,omitempty"`
 }
 
-// Add counts a packet.
 func (b *Breach) Add(by time.Duration) {
 	b.Packets++
 	b.Worst = max(b.Worst, by)
 }
 
-// Buckets of Account.Delays: four to each power of two of microseconds.
+// Buckets of Account.Delays: four per power of two of microseconds.
 const (
 	delaySub     = 4
 	DelayBuckets = delaySub * 26
 )
 
-// DelayBucket is the bucket of a delay. The last one has no upper bound.
+// DelayBucket returns the bucket of a delay. The last bucket has no upper bound.
 func DelayBucket(d time.Duration) int {
 	us := uint64(max(d, 0)) / 1000
 	if us < delaySub {
@@ -70,7 +64,7 @@ func DelayBucket(d time.Duration) int {
 	return min(delaySub*(octave+1)+int(us>>octave)-delaySub, DelayBuckets-1)
 }
 
-// DelayBound is the upper bound of a bucket.
+// DelayBound returns the upper bound of a bucket.
 func DelayBound(bucket int) time.Duration {
 	if bucket < delaySub {
 		return time.Duration(bucket+1) * time.Microsecond
@@ -79,8 +73,8 @@ func DelayBound(bucket int) time.Duration {
 	return time.Duration(uint64(bucket%delaySub+delaySub+1)<<octave) * time.Microsecond
 }
 
-// Sub is the account of the time after an earlier account. Waiting, Flying, Changes and
-// Confirmed are those of the later account, and so is the worst of each breach.
+// Sub returns the account of the time since an earlier account. Waiting, Flying, Changes, Confirmed and the worst of
+// each breach are those of a.
 func (a Account) Sub(earlier Account) Account {
 	a.Packets -= earlier.Packets
 	a.Delay -= earlier.Delay
@@ -107,8 +101,7 @@ func (a Account) Sub(earlier Account) Account {
 	return a
 }
 
-// DelayQuantile is the delay that a share q of the packets did not exceed, rounded up to its
-// bucket's bound; 0 without packets.
+// DelayQuantile returns the q-quantile of the delays, rounded up to the bound of its bucket; 0 without packets.
 func (a Account) DelayQuantile(q float64) time.Duration {
 	var total, seen uint64
 	for _, n := range a.Delays {

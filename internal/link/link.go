@@ -1,10 +1,8 @@
-// Package link is the vocabulary of emulated network links: what one
-// direction of a link does to packets (Quality), how that varies over time
-// (Profile), and the Engine that makes links between network namespaces real.
+// Package link defines emulated network links: what one direction does to packets (Quality), how that varies over time
+// (Profile), and the Engine that creates links between network namespaces.
 //
-// The package itself does no I/O. Engines live below it: netem drives the kernel's
-// qdiscs, userspace moves the packets through a process of its own. Both obey the
-// contract that package linktest checks.
+// The package does no I/O. There are two engines: netem configures the kernel's qdiscs, userspace forwards the packets in
+// a process of its own. Package linktest checks both against the same contract.
 package link
 
 import (
@@ -15,8 +13,7 @@ import (
 	"time"
 )
 
-// Quality is what one direction of a link does to the packets that travel it.
-// The zero value is a perfect link: no delay, no loss, no rate limit.
+// Quality describes what one direction of a link does to its packets. The zero value is a perfect link.
 type Quality struct {
 	// Latency is the one-way delay.
 	Latency time.Duration `json:"latency_ns"`
@@ -25,29 +22,27 @@ type Quality struct {
 	// Packets are not reordered by jitter: a packet never overtakes the one before it.
 	Jitter       time.Duration `json:"jitter_ns,omitempty"`
 	Distribution Distribution  `json:"distribution,omitempty"`
-	// Loss, Duplicate, Reorder and Corrupt are probabilities (0..1) drawn for
-	// each packet on its own. A reordered packet is sent at once, past the queue
-	// of delayed ones. A corrupted packet has one bit of its payload flipped.
+	// Loss, Duplicate, Reorder and Corrupt are independent probabilities (0..1) per packet. A reordered packet is
+	// sent at once, ahead of delayed packets. A corrupted packet has one bit of its payload flipped.
 	Loss      float64 `json:"loss,omitempty"`
 	Duplicate float64 `json:"duplicate,omitempty"`
 	Reorder   float64 `json:"reorder,omitempty"`
 	Corrupt   float64 `json:"corrupt,omitempty"`
-	// Burst, when set, adds losses that come in bursts.
+	// Burst, if set, adds losses in bursts.
 	Burst *GilbertElliott `json:"burst,omitempty"`
-	// Bandwidth in bit/s counts the bytes of IP packets, headers included (layer
-	// 3). 0 means no limit.
+	// Bandwidth in bit/s of IP packets including their headers (layer 3). 0 means no limit.
 	Bandwidth int64 `json:"bandwidth_bps,omitempty"`
-	// Queue bounds, in bytes, what waits for the bandwidth; what exceeds it is
-	// dropped at the tail. 0 means DefaultQueue of the bandwidth and latency.
+	// Queue bounds the bytes that wait for the bandwidth; excess packets are dropped at the tail. 0 means
+	// DefaultQueue of the bandwidth and latency.
 	Queue int64 `json:"queue_bytes,omitempty"`
-	// Down drops every packet silently, as a radio link that vanished does.
+	// Down drops every packet silently, like a lost radio link.
 	Down bool `json:"down,omitempty"`
 }
 
 // Distribution names the shape of jitter.
 type Distribution string
 
-// The distributions an engine must know; "" means Normal.
+// The distributions that engines support; "" means Normal.
 const (
 	Uniform      Distribution = "uniform"
 	Normal       Distribution = "normal"
@@ -55,8 +50,8 @@ const (
 	ParetoNormal Distribution = "paretonormal"
 )
 
-// GilbertElliott is the two-state loss model of netem's "loss gemodel": in the good
-// state packets are lost with probability 1-K, in the bad one with probability 1-H.
+// GilbertElliott is the two-state loss model of netem's "loss gemodel". Packets are lost with probability 1-K in the
+// good state and 1-H in the bad one.
 // Source: Elliott, "Estimates of error rates for codes on burst-noise channels", 1963.
 type GilbertElliott struct {
 	P float64 `json:"p"` // good -> bad, per packet
@@ -65,7 +60,10 @@ type GilbertElliott struct {
 	K float64 `json:"k"` // delivery in the good state
 }
 
-// Spec asks an Engine for one link.
+// Spec describes one link.
+//
+// The sender of a direction applies its quality. A link between two machines is therefore two links to the engines:
+// each machine's engine gets a Spec with its own end as A, the outgoing quality as AB, and a UDPPath as the end B.
 type Spec struct {
 	// ID names the link uniquely within a lab; at most 64 bytes.
 	ID   string  `json:"id"`
@@ -75,49 +73,58 @@ type Spec struct {
 	BA   Quality `json:"ba"` // packets from B to A
 	MTU  int     `json:"mtu,omitempty"`
 	Seed uint64  `json:"seed,omitempty"` // of every random choice on this link
+	// Real keeps the delay of the path between two machines: AB and BA apply on top of it.
+	Real bool `json:"real,omitempty"`
 }
 
-// End is one end of a link: a device that the engine makes in a namespace, up and
-// without addresses.
+// Reversed returns the link as seen from the end B.
+func (s Spec) Reversed() Spec {
+	s.A, s.B, s.AB, s.BA = s.B, s.A, s.BA, s.AB
+	return s
+}
+
+// End is one end of a link: a device that the engine creates in a namespace, up and without addresses.
 type End struct {
-	// Netns is the path of the network namespace (/run/netns/NAME, /proc/PID/ns/net).
-	Netns string `json:"netns"`
+	// Machine is the name of another machine with this end, "" for the present one.
+	Machine string `json:"machine,omitempty"`
+	Node    string `json:"node,omitempty"`
+	// Netns is the path of the network namespace, for example /run/netns/NAME.
+	Netns string `json:"netns,omitempty"`
 	// Device is the name of the network device; at most 15 bytes.
 	Device string `json:"device"`
-	// Far, of the end B alone, says that the link goes on to another machine.
+	// Path, only in the end B, leads to another machine. There is no device then.
 	Path *UDPPath `json:"far,omitempty"`
 }
 
-// Change replaces the quality of a link's directions; nil leaves one as it is.
+// Change replaces the qualities of a link; nil keeps a direction unchanged.
 type Change struct {
 	ID string   `json:"id"`
 	AB *Quality `json:"ab,omitempty"`
 	BA *Quality `json:"ba,omitempty"`
 }
 
-// Stats is what an engine counted on one link since it was created.
+// Stats are the counters of one link since its creation.
 type Stats struct {
 	ID string   `json:"id"`
 	AB Counters `json:"ab"`
 	BA Counters `json:"ba"`
-	// Crossing is the way to the other machine, of a link whose end B is Far.
+	// Path describes the path of a link between two machines.
 	Path PathStats `json:"crossing,omitzero"`
 }
 
-// Counters of one direction. Bytes and packets are layer-3 and count what was
-// delivered, a super-packet as the packets on the wire that it stands for.
+// Counters of one direction. Bytes and Packets are delivered layer-3 packets; a super-packet counts as its packets on
+// the wire.
 type Counters struct {
 	Bytes        uint64 `json:"bytes"`
 	Packets      uint64 `json:"packets"`
 	DroppedQueue uint64 `json:"dropped_queue"` // the bounded queue was full
-	DroppedLoss  uint64 `json:"dropped_loss"`  // lost as Quality asked, or the link was down
-	// Late is how long after its due time the engine handed a packet over. An
-	// engine that cannot know (netem) leaves Known false.
+	DroppedLoss  uint64 `json:"dropped_loss"`  // lost by Quality, or the link was down
+	// Late is the delay of deliveries after their due times. netem leaves Known false.
 	Late    Lateness `json:"late"`
 	Account Account  `json:"account,omitzero"`
 }
 
-// Lateness summarises a histogram of microseconds.
+// Lateness summarises delays after due times.
 type Lateness struct {
 	Known bool          `json:"known"`
 	P50   time.Duration `json:"p50_ns"`
@@ -125,20 +132,20 @@ type Lateness struct {
 	Max   time.Duration `json:"max_ns"`
 }
 
-// Engine makes links real. Its methods may be called from several goroutines.
+// Engine creates and controls links. It is safe for concurrent use.
 type Engine interface {
 	// Name is "netem" or "userspace".
 	Name() string
-	// Create makes all links or none.
+	// Create creates all links or none.
 	Create(ctx context.Context, specs []Spec) error
-	// Set changes links at one moment, without losing or reordering packets. A packet
-	// in flight keeps its due time; those in the queue leave at the new bandwidth.
+	// Set changes links at one moment, without losing or reordering packets. A packet in flight keeps its due
+	// time; queued packets leave at the new bandwidth.
 	Set(ctx context.Context, changes []Change) error
-	// Stats reports the links named, or all when none is.
+	// Stats returns the named links, or all links.
 	Stats(ctx context.Context, ids ...string) ([]Stats, error)
-	// Remove takes links away with their devices; an unknown one is no error.
+	// Remove removes links and their devices; an unknown link is no error.
 	Remove(ctx context.Context, ids ...string) error
-	// Close removes every link and frees what the engine holds.
+	// Close removes every link and releases the engine's resources.
 	Close() error
 }
 
@@ -148,22 +155,21 @@ type Profile interface {
 	At(t time.Duration) Quality
 }
 
-// ProfileFunc is a function that is a Profile.
+// ProfileFunc adapts a function to a Profile.
 type ProfileFunc func(t time.Duration) Quality
 
-// At calls f.
 func (f ProfileFunc) At(t time.Duration) Quality { return f(t) }
 
 var _ Profile = ProfileFunc(nil)
 
-// Step is a quality from a moment on.
+// Step is a quality that holds from a moment on.
 type Step struct {
 	At      time.Duration
 	Quality Quality
 }
 
-// Steps is the profile that is first until the first step and from each step on what that
-// step says; a trace that is replayed is one too. Steps at the same moment: the last counts.
+// Steps returns a profile with the quality first until the first step, and then the quality of the latest step, as in a
+// replayed trace. Of steps at the same moment the last one counts.
 //
 //	quality │        ╭───────
 //	        │  ╭─────╯ step 2

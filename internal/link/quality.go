@@ -11,25 +11,24 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// JitterReach is the largest value of a jitter table, in standard deviations: what
-// netem's tables, 16-bit numbers in units of 1/8192, can hold.
+// JitterReach is the largest value of a jitter table, in standard deviations. It is the limit of netem's tables, which
+// hold 16-bit numbers in units of 1/8192.
 const JitterReach = 32767.0 / 8192
 
-// paretoShape is the shape of iproute2's pareto tables.
+// paretoShape is that of iproute2's tables.
 const paretoShape = 3.0
 
-// lowest is how far below the mean delays reach, in units of the jitter. The normal
-// distribution is cut there, which moves its mean by 0.8 % of the jitter.
+// lowest is how far delays reach below the mean, in units of the jitter. The normal distribution is truncated there,
+// which moves its mean by 0.8 % of the jitter.
 var lowest = map[Distribution]float64{"": 2, Normal: 2, Uniform: 1, Pareto: 0.83, ParetoNormal: 1.8}
 
-// MaxJitter is the largest jitter that the latency can hold: with more, some delays would have to be
-// negative, and cutting these off would raise the mean.
+// MaxJitter returns the largest jitter for the latency. A larger one would require negative delays, and truncating
+// them would raise the mean.
 func (q Quality) MaxJitter() time.Duration {
 	return time.Duration(float64(q.Latency) / lowest[q.Distribution])
 }
 
-// Range returns the lowest and the highest value of the jitter and its standard deviation, in
-// units of Quality.Jitter.
+// Range returns the lowest and highest value and the standard deviation, in units of Quality.Jitter.
 func (d Distribution) Range() (low, high, deviation float64) {
 	switch d {
 	case Uniform:
@@ -41,12 +40,10 @@ func (d Distribution) Range() (low, high, deviation float64) {
 	}
 }
 
-// Table tabulates d for drawing jitter: n values at the middles of n equal steps of
-// cumulative probability, to be picked uniformly and multiplied by Quality.Jitter.
-// They have mean 0 and standard deviation 1 (Uniform: half-width 1) and stay within
-// JitterReach on both sides. The shapes are those of iproute2's tables: pareto has
-// shape 3, paretonormal is a quarter normal and three quarters pareto, quantile by
-// quantile.
+// Table returns n quantiles of d, at the middles of n equal steps of cumulative probability. A uniformly chosen entry
+// times Quality.Jitter is a jitter value. The table has mean 0 and standard deviation 1 (Uniform: half-width 1), within
+// JitterReach. The shapes are those of iproute2: pareto has shape 3, and each quantile of paretonormal is a quarter
+// normal and three quarters pareto.
 func (d Distribution) Table(n int) []float64 {
 	table := make([]float64, n)
 	for i := range table {
@@ -55,8 +52,7 @@ func (d Distribution) Table(n int) []float64 {
 	if d == Uniform {
 		return table
 	}
-	// Cutting the tail moves mean and deviation, putting them right moves the
-	// tail: a few rounds settle both.
+	// Truncating the tail changes mean and deviation, and correcting them moves the tail. The iteration converges.
 	for range 50 {
 		mean, deviation := stat.PopMeanStdDev(table, nil)
 		for i, x := range table {
@@ -81,15 +77,15 @@ func (d Distribution) quantile(p float64) float64 {
 
 func normal(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
 
-// pareto has mean 0 and standard deviation 1: the minimum of the plain distribution
-// is 1, its mean a/(a-1), its variance a/((a-1)²(a-2)).
+// pareto returns a quantile with mean 0 and standard deviation 1. The plain distribution has minimum 1, mean a/(a-1)
+// and variance a/((a-1)²(a-2)).
 func pareto(p float64) float64 {
 	const a = paretoShape
 	x := math.Pow(1-p, -1/a)
 	return (x - a/(a-1)) / math.Sqrt(a/((a-1)*(a-1)*(a-2)))
 }
 
-// LossShare is the share of packets that q loses over a long time, in bursts or not.
+// LossShare returns the long-term share of lost packets, including bursts.
 func (q Quality) LossShare() float64 {
 	delivered := 1 - q.Loss
 	if b := q.Burst; b != nil {
@@ -98,8 +94,7 @@ func (q Quality) LossShare() float64 {
 	return 1 - delivered
 }
 
-// LossShare is the share of packets that the model loses over a long time. It begins in the
-// good state, where it stays if P is 0.
+// LossShare returns the long-term share of lost packets. The model starts in the good state and stays there if P is 0.
 func (b GilbertElliott) LossShare() float64 {
 	if b.P == 0 {
 		return 1 - b.K
@@ -108,7 +103,7 @@ func (b GilbertElliott) LossShare() float64 {
 	return bad*(1-b.H) + (1-bad)*(1-b.K)
 }
 
-// Equal tells whether two qualities do the same to packets.
+// Equal compares two qualities, including their bursts.
 func (q Quality) Equal(o Quality) bool {
 	if (q.Burst == nil) != (o.Burst == nil) || q.Burst != nil && *q.Burst != *o.Burst {
 		return false
@@ -119,20 +114,18 @@ func (q Quality) Equal(o Quality) bool {
 
 // Bounds of DefaultQueue.
 const (
-	// leastQueue holds two TCP super-packets of 64 KiB: with less, a slow link
-	// would drop the second half of every burst that a sender hands over whole.
+	// leastQueue holds two TCP super-packets of 64 KiB. With less, a slow link would drop the second half of
+	// every burst.
 	leastQueue = 128 << 10
-	// leastQueueTime is what a router keeps for flows of unknown round trip.
+	// leastQueueTime is a router's usual buffer for flows of unknown round-trip time.
 	leastQueueTime = 50 * time.Millisecond
 )
 
-// DefaultQueue is the bound in bytes of the queue before a bandwidth (bit/s) on a
-// link of a one-way latency: what the bandwidth carries in one round trip, so that
-// a single TCP stream can fill the link, but not less than 50 ms of it nor 128 KiB.
-// It is 0, no bound, where the bandwidth is 0.
+// DefaultQueue returns the queue bound in bytes for a bandwidth in bit/s and a one-way latency: the bandwidth-delay
+// product of a round trip, so that one TCP stream can fill the link, but at least 50 ms and 128 KiB. It returns 0, no
+// bound, without a bandwidth.
 //
-// Source: the rule of thumb of Villamizar and Song, "High performance TCP in
-// ANSNET", 1994.
+// Source: the rule of thumb of Villamizar and Song, "High performance TCP in ANSNET", 1994.
 func DefaultQueue(bandwidth int64, latency time.Duration) int64 {
 	if bandwidth <= 0 {
 		return 0
@@ -141,7 +134,7 @@ func DefaultQueue(bandwidth int64, latency time.Duration) int64 {
 	return max(leastQueue, int64(float64(bandwidth)/8*wait.Seconds()))
 }
 
-// QueueBytes is the bound that holds for q: its Queue, or the default one.
+// QueueBytes returns Queue, or the default bound.
 func (q Quality) QueueBytes() int64 {
 	if q.Queue > 0 {
 		return q.Queue
@@ -149,21 +142,20 @@ func (q Quality) QueueBytes() int64 {
 	return DefaultQueue(q.Bandwidth, q.Latency)
 }
 
-// What an engine answers to requests it cannot carry out; test with errors.Is.
+// Errors of engines.
 var (
-	ErrInvalid = errors.New("invalid link") // a Spec or Quality that makes no sense
+	ErrInvalid = errors.New("invalid link") // impossible Spec or Quality
 	ErrExists  = errors.New("link exists")  // the ID is in use
 	ErrUnknown = errors.New("unknown link") // no link has the ID
 )
 
-// Limits of names: an ID fits one label of a log line, a device name the kernel's
-// IFNAMSIZ.
+// Limits of names; maxDevice is the kernel's IFNAMSIZ minus 1.
 const (
 	maxID     = 64
 	maxDevice = 15
 )
 
-// Validate says what makes s impossible, wrapping ErrInvalid.
+// Validate returns ErrInvalid with the reason if s is impossible.
 func (s Spec) Validate() error {
 	switch {
 	case s.ID == "" || len(s.ID) > maxID:
@@ -172,14 +164,14 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("%w %s: MTU %d: want 68 to 65535, or 0 for 1500", ErrInvalid, s.ID, s.MTU)
 	}
 	if s.A.Path != nil {
-		return fmt.Errorf("%w %s: its end A is on no machine", ErrInvalid, s.ID)
+		return fmt.Errorf("%w %s: end A must be a device of this machine", ErrInvalid, s.ID)
 	}
 	for _, e := range []End{s.A, s.B} {
 		if e.Path != nil {
 			if err := e.Path.validate(s.ID); err != nil {
 				return err
 			}
-			e.Device = "far" // it has none
+			e.Device = "path" // a path has no device
 		}
 		if e.Device == "" || len(e.Device) > maxDevice {
 			return fmt.Errorf("%w %s: device %q: want 1 to %d bytes", ErrInvalid, s.ID, e.Device, maxDevice)
@@ -196,10 +188,10 @@ func (s Spec) Validate() error {
 	return nil
 }
 
-// Validate says what makes q impossible, wrapping ErrInvalid.
+// Validate returns ErrInvalid with the reason if q is impossible.
 func (q Quality) Validate() error {
 	for _, p := range q.probabilities() {
-		if !(p.value >= 0 && p.value <= 1) { // also refuses NaN
+		if !(p.value >= 0 && p.value <= 1) { // also rejects NaN
 			return fmt.Errorf("%w: %s %v: want a probability, 0 to 1", ErrInvalid, p.name, p.value)
 		}
 	}

@@ -4,7 +4,7 @@
 // where, how far from whom, which way packets take - is decided by package lab, which tells
 // every machine its part:
 //
-//	lab ── Part: nodes, halves of links, devices, routes ──► machine ─► kernel
+//	lab ── Part: nodes, links, devices, routes ──► machine ─► kernel
 //	    ◄── Facts, what was sent, how late it was ──────────
 //
 // All that is asked and answered is plain data, which could travel as JSON: no thread, no path
@@ -33,8 +33,8 @@ var (
 	ErrInUse    = errors.New("the lab belongs to a running command")
 	ErrDamaged  = errors.New("the lab is damaged")
 	ErrNoNode   = errors.New("no such node")
-	// ErrElsewhere says that a half of a link leads to a machine that cannot be reached.
-	ErrElsewhere = errors.New("the other half of the link is on no machine that can be reached")
+	// ErrElsewhere means that an end of a link is on a machine that cannot be reached.
+	ErrElsewhere = errors.New("the other end of the link is on no machine that can be reached")
 )
 
 // Machine has parts of labs.
@@ -111,15 +111,14 @@ type Nodes interface {
 
 // Links are the ends of links on a part's nodes.
 type Links interface {
-	// Link makes ends of links, all or none. Both halves of a link whose ends are both here
-	// are given; the machine joins them into one.
-	Link(ctx context.Context, halves []link.Half) error
-	// Adopt takes over the ends that another process made, as they are.
-	Adopt(ctx context.Context, halves []link.Half) error
-	// Send changes what ends send, all at one moment.
-	Send(ctx context.Context, changes []link.Sending) error
-	// Sent reports what the ends of the links named sent, or those of all links.
-	Sent(ctx context.Context, links ...string) ([]link.Sent, error)
+	// Link creates links, all or none. The namespaces of the ends may be empty: the machine knows those of its nodes.
+	Link(ctx context.Context, links []link.Spec) error
+	// Adopt takes over links that another process created.
+	Adopt(ctx context.Context, links []link.Spec) error
+	// Set changes the qualities of links, all at one moment.
+	Set(ctx context.Context, changes []link.Change) error
+	// Stats returns the statistics of the named links, or of all links.
+	Stats(ctx context.Context, ids ...string) ([]link.Stats, error)
 	// Lateness tells how late packets were handed over, on all links together, since the last
 	// reset. Known is false for an engine that cannot know.
 	Lateness(ctx context.Context, reset bool) (link.Lateness, error)

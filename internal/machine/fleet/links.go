@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"skerry/internal/base/linger"
@@ -16,169 +18,233 @@ const (
 	// firstPort is the UDP port of the first link between machines, at both ends; each has one of
 	// its own, in a network that is the lab's.
 	firstPort = 1024
-	// proving bounds the wait for packets of the full length to cross to another machine and back,
-	// look is between two looks whether they have. A lost handshake is tried again after 5 s.
-	proving, look = 30 * time.Second, 10 * time.Millisecond
+	// pathTimeout bounds the wait until packets of the full length have crossed to another machine and back.
+	// A lost handshake is repeated after 5 s.
+	pathTimeout = 30 * time.Second
+	pathPoll    = 10 * time.Millisecond
 )
 
-// Link implements machine.Links. Packets of the full length have crossed between machines when it
-// returns.
-func (p *part) Link(ctx context.Context, halves []link.Half) error {
-	placed, err := p.placed(halves)
+// linkEnds are the numbers of the machines that have the ends of a link.
+type linkEnds struct{ a, b int }
+
+// Link implements machine.Links. Packets of the full length have crossed between machines when it returns.
+func (p *part) Link(ctx context.Context, links []link.Spec) error {
+	lists, err := p.placeLinks(links)
 	if err != nil {
 		return err
 	}
-	err = shared(p, placed, nodeOf, func(x machine.Part, these []link.Half) error { return x.Link(ctx, these) })
+	err = p.each(func(i int, x machine.Part) error {
+		if len(lists[i]) == 0 {
+			return nil
+		}
+		return x.Link(ctx, lists[i])
+	})
 	if err != nil {
 		return err
 	}
-	return p.prove(ctx, placed)
+	return p.awaitPaths(ctx, links)
 }
 
 // Adopt implements machine.Links.
-func (p *part) Adopt(ctx context.Context, halves []link.Half) error {
-	placed, err := p.placed(halves)
+func (p *part) Adopt(ctx context.Context, links []link.Spec) error {
+	lists, err := p.placeLinks(links)
 	if err != nil {
 		return err
 	}
-	return shared(p, placed, nodeOf, func(x machine.Part, these []link.Half) error { return x.Adopt(ctx, these) })
+	return p.each(func(i int, x machine.Part) error {
+		if len(lists[i]) == 0 {
+			return nil
+		}
+		return x.Adopt(ctx, lists[i])
+	})
 }
 
-func nodeOf(h link.Half) string { return h.Node }
-
-// placed are halves that know where their peers are.
-func (p *part) placed(halves []link.Half) ([]link.Half, error) {
-	placed := make([]link.Half, 0, len(halves))
-	ports := map[string]uint16{}
-	for _, h := range halves {
-		here, err := p.index(h.Node)
+// placeLinks returns the links of each machine. A link between two machines is a link to a UDPPath on both of them,
+// whose random choices are independent.
+func (p *part) placeLinks(links []link.Spec) ([][]link.Spec, error) {
+	lists := make([][]link.Spec, len(p.parts))
+	ends := make(map[string]linkEnds, len(links))
+	ports := 0
+	for _, l := range links {
+		if l.A.Machine != "" || l.B.Machine != "" {
+			return nil, fmt.Errorf("link %s from %s to %s: %w", l.ID, l.A.Node, l.B.Node, machine.ErrElsewhere)
+		}
+		a, err := p.index(l.A.Node)
 		if err != nil {
 			return nil, err
 		}
-		if h.Peer.Machine != "" {
-			return nil, fmt.Errorf("link %s from %s to %s: %w", h.Link, h.Node, h.Peer.Node, machine.ErrElsewhere)
-		}
-		there, err := p.index(h.Peer.Node)
+		b, err := p.index(l.B.Node)
 		if err != nil {
 			return nil, err
 		}
-		if here != there {
-			if _, seen := ports[h.Link]; !seen {
-				if len(ports) > 1<<16-1-firstPort {
-					return nil, fmt.Errorf("%w: %d links between machines are too many", link.ErrInvalid, len(ports)+1)
-				}
-				ports[h.Link] = firstPort + uint16(len(ports))
-			}
-			port := ports[h.Link]
-			h.Peer.Machine = p.fleet.members[there].Name
-			h.Path = &link.UDPPath{Local: netip.AddrPortFrom(inside(here), port), Remote: netip.AddrPortFrom(inside(there), port), Real: h.Real}
-			h.MTU = p.mtu
+		ends[l.ID] = linkEnds{a, b}
+		if a == b {
+			lists[a] = append(lists[a], l)
+			continue
 		}
-		placed = append(placed, h)
+		if ports > 1<<16-1-firstPort {
+			return nil, fmt.Errorf("%w: %d links between machines are too many", link.ErrInvalid, ports+1)
+		}
+		port := firstPort + uint16(ports)
+		ports++
+		l.MTU = p.mtu
+		lists[a] = append(lists[a], p.leavingLink(l, a, b, port))
+		lists[b] = append(lists[b], p.leavingLink(l.Reversed(), b, a, port))
 	}
-	return placed, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.links == nil {
+		p.links = ends
+	} else {
+		maps.Copy(p.links, ends)
+	}
+	return lists, nil
 }
 
-// prove waits until packets of the full length have crossed on every link between machines.
-func (p *part) prove(ctx context.Context, halves []link.Half) error {
-	var far []link.Half
-	for _, h := range halves {
-		if h.Path != nil {
-			far = append(far, h)
+// leavingLink returns a link whose end B is on another machine, as the machine of its end A has it.
+func (p *part) leavingLink(l link.Spec, here, there int, port uint16) link.Spec {
+	l.B.Machine = p.fleet.members[there].Name
+	l.B.Path = &link.UDPPath{Local: netip.AddrPortFrom(inside(here), port), Remote: netip.AddrPortFrom(inside(there), port), Real: l.Real}
+	l.BA = link.Quality{}
+	if l.A.Node > l.B.Node {
+		l.Seed = ^l.Seed
+	}
+	return l
+}
+
+// ends returns the machines of a link's ends.
+func (p *part) ends(id string) (linkEnds, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, ok := p.links[id]
+	if !ok {
+		return e, fmt.Errorf("%w: %s", link.ErrUnknown, id)
+	}
+	return e, nil
+}
+
+// awaitPaths waits until packets of the full length have crossed on every link between machines.
+func (p *part) awaitPaths(ctx context.Context, links []link.Spec) error {
+	var waiting []link.Spec
+	for _, l := range links {
+		if p.fleet.at[l.A.Node] != p.fleet.at[l.B.Node] {
+			waiting = append(waiting, l)
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, proving, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, pathTimeout, errSilent)
 	defer cancel()
-	for len(far) > 0 {
-		sent, err := p.Sent(ctx)
+	for len(waiting) > 0 {
+		stats, err := p.Stats(ctx)
 		if err == nil {
-			if far = unproved(far, sent); len(far) > 0 {
-				err = linger.For(ctx, look)
+			ready := map[string]bool{}
+			for _, s := range stats {
+				ready[s.ID] = s.Path.Ready
+			}
+			waiting = slices.DeleteFunc(waiting, func(l link.Spec) bool { return ready[l.ID] })
+			if len(waiting) > 0 {
+				err = linger.For(ctx, pathPoll)
 			}
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		if err != nil {
-			h := far[0]
-			return fmt.Errorf("link %s: packets of %d bytes do not cross from %s to %s: %w", h.Link, h.MTU,
-				p.fleet.members[p.fleet.at[h.Node]].Name, h.Peer.Machine, context.Cause(ctx))
+			l := waiting[0]
+			return fmt.Errorf("link %s: packets of %d bytes do not cross from %s to %s: %w", l.ID, p.mtu,
+				p.fleet.members[p.fleet.at[l.A.Node]].Name, p.fleet.members[p.fleet.at[l.B.Node]].Name, context.Cause(ctx))
 		}
 	}
 	return nil
 }
 
-// unproved are the halves over which no packet of the full length has crossed yet.
-func unproved(halves []link.Half, sent []link.Sent) []link.Half {
-	proved := map[link.Sending]bool{}
-	for _, s := range sent {
-		proved[link.Sending{Link: s.Link, Node: s.Node}] = s.Path.Ready
-	}
-	var rest []link.Half
-	for _, h := range halves {
-		if !proved[link.Sending{Link: h.Link, Node: h.Node}] {
-			rest = append(rest, h)
-		}
-	}
-	return rest
-}
-
 var errSilent = errors.New("no answer; is a firewall between them?")
 
-// Send implements machine.Links.
-func (p *part) Send(ctx context.Context, changes []link.Sending) error {
-	// A stranger to a link is refused by a machine that knows the link.
-	lists := make([][]link.Sending, len(p.parts))
+// Set implements machine.Links.
+func (p *part) Set(ctx context.Context, changes []link.Change) error {
+	lists := make([][]link.Change, len(p.parts))
 	for _, c := range changes {
-		i, ok := p.fleet.at[c.Node]
-		if !ok {
-			return fmt.Errorf("%w: %s at %s", link.ErrUnknown, c.Link, c.Node)
+		e, err := p.ends(c.ID)
+		switch {
+		case err != nil:
+			return err
+		case e.a == e.b:
+			lists[e.a] = append(lists[e.a], c)
+			continue
 		}
-		lists[i] = append(lists[i], c)
+		if c.AB != nil {
+			lists[e.a] = append(lists[e.a], link.Change{ID: c.ID, AB: c.AB})
+		}
+		if c.BA != nil {
+			lists[e.b] = append(lists[e.b], link.Change{ID: c.ID, AB: c.BA})
+		}
 	}
 	return p.each(func(i int, x machine.Part) error {
 		if len(lists[i]) == 0 {
 			return nil
 		}
-		return x.Send(ctx, lists[i])
+		return x.Set(ctx, lists[i])
 	})
 }
 
-// Sent implements machine.Links: of each link the ends one after the other, in the order in which the
-// machines tell of them.
-func (p *part) Sent(ctx context.Context, links ...string) ([]link.Sent, error) {
+// Stats implements machine.Links. Links are in the order in which the machines report them.
+func (p *part) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	if p.fleet.One() {
-		return p.lead().Sent(ctx, links...)
+		return p.lead().Stats(ctx, ids...)
 	}
-	lists := make([][]link.Sent, len(p.parts))
+	lists := make([][]link.Stats, len(p.parts))
 	if err := p.each(func(i int, x machine.Part) error {
-		got, err := x.Sent(ctx)
+		got, err := x.Stats(ctx)
 		lists[i] = got
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	byLink := map[string][]link.Sent{}
+	byID := map[string]link.Stats{}
 	var order []string
-	for _, list := range lists {
+	for i, list := range lists {
 		for _, s := range list {
-			if byLink[s.Link] == nil {
-				order = append(order, s.Link)
+			e, err := p.ends(s.ID)
+			if err != nil {
+				return nil, err
 			}
-			byLink[s.Link] = append(byLink[s.Link], s)
+			whole, seen := byID[s.ID]
+			if !seen {
+				order = append(order, s.ID)
+			}
+			switch {
+			case e.a == e.b:
+				whole = s
+			case i == e.a:
+				whole.AB = s.AB
+			default:
+				whole.BA = s.AB
+			}
+			if e.a != e.b {
+				whole.ID, whole.Path = s.ID, bothPaths(whole.Path, s.Path, seen)
+			}
+			byID[s.ID] = whole
 		}
 	}
-	if len(links) > 0 {
-		order = links
+	if len(ids) > 0 {
+		order = ids
 	}
-	var all []link.Sent
+	all := make([]link.Stats, 0, len(order))
 	for _, id := range order {
-		if byLink[id] == nil {
+		s, ok := byID[id]
+		if !ok {
 			return nil, fmt.Errorf("%w: %s", link.ErrUnknown, id)
 		}
-		all = append(all, byLink[id]...)
+		all = append(all, s)
 	}
 	return all, nil
+}
+
+// bothPaths combines the measurements at both ends of a path. The path is ready if both ends are; one end alone is not.
+func bothPaths(a, b link.PathStats, seen bool) link.PathStats {
+	return link.PathStats{
+		Delay: max(a.Delay, b.Delay), Probes: a.Probes + b.Probes, Replies: a.Replies + b.Replies,
+		Ready: seen && a.Ready && b.Ready,
+	}
 }
 
 // Lateness implements machine.Links: the worst of all machines.

@@ -18,7 +18,8 @@ type part struct {
 
 	mtu   int // of links between machines, in bytes; set by Make
 	mu    sync.Mutex
-	ended chan struct{} // nil before Ended
+	links map[string]linkEnds // by link ID
+	ended chan struct{}       // nil before Ended
 }
 
 var _ machine.Part = (*part)(nil)

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"skerry/internal/base/flock"
-	"skerry/internal/link"
 	"skerry/internal/link/tunnel"
 	"skerry/internal/machine"
 	"skerry/internal/machine/emulator"
@@ -25,7 +24,6 @@ type part struct {
 	mu      sync.Mutex // of what follows; Make, Link, Address and Route have it all along
 	record  record
 	engine  emulator.Running
-	pairs   map[string]link.Pair // the links, by ID
 	nodes   map[string]*host.Node
 	between *between        // nil before Meet, and in processes that did not make it
 	tunnels *tunnel.Tunnels // nil without any, and in processes that did not lay them

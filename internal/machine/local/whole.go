@@ -89,9 +89,9 @@ func (p *part) wholly() error {
 
 // vacant refuses links of a node that is the machine to addresses which the machine's own network has. The
 // caller holds mu.
-func (p *part) vacant(halves []link.Half) error {
+func (p *part) vacant(links []link.Spec) error {
 	n, ok := p.wholeNode()
-	if !ok || len(halves) == 0 {
+	if !ok || len(links) == 0 {
 		return nil
 	}
 	at, err := n.network()
@@ -103,7 +103,7 @@ func (p *part) vacant(halves []link.Half) error {
 
 // own gives the node that is the machine its address, on each device of its links: they all have it, so that it
 // is there while any is. The caller holds mu.
-func (p *part) own(halves []link.Half) error {
+func (p *part) own(links []link.Spec) error {
 	n, ok := p.wholeNode()
 	if !ok {
 		return nil
@@ -113,9 +113,12 @@ func (p *part) own(halves []link.Half) error {
 		return err
 	}
 	var devices []machine.Device
-	for _, h := range halves {
-		if h.Node == n.Name {
-			devices = append(devices, machine.Device{Node: n.Name, Name: h.Device, Addrs: []netip.Prefix{netip.PrefixFrom(at.Addr, at.Addr.BitLen())}})
+	for _, l := range links {
+		for _, end := range []link.End{l.A, l.B} {
+			if end.Node == n.Name && end.Path == nil {
+				addr := netip.PrefixFrom(at.Addr, at.Addr.BitLen())
+				devices = append(devices, machine.Device{Node: n.Name, Name: end.Device, Addrs: []netip.Prefix{addr}})
+			}
 		}
 	}
 	return netns.OnNewThread(func() error {

@@ -50,11 +50,11 @@ func testAnother(t *testing.T, s Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Adopt(t.Context(), Halves()); err != nil {
+	if err := q.Adopt(t.Context(), Links()); err != nil {
 		t.Fatal(err)
 	}
 	answered(t, q)
-	if err := q.Send(t.Context(), []link.Sending{{Link: linkID, Node: nodeA, Sends: link.Quality{Latency: 2 * latency}}}); err != nil {
+	if err := q.Set(t.Context(), []link.Change{{ID: linkID, AB: &link.Quality{Latency: 2 * latency}}}); err != nil {
 		t.Error(err)
 	}
 	if err := q.Close(); err != nil {
@@ -217,7 +217,7 @@ func testDamage(t *testing.T, s Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Adopt(t.Context(), Halves()); !errors.Is(err, machine.ErrDamaged) {
+	if err := q.Adopt(t.Context(), Links()); !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("Adopt: %v, want ErrDamaged", err)
 	}
 	if err := errors.Join(q.Close(), s.Other.Remove(t.Context(), s.Lab)); err != nil {

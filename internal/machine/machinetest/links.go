@@ -47,36 +47,27 @@ func answered(t *testing.T, p machine.Part) {
 // silence is how long an answer is waited for that is not to come.
 const silence = 200 * time.Millisecond
 
-// What an end sends is counted and changed at that end: the other direction stays as it is.
+// A change of one direction leaves the other one unchanged.
 func testLinks(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	answered(t, p)
-	sent, err := p.Sent(t.Context(), linkID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, node := range []string{nodeA, nodeB} {
-		if len(sent) != 2 || sent[i].Link != linkID || sent[i].Node != node || sent[i].Packets == 0 {
-			t.Fatalf("sent: %+v; want packets of a, then of b", sent)
-		}
+	before := linkStats(t, p)
+	if before.AB.Packets == 0 || before.BA.Packets == 0 {
+		t.Fatalf("statistics %+v; want packets in both directions", before)
 	}
 	down := link.Quality{Down: true}
-	if err := p.Send(t.Context(), []link.Sending{{Link: linkID, Node: nodeB, Sends: down}}); err != nil {
+	if err := p.Set(t.Context(), []link.Change{{ID: linkID, BA: &down}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := connect(t, p, nodeA, silence); err == nil {
-		t.Error("answers came over an end that sends nothing")
+		t.Error("answers came over a direction that is down")
 	}
-	after, err := p.Sent(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if after[0].DroppedLoss != sent[0].DroppedLoss || after[0].Packets <= sent[0].Packets || after[1].DroppedLoss <= sent[1].DroppedLoss {
-		t.Errorf("sent %+v, then %+v; want b's lost alone", sent, after)
+	after := linkStats(t, p)
+	if after.AB.DroppedLoss != before.AB.DroppedLoss || after.AB.Packets <= before.AB.Packets || after.BA.DroppedLoss <= before.BA.DroppedLoss {
+		t.Errorf("statistics %+v, then %+v; want losses from b only", before, after)
 	}
 	q := link.Quality{Latency: 2 * latency}
-	both := []link.Sending{{Link: linkID, Node: nodeB, Sends: q}, {Link: linkID, Node: nodeA, Sends: q}}
-	if err := p.Send(t.Context(), both); err != nil {
+	if err := p.Set(t.Context(), []link.Change{{ID: linkID, AB: &q, BA: &q}}); err != nil {
 		t.Fatal(err)
 	}
 	answered(t, p)
@@ -92,7 +83,7 @@ func testTrains(t *testing.T, s Site) {
 	const bps = 20_000_000
 	q := link.Quality{Latency: latency, Bandwidth: bps}
 	a, b := machine.End{Node: nodeA, Addr: addrA}, machine.End{Node: nodeB, Addr: addrB}
-	if err := p.Send(t.Context(), []link.Sending{{Link: linkID, Node: nodeA, Sends: q}, {Link: linkID, Node: nodeB, Sends: q}}); err != nil {
+	if err := p.Set(t.Context(), []link.Change{{ID: linkID, AB: &q, BA: &q}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []machine.Train{{From: a, To: b}, {From: b, To: a}} {
@@ -183,22 +174,19 @@ func testWays(t *testing.T, s Site) {
 // What cannot be done is told, and nothing is made of it.
 func testRefusals(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
-	far := Halves()[:1]
-	far[0].Link, far[0].Device, far[0].Peer.Machine = "far", "lk1", "rack-2"
+	far := Links()
+	far[0].ID, far[0].A.Device, far[0].B.Machine = "far", "lk1", "rack-2"
 	tests := map[string]struct {
 		do   func(ctx context.Context) error
 		want error
 	}{
-		"a half that leads elsewhere": {func(ctx context.Context) error { return p.Link(ctx, far) }, machine.ErrElsewhere},
-		"a link that is there":        {func(ctx context.Context) error { return p.Link(ctx, Halves()) }, link.ErrExists},
+		"a link to an unreachable machine": {func(ctx context.Context) error { return p.Link(ctx, far) }, machine.ErrElsewhere},
+		"a link that is there":             {func(ctx context.Context) error { return p.Link(ctx, Links()) }, link.ErrExists},
 		"a tunnel with one end": {func(ctx context.Context) error {
 			return p.Tunnel(ctx, []machine.TunnelEnd{{Link: linkID, Node: nodeA, Device: "wg0", Addr: addrA}})
 		}, machine.ErrElsewhere},
-		"what an unknown link sends": {func(ctx context.Context) error {
-			return p.Send(ctx, []link.Sending{{Link: "x~y", Node: nodeA}})
-		}, link.ErrUnknown},
-		"what a stranger to a link sends": {func(ctx context.Context) error {
-			return p.Send(ctx, []link.Sending{{Link: linkID, Node: "c"}})
+		"a change of an unknown link": {func(ctx context.Context) error {
+			return p.Set(ctx, []link.Change{{ID: "x~y", AB: &link.Quality{}}})
 		}, link.ErrUnknown},
 		"the carrier of no node": {func(ctx context.Context) error { return p.Carrier(ctx, machine.Cable{Node: "c"}, false) }, machine.ErrNoNode},
 		"a name that is taken": {func(ctx context.Context) error {
@@ -211,7 +199,7 @@ func testRefusals(t *testing.T, s Site) {
 		}, machine.ErrNotFound},
 		"the end of a lab that is not there": {func(ctx context.Context) error { return s.Other.Remove(ctx, s.Lab+"-not") }, machine.ErrNotFound},
 	}
-	before, err := p.Sent(t.Context())
+	before, err := p.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,18 +208,28 @@ func testRefusals(t *testing.T, s Site) {
 			t.Errorf("%s: error %v, want %v", name, err, tt.want)
 		}
 	}
-	after, err := p.Sent(t.Context())
+	after, err := p.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(ends(before), ends(after)); diff != "" {
-		t.Errorf("ends of links, after nothing was to be made: %s", diff)
+	if diff := cmp.Diff(linkIDs(before), linkIDs(after)); diff != "" {
+		t.Errorf("links after refused calls: %s", diff)
 	}
 }
 
-func ends(sent []link.Sent) (names []string) {
-	for _, s := range sent {
-		names = append(names, s.Link+" at "+s.Node)
+func linkIDs(stats []link.Stats) (ids []string) {
+	for _, s := range stats {
+		ids = append(ids, s.ID)
 	}
-	return names
+	return ids
+}
+
+// linkStats returns the statistics of the one link.
+func linkStats(t *testing.T, p machine.Part) link.Stats {
+	t.Helper()
+	stats, err := p.Stats(t.Context(), linkID)
+	if err != nil || len(stats) != 1 || stats[0].ID != linkID {
+		t.Fatalf("statistics %+v, %v; want those of one link", stats, err)
+	}
+	return stats[0]
 }

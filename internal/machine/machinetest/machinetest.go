@@ -80,11 +80,11 @@ var (
 	addrB = netip.MustParseAddr("10.77.0.2")
 )
 
-// Halves are those of the link that Bring makes.
-func Halves() []link.Half {
-	a, b := link.Endpoint{Node: nodeA, Device: deviceOf}, link.Endpoint{Node: nodeB, Device: deviceOf}
+// Links is the link that Bring creates.
+func Links() []link.Spec {
 	q := link.Quality{Latency: latency}
-	return []link.Half{{Link: linkID, Endpoint: a, Peer: b, Sends: q, Seed: 1}, {Link: linkID, Endpoint: b, Peer: a, Sends: q, Seed: 1}}
+	a, b := link.End{Node: nodeA, Device: deviceOf}, link.End{Node: nodeB, Device: deviceOf}
+	return []link.Spec{{ID: linkID, A: a, B: b, AB: q, BA: q, Seed: 1}}
 }
 
 // routes lead from each node to the other.
@@ -110,7 +110,7 @@ func Bring(ctx context.Context, m machine.Machine, a machine.Ask, done func(Step
 			})
 		}},
 		{Linked, func() error {
-			if err := p.Link(ctx, Halves()); err != nil {
+			if err := p.Link(ctx, Links()); err != nil {
 				return err
 			}
 			return p.Route(ctx, routes())

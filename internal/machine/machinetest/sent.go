@@ -85,20 +85,20 @@ func (p *sentPart) Name(ctx context.Context, names []machine.Named) error {
 	return p.Part.Name(ctx, through(p.t, names))
 }
 
-func (p *sentPart) Link(ctx context.Context, halves []link.Half) error {
-	return p.Part.Link(ctx, through(p.t, halves))
+func (p *sentPart) Link(ctx context.Context, links []link.Spec) error {
+	return p.Part.Link(ctx, through(p.t, links))
 }
 
-func (p *sentPart) Adopt(ctx context.Context, halves []link.Half) error {
-	return p.Part.Adopt(ctx, through(p.t, halves))
+func (p *sentPart) Adopt(ctx context.Context, links []link.Spec) error {
+	return p.Part.Adopt(ctx, through(p.t, links))
 }
 
-func (p *sentPart) Send(ctx context.Context, changes []link.Sending) error {
-	return p.Part.Send(ctx, through(p.t, changes))
+func (p *sentPart) Set(ctx context.Context, changes []link.Change) error {
+	return p.Part.Set(ctx, through(p.t, changes))
 }
 
-func (p *sentPart) Sent(ctx context.Context, links ...string) ([]link.Sent, error) {
-	got, err := p.Part.Sent(ctx, links...)
+func (p *sentPart) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
+	got, err := p.Part.Stats(ctx, ids...)
 	return through(p.t, got), err
 }
 

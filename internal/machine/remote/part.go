@@ -115,23 +115,23 @@ func (p *part) Cross(ctx context.Context, c machine.Crossing) error {
 }
 
 // Link implements machine.Links.
-func (p *part) Link(ctx context.Context, halves []link.Half) error {
-	return p.tell(ctx, "/part/link", halves)
+func (p *part) Link(ctx context.Context, links []link.Spec) error {
+	return p.tell(ctx, "/part/link", links)
 }
 
 // Adopt implements machine.Links.
-func (p *part) Adopt(ctx context.Context, halves []link.Half) error {
-	return p.tell(ctx, "/part/adopt", halves)
+func (p *part) Adopt(ctx context.Context, links []link.Spec) error {
+	return p.tell(ctx, "/part/adopt", links)
 }
 
-// Send implements machine.Links.
-func (p *part) Send(ctx context.Context, changes []link.Sending) error {
-	return p.tell(ctx, "/part/send", changes)
+// Set implements machine.Links.
+func (p *part) Set(ctx context.Context, changes []link.Change) error {
+	return p.tell(ctx, "/part/set", changes)
 }
 
-// Sent implements machine.Links.
-func (p *part) Sent(ctx context.Context, links ...string) ([]link.Sent, error) {
-	return ask[[]link.Sent](ctx, p.m, "/part/sent", p.of, links)
+// Stats implements machine.Links.
+func (p *part) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
+	return ask[[]link.Stats](ctx, p.m, "/part/stats", p.of, ids)
 }
 
 // Lateness implements machine.Links.

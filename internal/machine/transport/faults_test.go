@@ -207,7 +207,7 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			if err := runs.Err(); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
 				t.Errorf("the process ended with %v", err)
 			}
-			if _, err := p.Sent(t.Context()); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
+			if _, err := p.Stats(t.Context()); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
 				t.Errorf("asked afterwards: %v", err)
 			}
 			<-c.process.Done()

@@ -33,33 +33,16 @@ type Link struct {
 // up, and what is added to it.
 func (k Link) RTT() time.Duration { return k.AB.Latency + k.BA.Latency + 2*k.Way }
 
-// halves are the links as machines are told of them: what each end sends, and to whom.
-func (l *Lab) halves() []link.Half {
-	halves := make([]link.Half, 0, 2*len(l.links.Links))
-	for _, k := range l.links.Links {
-		a, b := link.Endpoint{Node: k.A, Device: k.Device}, link.Endpoint{Node: k.B, Device: k.Device}
-		seed := seedOf(l.state.Seed, k.ID)
-		halves = append(halves,
-			link.Half{Link: k.ID, Endpoint: a, Peer: b, Sends: k.AB, Seed: seed, Real: k.Real},
-			link.Half{Link: k.ID, Endpoint: b, Peer: a, Sends: k.BA, Seed: seed, Real: k.Real})
-	}
-	return halves
-}
-
-// sendings are changes of links as the machines at their ends are told of them.
-func (s linksState) sendings(changes []link.Change) []link.Sending {
-	at := s.byID()
-	var all []link.Sending
-	for _, c := range changes {
-		k := s.Links[at[c.ID]]
-		if c.AB != nil {
-			all = append(all, link.Sending{Link: c.ID, Node: k.A, Sends: *c.AB})
-		}
-		if c.BA != nil {
-			all = append(all, link.Sending{Link: c.ID, Node: k.B, Sends: *c.BA})
+// specs describes the links for machines.
+func (l *Lab) specs() []link.Spec {
+	specs := make([]link.Spec, len(l.links.Links))
+	for i, k := range l.links.Links {
+		specs[i] = link.Spec{
+			ID: k.ID, A: link.End{Node: k.A, Device: k.Device}, B: link.End{Node: k.B, Device: k.Device},
+			AB: k.AB, BA: k.BA, Seed: seedOf(l.state.Seed, k.ID), Real: k.Real,
 		}
 	}
-	return all
+	return specs
 }
 
 // byID are the links' places in the topology's order.
@@ -71,27 +54,9 @@ func (s linksState) byID() map[string]int {
 	return at
 }
 
-// Stats returns what the engine counted on the links named, or on all.
+// Stats returns the statistics of the named links, or of all links.
 func (l *Lab) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
-	sent, err := l.part.Sent(ctx, ids...)
-	if err != nil {
-		return nil, err
-	}
-	links := linksState{Links: l.Links()}
-	known, place := links.byID(), make(map[string]int, len(sent)/2)
-	stats := make([]link.Stats, 0, len(sent)/2)
-	for _, s := range sent {
-		if _, seen := place[s.Link]; !seen {
-			place[s.Link] = len(stats)
-			stats = append(stats, link.Stats{ID: s.Link})
-		}
-		if to := &stats[place[s.Link]]; s.Node == links.Links[known[s.Link]].A {
-			to.AB = s.Counters
-		} else {
-			to.BA = s.Counters
-		}
-	}
-	return stats, nil
+	return l.part.Stats(ctx, ids...)
 }
 
 // link returns a link as it is; ErrNoLink when there is none of that name.
