@@ -101,7 +101,7 @@ func TestJitterTable(t *testing.T) {
 }
 
 // The largest jitter of a latency moves the mean of the delays by at most 1 % of the jitter.
-func TestMaxJitterKeepsTheMean(t *testing.T) {
+func TestMaxJitterKeepsMean(t *testing.T) {
 	const latency = time.Second
 	for _, d := range []link.Distribution{"", link.Uniform, link.Normal, link.Pareto, link.ParetoNormal} {
 		jitter := link.Quality{Latency: latency, Distribution: d}.MaxJitter().Seconds()

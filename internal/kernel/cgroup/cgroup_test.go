@@ -138,7 +138,7 @@ func TestCreateWhileOthersRemove(t *testing.T) {
 	}
 }
 
-func TestMissingControllerIsTold(t *testing.T) {
+func TestMissingController(t *testing.T) {
 	g := (&Tree{v1: map[string]string{}, v2: t.TempDir()}).Group("lab")
 	if err := g.Create(); err != nil {
 		t.Fatal(err)

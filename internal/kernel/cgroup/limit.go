@@ -191,7 +191,7 @@ func FindDisk(dir string) (string, error) {
 	device := strconv.FormatUint(uint64(unix.Major(st.Dev)), 10) + ":" + strconv.FormatUint(uint64(unix.Minor(st.Dev)), 10)
 	entry, err := filepath.EvalSymlinks("/sys/dev/block/" + device)
 	if err != nil {
-		return "", fmt.Errorf("%w for %s: it is not on a disk of its own (device %s)", ErrNoController, dir, device)
+		return "", fmt.Errorf("%w for %s: not on a disk (device %s)", ErrNoController, dir, device)
 	}
 	// Limits apply to whole disks. The directory of a partition is inside that of its disk.
 	if _, err := os.Stat(filepath.Join(entry, "partition")); err == nil {

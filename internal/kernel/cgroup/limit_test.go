@@ -14,7 +14,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-func TestTightest(t *testing.T) {
+func TestStricter(t *testing.T) {
 	a := DiskLimit{ReadBytes: 10, WriteBytes: 20, ReadOps: 30}
 	b := DiskLimit{ReadBytes: 5, WriteBytes: 40, WriteOps: 7}
 	want := DiskLimit{ReadBytes: 5, WriteBytes: 20, ReadOps: 30, WriteOps: 7}
@@ -77,7 +77,7 @@ func TestLimitDisk(t *testing.T) {
 }
 
 // What is said of a directory is what a group on its disk finds.
-func TestBoundsDisk(t *testing.T) {
+func TestCheckDiskLimit(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	dir := t.TempDir()
 	_, onDisk := FindDisk(dir)
@@ -93,7 +93,7 @@ func TestBoundsDisk(t *testing.T) {
 	}
 }
 
-func TestDiskOfNothing(t *testing.T) {
+func TestFindDiskWithoutDisk(t *testing.T) {
 	if _, err := FindDisk(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want one about a file that is not there", err)
 	}

@@ -102,7 +102,7 @@ func (p *Process) handshake(ctx context.Context, o Options, job any, stdin io.Wr
 // exchange sends the job and returns the answer.
 func (p *Process) exchange(o Options, job any, stdin io.WriteCloser, stdout io.Reader) ([]byte, error) {
 	if err := json.NewEncoder(stdin).Encode(job); err != nil {
-		return nil, fmt.Errorf("tell it its job: %w%s", err, p.LogTail())
+		return nil, fmt.Errorf("send job: %w%s", err, p.LogTail())
 	}
 	if !o.Owned {
 		if err := stdin.Close(); err != nil {
@@ -111,7 +111,7 @@ func (p *Process) exchange(o Options, job any, stdin io.WriteCloser, stdout io.R
 	}
 	answer, err := bufio.NewReader(io.LimitReader(stdout, maxAnswer)).ReadBytes('\n')
 	if err != nil {
-		return nil, fmt.Errorf("it ended before it was ready%s", p.LogTail())
+		return nil, fmt.Errorf("process ended before it was ready%s", p.LogTail())
 	}
 	return answer, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // A start that is given up says so, wherever in the conversation the process was killed.
-func TestCancelledStartSaysSo(t *testing.T) {
+func TestCancelledStart(t *testing.T) {
 	for name, job := range map[string]string{
 		"while it is told its job":    strings.Repeat("x", 1<<20), // more than a pipe holds
 		"while its answer is awaited": "x",

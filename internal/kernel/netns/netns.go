@@ -89,14 +89,14 @@ func Enter(path string) error {
 func Create(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
 	if err != nil {
-		return fmt.Errorf("make network namespace: %w", err)
+		return fmt.Errorf("create network namespace: %w", err)
 	}
 	f.Close()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("make network namespace: %w", err)
+		return fmt.Errorf("create network namespace: %w", err)
 	}
 	if err := unix.Mount(currentPath, path, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("keep network namespace at %s: %w", path, err)
+		return fmt.Errorf("bind network namespace to %s: %w", path, err)
 	}
 	return nil
 }

@@ -61,16 +61,16 @@ func TestDoOfNoNamespace(t *testing.T) {
 	}
 }
 
-func TestMakeTakesNoPlaceTwice(t *testing.T) {
+func TestCreateRefusesExistingPath(t *testing.T) {
 	path := make1(t)
 	if err := OnNewThread(func() error { return Create(path) }); !errors.Is(err, os.ErrExist) {
 		t.Errorf("error %v, want one that it exists", err)
 	}
 }
 
-// TestThrowawayLeavesTheProcess: the first thread of a process stands for the process
+// TestOnNewThreadKeepsProcessNamespace: the first thread of a process stands for the process
 // in /proc, and may not be left in another namespace.
-func TestThrowawayLeavesTheProcess(t *testing.T) {
+func TestOnNewThreadKeepsProcessNamespace(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	before, err := ID("/proc/self/ns/net")
 	if err != nil {
@@ -86,8 +86,8 @@ func TestThrowawayLeavesTheProcess(t *testing.T) {
 	}
 }
 
-// TestThrowawaySparesTheMainThread: it stands for the process in /proc and never ends.
-func TestThrowawaySparesTheMainThread(t *testing.T) {
+// TestOnNewThreadSparesMainThread: it stands for the process in /proc and never ends.
+func TestOnNewThreadSparesMainThread(t *testing.T) {
 	for range 200 {
 		tid := 0
 		if err := OnNewThread(func() error { tid = unix.Gettid(); return nil }); err != nil {

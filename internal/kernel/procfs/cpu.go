@@ -78,7 +78,7 @@ type StealCounter struct {
 func NewStealCounter() (*StealCounter, error) {
 	f, err := os.Open("/proc/stat")
 	if err != nil {
-		return nil, fmt.Errorf("opening the machine's processor times: %w", err)
+		return nil, fmt.Errorf("open processor times: %w", err)
 	}
 	s := &StealCounter{file: f}
 	s.Delta()

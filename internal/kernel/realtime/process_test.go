@@ -68,7 +68,7 @@ func raiseAmidStarts() error {
 }
 
 // A thread that starts while the others are raised is raised, too.
-func TestProcessMissesNoThread(t *testing.T) {
+func TestRaiseProcessMissesNoThread(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	exe, err := os.Executable()
 	if err != nil {

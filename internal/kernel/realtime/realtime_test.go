@@ -17,7 +17,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-func TestHurryAndRelax(t *testing.T) {
+func TestRaiseAndRestore(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -41,14 +41,14 @@ func TestHurryAndRelax(t *testing.T) {
 	}
 }
 
-func TestNobodyIsNeverUrgent(t *testing.T) {
+func TestNilProcessKeepsPriority(t *testing.T) {
 	var p *Process
 	p.Raise() // neither panics
 	p.Restore()
 }
 
 // Threads that the runtime starts later have the priority, too. It is for life, so that another process takes it.
-func TestForever(t *testing.T) {
+func TestRaisePermanently(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	const child = "SKERRY_TEST_FOREVER"
 	if os.Getenv(child) == "" {
@@ -56,7 +56,7 @@ func TestForever(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(exe, "-test.run=^TestForever$", "-test.v")
+		cmd := exec.Command(exe, "-test.run=^TestRaisePermanently$", "-test.v")
 		cmd.Env = append(os.Environ(), child+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -27,7 +27,7 @@ import (
 )
 
 // ErrUnavailable is returned where user namespaces cannot be had.
-var ErrUnavailable = errors.New("user namespaces are closed to this user")
+var ErrUnavailable = errors.New("user namespaces are not permitted for this user")
 
 // envVariable tells a process that it is inside.
 const envVariable = "SKERRY_ROOTLESS"
@@ -98,7 +98,7 @@ func Command(ctx context.Context, holder procfs.Process, exe string, args, env [
 
 func nsenterArgs(holder procfs.Process, exe string, args []string) ([]string, error) {
 	if !holder.Alive() {
-		return nil, fmt.Errorf("enter user namespace: its holder: %w", procfs.ErrGone)
+		return nil, fmt.Errorf("enter user namespace: holder process: %w", procfs.ErrGone)
 	}
 	dir, err := os.Getwd()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // try is a measurement: by what share it was off, and for what share of it a processor was away.
 type try struct{ off, gone float64 }
 
-// TestJudge: what a busy machine may have done is not held against an engine, and nothing else is excused.
-func TestJudge(t *testing.T) {
+// TestJudgeTries: what a busy machine may have done is not held against an engine, and nothing else is excused.
+func TestJudgeTries(t *testing.T) {
 	const limit = 0.005
 	for _, tt := range []struct {
 		name  string

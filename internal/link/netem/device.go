@@ -68,12 +68,12 @@ func (e *Engine) createVeth(a, b *device, mac net.HardwareAddr) error {
 		PeerNamespace:    netlink.NsFd(int(b.space.file)),
 	}
 	if err := a.space.devices.LinkAdd(veth); err != nil {
-		return fmt.Errorf("making devices %s and %s: %w", a.name, b.name, err)
+		return fmt.Errorf("create devices %s and %s: %w", a.name, b.name, err)
 	}
 	cpu := int(mac[len(mac)-1]) // spreads the links over the processors
 	for i, d := range []*device{a, b} {
 		if err := d.configure(); err != nil {
-			return errors.Join(fmt.Errorf("setting up %s: %w", d.name, err), a.remove())
+			return errors.Join(fmt.Errorf("configure %s: %w", d.name, err), a.remove())
 		}
 		if err := d.keepOrder((cpu + i) % runtime.NumCPU()); err != nil {
 			e.log.Warn("packets of a link may overtake each other between processors", "device", d.name, "why", err)
@@ -99,11 +99,11 @@ func (d *device) configure() error {
 	}
 	d.index, d.segments = dev.Attrs().Index, int(dev.Attrs().GSOMaxSegs)
 	if err := h.LinkSetARPOff(dev); err != nil {
-		return fmt.Errorf("switching ARP off: %w", err)
+		return fmt.Errorf("disable ARP: %w", err)
 	}
 	// A kernel without IPv6 does not support this.
 	if err := h.LinkSetIP6AddrGenMode(dev, randomAddress); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) {
-		return fmt.Errorf("choosing IPv6 addresses: %w", err)
+		return fmt.Errorf("set IPv6 address mode: %w", err)
 	}
 	// Qdiscs present when a device comes up start working a moment later; later qdiscs work at once.
 	return h.LinkSetUp(dev)
@@ -123,7 +123,7 @@ func (d *device) keepOrder(cpu int) error {
 		_, err = unix.Write(fd, []byte(cpuMask(cpu)))
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (d *device) setSuperPackets(alone bool) error {
 	}
 	dev := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: d.index, Name: d.name}}
 	if err := d.space.devices.LinkSetGSOMaxSegs(dev, segments); err != nil {
-		return fmt.Errorf("setting the size of super-packets: %w", err)
+		return fmt.Errorf("set super-packet size: %w", err)
 	}
 	d.alone = alone
 	// Connections notice the change at their next route lookup. If the flush is refused, as in a user
@@ -166,5 +166,5 @@ func (d *device) remove() error {
 	if err == nil || errors.Is(err, unix.ENODEV) || errors.As(err, &gone) {
 		return nil
 	}
-	return fmt.Errorf("removing device %s: %w", d.name, err)
+	return fmt.Errorf("remove device %s: %w", d.name, err)
 }

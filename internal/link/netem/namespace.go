@@ -36,7 +36,7 @@ func (e *Engine) enter(path string) (*namespace, error) {
 	n := &namespace{path: path, users: 1, file: netns.None(), packets: -1, sysfs: -1}
 	if err := n.open(); err != nil {
 		n.close()
-		return nil, fmt.Errorf("entering network namespace %s: %w", path, err)
+		return nil, fmt.Errorf("enter network namespace %s: %w", path, err)
 	}
 	if err := n.do(n.mountSysfs); err != nil {
 		e.log.Warn("packets of a link may overtake each other between processors", "namespace", path, "why", err)
@@ -98,12 +98,12 @@ func (n *namespace) do(f func() error) error {
 	}
 	if err != nil {
 		runtime.UnlockOSThread()
-		return fmt.Errorf("entering network namespace %s: %w", n.path, err)
+		return fmt.Errorf("enter network namespace %s: %w", n.path, err)
 	}
 	failed := f()
 	if err := netns.Set(home); err != nil {
 		// The thread stays locked, so that it ends with its goroutine.
-		return fmt.Errorf("returning from network namespace %s: %w", n.path, err)
+		return fmt.Errorf("return from network namespace %s: %w", n.path, err)
 	}
 	runtime.UnlockOSThread()
 	return failed
@@ -113,14 +113,14 @@ func (n *namespace) do(f func() error) error {
 func (n *namespace) mountSysfs() error {
 	fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return fmt.Errorf("opening sysfs: %w", err)
+		return fmt.Errorf("open sysfs: %w", err)
 	}
 	defer unix.Close(fs)
 	if err := unix.FsconfigCreate(fs); err != nil {
-		return fmt.Errorf("configuring sysfs: %w", err)
+		return fmt.Errorf("configure sysfs: %w", err)
 	}
 	if n.sysfs, err = unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0); err != nil {
-		return fmt.Errorf("mounting sysfs: %w", err)
+		return fmt.Errorf("mount sysfs: %w", err)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ const loopback = 1
 
 func tryNetem() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return advice.With(fmt.Errorf("%w: making a network namespace: %w", ErrUnavailable, err),
+		return advice.With(fmt.Errorf("%w: create network namespace: %w", ErrUnavailable, err),
 			"run as root, or inside a user namespace (unshare -Urn)")
 	}
 	n := &namespace{path: fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid()), packets: -1, sysfs: -1, file: -1}

@@ -80,7 +80,7 @@ func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 	for _, spec := range specs {
 		w, err := e.createLink(ctx, spec)
 		if err != nil {
-			err = fmt.Errorf("making link %s: %w", spec.ID, err)
+			err = fmt.Errorf("create link %s: %w", spec.ID, err)
 			return errors.Join(err, e.removeLinks(made))
 		}
 		made = append(made, w)
@@ -96,7 +96,7 @@ func (e *Engine) validateNew(specs []link.Spec) error {
 	for _, spec := range specs {
 		err := spec.Validate()
 		if err == nil && spec.B.Path != nil {
-			err = fmt.Errorf("%w %s: netem shapes within one machine alone", link.ErrInvalid, spec.ID)
+			err = fmt.Errorf("%w %s: netem does not support links between machines", link.ErrInvalid, spec.ID)
 		}
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 	}
 	for i, s := range steps {
 		if err := s.direction.set(e.tables, s.next); err != nil {
-			err = fmt.Errorf("changing the quality of %s: %w", s.direction.device.name, err)
+			err = fmt.Errorf("change quality of %s: %w", s.direction.device.name, err)
 			for _, done := range steps[:i] {
 				err = errors.Join(err, done.direction.set(e.tables, done.was))
 			}
@@ -255,7 +255,7 @@ func (e *Engine) Adopt(ctx context.Context, specs []link.Spec) error {
 		w, err := e.adopt(ctx, spec)
 		if err != nil {
 			e.releaseAll(adopted)
-			return fmt.Errorf("adopting link %s: %w", spec.ID, err)
+			return fmt.Errorf("adopt link %s: %w", spec.ID, err)
 		}
 		adopted = append(adopted, w)
 	}
@@ -313,7 +313,7 @@ func (e *Engine) adoptDevice(end link.End) (*device, error) {
 	dev, err := space.devices.LinkByName(end.Device)
 	if err != nil {
 		e.release(space)
-		return nil, fmt.Errorf("looking for device %s: %w", end.Device, err)
+		return nil, fmt.Errorf("find device %s: %w", end.Device, err)
 	}
 	at := dev.Attrs()
 	d := &device{space: space, name: end.Device, index: at.Index, mtu: at.MTU, segments: int(at.GSOMaxSegs)}

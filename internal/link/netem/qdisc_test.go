@@ -164,7 +164,7 @@ func TestJitterByPacket(t *testing.T) {
 	}
 }
 
-func TestAlone(t *testing.T) {
+func TestDrawsEach(t *testing.T) {
 	tests := []struct {
 		name    string
 		quality link.Quality

@@ -140,18 +140,18 @@ func (d *device) wake() error {
 	if err == nil || errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENETDOWN) {
 		return nil
 	}
-	return fmt.Errorf("running the qdiscs of %s: %w", d.name, err)
+	return fmt.Errorf("run qdiscs of %s: %w", d.name, err)
 }
 
 // openPackets opens the packet socket for wake.
 func openPackets() (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return -1, fmt.Errorf("opening a packet socket: %w", err)
+		return -1, fmt.Errorf("open packet socket: %w", err)
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, int(secondBand)); err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("setting the priority of a packet socket: %w", err)
+		return -1, fmt.Errorf("set priority of packet socket: %w", err)
 	}
 	return fd, nil
 }

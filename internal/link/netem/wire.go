@@ -54,7 +54,7 @@ func (d *direction) start(t tables, q link.Quality) error {
 		return err
 	}
 	if err := d.device.build(t.options(q, d.seeds.Uint64()), newShape(q, d.device.mtu)); err != nil {
-		return fmt.Errorf("giving %s its qdiscs: %w", d.device.name, err)
+		return fmt.Errorf("create qdiscs of %s: %w", d.device.name, err)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (d *direction) set(t tables, q link.Quality) error {
 	}
 	mtu := d.device.mtu
 	if err := d.device.change(t.options(q, d.seeds.Uint64()), newShape(d.quality, mtu), newShape(q, mtu)); err != nil {
-		return fmt.Errorf("changing the qdiscs of %s: %w", d.device.name, err)
+		return fmt.Errorf("change qdiscs of %s: %w", d.device.name, err)
 	}
 	d.quality = q
 	return nil
@@ -99,7 +99,7 @@ func (e *Engine) updateCounters() error {
 	for _, n := range e.spaces {
 		got, err := n.read()
 		if err != nil {
-			return fmt.Errorf("reading the counters in %s: %w", n.path, err)
+			return fmt.Errorf("read counters in %s: %w", n.path, err)
 		}
 		readings[n] = got
 	}

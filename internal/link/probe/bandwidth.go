@@ -38,7 +38,7 @@ const (
 func MeasureBandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 	off, err := enableTimestamps()
 	if err != nil {
-		return 0, fmt.Errorf("measuring bandwidth: %w", err)
+		return 0, fmt.Errorf("measure bandwidth: %w", err)
 	}
 	defer off()
 	return measureBandwidth(ctx, w, setBPS)
@@ -46,7 +46,7 @@ func MeasureBandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 
 func measureBandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 	if setBPS <= 0 {
-		return 0, fmt.Errorf("measuring bandwidth: %d bit/s: want the bandwidth that was set", setBPS)
+		return 0, fmt.Errorf("measure bandwidth: %d bit/s: want a positive bandwidth", setBPS)
 	}
 	n := trainLength(setBPS)
 	gap := max(defaultQuiet, 4*time.Duration(packetBytes*8*float64(time.Second)/float64(setBPS)))
@@ -55,11 +55,11 @@ func measureBandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 	for range maxTries {
 		came, err := w.Send(ctx, Train{Packets: n, Bytes: packetBytes, Quiet: gap})
 		if err != nil {
-			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, err)
+			return 0, fmt.Errorf("measure bandwidth from %s to %s: %w", w.From, w.To, err)
 		}
 		switch {
 		case came.Packets == 0:
-			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, ErrNoAnswer)
+			return 0, fmt.Errorf("measure bandwidth from %s to %s: %w", w.From, w.To, ErrNoAnswer)
 		case came.Packets == 1: // of at least a dozen: the train was cut off
 			failed = ErrDisturbed
 		case came.Share < minShare:
@@ -73,7 +73,7 @@ func measureBandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 	if failed == ErrDisturbed {
 		best = 0
 	}
-	return best, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, failed)
+	return best, fmt.Errorf("measure bandwidth from %s to %s: %w", w.From, w.To, failed)
 }
 
 func trainLength(bps int64) int {
@@ -225,7 +225,7 @@ const maxConcurrentBPS = 1_000_000_000
 func MeasureBandwidths(ctx context.Context, demands []BandwidthRequest) ([]BandwidthResult, error) {
 	off, err := enableTimestamps()
 	if err != nil {
-		return nil, fmt.Errorf("measuring bandwidths: %w", err)
+		return nil, fmt.Errorf("measure bandwidths: %w", err)
 	}
 	defer off()
 	results := make([]BandwidthResult, len(demands))
@@ -263,7 +263,7 @@ func MeasureBandwidths(ctx context.Context, demands []BandwidthRequest) ([]Bandw
 		running--
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("measuring bandwidths: %w", err)
+		return nil, fmt.Errorf("measure bandwidths: %w", err)
 	}
 	return results, nil
 }

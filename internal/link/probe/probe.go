@@ -31,7 +31,7 @@ var (
 	// ErrNoAnswer means that no packet of a train arrived.
 	ErrNoAnswer = errors.New("no packet arrived")
 	// ErrDisturbed means that the machine delayed every train, so that there is no result.
-	ErrDisturbed = errors.New("every packet train was disturbed")
+	ErrDisturbed = errors.New("the machine disturbed every packet train")
 	// ErrStarved means that the prober could not send as fast as the link transmits. The result is a lower bound.
 	ErrStarved = errors.New("the prober could not keep the link busy")
 )
@@ -47,7 +47,7 @@ func listen(at Inside, port uint16, buffer int) (conn *net.UDPConn, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listening at %s: %w", at.Addr(), err)
+		return nil, fmt.Errorf("listen at %s: %w", at.Addr(), err)
 	}
 	return prepareSocket(conn, buffer)
 }
@@ -58,7 +58,7 @@ func dial(from Inside, to *net.UDPAddr, buffer int) (conn *net.UDPConn, err erro
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("sending from %s: %w", from.Addr(), err)
+		return nil, fmt.Errorf("send from %s: %w", from.Addr(), err)
 	}
 	return prepareSocket(conn, buffer)
 }
@@ -78,7 +78,7 @@ func prepareSocket(conn *net.UDPConn, buffer int) (*net.UDPConn, error) {
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("preparing a socket for a packet train: %w", err)
+		return nil, fmt.Errorf("configure socket for packet train: %w", err)
 	}
 	return conn, nil
 }
@@ -96,7 +96,7 @@ const controlSize = 256
 func requestTimestamps(fd, extra int) error {
 	flags := unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE | extra
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags); err != nil {
-		return fmt.Errorf("asking for packet timestamps: %w", err)
+		return fmt.Errorf("request packet timestamps: %w", err)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ const timestampDelay = 20 * time.Millisecond
 func enableTimestamps() (off func(), err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("opening a socket for packet timestamps: %w", err)
+		return nil, fmt.Errorf("open socket for packet timestamps: %w", err)
 	}
 	if err := requestTimestamps(fd, 0); err != nil {
 		unix.Close(fd)
@@ -154,7 +154,7 @@ func growBuffers(fd, size int) error {
 			continue
 		}
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option[1], size); err != nil {
-			return fmt.Errorf("growing a socket's buffers: %w", err)
+			return fmt.Errorf("set socket buffers: %w", err)
 		}
 	}
 	return nil

@@ -106,8 +106,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestApart: a sender that is asked before its receiver listens calls it until it does.
-func TestApart(t *testing.T) {
+// TestTrainBetweenMachines: a sender that is asked before its receiver listens calls it until it does.
+func TestTrainBetweenMachines(t *testing.T) {
 	a, b := pairOf(t)
 	to := netip.MustParseAddr(b.Addr())
 	m, train := Meeting{Port: 20000, Nonce: 7}, Train{Packets: 100, Bytes: 200}
@@ -139,7 +139,7 @@ func TestApart(t *testing.T) {
 }
 
 // A receiver on a busy machine may take a train for over that is still being sent.
-func TestApartFromAReceiverThatGaveUp(t *testing.T) {
+func TestDispatchToReceiverThatGaveUp(t *testing.T) {
 	a, b := pairOf(t)
 	m := Meeting{Port: 20000, Nonce: 7}
 	sent := make(chan error, 1)
@@ -187,7 +187,7 @@ func TestBandwidthOfUnlimitedLink(t *testing.T) {
 }
 
 // A train of which the machine let one packet through is sent again; a link that lets nothing through is not tried again.
-func TestBandwidthOfATrainCutOff(t *testing.T) {
+func TestBandwidthOfTruncatedTrain(t *testing.T) {
 	const set = 948_000_000
 	whole := AnalyzeTrain(train(trainLength(set), set, time.Microsecond), packetBytes)
 	for name, tt := range map[string]struct {
@@ -265,7 +265,7 @@ func train(n int, bps float64, every time.Duration) []Arrival {
 	return cars
 }
 
-func TestPace(t *testing.T) {
+func TestAnalyzeTrain(t *testing.T) {
 	const faster = 3 * time.Microsecond // than the link's 10
 	tests := []struct {
 		name      string
@@ -312,9 +312,9 @@ func lost(arrivals []Arrival, from int, ns int64) []Arrival {
 	return arrivals
 }
 
-// TestPaceIsTrueOrDisturbed: wherever in a train a link stands still, and for however long, what
+// TestAnalyzeTrainIsRightOrDisturbed: wherever in a train a link stands still, and for however long, what
 // came evenly is within 1 % of the truth.
-func TestPaceIsTrueOrDisturbed(t *testing.T) {
+func TestAnalyzeTrainIsRightOrDisturbed(t *testing.T) {
 	for _, n := range []int{12, 100, 5000} {
 		bps := float64(n) * packetBytes * 8 / 0.05
 		for tenth := 1; tenth < 10; tenth++ {
@@ -328,14 +328,14 @@ func TestPaceIsTrueOrDisturbed(t *testing.T) {
 	}
 }
 
-func TestCalm(t *testing.T) {
+func TestUndisturbedSamples(t *testing.T) {
 	p := &pinger{flights: [][]flight{{{100, 200}, {300, 400}, {500, 600}, {700, 0}}}, stalls: []stall{{150, 160}, {580, 900}}}
 	if d := cmp.Diff([]time.Duration{100}, p.undisturbed(0)); d != "" {
 		t.Error(d)
 	}
 }
 
-func TestUndisturbed(t *testing.T) {
+func TestMeasureUndisturbedRTT(t *testing.T) {
 	a, b := pairOf(t)
 	got, err := MeasureUndisturbedRTT(t.Context(), []Pair{{a, b}, {b, a}}, 8, time.Millisecond)
 	if err != nil {

@@ -96,7 +96,7 @@ func (p *pinger) open(pairs []Pair) error {
 	for _, pair := range pairs {
 		to, err := netip.ParseAddr(pair.To.Addr())
 		if err != nil || !to.Is4() {
-			return fmt.Errorf("probing %q: not an IPv4 address", pair.To.Addr())
+			return fmt.Errorf("probe %q: not an IPv4 address", pair.To.Addr())
 		}
 		s := byFrom[pair.From]
 		if s == nil {
@@ -157,7 +157,7 @@ func (p *pinger) send(pair, seq int, now time.Time) {
 	p.flights[pair] = append(p.flights[pair], flight{left: left})
 	if err != nil {
 		if r.err == nil {
-			r.err = fmt.Errorf("probing %s: %w", r.to, err)
+			r.err = fmt.Errorf("probe %s: %w", r.to, err)
 		}
 		return
 	}
@@ -183,7 +183,7 @@ func (p *pinger) awaitReplies(wait time.Duration) error {
 	timeout := unix.NsecToTimespec(int64(wait))
 	n, err := unix.Ppoll(p.polls, &timeout, nil)
 	if err != nil && !errors.Is(err, unix.EINTR) {
-		return fmt.Errorf("waiting for answers: %w", err)
+		return fmt.Errorf("wait for replies: %w", err)
 	}
 	if n <= 0 {
 		return nil
@@ -292,7 +292,7 @@ func openEcho(from Inside, nonce uint64) (*echoSocket, error) {
 	}
 	if err != nil {
 		s.close()
-		return nil, fmt.Errorf("opening an ICMP socket at %s: %w", from.Addr(), err)
+		return nil, fmt.Errorf("open ICMP socket at %s: %w", from.Addr(), err)
 	}
 	return s, nil
 }

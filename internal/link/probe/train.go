@@ -39,7 +39,7 @@ type Train struct {
 
 func (t Train) withDefaults() (Train, error) {
 	if t.Bytes < MinPacketBytes {
-		return t, fmt.Errorf("a packet of %d bytes: want at least %d", t.Bytes, MinPacketBytes)
+		return t, fmt.Errorf("packet of %d bytes: want at least %d", t.Bytes, MinPacketBytes)
 	}
 	t.Burst = max(t.Burst, 1)
 	t.Patience = cmp.Or(t.Patience, replyTimeout)
@@ -148,7 +148,7 @@ func (r *run) sendPackets(ctx context.Context) error {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return failed
 		case err != nil && !errors.Is(err, syscall.ENOBUFS):
-			failed = fmt.Errorf("sending to %s: %w", r.sender.RemoteAddr(), err)
+			failed = fmt.Errorf("send to %s: %w", r.sender.RemoteAddr(), err)
 		}
 	}
 	return failed
@@ -180,7 +180,7 @@ func (r *run) receivePackets(ctx context.Context) ([]Arrival, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, fmt.Errorf("receiving a packet train: %w", err)
+			return nil, fmt.Errorf("receive packet train: %w", err)
 		case sending:
 			select {
 			case failed := <-r.sent:
@@ -270,7 +270,7 @@ const (
 func ReceiveTrain(ctx context.Context, at Inside, m Meeting, train Train) ([]Arrival, error) {
 	off, err := enableTimestamps()
 	if err != nil {
-		return nil, fmt.Errorf("receiving a packet train: %w", err)
+		return nil, fmt.Errorf("receive packet train: %w", err)
 	}
 	defer off()
 	if train, err = train.withDefaults(); err != nil {
@@ -304,7 +304,7 @@ func DispatchTrain(ctx context.Context, from Inside, to netip.Addr, m Meeting, t
 	defer stop()
 	r := run{train: train, nonce: m.Nonce, sender: sender}
 	if err := r.call(ctx); err != nil {
-		return fmt.Errorf("meeting %s: %w", sender.RemoteAddr(), err)
+		return fmt.Errorf("call %s: %w", sender.RemoteAddr(), err)
 	}
 	// A receiver that answered and is gone had a pause in the train on a busy machine and considered the train
 	// complete. It evaluates what arrived.

@@ -110,7 +110,7 @@ func ping(ctx context.Context, pairs []Pair, count int, interval time.Duration) 
 		return nil, err
 	}
 	if err := p.run(ctx); err != nil {
-		return nil, fmt.Errorf("measuring round trips: %w", err)
+		return nil, fmt.Errorf("measure round trips: %w", err)
 	}
 	return p, nil
 }

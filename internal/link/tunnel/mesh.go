@@ -56,7 +56,7 @@ func StartMesh(ctx context.Context, m Mesh, o Options) (*Tunnels, error) {
 	}
 	t, err := spawn(ctx, job{Mesh: &m, ExitWithOwner: o.ExitWithOwner}, o)
 	if err != nil {
-		return nil, fmt.Errorf("start the process of the network between machines: %w", err)
+		return nil, fmt.Errorf("start the mesh process: %w", err)
 	}
 	return t, nil
 }
@@ -81,7 +81,7 @@ func (m Mesh) open(log *slog.Logger) (endpoint, error) {
 		}
 	}
 	if err != nil {
-		return e, fmt.Errorf("make the device %s of the network between machines: %w", m.Device, err)
+		return e, fmt.Errorf("create device %s between machines: %w", m.Device, err)
 	}
 	return e, nil
 }
@@ -121,7 +121,7 @@ func (m Mesh) createInKernel() error {
 	if err := handle.LinkAdd(&netlink.Wireguard{
 		LinkAttrs: netlink.LinkAttrs{Name: m.Device, Namespace: netlink.NsFd(space)},
 	}); err != nil {
-		return fmt.Errorf("make the device %s of the network between machines: %w", m.Device, err)
+		return fmt.Errorf("create device %s between machines: %w", m.Device, err)
 	}
 	return netns.Do(m.Netns, func() error {
 		client, err := wgctrl.New()

@@ -93,7 +93,7 @@ func (t *Tunnels) Close() error {
 		return nil
 	}
 	if err := t.process.Kill(); err != nil {
-		return fmt.Errorf("end the tunnels' process: %w", err)
+		return fmt.Errorf("stop the tunnels' process: %w", err)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 		err = json.Unmarshal(line, &j)
 	}
 	if err != nil {
-		return fmt.Errorf("read the tunnels to make: %w", err)
+		return fmt.Errorf("read job: %w", err)
 	}
 	raiseFileLimit()
 	if j.Mesh != nil {

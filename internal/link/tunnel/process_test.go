@@ -7,7 +7,7 @@ import (
 )
 
 // A port that another socket lets go in a moment is waited for; other errors are told at once.
-func TestBound(t *testing.T) {
+func TestRetryPortInUse(t *testing.T) {
 	holder, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func assignKeys(specs []Spec) error {
 		for _, end := range []*End{&specs[i].A, &specs[i].B} {
 			key, err := wgtypes.GeneratePrivateKey()
 			if err != nil {
-				return fmt.Errorf("making a key: %w", err)
+				return fmt.Errorf("generate key: %w", err)
 			}
 			end.Key, end.Port = key, firstPort+i
 		}
@@ -67,10 +67,10 @@ func assignKeys(specs []Spec) error {
 func CheckKernel() error {
 	return netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("make a network namespace: %w", err)
+			return fmt.Errorf("create network namespace: %w", err)
 		}
 		if err := addDevice("wg"); err != nil {
-			return fmt.Errorf("the kernel makes no WireGuard device: %w", err)
+			return fmt.Errorf("create WireGuard device: %w", err)
 		}
 		return nil
 	})
@@ -101,7 +101,7 @@ func createInKernel(specs []Spec) error {
 				return errors.Join(client.ConfigureDevice(own.Device, kernelConfig(own, peer)), client.Close())
 			})
 			if err != nil {
-				return fmt.Errorf("make the tunnel %s at %s: %w", own.Device, own.Addr, err)
+				return fmt.Errorf("create tunnel %s at %s: %w", own.Device, own.Addr, err)
 			}
 		}
 	}

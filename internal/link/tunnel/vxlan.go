@@ -79,8 +79,8 @@ func (p VXLAN) Start() error {
 	defer unix.Close(space)
 	err = p.add(space)
 	if err != nil {
-		err = fmt.Errorf("make the device %s of the network between machines: %w", p.Device, err)
-		return advice.With(err, "packets cross plain where root may make VXLAN devices; leave between: plain out, and they are encrypted")
+		err = fmt.Errorf("create device %s between machines: %w", p.Device, err)
+		return advice.With(err, "run as root with VXLAN support, or remove between: plain to encrypt the packets")
 	}
 	return netns.Do(p.Netns, p.configure)
 }
@@ -119,7 +119,7 @@ func (p VXLAN) add(space int) error {
 func (p VXLAN) configure() error {
 	const unicastToAll = "/proc/sys/net/ipv4/conf/all/drop_unicast_in_l2_multicast"
 	if err := os.WriteFile(unicastToAll, []byte("1"), 0); err != nil {
-		return fmt.Errorf("keep strangers' packets out: %w", err)
+		return fmt.Errorf("drop outsiders' packets: %w", err)
 	}
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -131,7 +131,7 @@ func (p VXLAN) configure() error {
 		return fmt.Errorf("find %s: %w", p.Device, err)
 	}
 	if err := handle.LinkSetARPOff(device); err != nil {
-		return fmt.Errorf("have %s answer nobody: %w", p.Device, err)
+		return fmt.Errorf("disable ARP on %s: %w", p.Device, err)
 	}
 	for _, peer := range p.Peers {
 		err := errors.Join(addForwarding(device.Attrs().Index, peer), handle.NeighSet(&netlink.Neigh{
@@ -139,11 +139,11 @@ func (p VXLAN) configure() error {
 			IP: peer.Addr.AsSlice(), HardwareAddr: peer.HardwareAddr,
 		}))
 		if err != nil {
-			return fmt.Errorf("tell %s of %s: %w", p.Device, peer.At, err)
+			return fmt.Errorf("add peer %[2]s to %[1]s: %[3]w", p.Device, peer.At, err)
 		}
 	}
 	if err := retryPortInUse(func() error { return handle.LinkSetUp(device) }); err != nil { // up listens on the port
-		return fmt.Errorf("set %s up: %w", p.Device, err)
+		return fmt.Errorf("bring up %s: %w", p.Device, err)
 	}
 	return nil
 }

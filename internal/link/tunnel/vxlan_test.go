@@ -13,7 +13,7 @@ import (
 )
 
 // A plain network between machines takes packets from whoever has its key, and from nobody else.
-func TestPlainKeepsStrangersOut(t *testing.T) {
+func TestVXLANDropsOutsiders(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	const network, port, inside = 0x123456, 4700, 7
 	sides := []*testkit.NS{testkit.Namespace(t), testkit.Namespace(t)} // the machines' own

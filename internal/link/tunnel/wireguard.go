@@ -48,7 +48,7 @@ func openEndpoint(own, peer End, log *slog.Logger) (endpoint, error) {
 		return nil
 	})
 	if err != nil {
-		return e, fmt.Errorf("make the tunnel %s at %s: %w", own.Device, own.Addr, err)
+		return e, fmt.Errorf("create tunnel %s at %s: %w", own.Device, own.Addr, err)
 	}
 	return e, nil
 }
@@ -69,11 +69,11 @@ func openTUN(name string) (tun.Device, error) {
 		err = unix.SetNonblock(fd, true)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make the device %s: %w", name, err), unix.Close(fd))
+		return nil, errors.Join(fmt.Errorf("create device %s: %w", name, err), unix.Close(fd))
 	}
 	t, _, err := tun.CreateUnmonitoredTUNFromFD(fd)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make the device %s: %w", name, err), unix.Close(fd))
+		return nil, errors.Join(fmt.Errorf("create device %s: %w", name, err), unix.Close(fd))
 	}
 	return t, nil
 }
@@ -106,7 +106,7 @@ func handshake(ctx context.Context, callers []endpoint) error {
 		for {
 			keyed, err := e.hasKeys()
 			if err != nil {
-				return fmt.Errorf("asking the tunnel %s for its state: %w", e.name, err)
+				return fmt.Errorf("get state of tunnel %s: %w", e.name, err)
 			}
 			if keyed {
 				break

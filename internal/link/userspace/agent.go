@@ -222,7 +222,7 @@ func (s *namespaces) unreachable() bool {
 func (a *agent) exitWhenUnreachable(ctx context.Context) {
 	for linger.For(ctx, namespacePoll) == nil {
 		if a.spaces.unreachable() {
-			a.log.Error("it ends: none of its links' network namespaces is where it was")
+			a.log.Error("emulator ends: no path leads to its links' network namespaces")
 			a.stop()
 			return
 		}

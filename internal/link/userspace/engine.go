@@ -39,7 +39,7 @@ func Connect(ctx context.Context, socket string) (*Engine, error) {
 	e := newEngine(conn)
 	r, err := e.call(ctx, request{Op: opHello})
 	if err == nil && r.Hello == nil {
-		err = errors.New("no hello came back")
+		err = errors.New("no hello in the response")
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the link emulator: %w", err), e.disconnect())
@@ -256,7 +256,7 @@ func waitExit(pidfd int) error {
 		case err != nil:
 			return fmt.Errorf("wait for the link emulator: %w", err)
 		case n == 0:
-			return fmt.Errorf("the link emulator does not end within %v", closeTimeout)
+			return fmt.Errorf("link emulator did not end within %v", closeTimeout)
 		default:
 			return nil
 		}

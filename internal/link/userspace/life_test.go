@@ -113,7 +113,7 @@ func TestKilledEmulatorIsReported(t *testing.T) {
 	}
 }
 
-func TestTerminatedEmulatorTidiesUp(t *testing.T) {
+func TestTerminatedEmulatorCleansUp(t *testing.T) {
 	o := options(t)
 	j := join(t, o)
 	if err := syscall.Kill(j.PID(), syscall.SIGTERM); err != nil {
@@ -127,8 +127,8 @@ func TestTerminatedEmulatorTidiesUp(t *testing.T) {
 	})
 }
 
-// TestKilledOwnerTakesTheEmulatorAlong has a process start an emulator and kills it.
-func TestKilledOwnerTakesTheEmulatorAlong(t *testing.T) {
+// TestKilledOwnerEndsEmulator has a process start an emulator and kills it.
+func TestKilledOwnerEndsEmulator(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	a, b := testkit.Namespace(t), testkit.Namespace(t)
 	o := options(t)
@@ -208,7 +208,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-func TestStartIsCalledOff(t *testing.T) {
+func TestStartCancelled(t *testing.T) {
 	o := options(t)
 	o.Command = []string{"/bin/sleep", "1000"}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -111,7 +111,7 @@ func TestContractBetweenMachines(t *testing.T) {
 }
 
 // Packets of the full length are proved to cross, and the way between is known on both sides.
-func TestCrossingIsMeasured(t *testing.T) {
+func TestPathIsMeasured(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	a, b := testkit.Namespace(t), testkit.Namespace(t)
 	s := newSplit(t)
@@ -148,7 +148,7 @@ func away(t *testing.T) (near, far *testkit.NS) {
 
 // The way to the other machine is taken off what is asked for, and of a real way nothing is: what is asked
 // for comes on top.
-func TestRealWay(t *testing.T) {
+func TestRealPath(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	for name, tt := range map[string]struct {
 		real       bool

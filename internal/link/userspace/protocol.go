@@ -110,7 +110,7 @@ func decodeError(w *wireError) error {
 	return err
 }
 
-var errTooLong = fmt.Errorf("message of more than %d bytes", maxLine)
+var errTooLong = fmt.Errorf("message longer than %d bytes", maxLine)
 
 const (
 	// maxConcurrent bounds the requests of one connection that are handled at the same time.
@@ -125,7 +125,7 @@ const (
 func listen(path string) (net.Listener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
-		return nil, fmt.Errorf("listen on %s: another emulator does", path)
+		return nil, fmt.Errorf("listen on %s: in use by another emulator", path)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove stale socket: %w", err)

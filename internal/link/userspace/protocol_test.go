@@ -26,7 +26,7 @@ func (l *exhausted) Accept() (conn net.Conn, err error) {
 	return l.Listener.Accept()
 }
 
-func TestServingOutlivesAFailureToAccept(t *testing.T) {
+func TestServeContinuesAfterAcceptError(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := listen(socket)
 	if err != nil {
@@ -50,9 +50,9 @@ func TestServingOutlivesAFailureToAccept(t *testing.T) {
 	}
 }
 
-// TestEmulatorThatDoesNotReadHoldsNobodyUp calls off one request that is half written and
+// TestBlockedEmulatorDoesNotBlockCallers calls off one request that is half written and
 // one that waits for its turn.
-func TestEmulatorThatDoesNotReadHoldsNobodyUp(t *testing.T) {
+func TestBlockedEmulatorDoesNotBlockCallers(t *testing.T) {
 	ours, its := net.Pipe()
 	defer its.Close()
 	e := newEngine(ours)

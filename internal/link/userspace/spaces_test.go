@@ -9,7 +9,7 @@ import (
 )
 
 // A namespace counts as gone when its path is missing or leads to another; deserted is who has none left.
-func TestDeserted(t *testing.T) {
+func TestUnreachable(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for _, path := range []string{a, b, b + "2"} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {

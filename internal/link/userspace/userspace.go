@@ -26,7 +26,7 @@ var (
 	// ErrEnded means that the emulator's process has ended.
 	ErrEnded = errors.New("the link emulator has ended")
 	// ErrUnavailable means that this machine cannot run the engine.
-	ErrUnavailable = errors.New("the userspace link engine cannot run here")
+	ErrUnavailable = errors.New("the userspace link engine is not available")
 )
 
 // Available returns the kind of devices that this process can create, or ErrUnavailable.
@@ -104,7 +104,7 @@ type process struct{ *helperproc.Process }
 
 func spawn(ctx context.Context, o Options) (*process, error) {
 	if len(o.Socket) > maxSocketPath {
-		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d are allowed", o.Socket, len(o.Socket), maxSocketPath)
+		return nil, fmt.Errorf("socket path %s: %d bytes, want at most %d", o.Socket, len(o.Socket), maxSocketPath)
 	}
 	p, said, err := helperproc.Start(ctx, helperproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
 		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind, Threads: o.Threads})
@@ -113,7 +113,7 @@ func spawn(ctx context.Context, o Options) (*process, error) {
 	}
 	var r ready
 	if err = json.Unmarshal(said, &r); err != nil {
-		err = fmt.Errorf("it said %q: %w", bytes.TrimSpace(said), err)
+		err = fmt.Errorf("answer %q: %w", bytes.TrimSpace(said), err)
 	} else {
 		err = decodeError(r.Error)
 	}
@@ -135,7 +135,7 @@ func (p *process) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return p.Kill()
 	case <-late.C:
-		return errors.Join(errors.New("the link emulator did not end and was killed"), p.Kill())
+		return errors.Join(errors.New("link emulator did not end and was killed"), p.Kill())
 	}
 	p.Close()
 	return nil

@@ -80,7 +80,7 @@ func breaches(a link.Account) uint64 {
 	return a.Early.Packets + a.Late.Packets + a.Fast.Packets + a.Slow.Packets
 }
 
-func TestObedientLinkBreaksNoLaw(t *testing.T) {
+func TestCorrectLinkBreaksNoLaw(t *testing.T) {
 	for _, jitter := range []bool{false, true} {
 		got := drive(t, drift(jitter), gaps, nil)
 		if breaches(got) > 0 {
@@ -92,7 +92,7 @@ func TestObedientLinkBreaksNoLaw(t *testing.T) {
 	}
 }
 
-func TestFaultsAreFound(t *testing.T) {
+func TestAccountDetectsFaults(t *testing.T) {
 	steady := []link.Quality{{Latency: 20 * time.Millisecond, Bandwidth: 5_000_000}}
 	rising := []link.Quality{{Latency: 2 * time.Millisecond, Bandwidth: 100_000, Queue: 1 << 20}, {Latency: 2 * time.Millisecond, Bandwidth: 10_000_000, Queue: 1 << 20}}
 	falling := []link.Quality{rising[1], rising[0]}
@@ -129,7 +129,7 @@ func late(rate float64) func(*account.Timing) {
 }
 
 // The sums of an account give the mean and the standard deviation of the jitter.
-func TestSpreadIsTheJitter(t *testing.T) {
+func TestSpreadMeasuresJitter(t *testing.T) {
 	const jitter = 5 * time.Millisecond
 	got := drive(t, slices.Repeat([]link.Quality{{Latency: 50 * time.Millisecond, Jitter: jitter}}, 300), []time.Duration{jitter * 8}, nil)
 	n := float64(got.Packets)

@@ -37,9 +37,9 @@ func TestFlowIsHeavyOnlyWhileGigabitsFlow(t *testing.T) {
 	}
 }
 
-// TestRestKeepsBelowTheKernelsLimit lets a plane be busy all the time it may and checks
+// TestRestStaysBelowKernelLimit lets a plane be busy all the time it may and checks
 // that no second has more than 95 % of it.
-func TestRestKeepsBelowTheKernelsLimit(t *testing.T) {
+func TestRestStaysBelowKernelLimit(t *testing.T) {
 	const second = int64(time.Second)
 	const step = int64(100 * time.Microsecond)
 	var r rest
@@ -109,7 +109,7 @@ func TestStandby(t *testing.T) {
 }
 
 // A packet taken in shows that the first thread goes on only where the others are not to help it.
-func TestWhatShowsThatAThreadGoesOn(t *testing.T) {
+func TestSignsOfProgress(t *testing.T) {
 	for helps, want := range map[bool]int64{true: 0, false: 1} {
 		w := &worker{Plane: &Plane{options: Options{SpareCPU: helps}}}
 		w.noteRead(7)

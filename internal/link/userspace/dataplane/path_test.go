@@ -24,7 +24,7 @@ func answers(c *path, n int, least time.Duration, ahead, now int64) int64 {
 
 // However far the other machine's clock is ahead, and whatever round stamps are in, a packet is due when its sender
 // said, to a fraction of what its way takes.
-func TestStampsAreTimes(t *testing.T) {
+func TestStampRoundTrip(t *testing.T) {
 	const least = 100 * time.Microsecond
 	for _, ahead := range []time.Duration{0, time.Second, -time.Second, 300 * 24 * time.Hour, -300 * 24 * time.Hour} {
 		for _, age := range []time.Duration{0, 274 * time.Second, 10 * 24 * time.Hour} {
@@ -50,7 +50,7 @@ func TestStampsAreTimes(t *testing.T) {
 }
 
 // A round trip that was quick long ago gives way to newer ones when the clocks may have come apart meanwhile.
-func TestClocksComeApart(t *testing.T) {
+func TestClockDrift(t *testing.T) {
 	const apart = 100e-6 // more than they should
 	var c path
 	now := int64(0)
@@ -65,7 +65,7 @@ func TestClocksComeApart(t *testing.T) {
 }
 
 // A clock that has moved, as that of a machine which slept, is known again after as many answers as at first.
-func TestClockThatMoved(t *testing.T) {
+func TestClockJump(t *testing.T) {
 	var c path
 	now := answers(&c, maxSamples, time.Millisecond, 0, 0)
 	now = answers(&c, minSamples-1, time.Millisecond, int64(time.Hour), now)
@@ -80,7 +80,7 @@ func TestClockThatMoved(t *testing.T) {
 
 // Nothing is sent ahead to a machine that does not know this one's clock, over a real way, or before its last bit
 // has left.
-func TestAhead(t *testing.T) {
+func TestSendAhead(t *testing.T) {
 	const due = int64(time.Second)
 	known := &path{}
 	answers(known, maxSamples, time.Millisecond, 0, 0)

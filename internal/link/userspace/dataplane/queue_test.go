@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestHeapGivesTheEarliest(t *testing.T) {
+func TestHeapReturnsEarliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var h heap
 	directions := make([]*direction, 100)

@@ -13,7 +13,7 @@ import (
 )
 
 // A thread that has no processor, whichever it is, stops nothing: here it has not even begun.
-func TestOneThreadStandsInForTheOther(t *testing.T) {
+func TestThreadCoversForOther(t *testing.T) {
 	for _, away := range []int{0, 1} {
 		back := make(chan struct{})
 		c := connectWith(t, Options{Threads: 2, Memory: 16 << 20, Prepare: func(thread int) {
@@ -56,7 +56,7 @@ func TestOrderIsKept(t *testing.T) {
 	}
 }
 
-func TestWhoIsTrusted(t *testing.T) {
+func TestDelegates(t *testing.T) {
 	const now, ms = int64(time.Second), int64(time.Millisecond)
 	for name, tt := range map[string]struct {
 		vouch int64
@@ -87,7 +87,7 @@ func TestWhoIsTrusted(t *testing.T) {
 
 // Go's collector stops all threads before it goes on: one that waits for another, which waits
 // for the collector, must not keep it from that.
-func TestCollectorIsNotKeptWaiting(t *testing.T) {
+func TestCollectorDoesNotWait(t *testing.T) {
 	c := connect(t, link.Quality{Latency: 50 * time.Microsecond}, link.Quality{})
 	var busy sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
@@ -116,7 +116,7 @@ func TestCollectorIsNotKeptWaiting(t *testing.T) {
 }
 
 // A lead is what a wake-up takes, after sleeps as long as this one.
-func TestAlarmLearnsTheLead(t *testing.T) {
+func TestAlarmLearnsLead(t *testing.T) {
 	const us = int64(time.Microsecond)
 	sleeps := []struct{ sleep, late int64 }{{100 * us, 15 * us}, {5000 * us, 60 * us}}
 	var a alarm

@@ -54,7 +54,7 @@ func newWorker(p *Plane, number int) (*worker, error) {
 	w := &worker{Plane: p, number: number, inbound: newTrain(), outbound: newTrain()}
 	w.late.Store(new(account.Histogram))
 	if w.landing = p.pool.get(packet.Largest); w.landing == nil {
-		return nil, fmt.Errorf("%d bytes of memory do not hold one packet", p.options.Memory)
+		return nil, fmt.Errorf("memory limit of %d bytes is below one packet", p.options.Memory)
 	}
 	return w, w.poll.open()
 }

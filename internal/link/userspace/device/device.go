@@ -166,7 +166,7 @@ func openPath(w Request, ns int) (*Port, error) {
 	remote, _ := sockaddr(w.Path.Remote)
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("socket to another machine: %w", err)
+		return nil, fmt.Errorf("open path socket: %w", err)
 	}
 	if family == unix.AF_INET {
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
@@ -184,7 +184,7 @@ func openPath(w Request, ns int) (*Port, error) {
 		err = unix.Connect(fd, remote)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("socket from %v to %v on another machine: %w", w.Path.Local, w.Path.Remote, err), unix.Close(fd))
+		return nil, errors.Join(fmt.Errorf("open path from %v to %v: %w", w.Path.Local, w.Path.Remote, err), unix.Close(fd))
 	}
 	return &Port{FD: fd, Remote: true}, nil
 }

@@ -40,7 +40,7 @@ func setUpTUN(fd int, w Request) error {
 	}
 	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_TUN_EXCL)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
-		return fmt.Errorf("make TUN device: %w", err)
+		return fmt.Errorf("create TUN device: %w", err)
 	}
 	if err := enableOffload(fd); err != nil {
 		return err
@@ -54,7 +54,7 @@ func enableOffload(fd int) (err error) {
 			return nil
 		}
 	}
-	return fmt.Errorf("switch segmentation offload on: %w", err)
+	return fmt.Errorf("enable segmentation offload: %w", err)
 }
 
 // maxClosers bounds concurrent closes. Closing a TUN device waits 17 ms in the kernel: 2000 in sequence

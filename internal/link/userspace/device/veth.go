@@ -22,7 +22,7 @@ const (
 // gets no device.
 func (m *Maker) createNamespace() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("make a namespace for veth devices: %w", err)
+		return fmt.Errorf("create namespace for veth devices: %w", err)
 	}
 	// Without IPv6 the emulator's ends send no announcements. If the setting cannot be written, a few
 	// extra packets are sent and ignored.
@@ -51,7 +51,7 @@ func (m *Maker) makeVeth(w Request, ns int) (*Port, error) {
 	rand.Read(name)
 	pair.Name = fmt.Sprintf("e%x", name)
 	if err := netlink.LinkAdd(pair); err != nil {
-		return nil, fmt.Errorf("make veth pair: %w", err)
+		return nil, fmt.Errorf("create veth pair: %w", err)
 	}
 	p.index = pair.Index
 	err := configure(pair.Name, w.mtu(), unix.IFF_UP|unix.IFF_NOARP)

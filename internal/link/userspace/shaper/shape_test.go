@@ -129,7 +129,7 @@ func TestFasterBandwidthDoesNotOverstateTheQueue(t *testing.T) {
 	}
 }
 
-func TestAheadOvertakes(t *testing.T) {
+func TestReorderedPacketOvertakes(t *testing.T) {
 	s := direction(link.Quality{Latency: time.Second})
 	s.Offer(0, 0, single(t, 1000), 0, false)
 	if v := s.Offer(1, 0, single(t, 1000), Reordered, false); v != Send {
@@ -169,7 +169,7 @@ func TestFates(t *testing.T) {
 	}
 }
 
-func TestBurstsAreAsLongAsAsked(t *testing.T) {
+func TestBurstLength(t *testing.T) {
 	s := direction(link.Quality{Burst: &link.GilbertElliott{P: 0.01, R: 0.2, H: 0, K: 1}})
 	bursts, lost, before := 0, 0, false
 	for range 500_000 {
