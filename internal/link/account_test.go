@@ -20,7 +20,8 @@ func TestDelayBuckets(t *testing.T) {
 
 func TestAccountSub(t *testing.T) {
 	before := Account{Known: true, Packets: 3, Delay: 30, Delays: []uint64{1, 2}, Slow: Breach{1, time.Second}}
-	after := Account{Known: true, Packets: 5, Delay: 70, Delays: []uint64{1, 2, 0, 2}, Waiting: 9, Slow: Breach{1, time.Second}, Early: Breach{2, 7}}
+	after := Account{Known: true, Packets: 5, Delay: 70, Delays: []uint64{1, 2, 0, 2}, Waiting: 9,
+		Slow: Breach{1, time.Second}, Early: Breach{2, 7}}
 	got := after.Sub(before)
 	if got.Packets != 2 || got.Delay != 40 || got.Waiting != 9 || got.Slow != (Breach{}) || got.Early != (Breach{2, 7}) {
 		t.Errorf("the difference is %+v", got)

@@ -111,8 +111,9 @@ func TestVersion2Usage(t *testing.T) {
 		}
 	}
 	got, err := g.Usage()
-	want := Usage{CPU: 1500 * time.Millisecond, User: 900 * time.Millisecond, System: 600 * time.Millisecond, HasCPU: true, Throttled: 250 * time.Millisecond,
-		Memory: 4096, HasMemory: true, Read: 11, Wrote: 22, HasIO: true, DiskWait: 37018209 * time.Microsecond, HasDiskWait: true}
+	want := Usage{CPU: 1500 * time.Millisecond, User: 900 * time.Millisecond, System: 600 * time.Millisecond, HasCPU: true,
+		Throttled: 250 * time.Millisecond,
+		Memory:    4096, HasMemory: true, Read: 11, Wrote: 22, HasIO: true, DiskWait: 37018209 * time.Microsecond, HasDiskWait: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

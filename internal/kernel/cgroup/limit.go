@@ -119,7 +119,10 @@ func (l DiskLimit) Stricter(m DiskLimit) DiskLimit {
 		}
 		return a
 	}
-	return DiskLimit{least(l.ReadBytes, m.ReadBytes), least(l.WriteBytes, m.WriteBytes), least(l.ReadOps, m.ReadOps), least(l.WriteOps, m.WriteOps)}
+	return DiskLimit{
+		ReadBytes: least(l.ReadBytes, m.ReadBytes), WriteBytes: least(l.WriteBytes, m.WriteBytes),
+		ReadOps: least(l.ReadOps, m.ReadOps), WriteOps: least(l.WriteOps, m.WriteOps),
+	}
 }
 
 // LimitDisk replaces the limits of the group on a disk such as "254:0".

@@ -143,7 +143,7 @@ func (p *Process) Kill() error {
 }
 
 // Close releases the resources of an ended process.
-func (p *Process) Close() { _ = p.stdin.Close() } // nobody reads it
+func (p *Process) Close() { _ = p.stdin.Close() }
 
 // tailBytes bounds the part of a log in an error.
 const tailBytes = 512

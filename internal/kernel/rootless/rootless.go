@@ -61,7 +61,8 @@ func Available(ctx context.Context) error {
 	}
 	err = fmt.Errorf("%w: %w: %s", ErrUnavailable, err, strings.TrimSpace(string(out)))
 	return advice.With(err, "run skerry as root, or open user namespaces: "+
-		"sysctl kernel.unprivileged_userns_clone=1 on Debian, kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, user.max_user_namespaces above 0")
+		"sysctl kernel.unprivileged_userns_clone=1 on Debian, kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, "+
+		"user.max_user_namespaces above 0")
 }
 
 // Enter replaces this process by the program exe with args in a new user namespace. It

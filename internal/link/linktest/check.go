@@ -110,7 +110,7 @@ const (
 	noisy         // the machine was never quiet for long enough
 )
 
-// A figure is measured up to mostTries times. It is wrong if the machine was quiet during quietTries of them.
+// A figure is measured up to maxTries times. It is wrong if the machine was quiet during minQuietTries of them.
 const maxTries, minQuietTries = 20, 3
 
 // judgeTries repeats a measurement until its relative error is within limit. An error counts as wrong if a processor was
@@ -148,7 +148,7 @@ func judgeTries(limit float64, try func() (off, gone float64)) (finding, string)
 
 const (
 	nap = time.Millisecond
-	// leastAway is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is ten
+	// minAway is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is ten
 	// times quicker.
 	minAway = 500 * time.Microsecond
 )

@@ -211,7 +211,8 @@ func (s *suite) jitterRates(t *testing.T) {
 	b := s.bench(t)
 	wires := make([]*wire, len(rates))
 	for i := range rates {
-		wires[i] = b.wire(i, link.Quality{Latency: mean * time.Millisecond, Jitter: jitter * time.Millisecond, Distribution: link.Normal}, perfect)
+		q := link.Quality{Latency: mean * time.Millisecond, Jitter: jitter * time.Millisecond, Distribution: link.Normal}
+		wires[i] = b.wire(i, q, perfect)
 	}
 	measure := func() (off float64, what string) {
 		arrivals := make([][]probe.Arrival, len(rates))

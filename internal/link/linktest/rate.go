@@ -53,7 +53,8 @@ func (s *suite) checkRate(t *testing.T, what string, want int64, measure func() 
 	case wrong:
 		t.Errorf("%s: %d bit/s were wanted within %.1f %%, and the machine does not explain it: %s", what, want, s.Rate*100, tries)
 	case noisy:
-		testkit.Lacks(t, testkit.Quiet, fmt.Errorf("the machine was never quiet for as long as a rate is measured: %s: %d bit/s were wanted within %.1f %%: %s",
+		testkit.Lacks(t, testkit.Quiet, fmt.Errorf(
+			"the machine was never quiet for as long as a rate is measured: %s: %d bit/s were wanted within %.1f %%: %s",
 			what, want, s.Rate*100, tries))
 	}
 }

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// carBytes is the layer-3 size of a train's packets: 10,000 bits, and within any tunnel's MTU.
+	// packetBytes is the layer-3 size of a train's packets: 10,000 bits, and within any tunnel's MTU.
 	packetBytes = 1250
-	// leastCars keeps the train of a slow link long compared to the jitter of its timestamps.
+	// minPackets keeps the train of a slow link long compared to the jitter of its timestamps.
 	minPackets = 12
-	// mostTrain bounds a train in bytes. Above 1.3 Gbit/s trains get shorter and figures less exact.
+	// maxTrainBytes bounds a train in bytes. Above 1.3 Gbit/s trains get shorter and figures less exact.
 	maxTrainBytes = 8 << 20
 	// tries bounds the trains that are sent until one is valid.
 	maxTries = 5
@@ -155,11 +155,11 @@ func evenShare(points []point, rate float64) float64 {
 }
 
 const (
-	// leastWait distinguishes a packet that waited from one that the machine delayed slightly.
+	// minWait distinguishes a packet that waited from one that the machine delayed slightly.
 	minWait = 200 * time.Microsecond
-	// leastShare of a train's packets must have waited.
+	// minShare of a train's packets must have waited.
 	minShare = 0.2
-	// leastEven of those must be even within leastNear, the precision of timers and batched deliveries.
+	// minEven of those must be even within minNear, the precision of timers and batched deliveries.
 	minEven = 0.75
 	minNear = 50 * time.Microsecond
 )

@@ -215,7 +215,8 @@ func TestBandwidths(t *testing.T) {
 	a, b := pairOf(t)
 	shape(t, a, "va", 20_000_000)
 	shape(t, b, "vb", 5_000_000)
-	got, err := MeasureBandwidths(t.Context(), []BandwidthRequest{{LocalWay(a, b), 20_000_000}, {LocalWay(b, a), 5_000_000}, {LocalWay(a, b), 0}})
+	requests := []BandwidthRequest{{LocalWay(a, b), 20_000_000}, {LocalWay(b, a), 5_000_000}, {LocalWay(a, b), 0}}
+	got, err := MeasureBandwidths(t.Context(), requests)
 	if err != nil {
 		t.Fatal(err)
 	}

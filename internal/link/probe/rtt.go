@@ -18,7 +18,7 @@ import (
 
 const (
 	// patience is the wait after the last probe for a pair that never answered. Other pairs wait for
-	// leastPatience or three times their longest RTT.
+	// minReplyTimeout or three times their longest RTT.
 	replyTimeout    = 2 * time.Second
 	minReplyTimeout = time.Second
 	// glance bounds the time between two checks of the context.

@@ -20,7 +20,7 @@ import (
 // Train is a sequence of UDP packets to send in one direction.
 type Train struct {
 	Packets int
-	// Bytes is the layer-3 size of each packet, at least LeastBytes.
+	// Bytes is the layer-3 size of each packet, at least MinPacketBytes.
 	Bytes int
 	// Every is the minimum time between packets; 0 sends them back to back. A delayed sender does not
 	// catch up.
@@ -67,13 +67,13 @@ const (
 	packetHeader = 28
 	// mark is the minimum payload: nonce, sequence number, time of sending.
 	payloadBytes = 8 + 8 + 8
-	// LeastBytes is the smallest packet of a Train.
+	// MinPacketBytes is the smallest packet of a Train.
 	MinPacketBytes = packetHeader + payloadBytes
-	// leastQuiet is Train.Quiet's default.
+	// defaultQuiet is Train.Quiet's default.
 	defaultQuiet = 200 * time.Millisecond
 	// bookkeeping is the kernel's charge to a socket buffer per packet, rounded up.
 	bufferPerPacket = 4096
-	// mostBuffer bounds the buffer of a long, slow train.
+	// maxBuffer bounds the buffer of a long, slow train.
 	maxBuffer = 64 << 20
 )
 
@@ -260,7 +260,7 @@ type Meeting struct {
 const (
 	// called replaces the sequence number in a call.
 	callSequence = math.MaxUint64
-	// callEvery is the interval between calls; meeting bounds the wait for the other end.
+	// callInterval is the interval between calls; meetingTimeout bounds the wait for the peer.
 	callInterval   = 50 * time.Millisecond
 	meetingTimeout = 10 * time.Second
 )

@@ -12,7 +12,7 @@ import (
 type stall struct{ from, to int64 }
 
 const (
-	// leastStall is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is
+	// minStall is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is
 	// ten times quicker.
 	minStall = time.Millisecond
 	// rounds bounds the measurements of a pair with disturbed echoes.

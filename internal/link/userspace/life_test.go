@@ -189,7 +189,9 @@ func TestStartFails(t *testing.T) {
 		{"program that ends", func(o *userspace.Options) {
 			o.Command = []string{"/bin/sh", "-c", "read -r line; echo last words >&2"}
 		}, "last words"},
-		{"program that says something else", func(o *userspace.Options) { o.Command = []string{"/bin/sh", "-c", "read -r line; echo hello"} }, "hello"},
+		{"program that says something else", func(o *userspace.Options) {
+			o.Command = []string{"/bin/sh", "-c", "read -r line; echo hello"}
+		}, "hello"},
 		{"long socket", func(o *userspace.Options) { o.Socket = "/" + strings.Repeat("x", 120) }, "107"},
 		{"no directory", func(o *userspace.Options) { o.Socket = filepath.Join(filepath.Dir(o.Socket), "none", "s") }, "no such file"},
 	}

@@ -94,7 +94,10 @@ func TestCorrectLinkBreaksNoLaw(t *testing.T) {
 
 func TestAccountDetectsFaults(t *testing.T) {
 	steady := []link.Quality{{Latency: 20 * time.Millisecond, Bandwidth: 5_000_000}}
-	rising := []link.Quality{{Latency: 2 * time.Millisecond, Bandwidth: 100_000, Queue: 1 << 20}, {Latency: 2 * time.Millisecond, Bandwidth: 10_000_000, Queue: 1 << 20}}
+	rising := []link.Quality{
+		{Latency: 2 * time.Millisecond, Bandwidth: 100_000, Queue: 1 << 20},
+		{Latency: 2 * time.Millisecond, Bandwidth: 10_000_000, Queue: 1 << 20},
+	}
 	falling := []link.Quality{rising[1], rising[0]}
 	tests := []struct {
 		name      string
@@ -102,8 +105,10 @@ func TestAccountDetectsFaults(t *testing.T) {
 		fault     func(*account.Timing)
 		found     func(link.Account) link.Breach
 	}{
-		{"no latency", steady, func(w *account.Timing) { w.Due, w.HandedOver = w.Departed, w.Departed }, func(a link.Account) link.Breach { return a.Early }},
-		{"twice the latency", steady, func(w *account.Timing) { w.Due += 20e6; w.HandedOver += 20e6 }, func(a link.Account) link.Breach { return a.Late }},
+		{"no latency", steady, func(w *account.Timing) { w.Due, w.HandedOver = w.Departed, w.Departed },
+			func(a link.Account) link.Breach { return a.Early }},
+		{"twice the latency", steady, func(w *account.Timing) { w.Due += 20e6; w.HandedOver += 20e6 },
+			func(a link.Account) link.Breach { return a.Late }},
 		{"no limit", steady, func(w *account.Timing) { w.Departed = w.Arrived }, func(a link.Account) link.Breach { return a.Fast }},
 		{"a rise of the rate that comes late", rising, late(100_000), func(a link.Account) link.Breach { return a.Slow }},
 		{"a fall of the rate that comes late", falling, late(10_000_000), func(a link.Account) link.Breach { return a.Fast }},

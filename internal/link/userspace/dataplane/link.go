@@ -52,7 +52,10 @@ type direction struct {
 // NewLink prepares a link between two open devices. Add starts it.
 func NewLink(spec link.Spec, a, b *device.Port) *Link {
 	direct := func(name string, q link.Quality, to *device.Port) *direction {
-		return &direction{shaper: shaper.New(shaper.Compile(q), spec.ID, name, spec.Seed), account: account.New(0, q), fd: to.FD, mac: to.MAC, place: -1}
+		return &direction{
+			shaper:  shaper.New(shaper.Compile(q), spec.ID, name, spec.Seed),
+			account: account.New(0, q), fd: to.FD, mac: to.MAC, place: -1,
+		}
 	}
 	l := &Link{ID: spec.ID, A: a, B: b, ab: direct("ab", spec.AB, b), ba: direct("ba", spec.BA, a)}
 	l.pa = &port{fd: a.FD, linkHeader: a.LinkHeader, out: l.ab}

@@ -8,7 +8,7 @@ import (
 // headers. All but the last have the same length, so that systems can carry them together. If a segment is
 // lost, the others still arrive.
 //
-//	super-packet ──Train──► | vnet, IP, TCP, payload | vnet, IP, TCP, payload | vnet, IP, TCP, rest | ──Join──► super-packet
+//	super-packet ──Train──► | vnet, IP, TCP, payload | ... | vnet, IP, TCP, rest | ──Join──► super-packet
 
 // Train writes segments of p from number i on into b, as far as they fit, limited to most. It returns the bytes of each
 // segment but the last, the number of the first segment left out, and the bytes written.
@@ -30,7 +30,8 @@ type trainHeader struct {
 
 // parseTrainHeader parses b, the first packet of a train. ok is false if Join must not merge it.
 func parseTrainHeader(b []byte) (c trainHeader, ok bool) {
-	if len(b) < VnetHeader+20 || b[vnetFlags] != flagNeedsCsum || b[vnetGSOType] != gsoNone || int(native.Uint16(b[vnetCsumOffset:])) != tcpChecksum {
+	if len(b) < VnetHeader+20 || b[vnetFlags] != flagNeedsCsum || b[vnetGSOType] != gsoNone ||
+		int(native.Uint16(b[vnetCsumOffset:])) != tcpChecksum {
 		return c, false
 	}
 	ip := b[VnetHeader:]

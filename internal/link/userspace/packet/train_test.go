@@ -43,7 +43,8 @@ func TestTrain(t *testing.T) {
 				}
 				return
 			}
-			if got := pieces(t, b[:all], size); len(got) != 1 || !bytes.Equal(got[0].Bytes(), whole.Bytes()) || got[0].Segments() != p.segs || got[0].Wire() != p.Wire() {
+			if got := pieces(t, b[:all], size); len(got) != 1 || !bytes.Equal(got[0].Bytes(), whole.Bytes()) ||
+				got[0].Segments() != p.segs || got[0].Wire() != p.Wire() {
 				t.Errorf("joined to %d pieces, or to another packet", len(got))
 			}
 			lost := slices.Delete(slices.Clone(b[:all]), size, 2*size)
