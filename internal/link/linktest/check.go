@@ -114,7 +114,7 @@ const (
 const maxTries, minQuietTries = 20, 3
 
 // judgeTries repeats a measurement until its relative error is within limit. An error counts as wrong if a processor was
-// away for less than half of the limit, or if most tries agree: a busy machine affects each try differently. judge
+// away for less than half of the limit, or if most tries agree: a busy machine affects each try differently. judgeTries
 // also returns a description of the tries.
 func judgeTries(limit float64, try func() (off, gone float64)) (finding, string) {
 	var tries strings.Builder

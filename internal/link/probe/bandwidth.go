@@ -18,7 +18,7 @@ const (
 	minPackets = 12
 	// maxTrainBytes bounds a train in bytes. Above 1.3 Gbit/s trains get shorter and figures less exact.
 	maxTrainBytes = 8 << 20
-	// tries bounds the trains that are sent until one is valid.
+	// maxTries bounds the trains that are sent until one is valid.
 	maxTries = 5
 )
 

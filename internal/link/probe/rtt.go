@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// patience is the wait after the last probe for a pair that never answered. Other pairs wait for
+	// replyTimeout is the wait after the last probe for a pair that never answered. Other pairs wait for
 	// minReplyTimeout or three times their longest RTT.
 	replyTimeout    = 2 * time.Second
 	minReplyTimeout = time.Second
-	// glance bounds the time between two checks of the context.
+	// pollInterval bounds the time between two checks of the context.
 	pollInterval = 50 * time.Millisecond
 )
 

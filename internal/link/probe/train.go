@@ -65,13 +65,13 @@ func (a Arrival) Delay() time.Duration { return time.Duration(a.At - a.Sent) }
 const (
 	// packetHeader is the size of the IPv4 and UDP headers.
 	packetHeader = 28
-	// mark is the minimum payload: nonce, sequence number, time of sending.
+	// payloadBytes is the minimum payload: nonce, sequence number, time of sending.
 	payloadBytes = 8 + 8 + 8
 	// MinPacketBytes is the smallest packet of a Train.
 	MinPacketBytes = packetHeader + payloadBytes
 	// defaultQuiet is Train.Quiet's default.
 	defaultQuiet = 200 * time.Millisecond
-	// bookkeeping is the kernel's charge to a socket buffer per packet, rounded up.
+	// bufferPerPacket is the kernel's charge to a socket buffer per packet, rounded up.
 	bufferPerPacket = 4096
 	// maxBuffer bounds the buffer of a long, slow train.
 	maxBuffer = 64 << 20
@@ -258,7 +258,7 @@ type Meeting struct {
 }
 
 const (
-	// called replaces the sequence number in a call.
+	// callSequence replaces the sequence number in a call.
 	callSequence = math.MaxUint64
 	// callInterval is the interval between calls; meetingTimeout bounds the wait for the peer.
 	callInterval   = 50 * time.Millisecond

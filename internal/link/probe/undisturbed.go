@@ -15,7 +15,7 @@ const (
 	// minStall is the lateness of a wake-up that indicates a lost processor. On an idle machine a wake-up is
 	// ten times quicker.
 	minStall = time.Millisecond
-	// rounds bounds the measurements of a pair with disturbed echoes.
+	// maxRounds bounds the measurements of a pair with disturbed echoes.
 	maxRounds = 3
 )
 
