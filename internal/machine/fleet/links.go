@@ -220,7 +220,12 @@ func (p *part) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 				whole.BA = s.AB
 			}
 			if e.a != e.b {
-				whole.ID, whole.Path = s.ID, bothPaths(whole.Path, s.Path, seen)
+				whole.ID = s.ID
+				if seen {
+					whole.Path = bothPaths(whole.Path, s.Path)
+				} else {
+					whole.Path = s.Path
+				}
 			}
 			byID[s.ID] = whole
 		}
@@ -239,11 +244,11 @@ func (p *part) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	return all, nil
 }
 
-// bothPaths combines the measurements at both ends of a path. The path is ready if both ends are; one end alone is not.
-func bothPaths(a, b link.PathStats, seen bool) link.PathStats {
+// bothPaths combines the measurements at both ends of a path. The path is ready if both ends are.
+func bothPaths(a, b link.PathStats) link.PathStats {
 	return link.PathStats{
 		Delay: max(a.Delay, b.Delay), Probes: a.Probes + b.Probes, Replies: a.Replies + b.Replies,
-		Ready: seen && a.Ready && b.Ready,
+		Ready: a.Ready && b.Ready,
 	}
 }
 
