@@ -25,7 +25,7 @@ type About struct {
 	Protocol string
 	// Choices are the ways to set it that matter to who must choose a database; nil for one that
 	// is not to be chosen among others.
-	Choices func(Place) []Choice
+	Choices func(Placement) []Choice
 	Row     Row
 	Suite   Suite
 	Smoke   Smoke

@@ -7,11 +7,11 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Announced is a database whose members can be known by another address than they listen
+// Published is a database whose members can be known by another address than they listen
 // at (host.Published): in containers whose ports are published, or behind a balancer.
 // It binds to host.Listen, names members by Reach, and gives clients Env.Contact where that
 // is set.
-type Announced interface {
+type Published interface {
 	// Ports are those that members of a cluster of so many nodes listen on.
 	Ports(nodes int, options Options) (Ports, error)
 }
@@ -25,13 +25,13 @@ type Ports struct {
 	Fixed bool
 }
 
-// Reach is where others reach a server that listens on a port of a host: "address:port".
-func Reach(h host.Host, port int) string {
+// PeerAddr is where others reach a server that listens on a port of a host: "address:port".
+func PeerAddr(h host.Host, port int) string {
 	return net.JoinHostPort(h.Addr(), strconv.Itoa(host.Port(h, port)))
 }
 
-// Local is where a server that listens on a port of a host is reached from that host.
-func Local(h host.Host, port int) string {
+// LocalAddr is where a server that listens on a port of a host is reached from that host.
+func LocalAddr(h host.Host, port int) string {
 	return net.JoinHostPort(host.Listen(h), strconv.Itoa(port))
 }
 

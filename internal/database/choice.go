@@ -36,8 +36,8 @@ type Choice struct {
 	GivesUp string
 }
 
-// Place is what choices depend on.
-type Place struct {
+// Placement is what choices depend on.
+type Placement struct {
 	// Nodes are the data nodes, in topology order.
 	Nodes []string
 	// Near is the data node that is nearest the client, and Site where it stands.
@@ -45,4 +45,4 @@ type Place struct {
 }
 
 // Copies is how many copies of three can be had.
-func (p Place) Copies() int { return min(3, len(p.Nodes)) }
+func (p Placement) Copies() int { return min(3, len(p.Nodes)) }

@@ -24,10 +24,10 @@ const (
 	explainTime = 5 * time.Second
 )
 
-// Explain adds to a failure of a cluster which of its nodes have no room left on their
+// ExplainDiskFull adds to a failure of a cluster which of its nodes have no room left on their
 // disk: most servers tell that to nobody but their log, and clients see timeouts. The
 // error then wraps ErrDiskFull. It is asked though ctx has ended. A nil error, and one of nodes with room, stays as it is.
-func Explain(ctx context.Context, err error, nodes []host.Host) error {
+func ExplainDiskFull(ctx context.Context, err error, nodes []host.Host) error {
 	if err == nil || errors.Is(err, ErrDiskFull) {
 		return err
 	}

@@ -29,27 +29,27 @@ func TestExplainDisks(t *testing.T) {
 			}
 		})
 	}
-	if err := Explain(t.Context(), failure, nodes[:2]); err != failure {
+	if err := ExplainDiskFull(t.Context(), failure, nodes[:2]); err != failure {
 		t.Errorf("with room on every disk: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(nodes[1].Dir(), "data"), make([]byte, 1000<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Explain(t.Context(), nil, nodes); err != nil {
+	if err := ExplainDiskFull(t.Context(), nil, nodes); err != nil {
 		t.Errorf("no failure: %v", err)
 	}
-	err := Explain(t.Context(), failure, nodes)
+	err := ExplainDiskFull(t.Context(), failure, nodes)
 	if !errors.Is(err, ErrDiskFull) || !errors.Is(err, failure) || advice.Of(err) == "" {
 		t.Fatalf("error %v, advice %q", err, advice.Of(err))
 	}
 	if text := err.Error(); !strings.Contains(text, "for n2 (") || strings.Contains(text, "n1") {
 		t.Errorf("error %q should name n2 alone", text)
 	}
-	if again := Explain(t.Context(), fmt.Errorf("trial 1: %w", err), nodes); strings.Count(again.Error(), ErrDiskFull.Error()) != 1 {
+	if again := ExplainDiskFull(t.Context(), fmt.Errorf("trial 1: %w", err), nodes); strings.Count(again.Error(), ErrDiskFull.Error()) != 1 {
 		t.Errorf("explained twice: %v", again)
 	}
 	var none []host.Host
-	if err := Explain(t.Context(), failure, none); err != failure {
+	if err := ExplainDiskFull(t.Context(), failure, none); err != failure {
 		t.Errorf("without nodes: %v", err)
 	}
 }

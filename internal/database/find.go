@@ -26,16 +26,16 @@ type Describer interface {
 	Describe(path string, text []byte) (Database, error)
 }
 
-// Described has the one described that a file describes, by the Describer among all.
-func Described(all map[string]Database, file string, text []byte) (Database, error) {
+// Describe has the one described that a file describes, by the Describer among all.
+func Describe(all map[string]Database, file string, text []byte) (Database, error) {
 	if d, ok := all[Exec].(Describer); ok {
 		return d.Describe(file, text)
 	}
 	return nil, fmt.Errorf("%w: nothing here understands %s", ErrUnknown, file)
 }
 
-// Choose finds the database of a name among all.
-func Choose(all map[string]Database, name string) (Database, error) {
+// Lookup finds the database of a name among all.
+func Lookup(all map[string]Database, name string) (Database, error) {
 	d, ok := all[name]
 	if !ok {
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, name)
@@ -60,14 +60,14 @@ func Locate(d Database, version, from string) (Installation, error) {
 	} else {
 		in, err = d.Find(from)
 	}
-	if err == nil && !meets(in.Version, version) {
+	if err == nil && !matchesVersion(in.Version, version) {
 		err = advice.With(fmt.Errorf("%s %s is %w: %s", d.Name(), in.Version, ErrVersion, version),
 			"give a build of that version with --from, or leave the version out")
 	}
 	return in, err
 }
 
-func meets(version, asked string) bool {
+func matchesVersion(version, asked string) bool {
 	return asked == "" || version == asked || strings.HasPrefix(version, asked+".") || strings.HasPrefix(version, asked+"-")
 }
 
@@ -83,7 +83,7 @@ func FindVersion(recipes []install.Recipe, version, from string) (Installation, 
 	var series []string
 	for _, r := range recipes {
 		series = append(series, r.Series)
-		if !found && r.Series != "" && meets(version, r.Series) {
+		if !found && r.Series != "" && matchesVersion(version, r.Series) {
 			chosen, found = r, true
 		}
 	}

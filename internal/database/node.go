@@ -8,9 +8,9 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// First are a database's nodes with the one that an option names before all others; as they are where it names none. The
+// OrderFirst are a database's nodes with the one that an option names before all others; as they are where it names none. The
 // error tells who they are.
-func First(nodes []host.Host, option, name string) ([]host.Host, error) {
+func OrderFirst(nodes []host.Host, option, name string) ([]host.Host, error) {
 	if name == "" {
 		return nodes, nil
 	}

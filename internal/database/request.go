@@ -43,13 +43,13 @@ func DoRequest(client *http.Client, req *http.Request, server string) ([]byte, e
 	case code == http.StatusNotImplemented:
 		return nil, load.ErrUnsupported
 	case code >= 500:
-		return nil, load.Unknown("http_"+strconv.Itoa(code), server, told(answer))
+		return nil, load.Unknown("http_"+strconv.Itoa(code), server, errorText(answer))
 	case code < 200 || code > 299:
-		return nil, load.Failed("http_"+strconv.Itoa(code), server, told(answer))
+		return nil, load.Failed("http_"+strconv.Itoa(code), server, errorText(answer))
 	}
 	return answer, nil
 }
 
-func told(answer []byte) error {
+func errorText(answer []byte) error {
 	return errors.New(strings.TrimSpace(string(answer[:min(len(answer), maxText)])))
 }

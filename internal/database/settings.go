@@ -33,7 +33,7 @@ func ReadOptions(bad error, given map[string]any, names ...string) *SettingReade
 		if !slices.Contains(names, k) && r.err == nil {
 			r.err = fmt.Errorf("%w: unknown %s%s", bad, k, SpellingHint(k, names))
 		}
-		r.given[k] = text(given[k])
+		r.given[k] = scalarText(given[k])
 	}
 	return r
 }
@@ -53,8 +53,8 @@ func ReadProperties(bad error, prefix string, given map[string]string, names ...
 	return r
 }
 
-// text is a scalar as YAML, JSON or --set would have written it. JSON knows no integers.
-func text(v any) string {
+// scalarText is a scalar as YAML, JSON or --set would have written it. JSON knows no integers.
+func scalarText(v any) string {
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return strconv.FormatInt(int64(f), 10)
 	}
@@ -75,8 +75,8 @@ func (r *SettingReader) Err() error { return r.err }
 // Has tells whether a setting was given.
 func (r *SettingReader) Has(name string) bool { _, ok := r.given[name]; return ok }
 
-// Refuse says what a setting's value should be.
-func (r *SettingReader) Refuse(name, want string) {
+// Reject says what a setting's value should be.
+func (r *SettingReader) Reject(name, want string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s: %q is not %s", r.bad, name, r.given[name], want)
 	}
@@ -98,7 +98,7 @@ func (r *SettingReader) Int(name string, low, high, missing int) int {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < low || n > high {
-		r.Refuse(name, fmt.Sprintf("a whole number from %d to %d", low, high))
+		r.Reject(name, fmt.Sprintf("a whole number from %d to %d", low, high))
 		return missing
 	}
 	return n
@@ -113,7 +113,7 @@ func (r *SettingReader) Bool(name string, missing bool) bool {
 	case slices.Contains([]string{"false", "no", "off"}, s):
 		return false
 	default:
-		r.Refuse(name, "true or false")
+		r.Reject(name, "true or false")
 	}
 	return missing
 }
@@ -126,7 +126,7 @@ func (r *SettingReader) Duration(name string, missing time.Duration) time.Durati
 	}
 	d, err := unit.ParseDuration(s)
 	if err != nil || d < time.Millisecond {
-		r.Refuse(name, "a time with its unit (2s, 500ms)")
+		r.Reject(name, "a time with its unit (2s, 500ms)")
 		return missing
 	}
 	return d
@@ -145,7 +145,7 @@ func (r *SettingReader) Bytes(name string, missing int64) int64 {
 	}
 	n, err := unit.ParseBytes(s)
 	if err != nil || n <= 0 {
-		r.Refuse(name, "an amount with its unit (256MiB)")
+		r.Reject(name, "an amount with its unit (256MiB)")
 		return missing
 	}
 	return n
@@ -158,7 +158,7 @@ func (r *SettingReader) Choice(name, missing string, of ...string) string {
 		return missing
 	}
 	if !slices.Contains(of, s) {
-		r.Refuse(name, "one of "+strings.Join(of, ", "))
+		r.Reject(name, "one of "+strings.Join(of, ", "))
 		return missing
 	}
 	return s
@@ -185,7 +185,7 @@ func (r *SettingReader) Addresses(name string, port int) []string {
 		}
 		h, p, err := net.SplitHostPort(a)
 		if n, bad := strconv.ParseUint(p, 10, 16); err != nil || bad != nil || n == 0 || h == "" {
-			r.Refuse(name, "a list of host:port")
+			r.Reject(name, "a list of host:port")
 		}
 		list[i] = a
 	}

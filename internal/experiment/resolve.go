@@ -47,13 +47,13 @@ func (e Experiment) ClientNode() string {
 // Choose finds the database that the experiment is about.
 func (e Experiment) Choose(databases map[string]database.Database) (database.Database, error) {
 	if e.Database.Exec == "" {
-		return database.Choose(databases, e.Database.Name)
+		return database.Lookup(databases, e.Database.Name)
 	}
 	text, err := e.readFile(e.Database.Exec)
 	if err != nil {
 		return nil, fmt.Errorf("reading the definition of a database: %w", err)
 	}
-	return database.Described(databases, e.path(e.Database.Exec), text)
+	return database.Describe(databases, e.path(e.Database.Exec), text)
 }
 
 // YCSB is a pool's workload as YCSB describes it: the built-in one or the file, under the

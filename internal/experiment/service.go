@@ -28,7 +28,7 @@ func (e Experiment) Members(db database.Database) []string {
 
 // Ports are those that members of the database listen on, where it can say so.
 func (e Experiment) Ports(db database.Database) (database.Ports, error) {
-	a, ok := db.(database.Announced)
+	a, ok := db.(database.Published)
 	if !ok {
 		return database.Ports{}, nil
 	}
@@ -49,7 +49,7 @@ func (e Experiment) checkService(db database.Database, name string, fail func(pa
 	if !s.Enabled() {
 		return
 	}
-	_, announced := db.(database.Announced)
+	_, announced := db.(database.Published)
 	if direct := s.Kind == topology.ServiceIP && !s.Own(); !announced && !direct {
 		fail("topology.service", "with {kind: service-ip, members: shared} members are known by their containers' addresses",
 			"members of %s cannot be known by another address than they listen at, which service: %s (members: %s) asks for", name, s.Kind, s.Members)

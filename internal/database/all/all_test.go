@@ -109,7 +109,7 @@ func TestChoices(t *testing.T) {
 			continue
 		}
 		for _, n := range []int{1, 3, 5, 6, 8} {
-			place := database.Place{}
+			place := database.Placement{}
 			for i := range n {
 				place.Nodes = append(place.Nodes, fmt.Sprintf("n%d", i+1))
 			}

@@ -57,7 +57,7 @@ var (
 	_ database.Database  = (*Cassandra)(nil)
 	_ database.Versioned = (*Cassandra)(nil)
 	_ database.Anchored  = (*Cassandra)(nil)
-	_ database.Announced = (*Cassandra)(nil)
+	_ database.Published = (*Cassandra)(nil)
 )
 
 // Name implements database.Database.
@@ -78,7 +78,7 @@ func (*Cassandra) Check(nodes int, given database.Options) error {
 	return err
 }
 
-// Ports implements database.Announced. Members tell each other and clients the ports that
+// Ports implements database.Published. Members tell each other and clients the ports that
 // they listen at.
 func (*Cassandra) Ports(nodes int, given database.Options) (database.Ports, error) {
 	o, err := parseOptions(nodes, given)

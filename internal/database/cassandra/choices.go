@@ -3,7 +3,7 @@ package cassandra
 import "skerry/internal/database"
 
 // choices: how many of the copies answer before a request counts as done.
-func choices(p database.Place) []database.Choice {
+func choices(p database.Placement) []database.Choice {
 	copies := p.Copies()
 	out := []database.Choice{{
 		Name: "quorum", Options: database.Options{"replication_factor": copies}, Reads: database.ReadsMonotonic,

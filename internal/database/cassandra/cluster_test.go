@@ -89,7 +89,7 @@ func killJoiner(t *testing.T, c *cluster, node host.Host) {
 	c.Env.Progress = func(step string) {
 		say(step)
 		if strings.HasPrefix(step, "data is moving to") {
-			for _, d := range c.Servers.On(node.Name()) {
+			for _, d := range c.Servers.RunningOn(node.Name()) {
 				if err := syscall.Kill(d.PID(), syscall.SIGKILL); err != nil {
 					t.Error(err)
 				}

@@ -53,7 +53,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if err := d.Await(ctx, c.options.start, paced(func(ctx context.Context) error { return c.alive(ctx, m) })); err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, m.Halt(ctx, database.Abrupt)))
 	}
-	d.Staying()
+	d.MarkMember()
 	return nil
 }
 

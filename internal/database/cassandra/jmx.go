@@ -36,7 +36,7 @@ func newJMX(h host.Host, port int) *jmx {
 	return &jmx{
 		// Java's server ends idle connections when it likes; questions are seldom.
 		http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true}},
-		url:  "http://" + database.Local(h, port) + "/jolokia/",
+		url:  "http://" + database.LocalAddr(h, port) + "/jolokia/",
 	}
 }
 

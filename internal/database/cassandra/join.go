@@ -50,7 +50,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err := c.bootstrap(ctx, m, began, &change); err != nil {
 		return fail(errors.Join(err, c.undoJoin(ctx, m)))
 	}
-	m.Server().Staying()
+	m.Server().MarkMember()
 	c.Add(m)
 	if c.isSeed(node) {
 		if err := c.settleSeeds(ctx); err != nil {

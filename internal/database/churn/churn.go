@@ -51,7 +51,7 @@ type Plan struct {
 	// Timeout bounds one change.
 	Timeout time.Duration
 	// Say, when set, is told of each step.
-	Say func(string)
+	Progress func(string)
 }
 
 // Step is one change as it happened.
@@ -87,12 +87,12 @@ type Report struct {
 func Run(ctx context.Context, c database.Cluster, open load.OpenClient, p Plan) (Report, error) {
 	report := Report{Seed: p.Seed}
 	ledger := NewLedger(fmt.Sprintf("c%d-", p.Seed%1000))
-	stop, err := Write(ctx, ledger, open, p.Writers, p.Rate)
+	stop, err := StartWriters(ctx, ledger, open, p.Writers, p.Rate)
 	if err != nil {
 		return report, err
 	}
-	if err = ledger.begun(ctx, p.Timeout); err == nil {
-		report.Steps, err = p.Carry(ctx, c)
+	if err = ledger.awaitFirst(ctx, p.Timeout); err == nil {
+		report.Steps, err = p.Apply(ctx, c)
 	}
 	err = errors.Join(err, stop())
 	account, checkErr := ledger.Check(ctx, open, p.Writers)
@@ -100,8 +100,8 @@ func Run(ctx context.Context, c database.Cluster, open load.OpenClient, p Plan) 
 	return report, errors.Join(err, checkErr, account.Err())
 }
 
-// Carry carries the changes out, and returns those that were done.
-func (p Plan) Carry(ctx context.Context, c database.Cluster) ([]Step, error) {
+// Apply carries the changes out, and returns those that were done.
+func (p Plan) Apply(ctx context.Context, c database.Cluster) ([]Step, error) {
 	random := rand.New(rand.NewPCG(p.Seed, 0))
 	members, fixed := slices.Clone(p.Members), make(map[string]bool)
 	for name := range p.Fixed {
@@ -113,10 +113,10 @@ func (p Plan) Carry(ctx context.Context, c database.Cluster) ([]Step, error) {
 		if err != nil {
 			return steps, err
 		}
-		if p.Say != nil {
-			p.Say(fmt.Sprintf("%d of %d: %v", len(steps)+1, p.Changes, step))
+		if p.Progress != nil {
+			p.Progress(fmt.Sprintf("%d of %d: %v", len(steps)+1, p.Changes, step))
 		}
-		change, err := p.carryOut(ctx, c, step, node)
+		change, err := p.applyStep(ctx, c, step, node)
 		if !step.Join && errors.Is(err, database.ErrFixed) {
 			fixed[step.Node] = true // the database knows better
 			continue
@@ -139,7 +139,7 @@ func (p Plan) Carry(ctx context.Context, c database.Cluster) ([]Step, error) {
 	return steps, nil
 }
 
-func (p Plan) carryOut(ctx context.Context, c database.Cluster, s Step, node host.Host) (database.Change, error) {
+func (p Plan) applyStep(ctx context.Context, c database.Cluster, s Step, node host.Host) (database.Change, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, fmt.Errorf("not complete after %v", p.Timeout))
 	defer cancel()
 	if s.Join {
@@ -169,9 +169,9 @@ func (p Plan) choose(random *rand.Rand, members []string, fixed map[string]bool)
 	return steps[i], nodes[i], nil
 }
 
-// Write starts writers and returns what stops them and waits for them. Errors of single
+// StartWriters starts writers and returns what stops them and waits for them. Errors of single
 // writes are the ledger's; an error means that a client could not be opened or closed.
-func Write(ctx context.Context, l *Ledger, open load.OpenClient, writers int, rate float64) (stop func() error, err error) {
+func StartWriters(ctx context.Context, l *Ledger, open load.OpenClient, writers int, rate float64) (stop func() error, err error) {
 	clients := make([]load.Client, 0, writers)
 	for range writers {
 		c, err := open(ctx)

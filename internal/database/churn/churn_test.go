@@ -208,7 +208,7 @@ func TestChangesThatLoseRows(t *testing.T) {
 			m.rows, m.members = map[string]string{}, map[string]bool{"n1": true, "n2": true, "n3": true}
 			ledger := written(t, m, 200)
 			nodes := loophost.New(t, 3)
-			steps, err := plan(nodes, 3, 1).Carry(t.Context(), m)
+			steps, err := plan(nodes, 3, 1).Apply(t.Context(), m)
 			if err != nil || len(steps) != 1 || steps[0].Join {
 				t.Fatalf("%v, %v", steps, err)
 			}

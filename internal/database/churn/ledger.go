@@ -72,7 +72,7 @@ const (
 // Write inserts a row or updates one, the n-th write of a writer; the error is what the
 // client said.
 func (l *Ledger) Write(ctx context.Context, c load.Client, n int) error {
-	r, version := l.next(n)
+	r, version := l.nextRow(n)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	value := []load.Field{{Name: rowField, Value: []byte(strconv.FormatInt(version, 10))}}
@@ -82,12 +82,12 @@ func (l *Ledger) Write(ctx context.Context, c load.Client, n int) error {
 	} else {
 		err = c.Update(ctx, Table, r.key, value)
 	}
-	l.enter(r, version, err)
+	l.record(r, version, err)
 	return err
 }
 
-// next chooses a row that nobody is writing.
-func (l *Ledger) next(n int) (*row, int64) {
+// nextRow chooses a row that nobody is writing.
+func (l *Ledger) nextRow(n int) (*row, int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n%updateShare != 0 && len(l.rows) > 0 {
@@ -107,8 +107,8 @@ func (l *Ledger) next(n int) (*row, int64) {
 	return r, 1
 }
 
-// enter books what became of a write.
-func (l *Ledger) enter(r *row, version int64, err error) {
+// record books what became of a write.
+func (l *Ledger) record(r *row, version int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.busy = false
@@ -154,9 +154,9 @@ const (
 	againPause = 100 * time.Millisecond
 )
 
-// begun waits until a row is there: changes of membership can be over before the first
+// awaitFirst waits until a row is there: changes of membership can be over before the first
 // write is.
-func (l *Ledger) begun(ctx context.Context, within time.Duration) error {
+func (l *Ledger) awaitFirst(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no write was acknowledged in %v", within))
 	defer cancel()
 	for {
@@ -213,7 +213,7 @@ func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (
 			}
 			for n := i; n < len(rows) && err == nil; n += clients {
 				var f finding
-				if f, err = look(ctx, c, rows[n]); err == nil {
+				if f, err = checkRow(ctx, c, rows[n]); err == nil {
 					book(rows[n], f)
 				}
 			}
@@ -231,12 +231,12 @@ type finding struct {
 	version int64
 }
 
-// look reads a row until it is as it should be, or it is too late.
-func look(ctx context.Context, c load.Client, r *row) (finding, error) {
+// checkRow reads a row until it is as it should be, or it is too late.
+func checkRow(ctx context.Context, c load.Client, r *row) (finding, error) {
 	var f finding
 	began := time.Now()
 	for silent := began; ; f.late = true { // silent is when it last did not answer
-		version, err := read(ctx, c, r.key)
+		version, err := readVersion(ctx, c, r.key)
 		switch {
 		case err == nil:
 			f.missing, f.version = false, version
@@ -259,7 +259,7 @@ func look(ctx context.Context, c load.Client, r *row) (finding, error) {
 	}
 }
 
-func read(ctx context.Context, c load.Client, key string) (int64, error) {
+func readVersion(ctx context.Context, c load.Client, key string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	fields, err := c.Read(ctx, Table, key, []string{rowField}, nil)

@@ -197,7 +197,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	list := make([]database.Member, len(members))
 	for i, m := range members {
 		list[i] = database.Member{Node: m.Name(), State: "up"}
-		if len(c.Servers.On(m.Name())) == 0 {
+		if len(c.Servers.RunningOn(m.Name())) == 0 {
 			list[i].State = "down"
 		} else if c.def.State != "" {
 			out, err := c.run(ctx, m, c.def.State, c.data(m, members))

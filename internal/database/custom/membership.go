@@ -49,7 +49,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 
 // alive is nil while the server on a node runs.
 func (c *cluster) alive(node host.Host) error {
-	if len(c.Servers.On(node.Name())) == 0 {
+	if len(c.Servers.RunningOn(node.Name())) == 0 {
 		return fmt.Errorf("%s on %s %w", c.def.Name, node.Name(), daemon.ErrEnded)
 	}
 	return nil
@@ -57,8 +57,8 @@ func (c *cluster) alive(node host.Host) error {
 
 // stay makes the end of a node's server the cluster's failure from here on.
 func (c *cluster) stay(node host.Host) error {
-	for _, d := range c.Servers.On(node.Name()) {
-		if err := d.Joined(); err != nil {
+	for _, d := range c.Servers.RunningOn(node.Name()) {
+		if err := d.ConfirmMember(); err != nil {
 			return err
 		}
 	}
@@ -80,7 +80,7 @@ func (c *cluster) undoJoin(ctx context.Context, node host.Host) error {
 // end ends the servers on a node.
 func (c *cluster) end(ctx context.Context, node host.Host, manner database.Manner) error {
 	var errs []error
-	for _, d := range c.Servers.On(node.Name()) {
+	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if manner == database.Abrupt {
 			errs = append(errs, d.Kill())
 		} else {
@@ -124,15 +124,15 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 			return fail(err)
 		}
 	}
-	for _, d := range c.Servers.On(node.Name()) {
-		d.Leaving()
+	for _, d := range c.Servers.RunningOn(node.Name()) {
+		d.MarkLeaving()
 	}
 	err = c.steps(ctx, steps, change{node: node, members: members, on: on,
 		stop:     func() error { return c.end(ctx, node, database.Graceful) },
 		accepted: func() { result.Accepted = time.Since(began) }})
 	if err != nil {
-		for _, d := range c.Servers.On(node.Name()) {
-			d.Staying()
+		for _, d := range c.Servers.RunningOn(node.Name()) {
+			d.MarkMember()
 		}
 		return fail(err)
 	}
@@ -161,7 +161,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if err := c.restartable(node); err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
-	if len(c.Servers.On(node.Name())) > 0 {
+	if len(c.Servers.RunningOn(node.Name())) > 0 {
 		return nil
 	}
 	ctx, cancel := c.bounded(ctx)

@@ -166,10 +166,10 @@ func TestKind(t *testing.T) {
 		}
 	}
 	all := map[string]database.Database{database.Exec: k}
-	if db, err := database.Described(all, "mydb.yaml", []byte(least)); err != nil || db.Name() != "exec:demo" {
+	if db, err := database.Describe(all, "mydb.yaml", []byte(least)); err != nil || db.Name() != "exec:demo" {
 		t.Errorf("described: %v, %v", db, err)
 	}
-	if _, err := database.Described(nil, "mydb.yaml", []byte(least)); !errors.Is(err, database.ErrUnknown) {
+	if _, err := database.Describe(nil, "mydb.yaml", []byte(least)); !errors.Is(err, database.ErrUnknown) {
 		t.Errorf("error %v where nobody understands a description", err)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {

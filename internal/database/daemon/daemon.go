@@ -108,7 +108,7 @@ func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(co
 		}
 		select {
 		case <-d.process.Done():
-			return fmt.Errorf("starting %s: %w", d.Name(), d.death())
+			return fmt.Errorf("starting %s: %w", d.Name(), d.endError())
 		case <-ctx.Done():
 			return fmt.Errorf("starting %s on %s: %w: %w%s", d.Name(), d.Host.Name(), context.Cause(ctx), err, d.LastLines())
 		case <-time.After(poll):
@@ -153,8 +153,8 @@ func (d *Daemon) Running() bool {
 	}
 }
 
-// death is how the process ended, with the last lines of its log.
-func (d *Daemon) death() error {
+// endError is how the process ended, with the last lines of its log.
+func (d *Daemon) endError() error {
 	how := d.process.Err()
 	var exit *exec.ExitError
 	switch {
@@ -175,21 +175,21 @@ func (d *Daemon) LastLines() string {
 	return "; the last lines of its log:\n" + t
 }
 
-// Leaving says that the server will end by itself and may: a member that was told to
+// MarkLeaving says that the server will end by itself and may: a member that was told to
 // leave its cluster, for example.
-func (d *Daemon) Leaving() { d.state.Store(leaving) }
+func (d *Daemon) MarkLeaving() { d.state.Store(leaving) }
 
-// judge tells, once its process has ended, whether that is the cluster's failure.
-func (d *Daemon) judge() bool { return d.state.Swap(ended) == member }
+// isFailure tells, once its process has ended, whether that is the cluster's failure.
+func (d *Daemon) isFailure() bool { return d.state.Swap(ended) == member }
 
-// Staying takes Leaving back, and Joining: the server has become a member. If it has ended
+// MarkMember takes Leaving back, and Joining: the server has become a member. If it has ended
 // meanwhile, that is seen by who waits for it to serve.
-func (d *Daemon) Staying() { d.state.CompareAndSwap(leaving, member) }
+func (d *Daemon) MarkMember() { d.state.CompareAndSwap(leaving, member) }
 
-// Joined is Staying for a server that nobody waits for: the error is how it has ended.
-func (d *Daemon) Joined() error {
+// ConfirmMember is Staying for a server that nobody waits for: the error is how it has ended.
+func (d *Daemon) ConfirmMember() error {
 	if !d.Running() || !d.state.CompareAndSwap(leaving, member) {
-		return d.death()
+		return d.endError()
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func TestStartAndStop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if on := s.On("n2"); len(on) != 1 || !on[0].Running() || on[0].Name() != "demo" {
+	if on := s.RunningOn("n2"); len(on) != 1 || !on[0].Running() || on[0].Name() != "demo" {
 		t.Errorf("on n2: %v", on)
 	}
 	for range 2 {
@@ -75,8 +75,8 @@ func TestStartAndStop(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(s.On("n1"))+len(s.On("n2")) > 0 || s.Err() != nil {
-		t.Errorf("after the stop: %v, %v, %v", s.On("n1"), s.On("n2"), s.Err())
+	if len(s.RunningOn("n1"))+len(s.RunningOn("n2")) > 0 || s.Err() != nil {
+		t.Errorf("after the stop: %v, %v, %v", s.RunningOn("n1"), s.RunningOn("n2"), s.Err())
 	}
 	if logs := s.Logs(); len(logs) != 2 || logs["demo-n1"].Path != filepath.Join(nodes[0].Dir(), "demo.log") {
 		t.Errorf("logs %v", logs)
@@ -95,7 +95,7 @@ func TestEndsOfAServer(t *testing.T) {
 		"stopped": {func(t *testing.T, d *Daemon) error { return d.Stop(t.Context()) }, false},
 		"killed":  {func(_ *testing.T, d *Daemon) error { return d.Kill() }, false},
 		"left": {func(_ *testing.T, d *Daemon) error {
-			d.Leaving()
+			d.MarkLeaving()
 			return syscall.Kill(d.PID(), syscall.SIGTERM)
 		}, false},
 		"killed by somebody": {func(_ *testing.T, d *Daemon) error { return syscall.Kill(d.PID(), syscall.SIGKILL) }, true},
@@ -157,10 +157,10 @@ func TestJoining(t *testing.T) {
 	if err := lost.Await(t.Context(), time.Minute, saidUp(nodes[1], 2)); !errors.Is(err, ErrEnded) {
 		t.Errorf("error %v of one that was lost while joining", err)
 	}
-	if err := lost.Joined(); !errors.Is(err, ErrEnded) {
+	if err := lost.ConfirmMember(); !errors.Is(err, ErrEnded) {
 		t.Errorf("error %v of one that was lost before it had joined", err)
 	}
-	if err := errors.Join(member.Joined(), s.Err()); err != nil {
+	if err := errors.Join(member.ConfirmMember(), s.Err()); err != nil {
 		t.Error(err)
 	}
 	if err := syscall.Kill(member.PID(), syscall.SIGKILL); err != nil {
@@ -180,13 +180,13 @@ func TestStartedAgain(t *testing.T) {
 		if err := d.Await(t.Context(), 10*time.Second, saidUp(h, i+1)); err != nil {
 			t.Fatal(err)
 		}
-		if on := s.On("n1"); len(on) != 1 || on[0] != d {
+		if on := s.RunningOn("n1"); len(on) != 1 || on[0] != d {
 			t.Fatalf("on n1: %v", on)
 		}
 		if err := d.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if on := s.On("n1"); len(on) != 0 {
+		if on := s.RunningOn("n1"); len(on) != 0 {
 			t.Fatalf("%d on n1 after the kill", len(on))
 		}
 	}
@@ -250,7 +250,7 @@ func TestPortTaken(t *testing.T) {
 	if !errors.Is(err, ErrPortTaken) || advice.Of(err) == "" || !strings.Contains(err.Error(), "demo on n1") {
 		t.Errorf("error %v, advice %q", err, advice.Of(err))
 	}
-	if len(s.On("n1")) > 0 {
+	if len(s.RunningOn("n1")) > 0 {
 		t.Error("it was started")
 	}
 }

@@ -89,7 +89,7 @@ func LeaveQuorum[M SeatedMember](ctx context.Context, c *Cluster[M], node host.H
 			if err != nil {
 				return err
 			}
-			m.Server().Leaving()
+			m.Server().MarkLeaving()
 			if err := s.Remove(ctx, m); err != nil {
 				return err
 			}

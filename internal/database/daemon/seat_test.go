@@ -60,7 +60,7 @@ func TestEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.Leaving()
+			d.MarkLeaving()
 			if err := d.AwaitEnd(c.ctx, c.patience); err != nil || d.Running() {
 				t.Errorf("running %t, %v", d.Running(), err)
 			}

@@ -57,8 +57,8 @@ func (s *Set) add(d *Daemon) bool {
 		s.mu.Lock()
 		s.daemons = slices.DeleteFunc(s.daemons, func(o *Daemon) bool { return o == d })
 		s.mu.Unlock()
-		if d.judge() {
-			s.Fail(d.death())
+		if d.isFailure() {
+			s.Fail(d.endError())
 		}
 	})
 	return true
@@ -92,8 +92,8 @@ func (s *Set) Err() error {
 	return s.err
 }
 
-// On are the servers that run on a node, in the order they were started.
-func (s *Set) On(node string) []*Daemon {
+// RunningOn are the servers that run on a node, in the order they were started.
+func (s *Set) RunningOn(node string) []*Daemon {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var on []*Daemon
@@ -134,13 +134,13 @@ func (s *Set) Await(ctx context.Context, ask func(context.Context) error) error 
 // Stop ends every server, all at the same time, and waits for them. To stop a set twice
 // is no error.
 func (s *Set) Stop(ctx context.Context) error {
-	return s.end(func(d *Daemon) error { return d.Stop(ctx) })
+	return s.endAll(func(d *Daemon) error { return d.Stop(ctx) })
 }
 
 // Kill is Stop with SIGKILL.
-func (s *Set) Kill() error { return s.end((*Daemon).Kill) }
+func (s *Set) Kill() error { return s.endAll((*Daemon).Kill) }
 
-func (s *Set) end(one func(*Daemon) error) error {
+func (s *Set) endAll(one func(*Daemon) error) error {
 	s.mu.Lock()
 	s.stopped = true
 	daemons := slices.Clone(s.daemons)

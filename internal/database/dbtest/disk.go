@@ -57,7 +57,7 @@ func (s *suite) testDiskFull(t *testing.T) {
 	defer func() { s.Options = options }()
 	s.Options = s.with(s.DiskOptions)
 	cluster := s.start(t)
-	if full := database.Explain(t.Context(), errors.New("before the load"), nodes); errors.Is(full, database.ErrDiskFull) {
+	if full := database.ExplainDiskFull(t.Context(), errors.New("before the load"), nodes); errors.Is(full, database.ErrDiskFull) {
 		t.Fatalf("disks of %d bytes are too small for this test: %v", s.DiskFull, full)
 	}
 	ctx, cancel := s.bounded(t)
@@ -75,7 +75,7 @@ func (s *suite) testDiskFull(t *testing.T) {
 	if !errors.Is(err, load.ErrIncomplete) {
 		t.Errorf("%d rows were acknowledged on disks of %d bytes: %v", r.OK, s.DiskFull, err)
 	}
-	err = database.Explain(ctx, errors.Join(err, cluster.Err()), nodes)
+	err = database.ExplainDiskFull(ctx, errors.Join(err, cluster.Err()), nodes)
 	t.Logf("the load ended: %v", err)
 	if !errors.Is(err, database.ErrDiskFull) || advice.Of(err) == "" || !namesAny(err, s.names(0, s.Nodes)) {
 		t.Errorf("the error does not say whose disk is full, or what to do: %v", err)

@@ -116,7 +116,7 @@ func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
 	plan := churn.Plan{
 		Changes: int(settingInt(t, "SKERRY_CHANGES", 2)), Seed: uint64(settingInt(t, "SKERRY_SEED", rand.Int64N(1e6))),
 		Nodes: nodes, Members: members, Least: max(s.can.MinNodes, 1), Fixed: s.fixed(), Abrupt: s.LeavesAbruptly,
-		Writers: 4, Rate: 100, Timeout: s.Timeout, Say: func(step string) { t.Log(step) },
+		Writers: 4, Rate: 100, Timeout: s.Timeout, Progress: func(step string) { t.Log(step) },
 	}
 	t.Logf("SKERRY_SEED=%d SKERRY_CHANGES=%d repeat this", plan.Seed, plan.Changes)
 	report, err := churn.Run(t.Context(), cluster, s.opener(cluster), plan)
@@ -192,7 +192,7 @@ func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner dat
 	victim := s.host(t, members[len(members)-1])
 	ledger := churn.NewLedger("h" + manner.String())
 	open := s.opener(cluster)
-	stop, err := churn.Write(ctx, ledger, open, 4, 200)
+	stop, err := churn.StartWriters(ctx, ledger, open, 4, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 		joiner, before = leaver, s.members(t, cluster)
 	}
 	ledger, open := churn.NewLedger("j"), s.opener(cluster)
-	stop, err := churn.Write(ctx, ledger, open, 2, 100)
+	stop, err := churn.StartWriters(ctx, ledger, open, 2, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

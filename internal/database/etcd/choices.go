@@ -3,7 +3,7 @@ package etcd
 import "skerry/internal/database"
 
 // choices: one log, and reads that ask its leader or do not.
-func choices(p database.Place) []database.Choice {
+func choices(p database.Placement) []database.Choice {
 	near := database.Options{"leader": p.Near}
 	return []database.Choice{{
 		Name: "leader at the client", Options: near, Reads: database.ReadsLinearizable,

@@ -36,7 +36,7 @@ func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, e
 	if err != nil {
 		return nil, err
 	}
-	if _, err := database.First(env.Nodes, "leader", o.leader); err != nil {
+	if _, err := database.OrderFirst(env.Nodes, "leader", o.leader); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	c := &cluster{Cluster: daemon.NewCluster[*member](Name, env), options: o}

@@ -105,7 +105,7 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 		return err
 	}
 	d := m.Server()
-	d.Leaving() // that it ends fails the join, not the cluster
+	d.MarkLeaving() // that it ends fails the join, not the cluster
 	wait := func(ctx context.Context, ask func(context.Context) error) error {
 		return d.Await(ctx, daemon.ChangeTimeout, ask)
 	}
@@ -123,7 +123,7 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 	if err := wait(ctx, m.serves); err != nil {
 		return err
 	}
-	d.Staying()
+	d.MarkMember()
 	return nil
 }
 

@@ -3,7 +3,7 @@ package galera
 import "skerry/internal/database"
 
 // choices: every member has all data; a read waits for it to be the newest, or does not.
-func choices(database.Place) []database.Choice {
+func choices(database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "near reads", GivesUp: "a read may return what was; two writes to a record at the same time end one of them",
 	}, {

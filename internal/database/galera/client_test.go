@@ -24,7 +24,7 @@ func TestRestedClient(t *testing.T) {
 	client := dbtest.Open(t, g, p)
 	connections := func() string {
 		t.Helper()
-		rows, err := c.On("n1").Ask(t.Context(), "SHOW GLOBAL STATUS LIKE 'Connections'")
+		rows, err := c.On("n1").Query(t.Context(), "SHOW GLOBAL STATUS LIKE 'Connections'")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func (g *Galera) Start(ctx context.Context, env database.Env) (database.Cluster,
 	}
 	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &g.driver, options: o, parts: f}
 	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }

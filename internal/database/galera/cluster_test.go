@@ -257,7 +257,7 @@ func TestMinorityIsBehind(t *testing.T) {
 	if err := syscall.Kill(frozen.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return agree(ctx, c.All()[1:]) }); err != nil {
+	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return checkAgreement(ctx, c.All()[1:]) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Insert(t.Context(), "", "user2", fields("b")); err != nil {

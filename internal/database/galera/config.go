@@ -19,17 +19,17 @@ type parts struct {
 
 // locate finds them. Debian keeps the provider in a folder of its own.
 func locate(ctx context.Context, on files.System, in database.Installation) (parts, error) {
-	base := mysql.Base(ctx, on, in, "mariadb-install-db")
+	base := mysql.InstallBase(ctx, on, in, "mariadb-install-db")
 	f := parts{
 		base:     base,
-		plugins:  mysql.Find(ctx, on, base, "lib/mysql/plugin", "lib/*/mariadb*/plugin", "lib/plugin", "lib64/mysql/plugin"),
-		messages: mysql.Find(ctx, on, base, "share/mysql", "share/mariadb", "share"),
-		charsets: mysql.Find(ctx, on, base, "share/mysql/charsets", "share/mariadb/charsets", "share/charsets"),
-		provider: mysql.Find(ctx, on, base, "lib/galera/libgalera_smm.so", "lib/galera-4/libgalera_smm.so", "lib64/galera*/libgalera_smm.so",
+		plugins:  mysql.FindBelow(ctx, on, base, "lib/mysql/plugin", "lib/*/mariadb*/plugin", "lib/plugin", "lib64/mysql/plugin"),
+		messages: mysql.FindBelow(ctx, on, base, "share/mysql", "share/mariadb", "share"),
+		charsets: mysql.FindBelow(ctx, on, base, "share/mysql/charsets", "share/mariadb/charsets", "share/charsets"),
+		provider: mysql.FindBelow(ctx, on, base, "lib/galera/libgalera_smm.so", "lib/galera-4/libgalera_smm.so", "lib64/galera*/libgalera_smm.so",
 			"lib/libgalera_smm.so"),
 	}
 	if f.provider == "" {
-		f.provider = mysql.Find(ctx, on, "/", "usr/lib/galera/libgalera_smm.so", "usr/lib64/galera*/libgalera_smm.so")
+		f.provider = mysql.FindBelow(ctx, on, "/", "usr/lib/galera/libgalera_smm.so", "usr/lib64/galera*/libgalera_smm.so")
 	}
 	if f.provider == "" {
 		return f, fmt.Errorf("finding Galera: no libgalera_smm.so in %s or the system's own folders", base)

@@ -44,7 +44,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	running := c.Running()
 	err = c.revive(ctx, s)
 	if len(running) > 0 && errors.Is(err, ErrBehind) {
-		err = c.overtake(ctx, s, running)
+		err = c.restartFrom(ctx, s, running)
 	}
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
@@ -54,7 +54,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 
 func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	c.ReportProgress("reviving %s", s.Host.Name())
-	p, err := c.position(ctx, s)
+	p, err := c.readPosition(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -64,27 +64,27 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 			return err
 		}
 		args = append(args, "--wsrep-new-cluster")
-	} else if err := c.rejoin(ctx, s); err != nil {
+	} else if err := c.prepareRejoin(ctx, s); err != nil {
 		return err
 	}
 	if err := c.launch(ctx, s, args...); err != nil {
 		return err
 	}
-	s.OnTrial()
-	if err := c.until(ctx, s, joinTimeout, func(ctx context.Context) error { return agree(ctx, c.Running()) }); err != nil {
+	s.MarkLeaving()
+	if err := c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return checkAgreement(ctx, c.Running()) }); err != nil {
 		return errors.Join(err, s.Halt(context.WithoutCancel(ctx), database.Abrupt))
 	}
-	s.Stays()
+	s.MarkMember()
 	return nil
 }
 
-// overtake begins the cluster anew from a halted member, and revives those that ran behind it.
-func (c *cluster) overtake(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
-	p, err := c.position(ctx, s)
+// restartFrom begins the cluster anew from a halted member, and revives those that ran behind it.
+func (c *cluster) restartFrom(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
+	p, err := c.readPosition(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := c.unsurpassed(ctx, s.Host.Name(), p); err != nil {
+	if err := c.checkMostAdvanced(ctx, s.Host.Name(), p); err != nil {
 		return err
 	}
 	c.ReportProgress("%s is ahead of those that run, which are no majority: beginning the cluster from it", s.Host.Name())
@@ -105,7 +105,7 @@ func (c *cluster) overtake(ctx context.Context, s *mysql.Server, running []*mysq
 // others, which do not run either, is ahead.
 func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) error {
 	if !p.safe {
-		if err := c.unsurpassed(ctx, s.Host.Name(), p); err != nil {
+		if err := c.checkMostAdvanced(ctx, s.Host.Name(), p); err != nil {
 			return err
 		}
 	}
@@ -113,16 +113,16 @@ func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) er
 	if err := files.WriteText(ctx, s.Host.Files(), stateFile(s), p.text()); err != nil {
 		return fmt.Errorf("marking it as the first: %w", err)
 	}
-	return forget(ctx, s)
+	return removeView(ctx, s)
 }
 
-// unsurpassed returns nil when no halted member is ahead of a position, that of the member named.
-func (c *cluster) unsurpassed(ctx context.Context, name string, p position) error {
+// checkMostAdvanced returns nil when no halted member is ahead of a position, that of the member named.
+func (c *cluster) checkMostAdvanced(ctx context.Context, name string, p position) error {
 	for _, o := range c.All() {
 		if o.Running() || o.Host.Name() == name {
 			continue
 		}
-		q, err := c.position(ctx, o)
+		q, err := c.readPosition(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -134,37 +134,37 @@ func (c *cluster) unsurpassed(ctx context.Context, name string, p position) erro
 	return nil
 }
 
-// rejoin prepares a member's return to those that run. These first have to give up the
+// prepareRejoin prepares a member's return to those that run. These first have to give up the
 // process that was killed: two of one member at the same time cost them their majority.
-func (c *cluster) rejoin(ctx context.Context, s *mysql.Server) error {
-	if err := c.Settle(ctx, c.Running()); err != nil {
+func (c *cluster) prepareRejoin(ctx context.Context, s *mysql.Server) error {
+	if err := c.AwaitAgreement(ctx, c.Running()); err != nil {
 		return err
 	}
-	return forget(ctx, s)
+	return removeView(ctx, s)
 }
 
-// Settle implements mysql.Equals: servers serve, and count nobody else. Once they are no primary
+// AwaitAgreement implements mysql.Equals: servers serve, and count nobody else. Once they are no primary
 // component they wait for all that were in the last one, those that were lost too: when
 // they have found each other they are told to go on alone, as an operator would tell them,
 // unless one that is halted is ahead of them all (ErrBehind).
-func (c *cluster) Settle(ctx context.Context, servers []*mysql.Server) error {
+func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
 	defer cancel()
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
 	var since time.Time // when they were first seen to wait
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
-		err := agree(ctx, servers)
+		err := checkAgreement(ctx, servers)
 		switch {
 		case err == nil:
 			return nil
-		case !waiting(ctx, servers):
+		case !isWaiting(ctx, servers):
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()
 		case time.Since(since) > stuckAfter:
 			since = time.Time{}
-			if e := c.goOn(ctx, servers); errors.Is(e, ErrBehind) {
+			if e := c.forcePrimary(ctx, servers); errors.Is(e, ErrBehind) {
 				refuse(e)
 			} else if e != nil {
 				return errors.Join(err, e)
@@ -174,11 +174,11 @@ func (c *cluster) Settle(ctx context.Context, servers []*mysql.Server) error {
 	})
 }
 
-// goOn makes servers, which are no primary component, one.
-func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
+// forcePrimary makes servers, which are no primary component, one.
+func (c *cluster) forcePrimary(ctx context.Context, servers []*mysql.Server) error {
 	first, most := servers[0], status{Last: -1}
 	for _, s := range servers {
-		st, err := ask(ctx, s)
+		st, err := queryStatus(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
 			first, most = s, st
 		}
 	}
-	if err := c.unsurpassed(ctx, first.Host.Name(), position{history: most.History, seqno: most.Last}); err != nil {
+	if err := c.checkMostAdvanced(ctx, first.Host.Name(), position{history: most.History, seqno: most.Last}); err != nil {
 		return err
 	}
 	c.ReportProgress("the members that run are no majority: making them the cluster (pc.bootstrap)")
@@ -196,10 +196,10 @@ func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
 // stuckAfter is how long members get to become a primary component by themselves.
 const stuckAfter = 5 * time.Second
 
-// waiting tells whether servers are one component together, which is not primary.
-func waiting(ctx context.Context, servers []*mysql.Server) bool {
+// isWaiting tells whether servers are one component together, which is not primary.
+func isWaiting(ctx context.Context, servers []*mysql.Server) bool {
 	for _, s := range servers {
-		st, err := ask(ctx, s)
+		st, err := queryStatus(ctx, s)
 		if err != nil || st.Cluster == primary || st.Size != len(servers) {
 			return false
 		}
@@ -207,8 +207,8 @@ func waiting(ctx context.Context, servers []*mysql.Server) bool {
 	return true
 }
 
-// forget removes a member's last view, which would have it wait for those that were in it.
-func forget(ctx context.Context, s *mysql.Server) error {
+// removeView removes a member's last view, which would have it wait for those that were in it.
+func removeView(ctx context.Context, s *mysql.Server) error {
 	if err := s.Host.Files().Remove(ctx, filepath.Join(s.Data(), "gvwstate.dat")); err != nil {
 		return fmt.Errorf("removing its last view: %w", err)
 	}

@@ -74,7 +74,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 			times[t.option] = r.Duration(t.option, time.Second)
 		}
 	}
-	keepUp(r, times)
+	deriveTimes(r, times)
 	for _, t := range providerTimes {
 		if d, ok := times[t.option]; ok {
 			o.provider = append(o.provider, t.name+"="+period(d))
@@ -94,7 +94,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	if f := r.Text("gcs_fc_factor", ""); f != "" {
 		var v float64
 		if n, err := fmt.Sscanf(f, "%g", &v); n != 1 || err != nil || v <= 0 || v > 1 {
-			r.Refuse("gcs_fc_factor", "a number above 0, at most 1")
+			r.Reject("gcs_fc_factor", "a number above 0, at most 1")
 		}
 		o.provider = append(o.provider, "gcs.fc_factor="+f)
 	}
@@ -106,7 +106,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 			continue
 		}
 		if name, _, ok := strings.Cut(p, "="); !ok || !strings.Contains(name, ".") {
-			r.Refuse("wsrep_provider_options", "a list of name=value, separated by semicolons")
+			r.Reject("wsrep_provider_options", "a list of name=value, separated by semicolons")
 		}
 		o.provider = append(o.provider, p)
 	}
@@ -114,32 +114,32 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		return o, fmt.Errorf("%w: a cluster of %d nodes", ErrOption, nodes)
 	}
 	if o.buffer < 5<<20 {
-		r.Refuse("innodb_buffer_pool_size", "5MiB or more")
+		r.Reject("innodb_buffer_pool_size", "5MiB or more")
 	}
 	if o.log < 4<<20 {
-		r.Refuse("innodb_log_file_size", "4MiB or more")
+		r.Reject("innodb_log_file_size", "4MiB or more")
 	}
 	for _, p := range ports {
 		if o.port == p {
-			r.Refuse("port", "free: Galera itself listens there")
+			r.Reject("port", "free: Galera itself listens there")
 		}
 	}
 	return o, r.Err()
 }
 
-// keepUp has what is derived from the time of suspicion follow it where it is short: Galera
+// deriveTimes has what is derived from the time of suspicion follow it where it is short: Galera
 // refuses to start otherwise.
-func keepUp(r *database.SettingReader, times map[string]time.Duration) {
+func deriveTimes(r *database.SettingReader, times map[string]time.Duration) {
 	suspect, ok := times["evs_suspect_timeout"]
 	if !ok {
 		return
 	}
 	const inactive = 15 * time.Second // Galera's own
 	if given, ok := times["evs_inactive_timeout"]; suspect > inactive && !ok || ok && suspect > given {
-		r.Refuse("evs_suspect_timeout", "at most evs_inactive_timeout ("+inactive.String()+" unless set)")
+		r.Reject("evs_suspect_timeout", "at most evs_inactive_timeout ("+inactive.String()+" unless set)")
 	}
 	if suspect < 500*time.Millisecond {
-		r.Refuse("evs_suspect_timeout", "500ms or more")
+		r.Reject("evs_suspect_timeout", "500ms or more")
 	}
 	for name, own := range map[string]time.Duration{"evs_keepalive_period": time.Second, "evs_inactive_check_period": 500 * time.Millisecond} {
 		if _, ok := times[name]; !ok && own > suspect/4 {

@@ -11,7 +11,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-var _ mysql.Equals = (*cluster)(nil)
+var _ mysql.Group = (*cluster)(nil)
 
 // Join implements database.Cluster: a server without data starts and names the members.
 //
@@ -19,7 +19,7 @@ var _ mysql.Equals = (*cluster)(nil)
 //	  copy      one of them, the donor, sends it all data, and what comes meanwhile
 //	Synced      complete: every member says so and counts all
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
-	return c.Admit(ctx, node, c)
+	return c.JoinGroup(ctx, node, c)
 }
 
 // Leave implements database.Cluster.
@@ -30,22 +30,22 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 // A member that was lost sends no word: the others give it up after evs_suspect_timeout and
 // go on if they are a majority.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
-	return c.Dismiss(ctx, node, manner, c)
+	return c.LeaveGroup(ctx, node, manner, c)
 }
 
-// Agree implements mysql.Equals.
-func (c *cluster) Agree(ctx context.Context, servers []*mysql.Server) error {
-	return agree(ctx, servers)
+// CheckAgreement implements mysql.Equals.
+func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
+	return checkAgreement(ctx, servers)
 }
 
-// Counted implements mysql.Equals.
-func (c *cluster) Counted(ctx context.Context, by *mysql.Server) (int, error) {
-	st, err := ask(ctx, by)
+// CountMembers implements mysql.Equals.
+func (c *cluster) CountMembers(ctx context.Context, by *mysql.Server) (int, error) {
+	st, err := queryStatus(ctx, by)
 	return st.Size, err
 }
 
-// Make implements mysql.Equals.
-func (c *cluster) Make(ctx context.Context, node host.Host) (*mysql.Server, error) {
+// Prepare implements mysql.Equals.
+func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, error) {
 	s, err := mysql.NewServer(node, Name, c.options.port)
 	if err != nil {
 		return nil, err
@@ -61,9 +61,9 @@ func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Se
 	if err := c.launch(ctx, s); err != nil {
 		return err
 	}
-	s.OnTrial()
-	err := c.until(ctx, s, joinTimeout, func(ctx context.Context) error {
-		n, err := c.Counted(ctx, before[0])
+	s.MarkLeaving()
+	err := c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error {
+		n, err := c.CountMembers(ctx, before[0])
 		if err == nil && n <= len(before) {
 			err = fmt.Errorf("%s counts %d members", before[0].Host.Name(), n)
 		}
@@ -73,11 +73,11 @@ func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Se
 		return err
 	}
 	accepted()
-	return c.until(ctx, s, joinTimeout, func(ctx context.Context) error { return agree(ctx, append(before, s)) })
+	return c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return checkAgreement(ctx, append(before, s)) })
 }
 
-// until waits for a server's state; its end, too, ends the wait.
-func (c *cluster) until(ctx context.Context, s *mysql.Server, timeout time.Duration, ready func(context.Context) error) error {
+// awaitServer waits for a server's state; its end, too, ends the wait.
+func (c *cluster) awaitServer(ctx context.Context, s *mysql.Server, timeout time.Duration, ready func(context.Context) error) error {
 	d := s.Server()
 	if d == nil {
 		return fmt.Errorf("%s does not run", s.Host.Name())
@@ -85,14 +85,14 @@ func (c *cluster) until(ctx context.Context, s *mysql.Server, timeout time.Durat
 	return d.Await(ctx, timeout, ready)
 }
 
-// Part implements mysql.Equals. A server that was halted before has nothing to end.
-func (c *cluster) Part(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
+// EndMembership implements mysql.Equals. A server that was halted before has nothing to end.
+func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
 	if manner == database.Abrupt || !s.Running() {
 		err := s.Halt(ctx, database.Abrupt)
 		accepted()
 		return err
 	}
-	d := s.Leaving()
+	d := s.BeginLeave()
 	if err := s.Exec(ctx, "SHUTDOWN"); err != nil {
 		return errors.Join(err, d.Stop(ctx))
 	}

@@ -63,15 +63,15 @@ func parsePosition(text string) (position, error) {
 
 func stateFile(s *mysql.Server) string { return filepath.Join(s.Data(), "grastate.dat") }
 
-// member is the identifier of the i-th member in the first view, and view is that view as
+// memberID is the identifier of the i-th member in the first view, and view is that view as
 // gvwstate.dat has it for one of them.
-func member(i int) string { return fmt.Sprintf("%08x-7279-11ee-8000-000000000000", i+1) }
+func memberID(i int) string { return fmt.Sprintf("%08x-7279-11ee-8000-000000000000", i+1) }
 
-func view(self, of int, segments []int) string {
+func viewText(self, of int, segments []int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "my_uuid: %s\n#vwbeg\nview_id: 3 %s 1\nbootstrap: 0\n", member(self), member(0))
+	fmt.Fprintf(&b, "my_uuid: %s\n#vwbeg\nview_id: 3 %s 1\nbootstrap: 0\n", memberID(self), memberID(0))
 	for i := range of {
-		fmt.Fprintf(&b, "member: %s %d\n", member(i), segments[i])
+		fmt.Fprintf(&b, "member: %s %d\n", memberID(i), segments[i])
 	}
 	b.WriteString("#vwend\n")
 	return b.String()
@@ -82,7 +82,7 @@ func view(self, of int, segments []int) string {
 func seed(ctx context.Context, s *mysql.Server, self, of int, segments []int) error {
 	for name, text := range map[string]string{
 		stateFile(s):                            position{history: history}.text(),
-		filepath.Join(s.Data(), "gvwstate.dat"): view(self, of, segments),
+		filepath.Join(s.Data(), "gvwstate.dat"): viewText(self, of, segments),
 	} {
 		if err := files.WriteText(ctx, s.Host.Files(), name, text); err != nil {
 			return fmt.Errorf("seeding %s: %w", s.Host.Name(), err)
@@ -107,9 +107,9 @@ func parseRecovered(output string) (position, error) {
 	return position{history: m[1], seqno: n}, nil
 }
 
-// position is where a member that does not run is in its history. One that was killed did
+// readPosition is where a member that does not run is in its history. One that was killed did
 // not write it down: InnoDB knows.
-func (c *cluster) position(ctx context.Context, s *mysql.Server) (position, error) {
+func (c *cluster) readPosition(ctx context.Context, s *mysql.Server) (position, error) {
 	text, err := files.Read(ctx, s.Host.Files(), stateFile(s))
 	if err != nil {
 		return position{}, fmt.Errorf("reading the state of %s: %w", s.Host.Name(), err)
@@ -118,7 +118,7 @@ func (c *cluster) position(ctx context.Context, s *mysql.Server) (position, erro
 	if err != nil || p.seqno >= 0 {
 		return p, err
 	}
-	out, err := mysql.Run(ctx, s.Host, mysql.AsServer(host.Command{
+	out, err := mysql.Run(ctx, s.Host, mysql.AsServerUser(host.Command{
 		Name: "mariadbd", Path: c.Env.Installation.Programs["mariadbd"], Env: c.programsEnv(), Dir: s.Data(),
 		Args: []string{"--defaults-file=" + s.ConfigFile(), "--wsrep-recover", "--skip-networking"},
 	}))

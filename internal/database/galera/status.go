@@ -64,9 +64,9 @@ func (st status) serves(size int) error {
 	return nil
 }
 
-// ask asks a member for its status.
-func ask(ctx context.Context, s *mysql.Server) (status, error) {
-	v, err := s.Pairs(ctx, statusQuery)
+// queryStatus asks a member for its status.
+func queryStatus(ctx context.Context, s *mysql.Server) (status, error) {
+	v, err := s.QueryPairs(ctx, statusQuery)
 	if err != nil {
 		return status{}, err
 	}
@@ -77,13 +77,13 @@ func ask(ctx context.Context, s *mysql.Server) (status, error) {
 	return st, nil
 }
 
-// agree returns nil when each of the servers serves and sees as many members as there are.
-func agree(ctx context.Context, servers []*mysql.Server) error {
+// checkAgreement returns nil when each of the servers serves and sees as many members as there are.
+func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 	group, ctx := errgroup.WithContext(ctx)
 	history := make([]string, len(servers))
 	for i, s := range servers {
 		group.Go(func() error {
-			st, err := ask(ctx, s)
+			st, err := queryStatus(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -112,13 +112,13 @@ func (c *cluster) Ready(ctx context.Context) error {
 			return fmt.Errorf("%s does not run", s.Host.Name())
 		}
 	}
-	return agree(ctx, c.All())
+	return checkAgreement(ctx, c.All())
 }
 
-// serving is a member that serves.
-func (c *cluster) serving(ctx context.Context) (*mysql.Server, error) {
-	return c.First(ctx, func(ctx context.Context, s *mysql.Server) error {
-		st, err := ask(ctx, s)
+// findServing is a member that serves.
+func (c *cluster) findServing(ctx context.Context) (*mysql.Server, error) {
+	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+		st, err := queryStatus(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 			if !s.Running() {
 				return nil
 			}
-			st, err := ask(ctx, s)
+			st, err := queryStatus(ctx, s)
 			if err != nil {
 				members[i].State = "silent"
 				return ctx.Err()
@@ -160,7 +160,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 // Count implements database.Cluster: what one member has once it applied all that was
 // committed anywhere before.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	s, err := c.serving(ctx)
+	s, err := c.findServing(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -172,7 +172,7 @@ const waits = "SET STATEMENT wsrep_sync_wait = 1 FOR "
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
-	s, err := c.serving(ctx)
+	s, err := c.findServing(ctx)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}

@@ -52,7 +52,7 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 	if err != nil {
 		return nil, err
 	}
-	if env.Nodes, err = database.First(env.Nodes, "primary", o.primary); err != nil {
+	if env.Nodes, err = database.OrderFirst(env.Nodes, "primary", o.primary); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	f, err := locate(ctx, env.Nodes[0].Files(), env.Installation)
@@ -61,7 +61,7 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 	}
 	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &d.driver, options: o, parts: f}
 	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
@@ -95,7 +95,7 @@ func (c *cluster) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("not formed after %v", formTimeout))
 	defer cancel()
 	for i, s := range servers {
-		if err := c.enter(ctx, s, i == 0); err != nil {
+		if err := c.startReplication(ctx, s, i == 0); err != nil {
 			return fmt.Errorf("forming the group: %w%s", err, s.LastLines())
 		}
 	}
@@ -126,10 +126,10 @@ func (c *cluster) prepare(ctx context.Context) error {
 	if err := s.Write(ctx, h.Files(), config, "mysqld"); err != nil {
 		return err
 	}
-	if err := mysql.Own(ctx, h, dir); err != nil {
+	if err := mysql.GiveToServerUser(ctx, h, dir); err != nil {
 		return err
 	}
-	_, err := mysql.Run(ctx, h, mysql.AsServer(host.Command{
+	_, err := mysql.Run(ctx, h, mysql.AsServerUser(host.Command{
 		Name: "mysqld --initialize", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Dir: dir,
 		Args: []string{"--defaults-file=" + config, "--initialize-insecure"},
 	}))
@@ -155,40 +155,40 @@ func (c *cluster) fill(ctx context.Context, s *mysql.Server) error {
 func (c *cluster) seeds() []string {
 	var seeds []string
 	for _, s := range c.All() {
-		seeds = append(seeds, local(s))
+		seeds = append(seeds, groupAddr(s))
 	}
 	return seeds
 }
 
-func local(s *mysql.Server) string { return fmt.Sprintf("%s:%d", s.Host.Addr(), groupPort) }
+func groupAddr(s *mysql.Server) string { return fmt.Sprintf("%s:%d", s.Host.Addr(), groupPort) }
 
 // launch starts a member's process and waits until it answers; it is in no group then.
 func (c *cluster) launch(ctx context.Context, s *mysql.Server) error {
-	d, err := c.begin(ctx, s)
+	d, err := c.startServer(ctx, s)
 	if err != nil {
 		return err
 	}
-	return answers(ctx, s, d)
+	return awaitAnswer(ctx, s, d)
 }
 
-func (c *cluster) begin(ctx context.Context, s *mysql.Server) (*daemon.Daemon, error) {
+func (c *cluster) startServer(ctx context.Context, s *mysql.Server) (*daemon.Daemon, error) {
 	return s.Start(ctx, &c.Servers, host.Command{
 		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env,
 		Args: []string{"--defaults-file=" + s.ConfigFile()},
 	}, groupPort)
 }
 
-// answers waits until a server answers.
-func answers(ctx context.Context, s *mysql.Server, d *daemon.Daemon) error {
+// awaitAnswer waits until a server answers.
+func awaitAnswer(ctx context.Context, s *mysql.Server, d *daemon.Daemon) error {
 	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
-		_, err := s.Ask(ctx, "SELECT 1")
+		_, err := s.Query(ctx, "SELECT 1")
 		return err
 	})
 }
 
-// enter has a server that runs become a member: of the group that is there, or of a new
+// startReplication has a server that runs become a member: of the group that is there, or of a new
 // one with itself alone. It returns when the group counts it; then it recovers.
-func (c *cluster) enter(ctx context.Context, s *mysql.Server, first bool) error {
+func (c *cluster) startReplication(ctx context.Context, s *mysql.Server, first bool) error {
 	statements := []string{"SET GLOBAL group_replication_group_seeds = '" + strings.Join(c.seeds(), ",") + "'"}
 	start := "START GROUP_REPLICATION USER = '" + mysql.User + "'"
 	if first {
@@ -206,7 +206,7 @@ func (c *cluster) enter(ctx context.Context, s *mysql.Server, first bool) error 
 
 // Stop implements database.Cluster. The processes are killed: members that all leave at the
 // same time wait for each other in vain.
-func (c *cluster) Stop(ctx context.Context) error { return c.Abandon(ctx) }
+func (c *cluster) Stop(ctx context.Context) error { return c.Kill(ctx) }
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {

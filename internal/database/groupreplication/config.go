@@ -17,18 +17,18 @@ const group = "736b6572-7279-11ee-8000-000000000001"
 
 // files are the settings of where an installation keeps what a server needs.
 func locate(ctx context.Context, on files.System, in database.Installation) (mysql.Settings, error) {
-	base := mysql.Base(ctx, on, in, "mysqld")
-	plugins := mysql.Find(ctx, on, base, "lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin", "lib/*/mysql/plugin")
-	if plugins == "" || mysql.Find(ctx, on, plugins, "group_replication.so") == "" {
+	base := mysql.InstallBase(ctx, on, in, "mysqld")
+	plugins := mysql.FindBelow(ctx, on, base, "lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin", "lib/*/mysql/plugin")
+	if plugins == "" || mysql.FindBelow(ctx, on, plugins, "group_replication.so") == "" {
 		return nil, fmt.Errorf("finding Group Replication: no plugin group_replication.so below %s/lib", base)
 	}
 	var s mysql.Settings
 	s.Add("basedir", base)
 	s.Add("plugin-dir", plugins)
-	if d := mysql.Find(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
+	if d := mysql.FindBelow(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
 		s.Add("lc-messages-dir", filepath.Dir(d))
 	}
-	if d := mysql.Find(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
+	if d := mysql.FindBelow(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
 		s.Add("character-sets-dir", d)
 	}
 	return s, nil

@@ -91,7 +91,7 @@ func discover(ask func(string) ([][]string, error)) ([]string, string, error) {
 		return nil, "", errNoPrimary
 	}
 	if len(primaries) > 1 { // every member takes writes
-		return members, mysql.Anyone, nil
+		return members, mysql.AnyMember, nil
 	}
 	return members, primaries[0], nil
 }

@@ -42,7 +42,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	running := c.Running()
 	err = c.revive(ctx, s)
 	if len(running) > 0 && (errors.Is(err, ErrBehind) || errors.Is(err, errNoGroup)) {
-		err = c.anew(ctx, append(running, s))
+		err = c.restartGroup(ctx, append(running, s))
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("reviving %s: %w", node.Name(), err), s.Halt(context.WithoutCancel(ctx), database.Abrupt))
@@ -56,18 +56,18 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 		if err := c.launchOnTrial(ctx, s); err != nil {
 			return err
 		}
-		if err := c.unsurpassed(ctx, s); err != nil {
+		if err := c.checkMostAdvanced(ctx, s); err != nil {
 			return err
 		}
-	} else if err := c.without(ctx, others); err != nil {
+	} else if err := c.awaitExpelled(ctx, others); err != nil {
 		return err
 	}
 	return c.admit(ctx, s, append(others, s), len(others) == 0, func() {})
 }
 
-// anew begins the group again with members of whom none serves, from one that has all that any
+// restartGroup begins the group again with members of whom none serves, from one that has all that any
 // member has.
-func (c *cluster) anew(ctx context.Context, members []*mysql.Server) error {
+func (c *cluster) restartGroup(ctx context.Context, members []*mysql.Server) error {
 	var behind error
 	for i, first := range members {
 		if !first.Running() {
@@ -75,7 +75,7 @@ func (c *cluster) anew(ctx context.Context, members []*mysql.Server) error {
 				return err
 			}
 		}
-		if behind = c.unsurpassed(ctx, first); behind == nil {
+		if behind = c.checkMostAdvanced(ctx, first); behind == nil {
 			members[0], members[i] = first, members[0]
 			break
 		}
@@ -100,24 +100,24 @@ func (c *cluster) anew(ctx context.Context, members []*mysql.Server) error {
 	return nil
 }
 
-// without waits until members that run have given up those that do not. Members that are
+// awaitExpelled waits until members that run have given up those that do not. Members that are
 // no majority cannot do so: they are told to go on alone, as an operator would tell them,
 // unless one that is halted has more than they (ErrBehind). Those that the group gave up
 // have none (errNoGroup).
-func (c *cluster) without(ctx context.Context, running []*mysql.Server) error {
+func (c *cluster) awaitExpelled(ctx context.Context, running []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, expelTimeout, fmt.Errorf("the others still count it after %v", expelTimeout))
 	defer cancel()
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
-		v, err := view(ctx, running[0])
+		v, err := queryView(ctx, running[0])
 		if err != nil {
 			return err
 		}
-		if stuck(v) {
-			err = c.goOn(ctx, running)
+		if lacksMajority(v) {
+			err = c.forceMembers(ctx, running)
 		} else {
-			err = inGroup(ctx, running)
+			err = checkInGroup(ctx, running)
 		}
 		if errors.Is(err, ErrBehind) || errors.Is(err, errNoGroup) {
 			refuse(err)
@@ -125,18 +125,18 @@ func (c *cluster) without(ctx context.Context, running []*mysql.Server) error {
 		if err != nil {
 			return err
 		}
-		return agree(ctx, running)
+		return checkAgreement(ctx, running)
 	})
 }
 
-// goOn makes servers, which are no majority, the group.
-func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
-	if err := c.unsurpassed(ctx, servers...); err != nil {
+// forceMembers makes servers, which are no majority, the group.
+func (c *cluster) forceMembers(ctx context.Context, servers []*mysql.Server) error {
+	if err := c.checkMostAdvanced(ctx, servers...); err != nil {
 		return err
 	}
 	var members []string
 	for _, s := range servers {
-		members = append(members, local(s))
+		members = append(members, groupAddr(s))
 	}
 	c.ReportProgress("the members that run are no majority: making them the group (group_replication_force_members)")
 	for _, list := range []string{strings.Join(members, ","), ""} {
@@ -147,8 +147,8 @@ func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
 	return nil
 }
 
-// stuck tells whether half of a view's members or more cannot be reached.
-func stuck(view []member) bool {
+// lacksMajority tells whether half of a view's members or more cannot be reached.
+func lacksMajority(view []member) bool {
 	lost := 0
 	for _, m := range view {
 		if m.state == "UNREACHABLE" {
@@ -158,10 +158,10 @@ func stuck(view []member) bool {
 	return lost > 0 && 2*lost >= len(view)
 }
 
-// inGroup returns errNoGroup when each server sees itself alone, and does not serve.
-func inGroup(ctx context.Context, servers []*mysql.Server) error {
+// checkInGroup returns errNoGroup when each server sees itself alone, and does not serve.
+func checkInGroup(ctx context.Context, servers []*mysql.Server) error {
 	for _, s := range servers {
-		v, err := view(ctx, s)
+		v, err := queryView(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -172,12 +172,12 @@ func inGroup(ctx context.Context, servers []*mysql.Server) error {
 	return errNoGroup
 }
 
-// unsurpassed returns nil when no member has a transaction that none of the servers, which run, has. What they
+// checkMostAdvanced returns nil when no member has a transaction that none of the servers, which run, has. What they
 // were sent and have yet to apply does not count: a server that is started again may have lost it.
-func (c *cluster) unsurpassed(ctx context.Context, servers ...*mysql.Server) error {
+func (c *cluster) checkMostAdvanced(ctx context.Context, servers ...*mysql.Server) error {
 	var sets []string
 	for _, s := range servers {
-		set, err := c.executed(ctx, s)
+		set, err := c.queryExecuted(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -187,11 +187,11 @@ func (c *cluster) unsurpassed(ctx context.Context, servers ...*mysql.Server) err
 		if slices.Contains(servers, o) {
 			continue
 		}
-		set, err := c.executed(ctx, o)
+		set, err := c.queryExecuted(ctx, o)
 		if err != nil {
 			return err
 		}
-		has, err := servers[0].Ask(ctx, "SELECT GTID_SUBSET(?, ?)", set, strings.Join(sets, ","))
+		has, err := servers[0].Query(ctx, "SELECT GTID_SUBSET(?, ?)", set, strings.Join(sets, ","))
 		if err != nil {
 			return err
 		}
@@ -202,16 +202,16 @@ func (c *cluster) unsurpassed(ctx context.Context, servers ...*mysql.Server) err
 	return nil
 }
 
-// executed are the transactions that a member has done. One that does not run is started for a
+// queryExecuted are the transactions that a member has done. One that does not run is started for a
 // moment, in no group, to be asked.
-func (c *cluster) executed(ctx context.Context, s *mysql.Server) (set string, err error) {
+func (c *cluster) queryExecuted(ctx context.Context, s *mysql.Server) (set string, err error) {
 	if !s.Running() {
 		if err := c.launchOnTrial(ctx, s); err != nil {
 			return "", err
 		}
 		defer func() { err = errors.Join(err, s.Halt(ctx, database.Graceful)) }()
 	}
-	rows, err := s.Ask(ctx, "SELECT @@GLOBAL.gtid_executed")
+	rows, err := s.Query(ctx, "SELECT @@GLOBAL.gtid_executed")
 	if err != nil {
 		return "", err
 	}

@@ -81,19 +81,19 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		if r.Text(n, "") != "0" {
 			d = r.Duration(n, time.Second)
 		}
-		s, err := mysql.Seconds(n, d)
+		s, err := mysql.WholeSeconds(n, d)
 		if err != nil {
-			r.Refuse(n, "a whole number of seconds (5s)")
+			r.Reject(n, "a whole number of seconds (5s)")
 		}
 		o.group.Add(n, s)
 	}
 	switch {
 	case o.cache < 128<<20:
-		r.Refuse("group_replication_message_cache_size", "128MiB or more")
+		r.Reject("group_replication_message_cache_size", "128MiB or more")
 	case o.buffer < 5<<20:
-		r.Refuse("innodb_buffer_pool_size", "5MiB or more")
+		r.Reject("innodb_buffer_pool_size", "5MiB or more")
 	case o.port == groupPort:
-		r.Refuse("port", "free: members talk there")
+		r.Reject("port", "free: members talk there")
 	}
 	if r.Err() == nil && (nodes < 1 || nodes > maxMembers) {
 		return o, fmt.Errorf("%w: a group of %d: MySQL supports 1 to %d members", ErrOption, nodes, maxMembers)

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-var _ mysql.Equals = (*cluster)(nil)
+var _ mysql.Group = (*cluster)(nil)
 
 // Join implements database.Cluster.
 //
@@ -18,7 +18,7 @@ var _ mysql.Equals = (*cluster)(nil)
 //	  recovery                a member sends what the new one lacks, from its binary logs
 //	ONLINE                    complete: every member sees it so
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
-	return c.Admit(ctx, node, c)
+	return c.JoinGroup(ctx, node, c)
 }
 
 // Leave implements database.Cluster.
@@ -29,22 +29,22 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 // A member that was lost sends no word: the others suspect it after 5 s and expel it
 // group_replication_member_expel_timeout later, if they are a majority.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
-	return c.Dismiss(ctx, node, manner, c)
+	return c.LeaveGroup(ctx, node, manner, c)
 }
 
-// Agree implements mysql.Equals.
-func (c *cluster) Agree(ctx context.Context, servers []*mysql.Server) error {
-	return agree(ctx, servers)
+// CheckAgreement implements mysql.Equals.
+func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
+	return checkAgreement(ctx, servers)
 }
 
-// Counted implements mysql.Equals.
-func (c *cluster) Counted(ctx context.Context, by *mysql.Server) (int, error) {
-	v, err := view(ctx, by)
+// CountMembers implements mysql.Equals.
+func (c *cluster) CountMembers(ctx context.Context, by *mysql.Server) (int, error) {
+	v, err := queryView(ctx, by)
 	return len(v), err
 }
 
-// Make implements mysql.Equals.
-func (c *cluster) Make(ctx context.Context, node host.Host) (*mysql.Server, error) {
+// Prepare implements mysql.Equals.
+func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, error) {
 	if len(c.All()) >= maxMembers {
 		return nil, fmt.Errorf("%w: a group has at most %d members", database.ErrUnsupported, maxMembers)
 	}
@@ -77,29 +77,29 @@ func (c *cluster) admit(ctx context.Context, s *mysql.Server, members []*mysql.S
 	}
 	entering, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("not a member after %v", joinTimeout))
 	defer cancel()
-	if err := c.enter(entering, s, first); err != nil {
+	if err := c.startReplication(entering, s, first); err != nil {
 		return fmt.Errorf("%w%s", err, d.LastLines())
 	}
 	accepted()
-	if err := d.Await(ctx, joinTimeout, func(ctx context.Context) error { return agree(ctx, members) }); err != nil {
+	if err := d.Await(ctx, joinTimeout, func(ctx context.Context) error { return checkAgreement(ctx, members) }); err != nil {
 		return err
 	}
-	s.Stays()
+	s.MarkMember()
 	return nil
 }
 
 // launchOnTrial is launch of a server whose end is no failure of the cluster.
 func (c *cluster) launchOnTrial(ctx context.Context, s *mysql.Server) error {
-	d, err := c.begin(ctx, s)
+	d, err := c.startServer(ctx, s)
 	if err != nil {
 		return err
 	}
-	s.OnTrial()
-	return answers(ctx, s, d)
+	s.MarkLeaving()
+	return awaitAnswer(ctx, s, d)
 }
 
-// Part implements mysql.Equals.
-func (c *cluster) Part(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
+// EndMembership implements mysql.Equals.
+func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
 	var err error
 	switch {
 	case manner == database.Abrupt:
@@ -114,9 +114,9 @@ func (c *cluster) Part(ctx context.Context, s *mysql.Server, manner database.Man
 	return s.Halt(ctx, database.Graceful)
 }
 
-// Settle implements mysql.Equals: servers see each other and nobody else.
-func (c *cluster) Settle(ctx context.Context, servers []*mysql.Server) error {
+// AwaitAgreement implements mysql.Equals: servers see each other and nobody else.
+func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, expelTimeout, fmt.Errorf("the others still count it after %v", expelTimeout))
 	defer cancel()
-	return c.Servers.Await(ctx, func(ctx context.Context) error { return agree(ctx, servers) })
+	return c.Servers.Await(ctx, func(ctx context.Context) error { return checkAgreement(ctx, servers) })
 }

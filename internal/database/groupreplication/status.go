@@ -37,17 +37,17 @@ func parseMembers(rows [][]string) []member {
 	return members
 }
 
-// view is the group as one of its servers sees it.
-func view(ctx context.Context, s *mysql.Server) ([]member, error) {
-	rows, err := s.Ask(ctx, membersQuery)
+// queryView is the group as one of its servers sees it.
+func queryView(ctx context.Context, s *mysql.Server) ([]member, error) {
+	rows, err := s.Query(ctx, membersQuery)
 	if err != nil {
 		return nil, err
 	}
 	return parseMembers(rows), nil
 }
 
-// serves returns nil when a view has so many members, all of them ONLINE, and a primary.
-func serves(view []member, size int) error {
+// checkView returns nil when a view has so many members, all of them ONLINE, and a primary.
+func checkView(view []member, size int) error {
 	primary := false
 	for _, m := range view {
 		if m.state != online {
@@ -64,16 +64,16 @@ func serves(view []member, size int) error {
 	return nil
 }
 
-// agree returns nil when each of the servers sees all of them ONLINE, and nobody else.
-func agree(ctx context.Context, servers []*mysql.Server) error {
+// checkAgreement returns nil when each of the servers sees all of them ONLINE, and nobody else.
+func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, s := range servers {
 		g.Go(func() error {
-			v, err := view(ctx, s)
+			v, err := queryView(ctx, s)
 			if err != nil {
 				return err
 			}
-			if err := serves(v, len(servers)); err != nil {
+			if err := checkView(v, len(servers)); err != nil {
 				return fmt.Errorf("as %s sees it: %w", s.Host.Name(), err)
 			}
 			return nil
@@ -82,9 +82,9 @@ func agree(ctx context.Context, servers []*mysql.Server) error {
 	return g.Wait()
 }
 
-// state is a server's own state and role.
-func state(ctx context.Context, s *mysql.Server) (member, error) {
-	v, err := view(ctx, s)
+// queryState is a server's own state and role.
+func queryState(ctx context.Context, s *mysql.Server) (member, error) {
+	v, err := queryView(ctx, s)
 	if err != nil {
 		return member{}, err
 	}
@@ -103,7 +103,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 			return fmt.Errorf("%s does not run", s.Host.Name())
 		}
 	}
-	return agree(ctx, c.All())
+	return checkAgreement(ctx, c.All())
 }
 
 // Members implements database.Cluster. Every member holds all data.
@@ -117,7 +117,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 			if !s.Running() {
 				return nil
 			}
-			m, err := state(ctx, s)
+			m, err := queryState(ctx, s)
 			if err != nil {
 				members[i].State = "silent"
 				return ctx.Err()
@@ -137,10 +137,10 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// primary is a member that takes writes.
-func (c *cluster) primary(ctx context.Context) (*mysql.Server, error) {
-	return c.First(ctx, func(ctx context.Context, s *mysql.Server) error {
-		m, err := state(ctx, s)
+// findPrimary is a member that takes writes.
+func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {
+	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+		m, err := queryState(ctx, s)
 		if err == nil && (m.state != online || m.role != "PRIMARY") {
 			err = fmt.Errorf("%s is %s, %s", s.Host.Name(), m.state, m.role)
 		}
@@ -151,7 +151,7 @@ func (c *cluster) primary(ctx context.Context) (*mysql.Server, error) {
 // Count implements database.Cluster. The primary has all that was committed; where every
 // member is one, it first applies what the others have.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	s, err := c.primary(ctx)
+	s, err := c.findPrimary(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -159,11 +159,11 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 		if c.options.single {
 			break
 		}
-		rows, err := o.Ask(ctx, "SELECT @@GLOBAL.gtid_executed")
+		rows, err := o.Query(ctx, "SELECT @@GLOBAL.gtid_executed")
 		if err != nil {
 			return 0, fmt.Errorf("counting rows: %w", err)
 		}
-		if _, err := s.AskFor(ctx, joinTimeout, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?)", rows[0][0]); err != nil {
+		if _, err := s.QueryWithin(ctx, joinTimeout, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?)", rows[0][0]); err != nil {
 			return 0, fmt.Errorf("counting rows: waiting for those of %s: %w", o.Host.Name(), err)
 		}
 	}
@@ -172,7 +172,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
-	s, err := c.primary(ctx)
+	s, err := c.findPrimary(ctx)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}

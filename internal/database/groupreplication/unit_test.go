@@ -82,7 +82,7 @@ func TestDiscover(t *testing.T) {
 	}{
 		{[][]string{b, a}, []string{"10.0.0.2:3306", "10.0.0.1:3306"}, "10.0.0.1:3306", nil},
 		{[][]string{a, with(b, 2, "RECOVERING")}, []string{"10.0.0.1:3306"}, "10.0.0.1:3306", nil},
-		{[][]string{a, with(b, 3, "PRIMARY")}, []string{"10.0.0.1:3306", "10.0.0.2:3306"}, mysql.Anyone, nil},
+		{[][]string{a, with(b, 3, "PRIMARY")}, []string{"10.0.0.1:3306", "10.0.0.2:3306"}, mysql.AnyMember, nil},
 		{[][]string{with(a, 2, "UNREACHABLE"), b}, nil, "", errNoPrimary},
 		{[][]string{{"10.0.0.1", "3306", "OFFLINE", ""}}, nil, "", errNoPrimary},
 	} {
@@ -109,11 +109,11 @@ func TestViews(t *testing.T) {
 		{nil, 0, errNoPrimary.Error(), false},
 	} {
 		got := ""
-		if err := serves(test.view, test.size); err != nil {
+		if err := checkView(test.view, test.size); err != nil {
 			got = err.Error()
 		}
-		if got != test.want || stuck(test.view) != test.stuck {
-			t.Errorf("%v: %q, stuck %v; want %q, %v", test.view, got, stuck(test.view), test.want, test.stuck)
+		if got != test.want || lacksMajority(test.view) != test.stuck {
+			t.Errorf("%v: %q, stuck %v; want %q, %v", test.view, got, lacksMajority(test.view), test.want, test.stuck)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (c *cluster) await(ctx context.Context, ask func(context.Context) error, jo
 		}
 		for _, d := range joining {
 			if !d.Running() {
-				return d.Joined()
+				return d.ConfirmMember()
 			}
 		}
 		select {
@@ -151,7 +151,7 @@ func (c *cluster) Stop(ctx context.Context) error {
 		}
 	}
 	for _, h := range nodes {
-		for _, d := range c.Servers.On(h.Name()) {
+		for _, d := range c.Servers.RunningOn(h.Name()) {
 			errs = append(errs, d.Kill())
 		}
 	}

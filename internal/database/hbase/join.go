@@ -67,7 +67,7 @@ func (c *cluster) bringIn(ctx context.Context, node host.Host, began time.Time) 
 	}
 	var errs []error
 	for _, d := range servers {
-		errs = append(errs, d.Joined())
+		errs = append(errs, d.ConfirmMember())
 	}
 	return errors.Join(errs...)
 }
@@ -98,7 +98,7 @@ func (c *cluster) listed(ctx context.Context, node host.Host, since time.Time) e
 // kill ends a node's servers at once.
 func (c *cluster) kill(node host.Host) error {
 	var errs []error
-	for _, d := range c.Servers.On(node.Name()) {
+	for _, d := range c.Servers.RunningOn(node.Name()) {
 		errs = append(errs, d.Kill())
 	}
 	return errors.Join(errs...)

@@ -112,7 +112,7 @@ func (c *cluster) drained(ctx context.Context, server string) error {
 
 // endRole ends a node's server of a role.
 func (c *cluster) endRole(ctx context.Context, node host.Host, r role) error {
-	for _, d := range c.Servers.On(node.Name()) {
+	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if d.Name() == r.name {
 			return d.Stop(ctx)
 		}

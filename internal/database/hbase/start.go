@@ -110,7 +110,7 @@ func (c *cluster) startAll(ctx context.Context) error {
 func (c *cluster) silent(ctx context.Context) string {
 	var text strings.Builder
 	for _, h := range c.Env.Nodes {
-		for _, d := range c.Servers.On(h.Name()) {
+		for _, d := range c.Servers.RunningOn(h.Name()) {
 			if reach(ctx, h, ports[d.Name()]) != nil {
 				fmt.Fprintf(&text, "\n%s on %s does not listen%s", d.Name(), h.Name(), d.LastLines())
 			}

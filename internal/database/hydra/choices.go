@@ -3,7 +3,7 @@ package hydra
 import "skerry/internal/database"
 
 // choices: what a read asks. The leader stands at the client.
-func choices(p database.Place) []database.Choice {
+func choices(p database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "linearizable", Options: database.Options{"prefer_cloud": p.Site}, Reads: database.ReadsLinearizable,
 		GivesUp: "a read asks the leader for the newest place in the log",

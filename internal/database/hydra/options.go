@@ -78,10 +78,10 @@ func parseOptions(given database.Options) (options, error) {
 		through:      r.Choice("through", throughMembers, throughMembers, throughWallet),
 	}
 	if r.Err() == nil && o.through == throughWallet && (o.port != deploy.PortAPI || o.direct) {
-		r.Refuse("through", "members: the wallet's balancers ask members of a whole cluster at port 7070")
+		r.Reject("through", "members: the wallet's balancers ask members of a whole cluster at port 7070")
 	}
 	if r.Err() == nil && o.port == o.peerPort {
-		r.Refuse("peer_port", "another port than port")
+		r.Reject("peer_port", "another port than port")
 	}
 	return o, r.Err()
 }

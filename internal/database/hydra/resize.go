@@ -77,7 +77,7 @@ func (c *cluster) takeIn(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	return d.Joined()
+	return d.ConfirmMember()
 }
 
 // listed is what another member's list says of a member, nil when it is not on it.

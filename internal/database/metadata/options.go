@@ -55,10 +55,10 @@ func parseOptions(given database.Options) (options, error) {
 		floor:    r.Int("balance_floor", 0, 1e9, 0),
 	}
 	if o.balance && o.servers == serversOne {
-		r.Refuse("balance", "false where there is one server")
+		r.Reject("balance", "false where there is one server")
 	}
 	if gap := o.port - o.peerPort; r.Err() == nil && -slots < gap && gap < slots {
-		r.Refuse("peer_port", "a port that is not within 64 of port")
+		r.Reject("peer_port", "a port that is not within 64 of port")
 	}
 	return o, r.Err()
 }

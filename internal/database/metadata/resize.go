@@ -49,7 +49,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 			if err != nil {
 				return err
 			}
-			return r.Server().Joined()
+			return r.Server().ConfirmMember()
 		},
 		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, r) },
 	})

@@ -66,7 +66,7 @@ var (
 	_ database.Database = (*MongoDB)(nil)
 	_ database.Anchored = (*MongoDB)(nil)
 
-	_ database.Announced = (*MongoDB)(nil)
+	_ database.Published = (*MongoDB)(nil)
 )
 
 // Name implements database.Database.
@@ -97,7 +97,7 @@ func (*MongoDB) Check(nodes int, options database.Options) error {
 	return err
 }
 
-// Ports implements database.Announced: a member's name in its set is its address.
+// Ports implements database.Published: a member's name in its set is its address.
 func (*MongoDB) Ports(nodes int, options database.Options) (database.Ports, error) {
 	o, err := parseOptions(nodes, options)
 	if err != nil {

@@ -73,7 +73,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	}
 	if o.write != "" && o.write != "majority" {
 		if n, err := strconv.Atoi(o.write); err != nil || n < 1 || n > maxMembers {
-			r.Refuse("write_concern", fmt.Sprintf("majority or a number of members, 1 to %d", maxMembers))
+			r.Reject("write_concern", fmt.Sprintf("majority or a number of members, 1 to %d", maxMembers))
 		}
 	}
 	if err := r.Err(); err != nil {

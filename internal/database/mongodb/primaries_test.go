@@ -52,7 +52,7 @@ func losePrimaries(t *testing.T, concern string, changes int) churn.Account {
 	defer cancel()
 	open := func(ctx context.Context) (load.Client, error) { return db.Open(ctx, c.Properties()) }
 	ledger := churn.NewLedger("p")
-	stop, err := churn.Write(ctx, ledger, open, 4, 100)
+	stop, err := churn.StartWriters(ctx, ledger, open, 4, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

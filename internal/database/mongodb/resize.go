@@ -68,7 +68,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 		return fail(errors.Join(err, c.undoJoin(ctx, node, undo)))
 	}
 	for _, s := range c.AllOn(node.Name()) {
-		s.Server().Staying()
+		s.Server().MarkMember()
 	}
 	change.Complete = time.Since(began)
 	return change, nil
@@ -236,7 +236,7 @@ func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted
 		}
 		accepted()
 		if d := s.Server(); d != nil {
-			d.Leaving()
+			d.MarkLeaving()
 		}
 		hosts := slices.DeleteFunc(c.setHosts(setName), func(h string) bool { return h == s.addr })
 		if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.checkRemoved(ctx, s, hosts) }); err != nil {

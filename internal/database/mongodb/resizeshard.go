@@ -12,7 +12,7 @@ import (
 // joinShard adds a node as a shard, with a mongos if every node has one.
 func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()) error {
 	port := c.options.port + shardOffset
-	set := c.shardNameAt(database.Reach(node, port))
+	set := c.shardNameAt(database.PeerAddr(node, port))
 	s, err := c.addServer(node, process{role: roleShard, set: set, port: port})
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *cluster) drainShard(ctx context.Context, servers []*server, accepted fu
 		}
 		for _, o := range servers {
 			if d := o.Server(); d != nil {
-				d.Leaving()
+				d.MarkLeaving()
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func (d fromNode) DialContext(ctx context.Context, network, addr string) (net.Co
 }
 
 func newServer(h host.Host, p process) (*server, error) {
-	s := &server{process: p, host: h, addr: database.Reach(h, p.port), local: database.Local(h, p.port)}
+	s := &server{process: p, host: h, addr: database.PeerAddr(h, p.port), local: database.LocalAddr(h, p.port)}
 	var err error
 	s.admin, err = newAdminClient(h, s.local)
 	return s, err
@@ -154,7 +154,7 @@ func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 		return err
 	}
 	if trial {
-		d.Leaving()
+		d.MarkLeaving()
 	}
 	s.SetServer(d)
 	return d.Await(ctx, startTimeout, s.ping)

@@ -89,8 +89,8 @@ func engineNumber(message string) string {
 	return number
 }
 
-// moves tells whether a server's error says that another member should be asked next.
-func moves(err error) bool {
+// needsOtherMember tells whether a server's error says that another member should be asked next.
+func needsOtherMember(err error) bool {
 	var e *mysqldriver.MySQLError
 	if !errors.As(err, &e) {
 		return false
@@ -102,9 +102,9 @@ func moves(err error) bool {
 	return false
 }
 
-// lost is a connection that broke with a request on its way; cause is what broke it, as the
+// lostError is a connection that broke with a request on its way; cause is what broke it, as the
 // connection itself saw it.
-func lost(addr string, err, cause error) error {
+func lostError(addr string, err, cause error) error {
 	if cause == nil {
 		cause = err
 	}

@@ -38,8 +38,8 @@ var (
 	_ load.BulkClient = (*Client)(nil)
 )
 
-// begin returns the link that an operation goes over, with its deadline set.
-func (c *Client) begin(ctx context.Context, writes bool) (*link, error) {
+// beginOperation returns the link that an operation goes over, with its deadline set.
+func (c *Client) beginOperation(ctx context.Context, writes bool) (*link, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, load.Failed(database.ErrorClass(err), "", err)
 	}
@@ -54,7 +54,7 @@ func (c *Client) begin(ctx context.Context, writes bool) (*link, error) {
 	}
 	l.used = now
 	if err := l.stream.SetDeadline(deadline); err != nil {
-		return nil, c.end(ctx, l, driver.ErrBadConn)
+		return nil, c.endOperation(ctx, l, driver.ErrBadConn)
 	}
 	return l, nil
 }
@@ -66,7 +66,7 @@ func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time)
 		return nil, load.Failed("unsupported", "", errReadOnlyClient)
 	}
 	toPrimary := c.router.discover != nil && !c.alone && (writes || c.router.settings.reads == ReadsPrimary) &&
-		*c.router.primary.Load() != Anyone
+		*c.router.primary.Load() != AnyMember
 	at := &c.read
 	if toPrimary {
 		at = &c.write
@@ -90,7 +90,7 @@ func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time)
 // dialPrimary connects to the member that takes writes.
 func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, error) {
 	if *c.router.primary.Load() == "" {
-		if err := c.router.search(ctx, deadline); err != nil {
+		if err := c.router.findPrimary(ctx, deadline); err != nil {
 			return nil, err
 		}
 	}
@@ -98,9 +98,9 @@ func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, er
 	if addr == "" {
 		return nil, load.Failed("no_primary", "", errors.New("no member is known to take writes"))
 	}
-	l, err := c.router.dial(ctx, addr, c.until(deadline))
+	l, err := c.router.dial(ctx, addr, c.connectDeadline(deadline))
 	if err != nil {
-		c.router.suspect(addr)
+		c.router.forgetPrimary(addr)
 		return nil, err
 	}
 	return l, nil
@@ -108,18 +108,18 @@ func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, er
 
 // dialMember connects to the first member that lets it. Nothing was sent to those before.
 func (c *Client) dialMember(ctx context.Context, deadline time.Time) (*link, error) {
-	choices := c.router.choices(c.worker)
+	choices := c.router.candidates(c.worker)
 	if c.alone {
 		choices = choices[:1]
 	}
 	var first error
 	for _, addr := range choices {
-		l, err := c.router.dial(ctx, addr, c.until(deadline))
+		l, err := c.router.dial(ctx, addr, c.connectDeadline(deadline))
 		if err == nil {
-			c.router.unmark(addr)
+			c.router.markServing(addr)
 			return l, nil
 		}
-		c.router.mark(addr)
+		c.router.markFailed(addr)
 		if first == nil {
 			first = err
 		}
@@ -128,20 +128,20 @@ func (c *Client) dialMember(ctx context.Context, deadline time.Time) (*link, err
 		}
 	}
 	// Nobody is there: workers that have nothing else to do must not take a core each.
-	return nil, errors.Join(first, rest(ctx, restless, deadline))
+	return nil, errors.Join(first, waitUntil(ctx, restless, deadline))
 }
 
-// until bounds the making of a connection.
-func (c *Client) until(deadline time.Time) time.Time {
+// connectDeadline bounds the making of a connection.
+func (c *Client) connectDeadline(deadline time.Time) time.Time {
 	if soon := time.Now().Add(c.router.settings.connect); soon.Before(deadline) {
 		return soon
 	}
 	return deadline
 }
 
-// end is what became of an operation that ended with err. A link that broke, or whose
+// endOperation is what became of an operation that ended with err. A link that broke, or whose
 // member does not serve, is given up.
-func (c *Client) end(ctx context.Context, l *link, err error) error {
+func (c *Client) endOperation(ctx context.Context, l *link, err error) error {
 	if err == nil || errors.Is(err, load.ErrNotFound) {
 		return err
 	}
@@ -154,13 +154,13 @@ func (c *Client) end(ctx context.Context, l *link, err error) error {
 	case errors.As(err, &early):
 		err = load.Failed(database.ErrorClass(early.error), l.addr, early.error)
 	case !errors.As(err, &e):
-		err = lost(l.addr, err, l.stream.err)
+		err = lostError(l.addr, err, l.stream.err)
 	default:
 		told := serverError(l.addr, e)
-		if e.Number == errRollback && c.ours(ctx, l) {
+		if e.Number == errRollback && c.stillMember(ctx, l) {
 			return load.Failed("conflict", l.addr, e)
 		}
-		if !moves(err) {
+		if !needsOtherMember(err) {
 			return told
 		}
 		err = told
@@ -169,18 +169,18 @@ func (c *Client) end(ctx context.Context, l *link, err error) error {
 	return err
 }
 
-// ours tells whether a member of a group is still one. When it rolls a write back while
+// stillMember tells whether a member of a group is still one. When it rolls a write back while
 // that commits, the write was in conflict with another one; when it was shut out of the
 // group, the others may have the write.
-func (c *Client) ours(ctx context.Context, l *link) bool {
-	rows, err := l.ask(ctx, "SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid")
+func (c *Client) stillMember(ctx context.Context, l *link) bool {
+	rows, err := l.query(ctx, "SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid")
 	return err == nil && len(rows) == 1 && rows[0][0] == "ONLINE"
 }
 
 // drop gives a link up; the next operation chooses anew.
 func (c *Client) drop(l *link) {
-	c.router.mark(l.addr)
-	c.router.suspect(l.addr)
+	c.router.markFailed(l.addr)
+	c.router.forgetPrimary(l.addr)
 	l.close()
 	if c.read == l {
 		c.read = nil
@@ -205,9 +205,9 @@ func (c *Client) table(ctx context.Context, l *link, name string) (*table, error
 	return t, err
 }
 
-// notSent marks a connection that broke before a write was sent over it: it is as good as
+// asUnsent marks a connection that broke before a write was sent over it: it is as good as
 // one that could not be made.
-func notSent(l *link, err error) error {
+func asUnsent(l *link, err error) error {
 	if number(err) != 0 {
 		return err
 	}
@@ -237,8 +237,8 @@ func (c *Client) Close() error {
 	return c.release()
 }
 
-// notEnd is an error of reading rows, nil when they had merely ended.
-func notEnd(err error) error {
+// ignoreEOF is an error of reading rows, nil when they had merely ended.
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}

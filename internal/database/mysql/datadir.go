@@ -19,16 +19,16 @@ const Grant = "CREATE USER '" + User + "'@'%' IDENTIFIED BY '';\n" +
 	"GRANT ALL PRIVILEGES ON *.* TO '" + User + "'@'%' WITH GRANT OPTION;\n" +
 	"CREATE DATABASE " + Schema + ";\n"
 
-// Own gives a file or folder of a node, and all below it, to the servers' user.
-func Own(ctx context.Context, h host.Host, path string) error {
+// GiveToServerUser gives a file or folder of a node, and all below it, to the servers' user.
+func GiveToServerUser(ctx context.Context, h host.Host, path string) error {
 	if err := h.Files().Own(ctx, path, nobody, nobody); err != nil {
 		return fmt.Errorf("giving %s to the server's user: %w", path, err)
 	}
 	return nil
 }
 
-// AsServer has a command run as the servers' user.
-func AsServer(c host.Command) host.Command {
+// AsServerUser has a command run as the servers' user.
+func AsServerUser(c host.Command) host.Command {
 	c.UID, c.GID = nobody, nobody
 	return c
 }

@@ -73,10 +73,10 @@ func (d *Driver) OpenMember(ctx context.Context, of *Server, session string) (lo
 
 // warm connects, and makes the workload's table, so that the first operation need not.
 func (c *Client) warm(ctx context.Context) error {
-	l, err := c.begin(ctx, true)
+	l, err := c.beginOperation(ctx, true)
 	if err != nil {
 		return err
 	}
 	_, err = c.table(ctx, l, "")
-	return c.end(ctx, l, err)
+	return c.endOperation(ctx, l, err)
 }

@@ -111,8 +111,8 @@ func (l *link) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// ask runs a query that is not prepared and returns its rows as text; NULL is "".
-func (l *link) ask(ctx context.Context, query string) ([][]string, error) {
+// query runs a query that is not prepared and returns its rows as text; NULL is "".
+func (l *link) query(ctx context.Context, query string) ([][]string, error) {
 	q, ok := l.conn.(driver.QueryerContext)
 	if !ok {
 		return nil, fmt.Errorf("asking %s: the driver cannot", query)
@@ -126,7 +126,7 @@ func (l *link) ask(ctx context.Context, query string) ([][]string, error) {
 	for {
 		err := rows.Next(dest)
 		if err != nil {
-			return table, errors.Join(notEnd(err), rows.Close())
+			return table, errors.Join(ignoreEOF(err), rows.Close())
 		}
 		row := make([]string, len(dest))
 		for i, v := range dest {

@@ -74,8 +74,8 @@ func config(addr, user, password, schema string) *driver.Config {
 // quote makes a name of a table or column part of a statement.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// Base is the folder, on a machine, that an installation's bin, lib and share folders lie in.
-func Base(ctx context.Context, on files.System, in database.Installation, program string) string {
+// InstallBase is the folder, on a machine, that an installation's bin, lib and share folders lie in.
+func InstallBase(ctx context.Context, on files.System, in database.Installation, program string) string {
 	if in.Dir != "" {
 		for _, d := range []string{"usr", ""} {
 			if base := filepath.Join(in.Dir, d); files.Exists(ctx, on, filepath.Join(base, "share")) {
@@ -86,8 +86,8 @@ func Base(ctx context.Context, on files.System, in database.Installation, progra
 	return filepath.Dir(filepath.Dir(in.Programs[program]))
 }
 
-// Find returns the first of the paths below an installation's base that exists, or "".
-func Find(ctx context.Context, on files.System, base string, below ...string) string {
+// FindBelow returns the first of the paths below an installation's base that exists, or "".
+func FindBelow(ctx context.Context, on files.System, base string, below ...string) string {
 	for _, b := range below {
 		if matches := files.Glob(ctx, on, filepath.Join(base, b)); len(matches) > 0 {
 			return matches[0]
@@ -96,9 +96,9 @@ func Find(ctx context.Context, on files.System, base string, below ...string) st
 	return ""
 }
 
-// Seconds is a time as a server's option in whole seconds has it; what is between is
+// WholeSeconds is a time as a server's option in whole seconds has it; what is between is
 // refused rather than rounded.
-func Seconds(name string, d time.Duration) (string, error) {
+func WholeSeconds(name string, d time.Duration) (string, error) {
 	if d%time.Second != 0 {
 		return "", fmt.Errorf("%s: %v is no whole number of seconds", name, d)
 	}

@@ -12,19 +12,19 @@ import (
 
 // Read reads a row, or some of its columns. Columns that a table lacks are none.
 func (c *Client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	l, err := c.begin(ctx, false)
+	l, err := c.beginOperation(ctx, false)
 	if err != nil {
 		return dst, err
 	}
 	before := len(dst)
-	if dst, err = c.get(ctx, l, table, key, fields, dst); err != nil {
-		return dst[:before], c.end(ctx, l, err)
+	if dst, err = c.readRow(ctx, l, table, key, fields, dst); err != nil {
+		return dst[:before], c.endOperation(ctx, l, err)
 	}
 	return dst, nil
 }
 
-func (c *Client) get(ctx context.Context, l *link, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	fields, from, err := c.selects(ctx, l, table, fields)
+func (c *Client) readRow(ctx context.Context, l *link, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	fields, from, err := c.beginSelect(ctx, l, table, fields)
 	if err != nil {
 		return dst, err
 	}
@@ -35,7 +35,7 @@ func (c *Client) get(ctx context.Context, l *link, table, key string, fields []s
 	}
 	l.fit(len(fields) + 1)
 	if err := rows.Next(l.row); err != nil {
-		if err := errors.Join(notEnd(err), rows.Close()); err != nil {
+		if err := errors.Join(ignoreEOF(err), rows.Close()); err != nil {
 			return dst, err
 		}
 		return dst, load.ErrNotFound
@@ -58,9 +58,9 @@ func (c *Client) get(ctx context.Context, l *link, table, key string, fields []s
 	return dst, rows.Close()
 }
 
-// selects begins a statement that reads the fields, all when none is named, which it
+// beginSelect begins a statement that reads the fields, all when none is named, which it
 // returns with the table's name as it is written.
-func (c *Client) selects(ctx context.Context, l *link, table string, fields []string) ([]string, string, error) {
+func (c *Client) beginSelect(ctx context.Context, l *link, table string, fields []string) ([]string, string, error) {
 	t, err := c.table(ctx, l, table)
 	if err != nil {
 		return nil, "", err
@@ -90,19 +90,19 @@ func (c *Client) query(ctx context.Context, l *link, args ...driver.NamedValue) 
 
 // Scan visits rows in the order of their keys, which is that of bytes.
 func (c *Client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(key string, fields []load.Field)) (int, error) {
-	l, err := c.begin(ctx, false)
+	l, err := c.beginOperation(ctx, false)
 	if err != nil {
 		return 0, err
 	}
-	n, err := c.scan(ctx, l, table, start, count, fields, visit)
+	n, err := c.scanRows(ctx, l, table, start, count, fields, visit)
 	if errors.Is(err, load.ErrNotFound) {
 		return 0, nil // not even a table
 	}
-	return n, c.end(ctx, l, err)
+	return n, c.endOperation(ctx, l, err)
 }
 
-func (c *Client) scan(ctx context.Context, l *link, table, start string, count int, fields []string, visit func(string, []load.Field)) (n int, err error) {
-	fields, from, err := c.selects(ctx, l, table, fields)
+func (c *Client) scanRows(ctx context.Context, l *link, table, start string, count int, fields []string, visit func(string, []load.Field)) (n int, err error) {
+	fields, from, err := c.beginSelect(ctx, l, table, fields)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func (c *Client) scan(ctx context.Context, l *link, table, start string, count i
 	var record []load.Field
 	for {
 		if err := rows.Next(l.row); err != nil {
-			return n, errors.Join(notEnd(err), rows.Close())
+			return n, errors.Join(ignoreEOF(err), rows.Close())
 		}
 		n++
 		if visit == nil {
@@ -134,7 +134,7 @@ func (c *Client) scan(ctx context.Context, l *link, table, start string, count i
 
 // Update writes columns of a row.
 func (c *Client) Update(ctx context.Context, name, key string, values []load.Field) error {
-	return c.change(ctx, name, func(l *link, t *table) []driver.NamedValue {
+	return c.runWrite(ctx, name, func(l *link, t *table) []driver.NamedValue {
 		c.text = append(append(append(c.text[:0], "UPDATE "...), t.quoted...), " SET "...)
 		args := l.bind()
 		for i, v := range values {
@@ -164,7 +164,7 @@ const maxParameters = 1<<16 - 1
 func (c *Client) InsertAll(ctx context.Context, name string, records []load.Record) error {
 	for len(records) > 0 {
 		n := 1
-		for fit := maxParameters / (1 + len(records[0].Values)); n < min(fit, len(records)) && alike(records[0], records[n]); n++ {
+		for fit := maxParameters / (1 + len(records[0].Values)); n < min(fit, len(records)) && sameFields(records[0], records[n]); n++ {
 		}
 		if err := c.replace(ctx, name, records[:n]); err != nil {
 			return err
@@ -174,14 +174,14 @@ func (c *Client) InsertAll(ctx context.Context, name string, records []load.Reco
 	return nil
 }
 
-// alike tells whether two records have the same fields in the same order.
-func alike(a, b load.Record) bool {
+// sameFields tells whether two records have the same fields in the same order.
+func sameFields(a, b load.Record) bool {
 	return slices.EqualFunc(a.Values, b.Values, func(a, b load.Field) bool { return a.Name == b.Name })
 }
 
 // replace writes rows of the same columns.
 func (c *Client) replace(ctx context.Context, name string, records []load.Record) error {
-	return c.change(ctx, name, func(l *link, t *table) []driver.NamedValue {
+	return c.runWrite(ctx, name, func(l *link, t *table) []driver.NamedValue {
 		c.text = append(append(append(c.text[:0], "REPLACE INTO "...), t.quoted...), " ("+Key...)
 		for _, v := range records[0].Values {
 			c.text = append(c.text, ',')
@@ -208,31 +208,31 @@ func (c *Client) replace(ctx context.Context, name string, records []load.Record
 
 // Delete removes a row.
 func (c *Client) Delete(ctx context.Context, name, key string) error {
-	return c.change(ctx, name, func(l *link, t *table) []driver.NamedValue {
+	return c.runWrite(ctx, name, func(l *link, t *table) []driver.NamedValue {
 		c.text = append(append(append(c.text[:0], "DELETE FROM "...), t.quoted...), " WHERE "+Key+" = ?"...)
 		return l.bind(key)
 	})
 }
 
-// change runs a statement that writes, which text puts into c.text. One that finds no row
+// runWrite runs a statement that writes, which text puts into c.text. One that finds no row
 // is load.ErrNotFound.
-func (c *Client) change(ctx context.Context, name string, text func(*link, *table) []driver.NamedValue) error {
-	l, err := c.begin(ctx, true)
+func (c *Client) runWrite(ctx context.Context, name string, text func(*link, *table) []driver.NamedValue) error {
+	l, err := c.beginOperation(ctx, true)
 	if err != nil {
 		return err
 	}
 	t, err := c.table(ctx, l, name)
 	if err != nil {
-		return c.end(ctx, l, notSent(l, err))
+		return c.endOperation(ctx, l, asUnsent(l, err))
 	}
 	args := text(l, t)
 	s, err := l.statement(ctx, c.text)
 	if err != nil {
-		return c.end(ctx, l, notSent(l, err))
+		return c.endOperation(ctx, l, asUnsent(l, err))
 	}
 	done, err := s.ExecContext(context.WithoutCancel(ctx), args)
 	if err != nil {
-		return c.end(ctx, l, err)
+		return c.endOperation(ctx, l, err)
 	}
 	if n, err := done.RowsAffected(); err == nil && n == 0 {
 		return load.ErrNotFound
@@ -242,23 +242,23 @@ func (c *Client) change(ctx context.Context, name string, text func(*link, *tabl
 
 // Count counts the rows of a table.
 func (c *Client) Count(ctx context.Context, table string) (int64, error) {
-	l, err := c.begin(ctx, false)
+	l, err := c.beginOperation(ctx, false)
 	if err != nil {
 		return 0, err
 	}
 	t, err := c.table(ctx, l, table)
 	if err != nil {
-		return 0, c.end(ctx, l, err)
+		return 0, c.endOperation(ctx, l, err)
 	}
 	c.text = append(append(c.text[:0], "SELECT COUNT(*) FROM "...), t.quoted...)
 	rows, err := c.query(ctx, l)
 	if err != nil {
-		return 0, c.end(ctx, l, err)
+		return 0, c.endOperation(ctx, l, err)
 	}
 	l.fit(1)
 	err = rows.Next(l.row)
 	n, _ := l.row[0].(int64)
-	return n, c.end(ctx, l, errors.Join(err, rows.Close()))
+	return n, c.endOperation(ctx, l, errors.Join(err, rows.Close()))
 }
 
 // fit makes room for a row of so many columns.

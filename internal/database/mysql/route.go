@@ -14,8 +14,8 @@ import (
 	"skerry/internal/load"
 )
 
-// Anyone is who takes writes where every member does.
-const Anyone = "*"
+// AnyMember is who takes writes where every member does.
+const AnyMember = "*"
 
 // Discover asks over a connection which members serve, and which of them takes writes:
 // Anyone when all do, an error when nobody does at the moment. Members are host:port.
@@ -82,7 +82,7 @@ func newRouter(ctx context.Context, s settings, discover Discover, connect Dial)
 		slices.SortStableFunc(r.members, func(a, b member) int { return int(a.rtt - b.rtt) })
 	}
 	if discover != nil {
-		return r, r.search(ctx, time.Now().Add(s.timeout))
+		return r, r.findPrimary(ctx, time.Now().Add(s.timeout))
 	}
 	return r, nil
 }
@@ -97,7 +97,7 @@ func (r *router) measure(ctx context.Context, addr string) (member, error) {
 	defer l.close()
 	for range pings {
 		began := time.Now()
-		if _, err = l.ask(ctx, "SELECT 1"); err != nil {
+		if _, err = l.query(ctx, "SELECT 1"); err != nil {
 			return m, err
 		}
 		m.rtt = min(m.rtt, time.Since(began))
@@ -106,24 +106,24 @@ func (r *router) measure(ctx context.Context, addr string) (member, error) {
 	return m, nil
 }
 
-// choices are the members in the order in which a worker tries them.
-func (r *router) choices(worker int) []string {
+// candidates are the members in the order in which a worker tries them.
+func (r *router) candidates(worker int) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	order := slices.Clone(r.members)
 	switch r.settings.member {
 	case RoundRobin:
-		rotate(order, worker)
+		rotateMembers(order, worker)
 	case Nearest:
 		group := 1
 		for group < len(order) && order[group].rtt-order[0].rtt <= near {
 			group++
 		}
-		rotate(order[:group], worker)
+		rotateMembers(order[:group], worker)
 	}
 	now := time.Now()
 	slices.SortStableFunc(order, func(a, b member) int {
-		return int(later(a.failed, now)) - int(later(b.failed, now))
+		return int(recentlyFailed(a.failed, now)) - int(recentlyFailed(b.failed, now))
 	})
 	addrs := make([]string, len(order))
 	for i, m := range order {
@@ -132,21 +132,21 @@ func (r *router) choices(worker int) []string {
 	return addrs
 }
 
-// later is 1 for a member to be passed over.
-func later(failed, now time.Time) int8 {
+// recentlyFailed is 1 for a member to be passed over.
+func recentlyFailed(failed, now time.Time) int8 {
 	if now.Sub(failed) < avoided {
 		return 1
 	}
 	return 0
 }
 
-func rotate(m []member, by int) {
+func rotateMembers(m []member, by int) {
 	by %= len(m)
 	copy(m, append(slices.Clone(m[by:]), m[:by]...))
 }
 
-// mark notes that a member failed.
-func (r *router) mark(addr string) {
+// markFailed notes that a member failed.
+func (r *router) markFailed(addr string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.members {
@@ -156,8 +156,8 @@ func (r *router) mark(addr string) {
 	}
 }
 
-// unmark notes that a member serves.
-func (r *router) unmark(addr string) {
+// markServing notes that a member serves.
+func (r *router) markServing(addr string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.members {
@@ -167,31 +167,31 @@ func (r *router) unmark(addr string) {
 	}
 }
 
-// suspect forgets who takes writes if it is still the one at addr.
-func (r *router) suspect(addr string) {
+// forgetPrimary forgets who takes writes if it is still the one at addr.
+func (r *router) forgetPrimary(addr string) {
 	if p := r.primary.Load(); *p == addr {
 		none := ""
 		r.primary.CompareAndSwap(p, &none)
 	}
 }
 
-// search finds who takes writes. Searches of several workers become one, and begin at
+// findPrimary finds who takes writes. Searches of several workers become one, and begin at
 // least a moment after each other.
-func (r *router) search(ctx context.Context, deadline time.Time) error {
+func (r *router) findPrimary(ctx context.Context, deadline time.Time) error {
 	r.searching.Lock()
 	defer r.searching.Unlock()
 	if *r.primary.Load() != "" {
 		return nil // another worker's search
 	}
-	if err := rest(ctx, restless-time.Since(r.searched), deadline); err != nil {
+	if err := waitUntil(ctx, restless-time.Since(r.searched), deadline); err != nil {
 		return err
 	}
 	defer func() { r.searched = time.Now() }()
 	err := error(nil)
-	for _, addr := range r.choices(0) {
-		found, primary, e := r.view(ctx, addr, deadline)
+	for _, addr := range r.candidates(0) {
+		found, primary, e := r.queryView(ctx, addr, deadline)
 		if e == nil {
-			r.learn(found)
+			r.addMembers(found)
 			r.primary.Store(&primary)
 			return nil
 		}
@@ -200,22 +200,22 @@ func (r *router) search(ctx context.Context, deadline time.Time) error {
 	return load.Failed("no_primary", "", err)
 }
 
-// view asks one member.
-func (r *router) view(ctx context.Context, addr string, deadline time.Time) ([]string, string, error) {
+// queryView asks one member.
+func (r *router) queryView(ctx context.Context, addr string, deadline time.Time) ([]string, string, error) {
 	if soon := time.Now().Add(r.settings.connect); soon.Before(deadline) {
 		deadline = soon
 	}
 	l, err := r.dial(ctx, addr, deadline)
 	if err != nil {
-		r.mark(addr)
+		r.markFailed(addr)
 		return nil, "", err
 	}
 	defer l.close()
-	return r.discover(func(query string) ([][]string, error) { return l.ask(ctx, query) })
+	return r.discover(func(query string) ([][]string, error) { return l.query(ctx, query) })
 }
 
-// learn adds members that were not known.
-func (r *router) learn(addrs []string) {
+// addMembers adds members that were not known.
+func (r *router) addMembers(addrs []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range addrs {
@@ -225,8 +225,8 @@ func (r *router) learn(addrs []string) {
 	}
 }
 
-// rest waits, not beyond a deadline.
-func rest(ctx context.Context, d time.Duration, deadline time.Time) error {
+// waitUntil waits, not beyond a deadline.
+func waitUntil(ctx context.Context, d time.Duration, deadline time.Time) error {
 	if err := linger.For(ctx, min(d, time.Until(deadline))); err != nil {
 		return load.Failed("canceled", "", err)
 	}

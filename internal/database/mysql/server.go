@@ -83,11 +83,11 @@ func (s *Server) Fill(ctx context.Context, from *Template, ports ...int) error {
 // Start starts its process, as a user without rights, and watches it; it does not wait
 // until it serves.
 func (s *Server) Start(ctx context.Context, set *daemon.Set, c host.Command, ports ...int) (*daemon.Daemon, error) {
-	if err := Own(ctx, s.Host, s.Dir); err != nil {
+	if err := GiveToServerUser(ctx, s.Host, s.Dir); err != nil {
 		return nil, err
 	}
 	c.Dir, c.Log = s.Data(), filepath.Join(s.Dir, c.Name+".log")
-	d, err := set.Start(ctx, s.Host, daemon.Spec{Command: AsServer(c), Ports: append(ports, s.Port), Grace: StopGrace})
+	d, err := set.Start(ctx, s.Host, daemon.Spec{Command: AsServerUser(c), Ports: append(ports, s.Port), Grace: StopGrace})
 	if err != nil {
 		return nil, err
 	}
@@ -103,29 +103,29 @@ func (s *Server) LastLines() string {
 	return ""
 }
 
-// OnTrial says that its end is no failure of the cluster, since it is not part of it yet or
+// MarkLeaving says that its end is no failure of the cluster, since it is not part of it yet or
 // not again; Stays takes that back.
-func (s *Server) OnTrial() {
+func (s *Server) MarkLeaving() {
 	if d := s.Server(); d != nil {
-		d.Leaving()
+		d.MarkLeaving()
 	}
 }
 
-// Stays says that it is part of the cluster.
-func (s *Server) Stays() {
+// MarkMember says that it is part of the cluster.
+func (s *Server) MarkMember() {
 	if d := s.Server(); d != nil {
-		d.Staying()
+		d.MarkMember()
 	}
 }
 
-// Leaving says that its process is about to end by itself, which is no failure then, and
+// BeginLeave says that its process is about to end by itself, which is no failure then, and
 // returns it.
-func (s *Server) Leaving() *daemon.Daemon {
+func (s *Server) BeginLeave() *daemon.Daemon {
 	d := s.Server()
 	if !s.MarkHalted() || d == nil {
 		return nil
 	}
-	d.Leaving()
+	d.MarkLeaving()
 	return d
 }
 
@@ -140,13 +140,13 @@ func (s *Server) Exec(ctx context.Context, statement string, args ...any) error 
 	return nil
 }
 
-// Ask runs a query on it, within AdminTimeout, and returns its rows as text; NULL is "".
-func (s *Server) Ask(ctx context.Context, query string, args ...any) ([][]string, error) {
-	return s.AskFor(ctx, AdminTimeout, query, args...)
+// Query runs a query on it, within AdminTimeout, and returns its rows as text; NULL is "".
+func (s *Server) Query(ctx context.Context, query string, args ...any) ([][]string, error) {
+	return s.QueryWithin(ctx, AdminTimeout, query, args...)
 }
 
-// AskFor is Ask with another bound.
-func (s *Server) AskFor(ctx context.Context, bound time.Duration, query string, args ...any) ([][]string, error) {
+// QueryWithin is Ask with another bound.
+func (s *Server) QueryWithin(ctx context.Context, bound time.Duration, query string, args ...any) ([][]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	rows, err := s.db.QueryContext(ctx, query, args...)
@@ -179,9 +179,9 @@ func (s *Server) AskFor(ctx context.Context, bound time.Duration, query string, 
 	return table, nil
 }
 
-// Pairs runs a query of two columns and returns the second by the first.
-func (s *Server) Pairs(ctx context.Context, query string) (map[string]string, error) {
-	rows, err := s.Ask(ctx, query)
+// QueryPairs runs a query of two columns and returns the second by the first.
+func (s *Server) QueryPairs(ctx context.Context, query string) (map[string]string, error) {
+	rows, err := s.Query(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -201,8 +201,8 @@ const countTimeout = 5 * time.Minute
 // Count counts the rows of the benchmark's table as this server sees it; none where there
 // is no table yet. Prefix begins the statement.
 func (s *Server) Count(ctx context.Context, prefix string) (int64, error) {
-	rows, err := s.AskFor(ctx, countTimeout, prefix+"SELECT COUNT(*) FROM "+quote(Schema)+"."+quote(Table))
-	if missing(err) {
+	rows, err := s.QueryWithin(ctx, countTimeout, prefix+"SELECT COUNT(*) FROM "+quote(Schema)+"."+quote(Table))
+	if isNoTable(err) {
 		return 0, nil
 	}
 	if err != nil {
@@ -220,14 +220,14 @@ func (s *Server) Clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	err := s.Exec(ctx, "TRUNCATE TABLE "+quote(Schema)+"."+quote(Table))
-	if missing(err) {
+	if isNoTable(err) {
 		return nil
 	}
 	return err
 }
 
-// missing tells whether a statement failed since its table is not there.
-func missing(err error) bool {
+// isNoTable tells whether a statement failed since its table is not there.
+func isNoTable(err error) bool {
 	var e *driver.MySQLError
 	return errors.As(err, &e) && e.Number == errNoTable
 }

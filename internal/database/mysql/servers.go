@@ -53,9 +53,9 @@ func (s *Cluster) Addrs() string {
 	return strings.Join(addrs, ",")
 }
 
-// Abandon ends what a start that failed left: servers that wait for each other would not
+// Kill ends what a start that failed left: servers that wait for each other would not
 // heed SIGTERM.
-func (s *Cluster) Abandon(ctx context.Context) error {
+func (s *Cluster) Kill(ctx context.Context) error {
 	var err error
 	for _, o := range s.All() {
 		err = errors.Join(err, o.Halt(ctx, database.Abrupt))
@@ -72,8 +72,8 @@ func (s *Cluster) Stop(ctx context.Context) error {
 	return err
 }
 
-// First answers with the first server that runs and serves, as the given question finds.
-func (s *Cluster) First(ctx context.Context, serves func(context.Context, *Server) error) (*Server, error) {
+// FindServing answers with the first server that runs and serves, as the given question finds.
+func (s *Cluster) FindServing(ctx context.Context, serves func(context.Context, *Server) error) (*Server, error) {
 	err := errNone
 	for _, o := range s.Running() {
 		e := serves(ctx, o)

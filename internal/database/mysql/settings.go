@@ -84,10 +84,10 @@ func parseSettings(p map[string]string) (settings, error) {
 		size:     r.Int(propFieldSize, 1, 1<<24-1, 100),
 	}
 	if s.session != "" && slices.ContainsFunc(strings.Split(s.session, ";"), func(v string) bool { return !strings.Contains(v, "=") }) {
-		r.Refuse(PropSession, "a list of name=value, separated by semicolons")
+		r.Reject(PropSession, "a list of name=value, separated by semicolons")
 	}
 	if slices.ContainsFunc(strings.FieldsFunc(s.session, func(c rune) bool { return c == ';' || c == ',' }), endsAutocommit) {
-		r.Refuse(PropSession, "possible: without autocommit the server answers OK to writes that are never committed")
+		r.Reject(PropSession, "possible: without autocommit the server answers OK to writes that are never committed")
 	}
 	return s, r.Err()
 }

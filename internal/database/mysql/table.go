@@ -102,7 +102,7 @@ func (m *maker) make(ctx context.Context, l *link, name string, present []string
 
 // columns are the table's columns but for the key; none when it does not exist.
 func columns(ctx context.Context, l *link, name string) ([]string, error) {
-	rows, err := l.ask(ctx, "SHOW COLUMNS FROM "+quote(name))
+	rows, err := l.query(ctx, "SHOW COLUMNS FROM "+quote(name))
 	if number(err) == errNoTable {
 		return nil, nil
 	}

@@ -74,8 +74,8 @@ func TestServerErrors(t *testing.T) {
 		if err := serverError("n1:3306", e); !errors.As(err, &got) {
 			t.Fatalf("%d: %v has no outcome", test.number, err)
 		}
-		if got.Class != test.class || got.Outcome != test.outcome || got.Node != "n1:3306" || moves(e) != test.moves {
-			t.Errorf("%d %s: %s, %v, moves %v; want %s, %v, %v", test.number, test.message, got.Class, got.Outcome, moves(e),
+		if got.Class != test.class || got.Outcome != test.outcome || got.Node != "n1:3306" || needsOtherMember(e) != test.moves {
+			t.Errorf("%d %s: %s, %v, moves %v; want %s, %v, %v", test.number, test.message, got.Class, got.Outcome, needsOtherMember(e),
 				test.class, test.outcome, test.moves)
 		}
 	}
@@ -93,7 +93,7 @@ func TestLost(t *testing.T) {
 		{context.Canceled, nil, "canceled", load.InDoubt},
 	} {
 		var got *load.OpError
-		if err := lost("n1", test.err, test.cause); !errors.As(err, &got) || got.Class != test.class || got.Outcome != test.outcome {
+		if err := lostError("n1", test.err, test.cause); !errors.As(err, &got) || got.Class != test.class || got.Outcome != test.outcome {
 			t.Errorf("%v of %v: %v, want %s, %v", test.err, test.cause, err, test.class, test.outcome)
 		}
 	}
@@ -119,8 +119,8 @@ func TestChoices(t *testing.T) {
 		{RoundRobin, 2, "c", "a b c"},
 	} {
 		r := &router{settings: settings{member: test.policy}, members: append([]member{}, members...)}
-		r.mark(test.failed)
-		if got := strings.Join(r.choices(test.worker), " "); got != test.want {
+		r.markFailed(test.failed)
+		if got := strings.Join(r.candidates(test.worker), " "); got != test.want {
 			t.Errorf("%s, worker %d, %q failed: %s, want %s", test.policy, test.worker, test.failed, got, test.want)
 		}
 	}

@@ -78,11 +78,11 @@ func compile(ctx context.Context, w install.Workshop) error {
 	if err := logged(ctx, log, objects, p, tool, append([]string{"-j" + strconv.Itoa(runtime.NumCPU())}, built...)...); err != nil {
 		return err
 	}
-	return take(ctx, objects, filepath.Join(w.Root, "usr/sbin"))
+	return copyPrograms(ctx, objects, filepath.Join(w.Root, "usr/sbin"))
 }
 
-// take copies the programs without their symbols, which are most of them.
-func take(ctx context.Context, objects, sbin string) error {
+// copyPrograms copies the programs without their symbols, which are most of them.
+func copyPrograms(ctx context.Context, objects, sbin string) error {
 	if err := os.MkdirAll(sbin, 0o755); err != nil {
 		return fmt.Errorf("making the folder of programs: %w", err)
 	}

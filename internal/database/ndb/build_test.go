@@ -125,7 +125,7 @@ func TestLogged(t *testing.T) {
 	if err := logged(ctx, log, t.TempDir(), nil, "sh", "-c", "exit 2"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "error.cpp") {
 		t.Errorf("an interrupted build: %v", err)
 	}
-	if got := why("a\nb\nc"); got != "a\nb\nc" {
+	if got := failureLines("a\nb\nc"); got != "a\nb\nc" {
 		t.Errorf("of lines that tell of no error: %q", got)
 	}
 }

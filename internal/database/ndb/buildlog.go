@@ -37,7 +37,7 @@ func logged(ctx context.Context, log, dir string, watch io.Writer, name string, 
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%s: %w", name, context.Cause(ctx))
 	case err != nil:
-		err = fmt.Errorf("%s: %w; all of it is in %s, and here are lines that tell why:\n%s", name, err, log, why(last.String()))
+		err = fmt.Errorf("%s: %w; all of it is in %s, and here are lines that tell why:\n%s", name, err, log, failureLines(last.String()))
 	}
 	return errors.Join(err, f.Close())
 }
@@ -48,8 +48,8 @@ const tailSize = 64 << 10
 // trouble begins what compilers, make and CMake have to say of errors.
 var trouble = regexp.MustCompile(`(?i)\b(error|fatal|undefined reference|killed|no space left)\b`)
 
-// why is the last lines that tell of errors, or the last ones of all.
-func why(text string) string {
+// failureLines is the last lines that tell of errors, or the last ones of all.
+func failureLines(text string) string {
 	lines := strings.Split(text, "\n")
 	quiet := func(l string) bool { return progressLine.MatchString(l) || !trouble.MatchString(l) } // a file may be called error.cpp
 	if told := slices.DeleteFunc(slices.Clone(lines), quiet); len(told) > 0 {

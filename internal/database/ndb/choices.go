@@ -3,7 +3,7 @@ package ndb
 import "skerry/internal/database"
 
 // choices: rows are on all nodes of a group before a write is done.
-func choices(p database.Place) []database.Choice {
+func choices(p database.Placement) []database.Choice {
 	if n := len(p.Nodes); n < 2 || n%2 != 0 {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, er
 	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &n.driver, options: o, manager: env.Nodes[0],
 		ids: make(map[*mysql.Server]int), data: make(map[*mysql.Server]*daemon.Daemon)}
 	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
@@ -68,7 +68,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	for _, h := range c.Env.Nodes {
-		if _, err := c.enlist(ctx, h); err != nil {
+		if _, err := c.addMember(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -76,11 +76,11 @@ func (c *cluster) start(ctx context.Context) error {
 		return fmt.Errorf("emptying the directory of the management node: %w", err)
 	}
 	c.ReportProgress("starting the management node and %d data nodes", len(c.Env.Nodes))
-	if err := c.manage(ctx, true); err != nil {
+	if err := c.startManager(ctx, true); err != nil {
 		return err
 	}
 	members := c.members()
-	if err := each(ctx, members, func(ctx context.Context, m member) error {
+	if err := forEach(ctx, members, func(ctx context.Context, m member) error {
 		_, err := c.launchData(ctx, m, false, "--initial")
 		return err
 	}); err != nil {
@@ -90,7 +90,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.ReportProgress("starting %d SQL nodes", len(members))
-	if err := each(ctx, members, c.launchSQL); err != nil {
+	if err := forEach(ctx, members, c.launchSQL); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
@@ -98,8 +98,8 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.Servers.Await(ctx, c.Ready)
 }
 
-// each does something for all members at the same time.
-func each(ctx context.Context, members []member, do func(context.Context, member) error) error {
+// forEach does something for all members at the same time.
+func forEach(ctx context.Context, members []member, do func(context.Context, member) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, m := range members {
 		g.Go(func() error { return do(ctx, m) })
@@ -123,10 +123,10 @@ func (c *cluster) prepare(ctx context.Context) error {
 	s.Add("datadir", c.template.Data)
 	s.Add("init-file", grant)
 	s.Add("skip-log-bin", "ON")
-	if err := errors.Join(s.Write(ctx, on, file, "mysqld"), mysql.Own(ctx, c.manager, dir)); err != nil {
+	if err := errors.Join(s.Write(ctx, on, file, "mysqld"), mysql.GiveToServerUser(ctx, c.manager, dir)); err != nil {
 		return err
 	}
-	if _, err := mysql.Run(ctx, c.manager, mysql.AsServer(host.Command{
+	if _, err := mysql.Run(ctx, c.manager, mysql.AsServerUser(host.Command{
 		Name: "mysqld --initialize", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Dir: dir,
 		Args: []string{"--defaults-file=" + file, "--initialize-insecure"},
 	})); err != nil {
@@ -138,8 +138,8 @@ func (c *cluster) prepare(ctx context.Context) error {
 	return nil
 }
 
-// enlist makes a node a member with an identifier of its own and empty directories.
-func (c *cluster) enlist(ctx context.Context, h host.Host) (member, error) {
+// addMember makes a node a member with an identifier of its own and empty directories.
+func (c *cluster) addMember(ctx context.Context, h host.Host) (member, error) {
 	s, err := mysql.NewServer(h, Name, c.options.port)
 	if err != nil {
 		return member{}, err
@@ -156,7 +156,7 @@ func (c *cluster) enlist(ctx context.Context, h host.Host) (member, error) {
 	if err := h.Files().MakeDir(ctx, m.dataDir()); err != nil {
 		return m, fmt.Errorf("making the directory of the data node on %s: %w", h.Name(), err)
 	}
-	settings := c.options.settings(m, storage(ctx, h.Files(), c.Env.Installation), c.connect())
+	settings := c.options.settings(m, storage(ctx, h.Files(), c.Env.Installation), c.managerAddr())
 	return m, settings.Write(ctx, h.Files(), s.ConfigFile(), "mysqld")
 }
 
@@ -179,10 +179,10 @@ func (c *cluster) Properties() map[string]string {
 
 // Stop implements database.Cluster: SQL nodes and data nodes at the same time, as nothing
 // is needed of them any more.
-func (c *cluster) Stop(ctx context.Context) error { return c.Abandon(ctx) }
+func (c *cluster) Stop(ctx context.Context) error { return c.Kill(ctx) }
 
-// Abandon kills the data nodes, which would wait for each other, before the rest ends.
-func (c *cluster) Abandon(ctx context.Context) error {
+// Kill kills the data nodes, which would wait for each other, before the rest ends.
+func (c *cluster) Kill(ctx context.Context) error {
 	var errs []error
 	c.mu.Lock()
 	daemons := []*daemon.Daemon{c.management}
@@ -193,5 +193,5 @@ func (c *cluster) Abandon(ctx context.Context) error {
 	for _, d := range slices.DeleteFunc(daemons, func(d *daemon.Daemon) bool { return d == nil }) {
 		errs = append(errs, d.Kill())
 	}
-	return errors.Join(append(errs, c.Cluster.Abandon(ctx))...)
+	return errors.Join(append(errs, c.Cluster.Kill(ctx))...)
 }

@@ -67,13 +67,13 @@ func manageDir(h host.Host) string { return filepath.Join(h.Dir(), Name+"-manage
 
 // storage is the settings that a SQL node's data directory is made with as well.
 func storage(ctx context.Context, on files.System, in database.Installation) mysql.Settings {
-	base := mysql.Base(ctx, on, in, "mysqld")
+	base := mysql.InstallBase(ctx, on, in, "mysqld")
 	var s mysql.Settings
 	s.Add("basedir", base)
-	if d := mysql.Find(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
+	if d := mysql.FindBelow(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
 		s.Add("lc-messages-dir", filepath.Dir(d))
 	}
-	if d := mysql.Find(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
+	if d := mysql.FindBelow(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
 		s.Add("character-sets-dir", d)
 	}
 	s.Add("mysqlx", 0)

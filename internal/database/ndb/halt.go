@@ -22,7 +22,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 		return err
 	}
 	c.ReportProgress("halting %s (%s)", node.Name(), manner)
-	err = c.end(ctx, m, manner)
+	err = c.endMember(ctx, m, manner)
 	if node.Name() == c.manager.Name() {
 		c.mu.Lock()
 		d := c.management
@@ -51,7 +51,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	c.ReportProgress("reviving %s", node.Name())
 	if err := c.revive(ctx, m); err != nil {
 		// Halted it can be revived again.
-		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, c.end(context.WithoutCancel(ctx), m, true)))
+		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, c.endMember(context.WithoutCancel(ctx), m, database.Abrupt)))
 	}
 	return nil
 }
@@ -61,29 +61,29 @@ func (c *cluster) revive(ctx context.Context, m member) error {
 	managed := c.management != nil
 	c.mu.Unlock()
 	if !managed {
-		if err := c.manage(ctx, false); err != nil {
+		if err := c.startManager(ctx, false); err != nil {
 			return err
 		}
 	}
-	d, err := c.bring(ctx, m)
+	d, err := c.reviveData(ctx, m)
 	if err != nil {
 		return err
 	}
-	if err := c.bringSQL(ctx, m); err != nil {
+	if err := c.reviveSQL(ctx, m); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not serving after %v", startTimeout))
 	defer cancel()
-	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, []member{m}) }); err != nil {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.checkServes(ctx, []member{m}) }); err != nil {
 		return err
 	}
-	return c.stays(m, d)
+	return c.confirmMember(m, d)
 }
 
-// stays says that a member's processes, which were on trial, are the cluster's from now on.
-func (c *cluster) stays(m member, data *daemon.Daemon) error {
-	m.Stays()
-	if err := data.Joined(); err != nil {
+// confirmMember says that a member's processes, which were on trial, are the cluster's from now on.
+func (c *cluster) confirmMember(m member, data *daemon.Daemon) error {
+	m.MarkMember()
+	if err := data.ConfirmMember(); err != nil {
 		return err
 	}
 	if !m.Running() {
@@ -106,7 +106,7 @@ func (c *cluster) stopData(ctx context.Context, m member, d *daemon.Daemon) erro
 	managed := c.management != nil
 	c.mu.Unlock()
 	if managed {
-		d.Leaving()
+		d.MarkLeaving()
 		if err := c.shutDown(ctx, m, d); err != nil {
 			c.Log.Info("a data node does not stop by itself", "node", m.Host.Name(), "error", err)
 		}
@@ -119,11 +119,11 @@ func (c *cluster) stopData(ctx context.Context, m member, d *daemon.Daemon) erro
 func (c *cluster) shutDown(ctx context.Context, m member, d *daemon.Daemon) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopGrace, fmt.Errorf("not stopped after %v", stopGrace))
 	defer cancel()
-	peers, err := c.show(ctx)
+	peers, err := c.queryPeers(ctx)
 	if err != nil || peers[m.id].group < 0 {
 		return err
 	}
-	if _, err := c.tell(ctx, fmt.Sprintf("%d STOP", m.id)); err != nil {
+	if _, err := c.runManager(ctx, fmt.Sprintf("%d STOP", m.id)); err != nil {
 		return err
 	}
 	select {

@@ -79,33 +79,33 @@ func parseShow(output string) (map[int]peer, error) {
 // created is how ndb_mgm tells that CREATE NODEGROUP succeeded.
 var created = regexp.MustCompile(`Nodegroup (\d+) created`)
 
-// tell has the management client run a command, on the management node itself.
-func (c *cluster) tell(ctx context.Context, command string) (string, error) {
+// runManager has the management client run a command, on the management node itself.
+func (c *cluster) runManager(ctx context.Context, command string) (string, error) {
 	return mysql.Run(ctx, c.manager, host.Command{
 		Name: "ndb_mgm", Path: c.Env.Installation.Programs["ndb_mgm"], Env: c.Env.Installation.Env,
-		Args: []string{"--no-defaults", "--ndb-connectstring=" + c.connect(), "--connect-retries=1", "-e", command},
+		Args: []string{"--no-defaults", "--ndb-connectstring=" + c.managerAddr(), "--connect-retries=1", "-e", command},
 	})
 }
 
-// show asks for all nodes.
-func (c *cluster) show(ctx context.Context) (map[int]peer, error) {
-	out, err := c.tell(ctx, "SHOW")
+// queryPeers asks for all nodes.
+func (c *cluster) queryPeers(ctx context.Context) (map[int]peer, error) {
+	out, err := c.runManager(ctx, "SHOW")
 	if err != nil {
 		return nil, err
 	}
 	return parseShow(out)
 }
 
-// connect is where the management node takes others.
-func (c *cluster) connect() string { return fmt.Sprintf("%s:%d", c.manager.Addr(), managePort) }
+// managerAddr is where the management node takes others.
+func (c *cluster) managerAddr() string { return fmt.Sprintf("%s:%d", c.manager.Addr(), managePort) }
 
-// manage starts the management node: fresh, with the configuration as it is for the members
+// startManager starts the management node: fresh, with the configuration as it is for the members
 // (which it keeps), or with the one that it has. It returns when all members are in it.
 //
 // Fresh is --initial: with --reload it would begin with the configuration that it had and
 // change it afterwards, which leaves connections to nodes that are in it no more ("could not
 // be removed at this time") - and a node on the machine of such a one is never seen.
-func (c *cluster) manage(ctx context.Context, fresh bool) error {
+func (c *cluster) startManager(ctx context.Context, fresh bool) error {
 	dir := manageDir(c.manager)
 	if err := c.manager.Files().MakeDir(ctx, dir); err != nil {
 		return fmt.Errorf("making the directory of the management node: %w", err)
@@ -115,7 +115,7 @@ func (c *cluster) manage(ctx context.Context, fresh bool) error {
 	if err := files.WriteText(ctx, c.manager.Files(), file, text); err != nil {
 		return fmt.Errorf("writing config.ini: %w", err)
 	}
-	if err := mysql.Own(ctx, c.manager, dir); err != nil {
+	if err := mysql.GiveToServerUser(ctx, c.manager, dir); err != nil {
 		return err
 	}
 	args := []string{"--no-defaults", "--nodaemon", "--config-file=" + file, "--configdir=" + dir, fmt.Sprintf("--ndb-nodeid=%d", manageID)}
@@ -123,7 +123,7 @@ func (c *cluster) manage(ctx context.Context, fresh bool) error {
 		args = append(args, "--initial")
 	}
 	d, err := c.Servers.Start(ctx, c.manager, daemon.Spec{
-		Command: mysql.AsServer(host.Command{
+		Command: mysql.AsServerUser(host.Command{
 			Name: "ndb_mgmd", Path: c.Env.Installation.Programs["ndb_mgmd"], Env: c.Env.Installation.Env, Dir: dir, Log: filepath.Join(dir, "ndb_mgmd.log"),
 			Args: args,
 		}),
@@ -136,16 +136,16 @@ func (c *cluster) manage(ctx context.Context, fresh bool) error {
 	c.management = d
 	c.mu.Unlock()
 	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
-		peers, err := c.show(ctx)
+		peers, err := c.queryPeers(ctx)
 		if err != nil {
 			return err
 		}
-		return knows(peers, c.members())
+		return checkConfigured(peers, c.members())
 	})
 }
 
-// knows returns nil when a management node's configuration has all members.
-func knows(peers map[int]peer, members []member) error {
+// checkConfigured returns nil when a management node's configuration has all members.
+func checkConfigured(peers map[int]peer, members []member) error {
 	for _, m := range members {
 		for _, id := range []int{m.id, m.sqlID()} {
 			if _, ok := peers[id]; !ok {

@@ -15,13 +15,13 @@ import (
 // process that otherwise watches over it and would outlive it. The end of one that is on
 // trial is no failure of the cluster's until it stays.
 func (c *cluster) launchData(ctx context.Context, m member, trial bool, args ...string) (*daemon.Daemon, error) {
-	if err := mysql.Own(ctx, m.Host, m.Dir); err != nil {
+	if err := mysql.GiveToServerUser(ctx, m.Host, m.Dir); err != nil {
 		return nil, err
 	}
 	d, err := c.Servers.Start(ctx, m.Host, daemon.Spec{
-		Command: mysql.AsServer(host.Command{
+		Command: mysql.AsServerUser(host.Command{
 			Name: "ndbmtd", Path: c.Env.Installation.Programs["ndbmtd"], Env: c.Env.Installation.Env, Dir: m.dataDir(), Log: filepath.Join(m.Dir, "ndbmtd.log"),
-			Args: append([]string{"--no-defaults", "--foreground", "--ndb-connectstring=" + c.connect(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
+			Args: append([]string{"--no-defaults", "--foreground", "--ndb-connectstring=" + c.managerAddr(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
 		}),
 		Ports: []int{dataPort}, Grace: mysql.StopGrace, Joining: trial,
 	})
@@ -34,15 +34,15 @@ func (c *cluster) launchData(ctx context.Context, m member, trial bool, args ...
 	return d, nil
 }
 
-// bring starts a data node on trial and waits until it has started. It need not be in a
+// reviveData starts a data node on trial and waits until it has started. It need not be in a
 // node group.
-func (c *cluster) bring(ctx context.Context, m member, args ...string) (*daemon.Daemon, error) {
+func (c *cluster) reviveData(ctx context.Context, m member, args ...string) (*daemon.Daemon, error) {
 	d, err := c.launchData(ctx, m, true, args...)
 	if err != nil {
 		return nil, err
 	}
 	return d, d.Await(ctx, startTimeout, func(ctx context.Context) error {
-		peers, err := c.show(ctx)
+		peers, err := c.queryPeers(ctx)
 		if err == nil && !peers[m.id].started() {
 			err = fmt.Errorf("the data node on %s has not started", m.Host.Name())
 		}
@@ -52,33 +52,33 @@ func (c *cluster) bring(ctx context.Context, m member, args ...string) (*daemon.
 
 // launchSQL starts a SQL node and waits until it answers.
 func (c *cluster) launchSQL(ctx context.Context, m member) error {
-	d, err := c.beginSQL(ctx, m)
+	d, err := c.startSQL(ctx, m)
 	if err != nil {
 		return err
 	}
-	return answers(ctx, m, d)
+	return awaitAnswer(ctx, m, d)
 }
 
-// bringSQL is launchSQL for one that is on trial.
-func (c *cluster) bringSQL(ctx context.Context, m member) error {
-	d, err := c.beginSQL(ctx, m)
+// reviveSQL is launchSQL for one that is on trial.
+func (c *cluster) reviveSQL(ctx context.Context, m member) error {
+	d, err := c.startSQL(ctx, m)
 	if err != nil {
 		return err
 	}
-	m.OnTrial()
-	return answers(ctx, m, d)
+	m.MarkLeaving()
+	return awaitAnswer(ctx, m, d)
 }
 
-func (c *cluster) beginSQL(ctx context.Context, m member) (*daemon.Daemon, error) {
+func (c *cluster) startSQL(ctx context.Context, m member) (*daemon.Daemon, error) {
 	return m.Start(ctx, &c.Servers, host.Command{
 		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Args: []string{"--defaults-file=" + m.ConfigFile()},
 	})
 }
 
-// answers waits until a SQL node answers.
-func answers(ctx context.Context, m member, d *daemon.Daemon) error {
+// awaitAnswer waits until a SQL node answers.
+func awaitAnswer(ctx context.Context, m member, d *daemon.Daemon) error {
 	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
-		_, err := m.Ask(ctx, "SELECT 1")
+		_, err := m.Query(ctx, "SELECT 1")
 		return err
 	})
 }
@@ -91,7 +91,7 @@ func (c *cluster) awaitData(ctx context.Context, members []member) error {
 	defer cancel()
 	late := members
 	err := c.Servers.Await(ctx, func(ctx context.Context) error {
-		peers, err := c.show(ctx)
+		peers, err := c.queryPeers(ctx)
 		if err != nil {
 			return err
 		}

@@ -51,15 +51,15 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	}
 	switch {
 	case o.data < 1<<20:
-		r.Refuse("data_memory", "1MiB or more")
+		r.Reject("data_memory", "1MiB or more")
 	case o.heartbeat != 0 && o.heartbeat < 10*time.Millisecond:
-		r.Refuse("heartbeat_interval_db_db", "10ms or more")
+		r.Reject("heartbeat_interval_db_db", "10ms or more")
 	case o.checkpoint != 0 && (o.checkpoint < 20*time.Millisecond || o.checkpoint > 32*time.Second):
-		r.Refuse("time_between_global_checkpoints", "a time from 20ms to 32s")
+		r.Reject("time_between_global_checkpoints", "a time from 20ms to 32s")
 	case o.deadlock != 0 && o.deadlock < 50*time.Millisecond:
-		r.Refuse("transaction_deadlock_detection_timeout", "50ms or more")
+		r.Reject("transaction_deadlock_detection_timeout", "50ms or more")
 	case o.port == managePort || o.port == dataPort:
-		r.Refuse("port", "free: NDB itself listens there")
+		r.Reject("port", "free: NDB itself listens there")
 	}
 	if r.Err() != nil {
 		return o, r.Err()

@@ -45,9 +45,9 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	}
 	c.ReportProgress("%s is joining", node.Name())
 	began, before := time.Now(), c.members()
-	m, err := c.enlist(ctx, node)
+	m, err := c.addMember(ctx, node)
 	if err == nil {
-		err = c.roll(ctx, before)
+		err = c.restartAll(ctx, before)
 	}
 	if err == nil {
 		err = c.admit(ctx, m, func() { change.Accepted = time.Since(began) })
@@ -55,11 +55,11 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err != nil {
 		err = fmt.Errorf("joining %s: %w", node.Name(), err)
 		if m.Server != nil {
-			err = errors.Join(err, c.end(context.WithoutCancel(ctx), m, database.Abrupt), c.Remove(context.WithoutCancel(ctx), m.Server))
+			err = errors.Join(err, c.endMember(context.WithoutCancel(ctx), m, database.Abrupt), c.Remove(context.WithoutCancel(ctx), m.Server))
 		}
 		return change, err
 	}
-	if err := c.group(ctx); err != nil {
+	if err := c.createNodeGroups(ctx); err != nil {
 		// It stays a member: it may be in a node group by now.
 		return change, fmt.Errorf("joining %s: spreading rows over it: %w", node.Name(), err)
 	}
@@ -69,33 +69,33 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 
 // admit starts a new member. Accepted is called when its data node has started.
 func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
-	d, err := c.bring(ctx, m, "--initial")
+	d, err := c.reviveData(ctx, m, "--initial")
 	if err != nil {
 		return err
 	}
 	accepted()
-	if err := c.bringSQL(ctx, m); err != nil {
+	if err := c.reviveSQL(ctx, m); err != nil {
 		return err
 	}
-	if err := d.Await(ctx, startTimeout, func(ctx context.Context) error { return c.serves(ctx, []member{m}) }); err != nil {
+	if err := d.Await(ctx, startTimeout, func(ctx context.Context) error { return c.checkServes(ctx, []member{m}) }); err != nil {
 		return err
 	}
-	return c.stays(m, d)
+	return c.confirmMember(m, d)
 }
 
-// roll restarts the management node with a new configuration, and then the nodes that have to
+// restartAll restarts the management node with a new configuration, and then the nodes that have to
 // learn of it. Data nodes restart one after the other: where one is away, a node group that is
 // whole keeps the others from asking an arbitrator, which a management node is only some time
 // after its restart, and two at once would end the cluster. Of the SQL nodes, which need
 // nobody, a half serves while the other restarts.
-func (c *cluster) roll(ctx context.Context, members []member) error {
+func (c *cluster) restartAll(ctx context.Context, members []member) error {
 	c.mu.Lock()
 	management := c.management
 	c.mu.Unlock()
 	if err := management.Stop(ctx); err != nil {
 		return err
 	}
-	if err := c.manage(ctx, true); err != nil {
+	if err := c.startManager(ctx, true); err != nil {
 		return err
 	}
 	whole := context.WithoutCancel(ctx)
@@ -104,7 +104,7 @@ func (c *cluster) roll(ctx context.Context, members []member) error {
 			return fmt.Errorf("restarting the members: %w", context.Cause(ctx))
 		}
 		// A member that was stopped is started again, whatever became of the join and of others.
-		return each(ctx, round, func(_ context.Context, m member) error { return do(whole, m) })
+		return forEach(ctx, round, func(_ context.Context, m member) error { return do(whole, m) })
 	}
 	for _, m := range members {
 		if err := restart([]member{m}, c.restartData); err != nil {
@@ -128,11 +128,11 @@ func (c *cluster) restartData(ctx context.Context, m member) error {
 	if err := c.stopData(ctx, m, d); err != nil {
 		return err
 	}
-	d, err := c.bring(ctx, m)
+	d, err := c.reviveData(ctx, m)
 	if err != nil {
 		return err
 	}
-	return d.Joined()
+	return d.ConfirmMember()
 }
 
 func (c *cluster) restartSQL(ctx context.Context, m member) error {
@@ -148,10 +148,10 @@ func (c *cluster) dataOf(m member) *daemon.Daemon {
 	return c.data[m.Server]
 }
 
-// group makes a node group of data nodes that are in none, once there are enough, and has
+// createNodeGroups makes a node group of data nodes that are in none, once there are enough, and has
 // the table's rows spread over it too.
-func (c *cluster) group(ctx context.Context) error {
-	peers, err := c.show(ctx)
+func (c *cluster) createNodeGroups(ctx context.Context) error {
+	peers, err := c.queryPeers(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,26 +164,26 @@ func (c *cluster) group(ctx context.Context) error {
 	if len(ids) < c.options.replicas {
 		return nil
 	}
-	out, err := c.tell(ctx, "CREATE NODEGROUP "+strings.Join(ids[:c.options.replicas], ","))
+	out, err := c.runManager(ctx, "CREATE NODEGROUP "+strings.Join(ids[:c.options.replicas], ","))
 	if err != nil {
 		return err
 	}
 	if !created.MatchString(out) {
 		return fmt.Errorf("making a node group of %s: ndb_mgm says %q", strings.Join(ids, ", "), strings.TrimSpace(out))
 	}
-	s, err := c.sql(ctx)
+	s, err := c.findSQL(ctx)
 	if err != nil {
 		return err
 	}
 	c.ReportProgress("spreading rows over the new node group")
 	table := mysql.Schema + "." + mysql.Table
-	if rows, err := s.Ask(ctx, "SELECT 1 FROM information_schema.tables WHERE table_schema = ? AND table_name = ?", mysql.Schema, mysql.Table); err != nil || len(rows) == 0 {
+	if rows, err := s.Query(ctx, "SELECT 1 FROM information_schema.tables WHERE table_schema = ? AND table_name = ?", mysql.Schema, mysql.Table); err != nil || len(rows) == 0 {
 		return err // a table that is made later is spread from the start
 	}
 	if err := s.Exec(ctx, "ALTER TABLE "+table+" ALGORITHM = INPLACE, REORGANIZE PARTITION"); err != nil {
 		return err
 	}
-	_, err = s.AskFor(ctx, startTimeout, "OPTIMIZE TABLE "+table)
+	_, err = s.QueryWithin(ctx, startTimeout, "OPTIMIZE TABLE "+table)
 	return err
 }
 
@@ -199,7 +199,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if err != nil {
 		return change, err
 	}
-	peers, err := c.show(ctx)
+	peers, err := c.queryPeers(ctx)
 	if err != nil {
 		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
@@ -208,7 +208,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	}
 	c.ReportProgress("%s is leaving", node.Name())
 	began := time.Now()
-	if err := c.end(ctx, m, manner); err != nil {
+	if err := c.endMember(ctx, m, manner); err != nil {
 		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
 	change.Accepted = time.Since(began)
@@ -216,7 +216,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
 	if err := c.Servers.Await(ctx, func(ctx context.Context) error {
-		peers, err := c.show(ctx)
+		peers, err := c.queryPeers(ctx)
 		if err == nil && peers[m.id].connected {
 			err = fmt.Errorf("the data node on %s is still connected", node.Name())
 		}
@@ -239,8 +239,8 @@ func (c *cluster) memberOn(doing string, node host.Host) (member, error) {
 	return member{s, c.ids[s]}, nil
 }
 
-// end ends a member's SQL and data node.
-func (c *cluster) end(ctx context.Context, m member, manner database.Manner) error {
+// endMember ends a member's SQL and data node.
+func (c *cluster) endMember(ctx context.Context, m member, manner database.Manner) error {
 	err := m.Halt(ctx, manner)
 	c.mu.Lock()
 	d := c.data[m.Server]

@@ -10,12 +10,12 @@ import (
 )
 
 // Ready implements database.Cluster.
-func (c *cluster) Ready(ctx context.Context) error { return c.serves(ctx, c.members()) }
+func (c *cluster) Ready(ctx context.Context) error { return c.checkServes(ctx, c.members()) }
 
-// serves returns nil when each of the members' data nodes has started and its SQL node can
+// checkServes returns nil when each of the members' data nodes has started and its SQL node can
 // use them.
-func (c *cluster) serves(ctx context.Context, members []member) error {
-	peers, err := c.show(ctx)
+func (c *cluster) checkServes(ctx context.Context, members []member) error {
+	peers, err := c.queryPeers(ctx)
 	if err != nil {
 		return err
 	}
@@ -27,12 +27,12 @@ func (c *cluster) serves(ctx context.Context, members []member) error {
 			return fmt.Errorf("the SQL node on %s is not connected", m.Host.Name())
 		}
 	}
-	return each(ctx, members, func(ctx context.Context, m member) error {
-		seen, err := m.Pairs(ctx, readyQuery)
+	return forEach(ctx, members, func(ctx context.Context, m member) error {
+		seen, err := m.QueryPairs(ctx, readyQuery)
 		if err != nil {
 			return err
 		}
-		return usable(m.Host.Name(), seen)
+		return checkUsable(m.Host.Name(), seen)
 	})
 }
 
@@ -42,8 +42,8 @@ const readyQuery = "SHOW GLOBAL STATUS LIKE '" + readyNodes + "'"
 
 const readyNodes = "Ndb_number_of_ready_data_nodes"
 
-// usable judges a SQL node's answer to readyQuery.
-func usable(node string, seen map[string]string) error {
+// checkUsable judges a SQL node's answer to readyQuery.
+func checkUsable(node string, seen map[string]string) error {
 	n, enabled := seen[readyNodes]
 	switch {
 	case !enabled:
@@ -60,7 +60,7 @@ const rowsQuery = "SELECT node_id, SUM(fixed_elem_count) FROM ndbinfo.memory_per
 
 // Members implements database.Cluster. A member's share is that of its node group.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	peers, err := c.show(ctx)
+	peers, err := c.queryPeers(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("asking the members: %w", err)
 	}
@@ -71,15 +71,15 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 		}
 	}
 	held := make(map[string]string)
-	if s, err := c.sql(ctx); err == nil {
-		if held, err = s.Pairs(ctx, rowsQuery); err != nil {
+	if s, err := c.findSQL(ctx); err == nil {
+		if held, err = s.QueryPairs(ctx, rowsQuery); err != nil {
 			return nil, fmt.Errorf("asking the members: %w", err)
 		}
 	}
 	var members []database.Member
 	for _, m := range c.members() {
 		p := peers[m.id]
-		d := database.Member{Node: m.Host.Name(), State: word(p)}
+		d := database.Member{Node: m.Host.Name(), State: stateText(p)}
 		if p.group >= 0 {
 			d.Share = 1 / float64(len(groups))
 		}
@@ -93,8 +93,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// word is a data node's state in words.
-func word(p peer) string {
+// stateText is a data node's state in words.
+func stateText(p peer) string {
 	switch {
 	case !p.connected:
 		return "not connected"
@@ -106,17 +106,17 @@ func word(p peer) string {
 	return fmt.Sprintf("started, node group %d", p.group)
 }
 
-// sql is a SQL node that answers.
-func (c *cluster) sql(ctx context.Context) (*mysql.Server, error) {
-	return c.First(ctx, func(ctx context.Context, s *mysql.Server) error {
-		_, err := s.Ask(ctx, "SELECT 1")
+// findSQL is a SQL node that answers.
+func (c *cluster) findSQL(ctx context.Context) (*mysql.Server, error) {
+	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+		_, err := s.Query(ctx, "SELECT 1")
 		return err
 	})
 }
 
 // Count implements database.Cluster. Every SQL node sees the same rows.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	s, err := c.sql(ctx)
+	s, err := c.findSQL(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -125,7 +125,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
-	s, err := c.sql(ctx)
+	s, err := c.findSQL(ctx)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}

@@ -154,7 +154,7 @@ func TestShow(t *testing.T) {
 	}
 	var words []string
 	for id := 1; id <= 5; id++ {
-		words = append(words, word(got[id]))
+		words = append(words, stateText(got[id]))
 	}
 	if d := cmp.Diff([]string{"started, node group 0", "starting", "started, no node group", "not connected", "started, node group 12"}, words); d != "" {
 		t.Error(d)
@@ -199,10 +199,10 @@ func TestKnows(t *testing.T) {
 		defer s.Close()
 		members = append(members, member{s, i + 1})
 	}
-	if err := knows(peers, members[:2]); err != nil {
+	if err := checkConfigured(peers, members[:2]); err != nil {
 		t.Error(err)
 	}
-	if err := knows(peers, members); err == nil || !strings.Contains(err.Error(), "node 103") {
+	if err := checkConfigured(peers, members); err == nil || !strings.Contains(err.Error(), "node 103") {
 		t.Errorf("a SQL node that is not configured: %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestUsable(t *testing.T) {
 		"can use no data node": {readyNodes: "0"},
 		"":                     {readyNodes: "4"},
 	} {
-		err := usable("n1", seen)
+		err := checkUsable("n1", seen)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v: %v, want %q", seen, err, want)
 		}

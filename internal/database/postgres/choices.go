@@ -3,7 +3,7 @@ package postgres
 import "skerry/internal/database"
 
 // choices: who confirms a write, and who answers reads. The primary stands at the client.
-func choices(p database.Place) []database.Choice {
+func choices(p database.Placement) []database.Choice {
 	if len(p.Nodes) < 2 {
 		return []database.Choice{{Name: "alone", Reads: database.ReadsLinearizable, GivesUp: "there is no second copy"}}
 	}

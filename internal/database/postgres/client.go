@@ -63,7 +63,7 @@ func (d *Postgres) openClient(ctx context.Context, s settings) (*client, error) 
 	fail := func(err error) (*client, error) {
 		return nil, errors.Join(fmt.Errorf("opening a client of postgres: %w", err), c.Close())
 	}
-	if c.write, err = c.seek(ctx, readPrimary); err != nil {
+	if c.write, err = c.findLane(ctx, readPrimary); err != nil {
 		return fail(err)
 	}
 	if err := d.ensure(ctx, c.write.conn, s); err != nil {
@@ -84,8 +84,8 @@ type session struct {
 	stop func() bool
 }
 
-// begin finds the connection for an operation and bounds it.
-func (c *client) begin(ctx context.Context, reads bool) (session, error) {
+// beginOperation finds the connection for an operation and bounds it.
+func (c *client) beginOperation(ctx context.Context, reads bool) (session, error) {
 	if err := ctx.Err(); err != nil {
 		return session{}, load.Failed(database.ErrorClass(err), "", err)
 	}
@@ -131,7 +131,7 @@ func (c *client) reconnect(ctx context.Context, slot **lane, want string) error 
 // lane is a connection to the server that is wanted: for reads that of the writes where both go to one server,
 // which has a process for each connection, and so many and no more. The error comes with nil.
 func (c *client) lane(ctx context.Context, want string) (*lane, error) {
-	l, err := c.seek(ctx, want)
+	l, err := c.findLane(ctx, want)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +142,8 @@ func (c *client) lane(ctx context.Context, want string) (*lane, error) {
 	return l, nil
 }
 
-// end ends an operation. A server that is no primary any more is left.
-func (s session) end(err error) error {
+// endOperation ends an operation. A server that is no primary any more is left.
+func (s session) endOperation(err error) error {
 	if s.stop != nil {
 		s.stop()
 	}

@@ -38,7 +38,7 @@ func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err != nil {
 		return nil, err
 	}
-	if env.Nodes, err = database.First(env.Nodes, "primary", o.primary); err != nil {
+	if env.Nodes, err = database.OrderFirst(env.Nodes, "primary", o.primary); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	c := &cluster{Cluster: daemon.NewCluster[*member](Name, env), options: o}
@@ -64,7 +64,7 @@ func (c *cluster) start(ctx context.Context) error {
 		m := newMember(h, c.options)
 		c.Add(m)
 		g.Go(func() error {
-			if err := c.reserve(gctx, first, m); err != nil {
+			if err := c.createSlot(gctx, first, m); err != nil {
 				return err
 			}
 			if err := c.clone(gctx, m, first); err != nil {
@@ -82,7 +82,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		return err
 	}
-	return first.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
+	return first.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
 		return ensureTable(ctx, conn, defaultTable, defaultPrefix, defaultFields)
 	})
 }
@@ -128,7 +128,7 @@ func (c *cluster) Stop(ctx context.Context) error {
 	errs := make([]error, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
-		all.Go(func() { errs[i] = m.quit(ctx) })
+		all.Go(func() { errs[i] = m.quitNow(ctx) })
 	}
 	all.Wait()
 	return errors.Join(append(errs, c.Servers.Stop(ctx))...)

@@ -229,7 +229,7 @@ func TestAllReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir.look(ctx, client.settings)
+	dir.lookup(ctx, client.settings)
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}

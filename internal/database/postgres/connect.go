@@ -54,8 +54,8 @@ func rows(ctx context.Context, conn *pgconn.PgConn, sql string) ([][]string, err
 	return text, nil
 }
 
-// one is a single value, "" when there is none.
-func one(ctx context.Context, conn *pgconn.PgConn, sql string) (string, error) {
+// oneRow is a single value, "" when there is none.
+func oneRow(ctx context.Context, conn *pgconn.PgConn, sql string) (string, error) {
 	text, err := rows(ctx, conn, sql)
 	if err != nil || len(text) == 0 || len(text[0]) == 0 {
 		return "", err
@@ -77,8 +77,8 @@ func slotOf(addr string) string {
 	return slotPrefix + strings.NewReplacer(".", "_", ":", "__").Replace(addr)
 }
 
-// ofSlot is the address that a slot is named after, "" for another's slot.
-func ofSlot(slot string) string {
+// nodeOfSlot is the address that a slot is named after, "" for another's slot.
+func nodeOfSlot(slot string) string {
 	name, ours := strings.CutPrefix(slot, slotPrefix)
 	host, port, ok := strings.Cut(name, "__")
 	if _, err := strconv.ParseUint(port, 10, 16); !ours || !ok || err != nil {
@@ -87,14 +87,14 @@ func ofSlot(slot string) string {
 	return strings.ReplaceAll(host, "_", ".") + ":" + port
 }
 
-// learn adds the addresses of a primary's standbys to a list.
-func learn(ctx context.Context, conn *pgconn.PgConn, known []string) ([]string, error) {
+// directoryOf adds the addresses of a primary's standbys to a list.
+func directoryOf(ctx context.Context, conn *pgconn.PgConn, known []string) ([]string, error) {
 	slots, err := rows(ctx, conn, "SELECT slot_name FROM pg_replication_slots")
 	if err != nil {
 		return known, err
 	}
 	for _, row := range slots {
-		if addr := ofSlot(row[0]); addr != "" && !slices.Contains(known, addr) {
+		if addr := nodeOfSlot(row[0]); addr != "" && !slices.Contains(known, addr) {
 			known = append(known, addr)
 		}
 	}

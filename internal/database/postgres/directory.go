@@ -26,7 +26,7 @@ type directory struct {
 func openDirectory(ctx context.Context, s settings) *directory {
 	dir := &directory{addrs: strings.Split(s.hosts, ",")}
 	ctx, dir.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	dir.ended.Go(func() { dir.keep(ctx, s) })
+	dir.ended.Go(func() { dir.refresh(ctx, s) })
 	return dir
 }
 
@@ -44,12 +44,12 @@ func (dir *directory) members() []string {
 	return slices.Clone(dir.addrs)
 }
 
-// keep asks until it is told to end.
-func (dir *directory) keep(ctx context.Context, s settings) {
+// refresh asks until it is told to end.
+func (dir *directory) refresh(ctx context.Context, s settings) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		dir.look(ctx, s)
+		dir.lookup(ctx, s)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -58,15 +58,15 @@ func (dir *directory) keep(ctx context.Context, s settings) {
 	}
 }
 
-// look asks the first primary that it finds. Who does not answer is asked the next time.
-func (dir *directory) look(ctx context.Context, s settings) {
+// lookup asks the first primary that it finds. Who does not answer is asked the next time.
+func (dir *directory) lookup(ctx context.Context, s settings) {
 	for _, addr := range dir.members() {
-		got := ask(ctx, addr, s)
+		got := queryDirectory(ctx, addr, s)
 		if got.err != nil {
 			continue
 		}
 		if !got.standby {
-			known, err := learn(ctx, got.conn, dir.members())
+			known, err := directoryOf(ctx, got.conn, dir.members())
 			abandon(got.conn)
 			if err == nil {
 				dir.mu.Lock()

@@ -28,10 +28,10 @@ type candidate struct {
 	err     error
 }
 
-// seek connects to all servers at the same time and keeps the connection that is wanted:
+// findLane connects to all servers at the same time and keeps the connection that is wanted:
 // to the primary, to the standby or the server that answered first. The others are
 // closed.
-func (c *client) seek(ctx context.Context, want string) (*lane, error) {
+func (c *client) findLane(ctx context.Context, want string) (*lane, error) {
 	if err := linger.For(ctx, time.Until(c.sought.Add(seekPause))); err != nil {
 		return nil, load.Failed(classNoPrimary, "", err)
 	}
@@ -41,7 +41,7 @@ func (c *client) seek(ctx context.Context, want string) (*lane, error) {
 	addrs := c.members()
 	var asking sync.WaitGroup
 	for _, addr := range addrs {
-		asking.Go(func() { found <- ask(ctx, addr, c.settings) })
+		asking.Go(func() { found <- queryDirectory(ctx, addr, c.settings) })
 	}
 	var chosen, second candidate
 	var failed error
@@ -84,13 +84,13 @@ func noPrimary(failed error) error {
 	return load.Failed(classNoPrimary, "", fmt.Errorf("%w; one says: %w", errNoPrimary, failed))
 }
 
-// ask connects to a server and asks what it is.
-func ask(ctx context.Context, addr string, s settings) candidate {
+// queryDirectory connects to a server and asks what it is.
+func queryDirectory(ctx context.Context, addr string, s settings) candidate {
 	conn, err := connect(ctx, addr, s, nil)
 	if err != nil {
 		return candidate{err: dialError(addr, err)}
 	}
-	standby, err := one(ctx, conn, inRecovery)
+	standby, err := oneRow(ctx, conn, inRecovery)
 	if err != nil {
 		abandon(conn)
 		return candidate{err: dialError(addr, err)}

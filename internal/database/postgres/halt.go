@@ -64,12 +64,12 @@ func (c *cluster) revive(ctx context.Context, m *member) error {
 	if primary != nil && primary != m {
 		return c.rejoin(ctx, m, primary)
 	}
-	return c.resume(ctx, m)
+	return c.resumePrimary(ctx, m)
 }
 
-// resume starts a member where there is no primary, and makes it that. One that was a
+// resumePrimary starts a member where there is no primary, and makes it that. One that was a
 // standby is promoted: which of those that are down has the most WAL nobody can ask.
-func (c *cluster) resume(ctx context.Context, m *member) error {
+func (c *cluster) resumePrimary(ctx context.Context, m *member) error {
 	if err := c.run(ctx, m, false); err != nil {
 		return err
 	}

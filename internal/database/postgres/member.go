@@ -155,16 +155,16 @@ func (c *cluster) run(ctx context.Context, m *member, trial bool) error {
 		return err
 	}
 	if trial {
-		d.Leaving()
+		d.MarkLeaving()
 	}
 	m.SetServer(d)
 	return d.Await(ctx, startTimeout, func(ctx context.Context) error {
-		return m.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) error { return nil })
+		return m.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) error { return nil })
 	})
 }
 
-// ask asks the server something from its own node.
-func (m *member) ask(ctx context.Context, what func(context.Context, *pgconn.PgConn) error) error {
+// withConn asks the server something from its own node.
+func (m *member) withConn(ctx context.Context, what func(context.Context, *pgconn.PgConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	conn, err := connect(ctx, m.addr, settings{user: user, database: user}, host.Dialer(m.host, adminTimeout))
@@ -180,7 +180,7 @@ func (m *member) ask(ctx context.Context, what func(context.Context, *pgconn.PgC
 
 // query is one question for rows.
 func (m *member) query(ctx context.Context, sql string) (text [][]string, err error) {
-	err = m.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
+	err = m.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
 		text, err = rows(ctx, conn, sql)
 		return err
 	})
@@ -193,8 +193,8 @@ func (m *member) stop(ctx context.Context) error {
 	return m.end(ctx, syscall.SIGINT)
 }
 
-// quit ends a server and all its processes at once, without a shutdown of the data.
-func (m *member) quit(ctx context.Context) error {
+// quitNow ends a server and all its processes at once, without a shutdown of the data.
+func (m *member) quitNow(ctx context.Context) error {
 	return m.end(ctx, syscall.SIGQUIT)
 }
 

@@ -102,29 +102,29 @@ func (c *client) run(s session, st *statement, visit func(values [][]byte)) (pgc
 	return result.Close()
 }
 
-// keyed begins a statement's values.
-func (c *client) keyed(key string) {
+// runKeyed begins a statement's values.
+func (c *client) runKeyed(key string) {
 	c.values = append(c.values[:0], []byte(key))
 }
 
 // Read implements load.Client.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	s, err := c.begin(ctx, true)
+	s, err := c.beginOperation(ctx, true)
 	if err != nil {
 		return dst, err
 	}
 	st, err := c.statement(s, kindRead, table, len(fields), func(i int) string { return fields[i] })
 	if err != nil {
-		return dst, s.end(err)
+		return dst, s.endOperation(err)
 	}
 	found := false
-	c.keyed(key)
+	c.runKeyed(key)
 	c.arena = c.arena[:0]
 	_, err = c.run(s, st, func(values [][]byte) {
 		found = true
 		dst = c.record(dst, st, values)
 	})
-	switch err = s.end(err); {
+	switch err = s.endOperation(err); {
 	case err != nil:
 		return dst, err
 	case !found:
@@ -149,17 +149,17 @@ func (c *client) record(dst []load.Field, st *statement, values [][]byte) []load
 
 // Scan implements load.Client.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
-	s, err := c.begin(ctx, true)
+	s, err := c.beginOperation(ctx, true)
 	if err != nil {
 		return 0, err
 	}
 	st, err := c.statement(s, kindScan, table, len(fields), func(i int) string { return fields[i] })
 	if err != nil {
-		return 0, s.end(err)
+		return 0, s.endOperation(err)
 	}
 	var record []load.Field
 	seen := 0
-	c.keyed(start)
+	c.runKeyed(start)
 	c.values = append(c.values, binary.BigEndian.AppendUint64(c.number[:0], uint64(count)))
 	_, err = c.run(s, st, func(values [][]byte) {
 		seen++
@@ -169,23 +169,23 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 			visit(string(values[0]), record)
 		}
 	})
-	return seen, s.end(err)
+	return seen, s.endOperation(err)
 }
 
-// set writes fields of a record with a statement of a kind.
-func (c *client) set(ctx context.Context, kind byte, table, key string, values []load.Field) (int64, error) {
-	s, err := c.begin(ctx, false)
+// setStatement writes fields of a record with a statement of a kind.
+func (c *client) setStatement(ctx context.Context, kind byte, table, key string, values []load.Field) (int64, error) {
+	s, err := c.beginOperation(ctx, false)
 	if err != nil {
 		return 0, err
 	}
 	st, err := c.statement(s, kind, table, len(values), func(i int) string { return values[i].Name })
 	if err != nil {
-		return 0, s.end(err)
+		return 0, s.endOperation(err)
 	}
-	c.keyed(key)
+	c.runKeyed(key)
 	c.bind(values)
 	tag, err := c.run(s, st, nil)
-	return tag.RowsAffected(), s.end(err)
+	return tag.RowsAffected(), s.endOperation(err)
 }
 
 // bind adds a record's fields to a statement's values.
@@ -201,14 +201,14 @@ func (c *client) bind(values []load.Field) {
 // Insert implements load.Client. A record that is there already is written over, so that
 // an insert in doubt can be tried again.
 func (c *client) Insert(ctx context.Context, table, key string, values []load.Field) error {
-	_, err := c.set(ctx, kindInsert, table, key, values)
+	_, err := c.setStatement(ctx, kindInsert, table, key, values)
 	return err
 }
 
 // InsertAll implements load.BulkClient: the statements of all records go out together, as one
 // transaction.
 func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
-	s, err := c.begin(ctx, false)
+	s, err := c.beginOperation(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -216,18 +216,18 @@ func (c *client) InsertAll(ctx context.Context, table string, records []load.Rec
 	for _, r := range records {
 		st, err := c.statement(s, kindInsert, table, len(r.Values), func(i int) string { return r.Values[i].Name })
 		if err != nil {
-			return s.end(err)
+			return s.endOperation(err)
 		}
-		c.keyed(r.Key)
+		c.runKeyed(r.Key)
 		c.bind(r.Values)
 		batch.ExecStatement(st.StatementDescription, c.values, binaryFormat, binaryFormat)
 	}
-	return s.end(s.conn.ExecBatch(context.Background(), &batch).Close())
+	return s.endOperation(s.conn.ExecBatch(context.Background(), &batch).Close())
 }
 
 // Update implements load.Client.
 func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
-	n, err := c.set(ctx, kindUpdate, table, key, values)
+	n, err := c.setStatement(ctx, kindUpdate, table, key, values)
 	if err == nil && n == 0 {
 		return load.ErrNotFound
 	}
@@ -236,7 +236,7 @@ func (c *client) Update(ctx context.Context, table, key string, values []load.Fi
 
 // Delete implements load.Client.
 func (c *client) Delete(ctx context.Context, table, key string) error {
-	n, err := c.set(ctx, kindDelete, table, key, nil)
+	n, err := c.setStatement(ctx, kindDelete, table, key, nil)
 	if err == nil && n == 0 {
 		return load.ErrNotFound
 	}
@@ -245,7 +245,7 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 
 // Count implements load.Counter.
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
-	s, err := c.begin(ctx, true)
+	s, err := c.beginOperation(ctx, true)
 	if err != nil {
 		return 0, err
 	}
@@ -253,5 +253,5 @@ func (c *client) Count(ctx context.Context, table string) (int64, error) {
 		table = c.table
 	}
 	n, err := count(context.Background(), s.conn, table)
-	return n, s.end(err)
+	return n, s.endOperation(err)
 }

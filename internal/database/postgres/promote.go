@@ -17,11 +17,11 @@ func (c *cluster) promote(ctx context.Context) error {
 		if m == old || m.Halted() {
 			continue
 		}
-		got, err := received(ctx, m)
+		got, err := receivedLSN(ctx, m)
 		if err != nil {
 			return err
 		}
-		if best == nil || later(got, most) {
+		if best == nil || isLater(got, most) {
 			best, most = m, got
 		}
 	}
@@ -42,19 +42,19 @@ func (c *cluster) promote(ctx context.Context) error {
 			m.stale.Store(true)
 			continue
 		}
-		if err := c.reserve(ctx, best, m); err != nil {
+		if err := c.createSlot(ctx, best, m); err != nil {
 			return err
 		}
-		if err := c.follow(ctx, m, best); err != nil {
+		if err := c.followPrimary(ctx, m, best); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// received is how far a standby has got the primary's WAL: once its connection to the
+// receivedLSN is how far a standby has got the primary's WAL: once its connection to the
 // primary has ended, or, where that takes long since the link between them is cut, as it is.
-func received(ctx context.Context, m *member) (string, error) {
+func receivedLSN(ctx context.Context, m *member) (string, error) {
 	var lsn string
 	err := m.Server().Await(ctx, connTimeout, func(ctx context.Context) error {
 		text, err := m.query(ctx, "SELECT GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()), "+
@@ -74,8 +74,8 @@ func received(ctx context.Context, m *member) (string, error) {
 	return lsn, err
 }
 
-// later tells whether a position in the WAL ("0/3000060") is behind another.
-func later(a, b string) bool { return position(a) > position(b) }
+// isLater tells whether a position in the WAL ("0/3000060") is behind another.
+func isLater(a, b string) bool { return position(a) > position(b) }
 
 // position is a position in the WAL as a number, 0 when it is none.
 func position(lsn string) uint64 {

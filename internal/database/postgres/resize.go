@@ -38,7 +38,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 			return nil
 		},
 		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
-			if err := c.reserve(ctx, primary, m); err != nil {
+			if err := c.createSlot(ctx, primary, m); err != nil {
 				return err
 			}
 			timer.Accept()
@@ -55,7 +55,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 			}
 			ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 			defer cancel()
-			return errors.Join(m.Kill(), c.release(ctx, primary, m), m.discard(ctx))
+			return errors.Join(m.Kill(), c.dropSlot(ctx, primary, m), m.discard(ctx))
 		},
 	})
 }
@@ -73,14 +73,14 @@ func (c *cluster) admit(ctx context.Context, m, primary *member, timeout time.Du
 	if err := c.run(ctx, m, true); err != nil {
 		return err
 	}
-	if err := c.streams(ctx, m, primary, timeout); err != nil {
+	if err := c.awaitStreaming(ctx, m, primary, timeout); err != nil {
 		return err
 	}
 	// Slots from when it was primary itself would keep WAL for nobody.
 	if _, err := m.query(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active"); err != nil {
 		return err
 	}
-	m.Server().Staying()
+	m.Server().MarkMember()
 	return nil
 }
 
@@ -104,12 +104,12 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 			}
 			c.Drop(m)
 			if primary := c.primary.Load(); primary != nil {
-				if err := c.release(ctx, primary, m); err != nil {
+				if err := c.dropSlot(ctx, primary, m); err != nil {
 					return err
 				}
 			}
 			timer.Accept()
-			if err := c.Servers.Await(ctx, c.settled); err != nil {
+			if err := c.Servers.Await(ctx, c.checkSettled); err != nil {
 				return err
 			}
 			timer.Complete()
@@ -129,8 +129,8 @@ func (c *cluster) checkLeave(m *member) error {
 	return fmt.Errorf("%w: no other member runs that could be primary", database.ErrFixed)
 }
 
-// settled returns nil when all members that run are primary or stream.
-func (c *cluster) settled(ctx context.Context) error {
+// checkSettled returns nil when all members that run are primary or stream.
+func (c *cluster) checkSettled(ctx context.Context) error {
 	members, primary := c.current()
 	if primary == nil {
 		return fmt.Errorf("%w: there is no primary", database.ErrNotReady)

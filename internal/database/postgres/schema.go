@@ -35,7 +35,7 @@ func (d *Postgres) ensure(ctx context.Context, conn *pgconn.PgConn, s settings) 
 }
 
 func ensureTable(ctx context.Context, conn *pgconn.PgConn, table, prefix string, fields int) error {
-	there, err := one(ctx, conn, fmt.Sprintf("SELECT count(*) FROM information_schema.columns WHERE table_name = %s AND column_name = %s",
+	there, err := oneRow(ctx, conn, fmt.Sprintf("SELECT count(*) FROM information_schema.columns WHERE table_name = %s AND column_name = %s",
 		literal(table), literal(prefix+strconv.Itoa(fields-1))))
 	if err != nil {
 		return fmt.Errorf("looking for the table %s: %w", table, err)
@@ -62,7 +62,7 @@ func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + 
 
 // count counts the rows of a table; one that is not there has none.
 func count(ctx context.Context, conn *pgconn.PgConn, table string) (int64, error) {
-	text, err := one(ctx, conn, "SELECT count(*) FROM "+pgx.Identifier{table}.Sanitize())
+	text, err := oneRow(ctx, conn, "SELECT count(*) FROM "+pgx.Identifier{table}.Sanitize())
 	var e *pgconn.PgError
 	if errors.As(err, &e) && e.Code == undefinedTable {
 		return 0, nil

@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// reserve makes a standby's slot on a primary, which from then on keeps what the standby
+// createSlot makes a standby's slot on a primary, which from then on keeps what the standby
 // has not got yet.
-func (c *cluster) reserve(ctx context.Context, primary, m *member) error {
+func (c *cluster) createSlot(ctx context.Context, primary, m *member) error {
 	_, err := primary.query(ctx, fmt.Sprintf("SELECT pg_create_physical_replication_slot(%[1]s, true) "+
 		"WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %[1]s)", literal(slotOf(m.addr))))
 	return err
 }
 
-// release drops a standby's slot. While the standby's connection still ends the slot is
+// dropSlot drops a standby's slot. While the standby's connection still ends the slot is
 // in use.
-func (c *cluster) release(ctx context.Context, primary, m *member) error {
+func (c *cluster) dropSlot(ctx context.Context, primary, m *member) error {
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		_, err := primary.query(ctx, fmt.Sprintf("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %[1]s AND active; "+
 			"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %[1]s", literal(slotOf(m.addr))))
@@ -41,8 +41,8 @@ func (c *cluster) clone(ctx context.Context, m, primary *member) error {
 	return m.becomeStandby(ctx)
 }
 
-// follow has a standby that runs take its WAL from another primary.
-func (c *cluster) follow(ctx context.Context, m, primary *member) error {
+// followPrimary has a standby that runs take its WAL from another primary.
+func (c *cluster) followPrimary(ctx context.Context, m, primary *member) error {
 	if err := m.configure(ctx, c.options, primary); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *cluster) rewind(ctx context.Context, m, primary *member) error {
 // rejoin brings a member that was down back as a standby of the primary: as it is, rewound,
 // or, where that cannot be done, cloned anew.
 func (c *cluster) rejoin(ctx context.Context, m, primary *member) error {
-	if err := c.reserve(ctx, primary, m); err != nil {
+	if err := c.createSlot(ctx, primary, m); err != nil {
 		return err
 	}
 	var err error

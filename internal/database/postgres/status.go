@@ -69,9 +69,9 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return g.Wait()
 }
 
-// streams waits until the primary says that a standby streams and has all that the primary
+// awaitStreaming waits until the primary says that a standby streams and has all that the primary
 // had written when it was asked first.
-func (c *cluster) streams(ctx context.Context, m, primary *member, timeout time.Duration) error {
+func (c *cluster) awaitStreaming(ctx context.Context, m, primary *member, timeout time.Duration) error {
 	var target string
 	return m.Server().Await(ctx, timeout, func(ctx context.Context) error {
 		if target == "" {
@@ -108,7 +108,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	}
 	return daemon.ReportMembers(ctx, members, func(ctx context.Context, m *member, into *database.Member) error {
 		var n int64
-		if err := m.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
+		if err := m.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
 			n, err = count(ctx, conn, defaultTable)
 			return err
 		}); err != nil {
@@ -128,7 +128,7 @@ func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 	if primary == nil {
 		return 0, fmt.Errorf("counting rows: %w: there is no primary", database.ErrNotReady)
 	}
-	if err := primary.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
+	if err := primary.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
 		n, err = count(ctx, conn, defaultTable)
 		return err
 	}); err != nil {

@@ -117,19 +117,19 @@ func TestClassify(t *testing.T) {
 
 func TestSlots(t *testing.T) {
 	for _, addr := range []string{"10.77.0.11:5432", "127.0.0.1:1"} {
-		if got := ofSlot(slotOf(addr)); got != addr {
+		if got := nodeOfSlot(slotOf(addr)); got != addr {
 			t.Errorf("slot %s is of %s, want %s", slotOf(addr), got, addr)
 		}
 	}
 	for _, slot := range []string{"", "somebody", "skerry_", "skerry_10_0_0_1", "skerry_10_0_0_1__port"} {
-		if got := ofSlot(slot); got != "" {
+		if got := nodeOfSlot(slot); got != "" {
 			t.Errorf("slot %q is taken for that of %s", slot, got)
 		}
 	}
 }
 
 func TestPosition(t *testing.T) {
-	if !later("1/0", "0/FFFFFFFF") || later("0/3000060", "0/3000060") || !later("0/A000000", "0/9FFFFFF") || !later("0/1", "") {
+	if !isLater("1/0", "0/FFFFFFFF") || isLater("0/3000060", "0/3000060") || !isLater("0/A000000", "0/9FFFFFF") || !isLater("0/1", "") {
 		t.Error("positions are compared as text")
 	}
 }

@@ -33,7 +33,7 @@ var ValkeyAbout = database.About{
 }
 
 // choices offers shards with one copy, or with a replica that can take over.
-func choices(p database.Place) []database.Choice {
+func choices(p database.Placement) []database.Choice {
 	out := []database.Choice{{
 		Name: "one copy", Reads: database.ReadsLinearizable,
 		GivesUp: "records of a site that is cut off are out of reach until it is back, and with the default options all others too",

@@ -144,7 +144,7 @@ func (m *member) Name() string { return m.host.Name() }
 
 func (c *cluster) newMember(h host.Host) *member {
 	port := c.options.port
-	m := &member{host: h, addr: database.Reach(h, port), local: database.Local(h, port), dir: filepath.Join(h.Dir(), c.kind.name)}
+	m := &member{host: h, addr: database.PeerAddr(h, port), local: database.LocalAddr(h, port), dir: filepath.Join(h.Dir(), c.kind.name)}
 	m.admin = goredis.NewClient(m.clientOptions(h, adminTimeout))
 	return m
 }

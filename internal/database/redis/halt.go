@@ -61,7 +61,7 @@ func (m *member) saveAndShutDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
 	d := m.Server()
-	d.Leaving()
+	d.MarkLeaving()
 	// An ending server does not answer.
 	err := m.admin.ShutdownSave(ctx).Err()
 	select {

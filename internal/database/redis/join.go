@@ -61,7 +61,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		err = c.awaitJoin(ctx, m, c.checkSettled)
 	}
 	if err == nil {
-		err = m.Server().Joined()
+		err = m.Server().ConfirmMember()
 	}
 	if err != nil {
 		return fail(c.undoJoin(ctx, m, err))
@@ -217,7 +217,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 		return errors.Join(cause, err)
 	}
 	if n := v.self.countSlots(); n > 0 {
-		return errors.Join(fmt.Errorf("%w; the node stays a member with %d slots", cause, n), m.Server().Joined())
+		return errors.Join(fmt.Errorf("%w; the node stays a member with %d slots", cause, n), m.Server().ConfirmMember())
 	}
 	if len(v.peers) > 1 {
 		if err := c.forgetMember(ctx, m, v.self.id); err != nil {

@@ -73,7 +73,7 @@ var (
 	_ database.Database = (*Redis)(nil)
 	_ database.Anchored = (*Redis)(nil)
 
-	_ database.Announced = (*Redis)(nil)
+	_ database.Published = (*Redis)(nil)
 )
 
 // Name implements database.Database.
@@ -108,7 +108,7 @@ func (*Redis) Fixed(nodes []string, given database.Options) map[string]string {
 // fewMasters is why a master cannot leave.
 const fewMasters = "the cluster needs at least 3 masters"
 
-// Ports implements database.Announced: members announce the client port and the port of
+// Ports implements database.Published: members announce the client port and the port of
 // the cluster bus.
 func (*Redis) Ports(nodes int, given database.Options) (database.Ports, error) {
 	o, err := parseOptions(nodes, given)

@@ -127,7 +127,7 @@ func (n Needs) rejectionReason(c Candidate, db database.Database, nodes int) str
 }
 
 // wholePlace returns the cloud as database choices see it.
-func (n Needs) wholePlace() database.Place {
+func (n Needs) wholePlace() database.Placement {
 	var nodes []string
 	for _, x := range n.built.Nodes {
 		if x.Role != topology.Client {
@@ -139,8 +139,8 @@ func (n Needs) wholePlace() database.Place {
 
 // placeOf returns the part of the cloud with these nodes. Near is the node closest to all clients, among
 // those that no bad day disconnects: a leader should not be where an outage is expected.
-func (n Needs) placeOf(nodes []string) database.Place {
-	p := database.Place{Nodes: nodes}
+func (n Needs) placeOf(nodes []string) database.Placement {
+	p := database.Placement{Nodes: nodes}
 	site := map[string]string{}
 	for _, x := range n.built.Nodes {
 		site[x.Name] = x.Site
@@ -197,7 +197,7 @@ const (
 )
 
 // fitMemory returns the part of a place that fits this machine's memory, and why it is not all of it.
-func (n Needs) fitMemory(db database.Database, whole database.Place, memory int64) (place database.Place, why string) {
+func (n Needs) fitMemory(db database.Database, whole database.Placement, memory int64) (place database.Placement, why string) {
 	each, nodes := db.Capabilities().Memory, len(whole.Nodes)
 	if memory <= 0 || nodes <= reducedMembers || float64(each)*float64(nodes) <= maxMemoryShare*float64(memory) {
 		return whole, ""
@@ -210,7 +210,7 @@ func (n Needs) fitMemory(db database.Database, whole database.Place, memory int6
 
 // smallPlace returns a place with reducedMembers nodes: one at each site of a bad day, so that it affects
 // them, then those nearest to the clients.
-func (n Needs) smallPlace(whole database.Place) database.Place {
+func (n Needs) smallPlace(whole database.Placement) database.Placement {
 	var named []string
 	for _, d := range n.BadDays {
 		for _, site := range []string{d.SiteLost, d.farSite()} {

@@ -39,7 +39,7 @@ func registry() []database.About {
 	about := func(name string, choices ...database.Choice) database.About {
 		return database.About{
 			Name: name, New: func() database.Database { return made{redis.New(), name} },
-			Choices: func(database.Place) []database.Choice { return choices },
+			Choices: func(database.Placement) []database.Choice { return choices },
 		}
 	}
 	return []database.About{

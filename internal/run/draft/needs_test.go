@@ -26,7 +26,7 @@ func registry() (list []database.About) {
 			return made{
 				redis.New(), name,
 			}
-		}, Choices: func(database.Place) []database.Choice {
+		}, Choices: func(database.Placement) []database.Choice {
 			return []database.Choice{{Name: "safe", Reads: database.ReadsLinearizable, GivesUp: "speed"}}
 		}})
 	}

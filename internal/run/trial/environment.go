@@ -71,7 +71,7 @@ func (g *environment) explain(ctx context.Context, err error) error {
 			nodes = append(nodes, h)
 		}
 	}
-	return database.Explain(ctx, err, nodes)
+	return database.ExplainDiskFull(ctx, err, nodes)
 }
 
 // tearDown stops the cluster and removes the lab, even if ctx has ended. It copies the cluster's logs if w
