@@ -9,30 +9,29 @@ import (
 	"skerry/internal/install"
 )
 
-// About is what the registry, the Makefile, the tests and the documentation know of a
-// database. It stands in the database's own folder, and one line of internal/database/all
-// names it: all else follows.
+// About describes a database for the registry, the Makefile, the tests and the documentation. It
+// is in the database's own package; one line of internal/database/all registers it.
 type About struct {
-	// Name is how experiments call it.
+	// Name is the database's name in experiments.
 	Name string
-	// New makes it. The folder that this function stands in is the database's.
+	// New creates the database. The package of this function is the database's.
 	New func() Database
-	// Recipes say how it is installed, the default version's first; none where it is part of
-	// skerry.
+	// Recipes are the installation recipes, the default version first. A database that is part of
+	// skerry has none.
 	Recipes []install.Recipe
-	// Protocol is the name of the protocol that its client speaks, for databases that users
-	// describe; "" where those have no use for it.
+	// Protocol is the name of the client's protocol, for databases that users describe; "" if it is
+	// not offered.
 	Protocol string
-	// Choices are the ways to set it that matter to who must choose a database; nil for one that
-	// is not to be chosen among others.
+	// Choices are the settings that matter when a database is chosen. It is nil for a database that
+	// is no candidate.
 	Choices func(Placement) []Choice
 	Row     Row
 	Suite   Suite
 	Smoke   Smoke
 }
 
-// Row is the database's row in the overview of docs/databases.md. What is left out follows
-// from its recipe and its Capabilities.
+// Row is the database's row in the overview of docs/databases.md. The other columns follow from
+// its recipe and its Capabilities.
 type Row struct {
 	Note     string // after how it is installed
 	Scan     string
@@ -41,22 +40,23 @@ type Row struct {
 	Smallest string // cluster
 }
 
-// Suite is how its conformance suite is run beside those of others.
+// Suite is how the conformance suite is scheduled.
 type Suite struct {
-	// Takes is about how long it takes on two cores: of those that run one after the other
-	// the longest begins first.
+	// Takes is the approximate duration on two cores. The longest suite starts first.
 	Takes time.Duration
-	// Alone is for many large processes: no other of those that load the machine runs beside.
+	// Alone prevents other suites that load the machine from running at the same time, because of
+	// many large processes.
 	Alone bool
-	// Waits is for one that mostly waits: it runs beside all others.
+	// Waits marks a suite that mostly waits. It runs next to all others.
 	Waits bool
 }
 
-// Smoke is its experiment in experiments/smoke: does it work here at all?
+// Smoke is the database's experiment in experiments/smoke, which shows whether it works on a
+// machine.
 type Smoke struct {
-	// Text asks that question, and says what the experiment is.
+	// Text is the description of the experiment.
 	Text string
-	// Topology, Options and Workload are as the file has them; "" is a mesh of three nodes
+	// Topology, Options and Workload are the experiment's fields. Empty means a mesh of three nodes
 	// 5 ms apart, no options, and YCSB's workload A on 1,000 records.
 	Topology, Options, Workload string
 }
@@ -68,3 +68,49 @@ func (a About) Package() string {
 	base, _, _ := strings.Cut(name[slash:], ".")
 	return name[:slash] + base
 }
+
+// Reads is the consistency of reads while members and links fail. A larger value promises more.
+type Reads int
+
+// Promises of reads.
+const (
+	// ReadsAny may return old values, in any order.
+	ReadsAny Reads = iota
+	// ReadsMonotonic never go back in time, and see every acknowledged write unless the members'
+	// clocks disagree.
+	ReadsMonotonic
+	// ReadsLinearizable see every write that was acknowledged before they began.
+	ReadsLinearizable
+)
+
+var readsNames = []string{"any", "monotonic", "linearizable"}
+
+// String returns the name of the promise.
+func (r Reads) String() string { return readsNames[r] }
+
+// ReadsNames returns the names of all promises, the weakest first.
+func ReadsNames() []string { return append([]string(nil), readsNames...) }
+
+// Choice is a configuration of a database to choose from: its promise, and what it gives up for
+// that.
+type Choice struct {
+	// Name is unique among the choices of a database: "quorum", "local reads".
+	Name    string
+	Options Options
+	Reads   Reads
+	// Loses describes which acknowledged writes are lost with a member, "" for none.
+	Loses string
+	// GivesUp is the price of the choice.
+	GivesUp string
+}
+
+// Placement is the input of choices.
+type Placement struct {
+	// Nodes are the data nodes, in topology order.
+	Nodes []string
+	// Near is the data node nearest to the client, and Site its site.
+	Near, Site string
+}
+
+// Copies is the number of copies, three if there are enough nodes.
+func (p Placement) Copies() int { return min(3, len(p.Nodes)) }

@@ -1,6 +1,6 @@
-// Package database is what the laboratory asks of a distributed database: to be
-// installed, to run as a cluster on a lab's nodes, to say by its own word when it is
-// ready, and to let members join and leave. Each database is a package below this one.
+// Package database is the interface between the laboratory and distributed databases:
+// installation, a cluster on a lab's nodes, readiness, membership, and clients for the load
+// driver. Each database is a package below this one.
 package database
 
 import (
@@ -17,75 +17,72 @@ import (
 
 // Sentinel errors of clusters.
 var (
-	// ErrBusy says that another change is under way.
+	// ErrBusy means that another change is under way.
 	ErrBusy = errors.New("another change of membership is under way")
-	// ErrFixed says that a node cannot leave.
+	// ErrFixed means that a node cannot leave.
 	ErrFixed = errors.New("the node cannot leave")
-	// ErrNotMember says that a node is no member.
+	// ErrNotMember means that a node is not a member.
 	ErrNotMember = errors.New("the node is no member")
-	// ErrMember says that a node is a member already.
+	// ErrMember means that a node is already a member.
 	ErrMember = errors.New("the node is a member already")
-	// ErrUnsupported says that the database cannot do what was asked.
+	// ErrUnsupported means that the database does not support the operation.
 	ErrUnsupported = errors.New("the database cannot do this")
-	// ErrNotReady says that a member or the cluster does not serve yet.
+	// ErrNotReady means that a member or the cluster does not serve yet.
 	ErrNotReady = errors.New("not ready")
 )
 
 // Database is a kind of distributed database.
 type Database interface {
-	// Name is how experiments call it.
+	// Name is the database's name in experiments.
 	Name() string
-	// Capabilities tells what it can do, so that an experiment that asks for more
-	// is refused before anything starts.
+	// Capabilities lists what the database supports. An experiment that needs more is refused before
+	// anything starts.
 	Capabilities() Capabilities
-	// Check validates options ("masters: 8") for a cluster of so many nodes.
+	// Check validates options ("masters: 8") for a cluster of that many nodes.
 	Check(nodes int, options Options) error
-	// Find locates an installation: a path (from --from, "" for the cache, then PATH).
+	// Find locates an installation at a path (--from). An empty path means the cache, then PATH.
 	Find(from string) (Installation, error)
-	// Start forms a cluster on the nodes and returns when it serves. On an error
-	// nothing of it runs any more, and the error holds the last lines of the log
-	// of the node that failed.
+	// Start forms a cluster on the nodes and returns when it serves. After an error no process of it
+	// runs, and the error holds the last log lines of the node that failed.
 	Start(ctx context.Context, env Env) (Cluster, error)
-	// Open returns a client for one worker of the load driver. Properties are
-	// those of Cluster.Properties, or a user's own -p values.
+	// Open returns a client for one worker of the load driver. Properties are those of
+	// Cluster.Properties, or a user's own -p values.
 	Open(ctx context.Context, properties map[string]string) (load.Client, error)
 }
 
 // Capabilities of a database.
 type Capabilities struct {
 	Scan bool `json:"scan"`
-	// Tree is whether it is a directory tree: its clients are load.TreeClients.
+	// Tree means that the database is a directory tree and its clients are load.TreeClients.
 	Tree        bool `json:"tree,omitempty"`
 	Resize      bool `json:"resize"` // Join and Leave on a running cluster
 	Replication bool `json:"replication"`
-	// LeaveAbrupt is whether a member that was lost can be removed for good.
+	// LeaveAbrupt means that a lost member can be removed for good.
 	LeaveAbrupt bool `json:"leave_abrupt"`
-	// Restart is whether a member that was halted keeps its data and can be revived.
+	// Restart means that a halted member keeps its data and can be revived.
 	Restart bool `json:"restart"`
-	// MinNodes is the smallest cluster it forms, MaxNodes the largest (0: no limit).
+	// MinNodes is the smallest cluster, MaxNodes the largest (0: no limit).
 	MinNodes int `json:"min_nodes"`
 	MaxNodes int `json:"max_nodes,omitempty"`
-	// Memory is what a member takes with default options, in bytes: what the machine
-	// must have for each node.
+	// Memory is what a member uses with default options, in bytes.
 	Memory int64 `json:"memory_bytes"`
 }
 
-// Anchored is a database of which some nodes cannot leave.
+// Anchored is a database with nodes that cannot leave.
 type Anchored interface {
-	// Fixed maps the nodes that cannot leave to why ("the config servers are there").
-	// Nodes are the names of the data nodes in topology order.
+	// Fixed maps each node that cannot leave to the reason ("the config servers are there"). Nodes
+	// are the data nodes in topology order.
 	Fixed(nodes []string, options Options) map[string]string
 }
 
-// Frail is a database that, as some options have it, cannot do without a member that was
-// lost.
+// Frail is a database that, with some options, cannot lose a member.
 type Frail interface {
-	// Frail says why no member can leave abruptly ("each shard has one member, which takes
-	// its records with it"), "" where members can.
+	// Frail returns why no member can leave abruptly ("each shard has one member, which takes its
+	// records with it"), "" if members can.
 	Frail(nodes int, options Options) string
 }
 
-// Options are a database's own settings as an experiment gives them: scalar values.
+// Options are a database's own settings in an experiment: scalar values.
 type Options map[string]any
 
 // Configurable is a database whose clients have properties of their own.
@@ -106,32 +103,32 @@ func ClientProperties(db Database) []string {
 type Installation struct {
 	Database string `json:"database"`
 	Version  string `json:"version"`
-	// Dir is the root it was unpacked to, "" for the system's own.
+	// Dir is the root of the unpacked installation, "" for the system's.
 	Dir string `json:"dir,omitempty"`
-	// Programs maps a program's name to its path.
+	// Programs maps the name of each program to its path.
 	Programs map[string]string `json:"programs"`
-	// Env is added to its programs' environment (LD_LIBRARY_PATH).
+	// Env is added to the environment of the programs (LD_LIBRARY_PATH).
 	Env []string `json:"env,omitempty"`
 }
 
-// Env is what a cluster starts with.
+// Env is the environment that a cluster starts in.
 type Env struct {
 	Nodes        []host.Host // the data nodes, in topology order
 	Control      host.Host   // where admin commands run: the client's node
 	Installation Installation
 	Options      Options
-	// RTT is the longest round trip between two data nodes that are linked, as the
-	// experiment will have it; 0 where nobody knows. Timeouts are derived from it.
+	// RTT is the longest round trip between two linked data nodes in the experiment, 0 if unknown.
+	// Timeouts are derived from it.
 	RTT time.Duration
-	// Contact returns the addresses of the service that leads to a port of any member, nil
-	// where clients are told of the members themselves. It may be nil.
+	// Contact returns the addresses of the service in front of a port of all members, nil if clients
+	// connect to the members themselves. It may be nil.
 	Contact func(port int) []string
 	Log     *slog.Logger
-	// Progress tells a person what is going on ("forming the cluster").
+	// Progress shows a line of progress to the user ("forming the cluster"). It may be nil.
 	Progress func(string)
 }
 
-// ReportProgress tells a person and the log what a database is at.
+// ReportProgress writes a line of progress for the user and to the log.
 func (e Env) ReportProgress(database, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if e.Log != nil {
@@ -144,39 +141,38 @@ func (e Env) ReportProgress(database, format string, args ...any) {
 
 // Cluster is a running database.
 type Cluster interface {
-	// Properties tell a client how to reach it ("redis.hosts").
+	// Properties are what a client needs to connect ("redis.hosts").
 	Properties() map[string]string
-	// Ready returns nil when every member says that the cluster serves.
+	// Ready returns nil if every member reports that the cluster serves.
 	Ready(ctx context.Context) error
-	// Members reports each member.
+	// Members describes each member.
 	Members(ctx context.Context) ([]Member, error)
-	// Count counts the rows of the benchmark's table; a load ends only when it is right.
+	// Count counts the rows of the benchmark's table. A load phase ends only when the count is
+	// right.
 	Count(ctx context.Context) (int64, error)
 	// Clear empties the benchmark's table.
 	Clear(ctx context.Context) error
-	// Join makes a node a member, Leave ends its membership in the database's own
-	// way: that for a member that serves, or, Abrupt, that for one that was lost (its
-	// processes are killed first). Both return when the change is complete, with both
-	// times. A change that is asked for while another is under way waits for it or is
-	// refused with ErrBusy; a node that may not leave is refused with ErrFixed.
+	// Join makes a node a member. Leave ends its membership in the database's own way, Abrupt that
+	// of a lost member, whose processes are killed first. Both return when the change is complete,
+	// with both times. During another change they wait or return ErrBusy. A node that may not leave
+	// is refused with ErrFixed.
 	Join(ctx context.Context, node host.Host) (Change, error)
 	Leave(ctx context.Context, node host.Host, manner Manner) (Change, error)
-	// Halt ends the processes of a member, which stays one: in the database's own way
-	// (drain, flush, SIGTERM) or with SIGKILL. Failed is not closed by that. Revive
-	// starts them again on the same data and returns when the database says that the
-	// member serves.
+	// Halt ends the processes of a member, which stays a member: in the database's own way (drain,
+	// flush, SIGTERM) or with SIGKILL. It does not close Failed. Revive starts the processes again
+	// on the same data and returns when the database reports that the member serves.
 	Halt(ctx context.Context, node host.Host, manner Manner) error
 	Revive(ctx context.Context, node host.Host) error
-	// Stop ends every process. Logs stay in the nodes' directories.
+	// Stop ends all processes. Logs stay in the nodes' directories.
 	Stop(ctx context.Context) error
-	// Failed is closed when a member's process ended without being asked; Err says which.
+	// Failed is closed when a process of a member ends by itself. Err then names it.
 	Failed() <-chan struct{}
 	Err() error
-	// Logs maps a name to a log file of a node.
+	// Logs maps a name to a log file on a node.
 	Logs() map[string]files.File
 }
 
-// Manner is how a member goes.
+// Manner is how a member leaves or halts.
 type Manner bool
 
 // Manners.
@@ -193,15 +189,14 @@ func (m Manner) String() string {
 	return "graceful"
 }
 
-// Replicated is a cluster whose members' own copies can be read one by one.
+// Replicated is a cluster whose members' copies can be read one by one.
 type Replicated interface {
-	// OpenMember returns a client that reads only what the member on that node holds:
-	// reads and scans, without asking others. A key that the member does not hold by
-	// design is load.ErrNotHeld.
+	// OpenMember returns a client that reads only what the member on that node holds, without asking
+	// others. A key that the member does not hold by design is load.ErrNotHere.
 	OpenMember(ctx context.Context, node string) (load.Client, error)
 }
 
-// Member is one node's part in a cluster.
+// Member describes one node's part in a cluster.
 type Member struct {
 	Node  string  `json:"node"`
 	State string  `json:"state"` // the database's own word
@@ -209,9 +204,8 @@ type Member struct {
 	Rows  int64   `json:"rows"`
 }
 
-// Change is one change of membership: a request is accepted when the database's
-// command reports success and complete when its own signal says that the change is
-// really done.
+// Change is the timing of one change of membership. It is accepted when the database's command
+// reports success, and complete when the database's own signal shows that it is done.
 type Change struct {
 	Accepted time.Duration `json:"accepted_ns"` // since the request
 	Complete time.Duration `json:"complete_ns"`

@@ -12,21 +12,21 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// ErrDiskFull says that nodes have no room left on their disk.
+// ErrDiskFull means that the disk of a node is full.
 var ErrDiskFull = errors.New("the disk is full")
 
 const (
-	// fullShare of a disk, at most fullBytes, is less than servers work with: logs and
+	// fullShare is the fraction of a disk, at most fullBytes, that servers need free: logs and
 	// tables grow by whole segments.
 	fullShare = 8
 	fullBytes = 256 << 20
-	// explainTime bounds the questions for their room: nodes that do not answer explain nothing.
+	// explainTime bounds the queries for free space.
 	explainTime = 5 * time.Second
 )
 
-// ExplainDiskFull adds to a failure of a cluster which of its nodes have no room left on their
-// disk: most servers tell that to nobody but their log, and clients see timeouts. The
-// error then wraps ErrDiskFull. It is asked though ctx has ended. A nil error, and one of nodes with room, stays as it is.
+// ExplainDiskFull adds to an error of a cluster which of its nodes have no free disk space; the
+// result then wraps ErrDiskFull. Most servers report that only in their log, and clients see
+// timeouts. The check runs even if ctx has ended. Other errors are returned unchanged.
 func ExplainDiskFull(ctx context.Context, err error, nodes []host.Host) error {
 	if err == nil || errors.Is(err, ErrDiskFull) {
 		return err
@@ -62,7 +62,7 @@ func ExplainDiskFull(ctx context.Context, err error, nodes []host.Host) error {
 		"make room there, load fewer records, or keep labs elsewhere by SKERRY_DATA")
 }
 
-// disk is what directories of nodes are on; sizes are in bytes.
+// disk is a disk with the directories of some nodes. Sizes are in bytes.
 type disk struct {
 	dir        string
 	nodes      []string

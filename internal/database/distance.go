@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	// probeTimeout bounds the measurement of how near an address is.
+	// probeTimeout bounds the measurement of one address.
 	probeTimeout = 3 * time.Second
-	// probes are the connections that are made to an address: the shortest says how near
-	// it is, the others what this machine was busy with.
+	// probes is the number of connections per address. The shortest counts, because the others
+	// include delays of this machine.
 	probes = 5
 )
 
 // DialFunc connects, as net.Dialer.DialContext does.
 type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// SortByDistance sorts addresses, host:port, by the shortest of a few times that a connection
-// takes, a round trip. Those that cannot be connected to are last. A nil dial is the
-// system's.
+// SortByDistance sorts host:port addresses by the shortest connection time, which is one round
+// trip. Unreachable addresses are last. A nil dial means the system's.
 func SortByDistance(ctx context.Context, dial DialFunc, addrs []string) []string {
 	if len(addrs) == 1 {
 		return addrs

@@ -5,13 +5,18 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
+
+	"skerry/internal/load"
 )
 
-// Classes of failures of a connection.
+// Classes of connection errors, the same for all databases.
 const (
-	ClassRefused        = "refused"     // nobody listens
+	ClassRefused        = "refused"     // no process listens
 	ClassUnreachable    = "unreachable" // no route
 	ClassConnectTimeout = "connect_timeout"
 	ClassTimeout        = "timeout" // sent, no answer in time
@@ -21,7 +26,7 @@ const (
 	ClassOther          = "error"
 )
 
-// ErrorClass names the failure of a connection that was open.
+// ErrorClass returns the class of an error on an open connection.
 func ErrorClass(err error) string {
 	var timeout net.Error
 	switch {
@@ -42,10 +47,54 @@ func ErrorClass(err error) string {
 	return ClassOther
 }
 
-// DialErrorClass names a failure to connect: nothing was sent.
+// DialErrorClass returns the class of a failed connection attempt, before anything was sent.
 func DialErrorClass(err error) string {
 	if c := ErrorClass(err); c != ClassTimeout {
 		return c
 	}
 	return ClassConnectTimeout
+}
+
+const (
+	// maxAnswer bounds a response body, in bytes.
+	maxAnswer = 64 << 20
+	// maxText bounds the text of an error, in bytes.
+	maxText = 500
+)
+
+// DoRequest sends an HTTP request and returns the response body. Errors are those of the load
+// driver: 404 is load.ErrNotFound, 501 is load.ErrUnsupported, and another 4xx means that nothing
+// was done. After a 202, a 5xx or no response the outcome is unknown. Package http repeats a
+// request only if nothing of it was sent, or if it is a GET.
+func DoRequest(client *http.Client, req *http.Request, server string) ([]byte, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) && op.Op == "dial" {
+			return nil, load.Failed(DialErrorClass(err), server, err)
+		}
+		return nil, load.Unknown(ErrorClass(err), server, err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, load.Unknown(ErrorClass(err), server, err)
+	}
+	switch code := resp.StatusCode; {
+	case code == http.StatusAccepted:
+		return nil, load.Unknown("http_202", server, errors.New("the server accepted the request and did not report its outcome"))
+	case code == http.StatusNotFound:
+		return nil, load.ErrNotFound
+	case code == http.StatusNotImplemented:
+		return nil, load.ErrUnsupported
+	case code >= 500:
+		return nil, load.Unknown("http_"+strconv.Itoa(code), server, errorText(answer))
+	case code < 200 || code > 299:
+		return nil, load.Failed("http_"+strconv.Itoa(code), server, errorText(answer))
+	}
+	return answer, nil
+}
+
+func errorText(answer []byte) error {
+	return errors.New(strings.TrimSpace(string(answer[:min(len(answer), maxText)])))
 }

@@ -10,23 +10,23 @@ import (
 	"skerry/internal/install"
 )
 
-// ErrVersion says that the version that was asked for is not the one that is there.
+// ErrVersion means that the installed version is not the requested one.
 var ErrVersion = errors.New("another version than was asked for")
 
-// ErrUnknown says that there is no database of a name.
+// ErrUnknown means that no database has that name.
 var ErrUnknown = errors.New("no such database")
 
 // Exec is the name of the kind of database that a user describes in a file.
 const Exec = "exec"
 
-// Describer is that kind: a database in the list of all that stands for those which
-// files describe.
+// Describer is the kind Exec in the list of all databases: it creates the databases that files
+// describe.
 type Describer interface {
-	// Describe returns the database of a file with that text.
+	// Describe returns the database that a file with that text describes.
 	Describe(path string, text []byte) (Database, error)
 }
 
-// Describe has the one described that a file describes, by the Describer among all.
+// Describe returns the database that a file describes, with the Describer among all.
 func Describe(all map[string]Database, file string, text []byte) (Database, error) {
 	if d, ok := all[Exec].(Describer); ok {
 		return d.Describe(file, text)
@@ -34,7 +34,7 @@ func Describe(all map[string]Database, file string, text []byte) (Database, erro
 	return nil, fmt.Errorf("%w: nothing here understands %s", ErrUnknown, file)
 }
 
-// Lookup finds the database of a name among all.
+// Lookup returns the database with a name.
 func Lookup(all map[string]Database, name string) (Database, error) {
 	d, ok := all[name]
 	if !ok {
@@ -43,15 +43,14 @@ func Lookup(all map[string]Database, name string) (Database, error) {
 	return d, nil
 }
 
-// Versioned is a database of which several versions can be installed side by side.
+// Versioned is a database with several versions installed side by side.
 type Versioned interface {
-	// FindVersion is Find of a version ("4.1"); "" is the default one.
+	// FindVersion is Find for a version ("4.1"). An empty version means the default.
 	FindVersion(version, from string) (Installation, error)
 }
 
-// Locate finds an installation of a database: at from, else in the cache, else in PATH.
-// Of a version, when that is given, it must be: "7", "7.0" and "7.0.15" are all met by
-// 7.0.15.
+// Locate finds an installation of a database: at from, else in the cache, else in PATH. If
+// version is given, the installation must match it: 7.0.15 matches "7", "7.0" and "7.0.15".
 func Locate(d Database, version, from string) (Installation, error) {
 	var in Installation
 	var err error
@@ -71,13 +70,13 @@ func matchesVersion(version, asked string) bool {
 	return asked == "" || version == asked || strings.HasPrefix(version, asked+".") || strings.HasPrefix(version, asked+"-")
 }
 
-// Find is what the Find of a database with a recipe consists of.
+// Find implements Database.Find for a database with one recipe.
 func Find(r install.Recipe, from string) (Installation, error) {
 	return FindVersion([]install.Recipe{r}, "", from)
 }
 
-// FindVersion is what the FindVersion of a Versioned database consists of: its recipes
-// differ in their series, and the first is the default.
+// FindVersion implements Versioned.FindVersion. The recipes differ in their series; the first is
+// the default.
 func FindVersion(recipes []install.Recipe, version, from string) (Installation, error) {
 	chosen, found := recipes[0], version == ""
 	var series []string
@@ -88,7 +87,8 @@ func FindVersion(recipes []install.Recipe, version, from string) (Installation, 
 		}
 	}
 	if !found && from == "" {
-		return Installation{}, advice.With(fmt.Errorf("there is no %s %s", chosen.Name, version), "there are %s; another one can be given with --from", strings.Join(series, ", "))
+		return Installation{}, advice.With(fmt.Errorf("there is no %s %s", chosen.Name, version),
+			"there are %s; another one can be given with --from", strings.Join(series, ", "))
 	}
 	dir, err := install.DefaultDir()
 	if err != nil {

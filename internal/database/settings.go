@@ -26,7 +26,8 @@ type SettingReader struct {
 	err   error
 }
 
-// ReadOptions reads a database's options, which must all be among names. Errors wrap bad.
+// ReadOptions reads a database's options. A name that is not among names is an error. Errors wrap
+// bad.
 func ReadOptions(bad error, given map[string]any, names ...string) *SettingReader {
 	r := &SettingReader{bad: bad, given: make(map[string]string, len(given))}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
@@ -38,8 +39,8 @@ func ReadOptions(bad error, given map[string]any, names ...string) *SettingReade
 	return r
 }
 
-// ReadProperties reads a client's properties. Those that begin with prefix must be among
-// names; others are the workload's or another database's.
+// ReadProperties reads a client's properties. Those with the prefix must be among names; others
+// belong to the workload or another database.
 func ReadProperties(bad error, prefix string, given map[string]string, names ...string) *SettingReader {
 	r := &SettingReader{bad: bad, given: make(map[string]string, len(given))}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
@@ -53,7 +54,7 @@ func ReadProperties(bad error, prefix string, given map[string]string, names ...
 	return r
 }
 
-// scalarText is a scalar as YAML, JSON or --set would have written it. JSON knows no integers.
+// scalarText formats a scalar as YAML, JSON or --set writes it. JSON has no integers.
 func scalarText(v any) string {
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return strconv.FormatInt(int64(f), 10)
@@ -61,7 +62,7 @@ func scalarText(v any) string {
 	return strings.TrimSpace(fmt.Sprint(v))
 }
 
-// SpellingHint is a hint at the nearest right spelling.
+// SpellingHint suggests the nearest known word, or lists all of them.
 func SpellingHint(word string, known []string) string {
 	if n := suggest.Nearest(word, known); n != "" {
 		return fmt.Sprintf(" (did you mean %s?)", n)
@@ -69,20 +70,20 @@ func SpellingHint(word string, known []string) string {
 	return "; known: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
-// Err is the first error.
+// Err returns the first error.
 func (r *SettingReader) Err() error { return r.err }
 
-// Has tells whether a setting was given.
+// Has reports whether a setting is present.
 func (r *SettingReader) Has(name string) bool { _, ok := r.given[name]; return ok }
 
-// Reject says what a setting's value should be.
+// Reject records that a setting's value is not of the wanted form.
 func (r *SettingReader) Reject(name, want string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s: %q is not %s", r.bad, name, r.given[name], want)
 	}
 }
 
-// Text is a setting as it was given.
+// Text returns a setting unchanged.
 func (r *SettingReader) Text(name, missing string) string {
 	if s, ok := r.given[name]; ok {
 		return s
@@ -90,7 +91,7 @@ func (r *SettingReader) Text(name, missing string) string {
 	return missing
 }
 
-// Int is a whole number.
+// Int returns a whole number from low to high.
 func (r *SettingReader) Int(name string, low, high, missing int) int {
 	s, ok := r.given[name]
 	if !ok {
@@ -104,7 +105,7 @@ func (r *SettingReader) Int(name string, low, high, missing int) int {
 	return n
 }
 
-// Bool is true or false.
+// Bool returns true or false.
 func (r *SettingReader) Bool(name string, missing bool) bool {
 	switch s := r.given[name]; {
 	case !r.Has(name):
@@ -118,7 +119,7 @@ func (r *SettingReader) Bool(name string, missing bool) bool {
 	return missing
 }
 
-// Duration is a time with its unit, of at least a millisecond.
+// Duration returns a time with its unit, at least one millisecond.
 func (r *SettingReader) Duration(name string, missing time.Duration) time.Duration {
 	s, ok := r.given[name]
 	if !ok {
@@ -132,12 +133,12 @@ func (r *SettingReader) Duration(name string, missing time.Duration) time.Durati
 	return d
 }
 
-// Milliseconds is a time given as a whole number of milliseconds, as YCSB's bindings do.
+// Milliseconds returns a time given as a whole number of milliseconds, as in YCSB's bindings.
 func (r *SettingReader) Milliseconds(name string, missing time.Duration) time.Duration {
 	return time.Duration(r.Int(name, 1, math.MaxInt32, int(missing/time.Millisecond))) * time.Millisecond
 }
 
-// Bytes is an amount of memory or storage.
+// Bytes returns an amount of memory or storage.
 func (r *SettingReader) Bytes(name string, missing int64) int64 {
 	s, ok := r.given[name]
 	if !ok {
@@ -151,7 +152,7 @@ func (r *SettingReader) Bytes(name string, missing int64) int64 {
 	return n
 }
 
-// Choice is one of the words.
+// Choice returns one of the words.
 func (r *SettingReader) Choice(name, missing string, of ...string) string {
 	s, ok := r.given[name]
 	if !ok {
@@ -164,7 +165,7 @@ func (r *SettingReader) Choice(name, missing string, of ...string) string {
 	return s
 }
 
-// List is what stands between commas.
+// List returns the elements of a comma-separated list.
 func (r *SettingReader) List(name string) []string {
 	var list []string
 	for s := range strings.SplitSeq(r.given[name], ",") {
@@ -175,8 +176,7 @@ func (r *SettingReader) List(name string) []string {
 	return list
 }
 
-// Addresses is a list of host:port; where a port is missing it is the default one. It
-// may not be empty.
+// Addresses returns a list of host:port, with a default port. An empty list is an error.
 func (r *SettingReader) Addresses(name string, port int) []string {
 	list := r.List(name)
 	for i, a := range list {

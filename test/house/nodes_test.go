@@ -18,7 +18,6 @@ var ownFiles = map[string]string{
 	"database/ferretdb/ferretdb.go": "builds the program for the cache of installations",
 	"database/mongodb/try.go":       "tries programs that a person gave, before there is a node",
 	"database/ndb/build.go":         "builds the programs for the cache of installations",
-	"database/ndb/buildlog.go":      "builds the programs for the cache of installations",
 	"database/custom/definition.go": "reads the file that a person gave",
 	"database/custom/own.go":        "finds the program that is installed",
 	"database/custom/process.go":    "a client's program is a child of the driver",

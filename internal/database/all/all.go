@@ -2,6 +2,8 @@
 package all
 
 import (
+	"slices"
+
 	"skerry/internal/database"
 	"skerry/internal/database/cassandra"
 	"skerry/internal/database/custom"
@@ -39,7 +41,7 @@ func Registry() []database.About {
 }
 
 // Databases are the databases by name, and under database.Exec the kind that users
-// describe. Each call makes them anew: what clients of one share, clients of another do
+// describe. Each call creates new ones: what clients of one share, clients of another do
 // not.
 func Databases() map[string]database.Database {
 	all := make(builtin)
@@ -57,4 +59,37 @@ func Recipes() []install.Recipe {
 		recipes = append(recipes, a.Recipes...)
 	}
 	return recipes
+}
+
+// builtin is the databases by name, for those that users describe.
+type builtin map[string]database.Database
+
+var _ custom.Builtin = builtin(nil)
+
+// Protocol implements own.Builtin.
+func (b builtin) Protocol(name string) (database.Database, bool) {
+	for _, a := range Registry() {
+		if a.Protocol == name && name != "" {
+			return b.Named(a.Name)
+		}
+	}
+	return nil, false
+}
+
+// Protocols implements own.Builtin.
+func (b builtin) Protocols() []string {
+	var names []string
+	for _, a := range Registry() {
+		if a.Protocol != "" {
+			names = append(names, a.Protocol)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Named implements own.Builtin.
+func (b builtin) Named(name string) (database.Database, bool) {
+	d, ok := b[name]
+	return d, ok
 }

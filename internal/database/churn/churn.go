@@ -1,10 +1,9 @@
-// Package churn is members that join and leave a running database at random while rows
-// are written to it, with every row that was acknowledged accounted for: what says
-// whether a database, and the laboratory's way of changing its membership, loses any.
+// Package churn makes members join and leave a running database at random while clients write
+// rows, and checks afterwards that every acknowledged row is still there.
 //
 //	writers  ──insert, update──►  cluster  ◄──join, leave── Run
 //	   │                             │
-//	   └────────► Ledger ◄──read back┘  when all changes are done
+//	   └────────► Ledger ◄──read back┘  after the last change
 package churn
 
 import (
@@ -23,38 +22,37 @@ import (
 
 // Sentinel errors.
 var (
-	// ErrLost says that rows which were acknowledged are not there, or not as they
-	// were acknowledged.
+	// ErrLost means that acknowledged rows are missing or hold an older value.
 	ErrLost = errors.New("acknowledged rows were lost")
-	// ErrNoChange says that no node can join and none may leave.
+	// ErrNoChange means that no node can join and none may leave.
 	ErrNoChange = errors.New("no change of membership is possible")
 )
 
-// Plan says what is to happen.
+// Plan describes a run.
 type Plan struct {
-	// Changes is how many members join or leave.
+	// Changes is the number of joins and leaves.
 	Changes int
-	// Seed decides which.
+	// Seed is the seed of the random choice.
 	Seed uint64
-	// Nodes are those that may be members; Members of them are so at first.
+	// Nodes are the possible members. Members are the initial ones.
 	Nodes   []host.Host
 	Members []string
-	// Least is how many members must stay.
+	// Least is the minimum number of members.
 	Least int
-	// Fixed are the nodes that cannot leave.
+	// Fixed maps nodes that cannot leave to the reason.
 	Fixed map[string]string
-	// Abrupt lets about every second leave be abrupt.
+	// Abrupt makes about every second leave abrupt.
 	Abrupt bool
-	// Writers are the clients that write, Rate is writes a second in all.
+	// Writers is the number of writing clients. Rate is the total of writes per second.
 	Writers int
 	Rate    float64
 	// Timeout bounds one change.
 	Timeout time.Duration
-	// Say, when set, is told of each step.
+	// Progress, if not nil, receives a line for each step.
 	Progress func(string)
 }
 
-// Step is one change as it happened.
+// Step is one change that was made.
 type Step struct {
 	Node     string        `json:"node"`
 	Join     bool          `json:"join"`
@@ -63,7 +61,7 @@ type Step struct {
 	Complete time.Duration `json:"complete_ns"`
 }
 
-// String is the step in words.
+// String describes the step in words.
 func (s Step) String() string {
 	verb := "leave of " + s.Node
 	if s.Join {
@@ -75,15 +73,15 @@ func (s Step) String() string {
 	return verb
 }
 
-// Report is what happened.
+// Report is the result of a run.
 type Report struct {
 	Seed  uint64 `json:"seed"`
 	Steps []Step `json:"steps"`
 	Account
 }
 
-// Run writes, changes the membership, and reads every row back. The report is complete
-// as far as it came, also with an error; lost rows are an error that wraps ErrLost.
+// Run writes rows, changes the membership, and reads all rows back. After an error the report
+// covers the steps so far. Lost rows are an error that wraps ErrLost.
 func Run(ctx context.Context, c database.Cluster, open load.OpenClient, p Plan) (Report, error) {
 	report := Report{Seed: p.Seed}
 	ledger := NewLedger(fmt.Sprintf("c%d-", p.Seed%1000))
@@ -100,7 +98,7 @@ func Run(ctx context.Context, c database.Cluster, open load.OpenClient, p Plan) 
 	return report, errors.Join(err, checkErr, account.Err())
 }
 
-// Apply carries the changes out, and returns those that were done.
+// Apply makes the changes and returns the completed ones.
 func (p Plan) Apply(ctx context.Context, c database.Cluster) ([]Step, error) {
 	random := rand.New(rand.NewPCG(p.Seed, 0))
 	members, fixed := slices.Clone(p.Members), make(map[string]bool)
@@ -148,7 +146,7 @@ func (p Plan) applyStep(ctx context.Context, c database.Cluster, s Step, node ho
 	return c.Leave(ctx, node, database.Manner(s.Abrupt))
 }
 
-// choose picks a change at random among those that are possible.
+// choose picks one of the possible changes at random.
 func (p Plan) choose(random *rand.Rand, members []string, fixed map[string]bool) (Step, host.Host, error) {
 	var steps []Step
 	var nodes []host.Host
@@ -169,8 +167,8 @@ func (p Plan) choose(random *rand.Rand, members []string, fixed map[string]bool)
 	return steps[i], nodes[i], nil
 }
 
-// StartWriters starts writers and returns what stops them and waits for them. Errors of single
-// writes are the ledger's; an error means that a client could not be opened or closed.
+// StartWriters starts writers and returns a function that stops them. The ledger records errors
+// of single writes. The returned errors are those of opening and closing clients.
 func StartWriters(ctx context.Context, l *Ledger, open load.OpenClient, writers int, rate float64) (stop func() error, err error) {
 	clients := make([]load.Client, 0, writers)
 	for range writers {

@@ -13,14 +13,14 @@ import (
 	"skerry/internal/load"
 )
 
-// Table is the benchmark's table, which rows are written to.
+// Table is the benchmark's table.
 const Table = "usertable"
 
-// rowField is the field that holds a row's version.
+// rowField is the field with a row's version.
 const rowField = "field0"
 
-// Ledger writes rows and knows which writes a database acknowledged. A row has a
-// version, which grows with each write; one writer at a time writes a row.
+// Ledger writes rows and records which writes the database acknowledged. The version of a row
+// grows with each write. A row has at most one writer at a time.
 type Ledger struct {
 	prefix string
 
@@ -29,7 +29,7 @@ type Ledger struct {
 	acct Account
 }
 
-// row is one row's story.
+// row is the state of one row.
 type row struct {
 	key   string
 	busy  bool
@@ -37,25 +37,23 @@ type row struct {
 	tried int64 // the newest version that was sent
 }
 
-// Account is what became of the rows.
+// Account counts what became of the rows.
 type Account struct {
 	Writes  int64 `json:"writes"`  // acknowledged
 	Failed  int64 `json:"failed"`  // certainly not done
-	InDoubt int64 `json:"unknown"` // nobody knows
-	// Rows are those with an acknowledged write; Lost of them could not be read, Stale
-	// held an older version than the acknowledged one, and Late were there only when
-	// asked again.
+	InDoubt int64 `json:"unknown"` // outcome unknown
+	// Rows returns the least and the most rows that the table may hold.
 	Rows  int64 `json:"rows"`
 	Lost  int64 `json:"lost"`
 	Stale int64 `json:"stale"`
 	Late  int64 `json:"late"`
-	// Examples are keys of lost and stale rows, the first ones.
+	// Examples are the keys of the first lost and stale rows.
 	Examples []string `json:"examples,omitempty"`
-	// Errors are the writes' errors by class.
+	// Errors counts write errors by class.
 	Errors map[string]int64 `json:"errors,omitempty"`
 }
 
-// NewLedger returns a ledger of no rows; their keys will begin with the prefix.
+// NewLedger returns an empty ledger whose keys begin with prefix.
 func NewLedger(prefix string) *Ledger {
 	return &Ledger{prefix: prefix, acct: Account{Errors: make(map[string]int64)}}
 }
@@ -63,14 +61,13 @@ func NewLedger(prefix string) *Ledger {
 const (
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
-	// updateShare: of so many writes one inserts a row, the others update rows.
+	// updateShare is the number of writes of which one is an insert; the others are updates.
 	updateShare = 4
-	// maxExamples bounds the keys that an account lists.
+	// maxExamples bounds Account.Examples.
 	maxExamples = 10
 )
 
-// Write inserts a row or updates one, the n-th write of a writer; the error is what the
-// client said.
+// Write makes the n-th write of a writer: an insert or an update. The error is the client's.
 func (l *Ledger) Write(ctx context.Context, c load.Client, n int) error {
 	r, version := l.nextRow(n)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -86,7 +83,7 @@ func (l *Ledger) Write(ctx context.Context, c load.Client, n int) error {
 	return err
 }
 
-// nextRow chooses a row that nobody is writing.
+// nextRow chooses a row without a writer.
 func (l *Ledger) nextRow(n int) (*row, int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +104,7 @@ func (l *Ledger) nextRow(n int) (*row, int64) {
 	return r, 1
 }
 
-// record books what became of a write.
+// record counts the outcome of a write.
 func (l *Ledger) record(r *row, version int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,17 +142,17 @@ func (l *Ledger) Rows() (least, most int64) {
 }
 
 const (
-	// again is how long a row that is missing is asked for before it counts as lost.
+	// again is how long a missing row is read again before it counts as lost.
 	again = 5 * time.Second
-	// answerWithin is how long a row is asked for that the database does not answer for:
-	// it may be settling after the last change.
+	// answerWithin is how long a row is read again while the database returns errors: it may be
+	// settling after the last change.
 	answerWithin = time.Minute
-	// againPause is between two questions for it.
+	// againPause is the time between two attempts.
 	againPause = 100 * time.Millisecond
 )
 
-// awaitFirst waits until a row is there: changes of membership can be over before the first
-// write is.
+// awaitFirst waits for the first row. Otherwise the changes of membership could be over before
+// the first write.
 func (l *Ledger) awaitFirst(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no write was acknowledged in %v", within))
 	defer cancel()
@@ -169,8 +166,8 @@ func (l *Ledger) awaitFirst(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// Check reads every acknowledged row back, with so many clients, and returns the
-// account. Nobody may write meanwhile.
+// Check reads every acknowledged row back with a number of clients and returns the account. There
+// must be no writes at the same time.
 func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (Account, error) {
 	l.mu.Lock()
 	rows := make([]*row, 0, len(l.rows))
@@ -224,14 +221,14 @@ func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (
 	return acct, errors.Join(errs...)
 }
 
-// finding is what a row was found to be.
+// finding is the result of reading one row back.
 type finding struct {
 	missing bool
 	late    bool
 	version int64
 }
 
-// checkRow reads a row until it is as it should be, or it is too late.
+// checkRow reads a row until it has the acknowledged version, or the time is over.
 func checkRow(ctx context.Context, c load.Client, r *row) (finding, error) {
 	var f finding
 	began := time.Now()
@@ -272,10 +269,11 @@ func readVersion(ctx context.Context, c load.Client, key string) (int64, error) 
 	return strconv.ParseInt(string(fields[0].Value), 10, 64)
 }
 
-// Err says what was lost, nil when nothing was.
+// Err returns an error that wraps ErrLost if rows were lost.
 func (a Account) Err() error {
 	if a.Lost == 0 && a.Stale == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d rows are gone and %d hold an older value (%s)", ErrLost, a.Lost, a.Rows, a.Stale, strings.Join(a.Examples, ", "))
+	return fmt.Errorf("%w: %d of %d rows are missing and %d hold an older value (%s)",
+		ErrLost, a.Lost, a.Rows, a.Stale, strings.Join(a.Examples, ", "))
 }

@@ -1,61 +1,62 @@
-// Package daemon keeps the server processes of a database cluster, for the packages
-// that are databases: it starts them on nodes once their ports are free, waits for
-// their own word that they serve, notices when one ends that nobody ended, and ends
-// them all.
+// Package daemon runs the server processes of a database cluster and keeps its members. It starts
+// servers on nodes once their ports are free, waits until they serve, notices when one ends by
+// itself, and ends them all.
 //
 //	Set ── Start ──► Daemon ── Await ──► serving
 //	 │                  │
-//	 │ Failed ◄─────────┘ its process ended, and neither Stop nor Kill was called
+//	 │ Failed ◄─────────┘ the process ended without Stop, Kill or MarkLeaving
 //	 └─ Stop: all of them, at the same time
 //
-// Errors name the program and its node and hold the last lines of its log.
+// Errors name the program and its node and end with the last lines of its log.
 package daemon
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
 )
 
 // Sentinel errors.
 var (
-	// ErrPortTaken says that something else listens where a server is to.
+	// ErrPortTaken means that another process listens on a port that a server needs.
 	ErrPortTaken = errors.New("the port is taken")
-	// ErrEnded says that a server's process ended without being asked to.
+	// ErrEnded means that a server process ended by itself.
 	ErrEnded = errors.New("ended by itself")
-	// ErrStopped says that all servers were ended, and no other is started.
+	// ErrStopped means that the set was stopped and starts no more servers.
 	ErrStopped = errors.New("the cluster was stopped")
 )
 
 const (
-	// poll is how often a state that becomes true is asked for.
+	// poll is the interval between two checks of a state.
 	poll = 20 * time.Millisecond
-	// logLines are how many lines of a log an error shows.
+	// logLines is the number of log lines in an error.
 	logLines = 12
-	// defaultGrace is what a server gets between SIGTERM and SIGKILL.
+	// defaultGrace is the time between SIGTERM and SIGKILL.
 	defaultGrace = 10 * time.Second
 )
 
-// Spec is a server to start.
+// Spec describes a server to start.
 type Spec struct {
-	// Command is the process. Its Name is what errors and logs call it; its Log must
-	// be set.
+	// Command is the process. Errors and logs use its Name. Its Log must be set.
 	Command host.Command
-	// Ports on the node's address that must be free before it starts.
+	// Ports are the ports of the node that must be free before the start.
 	Ports []int
-	// Grace is what it gets between SIGTERM and SIGKILL; 10 s when 0.
+	// Grace is the time between SIGTERM and SIGKILL, 10 s if zero.
 	Grace time.Duration
-	// Joining says that the server is no member yet: until Joined or Staying is called, its
-	// end is the join's failure and not the cluster's.
+	// Joining marks a server that is no member yet. Until MarkMember or ConfirmMember is called, its
+	// end is not a failure of the cluster.
 	Joining bool
 }
 
@@ -68,14 +69,14 @@ type Daemon struct {
 	state   atomic.Int32
 }
 
-// States of a daemon: whose failure the end of its process is.
+// States of a daemon. They decide whether the end of its process is a failure of the cluster.
 const (
 	member  int32 = iota // the cluster's
-	leaving              // nobody's: it was asked for, or the server is no member yet
+	leaving              // of no cluster: the end was requested, or the server is no member yet
 	ended                // it has ended, and was judged
 )
 
-// start starts a server; it does not wait until it serves.
+// start starts a server without waiting until it serves.
 func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
 	if s.Grace == 0 {
 		s.Grace = defaultGrace
@@ -94,8 +95,8 @@ func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
 	return d, nil
 }
 
-// Await asks until the server says that it serves: ready returns nil. It gives up when
-// the process ends, after timeout, or with ctx.
+// Await polls ready until it returns nil. It gives up when the process ends, after timeout, or
+// with ctx.
 func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: %v", database.ErrNotReady, timeout))
 	defer cancel()
@@ -116,8 +117,8 @@ func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(co
 	}
 }
 
-// whileRunning is a context that ends with the server's process, so that no question to
-// it outlives it.
+// whileRunning returns a context that ends with the process, so that no query outlives the
+// server.
 func (d *Daemon) whileRunning(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
@@ -134,16 +135,16 @@ func (d *Daemon) whileRunning(ctx context.Context) (_ context.Context, stop func
 	}
 }
 
-// Name is what messages call the server.
+// Name is the server's name in messages.
 func (d *Daemon) Name() string { return d.spec.Command.Name }
 
-// PID is its process' ID.
+// PID is the process ID.
 func (d *Daemon) PID() int { return d.process.PID() }
 
-// Done is closed when its process has ended.
+// Done is closed when the process has ended.
 func (d *Daemon) Done() <-chan struct{} { return d.process.Done() }
 
-// Running tells whether its process has not ended.
+// Running reports whether the process has not ended.
 func (d *Daemon) Running() bool {
 	select {
 	case <-d.process.Done():
@@ -153,7 +154,7 @@ func (d *Daemon) Running() bool {
 	}
 }
 
-// endError is how the process ended, with the last lines of its log.
+// endError describes how the process ended, with the last lines of its log.
 func (d *Daemon) endError() error {
 	how := d.process.Err()
 	var exit *exec.ExitError
@@ -166,7 +167,7 @@ func (d *Daemon) endError() error {
 	return fmt.Errorf("%s on %s %w: %w%s", d.Name(), d.Host.Name(), ErrEnded, how, d.LastLines())
 }
 
-// LastLines are the last lines of its log, introduced, for the end of an error.
+// LastLines returns the last lines of the log with an introduction, for the end of an error.
 func (d *Daemon) LastLines() string {
 	t := strings.TrimRight(d.process.Tail(logLines), "\n")
 	if t == "" {
@@ -175,18 +176,19 @@ func (d *Daemon) LastLines() string {
 	return "; the last lines of its log:\n" + t
 }
 
-// MarkLeaving says that the server will end by itself and may: a member that was told to
-// leave its cluster, for example.
+// MarkLeaving allows the process to end by itself, for example a member that was told to leave
+// its cluster.
 func (d *Daemon) MarkLeaving() { d.state.Store(leaving) }
 
-// isFailure tells, once its process has ended, whether that is the cluster's failure.
+// isFailure reports, once the process has ended, whether its end is a failure of the cluster.
 func (d *Daemon) isFailure() bool { return d.state.Swap(ended) == member }
 
-// MarkMember takes Leaving back, and Joining: the server has become a member. If it has ended
-// meanwhile, that is seen by who waits for it to serve.
+// MarkMember makes the end of the process a failure of the cluster again. It cancels MarkLeaving
+// and Spec.Joining. A process that has already ended is detected by the caller that waits for it.
 func (d *Daemon) MarkMember() { d.state.CompareAndSwap(leaving, member) }
 
-// ConfirmMember is Staying for a server that nobody waits for: the error is how it has ended.
+// ConfirmMember is MarkMember for a caller that does not wait for the server. It returns an error
+// if the process has ended.
 func (d *Daemon) ConfirmMember() error {
 	if !d.Running() || !d.state.CompareAndSwap(leaving, member) {
 		return d.endError()
@@ -194,7 +196,7 @@ func (d *Daemon) ConfirmMember() error {
 	return nil
 }
 
-// Stop ends it with SIGTERM, and with SIGKILL when it takes longer than its grace.
+// Stop ends the process with SIGTERM, and with SIGKILL after its grace.
 func (d *Daemon) Stop(ctx context.Context) error {
 	d.state.Store(leaving)
 	if err := d.process.Stop(ctx, d.spec.Grace); err != nil {
@@ -224,7 +226,7 @@ func (d *Daemon) AwaitEnd(ctx context.Context, patience time.Duration) error {
 	return d.Stop(ctx)
 }
 
-// Kill ends it with SIGKILL.
+// Kill ends the process with SIGKILL.
 func (d *Daemon) Kill() error {
 	d.state.Store(leaving)
 	if err := d.process.Kill(); err != nil {
@@ -233,7 +235,7 @@ func (d *Daemon) Kill() error {
 	return nil
 }
 
-// KillFamily is Kill for its process and those that this one has started.
+// KillFamily is Kill for the process and all its descendants.
 func (d *Daemon) KillFamily() error {
 	d.state.Store(leaving)
 	if err := d.process.KillFamily(); err != nil {
@@ -242,11 +244,34 @@ func (d *Daemon) KillFamily() error {
 	return nil
 }
 
-// Signal sends its process a signal, and says what Leaving does: it is to end by that.
+// Signal sends a signal that ends the process, and marks it as leaving.
 func (d *Daemon) Signal(s syscall.Signal) error {
 	d.state.Store(leaving)
 	if err := d.process.Signal(s); err != nil {
 		return fmt.Errorf("stopping %s on %s: %w", d.Name(), d.Host.Name(), err)
+	}
+	return nil
+}
+
+// portTimeout bounds one connection attempt.
+const portTimeout = 5 * time.Second
+
+// PortsFree returns an error that wraps ErrPortTaken if a process listens on one of the ports.
+// Start checks too, but a caller that first empties the server's directory must check before.
+// Name is the server's name in the error.
+//
+// The check connects. A listener of its own could be inherited by a program that starts at the
+// same time, and would then block the server.
+func PortsFree(ctx context.Context, h host.Host, name string, ports ...int) error {
+	for _, port := range ports {
+		err := host.Accepts(ctx, h, net.JoinHostPort(host.Listen(h), strconv.Itoa(port)), portTimeout)
+		if err == nil {
+			err := fmt.Errorf("starting %s on %s: port %d of %s: %w", name, h.Name(), port, host.Listen(h), ErrPortTaken)
+			return advice.With(err, "end what listens there, or choose another port in the database's options")
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("starting %s on %s: trying port %d: %w", name, h.Name(), port, err)
+		}
 	}
 	return nil
 }

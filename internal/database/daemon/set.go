@@ -13,8 +13,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Set is all servers of a cluster. The zero Set is empty and ready; it must not be
-// copied.
+// Set holds all server processes of a cluster. The zero Set is empty; it must not be copied.
 type Set struct {
 	mu      sync.Mutex
 	daemons []*Daemon
@@ -26,9 +25,9 @@ type Set struct {
 	watchers sync.WaitGroup
 }
 
-// Start starts a server and watches it until it is stopped. It does not wait until it
-// serves: that is Await. A server that was stopped is started again in the same way, and
-// its log goes on. A set that was stopped starts no more.
+// Start starts a server and watches its process. It does not wait until the server serves. A
+// server that was stopped can be started again and continues its log. A stopped set starts no
+// more servers.
 func (s *Set) Start(ctx context.Context, h host.Host, spec Spec) (*Daemon, error) {
 	d, err := start(ctx, h, spec)
 	if err != nil {
@@ -40,7 +39,7 @@ func (s *Set) Start(ctx context.Context, h host.Host, spec Spec) (*Daemon, error
 	return d, nil
 }
 
-// add takes a server in and watches it, unless the set was stopped.
+// add registers and watches a server, unless the set was stopped.
 func (s *Set) add(d *Daemon) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +63,8 @@ func (s *Set) add(d *Daemon) bool {
 	return true
 }
 
-// Fail has the set fail, unless it has before, for the end of something that it does not watch.
+// Fail marks the set as failed, for the end of a process that it does not watch. Only the first
+// error counts.
 func (s *Set) Fail(err error) {
 	failed := s.Failed()
 	s.mu.Lock()
@@ -75,7 +75,7 @@ func (s *Set) Fail(err error) {
 	}
 }
 
-// Failed is closed when a server has ended that was not asked to.
+// Failed is closed when a server has ended by itself.
 func (s *Set) Failed() chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,14 +85,14 @@ func (s *Set) Failed() chan struct{} {
 	return s.failed
 }
 
-// Err says which server ended by itself, and how; nil while none has.
+// Err returns how the first server ended by itself, nil if none has.
 func (s *Set) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// RunningOn are the servers that run on a node, in the order they were started.
+// RunningOn returns the servers that run on a node, in start order.
 func (s *Set) RunningOn(node string) []*Daemon {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,8 +112,7 @@ func (s *Set) Logs() map[string]files.File {
 	return maps.Clone(s.logs)
 }
 
-// Await asks until the answer is nil. It gives up when a server ends by itself, and
-// with ctx.
+// Await polls ask until it returns nil. It gives up when a server ends by itself, and with ctx.
 func (s *Set) Await(ctx context.Context, ask func(context.Context) error) error {
 	failed := s.Failed()
 	for {
@@ -131,8 +130,7 @@ func (s *Set) Await(ctx context.Context, ask func(context.Context) error) error 
 	}
 }
 
-// Stop ends every server, all at the same time, and waits for them. To stop a set twice
-// is no error.
+// Stop ends all servers at the same time and waits for them. It may be called twice.
 func (s *Set) Stop(ctx context.Context) error {
 	return s.endAll(func(d *Daemon) error { return d.Stop(ctx) })
 }

@@ -18,12 +18,11 @@ import (
 )
 
 const (
-	// formTimeout bounds how long a cluster may take to form.
+	// formTimeout bounds the formation of a cluster.
 	formTimeout = 2 * time.Minute
-	// joinTimeout bounds a member's way back into, or into, a cluster: it may have to
-	// receive all data.
+	// joinTimeout bounds a join or a return: the member may have to receive all data.
 	joinTimeout = 10 * time.Minute
-	// evictTimeout bounds how long the others may take to give a lost member up.
+	// evictTimeout bounds how long the others may take to give up a lost member.
 	evictTimeout = 2 * time.Minute
 )
 
@@ -83,7 +82,7 @@ func (c *cluster) start(ctx context.Context) error {
 				return err
 			}
 			start := []string{"--wsrep-start-position=" + history + ":0"}
-			if len(servers) == 1 { // there is nobody to find again
+			if len(servers) == 1 { // there are no other members to find
 				start = append(start, "--wsrep-new-cluster")
 				if err := c.bootstrap(gctx, s, position{history: history}); err != nil {
 					return err
@@ -107,14 +106,14 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes an empty data directory with the benchmark's user and schema in it.
+// prepare creates an empty data directory with the benchmark's user and schema.
 func (c *cluster) prepare(ctx context.Context) (*mysql.Template, error) {
 	h := c.Env.Nodes[0]
 	dir := filepath.Join(h.Dir(), Name+"-template")
 	if err := files.Empty(ctx, h.Files(), dir); err != nil {
 		return nil, fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
-	// Users without a name, which the installer makes, would be found before ours.
+	// The installer creates users without a name, which the server would find before ours.
 	grant := filepath.Join(dir, "grant.sql")
 	text := "DELETE FROM mysql.global_priv WHERE User = '';\nFLUSH PRIVILEGES;\n" + mysql.Grant
 	if err := files.WriteText(ctx, h.Files(), grant, text); err != nil {
@@ -124,7 +123,8 @@ func (c *cluster) prepare(ctx context.Context) (*mysql.Template, error) {
 	// A server removes what others have left in its folder for temporary tables, also while they are at it.
 	_, err := mysql.Run(ctx, h, host.Command{
 		Name: "mariadb-install-db", Path: c.Env.Installation.Programs["mariadb-install-db"], Env: c.programsEnv(),
-		Args: []string{"--no-defaults", "--basedir=" + c.parts.base, "--datadir=" + data, "--tmpdir=" + dir, "--user=root", "--auth-root-authentication-method=normal",
+		Args: []string{"--no-defaults", "--basedir=" + c.parts.base, "--datadir=" + data, "--tmpdir=" + dir, "--user=root",
+			"--auth-root-authentication-method=normal",
 			"--skip-test-db", fmt.Sprintf("--innodb-log-file-size=%d", c.options.log), "--extra-file=" + grant},
 	})
 	if err != nil {
@@ -153,16 +153,15 @@ func (c *cluster) launch(ctx context.Context, s *mysql.Server, args ...string) e
 	return err
 }
 
-// programsEnv lets the server find the programs that copy its state, and these their
-// libraries.
+// programsEnv makes the server find the programs that copy its state, and these their libraries.
 func (c *cluster) programsEnv() []string {
 	base := c.parts.base
 	path := fmt.Sprintf("PATH=%[1]s/bin:%[1]s/sbin:%[2]s", base, host.SearchPath)
 	return append(slices.Clone(c.Env.Installation.Env), path)
 }
 
-// segments numbers the members' sites: members of a segment are near each other, and one
-// of them passes on to the others what comes from other segments.
+// segments numbers the members' sites. The members of a segment are near each other; one of them
+// forwards messages from other segments.
 func (c *cluster) segments() []int {
 	var sites []string
 	servers := c.All()
@@ -186,8 +185,8 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
 }
 
-// OpenMember implements database.Replicated. Members without a majority show what they
-// have too.
+// OpenMember implements database.Replicated. Members without a majority also return what they
+// have.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	s := c.On(node)
 	if s == nil {
@@ -196,7 +195,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return c.driver.OpenMember(ctx, s, "wsrep_sync_wait=0;wsrep_dirty_reads=ON")
 }
 
-// lastLines are the ends of the members' logs, for the end of an error.
+// lastLines returns the ends of the members' logs, for the end of an error.
 func lastLines(servers []*mysql.Server) string {
 	var b []byte
 	for _, s := range servers {

@@ -22,6 +22,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
@@ -95,4 +96,28 @@ func (g *Galera) Open(ctx context.Context, properties map[string]string) (load.C
 		return nil, fmt.Errorf("galera: %w", err)
 	}
 	return c, nil
+}
+
+// About is what the laboratory and its documentation know of MariaDB with Galera.
+var About = database.About{
+	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices:  choices,
+	Protocol: "mysql",
+	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},
+	Suite:    database.Suite{Takes: time.Minute},
+	Smoke: database.Smoke{
+		Text: "Does MariaDB with Galera work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records. All " +
+			"workers write to one member: several members would find writes to the same record in conflict.",
+		Options: "{member: first}",
+	},
+}
+
+// choices: every member has all data; a read waits for it to be the newest, or does not.
+func choices(database.Placement) []database.Choice {
+	return []database.Choice{{
+		Name: "near reads", GivesUp: "a read may return what was; two writes to a record at the same time end one of them",
+	}, {
+		Name: "reads wait", Options: database.Options{"wsrep_sync_wait": 1}, Reads: database.ReadsLinearizable,
+		GivesUp: "a read waits for what was committed anywhere before it",
+	}}
 }

@@ -14,25 +14,26 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// ErrBehind says that a cluster is not to be begun from a member: another one has more.
+// ErrBehind means that a cluster cannot begin from a member, because another one is ahead.
 var ErrBehind = errors.New("another member has later transactions")
 
-// errRuns says that a member was not halted.
+// errRuns means that a member was not halted.
 var errRuns = errors.New("it runs")
 
-// Revive implements database.Cluster. The member names its position, and is sent what
-// came after it where a donor still has that, else everything. When no member runs, the
-// cluster begins anew from this one, which is refused if another was ahead of it.
+// Revive implements database.Cluster. The member sends its position and receives what came after
+// it if a donor still has that, else all data. If no member runs, the cluster begins again from
+// this one, which is refused if another is ahead.
 //
-// Those that run may be no majority, and lack what was acknowledged without them:
+// The running members may be no majority, and lack writes that were acknowledged without them:
 //
-//  1. n1 is cut off. n2 and n3 go on, commit a write at 5 and are killed. n1, back, is at 3.
-//  2. n2 is revived. Were n1 told to go on alone (pc.bootstrap), its next transactions would be
-//     4 and 5 too: n2 would be sent what comes after 5, and nobody would see that the write is
-//     in two members and not in the third, or in none.
+//  1. n1 is cut off. n2 and n3 continue, commit a write at position 5 and are killed. n1 is
+//     at position 3 when it returns.
+//  2. n2 is revived. If n1 were made primary alone (pc.bootstrap), its next transactions would
+//     also be 4 and 5. n2 would receive what comes after 5, and the write would be in two
+//     members and missing in the third without any error.
 //
-// So n1 is told that only if nobody who is halted is ahead of it. Else it is stopped, for it
-// serves nothing, the cluster begins from n2, and n1 is revived behind it.
+// So n1 becomes primary only if no halted member is ahead of it. Otherwise n1, which serves
+// nothing, is stopped, the cluster begins from n2, and n1 is revived behind it.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	s, err := c.Member("reviving", node)
 	if err != nil {
@@ -78,7 +79,8 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	return nil
 }
 
-// restartFrom begins the cluster anew from a halted member, and revives those that ran behind it.
+// restartFrom begins the cluster again from a halted member, and then revives those that ran
+// behind it.
 func (c *cluster) restartFrom(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
 	p, err := c.readPosition(ctx, s)
 	if err != nil {
@@ -101,8 +103,8 @@ func (c *cluster) restartFrom(ctx context.Context, s *mysql.Server, running []*m
 	return nil
 }
 
-// bootstrap lets a cluster begin from a member: it was the last to leave, or none of the
-// others, which do not run either, is ahead.
+// bootstrap prepares a member to begin the cluster: it left last, or no other halted member is
+// ahead.
 func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) error {
 	if !p.safe {
 		if err := c.checkMostAdvanced(ctx, s.Host.Name(), p); err != nil {
@@ -116,7 +118,7 @@ func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) er
 	return removeView(ctx, s)
 }
 
-// checkMostAdvanced returns nil when no halted member is ahead of a position, that of the member named.
+// checkMostAdvanced returns nil if no halted member is ahead of a position of the named member.
 func (c *cluster) checkMostAdvanced(ctx context.Context, name string, p position) error {
 	for _, o := range c.All() {
 		if o.Running() || o.Host.Name() == name {
@@ -134,8 +136,8 @@ func (c *cluster) checkMostAdvanced(ctx context.Context, name string, p position
 	return nil
 }
 
-// prepareRejoin prepares a member's return to those that run. These first have to give up the
-// process that was killed: two of one member at the same time cost them their majority.
+// prepareRejoin prepares a member's return. The others must first give up the killed process: two
+// processes of one member at the same time cost them their majority.
 func (c *cluster) prepareRejoin(ctx context.Context, s *mysql.Server) error {
 	if err := c.AwaitAgreement(ctx, c.Running()); err != nil {
 		return err
@@ -143,10 +145,10 @@ func (c *cluster) prepareRejoin(ctx context.Context, s *mysql.Server) error {
 	return removeView(ctx, s)
 }
 
-// AwaitAgreement implements mysql.Equals: servers serve, and count nobody else. Once they are no primary
-// component they wait for all that were in the last one, those that were lost too: when
-// they have found each other they are told to go on alone, as an operator would tell them,
-// unless one that is halted is ahead of them all (ErrBehind).
+// AwaitAgreement implements mysql.Group: the servers serve, and count no others. Without a
+// primary component they wait for all members of the last one, including lost ones. Once they
+// have found each other, they are made primary as an operator would do it, unless a halted member
+// is ahead of them all (ErrBehind).
 func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
 	defer cancel()
@@ -174,7 +176,7 @@ func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) e
 	})
 }
 
-// forcePrimary makes servers, which are no primary component, one.
+// forcePrimary makes servers without a primary component one.
 func (c *cluster) forcePrimary(ctx context.Context, servers []*mysql.Server) error {
 	first, most := servers[0], status{Last: -1}
 	for _, s := range servers {
@@ -193,10 +195,10 @@ func (c *cluster) forcePrimary(ctx context.Context, servers []*mysql.Server) err
 	return first.Exec(ctx, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")
 }
 
-// stuckAfter is how long members get to become a primary component by themselves.
+// stuckAfter is how long members have to become a primary component by themselves.
 const stuckAfter = 5 * time.Second
 
-// isWaiting tells whether servers are one component together, which is not primary.
+// isWaiting reports whether the servers are one component that is not primary.
 func isWaiting(ctx context.Context, servers []*mysql.Server) bool {
 	for _, s := range servers {
 		st, err := queryStatus(ctx, s)
@@ -207,7 +209,8 @@ func isWaiting(ctx context.Context, servers []*mysql.Server) bool {
 	return true
 }
 
-// removeView removes a member's last view, which would have it wait for those that were in it.
+// removeView removes a member's last view. With it the member would wait for all members of that
+// view.
 func removeView(ctx context.Context, s *mysql.Server) error {
 	if err := s.Host.Files().Remove(ctx, filepath.Join(s.Data(), "gvwstate.dat")); err != nil {
 		return fmt.Errorf("removing its last view: %w", err)

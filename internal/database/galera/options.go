@@ -1,16 +1,20 @@
 package galera
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
-// ErrOption marks an option that cannot be used.
+// ErrOption marks an invalid option.
 var ErrOption = errors.New("bad option of galera")
 
 const (
@@ -19,10 +23,10 @@ const (
 	statePort = 4444 // where a full copy is received
 )
 
-// ports are those that a member listens on beside the clients'.
+// ports are the ports that a member listens on in addition to the clients'.
 var ports = []int{groupPort, copyPort, statePort}
 
-// providerTimes are the options that Galera takes as periods, by its names.
+// providerTimes maps option names to Galera's names of periods.
 var providerTimes = []struct{ option, name string }{
 	{"evs_keepalive_period", "evs.keepalive_period"},
 	{"evs_suspect_timeout", "evs.suspect_timeout"},
@@ -32,9 +36,8 @@ var providerTimes = []struct{ option, name string }{
 	{"evs_join_retrans_period", "evs.join_retrans_period"},
 }
 
-// options are a cluster's settings. What is not named keeps MariaDB's own default, but for
-// memory, and for the log, which is not forced to disk, so that disks do not blur what
-// networks do.
+// options are a cluster's settings. Unset ones keep MariaDB's default, except memory, and the
+// log, which is not forced to disk so that disks do not hide the effects of networks.
 type options struct {
 	port, threads, flush, syncWait, connections int
 	buffer, log                                 int64 // bytes
@@ -52,7 +55,7 @@ var optionNames = []string{
 	"segments", "wsrep_provider_options", "wsrep_slave_threads", "wsrep_sst_method", "wsrep_sync_wait",
 }
 
-// parseOptions understands the options of a cluster on so many nodes.
+// parseOptions parses the options of a cluster on that many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -127,8 +130,8 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	return o, r.Err()
 }
 
-// deriveTimes has what is derived from the time of suspicion follow it where it is short: Galera
-// refuses to start otherwise.
+// deriveTimes shortens periods that depend on a short suspicion timeout. Otherwise Galera refuses
+// to start.
 func deriveTimes(r *database.SettingReader, times map[string]time.Duration) {
 	suspect, ok := times["evs_suspect_timeout"]
 	if !ok {
@@ -148,7 +151,7 @@ func deriveTimes(r *database.SettingReader, times map[string]time.Duration) {
 	}
 }
 
-// period is a time as Galera writes it (ISO 8601).
+// period formats a time as ISO 8601.
 func period(d time.Duration) string { return fmt.Sprintf("PT%gS", d.Seconds()) }
 
 func yesNo(b bool) string {
@@ -156,4 +159,80 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// parts are the locations of an installation's files.
+type parts struct {
+	base, plugins, messages, charsets, provider string
+}
+
+// locate finds the parts. Debian keeps the provider in a separate folder.
+func locate(ctx context.Context, on files.System, in database.Installation) (parts, error) {
+	base := mysql.InstallBase(ctx, on, in, "mariadb-install-db")
+	f := parts{
+		base:     base,
+		plugins:  mysql.FindBelow(ctx, on, base, "lib/mysql/plugin", "lib/*/mariadb*/plugin", "lib/plugin", "lib64/mysql/plugin"),
+		messages: mysql.FindBelow(ctx, on, base, "share/mysql", "share/mariadb", "share"),
+		charsets: mysql.FindBelow(ctx, on, base, "share/mysql/charsets", "share/mariadb/charsets", "share/charsets"),
+		provider: mysql.FindBelow(ctx, on, base, "lib/galera/libgalera_smm.so", "lib/galera-4/libgalera_smm.so", "lib64/galera*/libgalera_smm.so",
+			"lib/libgalera_smm.so"),
+	}
+	if f.provider == "" {
+		f.provider = mysql.FindBelow(ctx, on, "/", "usr/lib/galera/libgalera_smm.so", "usr/lib64/galera*/libgalera_smm.so")
+	}
+	if f.provider == "" {
+		return f, fmt.Errorf("finding Galera: no libgalera_smm.so in %s or the system's own folders", base)
+	}
+	return f, nil
+}
+
+// settings returns a member's configuration. Group lists the addresses of all members.
+func (o options) settings(h host.Host, f parts, group []string, segment int) mysql.Settings {
+	var s mysql.Settings
+	s.Add("basedir", f.base)
+	s.Add("datadir", filepath.Join(h.Dir(), Name, "data"))
+	s.Add("tmpdir", filepath.Join(h.Dir(), Name)) // a server removes what others have left in it, also while they are at it
+	s.Add("plugin-dir", f.plugins)
+	s.Add("lc-messages-dir", f.messages)
+	s.Add("character-sets-dir", f.charsets)
+	s.Add("bind-address", h.Addr())
+	s.Add("port", o.port)
+	s.Add("socket", "server.sock") // in the data directory: its path has a limit
+	s.Add("pid-file", "server.pid")
+	s.Add("skip-name-resolve", "ON")
+	s.Add("max-connections", o.connections)
+	s.Add("performance-schema", "OFF")
+	s.Add("key-buffer-size", "1M")
+	s.Add("aria-pagecache-buffer-size", "1M")
+
+	s.Add("default-storage-engine", "InnoDB")
+	s.Add("binlog-format", "ROW")
+	s.Add("innodb-autoinc-lock-mode", 2)
+	s.Add("innodb-flush-log-at-trx-commit", o.flush)
+	s.Add("innodb-buffer-pool-size", o.buffer)
+	s.Add("innodb-log-file-size", o.log)
+
+	s.Add("wsrep-on", "ON")
+	s.Add("wsrep-provider", f.provider)
+	s.Add("wsrep-cluster-name", "skerry")
+	s.Add("wsrep-cluster-address", "gcomm://"+strings.Join(group, ","))
+	s.Add("wsrep-node-name", h.Name())
+	s.Add("wsrep-node-address", h.Addr())
+	s.Add("wsrep-node-incoming-address", fmt.Sprintf("%s:%d", h.Addr(), o.port))
+	s.Add("wsrep-sst-method", o.sst)
+	if o.sst == "mariabackup" {
+		s.Add("wsrep-sst-auth", mysql.User+":")
+	}
+	s.Add("wsrep-slave-threads", o.threads)
+	s.Add("wsrep-sync-wait", o.syncWait)
+	provider := []string{
+		fmt.Sprintf("gmcast.listen_addr=tcp://%s:%d", h.Addr(), groupPort),
+		fmt.Sprintf("ist.recv_addr=%s:%d", h.Addr(), copyPort),
+		fmt.Sprintf("gcache.size=%d", o.cache),
+	}
+	if o.segments {
+		provider = append(provider, fmt.Sprintf("gmcast.segment=%d", segment))
+	}
+	s.Add("wsrep-provider-options", strings.Join(append(provider, o.provider...), ";"))
+	return s
 }

@@ -33,18 +33,18 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return c.LeaveGroup(ctx, node, manner, c)
 }
 
-// CheckAgreement implements mysql.Equals.
+// CheckAgreement implements mysql.Group.
 func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return checkAgreement(ctx, servers)
 }
 
-// CountMembers implements mysql.Equals.
+// CountMembers implements mysql.Group.
 func (c *cluster) CountMembers(ctx context.Context, by *mysql.Server) (int, error) {
 	st, err := queryStatus(ctx, by)
 	return st.Size, err
 }
 
-// Prepare implements mysql.Equals.
+// Prepare implements mysql.Group.
 func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, error) {
 	s, err := mysql.NewServer(node, Name, c.options.port)
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, e
 	return s, nil
 }
 
-// Enter implements mysql.Equals.
+// Enter implements mysql.Group.
 func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Server, accepted func()) error {
 	if err := c.launch(ctx, s); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Se
 	return c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return checkAgreement(ctx, append(before, s)) })
 }
 
-// awaitServer waits for a server's state; its end, too, ends the wait.
+// awaitServer waits for a state of a server. It fails when the process ends.
 func (c *cluster) awaitServer(ctx context.Context, s *mysql.Server, timeout time.Duration, ready func(context.Context) error) error {
 	d := s.Server()
 	if d == nil {
@@ -85,7 +85,7 @@ func (c *cluster) awaitServer(ctx context.Context, s *mysql.Server, timeout time
 	return d.Await(ctx, timeout, ready)
 }
 
-// EndMembership implements mysql.Equals. A server that was halted before has nothing to end.
+// EndMembership implements mysql.Group. A halted server has no process to end.
 func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
 	if manner == database.Abrupt || !s.Running() {
 		err := s.Halt(ctx, database.Abrupt)

@@ -13,19 +13,18 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// history is the identifier of the history that a new cluster begins: any UUID that says
-// nothing of time or place.
+// history is the UUID of the history that a new cluster begins. It contains no time or place.
 const history = "736b6572-7279-11ee-8000-000000000000"
 
-// position is where a member is in a history: the number of the last transaction that it
-// applied, -1 when that is not known.
+// position is a member's position in a history: the number of the last applied transaction, -1 if
+// unknown.
 type position struct {
 	history string
 	seqno   int64
 	safe    bool // it was the last to leave: a cluster may be bootstrapped from it
 }
 
-// text is the position as grastate.dat has it.
+// text formats the position for grastate.dat.
 func (p position) text() string {
 	safe := 0
 	if p.safe {
@@ -63,8 +62,8 @@ func parsePosition(text string) (position, error) {
 
 func stateFile(s *mysql.Server) string { return filepath.Join(s.Data(), "grastate.dat") }
 
-// memberID is the identifier of the i-th member in the first view, and view is that view as
-// gvwstate.dat has it for one of them.
+// memberID is the UUID of the i-th member in the first view. viewText formats that view for
+// gvwstate.dat of one member.
 func memberID(i int) string { return fmt.Sprintf("%08x-7279-11ee-8000-000000000000", i+1) }
 
 func viewText(self, of int, segments []int) string {
@@ -77,8 +76,8 @@ func viewText(self, of int, segments []int) string {
 	return b.String()
 }
 
-// seed makes a member look as if it had been in a cluster with the others that ended at
-// the very beginning of its history.
+// seed gives a member the state files of a cluster whose members all stopped at the beginning of
+// its history.
 func seed(ctx context.Context, s *mysql.Server, self, of int, segments []int) error {
 	for name, text := range map[string]string{
 		stateFile(s):                            position{history: history}.text(),
@@ -91,10 +90,10 @@ func seed(ctx context.Context, s *mysql.Server, self, of int, segments []int) er
 	return nil
 }
 
-// recovered finds the line "WSREP: Recovered position: UUID:SEQNO".
+// recovered matches "WSREP: Recovered position: UUID:SEQNO".
 var recovered = regexp.MustCompile(`WSREP: Recovered position: ([0-9a-f-]{36}):(-?[0-9]+)`)
 
-// parseRecovered reads what mariadbd --wsrep-recover printed.
+// parseRecovered parses the output of mariadbd --wsrep-recover.
 func parseRecovered(output string) (position, error) {
 	m := recovered.FindStringSubmatch(output)
 	if m == nil {
@@ -107,8 +106,8 @@ func parseRecovered(output string) (position, error) {
 	return position{history: m[1], seqno: n}, nil
 }
 
-// readPosition is where a member that does not run is in its history. One that was killed did
-// not write it down: InnoDB knows.
+// readPosition returns the position of a member that does not run. A killed member did not write
+// it down; InnoDB has it.
 func (c *cluster) readPosition(ctx context.Context, s *mysql.Server) (position, error) {
 	text, err := files.Read(ctx, s.Host.Files(), stateFile(s))
 	if err != nil {

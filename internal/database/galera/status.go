@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database/mysql"
 )
 
-// The words of members that serve.
+// States of members that serve.
 const (
 	synced  = "Synced"
 	primary = "Primary"
@@ -32,7 +32,7 @@ type status struct {
 const statusQuery = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_local_state_comment', 'wsrep_cluster_status', " +
 	"'wsrep_ready', 'wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed')"
 
-// parseStatus understands the variables.
+// parseStatus parses the variables.
 func parseStatus(v map[string]string) (status, error) {
 	st := status{
 		State: v["wsrep_local_state_comment"], Cluster: v["wsrep_cluster_status"], Ready: v["wsrep_ready"] == "ON",
@@ -51,7 +51,7 @@ func parseStatus(v map[string]string) (status, error) {
 	return st, nil
 }
 
-// serves says why a member does not serve in a cluster of so many; nil when it does.
+// serves returns nil if the member serves in a cluster of that size.
 func (st status) serves(size int) error {
 	switch {
 	case st.Cluster != primary:
@@ -64,7 +64,7 @@ func (st status) serves(size int) error {
 	return nil
 }
 
-// queryStatus asks a member for its status.
+// queryStatus queries a member's status.
 func queryStatus(ctx context.Context, s *mysql.Server) (status, error) {
 	v, err := s.QueryPairs(ctx, statusQuery)
 	if err != nil {
@@ -77,7 +77,7 @@ func queryStatus(ctx context.Context, s *mysql.Server) (status, error) {
 	return st, nil
 }
 
-// checkAgreement returns nil when each of the servers serves and sees as many members as there are.
+// checkAgreement returns nil if each server serves and counts exactly these servers.
 func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 	group, ctx := errgroup.WithContext(ctx)
 	history := make([]string, len(servers))
@@ -115,7 +115,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return checkAgreement(ctx, c.All())
 }
 
-// findServing is a member that serves.
+// findServing returns a member that serves.
 func (c *cluster) findServing(ctx context.Context) (*mysql.Server, error) {
 	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		st, err := queryStatus(ctx, s)
@@ -157,8 +157,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// Count implements database.Cluster: what one member has once it applied all that was
-// committed anywhere before.
+// Count implements database.Cluster with the rows of one member after it has applied everything
+// committed before.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	s, err := c.findServing(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return s.Count(ctx, waits)
 }
 
-// waits begins a statement that sees all that was committed anywhere before.
+// waits begins a statement that sees everything committed before.
 const waits = "SET STATEMENT wsrep_sync_wait = 1 FOR "
 
 // Clear implements database.Cluster.

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// upTimeout bounds how long a server may take until it answers.
+	// upTimeout bounds the time until a server answers.
 	upTimeout = time.Minute
-	// formTimeout bounds how long a group may take to form.
+	// formTimeout bounds the formation of a group.
 	formTimeout = 3 * time.Minute
-	// joinTimeout bounds a member's way into a group: it may have to receive all data.
+	// joinTimeout bounds a join: the member may have to receive all data.
 	joinTimeout = 10 * time.Minute
-	// expelTimeout bounds how long the others may take to give a lost member up, beyond
+	// expelTimeout bounds how long the others may take to give up a lost member, beyond
 	// group_replication_member_expel_timeout.
 	expelTimeout = 2 * time.Minute
 )
@@ -105,15 +105,15 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes an empty data directory with the benchmark's user and schema in it. It is
-// kept: members that join later begin with it too.
+// prepare creates an empty data directory with the benchmark's user and schema. It is kept,
+// because members that join later start with a copy too.
 func (c *cluster) prepare(ctx context.Context) error {
 	h := c.Env.Nodes[0]
 	dir := filepath.Join(h.Dir(), Name+"-template")
 	if err := files.Empty(ctx, h.Files(), dir); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
-	// What is done here is no transaction of the group's history.
+	// These statements are no transactions of the group's history.
 	grant, config := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
 	if err := files.WriteText(ctx, h.Files(), grant, "SET SQL_LOG_BIN = 0;\n"+mysql.Grant); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
@@ -136,14 +136,14 @@ func (c *cluster) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
-	// The server's identity: each copy is to get one of its own.
+	// auto.cnf is the server's identity. Each copy needs its own.
 	if err := h.Files().Remove(ctx, filepath.Join(c.template.Data, "auto.cnf")); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	return nil
 }
 
-// fill gives a server its data and configuration.
+// fill writes a server's data and configuration.
 func (c *cluster) fill(ctx context.Context, s *mysql.Server) error {
 	if err := s.Fill(ctx, c.template, groupPort); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (c *cluster) fill(ctx context.Context, s *mysql.Server) error {
 	return c.options.settings(s.Host, c.parts, int(c.ids.Add(1)), c.seeds()).Write(ctx, s.Host.Files(), s.ConfigFile(), "mysqld")
 }
 
-// seeds are where members talk.
+// seeds returns the group addresses of all members.
 func (c *cluster) seeds() []string {
 	var seeds []string
 	for _, s := range c.All() {
@@ -162,7 +162,7 @@ func (c *cluster) seeds() []string {
 
 func groupAddr(s *mysql.Server) string { return fmt.Sprintf("%s:%d", s.Host.Addr(), groupPort) }
 
-// launch starts a member's process and waits until it answers; it is in no group then.
+// launch starts a member's process and waits until it answers. It is in no group then.
 func (c *cluster) launch(ctx context.Context, s *mysql.Server) error {
 	d, err := c.startServer(ctx, s)
 	if err != nil {
@@ -186,13 +186,14 @@ func awaitAnswer(ctx context.Context, s *mysql.Server, d *daemon.Daemon) error {
 	})
 }
 
-// startReplication has a server that runs become a member: of the group that is there, or of a new
-// one with itself alone. It returns when the group counts it; then it recovers.
+// startReplication makes a running server a member of the group, or of a new one with itself
+// alone. It returns when the group counts the server, which then recovers.
 func (c *cluster) startReplication(ctx context.Context, s *mysql.Server, first bool) error {
 	statements := []string{"SET GLOBAL group_replication_group_seeds = '" + strings.Join(c.seeds(), ",") + "'"}
 	start := "START GROUP_REPLICATION USER = '" + mysql.User + "'"
 	if first {
-		statements = append(statements, "SET GLOBAL group_replication_bootstrap_group = ON", start, "SET GLOBAL group_replication_bootstrap_group = OFF")
+		statements = append(statements, "SET GLOBAL group_replication_bootstrap_group = ON", start,
+			"SET GLOBAL group_replication_bootstrap_group = OFF")
 	} else {
 		statements = append(statements, start)
 	}
@@ -204,8 +205,8 @@ func (c *cluster) startReplication(ctx context.Context, s *mysql.Server, first b
 	return nil
 }
 
-// Stop implements database.Cluster. The processes are killed: members that all leave at the
-// same time wait for each other in vain.
+// Stop implements database.Cluster with SIGKILL: members that all leave at the same time wait for
+// each other.
 func (c *cluster) Stop(ctx context.Context) error { return c.Kill(ctx) }
 
 // Properties implements database.Cluster.

@@ -17,13 +17,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
+	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
-// memory is what a member takes with default options and a few thousand records.
+// memory is what a member uses with default options and a few thousand records.
 const memory = 480 << 20
 
 // GroupReplication is MySQL with Group Replication as a database.
@@ -41,7 +44,10 @@ func (*GroupReplication) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*GroupReplication) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory}
+	return database.Capabilities{
+		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
+		MinNodes: 1, MaxNodes: maxMembers, Memory: memory,
+	}
 }
 
 // Check implements database.Database.
@@ -67,10 +73,10 @@ func (g *GroupReplication) Open(ctx context.Context, properties map[string]strin
 	return c, nil
 }
 
-// errNoPrimary says that nobody takes writes at the moment.
+// errNoPrimary means that no member accepts writes now.
 var errNoPrimary = errors.New("the group has no primary that is ONLINE")
 
-// discover finds the members, and the primary where there is one for all.
+// discover finds the members, and the primary if there is a single one.
 func discover(ask func(string) ([][]string, error)) ([]string, string, error) {
 	rows, err := ask(membersQuery)
 	if err != nil {
@@ -94,4 +100,54 @@ func discover(ask func(string) ([][]string, error)) ([]string, string, error) {
 		return members, mysql.AnyMember, nil
 	}
 	return members, primaries[0], nil
+}
+
+// Name is how experiments call it.
+const Name = "mysql-group-replication"
+
+// Recipe installs MySQL from Debian's sid beside the system: no stable release of Debian
+// has it. All that it depends on comes along, the C library included.
+var Recipe = install.Recipe{
+	Name:        Name,
+	Summary:     "MySQL with Group Replication (mysqld, group_replication.so)",
+	Wanted:      install.ByConformance,
+	Packages:    []string{"mysql-server-core/sid", "mysql-client-core/sid"},
+	Closure:     true,
+	Programs:    []string{"mysqld"},
+	VersionArgs: []string{"--no-defaults", "--version"},
+	Version: func(output string) string {
+		if m := versionPattern.FindStringSubmatch(output); m != nil {
+			return m[1]
+		}
+		return ""
+	},
+}
+
+// versionPattern finds the version in "/usr/sbin/mysqld  Ver 9.7.4-2 for Linux on x86_64 (Debian)".
+// MariaDB, which has a mysqld too, says so.
+var versionPattern = regexp.MustCompile(`Ver ([0-9]+\.[0-9]+\.[0-9]+)(?:-[0-9A-Za-z.~+]+)? for`)
+
+// About is what the laboratory and its documentation know of MySQL Group Replication.
+var About = database.About{
+	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices: choices,
+	Row:     database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},
+	Suite:   database.Suite{Takes: 96 * time.Second},
+	Smoke: database.Smoke{
+		Text: "Does MySQL Group Replication work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
+	},
+}
+
+// choices: how much a read waits for. The primary stands at the client.
+func choices(p database.Placement) []database.Choice {
+	return []database.Choice{{
+		Name: "reads of the primary", Options: database.Options{"primary": p.Near}, Reads: database.ReadsMonotonic,
+		GivesUp: "all requests cross to the primary's site; a primary that is cut off answers with what was until it notices",
+	}, {
+		Name: "consistency before", Options: database.Options{"primary": p.Near, "group_replication_consistency": "BEFORE"},
+		Reads:   database.ReadsLinearizable,
+		GivesUp: "every read waits for the group's order",
+	}, {
+		Name: "near reads", Options: database.Options{"primary": p.Near, "reads": "member"}, GivesUp: "a read may return what was",
+	}}
 }

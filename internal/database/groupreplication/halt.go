@@ -13,23 +13,24 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// ErrBehind says that a group is not to be begun from a member: another one has more.
+// ErrBehind means that a group cannot begin from a member, because another one has more
+// transactions.
 var ErrBehind = errors.New("another member has transactions that it lacks")
 
-// errNoGroup says that the members that run have none.
+// errNoGroup means that the running members are in no group.
 var errNoGroup = errors.New("the members that run are in no group")
 
-// errRuns says that a member was not halted.
+// errRuns means that a member was not halted.
 var errRuns = errors.New("it runs")
 
-// Revive implements database.Cluster. A member that comes back is a new one to the group:
-// the others must have given up the old one first. When no member runs, the group begins
-// anew from this one, which is refused if another has more.
+// Revive implements database.Cluster. A returning member is new to the group, so the others must
+// first have given up the old one. If no member runs, the group begins again from this one, which
+// is refused if another has more transactions.
 //
-// Those that run may be no majority and lack what was acknowledged without them, or be out of
-// the group, which gave them up before it ended. They serve nothing then, and the group begins
-// anew from whichever of them and this one has most. Were they told to go on alone, the write
-// would be gone, and whoever has it would never be let in again.
+// The running members may be no majority and lack writes that were acknowledged without them, or
+// may have been expelled from a group that has ended. They serve nothing then, and the group
+// begins again from the member that has most, running or revived. If they were made the group
+// alone, such a write would be lost, and a member that has it could never rejoin.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	s, err := c.Member("reviving", node)
 	if err != nil {
@@ -65,8 +66,8 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	return c.admit(ctx, s, append(others, s), len(others) == 0, func() {})
 }
 
-// restartGroup begins the group again with members of whom none serves, from one that has all that any
-// member has.
+// restartGroup begins the group again from a member that has the transactions of all. None of the
+// members serves.
 func (c *cluster) restartGroup(ctx context.Context, members []*mysql.Server) error {
 	var behind error
 	for i, first := range members {
@@ -100,10 +101,9 @@ func (c *cluster) restartGroup(ctx context.Context, members []*mysql.Server) err
 	return nil
 }
 
-// awaitExpelled waits until members that run have given up those that do not. Members that are
-// no majority cannot do so: they are told to go on alone, as an operator would tell them,
-// unless one that is halted has more than they (ErrBehind). Those that the group gave up
-// have none (errNoGroup).
+// awaitExpelled waits until the running members have given up the others. Members without a
+// majority cannot do that: they are made the group as an operator would do it, unless a halted
+// member has more transactions (ErrBehind). Expelled members are in no group (errNoGroup).
 func (c *cluster) awaitExpelled(ctx context.Context, running []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, expelTimeout, fmt.Errorf("the others still count it after %v", expelTimeout))
 	defer cancel()
@@ -129,7 +129,7 @@ func (c *cluster) awaitExpelled(ctx context.Context, running []*mysql.Server) er
 	})
 }
 
-// forceMembers makes servers, which are no majority, the group.
+// forceMembers makes servers without a majority the group.
 func (c *cluster) forceMembers(ctx context.Context, servers []*mysql.Server) error {
 	if err := c.checkMostAdvanced(ctx, servers...); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (c *cluster) forceMembers(ctx context.Context, servers []*mysql.Server) err
 	return nil
 }
 
-// lacksMajority tells whether half of a view's members or more cannot be reached.
+// lacksMajority reports whether at least half of a view's members are unreachable.
 func lacksMajority(view []member) bool {
 	lost := 0
 	for _, m := range view {
@@ -158,7 +158,7 @@ func lacksMajority(view []member) bool {
 	return lost > 0 && 2*lost >= len(view)
 }
 
-// checkInGroup returns errNoGroup when each server sees itself alone, and does not serve.
+// checkInGroup returns errNoGroup if each server sees itself alone and does not serve.
 func checkInGroup(ctx context.Context, servers []*mysql.Server) error {
 	for _, s := range servers {
 		v, err := queryView(ctx, s)
@@ -172,8 +172,8 @@ func checkInGroup(ctx context.Context, servers []*mysql.Server) error {
 	return errNoGroup
 }
 
-// checkMostAdvanced returns nil when no member has a transaction that none of the servers, which run, has. What they
-// were sent and have yet to apply does not count: a server that is started again may have lost it.
+// checkMostAdvanced returns nil if no member has a transaction that all the running servers lack.
+// Received but unapplied transactions do not count: a restarted server may have lost them.
 func (c *cluster) checkMostAdvanced(ctx context.Context, servers ...*mysql.Server) error {
 	var sets []string
 	for _, s := range servers {
@@ -202,8 +202,8 @@ func (c *cluster) checkMostAdvanced(ctx context.Context, servers ...*mysql.Serve
 	return nil
 }
 
-// queryExecuted are the transactions that a member has done. One that does not run is started for a
-// moment, in no group, to be asked.
+// queryExecuted returns a member's executed transactions. A halted member is started for the
+// query, in no group.
 func (c *cluster) queryExecuted(ctx context.Context, s *mysql.Server) (set string, err error) {
 	if !s.Running() {
 		if err := c.launchOnTrial(ctx, s); err != nil {

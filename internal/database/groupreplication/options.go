@@ -1,19 +1,24 @@
 package groupreplication
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
-// ErrOption marks an option that cannot be used.
+// ErrOption marks an invalid option.
 var ErrOption = errors.New("bad option of " + Name)
 
 const (
-	// groupPort is where members talk.
+	// groupPort is the port of the group channel.
 	groupPort = 33061
 	// maxMembers is the largest group that MySQL supports.
 	maxMembers = 9
@@ -22,9 +27,8 @@ const (
 // consistencies are the values of group_replication_consistency.
 var consistencies = []string{"EVENTUAL", "BEFORE_ON_PRIMARY_FAILOVER", "BEFORE", "AFTER", "BEFORE_AND_AFTER"}
 
-// options are a cluster's settings. What is not named keeps MySQL's own default, but for
-// memory, and for the logs, which are not forced to disk, so that disks do not blur what
-// networks do.
+// options are a cluster's settings. Unset ones keep MySQL's default, except memory, and the logs,
+// which are not forced to disk so that disks do not hide the effects of networks.
 type options struct {
 	port, flush, sync, connections int
 	buffer, cache                  int64 // bytes
@@ -43,7 +47,7 @@ var optionNames = []string{
 	"single_primary", "sync_binlog",
 }
 
-// parseOptions understands the options of a cluster on so many nodes.
+// parseOptions parses the options of a cluster on that many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -76,7 +80,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		if !r.Has(n) {
 			continue
 		}
-		// 0 is a value of both, and has no unit.
+		// 0 is valid for both and has no unit.
 		var d time.Duration
 		if r.Text(n, "") != "0" {
 			d = r.Duration(n, time.Second)
@@ -106,4 +110,85 @@ func onOff(b bool) string {
 		return "ON"
 	}
 	return "OFF"
+}
+
+// group is the name of the group: any UUID that is no server's.
+const group = "736b6572-7279-11ee-8000-000000000001"
+
+// locate returns the settings for the locations of an installation's files.
+func locate(ctx context.Context, on files.System, in database.Installation) (mysql.Settings, error) {
+	base := mysql.InstallBase(ctx, on, in, "mysqld")
+	plugins := mysql.FindBelow(ctx, on, base, "lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin", "lib/*/mysql/plugin")
+	if plugins == "" || mysql.FindBelow(ctx, on, plugins, "group_replication.so") == "" {
+		return nil, fmt.Errorf("finding Group Replication: no plugin group_replication.so below %s/lib", base)
+	}
+	var s mysql.Settings
+	s.Add("basedir", base)
+	s.Add("plugin-dir", plugins)
+	if d := mysql.FindBelow(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
+		s.Add("lc-messages-dir", filepath.Dir(d))
+	}
+	if d := mysql.FindBelow(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
+		s.Add("character-sets-dir", d)
+	}
+	return s, nil
+}
+
+// storage returns the settings that a data directory is created with.
+func (o options) storage() mysql.Settings {
+	var s mysql.Settings
+	s.Add("mysqlx", 0)
+	s.Add("secure-file-priv", "NULL") // otherwise it wants a folder of the system's
+	s.Add("innodb-buffer-pool-size", o.buffer)
+	s.Add("innodb-redo-log-capacity", 32<<20)
+	return s
+}
+
+// settings are a member's configuration. Seeds are the members that it asks to be let in.
+// The server's own statistics are off: they take a quarter of its memory, and the members
+// of the group are told all the same.
+func (o options) settings(h host.Host, installed mysql.Settings, id int, seeds []string) mysql.Settings {
+	s := append(append(mysql.Settings{}, installed...), o.storage()...)
+	s.Add("datadir", filepath.Join(h.Dir(), Name, "data"))
+	s.Add("bind-address", h.Addr())
+	s.Add("port", o.port)
+	s.Add("socket", "server.sock") // in the data directory: its path has a limit
+	s.Add("pid-file", "server.pid")
+	s.Add("skip-name-resolve", "ON")
+	s.Add("max-connections", o.connections)
+	s.Add("performance-schema", "OFF")
+	s.Add("key-buffer-size", "1M")
+	s.Add("tmp-table-size", "4M")
+	s.Add("table-open-cache", 200)
+	s.Add("table-definition-cache", 400)
+
+	s.Add("innodb-flush-log-at-trx-commit", o.flush)
+	s.Add("sync-binlog", o.sync)
+	s.Add("log-bin", "binlog")
+	s.Add("relay-log", "relay")
+	s.Add("gtid-mode", "ON")
+	s.Add("enforce-gtid-consistency", "ON")
+	s.Add("server-id", id)
+	s.Add("report-host", h.Addr())
+	s.Add("report-port", o.port)
+
+	// An option file that the server reads before the plugin is there may name the
+	// plugin's variables only in this way.
+	s.Add("plugin-load-add", "group_replication.so")
+	add := func(name string, value any) { s.Add("loose-group-replication-"+name, value) }
+	add("group-name", group)
+	add("start-on-boot", "OFF")
+	add("bootstrap-group", "OFF")
+	add("local-address", fmt.Sprintf("%s:%d", h.Addr(), groupPort))
+	add("group-seeds", strings.Join(seeds, ","))
+	add("ip-allowlist", "0.0.0.0/0")
+	add("communication-stack", "XCOM")
+	add("recovery-get-public-key", "ON")
+	add("single-primary-mode", onOff(o.single))
+	add("enforce-update-everywhere-checks", onOff(!o.single))
+	add("message-cache-size", o.cache)
+	for _, v := range o.group {
+		s.Add("loose-"+v.Name, v.Value)
+	}
+	return s
 }

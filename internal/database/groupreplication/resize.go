@@ -32,18 +32,18 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return c.LeaveGroup(ctx, node, manner, c)
 }
 
-// CheckAgreement implements mysql.Equals.
+// CheckAgreement implements mysql.Group.
 func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return checkAgreement(ctx, servers)
 }
 
-// CountMembers implements mysql.Equals.
+// CountMembers implements mysql.Group.
 func (c *cluster) CountMembers(ctx context.Context, by *mysql.Server) (int, error) {
 	v, err := queryView(ctx, by)
 	return len(v), err
 }
 
-// Prepare implements mysql.Equals.
+// Prepare implements mysql.Group.
 func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, error) {
 	if len(c.All()) >= maxMembers {
 		return nil, fmt.Errorf("%w: a group has at most %d members", database.ErrUnsupported, maxMembers)
@@ -58,13 +58,13 @@ func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, e
 	return s, nil
 }
 
-// Enter implements mysql.Equals.
+// Enter implements mysql.Group.
 func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Server, accepted func()) error {
 	return c.admit(ctx, s, append(before, s), false, accepted)
 }
 
-// admit starts a server, has it enter the group, or a new one, and waits until all members
-// see each other ONLINE. Accepted is called when the group counts it.
+// admit starts a server, makes it a member of the group or of a new one, and waits until all
+// members see each other ONLINE. It calls accepted when the group counts the server.
 func (c *cluster) admit(ctx context.Context, s *mysql.Server, members []*mysql.Server, first bool, accepted func()) error {
 	if !s.Running() {
 		if err := c.launchOnTrial(ctx, s); err != nil {
@@ -88,7 +88,7 @@ func (c *cluster) admit(ctx context.Context, s *mysql.Server, members []*mysql.S
 	return nil
 }
 
-// launchOnTrial is launch of a server whose end is no failure of the cluster.
+// launchOnTrial is launch for a server whose end is no failure of the cluster.
 func (c *cluster) launchOnTrial(ctx context.Context, s *mysql.Server) error {
 	d, err := c.startServer(ctx, s)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *cluster) launchOnTrial(ctx context.Context, s *mysql.Server) error {
 	return awaitAnswer(ctx, s, d)
 }
 
-// EndMembership implements mysql.Equals.
+// EndMembership implements mysql.Group.
 func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
 	var err error
 	switch {
@@ -114,7 +114,7 @@ func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner dat
 	return s.Halt(ctx, database.Graceful)
 }
 
-// AwaitAgreement implements mysql.Equals: servers see each other and nobody else.
+// AwaitAgreement implements mysql.Group: the servers see each other and no others.
 func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, expelTimeout, fmt.Errorf("the others still count it after %v", expelTimeout))
 	defer cancel()

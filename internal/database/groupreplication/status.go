@@ -15,8 +15,8 @@ import (
 // online is the state of a member that serves.
 const online = "ONLINE"
 
-// membersQuery asks a server for the members of its group as it sees them. A server that is
-// in no group sees itself, OFFLINE.
+// membersQuery returns the members of the group as the server sees them. A server in no group
+// returns itself, OFFLINE.
 const membersQuery = "SELECT member_host, member_port, member_state, member_role FROM performance_schema.replication_group_members"
 
 // member is a member as another one sees it,
@@ -37,7 +37,7 @@ func parseMembers(rows [][]string) []member {
 	return members
 }
 
-// queryView is the group as one of its servers sees it.
+// queryView returns the group as one of its servers sees it.
 func queryView(ctx context.Context, s *mysql.Server) ([]member, error) {
 	rows, err := s.Query(ctx, membersQuery)
 	if err != nil {
@@ -46,7 +46,7 @@ func queryView(ctx context.Context, s *mysql.Server) ([]member, error) {
 	return parseMembers(rows), nil
 }
 
-// checkView returns nil when a view has so many members, all of them ONLINE, and a primary.
+// checkView returns nil if a view has that many members, all ONLINE, and a primary.
 func checkView(view []member, size int) error {
 	primary := false
 	for _, m := range view {
@@ -64,7 +64,7 @@ func checkView(view []member, size int) error {
 	return nil
 }
 
-// checkAgreement returns nil when each of the servers sees all of them ONLINE, and nobody else.
+// checkAgreement returns nil if each server sees exactly these servers, all ONLINE.
 func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, s := range servers {
@@ -82,7 +82,7 @@ func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return g.Wait()
 }
 
-// queryState is a server's own state and role.
+// queryState returns a server's own state and role.
 func queryState(ctx context.Context, s *mysql.Server) (member, error) {
 	v, err := queryView(ctx, s)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// findPrimary is a member that takes writes.
+// findPrimary returns a member that accepts writes.
 func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {
 	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		m, err := queryState(ctx, s)

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/load"
 )
 
-// Numbers of servers' errors, MySQL's and MariaDB's alike.
+// Error numbers of MySQL and MariaDB servers.
 const (
 	errTooMany      = 1040
 	errNotReady     = 1047 // Galera: not part of the primary component
@@ -38,7 +38,7 @@ const (
 	errSessionGone  = 3169
 )
 
-// words name servers' errors that say that nothing was done.
+// words are the classes of server errors after which nothing was done.
 var words = map[uint16]string{
 	errTooMany: "too_many_connections", errNotReady: "not_ready", errNoColumn: "unknown_column",
 	errDuplicate: "duplicate", errFull: "full", errNoTable: "no_table", errLockTimeout: "lock_timeout",
@@ -46,14 +46,14 @@ var words = map[uint16]string{
 	errTemporary: "temporary",
 }
 
-// doubts name those after which a write may have been done: the server was ending, or had
-// handed the write to the group.
+// doubts are the classes of server errors after which a write may have been done: the server was
+// ending, or had handed the write to the group.
 var doubts = map[uint16]string{
 	errShutdown: "shutdown", errInterrupted: "interrupted", errKilled: "killed", errSessionGone: "killed", errCommit: "commit",
 	errRollback: "rollback",
 }
 
-// serverError is an error that a server reported.
+// serverError turns an error that a server reported into an outcome.
 func serverError(addr string, e *mysqldriver.MySQLError) error {
 	if w, ok := words[e.Number]; ok {
 		return load.Failed(w, addr, e)
@@ -63,7 +63,7 @@ func serverError(addr string, e *mysqldriver.MySQLError) error {
 	}
 	switch e.Number {
 	case errHook:
-		// Before a statement it is refused; while it commits, the group may have it.
+		// Before a statement the hook refuses it. During a commit the group may have the write.
 		if strings.Contains(e.Message, "before_commit") {
 			return load.Unknown("hook", addr, e)
 		}
@@ -77,19 +77,19 @@ func serverError(addr string, e *mysqldriver.MySQLError) error {
 	return load.Failed(fmt.Sprintf("error_%d", e.Number), addr, e)
 }
 
-// engineDoubts are NDB's own errors of which nobody knows whether the transaction was
-// committed: no answer, no cluster any more, no answer in time. 157 is what the server
-// makes of 4009.
+// engineDoubts are NDB errors with an unknown outcome: no answer, no cluster, or no answer in
+// time. The server reports 4009 as 157.
 var engineDoubts = map[string]bool{"157": true, "4008": true, "4009": true, "4012": true}
 
-// engineNumber finds an engine's own number in "Got error 4009 'Cluster Failure' from NDBCLUSTER".
+// engineNumber returns the engine's error number in "Got error 4009 'Cluster Failure' from
+// NDBCLUSTER".
 func engineNumber(message string) string {
 	_, after, _ := strings.Cut(message, "error ")
 	number, _, _ := strings.Cut(after, " ")
 	return number
 }
 
-// needsOtherMember tells whether a server's error says that another member should be asked next.
+// needsOtherMember reports whether the next operation should go to another member.
 func needsOtherMember(err error) bool {
 	var e *mysqldriver.MySQLError
 	if !errors.As(err, &e) {
@@ -102,8 +102,8 @@ func needsOtherMember(err error) bool {
 	return false
 }
 
-// lostError is a connection that broke with a request on its way; cause is what broke it, as the
-// connection itself saw it.
+// lostError is the outcome of an operation whose connection broke. Cause is the error that the
+// connection itself saw.
 func lostError(addr string, err, cause error) error {
 	if cause == nil {
 		cause = err
@@ -117,3 +117,16 @@ func lostError(addr string, err, cause error) error {
 	}
 	return load.Unknown(class, addr, cause)
 }
+
+// Sentinel errors.
+var (
+	// ErrProperty marks an invalid client property.
+	ErrProperty = errors.New("bad property")
+	// ErrNoTemplate means that no empty data directory could be created.
+	ErrNoTemplate = errors.New("making an empty data directory")
+
+	// errNone means that no server runs.
+	errNone = errors.New("no server runs")
+	// errReadOnlyClient means a write through a client that reads one member's copy.
+	errReadOnlyClient = errors.New("a client of one member's own copy only reads")
+)

@@ -4,25 +4,99 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"skerry/internal/database"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 )
 
-// Client is one worker's.
+// Dial makes a TCP connection.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Driver opens the clients of one database of the family. Clients of different databases share
+// nothing. It must not be copied.
+type Driver struct {
+	// Kind names the database in errors.
+	Kind string
+	// Discover is set if only one member accepts writes.
+	Discover Discover
+	// Column is the type of the field columns, Blob if nil. Engine is the end of the CREATE TABLE
+	// statement (" ENGINE=NDB").
+	Column Column
+	Engine string
+	// Dial makes connections, with a net.Dialer if nil.
+	Dial Dial
+
+	routers database.ClientPool[settings, *router]
+}
+
+// Open returns a client for one worker. Properties lists the known properties; others belong to
+// the workload.
+func (d *Driver) Open(ctx context.Context, properties map[string]string) (*Client, error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return nil, err
+	}
+	router, release, err := d.routers.Acquire(ctx, s, database.ClientSource[*router]{
+		Open: func(ctx context.Context) (*router, error) { return newRouter(ctx, s, d.Discover, d.Dial) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of %s: %w", d.Kind, err)
+	}
+	c := &Client{
+		router: router, release: release, worker: int(router.workers.Add(1) - 1),
+		maker: &maker{d.Column, d.Engine}, known: make(map[string]*table),
+	}
+	if d.Column == nil {
+		c.maker.column = Blob
+	}
+	if err := c.warm(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening a client of %s: %w", d.Kind, err), c.Close())
+	}
+	return c, nil
+}
+
+// OpenMember returns a client that reads one member's copy from the member's own host, because an
+// auditor has no route to a lab's addresses. Session sets the variables that keep the server from
+// waiting for other members.
+func (d *Driver) OpenMember(ctx context.Context, of *Server, session string) (load.Client, error) {
+	s, err := parseSettings(map[string]string{PropHosts: of.Addr(), PropMember: First, PropSession: session})
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRouter(ctx, s, nil, host.Dialer(of.Host, AdminTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of %s on %s: %w", d.Kind, of.Host.Name(), err)
+	}
+	return &Client{router: r, alone: true, known: make(map[string]*table)}, nil
+}
+
+// warm connects and creates the workload's table before the first operation.
+func (c *Client) warm(ctx context.Context) error {
+	l, err := c.beginOperation(ctx, true)
+	if err != nil {
+		return err
+	}
+	_, err = c.table(ctx, l, "")
+	return c.endOperation(ctx, l, err)
+}
+
+// Client is the client of one worker.
 type Client struct {
 	router  *router
 	worker  int
 	maker   *maker // nil for a client that only reads
 	release func() error
-	// alone keeps it to its first member, which it reads only.
+	// alone restricts the client to reads from its first member.
 	alone bool
 
-	// read and write are the same where every member takes writes.
+	// read and write are the same link if every member accepts writes.
 	read, write *link
 
 	known map[string]*table
@@ -38,7 +112,7 @@ var (
 	_ load.BulkClient = (*Client)(nil)
 )
 
-// beginOperation returns the link that an operation goes over, with its deadline set.
+// beginOperation returns the link for an operation, with its deadline set.
 func (c *Client) beginOperation(ctx context.Context, writes bool) (*link, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, load.Failed(database.ErrorClass(err), "", err)
@@ -59,8 +133,8 @@ func (c *Client) beginOperation(ctx context.Context, writes bool) (*link, error)
 	return l, nil
 }
 
-// link is a connection to the member that an operation goes to. It is made when there is
-// none, or when writes go to another member than they did.
+// link returns a connection to the member that an operation goes to. It connects if there is
+// none, or if another member accepts writes now.
 func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time) (*link, error) {
 	if c.alone && writes {
 		return nil, load.Failed("unsupported", "", errReadOnlyClient)
@@ -87,7 +161,7 @@ func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time)
 	return *at, err
 }
 
-// dialPrimary connects to the member that takes writes.
+// dialPrimary connects to the member that accepts writes.
 func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, error) {
 	if *c.router.primary.Load() == "" {
 		if err := c.router.findPrimary(ctx, deadline); err != nil {
@@ -106,7 +180,8 @@ func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, er
 	return l, nil
 }
 
-// dialMember connects to the first member that lets it. Nothing was sent to those before.
+// dialMember connects to the first member that accepts the connection. Nothing was sent to those
+// before.
 func (c *Client) dialMember(ctx context.Context, deadline time.Time) (*link, error) {
 	choices := c.router.candidates(c.worker)
 	if c.alone {
@@ -127,11 +202,11 @@ func (c *Client) dialMember(ctx context.Context, deadline time.Time) (*link, err
 			break
 		}
 	}
-	// Nobody is there: workers that have nothing else to do must not take a core each.
+	// No member answers. The wait keeps workers without an operation from using a whole core each.
 	return nil, errors.Join(first, waitUntil(ctx, restless, deadline))
 }
 
-// connectDeadline bounds the making of a connection.
+// connectDeadline returns the deadline of a connection attempt.
 func (c *Client) connectDeadline(deadline time.Time) time.Time {
 	if soon := time.Now().Add(c.router.settings.connect); soon.Before(deadline) {
 		return soon
@@ -139,8 +214,8 @@ func (c *Client) connectDeadline(deadline time.Time) time.Time {
 	return deadline
 }
 
-// endOperation is what became of an operation that ended with err. A link that broke, or whose
-// member does not serve, is given up.
+// endOperation turns err into the outcome of an operation. It drops a link that broke or whose
+// member does not serve.
 func (c *Client) endOperation(ctx context.Context, l *link, err error) error {
 	if err == nil || errors.Is(err, load.ErrNotFound) {
 		return err
@@ -169,15 +244,15 @@ func (c *Client) endOperation(ctx context.Context, l *link, err error) error {
 	return err
 }
 
-// stillMember tells whether a member of a group is still one. When it rolls a write back while
-// that commits, the write was in conflict with another one; when it was shut out of the
-// group, the others may have the write.
+// stillMember reports whether a server is still a member of its group. A member that rolls a
+// write back during the commit had a conflict. If the server was expelled from the group, the
+// others may have the write.
 func (c *Client) stillMember(ctx context.Context, l *link) bool {
 	rows, err := l.query(ctx, "SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid")
 	return err == nil && len(rows) == 1 && rows[0][0] == "ONLINE"
 }
 
-// drop gives a link up; the next operation chooses anew.
+// drop closes a link. The next operation chooses a member again.
 func (c *Client) drop(l *link) {
 	c.router.markFailed(l.addr)
 	c.router.forgetPrimary(l.addr)
@@ -190,7 +265,7 @@ func (c *Client) drop(l *link) {
 	}
 }
 
-// table is what is known of a table.
+// table returns the cached description of a table.
 func (c *Client) table(ctx context.Context, l *link, name string) (*table, error) {
 	if name == "" {
 		name = c.router.settings.table
@@ -205,8 +280,8 @@ func (c *Client) table(ctx context.Context, l *link, name string) (*table, error
 	return t, err
 }
 
-// asUnsent marks a connection that broke before a write was sent over it: it is as good as
-// one that could not be made.
+// asUnsent marks an error on a connection that broke before a write was sent. It counts as a
+// failed connection attempt.
 func asUnsent(l *link, err error) error {
 	if number(err) != 0 {
 		return err
@@ -223,7 +298,7 @@ type unsent struct{ error }
 
 func (u *unsent) Unwrap() error { return u.error }
 
-// Close closes the connections and, with the last worker, gives up what they share.
+// Close closes the connections and releases what the workers share.
 func (c *Client) Close() error {
 	for _, l := range []*link{c.read, c.write} {
 		if l != nil {
@@ -237,7 +312,7 @@ func (c *Client) Close() error {
 	return c.release()
 }
 
-// ignoreEOF is an error of reading rows, nil when they had merely ended.
+// ignoreEOF returns an error of reading rows, nil at the end of the rows.
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -245,7 +320,7 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// number is a server's error number, 0 for other errors.
+// number returns a server's error number, 0 for other errors.
 func number(err error) uint16 {
 	var e *mysqldriver.MySQLError
 	if errors.As(err, &e) {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -14,12 +16,12 @@ import (
 // they call to copy their state, refuse root or drop its rights.
 const nobody = 65534
 
-// Grant is the statements that a new data directory begins with: the user and the schema.
+// Grant is the SQL that creates the user and the schema in a new data directory.
 const Grant = "CREATE USER '" + User + "'@'%' IDENTIFIED BY '';\n" +
 	"GRANT ALL PRIVILEGES ON *.* TO '" + User + "'@'%' WITH GRANT OPTION;\n" +
 	"CREATE DATABASE " + Schema + ";\n"
 
-// GiveToServerUser gives a file or folder of a node, and all below it, to the servers' user.
+// GiveToServerUser gives a file or folder of a node, with all below it, to the servers' user.
 func GiveToServerUser(ctx context.Context, h host.Host, path string) error {
 	if err := h.Files().Own(ctx, path, nobody, nobody); err != nil {
 		return fmt.Errorf("giving %s to the server's user: %w", path, err)
@@ -27,7 +29,7 @@ func GiveToServerUser(ctx context.Context, h host.Host, path string) error {
 	return nil
 }
 
-// AsServerUser has a command run as the servers' user.
+// AsServerUser makes a command run as the servers' user.
 func AsServerUser(c host.Command) host.Command {
 	c.UID, c.GID = nobody, nobody
 	return c
@@ -52,4 +54,50 @@ func Run(ctx context.Context, h host.Host, c host.Command) (string, error) {
 		return out.String(), fmt.Errorf("%s on %s: %w: %s", c.Name, h.Name(), p.Err(), strings.Join(lines[max(0, len(lines)-8):], "\n"))
 	}
 	return out.String(), nil
+}
+
+// Settings are a server's variables in file order.
+type Settings []Setting
+
+// Setting is the name of a variable, as in a configuration file, and its value.
+type Setting struct{ Name, Value string }
+
+// Add appends a variable.
+func (s *Settings) Add(name string, value any) {
+	*s = append(*s, Setting{name, fmt.Sprint(value)})
+}
+
+// Text is the settings as a configuration file with one section. Values are quoted, since
+// a number sign or a semicolon would begin a comment.
+func (s Settings) Text(section string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[%s]\n", section)
+	for _, v := range s {
+		value := v.Value
+		if strings.ContainsAny(value, "#;' ") {
+			value = `"` + value + `"`
+		}
+		fmt.Fprintf(&b, "%s = %s\n", v.Name, value)
+	}
+	return b.String()
+}
+
+// Write writes the settings to a file that every user can read.
+func (s Settings) Write(ctx context.Context, on files.System, path, section string) error {
+	if err := files.WriteText(ctx, on, path, s.Text(section)); err != nil {
+		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// Template is an empty data directory that the servers of all nodes start with a copy of.
+type Template struct {
+	Host host.Host // where it is
+	Dir  string    // all of it
+	Data string    // what is copied, in Dir
+}
+
+// Remove removes the template. A template that cannot be removed disappears with its node.
+func (t *Template) Remove(ctx context.Context) {
+	_ = t.Host.Files().Remove(context.WithoutCancel(ctx), t.Dir)
 }

@@ -2,33 +2,107 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
-// Group are servers that form a group in which all are alike and a majority decides: what
-// the databases of that kind do each in their own way.
+// Cluster is a cluster of servers with the parts that all databases of the family share.
+type Cluster struct{ *daemon.Cluster[*Server] }
+
+// NewCluster returns a cluster without servers.
+func NewCluster(env database.Env, kind string) *Cluster {
+	return &Cluster{daemon.NewCluster[*Server](kind, env)}
+}
+
+// Remove removes a server from the cluster and kills its process.
+func (s *Cluster) Remove(ctx context.Context, server *Server) error {
+	s.Drop(server)
+	return errors.Join(server.Halt(ctx, database.Abrupt), server.Close())
+}
+
+// Running returns the servers whose process runs.
+func (s *Cluster) Running() []*Server {
+	return s.Select((*Server).Running)
+}
+
+// Others returns the running servers without one.
+func (s *Cluster) Others(than *Server) []*Server {
+	return s.Select(func(o *Server) bool { return o != than && o.Running() })
+}
+
+// Member returns the server on a node, or an error that wraps database.ErrNotMember.
+func (s *Cluster) Member(doing string, node host.Host) (*Server, error) {
+	if o := s.On(node.Name()); o != nil {
+		return o, nil
+	}
+	return nil, fmt.Errorf("%s %s: %w", doing, node.Name(), database.ErrNotMember)
+}
+
+// Addrs returns the client addresses of the servers, comma-separated, in node order.
+func (s *Cluster) Addrs() string {
+	var addrs []string
+	for _, o := range s.All() {
+		addrs = append(addrs, o.Addr())
+	}
+	return strings.Join(addrs, ",")
+}
+
+// Kill ends a cluster whose start failed. Servers that wait for each other ignore SIGTERM.
+func (s *Cluster) Kill(ctx context.Context) error {
+	var err error
+	for _, o := range s.All() {
+		err = errors.Join(err, o.Halt(ctx, database.Abrupt))
+	}
+	return errors.Join(err, s.Stop(ctx))
+}
+
+// Stop implements database.Cluster.
+func (s *Cluster) Stop(ctx context.Context) error {
+	err := s.Servers.Stop(ctx)
+	for _, o := range s.All() {
+		err = errors.Join(err, o.Close())
+	}
+	return err
+}
+
+// FindServing returns the first running server for which serves returns nil.
+func (s *Cluster) FindServing(ctx context.Context, serves func(context.Context, *Server) error) (*Server, error) {
+	err := errNone
+	for _, o := range s.Running() {
+		e := serves(ctx, o)
+		if e == nil {
+			return o, nil
+		}
+		err = errors.Join(err, e)
+	}
+	return nil, err
+}
+
+// Group is a group of servers in which all are equal and a majority decides. Each database
+// implements its own operations.
 type Group interface {
-	// Agree returns nil when servers serve, and count each other and nobody else.
+	// CheckAgreement returns nil if the servers serve, and count each other and no others.
 	CheckAgreement(ctx context.Context, servers []*Server) error
-	// Counted is how many members the group has, to a server of it.
+	// CountMembers returns the size of the group as one of its servers sees it.
 	CountMembers(ctx context.Context, by *Server) (int, error)
-	// Make prepares a server that is to join, its directory filled; nothing of it runs.
+	// Prepare creates a server that will join and fills its directory. It starts no process.
 	Prepare(ctx context.Context, node host.Host) (*Server, error)
-	// Enter starts a server and has it join those that were there before. It calls accepted
-	// when they count it, and returns when all agree.
+	// Enter starts a server that joins the servers before. It calls accepted when they count it, and
+	// returns when all agree.
 	Enter(ctx context.Context, s *Server, before []*Server, accepted func()) error
-	// Part ends a member's part in the group, and its process. It calls accepted when the
-	// group has been told, or the process of a member that is lost has ended.
+	// EndMembership ends a server's membership and its process. It calls accepted when the group
+	// knows, or when the process of a lost member has ended.
 	EndMembership(ctx context.Context, s *Server, manner database.Manner, accepted func()) error
-	// Settle waits until the servers given, which run, have given up whoever does not.
+	// AwaitAgreement waits until the running servers have given up all others.
 	AwaitAgreement(ctx context.Context, running []*Server) error
 }
 
-// JoinGroup is database.Cluster's Join of a group of equals.
+// JoinGroup implements database.Cluster's Join for a Group.
 func (s *Cluster) JoinGroup(ctx context.Context, node host.Host, group Group) (database.Change, error) {
 	var before []*Server
 	var server *Server
@@ -57,7 +131,7 @@ func (s *Cluster) JoinGroup(ctx context.Context, node host.Host, group Group) (d
 	})
 }
 
-// removeServer ends a server and waits until the others go on without it.
+// removeServer ends a server and waits until the others continue without it.
 func (s *Cluster) removeServer(ctx context.Context, server *Server, group Group) error {
 	if err := s.Remove(ctx, server); err != nil {
 		return err
@@ -65,7 +139,7 @@ func (s *Cluster) removeServer(ctx context.Context, server *Server, group Group)
 	return group.AwaitAgreement(ctx, s.Running())
 }
 
-// LeaveGroup is database.Cluster's Leave of a group of equals.
+// LeaveGroup implements database.Cluster's Leave for a Group.
 func (s *Cluster) LeaveGroup(ctx context.Context, node host.Host, manner database.Manner, group Group) (database.Change, error) {
 	return s.RunLeave(ctx, node, daemon.LeaveSteps[*Server]{
 		Check: func(ctx context.Context, server *Server) error { return s.checkLeave(ctx, server, manner, group) },
@@ -78,8 +152,8 @@ func (s *Cluster) LeaveGroup(ctx context.Context, node host.Host, manner databas
 	})
 }
 
-// checkLeave refuses to end a group: its last member stays, and so does one without whom the
-// others would be no majority of those that were there.
+// checkLeave refuses the leave of the last member, and of a lost member without which the others
+// are no majority of the former group.
 func (s *Cluster) checkLeave(ctx context.Context, server *Server, manner database.Manner, group Group) error {
 	rest := s.Others(server)
 	if len(rest) == 0 {
@@ -98,8 +172,8 @@ func (s *Cluster) checkLeave(ctx context.Context, server *Server, manner databas
 	return nil
 }
 
-// Halt implements database.Cluster for a group of equals. After SIGTERM the others know at
-// once that it left; after SIGKILL they find out.
+// Halt implements database.Cluster for a Group. After SIGTERM the others know at once that the
+// server left; after SIGKILL they must detect it.
 func (s *Cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	server, err := s.Member("halting", node)
 	if err != nil {

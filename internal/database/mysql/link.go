@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
@@ -15,7 +16,7 @@ import (
 	"skerry/internal/load"
 )
 
-// link is a worker's connection to one member, with the statements prepared on it.
+// link is a worker's connection to one member, with its prepared statements.
 type link struct {
 	addr   string
 	conn   driver.Conn
@@ -34,8 +35,8 @@ type statement struct {
 	close func() error
 }
 
-// idleAfter is how long a link may rest before it is looked at for being alive: a member
-// that went meanwhile must not make an operation doubtful that was never sent.
+// idleAfter is the idle time after which a link is checked before use. Otherwise the end of a
+// member would make the outcome of an operation unknown that was never sent.
 const idleAfter = time.Second
 
 // dial connects to a member.
@@ -71,7 +72,7 @@ func (r *router) dial(ctx context.Context, addr string, deadline time.Time) (*li
 	return l, nil
 }
 
-// dialClass names why no connection came about; nothing was sent.
+// dialClass returns the class of a failed connection attempt. Nothing was sent.
 func (l *link) dialClass(err error) string {
 	var e *mysqldriver.MySQLError
 	switch {
@@ -88,7 +89,7 @@ func (l *link) dialClass(err error) string {
 	return database.DialErrorClass(err)
 }
 
-// set sets variables of the session: name=value;name=value.
+// set sets session variables: name=value;name=value.
 func (l *link) set(ctx context.Context, variables string) error {
 	for v := range strings.SplitSeq(variables, ";") {
 		if v = strings.TrimSpace(v); v == "" {
@@ -101,7 +102,7 @@ func (l *link) set(ctx context.Context, variables string) error {
 	return nil
 }
 
-// exec runs a statement that is not prepared.
+// exec runs an unprepared statement.
 func (l *link) exec(ctx context.Context, statement string) error {
 	x, ok := l.conn.(driver.ExecerContext)
 	if !ok {
@@ -111,7 +112,7 @@ func (l *link) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// query runs a query that is not prepared and returns its rows as text; NULL is "".
+// query runs an unprepared query and returns its rows as text. NULL is "".
 func (l *link) query(ctx context.Context, query string) ([][]string, error) {
 	q, ok := l.conn.(driver.QueryerContext)
 	if !ok {
@@ -142,7 +143,7 @@ func (l *link) query(ctx context.Context, query string) ([][]string, error) {
 	}
 }
 
-// statement is a prepared statement of that text.
+// statement returns the prepared statement with that text.
 func (l *link) statement(ctx context.Context, text []byte) (*statement, error) {
 	if s := l.statements[string(text)]; s != nil {
 		return s, nil
@@ -165,7 +166,7 @@ func (l *link) statement(ctx context.Context, text []byte) (*statement, error) {
 	return s, nil
 }
 
-// bind makes the arguments of the next statement: a key and values.
+// bind returns the arguments of the next statement: a key and values.
 func (l *link) bind(values ...driver.Value) []driver.NamedValue {
 	l.args = l.args[:0]
 	for i, v := range values {
@@ -174,8 +175,8 @@ func (l *link) bind(values ...driver.Value) []driver.NamedValue {
 	return l.args
 }
 
-// stale tells whether the connection ended while it rested. The last operation's deadline
-// may have passed meanwhile, which is no end.
+// stale reports whether the connection ended while it was idle. The deadline of the last
+// operation may have passed meanwhile, which does not end it.
 func (l *link) stale(ctx context.Context, now, deadline time.Time) bool {
 	if now.Sub(l.used) <= idleAfter {
 		return false
@@ -187,11 +188,41 @@ func (l *link) stale(ctx context.Context, now, deadline time.Time) bool {
 	return ok && r.ResetSession(ctx) != nil
 }
 
-// broken tells whether the connection is of no more use.
+// broken reports whether the connection is unusable.
 func (l *link) broken() bool {
 	v, ok := l.conn.(driver.Validator)
 	return ok && !v.IsValid()
 }
 
-// close says goodbye; whether that is heard does not matter.
+// close closes the connection. Whether the server notices does not matter.
 func (l *link) close() { _ = l.conn.Close() }
+
+// stream is the connection below the driver's. It remembers what ended it, which the
+// driver reports as "invalid connection", and has deadlines set on it for an operation.
+type stream struct {
+	socket
+	err error
+}
+
+// socket is a connection by which the driver looks whether it is alive: TCP, or what stands for it where the node is
+// on another machine.
+type socket interface {
+	net.Conn
+	syscall.Conn
+}
+
+func (s *stream) Read(b []byte) (int, error) {
+	n, err := s.socket.Read(b)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}
+
+func (s *stream) Write(b []byte) (int, error) {
+	n, err := s.socket.Write(b)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}

@@ -14,8 +14,8 @@
 //	YCSB_KEY VARBINARY(255) PRIMARY KEY | FIELD0 MEDIUMBLOB | FIELD1 MEDIUMBLOB | ...
 //
 // Keys and values are bytes, so order is that of bytes and nothing is refused for its
-// character set. An insert is a REPLACE: one that was sent twice since nobody knows what
-// became of the first is no error. A table is made, and columns that it lacks are added,
+// character set. An insert is a REPLACE, so that one that is sent again
+// after an unknown outcome is no error. A table is made, and columns that it lacks are added,
 // when a client first needs them.
 //
 // # The client
@@ -43,26 +43,26 @@ import (
 )
 
 const (
-	// User owns the table; it has no password: servers are reached inside a lab alone.
+	// User owns the table. It has no password, because servers are reachable only inside a lab.
 	User = "skerry"
-	// Schema is the schema (MySQL: database) that the table is in.
+	// Schema is the schema (MySQL: database) of the table.
 	Schema = "ycsb"
 	// Table is the benchmark's table.
 	Table = "usertable"
-	// Key is the column of its primary key.
+	// Key is the primary key column.
 	Key = "YCSB_KEY"
-	// Port is where servers take clients when an option says nothing else.
+	// Port is the default client port.
 	Port = 3306
 )
 
 const (
-	// AdminTimeout bounds one question to one server.
+	// AdminTimeout bounds one query to one server.
 	AdminTimeout = 5 * time.Second
-	// StopGrace is what a server gets between SIGTERM and SIGKILL: it flushes pages.
+	// StopGrace is the time between SIGTERM and SIGKILL, in which a server flushes pages.
 	StopGrace = 15 * time.Second
 )
 
-// config is a driver's configuration for one server.
+// config returns the driver's configuration for one server.
 func config(addr, user, password, schema string) *driver.Config {
 	c := driver.NewConfig()
 	c.Net, c.Addr, c.User, c.Passwd, c.DBName = "tcp", addr, user, password, schema
@@ -71,10 +71,10 @@ func config(addr, user, password, schema string) *driver.Config {
 	return c
 }
 
-// quote makes a name of a table or column part of a statement.
+// quote quotes the name of a table or column.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// InstallBase is the folder, on a machine, that an installation's bin, lib and share folders lie in.
+// InstallBase returns the folder with an installation's bin, lib and share folders.
 func InstallBase(ctx context.Context, on files.System, in database.Installation, program string) string {
 	if in.Dir != "" {
 		for _, d := range []string{"usr", ""} {
@@ -96,8 +96,7 @@ func FindBelow(ctx context.Context, on files.System, base string, below ...strin
 	return ""
 }
 
-// WholeSeconds is a time as a server's option in whole seconds has it; what is between is
-// refused rather than rounded.
+// WholeSeconds formats a time for a server option in whole seconds. Fractions are an error.
 func WholeSeconds(name string, d time.Duration) (string, error) {
 	if d%time.Second != 0 {
 		return "", fmt.Errorf("%s: %v is no whole number of seconds", name, d)

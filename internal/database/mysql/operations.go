@@ -10,7 +10,7 @@ import (
 	"skerry/internal/load"
 )
 
-// Read reads a row, or some of its columns. Columns that a table lacks are none.
+// Read reads a row, or some of its columns. Columns that the table lacks are skipped.
 func (c *Client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	l, err := c.beginOperation(ctx, false)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Client) readRow(ctx context.Context, l *link, table, key string, fields
 		}
 		return dst, load.ErrNotFound
 	}
-	// The driver's buffer is used again as soon as the end of the rows is read.
+	// The driver reuses its buffer when the end of the rows is read.
 	c.values = c.values[:0]
 	for _, v := range l.row[1:] {
 		b, _ := v.([]byte)
@@ -58,8 +58,8 @@ func (c *Client) readRow(ctx context.Context, l *link, table, key string, fields
 	return dst, rows.Close()
 }
 
-// beginSelect begins a statement that reads the fields, all when none is named, which it
-// returns with the table's name as it is written.
+// beginSelect begins a SELECT of the fields, all if none is named. It returns the fields and the
+// quoted table name.
 func (c *Client) beginSelect(ctx context.Context, l *link, table string, fields []string) ([]string, string, error) {
 	t, err := c.table(ctx, l, table)
 	if err != nil {
@@ -88,8 +88,10 @@ func (c *Client) query(ctx context.Context, l *link, args ...driver.NamedValue) 
 	return s.QueryContext(context.WithoutCancel(ctx), args)
 }
 
-// Scan visits rows in the order of their keys, which is that of bytes.
-func (c *Client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(key string, fields []load.Field)) (int, error) {
+// Scan visits rows in byte order of their keys.
+func (c *Client) Scan(
+	ctx context.Context, table, start string, count int, fields []string, visit func(key string, fields []load.Field),
+) (int, error) {
 	l, err := c.beginOperation(ctx, false)
 	if err != nil {
 		return 0, err
@@ -101,7 +103,9 @@ func (c *Client) Scan(ctx context.Context, table, start string, count int, field
 	return n, c.endOperation(ctx, l, err)
 }
 
-func (c *Client) scanRows(ctx context.Context, l *link, table, start string, count int, fields []string, visit func(string, []load.Field)) (n int, err error) {
+func (c *Client) scanRows(
+	ctx context.Context, l *link, table, start string, count int, fields []string, visit func(string, []load.Field),
+) (n int, err error) {
 	fields, from, err := c.beginSelect(ctx, l, table, fields)
 	if err != nil {
 		return 0, err
@@ -150,17 +154,17 @@ func (c *Client) Update(ctx context.Context, name, key string, values []load.Fie
 	})
 }
 
-// Insert writes a row; one that is there with that key is replaced.
+// Insert writes a row and replaces an existing one with that key.
 func (c *Client) Insert(ctx context.Context, name, key string, values []load.Field) error {
 	c.one[0] = load.Record{Key: key, Values: values}
 	return c.replace(ctx, name, c.one[:])
 }
 
-// maxParameters is how many a statement of MySQL can have.
+// maxParameters is the most parameters that a MySQL statement can have.
 const maxParameters = 1<<16 - 1
 
-// InsertAll implements load.BulkClient: rows of the same columns are written by one statement, as
-// many as its parameters allow.
+// InsertAll implements load.BulkClient: one statement writes as many rows of the same columns as
+// its parameters allow.
 func (c *Client) InsertAll(ctx context.Context, name string, records []load.Record) error {
 	for len(records) > 0 {
 		n := 1
@@ -174,7 +178,7 @@ func (c *Client) InsertAll(ctx context.Context, name string, records []load.Reco
 	return nil
 }
 
-// sameFields tells whether two records have the same fields in the same order.
+// sameFields reports whether two records have the same fields in the same order.
 func sameFields(a, b load.Record) bool {
 	return slices.EqualFunc(a.Values, b.Values, func(a, b load.Field) bool { return a.Name == b.Name })
 }
@@ -214,7 +218,7 @@ func (c *Client) Delete(ctx context.Context, name, key string) error {
 	})
 }
 
-// runWrite runs a statement that writes, which text puts into c.text. One that finds no row
+// runWrite runs a write whose text the function puts into c.text. If no row matches, the result
 // is load.ErrNotFound.
 func (c *Client) runWrite(ctx context.Context, name string, text func(*link, *table) []driver.NamedValue) error {
 	l, err := c.beginOperation(ctx, true)
@@ -261,7 +265,7 @@ func (c *Client) Count(ctx context.Context, table string) (int64, error) {
 	return n, c.endOperation(ctx, l, errors.Join(err, rows.Close()))
 }
 
-// fit makes room for a row of so many columns.
+// fit sizes the buffer of one row.
 func (l *link) fit(columns int) {
 	if cap(l.row) < columns {
 		l.row = make([]driver.Value, columns)
@@ -269,7 +273,7 @@ func (l *link) fit(columns int) {
 	l.row = l.row[:columns]
 }
 
-// appendQuoted appends a name of a column as it is written in a statement.
+// appendQuoted appends a quoted column name.
 func appendQuoted(b []byte, name string) []byte {
 	if strings.Contains(name, "`") {
 		return append(b, quote(name)...)

@@ -14,34 +14,34 @@ import (
 	"skerry/internal/load"
 )
 
-// AnyMember is who takes writes where every member does.
+// AnyMember is the primary's name if every member accepts writes.
 const AnyMember = "*"
 
-// Discover asks over a connection which members serve, and which of them takes writes:
-// Anyone when all do, an error when nobody does at the moment. Members are host:port.
+// Discover queries over a connection which members serve and which one accepts writes: AnyMember
+// if all do, an error if none does now. Members are host:port.
 type Discover func(ask func(query string) ([][]string, error)) (members []string, primary string, err error)
 
 const (
-	// pings are measured for the distance of a member.
+	// pings is the number of round trips per distance measurement.
 	pings = 2
-	// near is how much farther than the nearest member another may be to count as
-	// equally near: workers are spread over those.
+	// near is how much farther than the nearest member another may be to count as equally near.
+	// Workers are spread over those.
 	near = time.Millisecond
-	// restless is the least time between two tries of a member that failed, and
-	// between two searches for the primary.
+	// restless is the least time between two attempts at a failed member, and between two searches
+	// for the primary.
 	restless = 100 * time.Millisecond
-	// avoided is how long a member that failed is passed over where there are others.
+	// avoided is how long a failed member is skipped if there are others.
 	avoided = 2 * time.Second
 )
 
-// router is what the workers of one database share: the members, how far they are, and
-// which of them takes writes.
+// router is the state that the workers of one database share: the members, their distances, and
+// the primary.
 type router struct {
 	settings settings
 	discover Discover // nil: every member takes writes
 	connect  Dial
 	workers  atomic.Int64
-	// primary is who takes writes, or Anyone; "" when nobody is known to.
+	// primary is the member that accepts writes, or AnyMember; "" if unknown.
 	primary atomic.Pointer[string]
 
 	mu      sync.Mutex
@@ -59,7 +59,7 @@ type member struct {
 	failed time.Time // when it last refused or lost a connection
 }
 
-// newRouter asks every member for its distance. At least one has to answer.
+// newRouter measures the distance of every member. At least one must answer.
 func newRouter(ctx context.Context, s settings, discover Discover, connect Dial) (*router, error) {
 	r := &router{settings: s, discover: discover, connect: connect, tables: make(map[string]*table)}
 	if connect == nil {
@@ -87,7 +87,7 @@ func newRouter(ctx context.Context, s settings, discover Discover, connect Dial)
 	return r, nil
 }
 
-// measure takes a member's distance; one that does not answer is far.
+// measure measures the distance of a member. One that does not answer is far.
 func (r *router) measure(ctx context.Context, addr string) (member, error) {
 	m := member{addr: addr, rtt: time.Hour, failed: time.Now()}
 	l, err := r.dial(ctx, addr, time.Now().Add(r.settings.connect))
@@ -106,7 +106,7 @@ func (r *router) measure(ctx context.Context, addr string) (member, error) {
 	return m, nil
 }
 
-// candidates are the members in the order in which a worker tries them.
+// candidates returns the members in the order in which a worker tries them.
 func (r *router) candidates(worker int) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (r *router) candidates(worker int) []string {
 	return addrs
 }
 
-// recentlyFailed is 1 for a member to be passed over.
+// recentlyFailed returns 1 for a member to skip, for sorting.
 func recentlyFailed(failed, now time.Time) int8 {
 	if now.Sub(failed) < avoided {
 		return 1
@@ -145,7 +145,7 @@ func rotateMembers(m []member, by int) {
 	copy(m, append(slices.Clone(m[by:]), m[:by]...))
 }
 
-// markFailed notes that a member failed.
+// markFailed records that a member failed.
 func (r *router) markFailed(addr string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +156,7 @@ func (r *router) markFailed(addr string) {
 	}
 }
 
-// markServing notes that a member serves.
+// markServing records that a member serves.
 func (r *router) markServing(addr string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +167,7 @@ func (r *router) markServing(addr string) {
 	}
 }
 
-// forgetPrimary forgets who takes writes if it is still the one at addr.
+// forgetPrimary forgets the primary if it is still the one at addr.
 func (r *router) forgetPrimary(addr string) {
 	if p := r.primary.Load(); *p == addr {
 		none := ""
@@ -175,8 +175,8 @@ func (r *router) forgetPrimary(addr string) {
 	}
 }
 
-// findPrimary finds who takes writes. Searches of several workers become one, and begin at
-// least a moment after each other.
+// findPrimary searches the primary. Concurrent searches become one, with a pause between two of
+// them.
 func (r *router) findPrimary(ctx context.Context, deadline time.Time) error {
 	r.searching.Lock()
 	defer r.searching.Unlock()
@@ -200,7 +200,7 @@ func (r *router) findPrimary(ctx context.Context, deadline time.Time) error {
 	return load.Failed("no_primary", "", err)
 }
 
-// queryView asks one member.
+// queryView queries one member for the group's members and primary.
 func (r *router) queryView(ctx context.Context, addr string, deadline time.Time) ([]string, string, error) {
 	if soon := time.Now().Add(r.settings.connect); soon.Before(deadline) {
 		deadline = soon
@@ -214,7 +214,7 @@ func (r *router) queryView(ctx context.Context, addr string, deadline time.Time)
 	return r.discover(func(query string) ([][]string, error) { return l.query(ctx, query) })
 }
 
-// addMembers adds members that were not known.
+// addMembers adds unknown members.
 func (r *router) addMembers(addrs []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +225,7 @@ func (r *router) addMembers(addrs []string) {
 	}
 }
 
-// waitUntil waits, not beyond a deadline.
+// waitUntil waits for d, but not beyond the deadline.
 func waitUntil(ctx context.Context, d time.Duration, deadline time.Time) error {
 	if err := linger.For(ctx, min(d, time.Until(deadline))); err != nil {
 		return load.Failed("canceled", "", err)

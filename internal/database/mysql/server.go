@@ -27,14 +27,14 @@ type Server struct {
 	Dir  string // <node>/<kind>
 	Port int    // clients'
 
-	// db asks it from its own node, so that questions cross no link of the lab and
-	// count in nobody's traffic.
+	// db queries the server from its own node, so that queries cross no link of the lab and appear
+	// in no client's traffic.
 	db *sql.DB
 
 	daemon.Seat
 }
 
-// NewServer is a server of a kind on a node that does not run.
+// NewServer returns a server of a kind on a node. It does not run yet.
 func NewServer(h host.Host, kind string, port int) (*Server, error) {
 	s := &Server{Host: h, Dir: filepath.Join(h.Dir(), kind), Port: port}
 	c := config(s.Addr(), User, "", "")
@@ -52,18 +52,18 @@ func NewServer(h host.Host, kind string, port int) (*Server, error) {
 // Name implements daemon.Member.
 func (s *Server) Name() string { return s.Host.Name() }
 
-// Addr is where it takes clients: host:port.
+// Addr returns the client address, host:port.
 func (s *Server) Addr() string { return net.JoinHostPort(s.Host.Addr(), strconv.Itoa(s.Port)) }
 
-// Data is its data directory.
+// Data returns the data directory.
 func (s *Server) Data() string { return filepath.Join(s.Dir, "data") }
 
-// ConfigFile is its configuration file.
+// ConfigFile returns the configuration file.
 func (s *Server) ConfigFile() string { return filepath.Join(s.Dir, "my.cnf") }
 
-// Fill gives it a data directory that is a copy of a template's, empty where that is nil;
-// what it had is gone. A server that listens on one of the ports may be using it: then
-// nothing is touched.
+// Fill replaces the data directory by a copy of a template, or by an empty one if from is nil. If
+// a process listens on one of the ports it may use the directory; then Fill changes nothing and
+// returns an error.
 func (s *Server) Fill(ctx context.Context, from *Template, ports ...int) error {
 	if err := daemon.PortsFree(ctx, s.Host, filepath.Base(s.Dir), append(ports, s.Port)...); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (s *Server) Fill(ctx context.Context, from *Template, ports ...int) error {
 	return nil
 }
 
-// Start starts its process, as a user without rights, and watches it; it does not wait
-// until it serves.
+// Start starts the process as an unprivileged user and watches it. It does not wait until the
+// server serves.
 func (s *Server) Start(ctx context.Context, set *daemon.Set, c host.Command, ports ...int) (*daemon.Daemon, error) {
 	if err := GiveToServerUser(ctx, s.Host, s.Dir); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (s *Server) Start(ctx context.Context, set *daemon.Set, c host.Command, por
 	return d, nil
 }
 
-// LastLines are the last lines of its log, introduced, for the end of an error.
+// LastLines returns the last lines of the log with an introduction, for the end of an error.
 func (s *Server) LastLines() string {
 	if d := s.Server(); d != nil {
 		return d.LastLines()
@@ -103,23 +103,23 @@ func (s *Server) LastLines() string {
 	return ""
 }
 
-// MarkLeaving says that its end is no failure of the cluster, since it is not part of it yet or
-// not again; Stays takes that back.
+// MarkLeaving excludes the server's end from the failures of the cluster, because it is not a
+// member yet. MarkMember reverts that.
 func (s *Server) MarkLeaving() {
 	if d := s.Server(); d != nil {
 		d.MarkLeaving()
 	}
 }
 
-// MarkMember says that it is part of the cluster.
+// MarkMember makes the server's end a failure of the cluster.
 func (s *Server) MarkMember() {
 	if d := s.Server(); d != nil {
 		d.MarkMember()
 	}
 }
 
-// BeginLeave says that its process is about to end by itself, which is no failure then, and
-// returns it.
+// BeginLeave marks the server as halted and its process as leaving. It returns the process, nil
+// if it was halted before.
 func (s *Server) BeginLeave() *daemon.Daemon {
 	d := s.Server()
 	if !s.MarkHalted() || d == nil {
@@ -129,10 +129,10 @@ func (s *Server) BeginLeave() *daemon.Daemon {
 	return d
 }
 
-// Close ends the connections that questions went over.
+// Close closes the query connections.
 func (s *Server) Close() error { return s.db.Close() }
 
-// Exec runs a statement on it.
+// Exec runs a statement.
 func (s *Server) Exec(ctx context.Context, statement string, args ...any) error {
 	if _, err := s.db.ExecContext(ctx, statement, args...); err != nil {
 		return fmt.Errorf("%s: %s: %w", s.Host.Name(), statement, err)
@@ -140,12 +140,12 @@ func (s *Server) Exec(ctx context.Context, statement string, args ...any) error 
 	return nil
 }
 
-// Query runs a query on it, within AdminTimeout, and returns its rows as text; NULL is "".
+// Query runs a query within AdminTimeout and returns its rows as text. NULL is "".
 func (s *Server) Query(ctx context.Context, query string, args ...any) ([][]string, error) {
 	return s.QueryWithin(ctx, AdminTimeout, query, args...)
 }
 
-// QueryWithin is Ask with another bound.
+// QueryWithin is Query with another bound.
 func (s *Server) QueryWithin(ctx context.Context, bound time.Duration, query string, args ...any) ([][]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
@@ -179,7 +179,7 @@ func (s *Server) QueryWithin(ctx context.Context, bound time.Duration, query str
 	return table, nil
 }
 
-// QueryPairs runs a query of two columns and returns the second by the first.
+// QueryPairs runs a query with two columns and returns the second by the first.
 func (s *Server) QueryPairs(ctx context.Context, query string) (map[string]string, error) {
 	rows, err := s.Query(ctx, query)
 	if err != nil {
@@ -195,11 +195,11 @@ func (s *Server) QueryPairs(ctx context.Context, query string) (map[string]strin
 	return pairs, nil
 }
 
-// countTimeout bounds a count of the table, which reads all of it.
+// countTimeout bounds a count, which reads the whole table.
 const countTimeout = 5 * time.Minute
 
-// Count counts the rows of the benchmark's table as this server sees it; none where there
-// is no table yet. Prefix begins the statement.
+// Count counts the rows of the benchmark's table on this server, 0 if there is no table. Prefix
+// begins the statement.
 func (s *Server) Count(ctx context.Context, prefix string) (int64, error) {
 	rows, err := s.QueryWithin(ctx, countTimeout, prefix+"SELECT COUNT(*) FROM "+quote(Schema)+"."+quote(Table))
 	if isNoTable(err) {
@@ -215,7 +215,7 @@ func (s *Server) Count(ctx context.Context, prefix string) (int64, error) {
 	return n, nil
 }
 
-// Clear empties the benchmark's table, through this server.
+// Clear empties the benchmark's table through this server.
 func (s *Server) Clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
@@ -226,7 +226,7 @@ func (s *Server) Clear(ctx context.Context) error {
 	return err
 }
 
-// isNoTable tells whether a statement failed since its table is not there.
+// isNoTable reports whether a statement failed because its table does not exist.
 func isNoTable(err error) bool {
 	var e *driver.MySQLError
 	return errors.As(err, &e) && e.Number == errNoTable

@@ -25,7 +25,7 @@ type table struct {
 	quoted  string          // its name in statements
 }
 
-// present are those of the fields that are columns.
+// present returns the fields that are columns.
 func (t *table) present(fields []string) []string {
 	absent := func(f string) bool { return !t.has[strings.ToLower(f)] }
 	if !slices.ContainsFunc(fields, absent) {
@@ -34,7 +34,7 @@ func (t *table) present(fields []string) []string {
 	return slices.DeleteFunc(slices.Clone(fields), absent)
 }
 
-// maker is how tables are made; nil: not at all.
+// maker creates tables. A nil maker creates none.
 type maker struct {
 	column Column
 	engine string
@@ -91,7 +91,8 @@ func (m *maker) make(ctx context.Context, l *link, name string, present []string
 			return nil, fmt.Errorf("making table %s: %w", name, err)
 		}
 	case len(add) > 0:
-		if err := l.exec(ctx, "ALTER TABLE "+quote(name)+" ADD COLUMN "+strings.Join(add, ", ADD COLUMN ")); err != nil && number(err) != errDupColumn {
+		err := l.exec(ctx, "ALTER TABLE "+quote(name)+" ADD COLUMN "+strings.Join(add, ", ADD COLUMN "))
+		if err != nil && number(err) != errDupColumn {
 			return nil, fmt.Errorf("adding columns to table %s: %w", name, err)
 		}
 	default:
@@ -100,7 +101,7 @@ func (m *maker) make(ctx context.Context, l *link, name string, present []string
 	return columns(ctx, l, name)
 }
 
-// columns are the table's columns but for the key; none when it does not exist.
+// columns returns the columns without the key, none if the table does not exist.
 func columns(ctx context.Context, l *link, name string) ([]string, error) {
 	rows, err := l.query(ctx, "SHOW COLUMNS FROM "+quote(name))
 	if number(err) == errNoTable {

@@ -10,9 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 
+	"skerry/internal/base/tail"
 	"skerry/internal/install"
 )
 
@@ -34,7 +38,8 @@ var cmakeSettings = []string{
 	"CMAKE_BUILD_TYPE=Release", "CMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG", "CMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG",
 	"WITH_NDB=ON", "WITH_NDB_JAVA=OFF", "WITH_NDB_TEST=OFF", "WITH_NDBAPI_EXAMPLES=OFF",
 	"WITH_UNIT_TESTS=OFF", "WITH_ROUTER=OFF", "WITH_MYSQLX=OFF", "WITH_SYSTEMD=OFF",
-	"WITH_AUTHENTICATION_LDAP=OFF", "WITH_AUTHENTICATION_KERBEROS=OFF", "WITH_AUTHENTICATION_WEBAUTHN=OFF", "WITH_AUTHENTICATION_CLIENT_PLUGINS=OFF",
+	"WITH_AUTHENTICATION_LDAP=OFF", "WITH_AUTHENTICATION_KERBEROS=OFF", "WITH_AUTHENTICATION_WEBAUTHN=OFF",
+	"WITH_AUTHENTICATION_CLIENT_PLUGINS=OFF",
 	"WITH_SSL=system", "WITH_CURL=none", "WITH_ICU=bundled", "WITH_PROTOBUF=bundled",
 	"BISON_EXECUTABLE=/bin/true", "BISON_VERSION=3.8.2",
 }
@@ -81,7 +86,7 @@ func compile(ctx context.Context, w install.Workshop) error {
 	return copyPrograms(ctx, objects, filepath.Join(w.Root, "usr/sbin"))
 }
 
-// copyPrograms copies the programs without their symbols, which are most of them.
+// copyPrograms copies the programs without their symbols, which are most of their size.
 func copyPrograms(ctx context.Context, objects, sbin string) error {
 	if err := os.MkdirAll(sbin, 0o755); err != nil {
 		return fmt.Errorf("making the folder of programs: %w", err)
@@ -145,4 +150,91 @@ func unpack(ctx context.Context, deb, to string) (err error) {
 		}
 	}
 	return nil
+}
+
+// logged runs a program in a folder and adds what it prints to a log; lines go to watch,
+// too, where there is one. Its error holds the lines of the log that tell of errors.
+func logged(ctx context.Context, log, dir string, watch io.Writer, name string, args ...string) error {
+	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("writing the build's log: %w", err)
+	}
+	last := tail.New(tailSize)
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C")
+	writers := []io.Writer{f, last}
+	if watch != nil {
+		writers = append(writers, watch)
+	}
+	cmd.Stdout = io.MultiWriter(writers...)
+	cmd.Stderr = cmd.Stdout
+	err = cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%s: %w", name, context.Cause(ctx))
+	case err != nil:
+		err = fmt.Errorf("%s: %w; all of it is in %s, and here are lines that tell why:\n%s", name, err, log, failureLines(last.String()))
+	}
+	return errors.Join(err, f.Close())
+}
+
+// tailSize is in bytes: a compiler's error is of some hundred, among those of others.
+const tailSize = 64 << 10
+
+// trouble begins what compilers, make and CMake have to say of errors.
+var trouble = regexp.MustCompile(`(?i)\b(error|fatal|undefined reference|killed|no space left)\b`)
+
+// failureLines returns the last lines that report errors, or the last lines if none does.
+func failureLines(text string) string {
+	lines := strings.Split(text, "\n")
+	quiet := func(l string) bool { return progressLine.MatchString(l) || !trouble.MatchString(l) } // a file may be called error.cpp
+	if told := slices.DeleteFunc(slices.Clone(lines), quiet); len(told) > 0 {
+		lines = told
+	}
+	return strings.Join(lines[max(0, len(lines)-6):], "\n")
+}
+
+// progress parses the progress of make or ninja.
+type progress struct {
+	say  func(percent int)
+	line []byte
+	told int // the last percentage that was told
+}
+
+// progressStep is how many per cent lie between two messages.
+const progressStep = 5
+
+// progressLine is "[ 34%] Building ..." of make or "[12/643] Building ..." of ninja.
+var progressLine = regexp.MustCompile(`^\[\s*(\d+)(?:%|/(\d+))\]`)
+
+func (p *progress) Write(b []byte) (int, error) {
+	p.line = append(p.line, b...)
+	for {
+		i := bytes.IndexByte(p.line, '\n')
+		if i < 0 {
+			return len(b), nil
+		}
+		if n, ok := percent(string(p.line[:i])); ok && n >= p.told+progressStep {
+			p.told = n
+			p.say(n)
+		}
+		p.line = p.line[i+1:]
+	}
+}
+
+// percent returns the progress that a line reports.
+func percent(line string) (int, bool) {
+	m := progressLine.FindStringSubmatch(line)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil || m[2] == "" {
+		return n, err == nil
+	}
+	all, err := strconv.Atoi(m[2])
+	if err != nil || all == 0 {
+		return 0, false
+	}
+	return 100 * n / all, true
 }

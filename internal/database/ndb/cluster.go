@@ -98,7 +98,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.Servers.Await(ctx, c.Ready)
 }
 
-// forEach does something for all members at the same time.
+// forEach runs a function for all members at the same time.
 func forEach(ctx context.Context, members []member, do func(context.Context, member) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, m := range members {
@@ -107,7 +107,7 @@ func forEach(ctx context.Context, members []member, do func(context.Context, mem
 	return g.Wait()
 }
 
-// prepare makes an empty data directory for SQL nodes, with the benchmark's user and schema.
+// prepare creates an empty data directory for SQL nodes, with the benchmark's user and schema.
 func (c *cluster) prepare(ctx context.Context) error {
 	dir := filepath.Join(c.manager.Dir(), Name+"-template")
 	on := c.manager.Files()
@@ -138,7 +138,7 @@ func (c *cluster) prepare(ctx context.Context) error {
 	return nil
 }
 
-// addMember makes a node a member with an identifier of its own and empty directories.
+// addMember makes a node a member with a new identifier and empty directories.
 func (c *cluster) addMember(ctx context.Context, h host.Host) (member, error) {
 	s, err := mysql.NewServer(h, Name, c.options.port)
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *cluster) addMember(ctx context.Context, h host.Host) (member, error) {
 	return m, settings.Write(ctx, h.Files(), s.ConfigFile(), "mysqld")
 }
 
-// members are all members with their identifiers.
+// members returns all members with their identifiers.
 func (c *cluster) members() []member {
 	servers := c.All()
 	c.mu.Lock()

@@ -11,11 +11,11 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// errRuns says that a member was not halted.
+// errRuns means that a member was not halted.
 var errRuns = errors.New("it runs")
 
-// Halt implements database.Cluster. The management node goes with the node that it is on;
-// the others serve without it as long as no further one is lost.
+// Halt implements database.Cluster. It also ends the management node if that runs on the node.
+// The others serve without it until another member is lost.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	m, err := c.memberOn("halting", node)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	}
 	c.ReportProgress("reviving %s", node.Name())
 	if err := c.revive(ctx, m); err != nil {
-		// Halted it can be revived again.
+		// A halted member can be revived again.
 		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, c.endMember(context.WithoutCancel(ctx), m, database.Abrupt)))
 	}
 	return nil
@@ -80,7 +80,7 @@ func (c *cluster) revive(ctx context.Context, m member) error {
 	return c.confirmMember(m, d)
 }
 
-// confirmMember says that a member's processes, which were on trial, are the cluster's from now on.
+// confirmMember makes the end of a member's processes a failure of the cluster again.
 func (c *cluster) confirmMember(m member, data *daemon.Daemon) error {
 	m.MarkMember()
 	if err := data.ConfirmMember(); err != nil {
@@ -93,8 +93,8 @@ func (c *cluster) confirmMember(m member, data *daemon.Daemon) error {
 }
 
 // stopGrace is how long a data node may take to stop. It gives clients and transactions 8 s to
-// end, and hands over what it coordinates with some global checkpoints, two seconds apart by
-// default: 16 s, and more under load.
+// end, and hands its work over in some global checkpoints, by default two seconds apart: 16 s,
+// and more under load.
 const stopGrace = time.Minute
 
 // stopData has a data node stop in NDB's own way: it ends its part of transactions and
@@ -114,8 +114,8 @@ func (c *cluster) stopData(ctx context.Context, m member, d *daemon.Daemon) erro
 	return d.Stop(ctx)
 }
 
-// shutDown tells a data node to stop, and waits until it has ended. It does nothing to one
-// in no node group.
+// shutDown stops a data node by command and waits for its end. It does nothing to a node in no
+// node group.
 func (c *cluster) shutDown(ctx context.Context, m member, d *daemon.Daemon) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopGrace, fmt.Errorf("not stopped after %v", stopGrace))
 	defer cancel()

@@ -15,9 +15,12 @@ package ndb
 
 import (
 	"context"
+	"regexp"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
+	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
@@ -42,7 +45,10 @@ const memory = 1 << 30
 
 // Capabilities implements database.Database.
 func (*NDB) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxNodes, Memory: memory}
+	return database.Capabilities{
+		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
+		MinNodes: 1, MaxNodes: maxNodes, Memory: memory,
+	}
 }
 
 // Check implements database.Database.
@@ -76,4 +82,59 @@ func (n *NDB) Open(ctx context.Context, properties map[string]string) (load.Clie
 		return nil, err
 	}
 	return c, nil
+}
+
+// Name is how experiments call it.
+const Name = "mysql-ndb"
+
+// Recipe takes the SQL node from Debian's sid, whose mysqld has NDB's storage engine built
+// in, and compiles the rest, which no package has, from the source of the same release. All
+// runs with the C library that comes along.
+var Recipe = install.Recipe{
+	Name:     Name,
+	Summary:  "MySQL NDB Cluster (ndb_mgmd, ndbmtd, ndb_mgm, mysqld)",
+	Packages: []string{"mysql-server-core/sid", "mysql-client-core/sid"},
+	Closure:  true,
+	Build: &install.Build{
+		Source: "mysql-source/sid", Cost: "3 to 10 minutes of two cores", Disk: 3 << 30,
+		Tools:   []string{"cmake", "ninja|make", "g++|clang++", "pkg-config", "strip"},
+		Hint:    "install them, with the headers that the build asks for: sudo apt-get install cmake ninja-build g++ pkg-config libssl-dev libncurses-dev libtirpc-dev rpcsvc-proto",
+		Compile: compile,
+	},
+	Programs:    []string{"ndbmtd", "ndb_mgmd", "ndb_mgm", "mysqld"},
+	VersionArgs: []string{"--no-defaults", "--version"},
+	Version: func(output string) string {
+		if m := versionPattern.FindStringSubmatch(output); m != nil {
+			return m[1]
+		}
+		return ""
+	},
+}
+
+// versionPattern finds the version in "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)",
+// and in "ndbmtd  Ver 8.0.44-cluster for Linux on x86_64 (MySQL Cluster Community Server - GPL)".
+var versionPattern = regexp.MustCompile(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`)
+
+// About is what the laboratory and its documentation know of MySQL NDB Cluster.
+var About = database.About{
+	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices: choices,
+	Row:     database.Row{Resize: "join, by node groups", Replicas: "`no_of_replicas`", Smallest: "2 nodes"},
+	Suite:   database.Suite{Takes: 9 * time.Minute, Waits: true},
+	Smoke: database.Smoke{
+		Text: "Does MySQL NDB Cluster work here? Two node groups of two nodes each, 5 ms apart: every record is on " +
+			"two nodes. YCSB's workload A on 1,000 records.",
+		Topology: "mesh:4,rtt=5ms",
+	},
+}
+
+// choices: rows are on all nodes of a group before a write is done.
+func choices(p database.Placement) []database.Choice {
+	if n := len(p.Nodes); n < 2 || n%2 != 0 {
+		return nil
+	}
+	return []database.Choice{{
+		Name: "two copies", Reads: database.ReadsLinearizable,
+		GivesUp: "a write crosses between the nodes of a group three times; a group that is cut off whole stops the cluster",
+	}}
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -20,8 +24,10 @@ func (c *cluster) launchData(ctx context.Context, m member, trial bool, args ...
 	}
 	d, err := c.Servers.Start(ctx, m.Host, daemon.Spec{
 		Command: mysql.AsServerUser(host.Command{
-			Name: "ndbmtd", Path: c.Env.Installation.Programs["ndbmtd"], Env: c.Env.Installation.Env, Dir: m.dataDir(), Log: filepath.Join(m.Dir, "ndbmtd.log"),
-			Args: append([]string{"--no-defaults", "--foreground", "--ndb-connectstring=" + c.managerAddr(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
+			Name: "ndbmtd", Path: c.Env.Installation.Programs["ndbmtd"], Env: c.Env.Installation.Env, Dir: m.dataDir(),
+			Log: filepath.Join(m.Dir, "ndbmtd.log"),
+			Args: append([]string{"--no-defaults", "--foreground", "--ndb-connectstring=" + c.managerAddr(),
+				fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
 		}),
 		Ports: []int{dataPort}, Grace: mysql.StopGrace, Joining: trial,
 	})
@@ -59,7 +65,7 @@ func (c *cluster) launchSQL(ctx context.Context, m member) error {
 	return awaitAnswer(ctx, m, d)
 }
 
-// reviveSQL is launchSQL for one that is on trial.
+// reviveSQL is launchSQL for a node whose end is no failure of the cluster.
 func (c *cluster) reviveSQL(ctx context.Context, m member) error {
 	d, err := c.startSQL(ctx, m)
 	if err != nil {
@@ -71,7 +77,8 @@ func (c *cluster) reviveSQL(ctx context.Context, m member) error {
 
 func (c *cluster) startSQL(ctx context.Context, m member) (*daemon.Daemon, error) {
 	return m.Start(ctx, &c.Servers, host.Command{
-		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Args: []string{"--defaults-file=" + m.ConfigFile()},
+		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env,
+		Args: []string{"--defaults-file=" + m.ConfigFile()},
 	})
 }
 
@@ -114,4 +121,147 @@ func (c *cluster) awaitData(ctx context.Context, members []member) error {
 	d := c.data[late[0].Server]
 	c.mu.Unlock()
 	return fmt.Errorf("the data node on %s: %w%s", late[0].Host.Name(), err, d.LastLines())
+}
+
+// peer is a node as the management node reports it.
+type peer struct {
+	id        int
+	kind      string // NDB, MGM, API
+	connected bool
+	starting  bool // also while it stops, and in every other state but started
+	group     int  // its node group, -1 for none
+}
+
+// started reports whether a node serves.
+func (p peer) started() bool { return p.connected && !p.starting }
+
+// peerLine is a line of ndb_mgm's SHOW:
+//
+//	id=1    @10.0.0.1  (mysql-8.0.44 ndb-8.0.44, Nodegroup: 0, *)
+//	id=2    @10.0.0.2  (mysql-8.0.44 ndb-8.0.44, starting, Nodegroup: 0)
+//	id=3    @10.0.0.3  (mysql-8.0.44 ndb-8.0.44, no nodegroup)
+//	id=4   (mysql-8.0.44 ndb-8.0.44, not started)
+//	id=5 (not connected, accepting connect from 10.0.0.5)
+//
+// A node whose address the management node does not know yet has none. What is said of a
+// data node that has started is its node group alone.
+var (
+	peerLine   = regexp.MustCompile(`^id=(\d+)\s+(?:@\S+\s+)?\((.*)\)`)
+	kindLine   = regexp.MustCompile(`^\[\w+\((\w+)\)\]`)
+	groupInfo  = regexp.MustCompile(`Nodegroup: (\d+)`)
+	transition = regexp.MustCompile(`\b(starting|shutting down|restarting|not started|not connected|single user mode|unknown state)\b`)
+)
+
+// parseShow parses the output of ndb_mgm -e SHOW.
+func parseShow(output string) (map[int]peer, error) {
+	peers := make(map[int]peer)
+	kind := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if m := kindLine.FindStringSubmatch(line); m != nil {
+			kind = m[1]
+			continue
+		}
+		m := peerLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		id, err := strconv.Atoi(m[1])
+		if err != nil {
+			return nil, fmt.Errorf("reading ndb_mgm's SHOW: %q: %w", line, err)
+		}
+		p := peer{id: id, kind: kind, connected: !strings.HasPrefix(m[2], "not connected,"), group: -1}
+		p.starting = p.connected && transition.MatchString(m[2])
+		if g := groupInfo.FindStringSubmatch(m[2]); g != nil {
+			if p.group, err = strconv.Atoi(g[1]); err != nil {
+				return nil, fmt.Errorf("reading ndb_mgm's SHOW: %q: %w", line, err)
+			}
+		}
+		peers[id] = p
+	}
+	if len(peers) == 0 {
+		return nil, fmt.Errorf("ndb_mgm's SHOW names no node: %q", strings.TrimSpace(output))
+	}
+	return peers, nil
+}
+
+// created matches ndb_mgm's report that CREATE NODEGROUP succeeded.
+var created = regexp.MustCompile(`Nodegroup (\d+) created`)
+
+// runManager runs a command of the management client on the management node's host.
+func (c *cluster) runManager(ctx context.Context, command string) (string, error) {
+	return mysql.Run(ctx, c.manager, host.Command{
+		Name: "ndb_mgm", Path: c.Env.Installation.Programs["ndb_mgm"], Env: c.Env.Installation.Env,
+		Args: []string{"--no-defaults", "--ndb-connectstring=" + c.managerAddr(), "--connect-retries=1", "-e", command},
+	})
+}
+
+// queryPeers returns all nodes by identifier.
+func (c *cluster) queryPeers(ctx context.Context) (map[int]peer, error) {
+	out, err := c.runManager(ctx, "SHOW")
+	if err != nil {
+		return nil, err
+	}
+	return parseShow(out)
+}
+
+// managerAddr returns the management node's address.
+func (c *cluster) managerAddr() string { return fmt.Sprintf("%s:%d", c.manager.Addr(), managePort) }
+
+// startManager starts the management node: fresh, with the configuration as it is for the members
+// (which it keeps), or with the one that it has. It returns when all members are in it.
+//
+// Fresh is --initial: with --reload it would begin with the configuration that it had and
+// change it afterwards, which leaves connections to nodes that are in it no more ("could not
+// be removed at this time") - and a node on the machine of such a one is never seen.
+func (c *cluster) startManager(ctx context.Context, fresh bool) error {
+	dir := manageDir(c.manager)
+	if err := c.manager.Files().MakeDir(ctx, dir); err != nil {
+		return fmt.Errorf("making the directory of the management node: %w", err)
+	}
+	file := filepath.Join(dir, "config.ini")
+	text := c.options.config(c.manager, c.members(), len(c.Env.Nodes))
+	if err := files.WriteText(ctx, c.manager.Files(), file, text); err != nil {
+		return fmt.Errorf("writing config.ini: %w", err)
+	}
+	if err := mysql.GiveToServerUser(ctx, c.manager, dir); err != nil {
+		return err
+	}
+	args := []string{"--no-defaults", "--nodaemon", "--config-file=" + file, "--configdir=" + dir, fmt.Sprintf("--ndb-nodeid=%d", manageID)}
+	if fresh {
+		args = append(args, "--initial")
+	}
+	d, err := c.Servers.Start(ctx, c.manager, daemon.Spec{
+		Command: mysql.AsServerUser(host.Command{
+			Name: "ndb_mgmd", Path: c.Env.Installation.Programs["ndb_mgmd"], Env: c.Env.Installation.Env, Dir: dir,
+			Log:  filepath.Join(dir, "ndb_mgmd.log"),
+			Args: args,
+		}),
+		Ports: []int{managePort}, Grace: mysql.StopGrace,
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.management = d
+	c.mu.Unlock()
+	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
+		peers, err := c.queryPeers(ctx)
+		if err != nil {
+			return err
+		}
+		return checkConfigured(peers, c.members())
+	})
+}
+
+// checkConfigured returns nil if the management node's configuration has all members.
+func checkConfigured(peers map[int]peer, members []member) error {
+	for _, m := range members {
+		for _, id := range []int{m.id, m.sqlID()} {
+			if _, ok := peers[id]; !ok {
+				return fmt.Errorf("the management node does not know node %d, on %s, yet", id, m.Host.Name())
+			}
+		}
+	}
+	return nil
 }

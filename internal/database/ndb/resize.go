@@ -32,7 +32,8 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	}
 	defer release()
 	if c.options.replicas == 1 {
-		return change, fmt.Errorf("joining %s: %w: without replicas no data node can restart while the others serve", node.Name(), database.ErrUnsupported)
+		return change, fmt.Errorf("joining %s: %w: without replicas no data node can restart while the others serve",
+			node.Name(), database.ErrUnsupported)
 	}
 	c.mu.Lock()
 	last := c.last
@@ -60,14 +61,14 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		return change, err
 	}
 	if err := c.createNodeGroups(ctx); err != nil {
-		// It stays a member: it may be in a node group by now.
+		// It stays a member, because it may be in a node group now.
 		return change, fmt.Errorf("joining %s: spreading rows over it: %w", node.Name(), err)
 	}
 	change.Complete = time.Since(began)
 	return change, nil
 }
 
-// admit starts a new member. Accepted is called when its data node has started.
+// admit starts a new member. It calls accepted when the data node has started.
 func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
 	d, err := c.reviveData(ctx, m, "--initial")
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *cluster) restartAll(ctx context.Context, members []member) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("restarting the members: %w", context.Cause(ctx))
 		}
-		// A member that was stopped is started again, whatever became of the join and of others.
+		// A stopped member is started again even if the join or others failed.
 		return forEach(ctx, round, func(_ context.Context, m member) error { return do(whole, m) })
 	}
 	for _, m := range members {
@@ -119,7 +120,8 @@ func (c *cluster) restartAll(ctx context.Context, members []member) error {
 	return nil
 }
 
-// restartData restarts a data node; it copies what it missed from another of its node group.
+// restartData restarts a data node, which copies what it missed from another one of its node
+// group.
 func (c *cluster) restartData(ctx context.Context, m member) error {
 	d := c.dataOf(m)
 	if d == nil {
@@ -177,7 +179,9 @@ func (c *cluster) createNodeGroups(ctx context.Context) error {
 	}
 	c.ReportProgress("spreading rows over the new node group")
 	table := mysql.Schema + "." + mysql.Table
-	if rows, err := s.Query(ctx, "SELECT 1 FROM information_schema.tables WHERE table_schema = ? AND table_name = ?", mysql.Schema, mysql.Table); err != nil || len(rows) == 0 {
+	rows, err := s.Query(ctx, "SELECT 1 FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
+		mysql.Schema, mysql.Table)
+	if err != nil || len(rows) == 0 {
 		return err // a table that is made later is spread from the start
 	}
 	if err := s.Exec(ctx, "ALTER TABLE "+table+" ALGORITHM = INPLACE, REORGANIZE PARTITION"); err != nil {
@@ -228,7 +232,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// memberOn is the member on a node.
+// memberOn returns the member on a node.
 func (c *cluster) memberOn(doing string, node host.Host) (member, error) {
 	s, err := c.Member(doing, node)
 	if err != nil {

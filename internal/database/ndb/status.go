@@ -12,8 +12,8 @@ import (
 // Ready implements database.Cluster.
 func (c *cluster) Ready(ctx context.Context) error { return c.checkServes(ctx, c.members()) }
 
-// checkServes returns nil when each of the members' data nodes has started and its SQL node can
-// use them.
+// checkServes returns nil if each member's data node has started and its SQL node can use the
+// data nodes.
 func (c *cluster) checkServes(ctx context.Context, members []member) error {
 	peers, err := c.queryPeers(ctx)
 	if err != nil {
@@ -36,13 +36,13 @@ func (c *cluster) checkServes(ctx context.Context, members []member) error {
 	})
 }
 
-// readyQuery asks a SQL node for the data nodes that it can use. That its engine is
-// enabled says little: it is, too, where no cluster was found.
+// readyQuery returns the number of data nodes that a SQL node can use. The state of its engine is
+// no evidence: it is enabled even without a cluster.
 const readyQuery = "SHOW GLOBAL STATUS LIKE '" + readyNodes + "'"
 
 const readyNodes = "Ndb_number_of_ready_data_nodes"
 
-// checkUsable judges a SQL node's answer to readyQuery.
+// checkUsable checks a SQL node's answer to readyQuery.
 func checkUsable(node string, seen map[string]string) error {
 	n, enabled := seen[readyNodes]
 	switch {
@@ -54,7 +54,7 @@ func checkUsable(node string, seen map[string]string) error {
 	return nil
 }
 
-// rowsQuery counts what each data node holds of the benchmark's table, copies included.
+// rowsQuery counts the rows of the benchmark's table in each data node, copies included.
 const rowsQuery = "SELECT node_id, SUM(fixed_elem_count) FROM ndbinfo.memory_per_fragment " +
 	"WHERE fq_name = '" + mysql.Schema + "/def/" + mysql.Table + "' GROUP BY node_id"
 
@@ -93,7 +93,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// stateText is a data node's state in words.
+// stateText describes a data node's state.
 func stateText(p peer) string {
 	switch {
 	case !p.connected:
@@ -106,7 +106,7 @@ func stateText(p peer) string {
 	return fmt.Sprintf("started, node group %d", p.group)
 }
 
-// findSQL is a SQL node that answers.
+// findSQL returns a SQL node that answers.
 func (c *cluster) findSQL(ctx context.Context) (*mysql.Server, error) {
 	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		_, err := s.Query(ctx, "SELECT 1")

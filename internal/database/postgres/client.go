@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,17 +15,16 @@ import (
 	"skerry/internal/load"
 )
 
-// client is one worker's: a connection to the primary and, where reads go elsewhere,
-// one for them; both are the same where the nearest server is the primary. Nothing is tried again; a connection that broke, or whose server is no
-// primary any more, is replaced for the next operation.
+// client is the client of one worker: a connection to the primary and, if reads go elsewhere, a
+// second one.
 type client struct {
 	settings
 	members func() []string // their addresses
 	release func() error
-	sought  time.Time // when nobody was found
+	sought  time.Time // when the last search found no server
 	write   *lane
 	read    *lane // nil while reads go to the primary
-	alone   bool  // read is one member's, and nobody else is asked
+	alone   bool  // read one member only
 
 	key    []byte   // of a statement
 	values [][]byte // of a statement
@@ -77,14 +79,14 @@ func (d *Postgres) openClient(ctx context.Context, s settings) (*client, error) 
 	return c, nil
 }
 
-// session is an operation under way.
+// session is an operation in progress.
 type session struct {
 	*lane
 	slot **lane // where the client keeps it
 	stop func() bool
 }
 
-// beginOperation finds the connection for an operation and bounds it.
+// beginOperation returns the connection for an operation and bounds it.
 func (c *client) beginOperation(ctx context.Context, reads bool) (session, error) {
 	if err := ctx.Err(); err != nil {
 		return session{}, load.Failed(database.ErrorClass(err), "", err)
@@ -142,7 +144,7 @@ func (c *client) lane(ctx context.Context, want string) (*lane, error) {
 	return l, nil
 }
 
-// endOperation ends an operation. A server that is no primary any more is left.
+// endOperation ends an operation. It drops the connection to a server that is no longer primary.
 func (s session) endOperation(err error) error {
 	if s.stop != nil {
 		s.stop()
@@ -170,4 +172,76 @@ func (c *client) Close() error {
 		return nil
 	}
 	return c.release()
+}
+
+// lookEvery is the interval between two queries for the members.
+const lookEvery = 5 * time.Second
+
+// directory is the list of members that clients of the same settings share: one
+// goroutine keeps asking the primary for it, over a connection of its own, so that a client
+// whose primary leaves finds members that were not there when it was opened.
+type directory struct {
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+
+	mu    sync.Mutex
+	addrs []string
+}
+
+// openDirectory starts a directory, which outlives the context of the worker that opens it.
+func openDirectory(ctx context.Context, s settings) *directory {
+	dir := &directory{addrs: strings.Split(s.hosts, ",")}
+	ctx, dir.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	dir.ended.Go(func() { dir.refresh(ctx, s) })
+	return dir
+}
+
+// close stops the directory's goroutine and waits for its end.
+func (dir *directory) close() error {
+	dir.cancel()
+	dir.ended.Wait()
+	return nil
+}
+
+// members returns the known addresses.
+func (dir *directory) members() []string {
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	return slices.Clone(dir.addrs)
+}
+
+// refresh queries the members until the directory is closed.
+func (dir *directory) refresh(ctx context.Context, s settings) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		dir.lookup(ctx, s)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// lookup queries the first primary that it finds. A server that does not answer is queried the
+// next time.
+func (dir *directory) lookup(ctx context.Context, s settings) {
+	for _, addr := range dir.members() {
+		got := queryDirectory(ctx, addr, s)
+		if got.err != nil {
+			continue
+		}
+		if !got.standby {
+			known, err := directoryOf(ctx, got.conn, dir.members())
+			abandon(got.conn)
+			if err == nil {
+				dir.mu.Lock()
+				dir.addrs = known
+				dir.mu.Unlock()
+			}
+			return
+		}
+		abandon(got.conn)
+	}
 }

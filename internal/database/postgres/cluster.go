@@ -16,7 +16,7 @@ import (
 	"skerry/internal/database/daemon"
 )
 
-// readyTimeout bounds how long the standbys of a new cluster may take to stream.
+// readyTimeout bounds the time until the standbys of a new cluster stream.
 const readyTimeout = 60 * time.Second
 
 // cluster is a running PostgreSQL.
@@ -31,8 +31,8 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database: the primary first, then its clones, all at the
-// same time.
+// Start implements database.Database. The primary starts first, then its clones, all at the same
+// time.
 func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	// Last, since with synchronous standbys nothing is committed before they stream.
+	// The table is created last: with synchronous standbys nothing is committed before they stream.
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("postgres is not ready after %v", readyTimeout))
 	defer cancel()
 	if err := c.Servers.Await(ctx, c.Ready); err != nil {
@@ -87,14 +87,15 @@ func (c *cluster) start(ctx context.Context) error {
 	})
 }
 
-// initialise makes the data of the first primary and starts it.
+// initialise creates the data of the first primary and starts it.
 func (c *cluster) initialise(ctx context.Context, m *member) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
 	// Scans follow the order of bytes: locale C. What is lost with the machine is lost
 	// with the lab: no sync.
-	if err := c.tool(ctx, m, "initdb", "-D", m.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"); err != nil {
+	if err := c.tool(ctx, m, "initdb", "-D", m.data(), "-U", user, "-A", "trust",
+		"-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"); err != nil {
 		return err
 	}
 	if err := m.configure(ctx, c.options, nil); err != nil {
@@ -107,7 +108,7 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(Name, format, args...)
 }
 
-// current are the members at this moment, and the primary.
+// current returns the members and the primary.
 func (c *cluster) current() (members []*member, primary *member) {
 	return c.All(), c.primary.Load()
 }
@@ -122,7 +123,7 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{PropHosts: strings.Join(hosts, ","), PropRead: c.options.read}
 }
 
-// Stop implements database.Cluster. What was written is not flushed: it goes with the lab.
+// Stop implements database.Cluster. Data is not flushed, because it is removed with the lab.
 func (c *cluster) Stop(ctx context.Context) error {
 	members := c.All()
 	errs := make([]error, len(members))

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,12 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"skerry/internal/database"
+	"skerry/internal/load"
 )
 
-// connTimeout bounds one connection's making.
+// connTimeout bounds one connection attempt.
 const connTimeout = 5 * time.Second
 
-// connect connects to one server. A nil dial is the system's.
+// connect connects to one server. A nil dial means the system's.
 func connect(ctx context.Context, addr string, s settings, dial database.DialFunc) (*pgconn.PgConn, error) {
 	u := url.URL{Scheme: "postgres", Host: addr, Path: "/" + s.database, User: url.User(s.user), RawQuery: "sslmode=disable"}
 	if s.password != "" {
@@ -37,7 +39,7 @@ func connect(ctx context.Context, addr string, s settings, dial database.DialFun
 	return pgconn.ConnectConfig(ctx, config)
 }
 
-// rows asks one or more statements and returns the rows of the last one as text.
+// rows runs one or more statements and returns the rows of the last one as text.
 func rows(ctx context.Context, conn *pgconn.PgConn, sql string) ([][]string, error) {
 	results, err := conn.Exec(ctx, sql).ReadAll()
 	if err != nil || len(results) == 0 {
@@ -54,7 +56,7 @@ func rows(ctx context.Context, conn *pgconn.PgConn, sql string) ([][]string, err
 	return text, nil
 }
 
-// oneRow is a single value, "" when there is none.
+// oneRow returns a single value, "" if there is none.
 func oneRow(ctx context.Context, conn *pgconn.PgConn, sql string) (string, error) {
 	text, err := rows(ctx, conn, sql)
 	if err != nil || len(text) == 0 || len(text[0]) == 0 {
@@ -63,7 +65,7 @@ func oneRow(ctx context.Context, conn *pgconn.PgConn, sql string) (string, error
 	return text[0][0], nil
 }
 
-// inRecovery asks whether a server is a standby.
+// inRecovery queries whether a server is a standby.
 const inRecovery = "SELECT pg_is_in_recovery()"
 
 // isTrue is PostgreSQL's true.
@@ -77,7 +79,7 @@ func slotOf(addr string) string {
 	return slotPrefix + strings.NewReplacer(".", "_", ":", "__").Replace(addr)
 }
 
-// nodeOfSlot is the address that a slot is named after, "" for another's slot.
+// nodeOfSlot returns the address in a slot's name, "" for other slots.
 func nodeOfSlot(slot string) string {
 	name, ours := strings.CutPrefix(slot, slotPrefix)
 	host, port, ok := strings.Cut(name, "__")
@@ -99,4 +101,56 @@ func directoryOf(ctx context.Context, conn *pgconn.PgConn, known []string) ([]st
 		}
 	}
 	return known, nil
+}
+
+// Classes of errors beside those of package failure and PostgreSQL's own codes
+// ("sqlstate_53100").
+const (
+	classNoPrimary = "no_primary" // no server that was reached takes writes
+	classReadOnly  = "read_only"  // the server is a standby
+	classStarting  = "starting"   // starting or shutting down: no connections yet, or any more
+	classShutdown  = "shutdown"   // the server ended the connection
+	classFull      = "disk_full"
+	classConflict  = "conflict" // with another transaction, or with recovery on a standby
+	classCrowded   = "too_many_connections"
+)
+
+// codes are the classes of PostgreSQL's error codes.
+var codes = map[string]string{
+	"25006": classReadOnly, "57P03": classStarting, "57P01": classShutdown, "57P02": classShutdown,
+	"53100": classFull, "53300": classCrowded, "40001": classConflict, "40P01": classConflict,
+}
+
+// severityError is that of an error after which the connection goes on: the statement,
+// a transaction of its own, was rolled back.
+const severityError = "ERROR"
+
+// classify turns an error of an operation into an outcome.
+func classify(addr string, err error) error {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		class := codes[e.Code]
+		if class == "" {
+			class = "sqlstate_" + e.Code
+		}
+		if e.SeverityUnlocalized == severityError {
+			return load.Failed(class, addr, err)
+		}
+		// A server that shuts down may have committed without time to answer.
+		return load.Unknown(class, addr, err)
+	}
+	if pgconn.SafeToRetry(err) {
+		return load.Failed(database.ErrorClass(err), addr, err)
+	}
+	return load.Unknown(database.ErrorClass(err), addr, err)
+}
+
+// dialError turns a failure to connect into an outcome.
+func dialError(addr string, err error) error {
+	var e *pgconn.PgError
+	class := database.DialErrorClass(err)
+	if errors.As(err, &e) && codes[e.Code] != "" {
+		class = codes[e.Code]
+	}
+	return load.Failed(class, addr, fmt.Errorf("connecting to postgres at %s: %w", addr, err))
 }

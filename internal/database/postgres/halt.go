@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
@@ -40,8 +41,8 @@ func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) e
 	return nil
 }
 
-// Revive implements database.Cluster. A member comes back as a standby of whoever is
-// primary; with none, as the primary, if it was the last one.
+// Revive implements database.Cluster. A member returns as a standby of the primary. Without a
+// primary the member becomes primary if it was the last one.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	m, release, err := c.Hold(node.Name())
 	if err != nil {
@@ -67,8 +68,8 @@ func (c *cluster) revive(ctx context.Context, m *member) error {
 	return c.resumePrimary(ctx, m)
 }
 
-// resumePrimary starts a member where there is no primary, and makes it that. One that was a
-// standby is promoted: which of those that are down has the most WAL nobody can ask.
+// resumePrimary starts a member as primary if there is none. A standby is promoted without a
+// comparison of WAL, because the other members are down.
 func (c *cluster) resumePrimary(ctx context.Context, m *member) error {
 	if err := c.run(ctx, m, false); err != nil {
 		return err
@@ -83,4 +84,84 @@ func (c *cluster) resumePrimary(ctx context.Context, m *member) error {
 	}
 	c.primary.Store(nil)
 	return c.promote(ctx)
+}
+
+// promote makes the standby that has the most WAL the primary and has the others follow
+// it. Those that are down come back through rejoin. It returns nil, having done nothing,
+// where no standby runs: then there is no primary until one is revived.
+func (c *cluster) promote(ctx context.Context) error {
+	members, old := c.current()
+	var best *member
+	var most string
+	for _, m := range members {
+		if m == old || m.Halted() {
+			continue
+		}
+		got, err := receivedLSN(ctx, m)
+		if err != nil {
+			return err
+		}
+		if best == nil || isLater(got, most) {
+			best, most = m, got
+		}
+	}
+	c.primary.Store(best)
+	if best == nil {
+		return nil
+	}
+	c.ReportProgress("promoting %s", best.host.Name())
+	// The checkpoint puts the new timeline into the control file, where pg_rewind looks.
+	if _, err := best.query(ctx, fmt.Sprintf("SELECT pg_promote(true, %d); CHECKPOINT", int(adminTimeout/time.Second))); err != nil {
+		return fmt.Errorf("promoting %s: %w", best.host.Name(), err)
+	}
+	for _, m := range members {
+		switch {
+		case m == best:
+			continue
+		case m == old || m.Halted():
+			m.stale.Store(true)
+			continue
+		}
+		if err := c.createSlot(ctx, best, m); err != nil {
+			return err
+		}
+		if err := c.followPrimary(ctx, m, best); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receivedLSN is how far a standby has got the primary's WAL: once its connection to the
+// primary has ended, or, where that takes long since the link between them is cut, as it is.
+func receivedLSN(ctx context.Context, m *member) (string, error) {
+	var lsn string
+	err := m.Server().Await(ctx, connTimeout, func(ctx context.Context) error {
+		text, err := m.query(ctx, "SELECT GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()), "+
+			"(SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming')")
+		if err != nil {
+			return err
+		}
+		lsn = text[0][0]
+		if text[0][1] != "0" {
+			return fmt.Errorf("postgres on %s still receives from the primary", m.host.Name())
+		}
+		return nil
+	})
+	if lsn != "" && ctx.Err() == nil {
+		return lsn, nil
+	}
+	return lsn, err
+}
+
+// isLater reports whether a WAL position ("0/3000060") is behind another.
+func isLater(a, b string) bool { return position(a) > position(b) }
+
+// position returns a WAL position as a number, 0 if it is invalid.
+func position(lsn string) uint64 {
+	var high, low uint64
+	if n, err := fmt.Sscanf(lsn, "%X/%X", &high, &low); n != 2 || err != nil {
+		return 0
+	}
+	return high<<32 | low
 }

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// adminTimeout bounds one question to one member.
+	// adminTimeout bounds one query to one member.
 	adminTimeout = 10 * time.Second
-	// startTimeout bounds a start: recovery after a crash reads WAL.
+	// startTimeout bounds a start, in which recovery after a crash reads WAL.
 	startTimeout = 60 * time.Second
-	// stopTimeout bounds a fast shutdown, in which a primary waits until its standbys have
-	// all that it wrote.
+	// stopTimeout bounds a fast shutdown, in which a primary waits until its standbys have received
+	// everything.
 	stopTimeout = 20 * time.Second
-	// nobody is whom servers run as, which refuse root.
+	// nobody is the user that servers run as. They refuse to run as root.
 	nobody = 65534
-	// errorLines are how many lines of a tool's output an error shows.
+	// errorLines is the number of lines of a tool's output in an error.
 	errorLines = 5
 )
 
@@ -40,8 +40,8 @@ type member struct {
 	addr string // for clients
 
 	daemon.Seat
-	// stale says that it was down while another became primary: what it wrote last may
-	// be no part of history.
+	// stale means that the member was down while another became primary: its last writes may not be
+	// part of the history.
 	stale atomic.Bool
 }
 
@@ -69,10 +69,10 @@ func (m *member) prepare(ctx context.Context) error {
 	return nil
 }
 
-// allowAll lets everybody in: a lab's network reaches nobody else.
+// allowAll accepts all clients, because a lab's network is isolated.
 const allowAll = "host all all all trust\nhost replication all all trust\n"
 
-// configure writes the member's settings; those of a standby when it follows a primary.
+// configure writes the member's settings, as a standby if primary is not nil.
 func (m *member) configure(ctx context.Context, o options, primary *member) error {
 	lines := append([]string{
 		"listen_addresses = '" + m.host.Addr() + "'",
@@ -103,7 +103,7 @@ func (m *member) configure(ctx context.Context, o options, primary *member) erro
 	return nil
 }
 
-// becomeStandby has the server follow a primary when it starts.
+// becomeStandby makes the server follow a primary after its next start.
 func (m *member) becomeStandby(ctx context.Context) error {
 	if err := files.WriteText(ctx, m.host.Files(), filepath.Join(m.data(), "standby.signal"), ""); err != nil {
 		return fmt.Errorf("making postgres on %s a standby: %w", m.host.Name(), err)
@@ -163,7 +163,7 @@ func (c *cluster) run(ctx context.Context, m *member, trial bool) error {
 	})
 }
 
-// withConn asks the server something from its own node.
+// withConn runs a function with a connection to the server from its own node.
 func (m *member) withConn(ctx context.Context, what func(context.Context, *pgconn.PgConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -178,7 +178,7 @@ func (m *member) withConn(ctx context.Context, what func(context.Context, *pgcon
 	return nil
 }
 
-// query is one question for rows.
+// query runs a query and returns its rows as text.
 func (m *member) query(ctx context.Context, sql string) (text [][]string, err error) {
 	err = m.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
 		text, err = rows(ctx, conn, sql)
@@ -193,7 +193,7 @@ func (m *member) stop(ctx context.Context) error {
 	return m.end(ctx, syscall.SIGINT)
 }
 
-// quitNow ends a server and all its processes at once, without a shutdown of the data.
+// quitNow ends a server and all its processes at once, without a shutdown checkpoint.
 func (m *member) quitNow(ctx context.Context) error {
 	return m.end(ctx, syscall.SIGQUIT)
 }

@@ -45,7 +45,8 @@ func (c *client) statement(s session, kind byte, table string, n int, name func(
 	for i := range fields {
 		fields[i] = pgx.Identifier{name(i)}.Sanitize()
 	}
-	prepared, err := s.conn.Prepare(context.Background(), fmt.Sprint("skerry", len(s.statements)), text(kind, pgx.Identifier{table}.Sanitize(), fields), nil)
+	prepared, err := s.conn.Prepare(context.Background(), fmt.Sprint("skerry", len(s.statements)),
+		text(kind, pgx.Identifier{table}.Sanitize(), fields), nil)
 	if err != nil {
 		return nil, err
 	}

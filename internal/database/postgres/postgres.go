@@ -16,15 +16,21 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"regexp"
 	"sync"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
-// Name is how experiments call PostgreSQL.
+// Name is the database's name in experiments.
 const Name = "postgres"
 
 // memory is what a primary takes with default options, ten clients and 10,000 records of
@@ -74,7 +80,10 @@ func (*Postgres) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*Postgres) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxNodes, Memory: memory}
+	return database.Capabilities{
+		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
+		MinNodes: 1, MaxNodes: maxNodes, Memory: memory,
+	}
 }
 
 // Check implements database.Database.
@@ -96,4 +105,134 @@ func (d *Postgres) Open(ctx context.Context, properties map[string]string) (load
 		return nil, err
 	}
 	return d.openClient(ctx, s)
+}
+
+// About is what the laboratory and its documentation know of PostgreSQL.
+var About = database.About{
+	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices:  choices,
+	Protocol: "postgres",
+	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 2 survive a loss"},
+	Smoke: database.Smoke{
+		Text: "Does PostgreSQL work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
+	},
+}
+
+// choices: who confirms a write, and who answers reads. The primary stands at the client.
+func choices(p database.Placement) []database.Choice {
+	if len(p.Nodes) < 2 {
+		return []database.Choice{{Name: "alone", Reads: database.ReadsLinearizable, GivesUp: "there is no second copy"}}
+	}
+	out := []database.Choice{{
+		Name: "asynchronous", Options: database.Options{"primary": p.Near}, Reads: database.ReadsLinearizable,
+		Loses:   "those that no standby had got when the primary was lost",
+		GivesUp: "all requests cross to the primary's site; while that is cut off nothing is answered unless somebody promotes",
+	}, {
+		Name: "one confirms", Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)"},
+		Reads:   database.ReadsLinearizable,
+		GivesUp: "a write waits for the nearest standby; all requests cross to the primary's site",
+	}, {
+		Name:    "one confirms, near reads",
+		Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)", "read": "nearest"},
+		GivesUp: "a read may return what was",
+	}}
+	return out
+}
+
+// seekPause keeps a worker whose primary is gone from connecting to every member with
+// every operation: each connection is a process of the server's.
+const seekPause = 100 * time.Millisecond
+
+// errNoPrimary means that no reachable server accepts writes.
+var errNoPrimary = errors.New("none of the servers takes writes")
+
+// candidate is a server that answered.
+type candidate struct {
+	conn    *pgconn.PgConn
+	addr    string
+	standby bool
+	err     error
+}
+
+// findLane connects to all servers at the same time and keeps the connection that is wanted:
+// to the primary, to the standby or the server that answered first. The others are
+// closed.
+func (c *client) findLane(ctx context.Context, want string) (*lane, error) {
+	if err := linger.For(ctx, time.Until(c.sought.Add(seekPause))); err != nil {
+		return nil, load.Failed(classNoPrimary, "", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	found := make(chan candidate)
+	addrs := c.members()
+	var asking sync.WaitGroup
+	for _, addr := range addrs {
+		asking.Go(func() { found <- queryDirectory(ctx, addr, c.settings) })
+	}
+	var chosen, second candidate
+	var failed error
+	for range addrs {
+		got := <-found
+		switch {
+		case got.err != nil:
+			if failed == nil || ctx.Err() == nil {
+				failed = got.err
+			}
+			continue
+		case chosen.conn == nil && (want == readNearest || got.standby == (want == readStandby)):
+			chosen = got
+			if want != readStandby {
+				cancel() // the others need not answer
+			}
+		case want == readStandby && second.conn == nil:
+			second = got // without a standby the primary will do
+		default:
+			abandon(got.conn)
+		}
+	}
+	asking.Wait()
+	if chosen.conn == nil {
+		chosen, second = second, candidate{}
+	}
+	abandon(second.conn)
+	if chosen.conn == nil {
+		c.sought = time.Now()
+		return nil, noPrimary(failed)
+	}
+	return &lane{conn: chosen.conn, addr: chosen.addr, statements: make(map[string]*statement)}, nil
+}
+
+// noPrimary is the outcome of an operation without a primary.
+func noPrimary(failed error) error {
+	if failed == nil {
+		return load.Failed(classNoPrimary, "", errNoPrimary)
+	}
+	return load.Failed(classNoPrimary, "", fmt.Errorf("%w; one says: %w", errNoPrimary, failed))
+}
+
+// queryDirectory connects to a server and queries its role.
+func queryDirectory(ctx context.Context, addr string, s settings) candidate {
+	conn, err := connect(ctx, addr, s, nil)
+	if err != nil {
+		return candidate{err: dialError(addr, err)}
+	}
+	standby, err := oneRow(ctx, conn, inRecovery)
+	if err != nil {
+		abandon(conn)
+		return candidate{err: dialError(addr, err)}
+	}
+	return candidate{conn: conn, addr: addr, standby: standby == isTrue}
+}
+
+// farewell bounds the close of a connection.
+const farewell = time.Second
+
+// abandon closes a connection that is not needed. It may be nil.
+func abandon(conn *pgconn.PgConn) {
+	if conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	_ = conn.Close(ctx) // nothing was outstanding on it
 }

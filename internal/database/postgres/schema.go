@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// schemaLock is an advisory lock that whoever makes or changes the table holds: two that
-// make a table "if not exists" at the same time collide.
+// schemaLock is the advisory lock for creating or changing the table: two sessions that do so at
+// the same time fail.
 const schemaLock = 0x736b65727279
 
 // undefinedTable is PostgreSQL's code for a table that is not there.
@@ -60,7 +60,7 @@ func ensureTable(ctx context.Context, conn *pgconn.PgConn, table, prefix string,
 // literal quotes text.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// count counts the rows of a table; one that is not there has none.
+// count counts the rows of a table, 0 if there is no table.
 func count(ctx context.Context, conn *pgconn.PgConn, table string) (int64, error) {
 	text, err := oneRow(ctx, conn, "SELECT count(*) FROM "+pgx.Identifier{table}.Sanitize())
 	var e *pgconn.PgError

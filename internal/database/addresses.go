@@ -1,0 +1,66 @@
+package database
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/machine/host"
+)
+
+// Published is a database whose members can be reached under another address than they listen on
+// (host.Published): in containers with published ports, or behind a balancer. It binds to
+// host.Listen, names members by PeerAddr, and gives clients Env.Contact if that is set.
+type Published interface {
+	// Ports returns the ports that members of a cluster of that many nodes listen on.
+	Ports(nodes int, options Options) (Ports, error)
+}
+
+// Ports of a database's members.
+type Ports struct {
+	// All lists the ports that clients, other members and tools connect to, the clients' first.
+	All []int
+	// Fixed means that members announce the port numbers that they listen on, so that a port cannot
+	// be published as another one.
+	Fixed bool
+}
+
+// PeerAddr returns the address, "address:port", under which others reach a server that listens on
+// a port of a host.
+func PeerAddr(h host.Host, port int) string {
+	return net.JoinHostPort(h.Addr(), strconv.Itoa(host.Port(h, port)))
+}
+
+// LocalAddr returns the address of a server on a port of a host for callers on that host.
+func LocalAddr(h host.Host, port int) string {
+	return net.JoinHostPort(host.Listen(h), strconv.Itoa(port))
+}
+
+// Contacts returns the addresses for clients: those of the service in front of all members if
+// there is one, else the members'.
+func (e Env) Contacts(port int, members []string) []string {
+	if e.Contact != nil {
+		if all := e.Contact(port); len(all) > 0 {
+			return all
+		}
+	}
+	return members
+}
+
+// OrderFirst returns the nodes with the named one first, and unchanged if no name is given.
+// Option is the name of the option for the error.
+func OrderFirst(nodes []host.Host, option, name string) ([]host.Host, error) {
+	if name == "" {
+		return nodes, nil
+	}
+	if i := slices.IndexFunc(nodes, func(h host.Host) bool { return h.Name() == name }); i >= 0 {
+		return slices.Concat(nodes[i:i+1], nodes[:i], nodes[i+1:]), nil
+	}
+	var names []string
+	for _, h := range nodes {
+		names = append(names, h.Name())
+	}
+	return nil, fmt.Errorf("%s: no data node is called %q; they are %s", option, name, strings.Join(names, ", "))
+}
