@@ -27,7 +27,7 @@ func newBenchLoad(a *app) *cobra.Command {
 			if o.Exe, err = executable(); err != nil {
 				return err
 			}
-			if in, err := all.Databases()[redis.Name].Find(""); err == nil {
+			if in, err := all.Databases()[redis.Name].Find("", ""); err == nil {
 				o.Server, o.Env = in.Programs["redis-server"], in.Env
 				o.Open = all.Databases()[redis.Name].Open
 			}

@@ -106,16 +106,39 @@ func listInstalled(a *app, cmd *cobra.Command, s install.Store, asJSON bool) err
 		return a.PrintJSON(rows)
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tVERSION\tSOURCE\tPATH")
+	fmt.Fprintln(w, "NAME\tRELEASED\tSUPPORT\tVERSION\tSOURCE\tPATH")
 	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t", r.Name, orDash(r.Released), support(r))
 		switch {
 		case r.Problem != "":
-			fmt.Fprintf(w, "%s\t-\tdamaged\t%s\n", r.Name, r.Problem)
+			fmt.Fprintf(w, "-\tdamaged\t%s\n", r.Problem)
 		case r.Version == "":
-			fmt.Fprintf(w, "%s\t-\tnot installed\t%s\n", r.Name, r.Advice)
+			fmt.Fprintf(w, "-\tnot installed\t%s\n", r.Advice)
 		default:
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, r.Version, r.Source, r.Path)
+			fmt.Fprintf(w, "%s\t%s\t%s\n", r.Version, r.Source, r.Path)
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "\nThe first series of a name is the default. Release and support were checked in %s.\n", install.SupportChecked)
+	return nil
+}
+
+// support describes how long the makers of a series support it, relative to the month in which that was checked.
+func support(r install.Listed) string {
+	switch {
+	case r.Ended == "":
+		return "-"
+	case r.Ended <= install.SupportChecked:
+		return "ended " + r.Ended
+	}
+	return "until " + r.Ended
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
 }

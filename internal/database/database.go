@@ -40,8 +40,9 @@ type Database interface {
 	Capabilities() Capabilities
 	// Check validates options ("masters: 8") for a cluster of that many nodes.
 	Check(nodes int, options Options) error
-	// Find locates an installation at a path (--from). An empty path means the cache, then PATH.
-	Find(from string) (Installation, error)
+	// Find locates an installation of a version at a path (--from). An empty version means the default series; an
+	// empty path means the cache, then PATH.
+	Find(version, from string) (Installation, error)
 	// Start forms a cluster on the nodes and returns when it serves. After an error no process of it
 	// runs, and the error holds the last log lines of the node that failed.
 	Start(ctx context.Context, env Env) (Cluster, error)

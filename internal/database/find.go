@@ -43,22 +43,10 @@ func Lookup(all map[string]Database, name string) (Database, error) {
 	return d, nil
 }
 
-// Versioned is a database with several versions installed side by side.
-type Versioned interface {
-	// FindVersion is Find for a version ("4.1"). An empty version means the default.
-	FindVersion(version, from string) (Installation, error)
-}
-
-// Locate finds an installation of a database: at from, else in the cache, else in PATH. If
-// version is given, the installation must match it: 7.0.15 matches "7", "7.0" and "7.0.15".
+// Locate finds an installation of a database at from, else in the cache, else in PATH. If version is given, the
+// installation must have it: 7.0.15 meets "7", "7.0" and "7.0.15".
 func Locate(d Database, version, from string) (Installation, error) {
-	var in Installation
-	var err error
-	if v, ok := d.(Versioned); ok {
-		in, err = v.FindVersion(version, from)
-	} else {
-		in, err = d.Find(from)
-	}
+	in, err := d.Find(version, from)
 	if err == nil && !matchesVersion(in.Version, version) {
 		err = advice.With(fmt.Errorf("%s %s is %w: %s", d.Name(), in.Version, ErrVersion, version),
 			"give a build of that version with --from, or leave the version out")
@@ -70,25 +58,20 @@ func matchesVersion(version, asked string) bool {
 	return asked == "" || version == asked || strings.HasPrefix(version, asked+".") || strings.HasPrefix(version, asked+"-")
 }
 
-// Find implements Database.Find for a database with one recipe.
-func Find(r install.Recipe, from string) (Installation, error) {
-	return FindVersion([]install.Recipe{r}, "", from)
-}
-
-// FindVersion implements Versioned.FindVersion. The recipes differ in their series; the first is
-// the default.
-func FindVersion(recipes []install.Recipe, version, from string) (Installation, error) {
-	chosen, found := recipes[0], version == ""
+// Find locates an installation by the recipes of a database, one for each series; the first is the default. It
+// implements Database.Find for databases with recipes.
+func Find(recipes []install.Recipe, version, from string) (Installation, error) {
+	chosen, found := recipes[0], version == "" || recipes[0].Series == ""
 	var series []string
 	for _, r := range recipes {
 		series = append(series, r.Series)
-		if !found && r.Series != "" && matchesVersion(version, r.Series) {
+		if !found && matchesVersion(version, r.Series) {
 			chosen, found = r, true
 		}
 	}
 	if !found && from == "" {
-		return Installation{}, advice.With(fmt.Errorf("there is no %s %s", chosen.Name, version),
-			"there are %s; another one can be given with --from", strings.Join(series, ", "))
+		return Installation{}, advice.With(fmt.Errorf("%s has no series %s", chosen.Name, version),
+			"use one of %s, or give a build of that version with --from", strings.Join(series, ", "))
 	}
 	dir, err := install.DefaultDir()
 	if err != nil {

@@ -28,12 +28,12 @@ func build(t *testing.T, version string) string {
 	return dir
 }
 
-// demo is a database of which several versions can be there.
+// demo is a database with two series.
 type demo struct{ Database }
 
 func (demo) Name() string { return "demo" }
-func (demo) FindVersion(version, from string) (Installation, error) {
-	return FindVersion(recipes(), version, from)
+func (demo) Find(version, from string) (Installation, error) {
+	return Find(recipes(), version, from)
 }
 
 func TestLocate(t *testing.T) {

@@ -66,8 +66,8 @@ func TestDescribedDatabase(t *testing.T) {
 	if want := filepath.Join(dir, "own/mydb.yaml") + ": the text"; asked[0] != want {
 		t.Errorf("asked for %q, want %q: the file is relative to the experiment", asked[0], want)
 	}
-	if name := e.Plan()[0].Parameters["database"]; name != "exec:mydb" {
-		t.Errorf("results call it %v, want exec:mydb", name)
+	if name := e.Plan()[0].Parameters["database"]; name != "exec:mydb@5.0" {
+		t.Errorf("results call it %v, want exec:mydb@5.0", name)
 	}
 	varied := described("matrix={database: [redis, {exec: own/mydb.yaml}, {exec: bad.yaml, count: 3}]}")
 	for i, want := range []string{"redis", "exec:mydb", "exec:bad"} {

@@ -114,7 +114,7 @@ func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	if c.Experiment, ok = l.decode(doc); !ok {
 		return c, false
 	}
-	c.Parameters["database"] = Short(c.Experiment.Database.Label())
+	c.Parameters["database"] = Short(c.Experiment.Database.Key())
 	c.Parameters["workload"] = c.Experiment.workloadLabel()
 	c.Parameters["scale"] = c.Experiment.Scale
 	for k, a := range axes {

@@ -130,13 +130,12 @@ func (Client) Shorthand() string { return "site" }
 
 // Database is the database under test.
 type Database struct {
-	// Name of the database.
+	// Name of the database, or NAME@SERIES for a series other than the default ("redis@7.0").
 	Name string `yaml:"name" json:"name,omitempty"`
 	// Exec is a file that describes a database of one's own (relative to this file), in
 	// place of name: see own-database.md.
 	Exec string `yaml:"exec" json:"exec,omitempty"`
-	// Version that the installation must be of, or begin with ("5.0"); where several can
-	// be installed side by side it says which.
+	// Version that the installation must have, or begin with ("5.0"). It selects one of several installed series.
 	Version string `yaml:"version" json:"version,omitempty"`
 	// Count is how many of the topology's data nodes carry it, the first ones; 0 is all.
 	Count int `yaml:"count" json:"count,omitempty" jsonschema:"minimum=0"`

@@ -149,8 +149,14 @@ func (r Recipe) inspect(ctx context.Context, root string, programs map[string]st
 
 // Listed is one database of a list.
 type Listed struct {
-	Name    string `json:"name"` // what skerry install takes
+	Name    string `json:"name"` // the argument of skerry install
 	Summary string `json:"summary"`
+	// Default is set for the series that the bare name stands for.
+	Default bool `json:"default,omitempty"`
+	// Released is the month of the series' first release ("2025-05").
+	Released string `json:"released,omitempty"`
+	// Ended is the month in which the support of its makers ends or ended, as known in SupportChecked.
+	Ended string `json:"support_ended,omitempty"`
 	Version string `json:"version,omitempty"` // "" when it is not installed
 	Source  string `json:"source,omitempty"`
 	Path    string `json:"path,omitempty"` // of its server program, or its folder
@@ -162,8 +168,10 @@ type Listed struct {
 // List looks for every database.
 func (s Store) List(ctx context.Context, recipes []Recipe) []Listed {
 	var rows []Listed
+	named := map[string]bool{}
 	for _, r := range recipes {
-		row := Listed{Name: r.Key(), Summary: r.Summary}
+		row := Listed{Name: r.Key(), Summary: r.Summary, Default: !named[r.Name], Released: r.Released, Ended: r.Ended}
+		named[r.Name] = true
 		in, err := s.Find(ctx, r, "")
 		switch {
 		case err == nil:

@@ -77,9 +77,12 @@ type Recipe struct {
 	Name string // as experiments call it
 	// Series tells versions apart that are installed side by side ("5.0"), "" where
 	// there is one. Of several recipes of a name the first is the default.
-	Series  string
-	Summary string // one line for a list
-	Wanted  Wanted
+	Series string
+	// Released is the month of the series' first release ("2025-05"), Ended the month in which its makers' support
+	// ended. Ended is empty while the support lasts or if the makers announce none; see SupportChecked.
+	Released, Ended string
+	Summary         string // one line for a list
+	Wanted          Wanted
 
 	// Packages are Debian's packages that hold it and those libraries which the smallest
 	// Debian system with apt lacks, as programs are handed over to machines made a minute
@@ -87,7 +90,7 @@ type Recipe struct {
 	Packages []string
 	// Closure adds all that the packages depend on, the C library included; all are
 	// of the suite that the packages name. The programs are run by that C library's
-	// loader, through scripts in the installation's folder "loader".
+	// loader, through scripts in their places.
 	Closure bool
 	// Jars is a lock of jars (ParseLock); they end in the folder lib. The first is
 	// the database's own: its version is the installation's.
@@ -120,6 +123,9 @@ type Recipe struct {
 	// what a lab asks of them; env is what they need.
 	Try func(ctx context.Context, version string, programs map[string]string, env []string) error
 }
+
+// SupportChecked is the month in which Released and Ended of all recipes were checked.
+const SupportChecked = "2026-11"
 
 // Key names the installation: the recipe's name, with @ and its series where it has
 // one ("cassandra@4.1").
@@ -183,7 +189,7 @@ func missingLibrary(text string) string {
 // there: Debian keeps them in a folder named after the architecture. What runs by a
 // loader of its own needs none.
 func libraryPath(root string) []string {
-	if isDir(filepath.Join(root, loaderDir)) {
+	if loader, err := ownLoader(root); err == nil && loader != "" {
 		return nil
 	}
 	var dirs []string

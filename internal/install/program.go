@@ -10,14 +10,30 @@ import (
 )
 
 // binDirs are where an installation may keep its programs, below its root. A build
-// tree ("src") counts as one.
-var binDirs = []string{loaderDir, "usr/bin", "usr/sbin", "bin", "sbin", "src", ""}
+// tree ("src") counts as one, and "loader" is of installations made by Skerry 0.9 and older.
+var binDirs = []string{"loader", "usr/bin", "usr/sbin", "bin", "sbin", "src", ""}
 
 // systemDirs are searched after PATH: a user's PATH lacks those for administrators.
 var systemDirs = []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}
 
 // programs finds the recipe's programs below root.
 func (r Recipe) programs(root string) (map[string]string, error) {
+	dirs, err := r.programDirs(root)
+	if err != nil {
+		return nil, err
+	}
+	return r.collect(func(p string) (string, error) {
+		for _, d := range dirs {
+			if path := filepath.Join(root, d, p); executable(path) {
+				return path, nil
+			}
+		}
+		return "", advice.With(fmt.Errorf("no program %s in %s or its bin, sbin, usr/bin, usr/sbin or src folder: %w", p, root, os.ErrNotExist), "%s", r.command())
+	})
+}
+
+// programDirs returns the folders that may hold programs, relative to root: those of the recipe first.
+func (r Recipe) programDirs(root string) ([]string, error) {
 	dirs := binDirs
 	for _, pattern := range r.Dirs {
 		matches, _ := filepath.Glob(filepath.Join(root, pattern)) // a recipe's pattern is well-formed
@@ -29,14 +45,7 @@ func (r Recipe) programs(root string) (map[string]string, error) {
 			dirs = append([]string{rel}, dirs...)
 		}
 	}
-	return r.collect(func(p string) (string, error) {
-		for _, d := range dirs {
-			if path := filepath.Join(root, d, p); executable(path) {
-				return path, nil
-			}
-		}
-		return "", advice.With(fmt.Errorf("no program %s in %s or its bin, sbin, usr/bin, usr/sbin or src folder: %w", p, root, os.ErrNotExist), "%s", r.command())
-	})
+	return dirs, nil
 }
 
 // inPath finds the recipe's programs in PATH.

@@ -78,7 +78,7 @@ func TestLoader(t *testing.T) {
 	root := t.TempDir()
 	for path, text := range map[string]string{
 		"usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": "#!/bin/sh\necho \"$@\"\n",
-		"usr/sbin/demo-server":                          "",
+		"usr/sbin/demo-server":                          "\x7fELF",
 	} {
 		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(path)), 0o755); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestLoader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := demo.writeLoader(root); err != nil {
+	if err := demo.wrapPrograms(root); err != nil {
 		t.Fatal(err)
 	}
 	moved := filepath.Join(t.TempDir(), "root")
@@ -100,7 +100,7 @@ func TestLoader(t *testing.T) {
 	}
 	out, err := command(t.Context(), "", nil, programs["demo-server"], "--port", "1")
 	lib, program := moved+"/usr/lib/x86_64-linux-gnu", moved+"/usr/sbin/demo-server"
-	if want := "--library-path " + lib + " --argv0 " + program + " " + program + " --port 1\n"; err != nil || string(out) != want {
+	if want := "--library-path " + lib + " --argv0 " + program + " " + program + ".elf --port 1\n"; err != nil || string(out) != want {
 		t.Errorf("called with %q, %v; want %q", out, err, want)
 	}
 }

@@ -3,7 +3,9 @@ package install
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,8 +18,6 @@ import (
 const (
 	// libDir holds jars, below an installation's root.
 	libDir = "lib"
-	// loaderDir holds the scripts that run a closure's programs.
-	loaderDir = "loader"
 )
 
 // Install fetches and unpacks what the recipe names. An installation that is in use
@@ -157,7 +157,7 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 		}
 	}
 	if r.Closure {
-		if err := r.writeLoader(root); err != nil {
+		if err := r.wrapPrograms(root); err != nil {
 			return Manifest{}, fmt.Errorf("unpacking %s: %w", r.Key(), err)
 		}
 	}
@@ -233,39 +233,77 @@ func relink(root string) error {
 	})
 }
 
-// loaderScript runs a program of a closure with the closure's own loader and libraries.
-// The process becomes the program.
+// loaderScript replaces a program of a closure. It runs the program with the closure's own dynamic loader and
+// libraries, under the path of the script: programs such as initdb look for others next to themselves, and for their
+// data relative to themselves. The process becomes the program.
 const loaderScript = `#!/bin/sh
-root=$(dirname "$(dirname "$(readlink -f "$0")")")
-exec "$root/%[1]s" --library-path "$root/%[2]s" --argv0 "$root/%[3]s" "$root/%[3]s" "$@"
+self=$(readlink -f "$0")
+root=$(cd "$(dirname "$self")/%[1]s" && pwd -P)
+exec "$root/%[2]s" --library-path "$root/%[3]s" --argv0 "$self" "$self%[4]s" "$@"
 `
 
-// writeLoader writes a script for each program of a closure.
-func (r Recipe) writeLoader(root string) error {
+// elfSuffix is appended to the name of a program that a script replaces.
+const elfSuffix = ".elf"
+
+// ownLoader returns the dynamic loader of a closure relative to root, or "" if root has no C library.
+func ownLoader(root string) (string, error) {
 	loaders, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*/ld-linux-*.so.*")) // the pattern is well-formed
 	if len(loaders) == 0 {
+		return "", nil
+	}
+	return filepath.Rel(root, loaders[0])
+}
+
+// wrapPrograms replaces every ELF program of a closure by a script that runs it with the closure's loader.
+func (r Recipe) wrapPrograms(root string) error {
+	loader, err := ownLoader(root)
+	if err != nil {
+		return err
+	}
+	if loader == "" {
 		return fmt.Errorf("no loader in the C library's package: %w", os.ErrNotExist)
 	}
-	loader, err := filepath.Rel(root, loaders[0])
+	dirs, err := r.programDirs(root)
 	if err != nil {
 		return err
 	}
-	programs, err := r.programs(root)
-	if err != nil {
-		return err
-	}
-	if err := os.Mkdir(filepath.Join(root, loaderDir), 0o755); err != nil {
-		return err
-	}
-	for name, path := range programs {
-		rel, err := filepath.Rel(root, path)
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(filepath.Join(root, dir))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf(loaderScript, loader, filepath.Dir(loader), rel)
-		if err := os.WriteFile(filepath.Join(root, loaderDir, name), []byte(text), 0o755); err != nil {
+		up, err := filepath.Rel(dir, ".")
+		if err != nil {
 			return err
+		}
+		script := fmt.Sprintf(loaderScript, up, loader, filepath.Dir(loader), elfSuffix)
+		for _, e := range entries {
+			path := filepath.Join(root, dir, e.Name())
+			if !e.Type().IsRegular() || strings.HasSuffix(path, elfSuffix) || !executable(path) || !isELF(path) {
+				continue
+			}
+			if err := os.Rename(path, path+elfSuffix); err != nil {
+				return err
+			}
+			if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// isELF reports whether a file begins as an ELF program does.
+func isELF(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	magic := make([]byte, 4)
+	_, err = io.ReadFull(f, magic)
+	return err == nil && string(magic) == "\x7fELF"
 }

@@ -26,7 +26,7 @@ import (
 func startPostgres(t *testing.T) string {
 	t.Helper()
 	d := postgres.New()
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func (w *world) database(kind string, c deploy.Cloud) string {
 	default:
 		w.t.Fatalf("SKERRY_CHAOS_DATABASE is sqlite, postgres or mariadb, not %s", kind)
 	}
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestReadmeCommands(t *testing.T) {
 	ends := map[string]func(b *bench, command string) string{ // to what is run
 		"skerry lab up": itself, "skerry lab set": itself, "skerry lab down": itself, "skerry doctor": itself,
 		"skerry ycsb run": func(b *bench, command string) string {
-			server, err := redis.New().Find("")
+			server, err := redis.New().Find("", "")
 			if err != nil {
 				b.t.Fatal(err)
 			}

@@ -15,7 +15,6 @@ import (
 // ownFiles are the files of rooms that work with nodes which work with files of the machine that they run on, and why
 // these are no node's.
 var ownFiles = map[string]string{
-	"database/ferretdb/ferretdb.go": "builds the program for the cache of installations",
 	"database/mongodb/try.go":       "tries programs that a person gave, before there is a node",
 	"database/ndb/build.go":         "builds the programs for the cache of installations",
 	"database/custom/definition.go": "reads the file that a person gave",

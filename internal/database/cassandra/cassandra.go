@@ -29,7 +29,6 @@ import (
 	"errors"
 
 	"skerry/internal/database"
-	"skerry/internal/install"
 )
 
 // Name is how experiments call Cassandra.
@@ -55,7 +54,6 @@ func New() *Cassandra { return &Cassandra{} }
 
 var (
 	_ database.Database  = (*Cassandra)(nil)
-	_ database.Versioned = (*Cassandra)(nil)
 	_ database.Anchored  = (*Cassandra)(nil)
 	_ database.Published = (*Cassandra)(nil)
 )
@@ -104,20 +102,6 @@ func (*Cassandra) Fixed(nodes []string, given database.Options) map[string]strin
 }
 
 // Find implements database.Database.
-func (d *Cassandra) Find(from string) (database.Installation, error) { return d.FindVersion("", from) }
-
-// FindVersion implements database.Versioned. Where no version is asked for and the default
-// one is not installed, another one that is will do.
-func (*Cassandra) FindVersion(version, from string) (database.Installation, error) {
-	recipes := Recipes()
-	in, err := database.FindVersion(recipes, version, from)
-	if version != "" || from != "" || !errors.Is(err, install.ErrNotInstalled) {
-		return in, err
-	}
-	for i := range recipes[1:] {
-		if other, err := database.FindVersion(recipes[i+1:], "", ""); err == nil {
-			return other, nil
-		}
-	}
-	return in, err
+func (*Cassandra) Find(version, from string) (database.Installation, error) {
+	return database.Find(Recipes(), version, from)
 }

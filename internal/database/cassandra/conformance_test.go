@@ -9,10 +9,9 @@ import (
 
 // conformance is the suite on three replicas, so that a member that leaves abruptly
 // takes no row with it. The suite's own timeout, which SKERRY_TIMEOUT sets, bounds starts.
-func conformance(version string) dbtest.Config {
+func conformance() dbtest.Config {
 	return dbtest.Config{
 		About:   About,
-		Version: version,
 		Port:    defaultPort,
 		Options: database.Options{"ring_delay": "4s", "phi_convict_threshold": 5, "start_timeout": "1h"},
 		BadOptions: []database.Options{
@@ -25,6 +24,6 @@ func conformance(version string) dbtest.Config {
 	}
 }
 
-func TestConformance(t *testing.T) { dbtest.Run(t, conformance("")) }
+func TestConformance(t *testing.T) { dbtest.Run(t, conformance()) }
 
-func TestConformanceOf41(t *testing.T) { dbtest.Run(t, conformance("4.1")) }
+func TestConformanceOfOtherSeries(t *testing.T) { dbtest.RunOtherSeries(t, conformance()) }

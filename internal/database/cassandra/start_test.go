@@ -16,7 +16,7 @@ func tryCluster(t testing.TB, nodes []host.Host, o database.Options) (*cluster, 
 	t.Helper()
 	testkit.Need(t, testkit.Installed(Recipes()[0]))
 	d := New()
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

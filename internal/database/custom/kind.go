@@ -33,7 +33,7 @@ func (*Kind) Name() string { return database.Exec }
 func (*Kind) Check(int, database.Options) error { return notDescribed() }
 
 // Find implements database.Database.
-func (*Kind) Find(string) (database.Installation, error) {
+func (*Kind) Find(string, string) (database.Installation, error) {
 	return database.Installation{}, notDescribed()
 }
 

@@ -126,7 +126,7 @@ func kind(v any) string {
 
 // Find implements database.Database: at from, else where the built-in database that the
 // definition names is installed, else in PATH.
-func (d *Database) Find(from string) (database.Installation, error) {
+func (d *Database) Find(_, from string) (database.Installation, error) {
 	in := database.Installation{Database: d.Name(), Programs: make(map[string]string)}
 	var dirs []string
 	switch {
@@ -141,7 +141,7 @@ func (d *Database) Find(from string) (database.Installation, error) {
 		if !ok {
 			return in, fmt.Errorf("%w: install.database: there is no %s", ErrDefinition, d.def.Install.Database)
 		}
-		found, err := other.Find("")
+		found, err := other.Find("", "")
 		if err != nil {
 			return in, fmt.Errorf("finding %s: %w", d.Name(), err)
 		}

@@ -114,19 +114,19 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := least + "install: {programs: [demo-db], version: demo-db --version, advice: build it}\n"
-	_, err := parse(t, text).Find("")
+	_, err := parse(t, text).Find("", "")
 	if err == nil || advice.Of(err) != "build it" {
 		t.Errorf("error %v, advice %q where it is not", err, advice.Of(err))
 	}
-	in, err := parse(t, text).Find(dir)
+	in, err := parse(t, text).Find("", dir)
 	if err != nil || in.Version != "3.2.1" || in.Programs["demo-db"] != program || in.Dir != dir {
 		t.Errorf("found %+v, %v", in, err)
 	}
 	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
-	if in, err = parse(t, text).Find(""); err != nil || in.Version != "3.2.1" || in.Dir != "" {
+	if in, err = parse(t, text).Find("", ""); err != nil || in.Version != "3.2.1" || in.Dir != "" {
 		t.Errorf("found %+v, %v in PATH", in, err)
 	}
-	if _, err := parse(t, strings.Replace(text, "version: demo-db --version", "version: echo none", 1)).Find(""); err == nil {
+	if _, err := parse(t, strings.Replace(text, "version: demo-db --version", "version: echo none", 1)).Find("", ""); err == nil {
 		t.Error("a version was found where there is none")
 	}
 }
@@ -158,7 +158,7 @@ func TestKind(t *testing.T) {
 	k := NewKind(builtins{"redis": redis.New()})
 	for what, err := range map[string]error{
 		"check": k.Check(3, nil),
-		"find":  func() error { _, err := k.Find(""); return err }(),
+		"find":  func() error { _, err := k.Find("", ""); return err }(),
 		"start": func() error { _, err := k.Start(t.Context(), database.Env{}); return err }(),
 	} {
 		if !errors.Is(err, ErrNotDescribed) || advice.Of(err) == "" {

@@ -92,6 +92,17 @@ type suite struct {
 	hosts []*hostRecorder
 }
 
+// RunOtherSeries tests each series of a database but the default one.
+func RunOtherSeries(t *testing.T, c Config) {
+	for _, r := range c.About.Recipes[1:] {
+		t.Run(r.Series, func(t *testing.T) {
+			c := c
+			c.Version = r.Series
+			Run(t, c)
+		})
+	}
+}
+
 // Run tests a database.
 func Run(t *testing.T, c Config) {
 	if c.New == nil {

@@ -32,7 +32,7 @@ func Start(t testing.TB, d database.Database, env database.Env) database.Cluster
 // TryStart is Start for a cluster that may not come up, and is the test's to stop.
 func TryStart(t testing.TB, d database.Database, env database.Env) (database.Cluster, error) {
 	t.Helper()
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

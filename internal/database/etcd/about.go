@@ -4,12 +4,11 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/install"
 )
 
 // About is what the laboratory and its documentation know of etcd.
 var About = database.About{
-	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Choices:  choices,
 	Protocol: "etcd",
 	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},

@@ -22,10 +22,8 @@ package etcd
 
 import (
 	"context"
-	"regexp"
 
 	"skerry/internal/database"
-	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
@@ -35,25 +33,6 @@ const Name = "etcd"
 // memory is what a member takes with default options: 27 MB empty, 105 to 125 MB with
 // 10,000 records of 1 kB and as many updates, whose old versions it keeps.
 const memory = 128 << 20
-
-// Recipe installs Debian's etcd.
-var Recipe = install.Recipe{
-	Name:        Name,
-	Summary:     "etcd (etcd, etcdctl)",
-	Wanted:      install.ByTests,
-	Packages:    []string{"etcd-server", "etcd-client"},
-	Programs:    []string{"etcd"},
-	VersionArgs: []string{"--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
-}
-
-// versionPattern finds the version in "etcd Version: 3.4.23".
-var versionPattern = regexp.MustCompile(`etcd Version: ([0-9][^\s]*)`)
 
 // Etcd is etcd as a database.
 type Etcd struct{ spread spreader }
@@ -78,8 +57,8 @@ func (*Etcd) Check(_ int, options database.Options) error {
 }
 
 // Find implements database.Database.
-func (*Etcd) Find(from string) (database.Installation, error) {
-	return database.Find(Recipe, from)
+func (*Etcd) Find(version, from string) (database.Installation, error) {
+	return database.Find(Recipes, version, from)
 }
 
 // Properties implements database.Configurable.

@@ -22,7 +22,7 @@ import (
 func BenchmarkClient(b *testing.B) {
 	testkit.Need(b, testkit.Installed(Recipe))
 	d := New()
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (c *cluster) start(ctx context.Context) error {
 // startPostgres starts a PostgreSQL with one member on the node.
 func (c *cluster) startPostgres(ctx context.Context) error {
 	db := postgres.New()
-	in, err := db.Find("")
+	in, err := db.Find("", "")
 	if err != nil {
 		return fmt.Errorf("starting the backend of ferretdb: %w", err)
 	}

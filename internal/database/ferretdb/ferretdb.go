@@ -10,16 +10,10 @@
 package ferretdb
 
 import (
-	"context"
 	_ "embed"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
-	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/mongodb"
 	"skerry/internal/install"
@@ -47,44 +41,13 @@ var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "FerretDB, MongoDB's protocol on SQLite or PostgreSQL (built with the Go toolchain)",
 	Wanted:      install.ByConformance,
-	Prepare:     buildProgram,
+	Prepare:     install.GoProgram{Name: Name, Main: source, Module: module, Sums: sums}.Build,
 	Programs:    []string{Name},
 	VersionArgs: []string{"-version"},
 	Version: func(output string) string {
 		_, version, _ := strings.Cut(strings.TrimSpace(output), "ferretdb v")
 		return version
 	},
-}
-
-// ErrNoGo means that the Go toolchain is missing.
-var ErrNoGo = errors.New("go toolchain not found")
-
-// buildProgram builds the program into root/bin.
-func buildProgram(ctx context.Context, root string, progress func(string)) error {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		return advice.With(fmt.Errorf("building ferretdb: %w: %w", ErrNoGo, err),
-			"install Go 1.26 or newer, then try again; or give a build of this program with --from")
-	}
-	dir, err := os.MkdirTemp("", "skerry-ferretdb-")
-	if err != nil {
-		return fmt.Errorf("building ferretdb: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	for name, content := range map[string][]byte{"main.go": source, "go.mod": module, "go.sum": sums} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			return fmt.Errorf("building ferretdb: %w", err)
-		}
-	}
-	progress("fetching modules and building, about a minute")
-	// A file named on the command line is built despite its "ignore" tag.
-	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(root, "bin", Name), "main.go")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return advice.With(fmt.Errorf("building ferretdb: %w: %s", err, strings.TrimSpace(string(out))),
-			"check that the module proxy is reachable: go env GOPROXY")
-	}
-	return nil
 }
 
 // ErrOption marks an option that cannot be used.
@@ -133,7 +96,9 @@ func (*FerretDB) Check(_ int, given database.Options) error {
 }
 
 // Find implements database.Database.
-func (*FerretDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+func (*FerretDB) Find(version, from string) (database.Installation, error) {
+	return database.Find([]install.Recipe{Recipe}, version, from)
+}
 
 // About describes FerretDB to the laboratory and its documentation.
 var About = database.About{

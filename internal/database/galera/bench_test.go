@@ -22,7 +22,7 @@ func begin(b *testing.B, n int) (*Galera, database.Cluster) {
 	b.Helper()
 	testkit.Need(b, testkit.Installed(Recipe))
 	g, nodes := New(), loophost.New(b, n)
-	in, err := g.Find("")
+	in, err := g.Find("", "")
 	if err != nil {
 		b.Fatal(err)
 	}

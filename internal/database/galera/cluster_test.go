@@ -200,7 +200,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	defer l.Close()
 	g := New()
-	in, err := g.Find("")
+	in, err := g.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

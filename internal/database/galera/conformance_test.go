@@ -8,13 +8,17 @@ import (
 	"skerry/internal/database/mysql"
 )
 
-// TestConformance has all clients write to one member: writes to the same row through
+func TestConformance(t *testing.T) { dbtest.Run(t, conformance()) }
+
+func TestConformanceOfOtherSeries(t *testing.T) { dbtest.RunOtherSeries(t, conformance()) }
+
+// conformance has all clients write to one member: writes to the same row through
 // several members are in conflict, which is no fault.
-func TestConformance(t *testing.T) {
-	dbtest.Run(t, dbtest.Config{
+func conformance() dbtest.Config {
+	return dbtest.Config{
 		About: About, Port: mysql.Port,
 		BadOptions: []database.Options{{"wsrep_sync_wait": 16}, {"wsrep_sst_method": "scp"}, {"port": groupPort}},
 		Properties: map[string]string{mysql.PropMember: mysql.First},
 		Survives:   true, LeavesAbruptly: true, DiskFull: 192 << 20,
-	})
+	}
 }

@@ -21,12 +21,10 @@ package galera
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
@@ -35,29 +33,6 @@ const Name = "galera"
 
 // memory is what a member takes with default options and a few thousand records.
 const memory = 170 << 20
-
-// Recipe installs Debian's MariaDB and Galera, with what copies a member's state.
-var Recipe = install.Recipe{
-	Name:    Name,
-	Summary: "MariaDB with Galera (mariadbd, libgalera_smm)",
-	Wanted:  install.ByTests,
-	Packages: []string{
-		"mariadb-server-core", "mariadb-server", "mariadb-backup", "mariadb-client-core", "galera-4", "rsync", "socat",
-		"libaio1", "libbsd0", "libedit2", "libncurses6", "libnuma1", "libpopt0", "libssl3", "liburing2", "libwrap0", "libxxhash0",
-	},
-	Programs:    []string{"mariadbd", "mariadb-install-db"},
-	Optional:    []string{"rsync", "mariabackup"},
-	VersionArgs: []string{"--no-defaults", "--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
-}
-
-// versionPattern finds the version in "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...".
-var versionPattern = regexp.MustCompile(`Ver ([0-9][0-9.]*)-MariaDB`)
 
 // Galera is MariaDB with Galera as a database.
 type Galera struct{ driver mysql.Driver }
@@ -82,8 +57,8 @@ func (*Galera) Check(nodes int, options database.Options) error {
 }
 
 // Find implements database.Database.
-func (*Galera) Find(from string) (database.Installation, error) {
-	return database.Find(Recipe, from)
+func (*Galera) Find(version, from string) (database.Installation, error) {
+	return database.Find(Recipes, version, from)
 }
 
 // Properties implements database.Configurable.
@@ -100,7 +75,7 @@ func (g *Galera) Open(ctx context.Context, properties map[string]string) (load.C
 
 // About is what the laboratory and its documentation know of MariaDB with Galera.
 var About = database.About{
-	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Choices:  choices,
 	Protocol: "mysql",
 	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},

@@ -57,8 +57,8 @@ func (*GroupReplication) Check(nodes int, options database.Options) error {
 }
 
 // Find implements database.Database.
-func (*GroupReplication) Find(from string) (database.Installation, error) {
-	return database.Find(Recipe, from)
+func (*GroupReplication) Find(version, from string) (database.Installation, error) {
+	return database.Find([]install.Recipe{Recipe}, version, from)
 }
 
 // Properties implements database.Configurable.

@@ -82,7 +82,7 @@ func oneNode(b testing.TB) (*HBase, database.Installation, database.Cluster) {
 	b.Helper()
 	testkit.Need(b, testkit.Installed(Recipe))
 	d := New()
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		b.Fatal(err)
 	}

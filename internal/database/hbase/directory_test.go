@@ -16,7 +16,7 @@ import (
 func TestDirectory(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	d, ctx := New(), t.Context()
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

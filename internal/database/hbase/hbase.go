@@ -110,7 +110,9 @@ func anchor(storage any) string {
 }
 
 // Find implements database.Database.
-func (*HBase) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+func (*HBase) Find(version, from string) (database.Installation, error) {
+	return database.Find([]install.Recipe{Recipe}, version, from)
+}
 
 // Start implements database.Database.
 func (*HBase) Start(ctx context.Context, env database.Env) (database.Cluster, error) {

@@ -45,7 +45,7 @@ func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
 		}
 	}
 	if s.java == "" || s.classpath == "" {
-		in, err := d.Find("")
+		in, err := d.Find("", "")
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ import (
 // kept of a bridge that was killed, or whose cluster was not formed.
 func TestSharing(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
-	in, err := New().Find("")
+	in, err := New().Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (*Hydra) Check(nodes int, o database.Options) error {
 }
 
 // Find implements database.Database: the program hydra, or the one at from.
-func (*Hydra) Find(from string) (database.Installation, error) {
+func (*Hydra) Find(_, from string) (database.Installation, error) {
 	in, err := install.Hydra.Install(Name, from)
 	if err != nil {
 		return database.Installation{}, fmt.Errorf("finding hydra: %w", err)

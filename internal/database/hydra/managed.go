@@ -101,7 +101,7 @@ func (s *store) file(ctx context.Context, on host.Host, cloud string) error {
 // start starts a server of one member on a node.
 func (s *store) start(ctx context.Context, env database.Env, on host.Host, of server) error {
 	db := of.new()
-	in, err := db.Find("")
+	in, err := db.Find("", "")
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (*Metadata) Frail(nodes int, o database.Options) string {
 }
 
 // Find implements database.Database: the program metad, or the one at from.
-func (*Metadata) Find(from string) (database.Installation, error) {
+func (*Metadata) Find(_, from string) (database.Installation, error) {
 	in, err := install.Metad.Install(Name, from)
 	if err != nil {
 		return database.Installation{}, fmt.Errorf("finding the metadata service: %w", err)

@@ -22,7 +22,7 @@ const patience = 60 * time.Second
 func start(t *testing.T, nodes int, o database.Options) (database.Cluster, []host.Host) {
 	t.Helper()
 	db, hosts := metadata.New(), loophost.New(t, nodes+1)
-	in, err := db.Find("")
+	in, err := db.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,9 @@ func (*MongoDB) Fixed(nodes []string, options database.Options) map[string]strin
 }
 
 // Find implements database.Database.
-func (*MongoDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+func (*MongoDB) Find(version, from string) (database.Installation, error) {
+	return database.Find([]install.Recipe{Recipe}, version, from)
+}
 
 // Pool shares the driver's own client, with its connections and its view of the cluster,
 // between clients with equal settings. The zero Pool is ready.

@@ -73,7 +73,7 @@ func TestTryRefusesUnfitPrograms(t *testing.T) {
 // TestTryPrograms offers a real mongod, and the same with options that no cluster can be made with.
 func TestTryPrograms(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
-	in, err := New().Find("")
+	in, err := New().Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,9 @@ func (*NDB) Fixed(nodes []string, _ database.Options) map[string]string {
 const inGroup = "it is in a node group, which NDB cannot take rows out of"
 
 // Find implements database.Database.
-func (*NDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+func (*NDB) Find(version, from string) (database.Installation, error) {
+	return database.Find([]install.Recipe{Recipe}, version, from)
+}
 
 // Properties implements database.Configurable.
 func (*NDB) Properties() []string { return mysql.Properties() }

@@ -8,13 +8,17 @@ import (
 	"skerry/internal/database/postgres"
 )
 
-// TestConformance has one standby, whichever, confirm each write: then none is lost when
+func TestConformance(t *testing.T) { dbtest.Run(t, conformance()) }
+
+func TestConformanceOfOtherSeries(t *testing.T) { dbtest.RunOtherSeries(t, conformance()) }
+
+// conformance has one standby, whichever, confirm each write: then none is lost when
 // the primary is.
-func TestConformance(t *testing.T) {
-	dbtest.Run(t, dbtest.Config{
+func conformance() dbtest.Config {
+	return dbtest.Config{
 		About: postgres.About,
 		Port:  5432, Survives: true, LeavesAbruptly: true, DiskFull: 128 << 20,
 		Options:    database.Options{"synchronous_standby_names": "ANY 1 (*)"},
 		BadOptions: []database.Options{{"synchronous_commit": "sometimes"}, {"shared_buffers": "lots"}},
-	})
+	}
 }

@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
@@ -26,7 +25,6 @@ import (
 
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
-	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
@@ -36,29 +34,6 @@ const Name = "postgres"
 // memory is what a primary takes with default options, ten clients and 10,000 records of
 // 1 kB; its shared buffers are 32 MB. A standby takes half of it.
 const memory = 88 << 20
-
-// Recipe installs Debian's PostgreSQL, with those libraries that not every Debian system
-// has.
-var Recipe = install.Recipe{
-	Name:    Name,
-	Summary: "PostgreSQL, primary and streaming standbys",
-	Wanted:  install.ByConformance,
-	Packages: []string{"postgresql-15", "postgresql-client-15", "libpq5", "libicu72", "libxml2", "libxslt1.1",
-		"libldap-2.5-0", "libsasl2-2", "liblz4-1", "libzstd1", "libssl3", "libbsd0", "libedit2",
-		"libgssapi-krb5-2", "libkrb5-3", "libk5crypto3", "libkrb5support0", "libkeyutils1"},
-	Programs:    []string{"postgres", "initdb", "pg_basebackup", "pg_rewind"},
-	Dirs:        []string{"usr/lib/postgresql/*/bin"},
-	VersionArgs: []string{"--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
-}
-
-// versionPattern finds the version in "postgres (PostgreSQL) 15.18 (Debian ...)".
-var versionPattern = regexp.MustCompile(`\(PostgreSQL\) ([0-9][^\s]*)`)
 
 // Postgres is PostgreSQL as a database. Its value holds what clients share.
 type Postgres struct {
@@ -93,7 +68,9 @@ func (*Postgres) Check(_ int, options database.Options) error {
 }
 
 // Find implements database.Database.
-func (*Postgres) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+func (*Postgres) Find(version, from string) (database.Installation, error) {
+	return database.Find(Recipes, version, from)
+}
 
 // Properties implements database.Configurable.
 func (*Postgres) Properties() []string { return Properties() }
@@ -109,7 +86,7 @@ func (d *Postgres) Open(ctx context.Context, properties map[string]string) (load
 
 // About is what the laboratory and its documentation know of PostgreSQL.
 var About = database.About{
-	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Choices:  choices,
 	Protocol: "postgres",
 	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 2 survive a loss"},

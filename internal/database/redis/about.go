@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +11,7 @@ import (
 
 // About describes Redis Cluster to the laboratory and its documentation.
 var About = database.About{
-	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Choices:  choices,
 	Protocol: "redis",
 	Row:      database.Row{Replicas: "yes", Smallest: "3 masters"},
@@ -24,7 +23,7 @@ var About = database.About{
 
 // ValkeyAbout describes Valkey to the laboratory and its documentation.
 var ValkeyAbout = database.About{
-	Name: Valkey, New: func() database.Database { return NewValkey() }, Recipes: []install.Recipe{ValkeyRecipe},
+	Name: Valkey, New: func() database.Database { return NewValkey() }, Recipes: ValkeyRecipes,
 	Choices: choices,
 	Row:     database.Row{Replicas: "yes", Smallest: "3 masters"},
 	Smoke: database.Smoke{
@@ -59,7 +58,7 @@ func choices(p database.Placement) []database.Choice {
 type kind struct {
 	name        string // in experiments
 	server, cli string // programs
-	recipe      install.Recipe
+	recipes     []install.Recipe
 	// ackedSlots is whether CLUSTER SETSLOT on a master waits for its replicas. A script
 	// cannot call it then.
 	ackedSlots bool
@@ -71,43 +70,9 @@ const (
 	Valkey = "valkey"
 )
 
-// Recipe installs Debian's Redis. The server program is in redis-tools; redis-server only
-// links to it.
-var Recipe = install.Recipe{
-	Name:        Name,
-	Summary:     "Redis Cluster (redis-server, redis-cli)",
-	Wanted:      install.ByTests,
-	Packages:    []string{"redis-server", "redis-tools", "libatomic1", "libjemalloc2", "liblzf1", "libssl3"},
-	Programs:    []string{"redis-server", "redis-cli"},
-	VersionArgs: []string{"--version"},
-	Version:     versionIn(`server v=([0-9][^ ]*)`), // "Redis server v=7.0.15 sha=00000000:0 malloc=..."
-}
-
-// ValkeyRecipe installs Debian's Valkey from the backports of bookworm.
-var ValkeyRecipe = install.Recipe{
-	Name:    Valkey,
-	Summary: "Valkey Cluster (valkey-server, valkey-cli)",
-	Wanted:  install.ByConformance,
-	Packages: []string{"valkey-server/bookworm-backports", "valkey-tools/bookworm-backports",
-		"libatomic1", "libjemalloc2", "liblzf1", "libssl3"},
-	Programs:    []string{"valkey-server", "valkey-cli"},
-	VersionArgs: []string{"--version"},
-	Version:     versionIn(`(?:Valkey )?server v=([0-9][^ ]*)`),
-}
-
-func versionIn(pattern string) func(string) string {
-	p := regexp.MustCompile(pattern)
-	return func(output string) string {
-		if m := p.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	}
-}
-
 var (
-	redisKind  = kind{name: Name, server: "redis-server", cli: "redis-cli", recipe: Recipe}
-	valkeyKind = kind{name: Valkey, server: "valkey-server", cli: "valkey-cli", recipe: ValkeyRecipe, ackedSlots: true}
+	redisKind  = kind{name: Name, server: "redis-server", cli: "redis-cli", recipes: Recipes}
+	valkeyKind = kind{name: Valkey, server: "valkey-server", cli: "valkey-cli", recipes: ValkeyRecipes, ackedSlots: true}
 )
 
 // claimsAtOnce reports whether a master can claim many slots in one transaction.

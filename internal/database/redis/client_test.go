@@ -31,7 +31,7 @@ import (
 func startPlain(t *testing.T, d *Redis) map[string]string {
 	t.Helper()
 	testkit.Need(t, testkit.Installed(Recipe))
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

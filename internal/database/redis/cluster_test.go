@@ -198,7 +198,7 @@ func TestCancelledStart(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	nodes := loophost.New(t, 3)
 	d := New()
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

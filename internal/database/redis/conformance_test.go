@@ -8,21 +8,28 @@ import (
 	"skerry/internal/testkit"
 )
 
-func TestConformance(t *testing.T) {
-	dbtest.Run(t, dbtest.Config{
+func TestConformance(t *testing.T) { dbtest.Run(t, conformance()) }
+
+func TestConformanceOfOtherSeries(t *testing.T) { dbtest.RunOtherSeries(t, conformance()) }
+
+func conformance() dbtest.Config {
+	return dbtest.Config{
 		About: About, Port: defaultPort, Upsert: true,
 		Options: writeBeforeReply, Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
-	})
+	}
 }
 
 func TestValkeyConformance(t *testing.T) {
-	testkit.Need(t, testkit.Installed(ValkeyRecipe))
-	dbtest.Run(t, dbtest.Config{
-		About: ValkeyAbout, Port: defaultPort, Upsert: true,
-		Options: writeBeforeReply, Survives: true, DiskFull: 4 << 20,
-		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
-	})
+	c := conformance()
+	c.About = ValkeyAbout
+	dbtest.Run(t, c)
+}
+
+func TestValkeyConformanceOfOtherSeries(t *testing.T) {
+	c := conformance()
+	c.About = ValkeyAbout
+	dbtest.RunOtherSeries(t, c)
 }
 
 func TestValkeyReplicasJoinAndLeave(t *testing.T) {

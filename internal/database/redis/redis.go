@@ -122,8 +122,8 @@ func (*Redis) Check(nodes int, options database.Options) error {
 }
 
 // Find implements database.Database.
-func (d *Redis) Find(from string) (database.Installation, error) {
-	return database.Find(d.kind.recipe, from)
+func (d *Redis) Find(version, from string) (database.Installation, error) {
+	return database.Find(d.kind.recipes, version, from)
 }
 
 // Properties implements database.Configurable.

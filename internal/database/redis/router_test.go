@@ -71,7 +71,7 @@ func freeKey(n int) (string, int) {
 func startUnknownEndpoint(t *testing.T, d *Redis) (nodes []*goredis.Client) {
 	t.Helper()
 	testkit.Need(t, testkit.Installed(Recipe))
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

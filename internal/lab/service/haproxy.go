@@ -22,8 +22,7 @@ var Recipe = install.Recipe{
 	Name:    "haproxy",
 	Summary: "HAProxy, which balances for service: central",
 	Wanted:  install.ByTests,
-	Packages: []string{"haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1", "libpcre2-8-0",
-		"libssl3", "libsystemd0", "libcap2", "libgcrypt20", "libgpg-error0", "liblz4-1", "liblzma5", "libzstd1"},
+	Packages: []string{"haproxy/sid"}, Closure: true,
 	Programs:    []string{"haproxy"},
 	VersionArgs: []string{"-v"},
 	Version: func(output string) string {

@@ -2,6 +2,7 @@ package choose
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"skerry/internal/base/suggest"
 	"skerry/internal/database"
 	"skerry/internal/evidence/race"
+	"skerry/internal/install"
 	"skerry/internal/topology"
 )
 
@@ -69,17 +71,21 @@ func findCandidates(n Needs, registry []database.About, memory int64) (in []Cand
 		}
 	}
 	for i, name := range names {
-		a, ok := known[name]
-		if !ok {
+		bare, series, versioned := strings.Cut(name, "@")
+		a, ok := known[bare]
+		if !ok || versioned && series == "" {
 			near := suggest.Nearest(name, slices.Collect(maps.Keys(known)))
 			return nil, nil, fmt.Errorf("consider[%d]: unknown database %q: want one of %s%s", i, name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "), suggestion(near))
 		}
 		db := a.New()
-		installed, err := database.Locate(db, "", "")
-		if err != nil {
-			out = append(out, Excluded{name, fmt.Sprintf("not installed; run: skerry install %s", name)})
+		installed, err := database.Locate(db, series, "")
+		switch {
+		case errors.Is(err, install.ErrNotInstalled):
+			out = append(out, Excluded{name, "not installed; run: skerry install " + name})
 			continue
+		case err != nil:
+			return nil, nil, fmt.Errorf("consider[%d]: %w", i, err)
 		}
 		place, reduced := n.fitMemory(db, place, memory)
 		for _, choice := range a.Choices(place) {

@@ -29,7 +29,7 @@ type made struct {
 
 func (m made) Name() string                      { return m.name }
 func (m made) Check(int, database.Options) error { return nil }
-func (m made) Find(string) (database.Installation, error) {
+func (m made) Find(string, string) (database.Installation, error) {
 	return database.Installation{Database: m.name, Version: "1"}, nil
 }
 

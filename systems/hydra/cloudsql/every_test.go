@@ -68,7 +68,7 @@ func emptied(url string) func(*testing.T) string {
 // server starts one server of the laboratory's and returns its address.
 func server(t *testing.T, d lab.Database, options lab.Options, hosts string) string {
 	t.Helper()
-	in, err := d.Find("")
+	in, err := d.Find("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

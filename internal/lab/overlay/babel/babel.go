@@ -28,7 +28,7 @@ var Recipe = install.Recipe{
 	Name:        "babeld",
 	Summary:     "babeld, which routes for overlay: babel",
 	Wanted:      install.ByTests,
-	Packages:    []string{"babeld", "libb2-1", "libgomp1"},
+	Packages:    []string{"babeld/sid"}, Closure: true,
 	Programs:    []string{"babeld"},
 	VersionArgs: []string{"-V"},
 	Version: func(output string) string {

@@ -1,0 +1,65 @@
+package etcd
+
+import (
+	_ "embed"
+	"regexp"
+
+	"skerry/internal/install"
+)
+
+// mainSource is a command of its own, because go install refuses a module with replace directives.
+const mainSource = `package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() { etcdmain.Main(os.Args) }
+`
+
+var (
+	//go:embed build.mod
+	module []byte
+	//go:embed build.sum
+	sums []byte
+)
+
+// Recipe builds etcd 3.7, which no release of Debian has.
+var Recipe = install.Recipe{
+	Name: Name, Series: "3.7", Released: "2026-07",
+	Summary:     "etcd (built with the Go toolchain)",
+	Wanted:      install.ByTests,
+	Prepare:     install.GoProgram{Name: "etcd", Main: []byte(mainSource), Module: module, Sums: sums}.Build,
+	Programs:    []string{"etcd"},
+	VersionArgs: []string{"--version"},
+	Version:     findVersion,
+}
+
+// Recipes are the series of etcd, the default first. etcd.io supports the two newest minor versions.
+var Recipes = []install.Recipe{
+	Recipe,
+	{
+		Name: Name, Series: "3.5", Released: "2021-06", Ended: "2026-07",
+		Summary: "etcd", Wanted: install.ByConformance,
+		Packages: []string{"etcd-server/sid"}, Closure: true,
+		Programs: []string{"etcd"}, VersionArgs: []string{"--version"}, Version: findVersion,
+	},
+	{
+		Name: Name, Series: "3.4", Released: "2019-08", Ended: "2025-05",
+		Summary: "etcd", Wanted: install.ByConformance,
+		Packages: []string{"etcd-server"},
+		Programs: []string{"etcd"}, VersionArgs: []string{"--version"}, Version: findVersion,
+	},
+}
+
+// versionPattern matches "etcd Version: 3.4.23".
+var versionPattern = regexp.MustCompile(`etcd Version: ([0-9][^\s]*)`)
+
+func findVersion(output string) string {
+	if m := versionPattern.FindStringSubmatch(output); m != nil {
+		return m[1]
+	}
+	return ""
+}

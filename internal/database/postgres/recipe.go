@@ -1,0 +1,42 @@
+package postgres
+
+import (
+	"regexp"
+
+	"skerry/internal/install"
+)
+
+var programs = []string{"postgres", "initdb", "pg_basebackup", "pg_rewind"}
+
+// Recipe installs PostgreSQL 18 from Debian's sid.
+var Recipe = install.Recipe{
+	Name: Name, Series: "18", Released: "2025-09", Ended: "2030-11",
+	Summary:  "PostgreSQL, primary and streaming standbys",
+	Wanted:   install.ByConformance,
+	Packages: []string{"postgresql-18/sid", "postgresql-client-18/sid"}, Closure: true,
+	Programs: programs, Dirs: []string{"usr/lib/postgresql/*/bin"},
+	VersionArgs: []string{"--version"}, Version: findVersion,
+}
+
+// Recipes are the series of PostgreSQL, the default first. Debian 12 has 15; the libraries are those that a minimal
+// Debian lacks.
+var Recipes = []install.Recipe{Recipe, {
+	Name: Name, Series: "15", Released: "2022-10", Ended: "2027-11",
+	Summary: "PostgreSQL, primary and streaming standbys",
+	Wanted:  install.ByConformance,
+	Packages: []string{"postgresql-15", "postgresql-client-15", "libpq5", "libicu72", "libxml2", "libxslt1.1",
+		"libldap-2.5-0", "libsasl2-2", "liblz4-1", "libzstd1", "libssl3", "libbsd0", "libedit2",
+		"libgssapi-krb5-2", "libkrb5-3", "libk5crypto3", "libkrb5support0", "libkeyutils1"},
+	Programs: programs, Dirs: []string{"usr/lib/postgresql/*/bin"},
+	VersionArgs: []string{"--version"}, Version: findVersion,
+}}
+
+// versionPattern matches "postgres (PostgreSQL) 15.18 (Debian ...)".
+var versionPattern = regexp.MustCompile(`\(PostgreSQL\) ([0-9][^\s]*)`)
+
+func findVersion(output string) string {
+	if m := versionPattern.FindStringSubmatch(output); m != nil {
+		return m[1]
+	}
+	return ""
+}
