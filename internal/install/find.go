@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -90,6 +91,10 @@ func (s Store) system(ctx context.Context, r Recipe) (Installation, error) {
 	version, err := r.probe(ctx, programs, nil)
 	if err != nil {
 		return Installation{}, err
+	}
+	if r.Series != "" && version != r.Series && !strings.HasPrefix(version, r.Series+".") {
+		return Installation{}, advice.With(fmt.Errorf("%w, and PATH has %s", missing, version),
+			"%s, or use the one in PATH: skerry install %s --from %s", r.command(), r.Name, filepath.Dir(programs[r.Programs[0]]))
 	}
 	return Installation{Database: r.Name, Version: version, Source: FromSystem, Programs: programs}, nil
 }

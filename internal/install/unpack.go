@@ -234,12 +234,13 @@ func relink(root string) error {
 }
 
 // loaderScript replaces a program of a closure. It runs the program with the closure's own dynamic loader and
-// libraries, under the path of the script: programs such as initdb look for others next to themselves, and for their
-// data relative to themselves. The process becomes the program.
+// libraries. The program sees the path of the script as its own, because initdb looks for other programs next to itself
+// and redis-server, a link to redis-check-rdb, acts by its name. The process becomes the program.
 const loaderScript = `#!/bin/sh
 self=$(readlink -f "$0")
-root=$(cd "$(dirname "$self")/%[1]s" && pwd -P)
-exec "$root/%[2]s" --library-path "$root/%[3]s" --argv0 "$self" "$self%[4]s" "$@"
+dir=$(dirname "$self")
+root=$(cd "$dir/%[1]s" && pwd -P)
+exec "$root/%[2]s" --library-path "$root/%[3]s" --argv0 "$dir/$(basename "$0")" "$self%[4]s" "$@"
 `
 
 // elfSuffix is appended to the name of a program that a script replaces.

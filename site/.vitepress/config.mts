@@ -85,6 +85,7 @@ export default defineConfig({
           { text: 'use measured distances', link: '/howto/own-matrix' },
           { text: 'bring your own database', link: '/howto/own-database' },
           { text: 'use a YCSB workload file', link: '/howto/workload-file' },
+          { text: 'compare two versions', link: '/howto/upgrade' },
           { text: 'run workloads side by side', link: '/howto/side-by-side' },
           { text: 'share a table between clients', link: '/howto/several-clients' },
           { text: 'run on a rented machine', link: '/howto/cloud-machine' },
