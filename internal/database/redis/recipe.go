@@ -28,7 +28,7 @@ var Recipes = []install.Recipe{Recipe, {
 	Released:    "2022-04",
 	Ended:       "2024-07",
 	Summary:     "Redis Cluster (redis-server, redis-cli)",
-	Wanted:      install.ByConformance,
+	Wanted:      install.ByTests,
 	Packages:    []string{"redis-server", "redis-tools", "libatomic1", "libjemalloc2", "liblzf1", "libssl3"},
 	Programs:    []string{"redis-server", "redis-cli"},
 	VersionArgs: []string{"--version"},
