@@ -161,7 +161,7 @@ type Listed struct {
 	// Released is the month of the series' first release ("2025-05").
 	Released string `json:"released,omitempty"`
 	// Ended is the month in which the support of its makers ends or ended, as known in SupportChecked.
-	Ended string `json:"support_ended,omitempty"`
+	Ended   string `json:"support_ended,omitempty"`
 	Version string `json:"version,omitempty"` // "" when it is not installed
 	Source  string `json:"source,omitempty"`
 	Path    string `json:"path,omitempty"` // of its server program, or its folder

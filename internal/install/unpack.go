@@ -235,16 +235,23 @@ func relink(root string) error {
 
 // loaderScript replaces a program of a closure. It runs the program with the closure's own dynamic loader and
 // libraries. The program sees the path of the script as its own, because initdb looks for other programs next to itself
-// and redis-server, a link to redis-check-rdb, acts by its name. The process becomes the program.
+// and redis-server, a link to redis-check-rdb, acts by its name. The kernel names a process after the file that was
+// executed, and Galera's scripts look for processes by name: the loader is executed through a link with the program's
+// name. The process becomes the program.
 const loaderScript = `#!/bin/sh
 self=$(readlink -f "$0")
 dir=$(dirname "$self")
+name=$(basename "$0")
 root=$(cd "$dir/%[1]s" && pwd -P)
-exec "$root/%[2]s" --library-path "$root/%[3]s" --argv0 "$dir/$(basename "$0")" "$self%[4]s" "$@"
+exec "$dir/%[4]s/$name" --library-path "$root/%[2]s" --argv0 "$dir/$name" "$self%[3]s" "$@"
 `
 
-// elfSuffix is appended to the name of a program that a script replaces.
-const elfSuffix = ".elf"
+const (
+	// elfSuffix is appended to the name of a program that a script replaces.
+	elfSuffix = ".elf"
+	// loaderLinks is a folder next to programs, with a link to the loader for each of them.
+	loaderLinks = ".loader"
+)
 
 // ownLoader returns the dynamic loader of a closure relative to root, or "" if root has no C library.
 func ownLoader(root string) (string, error) {
@@ -280,9 +287,14 @@ func (r Recipe) wrapPrograms(root string) error {
 		if err != nil {
 			return err
 		}
-		script := fmt.Sprintf(loaderScript, up, loader, filepath.Dir(loader), elfSuffix)
+		script := fmt.Sprintf(loaderScript, up, filepath.Dir(loader), elfSuffix, loaderLinks)
 		for _, e := range entries {
 			path := filepath.Join(root, dir, e.Name())
+			if !e.IsDir() && !strings.HasSuffix(path, elfSuffix) {
+				if err := linkLoader(filepath.Join(root, dir), e.Name(), filepath.Join("..", up, loader)); err != nil {
+					return err
+				}
+			}
 			if !e.Type().IsRegular() || strings.HasSuffix(path, elfSuffix) || !executable(path) || !isELF(path) {
 				continue
 			}
@@ -293,6 +305,18 @@ func (r Recipe) wrapPrograms(root string) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// linkLoader makes the link through which a program in dir executes the loader.
+func linkLoader(dir, program, loader string) error {
+	links := filepath.Join(dir, loaderLinks)
+	if err := os.MkdirAll(links, 0o755); err != nil {
+		return err
+	}
+	if err := os.Symlink(loader, filepath.Join(links, program)); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
 	}
 	return nil
 }

@@ -19,9 +19,9 @@ import (
 
 // Recipe installs Debian's HAProxy.
 var Recipe = install.Recipe{
-	Name:    "haproxy",
-	Summary: "HAProxy, which balances for service: central",
-	Wanted:  install.ByTests,
+	Name:     "haproxy",
+	Summary:  "HAProxy, which balances for service: central",
+	Wanted:   install.ByTests,
 	Packages: []string{"haproxy/sid"}, Closure: true,
 	Programs:    []string{"haproxy"},
 	VersionArgs: []string{"-v"},

@@ -25,10 +25,10 @@ const Name = "babel"
 
 // Recipe installs Debian's babeld.
 var Recipe = install.Recipe{
-	Name:        "babeld",
-	Summary:     "babeld, which routes for overlay: babel",
-	Wanted:      install.ByTests,
-	Packages:    []string{"babeld/sid"}, Closure: true,
+	Name:     "babeld",
+	Summary:  "babeld, which routes for overlay: babel",
+	Wanted:   install.ByTests,
+	Packages: []string{"babeld/sid"}, Closure: true,
 	Programs:    []string{"babeld"},
 	VersionArgs: []string{"-V"},
 	Version: func(output string) string {
