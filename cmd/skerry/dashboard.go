@@ -42,7 +42,7 @@ func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboa
 		return nil, err
 	}
 	d := &dashboard{}
-	if d.listener, err = serve.Inherited(); err != nil {
+	if d.listener, err = serve.InheritedListener(); err != nil {
 		return nil, err
 	}
 	if d.listener == nil {
@@ -90,7 +90,7 @@ func (d *dashboard) handOn() error {
 	if err != nil || !needed {
 		return err
 	}
-	return serve.HandOn(d.listener)
+	return serve.PassListener(d.listener)
 }
 
 // start serves until close is called or ctx ends.

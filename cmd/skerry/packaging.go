@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/docgen/notice"
+	"skerry/internal/docgen"
 )
 
 // newPackaging is hidden: make package and make notice ask it for what stands with the program.
@@ -17,7 +17,7 @@ func newPackaging() *cobra.Command {
 			Short: "Print the licences of what the program holds",
 			Args:  cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return notice.Write(cmd.Context(), os.Stdout, args[0])
+				return docgen.WriteNotice(cmd.Context(), os.Stdout, args[0])
 			},
 		})
 	return c

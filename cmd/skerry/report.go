@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/record"
-	"skerry/internal/report/dstat"
+	"skerry/internal/report"
 	"skerry/internal/report/screenshot"
 	"skerry/internal/report/webdata"
 )
@@ -33,7 +33,7 @@ func newReport(a *app) *cobra.Command {
 				return err
 			}
 			if csv != "" {
-				n, err := dstat.Export(d, csv)
+				n, err := report.ExportDstat(d, csv)
 				if err != nil {
 					return err
 				}

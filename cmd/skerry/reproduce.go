@@ -19,7 +19,6 @@ import (
 	"skerry/internal/record"
 	"skerry/internal/report"
 	"skerry/internal/report/results"
-	"skerry/internal/report/results/data"
 	"skerry/internal/run/runner"
 )
 
@@ -46,7 +45,7 @@ func newReproduce(a *app) *cobra.Command {
   skerry reproduce all --quick
   skerry reproduce faults --quick --now    # while others use the machine: does it work?`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			plan, err := results.Load(f.file)
+			plan, err := results.LoadPlan(f.file)
 			if err != nil {
 				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
@@ -75,7 +74,7 @@ func newReproduce(a *app) *cobra.Command {
 // folder are the pages. Experiments are looked for where the command is called.
 func (f reproduceFlags) folder() results.Folder { return results.Folder{Dir: f.results, Root: "."} }
 
-func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
+func (a *app) showPlan(f reproduceFlags, pages []results.PlanPage) error {
 	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PAGE\tSTEP\tEXPERIMENT\tAT MOST ABOUT")
 	var sum time.Duration
@@ -85,7 +84,7 @@ func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 	}
 	for _, p := range pages {
 		for _, s := range p.Steps {
-			takes, known, err := s.Time(".", f.quick)
+			takes, known, err := s.EstimateTime(".", f.quick)
 			if err != nil {
 				return err
 			}
@@ -101,7 +100,7 @@ func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 	return t.Flush()
 }
 
-func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.Page) error {
+func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.PlanPage) error {
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
@@ -131,7 +130,7 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 		}
 	}
 	if f.quick {
-		failed = errors.Join(failed, f.folder().Fill())
+		failed = errors.Join(failed, f.folder().WritePages())
 	}
 	fmt.Fprintf(a.Err, "done in %v; the pages are in %s\n", time.Since(begun).Round(time.Second), f.results)
 	return failed
@@ -140,7 +139,7 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 // tryPages makes copies of the pages for the figures of short forms, and waits until nothing else uses the machine.
 func (a *app) tryPages(ctx context.Context, f *reproduceFlags) error {
 	tried := filepath.Join(f.out, "quick-pages")
-	if err := f.folder().Copy(results.Folder{Dir: tried, Root: "."}); err != nil {
+	if err := f.folder().CopyTemplates(results.Folder{Dir: tried, Root: "."}); err != nil {
 		return err
 	}
 	f.results = tried
@@ -165,10 +164,10 @@ func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error
 		fmt.Fprintf(a.Out, "\n%s: %s\n", s.Name, dir)
 		err = errors.Join(err, report.Text(a.Out, d, report.TextOptions{Width: a.Width()}))
 	}
-	rows, wrong := data.Of(d, s.Keep)
-	over, missing := data.Over(d, s.Over)
+	rows, wrong := results.TrialRows(d, s.Keep)
+	over, missing := results.TrialPoints(d, s.Over)
 	if wrong = errors.Join(wrong, missing); wrong == nil {
-		wrong = f.folder().Keep(s.Name, rows, over, d.Summary.Complete)
+		wrong = f.folder().SaveTrials(s.Name, rows, over, d.Summary.Complete)
 	}
 	if wrong == nil {
 		wrong = f.fillAfterStep()
@@ -182,7 +181,7 @@ func (f reproduceFlags) fillAfterStep() error {
 	if f.quick {
 		return nil
 	}
-	return f.folder().Fill()
+	return f.folder().WritePages()
 }
 
 // step brings a step's run to its end, and returns its directory.
@@ -230,7 +229,7 @@ func (a *app) figures(ctx context.Context, f reproduceFlags) error {
 
 func (a *app) quiet(ctx context.Context) error {
 	last := time.Time{}
-	return results.Quiet(ctx, files.Local{}, runtime.NumCPU(), func(busy float64) {
+	return results.WaitIdle(ctx, files.Local{}, runtime.NumCPU(), func(busy float64) {
 		if time.Since(last) > time.Minute {
 			last = time.Now()
 			fmt.Fprintf(a.Err, "waiting: others use %.0f %% of the machine's processors; figures need them idle\n", 100*busy)

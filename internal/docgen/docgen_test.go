@@ -16,7 +16,7 @@ import (
 
 const root = "../.."
 
-func TestCommittedIsCurrent(t *testing.T) {
+func TestCommittedFilesAreCurrent(t *testing.T) {
 	files, err := Files(root+"/docs", root)
 	if err != nil {
 		t.Fatal(err)
@@ -32,18 +32,18 @@ func TestCommittedIsCurrent(t *testing.T) {
 }
 
 // The front end has no types but those that follow from Go's.
-func TestTypesOfNoPackage(t *testing.T) {
+func TestTypesWithoutPackage(t *testing.T) {
 	types, err := TypeScript(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := os.ReadDir(filepath.Join(root, frontEnd))
+	files, err := os.ReadDir(filepath.Join(root, frontEndDir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
 		if types[f.Name()] == nil {
-			t.Errorf("%s/%s comes from no package: remove it", frontEnd, f.Name())
+			t.Errorf("%s/%s comes from no package: remove it", frontEndDir, f.Name())
 		}
 	}
 }
@@ -71,13 +71,13 @@ func TestSmokeExperiments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(text, []byte(written)) && !want[f] {
+		if bytes.Contains(text, []byte(smokeOrigin)) && !want[f] {
 			t.Errorf("%s is of no database", f)
 		}
 	}
 }
 
-func TestTableOfAPage(t *testing.T) {
+func TestReplaceTable(t *testing.T) {
 	const head, tail = "a\n<!-- Made by \"make docs\" from x. -->\n", "\n| another |\n"
 	for name, tt := range map[string]struct {
 		page, want string
@@ -87,7 +87,7 @@ func TestTableOfAPage(t *testing.T) {
 		"the table is another": {head + "| s |\n| s |\n" + tail, head + "| t |\n" + tail, nil},
 		"no mark":              {"a\n", "", ErrMark},
 	} {
-		got, err := tabled("x", func() string { return "| t |\n" })([]byte(tt.page))
+		got, err := replaceTable("x", func() string { return "| t |\n" })([]byte(tt.page))
 		if string(got) != tt.want || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
@@ -95,8 +95,8 @@ func TestTableOfAPage(t *testing.T) {
 }
 
 // Every key has a description, or an editor shows nothing for it.
-func TestEverythingIsDescribed(t *testing.T) {
-	schema, err := reflected(root)
+func TestSchemaDescribesEverything(t *testing.T) {
+	schema, err := experimentSchema(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ Events and processor credits are refused beside ` + "`reuse`" + `, since the nex
 
 // Reference is the reference of experiment files, in Markdown. root is as for Schema.
 func Reference(root string) ([]byte, error) {
-	s, err := reflected(root)
+	s, err := experimentSchema(root)
 	if err != nil {
 		return nil, err
 	}
@@ -140,12 +140,12 @@ func (r *reference) object(title, name string, s *jsonschema.Schema) {
 		if d := p.Value.Default; d != nil {
 			fallback = fmt.Sprintf("`%v`", d)
 		}
-		fmt.Fprintf(&r.b, "| `%s` | %s | %s | %s |\n", key, r.value(p.Value, joined(path, key)), fallback, cell(key, p.Value))
+		fmt.Fprintf(&r.b, "| `%s` | %s | %s | %s |\n", key, r.value(p.Value, joinPath(path, key)), fallback, describeKey(key, p.Value))
 	}
 	r.b.WriteString("\n")
 }
 
-func joined(path, key string) string {
+func joinPath(path, key string) string {
 	if path == "" {
 		return key
 	}
@@ -159,7 +159,7 @@ func (r *reference) value(s *jsonschema.Schema, path string) string {
 			r.met[name] = path
 			r.queue = append(r.queue, section{path, name})
 		}
-		return fmt.Sprintf("[%s](#%s)", called(name), anchor(r.met[name]))
+		return fmt.Sprintf("[%s](#%s)", keyName(name), anchor(r.met[name]))
 	}
 	switch {
 	case len(s.Enum) > 0:
@@ -191,15 +191,15 @@ func anchor(path string) string {
 	return strings.ToLower(strings.NewReplacer(".", "", "[", "", "]", "").Replace(path))
 }
 
-// words finds where a word of a Go name ends.
-var words = regexp.MustCompile("([a-z])([A-Z])")
+// wordBoundary finds where a word of a Go name ends.
+var wordBoundary = regexp.MustCompile("([a-z])([A-Z])")
 
-// called is how the text calls a type: DefaultsSpec is "defaults", LinkDown "link_down", as its key.
-func called(name string) string {
+// keyName is how the text calls a type: DefaultsSpec is "defaults", LinkDown "link_down", as its key.
+func keyName(name string) string {
 	if name == "Spec" {
 		return "topology"
 	}
-	return strings.ToLower(words.ReplaceAllString(strings.TrimSuffix(name, "Spec"), "${1}_$2"))
+	return strings.ToLower(wordBoundary.ReplaceAllString(strings.TrimSuffix(name, "Spec"), "${1}_$2"))
 }
 
 func bounds(s *jsonschema.Schema) string {
@@ -214,8 +214,8 @@ func bounds(s *jsonschema.Schema) string {
 	return ""
 }
 
-// cell is a description within a table, which says already what it is about.
-func cell(key string, s *jsonschema.Schema) string {
+// describeKey is a description within a table, which says already what it is about.
+func describeKey(key string, s *jsonschema.Schema) string {
 	text := strings.ReplaceAll(strings.ReplaceAll(s.Description, "\n\n", " "), "|", `\|`)
 	if rest, ok := strings.CutPrefix(text, key+" "); ok {
 		word, after, _ := strings.Cut(rest, " ")

@@ -20,6 +20,7 @@ import (
 	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/machine/inventory"
+	"skerry/internal/record"
 	"skerry/internal/run/choose"
 )
 
@@ -38,11 +39,11 @@ const (
 // Schema is the JSON Schema of experiment files, in JSON. root is the repository, relative
 // to the working directory: the descriptions are the comments in its sources.
 func Schema(root string) ([]byte, error) {
-	s, err := reflected(root)
+	s, err := experimentSchema(root)
 	if err != nil {
 		return nil, err
 	}
-	return inJSON(s)
+	return marshalSchema(s)
 }
 
 // MachinesSchema is that of machines files.
@@ -54,20 +55,20 @@ func MachinesSchema(root string) ([]byte, error) {
 	s := r.Reflect(inventory.File{})
 	s.Title = "Skerry machines"
 	t := reflect.TypeFor[inventory.File]()
-	describe(s, t, structs(t, map[string]reflect.Type{}))
-	return inJSON(s)
+	describeTypes(s, t, collectStructs(t, map[string]reflect.Type{}))
+	return marshalSchema(s)
 }
 
 // NeedsSchema is that of needs files.
 func NeedsSchema(root string) ([]byte, error) {
-	s, err := withEvents[choose.Needs](root, "Skerry needs", "run/choose", "event", "topology", "lab/overlay")
+	s, err := reflectWithEvents[choose.Needs](root, "Skerry needs", "run/choose", "event", "topology", "lab/overlay")
 	if err != nil {
 		return nil, err
 	}
-	return inJSON(s)
+	return marshalSchema(s)
 }
 
-func inJSON(s *jsonschema.Schema) ([]byte, error) {
+func marshalSchema(s *jsonschema.Schema) ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the schema: %w", err)
@@ -88,16 +89,16 @@ func reflector(root string, packages ...string) (*jsonschema.Reflector, error) {
 	return r, nil
 }
 
-func reflected(root string) (*jsonschema.Schema, error) {
-	s, err := withEvents[experiment.Experiment](root, "Skerry experiment", "experiment", "event", "topology", "lab/overlay")
+func experimentSchema(root string) (*jsonschema.Schema, error) {
+	s, err := reflectWithEvents[experiment.Experiment](root, "Skerry experiment", "experiment", "event", "topology", "lab/overlay")
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// withEvents is the schema of a file that has a topology and events.
-func withEvents[T any](root, title string, packages ...string) (*jsonschema.Schema, error) {
+// reflectWithEvents is the schema of a file that has a topology and events.
+func reflectWithEvents[T any](root, title string, packages ...string) (*jsonschema.Schema, error) {
 	r, err := reflector(root, packages...)
 	if err != nil {
 		return nil, err
@@ -106,37 +107,37 @@ func withEvents[T any](root, title string, packages ...string) (*jsonschema.Sche
 	s := r.ReflectFromType(t)
 	s.Title = title
 	if d := s.Definitions[reflect.TypeFor[experiment.Database]().Name()]; d != nil {
-		named(d)
+		addDatabaseNames(d)
 	}
 	addOverlays(s, r)
-	types := structs(t, map[string]reflect.Type{})
+	types := collectStructs(t, map[string]reflect.Type{})
 	for _, k := range event.Kinds() {
 		addKind(s, r, k)
-		structs(plain(k.Type()), types)
+		collectStructs(unwrapType(k.Type()), types)
 	}
-	describe(s, t, types)
+	describeTypes(s, t, types)
 	return s, nil
 }
 
-// describe has a schema speak of keys of files, root among the types that it is made of.
-func describe(s *jsonschema.Schema, root reflect.Type, types map[string]reflect.Type) {
+// describeTypes has a schema speak of keys of files, root among the types that it is made of.
+func describeTypes(s *jsonschema.Schema, root reflect.Type, types map[string]reflect.Type) {
 	for name, t := range types {
 		d := s.Definitions[name]
 		if d == nil { // the root itself, and what is embedded
 			if t == root {
-				rename(s, t)
+				renameKeys(s, t)
 			}
 			continue
 		}
-		rename(d, t)
-		s.Definitions[name] = shorthand(d, t)
+		renameKeys(d, t)
+		s.Definitions[name] = allowShorthand(d, t)
 	}
-	tidy(s)
+	normalize(s)
 }
 
 // addKind gives events the key of a kind.
 func addKind(s *jsonschema.Schema, r *jsonschema.Reflector, k event.Kind) {
-	t := plain(k.Type())
+	t := unwrapType(k.Type())
 	of := r.ReflectFromType(t)
 	for name, d := range of.Definitions {
 		s.Definitions[name] = d
@@ -146,16 +147,16 @@ func addKind(s *jsonschema.Schema, r *jsonschema.Reflector, k event.Kind) {
 	s.Definitions["Event"].Properties.Set(k.Name, &jsonschema.Schema{Ref: "#/$defs/" + t.Name(), Description: k.Name + " " + k.Summary})
 }
 
-// plain is the type that another adds nothing to.
-func plain(t reflect.Type) reflect.Type {
+// unwrapType is the type that another adds nothing to.
+func unwrapType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous {
 		t = t.Field(0).Type
 	}
 	return t
 }
 
-// named gives the name of a database, which may also be a user's own, those that there are.
-func named(database *jsonschema.Schema) {
+// addDatabaseNames gives the name of a database, which may also be a user's own, those that there are.
+func addDatabaseNames(database *jsonschema.Schema) {
 	name, _ := database.Properties.Get("name")
 	for _, a := range all.Registry() {
 		name.Examples = append(name.Examples, a.Name)
@@ -194,8 +195,8 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-// structs collects the struct types that a type is made of, by name.
-func structs(t reflect.Type, seen map[string]reflect.Type) map[string]reflect.Type {
+// collectStructs collects the struct types that a type is made of, by name.
+func collectStructs(t reflect.Type, seen map[string]reflect.Type) map[string]reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
@@ -205,16 +206,16 @@ func structs(t reflect.Type, seen map[string]reflect.Type) map[string]reflect.Ty
 	seen[t.Name()] = t
 	for i := range t.NumField() {
 		if f := t.Field(i); f.IsExported() {
-			structs(f.Type, seen)
+			collectStructs(f.Type, seen)
 		}
 	}
 	return seen
 }
 
-// rename makes the comments of Go fields speak of the keys of the file: "SiteRTT is"
+// renameKeys makes the comments of Go fields speak of the keys of the file: "SiteRTT is"
 // becomes "site_rtt is".
-func rename(s *jsonschema.Schema, t reflect.Type) {
-	name := called(t.Name())
+func renameKeys(s *jsonschema.Schema, t reflect.Type) {
+	name := keyName(t.Name())
 	if !strings.Contains(name, "_") { // a key stays as it is written
 		name = strings.ToUpper(name[:1]) + name[1:]
 	}
@@ -235,8 +236,8 @@ func replaceWord(text, old, word string) string {
 	return text
 }
 
-// shorthand lets a single value stand for a mapping where the type allows it.
-func shorthand(d *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
+// allowShorthand lets a single value stand for a mapping where the type allows it.
+func allowShorthand(d *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	s, ok := reflect.Zero(t).Interface().(strict.Shorthander)
 	if !ok {
 		return d
@@ -249,9 +250,9 @@ func shorthand(d *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	}}
 }
 
-// tidy makes every description one line a paragraph, lets a share be a number, and moves
+// normalize makes every description one line a paragraph, lets a share be a number, and moves
 // the made-up formats away: editors warn about those they do not know.
-func tidy(s *jsonschema.Schema) {
+func normalize(s *jsonschema.Schema) {
 	s.Description = reflow(s.Description)
 	switch s.Format {
 	case "share":
@@ -266,18 +267,18 @@ func tidy(s *jsonschema.Schema) {
 	}
 	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
 		for _, x := range list {
-			tidy(x)
+			normalize(x)
 		}
 	}
 	for _, x := range s.Definitions {
-		tidy(x)
+		normalize(x)
 	}
 	if s.Items != nil {
-		tidy(s.Items)
+		normalize(s.Items)
 	}
 	if s.Properties != nil {
 		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
-			tidy(p.Value)
+			normalize(p.Value)
 		}
 	}
 }
@@ -290,4 +291,36 @@ func reflow(text string) string {
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
+}
+
+// SummarySchema is the JSON Schema of summary.json. Within a version fields are only added, so
+// that it takes those that it does not know.
+func SummarySchema(root string) ([]byte, error) {
+	s, err := summary(root)
+	if err != nil {
+		return nil, err
+	}
+	return marshalSchema(s)
+}
+
+func summary(root string) (*jsonschema.Schema, error) {
+	r, err := reflector(root, "record")
+	if err != nil {
+		return nil, err
+	}
+	r.FieldNameTag, r.RequiredFromJSONSchemaTags, r.Mapper, r.AllowAdditionalProperties = "json", false, nil, true
+	s := r.Reflect(record.Summary{})
+	s.Title = "Skerry summary"
+	for _, d := range s.Definitions {
+		d.Description = firstSentence(d.Description)
+	}
+	return s, nil
+}
+
+// firstSentence leaves what follows to the source.
+func firstSentence(text string) string {
+	if i := strings.Index(text, ". "); i > 0 {
+		return text[:i+1]
+	}
+	return text
 }

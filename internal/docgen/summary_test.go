@@ -91,7 +91,7 @@ func (root node) wrong(n node, v any, at string) (all []string) {
 }
 
 // A run's summary is as the published schema has it.
-func TestASummaryFitsItsSchema(t *testing.T) {
+func TestSummaryMatchesSchema(t *testing.T) {
 	text, err := os.ReadFile("../report/webdata/testdata/two-distances/summary.json")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ var unitless = regexp.MustCompile(`^(id|repetition|cluster_of|beside|planned|goo
 // units end the names of numbers; latencies have theirs in the name of what holds them.
 var units = regexp.MustCompile(`(_s|_ms|_us|_bytes|_bps|_ops_s|_cores|_cores_max_1s)$|^(bytes|cores|mean|p50|p95|p99|p999|max)$`)
 
-func TestNumbersHaveUnitsInTheirNames(t *testing.T) {
+func TestSummaryNumbersHaveUnits(t *testing.T) {
 	root := published(t)
 	for name, d := range root.Defs {
 		for key, p := range d.Properties {

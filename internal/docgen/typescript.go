@@ -1,13 +1,21 @@
 package docgen
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"skerry/internal/event"
 	"skerry/internal/report/compare"
@@ -16,12 +24,12 @@ import (
 	"skerry/internal/serve"
 )
 
-// frontEnd is where the front end has its types, below the repository's root.
-const frontEnd = "web/src/go"
+// frontEndDir is where the front end has its types, below the repository's root.
+const frontEndDir = "web/src/go"
 
-// told are the types that the front end is told in: a report's documents, what the dashboard's
+// frontEndTypes are the types that the front end is told in: a report's documents, what the dashboard's
 // server answers, and the feed of a run. Whatever they hold comes along.
-var told = []reflect.Type{
+var frontEndTypes = []reflect.Type{
 	reflect.TypeFor[webdata.Run](), reflect.TypeFor[webdata.Detail](),
 	reflect.TypeFor[live.State](), reflect.TypeFor[live.Kind](), reflect.TypeFor[live.Refusal](),
 	reflect.TypeFor[serve.Session](), reflect.TypeFor[serve.Entry](), reflect.TypeFor[serve.Detail](), reflect.TypeFor[compare.Report](),
@@ -33,7 +41,7 @@ var told = []reflect.Type{
 // offers.ts, the events that its dashboard offers to fire. root is as for Schema.
 func TypeScript(root string) (map[string][]byte, error) {
 	g := &typescript{root: root, types: map[string][]reflect.Type{}}
-	for _, t := range told {
+	for _, t := range frontEndTypes {
 		g.collect(t)
 	}
 	files := map[string][]byte{}
@@ -68,30 +76,30 @@ func (g *typescript) collect(t reflect.Type) {
 			return
 		}
 	}
-	if !declared(t) || slices.Contains(g.types[t.PkgPath()], t) {
+	if !isDeclared(t) || slices.Contains(g.types[t.PkgPath()], t) {
 		return
 	}
 	g.types[t.PkgPath()] = append(g.types[t.PkgPath()], t)
 	if t.Kind() == reflect.Struct {
 		for i := range t.NumField() {
-			if name, _ := key(t.Field(i)); name != "" || t.Field(i).Anonymous {
+			if name, _ := jsonKey(t.Field(i)); name != "" || t.Field(i).Anonymous {
 				g.collect(t.Field(i).Type)
 			}
 		}
 	}
 }
 
-// declared tells whether a type has a declaration of its own: structs, and names of texts, but
+// isDeclared tells whether a type has a declaration of its own: structs, and names of texts, but
 // not what writes itself as something plain.
-func declared(t reflect.Type) bool {
+func isDeclared(t reflect.Type) bool {
 	if t.PkgPath() == "" || !strings.HasPrefix(t.PkgPath(), module+"/") {
 		return false
 	}
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.String
 }
 
-// key is what JSON calls a field, "" where it leaves it out; optional where it may be left out.
-func key(f reflect.StructField) (name string, optional bool) {
+// jsonKey is what JSON calls a field, "" where it leaves it out; optional where it may be left out.
+func jsonKey(f reflect.StructField) (name string, optional bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if !f.IsExported() || name == "-" || name == "" {
 		return "", false
@@ -118,4 +126,179 @@ func (g *typescript) file(pkg string) ([]byte, error) {
 		fmt.Fprintf(&head, "import type { %s } from './%s'\n", strings.Join(slices.Sorted(maps.Keys(imports[from])), ", "), from)
 	}
 	return []byte(head.String() + body.String()), nil
+}
+
+// declaration is one type being written.
+type declaration struct {
+	t       reflect.Type
+	src     *source
+	imports map[string]map[string]bool // names by file
+}
+
+func (d declaration) write(b *strings.Builder) {
+	b.WriteString("\n" + comment("", d.src.types[d.t.Name()]))
+	if d.t.Kind() == reflect.String {
+		values := d.src.constants[d.t.Name()]
+		if len(values) == 0 {
+			fmt.Fprintf(b, "export type %s = string\n", d.t.Name())
+			return
+		}
+		list := "every" + d.t.Name()
+		fmt.Fprintf(b, "export type %s = (typeof %s)[number]\nexport const %s = ['%s'] as const\n", d.t.Name(), list, list, strings.Join(values, "', '"))
+		return
+	}
+	fmt.Fprintf(b, "export interface %s", d.t.Name())
+	for i := range d.t.NumField() {
+		if f := d.t.Field(i); f.Anonymous && f.Tag.Get("json") == "" {
+			fmt.Fprintf(b, " extends %s", d.value(f.Type))
+		}
+	}
+	b.WriteString(" {\n")
+	for i := range d.t.NumField() {
+		f := d.t.Field(i)
+		name, optional := jsonKey(f)
+		if name == "" {
+			continue
+		}
+		b.WriteString(comment("  ", replaceWord(d.src.fields[d.t.Name()+"."+f.Name], f.Name, name)))
+		value := d.value(f.Type)
+		if f.Type.Kind() == reflect.Pointer && !optional {
+			value += " | null"
+		}
+		if optional {
+			name += "?"
+		}
+		fmt.Fprintf(b, "  %s: %s\n", name, value)
+	}
+	b.WriteString("}\n")
+}
+
+// value is a type where it is used. A list is never null: who sends one sees to that.
+func (d declaration) value(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Time](), t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return "string"
+	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
+		return "unknown"
+	case isDeclared(t):
+		if t.PkgPath() != d.t.PkgPath() {
+			file := path.Base(t.PkgPath())
+			if d.imports[file] == nil {
+				d.imports[file] = map[string]bool{}
+			}
+			d.imports[file][t.Name()] = true
+		}
+		return t.Name()
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return d.value(t.Elem())
+	case reflect.Slice:
+		return d.value(t.Elem()) + "[]"
+	case reflect.Array:
+		return "[" + strings.TrimSuffix(strings.Repeat(d.value(t.Elem())+", ", t.Len()), ", ") + "]"
+	case reflect.Map:
+		return "Record<string, " + d.value(t.Elem()) + ">"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	}
+	return "number"
+}
+
+// comment writes a comment of Go as one of TypeScript.
+func comment(indent, text string) string {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "*/", "* /")
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	if len(lines) == 1 {
+		return indent + "/** " + text + " */\n"
+	}
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(indent+" * "+l, " ")
+	}
+	return indent + "/**\n" + strings.Join(lines, "\n") + "\n" + indent + " */\n"
+}
+
+// source is what a package's files say that its compiled types do not.
+type source struct {
+	types     map[string]string   // comments, by name
+	fields    map[string]string   // comments, by "Type.Field"
+	constants map[string][]string // texts of constants, by the name of their type, in order
+}
+
+// readSource reads the files of a package.
+func readSource(dir string) (*source, error) {
+	s := &source{types: map[string]string{}, fields: map[string]string{}, constants: map[string][]string{}}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading a package's types: %w", err)
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, f.Name()), nil, parser.ParseComments)
+		if err != nil {
+			return nil, fmt.Errorf("reading a package's types: %w", err)
+		}
+		for _, d := range parsed.Decls {
+			if group, ok := d.(*ast.GenDecl); ok {
+				s.addGroup(group)
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s *source) addGroup(group *ast.GenDecl) {
+	for _, spec := range group.Specs {
+		switch x := spec.(type) {
+		case *ast.TypeSpec:
+			s.types[x.Name.Name] = firstComment(x.Doc, group.Doc)
+			if fields, ok := x.Type.(*ast.StructType); ok {
+				s.addFields(x.Name.Name, fields)
+			}
+		case *ast.ValueSpec:
+			s.addConstants(x)
+		}
+	}
+}
+
+func (s *source) addFields(of string, t *ast.StructType) {
+	for _, f := range t.Fields.List {
+		for _, name := range f.Names {
+			s.fields[of+"."+name.Name] = firstComment(f.Doc, f.Comment)
+		}
+	}
+}
+
+// addConstants keeps those that say their type: Name Type = "text".
+func (s *source) addConstants(x *ast.ValueSpec) {
+	of, ok := x.Type.(*ast.Ident)
+	if !ok {
+		return
+	}
+	for _, v := range x.Values {
+		literal, ok := v.(*ast.BasicLit)
+		if !ok {
+			continue
+		}
+		if text, err := strconv.Unquote(literal.Value); err == nil {
+			s.constants[of.Name] = append(s.constants[of.Name], text)
+		}
+	}
+}
+
+// firstComment is the first comment that there is.
+func firstComment(comments ...*ast.CommentGroup) string {
+	for _, c := range comments {
+		if c != nil {
+			return strings.TrimSpace(c.Text())
+		}
+	}
+	return ""
 }

@@ -1,15 +1,18 @@
 package docgen
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"skerry/internal/database"
 	"skerry/internal/database/all"
 	"skerry/internal/docgen/manual"
 	"skerry/internal/report/results"
@@ -42,7 +45,7 @@ func Write(dir, root string, commands *cobra.Command) error {
 	for name, page := range commandPages {
 		files[filepath.Join(pages, name)] = page
 	}
-	if err := os.MkdirAll(filepath.Join(root, frontEnd), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, frontEndDir), 0o755); err != nil {
 		return fmt.Errorf("writing the front end's types: %w", err)
 	}
 	for name, data := range files {
@@ -50,7 +53,7 @@ func Write(dir, root string, commands *cobra.Command) error {
 			return fmt.Errorf("writing the documentation: %w", err)
 		}
 	}
-	return measured(dir, root).Tidy(files)
+	return resultsFolder(dir, root).RemoveUnusedPictures(files)
 }
 
 // programs are the further programs of this repository, in the order of the index of commands.
@@ -59,7 +62,7 @@ var programs = []string{"hydra", "metad"}
 // Commands returns the pages of docs/commands by file name: of the program whose root command is given, and of the
 // other programs in the repository at source. Those are run with go run, since this program does not link them.
 func Commands(source string, commands *cobra.Command) (map[string][]byte, error) {
-	all := []manual.Pages{manual.PagesOf(commands)}
+	all := []manual.Pages{manual.NewPages(commands)}
 	for _, name := range programs {
 		cmd := exec.Command("go", "run", "./cmd/"+name, "pages")
 		cmd.Dir, cmd.Stderr = source, os.Stderr
@@ -82,8 +85,8 @@ func Commands(source string, commands *cobra.Command) (map[string][]byte, error)
 	return files, nil
 }
 
-// measured are the pages of results.
-func measured(dir, root string) results.Folder {
+// resultsFolder are the pages of results.
+func resultsFolder(dir, root string) results.Folder {
 	return results.Folder{Dir: filepath.Join(dir, "results"), Root: root}
 }
 
@@ -117,12 +120,12 @@ func Files(dir, root string) (map[string][]byte, error) {
 		filepath.Join(dir, "summary.schema.json"):     summary,
 		filepath.Join(dir, "experiment-reference.md"): reference,
 	}
-	tables, err := pages(dir)
+	tables, err := renderTables(dir)
 	if err != nil {
 		return nil, err
 	}
 	maps.Copy(files, tables)
-	found, err := measured(dir, root).Files()
+	found, err := resultsFolder(dir, root).RenderFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -135,26 +138,26 @@ func Files(dir, root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	for name, data := range types {
-		files[filepath.Join(root, frontEnd, name)] = data
+		files[filepath.Join(root, frontEndDir, name)] = data
 	}
 	return files, nil
 }
 
-// pages are those that are written by hand but for tables.
-func pages(dir string) (map[string][]byte, error) {
+// renderTables are those that are written by hand but for tables.
+func renderTables(dir string) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for page, put := range map[string]func(page []byte) ([]byte, error){
-		"events.md":    Events,
-		"databases.md": tabled(registry, func() string { return databaseTable(all.Registry()) }),
-		"routing.md":   tabled(overlayOrigin, overlayTable),
+		"events.md":    ReplaceEventTables,
+		"databases.md": replaceTable(registry, func() string { return databaseTable(all.Registry()) }),
+		"routing.md":   replaceTable(overlayOrigin, overlayTable),
 		"assertions.md": func(page []byte) ([]byte, error) {
-			page, err := tabled(metricOrigin, metricTable)(page)
+			page, err := replaceTable(metricOrigin, metricTable)(page)
 			if err != nil {
 				return nil, err
 			}
-			return tabled(operatorOrigin, operatorTable)(page)
+			return replaceTable(operatorOrigin, operatorTable)(page)
 		},
-		"own-database.md": tabled(registry, func() string { return protocolTable(all.Registry()) }),
+		"own-database.md": replaceTable(registry, func() string { return protocolTable(all.Registry()) }),
 	} {
 		path := filepath.Join(dir, page)
 		text, err := os.ReadFile(path)
@@ -166,4 +169,50 @@ func pages(dir string) (map[string][]byte, error) {
 		}
 	}
 	return files, nil
+}
+
+// smokeWidth is what a line of a smoke experiment's comment may be long, in bytes.
+const smokeWidth = 93
+
+// smokeOrigin stands in every file that this package writes there.
+const smokeOrigin = "# Written by make docs from what the database says about itself.\n"
+
+// smokeExperiment is the file of a database in experiments/smoke.
+func smokeExperiment(a database.About) []byte {
+	var b strings.Builder
+	b.WriteString("# yaml-language-server: $schema=../../docs/experiment.schema.json\n" + smokeOrigin + "#\n")
+	for _, line := range wrapText(a.Smoke.Text, smokeWidth-len("# ")) {
+		fmt.Fprintf(&b, "# %s\n", line)
+	}
+	b.WriteString("#\n")
+	if len(a.Recipes) > 0 {
+		fmt.Fprintf(&b, "#   %s\n", installCommand(a))
+	}
+	subject := a.Name
+	if a.Smoke.Options != "" {
+		subject = fmt.Sprintf("{name: %s, options: %s}", a.Name, a.Smoke.Options)
+	}
+	fmt.Fprintf(&b, `#   skerry run experiments/smoke/%[1]s.yaml
+name: smoke-%[1]s
+topology: %[2]s
+client: n1
+database: %[3]s
+workload: %[4]s
+warmup: 2s
+stop: {time: 10s}
+`, a.Name, cmp.Or(a.Smoke.Topology, "mesh:3,rtt=5ms"), subject, cmp.Or(a.Smoke.Workload, "{name: a, records: 1000, threads: 8}"))
+	return []byte(b.String())
+}
+
+// wrapText is a text in lines of at most so many bytes.
+func wrapText(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
 }

@@ -2,9 +2,14 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"skerry/internal/evidence/stats"
+	"skerry/internal/experiment"
 	"skerry/internal/record"
 )
 
@@ -23,9 +28,9 @@ type Figures struct {
 	Highlights []Highlight
 	Findings   []string
 	// Again is the command that runs the experiment again.
-	Again       string
-	Environment [][2]string // name and value
-	Notes       []string    // what of the run could not be read, or is to be known
+	RerunCommand string
+	Environment  []Fact
+	Notes        []string // what of the run could not be read, or is to be known
 }
 
 // Tally counts trials by what became of them.
@@ -73,42 +78,40 @@ type LatencyFigures struct {
 	Estimates map[string]stats.Estimate
 }
 
-// FiguresOf reads what there is to know about a run beside its trials' series.
-func FiguresOf(d *record.Dir) Figures {
+// NewFigures reads what there is to know about a run beside its trials' series.
+func NewFigures(d *record.Dir) Figures {
 	m := newModel(d)
 	n := m.tally()
-	f := Figures{model: m, State: m.state(), Unfinished: m.unfinished(), Again: again(d.Run.File), Findings: m.findings(), Highlights: m.highlights(),
+	f := Figures{model: m, State: m.state(), Unfinished: m.unfinished(), RerunCommand: rerunCommand(d.Run.File), Findings: m.findings(), Highlights: m.highlights(),
 		Tally: Tally{n.planned, n.valid, n.suspect, n.failed, n.interrupted, n.missing()}}
-	for _, fact := range m.environment() {
-		f.Environment = append(f.Environment, [2]string{fact.Name, fact.Value})
-	}
+	f.Environment = m.environment()
 	place := make([]map[string]int, len(m.vary))
 	for i, name := range m.vary {
 		a := Axis{Name: name, Label: shortName(name)}
 		place[i] = map[string]int{}
-		for _, p := range m.ordered(name) {
-			place[i][valueText(name, p)] = len(a.Values)
-			a.Values = append(a.Values, m.valueName(name, p))
+		for _, p := range m.sortedValues(name) {
+			place[i][formatValue(name, p)] = len(a.Values)
+			a.Values = append(a.Values, m.valueLabel(name, p))
 		}
 		f.Vary = append(f.Vary, a)
 	}
 	for _, name := range m.fixed {
-		if all := parametersOf(d); len(all) > 0 {
-			f.Fixed = append(f.Fixed, Axis{Name: name, Label: shortName(name), Values: []string{m.valueName(name, all[0][name])}})
+		if all := trialParameters(d); len(all) > 0 {
+			f.Fixed = append(f.Fixed, Axis{Name: name, Label: shortName(name), Values: []string{m.valueLabel(name, all[0][name])}})
 		}
 	}
 	for _, c := range m.cells {
-		x := CellFigures{Label: m.name(c), Planned: c.planned, Trials: c.trials, Used: c.used, Weak: c.weak, Verdict: verdictOf(c), Bound: boundOf(c.used), MadeBy: madeOf(c.used), Estimates: c.estimates}
+		x := CellFigures{Label: m.cellName(c), Planned: c.planned, Trials: c.trials, Used: c.used, Weak: c.weak, Verdict: verdictLabel(c), Bound: bottleneckLabel(c.used), MadeBy: latencyCauseLabel(c.used), Estimates: c.estimates}
 		for i, name := range m.vary {
-			x.Values = append(x.Values, place[i][valueText(name, c.parameters[name])])
+			x.Values = append(x.Values, place[i][formatValue(name, c.parameters[name])])
 		}
-		if o, ok := c.main(); ok {
+		if o, ok := c.leadingOperation(); ok {
 			x.Operation = o.name
 		}
 		for _, o := range c.operations {
-			of := func(t record.Trial) map[string]float64 { return latenciesOf(t, o.name) }
+			of := func(t record.Trial) map[string]float64 { return latencyMetrics(t, o.name) }
 			if o.count > 0 {
-				x.Latencies = append(x.Latencies, LatencyFigures{o.name, estimate(c.used, of)})
+				x.Latencies = append(x.Latencies, LatencyFigures{o.name, estimateMeans(c.used, of)})
 			}
 		}
 		f.Cells = append(f.Cells, x)
@@ -129,12 +132,12 @@ func (m *model) unfinished() string {
 	return ""
 }
 
-// ordered are the values of a parameter in the order of cells.
-func (m *model) ordered(name string) (values []any) {
+// sortedValues are the values of a parameter in the order of cells.
+func (m *model) sortedValues(name string) (values []any) {
 	seen := map[string]bool{}
 	for _, c := range m.cells {
 		p := c.parameters[name]
-		if text := valueText(name, p); !seen[text] {
+		if text := formatValue(name, p); !seen[text] {
 			seen[text] = true
 			values = append(values, p)
 		}
@@ -143,18 +146,93 @@ func (m *model) ordered(name string) (values []any) {
 	return values
 }
 
-// valueName is a value as tables name it: "5X" for a scale of 1.
-func (m *model) valueName(name string, v any) string {
-	if n, ok := number(v); ok && name == paramScale && m.scales.vary() {
-		return m.scales.text(n)
+// valueLabel is a value as tables name it: "5X" for a scale of 1.
+func (m *model) valueLabel(name string, v any) string {
+	if n, ok := toFloat(v); ok && name == paramScale && m.scales.vary() {
+		return m.scales.label(n)
 	}
-	return valueText(name, v)
+	return formatValue(name, v)
 }
 
-// Called is the name by which sentences call a trial: what varies, and its repetition.
-func (c CellFigures) Called(t record.Trial) string {
+// TrialName is the name by which sentences call a trial: what varies, and its repetition.
+func (c CellFigures) TrialName(t record.Trial) string {
 	if c.Planned > 1 {
 		return c.Label + ", repetition " + strconv.Itoa(t.Repetition)
 	}
 	return c.Label
+}
+
+// Fact is a line of the environment.
+type Fact struct{ Name, Value string }
+
+// environment describes the machines, the versions and the times of the run.
+func (m *model) environment() (facts []Fact) {
+	r := m.dir.Run
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, Fact{name, value})
+		}
+	}
+	add("Host", r.Host.Name)
+	add("System", r.Host.OS)
+	add("Kernel", r.Host.Kernel)
+	if r.Host.Cores > 0 {
+		add("Processor", fmt.Sprintf("%s, %s", r.Host.CPU, plural(r.Host.Cores, "core")))
+	}
+	if r.Host.MemoryBytes > 0 {
+		add("Memory", fmt.Sprintf("%.1f GiB", float64(r.Host.MemoryBytes)/(1<<30)))
+	}
+	facts = append(facts, m.machineFacts()...)
+	if r.Engine.Name != "" {
+		add("Link engine", strings.TrimSuffix(r.Engine.Name+": "+r.Engine.Why, ": "))
+	}
+	add("Skerry", r.Versions.Skerry)
+	add("Go", r.Versions.Go)
+	for _, name := range slices.Sorted(maps.Keys(r.Versions.Databases)) {
+		add(experiment.Short(name), r.Versions.Databases[name])
+	}
+	add("Seed", strconv.FormatUint(r.Seed, 10))
+	add("Started", r.Started.Format(time.RFC1123Z))
+	if !r.Finished.IsZero() {
+		add("Finished", r.Finished.Format(time.RFC1123Z))
+	}
+	for _, t := range r.Resumed {
+		add("Resumed", t.Format(time.RFC1123Z))
+	}
+	add("Run directory", m.dir.Summary.Run)
+	return facts
+}
+
+// rerunCommand is the command that runs an experiment file as it was run.
+func rerunCommand(f record.File) string {
+	line := []string{"skerry", "run", fileName(f.Path)}
+	for _, s := range f.Set {
+		line = append(line, "--set", s)
+	}
+	if f.Fast {
+		line = append(line, "--fast")
+	}
+	return quoteShell(line)
+}
+
+// quoteShell writes a command so that a shell reads it back.
+func quoteShell(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		safe := a != "" && !strings.ContainsFunc(a, func(r rune) bool {
+			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,%+@", r)
+		})
+		if !safe {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		quoted[i] = a
+	}
+	return strings.Join(quoted, " ")
+}
+
+func fileName(path string) string {
+	if path == "" {
+		return "experiment.yaml"
+	}
+	return path[strings.LastIndexByte(path, '/')+1:]
 }

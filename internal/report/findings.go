@@ -18,10 +18,10 @@ const maxFindings = 6
 // findings tell in sentences what the figures say, the most telling first. Every number in
 // them is computed here and nothing is said that the data do not show.
 func (m *model) findings() []string {
-	out := append(m.careFinding(), m.machinesFinding()...)
+	out := append(m.suspectFinding(), m.machinesFinding()...)
 	out = append(out, m.calibrationFinding()...)
 	out = append(out, m.throughputFindings()...)
-	out = append(out, m.boundFinding()...)
+	out = append(out, m.bottleneckFinding()...)
 	out = append(out, m.latencyFinding()...)
 	out = append(out, m.trafficFinding()...)
 	out = append(out, m.dataFinding()...)
@@ -31,8 +31,8 @@ func (m *model) findings() []string {
 	return out
 }
 
-// careFinding says how much of what follows rests on suspect trials.
-func (m *model) careFinding() []string {
+// suspectFinding says how much of what follows rests on suspect trials.
+func (m *model) suspectFinding() []string {
 	weak, measured := 0, 0
 	for _, c := range m.cells {
 		if len(c.used) > 0 {
@@ -46,15 +46,15 @@ func (m *model) careFinding() []string {
 		return nil
 	}
 	out := []string{fmt.Sprintf("With care: %d of %s had no valid trial; their figures come from suspect ones.", weak, plural(measured, "cell"))}
-	if remedy := m.remedy(); weak == measured && remedy != "" {
+	if remedy := m.commonRemedy(); weak == measured && remedy != "" {
 		out = append(out, "No trial is valid, because of this machine: "+remedy+".")
 	}
 	return out
 }
 
-// remedy is what to change so that trials become valid, by the reason that most suspect ones
+// commonRemedy is what to change so that trials become valid, by the reason that most suspect ones
 // have; "" where that is nothing that a change of the machine would mend.
-func (m *model) remedy() string {
+func (m *model) commonRemedy() string {
 	suspect := map[string]int{} // trials
 	for _, t := range m.dir.Summary.Trials {
 		told := map[string]bool{}
@@ -74,34 +74,34 @@ func (m *model) remedy() string {
 	return best
 }
 
-// change is what became of a group from its smallest scale to its largest.
-type change struct {
+// scaleChange is what became of a group from its smallest scale to its largest.
+type scaleChange struct {
 	group       *group
 	first, last *cell
-	by          float64 // first / last
+	ratio       float64 // first / last
 }
 
-func (m *model) changes(value func(*cell) float64) (out []change) {
+func (m *model) scaleChanges(value func(*cell) float64) (out []scaleChange) {
 	for _, g := range m.groups {
-		first, last := g.ends()
+		first, last := g.extremes()
 		if first == nil || value(first) <= 0 || value(last) <= 0 {
 			continue
 		}
-		out = append(out, change{g, first, last, value(first) / value(last)})
+		out = append(out, scaleChange{g, first, last, value(first) / value(last)})
 	}
 	return out
 }
 
 func (m *model) throughputFindings() (out []string) {
 	if !m.scales.vary() {
-		return m.rankFinding()
+		return m.extremesFinding()
 	}
-	changes := m.changes(func(c *cell) float64 { return c.goodput().Mean })
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(b.by, a.by) })
+	changes := m.scaleChanges(func(c *cell) float64 { return c.goodput().Mean })
+	slices.SortStableFunc(changes, func(a, b scaleChange) int { return cmp.Compare(b.ratio, a.ratio) })
 	for i, c := range changes {
 		if i == maxFindings {
 			out = append(out, fmt.Sprintf("The other %s fall between %s and %s.", plural(len(changes)-i, "combination"),
-				factor(changes[len(changes)-1].by), factor(c.by)))
+				formatFactor(changes[len(changes)-1].ratio), formatFactor(c.ratio)))
 			break
 		}
 		out = append(out, m.throughputFinding(c))
@@ -109,8 +109,8 @@ func (m *model) throughputFindings() (out []string) {
 	return out
 }
 
-// rankFinding compares cells where there is no scale to compare along.
-func (m *model) rankFinding() []string {
+// extremesFinding compares cells where there is no scale to compare along.
+func (m *model) extremesFinding() []string {
 	var cells []*cell
 	for _, c := range m.cells {
 		if len(c.used) > 0 {
@@ -124,47 +124,47 @@ func (m *model) rankFinding() []string {
 	first, last := cells[0], cells[len(cells)-1]
 	switch {
 	case first == last:
-		return []string{fmt.Sprintf("Throughput of %s is %s ops/s.", m.name(first), interval(first.goodput()))}
-	case overlap(first.goodput(), last.goodput()):
+		return []string{fmt.Sprintf("Throughput of %s is %s ops/s.", m.cellName(first), interval(first.goodput()))}
+	case intervalsOverlap(first.goodput(), last.goodput()):
 		return []string{fmt.Sprintf("Throughput does not differ measurably between %s: %s to %s ops/s; the intervals overlap.",
-			plural(len(cells), "cell"), figure(last.goodput().Mean), figure(first.goodput().Mean))}
+			plural(len(cells), "cell"), formatFigure(last.goodput().Mean), formatFigure(first.goodput().Mean))}
 	}
 	return []string{fmt.Sprintf("Throughput is highest with %s (%s ops/s) and lowest with %s (%s ops/s).",
-		m.name(first), interval(first.goodput()), m.name(last), interval(last.goodput()))}
+		m.cellName(first), interval(first.goodput()), m.cellName(last), interval(last.goodput()))}
 }
 
-func (m *model) throughputFinding(c change) string {
+func (m *model) throughputFinding(c scaleChange) string {
 	of := ""
 	if c.group.label != "" {
 		of = " of " + c.group.label
 	}
-	from, to := m.scales.told(c.first.scale), m.scales.told(c.last.scale)
-	figures := fmt.Sprintf("%s to %s ops/s", figure(c.first.goodput().Mean), figure(c.last.goodput().Mean))
+	from, to := m.scales.phrase(c.first.scale), m.scales.phrase(c.last.scale)
+	figures := fmt.Sprintf("%s to %s ops/s", formatFigure(c.first.goodput().Mean), formatFigure(c.last.goodput().Mean))
 	switch {
-	case overlap(c.first.goodput(), c.last.goodput()):
+	case intervalsOverlap(c.first.goodput(), c.last.goodput()):
 		return fmt.Sprintf("Throughput%s does not differ measurably between %s and %s (%s; the intervals overlap).", of, from, to, figures)
-	case c.by >= 1:
-		return fmt.Sprintf("Throughput%s falls %s from %s to %s (%s).", of, factor(c.by), from, to, figures)
+	case c.ratio >= 1:
+		return fmt.Sprintf("Throughput%s falls %s from %s to %s (%s).", of, formatFactor(c.ratio), from, to, figures)
 	}
-	return fmt.Sprintf("Throughput%s rises %s from %s to %s (%s).", of, factor(1/c.by), from, to, figures)
+	return fmt.Sprintf("Throughput%s rises %s from %s to %s (%s).", of, formatFactor(1/c.ratio), from, to, figures)
 }
 
-func overlap(a, b stats.Estimate) bool {
+func intervalsOverlap(a, b stats.Estimate) bool {
 	return a.HasInterval() && b.HasInterval() && math.Abs(a.Mean-b.Mean) <= a.HalfWidth+b.HalfWidth
 }
 
 // latencyFinding names the operation whose 99th percentile grows most, and where.
 func (m *model) latencyFinding() []string {
-	var worst change
+	var worst scaleChange
 	var of string
 	for _, name := range m.operationNames() {
-		for _, c := range m.changes(func(c *cell) float64 { return c.operation(name).latency.P99 }) {
-			if of == "" || c.by < worst.by {
+		for _, c := range m.scaleChanges(func(c *cell) float64 { return c.operation(name).latency.P99 }) {
+			if of == "" || c.ratio < worst.ratio {
 				worst, of = c, name
 			}
 		}
 	}
-	if of == "" || worst.by >= 1 {
+	if of == "" || worst.ratio >= 1 {
 		return nil
 	}
 	with := "The 99th percentile grows: "
@@ -172,7 +172,7 @@ func (m *model) latencyFinding() []string {
 		with = "The 99th percentile grows most with " + worst.group.label + ": "
 	}
 	return []string{fmt.Sprintf("%s%s from %s ms at %s to %s ms at %s.", with, of,
-		millis(worst.first.operation(of).latency.P99), m.scales.told(worst.first.scale), millis(worst.last.operation(of).latency.P99), m.scales.told(worst.last.scale))}
+		formatMillis(worst.first.operation(of).latency.P99), m.scales.phrase(worst.first.scale), formatMillis(worst.last.operation(of).latency.P99), m.scales.phrase(worst.last.scale))}
 }
 
 // operationNames are those of any cell.
@@ -187,15 +187,15 @@ func (m *model) operationNames() (names []string) {
 }
 
 func (m *model) trafficFinding() []string {
-	changes := m.changes(func(c *cell) float64 { return c.perOperation().Mean })
+	changes := m.scaleChanges(func(c *cell) float64 { return c.perOperation().Mean })
 	if len(changes) == 0 {
 		return nil
 	}
 	lo, hi := math.Inf(1), 0.0
 	for _, c := range changes {
-		lo, hi = min(lo, 1/c.by), max(hi, 1/c.by)
+		lo, hi = min(lo, 1/c.ratio), max(hi, 1/c.ratio)
 	}
-	from, to := m.scales.told(changes[0].first.scale), m.scales.told(changes[0].last.scale)
+	from, to := m.scales.phrase(changes[0].first.scale), m.scales.phrase(changes[0].last.scale)
 	if hi < 1.1 && lo > 0.9 {
 		return []string{fmt.Sprintf("An operation moves as many bytes at %s as at %s, within 10 %%.", from, to)}
 	}
@@ -215,9 +215,9 @@ func (m *model) errorFinding() []string {
 		all.Failed += o.Failed
 		all.Unknown += o.Unknown
 		all.Dropped += o.Dropped
-		_, share := notOK(o)
+		_, share := unsuccessful(o)
 		if worst != nil {
-			if _, most := notOK(outcomes(worst.used)); share <= most {
+			if _, most := unsuccessful(outcomes(worst.used)); share <= most {
 				continue
 			}
 		}
@@ -225,32 +225,32 @@ func (m *model) errorFinding() []string {
 			worst = c
 		}
 	}
-	n, share := notOK(all)
+	n, share := unsuccessful(all)
 	switch {
 	case all.OK == 0 && n == 0:
 		return nil
 	case n == 0:
-		return []string{fmt.Sprintf("All of %s operations ended ok.", count(all.OK))}
+		return []string{fmt.Sprintf("All of %s operations ended ok.", formatCount(all.OK))}
 	}
-	s := fmt.Sprintf("%s of %s operations did not end ok (%s: %s failed, %s unknown, %s dropped)", count(n), count(n+all.OK),
-		percent(share), count(all.Failed), count(all.Unknown), count(all.Dropped))
-	if _, most := notOK(outcomes(worst.used)); len(m.cells) > 1 {
-		s += fmt.Sprintf(", the largest share with %s (%s)", m.name(worst), percent(most))
+	s := fmt.Sprintf("%s of %s operations did not end ok (%s: %s failed, %s unknown, %s dropped)", formatCount(n), formatCount(n+all.OK),
+		formatPercent(share), formatCount(all.Failed), formatCount(all.Unknown), formatCount(all.Dropped))
+	if _, most := unsuccessful(outcomes(worst.used)); len(m.cells) > 1 {
+		s += fmt.Sprintf(", the largest share with %s (%s)", m.cellName(worst), formatPercent(most))
 	}
 	return []string{s + "."}
 }
 
-// name says a cell's varying parameters; where nothing varies, all of them.
-func (m *model) name(c *cell) string {
+// cellName says a cell's varying parameters; where nothing varies, all of them.
+func (m *model) cellName(c *cell) string {
 	if len(m.vary) == 0 {
-		return say(m.fixed, c.parameters)
+		return describeParameters(m.fixed, c.parameters)
 	}
-	s := say(c.group.names, c.parameters)
+	s := describeParameters(c.group.names, c.parameters)
 	if slices.Contains(m.vary, paramScale) {
 		if s != "" {
 			s += " at "
 		}
-		s += m.scales.told(c.scale)
+		s += m.scales.phrase(c.scale)
 	}
 	return s
 }
@@ -269,14 +269,14 @@ func (m *model) trustFinding() []string {
 		}
 	}
 	if links == 0 {
-		return m.realFinding()
+		return m.realLinkFinding()
 	}
-	return append(m.realFinding(), fmt.Sprintf("%s of links before the trials found round trips within %s ms of what was set.",
-		plural(links, "measurement"), exact(worst)))
+	return append(m.realLinkFinding(), fmt.Sprintf("%s of links before the trials found round trips within %s ms of what was set.",
+		plural(links, "measurement"), formatHundredths(worst)))
 }
 
-// realFinding tells what links were that nobody asked to be anything.
-func (m *model) realFinding() []string {
+// realLinkFinding tells what links were that nobody asked to be anything.
+func (m *model) realLinkFinding() []string {
 	links, least, most, sent, lost := map[string]bool{}, math.Inf(1), 0.0, int64(0), int64(0)
 	for _, c := range m.cells {
 		for _, t := range c.used {
@@ -294,5 +294,5 @@ func (m *model) realFinding() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("Links between machines were left as they are, %d of them: median round trips of %s ms while trials measured, %s of echoes lost.",
-		len(links), span(least, most, exact), percent(float64(lost)/float64(sent)))}
+		len(links), formatRange(least, most, formatHundredths), formatPercent(float64(lost)/float64(sent)))}
 }

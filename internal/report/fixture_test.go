@@ -225,10 +225,10 @@ func (g *generator) drive(trial *record.Trial) {
 	}
 	trial.Operations = map[string]record.OperationSummary{}
 	for op, h := range hists {
-		l := latencyOf(h)
+		l := summarizeHistogram(h)
 		trial.Operations[op] = record.OperationSummary{Count: h.TotalCount(), Service: l, Response: l}
 	}
-	g.timeline(trial, rate, latencyOf(hists[slices.Sorted(maps.Keys(hists))[0]]))
+	g.timeline(trial, rate, summarizeHistogram(hists[slices.Sorted(maps.Keys(hists))[0]]))
 }
 
 func (g *generator) timeline(trial *record.Trial, rate float64, l record.Latency) {

@@ -11,19 +11,19 @@ import (
 	"skerry/internal/evidence/stats"
 )
 
-// none stands for a figure that there is not.
-const none = "–"
+// noFigure stands for a figure that there is not.
+const noFigure = "–"
 
-// figure writes a number with about three digits that count and thousands apart.
-func figure(v float64) string {
+// formatFigure writes a number with about three digits that count and thousands apart.
+func formatFigure(v float64) string {
 	a := math.Abs(v)
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
-		return none
+		return noFigure
 	case a == 0:
 		return "0"
 	case a >= 99.95:
-		return thousands(v)
+		return groupThousands(v)
 	case a >= 9.995:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case a >= 0.0995:
@@ -32,7 +32,7 @@ func figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
-func thousands(v float64) string {
+func groupThousands(v float64) string {
 	s := strconv.FormatFloat(math.Round(math.Abs(v)), 'f', 0, 64)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -43,38 +43,38 @@ func thousands(v float64) string {
 	return s
 }
 
-func count(n int64) string { return thousands(float64(n)) }
+func formatCount(n int64) string { return groupThousands(float64(n)) }
 
 // interval writes a mean with its half-width, both as exact as the half-width deserves.
 func interval(e stats.Estimate) string {
 	if e.N == 0 {
-		return none
+		return noFigure
 	}
 	if !e.HasInterval() {
-		return figure(e.Mean)
+		return formatFigure(e.Mean)
 	}
-	return plusMinus(e.Mean, e.HalfWidth)
+	return formatPlusMinus(e.Mean, e.HalfWidth)
 }
 
 const plusMinusSign = " ± "
 
-func plusMinus(mean, half float64) string {
+func formatPlusMinus(mean, half float64) string {
 	if math.Abs(mean) >= 99.95 && half >= 0.95 {
-		return thousands(mean) + plusMinusSign + thousands(half)
+		return groupThousands(mean) + plusMinusSign + groupThousands(half)
 	}
-	return figure(mean) + plusMinusSign + figure(half)
+	return formatFigure(mean) + plusMinusSign + formatFigure(half)
 }
 
-// millis writes microseconds as milliseconds.
-func millis(us float64) string { return figure(us / 1000) }
+// formatMillis writes microseconds as milliseconds.
+func formatMillis(us float64) string { return formatFigure(us / 1000) }
 
-// megabytes are of 1,000,000 bytes.
-func megabytes(bytes float64) string { return figure(bytes / 1e6) }
+// formatMegabytes are of 1,000,000 bytes.
+func formatMegabytes(bytes float64) string { return formatFigure(bytes / 1e6) }
 
-// exact writes milliseconds to the hundredth.
-func exact(v float64) string { return fmt.Sprintf("%.2f", v) }
+// formatHundredths writes milliseconds to the hundredth.
+func formatHundredths(v float64) string { return fmt.Sprintf("%.2f", v) }
 
-func span(lo, hi float64, write func(float64) string) string {
+func formatRange(lo, hi float64, write func(float64) string) string {
 	a, b := write(lo), write(hi)
 	if a == b {
 		return a
@@ -82,27 +82,27 @@ func span(lo, hi float64, write func(float64) string) string {
 	return a + " – " + b
 }
 
-// percent writes a share of 0 to 1.
-func percent(share float64) string {
+// formatPercent writes a share of 0 to 1.
+func formatPercent(share float64) string {
 	switch {
 	case share == 0:
 		return "0 %"
 	case share > 0 && share < 0.0001:
 		return "< 0.01 %"
 	}
-	return figure(share*100) + " %"
+	return formatFigure(share*100) + " %"
 }
 
-// factor writes how many times.
-func factor(f float64) string {
+// formatFactor writes how many times.
+func formatFactor(f float64) string {
 	if f < 9.95 {
 		return strconv.FormatFloat(f, 'f', 1, 64) + "×"
 	}
-	return thousands(f) + "×"
+	return groupThousands(f) + "×"
 }
 
-// took writes a length of time as people say it.
-func took(d time.Duration) string {
+// formatDuration writes a length of time as people say it.
+func formatDuration(d time.Duration) string {
 	s := int64(math.Round(d.Seconds()))
 	switch {
 	case s < 60:
@@ -113,19 +113,19 @@ func took(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", s/3600, s%3600/60)
 }
 
-func seconds(s float64) string { return took(time.Duration(s * float64(time.Second))) }
+func formatSeconds(s float64) string { return formatDuration(time.Duration(s * float64(time.Second))) }
 
 // plural writes "1 trial", "2 trials".
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return count(int64(n)) + " " + what + "s"
+	return formatCount(int64(n)) + " " + what + "s"
 }
 
-// plain makes a text of a run safe to print: whatever could move a cursor or hide text
+// sanitize makes a text of a run safe to print: whatever could move a cursor or hide text
 // on a terminal becomes a mark.
-func plain(s string) string {
+func sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return ' '
@@ -137,8 +137,8 @@ func plain(s string) string {
 	}, s)
 }
 
-// Plain makes a text of a run safe to print on one line.
-func Plain(s string) string { return plain(s) }
+// Sanitize makes a text of a run safe to print on one line.
+func Sanitize(s string) string { return sanitize(s) }
 
-// Interval writes a mean over repetitions as tables have it: "1,461 ± 89".
-func Interval(e stats.Estimate) string { return interval(e) }
+// FormatInterval writes a mean over repetitions as tables have it: "1,461 ± 89".
+func FormatInterval(e stats.Estimate) string { return interval(e) }

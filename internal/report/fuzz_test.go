@@ -24,7 +24,7 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		FiguresOf(d)
+		NewFigures(d)
 		must(t, Text(io.Discard, d, TextOptions{Width: 70}))
 		must(t, Text(io.Discard, d, TextOptions{Trials: true}))
 	})

@@ -28,7 +28,7 @@ func eventful(t *testing.T) *record.Dir {
 	return d
 }
 
-func TestEventsAuditsAndAssertionsAreShown(t *testing.T) {
+func TestTextShowsEventsAuditsAssertions(t *testing.T) {
 	d := eventful(t)
 	var text bytes.Buffer
 	must(t, Text(&text, d, TextOptions{}))

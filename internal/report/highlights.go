@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/evidence/stats"
 	"skerry/internal/evidence/warnings"
+	"skerry/internal/record"
 )
 
 // Highlight is one of the few findings that a reader should see first.
@@ -26,7 +27,7 @@ type Highlight struct {
 // worst recovery that was seen to its end and the worst that was not (without events, errors or
 // the largest change of latency), and where there is no doubt, why the figures can be believed.
 func (m *model) highlights() []Highlight {
-	doubts := m.doubts()
+	doubts := m.warnings()
 	var out []Highlight
 	for _, d := range doubts {
 		out = append(out, Highlight{Kind: string(d.Kind), Bad: true, Trial: d.Trials[0], Text: d.Text})
@@ -36,7 +37,7 @@ func (m *model) highlights() []Highlight {
 	case worst != nil:
 		out = append(out, worst...)
 	default:
-		for _, s := range first(m.errorFinding(), m.latencyFinding()) {
+		for _, s := range latencyUnlessErrors(m.errorFinding(), m.latencyFinding()) {
 			out = append(out, Highlight{Kind: "errors", Text: s})
 		}
 	}
@@ -49,13 +50,13 @@ func (m *model) highlights() []Highlight {
 	return out
 }
 
-// doubts are what a reader must know before any figure.
-func (m *model) doubts() []warnings.Doubt {
+// warnings are what a reader must know before any figure.
+func (m *model) warnings() []warnings.Doubt {
 	return warnings.Of(m.dir.Summary.Trials, m.tally().planned)
 }
 
-// first returns the first list that says something; that all went well waits behind the others.
-func first(errors, latency []string) []string {
+// latencyUnlessErrors returns the first list that says something; that all went well waits behind the others.
+func latencyUnlessErrors(errors, latency []string) []string {
 	if len(latency) > 0 && (len(errors) == 0 || strings.HasPrefix(errors[0], "All of ")) {
 		return latency
 	}
@@ -70,8 +71,8 @@ type effect struct {
 	ratio     stats.Estimate
 }
 
-// clear tells whether the interval of the ratio leaves out 1.
-func (e effect) clear() bool {
+// isSignificant tells whether the interval of the ratio leaves out 1.
+func (e effect) isSignificant() bool {
 	return e.ratio.HasInterval() && math.Abs(e.ratio.Mean-1) > e.ratio.HalfWidth
 }
 
@@ -79,16 +80,16 @@ func (m *model) effectHighlight() []Highlight {
 	var all []effect
 	for i, a := range m.cells {
 		for _, b := range m.cells[i+1:] {
-			if name, ok := m.differ(a, b); ok && a.goodput().Mean > 0 && b.goodput().Mean > 0 {
+			if name, ok := m.differingParameter(a, b); ok && a.goodput().Mean > 0 && b.goodput().Mean > 0 {
 				all = append(all, effect{name, a, b, stats.Ratio(b.goodput(), a.goodput())})
 			}
 		}
 	}
 	if len(all) == 0 {
-		return alone(m.rankFinding())
+		return effectHighlights(m.extremesFinding())
 	}
 	e := slices.MaxFunc(all, func(x, y effect) int {
-		return cmp.Or(cmp.Compare(truth(x.clear()), truth(y.clear())),
+		return cmp.Or(cmp.Compare(boolToInt(x.isSignificant()), boolToInt(y.isSignificant())),
 			cmp.Compare(math.Abs(math.Log(x.ratio.Mean)), math.Abs(math.Log(y.ratio.Mean))))
 	})
 	if e.ratio.Mean > 1 { // told as a loss: from the better to the worse
@@ -97,15 +98,15 @@ func (m *model) effectHighlight() []Highlight {
 	return []Highlight{{Kind: "effect", Text: m.effectSentence(e)}}
 }
 
-func alone(sentences []string) (out []Highlight) {
+func effectHighlights(sentences []string) (out []Highlight) {
 	for _, s := range sentences {
 		out = append(out, Highlight{Kind: "effect", Text: s})
 	}
 	return out
 }
 
-// differ tells whether two measured cells differ in exactly one parameter, and in which.
-func (m *model) differ(a, b *cell) (string, bool) {
+// differingParameter tells whether two measured cells differ in exactly one parameter, and in which.
+func (m *model) differingParameter(a, b *cell) (string, bool) {
 	if len(a.used) == 0 || len(b.used) == 0 {
 		return "", false
 	}
@@ -130,23 +131,102 @@ func (m *model) effectSentence(e effect) string {
 	}
 	with := ""
 	if len(rest) > 0 {
-		with = " with " + say(rest, e.a.parameters)
+		with = " with " + describeParameters(rest, e.a.parameters)
 	}
 	interval := "one repetition each, so without an interval"
 	if e.ratio.HasInterval() {
-		interval = fmt.Sprintf("95 %% CI %s to %s", figure(max(0, e.ratio.Mean-e.ratio.HalfWidth)), figure(e.ratio.Mean+e.ratio.HalfWidth))
-		if !e.clear() {
+		interval = fmt.Sprintf("95 %% CI %s to %s", formatFigure(max(0, e.ratio.Mean-e.ratio.HalfWidth)), formatFigure(e.ratio.Mean+e.ratio.HalfWidth))
+		if !e.isSignificant() {
 			interval += ", so no difference was shown"
 		}
 	}
 	return fmt.Sprintf("The largest effect: going from %s %s to %s%s multiplies goodput by %s (%s): %s to %s operations a second.",
-		shortName(e.parameter), m.valueName(e.parameter, e.a.parameters[e.parameter]), m.valueName(e.parameter, e.b.parameters[e.parameter]), with,
-		figure(e.ratio.Mean), interval, figure(e.a.goodput().Mean), figure(e.b.goodput().Mean))
+		shortName(e.parameter), m.valueLabel(e.parameter, e.a.parameters[e.parameter]), m.valueLabel(e.parameter, e.b.parameters[e.parameter]), with,
+		formatFigure(e.ratio.Mean), interval, formatFigure(e.a.goodput().Mean), formatFigure(e.b.goodput().Mean))
 }
 
-func truth(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
+}
+
+// observedEvent is an event of a trial with what came of it.
+type observedEvent struct {
+	trial int
+	record.Happening
+}
+
+// lostService is how much of their service clients missed, in seconds of a whole outage: the time below
+// the baseline times how far below it was.
+func lostService(r record.Recovery) float64 {
+	if r.BaselineOps <= 0 {
+		return r.UnresponsiveS
+	}
+	return r.DipOps / r.BaselineOps
+}
+
+// recoveryHighlights name the event that hurt most among those whose end was seen, and the one
+// among those that lasted longer than they were watched: of these only the least is known, so
+// that they are not ranked among the others.
+func (m *model) recoveryHighlights() (out []Highlight) {
+	var seen, open []observedEvent
+	for _, t := range m.dir.Summary.Trials {
+		for _, h := range t.Events {
+			if h.Recovery.Censored || h.Recovery.BaselineOps <= 0 {
+				open = append(open, observedEvent{t.ID, h})
+			} else {
+				seen = append(seen, observedEvent{t.ID, h})
+			}
+		}
+	}
+	if w, ok := worstEvent(seen); ok {
+		head := "After"
+		if len(seen) > 1 {
+			head = fmt.Sprintf("Of %s with a recovery that was seen, the one that hurt most: after", plural(len(seen), "event"))
+		}
+		out = append(out, Highlight{Kind: "recovery", Trial: w.trial, Text: w.describe(head)})
+	}
+	if w, ok := worstEvent(open); ok {
+		head := "After"
+		if len(open) > 1 {
+			head = fmt.Sprintf("Of %s whose recovery was not seen to its end, the one that hurt most: after", plural(len(open), "event"))
+		}
+		out = append(out, Highlight{Kind: "recovery", Trial: w.trial, Text: w.describe(head)})
+	}
+	return out
+}
+
+func worstEvent(events []observedEvent) (w observedEvent, ok bool) {
+	for i, e := range events {
+		if i == 0 || compareRecovery(e.Recovery, w.Recovery) > 0 {
+			w = e
+		}
+	}
+	return w, len(events) > 0
+}
+
+func compareRecovery(a, b record.Recovery) int {
+	return cmp.Or(cmp.Compare(lostService(a), lostService(b)), cmp.Compare(a.RecoverS, b.RecoverS), cmp.Compare(a.UnresponsiveS, b.UnresponsiveS), cmp.Compare(a.DipDepth, b.DipDepth))
+}
+
+func (w observedEvent) describe(head string) string {
+	r := w.Recovery
+	s := fmt.Sprintf("%s “%s” at %s s in trial %d ", head, w.Name, formatFigure(w.AtS), w.trial)
+	switch {
+	case r.BaselineOps <= 0:
+		s += "nothing can be said about goodput, since there was none before it"
+	case r.Censored:
+		s += fmt.Sprintf("it took at least %s s, as long as it was watched, until clients were served as before", formatFigure(r.WatchedS))
+	default:
+		s += fmt.Sprintf("it took %s s until clients were served as before", formatFigure(r.RecoverS))
+	}
+	if r.BaselineOps > 0 {
+		s += fmt.Sprintf("; they missed as much as in %s s of a whole outage, in the worst second %s of goodput", formatFigure(lostService(r)), formatPercent(r.DipDepth))
+	}
+	if r.UnresponsiveS > 0 {
+		s += fmt.Sprintf("; %s s passed without any operation that ended ok", formatFigure(r.UnresponsiveS))
+	}
+	return s + "."
 }

@@ -22,13 +22,13 @@ type operation struct {
 	hist *hdrhistogram.Histogram
 }
 
-// operationsOf merges the operations of trials. Percentiles come from merged histograms;
+// mergeOperations merges the operations of trials. Percentiles come from merged histograms;
 // where a trial has none, they are the means of the trials' own.
-func (m *model) operationsOf(trials []record.Trial) []operation {
+func (m *model) mergeOperations(trials []record.Trial) []operation {
 	byName := map[string]*operation{}
 	merged := map[string]int{} // how many trials' histograms are in
 	trialsWith := map[string]int{}
-	for i, read := range m.histograms(trials) {
+	for i, read := range m.readHistograms(trials) {
 		t := trials[i]
 		if read.err != nil {
 			m.notes = append(m.notes, read.err.Error())
@@ -54,7 +54,7 @@ func (m *model) operationsOf(trials []record.Trial) []operation {
 	for name, o := range byName {
 		n := trialsWith[name]
 		if n > 0 && merged[name] == n {
-			o.latency = latencyOf(o.hist)
+			o.latency = summarizeHistogram(o.hist)
 			continue
 		}
 		o.hist = nil
@@ -70,9 +70,9 @@ func (m *model) operationsOf(trials []record.Trial) []operation {
 	return out
 }
 
-// lead has one operation stand for every cell, so that cells are compared by the same: of those
+// putLeadingFirst has one operation stand for every cell, so that cells are compared by the same: of those
 // that every measured cell of the group has, the one that there is most of.
-func (g *group) lead() {
+func (g *group) putLeadingFirst() {
 	counts, cells, measured := map[string]int64{}, map[string]int{}, 0
 	for _, c := range g.cells {
 		if len(c.operations) > 0 {
@@ -95,7 +95,7 @@ func (g *group) lead() {
 	if len(common) == 0 {
 		common = all
 	}
-	name := leading(common)
+	name := leadingName(common)
 	for _, c := range g.cells {
 		if at := slices.IndexFunc(c.operations, func(o operation) bool { return o.name == name }); at > 0 {
 			first := c.operations[at]
@@ -114,19 +114,19 @@ func (c *cell) operation(name string) operation {
 	return operation{}
 }
 
-// asMany is the share of the largest count that is as good as it: which of reads and
+// leadingShare is the share of the largest count that is as good as it: which of reads and
 // updates, half and half, there are a few more of is chance.
-const asMany = 0.9
+const leadingShare = 0.9
 
-// leading names the operation that stands for all: that there is most of, or the first by
+// leadingName names the operation that stands for all: that there is most of, or the first by
 // name of those as many as it.
-func leading(operations []operation) (name string) {
+func leadingName(operations []operation) (name string) {
 	var most int64
 	for _, o := range operations {
 		most = max(most, o.count)
 	}
 	for _, o := range operations {
-		if float64(o.count) >= asMany*float64(most) && (name == "" || o.name < name) {
+		if float64(o.count) >= leadingShare*float64(most) && (name == "" || o.name < name) {
 			name = o.name
 		}
 	}
@@ -141,20 +141,20 @@ func (o *operation) merge(h *hdrhistogram.Histogram) {
 	o.hist.Merge(h)
 }
 
-// histograms are a trial's, by operation: of response times, else of service times.
-type histograms struct {
+// trialHistograms are a trial's, by operation: of response times, else of service times.
+type trialHistograms struct {
 	response map[string]*hdrhistogram.Histogram
 	err      error
 }
 
-// histograms reads those of trials, as many at a time as the machine has cores.
-func (m *model) histograms(trials []record.Trial) []histograms {
-	out := make([]histograms, len(trials))
+// readHistograms reads those of trials, as many at a time as the machine has cores.
+func (m *model) readHistograms(trials []record.Trial) []trialHistograms {
+	out := make([]trialHistograms, len(trials))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, t := range trials {
 		g.Go(func() error {
-			read := histograms{response: map[string]*hdrhistogram.Histogram{}}
+			read := trialHistograms{response: map[string]*hdrhistogram.Histogram{}}
 			for _, name := range slices.Sorted(maps.Keys(t.Operations)) {
 				for _, clock := range []string{".response", ".service"} {
 					h, err := m.dir.Histogram(t.ID, name+clock)
@@ -173,7 +173,7 @@ func (m *model) histograms(trials []record.Trial) []histograms {
 	return out
 }
 
-func latencyOf(h *hdrhistogram.Histogram) record.Latency {
+func summarizeHistogram(h *hdrhistogram.Histogram) record.Latency {
 	q := func(p float64) float64 { return float64(h.ValueAtPercentile(p)) }
 	return record.Latency{Mean: h.Mean(), P50: q(50), P95: q(95), P99: q(99), P999: q(99.9), Max: float64(h.Max())}
 }
@@ -196,8 +196,8 @@ func scaleLatency(l *record.Latency, f float64) {
 	l.Max *= f
 }
 
-// main is the operation that stands for all: see lead.
-func (c *cell) main() (operation, bool) {
+// leadingOperation is the operation that stands for all: see lead.
+func (c *cell) leadingOperation() (operation, bool) {
 	if len(c.operations) == 0 || c.operations[0].count == 0 {
 		return operation{}, false
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // A cell with a few more updates and one with a few more reads are compared by one operation.
-func TestLikeIsComparedWithLike(t *testing.T) {
+func TestCellsShareLeadingOperation(t *testing.T) {
 	trial := func(scale float64, reads, updates int64, read, update float64) record.Trial {
 		return record.Trial{
 			State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}, Goodput: 100, Parameters: map[string]any{"scale": scale, "workload": "a"},
@@ -29,7 +29,7 @@ func TestLikeIsComparedWithLike(t *testing.T) {
 		m := newModel(d)
 		var mains []string
 		for _, c := range m.cells {
-			o, _ := c.main()
+			o, _ := c.leadingOperation()
 			mains = append(mains, o.name)
 		}
 		if mains[0] != mains[1] {

@@ -1,19 +1,117 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"skerry/internal/evidence/stats"
+	"skerry/internal/record"
 )
 
-// tellAt is the P below which machines are said to make a difference.
-const tellAt = 0.05
+// calibrationTolerance is the share by which a machine's calibration is told to be off the others'.
+const calibrationTolerance = 0.1
+
+// calibratedMachine is a machine that trials were measured on.
+type calibratedMachine struct {
+	record.Machine
+	trials int
+	// Medians over its calibrations, 0 without one.
+	driver, loopback float64
+}
+
+// calibratedMachines are the machines of a run whose trials tell, by name.
+func (m *model) calibratedMachines() (all []calibratedMachine) {
+	of := map[string][]record.TrialMachine{}
+	for _, t := range m.dir.Summary.Trials {
+		if t.Machine != nil {
+			of[t.Machine.Name] = append(of[t.Machine.Name], *t.Machine)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		p := calibratedMachine{Machine: of[name][0].Machine, trials: len(of[name])}
+		p.driver = medianCalibration(of[name], func(c record.Calibration) float64 { return c.DriverOps })
+		p.loopback = medianCalibration(of[name], func(c record.Calibration) float64 { return c.LoopbackP50US })
+		all = append(all, p)
+	}
+	return all
+}
+
+// medianCalibration is the median of a figure, 0 where there is none.
+func medianCalibration(at []record.TrialMachine, of func(record.Calibration) float64) float64 {
+	var values []float64
+	for _, x := range at {
+		if x.Calibration != nil {
+			values = append(values, of(*x.Calibration))
+		}
+	}
+	return stats.Median(values)
+}
+
+// lowerMedian is the median, of an even number the lower of the two in the middle: a machine's own value, so that of two machines
+// one is told against the other and not both against what lies between them.
+func lowerMedian(values []float64) float64 {
+	return slices.Sorted(slices.Values(values))[(len(values)-1)/2]
+}
+
+// machineFacts name the machines of a run that was measured on several, with what they are and do.
+func (m *model) machineFacts() (facts []Fact) {
+	all := m.calibratedMachines()
+	if len(all) < 2 {
+		return nil
+	}
+	for _, p := range all {
+		parts := []string{plural(p.trials, "trial"), fmt.Sprintf("%s, %s", cmp.Or(p.CPU, "processor unknown"), plural(p.Cores, "core")), p.Kernel}
+		if p.driver > 0 {
+			parts = append(parts, fmt.Sprintf("calibration: %.0f operations of the driver per processor second, %.1f µs over loopback and back", p.driver, p.loopback))
+		}
+		facts = append(facts, Fact{"Machine " + p.Name, strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")})
+	}
+	return facts
+}
+
+// calibrationFinding names the machines whose calibration is off that of the middle one.
+func (m *model) calibrationFinding() (told []string) {
+	var drivers, loopbacks []float64
+	var all []calibratedMachine
+	for _, p := range m.calibratedMachines() {
+		if p.driver > 0 && p.loopback > 0 {
+			all = append(all, p)
+			drivers, loopbacks = append(drivers, p.driver), append(loopbacks, p.loopback)
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	driver, loopback := lowerMedian(drivers), lowerMedian(loopbacks)
+	for _, p := range all {
+		var off []string
+		if share := p.driver/driver - 1; math.Abs(share) >= calibrationTolerance {
+			off = append(off, fmt.Sprintf("%+.0f %% operations of the driver per processor second", 100*share))
+		}
+		if share := p.loopback/loopback - 1; math.Abs(share) >= calibrationTolerance {
+			off = append(off, fmt.Sprintf("%+.0f %% time over loopback", 100*share))
+		}
+		if len(off) > 0 {
+			told = append(told, fmt.Sprintf("%s (%s)", p.Name, strings.Join(off, ", ")))
+		}
+	}
+	if len(told) == 0 {
+		return nil
+	}
+	return []string{"By their calibration machines differ from the middle one: " + strings.Join(told, "; ") + "."}
+}
+
+// significantP is the P below which machines are said to make a difference.
+const significantP = 0.05
 
 // machinesFinding says how much machines explain of the goodput, where a run's trials were measured
 // on several.
 func (m *model) machinesFinding() []string {
-	values, machines := m.placed()
+	values, machines := m.machineSamples()
 	if machines < 2 {
 		return nil
 	}
@@ -21,7 +119,7 @@ func (m *model) machinesFinding() []string {
 	if !ok {
 		return []string{fmt.Sprintf("Trials were measured on %d machines, and no cell on several in a way that machines could be told from cells: a difference between cells may be one of machines.", machines)}
 	}
-	if f.P >= tellAt {
+	if f.P >= significantP {
 		return nil
 	}
 	share := func(deviation float64) string { return fmt.Sprintf("%.0f %%", 100*math.Expm1(deviation)) }
@@ -32,8 +130,8 @@ func (m *model) machinesFinding() []string {
 	return []string{"Machines make a difference: " + said + "."}
 }
 
-// placed are the logarithms of the trials' goodput by cell and machine, and how many machines there are.
-func (m *model) placed() (values []stats.Placed, machines int) {
+// machineSamples are the logarithms of the trials' goodput by cell and machine, and how many machines there are.
+func (m *model) machineSamples() (values []stats.Placed, machines int) {
 	number := map[string]int{}
 	for i, c := range m.cells {
 		for _, t := range c.used {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"slices"
 
 	"skerry/internal/evidence/stats"
@@ -44,30 +45,30 @@ type cell struct {
 
 // newModel reads what figures need.
 func newModel(d *record.Dir) *model {
-	all := parametersOf(d)
-	m := &model{dir: d, scales: scalesOf(d.Run.Name, all), notes: slices.Clone(d.Notes)}
-	m.vary, m.fixed = varying(all)
-	m.collect()
+	all := trialParameters(d)
+	m := &model{dir: d, scales: newScales(d.Run.Name, all), notes: slices.Clone(d.Notes)}
+	m.vary, m.fixed = splitParameters(all)
+	m.collectCells()
 	slices.SortStableFunc(m.cells, func(a, b *cell) int { return compareParameters(m.vary, a.parameters, b.parameters) })
 	for _, c := range m.cells {
 		c.planned = max(c.planned, len(c.trials))
-		m.estimate(c)
-		m.place(c)
+		m.estimateCell(c)
+		m.groupCell(c)
 	}
 	for _, g := range m.groups {
-		g.lead()
+		g.putLeadingFirst()
 	}
 	return m
 }
 
-// collect makes the cells that are planned or recorded.
-func (m *model) collect() {
+// collectCells makes the cells that are planned or recorded.
+func (m *model) collectCells() {
 	known := map[string]*cell{}
 	find := func(p map[string]any) *cell {
-		key := say(m.vary, p)
+		key := describeParameters(m.vary, p)
 		if known[key] == nil {
 			c := &cell{parameters: p}
-			c.scale, _ = number(p[paramScale])
+			c.scale, _ = toFloat(p[paramScale])
 			known[key] = c
 			m.cells = append(m.cells, c)
 		}
@@ -82,8 +83,8 @@ func (m *model) collect() {
 	}
 }
 
-// place puts a cell into its group; cells come in order.
-func (m *model) place(c *cell) {
+// groupCell puts a cell into its group; cells come in order.
+func (m *model) groupCell(c *cell) {
 	var names []string
 	for _, n := range m.vary {
 		if n != paramScale {
@@ -95,12 +96,12 @@ func (m *model) place(c *cell) {
 		c.group.cells = append(c.group.cells, c)
 		return
 	}
-	c.group = &group{label: say(names, c.parameters), names: names, cells: []*cell{c}}
+	c.group = &group{label: describeParameters(names, c.parameters), names: names, cells: []*cell{c}}
 	m.groups = append(m.groups, c.group)
 }
 
-// estimate makes a cell's figures.
-func (m *model) estimate(c *cell) {
+// estimateCell makes a cell's figures.
+func (m *model) estimateCell(c *cell) {
 	for _, t := range c.trials {
 		if t.State == record.TrialOK && t.Verdict.State == record.Valid {
 			c.used = append(c.used, t)
@@ -113,13 +114,13 @@ func (m *model) estimate(c *cell) {
 			}
 		}
 	}
-	c.operations = m.operationsOf(c.used)
-	leading, _ := c.main()
-	c.estimates = estimatesOf(c.used, leading.name)
+	c.operations = m.mergeOperations(c.used)
+	leading, _ := c.leadingOperation()
+	c.estimates = estimateMetrics(c.used, leading.name)
 }
 
-// at returns the group's cell at a scale; nil when it has none or nothing was measured.
-func (g *group) at(scale float64) *cell {
+// measuredAt returns the group's cell at a scale; nil when it has none or nothing was measured.
+func (g *group) measuredAt(scale float64) *cell {
 	for _, c := range g.cells {
 		if c.scale == scale && len(c.used) > 0 {
 			return c
@@ -128,8 +129,8 @@ func (g *group) at(scale float64) *cell {
 	return nil
 }
 
-// ends returns the cells at the smallest and largest scale that were measured.
-func (g *group) ends() (first, last *cell) {
+// extremes returns the cells at the smallest and largest scale that were measured.
+func (g *group) extremes() (first, last *cell) {
 	for _, c := range g.cells {
 		if len(c.used) == 0 {
 			continue
@@ -145,9 +146,9 @@ func (g *group) ends() (first, last *cell) {
 	return first, last
 }
 
-// relative is a cell's goodput as a multiple of that at the group's largest scale, as FHC's Fig. 5 has it.
-func (m *model) relative(c *cell) stats.Estimate {
-	base := c.group.at(m.scales.largest())
+// relativeGoodput is a cell's goodput as a multiple of that at the group's largest scale, as FHC's Fig. 5 has it.
+func (m *model) relativeGoodput(c *cell) stats.Estimate {
+	base := c.group.measuredAt(m.scales.largest())
 	switch {
 	case base == nil || len(c.used) == 0:
 		return stats.Estimate{}
@@ -174,8 +175,8 @@ func outcomes(trials []record.Trial) (o record.Outcomes) {
 	return o
 }
 
-// notOK is how many operations did not end ok, and their share of all.
-func notOK(o record.Outcomes) (int64, float64) {
+// unsuccessful is how many operations did not end ok, and their share of all.
+func unsuccessful(o record.Outcomes) (int64, float64) {
 	n := o.Failed + o.Unknown + o.Dropped
 	if n == 0 {
 		return 0, 0
@@ -206,3 +207,73 @@ func (m *model) tally() (n tally) {
 }
 
 func (n tally) missing() int { return n.planned - n.valid - n.suspect - n.failed - n.interrupted }
+
+// Names of the metrics that sentences and charts of this package speak of.
+const (
+	metricGoodput      = "goodput"
+	metricThroughput   = "throughput"
+	metricTraffic      = "traffic"
+	metricPerOperation = "traffic_op"
+	metricData         = "data"
+	metricDataPer      = "data_op"
+)
+
+// TrialMetrics are the metrics that a trial is compared with others by; latencies are response times
+// in microseconds of the operation named, those of its own histogram. A trial without events has
+// no recovery.
+func TrialMetrics(t record.Trial, operation string) map[string]float64 {
+	o := t.Outcomes
+	v := map[string]float64{metricGoodput: t.Goodput, metricThroughput: t.Throughput, "setup": t.SetupS, "host_cpu": t.Fidelity.HostCPU}
+	if ended := o.OK + o.Failed + o.Unknown + o.Dropped; ended > 0 {
+		v["errors"] = float64(ended-o.OK) / float64(ended)
+	}
+	maps.Copy(v, latencyMetrics(t, operation))
+	if bytes := float64(t.Traffic.TotalBytes); bytes > 0 {
+		v[metricTraffic] = bytes
+		if o.OK > 0 {
+			v[metricPerOperation] = bytes / float64(o.OK)
+		}
+	}
+	if bytes := float64(t.Traffic.DataBytes); bytes > 0 {
+		v[metricData] = bytes
+		if o.OK > 0 {
+			v[metricDataPer] = bytes / float64(o.OK)
+		}
+	}
+	for _, h := range t.Events {
+		if h.Recovery.BaselineOps > 0 {
+			v["recover"] = max(v["recover"], h.Recovery.RecoverS)
+		}
+	}
+	return v
+}
+
+// latencyMetrics are the metrics of one kind of operation in a trial; none where it had none.
+func latencyMetrics(t record.Trial, operation string) map[string]float64 {
+	s := t.Operations[operation]
+	if s.Count == 0 {
+		return nil
+	}
+	l := s.Latency()
+	return map[string]float64{"mean": l.Mean, "p50": l.P50, "p95": l.P95, "p99": l.P99, "p999": l.P999}
+}
+
+// estimateMetrics are the means of the trials' metrics, each over the trials that have it.
+func estimateMetrics(trials []record.Trial, operation string) map[string]stats.Estimate {
+	return estimateMeans(trials, func(t record.Trial) map[string]float64 { return TrialMetrics(t, operation) })
+}
+
+// estimateMeans makes means of what trials have, by its name.
+func estimateMeans(trials []record.Trial, of func(record.Trial) map[string]float64) map[string]stats.Estimate {
+	values := map[string][]float64{}
+	for _, t := range trials {
+		for name, v := range of(t) {
+			values[name] = append(values[name], v)
+		}
+	}
+	estimates := make(map[string]stats.Estimate, len(values))
+	for name, list := range values {
+		estimates[name] = stats.Of(list)
+	}
+	return estimates
+}

@@ -19,9 +19,9 @@ const (
 	paramScale    = "scale"
 )
 
-// varying returns the parameters that differ between trials and those that do not, both
+// splitParameters returns the parameters that differ between trials and those that do not, both
 // with the database first, then the workload, others by name, and the scale last.
-func varying(trials []map[string]any) (vary, fixed []string) {
+func splitParameters(trials []map[string]any) (vary, fixed []string) {
 	values := map[string]map[string]bool{}
 	for _, p := range trials {
 		for name := range p {
@@ -30,7 +30,7 @@ func varying(trials []map[string]any) (vary, fixed []string) {
 	}
 	for _, p := range trials {
 		for name, seen := range values {
-			seen[valueText(name, p[name])] = true
+			seen[formatValue(name, p[name])] = true
 		}
 	}
 	rank := map[string]int{paramDatabase: -2, paramWorkload: -1, paramScale: 1}
@@ -47,11 +47,11 @@ func varying(trials []map[string]any) (vary, fixed []string) {
 	return vary, fixed
 }
 
-// valueText writes a parameter's value; YCSB's workloads are known by capitals.
-func valueText(name string, v any) string {
+// formatValue writes a parameter's value; YCSB's workloads are known by capitals.
+func formatValue(name string, v any) string {
 	switch v := v.(type) {
 	case nil:
-		return none
+		return noFigure
 	case string:
 		if name == paramWorkload && len(v) == 1 {
 			return strings.ToUpper(v)
@@ -65,19 +65,19 @@ func valueText(name string, v any) string {
 
 // compareValues orders numbers by size and everything else by its text.
 func compareValues(name string, a, b any) int {
-	x, okX := number(a)
-	y, okY := number(b)
+	x, okX := toFloat(a)
+	y, okY := toFloat(b)
 	if okX && okY {
 		return cmp.Compare(x, y)
 	}
-	return cmp.Compare(valueText(name, a), valueText(name, b))
+	return cmp.Compare(formatValue(name, a), formatValue(name, b))
 }
 
 func sortValues(name string, values []any) {
 	slices.SortStableFunc(values, func(a, b any) int { return compareValues(name, a, b) })
 }
 
-func number(v any) (float64, bool) {
+func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
 		return v, true
@@ -101,11 +101,11 @@ func shortName(name string) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// say names values as a sentence or a legend does: "redis, workload A, threads 16".
-func say(names []string, p map[string]any) string {
+// describeParameters names values as a sentence or a legend does: "redis, workload A, threads 16".
+func describeParameters(names []string, p map[string]any) string {
 	var parts []string
 	for _, n := range names {
-		text := valueText(n, p[n])
+		text := formatValue(n, p[n])
 		switch n {
 		case paramDatabase:
 			parts = append(parts, text)
@@ -121,19 +121,19 @@ type scales struct {
 	values []float64 // ascending
 	// paper tells that the run is one of the paper's experiments and that they are among
 	// 0.2, 0.4 ... 1, which it calls X, 2X ... 5X.
-	paper bool
+	isPaper bool
 }
 
-// paperRuns is what the names of the experiments begin with that repeat the paper's (experiments/fhc).
-const paperRuns = "fhc-"
+// paperRunPrefix is what the names of the experiments begin with that repeat the paper's (experiments/fhc).
+const paperRunPrefix = "fhc-"
 
-func scalesOf(run string, plan []map[string]any) scales {
-	s := scales{paper: strings.HasPrefix(run, paperRuns)}
+func newScales(run string, plan []map[string]any) scales {
+	s := scales{isPaper: strings.HasPrefix(run, paperRunPrefix)}
 	for _, p := range plan {
-		if v, ok := number(p[paramScale]); ok && !slices.Contains(s.values, v) {
+		if v, ok := toFloat(p[paramScale]); ok && !slices.Contains(s.values, v) {
 			s.values = append(s.values, v)
 			k := v * 5
-			s.paper = s.paper && k >= 0.999 && k <= 5.001 && math.Abs(k-math.Round(k)) < 1e-6
+			s.isPaper = s.isPaper && k >= 0.999 && k <= 5.001 && math.Abs(k-math.Round(k)) < 1e-6
 		}
 	}
 	slices.Sort(s.values)
@@ -150,20 +150,20 @@ func (s scales) largest() float64 {
 	return s.values[len(s.values)-1]
 }
 
-// text is the number, with the paper's name beside it in the paper's experiments: "0.2 (X)".
-func (s scales) text(v float64) string {
+// label is the number, with the paper's name beside it in the paper's experiments: "0.2 (X)".
+func (s scales) label(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64) + s.paperName(v)
 }
 
-// told is what a sentence says: "0.2 × the distances".
-func (s scales) told(v float64) string {
+// phrase is what a sentence says: "0.2 × the distances".
+func (s scales) phrase(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64) + " × the distances" + s.paperName(v)
 }
 
 func (s scales) paperName(v float64) string {
 	k := int(math.Round(v * 5))
 	switch {
-	case !s.paper:
+	case !s.isPaper:
 		return ""
 	case k > 1:
 		return " (" + strconv.Itoa(k) + "X)"
@@ -176,14 +176,14 @@ func (s scales) note() string {
 	switch {
 	case !s.vary():
 		return ""
-	case s.paper:
+	case s.isPaper:
 		return "The scale multiplies every latency of the topology; the paper calls 0.2 X and 1 5X"
 	}
 	return "The scale multiplies every latency of the topology"
 }
 
-// parametersOf returns the parameters of all trials of a run, planned or recorded.
-func parametersOf(d *record.Dir) []map[string]any {
+// trialParameters returns the parameters of all trials of a run, planned or recorded.
+func trialParameters(d *record.Dir) []map[string]any {
 	var all []map[string]any
 	for _, p := range d.Run.Plan {
 		all = append(all, p.Parameters)

@@ -11,7 +11,7 @@ import (
 
 func TestPhasesOfEvents(t *testing.T) {
 	s := func(v float64) *float64 { return &v }
-	got := windowsOf([]record.Happening{
+	got := eventWindows([]record.Happening{
 		{Kind: "cpu", AtS: 10, CompleteS: s(0.1), RevertedS: s(20)},
 		{Kind: "join", Effect: &record.Effect{Member: record.Joins, Settles: true}, AtS: 30, CompleteS: s(4.5)},
 		{Kind: "kill", AtS: 50, CompleteS: s(0)},
@@ -43,7 +43,7 @@ func TestPhaseRows(t *testing.T) {
 	for _, operation := range []string{"READ", "UPDATE"} {
 		r := cut[operation]
 		for phase, p95 := range r.P95 {
-			if p95 == none || p95 == "" {
+			if p95 == noFigure || p95 == "" {
 				t.Errorf("%s has nothing in phase %d: %+v", operation, phase, r)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Links that were left as they are have a finding of their own, and are not counted among those that were set.
-func TestRealLinksInTheFindings(t *testing.T) {
+func TestRealLinkFinding(t *testing.T) {
 	trial := func(before float64, seen *record.LinkSeen) record.Trial {
 		return record.Trial{State: record.TrialOK, Fidelity: record.Fidelity{Links: []record.LinkFidelity{
 			{ID: "a~b", From: "a", To: "b", Real: true, Answered: true, RTTMS: before, Seen: seen},

@@ -8,7 +8,7 @@ import (
 )
 
 // What to change is told by what made most trials suspect, where it is a matter of the machine.
-func TestRemedy(t *testing.T) {
+func TestCommonRemedy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kinds [][]string // of the trials
 		want  string     // the beginning
@@ -22,7 +22,7 @@ func TestRemedy(t *testing.T) {
 		for _, k := range tt.kinds {
 			m.dir.Summary.Trials = append(m.dir.Summary.Trials, record.Trial{Verdict: record.Verdict{State: record.Suspect, Kinds: k}})
 		}
-		if got := m.remedy(); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+		if got := m.commonRemedy(); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -42,9 +42,9 @@ type rowColumn struct {
 	field func(*resultRow) *string
 }
 
-// overTime heads the column of sparklines: the goodput over a trial's measurement, from 0 to
+// sparkHead heads the column of sparklines: the goodput over a trial's measurement, from 0 to
 // its highest; of a cell that of its first trial.
-const overTime = "goodput over time"
+const sparkHead = "goodput over time"
 
 var (
 	goodputColumn    = rowColumn{column{head: "goodput/s"}, func(r *resultRow) *string { return &r.Goodput }}
@@ -74,12 +74,12 @@ func madeColumn(need int) rowColumn {
 }
 
 func sparkColumn(need int) rowColumn {
-	return rowColumn{column{head: overTime, left: true, need: need}, func(r *resultRow) *string { return &r.Spark }}
+	return rowColumn{column{head: sparkHead, left: true, need: need}, func(r *resultRow) *string { return &r.Spark }}
 }
 
 // cellColumns follow the parameters of a cell.
 func (m *model) cellColumns() []rowColumn {
-	relative := column{head: "× that at " + m.scales.text(m.scales.largest()), need: 4}
+	relative := column{head: "× that at " + m.scales.label(m.scales.largest()), need: 4}
 	return []rowColumn{
 		goodputColumn, throughputColumn, {relative, func(r *resultRow) *string { return &r.Relative }},
 		operationColumn(0), p50Column, p95Column, p99Column, errorsColumn, trafficColumn(6), rttColumn,
@@ -96,15 +96,15 @@ var trialColumns = []rowColumn{
 	boundColumn(5), madeColumn(6), verdictColumn, sparkColumn(11),
 }
 
-// cells are the texts of a row in the order of columns.
-func (r *resultRow) cells(columns []rowColumn) (out []string) {
+// texts are the texts of a row in the order of columns.
+func (r *resultRow) texts(columns []rowColumn) (out []string) {
 	for _, c := range columns {
 		out = append(out, *c.field(r))
 	}
 	return out
 }
 
-func plainColumns(columns []rowColumn) (out []column) {
+func columnsOf(columns []rowColumn) (out []column) {
 	for _, c := range columns {
 		out = append(out, c.column)
 	}
@@ -114,12 +114,12 @@ func plainColumns(columns []rowColumn) (out []column) {
 func (m *model) cellTable() textTable {
 	names, parameters := m.parameterColumns()
 	columns := m.cellColumns()
-	t := textTable{columns: append(parameters, plainColumns(columns)...)}
+	t := textTable{columns: append(parameters, columnsOf(columns)...)}
 	for _, c := range m.cells {
 		r := m.cellRow(names, c)
-		t.rows = append(t.rows, append(slices.Clone(r.Parameters), r.cells(columns)...))
+		t.rows = append(t.rows, append(slices.Clone(r.Parameters), r.texts(columns)...))
 		for _, o := range m.otherOperations(c) {
-			t.rows = append(t.rows, append(make([]string, len(names)), o.cells(columns)...))
+			t.rows = append(t.rows, append(make([]string, len(names)), o.texts(columns)...))
 		}
 	}
 	return t
@@ -129,7 +129,7 @@ func (m *model) cellTable() textTable {
 func (m *model) otherOperations(c *cell) (rows []resultRow) {
 	for i, o := range c.operations {
 		if i > 0 && o.count > 0 {
-			rows = append(rows, resultRow{Operation: plain(o.name), P50: millis(o.latency.P50), P95: millis(o.latency.P95), P99: millis(o.latency.P99)})
+			rows = append(rows, resultRow{Operation: sanitize(o.name), P50: formatMillis(o.latency.P50), P95: formatMillis(o.latency.P95), P99: formatMillis(o.latency.P99)})
 		}
 	}
 	return rows
@@ -137,20 +137,20 @@ func (m *model) otherOperations(c *cell) (rows []resultRow) {
 
 func (m *model) cellRow(names []string, c *cell) resultRow {
 	r := resultRow{Parameters: m.parameterCells(names, c.parameters), N: strconv.Itoa(len(c.used)),
-		BoundBy: plain(boundOf(c.used)), MadeBy: plain(madeOf(c.used)), Verdict: verdictOf(c)}
+		BoundBy: sanitize(bottleneckLabel(c.used)), MadeBy: sanitize(latencyCauseLabel(c.used)), Verdict: verdictLabel(c)}
 	if len(c.used) == 0 {
-		r.Goodput = none
+		r.Goodput = noFigure
 		return r
 	}
 	r.Goodput, r.Throughput = interval(c.goodput()), interval(c.estimates[metricThroughput])
-	if relative := m.relative(c); m.scales.vary() && relative.N > 0 {
+	if relative := m.relativeGoodput(c); m.scales.vary() && relative.N > 0 {
 		r.Relative = strconv.FormatFloat(relative.Mean, 'f', 2, 64)
 	}
-	if o, ok := c.main(); ok {
-		r.Operation, r.P50, r.P95, r.P99 = plain(o.name), millis(o.latency.P50), millis(o.latency.P95), millis(o.latency.P99)
+	if o, ok := c.leadingOperation(); ok {
+		r.Operation, r.P50, r.P95, r.P99 = sanitize(o.name), formatMillis(o.latency.P50), formatMillis(o.latency.P95), formatMillis(o.latency.P99)
 	}
-	_, share := notOK(outcomes(c.used))
-	r.Errors, r.Traffic, r.RTT, r.Spark = percent(share), megabytes(c.traffic().Mean), exact(worstRTT(c.used)), m.spark(c.used[0])
+	_, share := unsuccessful(outcomes(c.used))
+	r.Errors, r.Traffic, r.RTT, r.Spark = formatPercent(share), formatMegabytes(c.traffic().Mean), formatHundredths(worstRTT(c.used)), m.goodputSparkline(c.used[0])
 	return r
 }
 
@@ -161,8 +161,8 @@ func worstRTT(trials []record.Trial) (worst float64) {
 	return worst
 }
 
-// verdictOf says in a few words whether a cell can be believed.
-func verdictOf(c *cell) string {
+// verdictLabel says in a few words whether a cell can be believed.
+func verdictLabel(c *cell) string {
 	n := map[string]int{}
 	for _, t := range c.trials {
 		if t.State != record.TrialOK {
@@ -190,45 +190,45 @@ func verdictOf(c *cell) string {
 
 func (m *model) trialTable() textTable {
 	names, parameters := m.parameterColumns()
-	t := textTable{columns: slices.Concat([]column{{head: "trial"}}, parameters, plainColumns(trialColumns))}
+	t := textTable{columns: slices.Concat([]column{{head: "trial"}}, parameters, columnsOf(trialColumns))}
 	for _, x := range m.dir.Summary.Trials {
 		r := m.trialRow(names, x)
-		t.rows = append(t.rows, slices.Concat([]string{r.Trial}, r.Parameters, r.cells(trialColumns)))
+		t.rows = append(t.rows, slices.Concat([]string{r.Trial}, r.Parameters, r.texts(trialColumns)))
 	}
 	return t
 }
 
 func (m *model) trialRow(names []string, t record.Trial) resultRow {
-	r := resultRow{Trial: strconv.Itoa(t.ID), Parameters: m.parameterCells(names, t.Parameters), Repetition: strconv.Itoa(t.Repetition), Spark: m.spark(t)}
+	r := resultRow{Trial: strconv.Itoa(t.ID), Parameters: m.parameterCells(names, t.Parameters), Repetition: strconv.Itoa(t.Repetition), Spark: m.goodputSparkline(t)}
 	if t.State != record.TrialOK {
-		r.Goodput, r.Verdict = none, t.State
+		r.Goodput, r.Verdict = noFigure, t.State
 		return r
 	}
-	r.Goodput, r.Throughput = trialGoodput(t), figure(t.Throughput)
-	if o, ok := m.mainOf(t); ok {
+	r.Goodput, r.Throughput = trialGoodput(t), formatFigure(t.Throughput)
+	if o, ok := m.trialOperation(t); ok {
 		l := t.Operations[o].Latency()
-		r.Operation, r.P50, r.P95, r.P99 = plain(o), millis(l.P50), millis(l.P95), millis(l.P99)
+		r.Operation, r.P50, r.P95, r.P99 = sanitize(o), formatMillis(l.P50), formatMillis(l.P95), formatMillis(l.P99)
 	}
-	_, share := notOK(t.Outcomes)
-	r.Errors, r.Traffic, r.RTT = percent(share), megabytes(float64(t.Traffic.TotalBytes)), exact(t.Fidelity.WorstRTTErrorMS)
+	_, share := unsuccessful(t.Outcomes)
+	r.Errors, r.Traffic, r.RTT = formatPercent(share), formatMegabytes(float64(t.Traffic.TotalBytes)), formatHundredths(t.Fidelity.WorstRTTErrorMS)
 	one := []record.Trial{t}
-	r.Time, r.Stopped, r.BoundBy, r.MadeBy, r.Verdict = seconds(t.DurationS), plain(t.Stopped), plain(boundOf(one)), plain(madeOf(one)), plain(t.Verdict.State)
+	r.Time, r.Stopped, r.BoundBy, r.MadeBy, r.Verdict = formatSeconds(t.DurationS), sanitize(t.Stopped), sanitize(bottleneckLabel(one)), sanitize(latencyCauseLabel(one)), sanitize(t.Verdict.State)
 	return r
 }
 
 // trialGoodput is with the interval over the trial's own batches, where that means something.
 func trialGoodput(t record.Trial) string {
 	if half, steady := t.Steady(); steady {
-		return plusMinus(t.Goodput, half)
+		return formatPlusMinus(t.Goodput, half)
 	}
-	return figure(t.Goodput)
+	return formatFigure(t.Goodput)
 }
 
-// mainOf names the operation that stands for a trial: that of its cell.
-func (m *model) mainOf(t record.Trial) (name string, ok bool) {
+// trialOperation names the operation that stands for a trial: that of its cell.
+func (m *model) trialOperation(t record.Trial) (name string, ok bool) {
 	for _, c := range m.cells {
 		if slices.ContainsFunc(c.trials, func(x record.Trial) bool { return x.ID == t.ID }) {
-			o, _ := c.main()
+			o, _ := c.leadingOperation()
 			return o.name, t.Operations[o.name].Count > 0
 		}
 	}

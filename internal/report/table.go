@@ -1,10 +1,16 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"skerry/internal/evidence/stats"
+	"skerry/internal/record"
 )
 
 // column of a text table.
@@ -40,7 +46,7 @@ func (t textTable) write(w io.Writer, width int) error {
 			shown = append(shown, i)
 		}
 	}
-	for width > 0 && total(shown, widths) > width {
+	for width > 0 && lineWidth(shown, widths) > width {
 		out := slices.MaxFunc(shown, func(a, b int) int { return t.columns[a].need - t.columns[b].need })
 		if t.columns[out].need == 0 {
 			break
@@ -53,13 +59,13 @@ func (t textTable) write(w io.Writer, width int) error {
 		heads[i], rules[i] = c.head, strings.Repeat("─", widths[i])
 	}
 	for _, r := range append([][]string{heads, rules}, t.rows...) {
-		t.line(&b, r, shown, widths)
+		t.writeLine(&b, r, shown, widths)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func total(shown, widths []int) int {
+func lineWidth(shown, widths []int) int {
 	n := len(columnGap) * max(0, len(shown)-1)
 	for _, i := range shown {
 		n += widths[i]
@@ -67,7 +73,7 @@ func total(shown, widths []int) int {
 	return n
 }
 
-func (t textTable) line(b *strings.Builder, row []string, shown, widths []int) {
+func (t textTable) writeLine(b *strings.Builder, row []string, shown, widths []int) {
 	var line strings.Builder
 	for k, i := range shown {
 		if k > 0 {
@@ -104,4 +110,178 @@ func (t textTable) alignIntervals() {
 			r[i] = mean + sign + strings.Repeat(" ", longest-utf8.RuneCountInString(half)) + half
 		}
 	}
+}
+
+// sideTables are tables of what only some trials have: several workloads, errors.
+type sideTable struct {
+	Rows    [][]string
+	columns []column
+}
+
+// poolTable is a row a workload of each trial with several.
+func (m *model) poolTable() sideTable {
+	t := sideTable{columns: []column{{head: "trial"}, {head: "workload", left: true}, {head: "client", left: true}, {head: "threads"},
+		{head: "goodput/s"}, {head: "p50 ms"}, {head: "p95 ms"}, {head: "p99 ms"}, {head: "errors"}, {head: "client cores"}, {head: "bound by", left: true}}}
+	for _, x := range m.dir.Summary.Trials {
+		for _, p := range x.Pools {
+			l := p.All.Latency()
+			_, share := unsuccessful(p.Outcomes)
+			t.Rows = append(t.Rows, []string{strconv.Itoa(x.ID), sanitize(p.Workload), sanitize(p.Client), strconv.Itoa(p.Threads), formatFigure(p.Goodput),
+				formatMillis(l.P50), formatMillis(l.P95), formatMillis(l.P99), formatPercent(share), formatFigure(p.ClientCPU), sanitize(p.Bound.By)})
+		}
+	}
+	return t
+}
+
+// maxErrorKinds is how many kinds of error a trial's rows tell of.
+const maxErrorKinds = 8
+
+// errorTable is a row a kind of error of each trial, with when it was.
+func (m *model) errorTable() sideTable {
+	t := sideTable{columns: []column{{head: "trial"}, {head: "operation", left: true}, {head: "outcome", left: true}, {head: "class", left: true},
+		{head: "node", left: true}, {head: "count"}, {head: "from s"}, {head: "to s"}, {head: "over time", left: true, need: 1}}}
+	for _, x := range m.dir.Summary.Trials {
+		if len(x.Errors) == 0 {
+			continue
+		}
+		rows, err := m.dir.ErrorSeconds(x.ID)
+		if err != nil || len(rows) == 0 { // a run of an older version, or damage that others tell of
+			continue
+		}
+		worst := slices.SortedStableFunc(slices.Values(x.Errors), func(a, b record.ErrorCount) int { return int(b.Count - a.Count) })
+		for i, e := range worst {
+			if i == maxErrorKinds {
+				break
+			}
+			t.Rows = append(t.Rows, errorRow(x, e, rows))
+		}
+	}
+	return t
+}
+
+func errorRow(x record.Trial, e record.ErrorCount, rows []record.ErrorSecond) []string {
+	values := make([]float64, max(1, int(x.DurationS+0.999)))
+	first, last := "", ""
+	for _, r := range rows {
+		if r.Operation != e.Operation || r.Outcome != e.Outcome || r.Class != e.Class || r.Node != e.Node || r.T < 0 {
+			continue
+		}
+		if first == "" {
+			first = strconv.FormatInt(r.T, 10)
+		}
+		last = strconv.FormatInt(r.T+1, 10)
+		for len(values) <= int(r.T) { // what drained after the end
+			values = append(values, 0)
+		}
+		values[r.T] += float64(r.Count)
+	}
+	return []string{strconv.Itoa(x.ID), sanitize(e.Operation), e.Outcome, sanitize(e.Class), sanitize(e.Node), strconv.FormatInt(e.Count, 10), first, last, sparkline(values, sparkWidth)}
+}
+
+// writeSideTables prints the tables that have rows.
+func (m *model) writeSideTables(p *printer) {
+	for _, s := range []sideTable{m.poolTable(), m.errorTable()} {
+		if len(s.Rows) == 0 {
+			continue
+		}
+		p.try((&textTable{columns: s.columns, rows: s.Rows}).write(p.w, 0))
+		p.linef("")
+	}
+}
+
+// loadFindings say how tables were loaded, by database.
+func (m *model) loadFindings() (out []string) {
+	type loads struct {
+		records, rate, p50, p95 []float64
+	}
+	all := map[string]*loads{}
+	var names []string
+	for _, c := range m.cells {
+		for _, t := range c.used {
+			if t.Load == nil || t.Load.Records == 0 {
+				continue
+			}
+			name := fmt.Sprint(t.Parameters["database"])
+			if all[name] == nil {
+				all[name] = &loads{}
+				names = append(names, name)
+			}
+			l := all[name]
+			l.records, l.rate = append(l.records, float64(t.Load.Records)), append(l.rate, t.Load.Rate)
+			l.p50, l.p95 = append(l.p50, t.Load.Insert.Latency().P50), append(l.p95, t.Load.Insert.Latency().P95)
+		}
+	}
+	for _, name := range names {
+		l := all[name]
+		out = append(out, fmt.Sprintf("The table of %s was loaded at %s records a second, %s of them, at the setup's distance: a request took %s ms, %s ms at the 95th percentile (medians over %s).",
+			sanitize(name), formatFigure(stats.Median(l.rate)), formatFigure(stats.Median(l.records)), formatMillis(stats.Median(l.p50)), formatMillis(stats.Median(l.p95)), plural(len(l.rate), "trial")))
+	}
+	return out
+}
+
+// dataFinding says how much of what crossed links was between data nodes.
+func (m *model) dataFinding() []string {
+	var data, ok, total float64
+	for _, c := range m.cells {
+		for _, t := range c.used {
+			data, total, ok = data+float64(t.Traffic.DataBytes), total+float64(t.Traffic.TotalBytes), ok+float64(t.Outcomes.OK)
+		}
+	}
+	if total == 0 || ok == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Of the bytes on all links %s were between data nodes: %s bytes an operation.", formatPercent(data/total), formatFigure(data/ok))}
+}
+
+// Sparks of rising height; dead marks a time in which nothing ended ok.
+const (
+	sparks   = "▁▂▃▄▅▆▇█"
+	idleMark = '·'
+)
+
+// sparkWidth is how many characters a trial's time is told in.
+const sparkWidth = 16
+
+// sparkline draws values from 0 to the highest of them. Of more values than width each
+// character is the mean of some.
+func sparkline(values []float64, width int) string {
+	heights := []rune(sparks)
+	n := min(width, len(values))
+	means := make([]float64, n)
+	top := 0.0
+	for i := range means {
+		from, to := i*len(values)/n, (i+1)*len(values)/n
+		for _, v := range values[from:to] {
+			means[i] += v / float64(to-from)
+		}
+		top = max(top, means[i])
+	}
+	var b strings.Builder
+	for _, v := range means {
+		switch {
+		case v <= 0:
+			b.WriteRune(idleMark)
+		default:
+			b.WriteRune(heights[min(len(heights)-1, int(v/top*float64(len(heights))))])
+		}
+	}
+	return b.String()
+}
+
+// goodputSparkline is the goodput of a trial over its measurement; "" where no seconds were kept.
+func (m *model) goodputSparkline(t record.Trial) string {
+	if t.State != record.TrialOK {
+		return ""
+	}
+	rows, err := m.dir.Timeline(t.ID)
+	if err != nil {
+		return "" // the notes of the table's latencies tell of damaged files
+	}
+	var values []float64
+	for _, r := range rows {
+		if r.T >= 0 {
+			values = append(values, float64(r.OK)/cmp.Or(r.Length, 1))
+		}
+	}
+	return sparkline(values, sparkWidth)
 }

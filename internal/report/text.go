@@ -1,8 +1,10 @@
 package report
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -19,21 +21,21 @@ type TextOptions struct {
 }
 
 // Text prints a run's results as a table with what is to be known about them.
-func Text(w io.Writer, d *record.Dir, o TextOptions) error { return newModel(d).text(w, o) }
+func Text(w io.Writer, d *record.Dir, o TextOptions) error { return newModel(d).writeText(w, o) }
 
 // Text prints what they are of, as the function Text does, without reading it again.
-func (f Figures) Text(w io.Writer, o TextOptions) error { return f.model.text(w, o) }
+func (f Figures) Text(w io.Writer, o TextOptions) error { return f.model.writeText(w, o) }
 
-func (m *model) text(w io.Writer, o TextOptions) error {
+func (m *model) writeText(w io.Writer, o TextOptions) error {
 	d := m.dir
 	p := &printer{w: w}
-	p.linef("%s  %s", plain(d.Run.Name), plain(d.Path))
-	p.linef("%s", m.textHead())
-	for _, d := range m.doubts() {
-		p.linef("! %s", plain(d.Text))
+	p.linef("%s  %s", sanitize(d.Run.Name), sanitize(d.Path))
+	p.linef("%s", m.header())
+	for _, d := range m.warnings() {
+		p.linef("! %s", sanitize(d.Text))
 	}
 	if len(m.fixed) > 0 && len(d.Summary.Trials) > 0 {
-		p.linef("all trials: %s", plain(say(m.fixed, d.Summary.Trials[0].Parameters)))
+		p.linef("all trials: %s", sanitize(describeParameters(m.fixed, d.Summary.Trials[0].Parameters)))
 	}
 	p.linef("")
 	switch {
@@ -44,7 +46,7 @@ func (m *model) text(w io.Writer, o TextOptions) error {
 	default:
 		p.try(m.cellTable().write(w, o.Width))
 	}
-	m.textNotes(p)
+	m.writeNotes(p)
 	return p.err
 }
 
@@ -74,16 +76,16 @@ func (p *printer) try(err error) {
 	}
 }
 
-// textHead says when, where and how it stands.
-func (m *model) textHead() string {
+// header says when, where and how it stands.
+func (m *model) header() string {
 	r := m.dir.Run
 	parts := []string{r.Started.Format("2006-01-02 15:04")}
 	if !r.Finished.IsZero() {
-		parts = append(parts, took(r.Finished.Sub(r.Started)))
+		parts = append(parts, formatDuration(r.Finished.Sub(r.Started)))
 	}
 	parts = append(parts, m.state())
 	if r.Engine.Name != "" {
-		parts = append(parts, "engine "+plain(r.Engine.Name))
+		parts = append(parts, "engine "+sanitize(r.Engine.Name))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -122,52 +124,52 @@ func (m *model) parameterColumns() (names []string, columns []column) {
 		names = slices.DeleteFunc(slices.Clone(m.fixed), func(n string) bool { return n != paramWorkload && n != paramScale })
 	}
 	for _, n := range names {
-		columns = append(columns, column{head: plain(shortName(n)), left: true})
+		columns = append(columns, column{head: sanitize(shortName(n)), left: true})
 	}
 	return names, columns
 }
 
 func (m *model) parameterCells(names []string, p map[string]any) (cells []string) {
 	for _, n := range names {
-		text := valueText(n, p[n])
-		if v, ok := number(p[n]); ok && n == paramScale {
-			text = m.scales.text(v)
+		text := formatValue(n, p[n])
+		if v, ok := toFloat(p[n]); ok && n == paramScale {
+			text = m.scales.label(v)
 		}
-		cells = append(cells, plain(text))
+		cells = append(cells, sanitize(text))
 	}
 	return cells
 }
 
-// textNotes tell what stands behind the table.
-func (m *model) textNotes(p *printer) {
+// writeNotes tell what stands behind the table.
+func (m *model) writeNotes(p *printer) {
 	p.linef("")
 	for _, f := range m.findings() {
-		p.linef("%s", plain(f))
+		p.linef("%s", sanitize(f))
 	}
 	for _, f := range m.machineFacts() {
-		p.linef("%s: %s", plain(f.Name), plain(f.Value))
+		p.linef("%s: %s", sanitize(f.Name), sanitize(f.Value))
 	}
 	for _, t := range m.dir.Summary.Trials {
 		switch {
 		case t.State == record.TrialFailed:
-			p.linef("trial %d failed: %s", t.ID, plain(firstLine(t.Error)))
+			p.linef("trial %d failed: %s", t.ID, sanitize(firstLine(t.Error)))
 		case t.State == record.TrialOK && t.Verdict.State != record.Valid:
-			p.linef("trial %d is suspect: %s", t.ID, plain(strings.Join(t.Verdict.Reasons, "; ")))
+			p.linef("trial %d is suspect: %s", t.ID, sanitize(strings.Join(t.Verdict.Reasons, "; ")))
 		}
 		for _, n := range t.Verdict.Notes {
-			p.linef("trial %d: %s", t.ID, plain(n))
+			p.linef("trial %d: %s", t.ID, sanitize(n))
 		}
 		for _, r := range t.Replaced {
-			p.linef("trial %d was run again: %s", t.ID, plain(replaced(r)))
+			p.linef("trial %d was run again: %s", t.ID, sanitize(describeReplaced(r)))
 		}
 	}
-	m.textSides(p)
-	m.textEvents(p)
-	m.textPhases(p)
-	m.textResizings(p)
-	m.textProbes(p)
-	m.textAudits(p)
-	for _, line := range m.assertions() {
+	m.writeSideTables(p)
+	m.writeEvents(p)
+	m.writePhases(p)
+	m.writeResizings(p)
+	m.writeProbes(p)
+	m.writeAudits(p)
+	for _, line := range m.assertionLines() {
 		p.linef("%s", line)
 	}
 	if s := m.scales.note(); s != "" {
@@ -177,15 +179,15 @@ func (m *model) textNotes(p *printer) {
 		p.linef("±: 95 %% confidence interval over n repetitions")
 	}
 	for _, n := range append(slices.Clone(m.dir.Run.Warnings), m.notes...) {
-		p.linef("note: %s", plain(n))
+		p.linef("note: %s", sanitize(n))
 	}
 	if n := m.tally(); n.missing()+n.interrupted > 0 && !m.dir.Running {
-		p.linef("the run was interrupted; go on with: skerry run --resume %s", plain(m.dir.Path))
+		p.linef("the run was interrupted; go on with: skerry run --resume %s", sanitize(m.dir.Path))
 	}
 }
 
-// replaced says why an attempt at a trial does not count, and where it is.
-func replaced(r record.Replaced) string {
+// describeReplaced says why an attempt at a trial does not count, and where it is.
+func describeReplaced(r record.Replaced) string {
 	return fmt.Sprintf("the attempt in %s was %s: %s", r.Dir, r.Verdict.State, strings.Join(r.Verdict.Reasons, "; "))
 }
 
@@ -193,3 +195,9 @@ func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line
 }
+
+//go:embed style.css
+var style string
+
+// Style is the style sheet of pages without scripts; it colours the plots of package svg.
+func Style() template.CSS { return template.CSS(style) }

@@ -43,11 +43,11 @@ func TestTextOfVariants(t *testing.T) {
 	}
 }
 
-func TestFiguresSayWhatTheRunSays(t *testing.T) {
-	f := FiguresOf(open(t, smallRun(t)))
+func TestNewFigures(t *testing.T) {
+	f := NewFigures(open(t, smallRun(t)))
 	said := strings.Join(f.Findings, "\n")
 	for _, e := range f.Environment {
-		said += "\n" + e[0] + ": " + e[1]
+		said += "\n" + e.Name + ": " + e.Value
 	}
 	for _, want := range []string{
 		"Throughput of workload A falls 4.7× from 0.2 × the distances to 1 × the distances",
@@ -57,8 +57,8 @@ func TestFiguresSayWhatTheRunSays(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
 	}
-	if f.Again != "skerry run quickstart.yaml" || f.Tally.Valid != 16 || f.Tally.Planned != 18 || f.Unfinished != "" {
-		t.Errorf("again %q, %+v, unfinished %q", f.Again, f.Tally, f.Unfinished)
+	if f.RerunCommand != "skerry run quickstart.yaml" || f.Tally.Valid != 16 || f.Tally.Planned != 18 || f.Unfinished != "" {
+		t.Errorf("again %q, %+v, unfinished %q", f.RerunCommand, f.Tally, f.Unfinished)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestBoundColumns(t *testing.T) {
 	}
 }
 
-func TestHostileNamesStayText(t *testing.T) {
+func TestHostileNamesAreSanitized(t *testing.T) {
 	f := quickstart
 	f.suspect, f.repetitions = 2, 2
 	f.hostile = "\x1b[31m<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{.}} </title></style></svg>&\x00\u202e-->"
@@ -134,7 +134,7 @@ func TestDamagedTrialFiles(t *testing.T) {
 	}
 }
 
-func TestJSONIsTheSummary(t *testing.T) {
+func TestJSONEqualsSummary(t *testing.T) {
 	dir := quickstart.make(t)
 	var b bytes.Buffer
 	must(t, JSON(&b, open(t, dir)))

@@ -9,7 +9,7 @@ import (
 
 // A long, shallow recovery hurts less than a short one of nearly everything, and one that was not
 // seen to its end is not ranked among those that were.
-func TestTheWorstRecoveryIsTheOneThatHurtMost(t *testing.T) {
+func TestWorstRecoveryLosesMostService(t *testing.T) {
 	event := func(name string, recover, missing, depth float64, censored bool) record.Happening {
 		return record.Happening{Name: name, Kind: "kill", Recovery: record.Recovery{BaselineOps: 100, RecoverS: recover, WatchedS: recover, DipOps: missing, DipDepth: depth, Censored: censored}}
 	}

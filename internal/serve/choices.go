@@ -69,7 +69,7 @@ func (s *Server) listChoices() ([]Choice, error) {
 func (s *Server) choices(w http.ResponseWriter, _ *http.Request) {
 	list, err := s.listChoices()
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, list)
@@ -79,18 +79,18 @@ func (s *Server) choices(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) choice(w http.ResponseWriter, r *http.Request) {
 	list, err := s.listChoices()
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	at := slices.IndexFunc(list, func(c Choice) bool { return c.Name == r.PathValue("choice") })
 	page := r.PathValue("page")
 	if at < 0 || page == "" || page != list[at].Page && page != list[at].Grid {
-		fail(w, errNoRun)
+		writeError(w, errUnknownRun)
 		return
 	}
 	text, err := os.ReadFile(filepath.Join(s.Choices, list[at].Name, page))
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	w.Header().Set("Content-Security-Policy", choicePolicy)
@@ -98,8 +98,8 @@ func (s *Server) choice(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) // the peer went
 }
 
-// examineNeeds checks needs as if they lay where they would be saved, and says who would be raced.
-func (s *Server) examineNeeds(t Text) Checked {
+// validateNeeds checks needs as if they lay where they would be saved, and says who would be raced.
+func (s *Server) validateNeeds(t Text) Checked {
 	c := Checked{Text: t.Text, Name: t.Needs, Wrong: []experiment.Mistake{}, Notes: []string{}}
 	wrong := func(err error) Checked {
 		c.Wrong = experiment.Mistakes(err, t.Needs+".yaml")

@@ -15,7 +15,7 @@ import (
 )
 
 // Choices are listed with their answers, which are shut off from this server; nothing else of the folder is shown.
-func TestChoicesAreListedAndShown(t *testing.T) {
+func TestChoices(t *testing.T) {
 	b := maker(t, nil)
 	b.server.Choices = t.TempDir()
 	dir := filepath.Join(b.server.Choices, "20261124-101500")
@@ -50,7 +50,7 @@ func TestChoicesAreListedAndShown(t *testing.T) {
 }
 
 // The form's answers become a needs file that choose takes; mistakes are told with their lines, and needs that cannot be answered with the reason.
-func TestAnswersBecomeNeeds(t *testing.T) {
+func TestDraftNeeds(t *testing.T) {
 	b := maker(t, nil)
 	testkit.Need(t, testkit.Installed(redis.Recipe))
 	b.server.Registry = all.Registry()

@@ -64,8 +64,8 @@ type Saved struct {
 // errExists says that a file of a name is there that this server did not write.
 var errExists = errors.New("a file of that name is there already")
 
-// errExperiment says that an experiment, or needs, are not valid.
-var errExperiment = errors.New("the file is not valid")
+// errInvalid says that an experiment, or needs, are not valid.
+var errInvalid = errors.New("the file is not valid")
 
 func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, Form{
@@ -77,10 +77,10 @@ func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
 // draftLimit bounds answers and texts of experiments.
 const draftLimit = 256 << 10
 
-// receive reads what a page sends.
-func receive(w http.ResponseWriter, r *http.Request, into any) bool {
+// readBody reads what a page sends.
+func readBody(w http.ResponseWriter, r *http.Request, into any) bool {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, draftLimit)).Decode(into); err != nil {
-		refuse(w, http.StatusBadRequest, "the request cannot be read: "+err.Error(), "")
+		writeRefusal(w, http.StatusBadRequest, "the request cannot be read: "+err.Error(), "")
 		return false
 	}
 	return true
@@ -90,7 +90,7 @@ func receive(w http.ResponseWriter, r *http.Request, into any) bool {
 func draftFile[T draft.File](s *Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var file T
-		if !receive(w, r, &file) {
+		if !readBody(w, r, &file) {
 			return
 		}
 		text, err := file.YAML()
@@ -98,21 +98,21 @@ func draftFile[T draft.File](s *Server) http.HandlerFunc {
 			writeJSON(w, http.StatusOK, Checked{Wrong: []experiment.Mistake{{Message: err.Error()}}, Notes: []string{}})
 			return
 		}
-		writeJSON(w, http.StatusOK, s.examine(Text{Text: text, Needs: file.NeedsName()}))
+		writeJSON(w, http.StatusOK, s.validateText(Text{Text: text, Needs: file.NeedsName()}))
 	}
 }
 
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	var t Text
-	if receive(w, r, &t) {
-		writeJSON(w, http.StatusOK, s.examine(t))
+	if readBody(w, r, &t) {
+		writeJSON(w, http.StatusOK, s.validateText(t))
 	}
 }
 
-// examine checks a text as if it lay where it would be saved.
-func (s *Server) examine(t Text) Checked {
+// validateText checks a text as if it lay where it would be saved.
+func (s *Server) validateText(t Text) Checked {
 	if t.Needs != "" {
-		return s.examineNeeds(t)
+		return s.validateNeeds(t)
 	}
 	v := experiment.ValidateText(filepath.Join(s.Experiments, "experiment.yaml"), []byte(t.Text), s.Databases)
 	v.Locate(s.Databases)
@@ -126,26 +126,26 @@ func (s *Server) examine(t Text) Checked {
 
 func (s *Server) save(w http.ResponseWriter, r *http.Request) {
 	var t Text
-	if !receive(w, r, &t) {
+	if !readBody(w, r, &t) {
 		return
 	}
-	file, err := s.keep(t)
+	file, err := s.saveFile(t)
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, Saved{File: file})
 }
 
-// keep writes a valid file to NAME.yaml. A file that is there is replaced only where this
+// saveFile writes a valid file to NAME.yaml. A file that is there is replaced only where this
 // server wrote it and nobody changed it since.
-func (s *Server) keep(t Text) (file string, err error) {
+func (s *Server) saveFile(t Text) (file string, err error) {
 	if s.Experiments == "" {
 		return "", fmt.Errorf("%w: this server saves no files", errExists)
 	}
-	c, text := s.examine(t), t.Text
+	c, text := s.validateText(t), t.Text
 	if !c.Valid {
-		return "", fmt.Errorf("%w: %s", errExperiment, c.Wrong[0].Message)
+		return "", fmt.Errorf("%w: %s", errInvalid, c.Wrong[0].Message)
 	}
 	file = filepath.Join(s.Experiments, c.Name+".yaml") // a name has no separators
 	s.jobs.mu.Lock()

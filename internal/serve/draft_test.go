@@ -42,7 +42,7 @@ func (b *bench) send(method, path string, body any, into any) int {
 	return code
 }
 
-func TestAnswersBecomeAFileThatRunTakes(t *testing.T) {
+func TestDraftExperimentIsValid(t *testing.T) {
 	b := maker(t, nil)
 	var f Form
 	b.get("/api/form", &f)
@@ -79,7 +79,7 @@ func TestAnswersBecomeAFileThatRunTakes(t *testing.T) {
 }
 
 // The server's own file follows the page; one that somebody else wrote or changed stays.
-func TestFilesOfOthersStay(t *testing.T) {
+func TestSaveKeepsForeignFiles(t *testing.T) {
 	b := maker(t, nil)
 	text, err := draft.DefaultExperiment().YAML()
 	if err != nil {
@@ -143,7 +143,7 @@ func TestStarting(t *testing.T) {
 	}
 }
 
-func TestARunThatFailsIsTold(t *testing.T) {
+func TestFailedJobIsReported(t *testing.T) {
 	b := maker(t, func(_ context.Context, _ string, _ bool, said io.Writer) error {
 		_, _ = io.WriteString(said, "no Redis here\n")
 		return errors.New("exit status 1")

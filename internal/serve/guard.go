@@ -1,8 +1,12 @@
 package serve
 
 import (
+	"crypto/sha256"
 	"crypto/subtle"
+	_ "embed"
 	"errors"
+	"fmt"
+	"html/template"
 	"net/http"
 	"strings"
 
@@ -43,7 +47,7 @@ func (s *Server) siteGuard(next http.Handler) http.Handler {
 	return guard.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		changes := r.Method != http.MethodGet && r.Method != http.MethodHead && r.URL.Path != "/login"
 		if changes && subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(s.csrf)) != 1 {
-			refuse(w, http.StatusForbidden, "the request does not come from a page of this server", "send the header "+csrfHeader+" with the csrf of /api/session; a page that was open before the server was restarted is to be loaded again")
+			writeRefusal(w, http.StatusForbidden, "the request does not come from a page of this server", "send the header "+csrfHeader+" with the csrf of /api/session; a page that was open before the server was restarted is to be loaded again")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -52,6 +56,67 @@ func (s *Server) siteGuard(next http.Handler) http.Handler {
 		if errors.Is(err, webguard.ErrHost) {
 			hint = "ask for localhost or 127.0.0.1, or give the server a token (SKERRY_TOKEN) to reach it by another name"
 		}
-		refuse(w, webguard.Status(err), err.Error(), hint)
+		writeRefusal(w, webguard.Status(err), err.Error(), hint)
 	})
+}
+
+//go:embed login.html
+var loginHTML string
+
+var loginTemplate = template.Must(template.New("login").Parse(loginHTML))
+
+// tokenGuard lets pass who shows the token, or the cookie of a browser that has.
+func (s *Server) tokenGuard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case s.Token == "" || r.URL.Path == "/login" || s.isAuthenticated(r):
+			next.ServeHTTP(w, r)
+		case r.Method == http.MethodGet && r.URL.Path == "/":
+			http.Redirect(w, r, "login", http.StatusSeeOther)
+		default:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="skerry"`)
+			writeRefusal(w, http.StatusUnauthorized, "a token is needed", "log in at /login, or send the header Authorization: Bearer TOKEN")
+		}
+	})
+}
+
+func (s *Server) isAuthenticated(r *http.Request) bool {
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && equalSecrets(token, s.Token) {
+		return true
+	}
+	c, err := r.Cookie(s.cookieName())
+	return err == nil && equalSecrets(c.Value, s.session)
+}
+
+// equalSecrets compares secrets in a time that tells nothing of them, their lengths neither.
+func equalSecrets(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+func (s *Server) cookieName() string { return fmt.Sprintf("skerry-%d", s.Port) }
+
+func (s *Server) loginPage(w http.ResponseWriter, _ *http.Request) {
+	writeLoginPage(w, http.StatusOK, false)
+}
+
+func writeLoginPage(w http.ResponseWriter, status int, wrong bool) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = loginTemplate.Execute(w, wrong)
+}
+
+// tokenLimit bounds what a login may send.
+const tokenLimit = 4 << 10
+
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, tokenLimit)
+	if err := r.ParseForm(); err != nil || s.Token != "" && !equalSecrets(strings.TrimSpace(r.PostForm.Get("token")), s.Token) {
+		writeLoginPage(w, http.StatusUnauthorized, true)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+	http.Redirect(w, r, "./", http.StatusSeeOther)
 }

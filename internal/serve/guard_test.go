@@ -16,7 +16,7 @@ import (
 const cut = `{"link_down": {"between": ["a", "b"]}}`
 
 // Whoever is not a page of this server fires nothing.
-func TestOnlyOwnPagesFire(t *testing.T) {
+func TestCrossSiteChangesAreRejected(t *testing.T) {
 	b := newBench(t, "")
 	feed, name := b.live("quickstart")
 	fired := 0
@@ -64,7 +64,7 @@ func TestOnlyOwnPagesFire(t *testing.T) {
 }
 
 // Another site's page reads nothing.
-func TestOnlyOwnPagesRead(t *testing.T) {
+func TestCrossSiteReadsAreRejected(t *testing.T) {
 	b := newBench(t, "")
 	name := b.run("x", true)
 	for _, path := range []string{"/api/runs", "/api/session", "/api/runs/" + name + "/live", "/api/runs/" + name} {
@@ -106,7 +106,7 @@ func TestToken(t *testing.T) {
 	for _, path := range []string{"/api/runs", "/api/session", "/metrics", "/assets/a.js", "/runs/" + name + "/report", "/api/runs/" + name} {
 		for who, headers := range map[string][]string{
 			"without": nil, "a wrong one": {"Authorization: Bearer 0123456789abcdef0124"}, "half of it": {"Authorization: Bearer " + token[:8]},
-			"a wrong cookie": {"Cookie: " + b.server.cookie() + "=x"}, "the token as cookie": {"Cookie: " + b.server.cookie() + "=" + token}, "another scheme": {"Authorization: Basic " + token},
+			"a wrong cookie": {"Cookie: " + b.server.cookieName() + "=x"}, "the token as cookie": {"Cookie: " + b.server.cookieName() + "=" + token}, "another scheme": {"Authorization: Basic " + token},
 		} {
 			if code, h, body := b.ask(http.MethodGet, path, "", headers...); code != http.StatusUnauthorized || h.Get("WWW-Authenticate") == "" || !strings.Contains(body, "login") {
 				t.Errorf("%s, %s: %d %s", path, who, code, body)
@@ -140,7 +140,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-func TestPublicAddressesNeedAToken(t *testing.T) {
+func TestPublicAddressRequiresToken(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0"} {
 		l, err := Listen(address, "")
 		if !errors.Is(err, ErrToken) || !strings.Contains(advice.Of(err), "SKERRY_TOKEN") {

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/advice"
 )
@@ -17,15 +21,15 @@ var (
 	ErrToken = errors.New("the dashboard needs a token there")
 )
 
-// tokenLeast is how long a token is at least: too long to be tried out.
-const tokenLeast = 16
+// minTokenLength is how long a token is at least: too long to be tried out.
+const minTokenLength = 16
 
 // CheckToken tells whether a token can be one.
 func CheckToken(token string) error {
-	if len(token) >= tokenLeast && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if len(token) >= minTokenLength && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil
 	}
-	return advice.With(fmt.Errorf("%w of %d printable characters at least, without spaces", ErrToken, tokenLeast), "make one with: openssl rand -hex 16")
+	return advice.With(fmt.Errorf("%w of %d printable characters at least, without spaces", ErrToken, minTokenLength), "make one with: openssl rand -hex 16")
 }
 
 // Listen opens an address, "host:port". One that other machines can reach needs a token.
@@ -64,4 +68,47 @@ func URL(a net.Addr) string {
 		host = "localhost"
 	}
 	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+// inheritVariable names the descriptor of a listener that a process got from the one that it
+// replaced: skerry enters a network namespace without the machine's loopback where it is not
+// root, and browsers are on the machine's.
+const inheritVariable = "SKERRY_UI_FD"
+
+// PassListener lets the program that is going to replace this process go on listening.
+func PassListener(l net.Listener) error {
+	t, ok := l.(*net.TCPListener)
+	if !ok {
+		return fmt.Errorf("handing on the dashboard's listener: %T is no TCP listener", l)
+	}
+	f, err := t.File()
+	if err != nil {
+		return fmt.Errorf("handing on the dashboard's listener: %w", err)
+	}
+	fd, err := unix.Dup(int(f.Fd())) // without close-on-exec
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("handing on the dashboard's listener: %w", err)
+	}
+	return os.Setenv(inheritVariable, strconv.Itoa(fd))
+}
+
+// InheritedListener is the listener that HandOn handed on; nil where there is none.
+func InheritedListener() (net.Listener, error) {
+	v := os.Getenv(inheritVariable)
+	if v == "" {
+		return nil, nil
+	}
+	if err := os.Unsetenv(inheritVariable); err != nil {
+		return nil, err
+	}
+	fd, err := strconv.Atoi(v)
+	if err != nil {
+		return nil, fmt.Errorf("taking over the dashboard's listener: %s=%s: %w", inheritVariable, v, err)
+	}
+	f := os.NewFile(uintptr(fd), "dashboard")
+	l, err := net.FileListener(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("taking over the dashboard's listener: %w", err)
+	}
+	return l, nil
 }

@@ -24,7 +24,7 @@ import (
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(collector{r.Context(), s.runs.dir}); err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
@@ -73,8 +73,8 @@ func (s series) desc() *prometheus.Desc {
 	return prometheus.NewDesc(s.fullName(), s.help, append([]string{"run", "trial"}, s.labels...), nil)
 }
 
-// readTime bounds how long a run may take to tell its state.
-const readTime = 2 * time.Second
+// stateTimeout bounds how long a run may take to tell its state.
+const stateTimeout = 2 * time.Second
 
 // collector reads the runs that are under way when it is asked.
 type collector struct {
@@ -91,7 +91,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(c.ctx, readTime)
+	ctx, cancel := context.WithTimeout(c.ctx, stateTimeout)
 	defer cancel()
 	found, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		g := gauge{to: to, state: state}
-		g.all()
+		g.emitAll()
 	}
 }
 
@@ -120,7 +120,7 @@ type gauge struct {
 	state live.State
 }
 
-func (g gauge) put(s series, v float64, labels ...string) {
+func (g gauge) emit(s series, v float64, labels ...string) {
 	trial := ""
 	if t := g.state.Trial; t != nil {
 		trial = strconv.Itoa(t.ID)
@@ -135,58 +135,58 @@ func (g gauge) put(s series, v float64, labels ...string) {
 	g.to <- m
 }
 
-func (g gauge) all() {
+func (g gauge) emitAll() {
 	st := g.state
 	database, parameters := "", ""
 	if t := st.Trial; t != nil {
-		database, parameters = t.Database, written(t.Parameters)
+		database, parameters = t.Database, formatParameters(t.Parameters)
 	}
-	g.put(runInfo, 1, st.Run.Experiment, st.Run.Version, database, parameters)
-	g.put(trialsPlanned, float64(st.Run.Planned))
+	g.emit(runInfo, 1, st.Run.Experiment, st.Run.Version, database, parameters)
+	g.emit(trialsPlanned, float64(st.Run.Planned))
 	ended := map[string]float64{record.TrialOK: 0, record.TrialFailed: 0}
 	for _, r := range st.Results {
 		ended[r.State]++
 	}
 	for state, n := range ended {
-		g.put(trialsEnded, n, state)
+		g.emit(trialsEnded, n, state)
 	}
 	if st.Trial == nil {
 		return
 	}
-	g.put(measuring, one(st.Trial.Measuring))
+	g.emit(measuring, boolToFloat(st.Trial.Measuring))
 	if b := st.Trial.Began; b != nil && st.Trial.Measuring {
-		g.put(elapsed, time.Since(*b).Seconds())
+		g.emit(elapsed, time.Since(*b).Seconds())
 	}
-	g.load()
-	g.nodes()
-	g.links()
-	g.events()
+	g.emitLoad()
+	g.emitNodes()
+	g.emitLinks()
+	g.emitEvents()
 }
 
-func (g gauge) load() {
+func (g gauge) emitLoad() {
 	t := g.state.Totals
 	for outcome, n := range map[string]int64{"ok": t.OK, "failed": t.Failed, "unknown": t.Unknown, "dropped": t.Dropped} {
-		g.put(operations, float64(n), outcome)
+		g.emit(operations, float64(n), outcome)
 	}
 	if len(g.state.Seconds) == 0 {
 		return
 	}
 	x := g.state.Seconds[len(g.state.Seconds)-1]
 	for outcome, n := range map[string]int64{"ok": x.OK, "failed": x.Failed, "unknown": x.Unknown, "dropped": x.Dropped} {
-		g.put(rate, float64(n)/max(x.Length, 1e-3), outcome)
+		g.emit(rate, float64(n)/max(x.Length, 1e-3), outcome)
 	}
 	for quantile, us := range map[string]float64{"0.5": x.ServiceP50, "0.95": x.ServiceP95, "0.99": x.ServiceP99, "0.999": x.ServiceP999} {
-		g.put(latency, us/1e6, "service", quantile)
+		g.emit(latency, us/1e6, "service", quantile)
 	}
 	for quantile, us := range map[string]float64{"0.5": x.ResponseP50, "0.95": x.ResponseP95, "0.99": x.ResponseP99, "0.999": x.ResponseP999} {
-		g.put(latency, us/1e6, "response", quantile)
+		g.emit(latency, us/1e6, "response", quantile)
 	}
-	g.put(inFlight, float64(x.InFlight))
-	g.put(driverCPU, x.ClientCPU)
+	g.emit(inFlight, float64(x.InFlight))
+	g.emit(driverCPU, x.ClientCPU)
 }
 
-// nodes are those of the last second that was told.
-func (g gauge) nodes() {
+// emitNodes are those of the last second that was told.
+func (g gauge) emitNodes() {
 	rows := g.state.Nodes
 	if len(rows) == 0 || g.state.Cloud == nil {
 		return
@@ -200,40 +200,40 @@ func (g gauge) nodes() {
 		x := rows[i]
 		told[x.Node] = true
 		where := func() []string { return []string{x.Node, site[x.Node]} }
-		g.put(nodeCPU, x.CPU, where()...)
+		g.emit(nodeCPU, x.CPU, where()...)
 		if strings.HasPrefix(x.Node, "@") { // a process, or the machine: nothing else is known
 			continue
 		}
-		g.put(nodeThrottled, x.Throttled, where()...)
-		g.put(nodeMemory, float64(x.Memory), where()...)
-		g.put(nodeReceive, float64(x.RxBytes), where()...)
-		g.put(nodeTransmit, float64(x.TxBytes), where()...)
-		g.put(nodeRead, float64(x.ReadBytes), where()...)
-		g.put(nodeWritten, float64(x.WroteBytes), where()...)
+		g.emit(nodeThrottled, x.Throttled, where()...)
+		g.emit(nodeMemory, float64(x.Memory), where()...)
+		g.emit(nodeReceive, float64(x.RxBytes), where()...)
+		g.emit(nodeTransmit, float64(x.TxBytes), where()...)
+		g.emit(nodeRead, float64(x.ReadBytes), where()...)
+		g.emit(nodeWritten, float64(x.WroteBytes), where()...)
 	}
 }
 
-func (g gauge) links() {
+func (g gauge) emitLinks() {
 	if n := g.state.Network; n != nil {
-		g.put(networkRTT, n.Mean/1e3, "mean")
-		g.put(networkRTT, n.Worst/1e3, "worst")
-		g.put(unreachable, float64(n.Unreachable))
+		g.emit(networkRTT, n.Mean/1e3, "mean")
+		g.emit(networkRTT, n.Worst/1e3, "worst")
+		g.emit(unreachable, float64(n.Unreachable))
 	}
 	if g.state.Cloud == nil {
 		return
 	}
 	for _, l := range g.state.Cloud.Links {
 		way := func(w live.Way, from, to string) {
-			g.put(linkLatency, w.LatencyMS/1e3, l.ID, from, to)
-			g.put(linkLoss, w.Loss, l.ID, from, to)
-			g.put(linkUp, one(!w.Down && !l.CarrierDown), l.ID, from, to)
+			g.emit(linkLatency, w.LatencyMS/1e3, l.ID, from, to)
+			g.emit(linkLoss, w.Loss, l.ID, from, to)
+			g.emit(linkUp, boolToFloat(!w.Down && !l.CarrierDown), l.ID, from, to)
 		}
 		way(l.AB, l.A, l.B)
 		way(l.BA, l.B, l.A)
 	}
 }
 
-func (g gauge) events() {
+func (g gauge) emitEvents() {
 	count := map[[3]string]float64{}
 	for _, e := range g.state.Events {
 		if e.ID == 0 {
@@ -246,19 +246,19 @@ func (g gauge) events() {
 		count[[3]string{e.Kind, source, e.State}]++
 	}
 	for k, n := range count {
-		g.put(events, n, k[0], k[1], k[2])
+		g.emit(events, n, k[0], k[1], k[2])
 	}
 }
 
-func one(b bool) float64 {
+func boolToFloat(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// written is parameters in a line: "scale=0.2 workload=a".
-func written(p map[string]any) string {
+// formatParameters is parameters in a line: "scale=0.2 workload=a".
+func formatParameters(p map[string]any) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		parts = append(parts, fmt.Sprintf("%s=%v", name, p[name]))

@@ -1,14 +1,24 @@
 package serve
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httputil"
 	"slices"
 	"strconv"
+	"sync"
+	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/record"
+	"skerry/internal/report/compare"
 	"skerry/internal/report/webdata"
+	"skerry/internal/run/live"
 )
 
 // Detail is a run with its trials.
@@ -60,14 +70,14 @@ type Cell struct {
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	all, err := s.runs.list()
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, all)
 }
 
-// opened is the run that a request is about, and its directory's path.
-func (s *Server) opened(r *http.Request) (path string, d *record.Dir, err error) {
+// openRun is the run that a request is about, and its directory's path.
+func (s *Server) openRun(r *http.Request) (path string, d *record.Dir, err error) {
 	if path, err = s.runs.path(r.PathValue("run")); err != nil {
 		return "", nil, err
 	}
@@ -76,12 +86,12 @@ func (s *Server) opened(r *http.Request) (path string, d *record.Dir, err error)
 }
 
 func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
-	path, d, err := s.opened(r)
+	path, d, err := s.openRun(r)
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
-	out := Detail{Entry: read(path), Command: append([]string{}, d.Run.Command...), Host: d.Run.Host, Engine: d.Run.Engine, Seed: d.Run.Seed, Warnings: d.Run.Warnings,
+	out := Detail{Entry: readEntry(path), Command: append([]string{}, d.Run.Command...), Host: d.Run.Host, Engine: d.Run.Engine, Seed: d.Run.Seed, Warnings: d.Run.Warnings,
 		Remarks: d.Notes, Ended: []TrialRow{}, Cells: []Cell{}}
 	cell, at := map[int]int{}, map[int]int{}
 	for _, p := range d.Run.Plan {
@@ -115,12 +125,12 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 func (s *Server) notes(w http.ResponseWriter, r *http.Request) {
 	path, err := s.runs.path(r.PathValue("run"))
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	n, err := record.ReadNotes(path)
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, n)
@@ -132,39 +142,181 @@ const notesLimit = 256 << 10
 func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
 	path, err := s.runs.path(r.PathValue("run"))
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	var n record.Notes
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, notesLimit)).Decode(&n); err != nil {
-		refuse(w, http.StatusBadRequest, "the notes cannot be read: "+err.Error(), "")
+		writeRefusal(w, http.StatusBadRequest, "the notes cannot be read: "+err.Error(), "")
 		return
 	}
 	s.runs.mu.Lock() // one writer at a time
 	defer s.runs.mu.Unlock()
 	written, err := record.WriteNotes(path, n)
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, written)
 }
 
-// trialsBeside thins a trial's series as a report of so many trials does: a comparison lays several over each other.
-const trialsBeside = 20
+// assumedTrials thins a trial's series as a report of so many trials does: a comparison lays several over each other.
+const assumedTrials = 20
 
 // trial tells what a report has of one trial: its series.
 func (s *Server) trial(w http.ResponseWriter, r *http.Request) {
-	_, d, err := s.opened(r)
+	_, d, err := s.openRun(r)
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	id, _ := strconv.Atoi(r.PathValue("trial")) // what is no number is no trial
 	at := slices.IndexFunc(d.Summary.Trials, func(t record.Trial) bool { return t.ID == id && t.State == record.TrialOK })
 	if at < 0 {
-		fail(w, fmt.Errorf("%w: %s has no trial %s that measured", record.ErrNoTrial, d.Run.Name, r.PathValue("trial")))
+		writeError(w, fmt.Errorf("%w: %s has no trial %s that measured", record.ErrNoTrial, d.Run.Name, r.PathValue("trial")))
 		return
 	}
-	writeJSON(w, http.StatusOK, webdata.DetailOf(d, d.Summary.Trials[at], trialsBeside))
+	writeJSON(w, http.StatusOK, webdata.NewDetail(d, d.Summary.Trials[at], assumedTrials))
+}
+
+// reportPolicy shuts a report into an origin of its own: what a run directory from elsewhere
+// may hold can neither read nor fire anything here.
+const reportPolicy = "sandbox allow-scripts allow-downloads allow-modals; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
+	"img-src data: blob:; font-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// maxReports is how many reports are kept.
+const maxReports = 4
+
+// reports are the pages that were made last, each of a run as it was.
+type reports struct {
+	write func(io.Writer, *record.Dir) error
+
+	mu    sync.Mutex // one is made at a time
+	pages []madeReport
+}
+
+type madeReport struct {
+	path, stamp string
+	page        []byte
+}
+
+// get makes the report of a run, unless it is there already.
+func (r *reports) get(path string) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stamp := fileStamp(path)
+	for _, m := range r.pages {
+		if m.path == path && m.stamp == stamp {
+			return m.page, nil
+		}
+	}
+	d, err := record.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := r.write(&b, d); err != nil {
+		return nil, err
+	}
+	r.pages = append(r.pages, madeReport{path, stamp, b.Bytes()})
+	r.pages = r.pages[max(0, len(r.pages)-maxReports):]
+	return b.Bytes(), nil
+}
+
+// report shows the report of a run, made anew from its data: a file of the run directory is
+// not believed to be what it is called.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	path, err := s.runs.path(r.PathValue("run"))
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	page, err := s.reports.get(path)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", reportPolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(page)
+}
+
+// compare sets two runs, or cells of them, side by side: ?a=RUN&b=RUN, and ?a_cell= and
+// ?b_cell= where cells are meant.
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	var args []string
+	for _, side := range []string{"a", "b"} {
+		path, err := s.runs.path(r.FormValue(side))
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		if cell := r.FormValue(side + "_cell"); cell != "" {
+			path += ":" + cell
+		}
+		args = append(args, path)
+	}
+	got, err := compare.Runs(args, 1)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, got)
+}
+
+// eventLimit bounds the text of an event to be fired.
+const eventLimit = 64 << 10
+
+// feedTimeout is how long a run may take from its directory to its feed, and beginningPause how long it is let be.
+const feedTimeout, feedPause = 10 * time.Second, 50 * time.Millisecond
+
+// follow hands on the feed of a running run as server-sent events. A browser that comes back
+// says what it heard last, in the header that EventSource sends or as ?after=.
+func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
+	after := r.Header.Get("Last-Event-ID")
+	if q := r.URL.Query().Get("after"); after == "" {
+		after = q
+	}
+	if dir, err := s.runs.path(r.PathValue("run")); err == nil {
+		awaitFeed(r.Context(), dir)
+	}
+	s.forward(w, r, "/stream", http.Header{"Last-Event-Id": {after}})
+}
+
+// awaitFeed waits until a run that was just made tells of itself: its directory is there a moment before.
+// Where it does not, the asking tells why.
+func awaitFeed(ctx context.Context, dir string) {
+	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
+	defer cancel()
+	for errors.Is(live.CheckLive(ctx, dir), live.ErrNotLive) && record.Running(dir) {
+		if linger.For(ctx, feedPause) != nil {
+			return
+		}
+	}
+}
+
+// fire hands an event to the run, which answers with what became of it.
+func (s *Server) fire(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, eventLimit)
+	s.forward(w, r, "/events", http.Header{"Content-Type": {"application/json"}})
+}
+
+// forward passes a request to the socket of a run, with no header of the browser's.
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, path string, header http.Header) {
+	dir, err := s.runs.path(r.PathValue("run"))
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	transport := live.Transport(dir)
+	defer transport.CloseIdleConnections()
+	(&httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.URL.Path, p.Out.URL.RawPath, p.Out.URL.RawQuery = "http", "run", path, "", ""
+			p.Out.Host, p.Out.Header = "run", header
+		},
+		ErrorLog:     nil,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { writeError(w, err) },
+	}).ServeHTTP(w, r)
 }

@@ -18,8 +18,8 @@ import (
 	"skerry/internal/run/live"
 )
 
-// errNoRun says that there is no run of a name.
-var errNoRun = errors.New("there is no such run")
+// errUnknownRun says that there is no run of a name.
+var errUnknownRun = errors.New("there is no such run")
 
 // Entry is a run as the list shows it.
 type Entry struct {
@@ -59,33 +59,33 @@ type runs struct {
 	dir string
 
 	mu    sync.Mutex
-	known map[string]known
+	cache map[string]cachedEntry
 }
 
-type known struct {
+type cachedEntry struct {
 	stamp string
 	entry Entry
 	at    time.Time
 }
 
-// runningFor is how long a run is believed to go on without a change of its files: whether
+// runningTTL is how long a run is believed to go on without a change of its files: whether
 // its process lives is not told by them.
-const runningFor = 5 * time.Second
+const runningTTL = 5 * time.Second
 
-func newRuns(dir string) *runs { return &runs{dir: dir, known: map[string]known{}} }
+func newRuns(dir string) *runs { return &runs{dir: dir, cache: map[string]cachedEntry{}} }
 
 // path is the directory of a run, by its name alone: neither a path nor a link.
 func (r *runs) path(name string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
-		return "", errNoRun
+		return "", errUnknownRun
 	}
 	path := filepath.Join(r.dir, name)
 	st, err := os.Lstat(path)
 	if err != nil || !st.IsDir() {
-		return "", fmt.Errorf("%w: %q", errNoRun, name)
+		return "", fmt.Errorf("%w: %q", errUnknownRun, name)
 	}
 	if _, err := os.Lstat(filepath.Join(path, "run.json")); err != nil {
-		return "", fmt.Errorf("%w: %q", errNoRun, name)
+		return "", fmt.Errorf("%w: %q", errUnknownRun, name)
 	}
 	return path, nil
 }
@@ -102,27 +102,27 @@ func (r *runs) list() ([]Entry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := make([]Entry, 0, len(found))
-	next := make(map[string]known, len(found))
+	next := make(map[string]cachedEntry, len(found))
 	for _, f := range found {
 		path, err := r.path(f.Name())
 		if err != nil {
 			continue
 		}
-		stamp := stamp(path)
-		k := r.known[f.Name()]
-		if k.stamp != stamp || k.entry.State == StateRunning && time.Since(k.at) > runningFor {
-			k = known{stamp, read(path), time.Now()}
+		stamp := fileStamp(path)
+		k := r.cache[f.Name()]
+		if k.stamp != stamp || k.entry.State == StateRunning && time.Since(k.at) > runningTTL {
+			k = cachedEntry{stamp, readEntry(path), time.Now()}
 		}
 		next[f.Name()] = k
 		out = append(out, k.entry)
 	}
-	r.known = next
+	r.cache = next
 	slices.SortStableFunc(out, func(a, b Entry) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Name, a.Name)) })
 	return out, nil
 }
 
-// stamp changes when one of the files does that an entry is read from.
-func stamp(path string) string {
+// fileStamp changes when one of the files does that an entry is read from.
+func fileStamp(path string) string {
 	var s strings.Builder
 	for _, name := range []string{"", "run.json", "summary.json", "notes.json", "trials", live.SocketFile} {
 		if st, err := os.Stat(filepath.Join(path, name)); err == nil {
@@ -132,8 +132,8 @@ func stamp(path string) string {
 	return s.String()
 }
 
-// read makes the entry of a run.
-func read(path string) Entry {
+// readEntry makes the entry of a run.
+func readEntry(path string) Entry {
 	e := Entry{Name: filepath.Base(path), Trials: map[string]int{}}
 	var errNotes error
 	e.Notes, errNotes = record.ReadNotes(path)
@@ -158,7 +158,7 @@ func read(path string) Entry {
 		e.State = StateInterrupted
 	}
 	for _, t := range d.Summary.Trials {
-		e.Trials[how(t)]++
+		e.Trials[trialOutcome(t)]++
 		if t.State != record.TrialOK {
 			continue
 		}
@@ -168,31 +168,31 @@ func read(path string) Entry {
 		e.Goodput[0], e.Goodput[1] = min(e.Goodput[0], t.Goodput), max(e.Goodput[1], t.Goodput)
 	}
 	e.Doubts = warnings.Of(d.Summary.Trials, e.Planned)
-	e.Parameters = axes(d.Run.Plan)
+	e.Parameters = parameterValues(d.Run.Plan)
 	if errNotes != nil {
 		e.Problem = errNotes.Error()
 	}
 	return e
 }
 
-// how a trial ended, in a word.
-func how(t record.Trial) string {
+// trialOutcome a trial ended, in a word.
+func trialOutcome(t record.Trial) string {
 	if t.State == record.TrialOK {
 		return t.Verdict.State
 	}
 	return t.State
 }
 
-// valuesMost bounds what the list tells of an axis.
-const valuesMost = 20
+// maxAxisValues bounds what the list tells of an axis.
+const maxAxisValues = 20
 
-// axes are the values of each parameter of a plan.
-func axes(plan []record.Planned) map[string][]string {
+// parameterValues are the values of each parameter of a plan.
+func parameterValues(plan []record.Planned) map[string][]string {
 	out := map[string][]string{}
 	for _, p := range plan {
 		for name, v := range p.Parameters {
 			text := fmt.Sprint(v)
-			if len(out[name]) < valuesMost && !slices.Contains(out[name], text) {
+			if len(out[name]) < maxAxisValues && !slices.Contains(out[name], text) {
 				out[name] = append(out[name], text)
 			}
 		}

@@ -26,7 +26,7 @@ import (
 )
 
 // A browser may hear of a run's directory before the run tells of itself.
-func TestFollowFromTheBeginning(t *testing.T) {
+func TestFollowFromStart(t *testing.T) {
 	b := newBench(t, "")
 	name, tell := b.begun("new")
 	asked, answered := make(chan struct{}), make(chan error, 1)
@@ -144,7 +144,7 @@ func TestTrial(t *testing.T) {
 }
 
 // Names lead nowhere but to runs of the folder.
-func TestNamesOfRuns(t *testing.T) {
+func TestRunNamesAreValidated(t *testing.T) {
 	b := newBench(t, "")
 	name := b.run("x", true)
 	outside := t.TempDir()

@@ -11,6 +11,7 @@ package serve
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,9 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/record"
+	"skerry/internal/report/compare"
 	"skerry/internal/run/draft"
+	"skerry/internal/run/live"
 )
 
 // Config is what a server is given.
@@ -179,4 +182,30 @@ type Session struct {
 // sessionInfo is what the page asks first.
 func (s *Server) sessionInfo(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, Session{Version: s.Version, CSRF: s.csrf, Runs: s.Runs})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the peer went
+}
+
+func writeRefusal(w http.ResponseWriter, status int, message, hint string) {
+	writeJSON(w, status, live.Refusal{Error: message, Hint: hint})
+}
+
+// writeError answers with an error of this program.
+func writeError(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	switch {
+	case errors.Is(err, errUnknownRun), errors.Is(err, record.ErrNoTrial), errors.Is(err, fs.ErrNotExist), errors.Is(err, live.ErrNotLive):
+		status = http.StatusNotFound
+	case errors.Is(err, record.ErrNotes), errors.Is(err, compare.ErrCells), errors.Is(err, errInvalid):
+		status = http.StatusBadRequest
+	case errors.Is(err, record.ErrChanged), errors.Is(err, errExists), errors.Is(err, errBusy), errors.Is(err, errNoLaunch):
+		status = http.StatusConflict
+	case errors.Is(err, record.ErrNotRun), errors.Is(err, record.ErrNewer), errors.Is(err, record.ErrDamaged):
+		status = http.StatusUnprocessableEntity
+	}
+	writeRefusal(w, status, err.Error(), advice.Of(err))
 }

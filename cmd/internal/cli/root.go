@@ -75,7 +75,7 @@ func NewPages(a *App) *cobra.Command {
 		Short:  "Print the documentation of all commands as JSON",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return a.PrintJSON(manual.PagesOf(cmd.Root())) },
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.PrintJSON(manual.NewPages(cmd.Root())) },
 	}
 }
 

@@ -15,7 +15,7 @@ func TestPages(t *testing.T) {
 	group := &cobra.Command{Use: "lab", Short: "Labs"}
 	group.AddCommand(&cobra.Command{Use: "up", Short: "Bring it up", Run: run})
 	top.AddCommand(get, group, &cobra.Command{Use: "agent", Hidden: true, Run: run})
-	p := PagesOf(top)
+	p := NewPages(top)
 	pages := p.Pages
 	pages["README.md"] = Index([]Pages{p})
 	for name, parts := range map[string][]string{
@@ -36,10 +36,10 @@ func TestPages(t *testing.T) {
 }
 
 // The pages of another program have its name, and its root has a page.
-func TestPagesOfAnotherProgram(t *testing.T) {
+func TestPagesOfOtherProgram(t *testing.T) {
 	top := &cobra.Command{Use: "hydra", Short: "Rows"}
 	top.AddCommand(&cobra.Command{Use: "up", Short: "Start it", Run: func(*cobra.Command, []string) {}})
-	p := PagesOf(top)
+	p := NewPages(top)
 	if len(p.Pages) != 2 || p.Pages["hydra.md"] == "" || p.Pages["hydra-up.md"] == "" {
 		t.Errorf("pages %v", p.Pages)
 	}

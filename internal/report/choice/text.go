@@ -27,16 +27,16 @@ func Text(w io.Writer, a choose.Answer) error {
 	for _, v := range a.Candidates {
 		fmt.Fprintf(t, "%s\t%s", v.Label, v.Reads)
 		for _, name := range a.Prefer {
-			fmt.Fprintf(t, "\t%s", value(v, name))
+			fmt.Fprintf(t, "\t%s", formatPreferred(v, name))
 		}
-		fmt.Fprintf(t, "\t%s\t%s\t\n", wins(v), outcome(v))
+		fmt.Fprintf(t, "\t%s\t%s\t\n", wins(v), outcomeLabel(v))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
 	fmt.Fprintln(&b)
 	for _, v := range a.Candidates {
-		candidate(&b, v, needsOf(a))
+		writeCandidate(&b, v, distinctNeeds(a))
 	}
 	if a.Sure != "" {
 		fmt.Fprintf(&b, "%s\n", a.Sure)
@@ -55,23 +55,23 @@ func Text(w io.Writer, a choose.Answer) error {
 	return err
 }
 
-// candidate tells how one stands by need. Of one that is out only what put it out is told.
-func candidate(b *strings.Builder, v choose.Verdict, needs []string) {
+// writeCandidate tells how one stands by need. Of one that is out only what put it out is told.
+func writeCandidate(b *strings.Builder, v choose.Verdict, needs []string) {
 	if v.Out != "" {
 		fmt.Fprintf(b, "%s: %s\n", v.Label, v.Why)
 		return
 	}
 	fmt.Fprintf(b, "%s: it gives up: %s\n", v.Label, v.GivesUp)
 	for _, need := range needs {
-		fmt.Fprintf(b, "  %s\n", strings.Join(slices.DeleteFunc(over(v, need), func(s string) bool { return s == "" }), ": "))
+		fmt.Fprintf(b, "  %s\n", strings.Join(slices.DeleteFunc(assessNeed(v, need), func(s string) bool { return s == "" }), ": "))
 	}
 	if len(v.Places) > 0 {
-		fmt.Fprintf(b, "  each place: %s\n", places(v))
+		fmt.Fprintf(b, "  each place: %s\n", formatPlaces(v))
 	}
 }
 
-// over is a need, what became of it, and by what evidence, over all days.
-func over(v choose.Verdict, need string) []string {
+// assessNeed is a need, what became of it, and by what evidence, over all days.
+func assessNeed(v choose.Verdict, need string) []string {
 	n, days, tried := v.WorstNeed(need)
 	evidence := n.Evidence()
 	if evidence != "" && days > 1 {
@@ -83,8 +83,8 @@ func over(v choose.Verdict, need string) []string {
 	return []string{need, n.State, evidence}
 }
 
-// outcome is a candidate's place in a word.
-func outcome(v choose.Verdict) string {
+// outcomeLabel is a candidate's place in a word.
+func outcomeLabel(v choose.Verdict) string {
 	return map[string]string{"": "met", race.Failed: "not met", race.Worse: "worse", race.Void: "not known", race.Waiting: "not tried"}[v.Out]
 }
 
@@ -104,15 +104,15 @@ func Explain(w io.Writer, v choose.Verdict) error {
 		fmt.Fprintf(&b, "  %s: %s (%d trials)\n", f.Name, f, f.N)
 	}
 	if len(v.Places) > 0 {
-		fmt.Fprintf(&b, "  each place: %s\n", places(v))
+		fmt.Fprintf(&b, "  each place: %s\n", formatPlaces(v))
 	}
 	if v.Reduced != "" {
 		fmt.Fprintf(&b, "measured on %s: %s\n", strings.Join(v.Members, ", "), v.Reduced)
 	}
 	for _, n := range v.Needs {
-		fmt.Fprintf(&b, "  %s, %s: %s%s\n", n.Day, n.Text, n.State, seen(n))
+		fmt.Fprintf(&b, "  %s, %s: %s%s\n", n.Day, n.Text, n.State, formatEvidence(n))
 	}
-	for _, day := range sorted(v.Files) {
+	for _, day := range sortedKeys(v.Files) {
 		fmt.Fprintf(&b, "%s: skerry run %s; measured in %s\n", day, v.Files[day], strings.Join(v.Runs[day], ", "))
 	}
 	_, err := io.WriteString(w, b.String())
@@ -121,10 +121,10 @@ func Explain(w io.Writer, v choose.Verdict) error {
 
 // Basis says what an answer rests on.
 func Basis(a choose.Answer) string {
-	text := fmt.Sprintf("It rests on %d trials in %v of %v, on %d cores with %s.", a.Trials, seconds(a.SpentS), seconds(a.BudgetS), a.Machine.Cores,
-		gigabytes(a.Machine.MemoryBytes))
+	text := fmt.Sprintf("It rests on %d trials in %v of %v, on %d cores with %s.", a.Trials, roundSeconds(a.SpentS), roundSeconds(a.BudgetS), a.Machine.Cores,
+		formatGigabytes(a.Machine.MemoryBytes))
 	if a.Exhaustive {
-		text = fmt.Sprintf("It rests on all %d trials, in %v, on %d cores with %s.", a.Trials, seconds(a.SpentS), a.Machine.Cores, gigabytes(a.Machine.MemoryBytes))
+		text = fmt.Sprintf("It rests on all %d trials, in %v, on %d cores with %s.", a.Trials, roundSeconds(a.SpentS), a.Machine.Cores, formatGigabytes(a.Machine.MemoryBytes))
 	}
 	asked := a.Load
 	if len(a.Clients) > 0 {
@@ -137,8 +137,8 @@ func Basis(a choose.Answer) string {
 	return text
 }
 
-// places are the figures of each client: "singapore.p99 210 ms (207 to 213), dubai.p99 180 ms".
-func places(v choose.Verdict) string {
+// formatPlaces are the figures of each client: "singapore.p99 210 ms (207 to 213), dubai.p99 180 ms".
+func formatPlaces(v choose.Verdict) string {
 	var parts []string
 	for _, f := range v.Places {
 		parts = append(parts, f.Name+" "+f.String())
@@ -146,13 +146,13 @@ func places(v choose.Verdict) string {
 	return strings.Join(parts, ", ")
 }
 
-func gigabytes(n int64) string { return fmt.Sprintf("%.0f GB", float64(n)/1e9) }
+func formatGigabytes(n int64) string { return fmt.Sprintf("%.0f GB", float64(n)/1e9) }
 
-func seconds(s float64) time.Duration {
+func roundSeconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Second)
 }
 
-func value(v choose.Verdict, name string) string {
+func formatPreferred(v choose.Verdict, name string) string {
 	for _, f := range v.Figures {
 		if f.Name == name {
 			return f.String()
@@ -175,7 +175,7 @@ func state(v choose.Verdict) string {
 	return v.Why
 }
 
-func seen(n choose.Need) string {
+func formatEvidence(n choose.Need) string {
 	if n.N == 0 {
 		return ""
 	}

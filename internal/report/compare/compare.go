@@ -4,7 +4,9 @@ package compare
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
@@ -78,26 +80,26 @@ type Figures struct {
 	Values []float64 `json:"values"`
 }
 
-// pairUp compares two sides.
-func pairUp(a, b Side, seed uint64) Pair {
+// comparePair compares two sides.
+func comparePair(a, b Side, seed uint64) Pair {
 	p := Pair{A: a, B: b}
-	va, vb := a.metrics(), b.metrics()
+	va, vb := a.collectMetrics(), b.collectMetrics()
 	for _, name := range va.order {
 		if _, both := vb.values[name]; both {
-			p.Metrics = append(p.Metrics, Compare(name, va.units[name], va.values[name], vb.values[name], seed))
+			p.Metrics = append(p.Metrics, CompareMetric(name, va.units[name], va.values[name], vb.values[name], seed))
 		}
 	}
-	p.same()
-	p.censored(va.beyond, vb.beyond)
-	p.Links = linksOf(a, b)
-	p.CPU = cpuOf(a, b)
+	p.markDuplicates()
+	p.noteCensored(va.beyond, vb.beyond)
+	p.Links = pairLinks(a, b)
+	p.CPU = compareCPU(a, b)
 	return p
 }
 
-// Compare compares one metric's repetitions.
-func Compare(name string, unit metric.Unit, a, b []float64, seed uint64) Metric {
+// CompareMetric compares one metric's repetitions.
+func CompareMetric(name string, unit metric.Unit, a, b []float64, seed uint64) Metric {
 	ea, eb := stats.Of(a), stats.Of(b)
-	m := Metric{Name: name, Unit: unit, Leading: leads(name), A: figures(ea, a), B: figures(eb, b), Difference: eb.Mean - ea.Mean}
+	m := Metric{Name: name, Unit: unit, Leading: isLeading(name), A: figures(ea, a), B: figures(eb, b), Difference: eb.Mean - ea.Mean}
 	if ea.Mean != 0 {
 		m.Change = pointer(eb.Mean/ea.Mean - 1)
 	}
@@ -112,9 +114,9 @@ func Compare(name string, unit metric.Unit, a, b []float64, seed uint64) Metric 
 		m.HedgesG = pointer(e.Hedges)
 	}
 	if t := stats.PermutationTest(a, b, seed); t.OK {
-		m.P, m.Exact, m.LeastP = pointer(t.P), t.Exact, leastP(len(a), len(b), t)
+		m.P, m.Exact, m.LeastP = pointer(t.P), t.Exact, smallestP(len(a), len(b), t)
 	}
-	m.Sentence = m.sentence()
+	m.Sentence = m.describe()
 	return m
 }
 
@@ -129,9 +131,9 @@ func figures(e stats.Estimate, values []float64) Figures {
 	return f
 }
 
-// leastP is what the test gives when both groups are apart entirely: as they are, and where
+// smallestP is what the test gives when both groups are apart entirely: as they are, and where
 // they are of one size, the other way round.
-func leastP(a, b int, t stats.Permutation) float64 {
+func smallestP(a, b int, t stats.Permutation) float64 {
 	if !t.Exact {
 		return 1 / float64(t.Deals+1)
 	}
@@ -143,16 +145,16 @@ func leastP(a, b int, t stats.Permutation) float64 {
 
 func pointer(v float64) *float64 { return &v }
 
-// collected are a side's metrics, each with a value for every repetition that has it.
-type collected struct {
+// metricValues are a side's metrics, each with a value for every repetition that has it.
+type metricValues struct {
 	order  []string
 	units  map[string]metric.Unit
 	values map[string][]float64
 	beyond map[string]int // repetitions that know no more than a bound
 }
 
-func (s Side) metrics() collected {
-	c := collected{units: map[string]metric.Unit{}, values: map[string][]float64{}, beyond: map[string]int{}}
+func (s Side) collectMetrics() metricValues {
+	c := metricValues{units: map[string]metric.Unit{}, values: map[string][]float64{}, beyond: map[string]int{}}
 	add := func(name string, unit metric.Unit, v float64) {
 		if _, known := c.units[name]; !known {
 			c.order, c.units[name] = append(c.order, name), unit
@@ -185,9 +187,9 @@ func (s Side) metrics() collected {
 	return c
 }
 
-// sameParameters finds the cell of other whose parameters are those of s.
-func (s Side) sameParameters(others []Side) (Side, bool) {
-	i := slices.IndexFunc(others, func(o Side) bool { return say(o.Parameters) == say(s.Parameters) })
+// findSame finds the cell of other whose parameters are those of s.
+func (s Side) findSame(others []Side) (Side, bool) {
+	i := slices.IndexFunc(others, func(o Side) bool { return describeParameters(o.Parameters) == describeParameters(s.Parameters) })
 	if i < 0 {
 		return Side{}, false
 	}
@@ -199,8 +201,8 @@ func (s Side) sameParameters(others []Side) (Side, bool) {
 // argument alone is a run of two cells.
 func Runs(args []string, seed uint64) (Report, error) {
 	r, err := runs(args, seed)
-	r.machines()
-	r.settings()
+	r.noteMachines()
+	r.noteSettings()
 	return r, err
 }
 
@@ -209,7 +211,7 @@ func runs(args []string, seed uint64) (Report, error) {
 	sides := make([][]Side, len(args))
 	for i, arg := range args {
 		var err error
-		if sides[i], err = open(arg); err != nil {
+		if sides[i], err = openSides(arg); err != nil {
 			return r, err
 		}
 	}
@@ -220,16 +222,16 @@ func runs(args []string, seed uint64) (Report, error) {
 		sides = [][]Side{sides[0][:1], sides[0][1:]}
 	}
 	if len(sides[0]) == 1 && len(sides[1]) == 1 {
-		r.Pairs = []Pair{pairUp(sides[0][0], sides[1][0], seed)}
+		r.Pairs = []Pair{comparePair(sides[0][0], sides[1][0], seed)}
 		return r, nil
 	}
 	for _, a := range sides[0] {
-		b, ok := a.sameParameters(sides[1])
+		b, ok := a.findSame(sides[1])
 		if !ok {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s has no cell with %s", args[len(args)-1], say(a.Parameters)))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s has no cell with %s", args[len(args)-1], describeParameters(a.Parameters)))
 			continue
 		}
-		r.Pairs = append(r.Pairs, pairUp(a, b, seed))
+		r.Pairs = append(r.Pairs, comparePair(a, b, seed))
 	}
 	if len(r.Pairs) == 0 {
 		return r, fmt.Errorf("%w: no cell of %s has the parameters of one of %s; name two cells, such as %s:1 %s:1", ErrCells, args[0], args[1], args[0], args[1])
@@ -237,9 +239,9 @@ func runs(args []string, seed uint64) (Report, error) {
 	return r, nil
 }
 
-// usable keeps the trials that figures are made of: the valid ones, or where none is, the
+// usableTrials keeps the trials that figures are made of: the valid ones, or where none is, the
 // suspect ones, which is told.
-func usable(trials []record.Trial) (used []record.Trial, weak bool) {
+func usableTrials(trials []record.Trial) (used []record.Trial, weak bool) {
 	for _, t := range trials {
 		if t.State == record.TrialOK && t.Verdict.State == record.Valid {
 			used = append(used, t)
@@ -255,3 +257,105 @@ func usable(trials []record.Trial) (used []record.Trial, weak bool) {
 	}
 	return used, used != nil
 }
+
+// markDuplicates marks the metrics of a pair that stand there a second time under another name, so that a
+// difference is told once: a service time that is the response time, throughput where all ended
+// ok, and what is of a kind of event of which there was one alone.
+func (p *Pair) markDuplicates() {
+	place := map[string]int{}
+	for i, m := range p.Metrics {
+		place[m.Name] = i
+	}
+	onlyOf := p.onlyNames()
+	for i := range p.Metrics {
+		m := &p.Metrics[i]
+		other := ""
+		switch head, last := cutLast(m.Name); {
+		case m.Name == "throughput":
+			other = "goodput"
+		case strings.HasSuffix(head, ".service"):
+			other = strings.TrimSuffix(head, "service") + last
+		case strings.HasPrefix(head, "events."):
+			if name, ok := onlyOf[strings.TrimPrefix(head, "events.")]; ok {
+				other = "events." + name + "." + last
+			}
+		}
+		if at, ok := place[other]; ok && slices.Equal(m.A.Values, p.Metrics[at].A.Values) && slices.Equal(m.B.Values, p.Metrics[at].B.Values) {
+			m.SameAs = other
+		}
+	}
+}
+
+// noteCensored tells of the leading metrics that some trials know no more of than a bound.
+func (p *Pair) noteCensored(a, b map[string]int) {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	onlyOf := p.onlyNames()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		head, _ := cutLast(name)
+		if _, twice := onlyOf[strings.TrimPrefix(head, "events.")]; isLeading(name) && !twice {
+			p.Censored = append(p.Censored, fmt.Sprintf("%s was not seen to its end in %d of %d trials of A and %d of %d of B, where it took longer than it was watched.",
+				name, a[name], len(p.A.trials), b[name], len(p.B.trials)))
+		}
+	}
+}
+
+func cutLast(name string) (head, last string) {
+	i := strings.LastIndexByte(name, '.')
+	return name[:max(i, 0)], name[i+1:]
+}
+
+// onlyNames maps the kinds of event that have one name in all trials of both sides, another than
+// their own, to it.
+func (p *Pair) onlyNames() map[string]string {
+	names := map[string]map[string]bool{}
+	for _, s := range []Side{p.A, p.B} {
+		for _, t := range s.trials {
+			for _, h := range t.Events {
+				if names[h.Kind] == nil {
+					names[h.Kind] = map[string]bool{}
+				}
+				names[h.Kind][h.Name] = true
+			}
+		}
+	}
+	out := map[string]string{}
+	for kind, called := range names {
+		for name := range called {
+			if len(called) == 1 && name != kind {
+				out[kind] = name
+			}
+		}
+	}
+	return out
+}
+
+// isLeading tells whether a metric is shown unless all are asked for.
+func isLeading(name string) bool {
+	switch name {
+	case "goodput", "throughput", "availability", "cpu.data", "traffic.total", "lost_writes":
+		return true
+	}
+	head, last := cutLast(name)
+	if strings.HasPrefix(head, "events.") {
+		return slices.Contains([]string{"recover", "unresponsive", "dip"}, last)
+	}
+	return last == "mean" || last == "p95" || last == "p99"
+}
+
+// minChange is the share below which a difference is too small to be told.
+const minChange = 0.005
+
+// IsNotable tells whether a difference is worth a sentence: the two sides are written differently,
+// differ by half a percent, and by more than Cohen calls negligible where that can be told.
+func (m Metric) IsNotable() bool {
+	switch {
+	case m.Unit.Write(m.A.Mean) == m.Unit.Write(m.B.Mean), m.Change != nil && abs(*m.Change) < minChange:
+		return false
+	case m.HedgesG != nil:
+		return abs(*m.HedgesG) >= negligibleEffect
+	}
+	return true
+}
+
+func abs(v float64) float64 { return max(v, -v) }

@@ -85,7 +85,7 @@ func TestTwoCellsOfOneRun(t *testing.T) {
 	}
 }
 
-func TestCPUIsOfTheDataNodesInPercentOfTheirQuota(t *testing.T) {
+func TestCPUIsPercentOfDataNodeQuota(t *testing.T) {
 	r, err := Runs([]string{makeRun(t, 2, 0)}, 1)
 	must(t, err)
 	c := r.Pairs[0].CPU
@@ -97,7 +97,7 @@ func TestCPUIsOfTheDataNodesInPercentOfTheirQuota(t *testing.T) {
 	}
 }
 
-func TestCellsOfTwoRunsAreMatchedByParameters(t *testing.T) {
+func TestRunsMatchesCellsByParameters(t *testing.T) {
 	r, err := Runs([]string{makeRun(t, 2, 0), makeRun(t, 2, 100)}, 1)
 	must(t, err)
 	if len(r.Pairs) != 2 {
@@ -114,14 +114,14 @@ func TestCellsOfTwoRunsAreMatchedByParameters(t *testing.T) {
 	}
 }
 
-func TestOneRepetitionIsNoProof(t *testing.T) {
-	m := Compare("goodput", metric.Rate, []float64{100}, []float64{200}, 1)
+func TestOneRepetitionHasNoTest(t *testing.T) {
+	m := CompareMetric("goodput", metric.Rate, []float64{100}, []float64{200}, 1)
 	if m.HedgesG != nil || m.P != nil || m.A.CI95 != nil || !strings.Contains(m.Sentence, "nobody can tell") {
 		t.Errorf("%+v", m)
 	}
 }
 
-func TestWhatCannotBeComparedIsTold(t *testing.T) {
+func TestRunsReportsIncomparable(t *testing.T) {
 	dir := makeRun(t, 1, 0)
 	for _, args := range [][]string{{dir + ":1"}, {dir + ":7", dir + ":1"}, {dir + ":scale=3", dir}, {dir + ":x", dir}} {
 		if _, err := Runs(args, 1); !errors.Is(err, ErrCells) {

@@ -43,8 +43,8 @@ type Point struct {
 // quantiles is how many points a distribution has.
 const quantiles = 100
 
-// cpuOf compares both sides' nodes; nil where either recorded none.
-func cpuOf(a, b Side) *CPU {
+// compareCPU compares both sides' nodes; nil where either recorded none.
+func compareCPU(a, b Side) *CPU {
 	c := CPU{Unit: string(metric.Cores)}
 	share := a.cpuUnit() == metric.Share && b.cpuUnit() == metric.Share
 	if share {
@@ -66,7 +66,7 @@ func (s Side) cpu(share bool) CPUSide {
 	var all []float64
 	sums, counts := map[int64]float64{}, map[int64]float64{}
 	for _, t := range s.trials {
-		for _, row := range s.busy(t.ID, share) {
+		for _, row := range s.cpuSeconds(t.ID, share) {
 			all = append(all, row.use)
 			sums[row.t] += row.use
 			counts[row.t]++
@@ -94,7 +94,7 @@ type second struct {
 	use float64
 }
 
-func (s Side) busy(id int, share bool) (rows []second) {
+func (s Side) cpuSeconds(id int, share bool) (rows []second) {
 	recorded, err := s.dir.Nodes(id)
 	if err != nil {
 		return nil
@@ -144,7 +144,7 @@ func (s Side) cpuUnit() metric.Unit {
 // meanCPU is the mean over a trial's data nodes and seconds; a share is from 0 to 1.
 func (s Side) meanCPU(t record.Trial) (float64, bool) {
 	share := s.cpuUnit() == metric.Share
-	rows := s.busy(t.ID, share)
+	rows := s.cpuSeconds(t.ID, share)
 	if len(rows) == 0 {
 		return 0, false
 	}

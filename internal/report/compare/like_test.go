@@ -22,10 +22,10 @@ func trial(goodput, p95, recover float64) record.Trial {
 }
 
 func pairOf(a, b []record.Trial) Pair {
-	return pairUp(Side{trials: a, dir: &record.Dir{}}, Side{trials: b, dir: &record.Dir{}}, 1)
+	return comparePair(Side{trials: a, dir: &record.Dir{}}, Side{trials: b, dir: &record.Dir{}}, 1)
 }
 
-func TestARowIsThereOnce(t *testing.T) {
+func TestDuplicateMetricsAreHidden(t *testing.T) {
 	p := pairOf([]record.Trial{trial(100, 10_000, 5)}, []record.Trial{trial(50, 20_000, 9)})
 	same := map[string]string{}
 	for _, m := range p.Metrics {
@@ -53,7 +53,7 @@ func textOf(t *testing.T, p Pair, all bool) string {
 	return b.String()
 }
 
-func TestWhatIsLeadingShowsLatencyAndRecovery(t *testing.T) {
+func TestLeadingMetrics(t *testing.T) {
 	p := pairOf([]record.Trial{trial(100, 10_000, 5)}, []record.Trial{trial(50, 20_000, 9)})
 	text := textOf(t, p, false)
 	for _, want := range []string{"goodput", "read.p95", "read.p99", "events.cut.recover"} {
@@ -66,7 +66,7 @@ func TestWhatIsLeadingShowsLatencyAndRecovery(t *testing.T) {
 	}
 }
 
-func TestOnlyDifferencesOfSomeSizeAreTold(t *testing.T) {
+func TestOnlyNotableDifferencesAreReported(t *testing.T) {
 	p := pairOf([]record.Trial{trial(100, 10_000, 5)}, []record.Trial{trial(100.1, 20_000, 5)})
 	text := textOf(t, p, false)
 	if strings.Contains(text, "goodput is") || strings.Contains(text, "recover is") {
@@ -75,13 +75,13 @@ func TestOnlyDifferencesOfSomeSizeAreTold(t *testing.T) {
 	if n := strings.Count(text, "read.p95 is"); n != 1 {
 		t.Errorf("the difference of read.p95 is told %d times:\n%s", n, text)
 	}
-	noise := Compare("goodput", metric.Rate, []float64{100, 140, 60, 120, 80}, []float64{101, 141, 61, 121, 81}, 1)
-	if noise.Sized() {
+	noise := CompareMetric("goodput", metric.Rate, []float64{100, 140, 60, 120, 80}, []float64{101, 141, 61, 121, 81}, 1)
+	if noise.IsNotable() {
 		t.Errorf("a negligible effect has no size: %+v", noise)
 	}
 }
 
-func TestOneRepetitionHasNoDeviation(t *testing.T) {
+func TestOneRepetitionHasNoSD(t *testing.T) {
 	p := pairOf([]record.Trial{trial(100, 10_000, 5)}, []record.Trial{trial(50, 20_000, 9)})
 	if m := p.Metrics[0]; m.A.SD != nil || m.A.Variance != nil {
 		t.Errorf("%+v", m.A)
@@ -94,7 +94,7 @@ func TestOneRepetitionHasNoDeviation(t *testing.T) {
 }
 
 // A recovery that was not seen is no value, and is told.
-func TestCensoredRecoveriesAreTold(t *testing.T) {
+func TestCensoredRecoveriesAreReported(t *testing.T) {
 	censored := trial(50, 20_000, 9)
 	censored.Events[0].Recovery.Censored = true
 	p := pairOf([]record.Trial{trial(100, 10_000, 5)}, []record.Trial{censored})

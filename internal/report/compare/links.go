@@ -37,7 +37,7 @@ func (f LinkFigure) String() string {
 	case f.trials == 0:
 		return "no answer"
 	case f.Real:
-		return fmt.Sprintf("%.2f ms, p99 %.2f, %s lost, real", f.RTTMS, f.P99MS, percent(f.Loss))
+		return fmt.Sprintf("%.2f ms, p99 %.2f, %s lost, real", f.RTTMS, f.P99MS, formatPercent(f.Loss))
 	}
 	return fmt.Sprintf("%.2f ms, p99 %.2f, set to %.2f", f.RTTMS, f.P99MS, f.SetMS)
 }
@@ -45,11 +45,11 @@ func (f LinkFigure) String() string {
 // ends are a link's nodes, in the order of their names.
 type ends [2]string
 
-// linksOf are the links that both sides have, where any of them is real on one side; nil where all are
+// pairLinks are the links that both sides have, where any of them is real on one side; nil where all are
 // emulated.
-func linksOf(a, b Side) (pairs []LinkPair) {
-	order, of := a.links()
-	_, there := b.links()
+func pairLinks(a, b Side) (pairs []LinkPair) {
+	order, of := a.linkFigures()
+	_, there := b.linkFigures()
 	real := false
 	for _, at := range order {
 		x, y := of[at], there[at]
@@ -69,8 +69,8 @@ func linksOf(a, b Side) (pairs []LinkPair) {
 	return pairs
 }
 
-// links are the first links of pairs of nodes, over the side's trials.
-func (s Side) links() (order []ends, of map[ends]*LinkFigure) {
+// linkFigures are the first links of pairs of nodes, over the side's trials.
+func (s Side) linkFigures() (order []ends, of map[ends]*LinkFigure) {
 	of = map[ends]*LinkFigure{}
 	for _, t := range s.trials {
 		seen := map[ends]bool{}
@@ -116,8 +116,8 @@ func (p Pair) linkRows() (rows [][]string) {
 	return rows
 }
 
-// links prints the round trips of both sides.
-func (p *printer) links(pair Pair) {
+// writeLinks prints the round trips of both sides.
+func (p *printer) writeLinks(pair Pair) {
 	p.linef("")
 	p.linef("Round trips of links")
 	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)

@@ -7,7 +7,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestMachinesOfAPair(t *testing.T) {
+func TestMachineNote(t *testing.T) {
 	side := func(cell int, trials ...record.Trial) Side { return Side{Run: "x", Cell: cell, trials: trials} }
 	on := func(name string, goodputs ...float64) (all []record.Trial) {
 		for _, g := range goodputs {
@@ -37,7 +37,7 @@ func TestMachinesOfAPair(t *testing.T) {
 			B: side(2, both(on("fast", 101, 99, 100, 102), on("slow", 90, 89, 91, 90))...),
 		}, ""},
 	} {
-		got := tt.pair.machines(1)
+		got := tt.pair.machineNote(1)
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}

@@ -7,7 +7,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestSettingsOfAPair(t *testing.T) {
+func TestSettingsNote(t *testing.T) {
 	side := func(cell int, settings ...map[string]string) Side {
 		s := Side{Run: "x", Cell: cell}
 		for _, of := range settings {
@@ -32,7 +32,7 @@ func TestSettingsOfAPair(t *testing.T) {
 		"a buffer of the host": {side(1, map[string]string{name: "cubic", "net.core.rmem_max": "212992"}),
 			side(2, map[string]string{name: "cubic", "net.core.rmem_max": "4194304"}), "net.core.rmem_max is 212992 in A and 4194304 in B"},
 	} {
-		got := Pair{A: tt.a, B: tt.b}.settings()
+		got := Pair{A: tt.a, B: tt.b}.settingsNote()
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", what, got, tt.want)
 		}

@@ -29,8 +29,8 @@ type Side struct {
 	trials []record.Trial
 }
 
-// open finds the cells that an argument names.
-func open(arg string) ([]Side, error) {
+// openSides finds the cells that an argument names.
+func openSides(arg string) ([]Side, error) {
 	path, which := arg, ""
 	d, err := record.Open(arg)
 	if i := strings.LastIndexByte(arg, ':'); err != nil && i > 0 {
@@ -40,9 +40,9 @@ func open(arg string) ([]Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	sides := cells(d)
+	sides := runCells(d)
 	if which != "" {
-		sides, err = choose(sides, which)
+		sides, err = selectSides(sides, which)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -54,8 +54,8 @@ func open(arg string) ([]Side, error) {
 	return sides, nil
 }
 
-// cells are those of a run's plan, in their order.
-func cells(d *record.Dir) []Side {
+// runCells are those of a run's plan, in their order.
+func runCells(d *record.Dir) []Side {
 	byCell := map[int]*Side{}
 	of := map[int]int{}
 	for _, p := range d.Run.Plan {
@@ -71,7 +71,7 @@ func cells(d *record.Dir) []Side {
 	var out []Side
 	for _, c := range slices.Sorted(maps.Keys(byCell)) {
 		s := *byCell[c]
-		s.trials, s.Suspect = usable(ended[c])
+		s.trials, s.Suspect = usableTrials(ended[c])
 		for _, t := range s.trials {
 			s.Trials = append(s.Trials, t.ID)
 		}
@@ -80,8 +80,8 @@ func cells(d *record.Dir) []Side {
 	return out
 }
 
-// choose keeps the cells that "2" or "scale=1,workload=a" name.
-func choose(sides []Side, which string) ([]Side, error) {
+// selectSides keeps the cells that "2" or "scale=1,workload=a" name.
+func selectSides(sides []Side, which string) ([]Side, error) {
 	if n, err := strconv.Atoi(which); err == nil {
 		for _, s := range sides {
 			if s.Cell == n {
@@ -97,18 +97,18 @@ func choose(sides []Side, which string) ([]Side, error) {
 			return nil, fmt.Errorf("%w: %q is neither the number of a cell nor NAME=VALUE", ErrCells, part)
 		}
 		kept = slices.DeleteFunc(kept, func(s Side) bool {
-			v, has := parameter(s.Parameters, strings.TrimSpace(name))
+			v, has := findParameter(s.Parameters, strings.TrimSpace(name))
 			return !has || !strings.EqualFold(v, strings.TrimSpace(value))
 		})
 	}
 	if len(kept) == 0 {
-		return nil, fmt.Errorf("%w: no cell has %s; there are: %s", ErrCells, which, list(sides))
+		return nil, fmt.Errorf("%w: no cell has %s; there are: %s", ErrCells, which, listSides(sides))
 	}
 	return kept, nil
 }
 
-// parameter finds a value by its path or the last part of it.
-func parameter(p map[string]any, name string) (string, bool) {
+// findParameter finds a value by its path or the last part of it.
+func findParameter(p map[string]any, name string) (string, bool) {
 	if v, ok := p[name]; ok {
 		return fmt.Sprint(v), true
 	}
@@ -120,16 +120,16 @@ func parameter(p map[string]any, name string) (string, bool) {
 	return "", false
 }
 
-func list(sides []Side) string {
+func listSides(sides []Side) string {
 	var all []string
 	for _, s := range sides {
-		all = append(all, fmt.Sprintf("%d (%s)", s.Cell, say(s.Parameters)))
+		all = append(all, fmt.Sprintf("%d (%s)", s.Cell, describeParameters(s.Parameters)))
 	}
 	return strings.Join(all, "; ")
 }
 
-// say names parameters: "database redis, scale 0.2, workload a".
-func say(p map[string]any) string {
+// describeParameters names parameters: "database redis, scale 0.2, workload a".
+func describeParameters(p map[string]any) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(p)) {
 		parts = append(parts, fmt.Sprintf("%s %v", k, p[k]))

@@ -10,8 +10,6 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/record"
 	"skerry/internal/record/metric"
-	"skerry/internal/report/results/data"
-	"skerry/internal/report/results/page"
 )
 
 // pretended are the pages as if every step had been measured: each trial of its experiment is valid and has every
@@ -19,7 +17,7 @@ import (
 type pretended struct {
 	Folder
 	plan Plan
-	made map[string][]data.Row // by step
+	made map[string][]Row // by step
 }
 
 func (p pretended) step(name string) (Step, error) {
@@ -31,7 +29,7 @@ func (p pretended) step(name string) (Step, error) {
 	return Step{}, fmt.Errorf("the plan has no step %s", name)
 }
 
-func (p pretended) Rows(name string) ([]data.Row, error) {
+func (p pretended) Rows(name string) ([]Row, error) {
 	if rows, ok := p.made[name]; ok {
 		return rows, nil
 	}
@@ -47,11 +45,11 @@ func (p pretended) Rows(name string) ([]data.Row, error) {
 	for _, c := range e.Plan() {
 		d.Summary.Trials = append(d.Summary.Trials, trialOf(c))
 	}
-	rows, err := data.Of(d, s.Keep)
-	if slices.Contains(s.Keep, data.Change+"*") { // they are in the events' file
+	rows, err := TrialRows(d, s.Keep)
+	if slices.Contains(s.Keep, ChangePrefix+"*") { // they are in the events' file
 		for _, r := range rows {
 			for _, figure := range []string{"leave.accepted", "leave.complete", "join.accepted", "join.complete"} {
-				r.Figures[data.Change+"Rome."+figure] = 1
+				r.Figures[ChangePrefix+"Rome."+figure] = 1
 			}
 		}
 	}
@@ -86,14 +84,14 @@ func trialOf(c experiment.Cell) record.Trial {
 	return t
 }
 
-func (p pretended) Points(name string) (points []data.Point, err error) {
+func (p pretended) Points(name string) (points []Point, err error) {
 	s, err := p.step(name)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := p.Rows(name)
 	for _, r := range rows {
-		at := data.Point{Trial: r.Trial, Parameters: r.Parameters, Figures: map[string]float64{}}
+		at := Point{Trial: r.Trial, Parameters: r.Parameters, Figures: map[string]float64{}}
 		for _, name := range s.Over {
 			at.Figures[name] = 1
 		}
@@ -104,10 +102,10 @@ func (p pretended) Points(name string) (points []data.Point, err error) {
 
 // What pages ask of their steps is what these measure and keep: a night's run is not the time to find that a figure has
 // another name.
-func TestPagesAskForWhatIsKept(t *testing.T) {
-	as := pretended{folder, load(t), map[string][]data.Row{}}
+func TestPagesUseStoredFigures(t *testing.T) {
+	as := pretended{folder, load(t), map[string][]Row{}}
 	for name, template := range templates(t) {
-		p, err := page.Fill("x", template, as)
+		p, err := FillPage("x", template, as)
 		if err != nil {
 			t.Error(err)
 		}
@@ -120,7 +118,7 @@ func TestPagesAskForWhatIsKept(t *testing.T) {
 }
 
 // lacking is what a call asked for and did not find.
-func lacking(c page.Call) []string {
+func lacking(c Call) []string {
 	switch {
 	case c.Function == "waiting":
 		return nil

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"skerry/internal/report/results/page"
 )
 
 // documents is the template of the page about the documents.
@@ -56,7 +54,7 @@ func documentValues(t *testing.T) reader {
 		if err != nil {
 			t.Fatal(err)
 		}
-		by, _, _ := page.By(values)
+		by, _, _ := GroupValues(values)
 		return by
 	}
 }
@@ -143,7 +141,7 @@ func wrongEffects(of reader) string {
 		by := of(table)
 		for _, x := range []string{"A", "B", "C", "D", "E", "F"} {
 			all++
-			if page.EffectAt(by, x).Wrong() {
+			if RecomputeEffect(by, x).Wrong() {
 				wrong = append(wrong, strings.TrimPrefix(table, "clouds-")+" "+x)
 			}
 		}
@@ -175,7 +173,7 @@ func wrongDifferences(of reader) string {
 		by := of(table)
 		for _, x := range []string{"A", "B", "C", "D", "E", "F"} {
 			if d := by["OpenStack"][x] - by["AWS"][x]; math.Abs(d-by["difference"][x]) > 0.005 {
-				wrong = append(wrong, fmt.Sprintf("%s %s is %.2f and not %s", strings.TrimPrefix(table, "clouds-"), x, d, page.Number(by["difference"][x])))
+				wrong = append(wrong, fmt.Sprintf("%s %s is %.2f and not %s", strings.TrimPrefix(table, "clouds-"), x, d, formatNumber(by["difference"][x])))
 			}
 		}
 	}

@@ -17,8 +17,6 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
-	"skerry/internal/report/results/data"
-	"skerry/internal/report/results/page"
 )
 
 const (
@@ -46,7 +44,7 @@ func templates(t *testing.T) map[string][]byte {
 
 func load(t *testing.T) Plan {
 	t.Helper()
-	p, err := Load(pages + "/plan.yaml")
+	p, err := LoadPlan(pages + "/plan.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,22 +52,22 @@ func load(t *testing.T) Plan {
 }
 
 // A name of a plan means one thing.
-func TestNamesOfAPlan(t *testing.T) {
+func TestPlanNamesAreUnique(t *testing.T) {
 	step := func(name string) Step { return Step{Name: name, Run: "e.yaml", Keep: []string{"goodput"}} }
-	for what, pages := range map[string][]Page{
+	for what, pages := range map[string][]PlanPage{
 		"two pages":                        {{Name: "a", Steps: []Step{step("b")}}, {Name: "a", Steps: []Step{step("c")}}},
 		"two steps":                        {{Name: "a", Steps: []Step{step("b")}}, {Name: "c", Steps: []Step{step("b")}}},
 		"a page and its step":              {{Name: "a", Steps: []Step{step("a")}}},
 		"a page and a step of another one": {{Name: "a", Steps: []Step{step("b")}}, {Name: "b", Steps: []Step{step("c")}}},
 	} {
-		if err := (Plan{Pages: pages}).check(); err == nil {
+		if err := (Plan{Pages: pages}).validate(); err == nil {
 			t.Errorf("%s of one name are taken", what)
 		}
 	}
 }
 
 // Every experiment of the plan can be run, in full and in its short form.
-func TestPlanCanBeRun(t *testing.T) {
+func TestPlanExperimentsAreValid(t *testing.T) {
 	for _, page := range load(t).Pages {
 		for _, s := range page.Steps {
 			for _, quick := range []bool{false, true} {
@@ -148,7 +146,7 @@ func proseOf(template []byte) string {
 }
 
 // Prose holds no figure that the data does not have.
-func TestProseHoldsNoFigures(t *testing.T) {
+func TestProseContainsNoFigures(t *testing.T) {
 	for name, template := range templates(t) {
 		prose := proseOf(template)
 		if name == documents { // its figures follow from data/papers.csv: TestContradictionsFollowFromPapers
@@ -169,7 +167,7 @@ func TestProseHoldsNoFigures(t *testing.T) {
 
 // What stands on the pages is what follows from their data.
 func TestPagesFollowFromData(t *testing.T) {
-	files, err := folder.Files()
+	files, err := folder.RenderFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +180,7 @@ func TestPagesFollowFromData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pictures, err := filepath.Glob(folder.data("*" + svgExt))
+	pictures, err := filepath.Glob(folder.dataPath("*" + svgExt))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +194,13 @@ func TestPagesFollowFromData(t *testing.T) {
 // A page of which most is missing stands for its steps; of another one its steps do.
 func TestMissing(t *testing.T) {
 	some := Folder{Dir: t.TempDir(), Root: root}
-	if err := folder.Copy(some); err != nil {
+	if err := folder.CopyTemplates(some); err != nil {
 		t.Fatal(err)
 	}
 	keep := func(steps ...string) {
 		t.Helper()
 		for _, step := range steps {
-			if err := some.Keep(step, []data.Row{{State: record.TrialOK}}, nil, true); err != nil {
+			if err := some.SaveTrials(step, []Row{{State: record.TrialOK}}, nil, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -219,7 +217,7 @@ func TestMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	takes, _, err := cli.Time(root, false)
+	takes, _, err := cli.EstimateTime(root, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,23 +240,23 @@ func forget(t *testing.T, f Folder, name string) {
 		t.Fatal(err)
 	}
 	for _, s := range pages[0].Steps {
-		if err := os.Remove(f.data(s.Name + dataExt)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(f.dataPath(s.Name + dataExt)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
 }
 
 // A picture that is on no page any more goes with the next pages.
-func TestPicturesGo(t *testing.T) {
+func TestUnusedPicturesAreRemoved(t *testing.T) {
 	some := Folder{Dir: t.TempDir(), Root: root}
-	if err := folder.Copy(some); err != nil {
+	if err := folder.CopyTemplates(some); err != nil {
 		t.Fatal(err)
 	}
-	old := some.data("clouds-99" + svgExt)
+	old := some.dataPath("clouds-99" + svgExt)
 	if err := os.WriteFile(old, []byte("<svg/>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := some.Fill(); err != nil {
+	if err := some.WritePages(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(old); err == nil {
@@ -270,25 +268,25 @@ func TestPicturesGo(t *testing.T) {
 }
 
 // The short forms of all steps together show something of every page.
-func TestEveryPageIsTried(t *testing.T) {
+func TestQuickCoversEveryPage(t *testing.T) {
 	plan := load(t)
 	quick, err := plan.Select([]string{"all"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range plan.Pages {
-		if !slices.ContainsFunc(quick, func(q Page) bool { return q.Name == p.Name }) {
+		if !slices.ContainsFunc(quick, func(q PlanPage) bool { return q.Name == p.Name }) {
 			t.Errorf("reproduce %s --quick would run nothing", p.Name)
 		}
 	}
 }
 
 // What trials did over time is kept for the steps that ask for it, and holds something at every point.
-func TestOverTimeHoldsWhatIsKept(t *testing.T) {
+func TestPointsHaveFigures(t *testing.T) {
 	for _, p := range load(t).Pages {
 		for _, s := range p.Steps {
 			points, err := folder.Points(s.Name)
-			if errors.As(err, &page.NotYet{}) {
+			if errors.As(err, &NotMeasuredError{}) {
 				continue
 			}
 			if err != nil {
@@ -305,43 +303,43 @@ func TestOverTimeHoldsWhatIsKept(t *testing.T) {
 }
 
 // A run that ends before its first trial does takes nothing of what an earlier one measured, and leaves no file of its own.
-func TestKeepsWhatWasMeasured(t *testing.T) {
+func TestSaveTrialsKeepsMeasuredData(t *testing.T) {
 	f := Folder{Dir: t.TempDir()}
-	measured := []data.Row{{Trial: 1, State: record.TrialOK, Figures: map[string]float64{"goodput": 7}}}
-	none := [][]data.Row{nil, {{Trial: 1, State: record.TrialFailed}}}
+	measured := []Row{{Trial: 1, State: record.TrialOK, Figures: map[string]float64{"goodput": 7}}}
+	none := [][]Row{nil, {{Trial: 1, State: record.TrialFailed}}}
 	for _, rows := range none {
-		if err := f.Keep("step", rows, nil, true); err != nil {
+		if err := f.SaveTrials("step", rows, nil, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(f.data("step" + dataExt)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(f.dataPath("step" + dataExt)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%d rows, nothing measured: %v", len(rows), err)
 		}
 	}
-	if err := f.Keep("step", measured, nil, true); err != nil {
+	if err := f.SaveTrials("step", measured, nil, true); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(f.data("step" + dataExt))
+	before, err := os.ReadFile(f.dataPath("step" + dataExt))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rows := range none {
-		if err := f.Keep("step", rows, nil, true); err != nil {
+		if err := f.SaveTrials("step", rows, nil, true); err != nil {
 			t.Fatal(err)
 		}
-		if after, err := os.ReadFile(f.data("step" + dataExt)); err != nil || !bytes.Equal(before, after) {
+		if after, err := os.ReadFile(f.dataPath("step" + dataExt)); err != nil || !bytes.Equal(before, after) {
 			t.Errorf("%d rows, nothing measured: %q, %v", len(rows), after, err)
 		}
 	}
 }
 
 // A run that was interrupted replaces no more than it measured; one that ended does, however small it is.
-func TestKeepsMoreThanAnUnfinishedRun(t *testing.T) {
+func TestSaveTrialsKeepsLargerRun(t *testing.T) {
 	f := Folder{Dir: t.TempDir()}
-	trials := func(n int) (rows []data.Row) {
+	trials := func(n int) (rows []Row) {
 		for i := range n {
-			rows = append(rows, data.Row{Trial: i + 1, State: record.TrialOK, Figures: map[string]float64{"goodput": 7}})
+			rows = append(rows, Row{Trial: i + 1, State: record.TrialOK, Figures: map[string]float64{"goodput": 7}})
 		}
-		return append(rows, data.Row{Trial: n + 1, State: record.TrialFailed})
+		return append(rows, Row{Trial: n + 1, State: record.TrialFailed})
 	}
 	for _, tt := range []struct {
 		n     int
@@ -355,7 +353,7 @@ func TestKeepsMoreThanAnUnfinishedRun(t *testing.T) {
 		{4, false, nil, 4},
 		{1, true, nil, 1},
 	} {
-		if err := f.Keep("step", trials(tt.n), nil, tt.whole); !errors.Is(err, tt.want) {
+		if err := f.SaveTrials("step", trials(tt.n), nil, tt.whole); !errors.Is(err, tt.want) {
 			t.Errorf("%d trials, whole %v: %v, want %v", tt.n, tt.whole, err, tt.want)
 		}
 		rows, err := f.Rows("step")

@@ -2,6 +2,7 @@ package series
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -31,12 +32,12 @@ type Heat struct {
 	Counts [][]int64 `json:"counts"`
 }
 
-// Latencies reads a trial's histograms once: the merged distributions, the heat map of so many
+// ReadLatencies reads a trial's histograms once: the merged distributions, the heat map of so many
 // columns at most, and what is told of each operation at so many points at most.
-func Latencies(d *record.Dir, id, points, columns int) (curves []Curve, heat *Heat, each *Operations, err error) {
+func ReadLatencies(d *record.Dir, id, points, columns int) (curves []Curve, heat *Heat, each *Operations, err error) {
 	merged := map[string]*hdrhistogram.Histogram{}
-	var cells cells
-	var operations byOperation
+	var cells heatCells
+	var operations operationTails
 	err = d.Intervals(id, func(name string, at float64, h *hdrhistogram.PackedHistogram) {
 		if strings.HasSuffix(name, ".response") {
 			cells.add(at, h)
@@ -49,7 +50,7 @@ func Latencies(d *record.Dir, id, points, columns int) (curves []Curve, heat *He
 		if !ok || h.TotalCount() == 0 {
 			continue
 		}
-		curves = append(curves, CurveOf(operation, clock, h))
+		curves = append(curves, NewCurve(operation, clock, h))
 	}
 	slices.SortFunc(curves, func(a, b Curve) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Clock, b.Clock))
@@ -57,26 +58,26 @@ func Latencies(d *record.Dir, id, points, columns int) (curves []Curve, heat *He
 	return curves, cells.heat(columns), operations.thinned(points), err
 }
 
-// CurveOf is the distribution that a histogram in microseconds counts.
-func CurveOf(operation, clock string, h *hdrhistogram.Histogram) Curve {
+// NewCurve is the distribution that a histogram in microseconds counts.
+func NewCurve(operation, clock string, h *hdrhistogram.Histogram) Curve {
 	c := Curve{Operation: operation, Clock: clock, Count: h.TotalCount()}
-	for _, tail := range tails(c.Count) {
+	for _, tail := range tailShares(c.Count) {
 		c.Tail, c.US = append(c.Tail, tail), append(c.US, float64(h.ValueAtPercentile(100*(1-tail))))
 	}
 	return c
 }
 
-// perNine is how many points a curve has for each further nine.
-const perNine = 8
+// pointsPerNine is how many points a curve has for each further nine.
+const pointsPerNine = 8
 
-// tails are the shares of operations that took longer, at each point of a curve: even down to
+// tailShares are the shares of operations that took longer, at each point of a curve: even down to
 // the half, then closer and closer to 0 as far as count operations tell anything, and 0.
-func tails(count int64) (shares []float64) {
+func tailShares(count int64) (shares []float64) {
 	for percent := 100; percent > 50; percent -= 5 {
 		shares = append(shares, float64(percent)/100)
 	}
 	for k := 0; ; k++ {
-		share := 0.5 * math.Pow(10, -float64(k)/perNine)
+		share := 0.5 * math.Pow(10, -float64(k)/pointsPerNine)
 		if share*float64(count) < 1 {
 			return append(shares, 0)
 		}
@@ -90,14 +91,14 @@ const (
 	decades   = 10
 )
 
-// cells are counts by interval and row.
-type cells struct {
+// heatCells are counts by interval and row.
+type heatCells struct {
 	at     []float64
 	counts [][]int64
 	index  map[float64]int
 }
 
-func (c *cells) add(at float64, h *hdrhistogram.PackedHistogram) {
+func (c *heatCells) add(at float64, h *hdrhistogram.PackedHistogram) {
 	if c.index == nil {
 		c.index = map[float64]int{}
 	}
@@ -110,17 +111,17 @@ func (c *cells) add(at float64, h *hdrhistogram.PackedHistogram) {
 		c.counts = append(c.counts, make([]int64, perDecade*decades))
 	}
 	for us, n := range h.ForEachBucket {
-		c.counts[i][rowOf(us)] += n
+		c.counts[i][heatRow(us)] += n
 	}
 }
 
-func rowOf(us int64) int {
+func heatRow(us int64) int {
 	row := int(math.Floor(math.Log10(float64(max(1, us))) * perDecade))
 	return min(max(0, row), perDecade*decades-1)
 }
 
 // heat bins the intervals and leaves out rows above and below all operations.
-func (c *cells) heat(columns int) *Heat {
+func (c *heatCells) heat(columns int) *Heat {
 	lo, hi := perDecade*decades, -1
 	for _, row := range c.counts {
 		for j, n := range row {
@@ -137,9 +138,9 @@ func (c *cells) heat(columns int) *Heat {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(c.at[a], c.at[b]) })
-	size := binOf(len(order), columns)
+	size := binSize(len(order), columns)
 	h := &Heat{Clock: "response", BinS: Number(size)}
-	bins(len(order), 0, size, func(a, b int) {
+	eachBin(len(order), 0, size, func(a, b int) {
 		column := make([]int64, hi-lo+1)
 		for _, i := range order[a:b] {
 			for j := range column {
@@ -153,4 +154,102 @@ func (c *cells) heat(columns int) *Heat {
 		h.Edges = append(h.Edges, math.Pow(10, float64(j)/perDecade))
 	}
 	return h
+}
+
+// Operations has percentiles of the response time of each kind of operation over time, in
+// microseconds: the highest of a bin's seconds, 0 where none ended ok.
+type Operations struct {
+	BinS  int      `json:"bin_s"`
+	T     Moments  `json:"t"`
+	Names []string `json:"names"`
+	P95   []Values `json:"p95"` // as Names
+	P99   []Values `json:"p99"`
+}
+
+// Probes are the short jobs beside the workload: when each began, and the 95th percentile of
+// its operations by kind, in microseconds, 0 where none ended ok.
+type Probes struct {
+	T      Values   `json:"t"`
+	Names  []string `json:"names"`
+	P95    []Values `json:"p95"`              // as Names
+	Failed int      `json:"failed,omitempty"` // jobs that could not be driven
+}
+
+// slowTail is the slow end of one second of an operation: its 95th and its 99th percentile.
+type slowTail [2]float64
+
+// operationTails gathers the tail of each operation, second by second.
+type operationTails struct {
+	names []string
+	at    map[int]map[string]slowTail
+}
+
+// add takes an interval of a log in. Logs are of one trial and begin with its measurement.
+func (o *operationTails) add(log string, at float64, h *hdrhistogram.PackedHistogram) {
+	name, ok := strings.CutSuffix(log, ".response")
+	if !ok || h.TotalCount() == 0 {
+		return
+	}
+	if o.at == nil {
+		o.at = map[int]map[string]slowTail{}
+	}
+	if !slices.Contains(o.names, name) {
+		o.names = append(o.names, name)
+	}
+	second := int(at + 0.5) // operations end their seconds within milliseconds of each other
+	if o.at[second] == nil {
+		o.at[second] = map[string]slowTail{}
+	}
+	q := h.ValueAtPercentilesSlice([]float64{95, 99})
+	o.at[second][name] = o.at[second][name].highest(slowTail{float64(q[0]), float64(q[1])})
+}
+
+func (t slowTail) highest(u slowTail) slowTail { return slowTail{max(t[0], u[0]), max(t[1], u[1])} }
+
+// thinned is at most so many bins, each with the highest of its seconds.
+func (o *operationTails) thinned(most int) *Operations {
+	if len(o.names) == 0 {
+		return nil
+	}
+	slices.Sort(o.names)
+	seconds := slices.Sorted(maps.Keys(o.at))
+	out := &Operations{BinS: binSize(len(seconds), most), Names: o.names, P95: make([]Values, len(o.names)), P99: make([]Values, len(o.names))}
+	eachBin(len(seconds), 0, out.BinS, func(a, b int) {
+		out.T = append(out.T, float64(seconds[a]))
+		for i, name := range o.names {
+			var highest slowTail
+			for _, s := range seconds[a:b] {
+				highest = highest.highest(o.at[s][name])
+			}
+			out.P95[i], out.P99[i] = append(out.P95[i], highest[0]), append(out.P99[i], highest[1])
+		}
+	})
+	return out
+}
+
+// NewProbes are the short jobs beside a trial's workload, in order of time. Of a job without
+// an operation of a kind, as of one that failed, nothing is told of it.
+func NewProbes(all []record.Probe) *Probes {
+	if len(all) == 0 {
+		return nil
+	}
+	all = slices.SortedFunc(slices.Values(all), func(a, b record.Probe) int { return cmp.Compare(a.StartS, b.StartS) })
+	names := map[string]bool{}
+	for _, p := range all {
+		for name := range p.Operations {
+			names[name] = true
+		}
+	}
+	out := &Probes{Names: slices.Sorted(maps.Keys(names))}
+	out.P95 = make([]Values, len(out.Names))
+	for _, p := range all {
+		out.T = append(out.T, p.StartS)
+		if p.Error != "" {
+			out.Failed++
+		}
+		for i, name := range out.Names {
+			out.P95[i] = append(out.P95[i], p.Operations[name].Service.P95)
+		}
+	}
+	return out
 }

@@ -30,10 +30,10 @@ type NodeUse struct {
 
 const seriesOfNode = 6
 
-// NodesOf bins what nodes used into at most so many points of a series, and so many values of all
+// NewNodes bins what nodes used into at most so many points of a series, and so many values of all
 // series together. Of more nodes than are to be shown those that used the most CPU are, and the
 // others are left out.
-func NodesOf(rows []record.NodeSecond, shown, points, values int) *Nodes {
+func NewNodes(rows []record.NodeSecond, shown, points, values int) *Nodes {
 	byNode := map[string][]record.NodeSecond{}
 	times := map[int64]bool{}
 	for _, r := range rows {
@@ -51,7 +51,7 @@ func NodesOf(rows []record.NodeSecond, shown, points, values int) *Nodes {
 		return sum
 	}
 	own := func(name string) int { // the machine's own first to stay
-		if Own(name) {
+		if IsHostEntry(name) {
 			return 0
 		}
 		return 1
@@ -63,25 +63,25 @@ func NodesOf(rows []record.NodeSecond, shown, points, values int) *Nodes {
 	n.Names = names[:len(names)-n.Hidden]
 	slices.SortFunc(n.Names, func(a, b string) int { return cmp.Or(cmp.Compare(own(b), own(a)), cmp.Compare(a, b)) })
 	all := slices.Sorted(maps.Keys(times))
-	n.BinS = binOf(len(all), min(points, max(30, values/(seriesOfNode*len(n.Names)))))
+	n.BinS = binSize(len(all), min(points, max(30, values/(seriesOfNode*len(n.Names)))))
 	place := map[int64]int{}
-	bins(len(all), slices.IndexFunc(all, func(t int64) bool { return t >= 0 }), n.BinS, func(a, b int) {
+	eachBin(len(all), slices.IndexFunc(all, func(t int64) bool { return t >= 0 }), n.BinS, func(a, b int) {
 		for _, t := range all[a:b] {
 			place[t] = len(n.T)
 		}
 		n.T = append(n.T, float64(all[a]))
 	})
 	for _, name := range n.Names {
-		n.Series = append(n.Series, useOf(byNode[name], place, len(n.T)))
+		n.Series = append(n.Series, newNodeUse(byNode[name], place, len(n.T)))
 	}
 	return n
 }
 
-// Own tells whether a name is of no node but of the machine itself, or of what emulates links.
-func Own(name string) bool { return strings.HasPrefix(name, "@") }
+// IsHostEntry tells whether a name is of no node but of the machine itself, or of what emulates links.
+func IsHostEntry(name string) bool { return strings.HasPrefix(name, "@") }
 
-// useOf is one node's means; a bin in which it was not sampled stays at 0.
-func useOf(rows []record.NodeSecond, place map[int64]int, count int) NodeUse {
+// newNodeUse is one node's means; a bin in which it was not sampled stays at 0.
+func newNodeUse(rows []record.NodeSecond, place map[int64]int, count int) NodeUse {
 	made := func() Values { return make(Values, count) }
 	u := NodeUse{made(), made(), made(), made(), made(), made()}
 	seen := made()

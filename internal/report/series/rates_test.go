@@ -15,15 +15,15 @@ func TestRates(t *testing.T) {
 		{T: 1, Operation: "UPDATE", Outcome: "unknown", Class: "timeout", Count: 2},
 		{T: 3, Operation: "READ", Outcome: "failed", Class: "refused", Count: 1},
 	}
-	got := ErrorsOf(rows, seconds, 3)
+	got := ErrorRates(rows, seconds, 3)
 	want := &Rates{BinS: 2, T: Moments{-1, 0, 2}, Names: []string{"failed refused", "unknown timeout"}, Rate: []Values{{0, 0, 0.5}, {0, 3, 0}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("errors by class (-want +got):\n%s", diff)
 	}
-	if got := ErrorsOf(nil, seconds, 3); got != nil {
+	if got := ErrorRates(nil, seconds, 3); got != nil {
 		t.Errorf("without errors %+v, want nil", got)
 	}
-	pools := PoolsOf([]record.PoolSecond{{Pool: "readers", Second: record.Second{T: 0, OK: 8}}, {Pool: "writers", Second: record.Second{T: 0, OK: 3}}}, seconds[1:2], 10)
+	pools := PoolRates([]record.PoolSecond{{Pool: "readers", Second: record.Second{T: 0, OK: 8}}, {Pool: "writers", Second: record.Second{T: 0, OK: 3}}}, seconds[1:2], 10)
 	if diff := cmp.Diff(&Rates{BinS: 1, T: Moments{0}, Names: []string{"readers", "writers"}, Rate: []Values{{8}, {3}}}, pools); diff != "" {
 		t.Errorf("workloads (-want +got):\n%s", diff)
 	}

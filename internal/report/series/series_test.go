@@ -14,12 +14,12 @@ import (
 // stored is a real run: two scales, two repetitions, a link cut and a site paused.
 const stored = "../webdata/testdata/two-distances"
 
-func TestThinnedTimelineKeepsCountsAndWorst(t *testing.T) {
+func TestThinnedTimelineKeepsCountsAndMaximum(t *testing.T) {
 	rows := make([]record.Second, 0, 3605)
 	for s := -5; s < 3600; s++ {
 		rows = append(rows, record.Second{T: int64(s), Length: 1, OK: int64(1000 + s%7), ServiceP99: float64(s)})
 	}
-	thin := TimelineOf(rows, 600)
+	thin := NewTimeline(rows, 600)
 	if len(thin.T) > 602 || thin.BinS != 7 {
 		t.Fatalf("%d bins of %d s", len(thin.T), thin.BinS)
 	}
@@ -45,18 +45,18 @@ func TestThinnedTimelineKeepsCountsAndWorst(t *testing.T) {
 	}
 }
 
-func TestBusiestNodesAreShown(t *testing.T) {
+func TestNodesShowsBusiest(t *testing.T) {
 	rows := []record.NodeSecond{{T: 0, Node: "@host", CPU: 0.1}}
 	for i := range 100 {
 		rows = append(rows, record.NodeSecond{T: 0, Node: "n" + string(rune('A'+i%26)) + string(rune('a'+i/26)), CPU: float64(i), Memory: 7})
 	}
-	n := NodesOf(rows, 5, 200, 1000)
+	n := NewNodes(rows, 5, 200, 1000)
 	if diff := cmp.Diff([]string{"nSd", "nTd", "nUd", "nVd", "@host"}, n.Names); diff != "" || n.Hidden != 96 {
 		t.Errorf("%d hidden %s", n.Hidden, diff)
 	}
 }
 
-func TestNumbers(t *testing.T) {
+func TestNumberJSON(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 3: "3", -2: "-2", 0.123456: "0.12346", 1234.5678: "1234.6", 123456: "123460", 220890213: "220890000", 1e20: "1e+20",
 		math.NaN(): "null", math.Inf(1): "null"} {
 		if got := string(appendNumber(nil, v, digits)); got != want {
@@ -77,7 +77,7 @@ func TestProbesAndOperations(t *testing.T) {
 		}
 		return p
 	}
-	got := ProbesOf([]record.Probe{job(5.5, map[string]float64{"READ": 700, "INSERT": 40}), job(0.25, map[string]float64{"READ": 600}), {StartS: 9, Error: "refused"}})
+	got := NewProbes([]record.Probe{job(5.5, map[string]float64{"READ": 700, "INSERT": 40}), job(0.25, map[string]float64{"READ": 600}), {StartS: 9, Error: "refused"}})
 	want := &Probes{T: Values{0.25, 5.5, 9}, Names: []string{"INSERT", "READ"}, P95: []Values{{0, 40, 0}, {600, 700, 0}}, Failed: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -88,14 +88,14 @@ func TestProbesAndOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := d.Summary.Trials[0].ID
-	_, _, all, err := Latencies(d, id, 1000, 40)
+	_, _, all, err := ReadLatencies(d, id, 1000, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"READ", "UPDATE"}, all.Names); diff != "" || all.BinS != 1 || len(all.T) < 10 {
 		t.Fatalf("%d bins of %d s: %s", len(all.T), all.BinS, diff)
 	}
-	_, _, few, err := Latencies(d, id, 4, 4)
+	_, _, few, err := ReadLatencies(d, id, 4, 4)
 	if err != nil || len(few.T) > 4 {
 		t.Fatalf("%d bins, %v", len(few.T), err)
 	}

@@ -1,10 +1,33 @@
+// Package series is what charts draw of a trial, whoever draws them: its seconds, nodes,
+// latencies and events, thinned to what a screen can show. Rates are means over a bin, latencies
+// the highest of a bin's seconds, in microseconds: percentiles are never averaged. docs/report.md
+// says more.
 package series
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 
 	"skerry/internal/record"
 )
+
+// binSize is how many rows go into a bin so that there are no more than most.
+func binSize(rows, most int) int { return max(1, (rows+most-1)/max(1, most)) }
+
+// eachBin calls f with the first and last+1 row of every bin. Bins end at least where the warm-up
+// does, so that none holds both: from is the first row of the measurement.
+func eachBin(rows, from, size int, f func(a, b int)) {
+	for a := 0; a < rows; {
+		b := min(a+size, rows)
+		if a < from {
+			b = min(b, from)
+		}
+		f(a, b)
+		a = b
+	}
+}
 
 // Timeline is what the driver saw. Rates are means over a bin, latencies the highest of a
 // bin's seconds, in microseconds: percentiles are never averaged.
@@ -34,13 +57,13 @@ type Network struct {
 	Unreachable Values  `json:"unreachable"`
 }
 
-// TimelineOf thins what the driver saw to at most so many bins; nil where there is nothing.
-func TimelineOf(rows []record.Second, most int) *Timeline {
+// NewTimeline thins what the driver saw to at most so many bins; nil where there is nothing.
+func NewTimeline(rows []record.Second, most int) *Timeline {
 	if len(rows) == 0 {
 		return nil
 	}
-	t := &Timeline{BinS: binOf(len(rows), most)}
-	bins(len(rows), slices.IndexFunc(rows, func(r record.Second) bool { return r.T >= 0 }), t.BinS, func(a, b int) { t.add(rows[a:b]) })
+	t := &Timeline{BinS: binSize(len(rows), most)}
+	eachBin(len(rows), slices.IndexFunc(rows, func(r record.Second) bool { return r.T >= 0 }), t.BinS, func(a, b int) { t.add(rows[a:b]) })
 	return t
 }
 
@@ -80,13 +103,13 @@ func (t *Timeline) add(rows []record.Second) {
 	highest(&t.InFlight, func(r record.Second) float64 { return float64(r.InFlight) })
 }
 
-// NetworkOf thins what packets met to at most so many bins; nil where there is nothing.
-func NetworkOf(rows []record.NetworkSecond, most int) *Network {
+// NewNetwork thins what packets met to at most so many bins; nil where there is nothing.
+func NewNetwork(rows []record.NetworkSecond, most int) *Network {
 	if len(rows) == 0 {
 		return nil
 	}
-	n := &Network{BinS: binOf(len(rows), most)}
-	bins(len(rows), slices.IndexFunc(rows, func(r record.NetworkSecond) bool { return r.T >= 0 }), n.BinS, func(a, b int) {
+	n := &Network{BinS: binSize(len(rows), most)}
+	eachBin(len(rows), slices.IndexFunc(rows, func(r record.NetworkSecond) bool { return r.T >= 0 }), n.BinS, func(a, b int) {
 		mean, worst, gone := 0.0, 0.0, 0.0
 		for _, r := range rows[a:b] {
 			mean += r.Mean / float64(b-a)
@@ -95,4 +118,169 @@ func NetworkOf(rows []record.NetworkSecond, most int) *Network {
 		n.T, n.MeanMS, n.WorstMS, n.Unreachable = append(n.T, float64(rows[a].T)), append(n.MeanMS, mean), append(n.WorstMS, worst), append(n.Unreachable, gone)
 	})
 	return n
+}
+
+// Rates are several rates beside each other over time, operations a second.
+type Rates struct {
+	BinS  int      `json:"bin_s"`
+	T     Moments  `json:"t"`
+	Names []string `json:"names"`
+	Rate  []Values `json:"rate"` // as Names
+}
+
+// PoolRates has the goodput of each of several workloads; nil of a single one.
+func PoolRates(rows []record.PoolSecond, seconds []record.Second, most int) *Rates {
+	return binRates(seconds, most, func(add func(t int64, name string, n int64)) {
+		for _, r := range rows {
+			add(r.T, r.Pool, r.OK)
+		}
+	})
+}
+
+// ErrorRates has the operations that did not end ok by their class: "unknown timeout". It is nil where
+// all ended ok.
+func ErrorRates(rows []record.ErrorSecond, seconds []record.Second, most int) *Rates {
+	return binRates(seconds, most, func(add func(t int64, name string, n int64)) {
+		for _, r := range rows {
+			add(r.T, r.Outcome+" "+r.Class, r.Count)
+		}
+	})
+}
+
+// binRates counts by name over the seconds of a timeline, in the bins that TimelineOf makes of it.
+func binRates(seconds []record.Second, most int, each func(add func(t int64, name string, n int64))) *Rates {
+	counts := map[string]map[int64]int64{}
+	each(func(t int64, name string, n int64) {
+		if counts[name] == nil {
+			counts[name] = map[int64]int64{}
+		}
+		counts[name][t] += n
+	})
+	if len(counts) == 0 || len(seconds) == 0 {
+		return nil
+	}
+	out := &Rates{BinS: binSize(len(seconds), most), Names: slices.Sorted(maps.Keys(counts))}
+	out.Rate = make([]Values, len(out.Names))
+	measured := slices.IndexFunc(seconds, func(r record.Second) bool { return r.T >= 0 })
+	eachBin(len(seconds), measured, out.BinS, func(a, b int) {
+		out.T = append(out.T, float64(seconds[a].T))
+		length := 0.0
+		for i := a; i < b; i++ {
+			length += seconds[i].Length
+		}
+		for k, name := range out.Names {
+			sum := int64(0)
+			for i := a; i < b; i++ {
+				if i == a || seconds[i].T != seconds[i-1].T { // two rows of one second share its count
+					sum += counts[name][seconds[i].T]
+				}
+			}
+			out.Rate[k] = append(out.Rate[k], float64(sum)/max(length, 1e-3))
+		}
+	})
+	return out
+}
+
+// Band is an event as a stretch of the timeline: where it was in force, or while its change
+// settled. To is null where it lasted to the end.
+type Band struct {
+	Name string  `json:"name"`
+	Kind string  `json:"kind"`
+	Text string  `json:"text"`
+	From Number  `json:"from"`
+	To   *Number `json:"to,omitempty"`
+	// Effect is on Targets; absent for notes: of the links' scale, a drift.
+	Effect  *record.Effect `json:"effect,omitempty"`
+	Targets []string       `json:"targets,omitempty"`
+	// Reverts says that this is the change that took a settled event back, whose effect is
+	// the opposite.
+	Reverts bool   `json:"reverts,omitempty"`
+	State   string `json:"state,omitempty"`
+	Error   string `json:"error,omitempty"`
+	LateMS  Number `json:"late_ms,omitempty"`
+	// AcceptedS and CompleteS count from From; Moved is in bytes.
+	AcceptedS *Number `json:"accepted_s,omitempty"`
+	CompleteS *Number `json:"complete_s,omitempty"`
+	Moved     int64   `json:"moved,omitempty"`
+}
+
+// EventBands are the events of a trial, those that never began and notes among them.
+func EventBands(events []record.Event) (bands []Band) {
+	for _, e := range events {
+		b := Band{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Text: e.Message, From: Number(e.T), Effect: e.Effect, Targets: e.Targets, State: e.State, Error: e.Error}
+		if !hasBegun(e.Apply) {
+			if e.ID == 0 {
+				b.To = &b.From
+			}
+			bands = append(bands, b)
+			continue
+		}
+		first := b.step(e.Apply)
+		if e.Effect == nil || !e.Effect.Settles {
+			first.To = nil
+			if e.Revert != nil && e.Revert.Completed != nil {
+				first.To = newNumber(e.Revert.Completed.Seconds())
+			}
+		}
+		bands = append(bands, first)
+		if e.Effect != nil && e.Effect.Settles && hasBegun(e.Revert) {
+			back := b.step(e.Revert)
+			back.Reverts, back.Effect = true, e.Effect.Opposite()
+			bands = append(bands, back)
+		}
+	}
+	return bands
+}
+
+func hasBegun(s *record.Step) bool { return s != nil && s.Began != nil }
+
+// step is the band of one change of an event: from its begin until it was complete.
+func (b Band) step(s *record.Step) Band {
+	b.From, b.LateMS, b.Moved = Number(s.Began.Seconds()), Number(float64(s.Late().Microseconds())/1000), s.Bytes
+	if s.Accepted != nil {
+		b.AcceptedS = newNumber(s.Accepted.Seconds() - s.Began.Seconds())
+	}
+	if s.Completed != nil {
+		b.CompleteS = newNumber(s.Completed.Seconds() - s.Began.Seconds())
+		b.To = newNumber(s.Completed.Seconds())
+	}
+	return b
+}
+
+func newNumber(v float64) *Number {
+	n := Number(v)
+	return &n
+}
+
+// KindSteal is the kind of a Band that is no event: processors were taken from the driver.
+const KindSteal = "stolen"
+
+// StealBands are the seconds of a timeline in which processors were taken from the driver, those
+// that follow each other in one band.
+func StealBands(rows []record.Second) (bands []Band) {
+	for rest := slices.Clone(rows); len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(r record.Second) bool { return r.Stolen == 0 })
+		if n < 0 {
+			n = len(rest)
+		}
+		if n == 0 {
+			rest = rest[1:]
+			continue
+		}
+		bands = append(bands, newStealBand(rest[:n]))
+		rest = rest[n:]
+	}
+	return bands
+}
+
+func newStealBand(rows []record.Second) Band {
+	marked, length := 0.0, 0.0
+	for _, r := range rows {
+		marked, length = marked+r.Stolen, length+r.Length
+	}
+	last := rows[len(rows)-1]
+	return Band{
+		Name: "processors taken away", Kind: KindSteal, Text: fmt.Sprintf("the driver could not run for %.2g of %.3g s", marked, length),
+		From: Number(rows[0].T), To: newNumber(float64(last.T) + last.Length),
+	}
 }

@@ -32,24 +32,24 @@ func (b Bars) SVG() string {
 			values = append(values, v.Value, v.Value+v.Half)
 		}
 	}
-	head := layLegend("", named, b.Y.Label != "", marginLeft, plotWidth-marginRight)
+	head := newLegend("", named, b.Y.Label != "", marginLeft, plotWidth-marginRight)
 	top := 4 + head.height
 	bottom := top + plotHeight
 	var c canvas
 	c.begin(plotWidth, bottom+marginBottom, "bars", b.Label)
 	head.draw(&c, 4)
-	y := b.Y.lay(values, bottom, top, 4)
+	y := b.Y.fit(values, bottom, top, 4)
 	left, right := marginLeft, plotWidth-marginRight
 	drawY(&c, y, left, right)
 	if b.Y.Label != "" {
 		c.text("label", "start", 4, top-labelRise, b.Y.Label)
 	}
-	b.groups(&c, y, left, right, bottom)
+	b.drawGroups(&c, y, left, right, bottom)
 	c.line("axis", left, bottom, right, bottom)
 	return c.end()
 }
 
-func (b Bars) groups(c *canvas, y ruler, left, right, bottom float64) {
+func (b Bars) drawGroups(c *canvas, y ruler, left, right, bottom float64) {
 	room := (right - left) / float64(max(1, len(b.Groups)))
 	each := min(46, room*0.78/float64(max(1, len(b.Series))))
 	for g, name := range b.Groups {
@@ -72,9 +72,9 @@ func (v Bar) draw(c *canvas, class string, y ruler, x, width, bottom float64) {
 	if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
 		return
 	}
-	top := y.at(v.Value)
+	top := y.position(v.Value)
 	c.rect("bar "+class, x+width*0.06, top, width*0.88, bottom-top, "")
 	if v.Half > 0 {
-		c.path("whisker over", whisker(x+width/2, y.at(max(0, v.Value-v.Half)), y.at(v.Value+v.Half), min(4, width/4)), "")
+		c.path("whisker over", whisker(x+width/2, y.position(max(0, v.Value-v.Half)), y.position(v.Value+v.Half), min(4, width/4)), "")
 	}
 }

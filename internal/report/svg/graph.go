@@ -20,11 +20,11 @@ type Edge struct {
 }
 
 const (
-	graphWidth = 344.0
-	graphRing  = 96.0
-	thickest   = 9.0
+	graphWidth   = 344.0
+	graphRing    = 96.0
+	maxEdgeWidth = 9.0
 	// manyNodes is how many names fit round the circle.
-	manyNodes = 40
+	maxNamedNodes = 40
 )
 
 // SVG draws the graph.
@@ -41,27 +41,27 @@ func (g Graph) SVG() string {
 		if e.A < 0 || e.B < 0 || e.A >= len(g.Nodes) || e.B >= len(g.Nodes) || e.Weight <= 0 {
 			continue
 		}
-		ax, ay := g.place(e.A, mid)
-		bx, by := g.place(e.B, mid)
-		g.edge(&c, e, heaviest, ax, ay, bx, by)
+		ax, ay := g.nodePosition(e.A, mid)
+		bx, by := g.nodePosition(e.B, mid)
+		g.drawEdge(&c, e, heaviest, ax, ay, bx, by)
 	}
 	for i, n := range g.Nodes {
-		x, y := g.place(i, mid)
+		x, y := g.nodePosition(i, mid)
 		r := 5.0
-		if len(g.Nodes) > manyNodes {
+		if len(g.Nodes) > maxNamedNodes {
 			r = 2.5
 		}
 		c.circle("node", x, y, r, "")
-		if len(g.Nodes) <= manyNodes {
-			g.name(&c, i, n.Name, mid)
+		if len(g.Nodes) <= maxNamedNodes {
+			g.drawName(&c, i, n.Name, mid)
 		}
 	}
 	return c.end()
 }
 
-func (g Graph) edge(c *canvas, e Edge, heaviest, ax, ay, bx, by float64) {
-	c.b.WriteString(`<line class="edge" stroke-width="` + num(max(0.4, thickest*e.Weight/heaviest)) + `" x1="` + num(ax) + `" y1="` + num(ay) +
-		`" x2="` + num(bx) + `" y2="` + num(by) + `"`)
+func (g Graph) drawEdge(c *canvas, e Edge, heaviest, ax, ay, bx, by float64) {
+	c.b.WriteString(`<line class="edge" stroke-width="` + formatCoordinate(max(0.4, maxEdgeWidth*e.Weight/heaviest)) + `" x1="` + formatCoordinate(ax) + `" y1="` + formatCoordinate(ay) +
+		`" x2="` + formatCoordinate(bx) + `" y2="` + formatCoordinate(by) + `"`)
 	c.close("line", e.Tip)
 }
 
@@ -69,13 +69,13 @@ func (g Graph) angle(i int) float64 {
 	return 2*math.Pi*float64(i)/float64(len(g.Nodes)) - math.Pi/2
 }
 
-func (g Graph) place(i int, mid [2]float64) (x, y float64) {
+func (g Graph) nodePosition(i int, mid [2]float64) (x, y float64) {
 	a := g.angle(i)
 	return mid[0] + graphRing*math.Cos(a), mid[1] + graphRing*math.Sin(a)
 }
 
-// name writes a node's name outside of the circle.
-func (g Graph) name(c *canvas, i int, name string, mid [2]float64) {
+// drawName writes a node's name outside of the circle.
+func (g Graph) drawName(c *canvas, i int, drawName string, mid [2]float64) {
 	a := g.angle(i)
 	x, y := mid[0]+(graphRing+11)*math.Cos(a), mid[1]+(graphRing+13)*math.Sin(a)+fontSize/3
 	anchor, room := "middle", graphWidth/2
@@ -85,5 +85,5 @@ func (g Graph) name(c *canvas, i int, name string, mid [2]float64) {
 	case cos < -0.2:
 		anchor, room = "end", x
 	}
-	c.text("tick", anchor, x, y, shorten(name, room))
+	c.text("tick", anchor, x, y, shorten(drawName, room))
 }

@@ -31,7 +31,7 @@ type canvas struct{ b strings.Builder }
 // begin opens the document. label is what a screen reader says for all of it.
 func (c *canvas) begin(width, height float64, class, label string) {
 	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart %s" viewBox="0 0 %s %s" role="img" aria-label="%s">`,
-		class, num(width), num(height), Escape(label))
+		class, formatCoordinate(width), formatCoordinate(height), Escape(label))
 }
 
 func (c *canvas) end() string {
@@ -40,16 +40,16 @@ func (c *canvas) end() string {
 }
 
 func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(&c.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, num(x1), num(y1), num(x2), num(y2))
+	fmt.Fprintf(&c.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, formatCoordinate(x1), formatCoordinate(y1), formatCoordinate(x2), formatCoordinate(y2))
 }
 
 func (c *canvas) rect(class string, x, y, w, h float64, tip string) {
-	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, num(x), num(y), num(max(0, w)), num(max(0, h)))
+	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, formatCoordinate(x), formatCoordinate(y), formatCoordinate(max(0, w)), formatCoordinate(max(0, h)))
 	c.close("rect", tip)
 }
 
 func (c *canvas) circle(class string, x, y, r float64, tip string) {
-	fmt.Fprintf(&c.b, `<circle class="%s" cx="%s" cy="%s" r="%s"`, class, num(x), num(y), num(r))
+	fmt.Fprintf(&c.b, `<circle class="%s" cx="%s" cy="%s" r="%s"`, class, formatCoordinate(x), formatCoordinate(y), formatCoordinate(r))
 	c.close("circle", tip)
 }
 
@@ -69,11 +69,11 @@ func (c *canvas) close(name, tip string) {
 
 // text anchors at "start", "middle" or "end".
 func (c *canvas) text(class, anchor string, x, y float64, s string) {
-	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, num(x), num(y), anchor, Escape(s))
+	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, formatCoordinate(x), formatCoordinate(y), anchor, Escape(s))
 }
 
-// num writes a coordinate; what is no number becomes 0, so that a chart never breaks.
-func num(v float64) string {
+// formatCoordinate writes a coordinate; what is no number becomes 0, so that a chart never breaks.
+func formatCoordinate(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "0"
 	}
@@ -104,4 +104,63 @@ func shorten(s string, width float64) string {
 		return string(r[:max(1, n-1)]) + "…"
 	}
 	return s
+}
+
+// legend is the head of a chart: its title and the names of its series, in lines.
+type legend struct {
+	title   string
+	entries []entry
+	height  float64
+}
+
+type entry struct {
+	x, y  float64
+	name  string
+	class string
+	box   bool // a bar rather than a line
+}
+
+// newLegend places the title and the names of the series; a single series without a name needs none.
+func newLegend(title string, named []entry, hasLabel bool, left, right float64) legend {
+	l := legend{title: title}
+	if title != "" {
+		l.height += legendLine
+	}
+	if len(named) == 1 && named[0].name == "" {
+		named = nil
+	}
+	x, y := left, l.height
+	for i, e := range named {
+		e.name = shorten(e.name, right-left-24)
+		w := 20 + textWidth(e.name) + 14
+		if i > 0 && x+w > right+14 {
+			x, y = left, y+legendLine
+		}
+		e.x, e.y = x, y
+		l.entries = append(l.entries, e)
+		x += w
+	}
+	if len(named) > 0 {
+		l.height = y + legendLine
+	}
+	if hasLabel {
+		l.height += labelRise
+	}
+	l.height += 9
+	return l
+}
+
+func (l legend) draw(c *canvas, top float64) {
+	if l.title != "" {
+		c.text("title", "start", 4, top+fontSize, l.title)
+	}
+	for _, e := range l.entries {
+		y := top + e.y + fontSize/2 + 2
+		if e.box {
+			c.rect("area "+e.class, e.x, y-4, 13, 9, "")
+		} else {
+			c.line("line "+e.class, e.x, y, e.x+14, y)
+		}
+		c.text("key", "start", e.x+19, y+fontSize/3, e.name)
+	}
 }

@@ -95,7 +95,7 @@ func TestLinearTicks(t *testing.T) {
 		{"all zero", Axis{}, []float64{0, 0}, []float64{0, 0.5, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := c.axis.lay(c.values, 0, 100, 4).ticks
+			got := c.axis.fit(c.values, 0, 100, 4).ticks
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(1e-9, 1e-12)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -110,17 +110,17 @@ func TestLinearTicks(t *testing.T) {
 
 // Where neighbouring floats are farther apart than ticks, counting on must still end.
 func TestTicksBeyondWholeFloats(t *testing.T) {
-	if n := len(Axis{}.lay([]float64{-1e17, 1e17 + 16}, 0, 100, 4).ticks); n > 12 {
+	if n := len(Axis{}.fit([]float64{-1e17, 1e17 + 16}, 0, 100, 4).ticks); n > 12 {
 		t.Errorf("%d ticks", n)
 	}
 }
 
 func TestLogAxis(t *testing.T) {
-	r := Axis{Scale: Log}.lay([]float64{1, 10, 1000}, 0, 300, 4)
-	if diff := cmp.Diff(r.at(10)-r.at(1), r.at(1000)-r.at(100), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+	r := Axis{Scale: Log}.fit([]float64{1, 10, 1000}, 0, 300, 4)
+	if diff := cmp.Diff(r.position(10)-r.position(1), r.position(1000)-r.position(100), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Errorf("decades differ:\n%s", diff)
 	}
-	if at := r.at(0); at > r.at(1) || math.IsInf(at, 0) {
+	if at := r.position(0); at > r.position(1) || math.IsInf(at, 0) {
 		t.Errorf("0 is at %g", at)
 	}
 }

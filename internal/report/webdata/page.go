@@ -54,14 +54,14 @@ func Write(w io.Writer, page []byte, d *record.Dir) error {
 	if !ok || !bytes.Contains(before, []byte(title)) {
 		return ErrPage
 	}
-	named := "<title>" + html.EscapeString(report.Plain(d.Run.Name)) + " – Skerry report</title>"
+	named := "<title>" + html.EscapeString(report.Sanitize(d.Run.Name)) + " – Skerry report</title>"
 	b := bufio.NewWriter(w)
 	b.Write(bytes.Replace(before, []byte(title), []byte(named), 1))
-	figures := report.FiguresOf(d)
-	if err := writeData(b, d, of(d, figures)); err != nil {
+	figures := report.NewFigures(d)
+	if err := writeData(b, d, newRun(d, figures)); err != nil {
 		return err
 	}
-	if err := withoutScripts(b, figures); err != nil {
+	if err := writeNoScript(b, figures); err != nil {
 		return err
 	}
 	b.Write(after)
@@ -86,14 +86,14 @@ func writeData(w io.Writer, d *record.Dir, run Run) error {
 			continue
 		}
 		g.Go(func() (err error) {
-			blocks[i], err = block("trial-"+strconv.Itoa(t.ID), DetailOf(d, byID[t.ID], len(run.Trials)))
+			blocks[i], err = encodeDocument("trial-"+strconv.Itoa(t.ID), NewDetail(d, byID[t.ID], len(run.Trials)))
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	head, err := block("run", run)
+	head, err := encodeDocument("run", run)
 	if err != nil {
 		return err
 	}
@@ -105,8 +105,8 @@ func writeData(w io.Writer, d *record.Dir, run Run) error {
 	return nil
 }
 
-// block is a document as the page holds it.
-func block(name string, v any) (string, error) {
+// encodeDocument is a document as the page holds it.
+func encodeDocument(name string, v any) (string, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<script type=\"application/x-skerry\" id=\"data-%s\">", name)
 	text := base64.NewEncoder(base64.StdEncoding, &b)
@@ -121,7 +121,7 @@ func block(name string, v any) (string, error) {
 	return b.String(), nil
 }
 
-func withoutScripts(w io.Writer, f report.Figures) error {
+func writeNoScript(w io.Writer, f report.Figures) error {
 	var text bytes.Buffer
 	if err := f.Text(&text, report.TextOptions{}); err != nil {
 		return err

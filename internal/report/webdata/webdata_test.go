@@ -34,7 +34,7 @@ func open(t *testing.T, dir string) *record.Dir {
 }
 
 func TestRunDocument(t *testing.T) {
-	doc := Of(open(t, stored))
+	doc := NewRun(open(t, stored))
 	if doc.Schema != Schema || doc.Name != "two-distances" || doc.Seed != "11" || doc.Tally.Planned != 4 {
 		t.Errorf("head is %q %q seed %q %+v", doc.Schema, doc.Name, doc.Seed, doc.Tally)
 	}
@@ -65,7 +65,7 @@ func TestRunDocument(t *testing.T) {
 func TestTrialDocument(t *testing.T) {
 	d := open(t, stored)
 	trial := d.Summary.Trials[0]
-	doc := DetailOf(d, trial, 4)
+	doc := NewDetail(d, trial, 4)
 	if len(doc.Notes) > 0 {
 		t.Fatal(doc.Notes)
 	}
@@ -110,7 +110,7 @@ func TestTrialDocument(t *testing.T) {
 }
 
 // The types of the front end say that no list is null.
-func TestDocumentsHoldNoNull(t *testing.T) {
+func TestDocumentsContainNoNull(t *testing.T) {
 	damaged := t.TempDir()
 	if err := os.CopyFS(damaged, os.DirFS(stored)); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestDocumentsHoldNoNull(t *testing.T) {
 	}
 	for _, dir := range []string{stored, damaged} {
 		d := open(t, dir)
-		for name, doc := range map[string]any{"run": Of(d), "trial": DetailOf(d, d.Summary.Trials[0], 4), "nothing": Of(&record.Dir{})} {
+		for name, doc := range map[string]any{"run": NewRun(d), "trial": NewDetail(d, d.Summary.Trials[0], 4), "nothing": NewRun(&record.Dir{})} {
 			text, err := json.Marshal(doc)
 			if err != nil {
 				t.Fatal(err)
@@ -160,7 +160,7 @@ func documents(t *testing.T, page string) map[string]any {
 	return out
 }
 
-func TestNamesDoNotBecomeMarkup(t *testing.T) {
+func TestNamesAreEscaped(t *testing.T) {
 	evil := `</script><script>alert(1)</script><!--` + title + marker
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(stored)); err != nil {
@@ -219,7 +219,7 @@ func TestWriteFileReplacesWholeFiles(t *testing.T) {
 	}
 }
 
-func TestWriteRefusesAnotherPage(t *testing.T) {
+func TestWriteRejectsOtherPage(t *testing.T) {
 	if err := Write(io.Discard, []byte("<html></html>"), open(t, stored)); err == nil {
 		t.Error("no error")
 	}
@@ -236,7 +236,7 @@ func TestDamagedFilesAreNoted(t *testing.T) {
 		}
 	}
 	d := open(t, dir)
-	doc := DetailOf(d, d.Summary.Trials[1], 4)
+	doc := NewDetail(d, d.Summary.Trials[1], 4)
 	if len(doc.Notes) != 5 || doc.Timeline != nil || len(doc.Curves) == 0 {
 		t.Errorf("%d notes: %v", len(doc.Notes), doc.Notes)
 	}
@@ -246,7 +246,7 @@ func TestDamagedFilesAreNoted(t *testing.T) {
 func TestHundredTrialsStaySmall(t *testing.T) {
 	const trials, pageSize, bound = 100, 900_000, 5_000_000
 	r := rand.New(rand.NewPCG(1, 2))
-	l := limitsFor(trials)
+	l := newLimits(trials)
 	noise := func(mean float64) float64 { return mean * math.Exp(0.3*r.NormFloat64()) }
 	var seconds []record.Second
 	var nodes []record.NodeSecond
@@ -266,7 +266,7 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 		}
 		heat.Counts = append(heat.Counts, column)
 	}
-	b, err := block("trial-1", Detail{Timeline: series.TimelineOf(seconds, l.points), Nodes: series.NodesOf(nodes, l.nodes, math.MaxInt, l.nodeValues), Heat: heat})
+	b, err := encodeDocument("trial-1", Detail{Timeline: series.NewTimeline(seconds, l.points), Nodes: series.NewNodes(nodes, l.nodes, math.MaxInt, l.nodeValues), Heat: heat})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,8 +276,8 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 }
 
 // Cells are compared by any kind of operation that they have, not by the one there was most of.
-func TestLatenciesAreByOperation(t *testing.T) {
-	doc := Of(open(t, stored))
+func TestCellLatenciesByOperation(t *testing.T) {
+	doc := NewRun(open(t, stored))
 	if diff := cmp.Diff([]string{"READ", "UPDATE"}, doc.Operations); diff != "" {
 		t.Error(diff)
 	}

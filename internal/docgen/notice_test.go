@@ -1,0 +1,48 @@
+package docgen
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The notice names what the program holds and nothing else, with the versions of go.mod and
+// of the front end's lock.
+func TestNoticeIsCurrent(t *testing.T) {
+	parts, err := CollectParts(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, p := range parts {
+		want = append(want, p.String())
+	}
+	text, err := os.ReadFile(filepath.Join(root, "NOTICE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, ListedParts(string(text))); diff != "" {
+		t.Errorf("NOTICE is not what the program holds, run make notice: -want +got:\n%s", diff)
+	}
+}
+
+func TestLicences(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := readLicences(dir); err == nil {
+		t.Error("a part without a licence was taken")
+	}
+	for name, text := range map[string]string{"LICENSE-MIT.txt": "one\r\n", "NOTICE": "two", "licenses.go": "no", "README": "no"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := readLicences(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"one", "two"}, got); diff != "" {
+		t.Errorf("licences: -want +got:\n%s", diff)
+	}
+}

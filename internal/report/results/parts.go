@@ -1,0 +1,292 @@
+package results
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// partKind is what a part of a page is.
+type partKind int
+
+const (
+	paragraph partKind = iota
+	heading
+	tableHead // a table's first two lines
+	row
+	item     // of a list
+	ownLines // the result of a function that stands on lines of its own
+	quoted   // between fences
+	blank
+)
+
+// part is the least of a page that is left out as a whole.
+type part struct {
+	kind  partKind
+	level int // of a heading
+	text  string
+	// asks is for how many figures it asks of what was measured, has how many there are.
+	asks, has int
+	// waiting is what a note on what is missing calls the section's parts.
+	waiting string
+	// missing are the steps that it waits for, each as often as it asks for it.
+	missing []string
+	omitted bool // out
+}
+
+// isMissing tells whether a part asks for figures and has none of them.
+func (p part) isMissing() bool { return p.asks > 0 && p.has == 0 }
+
+var (
+	hashes = regexp.MustCompile(`^(#{1,6}) `)
+	itemOf = regexp.MustCompile(`^([-*]|[0-9]+\.) `)
+)
+
+const fence = "```"
+
+// splitParts splits a page into its parts, line by line.
+func splitParts(text string) (out []part) {
+	last := &part{kind: blank}
+	for line := range strings.Lines(text) {
+		if last.continues(line) {
+			last.text += line
+			continue
+		}
+		out = append(out, last.startPart(line))
+		last = &out[len(out)-1]
+	}
+	return out
+}
+
+// continues tells whether a line belongs to the part before it.
+func (p part) continues(line string) bool {
+	switch p.kind {
+	case quoted:
+		return !isClosed(p.text)
+	case tableHead:
+		return strings.HasPrefix(line, "|") && strings.Count(p.text, "\n") < 2
+	case paragraph, item:
+		return p.startPart(line).kind == paragraph
+	}
+	return false
+}
+
+// startPart is the part that a line begins after this one.
+func (p part) startPart(line string) part {
+	begun := func(k partKind) part { return part{kind: k, text: line} }
+	switch {
+	case strings.HasPrefix(line, fence):
+		return begun(quoted)
+	case strings.TrimSpace(line) == "":
+		return begun(blank)
+	case hashes.MatchString(line):
+		return part{kind: heading, level: len(hashes.FindStringSubmatch(line)[1]), text: line}
+	case strings.HasPrefix(line, block):
+		return begun(ownLines)
+	case itemOf.MatchString(line):
+		return begun(item)
+	case strings.HasPrefix(line, "|") && (p.kind == tableHead || p.kind == row):
+		return begun(row)
+	case strings.HasPrefix(line, "|"):
+		return begun(tableHead)
+	}
+	return begun(paragraph)
+}
+
+// isClosed tells whether a quoted part has its last line.
+func isClosed(text string) bool {
+	return strings.Count(text, "\n") > 1 && strings.HasPrefix(text[strings.LastIndex(strings.TrimRight(text, "\n"), "\n")+1:], fence)
+}
+
+// joinParts puts a page together of the parts that are left, blocks apart from what stands around them.
+func joinParts(all []part) []byte {
+	var b strings.Builder
+	apart := true // nothing, or an empty line, comes before
+	gap := func() {
+		if !apart {
+			b.WriteByte('\n')
+		}
+		apart = true
+	}
+	for _, p := range all {
+		switch {
+		case p.omitted:
+		case p.kind == blank:
+			gap()
+		case p.kind == ownLines:
+			gap()
+			b.WriteString(strings.TrimSpace(p.text) + "\n")
+			apart = false
+			gap()
+		default:
+			b.WriteString(p.text)
+			apart = false
+		}
+	}
+	return []byte(strings.TrimRight(b.String(), "\n") + "\n")
+}
+
+// omitMissing finds what of a page is not worth reading yet: parts without any of the figures that they ask for; then
+// heads of tables and lead-ins to which nothing is left, and sections.
+func omitMissing(all []part) {
+	for i := range all {
+		all[i].omitted = all[i].isMissing()
+	}
+	for i := range all {
+		if all[i].kind == tableHead && allOmitted(takeWhile(all[i+1:], func(p part) bool { return p.kind == row })) {
+			all[i].omitted = true
+		}
+	}
+	for i, p := range all {
+		if isLeadIn(p) && allOmitted(takeWhile(all[i+1:], isIntroduced)) {
+			all[i].omitted = true
+		}
+	}
+	for i, p := range all {
+		if p.kind == heading && p.level > 1 && isUnanswered(sectionAt(all, i)) {
+			for j := range sectionAt(all, i) {
+				all[i+j].omitted = true
+			}
+		}
+	}
+}
+
+// takeWhile is how far parts go on as they should.
+func takeWhile(parts []part, goesOn func(part) bool) []part {
+	for i, p := range parts {
+		if !goesOn(p) {
+			return parts[:i]
+		}
+	}
+	return parts
+}
+
+// allOmitted tells whether there were parts, and all of them are left out.
+func allOmitted(parts []part) bool {
+	there := false
+	for _, p := range parts {
+		if p.kind == blank {
+			continue
+		}
+		if !p.omitted {
+			return false
+		}
+		there = true
+	}
+	return there
+}
+
+// isLeadIn tells whether a part is there for what follows it.
+func isLeadIn(p part) bool {
+	return p.kind == paragraph && p.has == 0 && strings.HasSuffix(strings.TrimSpace(p.text), ":")
+}
+
+// isIntroduced are the parts that a lead-in leads to.
+func isIntroduced(p part) bool {
+	return p.kind == blank || p.kind == ownLines && p.waiting == "" || p.kind == item || p.kind == tableHead || p.kind == row
+}
+
+// sectionAt is a heading with all below it.
+func sectionAt(all []part, at int) []part {
+	for i := at + 1; i < len(all); i++ {
+		if all[i].kind == heading && all[i].level <= all[at].level {
+			return all[at:i]
+		}
+	}
+	return all[at:]
+}
+
+// isUnanswered tells whether a section asks for figures, has none, and does not say so itself.
+func isUnanswered(parts []part) bool {
+	asks := 0
+	for _, p := range parts {
+		if p.has > 0 || p.waiting != "" {
+			return false
+		}
+		asks += p.asks
+	}
+	return asks > 0
+}
+
+// MissingSteps is how steps are measured that were not yet.
+type MissingSteps struct {
+	// Names are what skerry reproduce takes: a step's, or a page's of which nothing is measured.
+	Names []string
+	// Takes is the longest that this is likely to take, 0 where that is not known.
+	Takes time.Duration
+}
+
+// fillWaiting fills in what each part that waits tells of its section: the part of the page from the heading above it to the
+// next of its level.
+func (f *filler) fillWaiting(all []part) (err error) {
+	for i := range all {
+		if all[i].waiting == "" {
+			continue
+		}
+		begin := i
+		for begin > 0 && all[begin].kind != heading {
+			begin--
+		}
+		if all[i].text, err = f.waitingNote(sectionAt(all, begin), all[i].waiting); err != nil {
+			return err
+		}
+		all[i].omitted = all[i].text == ""
+	}
+	return nil
+}
+
+// waitingNote tells what a section lacks, "" for nothing. things are what its parts are called.
+func (f *filler) waitingNote(section []part, things string) (string, error) {
+	asking, absent := 0, 0
+	var steps []string
+	for _, p := range section {
+		if p.asks > 0 {
+			asking++
+		}
+		if p.isMissing() {
+			absent++
+		}
+		steps = append(steps, p.missing...)
+	}
+	if len(steps) == 0 {
+		return "", nil
+	}
+	slices.Sort(steps)
+	missing, err := f.from.Missing(slices.Compact(steps))
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("Some figures of the %s are not measured yet.", things)
+	switch {
+	case absent > 0 && absent == asking:
+		text = fmt.Sprintf("None of the %d %s is measured yet.", asking, things)
+	case absent > 0:
+		text = fmt.Sprintf("Not measured yet, and left out: %d of the %d %s.", absent, asking, things)
+	}
+	return text + " This measures what is missing, on a machine that does nothing else" + describeDuration(missing.Takes) + ":\n\n" +
+		fence + "\nskerry reproduce " + strings.Join(missing.Names, " ") + "\n" + fence + "\n", nil
+}
+
+// describeDuration tells how long something takes at most.
+func describeDuration(d time.Duration) string {
+	switch {
+	case d == 0:
+		return ""
+	case d < 2*time.Hour:
+		return fmt.Sprintf(", in %.0f minutes at most", max(1, d.Minutes()))
+	}
+	return fmt.Sprintf(", in %.0f hours at most", d.Hours())
+}
+
+// describeProgress tells how many of a page's steps are measured.
+func describeProgress(measured, all int) string {
+	switch measured {
+	case 0:
+		return "nothing yet"
+	case all:
+		return "all"
+	}
+	return fmt.Sprintf("%d of %d", measured, all)
+}

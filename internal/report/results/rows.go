@@ -1,0 +1,286 @@
+// Package data is what is kept of runs beside the pages that they led to: a row a trial, as CSV.
+package results
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/evidence/verdict"
+	"skerry/internal/record"
+	"skerry/internal/record/metric"
+	"skerry/internal/topology"
+)
+
+// Row is one trial.
+type Row struct {
+	// Run is the run directory's name, Version the program's, Machine where it ran.
+	Run, Version, Machine string
+	Started               time.Time
+	Trial, Repetition     int
+	// State and Verdict are the record's; Reasons are the kinds of a suspect trial's reasons.
+	State, Verdict string
+	Reasons        string
+	// Bound is what limited its throughput.
+	Bound string
+	// Attempts is how often it was measured.
+	Attempts   int
+	Parameters map[string]string
+	// Figures are by metric, in seconds, bytes, shares and numbers a second.
+	Figures map[string]float64
+}
+
+// Valid is the verdict.
+func (r Row) Valid() bool { return r.State == record.TrialOK && r.Verdict == record.Valid }
+
+// Counts says that the figures of the trial can be believed. Writes that were lost and values that are wrong make a trial
+// suspect for who chooses a database; they are figures of the database itself, and no doubt about the emulation.
+func (r Row) Counts() bool {
+	return r.Valid() || r.State == record.TrialOK && r.Reasons == string(verdict.Audit)
+}
+
+// HasFaults says that its audit found writes lost or values wrong.
+func (r Row) HasFaults() bool {
+	return slices.Contains(strings.Fields(r.Reasons), string(verdict.Audit))
+}
+
+// TrialRows reads a run's trials. keep names figures, a last * stands for any rest.
+func TrialRows(d *record.Dir, keep []string) (rows []Row, err error) {
+	for _, t := range d.Summary.Trials {
+		if t.State == record.TrialInterrupted {
+			continue // it is measured when the run goes on
+		}
+		r := Row{
+			Run: d.Summary.Run, Version: d.Run.Versions.Skerry, Machine: describeMachine(d.Run.Host), Started: t.Started.UTC().Truncate(time.Second),
+			Trial: t.ID, Repetition: t.Repetition, State: t.State, Verdict: t.Verdict.State,
+			Reasons: strings.Join(slices.Compact(slices.Sorted(slices.Values(t.Verdict.Kinds))), " "), Attempts: 1 + len(t.Replaced),
+			Parameters: map[string]string{}, Figures: map[string]float64{},
+		}
+		if t.Bound != nil {
+			r.Bound = t.Bound.By
+		}
+		for name, v := range t.Parameters {
+			r.Parameters[name] = formatParameter(v)
+		}
+		r.addMetrics(metric.Of(t), keep)
+		r.addEventCounts(t.Events, keep)
+		r.addOccurrences(t.Events, keep)
+		if slices.Contains(keep, ChangePrefix+"*") {
+			if err := r.addMembershipChanges(d); err != nil {
+				return nil, err
+			}
+		}
+		if slices.Contains(keep, PairPrefix+"*") {
+			r.addPairTraffic(t)
+		}
+		r.addProbes(t.Probed(), keep)
+		r.addLoad(t.Load, keep)
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Trial, b.Trial) })
+	return rows, nil
+}
+
+// PairPrefix begins the figures of two data nodes: "pair.A~B" are the bytes that they exchanged for an operation.
+const PairPrefix = "pair."
+
+// addPairTraffic adds who talked to whom, the client left out.
+func (r Row) addPairTraffic(t record.Trial) {
+	if t.Outcomes.OK == 0 {
+		return
+	}
+	for _, p := range t.Traffic.Pairs {
+		if topology.IsClient(p.From) || topology.IsClient(p.To) {
+			continue
+		}
+		r.Figures[PairPrefix+min(p.From, p.To)+"~"+max(p.From, p.To)] += float64(p.Bytes) / float64(t.Outcomes.OK)
+	}
+}
+
+// addProbes adds the 95th percentile of short jobs, by operation: "probes.read.highest" that of the worst job,
+// "probes.read.before" and "probes.read.during" the medians before and while events were in force, and
+// "probes.read.growth" the latter divided by the former.
+func (r Row) addProbes(all []record.Probed, keep []string) {
+	for _, p := range all {
+		name := "probes." + strings.ReplaceAll(strings.ToLower(p.Operation), "-", "_")
+		figures := map[string]float64{".highest": p.HighestUS / 1e6, ".before": p.BeforeUS / 1e6, ".during": p.DuringUS / 1e6}
+		if p.BeforeUS > 0 {
+			figures[".growth"] = p.DuringUS / p.BeforeUS
+		}
+		for of, v := range figures {
+			if v > 0 && isWanted(name+of, keep) {
+				r.Figures[name+of] = v
+			}
+		}
+	}
+}
+
+// addLoad adds how the table was loaded: "load.rate", in records a second, and latencies of its inserts.
+func (r Row) addLoad(l *record.Load, keep []string) {
+	if l == nil {
+		return
+	}
+	insert := l.Insert.Latency()
+	for name, v := range map[string]float64{"load.rate": l.Rate, "load.mean": insert.Mean / 1e6, "load.p95": insert.P95 / 1e6} {
+		if isWanted(name, keep) {
+			r.Figures[name] = v
+		}
+	}
+}
+
+func describeMachine(m record.Machine) string {
+	return fmt.Sprintf("%s, %d cores, %d GiB, Linux %s", m.CPU, m.Cores, (m.MemoryBytes+1<<29)>>30, m.Kernel)
+}
+
+// formatParameter is a parameter as a person writes it, without spaces where there are several: of a mapping its name
+// or kind and what sets it apart (cassandra/read_consistency:one), of a list its elements (hog+flood).
+func formatParameter(v any) string {
+	switch v := v.(type) {
+	case []any:
+		if len(v) == 0 {
+			return "none"
+		}
+		var all []string
+		for _, element := range v {
+			all = append(all, formatParameter(element))
+		}
+		return strings.Join(all, "+")
+	case map[string]any:
+		for _, key := range []string{"name", "kind", "from"} {
+			head, ok := v[key].(string)
+			if !ok {
+				continue
+			}
+			apart := v
+			if key == "name" { // a workload's patience and an event's times do not
+				apart, _ = v["options"].(map[string]any)
+			}
+			for _, k := range slices.Sorted(maps.Keys(apart)) {
+				if k != key {
+					head += "/" + k + ":" + formatParameter(apart[k])
+				}
+			}
+			return head
+		}
+	}
+	return fmt.Sprint(v)
+}
+
+func isWanted(name string, keep []string) bool {
+	return slices.ContainsFunc(keep, func(k string) bool {
+		head, open := strings.CutSuffix(k, "*")
+		return name == k || open && strings.HasPrefix(name, head)
+	})
+}
+
+// parameterPrefix begins the columns of parameters.
+const parameterPrefix = "with."
+
+// fixedColumns are the columns of every row.
+var fixedColumns = []string{"run", "version", "machine", "started", "trial", "repetition", "state", "verdict", "reasons", "bound", "attempts"}
+
+// WriteRows writes rows as CSV with a line of names, parameters and figures sorted by name.
+func WriteRows(w io.Writer, rows []Row) error {
+	parameters, figures := map[string]bool{}, map[string]bool{}
+	for _, r := range rows {
+		for name := range r.Parameters {
+			parameters[name] = true
+		}
+		for name := range r.Figures {
+			figures[name] = true
+		}
+	}
+	ps, fs := slices.Sorted(maps.Keys(parameters)), slices.Sorted(maps.Keys(figures))
+	out := csv.NewWriter(w)
+	line := slices.Clone(fixedColumns)
+	for _, p := range ps {
+		line = append(line, parameterPrefix+p)
+	}
+	if err := out.Write(append(line, fs...)); err != nil {
+		return fmt.Errorf("writing trials: %w", err)
+	}
+	for _, r := range rows {
+		line := []string{
+			r.Run, r.Version, r.Machine, r.Started.Format(time.RFC3339), strconv.Itoa(r.Trial), strconv.Itoa(r.Repetition),
+			r.State, r.Verdict, r.Reasons, r.Bound, strconv.Itoa(r.Attempts),
+		}
+		for _, p := range ps {
+			line = append(line, r.Parameters[p])
+		}
+		if err := out.Write(append(line, formatFigures(r.Figures, fs, 6)...)); err != nil {
+			return fmt.Errorf("writing trials: %w", err)
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// formatFigures are figures in the order of names, with so many digits; "" where there is none.
+func formatFigures(figures map[string]float64, names []string, digits int) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		if v, ok := figures[n]; ok {
+			out[i] = strconv.FormatFloat(v, 'g', digits, 64)
+		}
+	}
+	return out
+}
+
+// ReadRows reads what Write has written.
+func ReadRows(r io.Reader) ([]Row, error) {
+	in := csv.NewReader(r)
+	head, err := in.Read()
+	if err != nil {
+		return nil, fmt.Errorf("reading trials: %w", err)
+	}
+	if len(head) < len(fixedColumns) || !slices.Equal(head[:len(fixedColumns)], fixedColumns) {
+		return nil, fmt.Errorf("reading trials: the columns begin with %s, want %s", strings.Join(head, ","), strings.Join(fixedColumns, ","))
+	}
+	var rows []Row
+	for {
+		line, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading trials: %w", err)
+		}
+		row, err := parseRow(head, line)
+		if err != nil {
+			return nil, fmt.Errorf("reading trial %d: %w", len(rows)+1, err)
+		}
+		rows = append(rows, row)
+	}
+}
+
+func parseRow(head, line []string) (r Row, err error) {
+	number := func(s string) int {
+		n, wrong := strconv.Atoi(s)
+		err = errors.Join(err, wrong)
+		return n
+	}
+	r = Row{
+		Run: line[0], Version: line[1], Machine: line[2], Trial: number(line[4]), Repetition: number(line[5]), State: line[6], Verdict: line[7],
+		Reasons: line[8], Bound: line[9], Attempts: number(line[10]), Parameters: map[string]string{}, Figures: map[string]float64{},
+	}
+	var wrong error
+	r.Started, wrong = time.Parse(time.RFC3339, line[3])
+	err = errors.Join(err, wrong)
+	for i := len(fixedColumns); i < len(head); i++ {
+		if name, ok := strings.CutPrefix(head[i], parameterPrefix); ok {
+			r.Parameters[name] = line[i]
+		} else if line[i] != "" {
+			v, wrong := strconv.ParseFloat(line[i], 64)
+			err = errors.Join(err, wrong)
+			r.Figures[head[i]] = v
+		}
+	}
+	return r, err
+}
