@@ -17,7 +17,7 @@ import (
 )
 
 func newSettle(a *cli.App) *cobra.Command {
-	older := cluster.Leftover
+	older := cluster.LeftoverAge
 	var reach treeReach
 	c := &cobra.Command{
 		Use:   "settle ADDR [TRANSACTION commit|abort]",
@@ -52,7 +52,7 @@ func newSettle(a *cli.App) *cobra.Command {
 			}
 			m := client.NewOwn(args[0], with...)
 			defer m.Close()
-			if r := m.One(cmd.Context(), metadata.Step{Verb: verb, Txn: args[1]}.Command("/", "")); r.Err != nil {
+			if r := m.DoOne(cmd.Context(), metadata.Step{Verb: verb, Txn: args[1]}.Command("/", "")); r.Err != nil {
 				return r.Err
 			}
 			_, err = fmt.Fprintf(a.Out, "%s is no longer held\n", args[1])

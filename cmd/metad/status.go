@@ -31,9 +31,9 @@ func newStatus(a *cli.App) *cobra.Command {
 			if asJSON {
 				return a.PrintJSON(s)
 			}
-			w := client.NewWatch(s.Servers, with...)
+			w := client.NewStatusPoller(s.Servers, with...)
 			defer w.Close()
-			return statustext.WriteStatus(a.Out, s, w.Ask(cmd.Context()))
+			return statustext.WriteStatus(a.Out, s, w.Statuses(cmd.Context()))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the status as JSON")

@@ -60,8 +60,8 @@ func (c *Command) checkMove() error {
 	return nil
 }
 
-// Page is the most entries that a page has: Limit, or what stands for none.
-func (c *Command) Page() int { return either(c.Limit, DefaultLimit) }
+// PageSize is the most entries that a page has: Limit, or what stands for none.
+func (c *Command) PageSize() int { return either(c.Limit, DefaultLimit) }
 
 func (c *Command) checkPage() error {
 	if c.Limit < 0 || c.Limit > MaxLimit {

@@ -58,37 +58,37 @@ func (e *Error) Error() string { return Quote(e.Path) + ": " + e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Elsewhere is the error of a command that meets a virtual directory: At is its path,
+// ElsewhereError is the error of a command that meets a virtual directory: At is its path,
 // Owner the server that it is on. It is ErrElsewhere.
-type Elsewhere struct {
+type ElsewhereError struct {
 	At, Owner string
 }
 
-func (e *Elsewhere) Error() string {
+func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%s: is on another server: %s", Quote(e.At), e.Owner)
 }
 
 // Unwrap is ErrElsewhere.
-func (e *Elsewhere) Unwrap() error { return ErrElsewhere }
+func (e *ElsewhereError) Unwrap() error { return ErrElsewhere }
 
-// Held is the error of a command that meets what a transaction between servers holds. It is
+// HeldError is the error of a command that meets what a transaction between servers holds. It is
 // ErrLocked.
-type Held struct {
+type HeldError struct {
 	Path        string // that is held
 	Txn         string
 	Coordinator string // the server that knows how it ends; "" for the one that says so
 }
 
-func (e *Held) Error() string {
+func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: is held by the transaction %s of %s", Quote(e.Path), e.Txn, either(e.Coordinator, "this server"))
 }
 
 // Unwrap is ErrLocked.
-func (e *Held) Unwrap() error { return ErrLocked }
+func (e *HeldError) Unwrap() error { return ErrLocked }
 
-// Status is the HTTP status of an error: 200 for none, 503 for those that are not a
+// HTTPStatus is the HTTP status of an error: 200 for none, 503 for those that are not a
 // client's.
-func Status(err error) int {
+func HTTPStatus(err error) int {
 	if err == nil {
 		return http.StatusOK
 	}
@@ -100,8 +100,8 @@ func Status(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// Code is the error's code in the JSON form, "" for none.
-func Code(err error) string {
+// ErrorCode is the error's code in the JSON form, "" for none.
+func ErrorCode(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -113,8 +113,8 @@ func Code(err error) string {
 	return "unavailable"
 }
 
-// Decoded is the error that a server sent by its code and text.
-func Decoded(code, text string) error {
+// DecodeError is the error that a server sent by its code and text.
+func DecodeError(code, text string) error {
 	for _, c := range classes {
 		if c.code == code {
 			return errs.As(text, c.err)

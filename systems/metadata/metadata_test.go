@@ -83,7 +83,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		c, err := metadata.Parse(line)
 		if err != nil {
-			if status := metadata.Status(err); status < 400 || status > 499 {
+			if status := metadata.HTTPStatus(err); status < 400 || status > 499 {
 				t.Fatalf("%q: status %d of %v", line, status, err)
 			}
 			return
@@ -119,15 +119,15 @@ func TestStatus(t *testing.T) {
 	for err, want := range map[error]int{
 		nil: 200, &metadata.Error{Path: "/", Err: metadata.ErrNotFound}: 404, metadata.ErrExists: 409, metadata.ErrNotEmpty: 409,
 		metadata.ErrNotDirectory: 400, metadata.ErrInvalid: 400, metadata.ErrTooLong: 414, errors.New("disk"): 503,
-		&metadata.Elsewhere{At: "/a", Owner: "b"}: 421,
+		&metadata.ElsewhereError{At: "/a", Owner: "b"}: 421,
 	} {
-		if got := metadata.Status(err); got != want {
+		if got := metadata.HTTPStatus(err); got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)
 		}
 		if err == nil {
 			continue
 		}
-		if back := metadata.Decoded(metadata.Code(err), err.Error()); metadata.Status(back) != want || back.Error() != err.Error() {
+		if back := metadata.DecodeError(metadata.ErrorCode(err), err.Error()); metadata.HTTPStatus(back) != want || back.Error() != err.Error() {
 			t.Errorf("%v comes back as %v", err, back)
 		}
 	}
@@ -136,14 +136,14 @@ func TestStatus(t *testing.T) {
 // TestCodeOfWaiting has a client who waited for a transaction for too long, or whose own was given up, be
 // told that he may ask again, also over the network.
 func TestCodeOfWaiting(t *testing.T) {
-	held := &metadata.Held{Path: "/a", Txn: "1", Coordinator: "g1"}
+	held := &metadata.HeldError{Path: "/a", Txn: "1", Coordinator: "g1"}
 	for _, why := range []error{held, metadata.ErrAborted} {
 		err := fmt.Errorf("%w: nothing was changed: %w", metadata.ErrUnavailable, why)
-		if got := metadata.Decoded(metadata.Code(err), err.Error()); !errors.Is(got, metadata.ErrUnavailable) || got.Error() != err.Error() {
-			t.Errorf("%v: sent as %q, read as %v", err, metadata.Code(err), got)
+		if got := metadata.DecodeError(metadata.ErrorCode(err), err.Error()); !errors.Is(got, metadata.ErrUnavailable) || got.Error() != err.Error() {
+			t.Errorf("%v: sent as %q, read as %v", err, metadata.ErrorCode(err), got)
 		}
 	}
-	if code := metadata.Code(held); code != "locked" {
+	if code := metadata.ErrorCode(held); code != "locked" {
 		t.Errorf("servers are told %q of what is held", code)
 	}
 }

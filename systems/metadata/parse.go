@@ -33,7 +33,7 @@ func Parse(line string) (Command, error) { return ParseIn("", line) }
 // shell: with . and .. in them, and none at all for dir itself.
 func ParseIn(dir, line string) (Command, error) {
 	c := Command{MaxDepth: -1}
-	name, rest, _, err := word(line)
+	name, rest, _, err := cutWord(line)
 	if err != nil {
 		return c, err
 	}
@@ -43,21 +43,21 @@ func ParseIn(dir, line string) (Command, error) {
 		}
 	}
 	if c.Op == Invalid {
-		return c, fmt.Errorf("%w command %s: one of %s", ErrInvalid, Quote(shortened(name)), strings.Join(opNames[1:Adopt+1], ", "))
+		return c, fmt.Errorf("%w command %s: one of %s", ErrInvalid, Quote(shorten(name)), strings.Join(opNames[1:Adopt+1], ", "))
 	}
-	if rest, err = c.options(rest); err != nil {
+	if rest, err = c.parseOptions(rest); err != nil {
 		return c, err
 	}
-	if err = c.operands(dir, rest); err != nil {
+	if err = c.parseOperands(dir, rest); err != nil {
 		return c, err
 	}
 	return c, c.Check()
 }
 
-// options reads the words that begin with "-".
-func (c *Command) options(line string) (rest string, err error) {
+// parseOptions reads the words that begin with "-".
+func (c *Command) parseOptions(line string) (rest string, err error) {
 	for {
-		option, behind, found, err := word(line)
+		option, behind, found, err := cutWord(line)
 		if err != nil || !found || option == "" || option[0] != '-' || line[strings.IndexAny(line, "-\"'\\")] != '-' {
 			return line, err
 		}
@@ -65,14 +65,14 @@ func (c *Command) options(line string) (rest string, err error) {
 		if option == "--" {
 			return line, nil
 		}
-		if c.flag(option) {
+		if c.setFlag(option) {
 			continue
 		}
-		value, behind, found, err := word(line)
+		value, behind, found, err := cutWord(line)
 		if err != nil {
 			return line, err
 		}
-		if known, err := c.valued(option, value); err != nil || !known {
+		if known, err := c.setValue(option, value); err != nil || !known {
 			if err == nil {
 				err = fmt.Errorf("%w option %s of %s", ErrInvalid, Quote(option), c.Op)
 			}
@@ -85,8 +85,8 @@ func (c *Command) options(line string) (rest string, err error) {
 	}
 }
 
-// flag sets an option without a value, and tells whether it is one.
-func (c *Command) flag(option string) bool {
+// setFlag sets an option without a value, and tells whether it is one.
+func (c *Command) setFlag(option string) bool {
 	var at *bool
 	switch {
 	case c.Op == List && option == "-l":
@@ -106,8 +106,8 @@ func (c *Command) flag(option string) bool {
 	return true
 }
 
-// valued sets an option that has a value.
-func (c *Command) valued(option, value string) (known bool, err error) {
+// setValue sets an option that has a value.
+func (c *Command) setValue(option, value string) (known bool, err error) {
 	page := c.Op == List || c.Op == Find
 	switch {
 	case page && option == "-n":
@@ -138,8 +138,8 @@ func (c *Command) valued(option, value string) (known bool, err error) {
 	return true, err
 }
 
-// operands reads what stands behind the options.
-func (c *Command) operands(dir, line string) error {
+// parseOperands reads what stands behind the options.
+func (c *Command) parseOperands(dir, line string) error {
 	var mode, text string
 	var into []*string
 	switch c.Op {
@@ -155,7 +155,7 @@ func (c *Command) operands(dir, line string) error {
 		into = []*string{&c.Path}
 	}
 	for _, s := range into {
-		w, rest, found, err := word(line)
+		w, rest, found, err := cutWord(line)
 		if err != nil {
 			return err
 		}
@@ -167,11 +167,11 @@ func (c *Command) operands(dir, line string) error {
 		*s, line = w, rest
 	}
 	if strings.Trim(line, " \t") != "" {
-		return fmt.Errorf("%w command: too much behind %s; quote names that have spaces", ErrInvalid, Quote(shortened(*into[len(into)-1])))
+		return fmt.Errorf("%w command: too much behind %s; quote names that have spaces", ErrInvalid, Quote(shorten(*into[len(into)-1])))
 	}
-	c.Path = within(dir, c.Path)
+	c.Path = resolvePath(dir, c.Path)
 	if c.Op == Move {
-		c.To = within(dir, c.To)
+		c.To = resolvePath(dir, c.To)
 	}
 	if c.Op == Write {
 		c.Data = []byte(text)
@@ -184,19 +184,19 @@ func (c *Command) operands(dir, line string) error {
 	return nil
 }
 
-// within is a path in the directory dir, or one of its own.
-func within(dir, p string) string {
+// resolvePath is a path in the directory dir, or one of its own.
+func resolvePath(dir, p string) string {
 	if dir != "" && p != "" {
 		if p[0] != '/' {
 			p = Join(dir, p)
 		}
 		return path.Clean(p)
 	}
-	return trimmed(p)
+	return trimSlash(p)
 }
 
-// trimmed is a path without the slash at its end.
-func trimmed(name string) string {
+// trimSlash is a path without the slash at its end.
+func trimSlash(name string) string {
 	if len(name) > 1 && name[len(name)-1] == '/' {
 		return name[:len(name)-1]
 	}
@@ -223,8 +223,8 @@ func parseKind(s string) (Kind, error) {
 	return 0, fmt.Errorf("%w type %s: d, f or v", ErrInvalid, Quote(s))
 }
 
-// shortened is a text that fits into an error.
-func shortened(s string) string {
+// shorten is a text that fits into an error.
+func shorten(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."
 	}

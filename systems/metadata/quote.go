@@ -11,7 +11,7 @@ import (
 // Quote writes a word so that Parse reads it back: as it is where it can be, else in
 // double quotes with \n, \t, \", \\ and \xHH.
 func Quote(word string) string {
-	if plain(word) {
+	if isPlain(word) {
 		return word
 	}
 	var b strings.Builder
@@ -39,8 +39,8 @@ func Quote(word string) string {
 	return b.String()
 }
 
-// plain tells whether a word needs no quotes.
-func plain(word string) bool {
+// isPlain tells whether a word needs no quotes.
+func isPlain(word string) bool {
 	if word == "" || word[0] == '-' || word[0] == '#' {
 		return false
 	}
@@ -53,10 +53,10 @@ func plain(word string) bool {
 	return true
 }
 
-// word cuts the first word from a line: up to a space outside of quotes. 'TEXT' is taken
+// cutWord cuts the first word from a line: up to a space outside of quotes. 'TEXT' is taken
 // as it is, in "TEXT" and outside of quotes a backslash escapes. found is false at the end
 // of the line.
-func word(line string) (w, rest string, found bool, err error) {
+func cutWord(line string) (w, rest string, found bool, err error) {
 	line = strings.TrimLeft(line, " \t")
 	if line == "" {
 		return "", "", false, nil
@@ -66,15 +66,15 @@ func word(line string) (w, rest string, found bool, err error) {
 		case ' ', '\t':
 			return line[:i], line[i:], true, nil
 		case '"', '\'', '\\':
-			w, rest, err = quoted(line)
+			w, rest, err = cutQuoted(line)
 			return w, rest, true, err
 		}
 	}
 	return line, "", true, nil
 }
 
-// quoted is word where there are quotes or backslashes.
-func quoted(line string) (w, rest string, err error) {
+// cutQuoted is word where there are quotes or backslashes.
+func cutQuoted(line string) (w, rest string, err error) {
 	var b strings.Builder
 	quote := byte(0)
 	for i := 0; i < len(line); i++ {
@@ -89,7 +89,7 @@ func quoted(line string) (w, rest string, err error) {
 		case quote == '\'' || c != '\\':
 			b.WriteByte(c)
 		default:
-			n, err := escape(&b, line[i+1:])
+			n, err := writeEscape(&b, line[i+1:])
 			if err != nil {
 				return "", "", err
 			}
@@ -102,8 +102,8 @@ func quoted(line string) (w, rest string, err error) {
 	return b.String(), "", nil
 }
 
-// escape writes what stands behind a backslash, and tells its length.
-func escape(b *strings.Builder, s string) (int, error) {
+// writeEscape writes what stands behind a backslash, and tells its length.
+func writeEscape(b *strings.Builder, s string) (int, error) {
 	if s == "" {
 		return 0, fmt.Errorf("%w command: a backslash at the end", ErrInvalid)
 	}

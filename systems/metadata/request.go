@@ -35,8 +35,8 @@ func WithRequest(ctx context.Context, r Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// RequestOf is what is known of the request that a context belongs to.
-func RequestOf(ctx context.Context) Request {
+// RequestFrom is what is known of the request that a context belongs to.
+func RequestFrom(ctx context.Context) Request {
 	r, _ := ctx.Value(requestKey{}).(Request)
 	return r
 }
@@ -44,8 +44,8 @@ func RequestOf(ctx context.Context) Request {
 // MaxIdentified is how many changes of a request have an identity: servers remember so many.
 const MaxIdentified = 1024
 
-// Identified gives changes an identity that have none, each for itself.
-func Identified(identity string, commands []Command) []Command {
+// AddIdentities gives changes an identity that have none, each for itself.
+func AddIdentities(identity string, commands []Command) []Command {
 	if identity == "" || len(commands) > MaxIdentified {
 		return commands
 	}
@@ -89,17 +89,17 @@ func (s Seen) Add(more Seen) {
 	}
 }
 
-// NextTry is a change's identity where a router asks for it once more, since the map of subtrees
+// RetryIdentity is a change's identity where a router asks for it once more, since the map of subtrees
 // has changed: what the try before came to is not its answer. FirstTry is that of the first.
-func NextTry(identity string, n int) string {
+func RetryIdentity(identity string, n int) string {
 	if identity == "" {
 		return ""
 	}
-	return FirstTry(identity) + "~" + strconv.Itoa(n)
+	return OriginalIdentity(identity) + "~" + strconv.Itoa(n)
 }
 
-// FirstTry is the identity that NextTry was given.
-func FirstTry(identity string) string {
+// OriginalIdentity is the identity that NextTry was given.
+func OriginalIdentity(identity string) string {
 	first, _, _ := strings.Cut(identity, "~")
 	return first
 }

@@ -43,8 +43,8 @@ func TestParseSubtree(t *testing.T) {
 			t.Errorf("%s: %+v, %t", owner, s, ok)
 		}
 	}
-	if s, _ := metadata.ParseSubtree("g2:/.subtrees/5f"); s.Next().Owner() != "g2:/.subtrees/5f.1" {
-		t.Errorf("the next epoch: %+v", s.Next())
+	if s, _ := metadata.ParseSubtree("g2:/.subtrees/5f"); s.NextEpoch().Owner() != "g2:/.subtrees/5f.1" {
+		t.Errorf("the next epoch: %+v", s.NextEpoch())
 	}
 }
 

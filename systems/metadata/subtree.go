@@ -61,8 +61,8 @@ func ParseBase(path string) (s Subtree, ok bool) {
 // Servers are those that have it: one, or those of its parts.
 func (s Subtree) Servers() []string { return strings.Split(s.Server, ",") }
 
-// Each are the parts as subtrees of one server.
-func (s Subtree) Each() []Subtree {
+// Parts are the parts as subtrees of one server.
+func (s Subtree) Parts() []Subtree {
 	parts := make([]Subtree, 0, 1)
 	for _, server := range s.Servers() {
 		s.Server = server
@@ -71,9 +71,9 @@ func (s Subtree) Each() []Subtree {
 	return parts
 }
 
-// PartOf is which of so many parts of a directory has the entry of a name. What is in the parts
+// PartIndex is which of so many parts of a directory has the entry of a name. What is in the parts
 // depends on it: it stays as it is.
-func PartOf(name string, parts int) int {
+func PartIndex(name string, parts int) int {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name) // it never fails
 	return int(h.Sum64() % uint64(parts))
@@ -89,14 +89,14 @@ func (s Subtree) name() string {
 // Base is the subtree's directory on its server.
 func (s Subtree) Base() string { return Subtrees + "/" + s.name() }
 
-// Coming is the directory in which it is made before it is the server's.
-func (s Subtree) Coming() string { return Incoming + "/" + s.name() }
+// IncomingBase is the directory in which it is made before it is the server's.
+func (s Subtree) IncomingBase() string { return Incoming + "/" + s.name() }
 
 // Owner is the text of its virtual directory.
 func (s Subtree) Owner() string { return s.Server + ":" + s.Base() }
 
-// Next is the subtree in its next epoch.
-func (s Subtree) Next() Subtree {
+// NextEpoch is the subtree in its next epoch.
+func (s Subtree) NextEpoch() Subtree {
 	s.Epoch++
 	return s
 }

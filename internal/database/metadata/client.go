@@ -57,7 +57,7 @@ func (w *worker) Close() error {
 func (w *worker) do(ctx context.Context, commands []vocab.Command) ([]vocab.Result, error) {
 	for i := range commands {
 		if err := commands[i].Check(); err != nil {
-			return nil, load.Failed(vocab.Code(err), "", err)
+			return nil, load.Failed(vocab.ErrorCode(err), "", err)
 		}
 	}
 	return w.tree.Do(ctx, commands), nil
@@ -75,15 +75,15 @@ func outcome(err error) error {
 	case errors.Is(err, vocab.ErrNotFound):
 		return load.ErrNotFound
 	case !errors.Is(err, vocab.ErrUnavailable):
-		return load.Failed(vocab.Code(err), "", err)
+		return load.Failed(vocab.ErrorCode(err), "", err)
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return load.Failed(database.DialErrorClass(err), "", err)
 	case strings.Contains(err.Error(), unchanged):
-		return load.Failed(vocab.Code(err), "", err)
+		return load.Failed(vocab.ErrorCode(err), "", err)
 	}
 	class := database.ErrorClass(err)
 	if class == database.ClassOther {
-		class = vocab.Code(err)
+		class = vocab.ErrorCode(err)
 	}
 	return load.Unknown(class, "", err)
 }

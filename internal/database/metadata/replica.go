@@ -57,7 +57,7 @@ func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
 		r.own = client.NewOwn(r.addr)
 	}
 	for _, one := range []*client.Client{r.admin, r.own} {
-		one.Through(host.Dialer(h, adminTimeout))
+		one.SetDialer(host.Dialer(h, adminTimeout))
 	}
 	return r
 }
@@ -151,7 +151,7 @@ func (r *replica) serves(ctx context.Context) error {
 func ask(ctx context.Context, by *client.Client, c vocab.Command) (vocab.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	r := by.One(ctx, c)
+	r := by.DoOne(ctx, c)
 	return r, r.Err
 }
 

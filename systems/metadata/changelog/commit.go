@@ -15,11 +15,11 @@ func (j *Journal) run() {
 		case <-j.wake:
 			closed = j.commitAll()
 		case err := <-j.snapshots:
-			j.snapshotEnded(err)
+			j.finishSnapshot(err)
 		}
 	}
 	if j.snapshots != nil {
-		j.snapshotEnded(<-j.snapshots)
+		j.finishSnapshot(<-j.snapshots)
 	}
 	j.err = errors.Join(j.segment.file.Close(), j.lock.Close())
 }
@@ -49,12 +49,12 @@ func (j *Journal) commitAll() bool {
 func (j *Journal) commit(batch []*entry) int {
 	j.buffer = beginGroup(j.buffer)
 	n := 0
-	for n < len(batch) && len(j.buffer) < fullGroup {
+	for n < len(batch) && len(j.buffer) < groupLimit {
 		j.buffer = addRecord(j.buffer, batch[n].record)
 		n++
 	}
 	endGroup(j.buffer, j.next)
-	if err := j.write(); err != nil {
+	if err := j.writeBuffer(); err != nil {
 		for _, e := range batch[:n] {
 			e.result <- outcome{err: err}
 		}
@@ -69,8 +69,8 @@ func (j *Journal) commit(batch []*entry) int {
 	return n
 }
 
-// write appends the buffer to the log.
-func (j *Journal) write() error {
+// writeBuffer appends the buffer to the log.
+func (j *Journal) writeBuffer() error {
 	if err := j.broken.Load(); err != nil {
 		return *err
 	}
@@ -90,7 +90,7 @@ func (j *Journal) write() error {
 	j.groups.Add(1)
 	j.logBytes.Add(int64(len(j.buffer)))
 	j.written += int64(len(j.buffer))
-	if cap(j.buffer) > 2*fullGroup {
+	if cap(j.buffer) > 2*groupLimit {
 		j.buffer = nil
 	}
 	return nil
@@ -104,7 +104,7 @@ func (j *Journal) maintain() {
 		}
 	}
 	if j.snapshots == nil && j.written >= max(j.o.SnapshotBytes, j.snapBytes.Load()) {
-		j.snapshot()
+		j.beginSnapshot()
 	}
 }
 

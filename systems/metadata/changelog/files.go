@@ -21,11 +21,11 @@ const (
 	lockFile       = "lock"
 	segmentPrefix  = "log-"
 	snapshotPrefix = "snapshot-"
-	unfinished     = ".tmp"
+	tempSuffix     = ".tmp"
 )
 
-// indexed is a file that is named by an index.
-type indexed struct {
+// indexedFile is a file that is named by an index.
+type indexedFile struct {
 	path  string
 	index uint64
 }
@@ -38,29 +38,29 @@ func snapshotPath(dir string, index uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%s%016x", snapshotPrefix, index))
 }
 
-// list is the files of a prefix, in the order of their indices.
-func list(dir, prefix string) ([]indexed, error) {
+// listFiles is the files of a prefix, in the order of their indices.
+func listFiles(dir, prefix string) ([]indexedFile, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	var files []indexed
+	var files []indexedFile
 	for _, e := range entries {
 		digits, found := strings.CutPrefix(e.Name(), prefix)
 		if !found {
 			continue
 		}
 		if index, err := strconv.ParseUint(digits, 16, 64); err == nil {
-			files = append(files, indexed{filepath.Join(dir, e.Name()), index})
+			files = append(files, indexedFile{filepath.Join(dir, e.Name()), index})
 		}
 	}
-	slices.SortFunc(files, func(a, b indexed) int { return cmp.Compare(a.index, b.index) })
+	slices.SortFunc(files, func(a, b indexedFile) int { return cmp.Compare(a.index, b.index) })
 	return files, nil
 }
 
-// claim makes the directory where it is missing, locks it for this process, and checks
+// lockDir makes the directory where it is missing, locks it for this process, and checks
 // its version. Snapshots that were not finished are removed.
-func claim(dir string) (*flock.Lock, error) {
+func lockDir(dir string) (*flock.Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -75,17 +75,17 @@ func claim(dir string) (*flock.Lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := prepare(dir); err != nil {
+	if err := initDir(dir); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
 }
 
-func prepare(dir string) error {
+func initDir(dir string) error {
 	if err := checkVersion(dir); err != nil {
 		return err
 	}
-	temporary, err := filepath.Glob(filepath.Join(dir, "*"+unfinished))
+	temporary, err := filepath.Glob(filepath.Join(dir, "*"+tempSuffix))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func checkVersion(dir string) error {
 	path := filepath.Join(dir, versionFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return create(path, fmt.Appendf(nil, "%d\n", version))
+		return writeFile(path, fmt.Appendf(nil, "%d\n", version))
 	}
 	if err != nil {
 		return err
@@ -116,22 +116,22 @@ func checkVersion(dir string) error {
 	return nil
 }
 
-// create writes a file that is there as a whole or not at all.
-func create(path string, content []byte) error {
-	f, err := os.Create(path + unfinished)
+// writeFile writes a file that is there as a whole or not at all.
+func writeFile(path string, content []byte) error {
+	f, err := os.Create(path + tempSuffix)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path+unfinished))
+		return errors.Join(err, os.Remove(path+tempSuffix))
 	}
-	return settle(path)
+	return publishFile(path)
 }
 
-// settle gives a file that was written under a temporary name its own, durably.
-func settle(path string) error {
-	if err := os.Rename(path+unfinished, path); err != nil {
+// publishFile gives a file that was written under a temporary name its own, durably.
+func publishFile(path string) error {
+	if err := os.Rename(path+tempSuffix, path); err != nil {
 		return err
 	}
 	return atomicfile.SyncDir(filepath.Dir(path))

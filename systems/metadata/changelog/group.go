@@ -15,9 +15,9 @@ const (
 	// MaxRecord is the most bytes of a record.
 	MaxRecord = 16 << 20
 	// fullGroup is where a group takes no more records.
-	fullGroup = 4 << 20
+	groupLimit = 4 << 20
 	// maxGroup is the most bytes of the records of a group.
-	maxGroup = fullGroup + MaxRecord + binary.MaxVarintLen64
+	maxGroup = groupLimit + MaxRecord + binary.MaxVarintLen64
 )
 
 // beginGroup makes room for the header.
@@ -68,8 +68,8 @@ func readGroup(b []byte) (g group, ok bool) {
 	return g, true
 }
 
-// findGroup tells whether a whole group of a record behind index begins anywhere in b.
-func findGroup(b []byte, index uint64) bool {
+// containsGroup tells whether a whole group of a record behind index begins anywhere in b.
+func containsGroup(b []byte, index uint64) bool {
 	for at := range b {
 		if len(b)-at < groupHeader {
 			return false

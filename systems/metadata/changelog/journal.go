@@ -92,7 +92,7 @@ func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
 		j.wrap = func(f file) file { return f }
 	}
 	var err error
-	if j.lock, err = claim(dir); err != nil {
+	if j.lock, err = lockDir(dir); err != nil {
 		return nil, Recovery{}, fmt.Errorf("opening the journal: %w", err)
 	}
 	r, err := j.recover()

@@ -208,7 +208,7 @@ func TestBounded(t *testing.T) {
 		want = append(want, more)
 	}
 	closed(t, j)
-	if snapshots, err := list(dir, snapshotPrefix); err != nil || len(snapshots) != 1 {
+	if snapshots, err := listFiles(dir, snapshotPrefix); err != nil || len(snapshots) != 1 {
 		t.Errorf("snapshots %v, %v", snapshots, err)
 	}
 	j, l, r := open(t, dir, o)
@@ -221,7 +221,7 @@ func TestBounded(t *testing.T) {
 }
 
 func damageSnapshot(t *testing.T, dir string, o Options) {
-	snapshots, err := list(dir, snapshotPrefix)
+	snapshots, err := listFiles(dir, snapshotPrefix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestMissingSegment(t *testing.T) {
 	j, _, _ := open(t, dir, Options{SegmentBytes: 100})
 	appendAll(t, j, records(20)...)
 	closed(t, j)
-	segments, err := list(dir, segmentPrefix)
+	segments, err := listFiles(dir, segmentPrefix)
 	if err != nil || len(segments) < 3 {
 		t.Fatalf("segments %v, %v", segments, err)
 	}

@@ -32,9 +32,9 @@ type Log interface {
 	Close() error
 }
 
-// Shared is a Log that others append to as well, on other machines: what is applied here
+// SharedLog is a Log that others append to as well, on other machines: what is applied here
 // may lag behind what they were answered.
-type Shared interface {
+type SharedLog interface {
 	Log
 	// Current returns once all that was answered before the call, to anybody, is applied
 	// here.

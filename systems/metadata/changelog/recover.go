@@ -22,11 +22,11 @@ type Recovery struct {
 // recover brings the machine to the state on disk, and opens the last segment.
 func (j *Journal) recover() (r Recovery, err error) {
 	start := time.Now()
-	if r.Snapshot, err = j.restore(); err != nil {
+	if r.Snapshot, err = j.loadSnapshot(); err != nil {
 		return r, err
 	}
 	j.next = r.Snapshot + 1
-	segments, err := list(j.dir, segmentPrefix)
+	segments, err := listFiles(j.dir, segmentPrefix)
 	if err != nil {
 		return r, err
 	}
@@ -54,8 +54,8 @@ func (j *Journal) recover() (r Recovery, err error) {
 	return r, err
 }
 
-// restore loads the last snapshot, and returns its index.
-func (j *Journal) restore() (uint64, error) {
+// loadSnapshot loads the last snapshot, and returns its index.
+func (j *Journal) loadSnapshot() (uint64, error) {
 	index, size, err := LoadSnapshot(j.dir, j.machine.Restore)
 	if err == nil {
 		j.snapIndex.Store(int64(index))
@@ -64,17 +64,17 @@ func (j *Journal) restore() (uint64, error) {
 	return index, err
 }
 
-func damaged(path string, err error) error {
+func corruptError(path string, err error) error {
 	return advice.With(fmt.Errorf("%s: %w", path, err), "restore the directory from a copy, or from another replica")
 }
 
 // replay applies a segment's records, and returns where its good groups end. A broken end
 // of the last segment is cut off, unless something good stands behind it.
-func (j *Journal) replay(s indexed, last bool, r *Recovery) (end int64, err error) {
+func (j *Journal) replay(s indexedFile, last bool, r *Recovery) (end int64, err error) {
 	if s.index != j.next {
-		return 0, damaged(s.path, fmt.Errorf("%w: records %d to %d are missing before it", ErrCorrupt, j.next, s.index-1))
+		return 0, corruptError(s.path, fmt.Errorf("%w: records %d to %d are missing before it", ErrCorrupt, j.next, s.index-1))
 	}
-	b, unmap, err := mapped(s.path)
+	b, unmap, err := mapFile(s.path)
 	if err != nil {
 		return 0, err
 	}
@@ -98,18 +98,18 @@ func (j *Journal) replay(s indexed, last bool, r *Recovery) (end int64, err erro
 	if len(rest) == 0 {
 		return end, nil
 	}
-	if g, ok := readGroup(rest); ok || !last || findGroup(rest, j.next-1) {
+	if g, ok := readGroup(rest); ok || !last || containsGroup(rest, j.next-1) {
 		if ok {
-			return 0, damaged(s.path, fmt.Errorf("%w: record %d where %d should be, at byte %d", ErrCorrupt, g.first, j.next, end))
+			return 0, corruptError(s.path, fmt.Errorf("%w: record %d where %d should be, at byte %d", ErrCorrupt, g.first, j.next, end))
 		}
-		return 0, damaged(s.path, fmt.Errorf("%w: record %d, at byte %d, is broken, and good ones stand behind it", ErrCorrupt, j.next, end))
+		return 0, corruptError(s.path, fmt.Errorf("%w: record %d, at byte %d, is broken, and good ones stand behind it", ErrCorrupt, j.next, end))
 	}
 	r.Torn = int64(len(rest))
-	return end, cut(s.path, end)
+	return end, truncateFile(s.path, end)
 }
 
-// cut shortens a file, durably.
-func cut(path string, size int64) error {
+// truncateFile shortens a file, durably.
+func truncateFile(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func cut(path string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
 }
 
-// mapped is a file's content, read as it is used.
-func mapped(path string) (b []byte, unmap func() error, err error) {
+// mapFile is a file's content, read as it is used.
+func mapFile(path string) (b []byte, unmap func() error, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err

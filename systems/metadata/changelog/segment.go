@@ -52,7 +52,7 @@ func (j *Journal) newSegment(first uint64) (*segment, error) {
 }
 
 // openSegment opens the last segment of a journal to append to it.
-func (j *Journal) openSegment(last indexed, size int64) (*segment, error) {
+func (j *Journal) openSegment(last indexedFile, size int64) (*segment, error) {
 	f, err := os.OpenFile(last.path, os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err

@@ -18,9 +18,9 @@ const blockSize = 256 << 10
 // the last is empty, so that a file without its end is told from a whole one. The first
 // block is the index (8).
 
-// snapshot begins to write the state as it is; the log goes on in a new segment, so that
+// beginSnapshot begins to write the state as it is; the log goes on in a new segment, so that
 // those before it can be deleted afterwards.
-func (j *Journal) snapshot() {
+func (j *Journal) beginSnapshot() {
 	index := j.next - 1
 	err := j.rotate()
 	if err == nil {
@@ -36,7 +36,7 @@ func (j *Journal) snapshot() {
 	j.written = 0 // it is tried again after as much log
 }
 
-func (j *Journal) snapshotEnded(err error) {
+func (j *Journal) finishSnapshot(err error) {
 	j.snapshots = nil
 	if err != nil {
 		j.o.Log.Warn("no snapshot of the journal: it grows on", "error", err)
@@ -53,13 +53,13 @@ func (j *Journal) writeSnapshot(s Snapshot, index uint64) error {
 	j.snapIndex.Store(int64(index))
 	j.snapBytes.Store(size)
 	j.o.Log.Debug("snapshot of the journal", "index", index, "bytes", size, "took", time.Since(start))
-	return j.forget(index)
+	return j.removeCovered(index)
 }
 
-// forget deletes the snapshots before that of index, and the segments that it covers.
-func (j *Journal) forget(index uint64) error {
-	err := forgetSnapshots(j.dir, index)
-	segments, problem := list(j.dir, segmentPrefix)
+// removeCovered deletes the snapshots before that of index, and the segments that it covers.
+func (j *Journal) removeCovered(index uint64) error {
+	err := removeSnapshots(j.dir, index)
+	segments, problem := listFiles(j.dir, segmentPrefix)
 	if problem != nil {
 		return errors.Join(err, problem)
 	}
@@ -100,12 +100,12 @@ func (b *blockWriter) Write(p []byte) (int, error) {
 }
 
 func (b *blockWriter) flush() error {
-	err := b.block(b.held)
+	err := b.writeBlock(b.held)
 	b.held = b.held[:0]
 	return err
 }
 
-func (b *blockWriter) block(p []byte) error {
+func (b *blockWriter) writeBlock(p []byte) error {
 	var header [8]byte
 	binary.LittleEndian.PutUint32(header[4:], uint32(len(p)))
 	sum := crc32.Update(crc32.Checksum(header[4:], castagnoli), castagnoli, p)
@@ -118,13 +118,13 @@ func (b *blockWriter) block(p []byte) error {
 	return err
 }
 
-func (b *blockWriter) end() error {
+func (b *blockWriter) finish() error {
 	if len(b.held) > 0 {
 		if err := b.flush(); err != nil {
 			return err
 		}
 	}
-	return errors.Join(b.block(nil), b.w.Flush())
+	return errors.Join(b.writeBlock(nil), b.w.Flush())
 }
 
 // blockReader reads what blockWriter wrote; it ends with io.EOF only behind the last
@@ -141,7 +141,7 @@ func (b *blockReader) Read(p []byte) (int, error) {
 		if b.ended {
 			return 0, io.EOF
 		}
-		if err := b.next(); err != nil {
+		if err := b.readBlock(); err != nil {
 			return 0, err
 		}
 	}
@@ -150,7 +150,7 @@ func (b *blockReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (b *blockReader) next() error {
+func (b *blockReader) readBlock() error {
 	var header [8]byte
 	if _, err := io.ReadFull(b.r, header[:]); err != nil {
 		return fmt.Errorf("%w: a snapshot without its end: %w", ErrCorrupt, err)

@@ -46,23 +46,23 @@ type Client struct {
 // New is a client of the server at an address: "127.0.0.1:8080", or a URL; those of several
 // replicas have commas between them.
 func New(addr string, with ...Option) *Client {
-	c := &Client{ids: newIdentities(), quiet: quiet, floor: floor, scheme: "http://", http: &http.Client{Transport: &http.Transport{
+	c := &Client{ids: newIdentities(), quiet: pingAfter, floor: minPingTimeout, scheme: "http://", http: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
 	}}}
 	for _, set := range with {
 		set(c)
 	}
-	c.Move(addr)
+	c.SetAddr(addr)
 	return c
 }
 
-// Move has the client ask at another address from now on, as New has it; what is under way ends
+// SetAddr has the client ask at another address from now on, as New has it; what is under way ends
 // where it was asked.
-func (c *Client) Move(addr string) {
-	known := c.all()
+func (c *Client) SetAddr(addr string) {
+	known := c.currentReplicas()
 	var replicas []*replica
 	for addr := range strings.SplitSeq(addr, ",") {
-		base := c.baseOf(addr)
+		base := c.baseURL(addr)
 		if i := slices.IndexFunc(known, func(r *replica) bool { return r.base == base }); i >= 0 {
 			replicas = append(replicas, known[i])
 			continue
@@ -72,8 +72,8 @@ func (c *Client) Move(addr string) {
 	c.replicas.Store(&replicas)
 }
 
-// all are the replicas.
-func (c *Client) all() []*replica {
+// currentReplicas are the replicas.
+func (c *Client) currentReplicas() []*replica {
 	if all := c.replicas.Load(); all != nil {
 		return *all
 	}
@@ -110,8 +110,8 @@ func NewOwn(addr string, with ...Option) *Client {
 	return c
 }
 
-// Through has the client connect by dial, before its first request.
-func (c *Client) Through(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
+// SetDialer has the client connect by dial, before its first request.
+func (c *Client) SetDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
 	c.http.Transport.(*http.Transport).DialContext = dial
 }
 
@@ -121,7 +121,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Do has commands run one after the other. Where the server cannot be asked, every result
 // has that error, an ErrUnavailable.
 func (c *Client) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
-	results, err := c.do(ctx, commands)
+	results, err := c.run(ctx, commands)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", metadata.ErrUnavailable, err)
 		results = make([]metadata.Result, len(commands))
@@ -132,36 +132,36 @@ func (c *Client) Do(ctx context.Context, commands []metadata.Command) []metadata
 	return results
 }
 
-// One has one command run.
-func (c *Client) One(ctx context.Context, command metadata.Command) metadata.Result {
+// DoOne has one command run.
+func (c *Client) DoOne(ctx context.Context, command metadata.Command) metadata.Result {
 	return c.Do(ctx, []metadata.Command{command})[0]
 }
 
-func (c *Client) do(ctx context.Context, commands []metadata.Command) ([]metadata.Result, error) {
-	passed, seen := c.passed(ctx, commands)
-	commands = metadata.Identified(c.identity(), commands)
-	results, again, err := c.batch(ctx, commands, seen)
-	if err == nil && !again && !passed && stale(results) {
-		results, _, err = c.batch(ctx, commands, c.Seen()) // nothing was changed; it is asked for only now
+func (c *Client) run(ctx context.Context, commands []metadata.Command) ([]metadata.Result, error) {
+	passed, seen := c.forwardedSeen(ctx, commands)
+	commands = metadata.AddIdentities(c.newIdentity(), commands)
+	results, again, err := c.sendBatch(ctx, commands, seen)
+	if err == nil && !again && !passed && hasStale(results) {
+		results, _, err = c.sendBatch(ctx, commands, c.Seen()) // nothing was changed; it is asked for only now
 	}
 	return results, err
 }
 
-// batch has commands run; again tells that they were asked for more than once.
-func (c *Client) batch(ctx context.Context, commands []metadata.Command, seen metadata.Seen) (_ []metadata.Result, again bool, err error) {
+// sendBatch has commands run; again tells that they were asked for more than once.
+func (c *Client) sendBatch(ctx context.Context, commands []metadata.Command, seen metadata.Seen) (_ []metadata.Result, again bool, err error) {
 	batch := protocol.Batch{Commands: make([]protocol.Command, len(commands))}
 	for i, command := range commands {
-		batch.Commands[i] = protocol.Of(command)
+		batch.Commands[i] = protocol.EncodeCommand(command)
 	}
 	body, err := json.Marshal(batch)
 	if err != nil {
 		return nil, false, err
 	}
 	var answer protocol.Results
-	q := request{method: http.MethodPost, path: "/v1" + c.own + "/batch", body: body, seen: seen, again: metadata.RequestOf(ctx).Again}
+	q := request{method: http.MethodPost, path: "/v1" + c.own + "/batch", body: body, seen: seen, again: metadata.RequestFrom(ctx).Again}
 	q.reads = !slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Op.Changes() })
 	q.known = !slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Op.Changes() && c.Identity == "" })
-	if err := c.ask(ctx, &q, &answer); err != nil {
+	if err := c.call(ctx, &q, &answer); err != nil {
 		return nil, q.again, err
 	}
 	if len(answer.Results) != len(commands) {
@@ -169,7 +169,7 @@ func (c *Client) batch(ctx context.Context, commands []metadata.Command, seen me
 	}
 	results := make([]metadata.Result, len(commands))
 	for i, r := range answer.Results {
-		if results[i], err = r.Result(); err != nil {
+		if results[i], err = r.Decode(); err != nil {
 			return nil, q.again, fmt.Errorf("%w: %w", ErrAnswer, err)
 		}
 	}
@@ -179,7 +179,7 @@ func (c *Client) batch(ctx context.Context, commands []metadata.Command, seen me
 // Status is how the server stands.
 func (c *Client) Status(ctx context.Context) (protocol.Status, error) {
 	var s protocol.Status
-	return s, c.ask(ctx, &request{method: http.MethodGet, path: "/v1/status", reads: true}, &s)
+	return s, c.call(ctx, &request{method: http.MethodGet, path: "/v1/status", reads: true}, &s)
 }
 
 // request is what is asked of any replica.
@@ -193,7 +193,7 @@ type request struct {
 	identity     string // of changes that do not say theirs
 }
 
-func (c *Client) ask(ctx context.Context, q *request, into any) error {
+func (c *Client) call(ctx context.Context, q *request, into any) error {
 	text, status, err := c.exchange(ctx, q)
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (c *Client) ask(ctx context.Context, q *request, into any) error {
 
 // Text posts a body of the protocol, and returns the answer as it is.
 func (c *Client) Text(ctx context.Context, body string) (answer []byte, status int, err error) {
-	q := &request{method: http.MethodPost, path: "/", body: []byte(body), identity: c.identity(), seen: c.Seen()}
+	q := &request{method: http.MethodPost, path: "/", body: []byte(body), identity: c.newIdentity(), seen: c.Seen()}
 	q.known = q.identity != "" && strings.Count(body, "\n") < metadata.MaxIdentified
 	return c.exchange(ctx, q)
 }
@@ -218,7 +218,7 @@ func (c *Client) Text(ctx context.Context, body string) (answer []byte, status i
 // have been done, and must not be done twice.
 func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, status int, err error) {
 	once := false // it was sent to any of them
-	replicas := c.all()
+	replicas := c.currentReplicas()
 	for range replicas {
 		at := c.at.Load()
 		var sent bool
@@ -245,12 +245,12 @@ func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, statu
 // attempt asks one replica. sent tells, where there is no answer, whether the request may
 // have reached it.
 func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []byte, status int, sent bool, err error) {
-	if r.suspect() {
-		if err := c.there(ctx, r, time.Now().Add(-c.quiet)); err != nil {
+	if r.isSuspect() {
+		if err := c.probe(ctx, r, time.Now().Add(-c.quiet)); err != nil {
 			return nil, 0, false, err
 		}
 	}
-	guarded, connected, release := c.guarded(ctx, r)
+	guarded, connected, release := c.guardRequest(ctx, r)
 	defer release()
 	asked, err := http.NewRequestWithContext(guarded, q.method, r.base+q.path, bytes.NewReader(q.body))
 	if err != nil {
@@ -271,7 +271,7 @@ func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []
 	start := time.Now()
 	response, err := c.http.Do(asked)
 	if err == nil {
-		c.heard(response.Header)
+		c.recordSeen(response.Header)
 		answer, err = io.ReadAll(response.Body)
 		err = errors.Join(err, response.Body.Close())
 	}
@@ -281,7 +281,7 @@ func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []
 		}
 		return nil, 0, connected.Load(), err
 	}
-	r.answered(time.Since(start), c.quiet)
+	r.recordAnswer(time.Since(start), c.quiet)
 	return answer, response.StatusCode, true, nil
 }
 

@@ -23,11 +23,11 @@ import (
 const (
 	// quiet is how long a replica may be silent before it is pinged, and how long one that
 	// was found hung is not asked at all.
-	quiet = 500 * time.Millisecond
+	pingAfter = 500 * time.Millisecond
 	// floor is the least patience for a ping.
-	floor = time.Second
+	minPingTimeout = time.Second
 	// pings is how many go without an answer before a replica counts as hung.
-	pings = 2
+	maxPings = 2
 )
 
 // ErrHung means a replica that takes connections or once did, and does not answer.
@@ -47,9 +47,9 @@ type replica struct {
 
 func newReplica(base string) *replica { return &replica{base: base, turn: make(chan struct{}, 1)} }
 
-// answered notes an answer that took so long. What took longer than quiet says nothing
+// recordAnswer notes an answer that took so long. What took longer than quiet says nothing
 // about the way.
-func (r *replica) answered(took, quiet time.Duration) {
+func (r *replica) recordAnswer(took, quiet time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.heard, r.hung = time.Now(), nil
@@ -70,8 +70,8 @@ func (r *replica) patience(floor time.Duration) time.Duration {
 	return max(floor, 2*r.srtt+4*r.rttv)
 }
 
-// since tells what was found out about the replica after a moment, if anything.
-func (r *replica) since(moment time.Time) (known bool, err error) {
+// stateSince tells what was found out about the replica after a moment, if anything.
+func (r *replica) stateSince(moment time.Time) (known bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -83,26 +83,26 @@ func (r *replica) since(moment time.Time) (known bool, err error) {
 	return false, nil
 }
 
-// suspect tells whether the replica must be pinged before it is asked.
-func (r *replica) suspect() bool {
+// isSuspect tells whether the replica must be pinged before it is asked.
+func (r *replica) isSuspect() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hung != nil
 }
 
-// there returns nil where the replica answers at all. Of many who ask at once, one pings.
-func (c *Client) there(ctx context.Context, r *replica, since time.Time) error {
+// probe returns nil where the replica answers at all. Of many who ask at once, one pings.
+func (c *Client) probe(ctx context.Context, r *replica, since time.Time) error {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if known, err := r.since(since); known {
+	if known, err := r.stateSince(since); known {
 		return err
 	}
 	var err error
-	for range pings {
+	for range maxPings {
 		if err = c.ping(ctx, r); err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -126,13 +126,13 @@ func (c *Client) ping(ctx context.Context, r *replica) error {
 	if err != nil {
 		return err
 	}
-	r.answered(time.Since(start), c.quiet)
+	r.recordAnswer(time.Since(start), c.quiet)
 	return answer.Body.Close()
 }
 
-// guarded is a context of a request, which ends when the replica is found hung. sent tells
+// guardRequest is a context of a request, which ends when the replica is found hung. sent tells
 // whether the request had a connection by then; release must be called when it has ended.
-func (c *Client) guarded(ctx context.Context, r *replica) (_ context.Context, sent *atomic.Bool, release func()) {
+func (c *Client) guardRequest(ctx context.Context, r *replica) (_ context.Context, sent *atomic.Bool, release func()) {
 	sent = new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(ctx)
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
@@ -141,7 +141,7 @@ func (c *Client) guarded(ctx context.Context, r *replica) (_ context.Context, se
 	timer := time.AfterFunc(c.quiet, func() {
 		defer watching.Done()
 		for ctx.Err() == nil {
-			if err := c.there(ctx, r, time.Now().Add(-c.quiet)); errors.Is(err, ErrHung) {
+			if err := c.probe(ctx, r, time.Now().Add(-c.quiet)); errors.Is(err, ErrHung) {
 				cancel(err)
 				return
 			}

@@ -51,7 +51,7 @@ func TestHung(t *testing.T) {
 	hung := relay.Silent(t)
 	c := impatient(hung + "," + good)
 	defer c.Close()
-	if r := c.One(t.Context(), mkdir); r.Err != nil || changes.Load() != 1 {
+	if r := c.DoOne(t.Context(), mkdir); r.Err != nil || changes.Load() != 1 {
 		t.Errorf("a change that was sent: %v, done %d times", r.Err, changes.Load())
 	}
 }
@@ -60,7 +60,7 @@ func TestHungRead(t *testing.T) {
 	t.Parallel()
 	c := impatient(relay.Silent(t) + "," + answering(t, new(atomic.Int32)))
 	defer c.Close()
-	if r := c.One(t.Context(), stat); r.Err != nil {
+	if r := c.DoOne(t.Context(), stat); r.Err != nil {
 		t.Error(r.Err)
 	}
 }
@@ -70,10 +70,10 @@ func TestHungAlone(t *testing.T) {
 	t.Parallel()
 	c := impatient(relay.Silent(t))
 	defer c.Close()
-	if r := c.One(t.Context(), stat); !errors.Is(r.Err, ErrHung) {
+	if r := c.DoOne(t.Context(), stat); !errors.Is(r.Err, ErrHung) {
 		t.Errorf("a read: %v", r.Err)
 	}
-	if r := c.One(t.Context(), mkdir); !errors.Is(r.Err, ErrHung) || !strings.Contains(r.Err.Error(), unchanged) {
+	if r := c.DoOne(t.Context(), mkdir); !errors.Is(r.Err, ErrHung) || !strings.Contains(r.Err.Error(), unchanged) {
 		t.Errorf("a change: %v", r.Err)
 	}
 }
@@ -87,14 +87,14 @@ func TestUnreachable(t *testing.T) {
 	c := impatient("192.0.2.1:80," + good)
 	defer c.Close()
 	var d net.Dialer
-	c.Through(func(ctx context.Context, network, addr string) (net.Conn, error) {
+	c.SetDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if strings.HasPrefix(addr, "192.0.2.1:") {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
 		return d.DialContext(ctx, network, addr)
 	})
-	if r := c.One(t.Context(), mkdir); r.Err != nil || changes.Load() != 1 {
+	if r := c.DoOne(t.Context(), mkdir); r.Err != nil || changes.Load() != 1 {
 		t.Errorf("%v, done %d times", r.Err, changes.Load())
 	}
 }
@@ -118,7 +118,7 @@ func TestSlow(t *testing.T) {
 	c.quiet = time.Millisecond
 	c.floor = time.Minute
 	defer c.Close()
-	if r := c.One(t.Context(), mkdir); r.Err != nil {
+	if r := c.DoOne(t.Context(), mkdir); r.Err != nil {
 		t.Error(r.Err)
 	}
 }
@@ -126,13 +126,13 @@ func TestSlow(t *testing.T) {
 func TestPatience(t *testing.T) {
 	r := newReplica("")
 	for _, took := range []time.Duration{300, 300, 300, 9000} { // the last waited for a lock
-		r.answered(took*time.Millisecond, time.Second)
+		r.recordAnswer(took*time.Millisecond, time.Second)
 	}
 	if got := r.patience(time.Second); got < 600*time.Millisecond || got > 1100*time.Millisecond {
 		t.Errorf("behind round trips of 300 ms it is %v", got)
 	}
 	for range 8 {
-		r.answered(900*time.Millisecond, time.Second)
+		r.recordAnswer(900*time.Millisecond, time.Second)
 	}
 	if got := r.patience(time.Second); got < 1200*time.Millisecond {
 		t.Errorf("behind round trips of 900 ms it is %v", got)

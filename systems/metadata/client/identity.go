@@ -34,19 +34,19 @@ func newIdentities() *identities {
 	return &identities{base: hex.EncodeToString(b[:]), seen: make(metadata.Seen)}
 }
 
-// identity is what those of a request's changes begin with, "" for none.
-func (c *Client) identity() string {
-	if len(c.all()) == 1 {
+// newIdentity is what those of a request's changes begin with, "" for none.
+func (c *Client) newIdentity() string {
+	if len(c.currentReplicas()) == 1 {
 		return ""
 	}
 	return c.ids.base + "/" + strconv.FormatUint(c.ids.next.Add(1), 10)
 }
 
-// passed tells whether changes are passed on for another client, whose they stay, and how far the
+// forwardedSeen tells whether changes are passed on for another client, whose they stay, and how far the
 // logs were before they were first asked for.
-func (c *Client) passed(ctx context.Context, commands []metadata.Command) (bool, metadata.Seen) {
+func (c *Client) forwardedSeen(ctx context.Context, commands []metadata.Command) (bool, metadata.Seen) {
 	if slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Identity != "" }) {
-		return true, metadata.RequestOf(ctx).Seen
+		return true, metadata.RequestFrom(ctx).Seen
 	}
 	return false, c.Seen()
 }
@@ -60,8 +60,8 @@ func (c *Client) Seen() metadata.Seen {
 	return all
 }
 
-// heard takes what an answer says of the logs.
-func (c *Client) heard(h http.Header) {
+// recordSeen takes what an answer says of the logs.
+func (c *Client) recordSeen(h http.Header) {
 	if text := h.Get(protocol.SeenHeader); text != "" {
 		c.ids.mu.Lock()
 		defer c.ids.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *Client) heard(h http.Header) {
 	}
 }
 
-// stale tells whether servers refuse changes since this client has heard nothing of them for long.
-func stale(results []metadata.Result) bool {
+// hasStale tells whether servers refuse changes since this client has heard nothing of them for long.
+func hasStale(results []metadata.Result) bool {
 	return slices.ContainsFunc(results, func(r metadata.Result) bool { return errors.Is(r.Err, metadata.ErrStale) })
 }

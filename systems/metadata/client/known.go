@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Known is a client of a server and, behind it, of all that share its tree, of which any
+// Discover is a client of a server and, behind it, of all that share its tree, of which any
 // answers: where one is lost, the next is asked.
-func Known(ctx context.Context, addr string, with ...Option) (*Client, error) {
+func Discover(ctx context.Context, addr string, with ...Option) (*Client, error) {
 	c := New(addr, with...)
 	s, err := c.Status(ctx)
 	if err != nil {
 		c.Close()
 		return nil, fmt.Errorf("learning which servers share the tree: %w", err)
 	}
-	all := c.all()
+	all := c.currentReplicas()
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
 		for one := range strings.SplitSeq(s.Servers[name], ",") {
-			base := c.baseOf(one)
+			base := c.baseURL(one)
 			if !slices.ContainsFunc(all, func(r *replica) bool { return r.base == base }) {
 				all = append(all, newReplica(base))
 			}
@@ -30,8 +30,8 @@ func Known(ctx context.Context, addr string, with ...Option) (*Client, error) {
 	return c, nil
 }
 
-// baseOf is an address as the beginning of URLs.
-func (c *Client) baseOf(addr string) string {
+// baseURL is an address as the beginning of URLs.
+func (c *Client) baseURL(addr string) string {
 	if !strings.Contains(addr, "://") {
 		addr = c.scheme + addr
 	}

@@ -25,16 +25,16 @@ var (
 // address. It returns once the group has agreed: the replica learns without a vote, and is
 // given one when it has caught up. To ask twice is no error.
 func (c *Client) AddMember(ctx context.Context, name, addr string) error {
-	return c.member(ctx, "add", protocol.Member{Name: name, Addr: addr})
+	return c.changeMember(ctx, "add", protocol.Member{Name: name, Addr: addr})
 }
 
 // RemoveMember has a group forget a replica, which then ends by itself. Its name cannot be
 // used again.
 func (c *Client) RemoveMember(ctx context.Context, name string) error {
-	return c.member(ctx, "remove", protocol.Member{Name: name})
+	return c.changeMember(ctx, "remove", protocol.Member{Name: name})
 }
 
-func (c *Client) member(ctx context.Context, what string, m protocol.Member) error {
+func (c *Client) changeMember(ctx context.Context, what string, m protocol.Member) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return err

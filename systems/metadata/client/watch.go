@@ -10,8 +10,8 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// Watch asks servers that share a tree how they stand, each replica by itself.
-type Watch struct {
+// StatusPoller asks servers that share a tree how they stand, each replica by itself.
+type StatusPoller struct {
 	patience time.Duration
 	with     []Option
 
@@ -22,18 +22,18 @@ type Watch struct {
 // watchPatience is how long a replica's status is waited for.
 const watchPatience = 3 * time.Second
 
-// NewWatch is a watch of servers, whose addresses are given by name, those of replicas with
+// NewStatusPoller is a watch of servers, whose addresses are given by name, those of replicas with
 // commas between them.
-func NewWatch(servers map[string]string, with ...Option) *Watch {
-	w := &Watch{replicas: make(map[string][]*Client), patience: watchPatience, with: with}
+func NewStatusPoller(servers map[string]string, with ...Option) *StatusPoller {
+	w := &StatusPoller{replicas: make(map[string][]*Client), patience: watchPatience, with: with}
 	for name, addrs := range servers {
-		w.Move(name, addrs)
+		w.SetAddr(name, addrs)
 	}
 	return w
 }
 
-// Move has the watch ask a server at other addresses from now on.
-func (w *Watch) Move(name, addrs string) {
+// SetAddr has the watch ask a server at other addresses from now on.
+func (w *StatusPoller) SetAddr(name, addrs string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, replica := range w.replicas[name] {
@@ -46,15 +46,15 @@ func (w *Watch) Move(name, addrs string) {
 	w.replicas[name] = replicas
 }
 
-func (w *Watch) servers() map[string][]*Client {
+func (w *StatusPoller) servers() map[string][]*Client {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.replicas)
 }
 
-// Ask is what each replica says, by server; where one leads, it is the first. Those that do
+// Statuses is what each replica says, by server; where one leads, it is the first. Those that do
 // not answer in time are left out.
-func (w *Watch) Ask(ctx context.Context) map[string][]protocol.Status {
+func (w *StatusPoller) Statuses(ctx context.Context) map[string][]protocol.Status {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
 	var asked sync.WaitGroup
@@ -82,7 +82,7 @@ func (w *Watch) Ask(ctx context.Context) map[string][]protocol.Status {
 }
 
 // Close closes connections that nobody uses.
-func (w *Watch) Close() {
+func (w *StatusPoller) Close() {
 	for _, replicas := range w.servers() {
 		for _, replica := range replicas {
 			replica.Close()

@@ -16,34 +16,34 @@ type source struct {
 	virtual []metadata.Entry
 }
 
-// take locks an entry, and tells what it is. The server becomes the coordinator.
-func (t *transaction) take(ctx context.Context, whole string, at place, also string) (source, error) {
+// lockSource locks an entry, and tells what it is. The server becomes the coordinator.
+func (t *transaction) lockSource(ctx context.Context, whole string, at place, also string) (source, error) {
 	t.coordinator = at.server
-	s := source{place: at, path: at.in(whole)}
+	s := source{place: at, path: at.toLocal(whole)}
 	found := t.prepare(ctx, at.server, s.path, also)
 	if found.Err == nil && len(found.Entries) == 0 {
 		found.Err = &metadata.Error{Path: s.path, Err: metadata.ErrNotFound}
 	}
 	if found.Err != nil {
-		return s, t.r.lost(at, whole, found.Err)
+		return s, t.r.translateError(at, whole, found.Err)
 	}
 	s.entry, s.virtual, s.data = found.Entries[0], found.Entries[1:], found.Data
 	return s, nil
 }
 
-// lost is an error of a server about the way to a path: errAgain where it tells that the
+// translateError is an error of a server about the way to a path: errAgain where it tells that the
 // map has changed, a doubt where it may.
-func (r *Router) lost(at place, whole string, err error) error {
-	var e *metadata.Elsewhere
-	if errors.As(err, &e) && e.At != at.in(whole) && metadata.Under(at.in(whole), e.At) && r.learn(at.out(e.At), e.Owner) {
+func (r *Router) translateError(at place, whole string, err error) error {
+	var e *metadata.ElsewhereError
+	if errors.As(err, &e) && e.At != at.toLocal(whole) && metadata.Under(at.toLocal(whole), e.At) && r.learnArea(at.toGlobal(e.At), e.Owner) {
 		return errAgain
 	}
-	found := at.problem(metadata.Command{Path: whole}, err)
-	if !at.gone(err) {
+	found := at.globalError(metadata.Command{Path: whole}, err)
+	if !at.mayBeGone(err) {
 		return found
 	}
-	return &doubt{found, func(ctx context.Context) error {
-		gone, problem := r.buried(ctx, at)
+	return &staleMapError{found, func(ctx context.Context) error {
+		gone, problem := r.removeDangling(ctx, at)
 		switch {
 		case problem != nil:
 			return problem
@@ -54,18 +54,18 @@ func (r *Router) lost(at place, whole string, err error) error {
 	}}
 }
 
-// along has the servers of subtrees that are below a directory, and of those below these,
+// lockSubtrees has the servers of subtrees that are below a directory, and of those below these,
 // run a command. Virtual are virtual directories in the tree of a server that at is a
 // place of.
-func (t *transaction) along(ctx context.Context, at place, virtual []metadata.Entry, command func(metadata.Subtree) metadata.Command) error {
+func (t *transaction) lockSubtrees(ctx context.Context, at place, virtual []metadata.Entry, command func(metadata.Subtree) metadata.Command) error {
 	for _, v := range virtual {
-		top := at.out(v.Name)
+		top := at.toGlobal(v.Name)
 		sub, ok := metadata.ParseSubtree(v.Owner)
-		if _, known := t.r.areaOf(top, v.Owner); !ok || !known {
-			return &metadata.Elsewhere{At: top, Owner: v.Owner}
+		if _, known := t.r.parseArea(top, v.Owner); !ok || !known {
+			return &metadata.ElsewhereError{At: top, Owner: v.Owner}
 		}
-		for _, part := range sub.Each() {
-			if err := t.alongPart(ctx, place{top: top, server: part.Server, base: part.Base()}, command(part), command); err != nil {
+		for _, part := range sub.Parts() {
+			if err := t.lockPart(ctx, place{top: top, server: part.Server, base: part.Base()}, command(part), command); err != nil {
 				return err
 			}
 		}
@@ -73,8 +73,8 @@ func (t *transaction) along(ctx context.Context, at place, virtual []metadata.En
 	return nil
 }
 
-// alongPart is along for a subtree, or a part of one, that c is the command for.
-func (t *transaction) alongPart(ctx context.Context, at place, c metadata.Command, command func(metadata.Subtree) metadata.Command) error {
+// lockPart is along for a subtree, or a part of one, that c is the command for.
+func (t *transaction) lockPart(ctx context.Context, at place, c metadata.Command, command func(metadata.Subtree) metadata.Command) error {
 	var found metadata.Result
 	if at.server == t.coordinator {
 		found = t.prepare(ctx, at.server, c.Path, c.To)
@@ -83,40 +83,40 @@ func (t *transaction) alongPart(ctx context.Context, at place, c metadata.Comman
 		} else if found.Err == nil && c.Op == metadata.Rmdir && found.Entries[0].Size > 0 {
 			found.Err = metadata.ErrNotEmpty
 		}
-		t.run(c)
+		t.addCommands(c)
 	} else {
 		found = t.prepare(ctx, at.server, c.Path, c.To, c)
 	}
 	switch {
 	case errors.Is(found.Err, metadata.ErrNotFound):
-		return t.r.lost(at, at.top, found.Err)
+		return t.r.translateError(at, at.top, found.Err)
 	case found.Err != nil:
 		return found.Err
 	}
-	return t.along(ctx, at, found.Entries[1:], command)
+	return t.lockSubtrees(ctx, at, found.Entries[1:], command)
 }
 
-// next is the command that gives a subtree its next epoch: its place in the whole changes.
-func next(s metadata.Subtree) metadata.Command {
-	return metadata.Command{Op: metadata.Move, Path: s.Base(), To: s.Next().Base(), Across: true, MaxDepth: -1}
+// advanceEpoch is the command that gives a subtree its next epoch: its place in the whole changes.
+func advanceEpoch(s metadata.Subtree) metadata.Command {
+	return metadata.Command{Op: metadata.Move, Path: s.Base(), To: s.NextEpoch().Base(), Across: true, MaxDepth: -1}
 }
 
-// emptied is the command that removes a subtree that is empty.
-func emptied(s metadata.Subtree) metadata.Command {
+// rmdirSubtree is the command that removes a subtree that is empty.
+func rmdirSubtree(s metadata.Subtree) metadata.Command {
 	return metadata.Command{Op: metadata.Rmdir, Path: s.Base(), MaxDepth: -1}
 }
 
-// removal is the command that removes a subtree.
-func removal(s metadata.Subtree) metadata.Command { return removalOf(s.Base()) }
+// removeSubtree is the command that removes a subtree.
+func removeSubtree(s metadata.Subtree) metadata.Command { return removeCommand(s.Base()) }
 
-func removalOf(path string) metadata.Command {
+func removeCommand(path string) metadata.Command {
 	return metadata.Command{Op: metadata.Remove, Path: path, Recursive: true, Across: true, MaxDepth: -1}
 }
 
 // removeAll is rm -r of what is on several servers.
 func (r *Router) removeAll(ctx context.Context, c metadata.Command) metadata.Result {
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
-		s, err := t.take(ctx, c.Path, r.parent(c.Path), "")
+		s, err := t.lockSource(ctx, c.Path, r.parentPlace(c.Path), "")
 		if err != nil {
 			return metadata.Result{Err: err}
 		}
@@ -125,10 +125,10 @@ func (r *Router) removeAll(ctx context.Context, c metadata.Command) metadata.Res
 			s.entry.Name = s.path
 			virtual = []metadata.Entry{s.entry}
 		}
-		if err := t.along(ctx, s.place, virtual, removal); err != nil {
+		if err := t.lockSubtrees(ctx, s.place, virtual, removeSubtree); err != nil {
 			return metadata.Result{Err: err}
 		}
-		t.run(removalOf(s.path))
+		t.addCommands(removeCommand(s.path))
 		return t.commit(ctx)
 	})
 	r.known.forget(place{top: c.Path})

@@ -19,15 +19,15 @@ import (
 //  3. A wakes up and commits. Either its transaction was ended, and nothing happens; or it comes
 //     before, and B, whose move fails then, asks all servers once more.
 
-// again does commands that were asked for before.
-func (r *Router) again(ctx context.Context, commands []metadata.Command) []metadata.Result {
+// doAgain does commands that were asked for before.
+func (r *Router) doAgain(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
 	for _, c := range commands {
-		result, known := r.recall(ctx, c)
+		result, known := r.recallChange(ctx, c)
 		if !known {
-			result = r.do(ctx, []metadata.Command{c})[0]
+			result = r.route(ctx, []metadata.Command{c})[0]
 			if result.Err != nil {
-				if before, known := r.recall(ctx, c); known {
+				if before, known := r.recallChange(ctx, c); known {
 					result = before
 				}
 			}
@@ -37,17 +37,17 @@ func (r *Router) again(ctx context.Context, commands []metadata.Command) []metad
 	return results
 }
 
-// recall finds out whether a change has been made; known with an error where that cannot be told.
-func (r *Router) recall(ctx context.Context, c metadata.Command) (result metadata.Result, known bool) {
+// recallChange finds out whether a change has been made; known with an error where that cannot be told.
+func (r *Router) recallChange(ctx context.Context, c metadata.Command) (result metadata.Result, known bool) {
 	if c.Identity == "" || !c.Op.Changes() {
 		return result, false
 	}
 	names := r.names()
-	seen := metadata.RequestOf(ctx).Seen
+	seen := metadata.RequestFrom(ctx).Seen
 	answers := make([]metadata.Result, len(names))
-	failed := r.each(names, func(i int, name string) error {
+	failed := r.eachServer(names, func(i int, name string) error {
 		step := metadata.Step{Verb: metadata.Recall, Txn: c.Identity, Entry: seen[name]}
-		answers[i] = r.askOne(ctx, name, step.Command("/", ""))
+		answers[i] = r.sendOne(ctx, name, step.Command("/", ""))
 		return answers[i].Err
 	})
 	for _, a := range answers {
@@ -65,9 +65,9 @@ func (r *Router) recall(ctx context.Context, c metadata.Command) (result metadat
 	return metadata.Result{Err: fmt.Errorf("%w: it may have been done or not: %w", metadata.ErrUnavailable, failed)}, true
 }
 
-// each asks servers at the same time.
-func (r *Router) each(names []string, do func(i int, name string) error) error {
-	return r.all(names, func(name string) error { return do(slices.Index(names, name), name) })
+// eachServer asks servers at the same time.
+func (r *Router) eachServer(names []string, do func(i int, name string) error) error {
+	return r.parallel(names, func(name string) error { return do(slices.Index(names, name), name) })
 }
 
 // Seen is how far the servers' logs are, as far as this router has heard.

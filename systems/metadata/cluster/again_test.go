@@ -80,7 +80,7 @@ func askAgain(t *testing.T, line string, before bool) {
 // decides tells whether commands have the one that decides on a change.
 func decides(commands []metadata.Command, identity string) bool {
 	for _, c := range commands {
-		if metadata.FirstTry(c.Identity) == identity {
+		if metadata.OriginalIdentity(c.Identity) == identity {
 			return true
 		}
 	}
@@ -92,7 +92,7 @@ func (w world) keepOn(t *testing.T, r *cluster.Router) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var keepers sync.WaitGroup
 	for name, m := range w {
-		keepers.Go(func() { r.Keep(ctx, name, m.store(), slog.New(slog.DiscardHandler)) })
+		keepers.Go(func() { r.RunKeeper(ctx, name, m.store(), slog.New(slog.DiscardHandler)) })
 	}
 	t.Cleanup(func() { cancel(); keepers.Wait() })
 }

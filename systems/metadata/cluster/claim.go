@@ -24,21 +24,21 @@ type Claim struct {
 	Holder, By string
 }
 
-// Claims are the subtrees that are there more than once, of servers by name. Where what
+// FindClaims are the subtrees that are there more than once, of servers by name. Where what
 // these say is not of one moment, a subtree on its way may be among them.
-func Claims(servers map[string]Holding) []Claim {
+func FindClaims(servers map[string]Holding) []Claim {
 	holders := make(map[string][]string) // by ID
 	named := make(map[string]string)     // by owner: the virtual directory
 	for name, s := range servers {
 		for _, path := range s.Holds {
 			if sub, ok := metadata.ParseBase(path); ok {
-				holders[sub.ID] = append(holders[sub.ID], owner(name, path))
+				holders[sub.ID] = append(holders[sub.ID], ownerText(name, path))
 			}
 		}
 		for path, to := range s.Subtrees {
 			if sub, _ := metadata.ParseSubtree(to); !metadata.Under(path, metadata.Incoming) {
-				for _, part := range sub.Each() {
-					named[part.Owner()] = owner(name, path)
+				for _, part := range sub.Parts() {
+					named[part.Owner()] = ownerText(name, path)
 				}
 			}
 		}
@@ -46,7 +46,7 @@ func Claims(servers map[string]Holding) []Claim {
 	var claims []Claim
 	for _, id := range slices.Sorted(maps.Keys(holders)) {
 		by := func(h string) string { return named[h] }
-		if first := by(holders[id][0]); len(holders[id]) < 2 || first != "" && all(holders[id], func(h string) bool { return by(h) == first }) {
+		if first := by(holders[id][0]); len(holders[id]) < 2 || first != "" && every(holders[id], func(h string) bool { return by(h) == first }) {
 			continue // one, or parts of one
 		}
 		c := Claim{Holders: holders[id]}

@@ -22,7 +22,7 @@ func TestClaims(t *testing.T) {
 			{Holders: []string{"g3:/.subtrees/c.10", "g2:/.subtrees/c"}},
 		}},
 	} {
-		if diff := cmp.Diff(test.want, cluster.Claims(test.servers)); diff != "" {
+		if diff := cmp.Diff(test.want, cluster.FindClaims(test.servers)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -45,7 +45,7 @@ func TestClocks(t *testing.T) {
 			if i > 0 {
 				step.Coordinator = "g1"
 			}
-			if r := own[i].One(t.Context(), step.Command(path, "")); r.Err != nil {
+			if r := own[i].DoOne(t.Context(), step.Command(path, "")); r.Err != nil {
 				t.Fatal(r.Err)
 			}
 		}
@@ -61,11 +61,11 @@ func TestClocks(t *testing.T) {
 	alive := name(2)
 	prepare(alive, time.Hour)
 	jump(20 * time.Hour)
-	ended := own[0].One(t.Context(), metadata.Step{Verb: metadata.Resolve, Txn: alive, Entry: metadata.AnyEntry}.Command("/", ""))
+	ended := own[0].DoOne(t.Context(), metadata.Step{Verb: metadata.Resolve, Txn: alive, Entry: metadata.AnyEntry}.Command("/", ""))
 	if string(ended.Data) != metadata.Pending {
 		t.Fatalf("a transaction whose lease is not over: %q, %v", ended.Data, ended.Err)
 	}
-	if r := own[0].One(t.Context(), metadata.Step{Verb: metadata.Commit, Txn: alive, Servers: []string{"g2"}}.Command("/", "")); r.Err != nil {
+	if r := own[0].DoOne(t.Context(), metadata.Step{Verb: metadata.Commit, Txn: alive, Servers: []string{"g2"}}.Command("/", "")); r.Err != nil {
 		t.Error(r.Err)
 	}
 }
@@ -77,7 +77,7 @@ func only(t *testing.T, c *client.Client, line string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := c.One(t.Context(), command)
+	r := c.DoOne(t.Context(), command)
 	if r.Err != nil || len(r.Entries) != 1 {
 		t.Fatalf("%s: %+v", line, r)
 	}

@@ -30,7 +30,7 @@ func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, 
 		s.Service[name] = own
 	}
 	if len(status.Servers) == 0 {
-		s = Servers{Root: alone, Service: map[string]Service{alone: first}}
+		s = Servers{Root: standaloneName, Service: map[string]Service{standaloneName: first}}
 	}
 	if c.Router, err = NewRouter(s); err != nil {
 		c.Close()
@@ -39,8 +39,8 @@ func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, 
 	return c, nil
 }
 
-// alone is the name of a server that has none.
-const alone = "server"
+// standaloneName is the name of a server that has none.
+const standaloneName = "server"
 
 // Close closes connections that nobody uses.
 func (c *Client) Close() {

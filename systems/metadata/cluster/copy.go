@@ -12,36 +12,36 @@ import (
 
 const (
 	// together is how many entries are copied at once.
-	together = 256
+	copyBatch = 256
 	// sendBytes is about how much is read, or sent to the target, at once.
 	sendBytes = 1 << 20
 )
 
-// making is a command of the target that makes what is at a path of the source.
-type making struct {
+// makeCommand is a command of the target that makes what is at a path of the source.
+type makeCommand struct {
 	metadata.Command
-	from string
-	may  error // that it may fail with
+	from      string
+	tolerated error // that it may fail with
 }
 
 // item is an entry that is to be copied.
 type item struct {
-	from  string
-	entry metadata.Entry
-	anew  bool // what the target has in its place goes first
-	again bool // the target may have it, with another mode
+	from    string
+	entry   metadata.Entry
+	replace bool // what the target has in its place goes first
+	update  bool // the target may have it, with another mode
 }
 
-// copy makes what is below the directory anew on the target, aside.
-func (m *migration) copy(ctx context.Context, top metadata.Entry) error {
+// copyAll makes what is below the directory anew on the target, aside.
+func (m *migration) copyAll(ctx context.Context, top metadata.Entry) error {
 	for _, server := range m.target.parts {
 		_, _ = m.r.sweepIncoming(ctx, server) // what cannot be told now can be later
 	}
-	begin := making{Command: metadata.Command{Op: metadata.Mkdir, Path: metadata.Incoming, Parents: true, Mode: metadata.DefaultDirMode, MaxDepth: -1}}
-	if err := m.send(ctx, append([]making{begin}, m.made(item{from: m.source.base, entry: top}, nil)...)); err != nil {
+	begin := makeCommand{Command: metadata.Command{Op: metadata.Mkdir, Path: metadata.Incoming, Parents: true, Mode: metadata.DefaultDirMode, MaxDepth: -1}}
+	if err := m.sendToTarget(ctx, append([]makeCommand{begin}, m.makeCommands(item{from: m.source.base, entry: top}, nil)...)); err != nil {
 		return fmt.Errorf("copying the subtree: %w", err)
 	}
-	err := m.below(ctx, m.source.base)
+	err := m.copyBelow(ctx, m.source.base)
 	if err == nil {
 		err = m.finishTouches(ctx)
 	}
@@ -51,17 +51,17 @@ func (m *migration) copy(ctx context.Context, top metadata.Entry) error {
 	return nil
 }
 
-// below copies all that is below directories.
-func (m *migration) below(ctx context.Context, open ...string) error {
+// copyBelow copies all that is below directories.
+func (m *migration) copyBelow(ctx context.Context, open ...string) error {
 	for len(open) > 0 {
 		dir := open[len(open)-1]
 		open = open[:len(open)-1]
-		servers := []string{m.from.of(dir).server}
+		servers := []string{m.from.locate(dir).server}
 		if dir == m.source.base {
 			servers = m.from.parts
 		}
 		for _, server := range servers {
-			below, err := m.in(ctx, server, dir)
+			below, err := m.copyDirectory(ctx, server, dir)
 			if err != nil {
 				return err
 			}
@@ -71,15 +71,15 @@ func (m *migration) below(ctx context.Context, open ...string) error {
 	return nil
 }
 
-// in copies the entries of a directory that a server has, and returns those that are directories.
-func (m *migration) in(ctx context.Context, server, dir string) (open []string, err error) {
-	page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: together, MaxDepth: -1}
+// copyDirectory copies the entries of a directory that a server has, and returns those that are directories.
+func (m *migration) copyDirectory(ctx context.Context, server, dir string) (open []string, err error) {
+	page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: copyBatch, MaxDepth: -1}
 	for more := true; more; more = page.After != "" {
-		if err := m.renew(ctx); err != nil {
+		if err := m.renewLease(ctx); err != nil {
 			return nil, err
 		}
-		listed := m.r.askOne(ctx, server, page)
-		if m.moving(dir, listed.Err) {
+		listed := m.r.sendOne(ctx, server, page)
+		if m.deferChange(dir, listed.Err) {
 			break
 		}
 		if listed.Err != nil {
@@ -92,7 +92,7 @@ func (m *migration) in(ctx context.Context, server, dir string) (open []string, 
 				open = append(open, items[i].from)
 			}
 		}
-		if err := m.make(ctx, items); err != nil {
+		if err := m.makeEntries(ctx, items); err != nil {
 			return nil, err
 		}
 		page.After = listed.Next
@@ -100,19 +100,19 @@ func (m *migration) in(ctx context.Context, server, dir string) (open []string, 
 	return open, nil
 }
 
-// ask asks the source for paths of its own, each part for its.
-func (m *migration) ask(ctx context.Context, commands []metadata.Command) []metadata.Result {
+// sendToSource asks the source for paths of its own, each part for its.
+func (m *migration) sendToSource(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, len(commands))
 	for _, server := range m.from.parts {
 		var its []metadata.Command
 		var at []int
 		for i, c := range commands {
-			if m.from.of(c.Path).server == server {
+			if m.from.locate(c.Path).server == server {
 				its, at = append(its, c), append(at, i)
 			}
 		}
 		if len(its) > 0 {
-			for i, r := range m.r.ask(ctx, server, its) {
+			for i, r := range m.r.send(ctx, server, its) {
 				results[at[i]] = r
 			}
 		}
@@ -120,9 +120,9 @@ func (m *migration) ask(ctx context.Context, commands []metadata.Command) []meta
 	return results
 }
 
-// moving tells whether an error comes of a change meanwhile: what is at the path is copied
+// deferChange tells whether an error comes of a change meanwhile: what is at the path is copied
 // anew once the change is known.
-func (m *migration) moving(from string, err error) bool {
+func (m *migration) deferChange(from string, err error) bool {
 	if err == nil || m.locked {
 		return false
 	}
@@ -135,8 +135,8 @@ func (m *migration) moving(from string, err error) bool {
 	return false
 }
 
-// make makes entries on the target, without what is below them.
-func (m *migration) make(ctx context.Context, items []item) error {
+// makeEntries makes entries on the target, without what is below them.
+func (m *migration) makeEntries(ctx context.Context, items []item) error {
 	for len(items) > 0 {
 		var reads []metadata.Command
 		n, size := 0, int64(0)
@@ -148,15 +148,15 @@ func (m *migration) make(ctx context.Context, items []item) error {
 		}
 		var contents []metadata.Result
 		if len(reads) > 0 {
-			contents = m.ask(ctx, reads)
+			contents = m.sendToSource(ctx, reads)
 		}
-		var commands []making
+		var commands []makeCommand
 		for _, one := range items[:n] {
 			var data []byte
 			if one.entry.Kind == metadata.File {
 				read := contents[0]
 				contents = contents[1:]
-				if m.moving(one.from, read.Err) {
+				if m.deferChange(one.from, read.Err) {
 					continue
 				}
 				if read.Err != nil {
@@ -164,9 +164,9 @@ func (m *migration) make(ctx context.Context, items []item) error {
 				}
 				data = read.Data
 			}
-			commands = append(commands, m.made(one, data)...)
+			commands = append(commands, m.makeCommands(one, data)...)
 		}
-		if err := m.send(ctx, commands); err != nil {
+		if err := m.sendToTarget(ctx, commands); err != nil {
 			return err
 		}
 		items = items[n:]
@@ -174,15 +174,15 @@ func (m *migration) make(ctx context.Context, items []item) error {
 	return nil
 }
 
-// made are the commands that make an entry as it is.
-func (m *migration) made(one item, data []byte) []making {
+// makeCommands are the commands that make an entry as it is.
+func (m *migration) makeCommands(one item, data []byte) []makeCommand {
 	e, path := one.entry, rebase(one.from, m.source.base, m.target.base)
-	var commands []making
+	var commands []makeCommand
 	add := func(c metadata.Command, may error) {
 		c.Path, c.MaxDepth = path, -1
-		commands = append(commands, making{c, one.from, may})
+		commands = append(commands, makeCommand{c, one.from, may})
 	}
-	if one.anew {
+	if one.replace {
 		add(metadata.Command{Op: metadata.Remove, Recursive: true, Across: true}, metadata.ErrNotFound)
 	}
 	touch := metadata.Command{Op: metadata.Touch, Path: path, Time: e.Modified, MaxDepth: -1}
@@ -191,14 +191,14 @@ func (m *migration) made(one item, data []byte) []making {
 	} else {
 		add(metadata.Command{Op: metadata.Mkdir, Mode: e.Mode}, metadata.ErrExists)
 	}
-	if one.again || e.Mode == 0 { // none at all cannot be asked for
+	if one.update || e.Mode == 0 { // none at all cannot be asked for
 		add(metadata.Command{Op: metadata.Chmod, Mode: e.Mode}, nil)
 	}
 	switch e.Kind {
 	case metadata.Directory:
-		m.touches = append(m.touches, making{touch, one.from, metadata.ErrNotFound})
+		m.touches = append(m.touches, makeCommand{touch, one.from, metadata.ErrNotFound})
 	case metadata.File:
-		commands = append(commands, making{touch, one.from, nil})
+		commands = append(commands, makeCommand{touch, one.from, nil})
 	case metadata.Virtual:
 		add(metadata.Command{Op: metadata.Delegate, Owner: e.Owner, Exclusive: true}, nil)
 	}
@@ -209,21 +209,21 @@ func (m *migration) made(one item, data []byte) []making {
 func (m *migration) finishTouches(ctx context.Context) error {
 	touches := m.touches
 	m.touches = nil
-	return m.send(ctx, touches)
+	return m.sendToTarget(ctx, touches)
 }
 
-// send has the target run commands.
-func (m *migration) send(ctx context.Context, commands []making) error {
+// sendToTarget has the target run commands.
+func (m *migration) sendToTarget(ctx context.Context, commands []makeCommand) error {
 	for len(commands) > 0 {
-		if err := m.renew(ctx); err != nil {
+		if err := m.renewLease(ctx); err != nil {
 			return err
 		}
 		var batch []metadata.Command
-		for n, size := 0, 0; n < len(commands) && n < 4*together && size < sendBytes; n++ {
+		for n, size := 0, 0; n < len(commands) && n < 4*copyBatch && size < sendBytes; n++ {
 			batch, size = append(batch, commands[n].Command), size+len(commands[n].Data)+len(commands[n].Path)
 		}
 		for _, server := range m.target.parts {
-			if err := m.sendTo(ctx, server, commands[:len(batch)], batch); err != nil {
+			if err := m.sendToPart(ctx, server, commands[:len(batch)], batch); err != nil {
 				return err
 			}
 		}
@@ -232,14 +232,14 @@ func (m *migration) send(ctx context.Context, commands []making) error {
 	return nil
 }
 
-// sendTo has a server of the target run those of the commands that are for it: about its entries, or
+// sendToPart has a server of the target run those of the commands that are for it: about its entries, or
 // about the directory itself.
-func (m *migration) sendTo(ctx context.Context, server string, commands []making, batch []metadata.Command) error {
+func (m *migration) sendToPart(ctx context.Context, server string, commands []makeCommand, batch []metadata.Command) error {
 	if len(m.target.parts) > 1 {
 		its := func(path string) bool {
-			return path == m.target.base || path == metadata.Incoming || m.target.of(path).server == server
+			return path == m.target.base || path == metadata.Incoming || m.target.locate(path).server == server
 		}
-		var some []making
+		var some []makeCommand
 		batch = nil
 		for _, c := range commands {
 			if its(c.Path) {
@@ -251,17 +251,17 @@ func (m *migration) sendTo(ctx context.Context, server string, commands []making
 	if len(batch) == 0 {
 		return nil
 	}
-	for i, r := range m.r.ask(ctx, server, batch) {
+	for i, r := range m.r.send(ctx, server, batch) {
 		c := commands[i]
-		if r.Err != nil && (c.may == nil || !errors.Is(r.Err, c.may)) && !m.moving(c.from, r.Err) {
+		if r.Err != nil && (c.tolerated == nil || !errors.Is(r.Err, c.tolerated)) && !m.deferChange(c.from, r.Err) {
 			return r.Err
 		}
 	}
 	return nil
 }
 
-// changes copies what is pending.
-func (m *migration) changes(ctx context.Context) error {
+// copyPending copies what is pending.
+func (m *migration) copyPending(ctx context.Context) error {
 	pending := m.pending
 	m.pending = make(map[string]bool)
 	covered := func(path string) bool {
@@ -275,19 +275,19 @@ func (m *migration) changes(ctx context.Context) error {
 	// Parents come before what is in them, and the directories that have what was changed
 	// have got other times.
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(pending)), covered)
-	for paths := range slices.Chunk(all, together) {
-		if err := m.renew(ctx); err != nil {
+	for paths := range slices.Chunk(all, copyBatch) {
+		if err := m.renewLease(ctx); err != nil {
 			return err
 		}
-		if err := m.chunk(ctx, paths, pending); err != nil {
+		if err := m.copyPaths(ctx, paths, pending); err != nil {
 			return fmt.Errorf("copying what was changed in the subtree: %w", err)
 		}
 	}
 	return m.finishTouches(ctx)
 }
 
-// chunk copies paths as they are.
-func (m *migration) chunk(ctx context.Context, paths []string, deep map[string]bool) error {
+// copyPaths copies paths as they are.
+func (m *migration) copyPaths(ctx context.Context, paths []string, deep map[string]bool) error {
 	asked := make([]metadata.Command, 0, 2*len(paths))
 	for _, path := range paths {
 		asked = append(asked, metadata.Command{Op: metadata.Stat, Path: path, MaxDepth: -1})
@@ -298,41 +298,41 @@ func (m *migration) chunk(ctx context.Context, paths []string, deep map[string]b
 			asked = append(asked, metadata.Command{Op: metadata.Stat, Path: dir, MaxDepth: -1})
 		}
 	}
-	found := m.ask(ctx, asked)
+	found := m.sendToSource(ctx, asked)
 	var items []item
-	var gone []making
+	var gone []makeCommand
 	var open []string
 	for i, path := range paths {
 		err := found[i].Err
-		var e *metadata.Elsewhere
+		var e *metadata.ElsewhereError
 		switch {
 		case errors.As(err, &e) && e.At == path:
 			virtual := metadata.Entry{Kind: metadata.Virtual, Mode: metadata.DefaultDirMode, Owner: e.Owner}
-			items = append(items, item{from: path, entry: virtual, anew: true})
+			items = append(items, item{from: path, entry: virtual, replace: true})
 		case errors.Is(err, metadata.ErrNotFound), errors.Is(err, metadata.ErrNotDirectory):
-			gone = append(gone, making{removalOf(rebase(path, m.source.base, m.target.base)), path, metadata.ErrNotFound})
-		case m.moving(path, err):
+			gone = append(gone, makeCommand{removeCommand(rebase(path, m.source.base, m.target.base)), path, metadata.ErrNotFound})
+		case m.deferChange(path, err):
 		case err != nil:
 			return err
 		default:
 			entry := found[i].Entries[0]
-			items = append(items, item{from: path, entry: entry, again: true, anew: path != m.source.base && deep[path]})
+			items = append(items, item{from: path, entry: entry, update: true, replace: path != m.source.base && deep[path]})
 			if deep[path] && entry.Kind == metadata.Directory {
 				open = append(open, path)
 			}
 		}
 	}
-	if err := m.send(ctx, gone); err != nil {
+	if err := m.sendToTarget(ctx, gone); err != nil {
 		return err
 	}
-	if err := m.make(ctx, items); err != nil {
+	if err := m.makeEntries(ctx, items); err != nil {
 		return err
 	}
 	for i, c := range asked[len(paths):] {
 		if r := found[len(paths)+i]; r.Err == nil {
 			touch := metadata.Command{Op: metadata.Touch, Path: rebase(c.Path, m.source.base, m.target.base), Time: r.Entries[0].Modified, MaxDepth: -1}
-			m.touches = append(m.touches, making{touch, c.Path, metadata.ErrNotFound})
+			m.touches = append(m.touches, makeCommand{touch, c.Path, metadata.ErrNotFound})
 		}
 	}
-	return m.below(ctx, open...)
+	return m.copyBelow(ctx, open...)
 }

@@ -25,75 +25,75 @@ func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 	var page metadata.Result
 	last := seen // of what was seen: seen itself may be a directory that is done with
 	for range metadata.MaxLimit {
-		left := c.Page() - len(page.Entries)
+		left := c.PageSize() - len(page.Entries)
 		if left == 0 {
 			page.Next = last
 			return page
 		}
-		part := r.askOne(ctx, at.server, partOf(c, at, seen, left))
-		var e *metadata.Elsewhere
+		part := r.sendOne(ctx, at.server, partialFind(c, at, seen, left))
+		var e *metadata.ElsewhereError
 		switch {
-		case errors.As(part.Err, &e) && metadata.Under(at.out(e.At), c.Path) && r.learn(at.out(e.At), e.Owner):
-			at = r.placeOf(at.out(e.At))
+		case errors.As(part.Err, &e) && metadata.Under(at.toGlobal(e.At), c.Path) && r.learnArea(at.toGlobal(e.At), e.Owner):
+			at = r.placeOf(at.toGlobal(e.At))
 			continue
 		case errors.Is(part.Err, metadata.ErrNotFound) && at.top != c.Path && metadata.Under(at.top, c.Path):
 			part = metadata.Result{} // it went meanwhile
 		case part.Err != nil:
-			return metadata.Result{Err: at.problem(c, part.Err)}
+			return metadata.Result{Err: at.globalError(c, part.Err)}
 		}
 		for _, found := range part.Entries {
-			found.Name = at.out(found.Name)
+			found.Name = at.toGlobal(found.Name)
 			page.Entries, last = append(page.Entries, found), found.Name
 		}
 		if part.Next != "" {
-			last = at.out(part.Next)
+			last = at.toGlobal(part.Next)
 		}
 		switch {
-		case len(part.Data) > 0 && r.learn(at.out(part.Next), string(part.Data)) && deeper(c, at.out(part.Next)):
-			seen = at.out(part.Next)
+		case len(part.Data) > 0 && r.learnArea(at.toGlobal(part.Next), string(part.Data)) && reachesBelow(c, at.toGlobal(part.Next)):
+			seen = at.toGlobal(part.Next)
 			at = r.placeOf(seen)
 		case len(part.Data) > 0:
-			seen = at.out(part.Next) // nothing below it is looked for, or can be
+			seen = at.toGlobal(part.Next) // nothing below it is looked for, or can be
 		case part.Next != "":
-			page.Next = at.out(part.Next)
+			page.Next = at.toGlobal(part.Next)
 			return page
-		case r.another(c, &at):
+		case r.nextPart(c, &at):
 			seen = at.top // the part's own entry was seen, in the first one
 		case metadata.Under(c.Path, at.top):
 			return page
 		default: // the rest of the directory that the subtree is in
 			seen = at.top
-			at = r.parent(seen)
+			at = r.parentPlace(seen)
 		}
 	}
 	page.Next = last
 	return page
 }
 
-// partOf is what one server is asked for: what comes behind the path seen, at most left
+// partialFind is what one server is asked for: what comes behind the path seen, at most left
 // entries.
-func partOf(c metadata.Command, at place, seen string, left int) metadata.Command {
+func partialFind(c metadata.Command, at place, seen string, left int) metadata.Command {
 	local := c
 	local.Across, local.Limit, local.After = true, left, ""
-	local.Path = at.in(c.Path)
+	local.Path = at.toLocal(c.Path)
 	if metadata.Under(at.top, c.Path) && at.top != c.Path {
 		local.Path, local.After = at.base, at.base // its own entry was seen from outside
 		if c.MaxDepth >= 0 {
-			local.MaxDepth -= levels(at.top) - levels(c.Path)
+			local.MaxDepth -= countLevels(at.top) - countLevels(c.Path)
 		}
 	}
 	if seen != "" && metadata.Under(seen, at.top) {
-		local.After = at.in(seen)
+		local.After = at.toLocal(seen)
 	}
 	return local
 }
 
-// deeper tells whether anything below a path is looked for.
-func deeper(c metadata.Command, path string) bool {
-	return c.MaxDepth < 0 || levels(path)-levels(c.Path) < c.MaxDepth
+// reachesBelow tells whether anything below a path is looked for.
+func reachesBelow(c metadata.Command, path string) bool {
+	return c.MaxDepth < 0 || countLevels(path)-countLevels(c.Path) < c.MaxDepth
 }
 
-func levels(path string) int {
+func countLevels(path string) int {
 	if path == "/" {
 		return 0
 	}

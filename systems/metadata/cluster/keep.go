@@ -12,17 +12,17 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Own is a server's own tree with its transactions.
-type Own interface {
+// OwnService is a server's own tree with its transactions.
+type OwnService interface {
 	Service
 	// Transactions are those that are under way; changed is closed when they are others.
 	Transactions() (list []metadata.Txn, changed <-chan struct{})
 }
 
-// again is when a sweep that failed is tried again.
-const again = time.Minute
+// sweepRetry is when a sweep that failed is tried again.
+const sweepRetry = time.Minute
 
-// Keep ends the transactions that routers have left on the server of a name, and removes
+// RunKeeper ends the transactions that routers have left on the server of a name, and removes
 // what they have left there, once it has started and then every hour, until the context
 // ends. It may run on each of its replicas.
 //
@@ -31,19 +31,19 @@ const again = time.Minute
 //  1. g2 has promised a transaction of g1, and starts again. g1 does not answer, or says that it is under way.
 //  2. g2 sweeps: to list its subtrees waits for the transaction, which only the keeper ends, and for 10 s.
 //  3. Another transaction, of g3, has no router any more. All that it holds would wait, too.
-func (r *Router) Keep(ctx context.Context, name string, own Own, log *slog.Logger) {
+func (r *Router) RunKeeper(ctx context.Context, name string, own OwnService, log *slog.Logger) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { r.clean(ctx, name, log) })
+	beside.Go(func() { r.runSweeps(ctx, name, log) })
 	// What is there at the start has been there: whether for long, no clock can tell. It gets half
 	// a lease, since a router whose requests have died with the process before begins again anyway.
 	list, _ := own.Transactions()
-	leases := seen(nil, list, time.Now().Add(-r.lease/2))
+	leases := trackLeases(nil, list, time.Now().Add(-r.lease/2))
 	ending, ended := make(map[string]bool), make(chan string)
 	for {
 		list, changed := own.Transactions()
-		leases = seen(leases, list, time.Now())
-		wait := Leftover
+		leases = trackLeases(leases, list, time.Now())
+		wait := LeftoverAge
 		for _, t := range list {
 			rest := r.leaseOf(t) - time.Since(leases[t.Name].at)
 			switch {
@@ -53,7 +53,7 @@ func (r *Router) Keep(ctx context.Context, name string, own Own, log *slog.Logge
 			default:
 				ending[t.Name] = true
 				beside.Go(func() {
-					r.end(ctx, name, t, log)
+					r.endTransaction(ctx, name, t, log)
 					select {
 					case ended <- t.Name:
 					case <-ctx.Done():
@@ -75,9 +75,9 @@ func (r *Router) Keep(ctx context.Context, name string, own Own, log *slog.Logge
 	}
 }
 
-// end tries to end a transaction whose lease is over. Where it cannot, it returns when that may be
+// endTransaction tries to end a transaction whose lease is over. Where it cannot, it returns when that may be
 // tried again.
-func (r *Router) end(ctx context.Context, name string, t metadata.Txn, log *slog.Logger) {
+func (r *Router) endTransaction(ctx context.Context, name string, t metadata.Txn, log *slog.Logger) {
 	err := r.Settle(ctx, name, t)
 	if err == nil || ctx.Err() != nil {
 		return
@@ -86,20 +86,20 @@ func (r *Router) end(ctx context.Context, name string, t metadata.Txn, log *slog
 	_ = linger.For(ctx, r.lease/2) // what ends it ends the keeper
 }
 
-// begun is the last step of a transaction, and when this process saw it first: time.Now has the
+// leaseStart is the last step of a transaction, and when this process saw it first: time.Now has the
 // monotonic clock's reading, which is what durations since are of.
-type begun struct {
+type leaseStart struct {
 	since uint64
 	at    time.Time
 }
 
-// seen is when each transaction's lease has begun: as known before, else at a moment.
-func seen(before map[string]begun, list []metadata.Txn, at time.Time) map[string]begun {
-	now := make(map[string]begun, len(list))
+// trackLeases is when each transaction's lease has begun: as known before, else at a moment.
+func trackLeases(before map[string]leaseStart, list []metadata.Txn, at time.Time) map[string]leaseStart {
+	now := make(map[string]leaseStart, len(list))
 	for _, t := range list {
 		b, known := before[t.Name]
 		if !known || b.since != t.Since {
-			b = begun{t.Since, at}
+			b = leaseStart{t.Since, at}
 		}
 		now[t.Name] = b
 	}
@@ -114,20 +114,20 @@ func (r *Router) leaseOf(t metadata.Txn) time.Duration {
 	return time.Duration(t.Lease)
 }
 
-// clean sweeps until the context ends: first when routers of before have given up.
-func (r *Router) clean(ctx context.Context, name string, log *slog.Logger) {
+// runSweeps sweeps until the context ends: first when routers of before have given up.
+func (r *Router) runSweeps(ctx context.Context, name string, log *slog.Logger) {
 	left := sightings{}
 	for pause := r.lease; linger.For(ctx, pause) == nil; {
 		sweeping, cancel := context.WithTimeout(ctx, r.patience)
-		removed, err := r.sweep(sweeping, name, left.old)
+		removed, err := r.sweep(sweeping, name, left.isOld)
 		cancel()
 		if len(removed) > 0 {
 			log.Info("what routers that died had left was removed", "paths", removed)
 		}
-		pause = Leftover
+		pause = LeftoverAge
 		if err != nil {
 			log.Debug("what routers that died have left cannot be told", "error", err)
-			pause = again
+			pause = sweepRetry
 		}
 	}
 }

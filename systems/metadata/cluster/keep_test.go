@@ -51,7 +51,7 @@ func TestKeeperEndsWhatItsSweepWaitsFor(t *testing.T) {
 	defer keepers.Wait()
 	defer end()
 	for name, m := range map[string]*machine{"g1": g1, "g2": g2} {
-		keepers.Go(func() { r.Keep(running, name, m.store(), slog.New(slog.DiscardHandler)) })
+		keepers.Go(func() { r.RunKeeper(running, name, m.store(), slog.New(slog.DiscardHandler)) })
 	}
 	late := time.After(patience)
 	select {

@@ -90,7 +90,7 @@ func TestKill(t *testing.T) {
 					from, to = to, from
 				}
 				// One that was sent is waited for: it must not be done between the two listings.
-				own.One(t.Context(), metadata.Command{Op: metadata.Move, Path: from, To: to, MaxDepth: -1})
+				own.DoOne(t.Context(), metadata.Command{Op: metadata.Move, Path: from, To: to, MaxDepth: -1})
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func insisted(ctx context.Context, c *client.Client, line string) (metadata.Resu
 		return metadata.Result{}, err
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		r := c.One(ctx, command)
+		r := c.DoOne(ctx, command)
 		switch {
 		case r.Err == nil || errors.Is(r.Err, metadata.ErrExists):
 			return r, nil

@@ -137,7 +137,7 @@ func linearizable(t *testing.T, seed uint64) {
 	var keepers, running, restarts sync.WaitGroup
 	keeper := w.router(t, lease)
 	for name, m := range w {
-		keepers.Go(func() { keeper.Keep(ctx, name, m, slog.New(slog.DiscardHandler)) })
+		keepers.Go(func() { keeper.RunKeeper(ctx, name, m, slog.New(slog.DiscardHandler)) })
 	}
 	var clock, steps atomic.Int64
 	victim := w[fmt.Sprintf("g%d", 1+seed%3)]
@@ -194,7 +194,7 @@ func answered(c metadata.Command, r metadata.Result) string {
 	case errors.Is(r.Err, metadata.ErrUnavailable):
 		return unknown
 	case r.Err != nil:
-		return metadata.Code(r.Err)
+		return metadata.ErrorCode(r.Err)
 	case c.Op != metadata.List:
 		return ""
 	}

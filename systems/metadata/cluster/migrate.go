@@ -26,7 +26,7 @@ func (r *Router) migrate(ctx context.Context, c metadata.Command) metadata.Resul
 		result := m.run(context.WithoutCancel(ctx), c)
 		if result.Err != nil && !t.undecided {
 			// Nothing leads there. Where it stays, nobody sees it.
-			_ = r.all(targets, func(server string) error { return r.askOne(ctx, server, removalOf(aside)).Err })
+			_ = r.parallel(targets, func(server string) error { return r.sendOne(ctx, server, removeCommand(aside)).Err })
 		}
 		return result
 	})
@@ -43,33 +43,33 @@ type migration struct {
 	locked  bool  // the directory is: nothing in it changes
 	renewed time.Time
 	pending map[string]bool // paths of the source that were changed since they were copied; those below too
-	touches []making        // of directories, whose times change while they are filled
+	touches []makeCommand   // of directories, whose times change while they are filled
 }
 
 func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result {
-	above := m.r.parent(c.Path)
-	path := above.in(c.Path)
-	at := m.r.askOne(ctx, above.server, metadata.Command{Op: metadata.List, Path: path, Limit: 1, MaxDepth: -1})
+	above := m.r.parentPlace(c.Path)
+	path := above.toLocal(c.Path)
+	at := m.r.sendOne(ctx, above.server, metadata.Command{Op: metadata.List, Path: path, Limit: 1, MaxDepth: -1})
 	sub := metadata.Subtree{Server: c.Owner, ID: m.r.token()}
 	m.source = place{top: c.Path, server: above.server, base: path}
 	servers := []string{above.server}
 	owner := "" // of the directory, where it is virtual
-	if e := met(metadata.Command{Op: metadata.List, Path: path}, at); e != nil && e.At == path {
+	if e := virtualIn(metadata.Command{Op: metadata.List, Path: path}, at); e != nil && e.At == path {
 		old, ok := metadata.ParseSubtree(e.Owner)
 		if !ok {
-			return elsewhere(c.Path, e.Owner)
+			return elsewhereResult(c.Path, e.Owner)
 		}
-		sub, owner, servers = old.Next(), e.Owner, old.Servers()
+		sub, owner, servers = old.NextEpoch(), e.Owner, old.Servers()
 		sub.Server = c.Owner
 		m.source = place{top: c.Path, server: servers[0], base: old.Base()}
 	} else if at.Err != nil {
-		return metadata.Result{Err: m.r.lost(above, c.Path, at.Err)}
+		return metadata.Result{Err: m.r.translateError(above, c.Path, at.Err)}
 	}
 	if slices.Equal(servers, m.target.parts) {
 		return metadata.Result{} // it is there already
 	}
 	m.from = area{place{top: m.source.base, server: servers[0], base: m.source.base}, servers}
-	top, err := m.bring(ctx)
+	top, err := m.copyAndLock(ctx)
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
@@ -77,10 +77,10 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 		{Op: metadata.Mkdir, Path: metadata.Subtrees, Parents: true, MaxDepth: -1},
 		{Op: metadata.Move, Path: m.target.base, To: sub.Base(), Across: true, MaxDepth: -1},
 	}
-	m.transaction.run(removalOf(m.source.base))
+	m.transaction.addCommands(removeCommand(m.source.base))
 	for _, part := range m.from.parts[1:] {
-		if gone := m.prepare(ctx, part, m.source.base, "", removalOf(m.source.base)); gone.Err != nil {
-			return metadata.Result{Err: m.r.lost(m.source, c.Path, gone.Err)}
+		if gone := m.prepare(ctx, part, m.source.base, "", removeCommand(m.source.base)); gone.Err != nil {
+			return metadata.Result{Err: m.r.translateError(m.source, c.Path, gone.Err)}
 		}
 	}
 	for _, part := range m.target.parts {
@@ -90,17 +90,17 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 	}
 	if owner == "" {
 		made := metadata.Command{Op: metadata.Mkdir, Path: path, Mode: top.Mode, MaxDepth: -1}
-		m.transaction.run(made, delegated(path, sub))
+		m.transaction.addCommands(made, delegateCommand(path, sub))
 	} else {
 		switched := metadata.Command{Op: metadata.Delegate, Path: path, To: owner, Owner: sub.Owner(), MaxDepth: -1}
 		if made := m.prepare(ctx, above.server, path, "", switched); made.Err != nil {
-			return metadata.Result{Err: m.r.lost(above, c.Path, made.Err)}
+			return metadata.Result{Err: m.r.translateError(above, c.Path, made.Err)}
 		}
 	}
 	// The coordinator decides only while it has its lock. Another part's may have been lost for a
 	// while, before the promise.
 	if len(servers) > 1 {
-		if err := m.drain(ctx); err != nil {
+		if err := m.drainChanges(ctx); err != nil {
 			return metadata.Result{Err: err}
 		}
 		if len(m.pending) > 0 {
@@ -110,50 +110,50 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 	return m.commit(ctx)
 }
 
-// bring copies the directory, and returns with it locked and the copy whole.
-func (m *migration) bring(ctx context.Context) (top metadata.Entry, err error) {
-	if top, err = m.watch(ctx); err != nil {
+// copyAndLock copies the directory, and returns with it locked and the copy whole.
+func (m *migration) copyAndLock(ctx context.Context) (top metadata.Entry, err error) {
+	if top, err = m.watchSource(ctx); err != nil {
 		return top, err
 	}
-	if err = m.copy(ctx, top); err == nil {
+	if err = m.copyAll(ctx, top); err == nil {
 		err = m.catchUp(ctx)
 	}
 	if err != nil {
 		return top, err
 	}
 	m.locked = true
-	if top, err = m.lock(ctx); err != nil {
+	if top, err = m.lockSourceParts(ctx); err != nil {
 		return top, err
 	}
 	// A lock that was lost for a while, and taken again, is told by what was changed then.
 	for {
-		if err = m.drain(ctx); err != nil || len(m.pending) == 0 {
+		if err = m.drainChanges(ctx); err != nil || len(m.pending) == 0 {
 			return top, err
 		}
-		if err = m.changes(ctx); err != nil {
+		if err = m.copyPending(ctx); err != nil {
 			return top, err
 		}
 	}
 }
 
-// watch has the server note what is changed in the directory.
-func (m *migration) watch(ctx context.Context) (metadata.Entry, error) {
+// watchSource has the server note what is changed in the directory.
+func (m *migration) watchSource(ctx context.Context) (metadata.Entry, error) {
 	m.coordinator, m.renewed = m.source.server, time.Now()
 	m.others = append(m.others, m.from.parts[1:]...)
 	step := metadata.Step{Verb: metadata.Watch, Txn: m.name, Lease: int64(watchLeases * m.r.lease), First: true}
-	return m.eachPart(func(server string) metadata.Result { return m.r.askOne(ctx, server, step.Command(m.source.base, "")) })
+	return m.eachPart(func(server string) metadata.Result { return m.r.sendOne(ctx, server, step.Command(m.source.base, "")) })
 }
 
-// lock locks the directory, or goes on to hold it.
-func (m *migration) lock(ctx context.Context) (metadata.Entry, error) {
+// lockSourceParts locks the directory, or goes on to hold it.
+func (m *migration) lockSourceParts(ctx context.Context) (metadata.Entry, error) {
 	m.renewed = time.Now()
-	return m.eachPart(func(server string) metadata.Result { return m.hold(ctx, server, m.source.base) })
+	return m.eachPart(func(server string) metadata.Result { return m.lockPath(ctx, server, m.source.base) })
 }
 
 // eachPart asks all servers of the source for its entry, and returns the first's.
 func (m *migration) eachPart(ask func(server string) metadata.Result) (top metadata.Entry, err error) {
 	for i, server := range m.from.parts {
-		e, err := m.directory(ask(server))
+		e, err := m.sourceEntry(ask(server))
 		if err != nil {
 			return e, err
 		}
@@ -164,13 +164,13 @@ func (m *migration) eachPart(ask func(server string) metadata.Result) (top metad
 	return top, nil
 }
 
-// directory is the source's entry, which must be a directory still.
-func (m *migration) directory(found metadata.Result) (metadata.Entry, error) {
+// sourceEntry is the source's entry, which must be a directory still.
+func (m *migration) sourceEntry(found metadata.Result) (metadata.Entry, error) {
 	if found.Err == nil && len(found.Entries) == 0 {
 		found.Err = &metadata.Error{Path: m.source.base, Err: metadata.ErrNotFound}
 	}
 	if found.Err != nil {
-		return metadata.Entry{}, m.r.lost(m.source, m.source.top, found.Err)
+		return metadata.Entry{}, m.r.translateError(m.source, m.source.top, found.Err)
 	}
 	if found.Entries[0].Kind != metadata.Directory {
 		return metadata.Entry{}, errAgain
@@ -181,23 +181,23 @@ func (m *migration) directory(found metadata.Result) (metadata.Entry, error) {
 // watchLeases is how many leases a watch lasts: it holds nobody up.
 const watchLeases = 4
 
-// renew keeps what the migration has at its source from ending.
-func (m *migration) renew(ctx context.Context) error {
+// renewLease keeps what the migration has at its source from ending.
+func (m *migration) renewLease(ctx context.Context) error {
 	if time.Since(m.renewed) < m.r.lease/3 {
 		return nil
 	}
 	if m.locked {
-		_, err := m.lock(ctx)
+		_, err := m.lockSourceParts(ctx)
 		return err
 	}
-	return m.drain(ctx)
+	return m.drainChanges(ctx)
 }
 
-// drain learns what was changed since the last time.
-func (m *migration) drain(ctx context.Context) error {
+// drainChanges learns what was changed since the last time.
+func (m *migration) drainChanges(ctx context.Context) error {
 	step := metadata.Step{Verb: metadata.Watch, Txn: m.name, Lease: int64(watchLeases * m.r.lease)}
 	for _, server := range m.from.parts {
-		noted := m.r.askOne(ctx, server, step.Command(m.source.base, ""))
+		noted := m.r.sendOne(ctx, server, step.Command(m.source.base, ""))
 		if noted.Err != nil {
 			return noted.Err // where the answer was lost, what it told is
 		}
@@ -213,19 +213,19 @@ func (m *migration) drain(ctx context.Context) error {
 
 const (
 	// few changes are left for when the directory is locked: one exchange's.
-	few = together
+	lockThreshold = copyBatch
 	// rounds is how often what was changed is caught up with at most. Where that does not
 	// become little, changes wait for as long as a round takes.
-	rounds = 8
+	catchUpRounds = 8
 )
 
 // catchUp copies what was changed, until that is little.
 func (m *migration) catchUp(ctx context.Context) error {
-	for range rounds {
-		if err := m.drain(ctx); err != nil || len(m.pending) <= few {
+	for range catchUpRounds {
+		if err := m.drainChanges(ctx); err != nil || len(m.pending) <= lockThreshold {
 			return err
 		}
-		if err := m.changes(ctx); err != nil {
+		if err := m.copyPending(ctx); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func TestMigrateWhileChanging(t *testing.T) {
 			client, other := w.router(t, 0), still.router(t, 0)
 			same := func(line string) bool {
 				got, want := do(t, client, line), do(t, other, line)
-				if g, w := metadata.Code(got.Err), metadata.Code(want.Err); g != w {
+				if g, w := metadata.ErrorCode(got.Err), metadata.ErrorCode(want.Err); g != w {
 					t.Errorf("%s: %v, want %v", line, got.Err, want.Err)
 				}
 				return want.Err == nil

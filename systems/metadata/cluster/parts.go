@@ -22,8 +22,8 @@ import (
 // Its parts are made, given other servers and merged by delegate, which has every part take the
 // place of what was before at one moment, and removed and moved with all others, in transactions.
 
-// whole is the answer to a command, of which a server has given that about its part.
-func (r *Router) whole(ctx context.Context, c metadata.Command, at place, first metadata.Result) metadata.Result {
+// completeResult is the answer to a command, of which a server has given that about its part.
+func (r *Router) completeResult(ctx context.Context, c metadata.Command, at place, first metadata.Result) metadata.Result {
 	a := r.area(c.Path)
 	if len(a.parts) < 2 || a.top != c.Path || at.base != a.base || first.Err != nil {
 		return first
@@ -32,14 +32,14 @@ func (r *Router) whole(ctx context.Context, c metadata.Command, at place, first 
 	case metadata.List:
 		return r.listParts(ctx, c, a)
 	case metadata.Stat, metadata.Chmod, metadata.Touch:
-		return r.sum(ctx, c, a, first)
+		return r.statParts(ctx, c, a, first)
 	}
 	return first
 }
 
-// another goes on to the next part of a directory that is searched; false: there is none, or what is
+// nextPart goes on to the next part of a directory that is searched; false: there is none, or what is
 // looked for is in one part.
-func (r *Router) another(c metadata.Command, at *place) bool {
+func (r *Router) nextPart(c metadata.Command, at *place) bool {
 	a := r.area(at.top)
 	i := slices.Index(a.parts, at.server)
 	if a.base != at.base || i < 0 || i+1 >= len(a.parts) || at.top != c.Path && metadata.Under(c.Path, at.top) {
@@ -49,14 +49,14 @@ func (r *Router) another(c metadata.Command, at *place) bool {
 	return true
 }
 
-// sum is what is known about a parted directory: how many entries are in all parts, and the latest
+// statParts is what is known about a parted directory: how many entries are in all parts, and the latest
 // change. The first part tells all else. Each part is asked at a moment of its own.
-func (r *Router) sum(ctx context.Context, c metadata.Command, a area, first metadata.Result) metadata.Result {
-	answers := r.ofParts(ctx, c, a.each()[1:])
+func (r *Router) statParts(ctx context.Context, c metadata.Command, a area, first metadata.Result) metadata.Result {
+	answers := r.sendToParts(ctx, c, a.places()[1:])
 	for _, answer := range answers {
 		switch {
 		case errors.Is(answer.Err, metadata.ErrNotFound):
-			return r.anew(ctx, c, a)
+			return r.redo(ctx, c, a)
 		case answer.Err != nil:
 			return answer
 		}
@@ -66,32 +66,32 @@ func (r *Router) sum(ctx context.Context, c metadata.Command, a area, first meta
 	return first
 }
 
-// anew answers a command once more, where a part is not there any more: the directory has other
+// redo answers a command once more, where a part is not there any more: the directory has other
 // parts now, or none.
-func (r *Router) anew(ctx context.Context, c metadata.Command, a area) metadata.Result {
+func (r *Router) redo(ctx context.Context, c metadata.Command, a area) metadata.Result {
 	if ctx.Err() != nil {
-		return failed(c.Path, metadata.ErrUnavailable)
+		return failure(c.Path, metadata.ErrUnavailable)
 	}
 	r.known.forget(a.place)
-	return r.do(ctx, []metadata.Command{c})[0]
+	return r.route(ctx, []metadata.Command{c})[0]
 }
 
-// ofParts asks each part for the same.
-func (r *Router) ofParts(ctx context.Context, c metadata.Command, parts []place) []metadata.Result {
+// sendToParts asks each part for the same.
+func (r *Router) sendToParts(ctx context.Context, c metadata.Command, parts []place) []metadata.Result {
 	answers := make([]metadata.Result, len(parts))
 	servers := make([]string, len(parts))
 	for i, p := range parts {
 		servers[i] = p.server
 	}
-	_ = r.each(servers, func(i int, server string) error {
-		answers[i] = parts[i].global(c, r.askOne(ctx, server, parts[i].local(c)))
+	_ = r.eachServer(servers, func(i int, server string) error {
+		answers[i] = parts[i].globalResult(c, r.sendOne(ctx, server, parts[i].localCommand(c)))
 		return nil
 	})
 	return answers
 }
 
-// glances is how often a page is looked at before changes are made to wait for it.
-const glances = 4
+// pageAttempts is how often a page is looked at before changes are made to wait for it.
+const pageAttempts = 4
 
 // listParts is a page of a parted directory at one moment. The parts answer one after the other, so
 // that a page may show what was never there together:
@@ -106,29 +106,29 @@ const glances = 4
 func (r *Router) listParts(ctx context.Context, c metadata.Command, a area) metadata.Result {
 	c.Across = true
 	var before []metadata.Result
-	for range glances {
-		pages := r.ofParts(ctx, c, a.each())
-		if page, wrong := merged(c, pages); wrong || settled(before, pages) {
-			return r.page(ctx, c, a, page)
+	for range pageAttempts {
+		pages := r.sendToParts(ctx, c, a.places())
+		if page, wrong := mergePages(c, pages); wrong || samePages(before, pages) {
+			return r.checkedPage(ctx, c, a, page)
 		}
 		before = pages
 	}
 	held := r.transact(ctx, "", func(ctx context.Context, t *transaction) metadata.Result {
 		for _, server := range slices.Sorted(slices.Values(a.parts)) {
-			if found := t.hold(ctx, server, a.base); found.Err != nil {
+			if found := t.lockPath(ctx, server, a.base); found.Err != nil {
 				return found
 			}
 		}
-		page, _ := merged(c, r.ofParts(ctx, c, a.each()))
+		page, _ := mergePages(c, r.sendToParts(ctx, c, a.places()))
 		t.abort(ctx)
 		return page
 	})
-	return r.page(ctx, c, a, held)
+	return r.checkedPage(ctx, c, a, held)
 }
 
-// hold locks what is at a path of a server, which decides for itself: reads there do not wait for
+// lockPath locks what is at a path of a server, which decides for itself: reads there do not wait for
 // what another one decides.
-func (t *transaction) hold(ctx context.Context, server, path string) metadata.Result {
+func (t *transaction) lockPath(ctx context.Context, server, path string) metadata.Result {
 	coordinator := t.coordinator
 	defer func() { t.coordinator = coordinator }()
 	if t.coordinator = server; server != coordinator && !slices.Contains(t.others, server) {
@@ -141,16 +141,16 @@ func (t *transaction) hold(ctx context.Context, server, path string) metadata.Re
 	return found
 }
 
-// page is an answer about all parts, or a new one where one of them has gone.
-func (r *Router) page(ctx context.Context, c metadata.Command, a area, page metadata.Result) metadata.Result {
-	if errors.Is(page.Err, metadata.ErrNotFound) {
-		return r.anew(ctx, c, a)
+// checkedPage is an answer about all parts, or a new one where one of them has gone.
+func (r *Router) checkedPage(ctx context.Context, c metadata.Command, a area, checkedPage metadata.Result) metadata.Result {
+	if errors.Is(checkedPage.Err, metadata.ErrNotFound) {
+		return r.redo(ctx, c, a)
 	}
-	return page
+	return checkedPage
 }
 
-// settled tells whether the parts' pages are those of before.
-func settled(before, pages []metadata.Result) bool {
+// samePages tells whether the parts' pages are those of before.
+func samePages(before, pages []metadata.Result) bool {
 	for i, p := range pages {
 		if before == nil || len(p.Data) == 0 || !bytes.Equal(p.Data, before[i].Data) {
 			return false
@@ -159,8 +159,8 @@ func settled(before, pages []metadata.Result) bool {
 	return true
 }
 
-// merged is a page of all parts' pages; wrong says that it is a part's error.
-func merged(c metadata.Command, pages []metadata.Result) (page metadata.Result, wrong bool) {
+// mergePages is a page of all parts' pages; wrong says that it is a part's error.
+func mergePages(c metadata.Command, pages []metadata.Result) (page metadata.Result, wrong bool) {
 	more := false
 	for _, p := range pages {
 		if p.Err != nil {
@@ -169,7 +169,7 @@ func merged(c metadata.Command, pages []metadata.Result) (page metadata.Result, 
 		page.Entries, more = append(page.Entries, p.Entries...), more || p.Next != ""
 	}
 	slices.SortFunc(page.Entries, func(a, b metadata.Entry) int { return cmp.Compare(a.Name, b.Name) })
-	if limit := c.Page(); len(page.Entries) > limit {
+	if limit := c.PageSize(); len(page.Entries) > limit {
 		page.Entries, more = page.Entries[:limit], true
 	}
 	if more {
@@ -182,24 +182,24 @@ func merged(c metadata.Command, pages []metadata.Result) (page metadata.Result, 
 func (r *Router) rmdirParts(ctx context.Context, c metadata.Command) metadata.Result {
 	other := false // it is not parted any more
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
-		s, err := t.take(ctx, c.Path, r.parent(c.Path), "")
+		s, err := t.lockSource(ctx, c.Path, r.parentPlace(c.Path), "")
 		if other = err == nil && !strings.Contains(s.entry.Owner, ","); other {
-			return failed(c.Path, metadata.ErrNotFound)
+			return failure(c.Path, metadata.ErrNotFound)
 		}
 		if err != nil {
 			return metadata.Result{Err: err}
 		}
 		s.entry.Name = s.path
-		if err := t.along(ctx, s.place, []metadata.Entry{s.entry}, emptied); errors.Is(err, metadata.ErrNotEmpty) {
-			return failed(c.Path, metadata.ErrNotEmpty)
+		if err := t.lockSubtrees(ctx, s.place, []metadata.Entry{s.entry}, rmdirSubtree); errors.Is(err, metadata.ErrNotEmpty) {
+			return failure(c.Path, metadata.ErrNotEmpty)
 		} else if err != nil {
 			return metadata.Result{Err: err}
 		}
-		t.run(metadata.Command{Op: metadata.Rmdir, Path: s.path, Owner: s.entry.Owner, MaxDepth: -1})
+		t.addCommands(metadata.Command{Op: metadata.Rmdir, Path: s.path, Owner: s.entry.Owner, MaxDepth: -1})
 		return t.commit(ctx)
 	})
 	if r.known.forget(place{top: c.Path}); other && ctx.Err() == nil {
-		return r.do(ctx, []metadata.Command{c})[0]
+		return r.route(ctx, []metadata.Command{c})[0]
 	}
 	return result
 }

@@ -86,11 +86,11 @@ func TestParts(t *testing.T) {
 			t.Errorf("the servers have %v entries", share())
 		}
 	}
-	if err := do(t, r, "rmdir /hot").Err; metadata.Code(err) != "not_empty" || !strings.Contains(err.Error(), "/hot") {
+	if err := do(t, r, "rmdir /hot").Err; metadata.ErrorCode(err) != "not_empty" || !strings.Contains(err.Error(), "/hot") {
 		t.Errorf("rmdir: %v", err)
 	}
 	for _, wrong := range []string{"delegate /hot g1,g1", "delegate /hot g1,g9", "delegate /hot g1,"} {
-		if err := do(t, r, wrong).Err; metadata.Code(err) != "invalid" {
+		if err := do(t, r, wrong).Err; metadata.ErrorCode(err) != "invalid" {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

@@ -24,18 +24,18 @@ type area struct {
 	parts []string // servers, nil where it is not parted
 }
 
-// of is where a path is that is in the area: in the part of the name that follows its top.
-func (a area) of(whole string) place {
+// locate is where a path is that is in the area: in the part of the name that follows its top.
+func (a area) locate(whole string) place {
 	p := a.place
 	if name := strings.TrimPrefix(whole, strings.TrimSuffix(p.top, "/")); len(a.parts) > 1 && name != "" {
 		name, _, _ = strings.Cut(name[1:], "/")
-		p.server = a.parts[metadata.PartOf(name, len(a.parts))]
+		p.server = a.parts[metadata.PartIndex(name, len(a.parts))]
 	}
 	return p
 }
 
-// each are the places that have a part of the top.
-func (a area) each() []place {
+// places are the places that have a part of the top.
+func (a area) places() []place {
 	if len(a.parts) < 2 {
 		return []place{a.place}
 	}
@@ -46,22 +46,22 @@ func (a area) each() []place {
 	return all
 }
 
-// owner is a place as the text of a virtual directory.
-func owner(server, base string) string { return server + ":" + base }
+// ownerText is a place as the text of a virtual directory.
+func ownerText(server, base string) string { return server + ":" + base }
 
-// areaOf is where the virtual directory top with an owner leads; a server's name alone is its root.
+// parseArea is where the virtual directory top with an owner leads; a server's name alone is its root.
 // It is false where a server is not known.
-func (r *Router) areaOf(top, text string) (area, bool) {
+func (r *Router) parseArea(top, text string) (area, bool) {
 	names, base, found := strings.Cut(text, ":")
 	if !found {
 		base = "/"
 	}
 	parts := strings.Split(names, ",")
 	known := func(name string) bool { return r.servers.Service[name] != nil }
-	return area{place{top, parts[0], base}, parts}, metadata.CheckPath(base) == nil && all(parts, known)
+	return area{place{top, parts[0], base}, parts}, metadata.CheckPath(base) == nil && every(parts, known)
 }
 
-func all[T any](list []T, what func(T) bool) bool {
+func every[T any](list []T, what func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(t T) bool { return !what(t) })
 }
 
@@ -74,31 +74,31 @@ func rebase(p, from, to string) string {
 	return "/"
 }
 
-// in is a path of the whole tree as one of the server's.
-func (p place) in(whole string) string { return rebase(whole, p.top, p.base) }
+// toLocal is a path of the whole tree as one of the server's.
+func (p place) toLocal(whole string) string { return rebase(whole, p.top, p.base) }
 
-// out is a path of the server's tree as one of the whole.
-func (p place) out(own string) string { return rebase(own, p.base, p.top) }
+// toGlobal is a path of the server's tree as one of the whole.
+func (p place) toGlobal(own string) string { return rebase(own, p.base, p.top) }
 
-// local is a command as the server has it.
-func (p place) local(c metadata.Command) metadata.Command {
+// localCommand is a command as the server has it.
+func (p place) localCommand(c metadata.Command) metadata.Command {
 	if p.top == p.base {
 		return c
 	}
-	c.Path = p.in(c.Path)
+	c.Path = p.toLocal(c.Path)
 	if c.Op == metadata.Mkdir && c.Parents {
 		c.To = p.base
 	}
 	return c
 }
 
-// gone tells whether an error may mean that the subtree is no longer there.
-func (p place) gone(err error) bool { return p.top != "/" && errors.Is(err, metadata.ErrNotFound) }
+// mayBeGone tells whether an error may mean that the subtree is no longer there.
+func (p place) mayBeGone(err error) bool { return p.top != "/" && errors.Is(err, metadata.ErrNotFound) }
 
-// global is a server's result as one of the whole tree.
-func (p place) global(c metadata.Command, r metadata.Result) metadata.Result {
+// globalResult is a server's result as one of the whole tree.
+func (p place) globalResult(c metadata.Command, r metadata.Result) metadata.Result {
 	if c.Op == metadata.List && c.Path == "/" {
-		r.Entries = slices.DeleteFunc(r.Entries, func(e metadata.Entry) bool { return apart("/" + e.Name) })
+		r.Entries = slices.DeleteFunc(r.Entries, func(e metadata.Entry) bool { return isReserved("/" + e.Name) })
 	}
 	if p.top == p.base {
 		return r
@@ -106,17 +106,17 @@ func (p place) global(c metadata.Command, r metadata.Result) metadata.Result {
 	if c.Op != metadata.List && len(r.Entries) == 1 && c.Path == p.top {
 		r.Entries[0].Name = path.Base(c.Path)
 	}
-	r.Err = p.problem(c, r.Err)
+	r.Err = p.globalError(c, r.Err)
 	return r
 }
 
-// problem is a server's error as one of the whole tree: servers' errors begin with the
+// globalError is a server's error as one of the whole tree: servers' errors begin with the
 // path that they are about.
-func (p place) problem(c metadata.Command, err error) error {
+func (p place) globalError(c metadata.Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	if rest, ok := strings.CutPrefix(err.Error(), metadata.Quote(p.in(c.Path))+": "); ok {
+	if rest, ok := strings.CutPrefix(err.Error(), metadata.Quote(p.toLocal(c.Path))+": "); ok {
 		return errs.As(metadata.Quote(c.Path)+": "+rest, err)
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), p.base+"/"); ok && p.base != "/" { // about a directory on the way
@@ -164,9 +164,9 @@ func (k *places) nearest(whole string) (area, bool) {
 	return area{}, false
 }
 
-// ofEntry tells whether a command is about an entry of a directory rather than about what
+// targetsEntry tells whether a command is about an entry of a directory rather than about what
 // the entry leads to.
-func ofEntry(c metadata.Command) bool {
+func targetsEntry(c metadata.Command) bool {
 	switch c.Op {
 	case metadata.Mkdir:
 		return !c.Parents
@@ -176,21 +176,21 @@ func ofEntry(c metadata.Command) bool {
 	return false
 }
 
-// place is where a command's path is, as far as it is known: where the directory is that
+// commandPlace is where a command's path is, as far as it is known: where the directory is that
 // has the entry, for commands about that.
-func (r *Router) place(c metadata.Command) place {
-	if ofEntry(c) && c.Path != "/" {
-		return r.parent(c.Path)
+func (r *Router) commandPlace(c metadata.Command) place {
+	if targetsEntry(c) && c.Path != "/" {
+		return r.parentPlace(c.Path)
 	}
 	return r.placeOf(c.Path)
 }
 
-func (r *Router) parent(whole string) place {
+func (r *Router) parentPlace(whole string) place {
 	dir, _ := metadata.Split(whole)
-	return r.area(dir).of(whole)
+	return r.area(dir).locate(whole)
 }
 
-func (r *Router) placeOf(whole string) place { return r.area(whole).of(whole) }
+func (r *Router) placeOf(whole string) place { return r.area(whole).locate(whole) }
 
 func (r *Router) area(whole string) area {
 	if a, ok := r.known.nearest(whole); ok {

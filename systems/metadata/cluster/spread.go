@@ -81,7 +81,7 @@ func NewRouter(s Servers) (*Router, error) {
 	if s.Lease == 0 {
 		s.Lease = lease
 	}
-	return &Router{servers: s, asked: asked, token: token, lease: s.Lease, patience: 2 * s.Lease}, nil
+	return &Router{servers: s, asked: asked, token: randomToken, lease: s.Lease, patience: 2 * s.Lease}, nil
 }
 
 // Asked is how many requests the router has sent to each server.
@@ -109,51 +109,51 @@ const maxHops = 64
 // Do implements server.Service. Commands that follow each other and are for the same
 // server are sent together.
 func (r *Router) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
-	if metadata.RequestOf(ctx).Again {
-		return r.again(ctx, commands)
+	if metadata.RequestFrom(ctx).Again {
+		return r.doAgain(ctx, commands)
 	}
-	return r.do(ctx, commands)
+	return r.route(ctx, commands)
 }
 
-func (r *Router) do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+func (r *Router) route(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
 	for len(commands) > 0 {
-		if err := keptApart(commands[0]); err != nil {
+		if err := checkGlobal(commands[0]); err != nil {
 			results, commands = append(results, metadata.Result{Err: err}), commands[1:]
 			continue
 		}
-		at := r.place(commands[0])
+		at := r.commandPlace(commands[0])
 		n := 1
-		for n < len(commands) && simple(commands[0]) && simple(commands[n]) && keptApart(commands[n]) == nil && r.place(commands[n]) == at {
+		for n < len(commands) && isSinglePath(commands[0]) && isSinglePath(commands[n]) && checkGlobal(commands[n]) == nil && r.commandPlace(commands[n]) == at {
 			n++
 		}
-		if !simple(commands[0]) {
-			results = append(results, r.one(ctx, commands[0]))
+		if !isSinglePath(commands[0]) {
+			results = append(results, r.routeSpecial(ctx, commands[0]))
 		} else {
-			results = append(results, r.together(ctx, at, commands[:n])...)
+			results = append(results, r.routeBatch(ctx, at, commands[:n])...)
 		}
 		commands = commands[n:]
 	}
 	return results
 }
 
-// simple tells whether a command is about one path.
-func simple(c metadata.Command) bool {
+// isSinglePath tells whether a command is about one path.
+func isSinglePath(c metadata.Command) bool {
 	return c.Op != metadata.Move && c.Op != metadata.Delegate && c.Op != metadata.Adopt && c.Op != metadata.Find
 }
 
-// apart tells whether a path is where servers keep each other's subtrees: it is not in the
+// isReserved tells whether a path is where servers keep each other's subtrees: it is not in the
 // whole tree.
-func apart(path string) bool {
+func isReserved(path string) bool {
 	return metadata.Under(path, metadata.Subtrees) || metadata.Under(path, metadata.Incoming)
 }
 
-// keptApart refuses commands that are not about the whole tree.
-func keptApart(c metadata.Command) error {
+// checkGlobal refuses commands that are not about the whole tree.
+func checkGlobal(c metadata.Command) error {
 	switch {
 	case c.Op.Internal():
 		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w: %s is about a server's own tree", metadata.ErrInvalid, c.Op)}
-	case !apart(c.Path) && !apart(c.To):
+	case !isReserved(c.Path) && !isReserved(c.To):
 		return nil
 	case c.Op.Changes():
 		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w name: %s and %s are the servers'", metadata.ErrInvalid, metadata.Subtrees, metadata.Incoming)}
@@ -161,34 +161,34 @@ func keptApart(c metadata.Command) error {
 	return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
 }
 
-// together asks one server for several commands, and goes on alone with those that are
+// routeBatch asks one server for several commands, and goes on alone with those that are
 // elsewhere.
-func (r *Router) together(ctx context.Context, at place, commands []metadata.Command) []metadata.Result {
+func (r *Router) routeBatch(ctx context.Context, at place, commands []metadata.Command) []metadata.Result {
 	local := make([]metadata.Command, len(commands))
 	for i, c := range commands {
-		local[i] = at.local(c)
+		local[i] = at.localCommand(c)
 	}
-	results := r.ask(ctx, at.server, local)
+	results := r.send(ctx, at.server, local)
 	for i, result := range results {
-		results[i] = r.follow(ctx, commands[i], at, result)
+		results[i] = r.followResult(ctx, commands[i], at, result)
 	}
 	return results
 }
 
-// one answers a command that is about more than one path.
-func (r *Router) one(ctx context.Context, c metadata.Command) metadata.Result {
+// routeSpecial answers a command that is about more than one path.
+func (r *Router) routeSpecial(ctx context.Context, c metadata.Command) metadata.Result {
 	switch c.Op {
 	case metadata.Find:
 		return r.find(ctx, c)
 	case metadata.Delegate:
 		return r.delegate(ctx, c)
 	case metadata.Adopt:
-		return failed(c.Path, fmt.Errorf("%w: a subtree that is empty goes by rmdir", metadata.ErrInvalid))
+		return failure(c.Path, fmt.Errorf("%w: a subtree that is empty goes by rmdir", metadata.ErrInvalid))
 	}
 	return r.move(ctx, c)
 }
 
-func (r *Router) ask(ctx context.Context, server string, commands []metadata.Command) []metadata.Result {
+func (r *Router) send(ctx context.Context, server string, commands []metadata.Command) []metadata.Result {
 	if s := r.servers.Service[server]; s != nil {
 		r.asked[server].Add(1)
 		return s.Do(ctx, commands)
@@ -200,10 +200,10 @@ func (r *Router) ask(ctx context.Context, server string, commands []metadata.Com
 	return results
 }
 
-func (r *Router) askOne(ctx context.Context, server string, c metadata.Command) metadata.Result {
-	return r.ask(ctx, server, []metadata.Command{c})[0]
+func (r *Router) sendOne(ctx context.Context, server string, c metadata.Command) metadata.Result {
+	return r.send(ctx, server, []metadata.Command{c})[0]
 }
 
-func failed(path string, err error) metadata.Result {
+func failure(path string, err error) metadata.Result {
 	return metadata.Result{Err: &metadata.Error{Path: path, Err: err}}
 }

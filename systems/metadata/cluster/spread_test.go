@@ -244,7 +244,7 @@ func TestModel(t *testing.T) {
 		}
 		got := do(t, r, line)
 		want := model.Do(c)
-		if g, w := metadata.Code(got.Err), metadata.Code(want.Err); g != w {
+		if g, w := metadata.ErrorCode(got.Err), metadata.ErrorCode(want.Err); g != w {
 			t.Fatalf("%s: %v, want %v", line, got.Err, want.Err)
 		}
 		if got.Err != nil && (got.Err.Error()[0] != '/' || strings.Contains(got.Err.Error(), ".subtrees")) {
@@ -300,7 +300,7 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 	for name, s := range all {
-		if left := s.store.Tree().Virtuals(); len(left) > 0 {
+		if left := s.store.Tree().VirtualOwners(); len(left) > 0 {
 			t.Errorf("%s: nothing is behind %v", name, left)
 		}
 	}

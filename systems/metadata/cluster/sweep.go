@@ -11,11 +11,11 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Leftover is how old an empty directory of /.subtrees must be to be taken for one that a
+// LeftoverAge is how old an empty directory of /.subtrees must be to be taken for one that a
 // router left which died before anything led there: longer than delegate ever takes. It is
 // what Sweep is told, by somebody who knows the clocks. A server that sweeps by itself believes
 // none, and takes what it has seen for half of it.
-const Leftover = time.Hour
+const LeftoverAge = time.Hour
 
 // Sweep removes what routers that died have left on the server of a name, and returns the
 // paths of its own tree that it removed:
@@ -44,21 +44,21 @@ func (r *Router) sweep(ctx context.Context, name string, old func(metadata.Entry
 //  3. the directory is old, and removed: the virtual one leads to nothing.
 type sightings map[string]time.Time
 
-// old tells whether an entry has been there for half of Leftover.
-func (s sightings) old(e metadata.Entry) bool {
+// isOld tells whether an entry has been there for half of Leftover.
+func (s sightings) isOld(e metadata.Entry) bool {
 	if _, seen := s[e.Name]; !seen {
 		s[e.Name] = time.Now()
 	}
-	return time.Since(s[e.Name]) >= Leftover/2
+	return time.Since(s[e.Name]) >= LeftoverAge/2
 }
 
 func (r *Router) sweepIncoming(ctx context.Context, name string) (removed []string, err error) {
-	copies, err := r.entries(ctx, name, metadata.Incoming)
+	copies, err := r.listAll(ctx, name, metadata.Incoming)
 	for _, e := range copies {
 		path := metadata.Join(metadata.Incoming, e.Name) // it is named after its transaction
-		over, problem := r.over(ctx, e.Name)
+		over, problem := r.isUnknown(ctx, e.Name)
 		if problem == nil && over {
-			problem = r.askOne(ctx, name, removalOf(path)).Err
+			problem = r.sendOne(ctx, name, removeCommand(path)).Err
 		}
 		switch {
 		case problem != nil:
@@ -70,8 +70,8 @@ func (r *Router) sweepIncoming(ctx context.Context, name string) (removed []stri
 	return removed, err
 }
 
-// over tells whether no server knows a transaction: who wants to go on with it is refused.
-func (r *Router) over(ctx context.Context, txn string) (bool, error) {
+// isUnknown tells whether no server knows a transaction: who wants to go on with it is refused.
+func (r *Router) isUnknown(ctx context.Context, txn string) (bool, error) {
 	for _, server := range slices.Sorted(maps.Keys(r.servers.Service)) {
 		answer := r.resolve(ctx, server, txn, metadata.AnyEntry)
 		switch {
@@ -87,7 +87,7 @@ func (r *Router) over(ctx context.Context, txn string) (bool, error) {
 }
 
 func (r *Router) sweepSubtrees(ctx context.Context, name string, old func(metadata.Entry) bool) (removed []string, err error) {
-	subtrees, err := r.entries(ctx, name, metadata.Subtrees)
+	subtrees, err := r.listAll(ctx, name, metadata.Subtrees)
 	var left []metadata.Subtree
 	for _, e := range subtrees {
 		sub, ok := metadata.ParseBase(metadata.Join(metadata.Subtrees, e.Name))
@@ -103,14 +103,14 @@ func (r *Router) sweepSubtrees(ctx context.Context, name string, old func(metada
 				return nil, err
 			}
 			var named map[string]bool
-			if named, err = r.owners(ctx, server); err != nil {
+			if named, err = r.listOwners(ctx, server); err != nil {
 				return nil, fmt.Errorf("asking %s what leads to subtrees: %w", server, err)
 			}
 			left = slices.DeleteFunc(left, func(s metadata.Subtree) bool { return named[s.Owner()] })
 		}
 	}
 	for _, sub := range left {
-		gone := r.askOne(ctx, name, metadata.Command{Op: metadata.Rmdir, Path: sub.Base(), MaxDepth: -1})
+		gone := r.sendOne(ctx, name, metadata.Command{Op: metadata.Rmdir, Path: sub.Base(), MaxDepth: -1})
 		switch {
 		case gone.Err == nil:
 			removed = append(removed, sub.Base())
@@ -121,11 +121,11 @@ func (r *Router) sweepSubtrees(ctx context.Context, name string, old func(metada
 	return removed, err
 }
 
-// entries are those of a directory that a server may not have.
-func (r *Router) entries(ctx context.Context, server, dir string) (all []metadata.Entry, err error) {
+// listAll are those of a directory that a server may not have.
+func (r *Router) listAll(ctx context.Context, server, dir string) (all []metadata.Entry, err error) {
 	page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: metadata.MaxLimit, MaxDepth: -1}
 	for {
-		listed := r.askOne(ctx, server, page)
+		listed := r.sendOne(ctx, server, page)
 		if errors.Is(listed.Err, metadata.ErrNotFound) {
 			return all, nil
 		}
@@ -139,18 +139,18 @@ func (r *Router) entries(ctx context.Context, server, dir string) (all []metadat
 	}
 }
 
-// owners are those of all virtual directories of a server.
-func (r *Router) owners(ctx context.Context, server string) (map[string]bool, error) {
+// listOwners are those of all virtual directories of a server.
+func (r *Router) listOwners(ctx context.Context, server string) (map[string]bool, error) {
 	all := make(map[string]bool)
 	page := metadata.Command{Op: metadata.Find, Path: "/", Kind: metadata.Virtual, Limit: metadata.MaxLimit, MaxDepth: -1}
 	for {
-		found := r.askOne(ctx, server, page)
+		found := r.sendOne(ctx, server, page)
 		if found.Err != nil {
 			return nil, found.Err
 		}
 		for _, e := range found.Entries {
 			sub, _ := metadata.ParseSubtree(e.Owner)
-			for _, part := range sub.Each() {
+			for _, part := range sub.Parts() {
 				all[part.Owner()] = true
 			}
 		}

@@ -46,7 +46,7 @@ func TestSweepBelievesNoClock(t *testing.T) {
 	h := told{slog.DiscardHandler, make(chan []string, 1)}
 	running, end := context.WithCancel(t.Context())
 	var keeper sync.WaitGroup
-	keeper.Go(func() { w.router(t, time.Millisecond).Keep(running, "g2", w["g2"].store(), slog.New(h)) })
+	keeper.Go(func() { w.router(t, time.Millisecond).RunKeeper(running, "g2", w["g2"].store(), slog.New(h)) })
 	defer keeper.Wait()
 	defer end()
 	select {

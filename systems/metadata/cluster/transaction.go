@@ -44,10 +44,10 @@ type transaction struct {
 // errAgain means that the map has changed: the transaction begins again.
 var errAgain = errors.New("the map of subtrees has changed")
 
-// doubt is an error that may have come about by a map of the past. settle, which is called
+// staleMapError is an error that may have come about by a map of the past. settle, which is called
 // when the transaction holds nothing any more, returns errAgain where it has, else what
 // was wrong.
-type doubt struct {
+type staleMapError struct {
 	error
 	settle func(context.Context) error
 }
@@ -61,13 +61,13 @@ func (r *Router) transact(ctx context.Context, identity string, do func(context.
 	waiting, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	for try := 1; ; try++ {
-		t := &transaction{r: r, identity: identity, name: fmt.Sprintf("%016x-%.8s", age.UnixNano(), token())}
+		t := &transaction{r: r, identity: identity, name: fmt.Sprintf("%016x-%.8s", age.UnixNano(), randomToken())}
 		result := do(waiting, t)
 		if result.Err == nil || t.undecided {
 			return result
 		}
 		t.abort(ctx)
-		var d *doubt
+		var d *staleMapError
 		if errors.As(result.Err, &d) {
 			result.Err = d.settle(waiting)
 		}
@@ -98,29 +98,29 @@ func (t *transaction) prepare(ctx context.Context, server, path, to string, comm
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.r.lease)
 	defer cancel()
-	result := t.r.askOne(ctx, server, step.Command(path, to))
+	result := t.r.sendOne(ctx, server, step.Command(path, to))
 	t.holds = t.holds || result.Err == nil
 	return result
 }
 
-// run adds commands to those that the coordinator runs.
-func (t *transaction) run(commands ...metadata.Command) {
+// addCommands adds commands to those that the coordinator runs.
+func (t *transaction) addCommands(commands ...metadata.Command) {
 	t.commands = append(t.commands, commands...)
 }
 
-// ending is a context of what must not be left half done since a client has gone.
-func (t *transaction) ending(ctx context.Context) (context.Context, context.CancelFunc) {
+// detachContext is a context of what must not be left half done since a client has gone.
+func (t *transaction) detachContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), t.r.patience)
 }
 
 // commit decides the transaction, and has all finish.
 func (t *transaction) commit(ctx context.Context) metadata.Result {
-	ctx, cancel := t.ending(ctx)
+	ctx, cancel := t.detachContext(ctx)
 	defer cancel()
 	step := metadata.Step{Verb: metadata.Commit, Txn: t.name, Servers: t.others, Commands: t.commands}
 	deciding := step.Command("/", "")
 	deciding.Identity = t.identity
-	result := t.r.askOne(ctx, t.coordinator, deciding)
+	result := t.r.sendOne(ctx, t.coordinator, deciding)
 	if errors.Is(result.Err, metadata.ErrUnavailable) {
 		answer := t.r.resolve(ctx, t.coordinator, t.name, metadata.AnyEntry)
 		switch string(answer.Data) {
@@ -149,19 +149,19 @@ func (t *transaction) commit(ctx context.Context) metadata.Result {
 
 // abort lets go of all that may be held. What is out of reach sees to it itself.
 func (t *transaction) abort(ctx context.Context) {
-	ctx, cancel := t.ending(ctx)
+	ctx, cancel := t.detachContext(ctx)
 	defer cancel()
 	if !errors.Is(t.r.step(ctx, t.coordinator, metadata.Abort, t.name).Err, metadata.ErrInvalid) {
-		_ = t.r.all(t.others, func(server string) error { return t.r.step(ctx, server, metadata.Abort, t.name).Err })
+		_ = t.r.parallel(t.others, func(server string) error { return t.r.step(ctx, server, metadata.Abort, t.name).Err })
 	}
 }
 
 // finish has servers run what they have promised to.
 func (r *Router) finish(ctx context.Context, name string, servers []string) error {
-	return r.all(servers, func(server string) error { return r.step(ctx, server, metadata.Finish, name).Err })
+	return r.parallel(servers, func(server string) error { return r.step(ctx, server, metadata.Finish, name).Err })
 }
 
-func (r *Router) all(servers []string, do func(server string) error) error {
+func (r *Router) parallel(servers []string, do func(server string) error) error {
 	errs := make([]error, len(servers))
 	var asked sync.WaitGroup
 	for i, server := range servers {
@@ -173,10 +173,10 @@ func (r *Router) all(servers []string, do func(server string) error) error {
 
 // step asks a server for a step that has nothing but the transaction's name.
 func (r *Router) step(ctx context.Context, server string, verb metadata.Verb, name string) metadata.Result {
-	return r.askOne(ctx, server, metadata.Step{Verb: verb, Txn: name}.Command("/", ""))
+	return r.sendOne(ctx, server, metadata.Step{Verb: verb, Txn: name}.Command("/", ""))
 }
 
 // resolve asks a server how a transaction ends that it decides on; see metadata.Resolve.
 func (r *Router) resolve(ctx context.Context, server, name string, entry uint64) metadata.Result {
-	return r.askOne(ctx, server, metadata.Step{Verb: metadata.Resolve, Txn: name, Entry: entry}.Command("/", ""))
+	return r.sendOne(ctx, server, metadata.Step{Verb: metadata.Resolve, Txn: name, Entry: entry}.Command("/", ""))
 }

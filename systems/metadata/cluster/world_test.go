@@ -163,7 +163,7 @@ func (w world) keep(t testing.TB, lease time.Duration) {
 	r := w.router(t, lease)
 	running, end := context.WithCancel(ctx)
 	for name, m := range w {
-		keepers.Go(func() { r.Keep(running, name, m.store(), slog.New(slog.DiscardHandler)) })
+		keepers.Go(func() { r.RunKeeper(running, name, m.store(), slog.New(slog.DiscardHandler)) })
 	}
 	for _, m := range w {
 		for list, changed := m.store().Transactions(); len(list) > 0; list, changed = m.store().Transactions() {
@@ -236,10 +236,10 @@ func (w world) orphans() []string {
 	counts := make(map[string]int)
 	for name, m := range w {
 		tree := m.store().Tree()
-		for path, owner := range tree.Virtuals() {
+		for path, owner := range tree.VirtualOwners() {
 			if !metadata.Under(path, metadata.Incoming) { // what is copied just now leads nowhere yet
 				sub, _ := metadata.ParseSubtree(owner)
-				for _, part := range sub.Each() {
+				for _, part := range sub.Parts() {
 					counts[part.Owner()]++
 				}
 			}

@@ -30,12 +30,12 @@ const (
 	// HalfLife is that of counts.
 	HalfLife = 10 * time.Second
 	// Every is how many operations there are for one that is looked at.
-	Every = 32
+	SampleEvery = 32
 	// Levels is how many levels of directories are counted: a subtree's own directory, and
 	// seven below that or below the root.
 	Levels = 8
 	// shown is the least share of all operations that a directory in a Load has.
-	shown = 0.01
+	minReportedShare = 0.01
 )
 
 // Directory is the load of a directory with all below it.
@@ -57,7 +57,7 @@ type Meter struct {
 	every uint32
 	now   func() time.Time
 	// owed are operations that were not looked at since another one was just then.
-	owed atomic.Uint64
+	skipped atomic.Uint64
 
 	mu     sync.Mutex
 	start  time.Time // what is added then has the weight 1
@@ -65,11 +65,11 @@ type Meter struct {
 	levels [Levels]summary
 }
 
-// New is a meter that looks at one operation of Every, and has counted none.
-func New() *Meter { return NewExact(time.Now, Every) }
+// NewMeter is a meter that looks at one operation of Every, and has counted none.
+func NewMeter() *Meter { return NewExactMeter(time.Now, SampleEvery) }
 
-// NewExact is a meter with a clock of its own that looks at one operation of every.
-func NewExact(now func() time.Time, every uint32) *Meter {
+// NewExactMeter is a meter with a clock of its own that looks at one operation of every.
+func NewExactMeter(now func() time.Time, every uint32) *Meter {
 	return &Meter{every: every, now: now, start: now()}
 }
 
@@ -79,7 +79,7 @@ func (m *Meter) Count(commands []metadata.Command) {
 		if m.every > 1 && rand.Uint32N(m.every) != 0 {
 			continue
 		}
-		if dir := directory(&commands[i]); dir != "" {
+		if dir := chargedDirectory(&commands[i]); dir != "" {
 			m.add(dir)
 		}
 	}
@@ -87,13 +87,13 @@ func (m *Meter) Count(commands []metadata.Command) {
 
 func (m *Meter) add(dir string) {
 	if !m.mu.TryLock() { // who is there takes this one along, or the next
-		m.owed.Add(1)
+		m.skipped.Add(1)
 		return
 	}
 	defer m.mu.Unlock()
-	weight := float64(m.every) * float64(1+m.owed.Swap(0)) * m.scale()
+	weight := float64(m.every) * float64(1+m.skipped.Swap(0)) * m.currentWeight()
 	m.all += weight
-	end := len(base(dir))
+	end := len(subtreeBase(dir))
 	for level := range m.levels {
 		if end > 0 {
 			m.levels[level].add(dir[:end], weight)
@@ -112,8 +112,8 @@ func (m *Meter) add(dir string) {
 // maxScale is the weight at which the counting begins anew at 1.
 const maxScale = 1 << 40
 
-// scale is the weight of what is added at this moment; mu is held.
-func (m *Meter) scale() float64 {
+// currentWeight is the weight of what is added at this moment; mu is held.
+func (m *Meter) currentWeight() float64 {
 	age := m.now().Sub(m.start)
 	scale := math.Exp2(float64(age) / float64(HalfLife))
 	if scale < maxScale {
@@ -131,27 +131,27 @@ func (m *Meter) scale() float64 {
 func (m *Meter) Load() Load {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	perSecond := math.Ln2 / HalfLife.Seconds() / m.scale()
+	perSecond := math.Ln2 / HalfLife.Seconds() / m.currentWeight()
 	l := Load{Rate: m.all * perSecond, HalfLife: HalfLife.Seconds()}
 	for _, s := range m.levels {
 		for _, c := range s.hottest {
-			if rate := (c.weight - c.doubt) * perSecond; rate >= shown*l.Rate && rate > 0 {
+			if rate := (c.weight - c.maxError) * perSecond; rate >= minReportedShare*l.Rate && rate > 0 {
 				l.Directories = append(l.Directories, Directory{c.path, rate})
 			}
 		}
 	}
-	l.sort()
+	l.sortDirectories()
 	return l
 }
 
-func (l *Load) sort() {
+func (l *Load) sortDirectories() {
 	slices.SortFunc(l.Directories, func(a, b Directory) int {
 		return cmp.Or(cmp.Compare(b.Rate, a.Rate), strings.Compare(a.Path, b.Path))
 	})
 }
 
-// Sum is the load of a server whose replicas have these.
-func Sum(loads []Load) Load {
+// SumLoads is the load of a server whose replicas have these.
+func SumLoads(loads []Load) Load {
 	var sum Load
 	rates := make(map[string]float64)
 	for _, l := range loads {
@@ -163,25 +163,25 @@ func Sum(loads []Load) Load {
 	for path, rate := range rates {
 		sum.Directories = append(sum.Directories, Directory{path, rate})
 	}
-	sum.sort()
+	sum.sortDirectories()
 	return sum
 }
 
-// directory is the one that a command is about: a listing's own, else that of the entry.
+// chargedDirectory is the one that a command is about: a listing's own, else that of the entry.
 // It is "" where the command is no client's: a transaction's step, a copy that comes in.
-func directory(c *metadata.Command) string {
+func chargedDirectory(c *metadata.Command) string {
 	if c.Op.Internal() || metadata.Under(c.Path, metadata.Incoming) || c.Path == metadata.Subtrees {
 		return ""
 	}
-	if c.Op == metadata.List || c.Op == metadata.Find || c.Path == base(c.Path) {
+	if c.Op == metadata.List || c.Op == metadata.Find || c.Path == subtreeBase(c.Path) {
 		return c.Path
 	}
 	dir, _ := metadata.Split(c.Path)
 	return dir
 }
 
-// base is the directory of the subtree that a path is in, "" for a path that is in none.
-func base(path string) string {
+// subtreeBase is the directory of the subtree that a path is in, "" for a path that is in none.
+func subtreeBase(path string) string {
 	rest, ok := strings.CutPrefix(path, metadata.Subtrees+"/")
 	if !ok {
 		return ""

@@ -37,7 +37,7 @@ func near(got, want, part float64) bool { return math.Abs(got-want) <= part*want
 // TestRate has a steady load counted, and its end, for long enough that weights begin anew.
 func TestRate(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
-	m := heat.NewExact(c.now, 1)
+	m := heat.NewExactMeter(c.now, 1)
 	ls := commands(t, "ls /a/b")
 	for range 100 * 600 { // 10 min of 100/s
 		m.Count(ls)
@@ -79,7 +79,7 @@ func TestDirectories(t *testing.T) {
 		"ls " + sub + "/x/y":       {sub, sub + "/x", sub + "/x/y"},
 		"ls /1/2/3/4/5/6/7/8/9/10": {"/1", "/1/2", "/1/2/3", "/1/2/3/4", "/1/2/3/4/5", "/1/2/3/4/5/6", "/1/2/3/4/5/6/7"},
 	} {
-		m := heat.NewExact((&clock{}).now, 1)
+		m := heat.NewExactMeter((&clock{}).now, 1)
 		m.Count(commands(t, line))
 		l := m.Load()
 		var got []string
@@ -90,7 +90,7 @@ func TestDirectories(t *testing.T) {
 			t.Errorf("%s, %v/s: %s", line, l.Rate, diff)
 		}
 	}
-	m := heat.NewExact((&clock{}).now, 1)
+	m := heat.NewExactMeter((&clock{}).now, 1)
 	m.Count(commands(t, "write /.incoming/x/f y", "ls /.subtrees"))
 	m.Count([]metadata.Command{{Op: metadata.Transact, Path: "/a/b"}})
 	if l := m.Load(); l.Rate != 0 {
@@ -102,7 +102,7 @@ func TestDirectories(t *testing.T) {
 // more than it had, and no more memory is taken.
 func TestBounded(t *testing.T) {
 	c := &clock{}
-	m := heat.NewExact(c.now, 1)
+	m := heat.NewExactMeter(c.now, 1)
 	hot := commands(t, "ls /hot/x")
 	for i := range 20_000 {
 		m.Count(commands(t, fmt.Sprintf("ls /cold%d/%d", i, i)))
@@ -126,7 +126,7 @@ func TestBounded(t *testing.T) {
 // looked at, others stand for.
 func TestMany(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
-	m := heat.NewExact(c.now, 1)
+	m := heat.NewExactMeter(c.now, 1)
 	const each = 5000
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -150,7 +150,7 @@ func TestMany(t *testing.T) {
 // TestSampled looks at one operation of many, for as many.
 func TestSampled(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
-	m := heat.NewExact(c.now, heat.Every)
+	m := heat.NewExactMeter(c.now, heat.SampleEvery)
 	list := commands(t, "ls /a")
 	const n = 200_000
 	for range n {
@@ -166,13 +166,13 @@ func TestSum(t *testing.T) {
 	a := heat.Load{Rate: 10, HalfLife: 10, Directories: []heat.Directory{{Path: "/a", Rate: 8}, {Path: "/b", Rate: 2}}}
 	b := heat.Load{Rate: 20, HalfLife: 10, Directories: []heat.Directory{{Path: "/b", Rate: 20}}}
 	want := heat.Load{Rate: 30, HalfLife: 10, Directories: []heat.Directory{{Path: "/b", Rate: 22}, {Path: "/a", Rate: 8}}}
-	if diff := cmp.Diff(want, heat.Sum([]heat.Load{a, b})); diff != "" {
+	if diff := cmp.Diff(want, heat.SumLoads([]heat.Load{a, b})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func BenchmarkCount(b *testing.B) {
-	m := heat.New()
+	m := heat.NewMeter()
 	var list [1024]metadata.Command
 	for i := range list {
 		list[i] = metadata.Command{Op: metadata.List, Path: "/" + strings.Repeat(fmt.Sprintf("d%d/", i), 6) + "x"}

@@ -2,8 +2,8 @@ package heat
 
 import "strings"
 
-// kept is how many directories a summary has.
-const kept = 128
+// summarySize is how many directories a summary has.
+const summarySize = 128
 
 // summary are the hottest directories of a level, by Space-Saving (Metwally, Agrawal and
 // El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT
@@ -17,9 +17,9 @@ type summary struct {
 }
 
 type counter struct {
-	path   string
-	weight float64 // at most
-	doubt  float64 // of the weight: that of the one before, which may not be this one's
+	path     string
+	weight   float64 // at most
+	maxError float64 // of the weight: that of the one before, which may not be this one's
 }
 
 func (s *summary) add(path string, weight float64) {
@@ -28,9 +28,9 @@ func (s *summary) add(path string, weight float64) {
 		return
 	}
 	path = strings.Clone(path) // it may be a part of a long request
-	if len(s.hottest) < kept {
+	if len(s.hottest) < summarySize {
 		if s.at == nil {
-			s.at = make(map[string]int, kept)
+			s.at = make(map[string]int, summarySize)
 		}
 		s.at[path] = len(s.hottest)
 		s.hottest = append(s.hottest, counter{path: path, weight: weight})
@@ -45,12 +45,12 @@ func (s *summary) add(path string, weight float64) {
 	delete(s.at, s.hottest[least].path)
 	s.at[path] = least
 	doubt := s.hottest[least].weight
-	s.hottest[least] = counter{path: path, weight: doubt + weight, doubt: doubt}
+	s.hottest[least] = counter{path: path, weight: doubt + weight, maxError: doubt}
 }
 
 func (s *summary) divide(by float64) {
 	for i := range s.hottest {
 		s.hottest[i].weight /= by
-		s.hottest[i].doubt /= by
+		s.hottest[i].maxError /= by
 	}
 }

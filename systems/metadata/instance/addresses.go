@@ -13,11 +13,11 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// lookEvery is how often the file of the servers' addresses is looked at.
-const lookEvery = time.Second
+// addressPoll is how often the file of the servers' addresses is looked at.
+const addressPoll = time.Second
 
-// addresses are those of all servers, by name.
-func (s *Share) addresses() (map[string]string, error) {
+// readAddresses are those of all servers, by name.
+func (s *Share) readAddresses() (map[string]string, error) {
 	lines := s.Servers
 	if s.File != "" {
 		text, err := os.ReadFile(s.File)
@@ -41,16 +41,16 @@ func (s *Share) addresses() (map[string]string, error) {
 	return all, nil
 }
 
-// addresses are those in use.
-func (s *services) addresses() map[string]string {
+// currentAddresses are those in use.
+func (s *frontend) currentAddresses() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.addrs)
 }
 
-// heed follows the file of the servers' addresses, until close. Names do not change: who is to
+// watchAddressFile follows the file of the servers' addresses, until close. Names do not change: who is to
 // join or leave is known to all servers when they start.
-func (s *services) heed(ctx context.Context, share *Share, log *slog.Logger) {
+func (s *frontend) watchAddressFile(ctx context.Context, share *Share, log *slog.Logger) {
 	if share.File == "" {
 		return
 	}
@@ -59,10 +59,10 @@ func (s *services) heed(ctx context.Context, share *Share, log *slog.Logger) {
 	s.stop = func() { stop(); ended() }
 	s.keeping.Go(func() {
 		told := ""
-		for linger.For(ctx, lookEvery) == nil {
-			next, err := share.addresses()
+		for linger.For(ctx, addressPoll) == nil {
+			next, err := share.readAddresses()
 			if err == nil {
-				err = s.move(next, log)
+				err = s.updateAddresses(next, log)
 			}
 			if now := fmt.Sprint(err); err != nil && now != told {
 				log.Warn("the servers' addresses stay as they were", "file", share.File, "error", err)
@@ -74,8 +74,8 @@ func (s *services) heed(ctx context.Context, share *Share, log *slog.Logger) {
 	})
 }
 
-// move has servers be asked at other addresses.
-func (s *services) move(next map[string]string, log *slog.Logger) error {
+// updateAddresses has servers be asked at other addresses.
+func (s *frontend) updateAddresses(next map[string]string, log *slog.Logger) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if was, is := slices.Sorted(maps.Keys(s.addrs)), slices.Sorted(maps.Keys(next)); !slices.Equal(was, is) {
@@ -88,10 +88,10 @@ func (s *services) move(next map[string]string, log *slog.Logger) error {
 		log.Info("a server is elsewhere", "server", name, "was", s.addrs[name], "is", addrs)
 		s.addrs[name] = addrs
 		if c := s.clients[name]; c != nil {
-			c.Move(addrs)
+			c.SetAddr(addrs)
 		}
 		if s.watch != nil {
-			s.watch.Move(name, addrs)
+			s.watch.SetAddr(name, addrs)
 		}
 	}
 	return nil

@@ -26,16 +26,16 @@ func (m metered) Do(ctx context.Context, commands []metadata.Command) []metadata
 	return m.Service.Do(ctx, commands)
 }
 
-// balance gives hot subtrees away until close, where that is asked for.
-func (s *services) balance(ctx context.Context, o Options, own server.Service, k kept) {
+// startBalancer gives hot subtrees away until close, where that is asked for.
+func (s *frontend) startBalancer(ctx context.Context, o Options, own server.Service, k backend) {
 	if o.Share.Balance == nil {
 		return
 	}
-	watch := client.NewWatch(s.addresses(), k.peers()...)
+	watch := client.NewStatusPoller(s.currentAddresses(), k.clientOptions()...)
 	s.watch = watch
 	options := rebalance.Options{
 		Policy: *o.Share.Balance, Self: o.Share.Name, Root: o.Share.Root, Whole: s.whole, Own: own, Log: o.Log,
-		Ask: func(ctx context.Context) map[string]rebalance.Server { return loads(watch.Ask(ctx)) },
+		Loads: func(ctx context.Context) map[string]rebalance.ServerLoad { return balancerLoads(watch.Statuses(ctx)) },
 	}
 	if k.replica != nil {
 		node := k.replica.Node()
@@ -44,7 +44,7 @@ func (s *services) balance(ctx context.Context, o Options, own server.Service, k
 			return ok && leader.ID == node.Self().ID
 		}
 	}
-	s.balancer = rebalance.New(options)
+	s.balancer = rebalance.NewBalancer(options)
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	keep := s.stop
 	s.stop = func() {
@@ -57,19 +57,19 @@ func (s *services) balance(ctx context.Context, o Options, own server.Service, k
 	})
 }
 
-// loads are servers as the balancer sees them.
-func loads(statuses map[string][]protocol.Status) map[string]rebalance.Server {
-	all := make(map[string]rebalance.Server)
+// balancerLoads are servers as the balancer sees them.
+func balancerLoads(statuses map[string][]protocol.Status) map[string]rebalance.ServerLoad {
+	all := make(map[string]rebalance.ServerLoad)
 	for name, replicas := range statuses {
 		if slices.ContainsFunc(replicas, func(s protocol.Status) bool { return s.Load != nil }) {
-			all[name] = rebalance.Server{Load: protocol.LoadOf(replicas), Subtrees: replicas[0].Subtrees}
+			all[name] = rebalance.ServerLoad{Load: protocol.SumLoad(replicas), Subtrees: replicas[0].Subtrees}
 		}
 	}
 	return all
 }
 
-// balanced is what the balancer has done, nil where there is none.
-func (s *services) balanced() *rebalance.Status {
+// balancerStatus is what the balancer has done, nil where there is none.
+func (s *frontend) balancerStatus() *rebalance.Status {
 	if s.balancer == nil {
 		return nil
 	}
@@ -77,11 +77,11 @@ func (s *services) balanced() *rebalance.Status {
 	return &status
 }
 
-func (s *services) collectors(meter *heat.Meter) []prometheus.Collector {
+func (s *frontend) collectors(meter *heat.Meter) []prometheus.Collector {
 	all := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "skerry_metadata_load_ops", Help: "Operations per second on the server's own tree, decayed with a half-life of 10 s.",
 	}, func() float64 { return meter.Load().Rate })}
-	for name := range s.addresses() {
+	for name := range s.currentAddresses() {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "skerry_metadata_asked_total", Help: "Requests about the whole tree that were passed on, by the server that was asked; to its own tree among them.",
 			ConstLabels: prometheus.Labels{"server": name},
@@ -99,8 +99,8 @@ func (s *services) collectors(meter *heat.Meter) []prometheus.Collector {
 		}, func() float64 { return float64(s.balancer.Status().Refused) }))
 }
 
-// holds are the subtrees that a server has, by their paths in its own tree.
-func holds(t *tree.Tree) []string {
+// listSubtrees are the subtrees that a server has, by their paths in its own tree.
+func listSubtrees(t *tree.Tree) []string {
 	var list []string
 	page := metadata.Command{Op: metadata.List, Path: metadata.Subtrees, Limit: metadata.MaxLimit, MaxDepth: -1}
 	for {

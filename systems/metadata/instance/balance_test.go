@@ -60,9 +60,9 @@ func TestBalance(t *testing.T) {
 	if err != nil || s.Balancer.Moves == 0 || len(s.Subtrees) == 0 || len(s.Holds) != 0 {
 		t.Errorf("%v, status %+v, %+v", err, s, s.Balancer)
 	}
-	w := client.NewWatch(map[string]string{"g1": addrs[0], "g2": addrs[1], "g3": addrs[1]})
+	w := client.NewStatusPoller(map[string]string{"g1": addrs[0], "g2": addrs[1], "g3": addrs[1]})
 	defer w.Close()
-	all := w.Ask(t.Context())
+	all := w.Statuses(t.Context())
 	if len(all["g1"]) != 1 || len(all["g2"]) != 1 || len(all["g2"][0].Holds) == 0 || len(all["g3"]) != 0 {
 		t.Errorf("the servers say %+v", all)
 	}

@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if who.tokens != nil && bearer.InClear(who.tls, o.Listen) {
 		o.Log.Warn(bearer.Clear, "listen", o.Listen)
 	}
-	k, recovery, err := o.open(ctx, who)
+	k, recovery, err := o.openBackend(ctx, who)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
@@ -61,33 +61,33 @@ func Run(ctx context.Context, o Options) (err error) {
 		o.Log.Warn("a crash cut off the end of the journal: nobody was told that it was done", "bytes", recovery.Torn)
 	}
 	counts := func() protocol.Status { return protocol.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
-	own, meter := store.New(k.state, k.log), heat.New()
+	own, meter := store.New(k.state, k.log), heat.NewMeter()
 	if o.Share != nil {
 		own.Name = o.Share.Name
 	}
-	service, err := o.share(metered{own, meter}, who)
+	service, err := o.newFrontend(metered{own, meter}, who)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
 	defer service.close()
 	if service.router != nil {
-		service.keep(ctx, o.Share.Name, own, o.Log)
-		service.balance(ctx, o, own, k)
-		service.heed(ctx, o.Share, o.Log)
+		service.startKeeper(ctx, o.Share.Name, own, o.Log)
+		service.startBalancer(ctx, o, own, k)
+		service.watchAddressFile(ctx, o.Share, o.Log)
 	}
 	o.Server.Hosts, o.Server.Tokens = append(append(o.Server.Hosts, o.Listen), who.hosts()...), who.tokens
 	o.Server.Log, o.Server.Collectors = o.Log, append(server.Collectors(counts), service.collectors(meter)...)
-	o.Server.Seen = service.seen(own)
+	o.Server.Seen = service.logPositions(own)
 	o.Server.Own, o.Server.Routes = service.own, k.routes(o.Log)
 	o.Server.Status = func() protocol.Status {
 		s := counts()
-		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().Virtuals(), time.Since(start).Seconds()
+		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().VirtualOwners(), time.Since(start).Seconds()
 		if o.Share != nil {
-			s.Name, s.Root, s.Servers, s.Holds = o.Share.Name, o.Share.Root, service.addresses(), holds(k.state.Tree())
-			s.Asked = service.asked(o.Share.Name)
+			s.Name, s.Root, s.Servers, s.Holds = o.Share.Name, o.Share.Root, service.currentAddresses(), listSubtrees(k.state.Tree())
+			s.Asked = service.forwarded(o.Share.Name)
 		}
 		now := meter.Load()
-		s.Load, s.Balancer = &now, service.balanced()
+		s.Load, s.Balancer = &now, service.balancerStatus()
 		s.Transactions, _ = own.Transactions()
 		if k.replica != nil {
 			group := k.replica.Node().Status()

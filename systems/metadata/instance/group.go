@@ -47,18 +47,18 @@ type log interface {
 	Status() changelog.Status
 }
 
-// kept is a tree with what keeps it.
-type kept struct {
+// backend is a tree with what keeps it.
+type backend struct {
 	state   *store.State
 	log     log
 	replica *replica.Log // nil for a server alone
-	secured
+	credentials
 }
 
-func (o *Options) open(ctx context.Context, who secured) (kept, changelog.Recovery, error) {
-	k := kept{state: store.NewState(), secured: who}
+func (o *Options) openBackend(ctx context.Context, who credentials) (backend, changelog.Recovery, error) {
+	k := backend{state: store.NewState(), credentials: who}
 	if o.Group == nil {
-		if err := absent(filepath.Join(o.Dir, replicaDir), "a replica's, give its --name and the --member of each"); err != nil {
+		if err := checkLayout(filepath.Join(o.Dir, replicaDir), "a replica's, give its --name and the --member of each"); err != nil {
 			return k, changelog.Recovery{}, err
 		}
 		o.Journal.Log = o.Log
@@ -66,7 +66,7 @@ func (o *Options) open(ctx context.Context, who secured) (kept, changelog.Recove
 		k.log = j
 		return k, r, err
 	}
-	if err := absent(filepath.Join(o.Dir, aloneFile), "that of a server without replicas, serve it without --member or give another --data"); err != nil {
+	if err := checkLayout(filepath.Join(o.Dir, aloneFile), "that of a server without replicas, serve it without --member or give another --data"); err != nil {
 		return k, changelog.Recovery{}, err
 	}
 	cfg, err := o.Group.config(who.id)
@@ -88,8 +88,8 @@ func (g *Group) self() string {
 	return ""
 }
 
-// absent refuses a directory that has what another kind of server left.
-func absent(path, what string) error {
+// checkLayout refuses a directory that has what another kind of server left.
+func checkLayout(path, what string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -102,7 +102,7 @@ func absent(path, what string) error {
 
 // watch ends the server when the replica ends by itself; what it returns waits for that
 // goroutine, once the context ended, and tells why the replica did.
-func (k kept) watch(ctx context.Context, end context.CancelFunc) (why func() error) {
+func (k backend) watch(ctx context.Context, end context.CancelFunc) (why func() error) {
 	if k.replica == nil {
 		return func() error { return nil }
 	}

@@ -66,7 +66,7 @@ func one(t *testing.T, c *client.Client, line string) metadata.Result {
 	}
 	deadline := time.Now().Add(patience)
 	for {
-		r := c.One(t.Context(), command)
+		r := c.DoOne(t.Context(), command)
 		if !errors.Is(r.Err, metadata.ErrUnavailable) || time.Now().After(deadline) {
 			return r
 		}

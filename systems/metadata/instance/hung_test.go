@@ -58,7 +58,7 @@ func TestHungLeader(t *testing.T) {
 				default:
 					counts = false // it may have been done before
 				}
-				r := c.One(ctx, metadata.Command{Op: metadata.Mkdir, Path: path, Mode: 0o755})
+				r := c.DoOne(ctx, metadata.Command{Op: metadata.Mkdir, Path: path, Mode: 0o755})
 				if r.Err != nil {
 					t.Errorf("mkdir %s: %v", path, r.Err)
 					continue
@@ -128,8 +128,8 @@ func TestHungServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	refused := make(chan error, 1)
-	go func() { refused <- c.One(ctx, metadata.Command{Op: metadata.Create, Path: "/far/x"}).Err }()
-	if r := c.One(ctx, metadata.Command{Op: metadata.Create, Path: "/near/x"}); r.Err != nil {
+	go func() { refused <- c.DoOne(ctx, metadata.Command{Op: metadata.Create, Path: "/far/x"}).Err }()
+	if r := c.DoOne(ctx, metadata.Command{Op: metadata.Create, Path: "/near/x"}); r.Err != nil {
 		t.Errorf("beside it: %v", r.Err)
 	}
 	if err := <-refused; !errors.Is(err, metadata.ErrUnavailable) || ctx.Err() != nil {

@@ -168,7 +168,7 @@ func attempt(ctx context.Context, c *client.Client, dir string, in asked) (out t
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	r := c.One(ctx, command)
+	r := c.DoOne(ctx, command)
 	var dial *net.OpError
 	switch {
 	case r.Err == nil:

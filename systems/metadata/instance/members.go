@@ -18,18 +18,18 @@ import (
 const maxMember = 4 << 10
 
 // routes are what changes the replicas of a group while it serves; any of them takes it.
-func (k kept) routes(log *slog.Logger) map[string]http.HandlerFunc {
+func (k backend) routes(log *slog.Logger) map[string]http.HandlerFunc {
 	if k.replica == nil {
 		return nil
 	}
-	return members{node: k.replica.Node(), vouched: k.vouched, log: log}.routes()
+	return members{node: k.replica.Node(), checkCertificate: k.checkCertificate, log: log}.routes()
 }
 
 // members are the replicas of a group.
 type members struct {
-	node    *consensus.Node
-	vouched func(ctx context.Context, name, addr string) error
-	log     *slog.Logger
+	node             *consensus.Node
+	checkCertificate func(ctx context.Context, name, addr string) error
+	log              *slog.Logger
 }
 
 func (m members) routes() map[string]http.HandlerFunc {
@@ -53,14 +53,14 @@ func (m members) handle(change func(*http.Request, protocol.Member) (status int,
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		if err := json.NewEncoder(w).Encode(protocol.OfResult(metadata.Result{Err: err})); err != nil {
+		if err := json.NewEncoder(w).Encode(protocol.EncodeResult(metadata.Result{Err: err})); err != nil {
 			m.log.Debug("the answer to a change of members did not leave", "error", err)
 		}
 	}
 }
 
-// named is the member of a name.
-func (m members) named(name string) (consensus.Member, bool) {
+// memberNamed is the member of a name.
+func (m members) memberNamed(name string) (consensus.Member, bool) {
 	for _, o := range m.node.Members() {
 		if o.Name == name {
 			return o, true
@@ -74,30 +74,30 @@ func (m members) add(r *http.Request, asked protocol.Member) (int, error) {
 	if asked.Addr == "" {
 		return http.StatusBadRequest, fmt.Errorf("%w: a replica without an address", metadata.ErrInvalid)
 	}
-	if there, ok := m.named(asked.Name); ok {
+	if there, ok := m.memberNamed(asked.Name); ok {
 		if there.Addr == asked.Addr {
 			return http.StatusOK, nil
 		}
 		return http.StatusConflict, fmt.Errorf("replica %s %w, at %s", asked.Name, metadata.ErrExists, there.Addr)
 	}
-	if err := m.vouched(r.Context(), asked.Name, asked.Addr); err != nil {
+	if err := m.checkCertificate(r.Context(), asked.Name, asked.Addr); err != nil {
 		return http.StatusConflict, fmt.Errorf("%w: %w", metadata.ErrForbidden, err)
 	}
 	one := consensus.Member{ID: consensus.MemberID(asked.Name), Name: asked.Name, Addr: asked.Addr, Role: consensus.Voter}
-	return changed(m.node.Add(r.Context(), one))
+	return changeStatus(m.node.Add(r.Context(), one))
 }
 
 // remove has the group forget a replica. One that leads hands over first, so that nobody
 // waits for an election.
 func (m members) remove(r *http.Request, asked protocol.Member) (int, error) {
-	gone, ok := m.named(asked.Name)
+	gone, ok := m.memberNamed(asked.Name)
 	if !ok {
 		return http.StatusNotFound, fmt.Errorf("replica %s: %w", asked.Name, metadata.ErrNotFound)
 	}
 	if lead, ok := m.node.Leader(); ok && lead.ID == gone.ID {
 		m.handOver(r, gone.ID)
 	}
-	return changed(m.node.Remove(r.Context(), gone.ID))
+	return changeStatus(m.node.Remove(r.Context(), gone.ID))
 }
 
 // handOver has another replica that is in reach lead; where none does, an election will.
@@ -113,8 +113,8 @@ func (m members) handOver(r *http.Request, from uint64) {
 	}
 }
 
-// changed is the answer to a change of members: what is in doubt can be asked again.
-func changed(err error) (int, error) {
+// changeStatus is the answer to a change of members: what is in doubt can be asked again.
+func changeStatus(err error) (int, error) {
 	switch {
 	case err == nil:
 		return http.StatusOK, nil

@@ -127,7 +127,7 @@ func TestKnown(t *testing.T) {
 	for i := range servers {
 		_, stops[i] = run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"), Share: &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})
 	}
-	c, err := client.Known(t.Context(), addrs[1])
+	c, err := client.Discover(t.Context(), addrs[1])
 	if err != nil {
 		t.Fatal(err)
 	}

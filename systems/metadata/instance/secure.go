@@ -27,8 +27,8 @@ type Security struct {
 	Insecure bool
 }
 
-// secured is what Security's files say.
-type secured struct {
+// credentials is what Security's files say.
+type credentials struct {
 	id     *ca.Identity // nil without a certificate
 	tls    bool
 	tokens *bearer.Tokens
@@ -36,7 +36,7 @@ type secured struct {
 
 // load reads the files, and refuses addresses that others reach without protection: what is
 // listened on for clients needs tokens, and what is for replicas (none: "") certificates.
-func (s Security) load(listen, peer string) (k secured, err error) {
+func (s Security) load(listen, peer string) (k credentials, err error) {
 	k.tls = s.TLS
 	if s.Certificate != "" {
 		id, err := ca.Load(s.Certificate, s.Key, s.Authority, time.Now())
@@ -67,7 +67,7 @@ func (s Security) load(listen, peer string) (k secured, err error) {
 }
 
 // listener is that of clients.
-func (k secured) listener(l net.Listener) net.Listener {
+func (k credentials) listener(l net.Listener) net.Listener {
 	if !k.tls {
 		return l
 	}
@@ -75,16 +75,16 @@ func (k secured) listener(l net.Listener) net.Listener {
 }
 
 // hosts are the names that the certificate is for.
-func (k secured) hosts() []string {
+func (k credentials) hosts() []string {
 	if !k.tls {
 		return nil
 	}
 	return k.id.Hosts()
 }
 
-// peers are what this server asks others with that share its tree: they have the same tokens, and
+// clientOptions are what this server asks others with that share its tree: they have the same tokens, and
 // certificates of the same authority.
-func (k secured) peers() []client.Option {
+func (k credentials) clientOptions() []client.Option {
 	all := []client.Option{client.Token(k.tokens.Own(bearer.Write))}
 	if k.tls {
 		all = append(all, client.TLS(k.id.Trust))
@@ -98,9 +98,9 @@ var ErrStranger = errors.New("not a member of the cluster by its certificate")
 // handshakeTime bounds the look at a certificate.
 const handshakeTime = 5 * time.Second
 
-// vouched looks, with TLS between replicas, at the certificate that is shown at an address: the
+// checkCertificate looks, with TLS between replicas, at the certificate that is shown at an address: the
 // cluster's, of a member of that name, for that address. The log is sent there next.
-func (k secured) vouched(ctx context.Context, name, addr string) error {
+func (k credentials) checkCertificate(ctx context.Context, name, addr string) error {
 	if k.id == nil {
 		return nil
 	}

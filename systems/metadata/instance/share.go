@@ -33,13 +33,13 @@ type Share struct {
 // ErrShare marks servers that cannot have a tree together.
 var ErrShare = errors.New("not servers that share a tree")
 
-// services are what a server answers from.
-type services struct {
+// frontend are what a server answers from.
+type frontend struct {
 	whole, own server.Service // own is nil where it is whole
 	clients    map[string]*client.Client
-	watch      *client.Watch       // the balancer's, nil for none
-	router     *cluster.Router     // nil where whole is the server's own tree
-	balancer   *rebalance.Balancer // nil where the server gives nothing away
+	watch      *client.StatusPoller // the balancer's, nil for none
+	router     *cluster.Router      // nil where whole is the server's own tree
+	balancer   *rebalance.Balancer  // nil where the server gives nothing away
 	keeping    sync.WaitGroup
 	stop       context.CancelFunc
 
@@ -47,13 +47,13 @@ type services struct {
 	addrs map[string]string
 }
 
-// keep ends what routers left half done on the server, until close.
-func (s *services) keep(ctx context.Context, name string, own cluster.Own, log *slog.Logger) {
+// startKeeper ends what routers left half done on the server, until close.
+func (s *frontend) startKeeper(ctx context.Context, name string, own cluster.OwnService, log *slog.Logger) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.keeping.Go(func() { s.router.Keep(ctx, name, own, log) })
+	s.keeping.Go(func() { s.router.RunKeeper(ctx, name, own, log) })
 }
 
-func (s *services) close() {
+func (s *frontend) close() {
 	if s.stop != nil {
 		s.stop()
 		s.keeping.Wait()
@@ -63,28 +63,28 @@ func (s *services) close() {
 	}
 }
 
-// share puts the whole tree in front of a server's own.
-func (o *Options) share(own server.Service, who secured) (*services, error) {
+// newFrontend puts the whole tree in front of a server's own.
+func (o *Options) newFrontend(own server.Service, who credentials) (*frontend, error) {
 	if o.Share == nil {
-		return &services{whole: own}, nil
+		return &frontend{whole: own}, nil
 	}
 	if o.Share.Balance != nil {
 		if err := o.Share.Balance.Check(); err != nil {
 			return nil, err
 		}
 	}
-	addrs, err := o.Share.addresses()
+	addrs, err := o.Share.readAddresses()
 	if err != nil {
 		return nil, err
 	}
-	s := &services{own: own, addrs: addrs, clients: make(map[string]*client.Client)}
+	s := &frontend{own: own, addrs: addrs, clients: make(map[string]*client.Client)}
 	all := make(map[string]cluster.Service)
 	for name, addr := range addrs {
 		if name == o.Share.Name {
 			all[name] = own
 			continue
 		}
-		c := client.NewOwn(addr, who.peers()...)
+		c := client.NewOwn(addr, who.clientOptions()...)
 		s.clients[name] = c
 		all[name] = c
 	}
@@ -99,15 +99,15 @@ func (o *Options) share(own server.Service, who secured) (*services, error) {
 	return s, nil
 }
 
-// asked are the requests that were sent to the other servers.
-func (s *services) asked(self string) map[string]uint64 {
+// forwarded are the requests that were sent to the other servers.
+func (s *frontend) forwarded(self string) map[string]uint64 {
 	all := s.router.Asked()
 	delete(all, self)
 	return all
 }
 
-// seen is how far the servers' logs are, as far as this one has heard.
-func (s *services) seen(own *store.Store) func() metadata.Seen {
+// logPositions is how far the servers' logs are, as far as this one has heard.
+func (s *frontend) logPositions(own *store.Store) func() metadata.Seen {
 	return func() metadata.Seen {
 		all := own.Seen()
 		if s.router != nil {

@@ -26,14 +26,14 @@ var (
 
 // Create implements fs.NodeCreater.
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
-	r := n.one(metadata.Command{Op: metadata.Create, Path: n.child(name), Mode: uint16(mode & metadata.MaxMode)})
+	r := n.runCommand(metadata.Command{Op: metadata.Create, Path: n.child(name), Mode: uint16(mode & metadata.MaxMode)})
 	if errno(r.Err) == syscall.EEXIST && flags&syscall.O_EXCL == 0 {
-		r = n.one(metadata.Command{Op: metadata.Stat, Path: n.child(name)})
+		r = n.runCommand(metadata.Command{Op: metadata.Stat, Path: n.child(name)})
 	}
 	if r.Err != nil {
 		return nil, nil, 0, errno(r.Err)
 	}
-	inode := n.adopt(ctx, r.Entries[0], out)
+	inode := n.newChild(ctx, r.Entries[0], out)
 	made, ok := inode.Operations().(*node)
 	if !ok {
 		return nil, nil, 0, syscall.EIO
@@ -59,7 +59,7 @@ func (n *node) open(path string, flags uint32) syscall.Errno {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.handles == 0 && !n.gone {
-		r := n.one(metadata.Command{Op: metadata.Read, Path: path})
+		r := n.runCommand(metadata.Command{Op: metadata.Read, Path: path})
 		if r.Err != nil {
 			return errno(r.Err)
 		}
@@ -90,14 +90,14 @@ func (h *handle) Write(_ context.Context, data []byte, off int64) (uint32, sysca
 	if end > metadata.MaxFile {
 		return 0, syscall.EFBIG
 	}
-	h.n.stretch(end)
+	h.n.grow(end)
 	copy(h.n.data[off:], data)
 	h.n.dirty = true
 	return uint32(len(data)), 0
 }
 
-// stretch makes the content at least so long, with zeros; the node is locked.
-func (n *node) stretch(size int64) {
+// grow makes the content at least so long, with zeros; the node is locked.
+func (n *node) grow(size int64) {
 	if more := int(size) - len(n.data); more > 0 {
 		n.data = append(slices.Grow(n.data, more), make([]byte, more)...)
 	}
@@ -111,13 +111,13 @@ func (n *node) resize(size uint64) syscall.Errno {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.handles == 0 {
-		r := n.one(metadata.Command{Op: metadata.Read, Path: n.path()})
+		r := n.runCommand(metadata.Command{Op: metadata.Read, Path: n.path()})
 		if r.Err != nil {
 			return errno(r.Err)
 		}
 		n.data = r.Data
 	}
-	n.stretch(int64(size))
+	n.grow(int64(size))
 	n.data, n.dirty = n.data[:size], true
 	if n.handles > 0 {
 		return 0 // written when it is closed
@@ -137,7 +137,7 @@ func (n *node) store() syscall.Errno {
 	if !n.dirty || n.gone {
 		return 0
 	}
-	r := n.one(metadata.Command{Op: metadata.Write, Path: n.path(), Data: n.data})
+	r := n.runCommand(metadata.Command{Op: metadata.Write, Path: n.path(), Data: n.data})
 	if r.Err == nil {
 		n.dirty = false
 	}

@@ -42,7 +42,7 @@ const patience = time.Minute
 // Run mounts the service on a directory until the context ends, or it is unmounted.
 func Run(ctx context.Context, s Service, dir string, o Options) error {
 	root := &node{volume: &volume{service: s, uid: uint32(os.Getuid()), gid: uint32(os.Getgid())}}
-	if r := root.one(metadata.Command{Op: metadata.Stat, Path: "/"}); r.Err != nil {
+	if r := root.runCommand(metadata.Command{Op: metadata.Stat, Path: "/"}); r.Err != nil {
 		return fmt.Errorf("mounting on %s: %w", dir, r.Err)
 	}
 	options := &fs.Options{
@@ -84,9 +84,9 @@ type volume struct {
 	uid, gid uint32
 }
 
-// one runs a command. It is not given up when the program that asked is interrupted: what
+// runCommand runs a command. It is not given up when the program that asked is interrupted: what
 // became of it would not be known.
-func (v *volume) one(c metadata.Command) metadata.Result {
+func (v *volume) runCommand(c metadata.Command) metadata.Result {
 	if err := c.Check(); err != nil {
 		return metadata.Result{Err: err}
 	}

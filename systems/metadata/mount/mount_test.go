@@ -77,7 +77,7 @@ func TestFiles(t *testing.T) {
 	noError(t, os.MkdirAll(p("a/b"), 0o700))
 	noError(t, os.WriteFile(p("a/f"), []byte("text"), 0o640))
 	noError(t, os.Rename(p("a/f"), p("a/b/my file")))
-	r := c.One(context.Background(), metadata.Command{Op: metadata.Read, Path: "/a/b/my file"})
+	r := c.DoOne(context.Background(), metadata.Command{Op: metadata.Read, Path: "/a/b/my file"})
 	if string(r.Data) != "text" || r.Err != nil {
 		t.Errorf("read %q, %v", r.Data, r.Err)
 	}

@@ -43,19 +43,19 @@ func (n *node) path() string { return "/" + n.Path(nil) }
 
 func (n *node) child(name string) string { return metadata.Join(n.path(), name) }
 
-// adopt is the kernel's node of an entry.
-func (n *node) adopt(ctx context.Context, e metadata.Entry, out *fuse.EntryOut) *fs.Inode {
+// newChild is the kernel's node of an entry.
+func (n *node) newChild(ctx context.Context, e metadata.Entry, out *fuse.EntryOut) *fs.Inode {
 	n.attributes(e, &out.Attr)
 	return n.NewInode(ctx, &node{volume: n.volume, last: e}, fs.StableAttr{Mode: fileType(e.Kind), Ino: e.ID})
 }
 
 // Lookup implements fs.NodeLookuper.
 func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	r := n.one(metadata.Command{Op: metadata.Stat, Path: n.child(name)})
+	r := n.runCommand(metadata.Command{Op: metadata.Stat, Path: n.child(name)})
 	if r.Err != nil {
 		return nil, errno(r.Err)
 	}
-	inode := n.adopt(ctx, r.Entries[0], out)
+	inode := n.newChild(ctx, r.Entries[0], out)
 	if known, ok := inode.Operations().(*node); ok {
 		known.showSize(&out.Attr)
 	}
@@ -77,7 +77,7 @@ func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	c := metadata.Command{Op: metadata.List, Path: n.path(), Long: true, Limit: metadata.MaxLimit}
 	var list []fuse.DirEntry
 	for {
-		r := n.one(c)
+		r := n.runCommand(c)
 		if r.Err != nil {
 			return nil, errno(r.Err)
 		}
@@ -109,7 +109,7 @@ func (n *node) stat() (metadata.Entry, error) {
 	if gone {
 		return last, nil
 	}
-	r := n.one(metadata.Command{Op: metadata.Stat, Path: n.path()})
+	r := n.runCommand(metadata.Command{Op: metadata.Stat, Path: n.path()})
 	if r.Err != nil {
 		return last, r.Err
 	}
@@ -136,7 +136,7 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 	gone := n.gone
 	n.mu.Unlock()
 	if mode, ok := in.GetMode(); ok && !gone {
-		r := n.one(metadata.Command{Op: metadata.Chmod, Path: n.path(), Mode: uint16(mode & metadata.MaxMode)})
+		r := n.runCommand(metadata.Command{Op: metadata.Chmod, Path: n.path(), Mode: uint16(mode & metadata.MaxMode)})
 		if r.Err != nil {
 			return errno(r.Err)
 		}
@@ -149,7 +149,7 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 		if e := n.flush(); e != 0 {
 			return e
 		}
-		r := n.one(metadata.Command{Op: metadata.Touch, Path: n.path(), Time: t.UnixNano()})
+		r := n.runCommand(metadata.Command{Op: metadata.Touch, Path: n.path(), Time: t.UnixNano()})
 		if r.Err != nil {
 			return errno(r.Err)
 		}
@@ -159,27 +159,27 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 
 // Mkdir implements fs.NodeMkdirer.
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	r := n.one(metadata.Command{Op: metadata.Mkdir, Path: n.child(name), Mode: uint16(mode & metadata.MaxMode)})
+	r := n.runCommand(metadata.Command{Op: metadata.Mkdir, Path: n.child(name), Mode: uint16(mode & metadata.MaxMode)})
 	if r.Err != nil {
 		return nil, errno(r.Err)
 	}
-	return n.adopt(ctx, r.Entries[0], out), 0
+	return n.newChild(ctx, r.Entries[0], out), 0
 }
 
 // Rmdir implements fs.NodeRmdirer.
 func (n *node) Rmdir(_ context.Context, name string) syscall.Errno {
-	return errno(n.one(metadata.Command{Op: metadata.Rmdir, Path: n.child(name)}).Err)
+	return errno(n.runCommand(metadata.Command{Op: metadata.Rmdir, Path: n.child(name)}).Err)
 }
 
 // Unlink implements fs.NodeUnlinker.
 func (n *node) Unlink(_ context.Context, name string) syscall.Errno {
-	return n.losing(n.GetChild(name), func() error {
-		return n.one(metadata.Command{Op: metadata.Remove, Path: n.child(name)}).Err
+	return n.removeOpen(n.GetChild(name), func() error {
+		return n.runCommand(metadata.Command{Op: metadata.Remove, Path: n.child(name)}).Err
 	})
 }
 
-// losing does what removes a file, which whoever has it open keeps as it is.
-func (n *node) losing(lost *fs.Inode, do func() error) syscall.Errno {
+// removeOpen does what removes a file, which whoever has it open keeps as it is.
+func (n *node) removeOpen(lost *fs.Inode, do func() error) syscall.Errno {
 	if lost != nil {
 		if l, ok := lost.Operations().(*node); ok {
 			l.mu.Lock()
@@ -207,7 +207,7 @@ func (n *node) Rename(_ context.Context, name string, parent fs.InodeEmbedder, n
 	if c.Path == c.To {
 		return 0
 	}
-	return n.losing(lost, func() error { return n.one(c).Err })
+	return n.removeOpen(lost, func() error { return n.runCommand(c).Err })
 }
 
 // Statfs implements fs.NodeStatfser: there is no end that could be told.

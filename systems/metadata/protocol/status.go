@@ -36,14 +36,14 @@ type Status struct {
 	Holds []string `json:"holds,omitempty"`
 }
 
-// LoadOf is what a server has to do, from the status of each of its replicas, which count
+// SumLoad is what a server has to do, from the status of each of its replicas, which count
 // what they answer themselves.
-func LoadOf(replicas []Status) heat.Load {
+func SumLoad(replicas []Status) heat.Load {
 	var parts []heat.Load
 	for _, r := range replicas {
 		if r.Load != nil {
 			parts = append(parts, *r.Load)
 		}
 	}
-	return heat.Sum(parts)
+	return heat.SumLoads(parts)
 }

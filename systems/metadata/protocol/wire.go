@@ -80,8 +80,8 @@ type (
 	}
 )
 
-// OpOf is the operation of a name.
-func OpOf(name string) (metadata.Op, error) {
+// ParseOp is the operation of a name.
+func ParseOp(name string) (metadata.Op, error) {
 	for _, o := range metadata.Ops() {
 		if o.String() == name {
 			return o, nil
@@ -90,15 +90,15 @@ func OpOf(name string) (metadata.Op, error) {
 	return metadata.Invalid, fmt.Errorf("%w operation %s", metadata.ErrInvalid, metadata.Quote(name))
 }
 
-// Command is the command that was asked for, checked.
-func (c Command) Command() (metadata.Command, error) {
+// Decode is the command that was asked for, checked.
+func (c Command) Decode() (metadata.Command, error) {
 	m := metadata.Command{
 		Path: c.Path, To: c.To, Parents: c.Parents, Recursive: c.Recursive, Replace: c.Replace, Exclusive: c.Exclusive, Across: c.Across, Long: c.Long,
 		Data: c.Data, Owner: c.Owner, Limit: c.Limit, After: c.After, Pattern: c.Pattern, MaxDepth: -1,
 		Identity: c.Identity,
 	}
 	var err error
-	if m.Op, err = OpOf(c.Op); err != nil {
+	if m.Op, err = ParseOp(c.Op); err != nil {
 		return m, err
 	}
 	if c.Mode != "" {
@@ -116,13 +116,13 @@ func (c Command) Command() (metadata.Command, error) {
 	if c.Time != nil && m.Op == metadata.Touch {
 		m.Time = c.Time.UnixNano()
 	}
-	if m.Kind, err = kindOf(c.Kind); err != nil {
+	if m.Kind, err = parseKind(c.Kind); err != nil {
 		return m, err
 	}
 	return m, m.Check()
 }
 
-func kindOf(name string) (metadata.Kind, error) {
+func parseKind(name string) (metadata.Kind, error) {
 	if name == "" {
 		return 0, nil
 	}
@@ -134,8 +134,8 @@ func kindOf(name string) (metadata.Kind, error) {
 	return 0, fmt.Errorf("%w kind %s", metadata.ErrInvalid, metadata.Quote(name))
 }
 
-// Of is a command in its JSON form.
-func Of(m metadata.Command) Command {
+// EncodeCommand is a command in its JSON form.
+func EncodeCommand(m metadata.Command) Command {
 	c := Command{
 		Op: m.Op.String(), Path: m.Path, To: m.To, Parents: m.Parents, Recursive: m.Recursive, Replace: m.Replace, Exclusive: m.Exclusive,
 		Across: m.Across, Long: m.Long, Data: m.Data, Owner: m.Owner, Limit: m.Limit, After: m.After, Pattern: m.Pattern, Identity: m.Identity,
@@ -156,8 +156,8 @@ func Of(m metadata.Command) Command {
 	return c
 }
 
-// OfResult is a result in its JSON form.
-func OfResult(m metadata.Result) Result {
+// EncodeResult is a result in its JSON form.
+func EncodeResult(m metadata.Result) Result {
 	r := Result{Next: m.Next, Data: m.Data}
 	for _, e := range m.Entries {
 		entry := Entry{Name: e.Name, ID: strconv.FormatUint(e.ID, 10), Size: e.Size, Owner: e.Owner}
@@ -168,8 +168,8 @@ func OfResult(m metadata.Result) Result {
 		r.Entries = append(r.Entries, entry)
 	}
 	if m.Err != nil {
-		r.Error = &Error{Code: metadata.Code(m.Err), Message: m.Err.Error()}
-		var elsewhere *metadata.Elsewhere
+		r.Error = &Error{Code: metadata.ErrorCode(m.Err), Message: m.Err.Error()}
+		var elsewhere *metadata.ElsewhereError
 		if errors.As(m.Err, &elsewhere) {
 			r.Error.At, r.Error.Owner = elsewhere.At, elsewhere.Owner
 		}
@@ -177,8 +177,8 @@ func OfResult(m metadata.Result) Result {
 	return r
 }
 
-// Result is the result that a server sent.
-func (r Result) Result() (metadata.Result, error) {
+// Decode is the result that a server sent.
+func (r Result) Decode() (metadata.Result, error) {
 	m := metadata.Result{Next: r.Next, Data: r.Data}
 	for _, e := range r.Entries {
 		entry := metadata.Entry{Name: e.Name, Size: e.Size, Owner: e.Owner}
@@ -186,7 +186,7 @@ func (r Result) Result() (metadata.Result, error) {
 		if entry.ID, err = strconv.ParseUint(e.ID, 10, 64); err != nil {
 			return m, fmt.Errorf("an entry's id %q", e.ID)
 		}
-		if entry.Kind, err = kindOf(e.Kind); err != nil {
+		if entry.Kind, err = parseKind(e.Kind); err != nil {
 			return m, err
 		}
 		if e.Mode != "" {
@@ -203,10 +203,10 @@ func (r Result) Result() (metadata.Result, error) {
 	}
 	switch {
 	case r.Error == nil:
-	case r.Error.Code == metadata.Code(metadata.ErrElsewhere):
-		m.Err = &metadata.Elsewhere{At: r.Error.At, Owner: r.Error.Owner}
+	case r.Error.Code == metadata.ErrorCode(metadata.ErrElsewhere):
+		m.Err = &metadata.ElsewhereError{At: r.Error.At, Owner: r.Error.Owner}
 	default:
-		m.Err = metadata.Decoded(r.Error.Code, r.Error.Message)
+		m.Err = metadata.DecodeError(r.Error.Code, r.Error.Message)
 	}
 	return m, nil
 }

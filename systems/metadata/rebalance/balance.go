@@ -82,8 +82,8 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// Server is what one says about itself.
-type Server struct {
+// ServerLoad is what one says about itself.
+type ServerLoad struct {
 	Load heat.Load
 	// Subtrees are the virtual directories of its own tree, and their owners.
 	Subtrees map[string]string
@@ -94,7 +94,7 @@ type View struct {
 	Self string // the name of the one that looks
 	Root string // of the one that has "/"
 	// Servers that share the tree, by name; those out of reach are not there.
-	Servers map[string]Server
+	Servers map[string]ServerLoad
 }
 
 // Mean is the servers' mean load, in operations/s.
@@ -106,8 +106,8 @@ func (v View) Mean() float64 {
 	return sum / float64(max(len(v.Servers), 1))
 }
 
-// least is the server that has least to do, of several the first by name.
-func (v View) least() (name string, rate float64) {
+// leastLoaded is the server that has least to do, of several the first by name.
+func (v View) leastLoaded() (name string, rate float64) {
 	for n, s := range v.Servers {
 		if name == "" || s.Load.Rate < rate || s.Load.Rate == rate && n < name {
 			name, rate = n, s.Load.Rate
@@ -116,27 +116,27 @@ func (v View) least() (name string, rate float64) {
 	return name, rate
 }
 
-// owners has where each subtree hangs: the server and the path of its virtual directory,
+// mountPoints has where each subtree hangs: the server and the path of its virtual directory,
 // by owner.
-func (v View) owners() map[string]hung {
-	at := make(map[string]hung)
+func (v View) mountPoints() map[string]mountPoint {
+	at := make(map[string]mountPoint)
 	for name, s := range v.Servers {
 		for path, owner := range s.Subtrees {
 			if !metadata.Under(path, metadata.Incoming) {
-				at[owner] = hung{name, path}
+				at[owner] = mountPoint{name, path}
 			}
 		}
 	}
 	return at
 }
 
-type hung struct{ server, path string }
+type mountPoint struct{ server, path string }
 
-// whole is a path of a server's own tree as one of the whole tree; ok is false where a
+// globalPath is a path of a server's own tree as one of the whole tree; ok is false where a
 // server on the way is out of reach, and for "/".
-func (v View) whole(server, own string, at map[string]hung) (path string, ok bool) {
+func (v View) globalPath(server, own string, at map[string]mountPoint) (path string, ok bool) {
 	for range len(at) + 1 {
-		sub, rest := base(own)
+		sub, rest := splitSubtree(own)
 		if sub == "" {
 			whole := own + path
 			return whole, server == v.Root && whole != "/" && !metadata.Under(own, metadata.Subtrees) && !metadata.Under(own, metadata.Incoming)
@@ -150,9 +150,9 @@ func (v View) whole(server, own string, at map[string]hung) (path string, ok boo
 	return "", false // virtual directories that stand for each other
 }
 
-// base parts a path of a server's own tree into the directory of the subtree that it is
+// splitSubtree parts a path of a server's own tree into the directory of the subtree that it is
 // in, "" for none, and the rest.
-func base(own string) (sub, rest string) {
+func splitSubtree(own string) (sub, rest string) {
 	for at := own; at != "/"; at, _ = metadata.Split(at) {
 		if s, ok := metadata.ParseBase(at); ok && s.Base() == at {
 			return at, own[len(at):]

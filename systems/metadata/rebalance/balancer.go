@@ -23,7 +23,7 @@ type Options struct {
 	Self, Root string
 	// Ask asks all servers that share the tree, this one among them, for their load; those
 	// that are out of reach are not in its answer.
-	Ask func(ctx context.Context) map[string]Server
+	Loads func(ctx context.Context) map[string]ServerLoad
 	// Whole is the whole tree, Own the server's own.
 	Whole, Own Service
 	// Leads tells whether this is the replica that balances for its server; nil: it is.
@@ -48,8 +48,8 @@ type Balancer struct {
 	status Status
 }
 
-// New is a balancer that has seen nothing yet.
-func New(o Options) *Balancer {
+// NewBalancer is a balancer that has seen nothing yet.
+func NewBalancer(o Options) *Balancer {
 	o.Policy = o.Policy.WithDefaults()
 	if o.Now == nil {
 		o.Now = time.Now
@@ -67,7 +67,7 @@ func (b *Balancer) Run(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			b.Round(ctx)
+			b.RunRound(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -81,16 +81,16 @@ func (b *Balancer) Status() Status {
 	return b.status
 }
 
-// Round looks at the servers, and gives at most one directory away. It returns when that
+// RunRound looks at the servers, and gives at most one directory away. It returns when that
 // has arrived. Rounds do not run at the same time.
-func (b *Balancer) Round(ctx context.Context) {
+func (b *Balancer) RunRound(ctx context.Context) {
 	if !b.o.Leads() {
 		b.history.over = 0
-		b.tell(func(s *Status) { s.Last = "another replica balances" })
+		b.updateStatus(func(s *Status) { s.Last = "another replica balances" })
 		return
 	}
 	maps.DeleteFunc(b.history.large, func(_ string, until time.Time) bool { return b.o.Now().After(until) })
-	view := View{Self: b.o.Self, Root: b.o.Root, Servers: b.o.Ask(ctx)}
+	view := View{Self: b.o.Self, Root: b.o.Root, Servers: b.o.Loads(ctx)}
 	for ctx.Err() == nil {
 		now := b.o.Now()
 		m, why := b.o.Policy.choose(now, &b.history, view)
@@ -100,33 +100,33 @@ func (b *Balancer) Round(ctx context.Context) {
 			continue
 		}
 		if why == "" {
-			why = b.give(ctx, m)
+			why = b.moveSubtree(ctx, m)
 		}
-		b.tell(func(s *Status) { s.Last = why })
+		b.updateStatus(func(s *Status) { s.Last = why })
 		return
 	}
 }
 
-func (b *Balancer) tell(what func(*Status)) {
+func (b *Balancer) updateStatus(what func(*Status)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	what(&b.status)
 }
 
-// give moves a directory. One that cannot go, since another transaction has it, or since it
+// moveSubtree moves a directory. One that cannot go, since another transaction has it, or since it
 // is gone, is no error: it is looked at again behind the rest.
-func (b *Balancer) give(ctx context.Context, m Move) (how string) {
+func (b *Balancer) moveSubtree(ctx context.Context, m Move) (how string) {
 	start := b.o.Now()
 	result := b.o.Whole.Do(ctx, []metadata.Command{{Op: metadata.Delegate, Path: m.Path, Owner: m.To, MaxDepth: -1}})[0]
 	end := b.o.Now()
 	b.history.rest, b.history.over = end.Add(b.o.Policy.Rest), 0
 	log := b.o.Log.With("path", m.Path, "to", m.To, "ops_per_s", int(m.Rate), "here", int(m.Here), "there", int(m.There), "mean", int(m.Mean))
 	if result.Err != nil {
-		b.tell(func(s *Status) { s.Refused++ })
+		b.updateStatus(func(s *Status) { s.Refused++ })
 		log.Info("a hot subtree was not moved", "error", result.Err)
 		return fmt.Sprintf("%s was not moved to %s: %v", metadata.Quote(m.Path), m.To, result.Err)
 	}
-	b.tell(func(s *Status) { s.Moves++ })
+	b.updateStatus(func(s *Status) { s.Moves++ })
 	log.Info("moved a hot subtree: the server has more to do than the others", "took", end.Sub(start))
 	return fmt.Sprintf("moved %s with %.0f operations/s to %s: %.0f here, %.0f there, %.0f on average", metadata.Quote(m.Path), m.Rate, m.To, m.Here, m.There, m.Mean)
 }

@@ -26,16 +26,16 @@ type history struct {
 	rest time.Time // until then nothing is given away
 	// stays are subtrees that stay until then with all in them, by path of the server's own
 	// tree; large are directories that are not looked at until then.
-	stays, large map[string]time.Time
+	pinned, large map[string]time.Time
 }
 
 // choose is one round: what is to be given away, or why nothing is. It depends on nothing
 // but what it is given, and changes the history only.
 func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
-	at := v.owners()
-	p.arrivals(now, h, v, at)
+	at := v.mountPoints()
+	p.recordArrivals(now, h, v, at)
 	here, mean := v.Servers[v.Self].Load.Rate, v.Mean()
-	least, there := v.least()
+	least, there := v.leastLoaded()
 	switch {
 	case len(v.Servers) < 2:
 		h.over = 0
@@ -58,10 +58,10 @@ func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 	var best candidate
 	for _, d := range v.Servers[v.Self].Load.Directories {
 		c := candidate{Directory: d, want: (here - there) / 2}
-		if d.Rate < worth*here || here-there-d.Rate < p.Margin*here || h.stay(now, d.Path) || v.left(d.Path) {
+		if d.Rate < minShare*here || here-there-d.Rate < p.Margin*here || h.isPinned(now, d.Path) || v.movedAway(d.Path) {
 			continue
 		}
-		path, ok := v.whole(v.Self, d.Path, at)
+		path, ok := v.globalPath(v.Self, d.Path, at)
 		if ok && (best.Path == "" || c.better(best)) {
 			best, m.Path, m.Own, m.Rate = c, path, d.Path, d.Rate
 		}
@@ -72,34 +72,34 @@ func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 	return m, ""
 }
 
-// worth is the least part of a server's operations/s for which a directory is moved.
-const worth = 0.02
+// minShare is the least part of a server's operations/s for which a directory is moved.
+const minShare = 0.02
 
-// arrivals notes subtrees that have come to the server, and has them stay.
-func (p Policy) arrivals(now time.Time, h *history, v View, at map[string]hung) {
+// recordArrivals notes subtrees that have come to the server, and has them stay.
+func (p Policy) recordArrivals(now time.Time, h *history, v View, at map[string]mountPoint) {
 	here := make(map[string]time.Time)
 	for owner := range at {
 		own, ok := strings.CutPrefix(owner, v.Self+":")
 		if !ok {
 			continue
 		}
-		until, known := h.stays[own]
+		until, known := h.pinned[own]
 		if !known {
 			until = now.Add(p.Stay)
 		}
 		here[own] = until
 	}
-	for own, until := range h.stays {
+	for own, until := range h.pinned {
 		if until.After(now) {
 			here[own] = until // out of sight, with the server that has its virtual directory
 		}
 	}
-	h.stays = here
+	h.pinned = here
 }
 
-// stay tells whether a directory is in one that stays.
-func (h *history) stay(now time.Time, own string) bool {
-	for dir, until := range h.stays {
+// isPinned tells whether a directory is in one that stays.
+func (h *history) isPinned(now time.Time, own string) bool {
+	for dir, until := range h.pinned {
 		if metadata.Under(own, dir) && now.Before(until) {
 			return true
 		}
@@ -107,9 +107,9 @@ func (h *history) stay(now time.Time, own string) bool {
 	return now.Before(h.large[own])
 }
 
-// left tells whether a directory of the server's is on another one: what is counted of it
+// movedAway tells whether a directory of the server's is on another one: what is counted of it
 // is of before.
-func (v View) left(own string) bool {
+func (v View) movedAway(own string) bool {
 	for path := range v.Servers[v.Self].Subtrees {
 		if metadata.Under(own, path) {
 			return true
@@ -124,18 +124,18 @@ type candidate struct {
 	want float64 // operations/s that would best go
 }
 
-// alike is how much of what is wanted two directories may differ by, and count as alike.
-const alike = 0.2
+// similarity is how much of what is wanted two directories may differ by, and count as alike.
+const similarity = 0.2
 
 // better tells whether a directory is rather given away than another: the one that has
 // nearer to what is wanted; of two that are alike the one that is a whole subtree or is
 // higher up, then the hotter one.
 func (c candidate) better(than candidate) bool {
 	mine, other := math.Abs(c.Rate-c.want), math.Abs(than.Rate-than.want)
-	if math.Abs(mine-other) > alike*c.want {
+	if math.Abs(mine-other) > similarity*c.want {
 		return mine < other
 	}
-	if a, b := c.level(), than.level(); a != b {
+	if a, b := c.depth(), than.depth(); a != b {
 		return a < b
 	}
 	if c.Rate != than.Rate {
@@ -144,8 +144,8 @@ func (c candidate) better(than candidate) bool {
 	return c.Path < than.Path
 }
 
-// level is how far a directory is below the root, or below that of its subtree.
-func (c candidate) level() int {
-	_, rest := base(c.Path)
+// depth is how far a directory is below the root, or below that of its subtree.
+func (c candidate) depth() int {
+	_, rest := splitSubtree(c.Path)
 	return strings.Count(rest, "/")
 }

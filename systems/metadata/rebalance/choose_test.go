@@ -13,8 +13,8 @@ import (
 // rates are directories with their operations/s.
 type rates map[string]float64
 
-func server(rate float64, directories rates, subtrees map[string]string) Server {
-	s := Server{Load: heat.Load{Rate: rate}, Subtrees: subtrees}
+func server(rate float64, directories rates, subtrees map[string]string) ServerLoad {
+	s := ServerLoad{Load: heat.Load{Rate: rate}, Subtrees: subtrees}
 	for _, path := range slices.Sorted(maps.Keys(directories)) {
 		s.Load.Directories = append(s.Load.Directories, heat.Directory{Path: path, Rate: directories[path]})
 	}
@@ -26,32 +26,32 @@ func TestChoose(t *testing.T) {
 	idle := server(0, nil, nil)
 	for name, test := range map[string]struct {
 		self    string
-		servers map[string]Server
+		servers map[string]ServerLoad
 		want    string // "PATH to SERVER"
 	}{
-		"the one that fits": {"g1", map[string]Server{"g1": server(3000, rates{"/a": 1500, "/b": 900, "/c": 600}, nil), "g2": idle, "g3": idle}, "/a to g2"},
-		"the least loaded":  {"g1", map[string]Server{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(500, nil, nil), "g3": server(400, nil, nil)}, "/a to g3"},
-		"half of what is between the two": {"g1", map[string]Server{
+		"the one that fits": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/b": 900, "/c": 600}, nil), "g2": idle, "g3": idle}, "/a to g2"},
+		"the least loaded":  {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(500, nil, nil), "g3": server(400, nil, nil)}, "/a to g3"},
+		"half of what is between the two": {"g1", map[string]ServerLoad{
 			"g1": server(3000, rates{"/a": 2000, "/b": 1000}, nil), "g2": server(1500, nil, nil), "g3": server(1000, nil, nil)}, "/b to g3"},
-		"even load":            {"g1", map[string]Server{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(2800, nil, nil), "g3": server(2600, nil, nil)}, ""},
-		"another has more":     {"g1", map[string]Server{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(9000, nil, nil), "g3": idle}, ""},
-		"hardly any load":      {"g1", map[string]Server{"g1": server(30, rates{"/a": 15}, nil), "g2": idle, "g3": idle}, ""},
-		"nobody else":          {"g1", map[string]Server{"g1": server(3000, rates{"/a": 1500}, nil)}, ""},
-		"one that has it all":  {"g1", map[string]Server{"g1": server(3000, rates{"/a": 3000}, nil), "g2": idle, "g3": idle}, ""},
-		"nearly all":           {"g1", map[string]Server{"g1": server(3000, rates{"/a": 2900, "/b": 50}, nil), "g2": idle, "g3": idle}, ""},
-		"a part of it":         {"g1", map[string]Server{"g1": server(3000, rates{"/a": 3000, "/a/x": 1400, "/a/y": 1600}, nil), "g2": idle, "g3": idle}, "/a/y to g2"},
-		"too little to matter": {"g1", map[string]Server{"g1": server(3000, rates{"/a": 50, "/b": 40}, nil), "g2": idle, "g3": idle}, ""},
-		"the whole of alike":   {"g1", map[string]Server{"g1": server(3000, rates{"/a": 1400, "/b/c/d": 1500}, nil), "g2": idle, "g3": idle}, "/a to g2"},
-		"nothing of the root":  {"g1", map[string]Server{"g1": server(3000, nil, nil), "g2": idle, "g3": idle}, ""},
-		"what has left":        {"g1", map[string]Server{"g1": server(3000, rates{"/a": 1500, "/a/b": 1500}, map[string]string{"/a": "g2:/.subtrees/1"}), "g2": idle, "g3": idle}, ""},
-		"a whole subtree": {"g2", map[string]Server{
+		"even load":            {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(2800, nil, nil), "g3": server(2600, nil, nil)}, ""},
+		"another has more":     {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(9000, nil, nil), "g3": idle}, ""},
+		"hardly any load":      {"g1", map[string]ServerLoad{"g1": server(30, rates{"/a": 15}, nil), "g2": idle, "g3": idle}, ""},
+		"nobody else":          {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil)}, ""},
+		"one that has it all":  {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000}, nil), "g2": idle, "g3": idle}, ""},
+		"nearly all":           {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 2900, "/b": 50}, nil), "g2": idle, "g3": idle}, ""},
+		"a part of it":         {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000, "/a/x": 1400, "/a/y": 1600}, nil), "g2": idle, "g3": idle}, "/a/y to g2"},
+		"too little to matter": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 50, "/b": 40}, nil), "g2": idle, "g3": idle}, ""},
+		"the whole of alike":   {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1400, "/b/c/d": 1500}, nil), "g2": idle, "g3": idle}, "/a to g2"},
+		"nothing of the root":  {"g1", map[string]ServerLoad{"g1": server(3000, nil, nil), "g2": idle, "g3": idle}, ""},
+		"what has left":        {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/a/b": 1500}, map[string]string{"/a": "g2:/.subtrees/1"}), "g2": idle, "g3": idle}, ""},
+		"a whole subtree": {"g2", map[string]ServerLoad{
 			"g1": server(0, nil, map[string]string{"/home": "g2:/.subtrees/1.7"}), "g2": server(3000, rates{"/.subtrees/1.7": 1500, "/.subtrees/1.7/ann": 1500}, nil), "g3": idle}, "/home to g1"},
-		"a part of one in another": {"g2", map[string]Server{
+		"a part of one in another": {"g2", map[string]ServerLoad{
 			"g1": server(0, nil, map[string]string{"/home": "g3:/.subtrees/2"}), "g3": server(100, nil, map[string]string{"/.subtrees/2/ann": "g2:/.subtrees/1"}),
 			"g2": server(3000, rates{"/.subtrees/1": 3000, "/.subtrees/1/doc": 1500}, nil)}, "/home/ann/doc to g1"},
-		"one whose way is not known": {"g2", map[string]Server{"g1": idle, "g2": server(3000, rates{"/.subtrees/1/x": 1500, "/x": 1500}, nil)}, ""},
-		"one on its way":             {"g2", map[string]Server{"g1": server(0, nil, map[string]string{"/.incoming/1/x": "g2:/.subtrees/1"}), "g2": server(3000, rates{"/.subtrees/1": 1500}, nil)}, ""},
-		"a circle": {"g2", map[string]Server{"g1": server(0, nil, map[string]string{"/.subtrees/2/x": "g2:/.subtrees/1"}),
+		"one whose way is not known": {"g2", map[string]ServerLoad{"g1": idle, "g2": server(3000, rates{"/.subtrees/1/x": 1500, "/x": 1500}, nil)}, ""},
+		"one on its way":             {"g2", map[string]ServerLoad{"g1": server(0, nil, map[string]string{"/.incoming/1/x": "g2:/.subtrees/1"}), "g2": server(3000, rates{"/.subtrees/1": 1500}, nil)}, ""},
+		"a circle": {"g2", map[string]ServerLoad{"g1": server(0, nil, map[string]string{"/.subtrees/2/x": "g2:/.subtrees/1"}),
 			"g2": server(3000, rates{"/.subtrees/1": 1500}, map[string]string{"/.subtrees/1/y": "g1:/.subtrees/2"})}, ""},
 	} {
 		p := Policy{}.WithDefaults()
@@ -79,8 +79,8 @@ func TestChoose(t *testing.T) {
 func TestHysteresis(t *testing.T) {
 	p := Policy{}.WithDefaults()
 	now := time.Unix(0, 0)
-	hot := View{Self: "g1", Root: "g1", Servers: map[string]Server{"g1": server(3000, rates{"/a": 1500, "/b": 1500}, nil), "g2": server(0, nil, nil)}}
-	even := View{Self: "g1", Root: "g1", Servers: map[string]Server{"g1": server(1500, rates{"/b": 1500}, nil), "g2": server(1500, nil, nil)}}
+	hot := View{Self: "g1", Root: "g1", Servers: map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/b": 1500}, nil), "g2": server(0, nil, nil)}}
+	even := View{Self: "g1", Root: "g1", Servers: map[string]ServerLoad{"g1": server(1500, rates{"/b": 1500}, nil), "g2": server(1500, nil, nil)}}
 	h := &history{}
 	for i := range 60 {
 		v := hot
@@ -109,7 +109,7 @@ func TestHysteresis(t *testing.T) {
 func TestStay(t *testing.T) {
 	p := Policy{}.WithDefaults()
 	now := time.Unix(0, 0)
-	v := View{Self: "g2", Root: "g1", Servers: map[string]Server{"g1": server(0, nil, nil), "g2": server(3000, rates{"/.subtrees/1": 1500, "/.subtrees/1/x": 1500}, nil)}}
+	v := View{Self: "g2", Root: "g1", Servers: map[string]ServerLoad{"g1": server(0, nil, nil), "g2": server(3000, rates{"/.subtrees/1": 1500, "/.subtrees/1/x": 1500}, nil)}}
 	h := &history{}
 	p.choose(now, h, v)
 	v.Servers["g1"] = server(0, nil, map[string]string{"/home": "g2:/.subtrees/1"})
@@ -144,7 +144,7 @@ func TestSettles(t *testing.T) {
 	}
 	now, last, moves := time.Unix(0, 0), time.Time{}, 0
 	for range 1000 {
-		servers := make(map[string]Server)
+		servers := make(map[string]ServerLoad)
 		for _, n := range names {
 			dirs, sum := rates{}, 0.0
 			for dir, owner := range at {

@@ -66,7 +66,7 @@ func newWorld(t *testing.T) *world {
 	s := cluster.Servers{Root: "g1", Service: make(map[string]cluster.Service), Lease: time.Minute}
 	for _, name := range []string{"g1", "g2", "g3"} {
 		state := store.NewState()
-		m := &machine{own: store.New(state, &disk{state: state}), meter: heat.NewExact(w.now, 1)}
+		m := &machine{own: store.New(state, &disk{state: state}), meter: heat.NewExactMeter(w.now, 1)}
 		m.own.Patience = time.Minute
 		w.machines[name], s.Service[name] = m, m
 	}
@@ -82,17 +82,17 @@ func (w *world) now() time.Time { return time.Unix(0, w.at.Load()) }
 func (w *world) pass(d time.Duration) { w.at.Add(int64(d)) }
 
 // ask is what balancers learn of the servers.
-func (w *world) ask(context.Context) map[string]rebalance.Server {
-	all := make(map[string]rebalance.Server)
+func (w *world) ask(context.Context) map[string]rebalance.ServerLoad {
+	all := make(map[string]rebalance.ServerLoad)
 	for name, m := range w.machines {
-		all[name] = rebalance.Server{Load: m.meter.Load(), Subtrees: m.own.Tree().Virtuals()}
+		all[name] = rebalance.ServerLoad{Load: m.meter.Load(), Subtrees: m.own.Tree().VirtualOwners()}
 	}
 	return all
 }
 
 func (w *world) balancer(name string, p rebalance.Policy) *rebalance.Balancer {
-	return rebalance.New(rebalance.Options{
-		Policy: p, Self: name, Root: "g1", Ask: w.ask, Whole: w.router, Own: w.machines[name].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
+	return rebalance.NewBalancer(rebalance.Options{
+		Policy: p, Self: name, Root: "g1", Loads: w.ask, Whole: w.router, Own: w.machines[name].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
 	})
 }
 
@@ -161,7 +161,7 @@ func (w *world) image() string {
 func (w *world) subtrees() []string {
 	var list []string
 	for _, m := range w.machines {
-		for path, owner := range m.own.Tree().Virtuals() {
+		for path, owner := range m.own.Tree().VirtualOwners() {
 			server, _, _ := strings.Cut(owner, ":")
 			list = append(list, path+" on "+server)
 		}
@@ -183,7 +183,7 @@ func TestMoves(t *testing.T) {
 	}
 	round := func() {
 		for _, name := range []string{"g1", "g2", "g3"} {
-			balancers[name].Round(t.Context())
+			balancers[name].RunRound(t.Context())
 		}
 	}
 	copied, resume := make(chan struct{}), make(chan struct{})
@@ -253,7 +253,7 @@ func TestTooLarge(t *testing.T) {
 	b := w.balancer("g1", p)
 	for range p.Rounds {
 		w.users(p.Interval)
-		b.Round(t.Context())
+		b.RunRound(t.Context())
 	}
 	got := w.subtrees()
 	if len(got) != 1 || got[0] == "/home/ann on g2" {
@@ -271,12 +271,12 @@ func TestAtOnce(t *testing.T) {
 	seen := w.ask(t.Context())
 	var all sync.WaitGroup
 	for range 3 {
-		b := rebalance.New(rebalance.Options{
+		b := rebalance.NewBalancer(rebalance.Options{
 			Policy: p, Self: "g1", Root: "g1", Whole: w.router, Own: w.machines["g1"].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
-			Ask: func(context.Context) map[string]rebalance.Server { return seen },
+			Loads: func(context.Context) map[string]rebalance.ServerLoad { return seen },
 		})
 		all.Go(func() {
-			b.Round(t.Context())
+			b.RunRound(t.Context())
 			if s := b.Status(); s.Moves+s.Refused != 1 {
 				t.Errorf("%+v", s)
 			}
@@ -301,12 +301,12 @@ func TestRefused(t *testing.T) {
 	seen := w.ask(t.Context())
 	w.run("rm -r /home/ann")
 	before := w.image()
-	b := rebalance.New(rebalance.Options{
+	b := rebalance.NewBalancer(rebalance.Options{
 		Policy: p, Self: "g1", Root: "g1", Whole: w.router, Own: w.machines["g1"].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
-		Ask: func(context.Context) map[string]rebalance.Server { return seen },
+		Loads: func(context.Context) map[string]rebalance.ServerLoad { return seen },
 	})
 	for range 3 {
-		b.Round(t.Context())
+		b.RunRound(t.Context())
 	}
 	if s := b.Status(); s.Moves != 0 || s.Refused != 1 {
 		t.Errorf("%+v", s)
@@ -322,13 +322,13 @@ func TestFollows(t *testing.T) {
 	w.make()
 	leads := false
 	p := policy(rebalance.Policy{})
-	b := rebalance.New(rebalance.Options{
-		Policy: p, Self: "g1", Root: "g1", Ask: w.ask, Whole: w.router, Own: w.machines["g1"].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
+	b := rebalance.NewBalancer(rebalance.Options{
+		Policy: p, Self: "g1", Root: "g1", Loads: w.ask, Whole: w.router, Own: w.machines["g1"].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
 		Leads: func() bool { return leads },
 	})
 	for range 2 * p.Rounds {
 		w.users(p.Interval)
-		b.Round(t.Context())
+		b.RunRound(t.Context())
 	}
 	leads = true
 	for i := range p.Rounds {
@@ -336,7 +336,7 @@ func TestFollows(t *testing.T) {
 			t.Fatalf("in round %d: %v", i, got)
 		}
 		w.users(p.Interval)
-		b.Round(t.Context())
+		b.RunRound(t.Context())
 	}
 	if got := w.subtrees(); len(got) != 1 {
 		t.Errorf("subtrees %v, %+v", got, b.Status())

@@ -13,13 +13,13 @@ const (
 	// readBytes is how much of the log is read at once.
 	readBytes = 1 << 20
 	// again is the pause after an error of the log.
-	again = 100 * time.Millisecond
+	retryPause = 100 * time.Millisecond
 )
 
 // apply applies the log until ctx ends.
 func (l *Log) apply(ctx context.Context) {
 	for ctx.Err() == nil {
-		from := l.at() + 1
+		from := l.appliedIndex() + 1
 		entries, err := l.node.Entries(ctx, from, readBytes)
 		var compacted *consensus.CompactedError
 		if errors.As(err, &compacted) {
@@ -28,7 +28,7 @@ func (l *Log) apply(ctx context.Context) {
 		}
 		if err == nil {
 			l.applyAll(from, entries)
-			l.maintain()
+			l.startSnapshotIfDue()
 			continue
 		}
 		if ctx.Err() == nil {
@@ -38,7 +38,7 @@ func (l *Log) apply(ctx context.Context) {
 		case <-ctx.Done():
 		case <-l.node.Done():
 			return
-		case <-time.After(again):
+		case <-time.After(retryPause):
 		}
 	}
 }
@@ -47,7 +47,7 @@ func (l *Log) apply(ctx context.Context) {
 func (l *Log) applyAll(from uint64, entries []consensus.Entry) {
 	l.state.Lock()
 	defer l.state.Unlock()
-	if len(entries) == 0 || l.at()+1 != from {
+	if len(entries) == 0 || l.appliedIndex()+1 != from {
 		return
 	}
 	for _, e := range entries {
@@ -58,14 +58,14 @@ func (l *Log) applyAll(from uint64, entries []consensus.Entry) {
 		result := l.machine.Apply(e.Index, e.Data[headerSize:])
 		l.written += int64(len(e.Data))
 		if run == l.run {
-			l.answer(seq, result)
+			l.deliver(seq, result)
 		}
 	}
 	l.advance(entries[len(entries)-1].Index)
 }
 
-// answer tells the caller of Append, if it still waits.
-func (l *Log) answer(seq uint64, result any) {
+// deliver tells the caller of Append, if it still waits.
+func (l *Log) deliver(seq uint64, result any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if waiting, ok := l.waiting[seq]; ok {
@@ -74,7 +74,7 @@ func (l *Log) answer(seq uint64, result any) {
 	}
 }
 
-func (l *Log) at() uint64 {
+func (l *Log) appliedIndex() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.applied
@@ -88,8 +88,8 @@ func (l *Log) advance(index uint64) {
 	l.grown = make(chan struct{})
 }
 
-// wait waits until what the log has up to index is applied.
-func (l *Log) wait(ctx context.Context, index uint64) error {
+// awaitApplied waits until what the log has up to index is applied.
+func (l *Log) awaitApplied(ctx context.Context, index uint64) error {
 	for {
 		l.mu.Lock()
 		applied, grown := l.applied, l.grown

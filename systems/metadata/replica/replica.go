@@ -68,7 +68,7 @@ type Log struct {
 	cancel             context.CancelFunc
 }
 
-var _ changelog.Shared = (*Log)(nil)
+var _ changelog.SharedLog = (*Log)(nil)
 
 // headerSize is the bytes before a record in an entry: the run that appended it, and its
 // number there.
@@ -135,9 +135,9 @@ func (l *Log) Append(ctx context.Context, record []byte) (any, error) {
 	}()
 	index, err := l.node.Propose(ctx, append(data, record...))
 	if err != nil {
-		return nil, proposed(err)
+		return nil, proposalError(err)
 	}
-	if err := l.wait(ctx, index); err != nil {
+	if err := l.awaitApplied(ctx, index); err != nil {
 		return nil, fmt.Errorf("%w: %w", changelog.ErrUnknown, err)
 	}
 	select {
@@ -156,7 +156,7 @@ func (l *Log) Current(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("asking the group how far it is: %w", err)
 	}
-	return l.wait(ctx, index)
+	return l.awaitApplied(ctx, index)
 }
 
 // Close is journal.Log's.
@@ -191,8 +191,8 @@ func (l *Log) Status() changelog.Status {
 
 var errNoMajority = errors.New("a majority of the group's replicas did not answer in time")
 
-// proposed is an error of a proposal as journal.Log has them.
-func proposed(err error) error {
+// proposalError is an error of a proposal as journal.Log has them.
+func proposalError(err error) error {
 	switch {
 	case errors.Is(err, consensus.ErrTooLarge):
 		return fmt.Errorf("%w: %w", changelog.ErrTooLarge, err)

@@ -9,16 +9,16 @@ import (
 	"skerry/systems/metadata/changelog"
 )
 
-// maintain begins a snapshot where it is time: it is written while records are applied.
-func (l *Log) maintain() {
+// startSnapshotIfDue begins a snapshot where it is time: it is written while records are applied.
+func (l *Log) startSnapshotIfDue() {
 	if !l.snapping.TryLock() {
 		return
 	}
-	if !l.due() {
+	if !l.snapshotDue() {
 		l.snapping.Unlock()
 		return
 	}
-	s, index, err := l.take()
+	s, index, err := l.captureState()
 	if err != nil {
 		l.snapping.Unlock()
 		l.o.Log.Warn("no snapshot of the replica: its log grows on", "error", err)
@@ -28,7 +28,7 @@ func (l *Log) maintain() {
 		defer l.snapping.Unlock()
 		defer s.Close()
 		start := time.Now()
-		if err := l.keep(index, s.Write); err != nil {
+		if err := l.saveSnapshot(index, s.Write); err != nil {
 			l.o.Log.Warn("no snapshot of the replica: its log grows on", "error", err)
 			return
 		}
@@ -37,9 +37,9 @@ func (l *Log) maintain() {
 	})
 }
 
-// due tells whether enough was applied for a snapshot. The next one is due after as many
+// snapshotDue tells whether enough was applied for a snapshot. The next one is due after as many
 // bytes, whatever becomes of this one.
-func (l *Log) due() bool {
+func (l *Log) snapshotDue() bool {
 	l.state.Lock()
 	defer l.state.Unlock()
 	if l.written < max(l.o.SnapshotBytes, l.snapBytes.Load()) {
@@ -49,16 +49,16 @@ func (l *Log) due() bool {
 	return true
 }
 
-// take takes the state as it is, with its index; snapping is held.
-func (l *Log) take() (changelog.Snapshot, uint64, error) {
+// captureState takes the state as it is, with its index; snapping is held.
+func (l *Log) captureState() (changelog.Snapshot, uint64, error) {
 	l.state.Lock()
 	defer l.state.Unlock()
 	s, err := l.machine.Snapshot()
-	return s, l.at(), err
+	return s, l.appliedIndex(), err
 }
 
-// keep makes a state durable; snapping is held.
-func (l *Log) keep(index uint64, write func(io.Writer) error) error {
+// saveSnapshot makes a state durable; snapping is held.
+func (l *Log) saveSnapshot(index uint64, write func(io.Writer) error) error {
 	size, err := changelog.SaveSnapshot(l.dir, index, write)
 	if err == nil {
 		l.durable.Store(int64(index))
@@ -74,7 +74,7 @@ type snapshotter struct{ *Log }
 func (l snapshotter) Save(_ context.Context, w io.Writer) (uint64, error) {
 	l.snapping.Lock()
 	defer l.snapping.Unlock()
-	s, index, err := l.take()
+	s, index, err := l.captureState()
 	if err != nil {
 		return 0, fmt.Errorf("saving a replica's state: %w", err)
 	}
@@ -87,12 +87,12 @@ func (l snapshotter) Save(_ context.Context, w io.Writer) (uint64, error) {
 func (l snapshotter) Load(_ context.Context, index uint64, r io.Reader) error {
 	l.snapping.Lock()
 	defer l.snapping.Unlock()
-	if index <= l.at() {
-		return l.keepOwn(r)
+	if index <= l.appliedIndex() {
+		return l.saveOwnState(r)
 	}
 	l.state.Lock()
 	defer l.state.Unlock()
-	err := l.keep(index, func(w io.Writer) error {
+	err := l.saveSnapshot(index, func(w io.Writer) error {
 		if err := l.machine.Restore(io.TeeReader(r, w)); err != nil {
 			return err
 		}
@@ -106,16 +106,16 @@ func (l snapshotter) Load(_ context.Context, index uint64, r io.Reader) error {
 	return nil
 }
 
-// keepOwn makes this replica's own state durable in place of an earlier one that was
+// saveOwnState makes this replica's own state durable in place of an earlier one that was
 // offered.
-func (l snapshotter) keepOwn(r io.Reader) error {
+func (l snapshotter) saveOwnState(r io.Reader) error {
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return fmt.Errorf("loading another replica's state: %w", err)
 	}
-	s, index, err := l.take()
+	s, index, err := l.captureState()
 	if err != nil {
 		return fmt.Errorf("keeping a replica's state: %w", err)
 	}
 	defer s.Close()
-	return l.keep(index, s.Write)
+	return l.saveSnapshot(index, s.Write)
 }

@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// bounded is a listener that closes connections beyond a number at once: what is refused
+// limitedListener is a listener that closes connections beyond a number at once: what is refused
 // costs no memory.
-type bounded struct {
+type limitedListener struct {
 	net.Listener
 	s    *Server
 	open atomic.Int64
 }
 
-func (b *bounded) Accept() (net.Conn, error) {
+func (b *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := b.Listener.Accept()
 		if err != nil {
@@ -22,7 +22,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		}
 		if b.open.Add(1) <= int64(b.s.o.MaxConnections) {
 			b.s.metrics.open.Inc()
-			return &counted{Conn: c, end: sync.OnceFunc(func() {
+			return &countedConn{Conn: c, end: sync.OnceFunc(func() {
 				b.open.Add(-1)
 				b.s.metrics.open.Dec()
 			})}, nil
@@ -35,12 +35,12 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-type counted struct {
+type countedConn struct {
 	net.Conn
 	end func()
 }
 
-func (c *counted) Close() error {
+func (c *countedConn) Close() error {
 	c.end()
 	return c.Conn.Close()
 }

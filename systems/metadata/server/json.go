@@ -12,58 +12,58 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// json answers POST /v1/OP and /v1/batch from a service.
-func (s *Server) json(service Service) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { s.jsonOf(service, w, r) }
+// handleJSON answers POST /v1/OP and /v1/batch from a service.
+func (s *Server) handleJSON(service Service) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { s.serveJSON(service, w, r) }
 }
 
-func (s *Server) jsonOf(service Service, w http.ResponseWriter, r *http.Request) {
-	r = requested(r)
-	body, held, err := s.body(w, r)
+func (s *Server) serveJSON(service Service, w http.ResponseWriter, r *http.Request) {
+	r = withRequest(r)
+	body, held, err := s.readBody(w, r)
 	if err != nil {
 		return
 	}
 	defer s.room.Give(held)
 	op := r.PathValue("op")
 	if op == "batch" {
-		s.jsonBatch(service, w, r, body)
+		s.serveJSONBatch(service, w, r, body)
 		return
 	}
-	if _, err := protocol.OpOf(op); err != nil {
-		send(w, http.StatusNotFound, protocol.OfResult(metadata.Result{Err: err}))
+	if _, err := protocol.ParseOp(op); err != nil {
+		send(w, http.StatusNotFound, protocol.EncodeResult(metadata.Result{Err: err}))
 		return
 	}
 	var c protocol.Command
 	if err := decode(body, &c); err == nil && c.Op != "" && c.Op != op {
 		err = fmt.Errorf("%w: the path asks for %s, the body for another operation", metadata.ErrInvalid, op)
-		send(w, http.StatusBadRequest, protocol.OfResult(metadata.Result{Err: err}))
+		send(w, http.StatusBadRequest, protocol.EncodeResult(metadata.Result{Err: err}))
 		return
 	} else if err != nil {
-		send(w, http.StatusBadRequest, protocol.OfResult(metadata.Result{Err: err}))
+		send(w, http.StatusBadRequest, protocol.EncodeResult(metadata.Result{Err: err}))
 		return
 	}
 	c.Op = op
-	result := s.each(r, service, []protocol.Command{c})[0]
-	s.tell(w, r)
-	send(w, metadata.Status(result.Err), protocol.OfResult(result))
+	result := s.runAll(r, service, []protocol.Command{c})[0]
+	s.setSeenHeader(w, r)
+	send(w, metadata.HTTPStatus(result.Err), protocol.EncodeResult(result))
 }
 
-func (s *Server) jsonBatch(service Service, w http.ResponseWriter, r *http.Request, body []byte) {
+func (s *Server) serveJSONBatch(service Service, w http.ResponseWriter, r *http.Request, body []byte) {
 	var batch protocol.Batch
 	if err := decode(body, &batch); err != nil {
-		send(w, http.StatusBadRequest, protocol.OfResult(metadata.Result{Err: err}))
+		send(w, http.StatusBadRequest, protocol.EncodeResult(metadata.Result{Err: err}))
 		return
 	}
 	answer := protocol.Results{Results: make([]protocol.Result, 0, len(batch.Commands))}
-	for _, result := range s.each(r, service, batch.Commands) {
-		answer.Results = append(answer.Results, protocol.OfResult(result))
+	for _, result := range s.runAll(r, service, batch.Commands) {
+		answer.Results = append(answer.Results, protocol.EncodeResult(result))
 	}
-	s.tell(w, r)
+	s.setSeenHeader(w, r)
 	send(w, http.StatusOK, answer)
 }
 
-// requested has a request's context say what its headers do of a client that may have to ask again.
-func requested(r *http.Request) *http.Request {
+// withRequest has a request's context say what its headers do of a client that may have to ask again.
+func withRequest(r *http.Request) *http.Request {
 	if _, says := r.Header[protocol.SeenHeader]; !says {
 		return r
 	}
@@ -77,21 +77,21 @@ func requested(r *http.Request) *http.Request {
 // maxIdentity is the most bytes of an identity.
 const maxIdentity = 128
 
-// tell says how far the servers' logs are, to who asks for changes with an identity.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request) {
+// setSeenHeader says how far the servers' logs are, to who asks for changes with an identity.
+func (s *Server) setSeenHeader(w http.ResponseWriter, r *http.Request) {
 	if _, asked := r.Header[protocol.SeenHeader]; asked && s.o.Seen != nil {
 		w.Header().Set(protocol.SeenHeader, s.o.Seen().String())
 	}
 }
 
-// each runs the commands that are good, and returns the results of all.
-func (s *Server) each(r *http.Request, service Service, asked []protocol.Command) []metadata.Result {
+// runAll runs the commands that are good, and returns the results of all.
+func (s *Server) runAll(r *http.Request, service Service, asked []protocol.Command) []metadata.Result {
 	start := time.Now()
 	results := make([]metadata.Result, len(asked))
 	commands, runs := make([]metadata.Command, 0, len(asked)), make([]int, 0, len(asked))
 	ops := make([]metadata.Op, len(asked))
 	for i, a := range asked {
-		c, err := a.Command()
+		c, err := a.Decode()
 		ops[i], results[i].Err = c.Op, err
 		if err == nil && len(c.Identity) > maxIdentity {
 			err = fmt.Errorf("%w identity: at most %d bytes", metadata.ErrInvalid, maxIdentity)
@@ -101,11 +101,11 @@ func (s *Server) each(r *http.Request, service Service, asked []protocol.Command
 			commands, runs = append(commands, c), append(runs, i)
 		}
 	}
-	for i, result := range allowed(service, s.scope(r)).Do(r.Context(), commands) {
+	for i, result := range restrict(service, s.scope(r)).Do(r.Context(), commands) {
 		results[runs[i]] = result
 	}
 	for i := range results {
-		s.metrics.done(ops[i], results[i].Err, start)
+		s.metrics.observe(ops[i], results[i].Err, start)
 	}
 	return results
 }
@@ -136,7 +136,7 @@ func send(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(b, '\n'))
 }
 
-func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	if s.o.Status == nil {
 		http.Error(w, "no status", http.StatusNotFound)
 		return

@@ -49,8 +49,8 @@ func newMetrics(collectors []prometheus.Collector) *metrics {
 	return m
 }
 
-// done counts a command that was answered.
-func (m *metrics) done(o metadata.Op, err error, start time.Time) {
+// observe counts a command that was answered.
+func (m *metrics) observe(o metadata.Op, err error, start time.Time) {
 	m.took[o].Observe(time.Since(start).Seconds())
 	if err == nil {
 		m.ok[o].Inc()
@@ -60,7 +60,7 @@ func (m *metrics) done(o metadata.Op, err error, start time.Time) {
 	if o == metadata.Invalid {
 		name = "invalid"
 	}
-	m.requests.WithLabelValues(name, strconv.Itoa(metadata.Status(err))).Inc()
+	m.requests.WithLabelValues(name, strconv.Itoa(metadata.HTTPStatus(err))).Inc()
 }
 
 // gauge is a collector of one figure that is read when it is asked for.

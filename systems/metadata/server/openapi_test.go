@@ -49,7 +49,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	for _, code := range doc.Components.Schemas["Error"].Properties["code"].Enum {
-		if got := metadata.Code(metadata.Decoded(code, "")); got != code {
+		if got := metadata.ErrorCode(metadata.DecodeError(code, "")); got != code {
 			t.Errorf("the code %s is read as %s", code, got)
 		}
 	}

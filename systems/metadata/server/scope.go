@@ -15,29 +15,29 @@ func (s *Server) scope(r *http.Request) bearer.Scope {
 	return s.o.Tokens.Scope(r.Header.Get("Authorization"))
 }
 
-// admin is a route for administrators.
-func (s *Server) admin(answer http.HandlerFunc) http.HandlerFunc {
+// requireAdmin is a route for administrators.
+func (s *Server) requireAdmin(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if have := s.scope(r); have < bearer.Admin {
 			err := fmt.Errorf("%w: the token allows to %v, this needs one that allows to %v", metadata.ErrForbidden, have, bearer.Admin)
-			send(w, http.StatusForbidden, protocol.OfResult(metadata.Result{Err: err}))
+			send(w, http.StatusForbidden, protocol.EncodeResult(metadata.Result{Err: err}))
 			return
 		}
 		answer(w, r)
 	}
 }
 
-// allowed is a service as the holder of a token has it: one that may read changes nothing.
-func allowed(service Service, scope bearer.Scope) Service {
+// restrict is a service as the holder of a token has it: one that may read changes nothing.
+func restrict(service Service, scope bearer.Scope) Service {
 	if scope >= bearer.Write {
 		return service
 	}
-	return reader{service}
+	return readOnly{service}
 }
 
-type reader struct{ Service }
+type readOnly struct{ Service }
 
-func (r reader) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+func (r readOnly) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, len(commands))
 	var reads []metadata.Command
 	var at []int

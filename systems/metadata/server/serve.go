@@ -20,7 +20,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- h.Serve(&bounded{Listener: l, s: s}) }()
+	go func() { served <- h.Serve(&limitedListener{Listener: l, s: s}) }()
 	select {
 	case err := <-served:
 		return errors.Join(err, h.Close())

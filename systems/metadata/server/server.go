@@ -111,15 +111,15 @@ func New(service Service, o Options) *Server {
 // routes are what is answered besides the text form, by the mux's patterns.
 func (s *Server) routes() map[string]http.HandlerFunc {
 	routes := map[string]http.HandlerFunc{
-		"POST /v1/{op}":  s.json(s.service),
-		"GET /v1/status": s.status,
+		"POST /v1/{op}":  s.handleJSON(s.service),
+		"GET /v1/status": s.serveStatus,
 		"GET /metrics":   promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP,
 	}
 	if s.o.Own != nil {
-		routes["POST /v1/own/{op}"] = s.json(s.o.Own)
+		routes["POST /v1/own/{op}"] = s.handleJSON(s.o.Own)
 	}
 	for pattern, answer := range s.o.Routes {
-		routes[pattern] = s.admin(answer)
+		routes[pattern] = s.requireAdmin(answer)
 	}
 	return routes
 }
@@ -143,7 +143,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case named:
 		s.mux.ServeHTTP(w, r)
 	case r.Method == http.MethodPost:
-		s.post(w, r)
+		s.serveText(w, r)
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		w.Header().Set("Content-Type", plain)
 		fmt.Fprintf(w, usage, r.Host, metadata.Usage)
@@ -170,16 +170,16 @@ GET /v1/status, GET /metrics
 `
 )
 
-func (s *Server) post(w http.ResponseWriter, r *http.Request) {
-	body, held, err := s.body(w, r)
+func (s *Server) serveText(w http.ResponseWriter, r *http.Request) {
+	body, held, err := s.readBody(w, r)
 	if err != nil {
 		return
 	}
 	defer s.room.Give(held)
 	scope := s.scope(r)
-	r = requested(r)
-	a := s.answer(r.Context(), scope, string(body))
-	s.tell(w, r)
+	r = withRequest(r)
+	a := s.runText(r.Context(), scope, string(body))
+	s.setSeenHeader(w, r)
 	w.Header().Set("Content-Type", plain)
 	if a.next != "" {
 		w.Header().Set(nextHeader, metadata.Quote(a.next))
@@ -193,15 +193,15 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	}
 	deadline := http.NewResponseController(w)
 	extend := func() error { return deadline.SetWriteDeadline(time.Now().Add(s.o.Patience)) }
-	if err := s.pages(r.Context(), w, extend, *a.rest); err != nil {
+	if err := s.writePages(r.Context(), w, extend, *a.rest); err != nil {
 		s.o.Log.Debug("a listing was cut short", "command", a.rest.String(), "error", err)
 		panic(http.ErrAbortHandler) // a listing without its end must not look like a whole one
 	}
 }
 
-// pages writes the rest of a listing, page by page, each of which is of one moment;
+// writePages writes the rest of a listing, page by page, each of which is of one moment;
 // extend gives the next more time.
-func (s *Server) pages(ctx context.Context, w io.Writer, extend func() error, c metadata.Command) error {
+func (s *Server) writePages(ctx context.Context, w io.Writer, extend func() error, c metadata.Command) error {
 	var b []byte
 	c.Limit = metadata.MaxLimit
 	for {
@@ -212,7 +212,7 @@ func (s *Server) pages(ctx context.Context, w io.Writer, extend func() error, c 
 		if r.Err != nil {
 			return r.Err
 		}
-		b = text(b[:0], c, r)
+		b = appendText(b[:0], c, r)
 		if err := extend(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
@@ -225,12 +225,12 @@ func (s *Server) pages(ctx context.Context, w io.Writer, extend func() error, c 
 	}
 }
 
-// Held is what the bodies of requests hold, in bytes.
-func (s *Server) Held() int64 { return s.room.Held() }
+// BodyBytes is what the bodies of requests hold, in bytes.
+func (s *Server) BodyBytes() int64 { return s.room.Held() }
 
-// body reads a request's body, which holds so many bytes of the room then; where it cannot, it has
+// readBody reads a request's body, which holds so many bytes of the room then; where it cannot, it has
 // answered.
-func (s *Server) body(w http.ResponseWriter, r *http.Request) (b []byte, held int64, err error) {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (b []byte, held int64, err error) {
 	b, held, err = s.room.Body(w, r, s.o.MaxBody, s.o.Patience)
 	var large *http.MaxBytesError
 	switch {

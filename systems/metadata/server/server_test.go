@@ -40,7 +40,7 @@ func begin(t testing.TB, o server.Options) (*server.Server, string) {
 	}
 	o.Hosts = []string{"m"}
 	o.Status = func() protocol.Status {
-		return protocol.Status{Tree: state.Tree().Counts(), Journal: j.Status(), Subtrees: state.Tree().Virtuals()}
+		return protocol.Status{Tree: state.Tree().Counts(), Journal: j.Status(), Subtrees: state.Tree().VirtualOwners()}
 	}
 	o.Collectors = server.Collectors(o.Status)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -273,7 +273,7 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%s: %v", commands[i], r[i].Err)
 		}
 	}
-	var elsewhere *metadata.Elsewhere
+	var elsewhere *metadata.ElsewhereError
 	if !errors.As(r[12].Err, &elsewhere) || elsewhere.At != "/z/b" || elsewhere.Owner != "s:1" {
 		t.Errorf("elsewhere: %+v", r[12].Err)
 	}

@@ -25,8 +25,8 @@ func TestStalled(t *testing.T) {
 		stalled = append(stalled, stall(t, addr))
 	}
 	holds(t, s, "all have come", func(held int64) bool { return held >= clients*(16<<10) })
-	if s.Held() > 2*clients*sent {
-		t.Errorf("%d bytes are held, of %d that came", s.Held(), clients*sent)
+	if s.BodyBytes() > 2*clients*sent {
+		t.Errorf("%d bytes are held, of %d that came", s.BodyBytes(), clients*sent)
 	}
 	text := "write /f '" + strings.Repeat("y", 7<<19)
 	for _, path := range []string{"/", "/v1/batch"} {
@@ -82,9 +82,9 @@ func stall(t *testing.T, addr string) net.Conn {
 // holds waits until what requests hold is as it is to be.
 func holds(t *testing.T, s *server.Server, what string, ok func(held int64) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(s.Held()); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(s.BodyBytes()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s: %d bytes are held", what, s.Held())
+			t.Fatalf("waited in vain until %s: %d bytes are held", what, s.BodyBytes())
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 // longTime is how ls -l and stat write times.
 const longTime = "2006-01-02T15:04:05.000Z"
 
-// text appends a result as the protocol has it: an error in a line, else what the
+// appendText appends a result as the protocol has it: an error in a line, else what the
 // operation prints.
-func text(b []byte, c metadata.Command, r metadata.Result) []byte {
+func appendText(b []byte, c metadata.Command, r metadata.Result) []byte {
 	if r.Err != nil {
 		return append(append(b, r.Err.Error()...), '\n')
 	}
@@ -24,11 +24,11 @@ func text(b []byte, c metadata.Command, r metadata.Result) []byte {
 	case metadata.Read:
 		return append(b, r.Data...)
 	case metadata.Stat:
-		return statText(b, c.Path, r.Entries[0])
+		return appendStat(b, c.Path, r.Entries[0])
 	case metadata.List, metadata.Find:
 		for _, e := range r.Entries {
 			if c.Long {
-				b = longText(b, e)
+				b = appendLong(b, e)
 			}
 			b = append(append(b, e.Name...), '\n')
 		}
@@ -36,7 +36,7 @@ func text(b []byte, c metadata.Command, r metadata.Result) []byte {
 	return b
 }
 
-func letter(k metadata.Kind) byte {
+func kindLetter(k metadata.Kind) byte {
 	switch k {
 	case metadata.Directory:
 		return 'd'
@@ -46,8 +46,8 @@ func letter(k metadata.Kind) byte {
 	return '-'
 }
 
-// permissions are mode bits as ls -l writes them.
-func permissions(b []byte, mode uint16) []byte {
+// appendMode are mode bits as ls -l writes them.
+func appendMode(b []byte, mode uint16) []byte {
 	const letters = "rwxrwxrwx"
 	for i := range letters {
 		if mode&(1<<(len(letters)-1-i)) != 0 {
@@ -59,8 +59,8 @@ func permissions(b []byte, mode uint16) []byte {
 	return b
 }
 
-func longText(b []byte, e metadata.Entry) []byte {
-	b = permissions(append(b, letter(e.Kind)), e.Mode)
+func appendLong(b []byte, e metadata.Entry) []byte {
+	b = appendMode(append(b, kindLetter(e.Kind)), e.Mode)
 	b = fmt.Appendf(b, " %10d ", e.Size)
 	b = e.Time().UTC().AppendFormat(b, longTime)
 	b = append(b, ' ')
@@ -70,7 +70,7 @@ func longText(b []byte, e metadata.Entry) []byte {
 	return b
 }
 
-func statText(b []byte, path string, e metadata.Entry) []byte {
+func appendStat(b []byte, path string, e metadata.Entry) []byte {
 	b = fmt.Appendf(b, "path: %s\nkind: %s\nid: %d\nmode: %04o\n", path, e.Kind, e.ID, e.Mode)
 	if e.Kind == metadata.Directory {
 		b = fmt.Appendf(b, "entries: %d\n", e.Size)
@@ -90,26 +90,26 @@ type answer struct {
 	rest *metadata.Command
 }
 
-// answer runs the body of a request: one command, or several, one a line.
-func (s *Server) answer(ctx context.Context, scope bearer.Scope, body string) answer {
+// runText runs the body of a request: one command, or several, one a line.
+func (s *Server) runText(ctx context.Context, scope bearer.Scope, body string) answer {
 	body = strings.TrimRight(body, "\r\n")
 	if strings.IndexByte(body, '\n') >= 0 {
-		return s.batch(ctx, scope, strings.Split(body, "\n"))
+		return s.runTextBatch(ctx, scope, strings.Split(body, "\n"))
 	}
 	start := time.Now()
 	c, err := metadata.Parse(body)
 	r := metadata.Result{Err: err}
 	if err == nil {
-		commands := metadata.Identified(metadata.RequestOf(ctx).Identity, []metadata.Command{c})
+		commands := metadata.AddIdentities(metadata.RequestFrom(ctx).Identity, []metadata.Command{c})
 		c = commands[0]
-		r = allowed(s.service, scope).Do(ctx, commands)[0]
+		r = restrict(s.service, scope).Do(ctx, commands)[0]
 	}
-	s.metrics.done(c.Op, r.Err, start)
-	return result(c, r)
+	s.metrics.observe(c.Op, r.Err, start)
+	return newAnswer(c, r)
 }
 
-func result(c metadata.Command, r metadata.Result) answer {
-	a := answer{status: metadata.Status(r.Err), next: r.Next, body: text(nil, c, r)}
+func newAnswer(c metadata.Command, r metadata.Result) answer {
+	a := answer{status: metadata.HTTPStatus(r.Err), next: r.Next, body: appendText(nil, c, r)}
 	if r.Next != "" && c.Limit == 0 {
 		c.After = r.Next
 		a.rest, a.next = &c, ""
@@ -117,9 +117,9 @@ func result(c metadata.Command, r metadata.Result) answer {
 	return a
 }
 
-// batch answers each command with a line of its status and the bytes of its output, and
+// runTextBatch answers each command with a line of its status and the bytes of its output, and
 // the output. Lines that are no commands do not keep the others from being run.
-func (s *Server) batch(ctx context.Context, scope bearer.Scope, lines []string) answer {
+func (s *Server) runTextBatch(ctx context.Context, scope bearer.Scope, lines []string) answer {
 	commands := make([]metadata.Command, 0, len(lines))
 	results := make([]metadata.Result, 0, len(lines))
 	var runs []int // where in results the outcomes of commands go
@@ -136,15 +136,15 @@ func (s *Server) batch(ctx context.Context, scope bearer.Scope, lines []string) 
 		}
 	}
 	start := time.Now()
-	commands = metadata.Identified(metadata.RequestOf(ctx).Identity, commands)
-	for i, r := range allowed(s.service, scope).Do(ctx, commands) {
+	commands = metadata.AddIdentities(metadata.RequestFrom(ctx).Identity, commands)
+	for i, r := range restrict(s.service, scope).Do(ctx, commands) {
 		results[runs[i]] = r
 	}
 	var into, output []byte
 	for i, r := range results {
-		s.metrics.done(all[i].Op, r.Err, start)
-		output = text(output[:0], all[i], r)
-		into = strconv.AppendInt(into, int64(metadata.Status(r.Err)), 10)
+		s.metrics.observe(all[i].Op, r.Err, start)
+		output = appendText(output[:0], all[i], r)
+		into = strconv.AppendInt(into, int64(metadata.HTTPStatus(r.Err)), 10)
 		into = append(into, ' ')
 		into = strconv.AppendInt(into, int64(len(output)), 10)
 		into = append(append(into, '\n'), output...)

@@ -19,7 +19,7 @@ func writeLoad(w io.Writer, s protocol.Status, replicas []protocol.Status) {
 	if len(replicas) == 0 {
 		replicas = []protocol.Status{s}
 	}
-	l := protocol.LoadOf(replicas)
+	l := protocol.SumLoad(replicas)
 	if len(s.Servers) == 0 && s.Load != nil {
 		fmt.Fprintf(w, "load\t%.0f operations/s\n", l.Rate)
 	}
@@ -36,7 +36,7 @@ func writeClaims(w io.Writer, all map[string][]protocol.Status) {
 			servers[name] = cluster.Holding{Holds: replicas[0].Holds, Subtrees: replicas[0].Subtrees}
 		}
 	}
-	for _, c := range cluster.Claims(servers) {
+	for _, c := range cluster.FindClaims(servers) {
 		fmt.Fprintf(w, "warning\t%s are one subtree, or it is on its way: ", strings.Join(c.Holders, " and "))
 		if c.Holder == "" {
 			fmt.Fprintln(w, "no virtual directory of a server in reach leads to any")

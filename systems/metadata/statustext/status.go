@@ -40,7 +40,7 @@ func WriteStatus(out io.Writer, s protocol.Status, all map[string][]protocol.Sta
 		if len(all[name]) == 0 {
 			what += ", out of reach"
 		} else {
-			what += fmt.Sprintf(", %.0f operations/s", protocol.LoadOf(all[name]).Rate)
+			what += fmt.Sprintf(", %.0f operations/s", protocol.SumLoad(all[name]).Rate)
 		}
 		if n, ok := s.Asked[name]; ok {
 			what += fmt.Sprintf(", asked %d times from here", n)

@@ -8,8 +8,8 @@ import (
 	"skerry/systems/metadata"
 )
 
-// part is what a server has of a transaction. It is never changed, but replaced.
-type part struct {
+// txnPart is what a server has of a transaction. It is never changed, but replaced.
+type txnPart struct {
 	metadata.Txn
 	Batch []byte `json:"batch,omitempty"` // of commands that are run when it is finished
 	// Expires is when the lease is over by the wall clock of who wrote the record, in ns since
@@ -22,79 +22,81 @@ type part struct {
 	Lost    bool            `json:"lost,omitempty"`
 }
 
-// held are the transactions of a server. It is never changed, but replaced, whereupon
+// lockTable are the transactions of a server. It is never changed, but replaced, whereupon
 // changed is closed.
-type held struct {
-	parts    []*part // by name
+type lockTable struct {
+	txns     []*txnPart // by name
 	watches  []metadata.Txn
 	applying bool // a transaction's commands are being run: what is read is half done
 	changed  chan struct{}
 }
 
-func newHeld(parts []*part) *held { return &held{parts: parts, changed: make(chan struct{})} }
+func newLockTable(parts []*txnPart) *lockTable {
+	return &lockTable{txns: parts, changed: make(chan struct{})}
+}
 
-// hold replaces the transactions.
-func (s *State) hold(parts []*part) {
-	h := newHeld(parts)
+// setParts replaces the transactions.
+func (s *State) setParts(parts []*txnPart) {
+	h := newLockTable(parts)
 	for _, name := range slices.Sorted(maps.Keys(s.watches)) {
 		w := s.watches[name]
 		h.watches = append(h.watches, metadata.Txn{Name: name, Since: w.since, Lease: w.lease, Watching: true})
 	}
-	s.replace(h)
+	s.swapLocks(h)
 }
 
-func (s *State) replace(h *held) { close(s.held.Swap(h).changed) }
+func (s *State) swapLocks(h *lockTable) { close(s.locks.Swap(h).changed) }
 
-func (h *held) find(name string) (int, *part) {
-	i, found := slices.BinarySearchFunc(h.parts, name, func(p *part, name string) int { return strings.Compare(p.Name, name) })
+func (h *lockTable) find(name string) (int, *txnPart) {
+	i, found := slices.BinarySearchFunc(h.txns, name, func(p *txnPart, name string) int { return strings.Compare(p.Name, name) })
 	if !found {
 		return i, nil
 	}
-	return i, h.parts[i]
+	return i, h.txns[i]
 }
 
 // with are the transactions with one added or replaced, without with it taken out.
-func (h *held) with(p *part) []*part {
+func (h *lockTable) with(p *txnPart) []*txnPart {
 	i, old := h.find(p.Name)
 	if old != nil {
-		parts := slices.Clone(h.parts)
+		parts := slices.Clone(h.txns)
 		parts[i] = p
 		return parts
 	}
-	return slices.Insert(slices.Clone(h.parts), i, p)
+	return slices.Insert(slices.Clone(h.txns), i, p)
 }
 
-func (h *held) without(name string) []*part {
+func (h *lockTable) without(name string) []*txnPart {
 	i, old := h.find(name)
 	if old == nil {
-		return h.parts
+		return h.txns
 	}
-	return slices.Delete(slices.Clone(h.parts), i, i+1)
+	return slices.Delete(slices.Clone(h.txns), i, i+1)
 }
 
-func (p *part) error(path string) error {
-	return &metadata.Held{Path: path, Txn: p.Name, Coordinator: p.Coordinator}
+func (p *txnPart) heldError(path string) error {
+	return &metadata.HeldError{Path: path, Txn: p.Name, Coordinator: p.Coordinator}
 }
 
-// bars tells, by an error, whether a change must wait: it is about something that is
+// checkChange tells, by an error, whether a change must wait: it is about something that is
 // locked, or takes away the way to that.
-func (h *held) bars(c metadata.Command) error {
-	for _, p := range h.parts {
+func (h *lockTable) checkChange(c metadata.Command) error {
+	for _, p := range h.txns {
 		for _, locked := range p.Locks {
-			if bars(locked, c.Path, structural(c)) || c.Op == metadata.Move && bars(locked, c.To, true) {
-				return p.error(locked)
+			if conflicts(locked, c.Path, removesSubtree(c)) || c.Op == metadata.Move && conflicts(locked, c.To, true) {
+				return p.heldError(locked)
 			}
 		}
 	}
 	return nil
 }
 
-func bars(locked, path string, structural bool) bool {
+func conflicts(locked, path string, structural bool) bool {
 	return metadata.Under(path, locked) || structural && metadata.Under(locked, path)
 }
 
-// structural tells whether a command may take away what is below its path.
-func structural(c metadata.Command) bool {
+// removesSubtree tells whether a command may take away what is below its path.
+func removesSubtree(c metadata.Command) bool {
 	switch c.Op {
 	case metadata.Move, metadata.Remove, metadata.Rmdir, metadata.Delegate, metadata.Adopt:
 		return true
@@ -102,34 +104,34 @@ func structural(c metadata.Command) bool {
 	return false
 }
 
-// hides tells, by an error, whether a read must wait: another server may have decided a
+// checkRead tells, by an error, whether a read must wait: another server may have decided a
 // transaction already that changes what is read. What this one decides is as it was until
 // it has.
-func (h *held) hides(c metadata.Command) error {
-	for _, p := range h.parts {
+func (h *lockTable) checkRead(c metadata.Command) error {
+	for _, p := range h.txns {
 		if p.Coordinator == "" {
 			continue
 		}
 		for _, locked := range p.Locks {
 			parent, _ := metadata.Split(locked)
 			if metadata.Under(c.Path, locked) || c.Path == parent && (c.Op == metadata.List || c.Op == metadata.Stat) {
-				return p.error(locked)
+				return p.heldError(locked)
 			}
 		}
 	}
 	return nil
 }
 
-// conflict tells, by an error, whether another transaction holds what one is to lock.
-func (h *held) conflict(name string, locks []string) error {
-	for _, p := range h.parts {
+// checkLocks tells, by an error, whether another transaction holds what one is to lock.
+func (h *lockTable) checkLocks(name string, locks []string) error {
+	for _, p := range h.txns {
 		if p.Name == name {
 			continue
 		}
 		for _, held := range p.Locks {
 			for _, wanted := range locks {
 				if metadata.Under(wanted, held) || metadata.Under(held, wanted) {
-					return p.error(held)
+					return p.heldError(held)
 				}
 			}
 		}

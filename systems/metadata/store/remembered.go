@@ -13,8 +13,8 @@ const (
 	// rememberMost and rememberBytes are how many changes with an identity, and how many bytes of
 	// their answers, are remembered: those of several seconds, where a client takes three to find
 	// out that a replica hangs.
-	rememberMost  = 1 << 16
-	rememberBytes = 16 << 20
+	maxOutcomes     = 1 << 16
+	maxOutcomeBytes = 16 << 20
 )
 
 // outcome is what a change with an identity came to. It is never changed.
@@ -36,9 +36,9 @@ func (o *outcome) size() int {
 	return n + 256
 }
 
-// remembered are the outcomes of the last changes that had an identity. Only who calls the
+// outcomeCache are the outcomes of the last changes that had an identity. Only who calls the
 // machine's methods has them.
-type remembered struct {
+type outcomeCache struct {
 	outcomes  map[string]*outcome // by key
 	done      map[string]*outcome // by identity: those that changed something
 	order     []*outcome
@@ -46,12 +46,12 @@ type remembered struct {
 	forgotten uint64 // index of the last one that was forgotten
 }
 
-func newRemembered() *remembered {
-	return &remembered{outcomes: make(map[string]*outcome), done: make(map[string]*outcome)}
+func newOutcomeCache() *outcomeCache {
+	return &outcomeCache{outcomes: make(map[string]*outcome), done: make(map[string]*outcome)}
 }
 
-// about is what of a command tells it from others of the same identity.
-func about(c metadata.Command) string {
+// commandKey is what of a command tells it from others of the same identity.
+func commandKey(c metadata.Command) string {
 	if c.Op == metadata.Transact {
 		if step, err := metadata.ParseStep(c.Data); err == nil {
 			return fmt.Sprint(step.Verb, " ", step.Txn, " ", c.Path)
@@ -60,13 +60,13 @@ func about(c metadata.Command) string {
 	return c.Path + " " + c.To
 }
 
-// answer is the outcome of a command that was applied before, and an error where that cannot be
+// lookup is the outcome of a command that was applied before, and an error where that cannot be
 // told any more.
-func (r *remembered) answer(c metadata.Command) (_ metadata.Result, known bool) {
-	if o := r.outcomes[c.Identity+" "+about(c)]; o != nil {
-		return o.copy(), true
+func (r *outcomeCache) lookup(c metadata.Command) (_ metadata.Result, known bool) {
+	if o := r.outcomes[c.Identity+" "+commandKey(c)]; o != nil {
+		return o.cloneResult(), true
 	}
-	if r.done[metadata.FirstTry(c.Identity)] != nil {
+	if r.done[metadata.OriginalIdentity(c.Identity)] != nil {
 		return metadata.Result{Err: fmt.Errorf("%w: it was done before", metadata.ErrStale)}, true
 	}
 	if c.Seen < r.forgotten {
@@ -75,41 +75,41 @@ func (r *remembered) answer(c metadata.Command) (_ metadata.Result, known bool) 
 	return metadata.Result{}, false
 }
 
-// copy is the result for somebody who may change it.
-func (o *outcome) copy() metadata.Result {
+// cloneResult is the result for somebody who may change it.
+func (o *outcome) cloneResult() metadata.Result {
 	r := o.result
 	r.Entries = slices.Clone(r.Entries)
 	return r
 }
 
 // remember keeps the outcome of a command.
-func (r *remembered) remember(c metadata.Command, index uint64, result metadata.Result) {
-	o := &outcome{Identity: c.Identity, About: about(c), Index: index, result: result}
-	o.result = o.copy()
+func (r *outcomeCache) remember(c metadata.Command, index uint64, result metadata.Result) {
+	o := &outcome{Identity: c.Identity, About: commandKey(c), Index: index, result: result}
+	o.result = o.cloneResult()
 	r.add(o)
 }
 
-func (r *remembered) add(o *outcome) {
+func (r *outcomeCache) add(o *outcome) {
 	r.outcomes[o.key()] = o
 	if o.result.Err == nil {
-		r.done[metadata.FirstTry(o.Identity)] = o
+		r.done[metadata.OriginalIdentity(o.Identity)] = o
 	}
 	r.order, r.bytes = append(r.order, o), r.bytes+o.size()
-	for len(r.order) > rememberMost || r.bytes > rememberBytes {
+	for len(r.order) > maxOutcomes || r.bytes > maxOutcomeBytes {
 		old := r.order[0]
 		r.order[0] = nil
 		r.order, r.bytes, r.forgotten = r.order[1:], r.bytes-old.size(), old.Index
 		delete(r.outcomes, old.key())
-		if first := metadata.FirstTry(old.Identity); r.done[first] == old {
+		if first := metadata.OriginalIdentity(old.Identity); r.done[first] == old {
 			delete(r.done, first)
 		}
 	}
 }
 
-// recall answers a router that asks whether a change has been made: Data tells that it has.
-func (r *remembered) recall(identity string, seen uint64) metadata.Result {
+// recallChange answers a router that asks whether a change has been made: Data tells that it has.
+func (r *outcomeCache) recallChange(identity string, seen uint64) metadata.Result {
 	if o := r.done[identity]; o != nil {
-		result := o.copy()
+		result := o.cloneResult()
 		result.Data = []byte(metadata.Committed)
 		return result
 	}
@@ -119,40 +119,40 @@ func (r *remembered) recall(identity string, seen uint64) metadata.Result {
 	return metadata.Result{}
 }
 
-// memory is the form of remembered in snapshots.
-type memory struct {
+// outcomeImage is the form of remembered in snapshots.
+type outcomeImage struct {
 	Forgotten uint64     `json:"forgotten"`
 	Outcomes  []*outcome `json:"outcomes"`
 }
 
-// image is a memory of now: it may be written while more is remembered.
-func (r *remembered) image() *memory {
+// snapshot is a memory of now: it may be written while more is remembered.
+func (r *outcomeCache) snapshot() *outcomeImage {
 	if len(r.order) == 0 && r.forgotten == 0 {
 		return nil
 	}
-	return &memory{r.forgotten, slices.Clone(r.order)}
+	return &outcomeImage{r.forgotten, slices.Clone(r.order)}
 }
 
 // encode is a memory in JSON.
-func (m *memory) encode() ([]byte, error) {
-	written := memory{Forgotten: m.Forgotten, Outcomes: make([]*outcome, len(m.Outcomes))}
+func (m *outcomeImage) encode() ([]byte, error) {
+	written := outcomeImage{Forgotten: m.Forgotten, Outcomes: make([]*outcome, len(m.Outcomes))}
 	for i, o := range m.Outcomes {
-		written.Outcomes[i] = &outcome{Identity: o.Identity, About: o.About, Index: o.Index, Answer: protocol.OfResult(o.result)}
+		written.Outcomes[i] = &outcome{Identity: o.Identity, About: o.About, Index: o.Index, Answer: protocol.EncodeResult(o.result)}
 	}
 	return json.Marshal(written)
 }
 
-// rememberedOf is what encode has written.
-func rememberedOf(text []byte) (*remembered, error) {
-	var m memory
+// decodeOutcomes is what encode has written.
+func decodeOutcomes(text []byte) (*outcomeCache, error) {
+	var m outcomeImage
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, err
 	}
-	r := newRemembered()
+	r := newOutcomeCache()
 	r.forgotten = m.Forgotten
 	for _, o := range m.Outcomes {
 		var err error
-		if o.result, err = o.Answer.Result(); err != nil {
+		if o.result, err = o.Answer.Decode(); err != nil {
 			return nil, err
 		}
 		o.Answer = protocol.Result{}

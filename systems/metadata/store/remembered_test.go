@@ -99,7 +99,7 @@ func TestForgotten(t *testing.T) {
 		t.Fatal(r.Err)
 	}
 	forgotten := a.at
-	for i := range rememberMost {
+	for i := range maxOutcomes {
 		a.do(metadata.Command{Op: metadata.Chmod, Path: "/a", Mode: 0o700, Identity: fmt.Sprint("other/", i)})
 	}
 	a.do(metadata.Command{Op: metadata.Rmdir, Path: "/a"})
@@ -113,7 +113,7 @@ func TestForgotten(t *testing.T) {
 	if r := a.do(metadata.Command{Op: metadata.Mkdir, Path: "/b", Identity: "new/1.0", Seen: forgotten}); r.Err != nil {
 		t.Errorf("a change of after: %v", r.Err)
 	}
-	if n := len(a.remembered.order); n > rememberMost || len(a.remembered.outcomes) != n {
+	if n := len(a.outcomes.order); n > maxOutcomes || len(a.outcomes.outcomes) != n {
 		t.Errorf("%d changes are remembered", n)
 	}
 }

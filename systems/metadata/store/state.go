@@ -17,21 +17,21 @@ import (
 // State is the tree, and the transactions with other servers that are under way, as a
 // journal.Machine.
 type State struct {
-	tree atomic.Pointer[tree.Tree]
-	held atomic.Pointer[held]
+	tree  atomic.Pointer[tree.Tree]
+	locks atomic.Pointer[lockTable]
 	// watches are by transaction. Only who calls the machine's methods has them.
 	watches map[string]*watch
 	index   uint64 // of the record that is applied
 	applied atomic.Uint64
 	// remembered are changes with an identity, as watches are.
-	remembered *remembered
+	outcomes *outcomeCache
 }
 
 // NewState is a tree with nothing but a root.
 func NewState() *State {
-	s := &State{watches: make(map[string]*watch), remembered: newRemembered()}
+	s := &State{watches: make(map[string]*watch), outcomes: newOutcomeCache()}
 	s.tree.Store(tree.New())
-	s.held.Store(newHeld(nil))
+	s.locks.Store(newLockTable(nil))
 	return s
 }
 
@@ -45,13 +45,13 @@ func (s *State) Apply(index uint64, record []byte) any {
 	s.index = index
 	defer s.applied.Store(index)
 	results := make([]metadata.Result, 0, 1)
-	var barred *metadata.Held
+	var barred *metadata.HeldError
 	err := metadata.ParseBatch(record, func(c metadata.Command) {
 		if barred != nil {
 			results = append(results, metadata.Result{Err: barred})
 			return
 		}
-		r := s.once(c)
+		r := s.applyOnce(c)
 		errors.As(r.Err, &barred)
 		results = append(results, r)
 	})
@@ -61,37 +61,37 @@ func (s *State) Apply(index uint64, record []byte) any {
 	return results
 }
 
-// once does what has an identity once. What waits for a transaction was not done.
-func (s *State) once(c metadata.Command) metadata.Result {
+// applyOnce does what has an identity once. What waits for a transaction was not done.
+func (s *State) applyOnce(c metadata.Command) metadata.Result {
 	if c.Identity == "" {
-		return s.do(c)
+		return s.applyCommand(c)
 	}
-	if r, known := s.remembered.answer(c); known {
+	if r, known := s.outcomes.lookup(c); known {
 		return r
 	}
-	r := s.do(c)
-	if !errors.As(r.Err, new(*metadata.Held)) {
-		s.remembered.remember(c, s.index, r)
+	r := s.applyCommand(c)
+	if !errors.As(r.Err, new(*metadata.HeldError)) {
+		s.outcomes.remember(c, s.index, r)
 	}
 	return r
 }
 
-func (s *State) do(c metadata.Command) metadata.Result {
+func (s *State) applyCommand(c metadata.Command) metadata.Result {
 	if c.Op == metadata.Transact {
 		return s.transact(c)
 	}
-	if err := s.held.Load().bars(c); err != nil {
+	if err := s.locks.Load().checkChange(c); err != nil {
 		return metadata.Result{Err: err}
 	}
-	return s.change(c)
+	return s.applyChange(c)
 }
 
-// withMemory is the first byte of a snapshot that has what is remembered before everything else.
-const withMemory = 0x81
+// outcomesMarker is the first byte of a snapshot that has what is remembered before everything else.
+const outcomesMarker = 0x81
 
-// withParts is the first byte of a snapshot that has transactions before its tree. One
+// partsMarker is the first byte of a snapshot that has transactions before its tree. One
 // without them begins with the tree's own, which is less.
-const withParts = 0x80
+const partsMarker = 0x80
 
 // Snapshot is journal.Machine's.
 func (s *State) Snapshot() (changelog.Snapshot, error) {
@@ -99,13 +99,13 @@ func (s *State) Snapshot() (changelog.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return snapshot{t, append(s.watchParts(), s.held.Load().parts...), s.remembered.image()}, nil
+	return snapshot{t, append(s.exportWatches(), s.locks.Load().txns...), s.outcomes.snapshot()}, nil
 }
 
 type snapshot struct {
 	*tree.Snapshot
-	parts  []*part
-	memory *memory
+	parts  []*txnPart
+	memory *outcomeImage
 }
 
 // Write writes what is remembered and withParts, the transactions in JSON with their length (uvarint) before them,
@@ -116,7 +116,7 @@ func (s snapshot) Write(w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("writing what is remembered: %w", err)
 		}
-		if _, err := w.Write(append(binary.AppendUvarint([]byte{withMemory}, uint64(len(text))), text...)); err != nil {
+		if _, err := w.Write(append(binary.AppendUvarint([]byte{outcomesMarker}, uint64(len(text))), text...)); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (s snapshot) Write(w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("writing the transactions: %w", err)
 		}
-		if _, err := w.Write(append(binary.AppendUvarint([]byte{withParts}, uint64(len(text))), text...)); err != nil {
+		if _, err := w.Write(append(binary.AppendUvarint([]byte{partsMarker}, uint64(len(text))), text...)); err != nil {
 			return err
 		}
 	}
@@ -139,17 +139,17 @@ func (s *State) Restore(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("reading a tree: %w: it ends too early", tree.ErrSnapshot)
 	}
-	memory := newRemembered()
-	if first[0] == withMemory {
-		if memory, err = readMemory(b); err != nil {
+	memory := newOutcomeCache()
+	if first[0] == outcomesMarker {
+		if memory, err = readOutcomes(b); err != nil {
 			return err
 		}
 		if first, err = b.Peek(1); err != nil {
 			return fmt.Errorf("reading a tree: %w: it ends too early", tree.ErrSnapshot)
 		}
 	}
-	var parts []*part
-	if first[0] == withParts {
+	var parts []*txnPart
+	if first[0] == partsMarker {
 		if parts, err = readParts(b); err != nil {
 			return err
 		}
@@ -157,14 +157,14 @@ func (s *State) Restore(r io.Reader) error {
 	t, err := tree.Load(b)
 	if err == nil {
 		s.tree.Store(t)
-		s.remembered = memory
-		parts, s.watches = watchesOf(parts)
-		s.hold(parts)
+		s.outcomes = memory
+		parts, s.watches = splitWatches(parts)
+		s.setParts(parts)
 	}
 	return err
 }
 
-func readMemory(b *bufio.Reader) (*remembered, error) {
+func readOutcomes(b *bufio.Reader) (*outcomeCache, error) {
 	if _, err := b.Discard(1); err != nil {
 		return nil, err
 	}
@@ -176,14 +176,14 @@ func readMemory(b *bufio.Reader) (*remembered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what is remembered: %w: %w", tree.ErrSnapshot, err)
 	}
-	r, err := rememberedOf(text)
+	r, err := decodeOutcomes(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading what is remembered: %w: %w", tree.ErrSnapshot, err)
 	}
 	return r, nil
 }
 
-func readParts(b *bufio.Reader) (parts []*part, err error) {
+func readParts(b *bufio.Reader) (parts []*txnPart, err error) {
 	if _, err := b.Discard(1); err != nil {
 		return nil, err
 	}

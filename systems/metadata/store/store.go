@@ -19,7 +19,7 @@ type Store struct {
 	state *State
 	log   changelog.Log
 	// shared is the log where others append to it too, else nil.
-	shared changelog.Shared
+	shared changelog.SharedLog
 	now    func() time.Time
 	// Name is the server's among those that share a tree.
 	Name string
@@ -29,7 +29,7 @@ type Store struct {
 
 // New is a store on a state that log applies its records to.
 func New(s *State, log changelog.Log) *Store {
-	shared, _ := log.(changelog.Shared)
+	shared, _ := log.(changelog.SharedLog)
 	return &Store{state: s, log: log, shared: shared, now: time.Now, Patience: 10 * time.Second}
 }
 
@@ -46,7 +46,7 @@ func (s *Store) Seen() metadata.Seen { return metadata.Seen{s.Name: s.state.appl
 // between them become durable together.
 func (s *Store) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
-	stale := s.current(ctx, commands)
+	stale := s.awaitCurrent(ctx, commands)
 	for len(commands) > 0 {
 		n, size := 0, 0
 		for n < len(commands) && commands[n].Op.Changes() && size < maxBatch {
@@ -66,8 +66,8 @@ func (s *Store) Do(ctx context.Context, commands []metadata.Command) []metadata.
 	return results
 }
 
-// current makes sure that reads see what others were answered; its error is theirs.
-func (s *Store) current(ctx context.Context, commands []metadata.Command) error {
+// awaitCurrent makes sure that reads see what others were answered; its error is theirs.
+func (s *Store) awaitCurrent(ctx context.Context, commands []metadata.Command) error {
 	reads := func(c metadata.Command) bool { return !c.Op.Changes() }
 	if s.shared == nil || !slices.ContainsFunc(commands, reads) {
 		return nil
@@ -81,10 +81,10 @@ func (s *Store) current(ctx context.Context, commands []metadata.Command) error 
 // change makes changes, and waits for what transactions hold.
 func (s *Store) change(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
-	patience, end := s.patience(ctx)
+	patience, end := s.startPatience(ctx)
 	defer end()
 	for {
-		h := s.state.held.Load()
+		h := s.state.locks.Load()
 		done, barred := s.append(ctx, commands[len(results):])
 		results = append(results, done...)
 		if barred == nil {
@@ -92,7 +92,7 @@ func (s *Store) change(ctx context.Context, commands []metadata.Command) []metad
 		}
 		err := error(barred)
 		if mayWait(commands[len(results)], barred) {
-			err = s.wait(patience(), h, barred)
+			err = s.awaitUnlock(patience(), h, barred)
 		}
 		if err != nil {
 			return append(results, slices.Repeat([]metadata.Result{{Err: err}}, len(commands)-len(results))...)
@@ -101,18 +101,18 @@ func (s *Store) change(ctx context.Context, commands []metadata.Command) []metad
 }
 
 // append makes changes up to the first that meets what a transaction holds.
-func (s *Store) append(ctx context.Context, commands []metadata.Command) (results []metadata.Result, barred *metadata.Held) {
-	h := s.state.held.Load()
-	if commands[0].Op != metadata.Transact && commands[0].Identity == "" && errors.As(h.bars(commands[0]), &barred) {
+func (s *Store) append(ctx context.Context, commands []metadata.Command) (results []metadata.Result, barred *metadata.HeldError) {
+	h := s.state.locks.Load()
+	if commands[0].Op != metadata.Transact && commands[0].Identity == "" && errors.As(h.checkChange(commands[0]), &barred) {
 		return nil, barred
 	}
 	if len(commands) == 1 && s.shared == nil && !h.applying && commands[0].Op != metadata.Transact && commands[0].Identity == "" { // a state that lags may not refuse
-		if err := s.Tree().Refuse(commands[0]); err != nil && s.state.held.Load() == h {
+		if err := s.Tree().CheckChange(commands[0]); err != nil && s.state.locks.Load() == h {
 			return []metadata.Result{{Err: err}}, nil
 		}
 	}
 	commands = slices.Clone(commands)
-	now, seen := s.now().UnixNano(), metadata.RequestOf(ctx).Seen[s.Name]
+	now, seen := s.now().UnixNano(), metadata.RequestFrom(ctx).Seen[s.Name]
 	for i := range commands {
 		if commands[i].Op != metadata.Touch || commands[i].Time == 0 {
 			commands[i].Time = now
@@ -122,7 +122,7 @@ func (s *Store) append(ctx context.Context, commands []metadata.Command) (result
 	answer, err := s.log.Append(ctx, metadata.AppendBatch(nil, commands))
 	results, ok := answer.([]metadata.Result)
 	if err != nil || !ok || len(results) != len(commands) {
-		return slices.Repeat([]metadata.Result{{Err: unavailable(err)}}, len(commands)), nil
+		return slices.Repeat([]metadata.Result{{Err: logError(err)}}, len(commands)), nil
 	}
 	for i, r := range results {
 		if errors.As(r.Err, &barred) {
@@ -132,8 +132,8 @@ func (s *Store) append(ctx context.Context, commands []metadata.Command) (result
 	return results, nil
 }
 
-// unavailable is an error of the log as a client reads it.
-func unavailable(err error) error {
+// logError is an error of the log as a client reads it.
+func logError(err error) error {
 	switch {
 	case errors.Is(err, changelog.ErrUnknown):
 		return fmt.Errorf("%w: it may have been done or not: %w", metadata.ErrUnavailable, err)

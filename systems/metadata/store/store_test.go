@@ -134,7 +134,7 @@ func TestFullDisk(t *testing.T) {
 			made++
 		}
 	}
-	if metadata.Status(refused) != 503 || !errors.Is(refused, unix.ENOSPC) {
+	if metadata.HTTPStatus(refused) != 503 || !errors.Is(refused, unix.ENOSPC) {
 		t.Errorf("on a full disk: %v", refused)
 	}
 	if r := run(t, s, "ls -n 10000 /"); r[0].Err != nil || len(r[0].Entries) != made {

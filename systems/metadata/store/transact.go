@@ -14,12 +14,12 @@ func (s *State) transact(c metadata.Command) metadata.Result {
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
-	h := s.held.Load()
+	h := s.locks.Load()
 	_, p := h.find(step.Txn)
 	if s.watches[step.Txn] != nil && (step.Verb == metadata.Commit || step.Verb == metadata.Abort) {
 		delete(s.watches, step.Txn)
-		s.hold(h.parts)
-		h = s.held.Load()
+		s.setParts(h.txns)
+		h = s.locks.Load()
 	}
 	switch step.Verb {
 	case metadata.Prepare:
@@ -32,30 +32,30 @@ func (s *State) transact(c metadata.Command) metadata.Result {
 		if p != nil && p.Committed {
 			return metadata.Result{Err: fmt.Errorf("%w step: the transaction %s was committed", metadata.ErrInvalid, p.Name)}
 		}
-		s.drop(h, p)
+		s.removePart(h, p)
 	case metadata.Forget:
 		if p != nil && p.Committed {
-			s.drop(h, p)
+			s.removePart(h, p)
 		}
 	case metadata.Resolve:
 		return s.resolve(c, step, h, p)
 	case metadata.Watch:
-		return s.watching(c, step)
+		return s.watchDirectory(c, step)
 	case metadata.Recall:
-		return s.remembered.recall(step.Txn, step.Entry)
+		return s.outcomes.recallChange(step.Txn, step.Entry)
 	}
 	return metadata.Result{}
 }
 
-func (s *State) drop(h *held, p *part) {
+func (s *State) removePart(h *lockTable, p *txnPart) {
 	if p != nil {
-		s.hold(h.without(p.Name))
+		s.setParts(h.without(p.Name))
 	}
 }
 
 // prepare locks what a transaction needs, and promises that its commands can be run.
-func (s *State) prepare(c metadata.Command, step metadata.Step, h *held, p *part) metadata.Result {
-	var next part
+func (s *State) prepare(c metadata.Command, step metadata.Step, h *lockTable, p *txnPart) metadata.Result {
+	var next txnPart
 	if p != nil {
 		next = *p
 		if p.Committed {
@@ -63,30 +63,30 @@ func (s *State) prepare(c metadata.Command, step metadata.Step, h *held, p *part
 		}
 	}
 	next.Name, next.Coordinator, next.Since, next.Lease, next.Expires = step.Txn, step.Coordinator, s.index, step.Lease, c.Time+step.Lease
-	locks := locksOf(c, step.Commands)
-	if err := h.conflict(step.Txn, locks); err != nil {
+	locks := lockPaths(c, step.Commands)
+	if err := h.checkLocks(step.Txn, locks); err != nil {
 		return metadata.Result{Err: err}
 	}
-	info, err := s.info(c.Path)
+	info, err := s.describePath(c.Path)
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
 	next.Batch = metadata.AppendBatch(slices.Clone(next.Batch), step.Commands)
-	all, err := batch(next.Batch)
+	all, err := parseBatch(next.Batch)
 	if err == nil {
-		err = s.Tree().Allow(all)
+		err = s.Tree().CheckAll(all)
 	}
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
 	next.Locks = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(next.Locks), locks...))))
-	s.hold(h.with(&next))
+	s.setParts(h.with(&next))
 	return info
 }
 
-// locksOf are the paths that a step locks. The root, and a directory in it that is made
+// lockPaths are the paths that a step locks. The root, and a directory in it that is made
 // where it is missing, are nobody's.
-func locksOf(c metadata.Command, commands []metadata.Command) []string {
+func lockPaths(c metadata.Command, commands []metadata.Command) []string {
 	var locks []string
 	add := func(path string) {
 		if path != "" && path != "/" && !slices.Contains(locks, path) {
@@ -107,8 +107,8 @@ func locksOf(c metadata.Command, commands []metadata.Command) []string {
 	return locks
 }
 
-// info is what is at a path and the virtual directories below; nothing, where nothing is.
-func (s *State) info(path string) (metadata.Result, error) {
+// describePath is what is at a path and the virtual directories below; nothing, where nothing is.
+func (s *State) describePath(path string) (metadata.Result, error) {
 	if path == "/" {
 		return metadata.Result{}, nil
 	}
@@ -121,7 +121,7 @@ func (s *State) info(path string) (metadata.Result, error) {
 	if found.Err != nil {
 		return found, found.Err
 	}
-	below := t.Virtual(path)
+	below := t.VirtualEntries(path)
 	if len(below) == 1 && below[0].Name == path {
 		below[0].Name = name
 		return metadata.Result{Entries: below}, nil
@@ -140,13 +140,13 @@ func (s *State) info(path string) (metadata.Result, error) {
 	return r, nil
 }
 
-func batch(b []byte) (commands []metadata.Command, err error) {
+func parseBatch(b []byte) (commands []metadata.Command, err error) {
 	err = metadata.ParseBatch(b, func(c metadata.Command) { commands = append(commands, c) })
 	return commands, err
 }
 
 // commit decides a transaction at its coordinator.
-func (s *State) commit(c metadata.Command, step metadata.Step, h *held, p *part) metadata.Result {
+func (s *State) commit(c metadata.Command, step metadata.Step, h *lockTable, p *txnPart) metadata.Result {
 	switch {
 	case p == nil:
 		return metadata.Result{Err: metadata.ErrAborted}
@@ -155,53 +155,53 @@ func (s *State) commit(c metadata.Command, step metadata.Step, h *held, p *part)
 	case p.Coordinator != "":
 		return metadata.Result{Err: fmt.Errorf("%w step: %s decides on the transaction", metadata.ErrInvalid, p.Coordinator)}
 	}
-	all, err := batch(p.Batch)
+	all, err := parseBatch(p.Batch)
 	if err == nil {
 		all = append(all, step.Commands...)
-		if err = h.conflict(p.Name, locksOf(metadata.Command{}, all)); err == nil {
-			err = s.Tree().Allow(all)
+		if err = h.checkLocks(p.Name, lockPaths(metadata.Command{}, all)); err == nil {
+			err = s.Tree().CheckAll(all)
 		}
 	}
 	if err != nil {
-		s.drop(h, p)
+		s.removePart(h, p)
 		return metadata.Result{Err: err}
 	}
-	s.replace(&held{parts: h.parts, watches: h.watches, applying: true, changed: make(chan struct{})})
-	r := s.run(all, c.Time)
+	s.swapLocks(&lockTable{txns: h.txns, watches: h.watches, applying: true, changed: make(chan struct{})})
+	r := s.runCommands(all, c.Time)
 	if len(step.Servers) == 0 {
-		s.hold(h.without(p.Name))
+		s.setParts(h.without(p.Name))
 		return r
 	}
-	decided := &part{Txn: metadata.Txn{Name: p.Name, Since: s.index, Lease: p.Lease, Committed: true, Servers: step.Servers}}
-	s.hold(h.with(decided))
+	decided := &txnPart{Txn: metadata.Txn{Name: p.Name, Since: s.index, Lease: p.Lease, Committed: true, Servers: step.Servers}}
+	s.setParts(h.with(decided))
 	return r
 }
 
 // finish runs what a server has promised to.
-func (s *State) finish(c metadata.Command, h *held, p *part) metadata.Result {
+func (s *State) finish(c metadata.Command, h *lockTable, p *txnPart) metadata.Result {
 	if p == nil || p.Committed {
 		return metadata.Result{}
 	}
 	if p.Coordinator == "" {
 		return metadata.Result{Err: fmt.Errorf("%w step: this server is to decide on the transaction, and has not", metadata.ErrInvalid)}
 	}
-	all, err := batch(p.Batch)
+	all, err := parseBatch(p.Batch)
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
-	s.replace(&held{parts: h.parts, watches: h.watches, applying: true, changed: make(chan struct{})})
-	r := s.run(all, c.Time)
-	s.hold(h.without(p.Name))
+	s.swapLocks(&lockTable{txns: h.txns, watches: h.watches, applying: true, changed: make(chan struct{})})
+	r := s.runCommands(all, c.Time)
+	s.setParts(h.without(p.Name))
 	return r
 }
 
-// run runs commands that were allowed. The result is the last one's that has an entry.
-func (s *State) run(commands []metadata.Command, now int64) (result metadata.Result) {
+// runCommands runs commands that were allowed. The result is the last one's that has an entry.
+func (s *State) runCommands(commands []metadata.Command, now int64) (result metadata.Result) {
 	for _, c := range commands {
 		if c.Op != metadata.Touch {
 			c.Time = now
 		}
-		r := s.change(c)
+		r := s.applyChange(c)
 		if r.Err != nil && result.Err == nil {
 			result.Err = r.Err
 		}
@@ -221,12 +221,12 @@ func (s *State) run(commands []metadata.Command, now int64) (result metadata.Res
 //     in whatever order the two are logged.
 //  3. The router dies. Whatever wall clocks do, a keeper asks with entry 9 when it has counted
 //     5 s, and every replica applies the same end.
-func (s *State) resolve(c metadata.Command, step metadata.Step, h *held, p *part) metadata.Result {
+func (s *State) resolve(c metadata.Command, step metadata.Step, h *lockTable, p *txnPart) metadata.Result {
 	w := s.watches[step.Txn]
 	switch {
 	case p == nil && w != nil && (step.Entry == w.since || step.Entry == 0 && c.Time > w.expires):
 		delete(s.watches, step.Txn)
-		s.hold(h.parts)
+		s.setParts(h.txns)
 		return metadata.Result{Data: []byte(metadata.Aborted)}
 	case p == nil && w != nil:
 		return metadata.Result{Data: []byte(metadata.Pending)}
@@ -237,6 +237,6 @@ func (s *State) resolve(c metadata.Command, step metadata.Step, h *held, p *part
 	case p != nil && step.Entry != p.Since && (step.Entry != 0 || c.Time < p.Expires):
 		return metadata.Result{Data: []byte(metadata.Pending)}
 	}
-	s.drop(h, p)
+	s.removePart(h, p)
 	return metadata.Result{Data: []byte(metadata.Aborted)}
 }

@@ -8,25 +8,25 @@ import (
 	"skerry/systems/metadata"
 )
 
-// errHeld is why a command no longer waits.
-var errHeld = errors.New("a transaction between servers holds it for too long")
+// errLockTimeout is why a command no longer waits.
+var errLockTimeout = errors.New("a transaction between servers holds it for too long")
 
-// patience returns a context that ends when a command has waited for too long. It begins
+// startPatience returns a context that ends when a command has waited for too long. It begins
 // with the first wait.
-func (s *Store) patience(ctx context.Context) (begin func() context.Context, end func()) {
+func (s *Store) startPatience(ctx context.Context) (begin func() context.Context, end func()) {
 	var waiting context.Context
 	cancel := func() {}
 	begin = func() context.Context {
 		if waiting == nil {
-			waiting, cancel = context.WithTimeoutCause(ctx, s.Patience, errHeld)
+			waiting, cancel = context.WithTimeoutCause(ctx, s.Patience, errLockTimeout)
 		}
 		return waiting
 	}
 	return begin, func() { cancel() }
 }
 
-// wait waits until the transactions are others than h.
-func (s *Store) wait(ctx context.Context, h *held, barred error) error {
+// awaitUnlock waits until the transactions are others than h.
+func (s *Store) awaitUnlock(ctx context.Context, h *lockTable, barred error) error {
 	select {
 	case <-h.changed:
 		return nil
@@ -38,7 +38,7 @@ func (s *Store) wait(ctx context.Context, h *held, barred error) error {
 // mayWait tells whether a command that meets a transaction may wait for it. One of another
 // transaction may where that is older, or holds nothing yet: so no two wait for each other
 // (wait-die, Rosenkrantz, Stearns and Lewis, 1978).
-func mayWait(c metadata.Command, barred *metadata.Held) bool {
+func mayWait(c metadata.Command, barred *metadata.HeldError) bool {
 	if c.Op != metadata.Transact {
 		return true
 	}
@@ -49,24 +49,24 @@ func mayWait(c metadata.Command, barred *metadata.Held) bool {
 // read answers from the tree as it was at one moment: not while a transaction is half done
 // here, nor where another server may have decided it.
 func (s *Store) read(ctx context.Context, c metadata.Command) metadata.Result {
-	patience, end := s.patience(ctx)
+	patience, end := s.startPatience(ctx)
 	defer end()
 	for {
-		h := s.state.held.Load()
-		if len(h.parts) > 0 {
-			err := h.hides(c)
+		h := s.state.locks.Load()
+		if len(h.txns) > 0 {
+			err := h.checkRead(c)
 			if h.applying && err == nil {
-				err = h.parts[0].error(c.Path)
+				err = h.txns[0].heldError(c.Path)
 			}
 			if err != nil {
-				if err := s.wait(patience(), h, err); err != nil {
+				if err := s.awaitUnlock(patience(), h, err); err != nil {
 					return metadata.Result{Err: err}
 				}
 				continue
 			}
 		}
 		r := s.Tree().Do(c)
-		if s.state.held.Load() == h || c.Op == metadata.Find {
+		if s.state.locks.Load() == h || c.Op == metadata.Find {
 			return r
 		}
 	}
@@ -74,8 +74,8 @@ func (s *Store) read(ctx context.Context, c metadata.Command) metadata.Result {
 
 // Transactions are those that are under way; changed is closed when they are others.
 func (s *Store) Transactions() (list []metadata.Txn, changed <-chan struct{}) {
-	h := s.state.held.Load()
-	for _, p := range h.parts {
+	h := s.state.locks.Load()
+	for _, p := range h.txns {
 		list = append(list, p.Txn)
 	}
 	return append(list, h.watches...), h.changed

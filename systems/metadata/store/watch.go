@@ -26,18 +26,18 @@ const (
 	maxChangedBytes = 16 << 20
 )
 
-// change runs a command on the tree, and has watches note it.
-func (s *State) change(c metadata.Command) metadata.Result {
+// applyChange runs a command on the tree, and has watches note it.
+func (s *State) applyChange(c metadata.Command) metadata.Result {
 	r := s.Tree().Do(c)
 	if len(s.watches) > 0 && r.Err == nil {
-		s.note(c)
+		s.noteChange(c)
 	}
 	return r
 }
 
-func (s *State) note(c metadata.Command) {
+func (s *State) noteChange(c metadata.Command) {
 	for _, w := range s.watches {
-		w.note(c.Path, structural(c))
+		w.note(c.Path, removesSubtree(c))
 		if c.Op == metadata.Move {
 			w.note(c.To, true)
 		}
@@ -58,31 +58,31 @@ func (w *watch) note(path string, deep bool) {
 		}
 		w.changed[path] = w.changed[path] || deep
 		if len(w.changed) > maxChanged || w.bytes > maxChangedBytes {
-			w.lose()
+			w.markLost()
 		}
 	case deep && metadata.Under(w.path, path):
-		w.lose()
+		w.markLost()
 	}
 }
 
-func (w *watch) lose() { w.lost, w.changed = true, nil }
+func (w *watch) markLost() { w.lost, w.changed = true, nil }
 
-// watching applies a step that begins a watch, or asks for what it has noted.
-func (s *State) watching(c metadata.Command, step metadata.Step) metadata.Result {
+// watchDirectory applies a step that begins a watch, or asks for what it has noted.
+func (s *State) watchDirectory(c metadata.Command, step metadata.Step) metadata.Result {
 	w := s.watches[step.Txn]
 	switch {
 	case step.First:
-		info, err := s.info(c.Path)
+		info, err := s.describePath(c.Path)
 		if err != nil {
 			return metadata.Result{Err: err}
 		}
 		w = &watch{path: c.Path, changed: make(map[string]bool)}
 		s.watches[step.Txn] = w
-		s.renew(w, c, step)
+		s.renewWatch(w, c, step)
 		return info
 	case w == nil || w.lost:
 		delete(s.watches, step.Txn)
-		s.hold(s.held.Load().parts)
+		s.setParts(s.locks.Load().txns)
 		return metadata.Result{Err: fmt.Errorf("%w: the directory has another place, or too much in it was changed", metadata.ErrAborted)}
 	}
 	var text []byte
@@ -90,27 +90,27 @@ func (s *State) watching(c metadata.Command, step metadata.Step) metadata.Result
 		text = metadata.AppendChange(text, path, w.changed[path])
 	}
 	w.changed, w.bytes = make(map[string]bool), 0
-	s.renew(w, c, step)
+	s.renewWatch(w, c, step)
 	return metadata.Result{Data: text}
 }
 
-// renew begins a watch's lease.
-func (s *State) renew(w *watch, c metadata.Command, step metadata.Step) {
+// renewWatch begins a watch's lease.
+func (s *State) renewWatch(w *watch, c metadata.Command, step metadata.Step) {
 	w.since, w.lease, w.expires = s.index, step.Lease, c.Time+step.Lease
-	s.hold(s.held.Load().parts)
+	s.setParts(s.locks.Load().txns)
 }
 
-// watchParts are the watches as a snapshot has them, beside the transactions.
-func (s *State) watchParts() (parts []*part) {
+// exportWatches are the watches as a snapshot has them, beside the transactions.
+func (s *State) exportWatches() (parts []*txnPart) {
 	for _, name := range slices.Sorted(maps.Keys(s.watches)) {
 		w := s.watches[name]
-		parts = append(parts, &part{Txn: metadata.Txn{Name: name, Since: w.since, Lease: w.lease}, Expires: w.expires, Watch: w.path, Changed: maps.Clone(w.changed), Lost: w.lost})
+		parts = append(parts, &txnPart{Txn: metadata.Txn{Name: name, Since: w.since, Lease: w.lease}, Expires: w.expires, Watch: w.path, Changed: maps.Clone(w.changed), Lost: w.lost})
 	}
 	return parts
 }
 
-// watchesOf takes the watches out of what a snapshot has.
-func watchesOf(parts []*part) (rest []*part, watches map[string]*watch) {
+// splitWatches takes the watches out of what a snapshot has.
+func splitWatches(parts []*txnPart) (rest []*txnPart, watches map[string]*watch) {
 	watches = make(map[string]*watch)
 	for _, p := range parts {
 		if p.Watch == "" {

@@ -6,14 +6,14 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Allow tells, by an error, whether commands would not all succeed if they were run one
+// CheckAll tells, by an error, whether commands would not all succeed if they were run one
 // after the other with nothing between them. They are those that transactions between
 // servers consist of: mkdir, write, touch, rmdir, rm, mv and delegate, the last of a
 // directory that is empty, just made, or virtual. Nothing is changed.
-func (t *Tree) Allow(commands []metadata.Command) error {
+func (t *Tree) CheckAll(commands []metadata.Command) error {
 	o := tentative{tree: t, changed: make(map[string]found)}
 	for _, c := range commands {
-		if err := o.allow(c); err != nil {
+		if err := o.check(c); err != nil {
 			return err
 		}
 	}
@@ -34,8 +34,8 @@ type tentative struct {
 	changed map[string]found
 }
 
-// at is what is at a path. What is below a path that changed is not there.
-func (o *tentative) at(path string) (found, error) {
+// lookup is what is at a path. What is below a path that changed is not there.
+func (o *tentative) lookup(path string) (found, error) {
 	for p := path; p != "/"; p, _ = metadata.Split(p) {
 		f, changed := o.changed[p]
 		if changed && p == path {
@@ -46,7 +46,7 @@ func (o *tentative) at(path string) (found, error) {
 		}
 	}
 	var w walk
-	o.tree.look(path, &w)
+	o.tree.walkPath(path, &w)
 	if w.err != nil {
 		if w.state.kind == metadata.Directory {
 			return found{}, nil
@@ -60,10 +60,10 @@ func (o *tentative) at(path string) (found, error) {
 	return f, nil
 }
 
-// free tells whether an entry may be made at a path: its directory is there, itself is not.
-func (o *tentative) free(path string) error {
+// checkFree tells whether an entry may be made at a path: its directory is there, itself is not.
+func (o *tentative) checkFree(path string) error {
 	dir, _ := metadata.Split(path)
-	parent, err := o.at(dir)
+	parent, err := o.lookup(dir)
 	if err != nil {
 		return err
 	}
@@ -73,17 +73,17 @@ func (o *tentative) free(path string) error {
 	case metadata.File:
 		return &metadata.Error{Path: path, Err: metadata.ErrNotDirectory}
 	case metadata.Virtual:
-		return &metadata.Elsewhere{At: dir, Owner: parent.owner}
+		return &metadata.ElsewhereError{At: dir, Owner: parent.owner}
 	}
-	f, err := o.at(path)
+	f, err := o.lookup(path)
 	if err == nil && f.kind != 0 {
 		err = &metadata.Error{Path: path, Err: metadata.ErrExists}
 	}
 	return err
 }
 
-func (o *tentative) allow(c metadata.Command) error {
-	if c.Op == metadata.Mkdir && c.Parents && o.make(c.Path) {
+func (o *tentative) check(c metadata.Command) error {
+	if c.Op == metadata.Mkdir && c.Parents && o.makeInRoot(c.Path) {
 		return nil
 	}
 	if c.Op == metadata.Mkdir || c.Op == metadata.Write {
@@ -91,33 +91,33 @@ func (o *tentative) allow(c metadata.Command) error {
 		if c.Op == metadata.Write {
 			kind = metadata.File
 		}
-		return o.set(c.Path, found{kind: kind}, o.free(c.Path))
+		return o.recordChange(c.Path, found{kind: kind}, o.checkFree(c.Path))
 	}
-	f, err := o.at(c.Path)
+	f, err := o.lookup(c.Path)
 	switch {
 	case err != nil:
 		return err
 	case f.kind == 0:
 		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
 	case f.kind == metadata.Virtual && c.Op != metadata.Delegate && c.Owner != f.owner && !c.Across:
-		return &metadata.Elsewhere{At: c.Path, Owner: f.owner}
+		return &metadata.ElsewhereError{At: c.Path, Owner: f.owner}
 	}
 	switch c.Op {
 	case metadata.Touch, metadata.Chmod:
 		return nil
 	case metadata.Move:
-		return o.move(c, f)
+		return o.checkMove(c, f)
 	case metadata.Remove, metadata.Rmdir:
-		return o.set(c.Path, found{}, o.removable(c, f))
+		return o.recordChange(c.Path, found{}, o.checkRemove(c, f))
 	case metadata.Delegate:
-		return o.set(c.Path, found{kind: metadata.Virtual, owner: c.Owner}, o.delegable(c, f))
+		return o.recordChange(c.Path, found{kind: metadata.Virtual, owner: c.Owner}, o.checkDelegate(c, f))
 	}
 	return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w operation of a transaction: %s", metadata.ErrInvalid, c.Op)}
 }
 
-// make is mkdir -p of a directory in the root; it is false where something is wrong.
-func (o *tentative) make(path string) bool {
-	f, err := o.at(path)
+// makeInRoot is mkdir -p of a directory in the root; it is false where something is wrong.
+func (o *tentative) makeInRoot(path string) bool {
+	f, err := o.lookup(path)
 	if dir, _ := metadata.Split(path); err != nil || dir != "/" || f.kind != 0 && f.kind != metadata.Directory {
 		return false
 	}
@@ -127,19 +127,19 @@ func (o *tentative) make(path string) bool {
 	return true
 }
 
-func (o *tentative) set(path string, f found, err error) error {
+func (o *tentative) recordChange(path string, f found, err error) error {
 	if err == nil {
 		o.changed[path] = f
 	}
 	return err
 }
 
-func (o *tentative) removable(c metadata.Command, f found) error {
+func (o *tentative) checkRemove(c metadata.Command, f found) error {
 	switch {
 	case f.kind == metadata.Virtual && (c.Op == metadata.Rmdir || c.Recursive && c.Across):
 		return nil
 	case f.kind == metadata.Virtual:
-		return &metadata.Elsewhere{At: c.Path, Owner: f.owner}
+		return &metadata.ElsewhereError{At: c.Path, Owner: f.owner}
 	case c.Op == metadata.Rmdir && f.kind == metadata.File:
 		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotDirectory}
 	case c.Op == metadata.Rmdir && f.entries > 0:
@@ -149,19 +149,19 @@ func (o *tentative) removable(c metadata.Command, f found) error {
 	case c.Op == metadata.Remove && !c.Recursive && f.kind != metadata.File:
 		return &metadata.Error{Path: c.Path, Err: metadata.ErrIsDirectory}
 	case c.Recursive && !c.Across && f.node != nil:
-		defer o.tree.moves.alone(&o.tree.waits)()
-		return o.tree.wholly(f.node, c.Path)
+		defer o.tree.moves.lockAll(&o.tree.waits)()
+		return o.tree.checkLocal(f.node, c.Path)
 	}
 	return nil
 }
 
 // delegable: To of the command is the owner that the directory must have, if any.
-func (o *tentative) delegable(c metadata.Command, f found) error {
+func (o *tentative) checkDelegate(c metadata.Command, f found) error {
 	switch {
 	case f.kind == metadata.File:
 		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotDirectory}
 	case f.kind == metadata.Virtual && f.owner != c.To:
-		return &metadata.Elsewhere{At: c.Path, Owner: f.owner}
+		return &metadata.ElsewhereError{At: c.Path, Owner: f.owner}
 	case f.kind == metadata.Directory && c.To != "":
 		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
 	case f.entries > 0:
@@ -170,16 +170,16 @@ func (o *tentative) delegable(c metadata.Command, f found) error {
 	return nil
 }
 
-func (o *tentative) move(c metadata.Command, f found) error {
+func (o *tentative) checkMove(c metadata.Command, f found) error {
 	if !c.Across && f.node != nil {
-		end := o.tree.moves.alone(&o.tree.waits)
-		err := o.tree.wholly(f.node, c.Path)
+		end := o.tree.moves.lockAll(&o.tree.waits)
+		err := o.tree.checkLocal(f.node, c.Path)
 		end()
 		if err != nil {
 			return err
 		}
 	}
-	target, err := o.at(c.To)
+	target, err := o.lookup(c.To)
 	if err != nil {
 		return err
 	}
@@ -191,15 +191,15 @@ func (o *tentative) move(c metadata.Command, f found) error {
 		if target.node != nil {
 			there = *target.node.state.Load()
 		}
-		if err := replaceable(&moved, &there, c); err != nil {
+		if err := checkReplace(&moved, &there, c); err != nil {
 			return err
 		}
 		delete(o.changed, c.To)
-	} else if err := o.free(c.To); err != nil {
+	} else if err := o.checkFree(c.To); err != nil {
 		return err
 	}
 	if f.node != nil {
-		if err := tooDeep(f.node, c); err != nil {
+		if err := checkDepth(f.node, c); err != nil {
 			return err
 		}
 	}

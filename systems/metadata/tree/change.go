@@ -23,9 +23,9 @@ func (s *state) without(name string, now int64) state {
 // add makes a directory or file.
 func (t *Tree) add(c metadata.Command, s state) metadata.Result {
 	if c.Path == "/" {
-		return failed(c.Path, metadata.ErrExists)
+		return failure(c.Path, metadata.ErrExists)
 	}
-	defer t.moves.join(&t.waits).RUnlock()
+	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
 	name, err := t.lockDir(c.Path, &w)
 	if err != nil {
@@ -33,25 +33,25 @@ func (t *Tree) add(c metadata.Command, s state) metadata.Result {
 	}
 	defer w.node.mu.Unlock()
 	if w.state.kids.get(name) != nil {
-		return failed(c.Path, metadata.ErrExists)
+		return failure(c.Path, metadata.ErrExists)
 	}
-	return t.hang(w.node, w.state, name, s)
+	return t.attach(w.node, w.state, name, s)
 }
 
-// hang adds a node to a directory that is locked.
-func (t *Tree) hang(dir *node, at *state, name string, s state) metadata.Result {
+// attach adds a node to a directory that is locked.
+func (t *Tree) attach(dir *node, at *state, name string, s state) metadata.Result {
 	n := newNode(t.lastID.Add(1), dir, s)
-	t.count(&s, 1)
+	t.addCounts(&s, 1)
 	t.publish(dir, at.with(item{strings.Clone(name), n}, s.modified))
-	return one(name, n)
+	return entryResult(name, n)
 }
 
-func one(name string, n *node) metadata.Result {
+func entryResult(name string, n *node) metadata.Result {
 	return metadata.Result{Entries: []metadata.Entry{n.state.Load().entry(name, n.id)}}
 }
 
-// count adds a node to what the tree holds, or takes it away.
-func (t *Tree) count(s *state, by int64) {
+// addCounts adds a node to what the tree holds, or takes it away.
+func (t *Tree) addCounts(s *state, by int64) {
 	switch s.kind {
 	case metadata.Directory:
 		t.counts.directories.Add(by)
@@ -64,25 +64,25 @@ func (t *Tree) count(s *state, by int64) {
 // mkdirs makes a directory with its parents, at one moment: the new ones are made aside
 // and hung up together.
 func (t *Tree) mkdirs(c metadata.Command) metadata.Result {
-	defer t.moves.join(&t.waits).RUnlock()
+	defer t.moves.rlockOne(&t.waits).RUnlock()
 	for {
 		var w walk
-		if !t.try(c.Path, &w) {
+		if !t.tryWalk(c.Path, &w) {
 			continue
 		}
 		if w.err == nil {
 			if w.state.kind == metadata.File {
-				return failed(c.Path, metadata.ErrExists)
+				return failure(c.Path, metadata.ErrExists)
 			}
-			return one(lastName(c.Path), w.node)
+			return entryResult(lastName(c.Path), w.node)
 		}
-		if err := w.state.passable(c.Path, w.at); err != nil {
+		if err := w.state.checkPassable(c.Path, w.at); err != nil {
 			return metadata.Result{Err: err}
 		}
 		if w.at <= len(c.To) {
-			return failed(c.Path, metadata.ErrNotFound)
+			return failure(c.Path, metadata.ErrNotFound)
 		}
-		if !t.grab(&w) {
+		if !t.lockNode(&w) {
 			continue
 		}
 		name, rest, _ := strings.Cut(c.Path[w.at:], "/")
@@ -90,34 +90,34 @@ func (t *Tree) mkdirs(c metadata.Command) metadata.Result {
 			w.node.mu.Unlock()
 			continue
 		}
-		r := t.hangAll(w.node, w.state, name, rest, c)
+		r := t.attachPath(w.node, w.state, name, rest, c)
 		w.node.mu.Unlock()
 		return r
 	}
 }
 
-// hangAll adds a directory with those of the path rest below it.
-func (t *Tree) hangAll(dir *node, at *state, name, rest string, c metadata.Command) metadata.Result {
+// attachPath adds a directory with those of the path rest below it.
+func (t *Tree) attachPath(dir *node, at *state, name, rest string, c metadata.Command) metadata.Result {
 	fresh := state{kind: metadata.Directory, mode: c.Mode, modified: c.Time}
 	top := newNode(t.lastID.Add(1), dir, fresh)
-	t.count(&fresh, 1)
+	t.addCounts(&fresh, 1)
 	bottom := top
 	for rest != "" {
 		var below string
 		below, rest, _ = strings.Cut(rest, "/")
 		n := newNode(t.lastID.Add(1), bottom, fresh)
-		t.count(&fresh, 1)
+		t.addCounts(&fresh, 1)
 		full := bottom.state.Load().with(item{strings.Clone(below), n}, c.Time)
 		bottom.state.Store(&full)
 		bottom = n
 	}
 	t.publish(dir, at.with(item{strings.Clone(name), top}, c.Time))
-	return one(lastName(c.Path), bottom)
+	return entryResult(lastName(c.Path), bottom)
 }
 
 // write gives a file its content.
 func (t *Tree) write(c metadata.Command) metadata.Result {
-	defer t.moves.join(&t.waits).RUnlock()
+	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
 	name, err := t.lockDir(c.Path, &w)
 	if err != nil {
@@ -127,36 +127,36 @@ func (t *Tree) write(c metadata.Command) metadata.Result {
 	text := string(c.Data)
 	n := w.state.kids.get(name)
 	if n == nil {
-		return t.hang(w.node, w.state, name, state{kind: metadata.File, mode: c.Mode, modified: c.Time, text: &text})
+		return t.attach(w.node, w.state, name, state{kind: metadata.File, mode: c.Mode, modified: c.Time, text: &text})
 	}
 	t.waits.lock(&n.mu)
 	defer n.mu.Unlock()
 	s := *n.state.Load()
 	switch {
 	case s.kind == metadata.Virtual:
-		return metadata.Result{Err: s.passable(c.Path, len(c.Path)+1)}
+		return metadata.Result{Err: s.checkPassable(c.Path, len(c.Path)+1)}
 	case s.kind == metadata.Directory:
-		return failed(c.Path, metadata.ErrIsDirectory)
+		return failure(c.Path, metadata.ErrIsDirectory)
 	case c.Exclusive:
-		return failed(c.Path, metadata.ErrExists)
+		return failure(c.Path, metadata.ErrExists)
 	}
 	t.counts.bytes.Add(int64(len(text) - len(s.content())))
 	s.text, s.modified = &text, c.Time
 	t.publish(n, s)
-	return one(name, n)
+	return entryResult(name, n)
 }
 
-// set changes the mode or time of an entry.
-func (t *Tree) set(c metadata.Command) metadata.Result {
-	defer t.moves.join(&t.waits).RUnlock()
+// setAttributes changes the mode or time of an entry.
+func (t *Tree) setAttributes(c metadata.Command) metadata.Result {
+	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
-	if err := t.lock(c.Path, &w); err != nil {
+	if err := t.lockPath(c.Path, &w); err != nil {
 		return metadata.Result{Err: err}
 	}
 	defer w.node.mu.Unlock()
 	s := *w.state
 	if s.kind == metadata.Virtual {
-		return metadata.Result{Err: s.passable(c.Path, len(c.Path)+1)}
+		return metadata.Result{Err: s.checkPassable(c.Path, len(c.Path)+1)}
 	}
 	if c.Op == metadata.Chmod {
 		s.mode = c.Mode
@@ -164,5 +164,5 @@ func (t *Tree) set(c metadata.Command) metadata.Result {
 		s.modified = c.Time
 	}
 	t.publish(w.node, s)
-	return one(lastName(c.Path), w.node)
+	return entryResult(lastName(c.Path), w.node)
 }

@@ -9,13 +9,13 @@ import (
 
 // move gives a node another name or directory, while nothing else changes.
 func (t *Tree) move(c metadata.Command) metadata.Result {
-	defer t.moves.alone(&t.waits)()
+	defer t.moves.lockAll(&t.waits)()
 	from, name, n, err := t.locate(c.Path)
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
 	if !c.Across {
-		if err := t.wholly(n, c.Path); err != nil {
+		if err := t.checkLocal(n, c.Path); err != nil {
 			return metadata.Result{Err: err}
 		}
 	}
@@ -24,34 +24,34 @@ func (t *Tree) move(c metadata.Command) metadata.Result {
 		return metadata.Result{Err: err}
 	}
 	if c.Path == c.To {
-		return one(name, n)
+		return entryResult(name, n)
 	}
 	target := to.state.Load().kids.get(newName)
 	if target != nil {
-		if err := replaceable(n.state.Load(), target.state.Load(), c); err != nil {
+		if err := checkReplace(n.state.Load(), target.state.Load(), c); err != nil {
 			return metadata.Result{Err: err}
 		}
 	}
-	if err := tooDeep(n, c); err != nil {
+	if err := checkDepth(n, c); err != nil {
 		return metadata.Result{Err: err}
 	}
 	n.edge.Add(1)
 	if target != nil {
 		target.edge.Add(1)
-		t.count(target.state.Load(), -1)
+		t.addCounts(target.state.Load(), -1)
 	}
-	t.rehang(n, from, name, to, strings.Clone(newName), c.Time)
+	t.reattach(n, from, name, to, strings.Clone(newName), c.Time)
 	n.parent = to
 	if c.Across && !metadata.Under(c.Path, metadata.Incoming) { // what comes in has its place already
-		t.nextEpoch(n)
+		t.advanceEpochs(n)
 	}
 	n.edge.Add(1)
-	return one(newName, n)
+	return entryResult(newName, n)
 }
 
-// rehang changes the entries of one directory or of two. Of two, both are moving before
+// reattach changes the entries of one directory or of two. Of two, both are moving before
 // either changes: who reads one as it became does not read the other as it was.
-func (t *Tree) rehang(n, from *node, name string, to *node, newName string, now int64) {
+func (t *Tree) reattach(n, from *node, name string, to *node, newName string, now int64) {
 	source, target := from.state.Load(), to.state.Load()
 	if from == to {
 		taken := source.without(name, now)
@@ -67,12 +67,12 @@ func (t *Tree) rehang(n, from *node, name string, to *node, newName string, now 
 	t.publish(from, source.without(name, now))
 }
 
-// replaceable tells why target cannot give way to what moves there.
-func replaceable(moved, target *state, c metadata.Command) error {
+// checkReplace tells why target cannot give way to what moves there.
+func checkReplace(moved, target *state, c metadata.Command) error {
 	directory := moved.kind != metadata.File
 	switch {
 	case target.kind == metadata.Virtual:
-		return target.passable(c.To, len(c.To)+1)
+		return target.checkPassable(c.To, len(c.To)+1)
 	case !c.Replace:
 		return &metadata.Error{Path: c.To, Err: metadata.ErrExists}
 	case target.kids.len() > 0:
@@ -85,9 +85,9 @@ func replaceable(moved, target *state, c metadata.Command) error {
 	return nil
 }
 
-// tooDeep tells whether a subtree would reach below MaxDepth. It is looked through only
+// checkDepth tells whether a subtree would reach below MaxDepth. It is looked through only
 // where it moves further down.
-func tooDeep(n *node, c metadata.Command) error {
+func checkDepth(n *node, c metadata.Command) error {
 	depth := strings.Count(c.To, "/")
 	if depth <= strings.Count(c.Path, "/") {
 		return nil

@@ -11,14 +11,14 @@ import (
 
 func (t *Tree) list(c metadata.Command) metadata.Result {
 	var w walk
-	t.look(c.Path, &w)
+	t.walkPath(c.Path, &w)
 	if w.err != nil {
 		return metadata.Result{Err: w.err}
 	}
-	if err := w.state.passable(c.Path, len(c.Path)+1); err != nil {
+	if err := w.state.checkPassable(c.Path, len(c.Path)+1); err != nil {
 		return metadata.Result{Err: err}
 	}
-	kids, limit := w.state.kids, c.Page()
+	kids, limit := w.state.kids, c.PageSize()
 	r := metadata.Result{Entries: make([]metadata.Entry, 0, min(kids.len(), limit))}
 	kids.each(c.After, c.After == "", func(it item) bool {
 		if len(r.Entries) == limit {
@@ -42,9 +42,9 @@ func (t *Tree) list(c metadata.Command) metadata.Result {
 
 func (t *Tree) stat(c metadata.Command) metadata.Result {
 	var w walk
-	t.look(c.Path, &w)
+	t.walkPath(c.Path, &w)
 	if w.err == nil && w.state.kind == metadata.Virtual {
-		w.err = w.state.passable(c.Path, len(c.Path)+1)
+		w.err = w.state.checkPassable(c.Path, len(c.Path)+1)
 	}
 	if w.err != nil {
 		return metadata.Result{Err: w.err}
@@ -62,14 +62,14 @@ func lastName(p string) string {
 
 func (t *Tree) read(c metadata.Command) metadata.Result {
 	var w walk
-	t.look(c.Path, &w)
+	t.walkPath(c.Path, &w)
 	switch {
 	case w.err != nil:
 		return metadata.Result{Err: w.err}
 	case w.state.kind == metadata.Virtual:
-		return metadata.Result{Err: w.state.passable(c.Path, len(c.Path)+1)}
+		return metadata.Result{Err: w.state.checkPassable(c.Path, len(c.Path)+1)}
 	case w.state.kind != metadata.File:
-		return failed(c.Path, metadata.ErrIsDirectory)
+		return failure(c.Path, metadata.ErrIsDirectory)
 	}
 	return metadata.Result{Data: []byte(w.state.content())}
 }
@@ -90,14 +90,14 @@ type search struct {
 
 func (t *Tree) find(c metadata.Command) metadata.Result {
 	var w walk
-	t.look(c.Path, &w)
+	t.walkPath(c.Path, &w)
 	if w.err == nil && w.state.kind == metadata.Virtual {
-		w.err = w.state.passable(c.Path, len(c.Path)+1)
+		w.err = w.state.checkPassable(c.Path, len(c.Path)+1)
 	}
 	if w.err != nil {
 		return metadata.Result{Err: w.err}
 	}
-	s := search{c: c, limit: c.Page()}
+	s := search{c: c, limit: c.PageSize()}
 	after, resumed := "", false
 	if c.After != "" && c.After != c.Path && metadata.Under(c.After, c.Path) {
 		after, resumed = strings.TrimPrefix(c.After[len(c.Path):], "/"), true
@@ -105,13 +105,13 @@ func (t *Tree) find(c metadata.Command) metadata.Result {
 	if c.After == "" && !s.visit(c.Path, item{lastName(c.Path), w.node}) {
 		return s.result
 	}
-	s.below(c.Path, w.state, after, resumed, 1)
+	s.visitBelow(c.Path, w.state, after, resumed, 1)
 	return s.result
 }
 
-// below visits what is in a directory, and below it; where resumed, what comes behind the
+// visitBelow visits what is in a directory, and below it; where resumed, what comes behind the
 // path after, which is relative to it. It is false where the page is full.
-func (s *search) below(dir string, at *state, after string, resumed bool, depth int) bool {
+func (s *search) visitBelow(dir string, at *state, after string, resumed bool, depth int) bool {
 	if s.c.MaxDepth >= 0 && depth > s.c.MaxDepth {
 		return true
 	}
@@ -120,12 +120,12 @@ func (s *search) below(dir string, at *state, after string, resumed bool, depth 
 		n := at.kids.get(name)
 		if n != nil && more && s.c.Across {
 			// The rest of the way is on another server.
-			if err := n.state.Load().passable(metadata.Join(dir, name)+"/", len(metadata.Join(dir, name))+1); errors.Is(err, metadata.ErrElsewhere) {
+			if err := n.state.Load().checkPassable(metadata.Join(dir, name)+"/", len(metadata.Join(dir, name))+1); errors.Is(err, metadata.ErrElsewhere) {
 				s.result = metadata.Result{Err: err}
 				return false
 			}
 		}
-		if n != nil && !s.below(metadata.Join(dir, name), n.state.Load(), deeper, more, depth+1) {
+		if n != nil && !s.visitBelow(metadata.Join(dir, name), n.state.Load(), deeper, more, depth+1) {
 			return false
 		}
 	}
@@ -134,7 +134,7 @@ func (s *search) below(dir string, at *state, after string, resumed bool, depth 
 		if s.c.Across && (p == metadata.Subtrees || p == metadata.Incoming) {
 			return true // they are no part of the whole
 		}
-		return s.visit(p, it) && s.below(p, it.node.state.Load(), "", false, depth+1)
+		return s.visit(p, it) && s.visitBelow(p, it.node.state.Load(), "", false, depth+1)
 	})
 }
 

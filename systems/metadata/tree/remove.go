@@ -4,7 +4,7 @@ import "skerry/systems/metadata"
 
 // rmdir removes an empty directory: the directory that it is in and itself are locked.
 func (t *Tree) rmdir(c metadata.Command) metadata.Result {
-	return t.unhang(c, func(s *state) error {
+	return t.detach(c, func(s *state) error {
 		switch {
 		case s.kind == metadata.File:
 			return metadata.ErrNotDirectory
@@ -20,7 +20,7 @@ func (t *Tree) remove(c metadata.Command) metadata.Result {
 	if c.Recursive {
 		return t.removeAll(c)
 	}
-	return t.unhang(c, func(s *state) error {
+	return t.detach(c, func(s *state) error {
 		if s.kind != metadata.File {
 			return metadata.ErrIsDirectory
 		}
@@ -28,9 +28,9 @@ func (t *Tree) remove(c metadata.Command) metadata.Result {
 	})
 }
 
-// unhang takes a node that has nothing below it out of its directory.
-func (t *Tree) unhang(c metadata.Command, allowed func(*state) error) metadata.Result {
-	defer t.moves.join(&t.waits).RUnlock()
+// detach takes a node that has nothing below it out of its directory.
+func (t *Tree) detach(c metadata.Command, allowed func(*state) error) metadata.Result {
+	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
 	name, err := t.lockDir(c.Path, &w)
 	if err != nil {
@@ -39,51 +39,51 @@ func (t *Tree) unhang(c metadata.Command, allowed func(*state) error) metadata.R
 	defer w.node.mu.Unlock()
 	n := w.state.kids.get(name)
 	if n == nil {
-		return failed(c.Path, metadata.ErrNotFound)
+		return failure(c.Path, metadata.ErrNotFound)
 	}
 	t.waits.lock(&n.mu)
 	defer n.mu.Unlock()
 	s := n.state.Load()
 	switch owned := c.Op == metadata.Rmdir && c.Owner != ""; {
 	case s.kind != metadata.Virtual && owned:
-		return failed(c.Path, metadata.ErrNotFound)
+		return failure(c.Path, metadata.ErrNotFound)
 	case s.kind == metadata.Virtual && owned && c.Owner == s.content():
-		t.note(n, metadata.Directory)
+		t.trackVirtual(n, metadata.Directory)
 	case s.kind == metadata.Virtual:
-		return metadata.Result{Err: s.passable(c.Path, len(c.Path)+1)}
+		return metadata.Result{Err: s.checkPassable(c.Path, len(c.Path)+1)}
 	}
 	if err := allowed(s); err != nil {
-		return failed(c.Path, err)
+		return failure(c.Path, err)
 	}
 	n.edge.Add(1)
-	t.count(s, -1)
+	t.addCounts(s, -1)
 	t.publish(w.node, w.state.without(name, c.Time))
 	return metadata.Result{}
 }
 
 // removeAll takes a subtree out at one moment, and counts afterwards what was in it.
 func (t *Tree) removeAll(c metadata.Command) metadata.Result {
-	n, err := t.cut(c)
+	n, err := t.detachSubtree(c)
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
-	n.each(func(s *state) { t.count(s, -1) })
+	n.each(func(s *state) { t.addCounts(s, -1) })
 	return metadata.Result{}
 }
 
-func (t *Tree) cut(c metadata.Command) (*node, error) {
-	defer t.moves.alone(&t.waits)()
+func (t *Tree) detachSubtree(c metadata.Command) (*node, error) {
+	defer t.moves.lockAll(&t.waits)()
 	dir, name, n, err := t.locate(c.Path)
 	if err != nil {
 		return nil, err
 	}
 	if !c.Across {
-		if err := t.wholly(n, c.Path); err != nil {
+		if err := t.checkLocal(n, c.Path); err != nil {
 			return nil, err
 		}
 	}
-	for v := range t.below(n) {
-		t.note(v, metadata.Directory)
+	for v := range t.virtualNodes(n) {
+		t.trackVirtual(v, metadata.Directory)
 	}
 	n.edge.Add(1)
 	t.publish(dir, dir.state.Load().without(name, c.Time))
@@ -105,11 +105,11 @@ func (t *Tree) locate(path string) (dir *node, name string, n *node, err error) 
 func (t *Tree) dirOf(path string) (dir *node, name string, err error) {
 	var w walk
 	parent, name := metadata.Split(path)
-	t.try(parent, &w)
+	t.tryWalk(parent, &w)
 	if w.err != nil {
-		return nil, "", about(w.err, path)
+		return nil, "", withPath(w.err, path)
 	}
-	return w.node, name, w.state.passable(path, len(path)-len(name))
+	return w.node, name, w.state.checkPassable(path, len(path)-len(name))
 }
 
 // each calls visit for the states of a node and all below it, deepest nesting without

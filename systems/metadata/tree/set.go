@@ -87,9 +87,9 @@ func (s *set) branchOf(name string) int {
 	return lo - 1
 }
 
-func leaf(items []item) *set { return &set{count: len(items), stamp: rand.Uint64(), items: items} }
+func newLeaf(items []item) *set { return &set{count: len(items), stamp: rand.Uint64(), items: items} }
 
-func inner(branches []branch) *set {
+func newInner(branches []branch) *set {
 	s := &set{branches: branches}
 	for _, b := range branches {
 		s.count += b.set.count
@@ -100,13 +100,13 @@ func inner(branches []branch) *set {
 // with is the set with the item added, or in place of that of its name.
 func (s *set) with(it item) *set {
 	if s == nil {
-		return leaf([]item{it})
+		return newLeaf([]item{it})
 	}
 	a, b := s.insert(it)
 	if b == nil {
 		return a
 	}
-	return inner([]branch{{a.first(), a}, {b.first(), b}})
+	return newInner([]branch{{a.first(), a}, {b.first(), b}})
 }
 
 // insert is with, in two halves where one would be too wide. Where names come in order
@@ -117,16 +117,16 @@ func (s *set) insert(it item) (*set, *set) {
 		if found {
 			items := slices.Clone(s.items)
 			items[i] = it
-			return leaf(items), nil
+			return newLeaf(items), nil
 		}
 		if len(s.items) == width && i == width {
-			return s, leaf([]item{it})
+			return s, newLeaf([]item{it})
 		}
-		a, b := spread(s.items, i, it)
+		a, b := insertSplit(s.items, i, it)
 		if b == nil {
-			return leaf(a), nil
+			return newLeaf(a), nil
 		}
-		return leaf(a), leaf(b)
+		return newLeaf(a), newLeaf(b)
 	}
 	i := s.branchOf(it.name)
 	a, b := s.branches[i].set.insert(it)
@@ -137,17 +137,17 @@ func (s *set) insert(it item) (*set, *set) {
 	}
 	split := branch{b.first(), b}
 	if len(branches) == width && i == width-1 {
-		return inner(branches), inner([]branch{split})
+		return newInner(branches), newInner([]branch{split})
 	}
-	left, right := spread(branches, i+1, split)
+	left, right := insertSplit(branches, i+1, split)
 	if right == nil {
-		return inner(left), nil
+		return newInner(left), nil
 	}
-	return inner(left), inner(right)
+	return newInner(left), newInner(right)
 }
 
-// spread inserts v at i into a copy of list, cut in halves where it becomes too wide.
-func spread[T any](list []T, i int, v T) (a, b []T) {
+// insertSplit inserts v at i into a copy of list, cut in halves where it becomes too wide.
+func insertSplit[T any](list []T, i int, v T) (a, b []T) {
 	grown := make([]T, len(list)+1)
 	copy(grown, list[:i])
 	grown[i] = v
@@ -184,7 +184,7 @@ func (s *set) remove(name string) *set {
 		case len(s.items) == 1:
 			return nil
 		}
-		return leaf(joined(s.items[:i], s.items[i+1:]))
+		return newLeaf(concat(s.items[:i], s.items[i+1:]))
 	}
 	i := s.branchOf(name)
 	shrunk := s.branches[i].set.remove(name)
@@ -192,12 +192,12 @@ func (s *set) remove(name string) *set {
 		if len(s.branches) == 1 {
 			return nil
 		}
-		return inner(joined(s.branches[:i], s.branches[i+1:]))
+		return newInner(concat(s.branches[:i], s.branches[i+1:]))
 	}
 	branches := slices.Clone(s.branches)
 	branches[i] = branch{shrunk.first(), shrunk}
 	if shrunk.breadth() >= sparse || len(branches) == 1 {
-		return inner(branches)
+		return newInner(branches)
 	}
 	left := max(i-1, 0)
 	if i+1 < len(branches) && (i == 0 || branches[i+1].set.breadth() < branches[i-1].set.breadth()) {
@@ -205,24 +205,24 @@ func (s *set) remove(name string) *set {
 	}
 	a, b := branches[left].set, branches[left+1].set
 	if a.breadth()+b.breadth() > width {
-		return inner(branches)
+		return newInner(branches)
 	}
 	both := a.join(b)
 	branches[left] = branch{both.first(), both}
-	return inner(slices.Delete(branches, left+1, left+2))
+	return newInner(slices.Delete(branches, left+1, left+2))
 }
 
 func (s *set) breadth() int { return len(s.items) + len(s.branches) }
 
 func (s *set) join(next *set) *set {
 	if s.branches == nil {
-		return leaf(joined(s.items, next.items))
+		return newLeaf(concat(s.items, next.items))
 	}
-	return inner(joined(s.branches, next.branches))
+	return newInner(concat(s.branches, next.branches))
 }
 
-// joined is a copy of two lists in one.
-func joined[T any](a, b []T) []T {
+// concat is a copy of two lists in one.
+func concat[T any](a, b []T) []T {
 	return append(append(make([]T, 0, len(a)+len(b)), a...), b...)
 }
 
@@ -282,19 +282,19 @@ func (s *set) stampOf(after string, all bool, last string) (stamp uint64) {
 	return stamp
 }
 
-// build is the set of items that are in order of their names.
-func build(items []item) *set {
+// buildSet is the set of items that are in order of their names.
+func buildSet(items []item) *set {
 	if len(items) == 0 {
 		return nil
 	}
 	level := make([]branch, 0, (len(items)+width-1)/width)
 	for chunk := range slices.Chunk(items, width) {
-		level = append(level, branch{chunk[0].name, leaf(slices.Clone(chunk))})
+		level = append(level, branch{chunk[0].name, newLeaf(slices.Clone(chunk))})
 	}
 	for len(level) > 1 {
 		above := make([]branch, 0, (len(level)+width-1)/width)
 		for chunk := range slices.Chunk(level, width) {
-			above = append(above, branch{chunk[0].first, inner(slices.Clone(chunk))})
+			above = append(above, branch{chunk[0].first, newInner(slices.Clone(chunk))})
 		}
 		level = above
 	}

@@ -82,7 +82,7 @@ func TestBuild(t *testing.T) {
 		for i := range items {
 			items[i] = item{fmt.Sprintf("%06d", i), &node{}}
 		}
-		s := build(items)
+		s := buildSet(items)
 		if s.len() != n || len(names(s, "")) != n || n > 0 && s.get(items[n-1].name) != items[n-1].node {
 			t.Errorf("%d items: %d", n, s.len())
 		}

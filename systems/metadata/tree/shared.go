@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// shared is a lock that many hold at once and that is seldom wanted by one alone: each
+// slotLock is a lock that many hold at once and that is seldom wanted by one alone: each
 // holder locks one of many slots, on a cache line of its own, and who wants to be alone
 // locks them all, in order.
-type shared struct {
+type slotLock struct {
 	slots []slot
 }
 
@@ -20,16 +20,16 @@ type slot struct {
 	_ [64]byte // the next slot is on another cache line
 }
 
-func newShared() shared {
+func newSlotLock() slotLock {
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	return shared{slots: make([]slot, n)}
+	return slotLock{slots: make([]slot, n)}
 }
 
-// join locks for one of many.
-func (s *shared) join(w *waits) *slot {
+// rlockOne locks for one of many.
+func (s *slotLock) rlockOne(w *waitCounter) *slot {
 	l := &s.slots[rand.Uint32()&uint32(len(s.slots)-1)]
 	if !l.TryRLock() {
 		start := time.Now()
@@ -39,8 +39,8 @@ func (s *shared) join(w *waits) *slot {
 	return l
 }
 
-// alone locks for one; end unlocks.
-func (s *shared) alone(w *waits) (end func()) {
+// lockAll locks for one; end unlocks.
+func (s *slotLock) lockAll(w *waitCounter) (end func()) {
 	start, waited := time.Time{}, false
 	for i := range s.slots {
 		if s.slots[i].TryLock() {
@@ -61,18 +61,18 @@ func (s *shared) alone(w *waits) (end func()) {
 	}
 }
 
-// waits counts the locks that had to be waited for, and how long.
-type waits struct {
+// waitCounter counts the locks that had to be waited for, and how long.
+type waitCounter struct {
 	count, nanoseconds atomic.Int64
 }
 
-func (w *waits) add(start time.Time) {
+func (w *waitCounter) add(start time.Time) {
 	w.count.Add(1)
 	w.nanoseconds.Add(int64(time.Since(start)))
 }
 
 // lock locks a mutex and counts the wait.
-func (w *waits) lock(mu *sync.Mutex) {
+func (w *waitCounter) lock(mu *sync.Mutex) {
 	if mu.TryLock() {
 		return
 	}

@@ -31,7 +31,7 @@ var ErrSnapshotUnderWay = errors.New("a snapshot is under way")
 
 // Snapshot takes the tree as it is, between two changes. Close ends it.
 func (t *Tree) Snapshot() (*Snapshot, error) {
-	defer t.moves.alone(&t.waits)()
+	defer t.moves.lockAll(&t.waits)()
 	s := &Snapshot{tree: t, lastID: t.lastID.Load(), before: make(map[*node]*state)}
 	if !t.snap.CompareAndSwap(nil, s) {
 		return nil, ErrSnapshotUnderWay
@@ -42,8 +42,8 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 // Close lets go of what was kept.
 func (s *Snapshot) Close() { s.tree.snap.CompareAndSwap(s, nil) }
 
-// keep remembers a node's state before it changes for the first time.
-func (s *Snapshot) keep(n *node) {
+// saveState remembers a node's state before it changes for the first time.
+func (s *Snapshot) saveState(n *node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, kept := s.before[n]; !kept {
@@ -76,13 +76,13 @@ func (s *Snapshot) Write(w io.Writer) error {
 	if _, err := b.Write(scratch); err != nil {
 		return err
 	}
-	if err := s.node(b, &scratch, item{"", s.tree.root}); err != nil {
+	if err := s.writeNode(b, &scratch, item{"", s.tree.root}); err != nil {
 		return err
 	}
 	return b.Flush()
 }
 
-func (s *Snapshot) node(w *bufio.Writer, scratch *[]byte, it item) error {
+func (s *Snapshot) writeNode(w *bufio.Writer, scratch *[]byte, it item) error {
 	at := s.state(it.node)
 	b := append((*scratch)[:0], byte(at.kind))
 	b = binary.AppendUvarint(b, uint64(len(it.name)))
@@ -105,7 +105,7 @@ func (s *Snapshot) node(w *bufio.Writer, scratch *[]byte, it item) error {
 	}
 	var err error
 	at.kids.each("", true, func(it item) bool {
-		err = s.node(w, scratch, it)
+		err = s.writeNode(w, scratch, it)
 		return err == nil
 	})
 	return err
@@ -114,13 +114,13 @@ func (s *Snapshot) node(w *bufio.Writer, scratch *[]byte, it item) error {
 // Load reads a snapshot into a new tree.
 func Load(r io.Reader) (*Tree, error) {
 	l := &loader{r: bufio.NewReaderSize(r, 1<<18), tree: New()}
-	version := l.byte()
+	version := l.readByte()
 	if l.err == nil && version != snapshotVersion {
 		return nil, fmt.Errorf("%w: version %d, this program knows %d", ErrSnapshot, version, snapshotVersion)
 	}
-	l.tree.lastID.Store(l.uvarint())
+	l.tree.lastID.Store(l.readUvarint())
 	l.tree.counts.directories.Store(0)
-	name, root := l.node(nil, 0)
+	name, root := l.readNode(nil, 0)
 	if l.err == nil && (name != "" || root.state.Load().kind != metadata.Directory) {
 		l.fail("its root is none")
 	}
@@ -151,16 +151,16 @@ func (l *loader) fail(what string) {
 	}
 }
 
-func (l *loader) byte() byte {
+func (l *loader) readByte() byte {
 	if l.err != nil {
 		return 0
 	}
 	b, err := l.r.ReadByte()
-	l.ended(err)
+	l.checkRead(err)
 	return b
 }
 
-func (l *loader) ended(err error) {
+func (l *loader) checkRead(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		l.fail("it ends too early")
 	} else if err != nil && l.err == nil {
@@ -168,17 +168,17 @@ func (l *loader) ended(err error) {
 	}
 }
 
-func (l *loader) uvarint() uint64 {
+func (l *loader) readUvarint() uint64 {
 	if l.err != nil {
 		return 0
 	}
 	v, err := binary.ReadUvarint(l.r)
-	l.ended(err)
+	l.checkRead(err)
 	return v
 }
 
-func (l *loader) text(limit uint64) string {
-	n := l.uvarint()
+func (l *loader) readText(limit uint64) string {
+	n := l.readUvarint()
 	if n > limit {
 		l.fail("a text that is too long")
 	}
@@ -190,22 +190,22 @@ func (l *loader) text(limit uint64) string {
 	}
 	b := l.scratch[:n]
 	_, err := io.ReadFull(l.r, b)
-	l.ended(err)
+	l.checkRead(err)
 	return string(b)
 }
 
-func (l *loader) node(parent *node, depth int) (string, *node) {
-	s := state{kind: metadata.Kind(l.byte())}
-	name := l.text(metadata.MaxName)
-	n := &node{id: l.uvarint(), parent: parent}
-	s.mode = uint16(l.uvarint())
-	u := l.uvarint()
+func (l *loader) readNode(parent *node, depth int) (string, *node) {
+	s := state{kind: metadata.Kind(l.readByte())}
+	name := l.readText(metadata.MaxName)
+	n := &node{id: l.readUvarint(), parent: parent}
+	s.mode = uint16(l.readUvarint())
+	u := l.readUvarint()
 	s.modified = int64(u>>1) ^ -int64(u&1)
 	switch {
 	case s.kind == metadata.Directory:
-		l.kids(n, &s, depth)
+		l.readEntries(n, &s, depth)
 	case s.kind == metadata.File || s.kind == metadata.Virtual:
-		if text := l.text(metadata.MaxFile); text != "" {
+		if text := l.readText(metadata.MaxFile); text != "" {
 			s.text = &text
 		}
 	default:
@@ -214,29 +214,29 @@ func (l *loader) node(parent *node, depth int) (string, *node) {
 	if l.err != nil {
 		return "", nil
 	}
-	l.tree.count(&s, 1)
+	l.tree.addCounts(&s, 1)
 	if s.kind == metadata.Virtual {
-		l.tree.note(n, s.kind)
+		l.tree.trackVirtual(n, s.kind)
 	}
 	n.state.Store(&s)
 	return name, n
 }
 
-// kids reads the entries of a directory, in the order of their names.
-func (l *loader) kids(n *node, s *state, depth int) {
+// readEntries reads the entries of a directory, in the order of their names.
+func (l *loader) readEntries(n *node, s *state, depth int) {
 	if depth > metadata.MaxDepth {
 		l.fail("too many levels")
 	}
 	base := len(l.items)
-	for count := l.uvarint(); count > 0 && l.err == nil; count-- {
-		name, kid := l.node(n, depth+1)
+	for count := l.readUvarint(); count > 0 && l.err == nil; count-- {
+		name, kid := l.readNode(n, depth+1)
 		if l.err == nil && (metadata.CheckName(name) != nil || len(l.items) > base && l.items[len(l.items)-1].name >= name) {
 			l.fail("names that are not in order")
 		}
 		l.items = append(l.items, item{name, kid})
 	}
 	if l.err == nil {
-		s.kids = build(l.items[base:])
+		s.kids = buildSet(l.items[base:])
 	}
 	l.items = l.items[:base]
 }

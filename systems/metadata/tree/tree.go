@@ -39,10 +39,10 @@ const rootID = 1
 // Tree is a Namespace.
 type Tree struct {
 	root   *node
-	moves  shared
+	moves  slotLock
 	lastID atomic.Uint64
 	counts counts
-	waits  waits
+	waits  waitCounter
 	snap   atomic.Pointer[Snapshot]
 	yield  func() // of tests: gives way to others where an operation is half done
 
@@ -69,7 +69,7 @@ type Counts struct {
 
 // New is a tree with nothing but a root.
 func New() *Tree {
-	t := &Tree{moves: newShared(), virtuals: make(map[*node]struct{})}
+	t := &Tree{moves: newSlotLock(), virtuals: make(map[*node]struct{})}
 	t.root = newNode(rootID, nil, state{kind: metadata.Directory, mode: metadata.DefaultDirMode})
 	t.lastID.Store(rootID)
 	t.counts.directories.Store(1)
@@ -114,21 +114,21 @@ func (t *Tree) Do(c metadata.Command) metadata.Result {
 	case metadata.Move:
 		return t.move(c)
 	case metadata.Chmod, metadata.Touch:
-		return t.set(c)
+		return t.setAttributes(c)
 	case metadata.Delegate, metadata.Adopt:
-		return t.owner(c)
+		return t.changeOwner(c)
 	}
-	return failed(c.Path, fmt.Errorf("%w operation", metadata.ErrInvalid))
+	return failure(c.Path, fmt.Errorf("%w operation", metadata.ErrInvalid))
 }
 
-func failed(path string, err error) metadata.Result {
+func failure(path string, err error) metadata.Result {
 	return metadata.Result{Err: &metadata.Error{Path: path, Err: err}}
 }
 
 // publish replaces a node's state; the node is locked, or moves is held alone.
 func (t *Tree) publish(n *node, s state) {
 	if snap := t.snap.Load(); snap != nil {
-		snap.keep(n)
+		snap.saveState(n)
 	}
 	t.pause()
 	n.state.Store(&s)

@@ -163,12 +163,12 @@ func TestVirtual(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := n.Do(c)
-		var e *metadata.Elsewhere
+		var e *metadata.ElsewhereError
 		if !errors.As(r.Err, &e) || e.At != "/a/b" || e.Owner != "other:1" {
 			t.Errorf("%s: %v", line, r.Err)
 		}
 	}
-	if got := n.Virtuals(); !cmp.Equal(got, map[string]string{"/a/b": "other:1"}) {
+	if got := n.VirtualOwners(); !cmp.Equal(got, map[string]string{"/a/b": "other:1"}) {
 		t.Errorf("virtual directories %v", got)
 	}
 	if r := do(t, n, "ls -l /a"); r.Entries[0].Kind != metadata.Virtual || r.Entries[0].Owner != "other:1" {

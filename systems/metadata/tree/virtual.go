@@ -7,19 +7,19 @@ import (
 	"skerry/systems/metadata"
 )
 
-// owner makes a directory virtual, or a virtual one physical and empty.
-func (t *Tree) owner(c metadata.Command) metadata.Result {
+// changeOwner makes a directory virtual, or a virtual one physical and empty.
+func (t *Tree) changeOwner(c metadata.Command) metadata.Result {
 	n, gone, err := t.setOwner(c)
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
-	gone.each(func(s *state) { t.count(s, -1) })
-	return one(lastName(c.Path), n)
+	gone.each(func(s *state) { t.addCounts(s, -1) })
+	return entryResult(lastName(c.Path), n)
 }
 
 // setOwner returns the node, and one with the state that it had.
 func (t *Tree) setOwner(c metadata.Command) (n, gone *node, err error) {
-	defer t.moves.alone(&t.waits)()
+	defer t.moves.lockAll(&t.waits)()
 	if _, _, n, err = t.locate(c.Path); err != nil {
 		return nil, nil, err
 	}
@@ -31,11 +31,11 @@ func (t *Tree) setOwner(c metadata.Command) (n, gone *node, err error) {
 	case c.Op == metadata.Adopt && s.kind == metadata.Directory:
 		return nil, nil, &metadata.Error{Path: c.Path, Err: metadata.ErrExists}
 	case c.Op == metadata.Delegate && c.Exclusive && s.kind == metadata.Virtual:
-		return nil, nil, s.passable(c.Path, len(c.Path)+1)
+		return nil, nil, s.checkPassable(c.Path, len(c.Path)+1)
 	case c.Op == metadata.Delegate && c.Exclusive && s.kids.len() > 0:
 		return nil, nil, &metadata.Error{Path: c.Path, Err: metadata.ErrNotEmpty}
 	case c.Op == metadata.Delegate && s.kind == metadata.Directory:
-		if err := t.wholly(n, c.Path); err != nil {
+		if err := t.checkLocal(n, c.Path); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -47,13 +47,13 @@ func (t *Tree) setOwner(c metadata.Command) (n, gone *node, err error) {
 	}
 	t.publish(n, s)
 	n.edge.Add(1)
-	t.note(n, s.kind)
-	t.count(&s, 1)
+	t.trackVirtual(n, s.kind)
+	t.addCounts(&s, 1)
 	return n, gone, nil
 }
 
-// note keeps the list of virtual directories.
-func (t *Tree) note(n *node, kind metadata.Kind) {
+// trackVirtual keeps the list of virtual directories.
+func (t *Tree) trackVirtual(n *node, kind metadata.Kind) {
 	t.virtualsMu.Lock()
 	defer t.virtualsMu.Unlock()
 	if kind == metadata.Virtual {
@@ -63,9 +63,9 @@ func (t *Tree) note(n *node, kind metadata.Kind) {
 	}
 }
 
-// Virtuals is the map of subtrees to the servers that they are on, by path.
-func (t *Tree) Virtuals() map[string]string {
-	defer t.moves.alone(&t.waits)()
+// VirtualOwners is the map of subtrees to the servers that they are on, by path.
+func (t *Tree) VirtualOwners() map[string]string {
+	defer t.moves.lockAll(&t.waits)()
 	t.virtualsMu.Lock()
 	defer t.virtualsMu.Unlock()
 	m := make(map[string]string, len(t.virtuals))
@@ -75,8 +75,8 @@ func (t *Tree) Virtuals() map[string]string {
 	return m
 }
 
-// below are the virtual directories at and below a node; moves is held alone.
-func (t *Tree) below(top *node) map[*node]struct{} {
+// virtualNodes are the virtual directories at and below a node; moves is held alone.
+func (t *Tree) virtualNodes(top *node) map[*node]struct{} {
 	t.virtualsMu.Lock()
 	defer t.virtualsMu.Unlock()
 	found := make(map[*node]struct{})
@@ -91,37 +91,37 @@ func (t *Tree) below(top *node) map[*node]struct{} {
 	return found
 }
 
-// wholly tells, by an error, whether a part of the subtree is on another server; moves is
+// checkLocal tells, by an error, whether a part of the subtree is on another server; moves is
 // held alone.
-func (t *Tree) wholly(top *node, path string) error {
-	for v := range t.below(top) {
-		return &metadata.Elsewhere{At: path + v.pathBelow(top), Owner: v.state.Load().content()}
+func (t *Tree) checkLocal(top *node, path string) error {
+	for v := range t.virtualNodes(top) {
+		return &metadata.ElsewhereError{At: path + v.pathBelow(top), Owner: v.state.Load().content()}
 	}
 	return nil
 }
 
-// nextEpoch has the virtual directories at and below a node that got another place stand
+// advanceEpochs has the virtual directories at and below a node that got another place stand
 // for their subtrees' next epoch; moves is held alone.
-func (t *Tree) nextEpoch(top *node) {
-	for v := range t.below(top) {
+func (t *Tree) advanceEpochs(top *node) {
+	for v := range t.virtualNodes(top) {
 		s := *v.state.Load()
 		if sub, ok := metadata.ParseSubtree(s.content()); ok {
-			owner := sub.Next().Owner()
+			owner := sub.NextEpoch().Owner()
 			s.text = &owner
 			t.publish(v, s)
 		}
 	}
 }
 
-// Virtual are the virtual directories at and below a path, by their paths.
-func (t *Tree) Virtual(path string) []metadata.Entry {
-	defer t.moves.alone(&t.waits)()
+// VirtualEntries are the virtual directories at and below a path, by their paths.
+func (t *Tree) VirtualEntries(path string) []metadata.Entry {
+	defer t.moves.lockAll(&t.waits)()
 	var w walk
-	if t.try(path, &w); w.err != nil {
+	if t.tryWalk(path, &w); w.err != nil {
 		return nil
 	}
 	var list []metadata.Entry
-	for v := range t.below(w.node) {
+	for v := range t.virtualNodes(w.node) {
 		e := v.state.Load().entry(strings.TrimSuffix(path, "/")+v.pathBelow(w.node), v.id)
 		list = append(list, e)
 	}

@@ -7,8 +7,8 @@ import (
 	"skerry/systems/metadata"
 )
 
-// patience is how often a read begins again before it stops all changes of the tree.
-const patience = 100
+// maxReadTries is how often a read begins again before it stops all changes of the tree.
+const maxReadTries = 100
 
 // step is an edge that a walk came by: the node that it leads to, and its count then.
 type step struct {
@@ -27,22 +27,22 @@ type walk struct {
 	err   error    // why the path went no further, nil where it did
 }
 
-// look walks a path so that it was whole at one moment: that at which the last state was
+// walkPath walks a path so that it was whole at one moment: that at which the last state was
 // loaded.
-func (t *Tree) look(path string, w *walk) {
-	for range patience {
-		if t.try(path, w) {
+func (t *Tree) walkPath(path string, w *walk) {
+	for range maxReadTries {
+		if t.tryWalk(path, w) {
 			return
 		}
 		t.counts.retries.Add(1)
 		runtime.Gosched()
 	}
-	defer t.moves.alone(&t.waits)()
-	t.try(path, w)
+	defer t.moves.lockAll(&t.waits)()
+	t.tryWalk(path, w)
 }
 
-// try is look, and tells whether it succeeded.
-func (t *Tree) try(path string, w *walk) bool {
+// tryWalk is look, and tells whether it succeeded.
+func (t *Tree) tryWalk(path string, w *walk) bool {
 	if !t.descend(path, w) {
 		return false
 	}
@@ -61,7 +61,7 @@ func (t *Tree) try(path string, w *walk) bool {
 
 func (s step) changed() bool { return s.node.edge.Load() != s.edge }
 
-func (w *walk) passed(s step) {
+func (w *walk) addStep(s step) {
 	if w.n < len(w.few) {
 		w.few[w.n] = s
 		w.n++
@@ -77,7 +77,7 @@ func (t *Tree) descend(path string, w *walk) bool {
 		if w.state.moving {
 			return false
 		}
-		if w.err = w.state.passable(path, w.at); w.err != nil {
+		if w.err = w.state.checkPassable(path, w.at); w.err != nil {
 			return true
 		}
 		end := len(path)
@@ -99,44 +99,44 @@ func (t *Tree) descend(path string, w *walk) bool {
 		if s := w.node.state.Load(); s != w.state && (s.moving || s.kids.get(path[w.at:end]) != child) {
 			return false
 		}
-		w.passed(step{child, edge})
+		w.addStep(step{child, edge})
 		t.pause()
 		w.node, w.state, w.at = child, child.state.Load(), end+1
 	}
 	return !w.state.moving
 }
 
-// passable tells why no path leads through the node, to a name that begins at byte at.
-func (s *state) passable(path string, at int) error {
+// checkPassable tells why no path leads through the node, to a name that begins at byte at.
+func (s *state) checkPassable(path string, at int) error {
 	switch s.kind {
 	case metadata.Virtual:
-		return &metadata.Elsewhere{At: path[:at-1], Owner: s.content()}
+		return &metadata.ElsewhereError{At: path[:at-1], Owner: s.content()}
 	case metadata.File:
 		return &metadata.Error{Path: path, Err: metadata.ErrNotDirectory}
 	}
 	return nil
 }
 
-// lock walks a path and locks the node that it leads to. moves is held, as one of many,
+// lockPath walks a path and locks the node that it leads to. moves is held, as one of many,
 // so that all its ancestors stay. Where an error is returned the walk was whole, and
 // nothing is locked.
-func (t *Tree) lock(path string, w *walk) error {
+func (t *Tree) lockPath(path string, w *walk) error {
 	for ; ; runtime.Gosched() {
-		if !t.try(path, w) {
+		if !t.tryWalk(path, w) {
 			continue
 		}
 		if w.err != nil {
 			return w.err
 		}
-		if t.grab(w) {
+		if t.lockNode(w) {
 			return nil
 		}
 	}
 }
 
-// grab locks the node that a walk reached, and takes its state anew; it is false where
+// lockNode locks the node that a walk reached, and takes its state anew; it is false where
 // the node was removed meanwhile.
-func (t *Tree) grab(w *walk) bool {
+func (t *Tree) lockNode(w *walk) bool {
 	t.waits.lock(&w.node.mu)
 	if w.node.removed() {
 		w.node.mu.Unlock()
@@ -149,18 +149,18 @@ func (t *Tree) grab(w *walk) bool {
 // lockDir is lock for the directory that path's last name is in.
 func (t *Tree) lockDir(path string, w *walk) (name string, err error) {
 	dir, name := metadata.Split(path)
-	if err := t.lock(dir, w); err != nil {
-		return "", about(err, path)
+	if err := t.lockPath(dir, w); err != nil {
+		return "", withPath(err, path)
 	}
-	if err := w.state.passable(path, len(path)-len(name)); err != nil {
+	if err := w.state.checkPassable(path, len(path)-len(name)); err != nil {
 		w.node.mu.Unlock()
 		return "", err
 	}
 	return name, nil
 }
 
-// about is an error of a parent's path as one of the path that was asked for.
-func about(err error, path string) error {
+// withPath is an error of a parent's path as one of the path that was asked for.
+func withPath(err error, path string) error {
 	if e, ok := err.(*metadata.Error); ok {
 		return &metadata.Error{Path: path, Err: e.Err}
 	}
