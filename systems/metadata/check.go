@@ -3,6 +3,9 @@ package metadata
 import (
 	"fmt"
 	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Check tells what is wrong with a command before any tree is asked, and fills in its
@@ -82,4 +85,99 @@ func either[T comparable](v, standard T) T {
 		return standard
 	}
 	return v
+}
+
+// CheckPath tells what is wrong with a path. A good one is absolute, of at most MaxPath
+// bytes and MaxDepth levels, without empty names, and all its names are good; "/" is the
+// root.
+func CheckPath(path string) error {
+	if len(path) > MaxPath {
+		return fmt.Errorf("a path of %d bytes: %w: at most %d", len(path), ErrTooLong, MaxPath)
+	}
+	if path == "/" {
+		return nil
+	}
+	if path == "" || path[0] != '/' {
+		return &Error{path, fmt.Errorf("%w path: begin with /", ErrInvalid)}
+	}
+	levels := 0
+	for rest := path[1:]; ; levels++ {
+		name, more, found := strings.Cut(rest, "/")
+		if err := checkName(name); err != nil {
+			return &Error{path, err}
+		}
+		if !found {
+			break
+		}
+		rest = more
+	}
+	if levels+1 > MaxDepth {
+		return fmt.Errorf("a path of %d levels: %w: at most %d", levels+1, ErrTooLong, MaxDepth)
+	}
+	return nil
+}
+
+// CheckName tells what is wrong with a name: it is valid UTF-8 of 1 to MaxName bytes
+// without "/" and control characters, and neither "." nor "..".
+func CheckName(name string) error {
+	if strings.Contains(name, "/") {
+		return fmt.Errorf("%w name: has a /", ErrInvalid)
+	}
+	return checkName(name)
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w path: an empty name, or a / at the end", ErrInvalid)
+	case name == "." || name == "..":
+		return fmt.Errorf("%w name: %q", ErrInvalid, name)
+	case len(name) > MaxName:
+		return fmt.Errorf("a name of %d bytes: %w: at most %d", len(name), ErrTooLong, MaxName)
+	}
+	ascii := true
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf {
+			ascii = false
+		} else if name[i] < ' ' || name[i] == 0x7f {
+			return fmt.Errorf("%w name: a control character, %q", ErrInvalid, name[i])
+		}
+	}
+	if ascii {
+		return nil
+	}
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("%w name: not UTF-8", ErrInvalid)
+	}
+	for _, r := range name {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%w name: a control character, %q", ErrInvalid, r)
+		}
+	}
+	return nil
+}
+
+// Split cuts a good path other than "/" into the parent's path and the last name.
+func Split(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i <= 0 {
+		return "/", path[1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+// Join is the path of a name in a directory.
+func Join(dir, name string) string {
+	if dir == "/" {
+		return "/" + name
+	}
+	return dir + "/" + name
+}
+
+// Under tells whether path is dir or below it.
+func Under(path, dir string) bool {
+	if dir == "/" {
+		return true
+	}
+	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
 }

@@ -115,7 +115,7 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
-func TestStatus(t *testing.T) {
+func TestHTTPStatus(t *testing.T) {
 	for err, want := range map[error]int{
 		nil: 200, &metadata.Error{Path: "/", Err: metadata.ErrNotFound}: 404, metadata.ErrExists: 409, metadata.ErrNotEmpty: 409,
 		metadata.ErrNotDirectory: 400, metadata.ErrInvalid: 400, metadata.ErrTooLong: 414, errors.New("disk"): 503,
@@ -133,9 +133,9 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestCodeOfWaiting has a client who waited for a transaction for too long, or whose own was given up, be
+// TestErrorCodeOfLockTimeout has a client who waited for a transaction for too long, or whose own was given up, be
 // told that he may ask again, also over the network.
-func TestCodeOfWaiting(t *testing.T) {
+func TestErrorCodeOfLockTimeout(t *testing.T) {
 	held := &metadata.HeldError{Path: "/a", Txn: "1", Coordinator: "g1"}
 	for _, why := range []error{held, metadata.ErrAborted} {
 		err := fmt.Errorf("%w: nothing was changed: %w", metadata.ErrUnavailable, why)

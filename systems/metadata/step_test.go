@@ -8,7 +8,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-func TestStep(t *testing.T) {
+func TestStepRoundTrip(t *testing.T) {
 	s := metadata.Step{
 		Verb: metadata.Prepare, Txn: "18ea-5f", Coordinator: "g1", Lease: 5e9, First: true, Servers: []string{"g2", "g3"},
 		Commands: []metadata.Command{{Op: metadata.Move, Path: "/a", To: "/b", Across: true, MaxDepth: -1}},

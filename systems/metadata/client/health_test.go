@@ -42,9 +42,9 @@ var (
 	mkdir = metadata.Command{Op: metadata.Mkdir, Path: "/a", Mode: 0o755}
 )
 
-// TestHung asks a replica that hangs: what may have reached it goes to another; so does a change,
+// TestHungReplica asks a replica that hangs: what may have reached it goes to another; so does a change,
 // which has an identity.
-func TestHung(t *testing.T) {
+func TestHungReplica(t *testing.T) {
 	t.Parallel()
 	var changes atomic.Int32
 	good := answering(t, &changes)
@@ -65,8 +65,8 @@ func TestHungRead(t *testing.T) {
 	}
 }
 
-// TestHungAlone asks a server that has no replicas, twice: the second request is not sent.
-func TestHungAlone(t *testing.T) {
+// TestHungSingleServer asks a server that has no replicas, twice: the second request is not sent.
+func TestHungSingleServer(t *testing.T) {
 	t.Parallel()
 	c := impatient(relay.Silent(t))
 	defer c.Close()
@@ -99,8 +99,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestSlow waits for an answer that takes many pings.
-func TestSlow(t *testing.T) {
+// TestSlowReplicaIsNotHung waits for an answer that takes many pings.
+func TestSlowReplicaIsNotHung(t *testing.T) {
 	t.Parallel()
 	pinged := make(chan struct{}, 100)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-func TestPatience(t *testing.T) {
+func TestPingTimeout(t *testing.T) {
 	r := newReplica("")
 	for _, took := range []time.Duration{300, 300, 300, 9000} { // the last waited for a lock
 		r.recordAnswer(took*time.Millisecond, time.Second)

@@ -13,10 +13,10 @@ import (
 	"skerry/systems/metadata/cluster"
 )
 
-// TestAskedAgain has a router hang with a change, just before and just behind what decides on it,
+// TestRepeatedChange has a router hang with a change, just before and just behind what decides on it,
 // and another one asked for the same: it answers that it is done, and it is done once, also when
 // the first goes on then.
-func TestAskedAgain(t *testing.T) {
+func TestRepeatedChange(t *testing.T) {
 	for _, line := range []string{
 		"mkdir /b/new", "write -x /b/new text", "mv /b/e /b/new", "mv /f /b/new", "mv /b/d /new", "mv /b /new", "rm /f", "rm -r /b",
 		"rmdir /b/e", "rmdir /c", "delegate /b g3", "delegate /b/e g3",

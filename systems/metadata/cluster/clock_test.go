@@ -13,10 +13,10 @@ import (
 	"skerry/systems/metadata/client"
 )
 
-// TestClocks has the wall clocks of two servers, which are processes, jump by an hour while
+// TestClockJumps has the wall clocks of two servers, which are processes, jump by an hour while
 // transactions of routers that have died hold paths: those are held for their lease, not for an
 // hour, and those of a router that lives are not let go.
-func TestClocks(t *testing.T) {
+func TestClockJumps(t *testing.T) {
 	addrs, all := processes(t, 2)
 	clocks := make([]*wallclock.Clock, len(all))
 	for i, p := range all {

@@ -14,8 +14,8 @@ import (
 	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/bearer"
 	"skerry/systems/metadata/changelog"
-	"skerry/systems/metadata/heat"
 	"skerry/systems/metadata/protocol"
+	"skerry/systems/metadata/rebalance"
 	"skerry/systems/metadata/server"
 	"skerry/systems/metadata/store"
 )
@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		o.Log.Warn("a crash cut off the end of the journal: nobody was told that it was done", "bytes", recovery.Torn)
 	}
 	counts := func() protocol.Status { return protocol.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
-	own, meter := store.New(k.state, k.log), heat.NewMeter()
+	own, meter := store.New(k.state, k.log), rebalance.NewMeter()
 	if o.Share != nil {
 		own.Name = o.Share.Name
 	}

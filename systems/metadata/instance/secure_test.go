@@ -45,8 +45,8 @@ func security(pki, name string) instance.Security {
 	return instance.Security{Certificate: at(name + ".crt"), Key: at(name + ".key"), Authority: at("ca.crt"), TLS: true, Tokens: at(ca.TokensFile)}
 }
 
-// TestExposed refuses addresses that others reach, unless who asks there is known, or that was asked for.
-func TestExposed(t *testing.T) {
+// TestExposedAddressNeedsTokens refuses addresses that others reach, unless who asks there is known, or that was asked for.
+func TestExposedAddressNeedsTokens(t *testing.T) {
 	pki := authority(t, map[string]string{"m1": "127.0.0.1:0"})
 	whole := security(pki, "m1")
 	stop := errors.New("it serves")
@@ -80,9 +80,9 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestAddedByAdministrators takes a replica into a group whose clients come by https: at the word of
+// TestOnlyAdministratorsAddReplicas takes a replica into a group whose clients come by https: at the word of
 // an administrator alone, and if it shows the cluster's certificate for its name and address.
-func TestAddedByAdministrators(t *testing.T) {
+func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 	peers := []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
 	pki, other := authority(t, map[string]string{"m1": peers[0], "m2": peers[1], "m3": peers[2]}), authority(t, map[string]string{"m2": peers[1]})
 	start := func(pki, name, peer string, join bool) string {

@@ -5,15 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/linger"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/cluster"
+	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/rebalance"
 	"skerry/systems/metadata/server"
 	"skerry/systems/metadata/store"
+	"skerry/systems/metadata/tree"
 )
 
 // Share is the servers that have one tree together.
@@ -114,5 +124,188 @@ func (s *frontend) logPositions(own *store.Store) func() metadata.Seen {
 			all.Add(s.router.Seen())
 		}
 		return all
+	}
+}
+
+// addressPoll is how often the file of the servers' addresses is looked at.
+const addressPoll = time.Second
+
+// readAddresses are those of all servers, by name.
+func (s *Share) readAddresses() (map[string]string, error) {
+	lines := s.Servers
+	if s.File != "" {
+		text, err := os.ReadFile(s.File)
+		if err != nil {
+			return nil, fmt.Errorf("reading the servers' addresses: %w", err)
+		}
+		lines = strings.Split(string(text), "\n")
+	}
+	all := make(map[string]string)
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		if s.File != "" && (line == "" || strings.HasPrefix(line, "#")) {
+			continue
+		}
+		name, addrs, ok := strings.Cut(line, "=")
+		if !ok || addrs == "" || all[name] != "" {
+			return nil, fmt.Errorf("%w: server %q is not NAME=ADDR[,ADDR...], or is there twice", ErrShare, line)
+		}
+		all[name] = addrs
+	}
+	return all, nil
+}
+
+// currentAddresses are those in use.
+func (s *frontend) currentAddresses() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.addrs)
+}
+
+// watchAddressFile follows the file of the servers' addresses, until close. Names do not change: who is to
+// join or leave is known to all servers when they start.
+func (s *frontend) watchAddressFile(ctx context.Context, share *Share, log *slog.Logger) {
+	if share.File == "" {
+		return
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := s.stop
+	s.stop = func() { stop(); ended() }
+	s.keeping.Go(func() {
+		told := ""
+		for linger.For(ctx, addressPoll) == nil {
+			next, err := share.readAddresses()
+			if err == nil {
+				err = s.updateAddresses(next, log)
+			}
+			if now := fmt.Sprint(err); err != nil && now != told {
+				log.Warn("the servers' addresses stay as they were", "file", share.File, "error", err)
+				told = now
+			} else if err == nil {
+				told = ""
+			}
+		}
+	})
+}
+
+// updateAddresses has servers be asked at other addresses.
+func (s *frontend) updateAddresses(next map[string]string, log *slog.Logger) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was, is := slices.Sorted(maps.Keys(s.addrs)), slices.Sorted(maps.Keys(next)); !slices.Equal(was, is) {
+		return fmt.Errorf("%w: the servers are %v, not %v: others take a restart", ErrShare, was, is)
+	}
+	for name, addrs := range next {
+		if s.addrs[name] == addrs {
+			continue
+		}
+		log.Info("a server is elsewhere", "server", name, "was", s.addrs[name], "is", addrs)
+		s.addrs[name] = addrs
+		if c := s.clients[name]; c != nil {
+			c.SetAddr(addrs)
+		}
+		if s.watch != nil {
+			s.watch.SetAddr(name, addrs)
+		}
+	}
+	return nil
+}
+
+// metered counts what is asked of a server's own tree.
+type metered struct {
+	server.Service
+	meter *rebalance.Meter
+}
+
+func (m metered) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	m.meter.Count(commands)
+	return m.Service.Do(ctx, commands)
+}
+
+// startBalancer gives hot subtrees away until close, where that is asked for.
+func (s *frontend) startBalancer(ctx context.Context, o Options, own server.Service, k backend) {
+	if o.Share.Balance == nil {
+		return
+	}
+	watch := client.NewStatusPoller(s.currentAddresses(), k.clientOptions()...)
+	s.watch = watch
+	options := rebalance.Options{
+		Policy: *o.Share.Balance, Self: o.Share.Name, Root: o.Share.Root, Whole: s.whole, Own: own, Log: o.Log,
+		Loads: func(ctx context.Context) map[string]rebalance.ServerLoad { return balancerLoads(watch.Statuses(ctx)) },
+	}
+	if k.replica != nil {
+		node := k.replica.Node()
+		options.Leads = func() bool {
+			leader, ok := node.Leader()
+			return ok && leader.ID == node.Self().ID
+		}
+	}
+	s.balancer = rebalance.NewBalancer(options)
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	keep := s.stop
+	s.stop = func() {
+		stop()
+		keep()
+	}
+	s.keeping.Go(func() {
+		defer watch.Close()
+		s.balancer.Run(ctx)
+	})
+}
+
+// balancerLoads are servers as the balancer sees them.
+func balancerLoads(statuses map[string][]protocol.Status) map[string]rebalance.ServerLoad {
+	all := make(map[string]rebalance.ServerLoad)
+	for name, replicas := range statuses {
+		if slices.ContainsFunc(replicas, func(s protocol.Status) bool { return s.Load != nil }) {
+			all[name] = rebalance.ServerLoad{Load: protocol.SumLoad(replicas), Subtrees: replicas[0].Subtrees}
+		}
+	}
+	return all
+}
+
+// balancerStatus is what the balancer has done, nil where there is none.
+func (s *frontend) balancerStatus() *rebalance.Status {
+	if s.balancer == nil {
+		return nil
+	}
+	status := s.balancer.Status()
+	return &status
+}
+
+func (s *frontend) collectors(meter *rebalance.Meter) []prometheus.Collector {
+	all := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "skerry_metadata_load_ops", Help: "Operations per second on the server's own tree, decayed with a half-life of 10 s.",
+	}, func() float64 { return meter.Load().Rate })}
+	for name := range s.currentAddresses() {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "skerry_metadata_asked_total", Help: "Requests about the whole tree that were passed on, by the server that was asked; to its own tree among them.",
+			ConstLabels: prometheus.Labels{"server": name},
+		}, func() float64 { return float64(s.router.Asked()[name]) }))
+	}
+	if s.balancer == nil {
+		return all
+	}
+	return append(all,
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "skerry_metadata_balancer_moves_total", Help: "Subtrees that the balancer has moved to other servers.",
+		}, func() float64 { return float64(s.balancer.Status().Moves) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "skerry_metadata_balancer_refused_total", Help: "Moves of the balancer that did not come about.",
+		}, func() float64 { return float64(s.balancer.Status().Refused) }))
+}
+
+// listSubtrees are the subtrees that a server has, by their paths in its own tree.
+func listSubtrees(t *tree.Tree) []string {
+	var list []string
+	page := metadata.Command{Op: metadata.List, Path: metadata.Subtrees, Limit: metadata.MaxLimit, MaxDepth: -1}
+	for {
+		r := t.Do(page)
+		for _, e := range r.Entries {
+			list = append(list, metadata.Join(metadata.Subtrees, e.Name))
+		}
+		if page.After = r.Next; page.After == "" {
+			return list
+		}
 	}
 }

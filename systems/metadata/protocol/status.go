@@ -4,7 +4,6 @@ import (
 	"skerry/systems/consensus/member"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/changelog"
-	"skerry/systems/metadata/heat"
 	"skerry/systems/metadata/rebalance"
 	"skerry/systems/metadata/tree"
 )
@@ -29,7 +28,7 @@ type Status struct {
 	// asked it about the whole tree.
 	Asked map[string]uint64 `json:"asked,omitempty"`
 	// Load is the server's, of a group the part that this replica answers.
-	Load *heat.Load `json:"load,omitempty"`
+	Load *rebalance.Load `json:"load,omitempty"`
 	// Balancer is what it has done, nil where the server balances nothing.
 	Balancer *rebalance.Status `json:"balancer,omitempty"`
 	// Holds are the subtrees of the whole tree that the server has: paths of its own tree.
@@ -38,12 +37,18 @@ type Status struct {
 
 // SumLoad is what a server has to do, from the status of each of its replicas, which count
 // what they answer themselves.
-func SumLoad(replicas []Status) heat.Load {
-	var parts []heat.Load
+func SumLoad(replicas []Status) rebalance.Load {
+	var parts []rebalance.Load
 	for _, r := range replicas {
 		if r.Load != nil {
 			parts = append(parts, *r.Load)
 		}
 	}
-	return heat.SumLoads(parts)
+	return rebalance.SumLoads(parts)
+}
+
+// Member is a replica of a server: what POST /v1/members/add and /v1/members/remove take.
+type Member struct {
+	Name string `json:"name"`
+	Addr string `json:"addr,omitempty"` // where the other replicas reach it
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"skerry/systems/metadata"
-	"skerry/systems/metadata/heat"
 )
 
 // Move is a directory that is to go to another server.
@@ -120,7 +119,7 @@ func (v View) movedAway(own string) bool {
 
 // candidate is a directory that may go.
 type candidate struct {
-	heat.Directory
+	Directory
 	want float64 // operations/s that would best go
 }
 

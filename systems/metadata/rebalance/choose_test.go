@@ -6,17 +6,15 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"skerry/systems/metadata/heat"
 )
 
 // rates are directories with their operations/s.
 type rates map[string]float64
 
 func server(rate float64, directories rates, subtrees map[string]string) ServerLoad {
-	s := ServerLoad{Load: heat.Load{Rate: rate}, Subtrees: subtrees}
+	s := ServerLoad{Load: Load{Rate: rate}, Subtrees: subtrees}
 	for _, path := range slices.Sorted(maps.Keys(directories)) {
-		s.Load.Directories = append(s.Load.Directories, heat.Directory{Path: path, Rate: directories[path]})
+		s.Load.Directories = append(s.Load.Directories, Directory{Path: path, Rate: directories[path]})
 	}
 	return s
 }
@@ -104,9 +102,9 @@ func TestHysteresis(t *testing.T) {
 	}
 }
 
-// TestStay has a subtree go nowhere before it was there for a while, though the server
+// TestArrivalsArePinned has a subtree go nowhere before it was there for a while, though the server
 // that came to have it has too much to do.
-func TestStay(t *testing.T) {
+func TestArrivalsArePinned(t *testing.T) {
 	p := Policy{}.WithDefaults()
 	now := time.Unix(0, 0)
 	v := View{Self: "g2", Root: "g1", Servers: map[string]ServerLoad{"g1": server(0, nil, nil), "g2": server(3000, rates{"/.subtrees/1": 1500, "/.subtrees/1/x": 1500}, nil)}}
@@ -124,9 +122,9 @@ func TestStay(t *testing.T) {
 	}
 }
 
-// TestSettles has balancers at all of many servers act at once, on loads that stay what
+// TestBalanceConverges has balancers at all of many servers act at once, on loads that stay what
 // they are: they come to rest, with no server far above the mean.
-func TestSettles(t *testing.T) {
+func TestBalanceConverges(t *testing.T) {
 	p := Policy{}.WithDefaults()
 	names := []string{"g1", "g2", "g3", "g4"}
 	load := make(map[string]float64) // by directory

@@ -14,7 +14,6 @@ import (
 
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/cluster"
-	"skerry/systems/metadata/heat"
 	"skerry/systems/metadata/rebalance"
 	"skerry/systems/metadata/store"
 )
@@ -36,7 +35,7 @@ func (d *disk) Close() error { return nil }
 // machine is a server that counts what it is asked.
 type machine struct {
 	own    *store.Store
-	meter  *heat.Meter
+	meter  *rebalance.Meter
 	copied chan<- struct{} // where it is set, hears of the first copy that comes in
 	resume <-chan struct{} // and is waited for then
 	once   sync.Once
@@ -66,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	s := cluster.Servers{Root: "g1", Service: make(map[string]cluster.Service), Lease: time.Minute}
 	for _, name := range []string{"g1", "g2", "g3"} {
 		state := store.NewState()
-		m := &machine{own: store.New(state, &disk{state: state}), meter: heat.NewExactMeter(w.now, 1)}
+		m := &machine{own: store.New(state, &disk{state: state}), meter: rebalance.NewExactMeter(w.now, 1)}
 		m.own.Patience = time.Minute
 		w.machines[name], s.Service[name] = m, m
 	}
@@ -261,8 +260,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestAtOnce has three balancers see the same, and act at once: it is as if one had.
-func TestAtOnce(t *testing.T) {
+// TestConcurrentBalancers has three balancers see the same, and act at once: it is as if one had.
+func TestConcurrentBalancers(t *testing.T) {
 	w := newWorld(t)
 	w.make()
 	before := w.image()

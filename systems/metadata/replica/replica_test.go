@@ -215,8 +215,8 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestReadsAreFresh reads from each replica what another one has acknowledged.
-func TestReadsAreFresh(t *testing.T) {
+// TestReadsAreLinearizable reads from each replica what another one has acknowledged.
+func TestReadsAreLinearizable(t *testing.T) {
 	servers := group(t, 0, replica.Options{})
 	for i := range 60 {
 		path := fmt.Sprintf("/%d", i)
@@ -229,8 +229,8 @@ func TestReadsAreFresh(t *testing.T) {
 	}
 }
 
-// TestMinority asks a replica that is alone.
-func TestMinority(t *testing.T) {
+// TestMinorityRefuses asks a replica that is alone.
+func TestMinorityRefuses(t *testing.T) {
 	servers := group(t, 0, replica.Options{})
 	must(t, servers[0], "mkdir /a")
 	servers[1].stop()
@@ -249,9 +249,9 @@ func TestMinority(t *testing.T) {
 	must(t, servers[0], "stat /a")
 }
 
-// TestLeftBehind lets the log forget what a replica lacks: it gets the state of another,
+// TestLaggingReplicaCatchesUp lets the log forget what a replica lacks: it gets the state of another,
 // and keeps it over a restart.
-func TestLeftBehind(t *testing.T) {
+func TestLaggingReplicaCatchesUp(t *testing.T) {
 	servers := group(t, 1<<20, replica.Options{SnapshotBytes: 256 << 10})
 	must(t, servers[0], "mkdir /d")
 	servers[2].stop()

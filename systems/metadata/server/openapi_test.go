@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/systems/metadata"
-	"skerry/systems/metadata/heat"
 	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/rebalance"
 )
@@ -36,7 +35,7 @@ func TestOpenAPI(t *testing.T) {
 	for name, v := range map[string]any{
 		"Command": protocol.Command{}, "Entry": protocol.Entry{}, "Result": protocol.Result{}, "Error": protocol.Error{}, "Batch": protocol.Batch{}, "Results": protocol.Results{}, "Member": protocol.Member{},
 		"Status": protocol.Status{}, "Transaction": metadata.Txn{},
-		"Load": heat.Load{}, "DirectoryLoad": heat.Directory{}, "Balancer": rebalance.Status{},
+		"Load": rebalance.Load{}, "DirectoryLoad": rebalance.Directory{}, "Balancer": rebalance.Status{},
 	} {
 		var fields []string
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {

@@ -14,10 +14,13 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -242,4 +245,69 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (b []byte, hel
 		http.Error(w, "the body did not arrive", http.StatusBadRequest)
 	}
 	return b, held, err
+}
+
+// Serve answers on a listener until the context ends, and then finishes the requests that have
+// begun, for at most Patience.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.guard = webguard.New(l.Addr(), s.o.Hosts...)
+	h := &http.Server{
+		Handler: s, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: s.o.Patience, ReadTimeout: s.o.Patience, WriteTimeout: s.o.Patience, IdleTimeout: s.o.Idle,
+		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(&limitedListener{Listener: l, s: s}) }()
+	select {
+	case err := <-served:
+		return errors.Join(err, h.Close())
+	case <-ctx.Done():
+	}
+	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Patience)
+	defer cancel()
+	err := h.Shutdown(finish)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = h.Close() // requests that take longer are cut off
+	}
+	<-served // http.ErrServerClosed
+	return err
+}
+
+// limitedListener is a listener that closes connections beyond a number at once: what is refused
+// costs no memory.
+type limitedListener struct {
+	net.Listener
+	s    *Server
+	open atomic.Int64
+}
+
+func (b *limitedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if b.open.Add(1) <= int64(b.s.o.MaxConnections) {
+			b.s.metrics.open.Inc()
+			return &countedConn{Conn: c, end: sync.OnceFunc(func() {
+				b.open.Add(-1)
+				b.s.metrics.open.Dec()
+			})}, nil
+		}
+		b.open.Add(-1)
+		b.s.metrics.refused.Inc()
+		if err := c.Close(); err != nil {
+			b.s.o.Log.Debug("refusing a connection", "error", err)
+		}
+	}
+}
+
+type countedConn struct {
+	net.Conn
+	end func()
+}
+
+func (c *countedConn) Close() error {
+	c.end()
+	return c.Conn.Close()
 }

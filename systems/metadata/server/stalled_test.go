@@ -14,10 +14,10 @@ import (
 	"skerry/systems/metadata/server"
 )
 
-// TestStalled has requests begin that announce much and stall: they hold what has come of them and
+// TestStalledRequests has requests begin that announce much and stall: they hold what has come of them and
 // no more; one too many at once is refused, what is small is served, and a request whose client
 // leaves frees its room.
-func TestStalled(t *testing.T) {
+func TestStalledRequests(t *testing.T) {
 	s, addr := begin(t, server.Options{MaxBodies: 4 << 20, Patience: 10 * time.Minute})
 	const clients = 64
 	var stalled []net.Conn
@@ -48,9 +48,9 @@ func TestStalled(t *testing.T) {
 	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
 }
 
-// TestPatience has a request stall for longer than a server waits: it frees its room, and its
+// TestSlowClientTimeout has a request stall for longer than a server waits: it frees its room, and its
 // connection ends.
-func TestPatience(t *testing.T) {
+func TestSlowClientTimeout(t *testing.T) {
 	s, addr := begin(t, server.Options{Patience: 100 * time.Millisecond})
 	c := stall(t, addr)
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {

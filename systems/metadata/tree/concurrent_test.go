@@ -193,9 +193,9 @@ func disturb(t *testing.T, n tree.Namespace) (done func()) {
 	}
 }
 
-// TestChangesMeetReads has other commands run at each point where a read is half done:
+// TestReadsDuringChanges has other commands run at each point where a read is half done:
 // it must not see an entry below a path that the entry was never at.
-func TestChangesMeetReads(t *testing.T) {
+func TestReadsDuringChanges(t *testing.T) {
 	for point := range 12 {
 		n := tree.New()
 		do(t, n, "mkdir -p /a/b/c")

@@ -1,4 +1,4 @@
-package heat_test
+package rebalance_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/systems/metadata"
-	"skerry/systems/metadata/heat"
+	"skerry/systems/metadata/rebalance"
 )
 
 // clock is a time that tests move.
@@ -37,14 +37,14 @@ func near(got, want, part float64) bool { return math.Abs(got-want) <= part*want
 // TestRate has a steady load counted, and its end, for long enough that weights begin anew.
 func TestRate(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
-	m := heat.NewExactMeter(c.now, 1)
+	m := rebalance.NewExactMeter(c.now, 1)
 	ls := commands(t, "ls /a/b")
 	for range 100 * 600 { // 10 min of 100/s
 		m.Count(ls)
 		c.at = c.at.Add(10 * time.Millisecond)
 	}
 	l := m.Load()
-	if !near(l.Rate, 100, 0.01) || l.HalfLife != heat.HalfLife.Seconds() {
+	if !near(l.Rate, 100, 0.01) || l.HalfLife != rebalance.HalfLife.Seconds() {
 		t.Errorf("%+v", l)
 	}
 	for _, d := range l.Directories {
@@ -52,13 +52,13 @@ func TestRate(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	c.at = c.at.Add(heat.HalfLife)
+	c.at = c.at.Add(rebalance.HalfLife)
 	if half := m.Load().Rate; !near(half, l.Rate/2, 1e-6) {
 		t.Errorf("a half-life later %v of %v", half, l.Rate)
 	}
-	c.at = c.at.Add(100 * heat.HalfLife)
+	c.at = c.at.Add(100 * rebalance.HalfLife)
 	m.Count(ls)
-	if l := m.Load(); !near(l.Rate, math.Ln2/heat.HalfLife.Seconds(), 0.01) {
+	if l := m.Load(); !near(l.Rate, math.Ln2/rebalance.HalfLife.Seconds(), 0.01) {
 		t.Errorf("one operation a long time later: %+v", l)
 	}
 }
@@ -79,7 +79,7 @@ func TestDirectories(t *testing.T) {
 		"ls " + sub + "/x/y":       {sub, sub + "/x", sub + "/x/y"},
 		"ls /1/2/3/4/5/6/7/8/9/10": {"/1", "/1/2", "/1/2/3", "/1/2/3/4", "/1/2/3/4/5", "/1/2/3/4/5/6", "/1/2/3/4/5/6/7"},
 	} {
-		m := heat.NewExactMeter((&clock{}).now, 1)
+		m := rebalance.NewExactMeter((&clock{}).now, 1)
 		m.Count(commands(t, line))
 		l := m.Load()
 		var got []string
@@ -90,7 +90,7 @@ func TestDirectories(t *testing.T) {
 			t.Errorf("%s, %v/s: %s", line, l.Rate, diff)
 		}
 	}
-	m := heat.NewExactMeter((&clock{}).now, 1)
+	m := rebalance.NewExactMeter((&clock{}).now, 1)
 	m.Count(commands(t, "write /.incoming/x/f y", "ls /.subtrees"))
 	m.Count([]metadata.Command{{Op: metadata.Transact, Path: "/a/b"}})
 	if l := m.Load(); l.Rate != 0 {
@@ -98,11 +98,11 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-// TestBounded has many more directories than are kept: the hot ones are found, none has
+// TestMeterMemoryBounded has many more directories than are kept: the hot ones are found, none has
 // more than it had, and no more memory is taken.
-func TestBounded(t *testing.T) {
+func TestMeterMemoryBounded(t *testing.T) {
 	c := &clock{}
-	m := heat.NewExactMeter(c.now, 1)
+	m := rebalance.NewExactMeter(c.now, 1)
 	hot := commands(t, "ls /hot/x")
 	for i := range 20_000 {
 		m.Count(commands(t, fmt.Sprintf("ls /cold%d/%d", i, i)))
@@ -122,11 +122,11 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestMany counts with many goroutines while others read; of operations that were not
+// TestManyDirectories counts with many goroutines while others read; of operations that were not
 // looked at, others stand for.
-func TestMany(t *testing.T) {
+func TestManyDirectories(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
-	m := heat.NewExactMeter(c.now, 1)
+	m := rebalance.NewExactMeter(c.now, 1)
 	const each = 5000
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -142,37 +142,37 @@ func TestMany(t *testing.T) {
 	}
 	all.Wait()
 	m.Count(commands(t, "ls /"))
-	if got := m.Load().Rate * heat.HalfLife.Seconds() / math.Ln2; math.Round(got) != 8*each+1 {
+	if got := m.Load().Rate * rebalance.HalfLife.Seconds() / math.Ln2; math.Round(got) != 8*each+1 {
 		t.Errorf("%v of %d", got, 8*each+1)
 	}
 }
 
-// TestSampled looks at one operation of many, for as many.
-func TestSampled(t *testing.T) {
+// TestSampling looks at one operation of many, for as many.
+func TestSampling(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
-	m := heat.NewExactMeter(c.now, heat.SampleEvery)
+	m := rebalance.NewExactMeter(c.now, rebalance.SampleEvery)
 	list := commands(t, "ls /a")
 	const n = 200_000
 	for range n {
 		m.Count(list)
 	}
 	// 6,250 samples: 10 % is 7.9 standard deviations.
-	if got := m.Load().Rate * heat.HalfLife.Seconds() / math.Ln2; !near(got, n, 0.1) {
+	if got := m.Load().Rate * rebalance.HalfLife.Seconds() / math.Ln2; !near(got, n, 0.1) {
 		t.Errorf("%v of %d", got, n)
 	}
 }
 
 func TestSum(t *testing.T) {
-	a := heat.Load{Rate: 10, HalfLife: 10, Directories: []heat.Directory{{Path: "/a", Rate: 8}, {Path: "/b", Rate: 2}}}
-	b := heat.Load{Rate: 20, HalfLife: 10, Directories: []heat.Directory{{Path: "/b", Rate: 20}}}
-	want := heat.Load{Rate: 30, HalfLife: 10, Directories: []heat.Directory{{Path: "/b", Rate: 22}, {Path: "/a", Rate: 8}}}
-	if diff := cmp.Diff(want, heat.SumLoads([]heat.Load{a, b})); diff != "" {
+	a := rebalance.Load{Rate: 10, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/a", Rate: 8}, {Path: "/b", Rate: 2}}}
+	b := rebalance.Load{Rate: 20, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/b", Rate: 20}}}
+	want := rebalance.Load{Rate: 30, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/b", Rate: 22}, {Path: "/a", Rate: 8}}}
+	if diff := cmp.Diff(want, rebalance.SumLoads([]rebalance.Load{a, b})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func BenchmarkCount(b *testing.B) {
-	m := heat.NewMeter()
+	m := rebalance.NewMeter()
 	var list [1024]metadata.Command
 	for i := range list {
 		list[i] = metadata.Command{Op: metadata.List, Path: "/" + strings.Repeat(fmt.Sprintf("d%d/", i), 6) + "x"}

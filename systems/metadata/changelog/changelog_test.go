@@ -107,9 +107,9 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere ends the log at every byte, as a kill can: what was complete is there,
+// TestTruncatedAnywhere ends the log at every byte, as a kill can: what was complete is there,
 // and the journal goes on.
-func TestCutAnywhere(t *testing.T) {
+func TestTruncatedAnywhere(t *testing.T) {
 	log, ends := written(t)
 	for size := range len(log) + 1 {
 		dir := t.TempDir()
@@ -183,9 +183,9 @@ func put(t *testing.T, path string, content []byte) {
 	}
 }
 
-// TestBounded writes much more than it keeps: segments and snapshots are deleted once
+// TestDiskUsageBounded writes much more than it keeps: segments and snapshots are deleted once
 // they are not needed.
-func TestBounded(t *testing.T) {
+func TestDiskUsageBounded(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{SegmentBytes: 1000, SnapshotBytes: 4000}
 	j, _, _ := open(t, dir, o)
@@ -261,7 +261,7 @@ func TestMissingSegment(t *testing.T) {
 	}
 }
 
-func TestClaim(t *testing.T) {
+func TestDirectoryLock(t *testing.T) {
 	dir := t.TempDir()
 	j, _, _ := open(t, dir, Options{})
 	if _, _, err := Open(dir, &lines{}, Options{}); !errors.Is(err, ErrInUse) {
@@ -332,9 +332,9 @@ func TestFullDisk(t *testing.T) {
 	closed(t, j)
 }
 
-// TestGroups has many append while one fsync takes its time: the next makes all of them
+// TestGroupCommit has many append while one fsync takes its time: the next makes all of them
 // durable.
-func TestGroups(t *testing.T) {
+func TestGroupCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		j, l, _ := open(t, t.TempDir(), Options{wrap: func(f file) file { return &faulty{file: f, gate: gate} }})

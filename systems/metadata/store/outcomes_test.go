@@ -90,9 +90,9 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestForgotten has so many changes made that the first is forgotten: one with its identity is
+// TestForgottenIdentity has so many changes made that the first is forgotten: one with its identity is
 // refused then, as is any from before; one from after is done.
-func TestForgotten(t *testing.T) {
+func TestForgottenIdentity(t *testing.T) {
 	a := &applying{State: NewState(), t: t}
 	first := metadata.Command{Op: metadata.Mkdir, Path: "/a", Identity: "first/1.0"}
 	if r := a.do(first); r.Err != nil {
@@ -118,8 +118,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestIdentityOfWhatWaits has a change wait for a transaction: that is not its outcome.
-func TestIdentityOfWhatWaits(t *testing.T) {
+// TestIdentityOfBlockedChange has a change wait for a transaction: that is not its outcome.
+func TestIdentityOfBlockedChange(t *testing.T) {
 	a := &applying{State: NewState(), t: t}
 	lock := metadata.Step{Verb: metadata.Prepare, Txn: "t", Lease: 1, First: true}
 	a.do(lock.Command("/a", ""))
