@@ -112,5 +112,5 @@ func useDNS(ctx context.Context, l *lab.Lab, layout deploy.Layout) error {
 	if err != nil {
 		return fmt.Errorf("where the DNS server is: %w", err)
 	}
-	return l.Resolve(ctx, at)
+	return l.SetResolver(ctx, at)
 }

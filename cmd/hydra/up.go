@@ -15,7 +15,6 @@ import (
 	"skerry/internal/install"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/lab"
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/topology"
 	"skerry/systems/hydra/deploy"
 )
@@ -54,7 +53,7 @@ type upCommand struct {
 
 func (up *upCommand) run(ctx context.Context, a *cli.App, file string) (err error) {
 	c := &up.c
-	if c.Lab.Topology, err = topology.Load(file, kinds.Check); err != nil {
+	if c.Lab.Topology, err = topology.Load(file, lab.CheckOverlay); err != nil {
 		return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
 	if c.Hydra.Databases, err = databasesOf(up.databases); err != nil {
@@ -70,7 +69,7 @@ func (up *upCommand) run(ctx context.Context, a *cli.App, file string) (err erro
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	if c.Lab.Name == "" {
-		c.Lab.Name = lab.NameOf(c.Lab.Topology.Name)
+		c.Lab.Name = lab.SanitizeName(c.Lab.Topology.Name)
 	}
 	if c.Hydra.Secure {
 		var remove func() error

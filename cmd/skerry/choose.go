@@ -179,7 +179,7 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 	how := choose.Options{Exhaustive: f.exhaustive}
 	elsewhere := f.engine.on != "" || f.machines != ""
 	if !elsewhere {
-		machine, err := record.ThisMachine()
+		machine, err := record.DescribeMachine()
 		if err != nil {
 			return nil, err
 		}

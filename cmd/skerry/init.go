@@ -86,7 +86,7 @@ func (a *app) checkExperiment(d draft.Experiment, path string) (made, error) {
 		return made{}, err
 	}
 	return made{text, v.Cloud(), func() error {
-		v.Locate(all.Databases())
+		v.NoteMissingDatabases(all.Databases())
 		return v.Describe(a.Out, false)
 	}}, nil
 }

@@ -49,7 +49,7 @@ func newInitNeeds(a *app) *cobra.Command {
 
 // checkNeeds checks a draft of needs as the file at path.
 func (a *app) checkNeeds(n draft.Needs, path string) (made, error) {
-	machine, err := record.ThisMachine()
+	machine, err := record.DescribeMachine()
 	if err != nil {
 		return made{}, err
 	}

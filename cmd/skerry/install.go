@@ -13,7 +13,7 @@ import (
 	"skerry/internal/base/suggest"
 	"skerry/internal/database/all"
 	"skerry/internal/install"
-	"skerry/internal/lab/overlay/kinds"
+	"skerry/internal/lab"
 	"skerry/internal/lab/service"
 )
 
@@ -76,7 +76,7 @@ func newInstall(a *app) *cobra.Command {
 
 // recipes are those of the databases and of the programs that overlays route with.
 func recipes() []install.Recipe {
-	return slices.Concat(all.Recipes(), kinds.Recipes(), []install.Recipe{service.Recipe})
+	return slices.Concat(all.Recipes(), lab.OverlayRecipes(), []install.Recipe{service.Recipe})
 }
 
 // compiled are the names of what is installed with --build.

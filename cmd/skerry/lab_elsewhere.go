@@ -44,7 +44,7 @@ func (a *app) findLab(ctx context.Context, name string) (found, error) {
 	for _, s := range standing {
 		infos = append(without(infos, s.Name), lab.Info{Name: s.Name})
 	}
-	chosen, err := lab.Choose(infos, name)
+	chosen, err := lab.SelectLab(infos, name)
 	if errors.Is(err, lab.ErrNotFound) {
 		_, err = lab.Find(ctx, a.stateDir, name) // which says what to do about it
 	}
@@ -144,7 +144,7 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 	if slices.ContainsFunc(known, func(s multihost.RemoteLab) bool { return s.Name == c.Name }) {
 		return nil, nil, advice.With(fmt.Errorf("%w: %s", lab.ErrExists, c.Name), "end it with `skerry lab down %s`, or give this one another --name", c.Name)
 	}
-	if err := memory.Save(multihost.RemoteLab{Name: c.Name, Machines: f, At: c.On.(*fleet.Fleet).Places()}); err != nil {
+	if err := memory.Save(multihost.RemoteLab{Name: c.Name, Machines: f, At: c.Machine.(*fleet.Fleet).Places()}); err != nil {
 		return nil, nil, err
 	}
 	if l, err = lab.Up(ctx, c); err != nil {
@@ -207,7 +207,7 @@ func (a *app) terminalOn(ctx context.Context, f found, l *lab.Lab, node string, 
 	for i, w := range words {
 		words[i] = inventory.Quote(w)
 	}
-	i := slices.IndexFunc(list, func(m inventory.Machine) bool { return m.Name == l.Places()[node] })
+	i := slices.IndexFunc(list, func(m inventory.Machine) bool { return m.Name == l.NodeMachines()[node] })
 	if i < 0 {
 		return nil, fmt.Errorf("%w: of the machine of %s", inventory.ErrNoShell, node)
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"skerry/internal/lab/view"
+	"skerry/internal/lab"
 )
 
 func newLabLinks(a *app) *cobra.Command {
@@ -29,9 +29,9 @@ func newLabLinks(a *app) *cobra.Command {
 			case asJSON:
 				return a.PrintJSON(l.Links)
 			case dot:
-				return view.DOT(a.Out, l.Info)
+				return lab.PrintDOT(a.Out, l.Info)
 			}
-			return view.Links(a.Out, l.Info)
+			return lab.PrintLinks(a.Out, l.Info)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

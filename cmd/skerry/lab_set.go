@@ -9,7 +9,6 @@ import (
 	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
-	"skerry/internal/lab/edit"
 )
 
 func newLabSet(a *app) *cobra.Command {
@@ -22,7 +21,7 @@ func newLabSet(a *app) *cobra.Command {
 			"ends, either first, and * and ? stand for any: Pune~Sydney, 'Pune~*'. A node means all its links.\n" +
 			"If two nodes have several links, name one by its ID as skerry lab links shows it, Pune~Sydney#1 or\n" +
 			"spare, or all of them as 'Pune~Sydney#*'. What is not given stays as it is. Settings, of each direction unless --direction says otherwise:\n\n" +
-			edit.Help() + "\n" +
+			lab.LinkSettingHelp() + "\n" +
 			"--scale sets every latency to its base times a factor. A latency set here becomes the base at the\n" +
 			"factor in force.",
 		Example: `  skerry lab set Sydney~Pune latency=40ms bandwidth=100mbit loss=1%
@@ -37,12 +36,12 @@ func newLabSet(a *app) *cobra.Command {
 				words = append(words, k.ID)
 			}
 			if len(args) > 0 {
-				words = append(words, edit.Names()...)
+				words = append(words, lab.LinkSettingNames()...)
 			}
 			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			request, err := edit.Read(args, edit.Direction(direction))
+			request, err := lab.ParseLinkRequest(args, lab.EditDirection(direction))
 			if err == nil && request.Empty() != cmd.Flags().Changed("scale") {
 				err = errors.New("give links and settings, or --scale FACTOR")
 			}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/lab"
-	"skerry/internal/lab/view"
 )
 
 func newLabStatus(a *app) *cobra.Command {
@@ -35,7 +34,7 @@ func newLabStatus(a *app) *cobra.Command {
 				_, err := fmt.Fprintln(a.Out, "no labs; make one with `skerry lab up azure8`")
 				return err
 			}
-			return view.Status(a.Out, labs, time.Now())
+			return lab.PrintStatus(a.Out, labs, time.Now())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

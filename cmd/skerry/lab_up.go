@@ -8,7 +8,6 @@ import (
 
 	"skerry/cmd/internal/cli"
 	"skerry/internal/lab"
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/service"
 	"skerry/internal/run/multihost"
 	"skerry/internal/topology"
@@ -39,7 +38,7 @@ func newLabUp(a *app) *cobra.Command {
 			return topology.Presets(), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cloud, err := topology.Load(args[0], kinds.Check)
+			cloud, err := topology.Load(args[0], lab.CheckOverlay)
 			if err != nil {
 				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
@@ -61,14 +60,14 @@ func newLabUp(a *app) *cobra.Command {
 				return err
 			}
 			if o.Name == "" {
-				o.Name = lab.NameOf(cloud.Name)
+				o.Name = lab.SanitizeName(cloud.Name)
 			}
 			progress := a.Progress()
 			o.Topology, o.StateDir, o.Log = cloud, a.stateDir, a.Log
-			if o.Overlay, err = kinds.For(cmd.Context(), cloud.Overlay); err != nil {
+			if o.Overlay, err = lab.NewOverlay(cmd.Context(), cloud.Overlay); err != nil {
 				return err
 			}
-			if o.Balancer, err = service.Find(cmd.Context(), cloud.Service); err != nil {
+			if o.Balancer, err = service.FindBalancer(cmd.Context(), cloud.Service); err != nil {
 				return err
 			}
 			if len(cloud.Nodes) >= long {

@@ -222,7 +222,7 @@ func (a *app) configOf(c runner.Config, source record.File) (runner.Config, erro
 		fmt.Fprintln(a.Err, err)
 		return c, fmt.Errorf("%w: %s cannot be run as it is", cli.ErrUsage, source.Path)
 	}
-	for _, note := range c.Experiment.Notes(c.Databases) {
+	for _, note := range c.Experiment.UnusedSettings(c.Databases) {
 		fmt.Fprintln(a.Err, "note:", note)
 	}
 	c.Urgent = realtime.Current()

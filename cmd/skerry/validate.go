@@ -9,7 +9,7 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/cgroup"
-	"skerry/internal/lab/view"
+	"skerry/internal/lab"
 	"skerry/internal/machine/network"
 	"skerry/internal/machine/statedir"
 )
@@ -45,9 +45,9 @@ func newValidate(a *app) *cobra.Command {
 			}
 			for _, file := range files {
 				v := experiment.Validate(file, sets, fast, all.Databases())
-				v.Examine(func() error { return cgroup.CheckDiskLimit(statedir.DefaultDataDir()) })
-				v.ExamineTCP(network.CongestionControls())
-				v.Locate(all.Databases())
+				v.NoteDiskLimits(func() error { return cgroup.CheckDiskLimit(statedir.DefaultDataDir()) })
+				v.NoteCongestionControls(network.CongestionControls())
+				v.NoteMissingDatabases(all.Databases())
 				results = append(results, v)
 				switch {
 				case !v.Valid:
@@ -60,7 +60,7 @@ func newValidate(a *app) *cobra.Command {
 						return err
 					}
 					if links {
-						if err := view.Planned(a.Out, v.Links()); err != nil {
+						if err := lab.PrintPlannedLinks(a.Out, v.Links()); err != nil {
 							return err
 						}
 					}

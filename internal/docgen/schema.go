@@ -176,7 +176,7 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[unit.Fraction]():
 		return &jsonschema.Schema{Type: "string", Format: "share", Pattern: fractionPattern}
 	case reflect.TypeFor[experiment.Parallel]():
-		number := &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(experiment.MostParallel))}
+		number := &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(experiment.MaxParallel))}
 		return &jsonschema.Schema{Format: "auto or a number", AnyOf: []*jsonschema.Schema{number, {Type: "string", Enum: []any{"auto"}}}}
 	case reflect.TypeFor[event.Names]():
 		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}

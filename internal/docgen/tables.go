@@ -13,9 +13,8 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/custom"
 	"skerry/internal/event"
-	"skerry/internal/evidence/assert"
+	"skerry/internal/lab"
 	"skerry/internal/lab/overlay"
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/record/metric"
 	"skerry/internal/topology"
 )
@@ -179,7 +178,7 @@ func operatorTable() string {
 	means := map[string]string{"<": "less than", "<=": "at most", ">": "more than", ">=": "at least", "==": "exactly", "!=": "anything but"}
 	var b strings.Builder
 	b.WriteString("| operator | the figure is |\n|---|---|\n")
-	for _, op := range assert.Operators() {
+	for _, op := range metric.AssertionOperators() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", op, means[op])
 	}
 
@@ -194,7 +193,7 @@ func overlayTable() string {
 	var b strings.Builder
 	b.WriteString("| `overlay:` | how packets go | what it notices | installed by |\n|---|---|---|---|\n" +
 		"| `direct` (default) | over the first link of a pair; nodes forward for nobody | nothing | |\n")
-	for _, a := range kinds.Registry() {
+	for _, a := range lab.Overlays() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | `skerry install %s` |\n", a.Name, a.Docs.Takes, a.Docs.Notices, a.Recipe.Name)
 	}
 	return b.String()
@@ -207,7 +206,7 @@ func addOverlays(s *jsonschema.Schema, r *jsonschema.Reflector) {
 	kind, _ := spec.Properties.Get("kind")
 	spec.Properties.Delete("Settings") // the keys that the kinds have
 	kind.Enum = []any{topology.Direct}
-	registry := kinds.Registry()
+	registry := lab.Overlays()
 	uses := make([]string, len(registry))
 	for i, a := range registry {
 		kind.Enum = append(kind.Enum, a.Name)
@@ -219,7 +218,7 @@ func addOverlays(s *jsonschema.Schema, r *jsonschema.Reflector) {
 }
 
 // addOptions gives the overlay of a topology the key of one of the kinds.
-func addOptions(s *jsonschema.Schema, r *jsonschema.Reflector, spec *jsonschema.Schema, a overlay.About) {
+func addOptions(s *jsonschema.Schema, r *jsonschema.Reflector, spec *jsonschema.Schema, a overlay.Definition) {
 	t := reflect.TypeOf(a.Options()).Elem()
 	of := r.ReflectFromType(t)
 	of.Definitions, of.Version = nil, ""

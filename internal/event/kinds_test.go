@@ -135,7 +135,7 @@ func TestOldEventsHaveCurrentEffects(t *testing.T) {
 // consumers are files that process events of every kind by their effects.
 var consumers = []string{
 	"event.go", "kind.go", "check.go", "entry.go", "fire.go", "occurrence.go", "runner.go", "log.go",
-	"../record/event.go", "../record/recovery.go", "../record/metric/metric.go", "../evidence/recovery/happenings.go",
+	"../record/event.go", "../record/metric/metric.go", "../evidence/recovery/recovery.go",
 	"../run/trial/events.go", "../experiment/validate.go",
 	"../report/happenings.go", "../report/phases.go", "../report/resizing.go", "../report/series/bands.go",
 	"../../web/src/charts/cloud.ts", "../../web/src/charts/effect.ts", "../../web/src/charts/bands.ts", "../../web/src/charts/map.ts",

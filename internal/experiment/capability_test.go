@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
 			var ps interface{ Unwrap() []error }
-			if err := Check(parse(t, small, tt.sets...), databases()); errors.As(err, &ps) {
+			if err := CheckCapabilities(parse(t, small, tt.sets...), databases()); errors.As(err, &ps) {
 				for _, p := range ps.Unwrap() {
 					got = append(got, p.Error())
 				}

@@ -11,23 +11,23 @@ import (
 // minEvery is as often as links can be set: changing all of azure8 takes some milliseconds.
 const minEvery = unit.Duration(10 * time.Millisecond)
 
-// finish completes an experiment that was decoded and returns what cannot be: the
+// check completes an experiment that was decoded and returns what cannot be: the
 // combinations that no single field shows.
-func (e *Experiment) finish() strict.Problems {
+func (e *Experiment) check() strict.Problems {
 	c := &checker{e: e}
 	c.database()
 	c.adoptFiles()
-	c.stop()
-	c.workloads()
+	c.checkStop()
+	c.checkWorkloads()
 	if len(c.problems) == 0 { // they ask for what the workload has
-		c.audit()
-		c.assertions()
+		c.checkAudit()
+		c.checkAssertions()
 	}
-	if c.cloud(); len(c.problems) == 0 {
-		c.machines()
-		c.drift()
-		c.events()
-		c.reuse()
+	if c.buildCloud(); len(c.problems) == 0 {
+		c.checkMachines()
+		c.checkDrift()
+		c.checkEvents()
+		c.checkReuse()
 	}
 	return c.problems
 }
@@ -41,9 +41,9 @@ func (c *checker) fail(path, hint, format string, args ...any) {
 	c.problems = append(c.problems, c.e.problem(path, hint, format, args...))
 }
 
-func (c *checker) stop() {
+func (c *checker) checkStop() {
 	s := &c.e.Stop
-	if c.e.given("stop.time") && s.Time == 0 {
+	if c.e.isSet("stop.time") && s.Time == 0 {
 		c.fail("stop.time", "leave it out for no limit", "a measurement of no time measures nothing")
 	}
 	if s.Operations == 0 && s.Time == 0 {
@@ -53,15 +53,15 @@ func (c *checker) stop() {
 		c.fail("stop.confidence", "5% is usual", "an interval as wide as the mean says nothing")
 	}
 	if s.Time > 0 && s.MinTime > s.Time {
-		if s.Confidence > 0 && c.e.given("stop.min_time") && !c.e.origin.fast {
+		if s.Confidence > 0 && c.e.isSet("stop.min_time") && !c.e.origin.fast {
 			c.fail("stop.min_time", "make it shorter than time", "after %v, when the trial has ended (stop.time), confidence cannot end it", s.MinTime)
 		}
 		s.MinTime = s.Time
 	}
 }
 
-// drift checks that the links can drift as asked, and do so before the trial ends.
-func (c *checker) drift() {
+// checkDrift checks that the links can drift as asked, and do so before the trial ends.
+func (c *checker) checkDrift() {
 	d := c.e.Drift
 	if d == nil {
 		return
@@ -79,9 +79,9 @@ func (c *checker) drift() {
 			c.fail(fmt.Sprintf("drift.steps[%d].at", i), "make the trial longer or the step earlier", "at %v the trial has ended (stop.time is %v)", s.At, end)
 		}
 	}
-	if _, err := c.e.Profiles(c.e.origin.cloud); err != nil {
+	if _, err := c.e.LinkProfiles(c.e.origin.cloud); err != nil {
 		c.problems = append(c.problems, asProblems(err, strict.Pos{})...)
 		return
 	}
-	c.traceTimes()
+	c.checkTraceTimes()
 }

@@ -8,17 +8,16 @@ import (
 
 	"skerry/internal/base/strict"
 	"skerry/internal/base/suggest"
-	"skerry/internal/evidence/assert"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/record/metric"
 )
 
-// assertions checks that every line can be read and asks for what the experiment measures.
-func (c *checker) assertions() {
+// checkAssertions checks that every line can be read and asks for what the experiment measures.
+func (c *checker) checkAssertions() {
 	for i, text := range c.e.Assert {
 		path := fmt.Sprintf("assert[%d]", i)
-		l, err := assert.Parse(text)
-		var s *assert.SyntaxError
+		l, err := metric.ParseAssertion(text)
+		var s *metric.SyntaxError
 		switch {
 		case errors.As(err, &s):
 			p := c.e.problem(path, s.Hint, "%s", s.Message)
@@ -27,16 +26,16 @@ func (c *checker) assertions() {
 		case l.Metric.Audit && !c.e.Audit.Enabled:
 			c.fail(path, "set audit: true", "%s is known only where acknowledged writes are audited", l.Name)
 		case l.Metric.Pool != "" && len(c.e.Workloads) == 0:
-			p := c.e.problem(path, "", "%v", metric.Unknown(l.Name))
+			p := c.e.problem(path, "", "%v", metric.UnknownError(l.Name))
 			p.Pos = p.Pos.Into(strings.Index(text, l.Name))
 			c.problems = append(c.problems, p)
-		case l.Metric.Pool != "" && !c.has(l.Metric.Pool):
-			c.fail(path, meant(l.Metric.Pool, c.e.poolNames()), "no workload is called %q", l.Metric.Pool)
+		case l.Metric.Pool != "" && !c.hasPool(l.Metric.Pool):
+			c.fail(path, suggestName(l.Metric.Pool, c.e.poolNames()), "no workload is called %q", l.Metric.Pool)
 		case l.Metric.Operation != "" && l.Metric.Pool == "" && len(c.e.Workloads) > 0:
 			c.fail(path, "write "+c.e.Workloads[0].Name+"."+l.Name, "%s is which workload's? There are several", l.Name)
-		case l.Metric.Operation != "" && !c.asks(l.Metric.Pool, l.Metric.Operation):
+		case l.Metric.Operation != "" && !c.hasOperation(l.Metric.Pool, l.Metric.Operation):
 			c.fail(path, "leave it out, or change the workload", "the workload does no %s, so there is no %s", l.Metric.Operation, l.Name)
-		case l.Metric.Event != "" && !c.happens(l.Metric.Event):
+		case l.Metric.Event != "" && !c.hasEvent(l.Metric.Event):
 			hint := "there are no events"
 			if names := c.eventNames(); len(names) > 0 {
 				hint = "there are " + strings.Join(names, ", ")
@@ -61,59 +60,59 @@ func (c *checker) eventNames() (names []string) {
 	return names
 }
 
-func (c *checker) happens(name string) bool { return slices.Contains(c.eventNames(), name) }
+func (c *checker) hasEvent(name string) bool { return slices.Contains(c.eventNames(), name) }
 
-// has tells whether a pool has the name.
-func (c *checker) has(pool string) bool { return slices.Contains(c.e.poolNames(), pool) }
+// hasPool tells whether a pool has the name.
+func (c *checker) hasPool(pool string) bool { return slices.Contains(c.e.poolNames(), pool) }
 
-// asks tells whether a pool's workload has an operation.
-func (c *checker) asks(pool, operation string) bool {
+// hasOperation tells whether a pool's workload has an operation.
+func (c *checker) hasOperation(pool, operation string) bool {
 	pools := c.e.Pools()
 	i := slices.IndexFunc(pools, func(p Pool) bool { return p.Name == pool })
 	if i < 0 {
 		return true // told elsewhere
 	}
 	t, badTree := pools[i].Workload.Tree()
-	w, err := c.e.YCSB(pools[i])
+	w, err := c.e.YCSBWorkload(pools[i])
 	if err != nil || badTree != nil {
 		return true // told elsewhere
 	}
 	if t != nil {
-		return asksTree(t, operation)
+		return treeHasOperation(t, operation)
 	}
 	for k := range ycsb.Kinds {
-		if name(k) == operation {
+		if kindName(k) == operation {
 			return w.Uses(k)
 		}
 	}
 	return false
 }
 
-func name(k ycsb.Kind) string { return operationOf(k.String()) }
+func kindName(k ycsb.Kind) string { return operationName(k.String()) }
 
-// operationOf is what assertions call an operation of results.
-func operationOf(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
+// operationName is what assertions call an operation of results.
+func operationName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
-// leastAudited is the shortest value that has room for a version.
-const leastAudited = 16
+// minAuditedValue is the shortest value that has room for a version.
+const minAuditedValue = 16
 
-// audit checks that values can carry versions.
-func (c *checker) audit() {
+// checkAudit checks that values can carry versions.
+func (c *checker) checkAudit() {
 	if !c.e.Audit.Enabled {
 		return
 	}
 	for _, p := range c.e.Pools() {
-		if p.Workload.onTree() {
+		if p.Workload.isTree() {
 			continue
 		}
-		if w, err := c.e.YCSB(p); err == nil { // else it is told elsewhere
-			c.versions(w)
+		if w, err := c.e.YCSBWorkload(p); err == nil { // else it is told elsewhere
+			c.checkVersions(w)
 		}
 	}
 }
 
-// versions checks that the values of a workload have room for versions, which nothing else takes.
-func (c *checker) versions(w ycsb.Workload) {
+// checkVersions checks that the values of a workload have room for versions, which nothing else takes.
+func (c *checker) checkVersions(w ycsb.Workload) {
 	if w.DataIntegrity {
 		c.fail("audit", "leave dataintegrity out", "dataintegrity fixes every value by its key, an audit puts versions into them")
 	}
@@ -127,8 +126,8 @@ func (c *checker) versions(w ycsb.Workload) {
 	case ycsb.Histogram:
 		least = w.FieldLength.Block
 	}
-	if least < leastAudited {
-		hint := fmt.Sprintf("set fieldlength, or minfieldlength, to %d or more", leastAudited)
+	if least < minAuditedValue {
+		hint := fmt.Sprintf("set fieldlength, or minfieldlength, to %d or more", minAuditedValue)
 		c.problems = append(c.problems, strict.Problems{c.e.problem("audit", hint, "values of %d bytes have no room for a version", least)}...)
 	}
 }

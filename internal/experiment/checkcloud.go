@@ -4,21 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
 	"skerry/internal/base/suggest"
 	"skerry/internal/base/unit"
+	"skerry/internal/database"
 	"skerry/internal/event"
-	"skerry/internal/lab/overlay/kinds"
+	"skerry/internal/lab"
 	"skerry/internal/topology"
 )
 
 // minMemory is less than any database starts in.
 const minMemory = 16 << 20
 
-// cloud builds the topology, places the client and chooses the nodes of the database.
-func (c *checker) cloud() {
+// buildCloud builds the topology, places the client and chooses the nodes of the database.
+func (c *checker) buildCloud() {
 	e := c.e
 	t, err := e.Topology.Build(e.origin.dir, e.origin.files.get)
 	if err != nil {
@@ -26,7 +28,7 @@ func (c *checker) cloud() {
 		c.problems = append(c.problems, ps.Locate(e.origin.root, "topology")...)
 		return
 	}
-	if ps := kinds.Check(t); len(ps) > 0 {
+	if ps := lab.CheckOverlay(t); len(ps) > 0 {
 		c.problems = append(c.problems, ps.Locate(e.origin.root, "topology")...)
 		return
 	}
@@ -36,9 +38,9 @@ func (c *checker) cloud() {
 		return
 	}
 	if added := len(e.origin.cloud.Nodes) > len(t.Nodes); added {
-		e.Client.bound(&e.origin.cloud.Nodes[len(t.Nodes)])
+		e.Client.applyLimits(&e.origin.cloud.Nodes[len(t.Nodes)])
 	}
-	if !c.clients() {
+	if !c.placeClients() {
 		return
 	}
 	for _, n := range e.origin.cloud.Nodes {
@@ -47,12 +49,12 @@ func (c *checker) cloud() {
 			break
 		}
 	}
-	c.nodes(t)
-	c.connected()
+	c.chooseNodes(t)
+	c.checkConnected()
 }
 
-// clients places the clients that pools have of their own.
-func (c *checker) clients() bool {
+// placeClients places the clients that pools have of their own.
+func (c *checker) placeClients() bool {
 	e := c.e
 	for i, p := range e.Workloads {
 		if p.Client == nil {
@@ -63,16 +65,16 @@ func (c *checker) clients() bool {
 			c.fail(fmt.Sprintf("workloads[%d].client.site", i), advice.Of(err), "%v", err)
 			return false
 		}
-		p.Client.bound(&e.origin.cloud.Nodes[len(e.origin.cloud.Nodes)-1])
+		p.Client.applyLimits(&e.origin.cloud.Nodes[len(e.origin.cloud.Nodes)-1])
 	}
 	return true
 }
 
-// bound gives a node what the client may use.
-func (c Client) bound(n *topology.Node) { n.CPU, n.Memory = c.CPU, int64(c.Memory) }
+// applyLimits gives a node what the client may use.
+func (c Client) applyLimits(n *topology.Node) { n.CPU, n.Memory = c.CPU, int64(c.Memory) }
 
-// nodes chooses the nodes that carry the database.
-func (c *checker) nodes(t topology.Topology) {
+// chooseNodes chooses the nodes that carry the database.
+func (c *checker) chooseNodes(t topology.Topology) {
 	e := c.e
 	var data []string
 	for _, n := range t.Nodes {
@@ -85,7 +87,7 @@ func (c *checker) nodes(t topology.Topology) {
 		for i, name := range d.Nodes {
 			path := fmt.Sprintf("database.nodes[%d]", i)
 			if !slices.Contains(data, name) {
-				c.fail(path, meant(name, data), "%q is no data node of the topology", name)
+				c.fail(path, suggestName(name, data), "%q is no data node of the topology", name)
 			} else if slices.Contains(d.Nodes[:i], name) {
 				c.fail(path, "", "%s is named twice", name)
 			}
@@ -102,14 +104,14 @@ func (c *checker) nodes(t topology.Topology) {
 	}
 }
 
-// connected checks that every member of the cluster and the client reach each other: nodes
+// checkConnected checks that every member of the cluster and the client reach each other: nodes
 // forward for others only where an overlay routes.
-func (c *checker) connected() {
+func (c *checker) checkConnected() {
 	links := map[[2]string]bool{}
 	for _, l := range c.e.origin.cloud.Links {
 		links[[2]string{l.A, l.B}], links[[2]string{l.B, l.A}] = true, true
 	}
-	members := slices.Concat(c.e.origin.nodes, event.JoiningNodes(c.e.Events, c.e.Stage(nil)))
+	members := slices.Concat(c.e.origin.nodes, event.JoiningNodes(c.e.Events, c.e.EventLayout(nil)))
 	all := slices.Concat(members, c.e.ClientNodes())
 	if c.e.origin.cloud.Overlay.Routed() {
 		if a, b, apart := c.e.origin.cloud.Apart(all); apart {
@@ -127,10 +129,52 @@ func (c *checker) connected() {
 	}
 }
 
-// meant is the hint for a name that is not among the known ones.
-func meant(name string, known []string) string {
+// suggestName is the hint for a name that is not among the known ones.
+func suggestName(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "known are " + strings.Join(known, ", ")
+}
+
+// EventLayout is where the experiment's events happen. Which nodes cannot leave is known where
+// the database is given; it may be nil.
+func (e Experiment) EventLayout(db database.Database) event.Layout {
+	if e.origin == nil {
+		return event.Layout{}
+	}
+	s := event.Layout{Topology: e.origin.cloud, Data: e.DataNodes(), Clients: e.ClientNodes(), RealLinks: e.origin.real}
+	if a, ok := db.(database.Anchored); ok {
+		s.Unremovable = a.Fixed(s.Data, e.Database.Options)
+	}
+	if f, ok := db.(database.Frail); ok {
+		s.NoAbruptLeave = f.Frail(len(s.Data), e.Database.Options)
+	}
+	return s
+}
+
+// checkEvents checks what does not depend on the database.
+func (c *checker) checkEvents() {
+	s := &c.e.Stop
+	event.Check(c.e.Events, c.e.EventLayout(nil), time.Duration(s.Time), func(path, hint, format string, args ...any) {
+		c.fail("events"+path, hint, format, args...)
+	})
+	switch {
+	case s.AfterEvents == nil:
+	case len(c.e.Events) == 0:
+		c.fail("stop.after_events", "leave it out, or give events", "there are no events")
+	case s.Time == 0:
+		c.fail("stop.after_events", "give stop.time too, the longest that the trial may take", "an event that never ends would never end the trial")
+	}
+}
+
+// describeEvents names the events, in order: "latency, kill (killing), leave".
+func (e Experiment) describeEvents() string {
+	names := make([]string, len(e.Events))
+	for i, x := range e.Events {
+		if names[i] = x.Kind(); x.Name != "" && x.Name != x.Kind() {
+			names[i] += " (" + x.Name + ")"
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -4,16 +4,19 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"skerry/internal/base/strict"
 	"skerry/internal/load/mdtest"
 	"skerry/internal/load/ycsb"
+	"skerry/internal/record/metric"
 )
 
-// workload checks one pool's workload, which the file has at path.
-func (c *checker) workload(path string, w *Workload) {
+// checkWorkload checks one pool's workload, which the file has at path.
+func (c *checker) checkWorkload(path string, w *Workload) {
 	if w.Name == "" && w.File == "" {
 		c.fail(path, "give name (a to f) or file", "no workload is given")
 		return
@@ -25,48 +28,48 @@ func (c *checker) workload(path string, w *Workload) {
 	case !open && w.InFlight > 0:
 		c.fail(path+".in_flight", "leave it out, or set arrival to constant or poisson", "in a closed loop threads bounds the operations under way")
 	}
-	if c.e.given(path+".stall") && w.Target == 0 {
+	if c.e.isSet(path+".stall") && w.Target == 0 {
 		c.fail(path+".stall", "give target, or leave stall out", "without a target no operation is ever due")
 	}
 	if w.Timeout == 0 {
 		c.fail(path+".timeout", "write 10s", "an operation must have some time")
 	}
 	if w.Probes != nil {
-		c.probes(path, *w.Probes)
+		c.checkProbes(path, *w.Probes)
 	}
-	c.properties(path, w)
+	c.checkProperties(path, w)
 }
 
-// leastProbe is as often as jobs can be started beside a workload without being one.
-const leastProbe = time.Second
+// minProbeInterval is as often as jobs can be started beside a workload without being one.
+const minProbeInterval = time.Second
 
-func (c *checker) probes(path string, p Probes) {
-	if p.Every.Duration() < leastProbe {
-		c.fail(path+".probes.every", "", "%v is too often: the least is %v", p.Every, leastProbe)
+func (c *checker) checkProbes(path string, p Probes) {
+	if p.Every.Duration() < minProbeInterval {
+		c.fail(path+".probes.every", "", "%v is too often: the least is %v", p.Every, minProbeInterval)
 	}
 	if c.e.Audit.Enabled {
 		c.fail(path+".probes", "leave out audit or probes", "the audit would not know what the probes write")
 	}
 }
 
-// ours maps YCSB's properties to the keys here that say the same.
-var ours = map[string]string{
+// replacingKeys maps YCSB's properties to the keys here that say the same.
+var replacingKeys = map[string]string{
 	"recordcount": "workload.records", "operationcount": "stop.operations, or workload.expected_operations for the keys alone,", "threadcount": "workload.threads",
 	"target": "workload.target", "maxexecutiontime": "stop.time",
 }
 
-func (c *checker) properties(path string, w *Workload) {
+func (c *checker) checkProperties(path string, w *Workload) {
 	for name := range w.Properties {
-		if key, ok := ours[name]; ok {
+		if key, ok := replacingKeys[name]; ok {
 			key = strings.Replace(key, "workload", path, 1)
 			c.fail(path+".properties."+name, fmt.Sprintf("set %s in its place", key), "%s is not a property here", name)
 		}
 	}
-	if w.onTree() {
-		c.tree(path, w)
+	if w.isTree() {
+		c.checkTree(path, w)
 		return
 	}
-	if _, err := c.e.base(*w); err != nil {
+	if _, err := c.e.baseProperties(*w); err != nil {
 		at, hint := path+".name", "YCSB's workloads are "+strings.Join(ycsb.BuiltinNames(), ", ")+"; those on directory trees "+strings.Join(mdtest.Names(), ", ")
 		if w.File != "" {
 			at, hint = path+".file", "give the path of a YCSB property file, relative to this file"
@@ -79,10 +82,10 @@ func (c *checker) properties(path string, w *Workload) {
 		c.fail(path, "", "%v", err)
 		return
 	}
-	c.unusedProperties(path, w)
+	c.checkUnusedProperties(path, w)
 	y, _, err := ycsb.Parse(full)
 	if err != nil {
-		c.badProperties(path, w, err)
+		c.reportProperties(path, w, err)
 		return
 	}
 	if sum := y.Mix.Total(); math.Abs(sum-1) > 0.001 {
@@ -90,19 +93,19 @@ func (c *checker) properties(path string, w *Workload) {
 	}
 }
 
-// unusedProperties refuses properties given here that have no effect. Those with a dot may be
+// checkUnusedProperties refuses properties given here that have no effect. Those with a dot may be
 // those of a database's client: Check decides on them.
-func (c *checker) unusedProperties(path string, w *Workload) {
+func (c *checker) checkUnusedProperties(path string, w *Workload) {
 	for name, value := range w.Properties {
-		if why := unused(name, value, nil); why != "" && (ycsb.IsClientProperty(name) || !strings.Contains(name, ".")) {
+		if why := unusedReason(name, value, nil); why != "" && (ycsb.IsClientProperty(name) || !strings.Contains(name, ".")) {
 			c.fail(path+".properties."+name, "", "%s is not used: %s", name, why)
 		}
 	}
 }
 
-// badProperties puts each of YCSB's complaints where its property was set.
-func (c *checker) badProperties(path string, w *Workload, err error) {
-	for err := range leaves(err) {
+// reportProperties puts each of YCSB's complaints where its property was set.
+func (c *checker) reportProperties(path string, w *Workload, err error) {
+	for err := range leafErrors(err) {
 		at, text := path, err.Error()
 		if w.File != "" {
 			at = path + ".file"
@@ -114,7 +117,7 @@ func (c *checker) badProperties(path string, w *Workload, err error) {
 		case w.Properties[name] != "":
 			at, text = path+".properties."+name, strings.TrimSpace(what)
 		case w.File != "":
-			if pos, ok := c.e.placeInFile(*w, name); ok {
+			if pos, ok := c.e.propertyPos(*w, name); ok {
 				c.problems = append(c.problems, strict.Problem{Pos: pos, Path: at, Message: text})
 				continue
 			}
@@ -123,8 +126,8 @@ func (c *checker) badProperties(path string, w *Workload, err error) {
 	}
 }
 
-// leaves visits the errors that a joined error holds, without the sentinels among them.
-func leaves(err error) iter.Seq[error] {
+// leafErrors visits the errors that a joined error holds, without the sentinels among them.
+func leafErrors(err error) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		var visit func(error) bool
 		visit = func(err error) bool {
@@ -143,4 +146,139 @@ func leaves(err error) iter.Seq[error] {
 		}
 		visit(err)
 	}
+}
+
+// checkWorkloads checks what every pool asks for, and what pools may not ask for beside each other.
+func (c *checker) checkWorkloads() {
+	e := c.e
+	several := c.e.isSet("workloads")
+	switch {
+	case several && len(e.Workloads) == 0:
+		c.fail("workloads", "give at least one, or workload", "no workload is given")
+		return
+	case several:
+		e.Workload = Workload{}
+	}
+	pools := e.Pools()
+	for i := range pools {
+		if several {
+			c.checkPoolName(i)
+		}
+		w := &e.Workload
+		if several {
+			w = &e.Workloads[i].Workload
+		}
+		c.checkWorkload(pools[i].path, w)
+	}
+	if len(c.problems) == 0 && several {
+		c.checkSharedTable(e.Pools())
+	}
+}
+
+func (c *checker) checkPoolName(i int) {
+	name, path := c.e.Workloads[i].Name, fmt.Sprintf("workloads[%d].name", i)
+	if metric.IsReserved(name) {
+		c.fail(path, "call it otherwise", "%q is the name of a figure", name)
+	}
+	if slices.ContainsFunc(c.e.Workloads[:i], func(p Pool) bool { return p.Name == name }) {
+		c.fail(path, "call it otherwise", "two workloads are called %q", name)
+	}
+}
+
+// checkSharedTable refuses what pools that share a table would spoil for each other.
+func (c *checker) checkSharedTable(pools []Pool) {
+	if len(pools) == 1 {
+		return
+	}
+	first, err := c.e.YCSBWorkload(pools[0])
+	if err != nil {
+		return // told elsewhere
+	}
+	inserts := ""
+	var writers []span
+	for _, p := range pools {
+		w, err := c.e.YCSBWorkload(p)
+		if err != nil {
+			return
+		}
+		if p.Workload.isTree() {
+			c.fail(p.path+".name", "use YCSB's workloads, or one workload alone", "a workload on a directory tree cannot stand beside others: each would use the same names")
+			continue
+		}
+		if w.RecordCount != first.RecordCount {
+			c.fail(p.path+".records", fmt.Sprintf("write %d, as %s has it", first.RecordCount, pools[0].Name), "all workloads share one table: %d records are not %d", w.RecordCount, first.RecordCount)
+		}
+		if !sameTable(w, first) {
+			c.fail(p.path, fmt.Sprintf("give it the properties of %s", pools[0].Name), "all workloads share one table, and the records of this one are otherwise (table, fields, lengths, keys)")
+		}
+		if w.Mix.Insert > 0 && inserts != "" {
+			c.fail(p.path, "let one workload do all inserts", "%s inserts too, and both would insert the same keys", inserts)
+		}
+		if w.Mix.Insert > 0 {
+			inserts = p.Name
+			if end := w.InsertStart + w.InsertCount; end < w.RecordCount {
+				c.fail(p.path, "leave insertcount out", "it would insert records that are there: those from %d on", end)
+			}
+		}
+		if !c.e.writes(p) {
+			continue
+		}
+		mine := span{p.Name, w.InsertStart, w.InsertStart + w.InsertCount}
+		if d := w.Requests.Distribution; d == ycsb.Latest || d == ycsb.Exponential {
+			mine.from, mine.to = 0, w.RecordCount // they count from the newest record of the whole table
+		}
+		if i := slices.IndexFunc(writers, mine.overlaps); i >= 0 && c.e.Audit.Enabled {
+			c.fail("audit", "give each records of its own (properties insertstart and insertcount), let one workload do all writes, or leave audit out",
+				"%s and %s both write the same records: whose version one has would not be known", writers[i].pool, p.Name)
+		}
+		writers = append(writers, mine)
+	}
+	if c.e.Audit.Enabled && len(writers) == 0 {
+		c.fail("audit", "leave audit out", "no workload writes")
+	}
+}
+
+// span are the records that a pool works on, the last one not among them.
+type span struct {
+	pool     string
+	from, to int64
+}
+
+func (s span) overlaps(o span) bool { return s.from < o.to && o.from < s.to }
+
+// sameTable tells whether two workloads describe the same records.
+func sameTable(a, b ycsb.Workload) bool {
+	return a.Table == b.Table && a.Fields == b.Fields && a.FieldPrefix == b.FieldPrefix && reflect.DeepEqual(a.FieldLength, b.FieldLength) &&
+		a.OrderedKeys == b.OrderedKeys && a.ZeroPadding == b.ZeroPadding && a.DataIntegrity == b.DataIntegrity
+}
+
+// isTree tells whether the workload is one on a directory tree.
+func (w Workload) isTree() bool { return w.File == "" && slices.Contains(mdtest.Names(), w.Name) }
+
+// Tree is the workload on a directory tree, nil where it is one on records.
+func (w Workload) Tree() (*mdtest.Workload, error) {
+	if !w.isTree() {
+		return nil, nil
+	}
+	return mdtest.Parse(w.Name, w.Records, w.Properties)
+}
+
+// checkTree checks a workload on a directory tree.
+func (c *checker) checkTree(path string, w *Workload) {
+	if _, err := w.Tree(); err != nil {
+		c.reportProperties(path, w, err)
+	}
+	if w.Probes != nil {
+		c.fail(path+".probes", "leave them out", "jobs on a directory tree would use the same names")
+	}
+}
+
+// treeHasOperation tells whether a workload on a directory tree has an operation.
+func treeHasOperation(w *mdtest.Workload, operation string) bool {
+	for k := range mdtest.Kinds {
+		if operationName(k.String()) == operation {
+			return w.Uses(k)
+		}
+	}
+	return false
 }

@@ -54,7 +54,7 @@ func TestDescribedDatabase(t *testing.T) {
 		{[]string{"database={exec: bad.yaml}"}, "the key nmae is unknown"},
 		{[]string{"database={exec: none.yaml}"}, "none.yaml: no such file"},
 	} {
-		err := Check(described(test.sets...), all)
+		err := CheckCapabilities(described(test.sets...), all)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: error %v, want %q", test.sets, err, test.want)
 		}
@@ -78,16 +78,16 @@ func TestDescribedDatabase(t *testing.T) {
 		}
 	}
 	// What is described is what was digested, whatever becomes of the file.
-	if _, err := e.Choose(all); err != nil {
+	if _, err := e.ResolveDatabase(all); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "own/mydb.yaml"), []byte("another"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Choose(all); err != nil {
+	if _, err := e.ResolveDatabase(all); err != nil {
 		t.Fatal(err)
 	}
-	if last := asked[len(asked)-1]; !strings.HasSuffix(last, ": the text") || e.Digests()["own/mydb.yaml"] == "" {
-		t.Errorf("described %q, digests %v", last, e.Digests())
+	if last := asked[len(asked)-1]; !strings.HasSuffix(last, ": the text") || e.FileDigests()["own/mydb.yaml"] == "" {
+		t.Errorf("described %q, digests %v", last, e.FileDigests())
 	}
 }

@@ -66,7 +66,7 @@ func TestEventsThatADatabaseCannot(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := parse(t, anywhere+"database: {name: "+tt.database+", count: 3}\nevents: ["+tt.events+"]\n")
-			err := Check(e, known)
+			err := CheckCapabilities(e, known)
 			got := ""
 			var ps interface{ Unwrap() []error }
 			if errors.As(err, &ps) {
@@ -110,10 +110,10 @@ events:
 	if diff := cmp.Diff(string(first), string(second)); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	if got, want := e.happenings(), "latency (far), kill, partition, network_load"; got != want {
+	if got, want := e.describeEvents(), "latency (far), kill, partition, network_load"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if s := e.Stage(nil); !slices.Equal(s.Data, e.DataNodes()) || !slices.Equal(s.Clients, []string{"client"}) {
+	if s := e.EventLayout(nil); !slices.Equal(s.Data, e.DataNodes()) || !slices.Equal(s.Clients, []string{"client"}) {
 		t.Errorf("stage: data %v, client %s", s.Data, s.Clients)
 	}
 }

@@ -36,18 +36,18 @@ func TestDigests(t *testing.T) {
 		return e
 	}
 	e := load()
-	before := e.Digests()
+	before := e.FileDigests()
 	if diff := cmp.Diff([]string{"latency.csv", "one.properties", "two.properties"}, slices.Sorted(maps.Keys(before))); diff != "" {
 		t.Fatal(diff)
 	}
 	write("two.properties", "recordcount=77\nreadproportion=0.5\nupdateproportion=0.5\n")
 	for _, c := range e.Plan() {
-		w, err := c.Experiment.YCSB(c.Experiment.Pools()[0])
+		w, err := c.Experiment.YCSBWorkload(c.Experiment.Pools()[0])
 		if err != nil || c.Experiment.Workload.File == "two.properties" && w.Uses(ycsb.Read) {
 			t.Errorf("%s is read again: %+v, %v", c.Experiment.Workload.File, w.Mix, err)
 		}
 	}
-	after := load().Digests()
+	after := load().FileDigests()
 	for name := range before {
 		if changed := before[name] != after[name]; changed != (name == "two.properties") {
 			t.Errorf("%s changed: %t", name, changed)

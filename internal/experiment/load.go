@@ -1,12 +1,16 @@
 package experiment
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"skerry/internal/base/strict"
@@ -93,7 +97,7 @@ type loader struct {
 	problems strict.Problems
 }
 
-func (l *loader) add(err error) bool {
+func (l *loader) addError(err error) bool {
 	l.problems = append(l.problems, asProblems(err, strict.Pos{})...)
 	return err == nil
 }
@@ -113,7 +117,7 @@ func (l *loader) load(doc *strict.Node, overrides []assignment, fast bool) Exper
 	l.fast = fast
 	apply := func(list []assignment) {
 		for _, a := range list {
-			l.add(strict.Set(root, Experiment{}, a.path, a.pos, a.value))
+			l.addError(strict.Set(root, Experiment{}, a.path, a.pos, a.value))
 		}
 	}
 	apply(overrides)
@@ -126,8 +130,8 @@ func (l *loader) load(doc *strict.Node, overrides []assignment, fast bool) Exper
 	if m := root.Get("matrix"); m != nil && m.Kind != strict.Null {
 		axes.DecodeNode(m, "matrix", func(p strict.Problem) { l.problems = append(l.problems, p) })
 	}
-	l.pinned(axes, overrides)
-	l.axes(root, axes)
+	l.checkPinned(axes, overrides)
+	l.checkAxes(root, axes)
 	if len(l.problems) > 0 {
 		l.decode(root) // for whatever else is wrong
 		return Experiment{}
@@ -148,8 +152,8 @@ func (l *loader) assignments(n *strict.Node) (list []assignment) {
 	return list
 }
 
-// pinned reports values that are set where the matrix would overwrite them.
-func (l *loader) pinned(axes Matrix, set []assignment) {
+// checkPinned reports values that are set where the matrix would overwrite them.
+func (l *loader) checkPinned(axes Matrix, set []assignment) {
 	for _, a := range set {
 		if slices.ContainsFunc(axes, func(x Axis) bool { return x.Path == a.path }) {
 			l.problems = append(l.problems, strict.Problem{Pos: a.pos, Path: a.path, Message: fmt.Sprintf("%s varies in the matrix, which wins over this", a.path),
@@ -165,7 +169,7 @@ func (l *loader) decode(root *strict.Node) (Experiment, bool) {
 		l.problems = append(l.problems, ps...)
 		return e, false
 	}
-	ps := e.finish()
+	ps := e.check()
 	l.problems = append(l.problems, ps...)
 	return e, len(ps) == 0
 }
@@ -177,4 +181,74 @@ func (e Experiment) JSON() (json.RawMessage, error) {
 		return nil, fmt.Errorf("writing experiment %s as JSON: %w", e.Name, err)
 	}
 	return data, nil
+}
+
+// files are those that an experiment names. Each is read once: what a trial works with is
+// what was checked, whatever becomes of the file meanwhile.
+type files struct {
+	mu   sync.Mutex
+	read map[string][]byte // by path
+}
+
+func (f *files) get(path string) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if data, ok := f.read[path]; ok {
+		return data, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.read == nil {
+		f.read = map[string][]byte{}
+	}
+	f.read[path] = data
+	return data, nil
+}
+
+// digests are the SHA-256 sums of what was read, in hexadecimal, by the path relative to dir.
+func (f *files) digests(dir string) map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sums := make(map[string]string, len(f.read))
+	for path, data := range f.read {
+		if rel, err := filepath.Rel(dir, path); err == nil {
+			path = rel
+		}
+		sum := sha256.Sum256(data)
+		sums[path] = hex.EncodeToString(sum[:])
+	}
+	return sums
+}
+
+// FileDigests are the SHA-256 sums, in hexadecimal, of the files that the experiment and its
+// trials name (matrices, traces, property files, descriptions of databases), by their path
+// relative to the experiment's file.
+func (e Experiment) FileDigests() map[string]string {
+	sums := map[string]string{}
+	if e.origin == nil {
+		return sums
+	}
+	maps.Copy(sums, e.origin.files.digests(e.origin.dir))
+	for _, c := range e.origin.cells {
+		maps.Copy(sums, c.Experiment.FileDigests())
+	}
+	return sums
+}
+
+// readFile reads a file that the experiment names, relative to it.
+func (e Experiment) readFile(path string) ([]byte, error) {
+	if e.origin == nil {
+		return os.ReadFile(path)
+	}
+	return e.origin.files.get(e.resolvePath(path))
+}
+
+// resolvePath is where a file is that the experiment names.
+func (e Experiment) resolvePath(file string) string {
+	if file != "" && e.origin != nil && !filepath.IsAbs(file) {
+		return filepath.Join(e.origin.dir, file)
+	}
+	return file
 }

@@ -126,7 +126,7 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	w, err := e.YCSB(e.Pools()[0])
+	w, err := e.YCSBWorkload(e.Pools()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestWorkloadFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w, err := e.YCSB(e.Pools()[0]); err != nil || w.RecordCount != tt.want || e.Workload.Records != tt.want {
+		if w, err := e.YCSBWorkload(e.Pools()[0]); err != nil || w.RecordCount != tt.want || e.Workload.Records != tt.want {
 			t.Errorf("%v: %d records, %v", tt.set, w.RecordCount, err)
 		}
 		if got := e.Plan()[0].Parameters["workload"]; got != "w" {
@@ -203,7 +203,7 @@ func TestExpectedOperations(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, cell := range e.Plan() {
-			w, err := cell.Experiment.YCSB(cell.Experiment.Pools()[0])
+			w, err := cell.Experiment.YCSBWorkload(cell.Experiment.Pools()[0])
 			inserts, bounded := w.ExpectedInserts()
 			if err != nil || w.ExpectedOperations != tt.want || inserts != tt.inserts || !bounded {
 				t.Errorf("%s, %s: %d expected operations, %d inserts, %v; want %d, %d", tt.workload, tt.stop, w.ExpectedOperations, inserts, err, tt.want, tt.inserts)

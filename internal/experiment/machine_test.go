@@ -25,7 +25,7 @@ func TestExamine(t *testing.T) {
 			if !v.Valid {
 				t.Fatal(v.Err())
 			}
-			v.Examine(func() error { return tt.why })
+			v.NoteDiskLimits(func() error { return tt.why })
 			if strings.Join(v.Notes, "\n") != strings.Join(tt.want, "\n") {
 				t.Errorf("notes %q, want %q", v.Notes, tt.want)
 			}
@@ -48,7 +48,7 @@ matrix: {topology.defaults.tcp.congestion_control: [cubic, cubix]}
 repetitions: 2
 `)
 	v := Validation{Valid: true, Plan: e.Plan(), experiment: e}
-	v.ExamineTCP([]string{"reno", "cubic"})
+	v.NoteCongestionControls([]string{"reno", "cubic"})
 	if len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "cubix is not loaded on this machine (reno, cubic)") {
 		t.Errorf("%q", v.Notes)
 	}

@@ -20,12 +20,12 @@ import (
 
 // ReadMachines are the machines that labs stand on, as their file has them.
 func (e Experiment) ReadMachines() (inventory.File, error) {
-	return e.Machines.Read(e.path("experiment"))
+	return e.Machines.Read(e.resolvePath("experiment"))
 }
 
-// Places are where the nodes of the lab stand on machines of which no more is known than their file
+// Placement are where the nodes of the lab stand on machines of which no more is known than their file
 // tells; nil where the experiment is about this machine, or a cluster has to be asked for machines.
-func (e Experiment) Places() (*placement.Plan, error) {
+func (e Experiment) Placement() (*placement.Plan, error) {
 	if !e.Machines.Any() {
 		return nil, nil
 	}
@@ -37,12 +37,12 @@ func (e Experiment) Places() (*placement.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := placement.New(cloud, placement.Known(f.Machines), e.Place)
+	plan, err := placement.PlaceNodes(cloud, placement.FromInventory(f.Machines), e.Place)
 	return &plan, err
 }
 
-// machines checks that labs can stand on the machines that are given.
-func (c *checker) machines() {
+// checkMachines checks that labs can stand on the machines that are given.
+func (c *checker) checkMachines() {
 	e := c.e
 	if !e.Machines.Any() {
 		if e.Links == realLinks {
@@ -69,36 +69,36 @@ func (c *checker) machines() {
 			c.fail("between", "leave it out, and packets are encrypted", "%s is reached by %s, which is not a private address: packets cannot be plain", m.Name, addr)
 		}
 	}
-	if err := lab.Apart(e.origin.cloud, e.Engine); err != nil {
+	if err := lab.CheckMultiMachine(e.origin.cloud, e.Engine); err != nil {
 		c.fail("machines", advice.Of(err), "%v", err)
 	}
-	plan, err := e.Places()
+	plan, err := e.Placement()
 	if err != nil {
 		c.fail("place", advice.Of(err), "%v", err)
 		return
 	}
 	if e.Links == realLinks {
-		c.real(plan)
+		c.checkRealLinks(plan)
 	}
 	if plan == nil {
 		return
 	}
 	whole := plan.Whole()
-	if err := lab.Wholly(e.origin.cloud, whole); err != nil {
+	if err := lab.CheckWholeMachines(e.origin.cloud, whole); err != nil {
 		c.fail("machines", advice.Of(err), "%v", err)
 	}
-	for node := range event.DiskSizes(e.Events, e.Stage(nil)) {
+	for node := range event.DiskSizes(e.Events, e.EventLayout(nil)) {
 		if slices.Contains(whole, node) {
 			c.fail("events", "use disk_slow, or leave out whole: true", "disk_full cannot happen to %s, whose disk is a whole machine's own", node)
 		}
 	}
 }
 
-// places writes where the nodes of an experiment's lab stand, as far as that can be told before the
+// describePlacement writes where the nodes of an experiment's lab stand, as far as that can be told before the
 // machines are reached.
-func (e Experiment) places(w io.Writer) {
-	e.real(w)
-	plan, err := e.Places()
+func (e Experiment) describePlacement(w io.Writer) {
+	e.describeRealLinks(w)
+	plan, err := e.Placement()
 	if plan == nil || err != nil { // it was checked
 		return
 	}
@@ -115,4 +115,40 @@ func (e Experiment) places(w io.Writer) {
 	if plan.Guessed {
 		fmt.Fprintf(w, "  machines whose file tells no cores or memory are asked when the run begins: nodes that are spread may stand elsewhere then\n")
 	}
+}
+
+// realLinks is what Links is where links between machines are left as they are.
+const realLinks = "real"
+
+// checkRealLinks checks what is asked of links that are left as they are, and notes which those are. Plan is nil
+// where it is not known what stands where.
+func (c *checker) checkRealLinks(plan *placement.Plan) {
+	e := c.e
+	if plan != nil && !plan.Guessed && len(plan.Used) == 1 {
+		c.fail("links", "give machines for other sites (site in the machines file, or place), or leave links out", "links between machines are to be left as they are, and all nodes stand on %s", plan.Used[0].Machine)
+	}
+	if e.Scale != 1 {
+		c.fail("scale", "leave scale out, or links: real", "links between machines are left as they are, and no scale changes them")
+	}
+	if e.Drift != nil {
+		c.fail("drift", "leave drift out, or links: real", "links between machines are left as they are, and do not follow a drift")
+	}
+	e.origin.real = map[string]bool{}
+	for _, l := range e.origin.cloud.Links {
+		if plan == nil || plan.Guessed || plan.MachineOf[l.A] != plan.MachineOf[l.B] {
+			e.origin.real[l.ID] = true
+		}
+	}
+}
+
+// describeRealLinks writes which links are left as they are.
+func (e Experiment) describeRealLinks(w io.Writer) {
+	if e.Links != realLinks {
+		return
+	}
+	if plan, err := e.Placement(); err != nil || plan == nil || plan.Guessed {
+		fmt.Fprintf(w, "  links between machines are left as they are: which those are is known when nodes are placed\n")
+		return
+	}
+	fmt.Fprintf(w, "  %d links between machines are left as they are, whatever the topology says of them\n", len(e.origin.real))
 }

@@ -61,7 +61,7 @@ func (m *Matrix) DecodeNode(n *strict.Node, path string, report func(strict.Prob
 		seen := map[string]bool{}
 		for _, item := range e.Value.Items {
 			if text := fmt.Sprint(item.Value()); seen[text] {
-				report(strict.Problem{Pos: item.Pos, Path: at, Message: fmt.Sprintf("%s: %v is here twice", at, label(item)), Hint: "to run it more often, raise repetitions"})
+				report(strict.Problem{Pos: item.Pos, Path: at, Message: fmt.Sprintf("%s: %v is here twice", at, nodeLabel(item)), Hint: "to run it more often, raise repetitions"})
 			} else {
 				seen[text] = true
 			}
@@ -85,15 +85,15 @@ func (s *Settings) DecodeNode(n *strict.Node, path string, report func(strict.Pr
 
 // MarshalJSON writes the axes as the file does, in order.
 func (m Matrix) MarshalJSON() ([]byte, error) {
-	return ordered(len(m), func(i int) (string, any) { return m[i].Path, m[i].Values })
+	return marshalOrdered(len(m), func(i int) (string, any) { return m[i].Path, m[i].Values })
 }
 
 // MarshalJSON writes the settings as the file does, in order.
 func (s Settings) MarshalJSON() ([]byte, error) {
-	return ordered(len(s), func(i int) (string, any) { return s[i].Path, s[i].Value })
+	return marshalOrdered(len(s), func(i int) (string, any) { return s[i].Path, s[i].Value })
 }
 
-func ordered(n int, entry func(int) (string, any)) ([]byte, error) {
+func marshalOrdered(n int, entry func(int) (string, any)) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i := range n {
@@ -117,13 +117,13 @@ func ordered(n int, entry func(int) (string, any)) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fixed are the keys that describe the whole run and so cannot vary between its trials.
-var fixed = []string{"name", "description", "matrix", "repetitions", "retries", "parallel", "fast"}
+// fixedKeys are the keys that describe the whole run and so cannot vary between its trials.
+var fixedKeys = []string{"name", "description", "matrix", "repetitions", "retries", "parallel", "fast"}
 
-// axes checks that every axis leads somewhere and that the plan is not too long.
-func (l *loader) axes(root *strict.Node, axes Matrix) {
+// checkAxes checks that every axis leads somewhere and that the plan is not too long.
+func (l *loader) checkAxes(root *strict.Node, checkAxes Matrix) {
 	trials := 1
-	for _, a := range axes {
+	for _, a := range checkAxes {
 		pos := root.Get("matrix").Pos
 		for _, e := range root.Get("matrix").Entries {
 			if e.Key == a.Path {
@@ -131,11 +131,11 @@ func (l *loader) axes(root *strict.Node, axes Matrix) {
 			}
 		}
 		head, _, _ := strings.Cut(a.Path, ".")
-		if slices.Contains(fixed, head) {
+		if slices.Contains(fixedKeys, head) {
 			l.problems = append(l.problems, strict.Problem{Pos: pos, Path: "matrix." + a.Path, Message: fmt.Sprintf("matrix: %s cannot vary, it belongs to the whole run", head)})
 			continue
 		}
-		l.add(strict.Set(root.Clone(), Experiment{}, a.Path, pos, a.nodes[0]))
+		l.addError(strict.Set(root.Clone(), Experiment{}, a.Path, pos, a.nodes[0]))
 		if trials *= len(a.nodes); trials > maxTrials {
 			l.problems = append(l.problems, strict.Problem{Pos: pos, Path: "matrix", Message: fmt.Sprintf("matrix: more than %d trials", maxTrials), Hint: "split the experiment"})
 			return
@@ -149,7 +149,7 @@ func (a Axis) labels() []any {
 	short, long := make([]any, len(a.nodes)), make([]any, len(a.nodes))
 	seen := map[any]bool{}
 	for i, n := range a.nodes {
-		short[i], long[i] = named(n), label(n)
+		short[i], long[i] = shortLabel(n), nodeLabel(n)
 		seen[short[i]] = true
 	}
 	if len(seen) == len(short) {
@@ -158,38 +158,38 @@ func (a Axis) labels() []any {
 	return long
 }
 
-// named is how one value is shown by the names in it.
-func named(n *strict.Node) any {
+// shortLabel is how one value is shown by the names in it.
+func shortLabel(n *strict.Node) any {
 	switch name, own := n.Get("name"), n.Get("exec"); {
 	case n.Kind == strict.Map && name != nil:
-		return label(name)
+		return nodeLabel(name)
 	case n.Kind == strict.Map && own != nil:
-		return Short("exec:" + fmt.Sprint(label(own)))
+		return ShortLabel("exec:" + fmt.Sprint(nodeLabel(own)))
 	case n.Kind == strict.List && len(n.Items) == 0:
 		return "none"
 	case n.Kind == strict.List:
 		parts := make([]string, len(n.Items))
 		for i, item := range n.Items {
-			parts[i] = fmt.Sprint(named(item))
+			parts[i] = fmt.Sprint(shortLabel(item))
 		}
 		return strings.Join(parts, ",")
 	}
-	return label(n)
+	return nodeLabel(n)
 }
 
-// label is how one value is shown in full.
-func label(n *strict.Node) any {
+// nodeLabel is how one value is shown in full.
+func nodeLabel(n *strict.Node) any {
 	switch n.Kind {
 	case strict.List:
 		parts := make([]string, len(n.Items))
 		for i, item := range n.Items {
-			parts[i] = fmt.Sprint(label(item))
+			parts[i] = fmt.Sprint(nodeLabel(item))
 		}
 		return strings.Join(parts, ",")
 	case strict.Map:
 		var parts []string
 		for _, e := range n.Entries {
-			if text := fmt.Sprint(label(e.Value)); e.Key == "name" {
+			if text := fmt.Sprint(nodeLabel(e.Value)); e.Key == "name" {
 				parts = append(parts, text)
 			} else {
 				parts = append(parts, e.Key+"="+text)

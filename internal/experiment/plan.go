@@ -1,9 +1,13 @@
 package experiment
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,12 +59,12 @@ func TrialSeed(seed uint64, id int) uint64 {
 // expand makes the cells of all repetitions and the experiment that they belong to.
 func (l *loader) expand(root *strict.Node, axes Matrix) Experiment {
 	var cells []Cell
-	for i := range combinations(axes) {
-		if c, ok := l.cell(root, axes, i); ok {
+	for i := range countCombinations(axes) {
+		if c, ok := l.loadCell(root, axes, i); ok {
 			cells = append(cells, c)
 		}
 	}
-	e, ok := l.base(root, axes)
+	e, ok := l.loadBase(root, axes)
 	if !ok || len(l.problems) > 0 {
 		return e
 	}
@@ -68,13 +72,13 @@ func (l *loader) expand(root *strict.Node, axes Matrix) Experiment {
 		l.problems = append(l.problems, strict.Problem{Pos: root.At("repetitions").Pos, Path: "repetitions", Message: fmt.Sprintf("repetitions: more than %d trials in all", maxTrials), Hint: "split the experiment"})
 		return e
 	}
-	e.origin.cells = schedule(e, cells)
+	e.origin.cells = scheduleCells(e, cells)
 	return e
 }
 
-// base is the experiment of the whole run: what the file says outside the matrix, or where
+// loadBase is the experiment of the whole run: what the file says outside the matrix, or where
 // that is no experiment without it, with the first value of every axis.
-func (l *loader) base(root *strict.Node, axes Matrix) (Experiment, bool) {
+func (l *loader) loadBase(root *strict.Node, axes Matrix) (Experiment, bool) {
 	alone := &loader{dir: l.dir, fast: l.fast}
 	if e, ok := alone.decode(root); ok || len(axes) == 0 {
 		l.problems = append(l.problems, alone.problems...)
@@ -82,12 +86,12 @@ func (l *loader) base(root *strict.Node, axes Matrix) (Experiment, bool) {
 	}
 	base := root.Clone()
 	for _, a := range axes {
-		l.add(strict.Set(base, Experiment{}, a.Path, a.nodes[0].Pos, a.nodes[0]))
+		l.addError(strict.Set(base, Experiment{}, a.Path, a.nodes[0].Pos, a.nodes[0]))
 	}
 	return l.decode(base)
 }
 
-func combinations(axes Matrix) int {
+func countCombinations(axes Matrix) int {
 	n := 1
 	for _, a := range axes {
 		n *= len(a.nodes)
@@ -95,8 +99,8 @@ func combinations(axes Matrix) int {
 	return n
 }
 
-// cell makes the i-th combination of the axes; the last axis is the fastest.
-func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
+// loadCell makes the i-th combination of the axes; the last axis is the fastest.
+func (l *loader) loadCell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	doc := root.Clone()
 	chosen, labels := make([]*strict.Node, len(axes)), make([]any, len(axes))
 	for k, a := range slices.Backward(axes) {
@@ -105,7 +109,7 @@ func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	}
 	c := Cell{Parameters: map[string]any{}}
 	for k, a := range axes {
-		if !l.add(strict.Set(doc, Experiment{}, a.Path, chosen[k].Pos, chosen[k])) {
+		if !l.addError(strict.Set(doc, Experiment{}, a.Path, chosen[k].Pos, chosen[k])) {
 			return c, false
 		}
 		c.Axes = append(c.Axes, a.Path)
@@ -114,7 +118,7 @@ func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	if c.Experiment, ok = l.decode(doc); !ok {
 		return c, false
 	}
-	c.Parameters["database"] = Short(c.Experiment.Database.Key())
+	c.Parameters["database"] = ShortLabel(c.Experiment.Database.Key())
 	c.Parameters["workload"] = c.Experiment.workloadLabel()
 	c.Parameters["scale"] = c.Experiment.Scale
 	for k, a := range axes {
@@ -136,9 +140,9 @@ func (w Workload) Label() string {
 	return strings.TrimSuffix(filepath.Base(w.File), filepath.Ext(w.File))
 }
 
-// schedule repeats the cells, numbers them and shuffles each repetition (Fisher and Yates,
+// scheduleCells repeats the cells, numbers them and shuffles each repetition (Fisher and Yates,
 // with numbers of its own so that no library can change the order of an old seed).
-func schedule(e Experiment, cells []Cell) []Cell {
+func scheduleCells(e Experiment, cells []Cell) []Cell {
 	plan := make([]Cell, 0, len(cells)*e.Repetitions)
 	for r := range e.Repetitions {
 		block := slices.Clone(cells)
@@ -153,7 +157,7 @@ func schedule(e Experiment, cells []Cell) []Cell {
 			block[i], block[j] = block[j], block[i]
 		}
 		if e.Reuse {
-			gather(block)
+			groupByCluster(block)
 		}
 		plan = append(plan, block...)
 	}
@@ -169,9 +173,9 @@ const (
 	loadRate   = 2000
 )
 
-// Lasts is the longest that one trial is likely to take, without what Forming says, and whether that is known: where
+// TrialTime is the longest that one trial is likely to take, without what Forming says, and whether that is known: where
 // only the number of operations ends it it depends on the database.
-func (e Experiment) Lasts() (time.Duration, bool) {
+func (e Experiment) TrialTime() (time.Duration, bool) {
 	if e.Stop.Time == 0 {
 		return 0, false
 	}
@@ -179,8 +183,8 @@ func (e Experiment) Lasts() (time.Duration, bool) {
 	return setupTime + load + e.Warmup.Duration() + e.Stop.Time.Duration(), true
 }
 
-// Forming is how much longer a trial is likely to take that forms a cluster, and does not reuse an earlier trial's.
-func (e Experiment) Forming() time.Duration {
+// FormationTime is how much longer a trial is likely to take that forms a cluster, and does not reuse an earlier trial's.
+func (e Experiment) FormationTime() time.Duration {
 	if !e.Reuse && e.ClusterWarmup == 0 {
 		return 0
 	}
@@ -192,21 +196,21 @@ func (e Experiment) Estimate() (time.Duration, bool) {
 	var sum time.Duration
 	on := "" // the footing of the cluster that there is
 	for _, c := range e.Plan() {
-		lasts, known := c.Experiment.Lasts()
+		lasts, known := c.Experiment.TrialTime()
 		if !known {
 			return 0, false
 		}
 		if footing := c.Experiment.ClusterKey(); footing == "" || footing != on {
 			on = footing
-			sum += c.Experiment.Forming()
+			sum += c.Experiment.FormationTime()
 		}
 		sum += lasts
 	}
 	return sum, true
 }
 
-// roughly rounds a time to what is worth saying.
-func roughly(d time.Duration) unit.Duration {
+// roundEstimate rounds a time to what is worth saying.
+func roundEstimate(d time.Duration) unit.Duration {
 	switch {
 	case d > 2*time.Hour:
 		d = d.Round(10 * time.Minute)
@@ -216,4 +220,86 @@ func roughly(d time.Duration) unit.Duration {
 		d = d.Round(5 * time.Second)
 	}
 	return unit.Duration(d)
+}
+
+// What Experiment.Spread may be; the default is trial.
+const (
+	SpreadRepetition = "repetition"
+	SpreadCell       = "cell"
+)
+
+// ClusterKey names the lab and the cluster that a trial runs on: trials with the same one can
+// run on the same, one after another. It is "" where every trial has its own. Clouds of hundreds of nodes take
+// milliseconds: who asks for many trials again and again should keep the answers.
+func (e Experiment) ClusterKey() string {
+	if !e.Reuse || e.origin == nil {
+		return ""
+	}
+	text, err := json.Marshal([]any{e.origin.cloud, e.Database, e.Engine, e.SetupScale, e.ClusterWarmup, e.Links})
+	if err != nil { // a resolved experiment is plain data
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// groupByCluster puts the cells of one footing beside each other, where the first of them stands.
+func groupByCluster(cells []Cell) {
+	first := map[string]int{}
+	place := map[int]int{}
+	for i, c := range cells {
+		footing := c.Experiment.ClusterKey()
+		if _, ok := first[footing]; !ok {
+			first[footing] = i
+		}
+		place[c.ID] = first[footing]
+	}
+	slices.SortStableFunc(cells, func(a, b Cell) int { return place[a.ID] - place[b.ID] })
+}
+
+// checkReuse refuses what would be handed on from one trial to the next.
+func (c *checker) checkReuse() {
+	if !c.e.Reuse {
+		return
+	}
+	if len(c.e.Events) > 0 {
+		c.fail("reuse", "leave reuse out", "the next trial would run on what events have made of the cluster")
+	}
+	for _, n := range c.e.origin.cloud.Nodes {
+		if n.Flavor != nil && n.Flavor.Governed() {
+			c.fail("reuse", "leave reuse out", "%s", fmt.Sprintf("the processor credits of %s, which setting up must not cost, would be handed on", n.Name))
+			return
+		}
+	}
+}
+
+// Parallel is how many trials may run at the same time; Auto is as many as this machine has room for.
+type Parallel int
+
+// Auto stands for as many as there is room for.
+const Auto Parallel = -1
+
+// MaxParallel bounds every other value.
+const MaxParallel = 64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Parallel) UnmarshalText(text []byte) error {
+	if string(text) == "auto" {
+		*p = Auto
+		return nil
+	}
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 1 || n > MaxParallel {
+		return fmt.Errorf("want auto, or a number from 1 to %d, not %q", MaxParallel, text)
+	}
+	*p = Parallel(n)
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (p Parallel) MarshalText() ([]byte, error) {
+	if p == Auto {
+		return []byte("auto"), nil
+	}
+	return []byte(strconv.Itoa(int(p))), nil
 }

@@ -37,7 +37,7 @@ func TestPools(t *testing.T) {
 	if got := e.ClientNodes(); strings.Join(got, " ") != "client client-writers" {
 		t.Errorf("load comes from %v, want client and client-writers", got)
 	}
-	if p := e.Audited(); len(p) != 1 || p[0].Name != "writers" {
+	if p := e.AuditedPools(); len(p) != 1 || p[0].Name != "writers" {
 		t.Errorf("an audit is of %+v, want writers, which alone write", p)
 	}
 	cloud, err := e.Cloud()
@@ -117,7 +117,7 @@ workloads:
   - {name: there, client: b, workload: {name: a, records: 100, properties: {` + second + `}}}
 `
 	}
-	if got := parse(t, two(`insertstart: "50"`)).Audited(); len(got) != 2 {
+	if got := parse(t, two(`insertstart: "50"`)).AuditedPools(); len(got) != 2 {
 		t.Errorf("an audit is of %+v, want both", got)
 	}
 	if _, err := Parse("x.yaml", []byte(two(`insertstart: "49"`)), nil, false); err == nil || !strings.Contains(err.Error(), "here and there both write the same records") {

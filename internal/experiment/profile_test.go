@@ -23,7 +23,7 @@ func at(t *testing.T, e Experiment, id string, times ...time.Duration) [][2]link
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := e.Profiles(cloud)
+	profiles, err := e.LinkProfiles(cloud)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,25 +41,25 @@ func (e Experiment) openTrace() (*traceReader, error) {
 	return &traceReader{src: strict.NewSource(e.Drift.Trace, string(data)), csv: csv.NewReader(strings.NewReader(string(data)))}, nil
 }
 
-// trace replays the drift's CSV file.
-func (e Experiment) trace(t topology.Topology) (map[string]LinkProfile, strict.Problems) {
+// traceProfiles replays the drift's CSV file.
+func (e Experiment) traceProfiles(t topology.Topology) (map[string]LinkProfile, strict.Problems) {
 	r, err := e.openTrace()
 	if err != nil {
 		return nil, strict.Problems{{Path: "trace", Message: "reading the trace: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"}}
 	}
-	rows := r.read()
+	rows := r.readRows()
 	l := newTimeline(t, e.Scale)
 	for i, row := range rows {
 		touched := false
 		for _, d := range l.links {
 			ab, ba := *d.AB, *d.BA
-			if l.is(d.a, row.from) && l.is(d.b, row.to) {
+			if l.matches(d.a, row.from) && l.matches(d.b, row.to) {
 				ab, touched = row.spec(ab), true
 			}
-			if l.is(d.b, row.from) && l.is(d.a, row.to) {
+			if l.matches(d.b, row.from) && l.matches(d.a, row.to) {
 				ba, touched = row.spec(ba), true
 			}
-			d.change(row.at, ab, ba)
+			d.changeAt(row.at, ab, ba)
 		}
 		if !touched {
 			r.fail(r.lines[i], 1, "there is no link from %q to %q", row.from, row.to)
@@ -89,7 +89,7 @@ func (r *traceReader) fail(line, col int, format string, args ...any) {
 	r.problems = append(r.problems, strict.Problem{Pos: strict.Pos{Source: r.src, Line: line, Column: col}, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *traceReader) read() []traceRow {
+func (r *traceReader) readRows() []traceRow {
 	r.csv.Comment, r.csv.TrimLeadingSpace = '#', true
 	var rows []traceRow
 	for {
@@ -107,14 +107,14 @@ func (r *traceReader) read() []traceRow {
 			return nil
 		}
 		if r.columns == nil {
-			if r.header(record); len(r.problems) > 0 {
+			if r.parseHeader(record); len(r.problems) > 0 {
 				return nil
 			}
 			continue
 		}
 		line, _ := r.csv.FieldPos(0)
 		before := len(r.problems)
-		row := r.row(record)
+		row := r.parseRow(record)
 		if n := len(rows); len(r.problems) == before && n > 0 && row.at < rows[n-1].at {
 			r.fail(line, 1, "time goes back from %v to %v", rows[n-1].at, row.at)
 		}
@@ -139,7 +139,7 @@ func (r *traceReader) read() []traceRow {
 	return rows
 }
 
-func (r *traceReader) header(record []string) {
+func (r *traceReader) parseHeader(record []string) {
 	r.columns = map[string]column{}
 	for i, name := range record {
 		name, suffix, _ := strings.Cut(strings.TrimSpace(name), "_")
@@ -170,7 +170,7 @@ func (r *traceReader) cell(record []string, name string) string {
 	return strings.TrimSpace(record[c.index]) + c.unit
 }
 
-func (r *traceReader) row(record []string) traceRow {
+func (r *traceReader) parseRow(record []string) traceRow {
 	row := traceRow{from: r.cell(record, "from"), to: r.cell(record, "to")}
 	check := func(name string, err error) {
 		if err != nil {

@@ -26,7 +26,7 @@ func TestWorkloadOnATree(t *testing.T) {
 	if w.Records != 500 || w.Shared != 0.5 || w.Files != 10 || w.Uses(mdtest.Mkdir) || w.Home != mdtest.Near {
 		t.Errorf("the workload is %+v", w)
 	}
-	if y, err := e.YCSB(e.Pools()[0]); err != nil || y.RecordCount != 500 || y.InsertCount != 500 {
+	if y, err := e.YCSBWorkload(e.Pools()[0]); err != nil || y.RecordCount != 500 || y.InsertCount != 500 {
 		t.Errorf("%d records to load, %v", y.InsertCount, err)
 	}
 	if w, err := parse(t, small).Workload.Tree(); w != nil || err != nil {
@@ -50,11 +50,11 @@ func TestWorkloadOnATree(t *testing.T) {
 func TestTreesNeedADirectoryTree(t *testing.T) {
 	e := parse(t, treeful)
 	all := databases()
-	if err := Check(e, all); err == nil || !strings.Contains(err.Error(), "redis is no directory tree, which the workload namespace is on") {
+	if err := CheckCapabilities(e, all); err == nil || !strings.Contains(err.Error(), "redis is no directory tree, which the workload namespace is on") {
 		t.Errorf("on records: %v", err)
 	}
 	all["redis"] = fake{can: database.Capabilities{Tree: true}}
-	if d := cmp.Diff(nil, Check(e, all)); d != "" {
+	if d := cmp.Diff(nil, CheckCapabilities(e, all)); d != "" {
 		t.Error(d)
 	}
 }

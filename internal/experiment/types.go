@@ -169,9 +169,9 @@ func (d Database) Key() string {
 	return d.Label()
 }
 
-// Short is what results call a database by its label or key: one of one's own by its file's name, without folder
+// ShortLabel is what results call a database by its label or key: one of one's own by its file's name, without folder
 // and ending.
-func Short(label string) string {
+func ShortLabel(label string) string {
 	file, own := strings.CutPrefix(label, "exec:")
 	if !own {
 		return label
@@ -292,3 +292,65 @@ type Fidelity struct {
 	// out in which processors were taken from the driver.
 	Moved unit.Fraction `yaml:"moved" json:"moved" jsonschema:"default=5%"`
 }
+
+// Drift changes the links while a trial measures: exactly one of steps, trace and
+// mobility. Time counts from the start of the measurement; during set-up and warm-up the
+// links are as at 0s, except that a link which loses every packet then does so from the start of the measurement on.
+type Drift struct {
+	// Steps change all links at once, or some of them.
+	Steps []Step `yaml:"steps" json:"steps,omitempty"`
+	// Trace replays a CSV file (relative to this file): each row changes one direction of a
+	// link. Columns are time, from, to (nodes or sites; empty for all) and any of latency
+	// (one way), bandwidth and loss; an empty cell leaves that as it is. A column called
+	// time_s or latency_ms has cells without units. A trace whose rows are all after the end of the trial is refused, as
+	// are Unix time stamps; rows that a trial does not reach are noted.
+	Trace string `yaml:"trace" json:"trace,omitempty" jsonschema:"example=trace.csv"`
+	// Mobility moves sites: latency and bandwidth follow from how far apart they are.
+	Mobility *topology.Mobility `yaml:"mobility" json:"mobility,omitempty"`
+	// Every is how often the links are brought up to date.
+	Every unit.Duration `yaml:"every" json:"every" jsonschema:"default=100ms"`
+}
+
+// Alternatives: links drift in one way.
+func (Drift) Alternatives() [][]string { return [][]string{{"steps", "trace", "mobility"}} }
+
+// Step is one change of links.
+type Step struct {
+	// At is when, after the measurement began.
+	At unit.Duration `yaml:"at" json:"at" jsonschema:"required"`
+	// Scale replaces the experiment's scale from here on.
+	Scale *float64 `yaml:"scale" json:"scale,omitempty" jsonschema:"minimum=0,maximum=1000"`
+	// Links are what changes on single links; it is not multiplied by the scale. With a name it
+	// is one of a pair's links, "A~B#1" for one that the topology gives no name; without, all of them.
+	Links []topology.LinkSpec `yaml:"links" json:"links,omitempty"`
+}
+
+// Recovery is what recovery from an event is measured by (see recovery.md).
+type Recovery struct {
+	// Baseline is the time before an event that it is compared with.
+	Baseline unit.Duration `yaml:"baseline" json:"baseline" jsonschema:"default=60s"`
+	// Goodput is the share of the baseline's goodput that a second must reach.
+	Goodput unit.Fraction `yaml:"goodput" json:"goodput" jsonschema:"default=90%"`
+	// P99 is how many times the baseline's p99 a second may take.
+	P99 float64 `yaml:"p99" json:"p99" jsonschema:"default=2,minimum=1"`
+	// Hold is for how long seconds must be as before until it has recovered.
+	Hold unit.Duration `yaml:"hold" json:"hold" jsonschema:"default=10s"`
+	// SLA is the p99 above which a second violates the service level; left out, it is
+	// p99 times the baseline's.
+	SLA unit.Duration `yaml:"sla" json:"sla,omitempty"`
+}
+
+// Audit reads every acknowledged write back (see audit.md).
+type Audit struct {
+	// Enabled turns it on.
+	Enabled bool `yaml:"enabled" json:"enabled"`
+	// HistoryKeys is of how many records every operation is recorded and checked for
+	// linearizability; 0 is none.
+	HistoryKeys int `yaml:"history_keys" json:"history_keys" jsonschema:"default=8,minimum=0,maximum=1000"`
+	// Settle is how long copies that are older than what was acknowledged may take to catch
+	// up before they count.
+	Settle unit.Duration `yaml:"settle" json:"settle" jsonschema:"default=10s"`
+}
+
+// Shorthand: "audit: true" is "audit: {enabled: true}".
+func (Audit) Shorthand() string { return "enabled" }

@@ -88,7 +88,7 @@ func TestOutageDuringSetUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := e.Profiles(cloud)
+	profiles, err := e.LinkProfiles(cloud)
 	if err != nil || len(profiles) != 2 {
 		t.Fatal(profiles, err)
 	}
@@ -125,7 +125,7 @@ func TestCorpusTraces(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		notes := e.driftNotes()
+		notes := e.allDriftNotes()
 		ok := len(notes) == len(tt.notes)
 		for i := range min(len(notes), len(tt.notes)) {
 			ok = ok && strings.Contains(notes[i], tt.notes[i])

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
@@ -28,7 +30,7 @@ type Validation struct {
 	EstimateS float64 `json:"estimate_s,omitempty"`
 	Plan      []Cell  `json:"plan,omitempty"` // in the order of running
 	// Places are where nodes stand, as far as the machines file tells; nil on this machine.
-	Places *placement.Plan `json:"places,omitempty"`
+	Placement *placement.Plan `json:"places,omitempty"`
 	// Notes say what of it has no effect, and what this machine will not do of it.
 	Notes []string `json:"notes,omitempty"`
 
@@ -46,8 +48,8 @@ type Mistake struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// Mistakes are those that an error of a file at path tells: one each of strict.Problems, else the error itself.
-func Mistakes(err error, path string) (list []Mistake) {
+// ListMistakes are those that an error of a file at path tells: one each of strict.Problems, else the error itself.
+func ListMistakes(err error, path string) (list []Mistake) {
 	var ps strict.Problems
 	if !errors.As(err, &ps) {
 		return []Mistake{{File: path, Message: err.Error()}}
@@ -77,16 +79,16 @@ func ValidateText(path string, text []byte, databases map[string]database.Databa
 func validate(path string, e Experiment, err error, databases map[string]database.Database) Validation {
 	v := Validation{File: path, experiment: e, err: err}
 	if v.err == nil {
-		v.err = Check(v.experiment, databases)
+		v.err = CheckCapabilities(v.experiment, databases)
 	}
 	switch {
 	case v.err != nil:
-		v.Problems = Mistakes(v.err, path)
+		v.Problems = ListMistakes(v.err, path)
 	default:
 		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
 		v.Trials = len(v.Plan)
-		v.Notes = slices.Concat(v.experiment.Notes(databases), v.experiment.outlasting(), v.experiment.driftNotes())
-		v.Places, v.err = v.experiment.Places() // which was checked
+		v.Notes = slices.Concat(v.experiment.UnusedSettings(databases), v.experiment.eventNotes(), v.experiment.allDriftNotes())
+		v.Placement, v.err = v.experiment.Placement() // which was checked
 		if d, known := v.experiment.Estimate(); known {
 			v.EstimateS = d.Seconds()
 		}
@@ -94,8 +96,8 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 	return v
 }
 
-// Locate notes which databases of a valid file are not installed here.
-func (v *Validation) Locate(databases map[string]database.Database) {
+// NoteMissingDatabases notes which databases of a valid file are not installed here.
+func (v *Validation) NoteMissingDatabases(databases map[string]database.Database) {
 	seen := map[string]bool{}
 	for _, c := range v.Plan {
 		d := c.Experiment.Database
@@ -103,7 +105,7 @@ func (v *Validation) Locate(databases map[string]database.Database) {
 			continue
 		}
 		seen[d.Key()] = true
-		db, err := c.Experiment.Choose(databases)
+		db, err := c.Experiment.ResolveDatabase(databases)
 		if err == nil {
 			_, err = database.Locate(db, d.Version, "")
 		}
@@ -113,9 +115,9 @@ func (v *Validation) Locate(databases map[string]database.Database) {
 	}
 }
 
-// Examine notes what this machine cannot do of a valid file. Disks tells whether disks of
+// NoteDiskLimits notes what this machine cannot do of a valid file. Disks tells whether disks of
 // nodes can be bounded here; it is asked where that is wanted.
-func (v *Validation) Examine(disks func() error) {
+func (v *Validation) NoteDiskLimits(disks func() error) {
 	if !v.Valid {
 		return
 	}
@@ -135,8 +137,8 @@ func (v *Validation) Examine(disks func() error) {
 	}
 }
 
-// ExamineTCP notes congestion controls of a valid file that this machine's kernel does not have among its available ones.
-func (v *Validation) ExamineTCP(available []string) {
+// NoteCongestionControls notes congestion controls of a valid file that this machine's kernel does not have among its available ones.
+func (v *Validation) NoteCongestionControls(available []string) {
 	for _, c := range v.Plan {
 		cloud, err := c.Experiment.Cloud()
 		control := cloud.TCP["congestion_control"]
@@ -183,21 +185,21 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 		about = ": " + e.Description
 	}
 	fmt.Fprintf(w, "%s is valid%s\n", v.File, about)
-	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Label(), len(e.DataNodes()), e.clientPlace(e.ClientNode()))
+	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Label(), len(e.DataNodes()), e.clientLocation(e.ClientNode()))
 	for _, p := range e.Workloads {
-		fmt.Fprintf(w, "  side by side: %s, %s, %s\n", p.Label(), p.Workload.pace(), e.clientPlace(p.Node(e)))
+		fmt.Fprintf(w, "  side by side: %s, %s, %s\n", p.Label(), p.Workload.describeRate(), e.clientLocation(p.Node(e)))
 	}
-	fmt.Fprintf(w, "  %s\n", trials(e))
+	fmt.Fprintf(w, "  %s\n", describeTrials(e))
 	if e.ClusterWarmup > 0 {
 		fmt.Fprintf(w, "  a new cluster: warmed up for %v\n", e.ClusterWarmup)
 	}
 	fmt.Fprintf(w, "  each: warm-up %v, then %s\n", e.Warmup, e.Stop)
 	if len(e.Events) > 0 {
-		fmt.Fprintf(w, "  meanwhile: %s\n", e.happenings())
+		fmt.Fprintf(w, "  meanwhile: %s\n", e.describeEvents())
 	}
-	e.outline(w)
+	e.describeCloud(w)
 	if d, known := e.Estimate(); known {
-		fmt.Fprintf(w, "  at most about %v in all\n", roughly(d))
+		fmt.Fprintf(w, "  at most about %v in all\n", roundEstimate(d))
 	} else {
 		fmt.Fprintf(w, "  how long it takes depends on the database: stop.time would bound it\n")
 	}
@@ -225,8 +227,8 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 	return t.Flush()
 }
 
-// trials says what varies: "4 trials: workload a, c x scale 0.2, 1".
-func trials(e Experiment) string {
+// describeTrials says what varies: "4 trials: workload a, c x scale 0.2, 1".
+func describeTrials(e Experiment) string {
 	cells := e.Plan()
 	text := fmt.Sprintf("%d trials", len(cells))
 	if len(cells) == 1 {
@@ -249,8 +251,8 @@ func trials(e Experiment) string {
 	return text
 }
 
-// pace says how a workload is driven.
-func (w Workload) pace() string {
+// describeRate says how a workload is driven.
+func (w Workload) describeRate() string {
 	text := fmt.Sprintf("%d threads", w.Threads)
 	if w.Arrival != "closed" {
 		text = w.Arrival + " arrivals"
@@ -261,8 +263,8 @@ func (w Workload) pace() string {
 	return text
 }
 
-// clientPlace is where a client stands.
-func (e Experiment) clientPlace(client string) string {
+// clientLocation is where a client stands.
+func (e Experiment) clientLocation(client string) string {
 	for _, n := range e.origin.cloud.Nodes {
 		if n.Name == client {
 			return "at " + n.Site
@@ -290,4 +292,52 @@ func (s Stop) String() string {
 		parts = append(parts, fmt.Sprintf("goodput known to %v after %v", s.Confidence, s.MinTime))
 	}
 	return strings.Join(parts, ", or ")
+}
+
+// describeCloud writes the cloud that an experiment asks for, and what it asserts.
+func (e Experiment) describeCloud(w io.Writer) {
+	cloud := e.origin.cloud
+	least, most := math.Inf(1), 0.0
+	for _, l := range cloud.Links {
+		rtt := roundTripMS(l)
+		least, most = min(least, rtt), max(most, rtt)
+	}
+	if n := len(cloud.Links); n > 0 {
+		fmt.Fprintf(w, "  %d links, round trips of %.4g to %.4g ms before any scale\n", n, least, most)
+	}
+	if cloud.Overlay.Routed() {
+		fmt.Fprintf(w, "  routes: %s finds ways over several links\n", cloud.Overlay.Kind)
+	} else {
+		fmt.Fprintf(w, "  routes: each packet takes the one link between its two nodes\n")
+	}
+	e.describePlacement(w)
+	for _, a := range e.Assert {
+		fmt.Fprintf(w, "  asserts %s\n", a)
+	}
+}
+
+func roundTripMS(l topology.Link) float64 {
+	return float64(l.AB.Latency+l.BA.Latency) / float64(time.Millisecond)
+}
+
+// Links returns the links of the experiment's cloud, as they are before any scale.
+func (v Validation) Links() []topology.Link { return v.experiment.origin.cloud.Links }
+
+// eventNotes are notes about events that the end of the trial cuts short.
+func (e Experiment) eventNotes() (notes []string) {
+	end := time.Duration(e.Stop.Time)
+	for _, x := range e.Events {
+		if x.At == nil || x.For == nil || x.When != "" || end == 0 {
+			continue
+		}
+		begin, lasts := x.At.Duration(), x.For.Duration()
+		if begin+lasts > end {
+			name := x.Kind()
+			if x.Name != "" {
+				name = strings.TrimSpace(x.Name + " (" + name + ")")
+			}
+			notes = append(notes, fmt.Sprintf("event %s, at %v for %v, outlasts the trial of %v: it is taken back at its end, and its recovery is not seen", name, begin, lasts, end))
+		}
+	}
+	return notes
 }

@@ -16,23 +16,23 @@ import (
 // adoptFiles takes from the workloads' property files what the experiment leaves out.
 func (c *checker) adoptFiles() {
 	if len(c.e.Workloads) == 0 {
-		c.adopt("workload", &c.e.Workload)
+		c.adoptFile("workload", &c.e.Workload)
 	}
 	for i := range c.e.Workloads {
-		c.adopt(fmt.Sprintf("workloads[%d].workload", i), &c.e.Workloads[i].Workload)
+		c.adoptFile(fmt.Sprintf("workloads[%d].workload", i), &c.e.Workloads[i].Workload)
 	}
 }
 
-// adopt is adoptFiles of the workload at path. A file that cannot be read is reported by properties.
-func (c *checker) adopt(path string, w *Workload) {
-	entries, err := c.e.entries(*w)
+// adoptFile is adoptFiles of the workload at path. A file that cannot be read is reported by properties.
+func (c *checker) adoptFile(path string, w *Workload) {
+	entries, err := c.e.propertyEntries(*w)
 	if err != nil || len(entries) == 0 {
 		return
 	}
 	p := ycsb.CollectEntries(entries)
 	s, err := ycsb.ParseSettings(p)
 	if err != nil {
-		c.badProperties(path, w, err)
+		c.reportProperties(path, w, err)
 	}
 	counts := ycsb.Properties{"recordcount": "1"} // which Parse requires
 	for _, name := range []string{"recordcount", "operationcount"} {
@@ -42,16 +42,16 @@ func (c *checker) adopt(path string, w *Workload) {
 	}
 	n, _, err := ycsb.Parse(counts)
 	if err != nil {
-		c.badProperties(path, w, err)
+		c.reportProperties(path, w, err)
 		return
 	}
-	if p["recordcount"] != "" && !c.e.given(path+".records") {
+	if p["recordcount"] != "" && !c.e.isSet(path+".records") {
 		w.Records = n.RecordCount
 	}
-	if p["threadcount"] != "" && !c.e.given(path+".threads") {
+	if p["threadcount"] != "" && !c.e.isSet(path+".threads") {
 		w.Threads = s.Threads
 	}
-	if !c.e.given(path + ".target") {
+	if !c.e.isSet(path + ".target") {
 		w.Target = s.Target
 	}
 	if c.e.stopsByFile() {
@@ -62,12 +62,12 @@ func (c *checker) adopt(path string, w *Workload) {
 // stopsByFile reports whether a workload's file decides when a trial ends: there is one workload,
 // and the experiment gives neither operations nor time.
 func (e Experiment) stopsByFile() bool {
-	return len(e.Workloads) == 0 && !e.given("stop.operations") && !e.given("stop.time")
+	return len(e.Workloads) == 0 && !e.isSet("stop.operations") && !e.isSet("stop.time")
 }
 
-// placeInFile is where a workload's file sets a property.
-func (e Experiment) placeInFile(w Workload, name string) (strict.Pos, bool) {
-	entries, err := e.entries(w)
+// propertyPos is where a workload's file sets a property.
+func (e Experiment) propertyPos(w Workload, name string) (strict.Pos, bool) {
+	entries, err := e.propertyEntries(w)
 	if err != nil {
 		return strict.Pos{}, false
 	}
@@ -80,8 +80,8 @@ func (e Experiment) placeInFile(w Workload, name string) (strict.Pos, bool) {
 	return strict.Pos{}, false
 }
 
-// Notes name the settings of workloads that have no effect in a trial, and say why, a line each.
-func (e Experiment) Notes(databases map[string]database.Database) (notes []string) {
+// UnusedSettings name the settings of workloads that have no effect in a trial, and say why, a line each.
+func (e Experiment) UnusedSettings(databases map[string]database.Database) (notes []string) {
 	seen := map[string]bool{}
 	for _, c := range e.Plan() {
 		if c.Repetition > 1 {
@@ -98,24 +98,24 @@ func (e Experiment) Notes(databases map[string]database.Database) (notes []strin
 }
 
 func (e Experiment) unusedSettings(databases map[string]database.Database) (notes []string) {
-	db, err := e.Choose(databases)
+	db, err := e.ResolveDatabase(databases)
 	if err != nil {
 		return nil // reported by Check
 	}
 	client := database.ClientProperties(db)
 	for _, p := range e.Pools() {
-		entries, err := e.entries(p.Workload)
-		if err != nil || p.Workload.onTree() {
+		entries, err := e.propertyEntries(p.Workload)
+		if err != nil || p.Workload.isTree() {
 			continue
 		}
 		for _, x := range entries {
-			if note := e.noteOn(p, x, client); note != "" {
+			if note := e.fileSettingNote(p, x, client); note != "" {
 				notes = append(notes, fmt.Sprintf("%s:%d: %s=%s %s", p.Workload.File, x.Line, x.Name, x.Value, note))
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(p.Workload.Properties)) {
 			value := p.Workload.Properties[name]
-			if why := unused(name, value, client); why != "" {
+			if why := unusedReason(name, value, client); why != "" {
 				notes = append(notes, fmt.Sprintf("%s.properties.%s=%s is not used with %s: %s", p.path, name, value, e.Database.Label(), why))
 			}
 		}
@@ -123,12 +123,12 @@ func (e Experiment) unusedSettings(databases map[string]database.Database) (note
 	return notes
 }
 
-// noteOn says what a trial does with a line of a workload's file, "" where it does what YCSB does.
-func (e Experiment) noteOn(p Pool, x ycsb.Entry, client []string) string {
+// fileSettingNote says what a trial does with a line of a workload's file, "" where it does what YCSB does.
+func (e Experiment) fileSettingNote(p Pool, x ycsb.Entry, client []string) string {
 	w, why, value := p.Workload, x.OverrideReason(), strings.TrimSpace(x.Value)
 	given := func(key string, holds float64) {
 		n, err := strconv.ParseFloat(value, 64)
-		if e.given(p.path+"."+key) && (err != nil || n != holds) {
+		if e.isSet(p.path+"."+key) && (err != nil || n != holds) {
 			why = fmt.Sprintf("%s.%s is %v", p.path, key, holds)
 		}
 	}
@@ -151,7 +151,7 @@ func (e Experiment) noteOn(p Pool, x ycsb.Entry, client []string) string {
 	case x.Name == "insertstart" && value != "0", x.Name == "insertcount" && value != fmt.Sprint(w.Records):
 		return fmt.Sprintf("bounds the records that requests choose; all %d records are loaded", w.Records)
 	default:
-		why = unused(x.Name, x.Value, client)
+		why = unusedReason(x.Name, x.Value, client)
 	}
 	if why == "" {
 		return ""
@@ -159,15 +159,15 @@ func (e Experiment) noteOn(p Pool, x ycsb.Entry, client []string) string {
 	return "is not used: " + why
 }
 
-// Overridden names the settings of workloads that the client properties of a trial's cluster replace.
-func (e Experiment) Overridden(cluster map[string]string) (notes []string) {
+// OverriddenSettings names the settings of workloads that the client properties of a trial's cluster replace.
+func (e Experiment) OverriddenSettings(cluster map[string]string) (notes []string) {
 	note := func(place, name, value string) {
 		if v, ok := cluster[name]; ok && v != value {
 			notes = append(notes, fmt.Sprintf("%s%s=%s is not used: the trial's cluster has %s=%s", place, name, value, name, v))
 		}
 	}
 	for _, p := range e.Pools() {
-		entries, err := e.entries(p.Workload)
+		entries, err := e.propertyEntries(p.Workload)
 		if err != nil {
 			continue // reported when the experiment was loaded
 		}
@@ -197,17 +197,17 @@ func (e Experiment) checkClient(p Pool, client []string, database string) (ps st
 			continue
 		}
 		path, message := p.path+".properties."+name, fmt.Sprintf("clients of %s have no property %s", database, name)
-		if pos, ok := e.placeInFile(p.Workload, name); ok && p.Workload.Properties[name] == "" {
-			ps = append(ps, strict.Problem{Pos: pos, Path: p.path + ".file", Message: message, Hint: meant(name, client)})
+		if pos, ok := e.propertyPos(p.Workload, name); ok && p.Workload.Properties[name] == "" {
+			ps = append(ps, strict.Problem{Pos: pos, Path: p.path + ".file", Message: message, Hint: suggestName(name, client)})
 			continue
 		}
-		ps = append(ps, e.problem(path, meant(name, client), "%s", message))
+		ps = append(ps, e.problem(path, suggestName(name, client), "%s", message))
 	}
 	return ps
 }
 
-// recorded says what a trial does in place of what some properties of YCSB's client ask for.
-var recorded = map[string]string{
+// trialEquivalents says what a trial does in place of what some properties of YCSB's client ask for.
+var trialEquivalents = map[string]string{
 	"label":                    "the experiment's name and description stand in the record",
 	"status":                   "a run shows its own progress",
 	"status.interval":          "a run shows its own progress",
@@ -217,9 +217,9 @@ var recorded = map[string]string{
 	"hdrhistogram.output.path": "a trial always records its histograms in its directory",
 }
 
-// unused says why a property has no effect in an experiment, "" if it has one.
-func unused(name, value string, client []string) string {
-	if why := recorded[name]; why != "" {
+// unusedReason says why a property has no effect in an experiment, "" if it has one.
+func unusedReason(name, value string, client []string) string {
+	if why := trialEquivalents[name]; why != "" {
 		return why
 	}
 	return ycsb.UnusedReason(name, value, client)

@@ -40,7 +40,7 @@ func withFile(t *testing.T, file, workload, rest string) Experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(e, configurables()); err != nil {
+	if err := CheckCapabilities(e, configurables()); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -110,7 +110,7 @@ func TestCorpusWorkloads(t *testing.T) {
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("%s%s: %s", c.file, c.workload, d)
 		}
-		if d := cmp.Diff(c.notes, e.Notes(configurables())); d != "" {
+		if d := cmp.Diff(c.notes, e.UnusedSettings(configurables())); d != "" {
 			t.Errorf("%s%s: %s", c.file, c.workload, d)
 		}
 	}
@@ -132,7 +132,7 @@ func TestOperationCountOfAFile(t *testing.T) {
 		want int64
 	}{{"", 30000}, {"stop: {time: 10s}", 30000}, {"stop: {operations: 70}", 70}} {
 		e := withFile(t, "paced.properties", "", c.stop)
-		if w, err := e.YCSB(e.Pools()[0]); err != nil || w.OperationCount != c.want {
+		if w, err := e.YCSBWorkload(e.Pools()[0]); err != nil || w.OperationCount != c.want {
 			t.Errorf("%q: %d operations, %v; want %d", c.stop, w.OperationCount, err, c.want)
 		}
 	}
@@ -155,7 +155,7 @@ workloads:
 	if one.Threads != 8 || two.Threads != 3 || one.Target != 100 || e.Stop.Operations != 0 || e.Stop.Time != defaultTime {
 		t.Errorf("%+v\n%+v\n%v", one, two, e.Stop)
 	}
-	notes := strings.Join(e.Notes(configurables()), "\n")
+	notes := strings.Join(e.UnusedSettings(configurables()), "\n")
 	for _, want := range []string{
 		"paced.properties:3: operationcount=30000 does not end a trial: stop says when, 30s",
 		"paced.properties:10: threadcount=8 is not used: workloads[1].workload.threads is 3",
@@ -178,7 +178,7 @@ func TestClientProperties(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return e, Check(e, configurables())
+		return e, CheckCapabilities(e, configurables())
 	}
 	for _, c := range []struct{ text, want string }{
 		{"database: redis\nworkload: {file: w}\n", `w:3:1: clients of redis have no property redis.timout; did you mean "redis.timeout"?`},
@@ -189,7 +189,7 @@ func TestClientProperties(t *testing.T) {
 		}
 	}
 	e, err := load("database: own\nworkload: {file: w}\n")
-	if notes := e.Notes(configurables()); err != nil || len(notes) > 0 {
+	if notes := e.UnusedSettings(configurables()); err != nil || len(notes) > 0 {
 		t.Errorf("a program reads any property: %v, %q", err, notes)
 	}
 	e, err = load("database: redis\nmatrix: {database: [redis, mongodb]}\n" +
@@ -198,15 +198,15 @@ func TestClientProperties(t *testing.T) {
 		"workload.properties.mongodb.url=x is not used with redis: neither YCSB nor the database's client has a property of this name",
 		"workload.properties.redis.timeout=7 is not used with mongodb: neither YCSB nor the database's client has a property of this name",
 	}
-	if d := cmp.Diff(want, e.Notes(configurables())); err != nil || d != "" {
+	if d := cmp.Diff(want, e.UnusedSettings(configurables())); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
 	}
-	over := e.Overridden(map[string]string{"redis.timeout": "10", "redis.hosts": "a"})
+	over := e.OverriddenSettings(map[string]string{"redis.timeout": "10", "redis.hosts": "a"})
 	if d := cmp.Diff([]string{"workload.properties.redis.timeout=7 is not used: the trial's cluster has redis.timeout=10"}, over); d != "" {
 		t.Error(d)
 	}
 	e = withFile(t, "misspelt.properties", ", properties: {updateproportion: 0.05}", "")
-	over = e.Overridden(map[string]string{"mongodb.url": "mongodb://n1"})
+	over = e.OverriddenSettings(map[string]string{"mongodb.url": "mongodb://n1"})
 	if len(over) != 1 || !strings.HasPrefix(over[0], "misspelt.properties:6: mongodb.url=") {
 		t.Errorf("%q", over)
 	}

@@ -1,10 +1,98 @@
 package lab
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/netip"
+	"slices"
+
+	"skerry/internal/link/tunnel"
+	"skerry/internal/machine"
+	"skerry/internal/topology"
 )
+
+// needsLinkAddresses tells whether the devices of links have addresses of their own: where nodes
+// pass packets on, or a pair has several links, a node's address does not say which link.
+func needsLinkAddresses(c Config) bool {
+	pairs := make(map[[2]string]bool)
+	for _, l := range c.Topology.Links {
+		pair := [2]string{min(l.A, l.B), max(l.A, l.B)}
+		if pairs[pair] {
+			return true
+		}
+		pairs[pair] = true
+	}
+	return c.Overlay != nil || c.Topology.Encryption == topology.WireGuard
+}
+
+// assignAddresses gives the devices of links their addresses and lays the tunnels.
+func (l *Lab) assignAddresses(ctx context.Context, c Config) error {
+	encrypted := c.Topology.Encryption == topology.WireGuard
+	if encrypted {
+		if err := l.part.Address(ctx, l.underlayDevices()); err != nil {
+			return err
+		}
+		if err := l.part.Tunnel(ctx, l.tunnelEnds()); err != nil {
+			return err
+		}
+	}
+	return l.part.Address(ctx, l.forwardingDevices(encrypted))
+}
+
+// underlayDevices are the devices under tunnels.
+func (l *Lab) underlayDevices() []machine.Device {
+	var all []machine.Device
+	for i, k := range l.links.Links {
+		a, b := endAddresses(linkNet, i)
+		all = append(all,
+			machine.Device{Node: k.A, Name: k.Device, Addrs: []netip.Prefix{netip.PrefixFrom(a, pairBits)}},
+			machine.Device{Node: k.B, Name: k.Device, Addrs: []netip.Prefix{netip.PrefixFrom(b, pairBits)}})
+	}
+	return all
+}
+
+// pairBits is the length of the prefix of a network of two.
+const pairBits = 31
+
+// tunnelEnds are those of a tunnel over every link.
+func (l *Lab) tunnelEnds() []machine.TunnelEnd {
+	var all []machine.TunnelEnd
+	for i, k := range l.links.Links {
+		a, b := endAddresses(linkNet, i)
+		all = append(all,
+			machine.TunnelEnd{Link: k.ID, Node: k.A, Device: k.Tunnel, Addr: a},
+			machine.TunnelEnd{Link: k.ID, Node: k.B, Device: k.Tunnel, Addr: b})
+	}
+	return all
+}
+
+// forwardingDevices are those that packets leave nodes by. Each has the node's own address first, which
+// packets leave with, and then one that says which link it is.
+func (l *Lab) forwardingDevices(tunnels bool) []machine.Device {
+	own := make(map[string]netip.Addr, len(l.state.Topology.Nodes))
+	for i, n := range l.state.Topology.Nodes {
+		own[n.Name] = nodeAddress(i)
+	}
+	var all []machine.Device
+	for _, k := range l.overlayNet().Links {
+		for _, end := range []struct {
+			node string
+			addr netip.Addr
+		}{{k.A, k.AddrA}, {k.B, k.AddrB}} {
+			d := machine.Device{Node: end.node, Name: k.Device, Addrs: []netip.Prefix{
+				netip.PrefixFrom(own[end.node], 32), netip.PrefixFrom(end.addr, pairBits),
+			}}
+			if tunnels {
+				d.MTU, d.Up = tunnel.MTU, true
+			}
+			all = append(all, d)
+		}
+	}
+	return all
+}
 
 // perNet is how many addresses of 10.77.x.0/24 are used: some software takes .0 and .255
 // for something else.
@@ -13,8 +101,8 @@ const (
 	maxNodes = perNet * 256
 )
 
-// address is the IPv4 address of the i-th node.
-func address(i int) netip.Addr {
+// nodeAddress is the IPv4 address of the i-th node.
+func nodeAddress(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 77, byte(i / perNet), byte(i%perNet + 1)})
 }
 
@@ -41,9 +129,51 @@ func deviceName(i int) string { return fmt.Sprintf("lk%d", i) }
 // tunnelName names the device that encrypts the i-th link.
 func tunnelName(i int) string { return fmt.Sprintf("wg%d", i) }
 
-// seedOf gives each link its own sequence of random choices.
-func seedOf(seed uint64, id string) uint64 {
+// linkSeed gives each link its own sequence of random choices.
+func linkSeed(seed uint64, id string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s", seed, id)
 	return h.Sum64()
+}
+
+// routes are the nodes': from each to every neighbour over the first link of the pair.
+func (l *Lab) routes() []machine.Route {
+	addr := make(map[string]netip.Addr, len(l.state.Topology.Nodes))
+	for i, n := range l.state.Topology.Nodes {
+		addr[n.Name] = nodeAddress(i)
+	}
+	type pair struct{ from, to string }
+	seen := map[pair]bool{}
+	var all []machine.Route
+	for _, k := range l.links.Links {
+		for _, p := range []pair{{k.A, k.B}, {k.B, k.A}} {
+			if !seen[p] {
+				seen[p] = true
+				all = append(all, machine.Route{Node: p.from, To: addr[p.to], Device: cmp.Or(k.Tunnel, k.Device)})
+			}
+		}
+	}
+	return all
+}
+
+// hostNames are those of the nodes, and those that the service adds.
+func (l *Lab) hostNames() []machine.Named {
+	var all []machine.Named
+	for i, n := range l.state.Topology.Nodes {
+		all = append(all, machine.Named{Name: n.Name, Addr: nodeAddress(i)})
+	}
+	if l.state.Service == nil {
+		return all
+	}
+	more := l.state.Service.Names()
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		all = append(all, machine.Named{Name: name, Addr: more[name]})
+	}
+	return all
+}
+
+// SetResolver has what is started on the nodes from now on ask the DNS server at an address,
+// port 53, for the names that are not those of nodes.
+func (l *Lab) SetResolver(ctx context.Context, server netip.Addr) error {
+	return l.part.Resolve(ctx, server)
 }

@@ -13,21 +13,21 @@ import (
 // Attach opens a lab that another process made. A rootless lab is opened from within
 // its user namespace.
 func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
-	m, err := here(stateDir)
+	m, err := localMachine(stateDir)
 	if err != nil {
 		return nil, err
 	}
 	return AttachOn(ctx, m, name)
 }
 
-// here is this machine, as its state directory tells.
-func here(stateDir string) (machine.Machine, error) {
+// localMachine is this machine, as its state directory tells.
+func localMachine(stateDir string) (machine.Machine, error) {
 	return local.New(local.Config{State: stateDir})
 }
 
 // AttachOn is Attach of a lab on any machine.
 func AttachOn(ctx context.Context, m machine.Machine, name string) (*Lab, error) {
-	l, err := load(ctx, m, name)
+	l, err := openLab(ctx, m, name)
 	if err != nil {
 		return nil, err
 	}
@@ -40,22 +40,22 @@ func AttachOn(ctx context.Context, m machine.Machine, name string) (*Lab, error)
 	return l, nil
 }
 
-// load reads what is said about a lab that is up.
-func load(ctx context.Context, m machine.Machine, name string) (l *Lab, err error) {
+// openLab reads what is said about a lab that is up.
+func openLab(ctx context.Context, m machine.Machine, name string) (l *Lab, err error) {
 	l = &Lab{log: slog.New(slog.DiscardHandler)}
 	if l.part, err = m.Open(ctx, name); err != nil {
-		return nil, advise(ctx, m, err)
+		return nil, adviseNotFound(ctx, m, err)
 	}
 	f := l.part.Facts()
 	l.owned = f.Owned
-	if err := parse(f.Lab, &l.state); err != nil {
+	if err := parseState(f.Lab, &l.state); err != nil {
 		return nil, err
 	}
-	return l, l.readNote(ctx)
+	return l, l.loadLinks(ctx)
 }
 
-// advise says, with an error of a machine, what to do about a lab that is not there.
-func advise(ctx context.Context, m machine.Machine, err error) error {
+// adviseNotFound says, with an error of a machine, what to do about a lab that is not there.
+func adviseNotFound(ctx context.Context, m machine.Machine, err error) error {
 	if !errors.Is(err, ErrNotFound) {
 		return err
 	}
@@ -90,11 +90,11 @@ func OpenMember(ctx context.Context, stateDir, name, node string) (machine.Insid
 }
 
 func loadNodes(ctx context.Context, stateDir, name string) (*Lab, error) {
-	m, err := here(stateDir)
+	m, err := localMachine(stateDir)
 	if err != nil {
 		return nil, err
 	}
-	l, err := load(ctx, m, name)
+	l, err := openLab(ctx, m, name)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +103,12 @@ func loadNodes(ctx context.Context, stateDir, name string) (*Lab, error) {
 
 // Remove ends a lab that another process made, damaged ones included.
 func Remove(ctx context.Context, stateDir, name string) error {
-	m, err := here(stateDir)
+	m, err := localMachine(stateDir)
 	if err != nil {
 		return err
 	}
 	if err := m.Remove(ctx, name); err != nil {
-		return advise(ctx, m, err)
+		return adviseNotFound(ctx, m, err)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func Remove(ctx context.Context, stateDir, name string) error {
 // Sweep clears the labs whose owner died, and returns their names. It needs no
 // room on the disk and touches nothing that no lab made.
 func Sweep(ctx context.Context, stateDir string) ([]string, error) {
-	m, err := here(stateDir)
+	m, err := localMachine(stateDir)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"skerry/internal/base/advice"
@@ -46,7 +47,7 @@ type Config struct {
 	Seed uint64
 	// Real leaves links between machines as they are: nothing that the topology says of them is added to
 	// what lies between the machines. ErrInvalid where all nodes are on one.
-	Real bool
+	RealLinks bool
 	// Ephemeral labs end with the process that made them: when it dies without
 	// Down, the next Sweep clears them.
 	Ephemeral bool
@@ -56,9 +57,9 @@ type Config struct {
 	Progress func(stage string, done, total int)
 
 	// On is what the lab is made on; nil for this machine, as the directories say.
-	On machine.Machine
+	Machine machine.Machine
 	// Furnish, when set, gives nodes the programs that they will run; it is called before any does.
-	Furnish func(ctx context.Context, l *Lab) error
+	PrepareNodes func(ctx context.Context, l *Lab) error
 }
 
 const maxName = 40 // bytes
@@ -127,8 +128,8 @@ func (c *Config) links() (linksState, error) {
 	return s, s.scale(c.Scale)
 }
 
-// NameOf makes a lab's name of any other, such as that of a topology.
-func NameOf(s string) string {
+// SanitizeName makes a lab's name of any other, such as that of a topology.
+func SanitizeName(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {
 		switch {
@@ -143,4 +144,58 @@ func NameOf(s string) string {
 		return "lab"
 	}
 	return name
+}
+
+// CheckWholeMachines says why nodes of a topology cannot be a machine each, with its own network, disk and kernel; nil
+// when they can.
+func CheckWholeMachines(t topology.Topology, nodes []string) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	names := strings.Join(nodes, ", ")
+	switch {
+	case t.Overlay.Routed():
+		return wholeMachineError(names, "overlay: "+t.Overlay.Kind, "daemons would change the routes of the machine's own network")
+	case t.Service.Enabled():
+		return wholeMachineError(names, "service: "+t.Service.Kind, "it takes bridges and rules in a network of the node's own")
+	}
+	if len(t.TCP) > 0 {
+		return wholeMachineError(names, "defaults: {tcp: ...}", "it has the machine's own settings")
+	}
+	for _, n := range t.Nodes {
+		if !slices.Contains(nodes, n.Name) {
+			continue
+		}
+		switch {
+		case n.Flavor != nil:
+			return wholeMachineError(n.Name, "a flavor", "it has what the machine has")
+		case n.CPU > 0 || n.Memory > 0:
+			return wholeMachineError(n.Name, "a limit of cpu or memory", "it has what the machine has")
+		case t.Volume.Enabled() && n.Role != topology.Client:
+			return wholeMachineError(n.Name, "volumes: "+t.Volume.Kind, "its directory is on the machine's own disk")
+		}
+	}
+	return nil
+}
+
+func wholeMachineError(nodes, what, why string) error {
+	err := fmt.Errorf("%w: %s cannot be a whole machine with %s: %s", ErrInvalid, nodes, what, why)
+	return advice.With(err, "leave that out, or whole: true of the machine")
+}
+
+// UnenforcedLimits tells what of its flavor a node is not held to by its machine, for each such node;
+// none where every node that has a flavor is as it says.
+func (l *Lab) UnenforcedLimits() []string {
+	var out []string
+	for _, lack := range l.part.Facts().Unheld {
+		flavored := func(n topology.Node) bool { return n.Name == lack.Node && n.Flavor != nil }
+		switch {
+		case !slices.ContainsFunc(l.state.Topology.Nodes, flavored):
+		case lack.Limit == "":
+			out = append(out, fmt.Sprintf("%s is not limited: %s", lack.Node, lack.Why))
+		default:
+			out = append(out, fmt.Sprintf("%s of %s is not limited: %s", lack.Limit, lack.Node, lack.Why))
+		}
+	}
+	return out
 }

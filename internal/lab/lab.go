@@ -6,11 +6,13 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/suggest"
@@ -83,8 +85,8 @@ func (l *Lab) Node(name string) (machine.Inside, error) {
 // Hosts returns all nodes' hosts in the topology's order.
 func (l *Lab) Hosts() []host.Host { return slices.Clone(l.nodes) }
 
-// Inside returns the nodes of this machine for who works on their networks.
-func (l *Lab) Inside() []host.Inside {
+// LocalHosts returns the nodes of this machine for who works on their networks.
+func (l *Lab) LocalHosts() []host.Inside {
 	var hosts []host.Inside
 	for _, n := range l.nodes {
 		if in, ok := n.(host.Inside); ok {
@@ -116,9 +118,9 @@ func (l *Lab) EmulatorPID() int { return l.part.Facts().Emulator }
 // the kernel, or a process that another command started.
 func (l *Lab) TunnelPID() int { return l.part.Facts().Tunneller }
 
-// Ended is closed when the process that moves the packets has ended; nil where the
+// EmulatorDone is closed when the process that moves the packets has ended; nil where the
 // kernel moves them.
-func (l *Lab) Ended() <-chan struct{} { return l.part.Ended() }
+func (l *Lab) EmulatorDone() <-chan struct{} { return l.part.Ended() }
 
 // Warnings lists what this machine could not give: CPU limits, real-time
 // priority, big TCP buffers.
@@ -159,5 +161,65 @@ func (l *Lab) attachNodes() error {
 		l.nodes = append(l.nodes, h)
 		l.byName[n.Name] = h
 	}
-	return l.contain()
+	return l.attachContainers()
+}
+
+// state is what a lab says of itself when it is up, for commands that come later.
+type state struct {
+	Name     string            `json:"name"`
+	Created  time.Time         `json:"created"`
+	Topology topology.Topology `json:"topology"`
+	Seed     uint64            `json:"seed"`
+	// Numbered says that the devices of links have addresses of their own.
+	Numbered bool `json:"numbered,omitempty"`
+	// Service is how clients reach the database, nil without one.
+	Service *service.Plan `json:"service,omitempty"`
+}
+
+// linksState is what changes of a lab while it is up.
+type linksState struct {
+	Factor float64 `json:"factor"`
+	Links  []Link  `json:"links"`
+}
+
+func (l linksState) clone() linksState {
+	l.Links = append([]Link(nil), l.Links...)
+	return l
+}
+
+// saveState notes that the lab is up, and what it is.
+func (l *Lab) saveState(ctx context.Context) error {
+	whole, err := json.Marshal(l.state)
+	if err != nil {
+		return fmt.Errorf("write state of lab: %w", err)
+	}
+	if err := l.saveLinks(ctx, l.links); err != nil {
+		return err
+	}
+	return l.part.Keep(ctx, whole)
+}
+
+// saveLinks writes how links are.
+func (l *Lab) saveLinks(ctx context.Context, s linksState) error {
+	note, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("write state of lab: %w", err)
+	}
+	return l.part.SetNote(ctx, note)
+}
+
+// loadLinks reads how links are.
+func (l *Lab) loadLinks(ctx context.Context) error {
+	note, err := l.part.Note(ctx)
+	if err == nil {
+		err = parseState(note, &l.links)
+	}
+	return err
+}
+
+func parseState(text json.RawMessage, v any) error {
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("read state of lab: %w", err)
+	}
+	return nil
 }

@@ -222,7 +222,7 @@ func TestForeignThingsStay(t *testing.T) {
 	// A user's shell in a node's namespace, as `ip netns exec` makes one.
 	guest := exec.Command("sleep", "1000")
 	err := netns.OnNewThread(func() error {
-		if err := netns.Enter(l.Inside()[0].Netns()); err != nil {
+		if err := netns.Enter(l.LocalHosts()[0].Netns()); err != nil {
 			return err
 		}
 		return guest.Start()

@@ -2,11 +2,137 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/link"
+	"skerry/internal/machine"
+	"skerry/internal/topology"
 )
+
+// Links returns the links with their present qualities, in the topology's order.
+func (l *Lab) Links() []Link {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.links.Links)
+}
+
+// Factor is what Scale was last given.
+func (l *Lab) Factor() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.links.Factor
+}
+
+// Set replaces the quality of links, all at one moment. The latency given is what the
+// link has then; its base becomes that latency and jitter divided by the factor in force.
+func (l *Lab) Set(ctx context.Context, changes []link.Change) error {
+	return l.changeLinks(ctx, func(s *linksState) ([]link.Change, error) {
+		for _, c := range changes {
+			i := slices.IndexFunc(s.Links, func(k Link) bool { return k.ID == c.ID })
+			if i < 0 {
+				return nil, fmt.Errorf("%w in lab %s: %s", ErrNoLink, l.state.Name, c.ID)
+			}
+			k := &s.Links[i]
+			replaceQuality(&k.AB, &k.BaseAB, c.AB, s.Factor)
+			replaceQuality(&k.BA, &k.BaseBA, c.BA, s.Factor)
+			if err := errors.Join(k.AB.Validate(), k.BA.Validate()); err != nil {
+				return nil, fmt.Errorf("link %s: %w", c.ID, err)
+			}
+		}
+		return changes, nil
+	})
+}
+
+func replaceQuality(present, base, given *link.Quality, factor float64) {
+	if given == nil {
+		return
+	}
+	*present, *base = *given, *given
+	if factor > 0 {
+		*base = topology.ScaleQuality(*given, 1/factor)
+	}
+}
+
+// Scale makes every link's latency and jitter its base times factor, 0 or more, and the overlay that this
+// process has started go by that.
+func (l *Lab) Scale(ctx context.Context, factor float64) error {
+	if err := l.scale(ctx, factor); err != nil || l.overlay == nil {
+		return err
+	}
+	return l.overlay.UpdateLatencies(ctx, l.overlayNet().Links)
+}
+
+func (l *Lab) scale(ctx context.Context, factor float64) error {
+	return l.changeLinks(ctx, func(s *linksState) ([]link.Change, error) {
+		if err := s.scale(factor); err != nil {
+			return nil, err
+		}
+		changes := make([]link.Change, len(s.Links))
+		for i, k := range s.Links {
+			changes[i] = link.Change{ID: k.ID, AB: &k.AB, BA: &k.BA}
+		}
+		return changes, nil
+	})
+}
+
+func (s *linksState) scale(factor float64) error {
+	if !(factor >= 0) || math.IsInf(factor, 0) { // also refuses NaN
+		return fmt.Errorf("%w: scale %g: want 0 or more", ErrInvalid, factor)
+	}
+	s.Factor = factor
+	for i := range s.Links {
+		k := &s.Links[i]
+		for _, way := range []struct{ present, base *link.Quality }{{&k.AB, &k.BaseAB}, {&k.BA, &k.BaseBA}} {
+			scaled := topology.ScaleQuality(*way.base, factor)
+			way.present.Latency, way.present.Jitter = scaled.Latency, scaled.Jitter
+		}
+	}
+	return nil
+}
+
+// changeLinks works out changes of links from a copy of the state, notes them and makes them.
+func (l *Lab) changeLinks(ctx context.Context, work func(*linksState) ([]link.Change, error)) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.part.Lock(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.part.Unlock()) }()
+	if !l.owned { // another command may have changed it
+		if err := l.loadLinks(ctx); err != nil {
+			return err
+		}
+	}
+	next := l.links.clone()
+	changes, err := work(&next)
+	if err != nil {
+		return err
+	}
+	// Noted before they are made: a command that dies between may leave the wrong note,
+	// which the next change mends, but never a note that nobody wrote. That of an ephemeral
+	// lab is for onlookers, who can wait: the change cannot, should the disk be slow.
+	if !l.owned {
+		if err := l.saveLinks(ctx, next); err != nil {
+			return err
+		}
+	}
+	if err := l.part.Set(ctx, changes); err != nil {
+		if !l.owned {
+			err = errors.Join(err, l.saveLinks(ctx, l.links))
+		}
+		return err
+	}
+	l.links = next
+	if l.owned {
+		_ = l.saveLinks(ctx, next) // it is owned by this process, which knows
+	}
+	return nil
+}
 
 // Link is a link of a lab that is up.
 type Link struct {
@@ -39,7 +165,7 @@ func (l *Lab) specs() []link.Spec {
 	for i, k := range l.links.Links {
 		specs[i] = link.Spec{
 			ID: k.ID, A: link.End{Node: k.A, Device: k.Device}, B: link.End{Node: k.B, Device: k.Device},
-			AB: k.AB, BA: k.BA, Seed: seedOf(l.state.Seed, k.ID), Real: k.Real,
+			AB: k.AB, BA: k.BA, Seed: linkSeed(l.state.Seed, k.ID), Real: k.Real,
 		}
 	}
 	return specs
@@ -67,4 +193,85 @@ func (l *Lab) link(id string) (Link, error) {
 		}
 	}
 	return Link{}, fmt.Errorf("%w in lab %s: %s", ErrNoLink, l.state.Name, id)
+}
+
+// Carrier sets the devices at both ends of a link down or up, as pulling out a cable
+// does, those of the tunnel over it too: the nodes notice at once. A link whose Quality is
+// Down looks alive to them.
+func (l *Lab) Carrier(id string, up bool) error {
+	k, err := l.link(id)
+	if err != nil {
+		return err
+	}
+	var ways []machine.Route
+	if up && !l.state.Topology.Overlay.Routed() {
+		ways = l.routes()
+	}
+	for _, node := range []string{k.A, k.B} {
+		c := machine.Cable{Node: node, Devices: k.devices()}
+		for _, r := range ways {
+			if r.Node == node {
+				c.Routes = append(c.Routes, r)
+			}
+		}
+		if err := l.part.Carrier(context.Background(), c, up); err != nil { // events give no context
+			return fmt.Errorf("link %s at %s: %w", id, node, err)
+		}
+	}
+	return nil
+}
+
+// devices are those of a link at each end, the lower one first.
+func (k Link) devices() []string {
+	if k.Tunnel == "" {
+		return []string{k.Device}
+	}
+	return []string{k.Device, k.Tunnel}
+}
+
+// RealLinks are the links that are left as they are.
+func (l *Lab) RealLinks() (links []Link) {
+	for _, k := range l.Links() {
+		if k.Real {
+			links = append(links, k)
+		}
+	}
+	return links
+}
+
+// markRealLinks has links between machines be as they are; ErrInvalid where there is none.
+func (l *Lab) markRealLinks() error {
+	at, found := l.NodeMachines(), false
+	for i, k := range l.links.Links {
+		if at[k.A] == at[k.B] {
+			continue
+		}
+		k.Real, found = true, true
+		k.AB, k.BA, k.BaseAB, k.BaseBA = link.Quality{}, link.Quality{}, link.Quality{}, link.Quality{}
+		l.links.Links[i] = k
+	}
+	if found {
+		return nil
+	}
+	return ErrOneMachine
+}
+
+// ErrOneMachine says that links are to be left as they are, and none leads to another machine.
+var ErrOneMachine = advice.With(fmt.Errorf("%w: links between machines are to be left as they are, and all nodes stand on one machine", ErrInvalid),
+	"give machines for the sites (site in the machines file, or place), or leave links: real out")
+
+// measureRealLinks notes how far apart the machines are that real links lead between. Packets have crossed on all
+// of them.
+func (l *Lab) measureRealLinks(ctx context.Context) error {
+	stats, err := l.part.Stats(ctx)
+	if err != nil {
+		return fmt.Errorf("measuring the ways between machines: %w", err)
+	}
+	at := l.links.byID()
+	for _, s := range stats {
+		if k := &l.links.Links[at[s.ID]]; k.Real {
+			k.Way = max(k.Way, s.Path.Delay)
+		}
+	}
+	return nil
 }

@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/lab/service"
 	"skerry/internal/machine"
+	"skerry/internal/topology"
 )
 
 // List describes the labs of a state directory.
 func List(ctx context.Context, stateDir string) ([]Info, error) {
-	m, err := here(stateDir)
+	m, err := localMachine(stateDir)
 	if err != nil {
 		return nil, err
 	}
@@ -29,14 +32,14 @@ func ListOn(ctx context.Context, m machine.Machine) ([]Info, error) {
 	}
 	infos := make([]Info, len(found))
 	for i, f := range found {
-		infos[i] = infoOf(f)
+		infos[i] = newInfo(f)
 	}
 	return infos, nil
 }
 
 // Find describes a lab by its name; with "" the one that is there, when there is one only.
 func Find(ctx context.Context, stateDir, name string) (Info, error) {
-	m, err := here(stateDir)
+	m, err := localMachine(stateDir)
 	if err != nil {
 		return Info{}, err
 	}
@@ -44,16 +47,16 @@ func Find(ctx context.Context, stateDir, name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	found, err := Choose(infos, name)
+	found, err := SelectLab(infos, name)
 	if errors.Is(err, ErrNotFound) {
-		err = advise(ctx, m, err)
+		err = adviseNotFound(ctx, m, err)
 	}
 	return found, err
 }
 
-// Choose is the lab of a name among labs, or with "" the one that is there; ErrNotFound when there is
+// SelectLab is the lab of a name among labs, or with "" the one that is there; ErrNotFound when there is
 // none.
-func Choose(infos []Info, name string) (Info, error) {
+func SelectLab(infos []Info, name string) (Info, error) {
 	var found []Info
 	for _, i := range infos {
 		if i.Name == name || name == "" && i.State != StateDead {
@@ -76,15 +79,15 @@ func Choose(infos []Info, name string) (Info, error) {
 	return Info{}, advice.With(err, "name one of %s", strings.Join(names, ", "))
 }
 
-// infoOf is what a machine found, with what the lab says of itself as far as it can be read.
-func infoOf(f machine.Found) Info {
+// newInfo is what a machine found, with what the lab says of itself as far as it can be read.
+func newInfo(f machine.Found) Info {
 	i := Info{
 		Name: f.Name, State: f.State, Problem: f.Problem, OwnerPID: f.Owner, Processes: f.Processes,
 		Holder: f.Facts.Holder, Engine: f.Facts.Engine, Why: f.Facts.Why,
 		Warnings: f.Facts.Warnings, Settings: f.Facts.Settings,
 	}
 	var s state
-	if parse(f.Facts.Lab, &s) == nil {
+	if parseState(f.Facts.Lab, &s) == nil {
 		i.Created, i.Topology, i.Service = s.Created, s.Topology.Name, s.Service
 	}
 	order := map[string]int{}
@@ -100,8 +103,56 @@ func infoOf(f machine.Found) Info {
 	}
 	slices.SortStableFunc(i.Nodes, func(a, b NodeInfo) int { return cmp.Compare(order[a.Name], order[b.Name]) })
 	var links linksState
-	if parse(f.Note, &links) == nil {
+	if parseState(f.Note, &links) == nil {
 		i.Factor, i.Links = links.Factor, links.Links
 	}
 	return i
 }
+
+// Info describes a lab found in a state directory.
+type Info struct {
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	// Problem says what is wrong with a lab that is damaged or dead.
+	Problem string    `json:"problem,omitempty"`
+	Created time.Time `json:"created,omitzero"`
+	// OwnerPID is the command that an owned lab ends with.
+	OwnerPID int `json:"owner_pid,omitempty"`
+	// Holder is the process that keeps the user namespace of a rootless lab.
+	Holder   *machine.Process `json:"holder,omitempty"`
+	Engine   string           `json:"engine,omitempty"`
+	Why      string           `json:"engine_why,omitempty"`
+	Factor   float64          `json:"scale,omitempty"`
+	Topology string           `json:"topology,omitempty"`
+	Nodes    []NodeInfo       `json:"nodes,omitempty"`
+	Links    []Link           `json:"links,omitempty"`
+	// Service is how clients reach the database, nil without one.
+	Service   *service.Plan     `json:"service,omitempty"`
+	Processes int               `json:"processes"`
+	Warnings  []string          `json:"warnings,omitempty"`
+	Settings  map[string]string `json:"settings,omitempty"`
+}
+
+// NodeInfo describes a node of a lab.
+type NodeInfo struct {
+	Name string        `json:"name"`
+	Site string        `json:"site"`
+	Role topology.Role `json:"role,omitempty"`
+	Addr string        `json:"addr"`
+	Dir  string        `json:"dir"`
+	// Machine is the name of its machine, "" where the lab is on this one alone.
+	Machine string `json:"machine,omitempty"`
+	// Netns is the name that `ip netns` knows, or the path of the namespace.
+	Netns string `json:"netns"`
+}
+
+// State of a lab in a state directory.
+type State = machine.State
+
+// States of labs.
+const (
+	StateUp      = machine.Up
+	StateOwned   = machine.Owned   // up or coming up, and owned by a running command
+	StateDamaged = machine.Damaged // its emulator or its namespaces are gone
+	StateDead    = machine.Dead    // left over; the next Sweep clears it
+)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"skerry/internal/lab/overlay/babel"
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/machine/local"
 	"skerry/internal/machine/machinetest"
 	"skerry/internal/testkit"
@@ -26,14 +25,14 @@ func TestLabByMessage(t *testing.T) {
 			c := withService(t, "message", serviceOf(topology.ServiceIP, topology.Own))
 			prepare(&c)
 			var err error
-			if c.Overlay, err = kinds.For(t.Context(), c.Topology.Overlay); err != nil {
+			if c.Overlay, err = NewOverlay(t.Context(), c.Topology.Overlay); err != nil {
 				t.Fatal(err)
 			}
 			m, err := local.New(local.Config{State: c.StateDir, Data: c.DataDir, Exe: c.Exe})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.On = machinetest.Sent(t, m)
+			c.Machine = machinetest.Sent(t, m)
 			l := mustUp(t, c)
 			a, errA := l.Member("n0")
 			b, errB := l.Member("n2")

@@ -1,19 +1,28 @@
+// Package kinds names every overlay that the laboratory has.
 package lab
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
+	"skerry/internal/install"
 	"skerry/internal/lab/overlay"
+	"skerry/internal/lab/overlay/babel"
+	"skerry/internal/lab/overlay/tinc"
+	"skerry/internal/topology"
 )
 
 // overlayNet is the lab as its overlay sees it: tunnels in place of links that have one.
-func (l *Lab) overlayNet() overlay.Net {
-	n := overlay.Net{Nodes: l.Hosts(), On: l.part, Measure: l.part, Log: l.log}
+func (l *Lab) overlayNet() overlay.Network {
+	n := overlay.Network{Nodes: l.Hosts(), On: l.part, Measure: l.part, Log: l.log}
 	near := l.Factor() == 0
 	for i, k := range l.Links() {
 		latency := k.RTT() / 2
@@ -79,9 +88,9 @@ const (
 	settlePoll    = 250 * time.Millisecond
 )
 
-// Settle waits until the routes between nodes have not changed for a while. It looks at
+// WaitRoutes waits until the routes between nodes have not changed for a while. It looks at
 // the kernel's; what tinc does inside itself is not seen.
-func (l *Lab) Settle(ctx context.Context) error {
+func (l *Lab) WaitRoutes(ctx context.Context) error {
 	if !l.state.Topology.Overlay.Routed() {
 		return nil
 	}
@@ -129,4 +138,128 @@ func (l *Lab) closeOverlay() error {
 	running := l.overlay
 	l.overlay = nil
 	return running.Close()
+}
+
+// Overlays is every overlay, in the order of lists.
+func Overlays() []overlay.Definition {
+	return []overlay.Definition{
+		babel.Definition,
+		tinc.Definition,
+	}
+}
+
+// OverlayNames are what topologies call them.
+func OverlayNames() []string {
+	var names []string
+	for _, a := range Overlays() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// OverlayRecipes say how the programs of overlays are installed.
+func OverlayRecipes() []install.Recipe {
+	var recipes []install.Recipe
+	for _, a := range Overlays() {
+		recipes = append(recipes, a.Recipe)
+	}
+	return recipes
+}
+
+// findOverlay is the overlay of a name.
+func findOverlay(name string) (overlay.Definition, bool) {
+	all := Overlays()
+	i := slices.IndexFunc(all, func(a overlay.Definition) bool { return a.Name == name })
+	if i < 0 {
+		return overlay.Definition{}, false
+	}
+	return all[i], true
+}
+
+// NewOverlay returns the overlay that a topology asks for, with its program as it is installed; nil
+// for direct. The error is Check's, or tells how to install it.
+func NewOverlay(ctx context.Context, o topology.Overlay) (overlay.Overlay, error) {
+	if err := checkOverlaySpec(o).AsError(); err != nil {
+		return nil, fmt.Errorf("the topology's overlay: %w", err)
+	}
+	a, ok := findOverlay(o.Kind)
+	if !ok {
+		return nil, nil
+	}
+	options, _ := readOverlayOptions(a, o.Settings[a.Name]) // that Check found nothing in
+	in, err := FindOverlayProgram(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return options.New(in), nil
+}
+
+// FindOverlayProgram is what the overlay that a topology asks for runs on nodes, the zero value where it runs
+// nothing.
+func FindOverlayProgram(ctx context.Context, o topology.Overlay) (install.Installation, error) {
+	a, ok := findOverlay(o.Kind)
+	if !ok {
+		return install.Installation{}, nil
+	}
+	dir, err := install.DefaultDir()
+	if err != nil {
+		return install.Installation{}, err
+	}
+	in, err := install.Store{Dir: dir}.Find(ctx, a.Recipe, "")
+	if err != nil {
+		return in, fmt.Errorf("the topology's overlay: %w", err)
+	}
+	return in, nil
+}
+
+// overlaySection is where a topology has its overlay.
+const overlaySection = "overlay"
+
+// CheckOverlay returns what is wrong with the overlay of a topology: its kind, and what tunes it.
+// Paths are relative to the topology.
+func CheckOverlay(t topology.Topology) strict.Problems { return checkOverlaySpec(t.Overlay) }
+
+func checkOverlaySpec(o topology.Overlay) (ps strict.Problems) {
+	fail := func(path, message, hint string) {
+		ps = append(ps, strict.Problem{Path: path, Message: message, Hint: hint})
+	}
+	chosen, routed := findOverlay(o.Kind)
+	if known := append([]string{topology.Direct}, OverlayNames()...); o.Kind != "" && !slices.Contains(known, o.Kind) {
+		hint := ""
+		if near := suggest.Nearest(o.Kind, known); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		fail(strict.Join(overlaySection, "kind"), fmt.Sprintf("%q is not one of %s", o.Kind, strings.Join(known, ", ")), hint)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Settings)) {
+		path := strict.Join(overlaySection, name)
+		switch _, known := findOverlay(name); {
+		case !known:
+			fail(path, fmt.Sprintf("unknown key %q", name), "known are kind, "+strings.Join(OverlayNames(), ", "))
+		case name != o.Kind:
+			fail(path, fmt.Sprintf("this tunes %s, which does not route here", name), fmt.Sprintf("write overlay: {kind: %s, ...}", name))
+		}
+	}
+	if routed {
+		_, mistakes := readOverlayOptions(chosen, o.Settings[chosen.Name])
+		ps = append(ps, mistakes...)
+	}
+	return ps
+}
+
+// readOverlayOptions makes the options of what a topology has under an overlay's name.
+func readOverlayOptions(a overlay.Definition, settings map[string]any) (overlay.Options, strict.Problems) {
+	options, path := a.Options(), strict.Join(overlaySection, a.Name)
+	ps := strict.Decode(strict.Mapping(settings), options, path)
+	for i, p := range ps { // messages begin with the path of the key, or of what lacks one
+		ps[i].Message = strings.TrimPrefix(strings.TrimPrefix(p.Message, p.Path+": "), path+": ")
+	}
+	if len(ps) > 0 {
+		return nil, ps
+	}
+	for _, p := range options.Check() {
+		p.Path = strict.Join(path, p.Path)
+		ps = append(ps, p)
+	}
+	return options, ps
 }

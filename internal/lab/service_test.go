@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/overlay/tinc"
 	"skerry/internal/lab/service"
 	"skerry/internal/machine/host"
@@ -49,7 +48,7 @@ func withService(t *testing.T, name string, s topology.Service) Config {
 	}
 	c.Topology.Service, c.Members, c.Ports = s, []string{"n0", "n1", "n2"}, []int{inner}
 	var err error
-	if c.Balancer, err = service.Find(t.Context(), s); err != nil {
+	if c.Balancer, err = service.FindBalancer(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -214,8 +213,8 @@ func TestSharedService(t *testing.T) {
 			l := mustUp(t, withService(t, "shared", serviceOf(kind, topology.Shared)))
 			all := greeters(t, l)
 			plan, ok := l.Service()
-			if !ok || len(plan.Contact(inner)) == 0 {
-				t.Fatalf("contact %v", plan.Contact(inner))
+			if !ok || len(plan.ContactPoints(inner)) == 0 {
+				t.Fatalf("contact %v", plan.ContactPoints(inner))
 			}
 			client, err := l.Host("n3")
 			if err != nil {
@@ -224,7 +223,7 @@ func TestSharedService(t *testing.T) {
 			answering := func() map[string]bool {
 				seen := map[string]bool{}
 				for i := range 60 {
-					at := plan.Contact(inner)
+					at := plan.ContactPoints(inner)
 					who, err := ask(client, at[i%len(at)], nil)
 					if err != nil {
 						who = err.Error()
@@ -261,7 +260,7 @@ func TestSharedService(t *testing.T) {
 			await("after it returned", "n0", "n1", "n2")
 			for from, h := range everywhere(t, l) { // a member itself may be chosen
 				for range 6 {
-					if _, err := ask(h, plan.Contact(inner)[0], nil); err != nil {
+					if _, err := ask(h, plan.ContactPoints(inner)[0], nil); err != nil {
 						t.Errorf("from %s: %v", from, err)
 					}
 				}
@@ -282,7 +281,7 @@ func TestRoundRobin(t *testing.T) {
 	plan, _ := l.Service()
 	counted := map[string]int{}
 	for range 9 {
-		who, err := ask(client, plan.Contact(inner)[0], nil)
+		who, err := ask(client, plan.ContactPoints(inner)[0], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +320,7 @@ func TestPortsThatAreTaken(t *testing.T) {
 	c := withService(t, "taken", s)
 	c.Topology.Overlay = topology.Overlay{Kind: tinc.Name, Settings: map[string]map[string]any{tinc.Name: {"ping_interval": "1s", "ping_timeout": "1s"}}}
 	var err error
-	if c.Overlay, err = kinds.For(t.Context(), c.Topology.Overlay); err != nil {
+	if c.Overlay, err = NewOverlay(t.Context(), c.Topology.Overlay); err != nil {
 		t.Fatal(err)
 	}
 	l := mustUp(t, c)

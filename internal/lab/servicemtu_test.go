@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/lab/overlay/babel"
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/topology"
@@ -34,7 +33,7 @@ func TestFullSizePackets(t *testing.T) {
 				testkit.Need(t, testkit.Installed(babel.Recipe))
 			}
 			var err error
-			if c.Overlay, err = kinds.For(t.Context(), c.Topology.Overlay); err != nil {
+			if c.Overlay, err = NewOverlay(t.Context(), c.Topology.Overlay); err != nil {
 				t.Fatal(err)
 			}
 			l := mustUp(t, c)

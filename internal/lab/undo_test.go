@@ -61,7 +61,7 @@ func TestUpFailsAndUndoes(t *testing.T) {
 			tt := tests[name]
 			c := config(t, "fails")
 			tt.engine.Kind = userspaceKind(t)
-			c.On = localOf(t, c, tt.engine)
+			c.Machine = localOf(t, c, tt.engine)
 			if _, err := Up(tt.ctx, c); !errors.Is(err, tt.want) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}

@@ -10,7 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/lab/service"
 	"skerry/internal/machine"
+	"skerry/internal/machine/host"
 	"skerry/internal/machine/local"
 	"skerry/internal/topology"
 )
@@ -18,7 +20,7 @@ import (
 // Up makes a lab. When it fails or ctx ends, everything made is undone.
 func Up(ctx context.Context, c Config) (*Lab, error) {
 	c.setDefaults()
-	l, err := up(ctx, c)
+	l, err := bringUp(ctx, c)
 	// The emulator's errors come as text.
 	if err != nil && (errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), unix.ENOSPC.Error())) {
 		err = advice.With(err, "the disk is full: free some space, or give other directories by SKERRY_STATE and SKERRY_DATA")
@@ -26,7 +28,7 @@ func Up(ctx context.Context, c Config) (*Lab, error) {
 	return l, err
 }
 
-func up(ctx context.Context, c Config) (*Lab, error) {
+func bringUp(ctx context.Context, c Config) (*Lab, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -34,12 +36,12 @@ func up(ctx context.Context, c Config) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.machine()
+	m, err := c.resolveMachine()
 	if err != nil {
 		return nil, err
 	}
 	l := &Lab{log: c.Log, links: links, owned: c.Ephemeral}
-	l.state = state{Name: c.Name, Created: time.Now().UTC(), Topology: c.Topology, Seed: c.Seed, Numbered: numbered(c)}
+	l.state = state{Name: c.Name, Created: time.Now().UTC(), Topology: c.Topology, Seed: c.Seed, Numbered: needsLinkAddresses(c)}
 	l.part, err = m.Prepare(ctx, machine.Ask{
 		Lab: c.Name, Engine: c.Engine, Owned: c.Ephemeral,
 		Forward: c.Overlay != nil, IPv6: c.Overlay != nil && c.Overlay.Needs().IPv6, TCP: c.Topology.TCP,
@@ -54,10 +56,10 @@ func up(ctx context.Context, c Config) (*Lab, error) {
 	return l, nil
 }
 
-// machine is the one that the lab is made on.
-func (c *Config) machine() (machine.Machine, error) {
-	if c.On != nil {
-		return c.On, nil
+// resolveMachine is the one that the lab is made on.
+func (c *Config) resolveMachine() (machine.Machine, error) {
+	if c.Machine != nil {
+		return c.Machine, nil
 	}
 	return local.New(local.Config{State: c.StateDir, Data: c.DataDir, Exe: c.Exe, Log: c.Log, Progress: c.Progress})
 }
@@ -67,19 +69,19 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 	if err := l.part.Make(ctx, c.nodes()); err != nil {
 		return err
 	}
-	if err := l.part.Name(ctx, l.names()); err != nil {
+	if err := l.part.Name(ctx, l.hostNames()); err != nil {
 		return err
 	}
 	if err := l.attachNodes(); err != nil {
 		return err
 	}
-	if c.Furnish != nil {
-		if err := c.Furnish(ctx, l); err != nil {
+	if c.PrepareNodes != nil {
+		if err := c.PrepareNodes(ctx, l); err != nil {
 			return err
 		}
 	}
-	if c.Real {
-		if err := l.leave(); err != nil {
+	if c.RealLinks {
+		if err := l.markRealLinks(); err != nil {
 			return err
 		}
 	}
@@ -87,19 +89,19 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 	if err := l.part.Link(ctx, l.specs()); err != nil {
 		return err
 	}
-	if c.Real {
-		if err := l.learn(ctx); err != nil {
+	if c.RealLinks {
+		if err := l.measureRealLinks(ctx); err != nil {
 			return err
 		}
 	}
 	c.Progress("links", len(l.links.Links), len(l.links.Links))
-	if err := l.lead(ctx, c); err != nil {
+	if err := l.setUpRoutes(ctx, c); err != nil {
 		return err
 	}
 	if err := l.startService(ctx, c); err != nil {
 		return err
 	}
-	return l.keep(ctx)
+	return l.saveState(ctx)
 }
 
 // clientWeight puts clients before the servers that they drive: each is a machine of its own
@@ -112,7 +114,7 @@ func (c *Config) nodes() []machine.Node {
 	members := c.members()
 	nodes := make([]machine.Node, len(c.Topology.Nodes))
 	for i, n := range c.Topology.Nodes {
-		node := machine.Node{Name: n.Name, Site: n.Site, Addr: address(i).String(), CPU: n.CPU, Memory: n.Memory}
+		node := machine.Node{Name: n.Name, Site: n.Site, Addr: nodeAddress(i).String(), CPU: n.CPU, Memory: n.Memory}
 		if n.Role == topology.Client {
 			node.Weight = clientWeight
 		}
@@ -127,10 +129,10 @@ func (c *Config) nodes() []machine.Node {
 	return nodes
 }
 
-// lead has packets find their way: over the first link of each pair, or as the overlay routes.
-func (l *Lab) lead(ctx context.Context, c Config) error {
+// setUpRoutes has packets find their way: over the first link of each pair, or as the overlay routes.
+func (l *Lab) setUpRoutes(ctx context.Context, c Config) error {
 	if l.state.Numbered {
-		if err := l.number(ctx, c); err != nil {
+		if err := l.assignAddresses(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -138,4 +140,107 @@ func (l *Lab) lead(ctx context.Context, c Config) error {
 		return l.startOverlay(ctx, c)
 	}
 	return l.part.Route(ctx, l.routes())
+}
+
+// members are the nodes that carry the database.
+func (c *Config) members() []string {
+	if c.Members != nil {
+		return c.Members
+	}
+	var names []string
+	for _, n := range c.Topology.Nodes {
+		if n.Role != topology.Client {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// startService makes the service that the topology asks for.
+func (l *Lab) startService(ctx context.Context, c Config) (err error) {
+	s := c.Topology.Service
+	if !s.Enabled() {
+		return nil
+	}
+	c.Progress("service", 0, 1)
+	members := c.members()
+	var places []service.NodeSpec
+	for i, n := range c.Topology.Nodes {
+		places = append(places, service.NodeSpec{Name: n.Name, Addr: nodeAddress(i), Member: slices.Contains(members, n.Name)})
+	}
+	plan, err := service.NewPlan(s, places, c.Ports, func(node string, port int) bool {
+		taken, err := l.part.Listening(ctx, node, port)
+		return err == nil && taken // what cannot be told shows when it is published
+	})
+	if err != nil {
+		return err
+	}
+	l.state.Service = &plan
+	if err := l.part.Name(ctx, l.hostNames()); err != nil {
+		return err
+	}
+	if err := l.attachContainers(); err != nil {
+		return err
+	}
+	l.service, err = service.Start(ctx, service.Config{
+		Plan: plan, Hosts: l.Hosts(), Machine: l.part, Balancer: c.Balancer, Log: l.log,
+	})
+	if err != nil {
+		return err
+	}
+	c.Progress("service", 1, 1)
+	return nil
+}
+
+// attachContainers makes the hosts of the members that the service has others reach elsewhere than
+// on their nodes.
+func (l *Lab) attachContainers() error {
+	l.containers = map[string]host.Host{}
+	if l.state.Service == nil {
+		return nil
+	}
+	for _, n := range l.state.Service.Nodes {
+		m := n.Member
+		if m == nil {
+			continue
+		}
+		h, err := l.part.Contain(machine.Container{
+			Node: n.Name, Listen: m.Listen, Addr: m.Addr, Ports: m.Ports, Own: l.state.Service.Contained(),
+		})
+		if err != nil {
+			return err
+		}
+		l.containers[n.Name] = h
+	}
+	return nil
+}
+
+// Member returns where the database runs on a node: in its container, where the lab has a
+// service, else on the node itself. ErrNoNode when there is none of that name.
+func (l *Lab) Member(name string) (host.Host, error) {
+	if c := l.containers[name]; c != nil {
+		return c, nil
+	}
+	return l.Host(name)
+}
+
+// Service tells how clients reach the database; ok is false where there is no service.
+func (l *Lab) Service() (plan service.Plan, ok bool) {
+	if l.state.Service == nil {
+		return plan, false
+	}
+	return *l.state.Service, true
+}
+
+// ServiceRunning is the service at work, nil without one and in processes that did not
+// start it.
+func (l *Lab) ServiceRunning() *service.Running { return l.service }
+
+func (l *Lab) closeService() error {
+	if l.service == nil {
+		return nil
+	}
+	running := l.service
+	l.service = nil
+	return running.Close()
 }

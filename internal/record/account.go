@@ -56,16 +56,16 @@ type Account struct {
 	Directions int64 `json:"directions,omitempty"`
 	Packets    int64 `json:"packets,omitempty"`
 	// Broken are the laws that packets broke, each with the worst case.
-	Broken []Broken `json:"broken,omitempty"`
+	Broken []LawViolation `json:"broken,omitempty"`
 	// Jitter is that of the direction that is farthest from its setting; nil if none could be judged.
 	Jitter *Jitter `json:"jitter,omitempty"`
 	// Changes of directions by events and drift.
 	Changes *Changes `json:"changes,omitempty"`
 }
 
-// Broken is a law that packets broke. The packets are those of one direction in the second T, or in
+// LawViolation is a law that packets broke. The packets are those of one direction in the second T, or in
 // the whole measurement where T is -1.
-type Broken struct {
+type LawViolation struct {
 	Law     string  `json:"law"`
 	Link    string  `json:"link"`
 	From    string  `json:"from"`

@@ -81,7 +81,7 @@ const (
 
 // Audit writes audit.jsonl, a finding a line.
 func (t *TrialWriter) Audit(findings []AuditFinding) error {
-	return t.file(auditFile, func(w io.Writer) error {
+	return t.writeFile(auditFile, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		for _, f := range findings {
@@ -94,7 +94,9 @@ func (t *TrialWriter) Audit(findings []AuditFinding) error {
 }
 
 // History writes history.html, the drawing of the operations that were checked.
-func (t *TrialWriter) History(draw func(io.Writer) error) error { return t.file(historyFile, draw) }
+func (t *TrialWriter) History(draw func(io.Writer) error) error {
+	return t.writeFile(historyFile, draw)
+}
 
 // Assertion is one line of an experiment's assert and whether it held.
 type Assertion struct {

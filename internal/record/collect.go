@@ -6,6 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/atomicfile"
 )
@@ -13,11 +17,11 @@ import (
 // Collect takes in what others have measured for the run since the last time, and returns those
 // trials. Half-written attempts are left alone.
 func (w *Writer) Collect() ([]Trial, error) {
-	landed, err := w.landed()
+	landed, err := w.readNewResults()
 	if err != nil {
-		return nil, fmt.Errorf("collecting results: %w", full(err, w.dir))
+		return nil, fmt.Errorf("collecting results: %w", adviseDiskFull(err, w.dir))
 	}
-	waiting, err := attempts(w.dir)
+	waiting, err := listAttempts(w.dir)
 	if err != nil {
 		return nil, fmt.Errorf("collecting results: %w", err)
 	}
@@ -25,28 +29,28 @@ func (w *Writer) Collect() ([]Trial, error) {
 		if !a.whole {
 			continue
 		}
-		t, err := w.adopt(a)
+		t, err := w.judgeAttempt(a)
 		if err != nil {
-			return nil, fmt.Errorf("collecting attempt %s: %w", a.name, full(err, w.dir))
+			return nil, fmt.Errorf("collecting attempt %s: %w", a.name, adviseDiskFull(err, w.dir))
 		}
 		if t != nil {
 			landed = append(landed, *t)
 		}
 	}
-	return landed, full(w.take(landed), w.dir)
+	return landed, adviseDiskFull(w.applyTrials(landed), w.dir)
 }
 
-// landed are the trials that have got a result which summary.json does not know.
-func (w *Writer) landed() ([]Trial, error) {
-	ids, err := w.unknown()
+// readNewResults are the trials that have got a result which summary.json does not know.
+func (w *Writer) readNewResults() ([]Trial, error) {
+	ids, err := w.newResults()
 	if err != nil {
 		return nil, err
 	}
 	var all []Trial
 	for _, id := range ids {
-		t, err := standing(w.dir, id)
+		t, err := readResult(w.dir, id)
 		if err != nil { // half of it is there: it is measured again
-			err = discard(w.dir, w.trialDir(id))
+			err = discardDir(w.dir, w.trialDir(id))
 		} else if t != nil {
 			all = append(all, *t)
 		}
@@ -57,63 +61,172 @@ func (w *Writer) landed() ([]Trial, error) {
 	return all, nil
 }
 
-// adopt judges one attempt that is whole: it becomes the trial's result where it is worth more
+// judgeAttempt judges one attempt that is whole: it becomes the trial's result where it is worth more
 // than what stands, and is removed else. Only the writer does that, so that no two decide at once:
 // a failed one gives way to any later one, and a result that measured to the first attempt of the next round.
-func (w *Writer) adopt(a attempt) (*Trial, error) {
+func (w *Writer) judgeAttempt(a attempt) (*Trial, error) {
 	dir := filepath.Join(w.dir, attemptsDir, a.name)
 	var t Trial
 	if err := readJSON(filepath.Join(dir, trialFile), "", &t); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it has just landed
 	} else if err != nil || t.ID != a.id {
-		return nil, discard(w.dir, dir)
+		return nil, discardDir(w.dir, dir)
 	}
-	was, err := standing(w.dir, a.id)
+	was, err := readResult(w.dir, a.id)
 	if err != nil {
 		return nil, err
 	}
 	if a.round > 0 {
-		return w.replace(a, dir, t)
+		return w.replaceResult(a, dir, t)
 	}
 	if was != nil && was.State != TrialOK {
-		if err := discard(w.dir, w.trialDir(a.id)); err != nil {
+		if err := discardDir(w.dir, w.trialDir(a.id)); err != nil {
 			return nil, err
 		}
 		was = nil
 	}
 	if was != nil {
-		return nil, discard(w.dir, dir)
+		return nil, discardDir(w.dir, dir)
 	}
-	if ok, err := land(w.dir, t, dir); !ok || err != nil {
+	if ok, err := promoteAttempt(w.dir, t, dir); !ok || err != nil {
 		return nil, err
 	}
 	return &t, nil
 }
 
-// replace puts a trial that was run again in place of the result of the round before.
-func (w *Writer) replace(a attempt, dir string, t Trial) (*Trial, error) {
-	earlier, measured := w.earlier(a.id)
+// replaceResult puts a trial that was run again in place of the result of the round before.
+func (w *Writer) replaceResult(a attempt, dir string, t Trial) (*Trial, error) {
+	earlier, measured := w.previousAttempt(a.id)
 	if t.State != TrialOK || !measured || len(earlier.Replaced) != a.round-1 {
-		return nil, discard(w.dir, dir)
+		return nil, discardDir(w.dir, dir)
 	}
-	keepAs := w.supersede(&t)
+	keepAs := w.listReplaced(&t)
 	if err := writeJSON(filepath.Join(dir, trialFile), t); err != nil {
 		return nil, err
 	}
 	final := w.trialDir(a.id)
-	if err := w.install(dir, final, keepAs); err != nil {
+	if err := w.installTrial(dir, final, keepAs); err != nil {
 		return nil, err
 	}
 	return &t, atomicfile.SyncDir(filepath.Dir(final))
 }
 
-// tidy removes what attempts have left, once every trial has its result: who is still writing
+// removeAttempts removes what attempts have left, once every trial has its result: who is still writing
 // there finds that the attempt was given up.
-func (w *Writer) tidy() error {
+func (w *Writer) removeAttempts() error {
 	dir := filepath.Join(w.dir, attemptsDir)
 	if len(w.Remaining()) > 0 {
 		_ = os.Remove(dir) // where nobody has used it
 		return nil
 	}
 	return os.RemoveAll(dir)
+}
+
+// Receive takes in an attempt that was made in a copy of the plan: fill writes its files. Collect
+// judges it as any other. One that came before is not taken twice.
+func (w *Writer) Receive(name string, fill func(dir string) error) error {
+	a, ok := parseAttempt(name)
+	if !ok || !a.whole || filepath.Base(name) != name {
+		return fmt.Errorf("receiving a result: %q is no attempt's name", name)
+	}
+	if t, err := readResult(w.dir, a.id); err == nil && t != nil && t.Attempt == name {
+		return nil
+	}
+	final := filepath.Join(w.dir, attemptsDir, name)
+	err := os.RemoveAll(final + partial) // half of it, from when this was killed
+	if err == nil {
+		err = os.MkdirAll(final+partial, 0o755)
+	}
+	if err == nil {
+		err = fill(final + partial)
+	}
+	var t Trial
+	if err == nil {
+		err = readJSON(filepath.Join(final+partial, trialFile), "", &t)
+	}
+	if err == nil && (t.ID != a.id || t.Attempt != name) {
+		err = fmt.Errorf("it holds attempt %q at trial %d", t.Attempt, t.ID)
+	}
+	if err == nil {
+		if err = os.Rename(final+partial, final); errors.Is(err, fs.ErrExist) {
+			return os.RemoveAll(final + partial) // it waits to be judged already
+		}
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("receiving attempt %s: %w", name, adviseDiskFull(err, w.dir)), os.RemoveAll(final+partial))
+	}
+	return nil
+}
+
+// replacedDir holds the directories of attempts that were replaced, apart from those of trials:
+// who reads all of trials/ reads what counts.
+const replacedDir = "replaced"
+
+// Replaced is an attempt at a trial that measured and was run again: its directory is kept,
+// its figures count for nothing.
+type Replaced struct {
+	Dir     string    `json:"dir"` // within the run directory
+	Started time.Time `json:"started"`
+	Goodput float64   `json:"goodput_ops_s"`
+	Verdict Verdict   `json:"verdict"`
+}
+
+// listReplaced lists in a trial the earlier attempts that measured, and returns where in the run
+// directory the last of them is to be kept; "" where there is none.
+func (w *Writer) listReplaced(trial *Trial) (keepAs string) {
+	earlier, measured := w.previousAttempt(trial.ID)
+	if !measured {
+		return ""
+	}
+	keepAs = filepath.Join(replacedDir, fmt.Sprintf("%d-%d", trial.ID, len(earlier.Replaced)+1))
+	trial.Replaced = append(slices.Clone(earlier.Replaced), Replaced{
+		Dir: keepAs, Started: earlier.Started, Goodput: earlier.Goodput, Verdict: earlier.Verdict,
+	})
+	return keepAs
+}
+
+// installTrial gives a trial's directory its final name. What stands there is kept under another one,
+// and is back there when that fails; without such a name it is removed.
+func (w *Writer) installTrial(dir, final, keepAs string) error {
+	if keepAs == "" { // an attempt that did not end ok
+		if _, err := os.Stat(final); err == nil {
+			if err := discardDir(w.dir, final); err != nil {
+				return err
+			}
+		}
+		return w.moveTrial(dir, final)
+	}
+	kept := filepath.Join(w.dir, keepAs)
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return err
+	}
+	// It is there already where a run was killed between these two; what stands in its place then came late.
+	if err := os.Rename(final, kept); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
+		return err
+	}
+	if err := w.moveTrial(dir, final); err != nil {
+		return errors.Join(err, os.Rename(kept, final))
+	}
+	return nil
+}
+
+// moveTrial gives a directory its final name, and removes an attempt of an earlier round that has
+// landed there since that name was free.
+func (w *Writer) moveTrial(dir, final string) error {
+	err := os.Rename(dir, final)
+	if errors.Is(err, unix.ENOTEMPTY) {
+		err = errors.Join(discardDir(w.dir, final), os.Rename(dir, final))
+	}
+	return err
+}
+
+// previousAttempt is the attempt at a trial that summary.json has, and whether it measured.
+func (w *Writer) previousAttempt(id int) (t Trial, measured bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.summary.Trials, func(t Trial) bool { return t.ID == id })
+	if i < 0 {
+		return Trial{}, false
+	}
+	return w.summary.Trials[i], w.summary.Trials[i].State == TrialOK
 }

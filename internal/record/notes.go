@@ -69,17 +69,17 @@ func WriteNotes(dir string, n Notes) (Notes, error) {
 	if err == nil && was.Revision != n.Revision {
 		return was, advice.With(ErrChanged, "read them again, then change them")
 	}
-	if n, err = n.tidy(); err != nil {
+	if n, err = n.normalize(); err != nil {
 		return n, err
 	}
 	n.Schema, n.Revision, n.Changed = NotesSchema, n.Revision+1, time.Now()
 	if err := writeJSON(filepath.Join(dir, notesFile), n); err != nil {
-		return n, full(err, dir)
+		return n, adviseDiskFull(err, dir)
 	}
 	return n, nil
 }
 
-func (n Notes) tidy() (Notes, error) {
+func (n Notes) normalize() (Notes, error) {
 	n.Note = strings.TrimSpace(n.Note)
 	if len(n.Note) > noteBytes || !utf8.ValidString(n.Note) {
 		return n, fmt.Errorf("%w: a note is text of %d KiB at most", ErrNotes, noteBytes>>10)

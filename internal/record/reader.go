@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -41,7 +42,7 @@ type Dir struct {
 func Open(dir string) (*Dir, error) {
 	path, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, advice.With(fmt.Errorf("opening run %s: %w", dir, absent{}), "skerry run makes one; runs are below runs/ unless --out said otherwise")
+		return nil, advice.With(fmt.Errorf("opening run %s: %w", dir, missingDirError{}), "skerry run makes one; runs are below runs/ unless --out said otherwise")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening run %s: %w", dir, err)
@@ -60,7 +61,7 @@ func (d *Dir) read() error {
 	if err := d.readSummary(); err != nil {
 		return err
 	}
-	d.Running = Running(d.Path)
+	d.Running = IsRunning(d.Path)
 	return d.readTrials()
 }
 
@@ -119,7 +120,7 @@ func (d *Dir) readTrials() error {
 		}
 		trials[id] = t
 	}
-	begun, err := attempts(d.Path)
+	begun, err := listAttempts(d.Path)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (d *Dir) readTrials() error {
 	for _, id := range slices.Sorted(maps.Keys(trials)) {
 		t := trials[id]
 		for i := range t.Events {
-			derive(t.Events[i].Kind, &t.Events[i].Effect)
+			deriveEffect(t.Events[i].Kind, &t.Events[i].Effect)
 		}
 		d.Summary.Trials = append(d.Summary.Trials, t)
 	}
@@ -220,11 +221,11 @@ func (d *Dir) Events(id int) ([]Event, error) {
 			return events, fmt.Errorf("%s: %w: line %d: %w", path, ErrDamaged, n, err)
 		}
 		if e.ID != 0 {
-			derive(e.Kind, &e.Effect)
+			deriveEffect(e.Kind, &e.Effect)
 		}
 		events = append(events, e)
 	}
-	return lastLines(events), nil
+	return latestEvents(events), nil
 }
 
 func optional[T any](rows []T, err error) ([]T, error) {
@@ -246,13 +247,13 @@ func readJSON(path, schema string, v any) error {
 		}
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%s: %w: %w", filepath.Base(path), ErrDamaged, describe(err, len(b)))
+		return fmt.Errorf("%s: %w: %w", filepath.Base(path), ErrDamaged, describeJSONError(err, len(b)))
 	}
 	return nil
 }
 
-// describe says where a JSON document breaks.
-func describe(err error, size int) error {
+// describeJSONError says where a JSON document breaks.
+func describeJSONError(err error, size int) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return fmt.Errorf("byte %d of %d: %w", syntax.Offset, size, err)
@@ -269,7 +270,7 @@ func checkSchema(b []byte, want string) error {
 		Schema string `json:"schema"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, describe(err, len(b)))
+		return fmt.Errorf("%w: %w", ErrDamaged, describeJSONError(err, len(b)))
 	}
 	if head.Schema == want {
 		return nil
@@ -294,8 +295,41 @@ func cutVersion(schema string) (kind string, version int) {
 	return schema[:at], version
 }
 
-// Running tells whether a Writer holds a run's directory.
-func Running(dir string) bool {
+// IsRunning tells whether a Writer holds a run's directory.
+func IsRunning(dir string) bool {
 	held, err := flock.Held(dir)
 	return err == nil && held
 }
+
+// Errors that Create, Resume, Open and the writers wrap.
+var (
+	// ErrNotRun says that a directory holds no run.
+	ErrNotRun = errors.New("not a run directory")
+	// ErrNewer says that a file was written by a newer skerry.
+	ErrNewer = errors.New("written by a newer skerry")
+	// ErrDamaged says that a file of a run cannot be read as what it should be.
+	ErrDamaged = errors.New("damaged")
+	// ErrBusy says that another skerry is writing to the run.
+	ErrBusy = errors.New("another skerry is writing to it")
+	// ErrFinished says that nothing is left to do in a run.
+	ErrFinished = errors.New("every trial of the plan is done")
+	// ErrNoTrial says that a run has no such trial.
+	ErrNoTrial = errors.New("no such trial")
+)
+
+// adviseDiskFull adds to an error of a file system without space what to do about it.
+func adviseDiskFull(err error, dir string) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = fmt.Errorf("the disk is full: %w", err)
+		return advice.With(err, "finished trials are kept; make room and go on with: skerry run --resume %s", dir)
+	}
+	return err
+}
+
+// missingDirError is ErrNotRun of a directory that is not there.
+type missingDirError struct{}
+
+func (missingDirError) Error() string { return "there is no such directory" }
+
+// Is implements what package errors asks for.
+func (missingDirError) Is(target error) bool { return target == ErrNotRun || target == fs.ErrNotExist }

@@ -398,7 +398,7 @@ func TestFileNames(t *testing.T) {
 		"quickstart": "quickstart", "../../etc/passwd": "etc-passwd", "": "run", "ä b": "b", "a/b\x00c": "a-b-c",
 		"...": "run", strings.Repeat("x", 300): strings.Repeat("x", 80),
 	} {
-		if got := fileName(in); got != want {
+		if got := sanitizeName(in); got != want {
 			t.Errorf("fileName(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -407,13 +407,13 @@ func TestFileNames(t *testing.T) {
 // A trial's own batches say how sure its mean is while nothing happens to it, and nothing once something did.
 func TestSteady(t *testing.T) {
 	quiet := Trial{Interval: 3, Batches: 10}
-	if half, ok := quiet.Steady(); half != 3 || !ok {
+	if half, ok := quiet.SteadyInterval(); half != 3 || !ok {
 		t.Errorf("nothing happened: %v, %t", half, ok)
 	}
 	cut := quiet
-	cut.Events = []Happening{{Kind: "link_down"}}
+	cut.Events = []EventImpact{{Kind: "link_down"}}
 	for name, x := range map[string]Trial{"a cut": cut, "no batches": {Interval: 3}} {
-		if half, ok := x.Steady(); half != 0 || ok {
+		if half, ok := x.SteadyInterval(); half != 0 || ok {
 			t.Errorf("%s: steady, %v", name, half)
 		}
 	}

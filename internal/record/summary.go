@@ -34,7 +34,7 @@ type Trial struct {
 	WarmupS   float64 `json:"warmup_s"`
 	SetupS    float64 `json:"setup_s"` // lab, cluster and load
 	// Beside is how many other trials of the run ran at the same time, at the most.
-	Beside int `json:"beside,omitempty"`
+	Concurrent int `json:"beside,omitempty"`
 	// ClusterOf is the trial whose lab and cluster this one ran on, 0 for its own.
 	ClusterOf int `json:"cluster_of,omitempty"`
 	// Throughput counts operations that ended, goodput those that ended ok.
@@ -58,7 +58,7 @@ type Trial struct {
 	// Load is how the table was loaded; nil in runs of older versions.
 	Load *Load `json:"load,omitempty"`
 	// Events are what happened during the measurement, each with its recovery.
-	Events []Happening `json:"events,omitempty"`
+	Events []EventImpact `json:"events,omitempty"`
 	// Probes are the short jobs beside the workload, in order, where the experiment asked
 	// for them.
 	Probes []Probe `json:"probes,omitempty"`
@@ -80,9 +80,9 @@ type Trial struct {
 	Replaced []Replaced `json:"replaced,omitempty"`
 }
 
-// Steady is the half-width of the goodput's interval over the trial's own batches, and whether it means anything, else 0: batches
+// SteadyInterval is the half-width of the goodput's interval over the trial's own batches, and whether it means anything, else 0: batches
 // tell how sure a mean is only while nothing happens that changes it.
-func (t Trial) Steady() (half float64, ok bool) {
+func (t Trial) SteadyInterval() (half float64, ok bool) {
 	if t.Batches == 0 || len(t.Events) > 0 {
 		return 0, false
 	}

@@ -37,7 +37,7 @@ const (
 // so that a directory without it is always whole. Its methods may be called from
 // several goroutines.
 type TrialWriter struct {
-	home    home
+	home    trialHome
 	planned Planned
 	dir     string // with the suffix
 
@@ -51,20 +51,20 @@ type TrialWriter struct {
 	pools      *table[PoolSecond]
 	errors     *table[ErrorSecond]
 	events     *os.File
-	told       []Event
+	written    []Event
 }
 
-// home is the run directory that a trial is for.
-type home interface {
+// trialHome is the run directory that a trial is for.
+type trialHome interface {
 	Dir() string
 	// finish takes in the directory of a trial that has ended, whose tables are complete.
-	finish(dir string, trial Trial) error
+	finishTrial(dir string, trial Trial) error
 }
 
 // OpenTrial begins a planned trial; what a killed attempt at it left is removed.
 func (w *Writer) OpenTrial(id int) (*TrialWriter, error) {
 	dir := w.trialDir(id) + partial
-	planned, err := find(w.Run().Plan, id)
+	planned, err := findPlanned(w.Run().Plan, id)
 	if err == nil {
 		err = os.RemoveAll(dir)
 	}
@@ -72,7 +72,7 @@ func (w *Writer) OpenTrial(id int) (*TrialWriter, error) {
 		err = os.Mkdir(dir, 0o755)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening trial %d: %w", id, full(err, w.dir))
+		return nil, fmt.Errorf("opening trial %d: %w", id, adviseDiskFull(err, w.dir))
 	}
 	return beginTrial(w, planned, dir)
 }
@@ -80,10 +80,10 @@ func (w *Writer) OpenTrial(id int) (*TrialWriter, error) {
 func (w *Writer) trialDir(id int) string { return trialDir(w.dir, id) }
 
 // beginTrial begins a trial in a directory that is its own.
-func beginTrial(h home, planned Planned, dir string) (*TrialWriter, error) {
+func beginTrial(h trialHome, planned Planned, dir string) (*TrialWriter, error) {
 	t := &TrialWriter{home: h, planned: planned, dir: dir}
 	if err := t.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening trial %d: %w", planned.ID, full(err, h.Dir())), t.Abandon())
+		return nil, errors.Join(fmt.Errorf("opening trial %d: %w", planned.ID, adviseDiskFull(err, h.Dir())), t.Abandon())
 	}
 	return t, nil
 }
@@ -107,14 +107,14 @@ func (t *TrialWriter) Dir() string { return t.dir }
 func (t *TrialWriter) Second(s Second) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.failed("recording a second", t.timeline.add(s))
+	return t.wrapError("recording a second", t.timeline.add(s))
 }
 
 // NodeSeconds adds rows to nodes.parquet.
 func (t *TrialWriter) NodeSeconds(rows ...NodeSecond) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.failed("recording nodes", t.nodes.add(rows...))
+	return t.wrapError("recording nodes", t.nodes.add(rows...))
 }
 
 // NetworkSecond adds a row to network.parquet.
@@ -156,45 +156,45 @@ func addRows[T any](t *TrialWriter, doing string, to **table[T], file string, ro
 	if err == nil {
 		err = (*to).add(rows...)
 	}
-	return t.failed(doing, err)
+	return t.wrapError(doing, err)
 }
 
 // Event adds a line to events.jsonl, at once.
 func (t *TrialWriter) Event(e Event) error {
 	line, err := json.Marshal(e)
 	if err != nil {
-		return t.failed("recording an event", err)
+		return t.wrapError("recording an event", err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.told = append(t.told, e)
+	t.written = append(t.written, e)
 	_, err = t.events.Write(append(line, '\n'))
-	return t.failed("recording an event", err)
+	return t.wrapError("recording an event", err)
 }
 
 // Events returns what Dir.Events will: of every event the last line so far.
 func (t *TrialWriter) Events() []Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return lastLines(t.told)
+	return latestEvents(t.written)
 }
 
 // Histogram writes NAME.hdr, an HdrHistogram log in microseconds. Names are
 // an operation and a clock: "READ.service", "READ.response".
 func (t *TrialWriter) Histogram(name string, write func(io.Writer) error) error {
-	return t.file(fileName(name)+histogramExt, write)
+	return t.writeFile(sanitizeName(name)+histogramExt, write)
 }
 
 // YCSB writes ycsb.txt, the result in YCSB's own text format.
-func (t *TrialWriter) YCSB(write func(io.Writer) error) error { return t.file(ycsbFile, write) }
+func (t *TrialWriter) YCSB(write func(io.Writer) error) error { return t.writeFile(ycsbFile, write) }
 
 // Topology writes topology.json, the cloud as it was brought up for the trial.
 func (t *TrialWriter) Topology(topo topology.Topology) error {
-	return t.failed("recording the topology", writeJSON(filepath.Join(t.dir, topologyFile), topo))
+	return t.wrapError("recording the topology", writeJSON(filepath.Join(t.dir, topologyFile), topo))
 }
 
-func (t *TrialWriter) file(name string, write func(io.Writer) error) error {
-	return t.failed("recording a file", atomicfile.File(filepath.Join(t.dir, name), write))
+func (t *TrialWriter) writeFile(name string, write func(io.Writer) error) error {
+	return t.wrapError("recording a file", atomicfile.File(filepath.Join(t.dir, name), write))
 }
 
 // maxLog bounds what is kept of one log: its end, where the reason of a failure stands.
@@ -205,11 +205,11 @@ const maxLog = 8 << 20
 func (t *TrialWriter) Logs(ctx context.Context, logs map[string]files.File, from map[string]int64) error {
 	var errs []error
 	for name, log := range logs {
-		if err := copyEnd(ctx, filepath.Join(t.dir, logsDir, fileName(name)+".log"), log, from[name]); err != nil {
+		if err := copyEnd(ctx, filepath.Join(t.dir, logsDir, sanitizeName(name)+".log"), log, from[name]); err != nil {
 			errs = append(errs, fmt.Errorf("keeping log %s: %w", name, err))
 		}
 	}
-	return t.failed("keeping logs", errors.Join(errs...))
+	return t.wrapError("keeping logs", errors.Join(errs...))
 }
 
 func copyEnd(ctx context.Context, to string, from files.File, offset int64) error {
@@ -244,24 +244,24 @@ func (t *TrialWriter) Finish(trial Trial) error {
 	trial.ID, trial.Repetition, trial.Parameters = t.planned.ID, t.planned.Repetition, t.planned.Parameters
 	err := t.closeFiles()
 	if err == nil {
-		err = t.home.finish(t.dir, trial)
+		err = t.home.finishTrial(t.dir, trial)
 	}
-	return t.failed("finishing it", err)
+	return t.wrapError("finishing it", err)
 }
 
-func (w *Writer) finish(dir string, trial Trial) error {
-	if _, measured := w.earlier(trial.ID); measured && trial.State != TrialOK { // it is worth more
+func (w *Writer) finishTrial(dir string, trial Trial) error {
+	if _, measured := w.previousAttempt(trial.ID); measured && trial.State != TrialOK { // it is worth more
 		return os.RemoveAll(dir)
 	}
-	keepAs := w.supersede(&trial)
+	keepAs := w.listReplaced(&trial)
 	if err := writeTrial(dir, trial); err != nil {
 		return err
 	}
 	final := w.trialDir(trial.ID)
-	if err := w.install(dir, final, keepAs); err != nil {
+	if err := w.installTrial(dir, final, keepAs); err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.SyncDir(filepath.Dir(final)), w.add(trial))
+	return errors.Join(atomicfile.SyncDir(filepath.Dir(final)), w.recordTrial(trial))
 }
 
 // writeTrial writes what a trial's directory lacks in the end.
@@ -309,9 +309,9 @@ func (t *TrialWriter) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-func (t *TrialWriter) failed(doing string, err error) error {
+func (t *TrialWriter) wrapError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("trial %d: %s: %w", t.planned.ID, doing, full(err, t.home.Dir()))
+	return fmt.Errorf("trial %d: %s: %w", t.planned.ID, doing, adviseDiskFull(err, t.home.Dir()))
 }

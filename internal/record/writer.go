@@ -1,8 +1,10 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/flock"
 )
 
@@ -55,25 +58,25 @@ func Create(parent string, run Run) (*Writer, error) {
 		return nil, fmt.Errorf("making a run directory: %w", err)
 	}
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, fmt.Errorf("making a run directory: %w", full(err, parent))
+		return nil, fmt.Errorf("making a run directory: %w", adviseDiskFull(err, parent))
 	}
-	dir, err := makeUnique(filepath.Join(parent, run.Started.Format("20060102-150405")+"-"+fileName(run.Name)))
+	dir, err := makeUnique(filepath.Join(parent, run.Started.Format("20060102-150405")+"-"+sanitizeName(run.Name)))
 	if err != nil {
-		return nil, fmt.Errorf("making a run directory: %w", full(err, parent))
+		return nil, fmt.Errorf("making a run directory: %w", adviseDiskFull(err, parent))
 	}
 	w := &Writer{dir: dir, run: run, summary: Summary{
 		Schema: SummarySchema, Experiment: run.Name, Run: filepath.Base(dir), Planned: len(run.Plan), Trials: []Trial{},
 		Complete: len(run.Plan) == 0,
 	}}
-	if err := w.begin(); err != nil {
-		return nil, errors.Join(fmt.Errorf("making a run directory: %w", full(err, dir)), w.Close(), os.RemoveAll(dir))
+	if err := w.initialize(); err != nil {
+		return nil, errors.Join(fmt.Errorf("making a run directory: %w", adviseDiskFull(err, dir)), w.Close(), os.RemoveAll(dir))
 	}
 	return w, nil
 }
 
-// begin locks the directory, writes its first files and makes it the latest.
-func (w *Writer) begin() error {
-	if err := w.takeLock(); err != nil {
+// initialize locks the directory, writes its first files and makes it the latest.
+func (w *Writer) initialize() error {
+	if err := w.acquireLock(); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(w.dir, trialsDir), 0o755); err != nil {
@@ -82,7 +85,7 @@ func (w *Writer) begin() error {
 	if err := errors.Join(w.writeRun(), w.writeSummary()); err != nil {
 		return err
 	}
-	return pointTo(filepath.Join(filepath.Dir(w.dir), latest), filepath.Base(w.dir))
+	return linkTo(filepath.Join(filepath.Dir(w.dir), latest), filepath.Base(w.dir))
 }
 
 // Resume takes up a run that was interrupted. Remaining tells what is left of it: the
@@ -95,15 +98,15 @@ func Resume(dir string, suspect bool) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{dir: dir, suspect: suspect}
-	if err := w.takeUp(); err != nil {
-		return nil, errors.Join(fmt.Errorf("resuming %s: %w", dir, full(err, dir)), w.Close())
+	if err := w.reopen(); err != nil {
+		return nil, errors.Join(fmt.Errorf("resuming %s: %w", dir, adviseDiskFull(err, dir)), w.Close())
 	}
 	return w, nil
 }
 
-// takeUp reads the run once nobody else writes to it.
-func (w *Writer) takeUp() error {
-	if err := w.takeLock(); err != nil {
+// reopen reads the run once nobody else writes to it.
+func (w *Writer) reopen() error {
+	if err := w.acquireLock(); err != nil {
 		return err
 	}
 	d, err := Open(w.dir)
@@ -126,8 +129,8 @@ func (w *Writer) takeUp() error {
 	return errors.Join(w.writeRun(), w.writeSummary())
 }
 
-// takeLock locks the directory itself, so that no lock file is left behind.
-func (w *Writer) takeLock() error {
+// acquireLock locks the directory itself, so that no lock file is left behind.
+func (w *Writer) acquireLock() error {
 	f, err := os.Open(w.dir)
 	if err != nil {
 		return err
@@ -180,10 +183,10 @@ func (w *Writer) Trials(yield func(*Trial) bool) {
 func (w *Writer) Remaining() []Planned {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return remaining(w.run, w.summary, w.suspect)
+	return remainingTrials(w.run, w.summary, w.suspect)
 }
 
-func remaining(run Run, summary Summary, suspect bool) []Planned {
+func remainingTrials(run Run, summary Summary, suspect bool) []Planned {
 	done := map[int]bool{}
 	for _, t := range summary.Trials {
 		done[t.ID] = t.State == TrialOK && !(suspect && t.Verdict.State == Suspect)
@@ -196,12 +199,12 @@ func (w *Writer) Update(change func(*Run)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change(&w.run)
-	return full(w.writeRun(), w.dir)
+	return adviseDiskFull(w.writeRun(), w.dir)
 }
 
 // Finish records that the run has ended, whether or not every trial did, and closes it.
 func (w *Writer) Finish() error {
-	return errors.Join(w.catchUp(), w.Update(func(r *Run) { r.Finished = time.Now() }), w.tidy(), w.Close())
+	return errors.Join(w.catchUp(), w.Update(func(r *Run) { r.Finished = time.Now() }), w.removeAttempts(), w.Close())
 }
 
 // Close gives up the directory and leaves its files as they are.
@@ -214,8 +217,8 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// add puts ended trials into summary.json, in place of earlier attempts.
-func (w *Writer) add(trials ...Trial) error {
+// recordTrial puts ended trials into summary.json, in place of earlier attempts.
+func (w *Writer) recordTrial(trials ...Trial) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.summary.Trials
@@ -276,8 +279,8 @@ func makeUnique(path string) (string, error) {
 	}
 }
 
-// fileName turns any text into a short name of letters, digits, - _ and dots within.
-func fileName(s string) string {
+// sanitizeName turns any text into a short name of letters, digits, - _ and dots within.
+func sanitizeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
@@ -293,4 +296,22 @@ func fileName(s string) string {
 		return "run"
 	}
 	return s
+}
+
+func writeJSON(path string, v any) error {
+	return atomicfile.File(path, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	})
+}
+
+// linkTo makes the symbolic link name point at target, in place of an older link. What
+// is there and is no link is a user's own and stays.
+func linkTo(name, target string) error {
+	if st, err := os.Lstat(name); err == nil && st.Mode()&os.ModeSymlink == 0 {
+		return nil
+	}
+	return atomicfile.Link(name, target)
 }

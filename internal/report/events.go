@@ -29,7 +29,7 @@ func (m *model) eventRows() (rows []eventRow) {
 	return rows
 }
 
-func newEventRow(id int, h record.Happening) eventRow {
+func newEventRow(id int, h record.EventImpact) eventRow {
 	r := h.Recovery
 	row := eventRow{Trial: strconv.Itoa(id), Event: h.Name, At: formatFigure(h.AtS), Baseline: noFigure, Available: formatPercent(r.Availability),
 		Unresponsive: formatFigure(r.UnresponsiveS), Takeover: noFigure, Recover: noFigure, Dip: noFigure, Missing: noFigure}
@@ -121,7 +121,7 @@ type phaseRow struct {
 // window is when an event was in force, and what it lies between.
 type window struct{ from, begin, over, until float64 }
 
-func eventWindows(events []record.Happening) []window {
+func eventWindows(events []record.EventImpact) []window {
 	out := make([]window, len(events))
 	from := 0.0
 	for i, h := range events {
@@ -129,7 +129,7 @@ func eventWindows(events []record.Happening) []window {
 		if i+1 < len(events) {
 			w.until = events[i+1].AtS
 		}
-		w.over = min(h.OverS(), w.until)
+		w.over = min(h.EndS(), w.until)
 		out[i], from = w, w.over
 	}
 	return out
@@ -191,7 +191,7 @@ func mergePhase(all map[string]*[phaseCount]*hdrhistogram.Histogram, name string
 	if all[name] == nil {
 		all[name] = new([phaseCount]*hdrhistogram.Histogram)
 	}
-	all[name][phase] = record.Merge(all[name][phase], h)
+	all[name][phase] = record.MergeHistogram(all[name][phase], h)
 }
 
 // writePhases prints the table of operations around events, where there were any.
@@ -300,7 +300,7 @@ func (m *model) probeRows() (rows []probeRow) {
 }
 
 func trialProbeRows(t record.Trial) (rows []probeRow) {
-	for _, p := range t.Probed() {
+	for _, p := range t.ProbeStats() {
 		row := probeRow{Trial: strconv.Itoa(t.ID), Jobs: strconv.Itoa(len(t.Probes)), Operation: p.Operation,
 			Before: noFigure, During: noFigure, Highest: noFigure, At: noFigure, OverTime: sparkline(p.P95US, sparkWidth)}
 		if p.BeforeUS > 0 {

@@ -189,7 +189,7 @@ func (m *model) environment() (facts []Fact) {
 	add("Skerry", r.Versions.Skerry)
 	add("Go", r.Versions.Go)
 	for _, name := range slices.Sorted(maps.Keys(r.Versions.Databases)) {
-		add(experiment.Short(name), r.Versions.Databases[name])
+		add(experiment.ShortLabel(name), r.Versions.Databases[name])
 	}
 	add("Seed", strconv.FormatUint(r.Seed, 10))
 	add("Started", r.Started.Format(time.RFC1123Z))

@@ -17,7 +17,7 @@ func eventful(t *testing.T) *record.Dir {
 	must(t, err)
 	took := 1.25
 	must(t, tw.Finish(record.Trial{State: record.TrialOK, Goodput: 100, Verdict: record.Verdict{State: record.Valid},
-		Events: []record.Happening{
+		Events: []record.EventImpact{
 			{Name: "power cut", Kind: "kill", AtS: 20, Recovery: record.Recovery{BaselineOps: 100, RecoverS: 40, Censored: true, TakeoverS: &took, DipDepth: 1, Availability: 0.875}},
 			{Name: "cpu", Kind: "cpu", AtS: 1, Recovery: record.Recovery{Availability: 1}}},
 		Audit:      &record.Audit{Acknowledged: 12345, Lost: 3, History: &record.HistoryAudit{Keys: 8, Operations: 900, Result: record.Violated}},

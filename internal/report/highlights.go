@@ -51,8 +51,8 @@ func (m *model) highlights() []Highlight {
 }
 
 // warnings are what a reader must know before any figure.
-func (m *model) warnings() []warnings.Doubt {
-	return warnings.Of(m.dir.Summary.Trials, m.tally().planned)
+func (m *model) warnings() []warnings.Warning {
+	return warnings.Collect(m.dir.Summary.Trials, m.tally().planned)
 }
 
 // latencyUnlessErrors returns the first list that says something; that all went well waits behind the others.
@@ -81,7 +81,7 @@ func (m *model) effectHighlight() []Highlight {
 	for i, a := range m.cells {
 		for _, b := range m.cells[i+1:] {
 			if name, ok := m.differingParameter(a, b); ok && a.goodput().Mean > 0 && b.goodput().Mean > 0 {
-				all = append(all, effect{name, a, b, stats.Ratio(b.goodput(), a.goodput())})
+				all = append(all, effect{name, a, b, stats.EstimateRatio(b.goodput(), a.goodput())})
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func (m *model) effectHighlight() []Highlight {
 			cmp.Compare(math.Abs(math.Log(x.ratio.Mean)), math.Abs(math.Log(y.ratio.Mean))))
 	})
 	if e.ratio.Mean > 1 { // told as a loss: from the better to the worse
-		e.a, e.b, e.ratio = e.b, e.a, stats.Ratio(e.a.goodput(), e.b.goodput())
+		e.a, e.b, e.ratio = e.b, e.a, stats.EstimateRatio(e.a.goodput(), e.b.goodput())
 	}
 	return []Highlight{{Kind: "effect", Text: m.effectSentence(e)}}
 }
@@ -155,7 +155,7 @@ func boolToInt(b bool) int {
 // observedEvent is an event of a trial with what came of it.
 type observedEvent struct {
 	trial int
-	record.Happening
+	record.EventImpact
 }
 
 // lostService is how much of their service clients missed, in seconds of a whole outage: the time below

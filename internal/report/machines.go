@@ -115,7 +115,7 @@ func (m *model) machinesFinding() []string {
 	if machines < 2 {
 		return nil
 	}
-	f, ok := stats.MachineFactor(values, m.dir.Run.Seed)
+	f, ok := stats.FitMachineFactor(values, m.dir.Run.Seed)
 	if !ok {
 		return []string{fmt.Sprintf("Trials were measured on %d machines, and no cell on several in a way that machines could be told from cells: a difference between cells may be one of machines.", machines)}
 	}
@@ -131,7 +131,7 @@ func (m *model) machinesFinding() []string {
 }
 
 // machineSamples are the logarithms of the trials' goodput by cell and machine, and how many machines there are.
-func (m *model) machineSamples() (values []stats.Placed, machines int) {
+func (m *model) machineSamples() (values []stats.Observation, machines int) {
 	number := map[string]int{}
 	for i, c := range m.cells {
 		for _, t := range c.used {
@@ -141,7 +141,7 @@ func (m *model) machineSamples() (values []stats.Placed, machines int) {
 			if _, known := number[t.Machine.Name]; !known {
 				number[t.Machine.Name] = len(number)
 			}
-			values = append(values, stats.Placed{Cell: i, Machine: number[t.Machine.Name], Value: math.Log(t.Goodput)})
+			values = append(values, stats.Observation{Cell: i, Machine: number[t.Machine.Name], Value: math.Log(t.Goodput)})
 		}
 	}
 	return values, len(number)

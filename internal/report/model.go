@@ -155,7 +155,7 @@ func (m *model) relativeGoodput(c *cell) stats.Estimate {
 	case base == c:
 		return stats.Estimate{N: 1, Mean: 1}
 	}
-	return stats.Ratio(c.goodput(), base.goodput())
+	return stats.EstimateRatio(c.goodput(), base.goodput())
 }
 
 func (c *cell) goodput() stats.Estimate { return c.estimates[metricGoodput] }
@@ -273,7 +273,7 @@ func estimateMeans(trials []record.Trial, of func(record.Trial) map[string]float
 	}
 	estimates := make(map[string]stats.Estimate, len(values))
 	for name, list := range values {
-		estimates[name] = stats.Of(list)
+		estimates[name] = stats.EstimateMean(list)
 	}
 	return estimates
 }

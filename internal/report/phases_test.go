@@ -11,7 +11,7 @@ import (
 
 func TestPhasesOfEvents(t *testing.T) {
 	s := func(v float64) *float64 { return &v }
-	got := eventWindows([]record.Happening{
+	got := eventWindows([]record.EventImpact{
 		{Kind: "cpu", AtS: 10, CompleteS: s(0.1), RevertedS: s(20)},
 		{Kind: "join", Effect: &record.Effect{Member: record.Joins, Settles: true}, AtS: 30, CompleteS: s(4.5)},
 		{Kind: "kill", AtS: 50, CompleteS: s(0)},

@@ -218,7 +218,7 @@ func (m *model) trialRow(names []string, t record.Trial) resultRow {
 
 // trialGoodput is with the interval over the trial's own batches, where that means something.
 func trialGoodput(t record.Trial) string {
-	if half, steady := t.Steady(); steady {
+	if half, steady := t.SteadyInterval(); steady {
 		return formatPlusMinus(t.Goodput, half)
 	}
 	return formatFigure(t.Goodput)

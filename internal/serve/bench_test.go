@@ -113,7 +113,7 @@ func (b *bench) run(name string, finish bool, states ...string) string {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		x := record.Trial{State: record.TrialOK, Goodput: 1000 * float64(i+1), Verdict: record.Verdict{State: state}, Events: []record.Happening{{Kind: "kill", Source: record.SourceUI}}}
+		x := record.Trial{State: record.TrialOK, Goodput: 1000 * float64(i+1), Verdict: record.Verdict{State: state}, Events: []record.EventImpact{{Kind: "kill", Source: record.SourceUI}}}
 		if state == record.TrialFailed {
 			x = record.Trial{State: state, Error: hostile}
 		}

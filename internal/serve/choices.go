@@ -102,13 +102,13 @@ func (s *Server) choice(w http.ResponseWriter, r *http.Request) {
 func (s *Server) validateNeeds(t Text) Checked {
 	c := Checked{Text: t.Text, Name: t.Needs, Wrong: []experiment.Mistake{}, Notes: []string{}}
 	wrong := func(err error) Checked {
-		c.Wrong = experiment.Mistakes(err, t.Needs+".yaml")
+		c.Wrong = experiment.ListMistakes(err, t.Needs+".yaml")
 		return c
 	}
 	if choose.Slug(t.Needs) != strings.ToLower(t.Needs) {
 		return wrong(errors.New("the name of a needs file has letters, digits and single hyphens"))
 	}
-	machine, err := record.ThisMachine()
+	machine, err := record.DescribeMachine()
 	if err != nil {
 		return wrong(err)
 	}

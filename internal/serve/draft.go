@@ -115,7 +115,7 @@ func (s *Server) validateText(t Text) Checked {
 		return s.validateNeeds(t)
 	}
 	v := experiment.ValidateText(filepath.Join(s.Experiments, "experiment.yaml"), []byte(t.Text), s.Databases)
-	v.Locate(s.Databases)
+	v.NoteMissingDatabases(s.Databases)
 	c := Checked{Text: t.Text, Name: v.Name, Valid: v.Valid, Wrong: append([]experiment.Mistake{}, v.Problems...), Notes: append([]string{}, v.Notes...), Trials: v.Trials, EstimateS: v.EstimateS}
 	if v.Valid {
 		p := draft.NewPlaces(v.Cloud())

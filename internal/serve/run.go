@@ -288,7 +288,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 func awaitFeed(ctx context.Context, dir string) {
 	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
-	for errors.Is(live.CheckLive(ctx, dir), live.ErrNotLive) && record.Running(dir) {
+	for errors.Is(live.CheckLive(ctx, dir), live.ErrNotLive) && record.IsRunning(dir) {
 		if linger.For(ctx, feedPause) != nil {
 			return
 		}

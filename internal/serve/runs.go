@@ -39,8 +39,8 @@ type Entry struct {
 	// Problem says why the run cannot be read.
 	Problem string `json:"problem,omitempty"`
 	// Doubts are what is wrong with its trials, the gravest first.
-	Doubts []warnings.Doubt `json:"doubts,omitempty"`
-	Notes  record.Notes     `json:"notes"`
+	Doubts []warnings.Warning `json:"doubts,omitempty"`
+	Notes  record.Notes       `json:"notes"`
 }
 
 // State is how far a run is.
@@ -148,7 +148,7 @@ func readEntry(path string) Entry {
 	e.Experiment, e.Description, e.Started, e.Finished = d.Run.Name, d.Run.Description, d.Run.Started, d.Run.Finished
 	e.Planned, e.Versions = len(d.Run.Plan), map[string]string{}
 	for label, version := range d.Run.Versions.Databases {
-		e.Versions[experiment.Short(label)] = version
+		e.Versions[experiment.ShortLabel(label)] = version
 	}
 	e.State = StateFinished
 	switch {
@@ -167,7 +167,7 @@ func readEntry(path string) Entry {
 		}
 		e.Goodput[0], e.Goodput[1] = min(e.Goodput[0], t.Goodput), max(e.Goodput[1], t.Goodput)
 	}
-	e.Doubts = warnings.Of(d.Summary.Trials, e.Planned)
+	e.Doubts = warnings.Collect(d.Summary.Trials, e.Planned)
 	e.Parameters = parameterValues(d.Run.Plan)
 	if errNotes != nil {
 		e.Problem = errNotes.Error()

@@ -41,8 +41,8 @@ func TestTrialsSideBySide(t *testing.T) {
 		if x.State != record.TrialOK || x.Fidelity.OwnCPU <= 0 || x.Fidelity.OwnMemory <= 0 || len(x.Fidelity.Links) == 0 {
 			t.Errorf("trial %d: %s, %g cores, %d bytes, %d links", x.ID, x.State, x.Fidelity.OwnCPU, x.Fidelity.OwnMemory, len(x.Fidelity.Links))
 		}
-		if len(x.Replaced) != 1 || x.Beside != 0 {
-			t.Fatalf("trial %d was run again %d times, with %d beside it", x.ID, len(x.Replaced), x.Beside)
+		if len(x.Replaced) != 1 || x.Concurrent != 0 {
+			t.Fatalf("trial %d was run again %d times, with %d beside it", x.ID, len(x.Replaced), x.Concurrent)
 		}
 		var first record.Trial
 		text, err := os.ReadFile(filepath.Join(b.path("runs/latest"), x.Replaced[0].Dir, "trial.json"))
@@ -52,7 +52,7 @@ func TestTrialsSideBySide(t *testing.T) {
 		if err != nil || first.Verdict.State != record.Suspect || len(first.Fidelity.Links) != len(x.Fidelity.Links) {
 			t.Errorf("the first attempt of trial %d: %v, %+v", x.ID, err, first.Verdict)
 		}
-		beside = max(beside, first.Beside)
+		beside = max(beside, first.Concurrent)
 	}
 	if beside == 0 {
 		testkit.Lacks(t, testkit.Quiet, errors.New("no trial found room beside another"))

@@ -46,7 +46,7 @@ func (r *room) gridOn(flags string) {
 			"median of reads in ms": func(t record.Trial) float64 { return t.Operations["READ"].Latency().P50 / 1000 },
 			"p95 of reads in ms":    func(t record.Trial) float64 { return t.Operations["READ"].Latency().P95 / 1000 },
 		} {
-			a := stats.Of(values(serial, cell, false, figure))
+			a := stats.EstimateMean(values(serial, cell, false, figure))
 			said := fmt.Sprintf("cell %d, %s: serial %.3f ± %.3f", cell, name, a.Mean, a.HalfWidth)
 			for i, valid := range []bool{false, true} { // the report takes valid ones, where there are any
 				v := values(got, cell, valid, figure)
@@ -54,7 +54,7 @@ func (r *room) gridOn(flags string) {
 					said += "; no valid one"
 					continue
 				}
-				b := stats.Of(v)
+				b := stats.EstimateMean(v)
 				figures[i]++
 				if math.Abs(a.Mean-b.Mean) <= a.HalfWidth {
 					within[i]++

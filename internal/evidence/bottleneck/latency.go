@@ -16,8 +16,8 @@ const (
 	Queue = "queue" // packets waited in a link's queue
 )
 
-// cause is the share of the time beyond round trips from which on one wait is what made it.
-const cause = 0.5
+// causeShare is the share of the time beyond round trips from which on one wait is what made it.
+const causeShare = 0.5
 
 // Second is what was waited for in one second of a measurement. Waits are in seconds, of the member that
 // waited longest, and at most 1.
@@ -56,7 +56,7 @@ type wait struct {
 	ms             float64
 }
 
-// FindLatency says what made a percentile of the response time:
+// ExplainLatency says what made a percentile of the response time:
 //
 //	nearly all of it is round trips (as for the throughput) ─► distance
 //	  ─► of the rest, the longest wait if it is at least half: servers for a processor, for their quota or for the
@@ -68,10 +68,10 @@ type wait struct {
 // operations. Single waits are not seen: they may be alike, as behind a disk that is always busy, or exponentially
 // distributed, as in a queue that comes and goes. The part of a wait is the percentile over all operations by the
 // assumption that gives more: the former for the median, the latter for the tail.
-func FindLatency(e Waiting, p Percentile) record.LatencyCause {
+func ExplainLatency(e Waiting, p Percentile) record.LatencyCause {
 	c := record.LatencyCause{LatencyMS: 1e3 * p.LatencyS, Unknown: e.Unknown}
 	c.RoundTripMS = 1e3 * min(p.LatencyS, max(e.RoundTripS, min(p.LatencyS, e.RoundTripS+hops*e.FarthestS)))
-	part := func(of func(Second) float64) float64 { return 1e3 * e.part(p.Quantile, of) }
+	part := func(of func(Second) float64) float64 { return 1e3 * e.waitQuantile(p.Quantile, of) }
 	c.ServersMS = part(func(s Second) float64 { return s.Servers })
 	c.QuotaMS = part(func(s Second) float64 { return s.Quota })
 	c.DiskMS = part(func(s Second) float64 { return s.Disk })
@@ -85,35 +85,35 @@ func FindLatency(e Waiting, p Percentile) record.LatencyCause {
 	longest := slices.MaxFunc(waits, func(a, b wait) int { return cmp.Compare(a.ms, b.ms) })
 	rest := c.LatencyMS - c.RoundTripMS
 	switch {
-	case e.RoundTripS >= explained*p.LatencyS || rest <= 0:
+	case e.RoundTripS >= explainedShare*p.LatencyS || rest <= 0:
 		c.By = Distance
-	case longest.ms >= cause*rest:
+	case longest.ms >= causeShare*rest:
 		c.By, c.What = longest.by, longest.what
 		c.OfMachine = c.By == Machine || c.By == Client || c.By == Disk && !e.SlowDisk
 	default:
 		c.By = Database
 	}
-	texts := []string{fmt.Sprintf("%s ms: round trips %s", figure(c.LatencyMS), figure(c.RoundTripMS))}
+	texts := []string{fmt.Sprintf("%s ms: round trips %s", formatNumber(c.LatencyMS), formatNumber(c.RoundTripMS))}
 	for _, w := range waits {
-		if w.ms >= cause*cause*rest && rest > 0 {
-			texts = append(texts, fmt.Sprintf("%s %s", w.text, figure(min(w.ms, rest))))
+		if w.ms >= causeShare*causeShare*rest && rest > 0 {
+			texts = append(texts, fmt.Sprintf("%s %s", w.text, formatNumber(min(w.ms, rest))))
 		}
 	}
 	c.Text = strings.Join(texts, ", ")
 	return c
 }
 
-// part is the q-quantile, in seconds, of the waits of all operations.
-func (e Waiting) part(q float64, of func(Second) float64) float64 {
+// waitQuantile is the q-quantile, in seconds, of the waits of all operations.
+func (e Waiting) waitQuantile(q float64, of func(Second) float64) float64 {
 	seconds := slices.DeleteFunc(slices.Clone(e.Seconds), func(s Second) bool { return s.Operations == 0 })
 	mean := func(s Second) float64 { return of(s) * max(1/s.Operations, s.LatencyS) }
 	slices.SortFunc(seconds, func(a, b Second) int { return cmp.Compare(mean(a), mean(b)) })
-	return max(alike(seconds, q, mean), exponential(seconds, q, mean))
+	return max(equalWaitQuantile(seconds, q, mean), exponentialWaitQuantile(seconds, q, mean))
 }
 
-// alike is the q-quantile where all operations of a second wait for the same time; the seconds are in the order of
+// equalWaitQuantile is the q-quantile where all operations of a second wait for the same time; the seconds are in the order of
 // that time.
-func alike(seconds []Second, q float64, mean func(Second) float64) float64 {
+func equalWaitQuantile(seconds []Second, q float64, mean func(Second) float64) float64 {
 	all, below := 0.0, 0.0
 	for _, s := range seconds {
 		all += s.Operations
@@ -126,8 +126,8 @@ func alike(seconds []Second, q float64, mean func(Second) float64) float64 {
 	return 0
 }
 
-// exponential is the q-quantile of a mixture of exponential distributions, one a second.
-func exponential(seconds []Second, q float64, mean func(Second) float64) float64 {
+// exponentialWaitQuantile is the q-quantile of a mixture of exponential distributions, one a second.
+func exponentialWaitQuantile(seconds []Second, q float64, mean func(Second) float64) float64 {
 	all, most := 0.0, 0.0
 	for _, s := range seconds {
 		all, most = all+s.Operations, max(most, mean(s))

@@ -49,12 +49,12 @@ func TestFindLatency(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&e)
 		}
-		c := FindLatency(e, tt.of)
+		c := ExplainLatency(e, tt.of)
 		if c.By != tt.by || c.OfMachine != tt.ofMachine || !strings.Contains(c.Text, tt.text) {
 			t.Errorf("%s: %+v; want %s, of the machine %v, %q", name, c, tt.by, tt.ofMachine, tt.text)
 		}
 	}
-	if c := FindLatency(Waiting{Unknown: []string{"the disk"}}, p99(1)); len(c.Unknown) != 1 {
+	if c := ExplainLatency(Waiting{Unknown: []string{"the disk"}}, p99(1)); len(c.Unknown) != 1 {
 		t.Errorf("what is not known is not told: %+v", c)
 	}
 }
@@ -63,10 +63,10 @@ func TestFindLatency(t *testing.T) {
 func TestATailIsOfTheSecondsThatWait(t *testing.T) {
 	e := steady(far)
 	e.Seconds[3] = Second{Operations: 150, LatencyS: 0.15, Servers: 1}
-	if c := FindLatency(e, Percentile{Quantile: 0.99, LatencyS: 0.3}); c.By != Machine {
+	if c := ExplainLatency(e, Percentile{Quantile: 0.99, LatencyS: 0.3}); c.By != Machine {
 		t.Errorf("the tail: %+v", c)
 	}
-	if c := FindLatency(e, Percentile{Quantile: 0.5, LatencyS: 0.02}); c.By != Database {
+	if c := ExplainLatency(e, Percentile{Quantile: 0.5, LatencyS: 0.02}); c.By != Database {
 		t.Errorf("the median: %+v", c)
 	}
 }
@@ -76,15 +76,15 @@ func TestPartIsTheLargerQuantile(t *testing.T) {
 	servers := func(s Second) float64 { return s.Servers }
 	e := steady(Second{Operations: 100, LatencyS: 0.1, Servers: 0.5}) // a mean of 50 ms
 	for q, want := range map[float64]float64{0.5: 0.05, 0.99: 0.05 * math.Log(100)} {
-		if got := e.part(q, servers); math.Abs(got-want) > 1e-9 {
+		if got := e.waitQuantile(q, servers); math.Abs(got-want) > 1e-9 {
 			t.Errorf("quantile %g: %g, want %g", q, got, want)
 		}
 	}
-	if got := e.part(0.99, func(Second) float64 { return 0 }); got != 0 {
+	if got := e.waitQuantile(0.99, func(Second) float64 { return 0 }); got != 0 {
 		t.Errorf("without a wait: %g", got)
 	}
 	e.Seconds = append(e.Seconds, Second{Operations: 1000}) // in most of which nothing waits
-	if got := e.part(0.4, servers); got > 1e-9 {
+	if got := e.waitQuantile(0.4, servers); got > 1e-9 {
 		t.Errorf("below the share that waits: %g", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // How the distribution of jitter is judged.
 const (
 	// wrongly is the probability that a correct direction is off. A lab has up to some thousands.
-	wrongly = 1e-6
+	falseAlarmRate = 1e-6
 	// meanShare and varianceShare are what else they may be off by, relative to the jitter that was
 	// set: the emulator keeps packets in order and delays above 0, which moves the mean by up to 2 %
 	// of the jitter and its variance by up to 10 %.
@@ -24,8 +24,8 @@ const (
 	// units of the jitter.
 	independent = 16
 	// leastBlocks and leastValues are what a judgement needs.
-	leastBlocks = 10
-	leastValues = 20
+	minBlocks = 10
+	minValues = 20
 )
 
 // jitter sums the spread of the delays of one direction, in blocks that are long enough to be
@@ -57,14 +57,14 @@ func (c *scatter) add(y, p float64) {
 	c.pp += p * p
 }
 
-// err is the standard error of the mean over all packets, by the scatter of the blocks around it.
-func (c scatter) err(mean, packets, blocks float64) float64 {
+// standardError is the standard error of the mean over all packets, by the scatter of the blocks around it.
+func (c scatter) standardError(mean, packets, blocks float64) float64 {
 	squares := c.yy - 2*mean*c.yp + mean*mean*c.pp
 	return math.Sqrt(max(0, squares)*blocks/(blocks-1)) / packets
 }
 
-// effective is how many blocks of equal size would scatter as much (Kish, "Survey Sampling", 1965).
-func (c scatter) effective(packets float64) float64 { return packets * packets / c.pp }
+// effectiveBlocks is how many blocks of equal size would scatter as much (Kish, "Survey Sampling", 1965).
+func (c scatter) effectiveBlocks(packets float64) float64 { return packets * packets / c.pp }
 
 func (j *jitter) add(s Second) {
 	a := s.Counters.Account
@@ -83,7 +83,7 @@ func (j *jitter) add(s Second) {
 	b.squares += a.Squares / 1e6
 	b.set += a.SetSquares / 1e6
 	j.length += s.Length
-	j.kurtosis = max(j.kurtosis, kurtosis(s.Set.Distribution))
+	j.kurtosis = max(j.kurtosis, distributionKurtosis(s.Set.Distribution))
 	j.late = max(j.late, s.Counters.Late.P99)
 	alike := independent * s.Set.Jitter
 	b.values += min(float64(a.Packets), s.Length.Seconds()/alike.Seconds())
@@ -102,8 +102,8 @@ func (j *jitter) add(s Second) {
 }
 
 // result compares mean and standard deviation with what was set; nil where too little was observed.
-func (j *jitter) result(w Way) *record.Jitter {
-	if j.blocks < leastBlocks || j.all.values < leastValues {
+func (j *jitter) result(w Direction) *record.Jitter {
+	if j.blocks < minBlocks || j.all.values < minValues {
 		return nil
 	}
 	n := j.all.packets
@@ -111,10 +111,10 @@ func (j *jitter) result(w Way) *record.Jitter {
 	late := ms(j.late)
 	// Blocks may hide rare large values, which the distribution has; the distribution does not know bursts,
 	// which leave fewer independent values than the time could have.
-	meanError := max(j.spread.err(mean, n, j.blocks), math.Sqrt(set/j.all.values))
+	meanError := max(j.spread.standardError(mean, n, j.blocks), math.Sqrt(set/j.all.values))
 	values := min(j.all.values, set/(meanError*meanError))
-	varianceError := max(j.excess.err(excess, n, j.blocks), set*math.Sqrt((j.kurtosis-1)/values))
-	errors := distuv.StudentsT{Sigma: 1, Nu: max(1, j.spread.effective(n)-1)}.Quantile(1 - wrongly/2)
+	varianceError := max(j.excess.standardError(excess, n, j.blocks), set*math.Sqrt((j.kurtosis-1)/values))
+	errors := distuv.StudentsT{Sigma: 1, Nu: max(1, j.spread.effectiveBlocks(n)-1)}.Quantile(1 - falseAlarmRate/2)
 	slack := errors*varianceError + varianceShare*set + late*late
 	return &record.Jitter{
 		Link: w.Link, From: w.From, To: w.To,
@@ -124,8 +124,8 @@ func (j *jitter) result(w Way) *record.Jitter {
 	}
 }
 
-// off is how far mean or standard deviation are from what was set, in units of their limits.
-func off(j record.Jitter) float64 {
+// jitterDeviation is how far mean or standard deviation are from what was set, in units of their limits.
+func jitterDeviation(j record.Jitter) float64 {
 	far := math.Abs(j.MeanMS) / j.MeanLimitMS
 	if j.SDMS < j.SetSDMS {
 		return max(far, (j.SetSDMS-j.SDMS)/(j.SetSDMS-j.LeastSDMS))
@@ -133,11 +133,11 @@ func off(j record.Jitter) float64 {
 	return max(far, (j.SDMS-j.SetSDMS)/(j.MostSDMS-j.SetSDMS))
 }
 
-// OffJitter reports whether mean or standard deviation are beyond their limits.
-func OffJitter(j record.Jitter) bool { return off(j) > 1 }
+// JitterExceeded reports whether mean or standard deviation are beyond their limits.
+func JitterExceeded(j record.Jitter) bool { return jitterDeviation(j) > 1 }
 
-// kurtosis of the values of a distribution: the mean of x⁴ by the square of the mean of x².
-func kurtosis(d link.Distribution) float64 {
+// distributionKurtosis of the values of a distribution: the mean of x⁴ by the square of the mean of x².
+func distributionKurtosis(d link.Distribution) float64 {
 	if k := kurtoses[d]; k != nil {
 		return k()
 	}

@@ -78,7 +78,7 @@ func TestJitter(t *testing.T) {
 			case got == nil && tt.want == "":
 			case got == nil || tt.want == "":
 				t.Errorf("got %+v, want %q", got, tt.want)
-			case OffJitter(*got) != (tt.want == "off"):
+			case JitterExceeded(*got) != (tt.want == "off"):
 				t.Errorf("got %+v, want %s", *got, tt.want)
 			}
 		})
@@ -113,7 +113,7 @@ func TestCorrectJitterIsNotOff(t *testing.T) {
 				}
 				return 1 + int(400*r.ExpFloat64())
 			}, func(x float64) float64 { return x })
-			if got != nil && OffJitter(*got) {
+			if got != nil && JitterExceeded(*got) {
 				off++
 			}
 		}

@@ -19,12 +19,12 @@ import (
 	"skerry/internal/record"
 )
 
-// Way is one direction of a link.
-type Way struct{ Link, From, To string }
+// Direction is one direction of a link.
+type Direction struct{ Link, From, To string }
 
 // Second is what one direction did in one second.
 type Second struct {
-	Way
+	Direction
 	T      int64         // seconds since the measurement began
 	Length time.Duration // the time that the counters are of
 	Set    link.Quality  // at its end
@@ -33,8 +33,8 @@ type Second struct {
 	Counters link.Counters
 }
 
-// Between is the second between two readings of a direction.
-func Between(before, after link.Counters) link.Counters {
+// CountersBetween is the second between two readings of a direction.
+func CountersBetween(before, after link.Counters) link.Counters {
 	after.Bytes -= before.Bytes
 	after.Packets -= before.Packets
 	after.DroppedQueue -= before.DroppedQueue
@@ -75,12 +75,12 @@ func (s Second) Row() record.DirectionSecond {
 type Check struct {
 	packets    uint64
 	unobserved bool
-	ways       map[Way]*way
+	ways       map[Direction]*directionState
 	changes    record.Changes
 }
 
-// way is what one direction did so far.
-type way struct {
+// directionState is what one direction did so far.
+type directionState struct {
 	packets uint64
 	laws    [4]tally
 	jitter  jitter
@@ -89,8 +89,8 @@ type way struct {
 // tally is how often one direction broke one law.
 type tally struct {
 	packets uint64
-	worst   record.Broken // second
-	times   int64         // seconds beyond the tolerance
+	worst   record.LawViolation // second
+	times   int64               // seconds beyond the tolerance
 }
 
 // Add adds a second of a direction.
@@ -104,12 +104,12 @@ func (c *Check) Add(s Second) {
 		return
 	}
 	if c.ways == nil {
-		c.ways = map[Way]*way{}
+		c.ways = map[Direction]*directionState{}
 	}
-	w := c.ways[s.Way]
+	w := c.ways[s.Direction]
 	if w == nil {
-		w = &way{}
-		c.ways[s.Way] = w
+		w = &directionState{}
+		c.ways[s.Direction] = w
 	}
 	c.packets += a.Packets
 	w.packets += a.Packets
@@ -137,16 +137,16 @@ func laws(a link.Account) [4]law {
 // are a change that came late. Links with few packets a second are judged over the whole
 // measurement, where moments of the machine add up, so more of their packets may break a law.
 const (
-	leastPackets = 10
-	secondShare  = 0.001
-	wholeShare   = 0.01
+	minPackets  = 10
+	secondShare = 0.001
+	wholeShare  = 0.01
 )
 
-// Beyond reports whether so many of a direction's packets in one second are more than the tolerance.
-func Beyond(broke, of uint64) bool { return beyond(broke, of, secondShare) }
+// ExceedsTolerance reports whether so many of a direction's packets in one second are more than the tolerance.
+func ExceedsTolerance(broke, of uint64) bool { return exceedsShare(broke, of, secondShare) }
 
-func beyond(broke, of uint64, share float64) bool {
-	return broke >= leastPackets && float64(broke) > share*float64(of)
+func exceedsShare(broke, of uint64, share float64) bool {
+	return broke >= minPackets && float64(broke) > share*float64(of)
 }
 
 func (y *tally) add(s Second, l law) {
@@ -155,21 +155,21 @@ func (y *tally) add(s Second, l law) {
 	}
 	y.packets += l.Packets
 	of := s.Counters.Account.Packets
-	b := record.Broken{
+	b := record.LawViolation{
 		Law: l.name, Link: s.Link, From: s.From, To: s.To, T: s.T,
-		Packets: int64(l.Packets), Of: int64(of), WorstMS: ms(l.Worst), Beyond: Beyond(l.Packets, of),
+		Packets: int64(l.Packets), Of: int64(of), WorstMS: ms(l.Worst), Beyond: ExceedsTolerance(l.Packets, of),
 	}
 	if b.Beyond {
 		y.times++
 	}
-	if y.worst.Law == "" || worse(b, y.worst) > 0 {
+	if y.worst.Law == "" || compareViolations(b, y.worst) > 0 {
 		y.worst = b
 	}
 }
 
-// worse compares two cases of a broken law: what is beyond the tolerance, then what delayed or hurried
+// compareViolations compares two cases of a broken law: what is beyond the tolerance, then what delayed or hurried
 // packets the most.
-func worse(a, b record.Broken) int {
+func compareViolations(a, b record.LawViolation) int {
 	switch {
 	case a.Beyond != b.Beyond && a.Beyond:
 		return 1
@@ -185,7 +185,7 @@ func (c *Check) Result() record.Account {
 		return record.Account{NotMeasured: "the links' engine does not see packets"}
 	}
 	r := record.Account{Packets: int64(c.packets)}
-	ways := slices.SortedFunc(maps.Keys(c.ways), func(a, b Way) int {
+	ways := slices.SortedFunc(maps.Keys(c.ways), func(a, b Direction) int {
 		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.From, b.From))
 	})
 	for _, w := range c.ways {
@@ -194,9 +194,9 @@ func (c *Check) Result() record.Account {
 		}
 	}
 	for i := range 4 {
-		var all *record.Broken
+		var all *record.LawViolation
 		for _, k := range ways {
-			all = c.ways[k].laws[i].fold(all, c.ways[k].packets)
+			all = c.ways[k].laws[i].mergeInto(all, c.ways[k].packets)
 		}
 		if all != nil {
 			r.Broken = append(r.Broken, *all)
@@ -204,8 +204,8 @@ func (c *Check) Result() record.Account {
 	}
 	farthest := 0.0
 	for _, k := range ways {
-		if j := c.ways[k].jitter.result(k); j != nil && (r.Jitter == nil || off(*j) > farthest) {
-			r.Jitter, farthest = j, off(*j)
+		if j := c.ways[k].jitter.result(k); j != nil && (r.Jitter == nil || jitterDeviation(*j) > farthest) {
+			r.Jitter, farthest = j, jitterDeviation(*j)
 		}
 	}
 	if c.changes.Directions > 0 {
@@ -215,13 +215,13 @@ func (c *Check) Result() record.Account {
 	return r
 }
 
-// fold adds one direction's packets to those of all; of is how many it carried.
-func (y tally) fold(all *record.Broken, of uint64) *record.Broken {
+// mergeInto adds one direction's packets to those of all; of is how many it carried.
+func (y tally) mergeInto(all *record.LawViolation, of uint64) *record.LawViolation {
 	if y.packets == 0 {
 		return all
 	}
 	b := y.worst
-	if !b.Beyond && beyond(y.packets, of, wholeShare) {
+	if !b.Beyond && exceedsShare(y.packets, of, wholeShare) {
 		b.T, b.Packets, b.Of, b.Beyond = -1, int64(y.packets), int64(of), true
 	}
 	b.Times, b.Total = y.times, int64(y.packets)
@@ -230,7 +230,7 @@ func (y tally) fold(all *record.Broken, of uint64) *record.Broken {
 	}
 	b.Times += all.Times
 	b.Total += all.Total
-	if worse(b, *all) > 0 {
+	if compareViolations(b, *all) > 0 {
 		return &b
 	}
 	all.Times, all.Total = b.Times, b.Total
@@ -239,5 +239,5 @@ func (y tally) fold(all *record.Broken, of uint64) *record.Broken {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Ignored reports whether a change did not take effect: as many packets crossed as a broken law needs.
-func Ignored(u record.Unconfirmed) bool { return u.Packets >= leastPackets }
+// ChangeIgnored reports whether a change did not take effect: as many packets crossed as a broken law needs.
+func ChangeIgnored(u record.Unconfirmed) bool { return u.Packets >= minPackets }

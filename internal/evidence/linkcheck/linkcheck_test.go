@@ -10,11 +10,11 @@ import (
 	"skerry/internal/record"
 )
 
-var pune = Way{"Pune~Seoul", "Pune", "Seoul"}
+var pune = Direction{"Pune~Seoul", "Pune", "Seoul"}
 
 // second is one second with so many packets, as an account has them.
 func second(t int64, packets uint64, change func(*link.Account), set ...link.Quality) Second {
-	s := Second{Way: pune, T: t, Length: time.Second, Counters: link.Counters{Packets: packets, Account: link.Account{Known: true, Packets: packets}}}
+	s := Second{Direction: pune, T: t, Length: time.Second, Counters: link.Counters{Packets: packets, Account: link.Account{Known: true, Packets: packets}}}
 	if change != nil {
 		change(&s.Counters.Account)
 	}
@@ -34,26 +34,26 @@ func TestLaws(t *testing.T) {
 	}
 	tests := map[string]struct {
 		seconds []Second
-		want    *record.Broken
+		want    *record.LawViolation
 	}{
 		"all obeyed": {[]Second{second(0, 1000, nil), second(1, 1000, nil)}, nil},
 		// The queue of a link that drains at the rate at which packets entered (issue 47, fault 1).
 		"a rate that came late": {[]Second{second(11, 100, nil), second(12, 120, slow(86, 6900*time.Millisecond)), second(13, 100, nil)},
-			&record.Broken{Law: "slow", T: 12, Packets: 86, Of: 120, WorstMS: 6900, Beyond: true, Times: 1, Total: 86}},
+			&record.LawViolation{Law: "slow", T: 12, Packets: 86, Of: 120, WorstMS: 6900, Beyond: true, Times: 1, Total: 86}},
 		"a moment of the machine": {[]Second{second(0, 10_000, slow(9, 20*time.Millisecond))},
-			&record.Broken{Law: "slow", Packets: 9, Of: 10_000, WorstMS: 20, Total: 9}},
+			&record.LawViolation{Law: "slow", Packets: 9, Of: 10_000, WorstMS: 20, Total: 9}},
 		"a share of many": {[]Second{second(0, 100_000, slow(90, time.Millisecond))},
-			&record.Broken{Law: "slow", Packets: 90, Of: 100_000, WorstMS: 1, Total: 90}},
+			&record.LawViolation{Law: "slow", Packets: 90, Of: 100_000, WorstMS: 1, Total: 90}},
 		"too large a share of many": {[]Second{second(0, 100_000, slow(120, time.Millisecond))},
-			&record.Broken{Law: "slow", Packets: 120, Of: 100_000, WorstMS: 1, Beyond: true, Times: 1, Total: 120}},
+			&record.LawViolation{Law: "slow", Packets: 120, Of: 100_000, WorstMS: 1, Beyond: true, Times: 1, Total: 120}},
 		"few packets a second": {[]Second{second(0, 4, slow(4, time.Second)), second(1, 4, slow(4, time.Second)), second(2, 4, slow(4, time.Second))},
-			&record.Broken{Law: "slow", T: -1, Packets: 12, Of: 12, WorstMS: 1000, Beyond: true, Total: 12}},
+			&record.LawViolation{Law: "slow", T: -1, Packets: 12, Of: 12, WorstMS: 1000, Beyond: true, Total: 12}},
 		"two moments of the machine": {[]Second{second(0, 5000, slow(6, time.Millisecond)), second(1, 5000, slow(7, time.Millisecond))},
-			&record.Broken{Law: "slow", T: 1, Packets: 7, Of: 5000, WorstMS: 1, Total: 13}},
+			&record.LawViolation{Law: "slow", T: 1, Packets: 7, Of: 5000, WorstMS: 1, Total: 13}},
 		"the worse of two": {[]Second{second(0, 100, slow(50, time.Millisecond)), second(1, 100, slow(20, time.Second))},
-			&record.Broken{Law: "slow", T: 1, Packets: 20, Of: 100, WorstMS: 1000, Beyond: true, Times: 2, Total: 70}},
+			&record.LawViolation{Law: "slow", T: 1, Packets: 20, Of: 100, WorstMS: 1000, Beyond: true, Times: 2, Total: 70}},
 		"beyond before many": {[]Second{second(0, 20, slow(11, time.Millisecond)), second(1, 100_000, slow(99, time.Second))},
-			&record.Broken{Law: "slow", Packets: 11, Of: 20, WorstMS: 1, Beyond: true, Times: 1, Total: 110}},
+			&record.LawViolation{Law: "slow", Packets: 11, Of: 20, WorstMS: 1, Beyond: true, Times: 1, Total: 110}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,10 +62,10 @@ func TestLaws(t *testing.T) {
 				c.Add(s)
 			}
 			got := c.Result()
-			var want []record.Broken
+			var want []record.LawViolation
 			if tt.want != nil {
 				tt.want.Link, tt.want.From, tt.want.To = "Pune~Seoul", "Pune", "Seoul"
-				want = []record.Broken{*tt.want}
+				want = []record.LawViolation{*tt.want}
 			}
 			if diff := cmp.Diff(want, got.Broken); diff != "" {
 				t.Error(diff)
@@ -78,7 +78,7 @@ func TestLaws(t *testing.T) {
 func TestLawsOfSeveralDirections(t *testing.T) {
 	var c Check
 	back := second(3, 100, func(a *link.Account) { a.Fast, a.Early = breach(60, time.Second), breach(50, time.Millisecond) })
-	back.Way = Way{"Pune~Seoul", "Seoul", "Pune"}
+	back.Direction = Direction{"Pune~Seoul", "Seoul", "Pune"}
 	c.Add(back)
 	c.Add(second(4, 100, func(a *link.Account) { a.Early, a.Late = breach(80, time.Millisecond), breach(30, time.Second) }))
 	c.Add(second(5, 0, func(a *link.Account) { a.Changes = 1 }))
@@ -86,7 +86,7 @@ func TestLawsOfSeveralDirections(t *testing.T) {
 	if got.Directions != 2 || got.Packets != 200 || len(got.Broken) != 3 {
 		t.Fatalf("got %+v", got)
 	}
-	for i, want := range []record.Broken{{Law: "early", To: "Seoul", Total: 130, Times: 2}, {Law: "late", To: "Seoul", Total: 30, Times: 1}, {Law: "fast", To: "Pune", Total: 60, Times: 1}} {
+	for i, want := range []record.LawViolation{{Law: "early", To: "Seoul", Total: 130, Times: 2}, {Law: "late", To: "Seoul", Total: 30, Times: 1}, {Law: "fast", To: "Pune", Total: 60, Times: 1}} {
 		if b := got.Broken[i]; b.Law != want.Law || b.To != want.To || b.Total != want.Total || b.Times != want.Times {
 			t.Errorf("got %+v, want %+v", b, want)
 		}
@@ -95,12 +95,12 @@ func TestLawsOfSeveralDirections(t *testing.T) {
 
 func TestNotMeasured(t *testing.T) {
 	var c Check
-	c.Add(Second{Way: pune, Counters: link.Counters{Packets: 10, Bytes: 1000}})
+	c.Add(Second{Direction: pune, Counters: link.Counters{Packets: 10, Bytes: 1000}})
 	if got := c.Result(); got.NotMeasured == "" {
 		t.Errorf("an engine that does not see packets: %+v", got)
 	}
 	var idle Check
-	idle.Add(Second{Way: pune})
+	idle.Add(Second{Direction: pune})
 	if got := idle.Result(); got.NotMeasured != "" || got.Directions != 0 {
 		t.Errorf("no packets: %+v", got)
 	}
@@ -113,7 +113,7 @@ func TestRow(t *testing.T) {
 		Squares: 8_000_005, Delays: make([]uint64, link.DelayBucket(12*time.Millisecond)+1), Waiting: 1500, Flying: 2, Changes: 3, Late: breach(1, time.Second),
 	}}
 	after.Account.Delays[link.DelayBucket(12*time.Millisecond)] = 4
-	s := Second{Way: pune, T: 7, Set: link.Quality{Latency: 10 * time.Millisecond, Jitter: time.Millisecond, Bandwidth: 1e6, Down: true}, Counters: Between(before, after)}
+	s := Second{Direction: pune, T: 7, Set: link.Quality{Latency: 10 * time.Millisecond, Jitter: time.Millisecond, Bandwidth: 1e6, Down: true}, Counters: CountersBetween(before, after)}
 	bound := ms(link.DelayBound(link.DelayBucket(12 * time.Millisecond)))
 	want := record.DirectionSecond{
 		T: 7, Link: "Pune~Seoul", From: "Pune", To: "Seoul", Packets: 4, Bytes: 1000, DroppedQueue: 3,
@@ -123,7 +123,7 @@ func TestRow(t *testing.T) {
 	if diff := cmp.Diff(want, s.Row()); diff != "" {
 		t.Error(diff)
 	}
-	if (Second{Way: pune, Counters: Between(after, after)}).Idle() {
+	if (Second{Direction: pune, Counters: CountersBetween(after, after)}).Idle() {
 		t.Error("a direction with waiting bytes is idle")
 	}
 }

@@ -17,35 +17,35 @@ const (
 	sure, doubtless = 0.975, 0.999
 )
 
-// known is what all results together say.
-type known struct {
+// statistics is what all results together say.
+type statistics struct {
 	// deviation is that of the logarithm of a score between repetitions, pooled over all
 	// candidates, freedom how many degrees of freedom it has.
 	deviation, freedom float64
 	// sure and doubtless are how many standard errors are that probable.
 	sure, doubtless float64
-	alone           map[string]Standing
+	standings       map[string]Standing
 }
 
-// knowing works out what the results say, once until another is told.
-func (r *Race) knowing() *known {
-	if r.known == nil {
-		r.known = &known{alone: map[string]Standing{}}
-		r.known.deviation, r.known.freedom = r.noise()
-		student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: r.known.freedom}
-		r.known.sure, r.known.doubtless = student.Quantile(sure), student.Quantile(doubtless)
+// statistics works out what the results say, once until another is told.
+func (r *Race) statistics() *statistics {
+	if r.stats == nil {
+		r.stats = &statistics{standings: map[string]Standing{}}
+		r.stats.deviation, r.stats.freedom = r.noise()
+		student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: r.stats.freedom}
+		r.stats.sure, r.stats.doubtless = student.Quantile(sure), student.Quantile(doubtless)
 		for _, c := range r.Candidates {
-			r.known.alone[c] = r.alone(c)
+			r.stats.standings[c] = r.judgeAlone(c)
 		}
 	}
-	return r.known
+	return r.stats
 }
 
-// half is the half-width of the 95 % interval of a mean of n logarithms.
-func (k *known) half(n int) float64 { return k.sure * k.deviation / math.Sqrt(float64(n)) }
+// halfWidth is the half-width of the 95 % interval of a mean of n logarithms.
+func (k *statistics) halfWidth(n int) float64 { return k.sure * k.deviation / math.Sqrt(float64(n)) }
 
-// mean is the mean of the logarithms of a candidate's quiet scores.
-func (r *Race) mean(candidate string) float64 {
+// meanLogScore is the mean of the logarithms of a candidate's quiet scores.
+func (r *Race) meanLogScore(candidate string) float64 {
 	scores := r.cells[cell{candidate, Quiet}]
 	var sum float64
 	for _, x := range scores {
@@ -63,7 +63,7 @@ func (r *Race) noise() (deviation, freedom float64) {
 		if len(scores) < 2 {
 			continue
 		}
-		mean := r.mean(c)
+		mean := r.meanLogScore(c)
 		for _, x := range scores {
 			d := math.Log(x.Score) - mean
 			squares += d * d
@@ -73,15 +73,15 @@ func (r *Race) noise() (deviation, freedom float64) {
 	return math.Sqrt(squares / freedom), freedom
 }
 
-// apart is by how many standard errors a's score is better than b's.
-func (r *Race) apart(a, b string) float64 {
+// separation is by how many standard errors a's score is better than b's.
+func (r *Race) separation(a, b string) float64 {
 	na, nb := float64(len(r.cells[cell{a, Quiet}])), float64(len(r.cells[cell{b, Quiet}]))
-	return (r.mean(b) - r.mean(a)) / (r.knowing().deviation * math.Sqrt(1/na+1/nb))
+	return (r.meanLogScore(b) - r.meanLogScore(a)) / (r.statistics().deviation * math.Sqrt(1/na+1/nb))
 }
 
 // judge tells whether a candidate is still in the race, looking at it alone and at the best that is.
 func (r *Race) judge(candidate string) Standing {
-	alone := r.knowing().alone
+	alone := r.statistics().standings
 	s := alone[candidate]
 	if s.Out != "" || s.Quiet == 0 {
 		return s
@@ -92,7 +92,7 @@ func (r *Race) judge(candidate string) Standing {
 		}
 		o := alone[other]
 		// Only one that has met its needs on every day makes another superfluous: a faster one may fail yet.
-		if o.Out == "" && o.Quiet > 0 && o.Tried && r.apart(other, candidate) >= r.known.doubtless {
+		if o.Out == "" && o.Quiet > 0 && o.Tried && r.separation(other, candidate) >= r.stats.doubtless {
 			s.Out, s.Need = Worse, other
 			break
 		}
@@ -100,33 +100,33 @@ func (r *Race) judge(candidate string) Standing {
 	return s
 }
 
-// alone is what a candidate's own results say of it.
-func (r *Race) alone(candidate string) Standing {
+// judgeAlone is what a candidate's own results say of it.
+func (r *Race) judgeAlone(candidate string) Standing {
 	s := Standing{Candidate: candidate, Quiet: len(r.cells[cell{candidate, Quiet}]), Tried: true}
 	for _, day := range append([]string{Quiet}, r.Days...) {
 		at := cell{candidate, day}
 		if len(r.cells[at]) == 0 {
 			s.Tried = false
-			if void := r.void[at]; len(void) >= tries && s.Out == "" {
+			if void := r.void[at]; len(void) >= maxAttempts && s.Out == "" {
 				s.Out, s.Need, s.Day = Void, void[len(void)-1].Void, day
 			}
 			continue
 		}
-		if need := r.failed(at); need != "" && s.Out == "" {
+		if need := r.failedNeed(at); need != "" && s.Out == "" {
 			s.Out, s.Need, s.Day = Failed, need, day
 		}
 	}
 	if s.Quiet > 0 {
-		mean := r.mean(candidate)
-		half := r.known.half(s.Quiet)
+		mean := r.meanLogScore(candidate)
+		half := r.stats.halfWidth(s.Quiet)
 		s.Score, s.Low, s.High = math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half)
 	}
 	return s
 }
 
-// failed is the need that a candidate did not meet on a day beyond doubt: a count once, a figure
+// failedNeed is the need that a candidate did not meet on a day beyond doubt: a count once, a figure
 // that is worse than the limit by more than the noise explains; "" where there is none.
-func (r *Race) failed(at cell) string {
+func (r *Race) failedNeed(at cell) string {
 	sums := map[string]float64{}
 	var needs []string
 	for _, x := range r.cells[at] {
@@ -139,7 +139,7 @@ func (r *Race) failed(at cell) string {
 	}
 	slices.Sort(needs)
 	n := float64(len(r.cells[at]))
-	bound := r.known.half(len(r.cells[at]))
+	bound := r.stats.halfWidth(len(r.cells[at]))
 	for _, need := range needs {
 		// One repetition more would not change what happens in half of them.
 		if sums[need]/n < -bound || n >= 3 && sums[need] < 0 {
@@ -177,7 +177,7 @@ func (r *Race) Standings() []Standing {
 // means drawn from what is known of them.
 func (r *Race) Wins(seed uint64) map[string]float64 {
 	const draws = 10_000
-	k := r.knowing()
+	k := r.statistics()
 	deviation, freedom := k.deviation, k.freedom
 	random := rand.New(rand.NewPCG(seed, 1))
 	chi := distuv.ChiSquared{K: freedom, Src: random}
@@ -204,7 +204,7 @@ func (r *Race) Wins(seed uint64) map[string]float64 {
 }
 
 // Noise is the deviation of the logarithm of a score between repetitions, pooled over all candidates: 0.1 is some 10 %.
-func (r *Race) Noise() float64 { return r.knowing().deviation }
+func (r *Race) Noise() float64 { return r.statistics().deviation }
 
-// Doubt is how far the mean of n margins may be from the truth, with 95 % confidence.
-func (r *Race) Doubt(n int) float64 { return r.knowing().half(n) }
+// MarginError is how far the mean of n margins may be from the truth, with 95 % confidence.
+func (r *Race) MarginError(n int) float64 { return r.statistics().halfWidth(n) }

@@ -81,20 +81,20 @@ type Standing struct {
 // Race is a race under way.
 type Race struct {
 	Config
-	told  []Result
-	cells map[cell][]Result // without void ones
-	void  map[cell][]Result
+	results []Result
+	cells   map[cell][]Result // without void ones
+	void    map[cell][]Result
 
-	known *known // what follows from the results, nil when they have changed
+	stats *statistics // what follows from the results, nil when they have changed
 }
 
 type cell struct{ candidate, day string }
 
-// finalists are how many candidates without a failed need the bad days look for.
-const finalists = 3
+// maxFinalists are how many candidates without a failed need the bad days look for.
+const maxFinalists = 3
 
-// tries are how often a cell that yields nothing is tried.
-const tries = 2
+// maxAttempts are how often a cell that yields nothing is tried.
+const maxAttempts = 2
 
 // New is a race that has not begun.
 func New(c Config) *Race {
@@ -102,9 +102,9 @@ func New(c Config) *Race {
 	return &Race{Config: c, cells: map[cell][]Result{}, void: map[cell][]Result{}}
 }
 
-// Tell adds what came of a heat.
-func (r *Race) Tell(x Result) {
-	r.told, r.known = append(r.told, x), nil
+// AddResult adds what came of a heat.
+func (r *Race) AddResult(x Result) {
+	r.results, r.stats = append(r.results, x), nil
 	at := cell{x.Candidate, x.Day}
 	if x.Void != "" {
 		r.void[at] = append(r.void[at], x)
@@ -114,11 +114,11 @@ func (r *Race) Tell(x Result) {
 }
 
 // Results are all that were told.
-func (r *Race) Results() []Result { return slices.Clone(r.told) }
+func (r *Race) Results() []Result { return slices.Clone(r.results) }
 
 // Spent is what the heats so far have cost.
 func (r *Race) Spent() (sum float64) {
-	for _, x := range r.told {
+	for _, x := range r.results {
 		sum += x.Cost
 	}
 	return sum
@@ -128,9 +128,9 @@ func (r *Race) Spent() (sum float64) {
 // They may run in any order, or side by side.
 func (r *Race) Next() []Heat {
 	if r.Exhaustive {
-		return r.grid()
+		return r.gridHeats()
 	}
-	heats, left := r.wanted(), r.left()
+	heats, left := r.wantedHeats(), r.budgetLeft()
 	for i, h := range heats {
 		if left -= r.cost(h.Day); left < -1e-9 {
 			return heats[:i]
@@ -139,17 +139,17 @@ func (r *Race) Next() []Heat {
 	return heats
 }
 
-// Short tells whether the race ended because its budget did not suffice for what was worth its time.
-func (r *Race) Short() bool { return !r.Exhaustive && len(r.Next()) < len(r.wanted()) }
+// BudgetExhausted tells whether the race ended because its budget did not suffice for what was worth its time.
+func (r *Race) BudgetExhausted() bool { return !r.Exhaustive && len(r.Next()) < len(r.wantedHeats()) }
 
-// left is what is left of the budget.
-func (r *Race) left() float64 { return r.Budget - r.Spent() }
+// budgetLeft is what is left of the budget.
+func (r *Race) budgetLeft() float64 { return r.Budget - r.Spent() }
 
-// grid are the heats that are left of all of them.
-func (r *Race) grid() []Heat {
+// gridHeats are the heats that are left of all of them.
+func (r *Race) gridHeats() []Heat {
 	for n := 1; n <= r.Repetitions; n++ {
 		for _, day := range append([]string{Quiet}, r.Days...) {
-			heats := slices.DeleteFunc(r.missing(r.Candidates, day, n), func(h Heat) bool { return len(r.void[cell{h.Candidate, h.Day}]) >= tries })
+			heats := slices.DeleteFunc(r.missingHeats(r.Candidates, day, n), func(h Heat) bool { return len(r.void[cell{h.Candidate, h.Day}]) >= maxAttempts })
 			if len(heats) > 0 {
 				return heats
 			}
@@ -158,61 +158,61 @@ func (r *Race) grid() []Heat {
 	return nil
 }
 
-// wanted are the heats of the earliest stage that is not finished.
-func (r *Race) wanted() []Heat {
-	if heats := r.missing(r.in(r.Candidates), Quiet, 1); len(heats) > 0 {
+// wantedHeats are the heats of the earliest stage that is not finished.
+func (r *Race) wantedHeats() []Heat {
+	if heats := r.missingHeats(r.contenders(r.Candidates), Quiet, 1); len(heats) > 0 {
 		return heats
 	}
-	ranked := r.in(r.Ranking())
+	ranked := r.contenders(r.Ranking())
 	// The noise is learnt from those who most likely need a second quiet day anyway, where that leaves enough for
 	// the bad days of the best.
-	again := r.missing(ranked[:min(finalists, len(ranked))], Quiet, 2)
-	if len(again) > 0 && r.owed(ranked[:1])+r.cost(Quiet)*float64(len(again)) <= r.left() {
+	again := r.missingHeats(ranked[:min(maxFinalists, len(ranked))], Quiet, 2)
+	if len(again) > 0 && r.remainingCost(ranked[:1])+r.cost(Quiet)*float64(len(again)) <= r.budgetLeft() {
 		return again
 	}
-	trying := r.trying(ranked)
+	trying := r.pickFinalists(ranked)
 	for _, day := range r.Days {
-		if heats := r.missing(trying, day, 1); len(heats) > 0 {
+		if heats := r.missingHeats(trying, day, 1); len(heats) > 0 {
 			return heats
 		}
 	}
-	if heats := r.close(trying); len(heats) > 0 {
+	if heats := r.closeHeats(trying); len(heats) > 0 {
 		return heats
 	}
-	return r.confirm(trying)
+	return r.confirmingHeats(trying)
 }
 
-// in are those of the candidates that are in the race.
-func (r *Race) in(candidates []string) (in []string) {
+// contenders are those of the candidates that are in the race.
+func (r *Race) contenders(candidates []string) (contenders []string) {
 	for _, c := range candidates {
 		if s := r.judge(c); s.Out == "" {
-			in = append(in, c)
+			contenders = append(contenders, c)
 		}
 	}
-	return in
+	return contenders
 }
 
-// trying are the candidates that the bad days are for: the best few, so that where one of them
+// pickFinalists are the candidates that the bad days are for: the best few, so that where one of them
 // fails the next best comes in its place. They are as few as the budget carries through all days: one that met its
 // needs on every day is an answer, and three that were left half-way are none.
-func (r *Race) trying(ranked []string) []string {
-	few := ranked[:min(finalists, len(ranked))]
-	for len(few) > 1 && r.owed(few) > r.left() {
+func (r *Race) pickFinalists(ranked []string) []string {
+	few := ranked[:min(maxFinalists, len(ranked))]
+	for len(few) > 1 && r.remainingCost(few) > r.budgetLeft() {
 		few = few[:len(few)-1]
 	}
 	return few
 }
 
-// owed is what it costs to take candidates through the bad days that they have not had.
-func (r *Race) owed(candidates []string) (sum float64) {
+// remainingCost is what it costs to take candidates through the bad days that they have not had.
+func (r *Race) remainingCost(candidates []string) (sum float64) {
 	for _, day := range r.Days {
-		sum += r.cost(day) * float64(len(r.missing(candidates, day, 1)))
+		sum += r.cost(day) * float64(len(r.missingHeats(candidates, day, 1)))
 	}
 	return sum
 }
 
-// missing are the heats that candidates lack to have had a day so often.
-func (r *Race) missing(candidates []string, day string, often int) (heats []Heat) {
+// missingHeats are the heats that candidates lack to have had a day so often.
+func (r *Race) missingHeats(candidates []string, day string, often int) (heats []Heat) {
 	for _, c := range candidates {
 		at := cell{c, day}
 		if had := len(r.cells[at]); had < often {
@@ -222,13 +222,13 @@ func (r *Race) missing(candidates []string, day string, often int) (heats []Heat
 	return heats
 }
 
-// close is one more quiet day for the two that are most likely the best and not told apart.
-func (r *Race) close(trying []string) []Heat {
+// closeHeats is one more quiet day for the two that are most likely the best and not told apart.
+func (r *Race) closeHeats(trying []string) []Heat {
 	if len(trying) < 2 {
 		return nil
 	}
 	best, second := trying[0], trying[1]
-	if r.apart(best, second) >= r.knowing().sure || r.reserved() {
+	if r.separation(best, second) >= r.statistics().sure || r.budgetReserved() {
 		return nil
 	}
 	heats := make([]Heat, 0, 2)
@@ -243,24 +243,24 @@ func (r *Race) close(trying []string) []Heat {
 	return heats
 }
 
-// reserved tells whether what is left of the budget is needed to confirm the winner.
-func (r *Race) reserved() bool {
+// budgetReserved tells whether what is left of the budget is needed to confirm the winner.
+func (r *Race) budgetReserved() bool {
 	bad := 0.0
 	for _, day := range r.Days {
 		bad += r.cost(day)
 	}
-	return r.left() < float64(r.Repetitions-1)*bad+2*r.cost(Quiet)
+	return r.budgetLeft() < float64(r.Repetitions-1)*bad+2*r.cost(Quiet)
 }
 
-// confirm repeats the winner's days.
-func (r *Race) confirm(trying []string) []Heat {
+// confirmingHeats repeats the winner's days.
+func (r *Race) confirmingHeats(trying []string) []Heat {
 	if len(trying) == 0 {
 		return nil
 	}
 	for n := 2; n <= r.Repetitions; n++ {
 		var heats []Heat
 		for _, day := range append([]string{Quiet}, r.Days...) {
-			heats = append(heats, r.missing(trying[:1], day, n)...)
+			heats = append(heats, r.missingHeats(trying[:1], day, n)...)
 		}
 		if len(heats) > 0 {
 			return heats
@@ -279,7 +279,7 @@ func (r *Race) cost(day string) float64 {
 		return cmp.Or(r.BadGuess, r.Guess)
 	}
 	var alike, kind, guessed float64
-	for _, x := range r.told {
+	for _, x := range r.results {
 		guessed += guess(x.Day)
 		if (x.Day == Quiet) == (day == Quiet) {
 			alike, kind = alike+x.Cost, kind+1
@@ -302,6 +302,6 @@ func (r *Race) Ranking() []string {
 			ranked = append(ranked, c)
 		}
 	}
-	slices.SortStableFunc(ranked, func(a, b string) int { return cmp.Compare(r.mean(a), r.mean(b)) })
+	slices.SortStableFunc(ranked, func(a, b string) int { return cmp.Compare(r.meanLogScore(a), r.meanLogScore(b)) })
 	return ranked
 }

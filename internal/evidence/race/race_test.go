@@ -64,7 +64,7 @@ func (w *world) race(t *testing.T, budget float64) *Race {
 			t.Fatal("the race does not end")
 		}
 		for _, h := range heats {
-			r.Tell(w.heat(h))
+			r.AddResult(w.heat(h))
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestExhaustive(t *testing.T) {
 	r := New(c)
 	for heats := r.Next(); len(heats) > 0; heats = r.Next() {
 		for _, h := range heats {
-			r.Tell(w.heat(h))
+			r.AddResult(w.heat(h))
 		}
 	}
 	measured := 0
@@ -155,7 +155,7 @@ func TestSmallBudget(t *testing.T) {
 				if h.Day != Quiet {
 					x.Cost = 3
 				}
-				r.Tell(x)
+				r.AddResult(x)
 			}
 		}
 		first := r.Standings()[0]
@@ -165,7 +165,7 @@ func TestSmallBudget(t *testing.T) {
 		if r.Spent() > budget {
 			t.Errorf("%.0f of %.0f were spent", r.Spent(), budget)
 		}
-		if short := budget < 100; r.Short() != short {
+		if short := budget < 100; r.BudgetExhausted() != short {
 			t.Errorf("with %.0f the budget was short: %v", budget, !short)
 		}
 	}

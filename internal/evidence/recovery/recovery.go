@@ -11,6 +11,7 @@
 package recovery
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -71,34 +72,34 @@ func (b Bin) goodput() float64 {
 	return float64(b.OK) / b.Length
 }
 
-// leastBin is the shortest bin that counts, in seconds: what remains at the end of a
+// minBin is the shortest bin that counts, in seconds: what remains at the end of a
 // measurement is no rate.
-const leastBin = 0.5
+const minBin = 0.5
 
-// Of measures what happened from an event at a time until another: the next event, or the
+// MeasureEvent measures what happened from an event at a time until another: the next event, or the
 // end of the measurement. Bins are in order of time; those before 0, of the warm-up, are no
 // baseline.
-func Of(bins []Bin, at, until float64, rules Rules) record.Recovery {
+func MeasureEvent(bins []Bin, at, until float64, rules Rules) record.Recovery {
 	rules = rules.withDefaults()
-	bins = slices.DeleteFunc(slices.Clone(bins), func(b Bin) bool { return b.Length < leastBin || b.At < 0 })
-	before, after := around(bins, at, until, rules.Baseline)
+	bins = slices.DeleteFunc(slices.Clone(bins), func(b Bin) bool { return b.Length < minBin || b.At < 0 })
+	before, after := splitBins(bins, at, until, rules.Baseline)
 	m := measure{rules: rules, at: at, after: after}
-	m.baseline(before)
+	m.setBaseline(before)
 	for _, b := range after {
 		m.r.WatchedS += min(b.end(), until) - max(b.At, at)
 	}
-	m.requests()
-	m.unresponsive()
-	m.takeover()
+	m.countRequests()
+	m.countUnresponsive()
+	m.findTakeover()
 	if m.r.BaselineOps > 0 {
-		m.recover()
+		m.findRecovery()
 	}
 	return m.r
 }
 
-// around returns the bins that ended before an event, no longer ago than window, and those
+// splitBins returns the bins that ended before an event, no longer ago than window, and those
 // from the one that the event fell into up to a time.
-func around(bins []Bin, at, until, window float64) (before, after []Bin) {
+func splitBins(bins []Bin, at, until, window float64) (before, after []Bin) {
 	for _, b := range bins {
 		switch {
 		case b.end() <= at && b.At >= at-window-b.Length/2:
@@ -118,9 +119,9 @@ type measure struct {
 	r     record.Recovery
 }
 
-// baseline compares seconds with seconds: its p99 is the median of those of its seconds,
+// setBaseline compares seconds with seconds: its p99 is the median of those of its seconds,
 // since that of all their operations together is of a far rarer event in each.
-func (m *measure) baseline(before []Bin) {
+func (m *measure) setBaseline(before []Bin) {
 	var ok int64
 	var p99s []float64
 	for _, b := range before {
@@ -139,7 +140,7 @@ func (m *measure) baseline(before []Bin) {
 	}
 }
 
-func (m *measure) requests() {
+func (m *measure) countRequests() {
 	var ok, all int64
 	for _, b := range m.after {
 		ok += b.OK
@@ -150,7 +151,7 @@ func (m *measure) requests() {
 	}
 }
 
-func (m *measure) unresponsive() {
+func (m *measure) countUnresponsive() {
 	run := 0.0
 	for _, b := range m.after {
 		if b.OK > 0 {
@@ -166,8 +167,8 @@ func (m *measure) unresponsive() {
 	}
 }
 
-// takeover finds the first write that was acknowledged after the event.
-func (m *measure) takeover() {
+// findTakeover finds the first write that was acknowledged after the event.
+func (m *measure) findTakeover() {
 	for _, b := range m.after {
 		for i := range len(b.Writes) * 64 {
 			if b.Writes[i/64]&(1<<(i%64)) == 0 {
@@ -182,12 +183,12 @@ func (m *measure) takeover() {
 	}
 }
 
-// asBefore tells whether a second is as good as the baseline's were.
-func (m *measure) asBefore(b Bin) bool {
+// meetsBaseline tells whether a second is as good as the baseline's were.
+func (m *measure) meetsBaseline(b Bin) bool {
 	return b.goodput() >= m.rules.Goodput*m.r.BaselineOps && b.OK > 0 && b.P99 <= m.rules.P99*m.r.BaselineP99US
 }
 
-func (m *measure) violates(b Bin) bool {
+func (m *measure) violatesSLA(b Bin) bool {
 	limit := m.rules.SLA
 	if limit == 0 {
 		limit = m.rules.P99 * m.r.BaselineP99US
@@ -195,11 +196,11 @@ func (m *measure) violates(b Bin) bool {
 	return b.OK == 0 || b.goodput() < m.rules.Goodput*m.r.BaselineOps || b.P99 > limit
 }
 
-// recover finds when it was as before for long enough, and what was missing until then.
-func (m *measure) recover() {
+// findRecovery finds when it was as before for long enough, and what was missing until then.
+func (m *measure) findRecovery() {
 	since, held, recovered := -1, 0.0, false
 	for i, b := range m.after {
-		if !m.asBefore(b) {
+		if !m.meetsBaseline(b) {
 			since, held = -1, 0
 			continue
 		}
@@ -223,7 +224,7 @@ func (m *measure) recover() {
 		if lack <= (1-m.rules.Goodput)*m.r.BaselineOps {
 			enough += b.Length
 		}
-		if m.violates(b) {
+		if m.violatesSLA(b) {
 			m.r.SLAViolationS += b.Length
 		}
 		if lack < 0 {
@@ -236,4 +237,44 @@ func (m *measure) recover() {
 	if total > 0 {
 		m.r.AvailabilityTime = enough / total
 	}
+}
+
+// minWatch is how many seconds an event is watched at least: what happens closer behind it
+// is part of it.
+const minWatch = 1.0
+
+// MeasureEvents measures each of a trial's events that took place, in order of time; end is
+// when the measurement ended, in its seconds.
+func MeasureEvents(events []record.Event, bins []Bin, end float64, rules Rules) []record.EventImpact {
+	events = slices.DeleteFunc(slices.Clone(events), func(e record.Event) bool {
+		return e.ID == 0 || e.Apply == nil || e.Apply.Began == nil || e.Apply.Began.Seconds() >= end
+	})
+	slices.SortStableFunc(events, func(a, b record.Event) int { return cmp.Compare(a.Apply.Began.NS, b.Apply.Began.NS) })
+	out := make([]record.EventImpact, 0, len(events))
+	for i, e := range events {
+		at, until := e.Apply.Began.Seconds(), end
+		for _, next := range events[i+1:] {
+			if t := next.Apply.Began.Seconds(); t >= at+minWatch {
+				until = t
+				break
+			}
+		}
+		h := record.EventImpact{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Source: e.Source, Effect: e.Effect, AtS: at, Carried: e.Carried, Recovery: MeasureEvent(bins, at, until, rules)}
+		if e.Revert != nil && e.Revert.Completed != nil {
+			h.RevertedS = new(float64)
+			*h.RevertedS = e.Revert.Completed.Seconds()
+		}
+		h.AcceptedS, h.CompleteS = elapsed(e.Apply.Began, e.Apply.Accepted), elapsed(e.Apply.Began, e.Apply.Completed)
+		out = append(out, h)
+	}
+	return out
+}
+
+// elapsed is the time between two moments, nil where the second did not come.
+func elapsed(from, to *record.Moment) *float64 {
+	if to == nil {
+		return nil
+	}
+	s := to.Seconds() - from.Seconds()
+	return &s
 }

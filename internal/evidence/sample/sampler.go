@@ -1,11 +1,16 @@
+// Package sample reads, once a second, what nodes, links, the emulator and the whole
+// machine are using while a trial runs.
 package sample
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"math"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,18 +37,18 @@ type Traffic struct {
 type Sampler struct {
 	Hosts []host.Host
 	// Machines are those that the hosts are on. They are told of together.
-	Machines []Machinery
+	Machines []Machine
 	// Traffic reads what the links have carried; nil for no traffic.
 	Traffic func(ctx context.Context) (Traffic, error)
 	// Governed tells what a node whose flavor changes its quota is at; nil for none.
-	Governed func(node string) (flavor.State, bool)
+	FlavorState func(node string) (flavor.State, bool)
 
 	last  map[string]reading
 	since time.Time
 }
 
-// Machinery is a machine, and what works there for the lab.
-type Machinery struct {
+// Machine is a machine, and what works there for the lab.
+type Machine struct {
 	Files files.System
 	// Emulator is the process that moves packets, 0 where the kernel does.
 	Emulator int
@@ -68,7 +73,7 @@ type reading struct {
 // row of second 5, which went from 5.9 s to 6.9 s. It returns the first error of reading, or nil
 // when ctx ended.
 func (s *Sampler) Run(ctx context.Context, zero time.Time, emit func([]record.NodeSecond) error) error {
-	if _, err := s.Take(ctx, 0); err != nil {
+	if _, err := s.Sample(ctx, 0); err != nil {
 		return err
 	}
 	timer := time.NewTimer(untilNext(time.Since(zero)))
@@ -78,7 +83,7 @@ func (s *Sampler) Run(ctx context.Context, zero time.Time, emit func([]record.No
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			rows, err := s.Take(ctx, ended(time.Since(zero)))
+			rows, err := s.Sample(ctx, lastCompleted(time.Since(zero)))
 			timer.Reset(untilNext(time.Since(zero)))
 			if err != nil {
 				if ctx.Err() != nil {
@@ -98,13 +103,15 @@ func untilNext(since time.Duration) time.Duration {
 	return (since.Truncate(time.Second) + time.Second - since).Abs()
 }
 
-// ended is the last second that is over.
-func ended(since time.Duration) int64 { return int64(since.Truncate(time.Second)/time.Second) - 1 }
+// lastCompleted is the last second that is over.
+func lastCompleted(since time.Duration) int64 {
+	return int64(since.Truncate(time.Second)/time.Second) - 1
+}
 
-// Take reads everything and returns a row per node with what was used since the call
+// Sample reads everything and returns a row per node with what was used since the call
 // before; the first call returns none.
-func (s *Sampler) Take(ctx context.Context, t int64) ([]record.NodeSecond, error) {
-	next, err := s.read(ctx)
+func (s *Sampler) Sample(ctx context.Context, t int64) ([]record.NodeSecond, error) {
+	next, err := s.readAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +159,9 @@ func (s *Sampler) Take(ctx context.Context, t int64) ([]record.NodeSecond, error
 }
 
 // processes are those that work for a lab on each machine, by the names that they appear under.
-var processes = map[string]func(Machinery) int{
-	EmulatorNode: func(m Machinery) int { return m.Emulator },
-	TunnelNode:   func(m Machinery) int { return m.Tunneller },
+var processes = map[string]func(Machine) int{
+	EmulatorNode: func(m Machine) int { return m.Emulator },
+	TunnelNode:   func(m Machine) int { return m.Tunneller },
 }
 
 func (s *Sampler) names() []string {
@@ -163,7 +170,7 @@ func (s *Sampler) names() []string {
 		names = append(names, h.Name())
 	}
 	for name, pid := range processes {
-		if slices.ContainsFunc(s.Machines, func(m Machinery) bool { return pid(m) != 0 }) {
+		if slices.ContainsFunc(s.Machines, func(m Machine) bool { return pid(m) != 0 }) {
 			names = append(names, name)
 		}
 	}
@@ -171,7 +178,7 @@ func (s *Sampler) names() []string {
 	return append(names, HostNode)
 }
 
-func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
+func (s *Sampler) readAll(ctx context.Context) (map[string]reading, error) {
 	out := make(map[string]reading, len(s.Hosts)+2)
 	var traffic Traffic
 	if s.Traffic != nil {
@@ -192,7 +199,7 @@ func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
 	}
 	for i, m := range s.Machines {
 		all.Go(func() (err error) {
-			machines[i], err = m.read(ctx)
+			machines[i], err = m.readUsage(ctx)
 			return err
 		})
 	}
@@ -201,8 +208,8 @@ func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
 	}
 	for i, h := range s.Hosts {
 		r := reading{usage: usage[i], rx: traffic.Rx[h.Name()], tx: traffic.Tx[h.Name()]}
-		if s.Governed != nil {
-			if g, ok := s.Governed(h.Name()); ok {
+		if s.FlavorState != nil {
+			if g, ok := s.FlavorState(h.Name()); ok {
 				r.steal = g.Stolen
 				if g.Credits >= 0 {
 					r.credits = &g.Credits
@@ -213,32 +220,32 @@ func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
 	}
 	for _, m := range machines {
 		for name, r := range m {
-			out[name] = out[name].and(r)
+			out[name] = out[name].plus(r)
 		}
 	}
 	return out, nil
 }
 
-// read is what a machine, and what works there for the lab, have used.
-func (m Machinery) read(ctx context.Context) (map[string]reading, error) {
+// readUsage is what a machine, and what works there for the lab, have used.
+func (m Machine) readUsage(ctx context.Context) (map[string]reading, error) {
 	out := map[string]reading{}
 	for name, pid := range processes {
 		if pid(m) == 0 {
 			continue
 		}
-		cpu, err := ProcessCPU(ctx, m.Files, pid(m))
+		cpu, err := ReadProcessCPU(ctx, m.Files, pid(m))
 		if err != nil {
 			return nil, fmt.Errorf("sample %s: %w", name, err)
 		}
 		out[name] = reading{usage: host.Usage{CPU: cpu}}
 	}
-	used, err := ReadMachine(ctx, m.Files)
+	used, err := ReadMachineUsage(ctx, m.Files)
 	if err != nil {
 		return nil, err
 	}
 	r := reading{usage: host.Usage{CPU: used.Busy, User: used.User, System: used.System}, steal: used.Steal, processes: used.Processes}
 	if _, here := m.Files.(files.Local); here {
-		if r.self, err = ProcessCPU(ctx, m.Files, os.Getpid()); err != nil {
+		if r.self, err = ReadProcessCPU(ctx, m.Files, os.Getpid()); err != nil {
 			return nil, fmt.Errorf("sample this process: %w", err)
 		}
 	}
@@ -246,9 +253,102 @@ func (m Machinery) read(ctx context.Context) (map[string]reading, error) {
 	return out, nil
 }
 
-// and is what two machines used together.
-func (r reading) and(x reading) reading {
+// plus is what two machines used together.
+func (r reading) plus(x reading) reading {
 	r.usage.CPU, r.usage.User, r.usage.System = r.usage.CPU+x.usage.CPU, r.usage.User+x.usage.User, r.usage.System+x.usage.System
 	r.steal, r.processes, r.self = r.steal+x.steal, r.processes+x.processes, r.self+x.self
 	return r
+}
+
+// clockTick is the unit of CPU times in /proc: USER_HZ, 100 on every Linux
+// architecture Go runs on.
+const clockTick = 10 * time.Millisecond
+
+// MachineUsage is what the whole machine has used since it booted.
+type MachineUsage struct {
+	Busy   time.Duration // over all cores: user, nice, system, irq, softirq
+	User   time.Duration // user and nice
+	System time.Duration // system, irq and softirq
+	Steal  time.Duration // taken by the hypervisor for others
+	// Processes is of Busy what is counted for processes: without interrupts, which serve the
+	// packets of all.
+	Processes time.Duration
+	// Cores are the processors that are online.
+	Cores int
+}
+
+// ReadMachineUsage reads a machine's /proc/stat.
+func ReadMachineUsage(ctx context.Context, on files.System) (MachineUsage, error) {
+	text, err := files.Read(ctx, on, "/proc/stat")
+	if err != nil {
+		return MachineUsage{}, fmt.Errorf("read CPU times of the machine: %w", err)
+	}
+	return parseMachineUsage(text)
+}
+
+func parseMachineUsage(stat string) (MachineUsage, error) {
+	sc := bufio.NewScanner(strings.NewReader(stat))
+	var m *MachineUsage
+	for sc.Scan() {
+		f := strings.Fields(sc.Text())
+		if m != nil && len(f) > 0 && strings.HasPrefix(f[0], "cpu") {
+			m.Cores++
+		}
+		if len(f) < 9 || f[0] != "cpu" {
+			continue
+		}
+		// user nice system idle iowait irq softirq steal
+		var ticks [8]int64
+		for i := range ticks {
+			n, err := strconv.ParseInt(f[i+1], 10, 64)
+			if err != nil {
+				return MachineUsage{}, fmt.Errorf("read CPU times in %q: %w", sc.Text(), err)
+			}
+			ticks[i] = n
+		}
+		user, system := ticks[0]+ticks[1], ticks[2]+ticks[5]+ticks[6]
+		m = &MachineUsage{
+			Busy: time.Duration(user+system) * clockTick, User: time.Duration(user) * clockTick, System: time.Duration(system) * clockTick,
+			Steal: time.Duration(ticks[7]) * clockTick, Processes: time.Duration(user+ticks[2]) * clockTick,
+		}
+	}
+	if m != nil {
+		return *m, nil
+	}
+	return MachineUsage{}, fmt.Errorf("read CPU times of the machine: /proc/stat has no line for all CPUs")
+}
+
+// ReadProcessCPU is the CPU time a process of a machine has used, all its threads together.
+func ReadProcessCPU(ctx context.Context, on files.System, pid int) (time.Duration, error) {
+	text, err := files.Read(ctx, on, fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time of process %d: %w", pid, err)
+	}
+	return parseProcessCPU(text)
+}
+
+func parseProcessCPU(stat string) (time.Duration, error) {
+	// The second field is the program's name in brackets and may hold anything.
+	_, rest, ok := cutLast(stat, ") ")
+	f := strings.Fields(rest)
+	if !ok || len(f) < 13 {
+		return 0, fmt.Errorf("read CPU time of a process: unexpected %q", stat)
+	}
+	var total time.Duration
+	for _, s := range f[11:13] { // utime, stime: fields 14 and 15
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read CPU time of a process: %w", err)
+		}
+		total += time.Duration(n) * clockTick
+	}
+	return total, nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
 }

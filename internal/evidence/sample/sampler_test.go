@@ -26,18 +26,18 @@ func TestTakeReportsDifferences(t *testing.T) {
 	var sent uint64
 	s := &Sampler{
 		Hosts:    []host.Host{n},
-		Machines: []Machinery{{Files: files.Local{}, Emulator: os.Getpid()}},
+		Machines: []Machine{{Files: files.Local{}, Emulator: os.Getpid()}},
 		Traffic: func(context.Context) (Traffic, error) {
 			return Traffic{Tx: map[string]uint64{"Pune": sent}}, nil
 		},
 	}
-	if rows, err := s.Take(t.Context(), 0); err != nil || rows != nil {
+	if rows, err := s.Sample(t.Context(), 0); err != nil || rows != nil {
 		t.Fatalf("first call: %v, %v", rows, err)
 	}
 	n.usage = host.Usage{CPU: time.Hour, Memory: 7, ReadBytes: 1100, WroteBytes: 1300}
 	sent = 100_000
 	s.since = s.since.Add(-10 * time.Second) // the second came ten late
-	rows, err := s.Take(t.Context(), 5)
+	rows, err := s.Sample(t.Context(), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestTakeReportsDifferences(t *testing.T) {
 func TestTakeNamesTheNodeThatFails(t *testing.T) {
 	gone := errors.New("gone")
 	s := &Sampler{Hosts: []host.Host{&node{name: "Pune", err: gone}}}
-	if _, err := s.Take(t.Context(), 0); !errors.Is(err, gone) {
+	if _, err := s.Sample(t.Context(), 0); !errors.Is(err, gone) {
 		t.Errorf("got %v, want %v", err, gone)
 	}
 }
@@ -74,8 +74,42 @@ func TestSecondsAreThoseOfTheMeasurement(t *testing.T) {
 		if got := untilNext(tt.since); got != tt.until {
 			t.Errorf("at %v the second ends in %v, want %v", tt.since, got, tt.until)
 		}
-		if got := ended(tt.since); got != tt.ended {
+		if got := lastCompleted(tt.since); got != tt.ended {
 			t.Errorf("at %v second %d has ended, want %d", tt.since, got, tt.ended)
 		}
+	}
+}
+
+func TestParseMachine(t *testing.T) {
+	const stat = "cpu  100 20 30 4000 500 6 7 80 0 0\ncpu0 50 10 15 2000 250 3 3 40 0 0\n"
+	got, err := parseMachineUsage(stat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := MachineUsage{Busy: 1630 * time.Millisecond, User: 1200 * time.Millisecond, System: 430 * time.Millisecond, Steal: 800 * time.Millisecond, Processes: 1500 * time.Millisecond, Cores: 1}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for _, bad := range []string{"", "cpu 1 2\n", "cpu a b c d e f g h\n"} {
+		if _, err := parseMachineUsage(bad); err == nil {
+			t.Errorf("parseMachine(%q): no error", bad)
+		}
+	}
+}
+
+func TestParseProcessCPU(t *testing.T) {
+	const stat = "42 (a ) b) S 1 42 42 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 1 0 100 1 1"
+	got, err := parseProcessCPU(stat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * time.Second; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if _, err := parseProcessCPU("42 (x) S 1"); err == nil {
+		t.Error("a short line gave no error")
+	}
+	if _, err := ReadProcessCPU(t.Context(), files.Local{}, os.Getpid()); err != nil {
+		t.Error(err)
 	}
 }

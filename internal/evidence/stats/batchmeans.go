@@ -47,8 +47,8 @@ const (
 type BatchMeans struct {
 	xs []float64
 
-	looked int // how many observations there were when Reached looked last
-	held   int // how many looks in a row found it narrow enough
+	checkedAt int // how many observations there were when Reached looked last
+	held      int // how many looks in a row found it narrow enough
 }
 
 // BatchInterval is what BatchMeans knows about a mean.
@@ -88,7 +88,7 @@ func (b *BatchMeans) Interval() BatchInterval {
 	for i := range means {
 		means[i] = mean(rest[i*size : (i+1)*size])
 	}
-	e, r := Of(means), lag1(means)
+	e, r := EstimateMean(means), lag1(means)
 	half := e.HalfWidth
 	if r > 0 {
 		half *= math.Sqrt((1 + r) / (1 - r))
@@ -128,8 +128,8 @@ func mean(xs []float64) float64 {
 //
 // A rule that looks at its data stops somewhat too soon, on average: see the table above.
 func (b *BatchMeans) Reached(relative float64) bool {
-	if b.looked != len(b.xs) {
-		b.looked = len(b.xs)
+	if b.checkedAt != len(b.xs) {
+		b.checkedAt = len(b.xs)
 		if i := b.Interval(); i.OK && i.Mean > 0 && i.HalfWidth <= relative*i.Mean {
 			b.held++
 		} else {

@@ -9,19 +9,19 @@ func isClose(a, b, within float64) bool { return math.Abs(a-b) <= within }
 
 func TestHedgesGOfKnownSamples(t *testing.T) {
 	// Means 3 and 5 of five values each, SD sqrt(2.5) both: d = 1.2649, J(8) = 0.9027.
-	a, b := Of([]float64{1, 2, 3, 4, 5}), Of([]float64{3, 4, 5, 6, 7})
-	e := EffectOf(a, b)
+	a, b := EstimateMean([]float64{1, 2, 3, 4, 5}), EstimateMean([]float64{3, 4, 5, 6, 7})
+	e := ComputeEffect(a, b)
 	if !e.OK || !e.HasHedges || !isClose(e.Uncorrected, 1.26491, 1e-5) || !isClose(e.Correction, 0.90273, 1e-4) || !isClose(e.Hedges, 1.14187, 1e-4) {
 		t.Errorf("%+v", e)
 	}
-	if back := EffectOf(b, a); back.Hedges != -e.Hedges {
+	if back := ComputeEffect(b, a); back.Hedges != -e.Hedges {
 		t.Errorf("the other way round: %v, want %v", back.Hedges, -e.Hedges)
 	}
 }
 
 func TestHedgesGPoolsByDegreesOfFreedom(t *testing.T) {
 	a, b := Estimate{N: 3, Mean: 10, SD: 1}, Estimate{N: 21, Mean: 12, SD: 4}
-	e := EffectOf(a, b)
+	e := ComputeEffect(a, b)
 	// sqrt((2*1 + 20*16) / 22) = 3.8257; J(22) = 0.9655
 	if !isClose(e.Hedges, 0.9655*2/3.8257, 1e-3) || !isClose(e.Uncorrected, 2/math.Sqrt(8.5), 1e-9) {
 		t.Errorf("%+v", e)
@@ -33,12 +33,12 @@ func TestEffectWithoutSpreadOrRepetitions(t *testing.T) {
 		a, b       Estimate
 		ok, hedges bool
 	}{
-		"no spread":      {Of([]float64{2, 2}), Of([]float64{3, 3}), false, false},
-		"one value each": {Of([]float64{2}), Of([]float64{3}), false, false},
+		"no spread":      {EstimateMean([]float64{2, 2}), EstimateMean([]float64{3, 3}), false, false},
+		"one value each": {EstimateMean([]float64{2}), EstimateMean([]float64{3}), false, false},
 		"printed SDs":    {Estimate{N: 1, Mean: 1, SD: 1}, Estimate{N: 1, Mean: 2, SD: 1}, true, false},
 		"nothing":        {Estimate{}, Estimate{}, false, false},
 	} {
-		e := EffectOf(c.a, c.b)
+		e := ComputeEffect(c.a, c.b)
 		if e.OK != c.ok || e.HasHedges != c.hedges || math.IsNaN(e.Hedges) || math.IsInf(e.Uncorrected, 0) {
 			t.Errorf("%s: %+v", name, e)
 		}
@@ -46,13 +46,13 @@ func TestEffectWithoutSpreadOrRepetitions(t *testing.T) {
 }
 
 func TestDifferenceIsWelchs(t *testing.T) {
-	a, b := Of([]float64{27.5, 21.0, 19.0, 23.6, 17.0, 17.9}), Of([]float64{27.1, 22.0, 20.8, 23.4, 23.4, 23.5})
-	d := Difference(a, b)
+	a, b := EstimateMean([]float64{27.5, 21.0, 19.0, 23.6, 17.0, 17.9}), EstimateMean([]float64{27.1, 22.0, 20.8, 23.4, 23.4, 23.5})
+	d := EstimateDifference(a, b)
 	// Standard error 1.8351 with 7.64 degrees of freedom, of which t is 2.325.
 	if !isClose(d.Mean, 2.36667, 1e-4) || !isClose(d.HalfWidth, 4.267, 0.01) {
 		t.Errorf("%+v", d)
 	}
-	if d := Difference(Of([]float64{1}), b); d.HasInterval() {
+	if d := EstimateDifference(EstimateMean([]float64{1}), b); d.HasInterval() {
 		t.Errorf("an interval from one value: %+v", d)
 	}
 }

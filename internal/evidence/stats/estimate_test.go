@@ -25,7 +25,7 @@ func TestOf(t *testing.T) {
 		{"two", []float64{10, 12}, Estimate{N: 2, Mean: 11, SD: math.Sqrt2, HalfWidth: 12.7062047}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Of(c.values), near); diff != "" {
+			if diff := cmp.Diff(c.want, EstimateMean(c.values), near); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -33,17 +33,17 @@ func TestOf(t *testing.T) {
 }
 
 func TestRatio(t *testing.T) {
-	a, b := Of([]float64{19, 20, 21}), Of([]float64{9.5, 10, 10.5})
-	r := Ratio(a, b)
+	a, b := EstimateMean([]float64{19, 20, 21}), EstimateMean([]float64{9.5, 10, 10.5})
+	r := EstimateRatio(a, b)
 	// Both have a relative variance of (0.05)^2/3, so that df = 4 and
 	// the half-width is 2 x t(0.975; 4) x 0.05 x sqrt(2/3) = 0.226696.
 	if diff := cmp.Diff([]float64{2, 0.2266958}, []float64{r.Mean, r.HalfWidth}, near); diff != "" {
 		t.Errorf("ratio and half-width (-want +got):\n%s", diff)
 	}
 	for name, r := range map[string]Estimate{
-		"by zero":             Ratio(a, Estimate{}),
-		"of zero":             Ratio(Of([]float64{0, 0}), b),
-		"without repetitions": Ratio(Of([]float64{4}), Of([]float64{2})),
+		"by zero":             EstimateRatio(a, Estimate{}),
+		"of zero":             EstimateRatio(EstimateMean([]float64{0, 0}), b),
+		"without repetitions": EstimateRatio(EstimateMean([]float64{4}), EstimateMean([]float64{2})),
 	} {
 		if r.HasInterval() || math.IsNaN(r.Mean) || math.IsInf(r.Mean, 0) {
 			t.Errorf("%s: %+v, want a number without an interval", name, r)

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// Placed is a value of a cell that was measured on one of several machines. Cell and Machine
+// Observation is a value of a cell that was measured on one of several machines. Cell and Machine
 // are any small numbers from 0.
-type Placed struct {
+type Observation struct {
 	Cell, Machine int
 	Value         float64
 }
@@ -31,13 +31,13 @@ type Factor struct {
 // factorDeals know a P of 0.05 to within 0.007.
 const factorDeals = 1000
 
-// MachineFactor is false where machines cannot be told from cells: with one machine, where no
+// FitMachineFactor is false where machines cannot be told from cells: with one machine, where no
 // cell was measured on two, or where nothing is left to tell the rest by.
-func MachineFactor(values []Placed, seed uint64) (Factor, bool) {
-	return machineFactor(values, seed, factorDeals)
+func FitMachineFactor(values []Observation, seed uint64) (Factor, bool) {
+	return fitMachineFactor(values, seed, factorDeals)
 }
 
-func machineFactor(values []Placed, seed uint64, deals int) (Factor, bool) {
+func fitMachineFactor(values []Observation, seed uint64, deals int) (Factor, bool) {
 	cells, machines := 0, 0
 	at := map[int]int{}
 	crossed := false
@@ -57,7 +57,7 @@ func machineFactor(values []Placed, seed uint64, deals int) (Factor, bool) {
 	f := Factor{Rest: math.Sqrt(rest), Machines: fit.machines.deviation(rest), Cells: fit.cells.deviation(rest), CellMeans: fit.cells.mean}
 
 	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	dealt, asGood := append([]Placed(nil), values...), 1 // the real deal among them
+	dealt, asGood := append([]Observation(nil), values...), 1 // the real deal among them
 	for range deals {
 		dealWithin(dealt, cells, r)
 		if fitFactors(dealt, cells, machines).left <= fit.left*(1+ties) {
@@ -69,7 +69,7 @@ func machineFactor(values []Placed, seed uint64, deals int) (Factor, bool) {
 }
 
 // dealWithin deals the machines of each cell's values anew among them.
-func dealWithin(values []Placed, cells int, r *rand.Rand) {
+func dealWithin(values []Observation, cells int, r *rand.Rand) {
 	of := make([][]int, cells)
 	for i, v := range values {
 		of[v.Cell] = append(of[v.Cell], i)
@@ -92,7 +92,7 @@ type factors struct {
 // fitRounds are enough for designs that are not far from balanced; one that is needs two.
 const fitRounds = 50
 
-func fitFactors(values []Placed, cells, machines int) factors {
+func fitFactors(values []Observation, cells, machines int) factors {
 	f := factors{cells: effects{make([]float64, cells), make([]float64, cells)}, machines: effects{make([]float64, machines), make([]float64, machines)}}
 	for _, v := range values {
 		f.cells.n[v.Cell]++
@@ -100,8 +100,8 @@ func fitFactors(values []Placed, cells, machines int) factors {
 	}
 	for range fitRounds {
 		before := append([]float64(nil), f.machines.mean...)
-		f.cells.fit(values, func(v Placed) (int, float64) { return v.Cell, v.Value - f.machines.mean[v.Machine] })
-		f.machines.fit(values, func(v Placed) (int, float64) { return v.Machine, v.Value - f.cells.mean[v.Cell] })
+		f.cells.fit(values, func(v Observation) (int, float64) { return v.Cell, v.Value - f.machines.mean[v.Machine] })
+		f.machines.fit(values, func(v Observation) (int, float64) { return v.Machine, v.Value - f.cells.mean[v.Cell] })
 		moved := 0.0
 		for i, m := range f.machines.mean {
 			moved = max(moved, math.Abs(m-before[i]))
@@ -117,7 +117,7 @@ func fitFactors(values []Placed, cells, machines int) factors {
 	return f
 }
 
-func (e effects) fit(values []Placed, part func(Placed) (int, float64)) {
+func (e effects) fit(values []Observation, part func(Observation) (int, float64)) {
 	clear(e.mean)
 	for _, v := range values {
 		i, x := part(v)

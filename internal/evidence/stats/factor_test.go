@@ -7,7 +7,7 @@ import (
 )
 
 // made are values of a grid of cells on machines, with effects of these standard deviations.
-func made(cells, machines, repetitions int, ofCell, ofMachine, rest float64, seed uint64) []Placed {
+func made(cells, machines, repetitions int, ofCell, ofMachine, rest float64, seed uint64) []Observation {
 	r := rand.New(rand.NewPCG(seed, 1))
 	effect := func(n int, sd float64) []float64 {
 		all := make([]float64, n)
@@ -17,11 +17,11 @@ func made(cells, machines, repetitions int, ofCell, ofMachine, rest float64, see
 		return all
 	}
 	c, m := effect(cells, ofCell), effect(machines, ofMachine)
-	var values []Placed
+	var values []Observation
 	for i := range cells {
 		for k := range repetitions {
 			on := (i + k) % machines
-			values = append(values, Placed{i, on, 5 + c[i] + m[on] + r.NormFloat64()*rest})
+			values = append(values, Observation{i, on, 5 + c[i] + m[on] + r.NormFloat64()*rest})
 		}
 	}
 	return values
@@ -33,7 +33,7 @@ func TestMachineFactorFindsWhatWasPutIn(t *testing.T) {
 	for _, c := range []struct{ cell, machine, rest float64 }{{0.5, 0.2, 0.05}, {0.1, 0.4, 0.1}, {0.3, 0, 0.1}} {
 		var cell, machine, rest float64
 		for seed := range uint64(grids) {
-			f, ok := machineFactor(made(12, 6, 6, c.cell, c.machine, c.rest, seed), seed, 0)
+			f, ok := fitMachineFactor(made(12, 6, 6, c.cell, c.machine, c.rest, seed), seed, 0)
 			if !ok {
 				t.Fatal("machines cannot be told from cells")
 			}
@@ -52,7 +52,7 @@ func TestMachineFactorP(t *testing.T) {
 	const grids = 200
 	told := func(machine float64) (n int) {
 		for seed := range uint64(grids) {
-			if f, _ := machineFactor(made(4, 3, 6, 0.3, machine, 0.1, seed), seed, 99); f.P <= 0.05 {
+			if f, _ := fitMachineFactor(made(4, 3, 6, 0.3, machine, 0.1, seed), seed, 99); f.P <= 0.05 {
 				n++
 			}
 		}
@@ -67,13 +67,13 @@ func TestMachineFactorP(t *testing.T) {
 }
 
 func TestMachinesThatCannotBeToldFromCells(t *testing.T) {
-	for name, values := range map[string][]Placed{
+	for name, values := range map[string][]Observation{
 		"nothing":               nil,
 		"one machine":           {{0, 0, 1}, {0, 0, 2}, {1, 0, 3}, {1, 0, 4}},
 		"a machine for a cell":  {{0, 0, 1}, {0, 0, 2}, {1, 1, 3}, {1, 1, 4}},
 		"nothing left for rest": {{0, 0, 1}, {0, 1, 2}},
 	} {
-		if f, ok := MachineFactor(values, 1); ok {
+		if f, ok := FitMachineFactor(values, 1); ok {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

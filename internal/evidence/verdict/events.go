@@ -15,22 +15,22 @@ type Events struct {
 	LateUS   float64
 }
 
-// EventsOf is the evidence of a trial's events.
-func EventsOf(happened []record.Event) Events {
-	return Events{happened, float64(late(happened)) / float64(time.Microsecond)}
+// NewEvents is the evidence of a trial's events.
+func NewEvents(happened []record.Event) Events {
+	return Events{happened, float64(eventLateness(happened)) / float64(time.Microsecond)}
 }
 
-// events judges what became of the events.
-func (l Limits) events(e Events) (out []reason) {
-	out = one(e.LateUS > l.EventLateUS, EventLate, "1 %% of the events began more than %.1f ms late (limit %.1f ms)", e.LateUS/1000, l.EventLateUS/1000)
+// judgeEvents judges what became of the events.
+func (l Limits) judgeEvents(e Events) (out []reason) {
+	out = reasonIf(e.LateUS > l.EventLateUS, EventLate, "1 %% of the events began more than %.1f ms late (limit %.1f ms)", e.LateUS/1000, l.EventLateUS/1000)
 	byHand := 0
 	for _, x := range e.Happened {
 		switch x.State {
 		case record.EventFailed:
 			why, _, _ := strings.Cut(x.Error, "\n") // logs of a database follow
-			out = append(out, because(EventFailed, "event %d (%s) failed: %s", x.ID, x.Message, why))
+			out = append(out, newReason(EventFailed, "event %d (%s) failed: %s", x.ID, x.Message, why))
 		case record.EventSkipped:
-			out = append(out, because(EventSkipped, "event %d (%s) did not happen: %s", x.ID, x.Message, x.Error))
+			out = append(out, newReason(EventSkipped, "event %d (%s) did not happen: %s", x.ID, x.Message, x.Error))
 		}
 		if x.Source != "" {
 			byHand++
@@ -38,13 +38,13 @@ func (l Limits) events(e Events) (out []reason) {
 	}
 	// With events of its own a trial is no repetition of the others.
 	if byHand == 1 {
-		return append(out, because(EventByHand, "an event was fired by hand"))
+		return append(out, newReason(EventByHand, "an event was fired by hand"))
 	}
-	return append(out, one(byHand > 1, EventByHand, "%d events were fired by hand", byHand)...)
+	return append(out, reasonIf(byHand > 1, EventByHand, "%d events were fired by hand", byHand)...)
 }
 
-// late is how late events began and were reverted, 99th percentile; 0 without events.
-func late(events []record.Event) time.Duration {
+// eventLateness is how late events began and were reverted, 99th percentile; 0 without events.
+func eventLateness(events []record.Event) time.Duration {
 	var late []time.Duration
 	for _, e := range events {
 		for _, s := range []*record.Step{e.Apply, e.Revert} {
@@ -58,4 +58,25 @@ func late(events []record.Event) time.Duration {
 	}
 	slices.Sort(late)
 	return late[int(math.Ceil(0.99*float64(len(late))))-1]
+}
+
+// judgeAudit are the reasons for which an audit makes a trial suspect. Histories that are not
+// linearizable are told, but many databases do not promise that they are.
+func judgeAudit(a record.Audit) (out []reason) {
+	for _, f := range []struct {
+		n    int64
+		what string
+	}{
+		{a.Lost, "acknowledged writes were lost"}, {a.Stale, "copies were older than what was acknowledged"},
+		{a.Unexpected, "values were found that nobody wrote there"},
+	} {
+		out = append(out, reasonIf(f.n > 0, Audit, "audit: %d %s", f.n, f.what)...)
+	}
+	// What it could not read may be lost as well: its counts are too low.
+	out = append(out, reasonIf(a.Unread > 0, NoEvidence, "audit: %d records could not be read back", a.Unread)...)
+	for _, r := range a.Replicas {
+		why, _, _ := strings.Cut(r.Error, "\n")
+		out = append(out, reasonIf(why != "", NoEvidence, "audit: the copy on %s could not be read: %s", r.Node, why)...)
+	}
+	return out
 }

@@ -1,13 +1,78 @@
 package verdict
 
 import (
+	"fmt"
 	"math"
+	"time"
 
+	"skerry/internal/evidence/linkcheck"
 	"skerry/internal/record"
 )
 
-// links judges how the links were measured before the workload began.
-func (l Limits) links(all []record.LinkFidelity) (out []reason) {
+// lawTexts complete the sentence "86 of 120 packets ...".
+var lawTexts = map[string]string{
+	record.LawEarly: "arrived up to %s sooner than its latency and jitter allow",
+	record.LawLate:  "arrived up to %s later than its latency, its jitter and the emulator's lateness explain",
+	record.LawFast:  "left the queue up to %s sooner than its rate allows",
+	record.LawSlow:  "left the queue up to %s later than its rate allows",
+}
+
+// judgeAccount are the reasons for which what the emulator observed on links makes a trial suspect.
+func judgeAccount(a record.Account) (out []reason) {
+	for _, b := range a.Broken {
+		out = append(out, reasonIf(b.Beyond, LinkLaw, "%s", DescribeViolation(b))...)
+	}
+	if j := a.Jitter; j != nil && linkcheck.JitterExceeded(*j) {
+		out = append(out, newReason(LinkJitter, "%s", describeJitter(*j)))
+	}
+	if c := a.Changes; c != nil && c.Worst != nil {
+		u, way := *c.Worst, ""
+		if u.Back {
+			way = ", back"
+		}
+		out = append(out, reasonIf(linkcheck.ChangeIgnored(u), LinkChange,
+			"link %s%s, %.1f s: %d packets crossed after a change of it, and none obeyed the change within 200 ms%s",
+			u.Link, way, u.AtS, u.Packets, andMore(c.Unconfirmed-1, "other changes of directions"))...)
+	}
+	return out
+}
+
+// DescribeViolation says which packets broke a law, and by how much.
+func DescribeViolation(b record.LawViolation) string {
+	when := fmt.Sprintf("%d s", b.T)
+	if b.T < 0 {
+		when = "the whole measurement"
+	}
+	worst := time.Duration(b.WorstMS * float64(time.Millisecond))
+	return fmt.Sprintf("link %s to %s, %s: %d of %d packets "+lawTexts[b.Law]+"%s", b.Link, b.To, when, b.Packets, b.Of, formatDuration(worst), andMore(b.Times-1, "other seconds of links"))
+}
+
+// describeJitter says how mean and standard deviation differ from what was set.
+func describeJitter(j record.Jitter) string {
+	if math.Abs(j.MeanMS) > j.MeanLimitMS {
+		return fmt.Sprintf("link %s to %s: jitter moves the mean delay by %.2f ms (limit %.2f ms)", j.Link, j.To, j.MeanMS, j.MeanLimitMS)
+	}
+	return fmt.Sprintf("link %s to %s: the standard deviation of the delay is %.2f ms, set were %.2f ms (limits %.2f and %.2f ms)",
+		j.Link, j.To, j.SDMS, j.SetSDMS, j.LeastSDMS, j.MostSDMS)
+}
+
+func andMore(n int64, what string) string {
+	if n < 1 {
+		return ""
+	}
+	return fmt.Sprintf("; so in %d %s", n, what)
+}
+
+// formatDuration writes a duration with two or three digits.
+func formatDuration(d time.Duration) string {
+	if d >= time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}
+
+// judgeLinks judges how the links were measured before the workload began.
+func (l Limits) judgeLinks(all []record.LinkFidelity) (out []reason) {
 	var silent, slow, lost, disturbed int
 	for _, x := range all {
 		if x.TrainLost {
@@ -23,28 +88,28 @@ func (l Limits) links(all []record.LinkFidelity) (out []reason) {
 			slow++
 		}
 	}
-	rtt, bandwidth := Worst(all)
+	rtt, bandwidth := WorstLinkErrors(all)
 	if silent > 0 {
-		out = append(out, because(LinkSilent, "%d of %d links answered no probe", silent, len(all)))
+		out = append(out, newReason(LinkSilent, "%d of %d links answered no probe", silent, len(all)))
 	}
 	if lost > 0 {
-		out = append(out, because(LinkTrain, "no bandwidth train arrived on %d of %d links", lost, len(all)))
+		out = append(out, newReason(LinkTrain, "no bandwidth train arrived on %d of %d links", lost, len(all)))
 	}
 	if disturbed > 0 {
-		out = append(out, because(LinkTrain, "the bandwidth of %d of %d links could not be measured: the machine held up every train", disturbed, len(all)))
+		out = append(out, newReason(LinkTrain, "the bandwidth of %d of %d links could not be measured: the machine held up every train", disturbed, len(all)))
 	}
 	if slow > 0 {
-		out = append(out, because(LinkRTT, "the RTT of %d of %d links is off by more than %.2g ms (worst %.2f ms)", slow, len(all), l.RTTErrorMS, rtt))
+		out = append(out, newReason(LinkRTT, "the RTT of %d of %d links is off by more than %.2g ms (worst %.2f ms)", slow, len(all), l.RTTErrorMS, rtt))
 	}
 	if bandwidth > l.BandwidthError {
-		out = append(out, because(LinkBandwidth, "a link's bandwidth is off by %.1f %% (limit %.1f %%)", 100*bandwidth, 100*l.BandwidthError))
+		out = append(out, newReason(LinkBandwidth, "a link's bandwidth is off by %.1f %% (limit %.1f %%)", 100*bandwidth, 100*l.BandwidthError))
 	}
 	return out
 }
 
-// Worst is the largest error of any link's round trip, in ms, and of any bandwidth, relative.
+// WorstLinkErrors is the largest error of any link's round trip, in ms, and of any bandwidth, relative.
 // What was not measured has none.
-func Worst(links []record.LinkFidelity) (rtt, bandwidth float64) {
+func WorstLinkErrors(links []record.LinkFidelity) (rtt, bandwidth float64) {
 	for _, l := range links {
 		rtt = max(rtt, math.Abs(l.RTTErrorMS))
 		for _, d := range [][2]int64{{l.SetABbps, l.ABbps}, {l.SetBAbps, l.BAbps}} {

@@ -27,7 +27,7 @@ func whole(t *testing.T, l *lab.Lab) {
 		t.Errorf("%d daemons ended", n)
 	}
 	select {
-	case <-l.Ended():
+	case <-l.EmulatorDone():
 		t.Error("the emulator ended")
 	default:
 	}

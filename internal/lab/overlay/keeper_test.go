@@ -16,7 +16,7 @@ import (
 // A daemon that cannot run is started again and again, and what it said is kept.
 func TestKeeper(t *testing.T) {
 	h := loophost.New(t, 1)[0]
-	k := overlay.NewKeeper(nil)
+	k := overlay.NewSupervisor(nil)
 	err := k.Start(t.Context(), h, host.Command{
 		Name: "router", Path: "/bin/sh", Args: []string{"-c", "echo no such interface; exit 1"}, Log: filepath.Join(h.Dir(), "log"),
 	})
@@ -34,7 +34,7 @@ func TestKeeper(t *testing.T) {
 	if err = errors.Join(err, k.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if got := k.LastWords(); !strings.Contains(got, "router on n1 ended") || !strings.Contains(got, "no such interface") {
+	if got := k.LastLog(); !strings.Contains(got, "router on n1 ended") || !strings.Contains(got, "no such interface") {
 		t.Errorf("last words %q", got)
 	}
 }

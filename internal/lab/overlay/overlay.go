@@ -17,6 +17,8 @@ import (
 	"net/netip"
 	"time"
 
+	"skerry/internal/base/strict"
+	"skerry/internal/install"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 )
@@ -32,7 +34,7 @@ type Overlay interface {
 	Needs() Needs
 	// Start starts it on every node and returns when every node has a way to every other
 	// that the links allow. The daemons are processes of the nodes and end with them.
-	Start(ctx context.Context, n Net) (Running, error)
+	Start(ctx context.Context, n Network) (Running, error)
 }
 
 // Needs of an overlay.
@@ -40,8 +42,8 @@ type Needs struct {
 	IPv6 bool // link-local addresses on the devices
 }
 
-// Net is what an overlay works on.
-type Net struct {
+// Network is what an overlay works on.
+type Network struct {
 	Nodes []host.Host
 	Links []Link
 	// On is what the nodes' machine does for their network.
@@ -71,9 +73,44 @@ type Running interface {
 	// Follow makes the daemons go by the links' latencies as they are now, where what they
 	// hold a link to cost follows from them, and returns when every node has a way to every
 	// other again.
-	Follow(ctx context.Context, links []Link) error
+	UpdateLatencies(ctx context.Context, links []Link) error
 	// Restarts is how many daemons have ended by themselves and were started again.
 	Restarts() int
 	// Close stops looking after the daemons. They end with their nodes.
 	Close() error
+}
+
+// Definition is what topologies, commands, tests and the documentation know of an overlay. It
+// stands in the overlay's own folder, and one line of package kinds names it: all else
+// follows.
+type Definition struct {
+	// Name is how topologies call it.
+	Name string
+	// Recipe installs its program.
+	Recipe install.Recipe
+	// Options makes its options, to be read from a topology.
+	Options func() Options
+	// Intervals are those of its options that the benchmark of routing has flags for.
+	Intervals []Interval
+	Docs      Docs
+}
+
+// Options are a pointer to a struct with the tags of package strict: what a topology has under
+// the overlay's name.
+type Options interface {
+	// Mistakes are those that tags do not tell; their paths are the keys.
+	Check() strict.Problems
+	// New returns the overlay with an installation of the recipe.
+	New(install.Installation) Overlay
+}
+
+// Interval is an option that is a duration.
+type Interval struct{ Key, Usage string }
+
+// Docs are what the documentation says of it.
+type Docs struct {
+	For   string // what it is chosen for: "for the path of the lowest round-trip time"
+	Tunes string // what its options do: "tunes babeld."
+	// Takes and Notices are its row in docs/routing.md: how packets go, and what it notices.
+	Takes, Notices string
 }

@@ -22,7 +22,7 @@ func (p Path) String() string { return strings.Join(p.Links, "+") }
 
 // Tracer follows the kernel's routes from node to node.
 type Tracer struct {
-	net   Net
+	net   Network
 	hosts map[string]host.Host
 	ends  map[end]hop
 }
@@ -34,7 +34,7 @@ type end struct{ node, device string }
 type hop struct{ link, node string }
 
 // NewTracer returns a Tracer of a lab's nodes and links.
-func NewTracer(n Net) *Tracer {
+func NewTracer(n Network) *Tracer {
 	t := &Tracer{net: n, hosts: make(map[string]host.Host), ends: make(map[end]hop)}
 	for _, h := range n.Nodes {
 		t.hosts[h.Name()] = h
@@ -75,7 +75,7 @@ func (t *Tracer) Trace(ctx context.Context, from, to string) ([]string, error) {
 }
 
 // Routed returns nil when every node's kernel has a route to every other node.
-func (n Net) Routed(ctx context.Context) error {
+func (n Network) Routed(ctx context.Context) error {
 	var to []netip.Addr
 	for _, h := range n.Nodes {
 		addr, err := netip.ParseAddr(h.Addr())
@@ -96,4 +96,34 @@ func (n Net) Routed(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ShortestRTTs returns the round trip along the shortest path between every two nodes that
+// the links join (Floyd and Warshall).
+func ShortestRTTs(links []Link) map[string]map[string]time.Duration {
+	rtts := map[string]map[string]time.Duration{}
+	shorten := func(a, b string, rtt time.Duration) {
+		if rtts[a] == nil {
+			rtts[a] = map[string]time.Duration{a: 0}
+		}
+		if known, ok := rtts[a][b]; !ok || rtt < known {
+			rtts[a][b] = rtt
+		}
+	}
+	for _, l := range links {
+		shorten(l.A, l.B, 2*l.Latency)
+		shorten(l.B, l.A, 2*l.Latency)
+	}
+	for via, onward := range rtts {
+		for a, row := range rtts {
+			first, joined := row[via]
+			if !joined {
+				continue
+			}
+			for b, rest := range onward {
+				shorten(a, b, first+rest)
+			}
+		}
+	}
+	return rtts
 }

@@ -17,7 +17,6 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/lab/overlay"
 	"skerry/internal/lab/overlay/babel"
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/overlay/tinc"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
@@ -46,21 +45,21 @@ func TestMain(m *testing.M) {
 }
 
 // installed finds an overlay that is installed, tuned by settings.
-func installed(t *testing.T, a overlay.About, settings map[string]any) overlay.Overlay {
+func installed(t *testing.T, a overlay.Definition, settings map[string]any) overlay.Overlay {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(a.Recipe))
-	o, err := kinds.For(t.Context(), topology.Overlay{Kind: a.Name, Settings: map[string]map[string]any{a.Name: settings}})
+	o, err := lab.NewOverlay(t.Context(), topology.Overlay{Kind: a.Name, Settings: map[string]map[string]any{a.Name: settings}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-func newBabel(t *testing.T) overlay.Overlay { return installed(t, babel.About, nil) }
+func newBabel(t *testing.T) overlay.Overlay { return installed(t, babel.Definition, nil) }
 
 // newTinc answers to a dead link within seconds.
 func newTinc(t *testing.T) overlay.Overlay {
-	return installed(t, tinc.About, map[string]any{"ping_interval": "3s", "ping_timeout": "3s"})
+	return installed(t, tinc.Definition, map[string]any{"ping_interval": "3s", "ping_timeout": "3s"})
 }
 
 // up brings a topology up under an overlay.
@@ -177,7 +176,7 @@ const far = 3 * time.Minute
 // TestEveryOverlayForwards: under whichever overlay of the registry, nodes that no link joins
 // reach each other through the one between them.
 func TestEveryOverlayForwards(t *testing.T) {
-	for _, a := range kinds.Registry() {
+	for _, a := range lab.Overlays() {
 		t.Run(a.Name, func(t *testing.T) {
 			l := up(t, installed(t, a, nil), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 20*time.Millisecond), wire("d", "vm1", "vm2", 20*time.Millisecond))
 			within(t, far, "an answer from the other end", func() error {
@@ -216,7 +215,7 @@ func TestBabelTakesTheDirectLinkInARegion(t *testing.T) {
 	const us = time.Microsecond
 	l := up(t, newBabel(t), "", "a b c x y", wire("ab", "a", "b", 1260*us), wire("bc", "b", "c", 2570*us), wire("ac", "a", "c", 3230*us),
 		wire("ax", "a", "x", 1200*us), wire("xy", "x", "y", 1200*us), wire("yc", "y", "c", 1200*us))
-	if err := l.Settle(t.Context()); err != nil {
+	if err := l.WaitRoutes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	within(t, far, "the direct link", takes(l, "a", "c", "ac"))
@@ -246,7 +245,7 @@ func TestBabelFollowsScale(t *testing.T) {
 		if err := l.Scale(t.Context(), scale); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Settle(t.Context()); err != nil {
+		if err := l.WaitRoutes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		within(t, far, fmt.Sprintf("at a scale of %g: c+d", scale), takes(l, "vm0", "vm2", "c+d"))

@@ -36,8 +36,8 @@ var Recipe = install.Recipe{
 // versionPattern finds the version in "HAProxy version 2.6.12-1+deb12u4 2024/...".
 var versionPattern = regexp.MustCompile(`HAProxy version ([0-9][^ \n]*)`)
 
-// Find locates the balancer that a service needs, if it needs one.
-func Find(ctx context.Context, s topology.Service) (install.Installation, error) {
+// FindBalancer locates the balancer that a service needs, if it needs one.
+func FindBalancer(ctx context.Context, s topology.Service) (install.Installation, error) {
 	if s.Kind != topology.Central {
 		return install.Installation{}, nil
 	}
@@ -58,15 +58,15 @@ const (
 	balancerPoll    = 20 * time.Millisecond
 )
 
-// balance starts HAProxy and waits until it listens.
-func (r *Running) balance(ctx context.Context) error {
+// startBalancer starts HAProxy and waits until it listens.
+func (r *Running) startBalancer(ctx context.Context) error {
 	on := r.Hosts[r.Plan.Balancer]
 	dir := filepath.Join(on.Dir(), "haproxy")
 	if err := on.Files().MakeDir(ctx, dir); err != nil {
 		return fmt.Errorf("make the balancer's directory: %w", err)
 	}
 	file := filepath.Join(dir, "haproxy.cfg")
-	if err := files.WriteText(ctx, on.Files(), file, r.Plan.haproxy()); err != nil {
+	if err := files.WriteText(ctx, on.Files(), file, r.Plan.haproxyConfig()); err != nil {
 		return fmt.Errorf("configure the balancer: %w", err)
 	}
 	p, err := on.Start(ctx, host.Command{
@@ -79,7 +79,7 @@ func (r *Running) balance(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, balancerTimeout)
 	defer cancel()
 	for {
-		err := host.Accepts(ctx, on, target(r.Plan.Front[0], r.Plan.Shared[r.Plan.Ports[0]]), checkTimeout)
+		err := host.Accepts(ctx, on, hostPort(r.Plan.Front[0], r.Plan.Shared[r.Plan.Ports[0]]), checkTimeout)
 		if err == nil {
 			return nil
 		}
@@ -93,9 +93,9 @@ func (r *Running) balance(ctx context.Context) error {
 	}
 }
 
-// haproxy is HAProxy's configuration. The service for all members leads to those that
+// haproxyConfig is HAProxy's configuration. The service for all members leads to those that
 // accept connections; one of a single member has nobody else to lead to.
-func (p Plan) haproxy() string {
+func (p Plan) haproxyConfig() string {
 	var b strings.Builder
 	b.WriteString("defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n")
 	front, algorithm, check := p.Front[0], "random", ""
@@ -106,10 +106,10 @@ func (p Plan) haproxy() string {
 		check = fmt.Sprintf(" check inter %d fall 1 rise 1", max(1, p.Service.Check.Milliseconds()))
 	}
 	for _, inside := range p.Ports {
-		fmt.Fprintf(&b, "\nlisten all-%d\n  bind %s\n  balance %s\n", inside, target(front, p.Shared[inside]), algorithm)
+		fmt.Fprintf(&b, "\nlisten all-%d\n  bind %s\n  balance %s\n", inside, hostPort(front, p.Shared[inside]), algorithm)
 		for _, n := range p.Nodes {
 			if n.Member != nil {
-				fmt.Fprintf(&b, "  server %s %s%s\n", n.Name, target(n.Member.Listen, inside), check)
+				fmt.Fprintf(&b, "  server %s %s%s\n", n.Name, hostPort(n.Member.Listen, inside), check)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (p Plan) haproxy() string {
 		}
 		for _, inside := range slices.Sorted(maps.Keys(n.Member.Ports)) {
 			fmt.Fprintf(&b, "\nlisten %s-%d\n  bind %s\n  server %s %s\n", n.Name, inside,
-				target(front, n.Member.Ports[inside]), n.Name, target(n.Member.Listen, inside))
+				hostPort(front, n.Member.Ports[inside]), n.Name, hostPort(n.Member.Listen, inside))
 		}
 	}
 	return b.String()

@@ -1,6 +1,40 @@
+// Package service is the service networking of container orchestrators: how a client finds
+// its way to the members of a database that run in containers, and what that way costs. The
+// kinds are those of Truyen et al., "Evaluation of container orchestration systems for
+// deploying and managing NoSQL database clusters" (IEEE CLOUD 2018):
+//
+//	none        a process with its node's address, as `docker run --net=host`
+//	host-port   a container on a bridge of its node; the node's address and a port lead
+//	            there by NAT, as `docker run -p`
+//	node-port   a container on a network over all nodes; a port of every node's address
+//	            leads to some member, as Swarm's routing mesh and Kubernetes' NodePort
+//	service-ip  the same network; a virtual address leads to some member, chosen where the
+//	            connection begins, as kube-proxy's ClusterIP and Swarm's VIP
+//	central     one HAProxy in front of processes with their nodes' addresses
+//
+// A container is a network namespace beside that of its node. The network over all nodes is
+// VXLAN: what it carries crosses the lab's links in UDP packets from node to node.
+//
+//	node n1 ─────────────────────────────┐        ┌───────────────── node n2
+//	  container         10.77.0.1 (lo)   │        │
+//	    eth0 10.112.0.1                  │  link  │
+//	     │                               ╞════════╡
+//	    svc0 ── vx0 ── VXLAN, UDP 4789 ──┘        └── vx0 ── svc0 ── container
+//
+// Choosing a member and translating addresses is the kernel's nftables, set over netlink.
+//
+// # Members and services
+//
+// A database that is a cluster names its members' addresses to clients, and clients connect
+// to these. So every member has a service of its own, as in the study, which the database
+// announces for it (members: own); and there is one that leads to all of them, which is all
+// that clients are told of with members: shared. Of the latter a client that is redirected,
+// such as Redis Cluster's, makes its first contact alone; for a database where any member
+// serves any request it balances connections.
 package service
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -48,8 +82,8 @@ type Member struct {
 	VIP netip.Addr `json:"vip,omitzero"`
 }
 
-// Place is a node to plan for.
-type Place struct {
+// NodeSpec is a node to plan for.
+type NodeSpec struct {
 	Name   string
 	Addr   netip.Addr
 	Member bool
@@ -80,13 +114,13 @@ func overlayAddr(part, i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{base[0], base[1], byte(part + i/perNet), byte(i%perNet + 1)})
 }
 
-// Taken tells whether a program listens on a port of a node's address.
-type Taken func(node string, port int) bool
+// PortTaken tells whether a program listens on a port of a node's address.
+type PortTaken func(node string, port int) bool
 
-// New plans a service for members with those ports. Ports that conflict with each other or
+// NewPlan plans a service for members with those ports. Ports that conflict with each other or
 // with what is taken, where that is not nil, are ErrPort.
-func New(s topology.Service, places []Place, ports []int, taken Taken) (Plan, error) {
-	p := Plan{Service: s, Ports: withFurther(ports, s.Expose)}
+func NewPlan(s topology.Service, places []NodeSpec, ports []int, taken PortTaken) (Plan, error) {
+	p := Plan{Service: s, Ports: mergePorts(ports, s.Expose)}
 	if len(places) > maxNodes {
 		return p, fmt.Errorf("%w: %d, there are addresses for %d", ErrTooMany, len(places), maxNodes)
 	}
@@ -106,7 +140,7 @@ func New(s topology.Service, places []Place, ports []int, taken Taken) (Plan, er
 		}
 		p.Nodes = append(p.Nodes, n)
 	}
-	if err := p.known(); err != nil {
+	if err := p.checkPublished(); err != nil {
 		return p, err
 	}
 	if s.Enabled() && s.Kind != topology.ServiceIP && len(p.Ports) == 0 {
@@ -115,14 +149,14 @@ func New(s topology.Service, places []Place, ports []int, taken Taken) (Plan, er
 	a := allocator{plan: &p, taken: taken, next: s.Low}
 	switch s.Kind {
 	case topology.HostPort:
-		return p, a.hostPorts()
+		return p, a.publishHostPorts()
 	case topology.NodePort:
 		for _, n := range p.Nodes {
 			if n.Member != nil {
 				p.Front = append(p.Front, n.Addr)
 			}
 		}
-		return p, a.fronts(p.Nodes)
+		return p, a.publishFronts(p.Nodes)
 	case topology.Central:
 		p.Balancer = slices.IndexFunc(p.Nodes, func(n Node) bool { return n.Name == s.On || s.On == "" && n.Member != nil })
 		if p.Balancer < 0 {
@@ -130,15 +164,15 @@ func New(s topology.Service, places []Place, ports []int, taken Taken) (Plan, er
 		}
 		on := p.Nodes[p.Balancer]
 		p.Front = []netip.Addr{on.Addr}
-		return p, a.fronts([]Node{on})
+		return p, a.publishFronts([]Node{on})
 	case topology.ServiceIP:
-		p.Front, p.Shared = []netip.Addr{frontIP}, same(p.Ports)
+		p.Front, p.Shared = []netip.Addr{frontIP}, identityPorts(p.Ports)
 	}
 	return p, nil
 }
 
 // member is where the i-th node's member is, its ports still unknown.
-func (p *Plan) member(i int, place Place) *Member {
+func (p *Plan) member(i int, place NodeSpec) *Member {
 	m := &Member{Listen: place.Addr, Addr: place.Addr}
 	if p.Overlay() {
 		m.Listen, m.VIP = overlayAddr(containers, i), overlayAddr(virtual, i)
@@ -156,8 +190,8 @@ func (p *Plan) member(i int, place Place) *Member {
 	return m
 }
 
-// known tells whether what is published is there.
-func (p *Plan) known() error {
+// checkPublished tells whether what is published is there.
+func (p *Plan) checkPublished() error {
 	for _, c := range slices.Sorted(maps.Keys(p.Service.Publish)) {
 		if !slices.Contains(p.Ports, c) {
 			return advice.With(fmt.Errorf("%w: nothing in the containers listens on %d, which is to be published as %d", ErrPort, c, p.Service.Publish[c]),
@@ -195,9 +229,9 @@ func (p Plan) Announces() bool {
 	return slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Member != nil && n.Member.Addr != n.Member.Listen })
 }
 
-// Contact returns where clients reach the service for all members, for a port of the
+// ContactPoints returns where clients reach the service for all members, for a port of the
 // containers; nil where they are told of the members themselves.
-func (p Plan) Contact(port int) []string {
+func (p Plan) ContactPoints(port int) []string {
 	outside, ok := p.Shared[port]
 	if !ok || p.Service.Own() {
 		return nil
@@ -253,12 +287,12 @@ func (p Plan) Names() map[string]netip.Addr {
 	return names
 }
 
-// Ways are the addresses that lead to members, one a line, for people:
+// DescribeAddresses are the addresses that lead to members, one a line, for people:
 // "10.77.0.1:30000 -> any member's 6379".
-func (p Plan) Ways() (lines []string) {
+func (p Plan) DescribeAddresses() (lines []string) {
 	for _, inside := range p.Ports {
 		for _, a := range p.Front {
-			lines = append(lines, fmt.Sprintf("%s -> any member's %d", target(a, p.Shared[inside]), inside))
+			lines = append(lines, fmt.Sprintf("%s -> any member's %d", hostPort(a, p.Shared[inside]), inside))
 		}
 	}
 	for _, n := range p.Nodes {
@@ -268,15 +302,15 @@ func (p Plan) Ways() (lines []string) {
 				if !ok {
 					outside = inside
 				}
-				lines = append(lines, fmt.Sprintf("%s -> %s's %d", target(m.Addr, outside), n.Name, inside))
+				lines = append(lines, fmt.Sprintf("%s -> %s's %d", hostPort(m.Addr, outside), n.Name, inside))
 			}
 		}
 	}
 	return lines
 }
 
-// withFurther are ports and those that they do not hold.
-func withFurther(ports, more []int) []int {
+// mergePorts are ports and those that they do not hold.
+func mergePorts(ports, more []int) []int {
 	ports = slices.Clone(ports)
 	for _, p := range more {
 		if !slices.Contains(ports, p) {
@@ -286,10 +320,26 @@ func withFurther(ports, more []int) []int {
 	return ports
 }
 
-func same(ports []int) map[int]int {
+func identityPorts(ports []int) map[int]int {
 	m := make(map[int]int, len(ports))
 	for _, p := range ports {
 		m[p] = p
 	}
 	return m
 }
+
+// Sentinel errors.
+var (
+	// ErrPort says that a port cannot be published.
+	ErrPort = errors.New("port cannot be published")
+	// ErrTooMany says that there are more nodes than addresses.
+	ErrTooMany = errors.New("too many nodes for the service's network")
+	// ErrBalancer says that the balancer of central does not work.
+	ErrBalancer = errors.New("the balancer failed")
+)
+
+// Domain is that of the services' names.
+const Domain = "skerry.internal"
+
+// FullName is what a service is called in the network.
+func FullName(s topology.Service) string { return s.Name + "." + Domain }

@@ -12,10 +12,10 @@ import (
 )
 
 // places are three members and a client.
-func places() []Place {
-	var all []Place
+func places() []NodeSpec {
+	var all []NodeSpec
 	for i, name := range []string{"n1", "n2", "n3", "client"} {
-		all = append(all, Place{Name: name, Addr: netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), Member: name != "client"})
+		all = append(all, NodeSpec{Name: name, Addr: netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), Member: name != "client"})
 	}
 	return all
 }
@@ -41,7 +41,7 @@ func reached(p Plan, node int) []string {
 		if outside, ok := m.Ports[port]; ok {
 			port = outside
 		}
-		return target(m.Addr, port)
+		return hostPort(m.Addr, port)
 	}
 	return []string{m.Listen.String(), at(6379), at(16379)}
 }
@@ -72,14 +72,14 @@ func TestPlan(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := New(tt.service, places(), []int{6379, 16379}, func(node string, port int) bool { return tt.taken[node] == port })
+			p, err := NewPlan(tt.service, places(), []int{6379, 16379}, func(node string, port int) bool { return tt.taken[node] == port })
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, reached(p, 1)); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(tt.contact, p.Contact(6379)); diff != "" {
+			if diff := cmp.Diff(tt.contact, p.ContactPoints(6379)); diff != "" {
 				t.Errorf("contact:\n%s", diff)
 			}
 			if p.Remaps() != tt.remaps {
@@ -121,7 +121,7 @@ func TestPortConflicts(t *testing.T) {
 		if tt.service.Expose != nil {
 			ports = nil
 		}
-		_, err := New(tt.service, places(), ports, func(node string, port int) bool { return tt.taken[node] == port })
+		_, err := NewPlan(tt.service, places(), ports, func(node string, port int) bool { return tt.taken[node] == port })
 		if !errors.Is(err, ErrPort) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
@@ -129,7 +129,7 @@ func TestPortConflicts(t *testing.T) {
 }
 
 func TestExposedPorts(t *testing.T) {
-	p, err := New(of(topology.HostPort, topology.Own, func(s *topology.Service) { s.Expose = []int{80, 6379} }), places(), []int{6379}, nil)
+	p, err := NewPlan(of(topology.HostPort, topology.Own, func(s *topology.Service) { s.Expose = []int{80, 6379} }), places(), []int{6379}, nil)
 	if diff := cmp.Diff([]int{6379, 80}, p.Ports); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -137,11 +137,11 @@ func TestExposedPorts(t *testing.T) {
 
 func TestAddressesOfManyNodes(t *testing.T) {
 	seen := map[netip.Addr]bool{}
-	var many []Place
+	var many []NodeSpec
 	for range 1000 {
-		many = append(many, Place{Name: "n", Member: true})
+		many = append(many, NodeSpec{Name: "n", Member: true})
 	}
-	p, err := New(of(topology.ServiceIP, topology.Own), many, []int{1}, nil)
+	p, err := NewPlan(of(topology.ServiceIP, topology.Own), many, []int{1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,16 +153,16 @@ func TestAddressesOfManyNodes(t *testing.T) {
 			seen[a] = true
 		}
 	}
-	if _, err := New(of(topology.ServiceIP, topology.Own), make([]Place, maxNodes+1), nil, nil); !errors.Is(err, ErrTooMany) {
+	if _, err := NewPlan(of(topology.ServiceIP, topology.Own), make([]NodeSpec, maxNodes+1), nil, nil); !errors.Is(err, ErrTooMany) {
 		t.Errorf("too many nodes: %v", err)
 	}
-	if _, err := New(of(topology.Central, topology.Own, func(s *topology.Service) { s.On = "nobody" }), places(), []int{1}, nil); !errors.Is(err, ErrBalancer) {
+	if _, err := NewPlan(of(topology.Central, topology.Own, func(s *topology.Service) { s.On = "nobody" }), places(), []int{1}, nil); !errors.Is(err, ErrBalancer) {
 		t.Errorf("a balancer nowhere: %v", err)
 	}
 }
 
 func TestNames(t *testing.T) {
-	p, err := New(of(topology.ServiceIP, topology.Own), places(), []int{6379}, nil)
+	p, err := NewPlan(of(topology.ServiceIP, topology.Own), places(), []int{6379}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,19 +178,19 @@ func TestNames(t *testing.T) {
 }
 
 func TestWays(t *testing.T) {
-	p, err := New(of(topology.NodePort, topology.Own), places()[2:], []int{80}, nil)
+	p, err := NewPlan(of(topology.NodePort, topology.Own), places()[2:], []int{80}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"10.77.0.3:30000 -> any member's 80", "10.77.0.3:30001 -> n3's 80"}
-	if diff := cmp.Diff(want, p.Ways()); diff != "" {
+	if diff := cmp.Diff(want, p.DescribeAddresses()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // The service for all leads to those that serve; to all when nobody does.
 func TestTargets(t *testing.T) {
-	p, err := New(of(topology.NodePort, topology.Shared), places(), []int{6379}, nil)
+	p, err := NewPlan(of(topology.NodePort, topology.Shared), places(), []int{6379}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestTargets(t *testing.T) {
 }
 
 func TestHAProxyConfiguration(t *testing.T) {
-	p, err := New(of(topology.Central, topology.Own, func(s *topology.Service) { s.Check = 1e9; s.Balance = roundRobin }), places()[:2], []int{6379}, nil)
+	p, err := NewPlan(of(topology.Central, topology.Own, func(s *topology.Service) { s.Check = 1e9; s.Balance = roundRobin }), places()[:2], []int{6379}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ listen n2-6379
   bind 10.77.0.1:30002
   server n2 10.77.0.2:6379
 `
-	if diff := cmp.Diff(want, p.haproxy()); diff != "" {
+	if diff := cmp.Diff(want, p.haproxyConfig()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -11,12 +11,12 @@ import (
 // allocator gives out ports.
 type allocator struct {
 	plan  *Plan
-	taken Taken
+	taken PortTaken
 	next  int // of the range
 }
 
-// hostPorts publishes every member's ports on its own node.
-func (a *allocator) hostPorts() error {
+// publishHostPorts publishes every member's ports on its own node.
+func (a *allocator) publishHostPorts() error {
 	for _, n := range a.plan.Nodes {
 		if n.Member == nil {
 			continue
@@ -30,12 +30,12 @@ func (a *allocator) hostPorts() error {
 			switch {
 			case given:
 			case a.plan.Service.Auto:
-				outside, err = a.free([]Node{n})
+				outside, err = a.nextFree([]Node{n})
 			default:
 				outside = inside
 			}
 			if err == nil {
-				err = a.take([]Node{n}, outside, inside, used)
+				err = a.publish([]Node{n}, outside, inside, used)
 			}
 			if err != nil {
 				return err
@@ -46,16 +46,16 @@ func (a *allocator) hostPorts() error {
 	return nil
 }
 
-// fronts publishes the ports of the service for all members on nodes, and those of each
+// publishFronts publishes the ports of the service for all members on nodes, and those of each
 // member where members are known by services of their own.
-func (a *allocator) fronts(on []Node) error {
+func (a *allocator) publishFronts(on []Node) error {
 	p := a.plan
 	p.Shared = map[int]int{}
 	used := map[int]int{}
 	for _, inside := range p.Ports {
 		outside, given := p.Service.Publish[inside]
 		if given {
-			if err := a.take(on, outside, inside, used); err != nil {
+			if err := a.publish(on, outside, inside, used); err != nil {
 				return err
 			}
 			p.Shared[inside] = outside
@@ -63,7 +63,7 @@ func (a *allocator) fronts(on []Node) error {
 	}
 	next := func(inside int) (int, error) {
 		for {
-			outside, err := a.free(on)
+			outside, err := a.nextFree(on)
 			if err != nil {
 				return 0, err
 			}
@@ -101,14 +101,14 @@ func (a *allocator) fronts(on []Node) error {
 	return nil
 }
 
-// take publishes a port of the containers as a certain one.
-func (a *allocator) take(on []Node, outside, inside int, used map[int]int) error {
+// publish publishes a port of the containers as a certain one.
+func (a *allocator) publish(on []Node, outside, inside int, used map[int]int) error {
 	if other, twice := used[outside]; twice {
 		return advice.With(fmt.Errorf("%w: %d is to lead to the containers' %d and to their %d", ErrPort, outside, other, inside),
 			"publish one of them as another port, or take ports: auto")
 	}
 	for _, n := range on {
-		if a.busy(n, outside) {
+		if a.inUse(n, outside) {
 			return advice.With(fmt.Errorf("%w: something listens on port %d of %s already", ErrPort, outside, n.Name),
 				"publish %d as another port, or take ports: auto", inside)
 		}
@@ -117,10 +117,10 @@ func (a *allocator) take(on []Node, outside, inside int, used map[int]int) error
 	return nil
 }
 
-// free is the next port of the range that nothing listens on.
-func (a *allocator) free(on []Node) (int, error) {
+// nextFree is the next port of the range that nothing listens on.
+func (a *allocator) nextFree(on []Node) (int, error) {
 	for ; a.next <= a.plan.Service.High; a.next++ {
-		if !slices.ContainsFunc(on, func(n Node) bool { return a.busy(n, a.next) }) {
+		if !slices.ContainsFunc(on, func(n Node) bool { return a.inUse(n, a.next) }) {
 			a.next++
 			return a.next - 1, nil
 		}
@@ -129,9 +129,9 @@ func (a *allocator) free(on []Node) (int, error) {
 	return 0, advice.With(fmt.Errorf("%w: the range %d-%d has too few free ports", ErrPort, s.Low, s.High), "give a wider service.range")
 }
 
-// busy tells whether a port of a node's own address is in use: by a program, or by the
+// inUse tells whether a port of a node's own address is in use: by a program, or by the
 // member there, where it is in no container.
-func (a *allocator) busy(n Node, port int) bool {
+func (a *allocator) inUse(n Node, port int) bool {
 	own := !a.plan.Contained() && n.Member != nil && slices.Contains(a.plan.Ports, port)
 	return own || a.taken(n.Name, port)
 }

@@ -48,7 +48,7 @@ func (p Plan) nodeRules(n Node, s serving) machine.Rules {
 			{From: bridgeNet, Into: true, As: n.Gateway},
 		}
 	case topology.NodePort:
-		r.Forwards = p.shared([]netip.Addr{n.Addr}, s)
+		r.Forwards = p.sharedForwards([]netip.Addr{n.Addr}, s)
 		for _, m := range p.Nodes {
 			if m.Member != nil {
 				for _, inside := range slices.Sorted(maps.Keys(m.Member.Ports)) {
@@ -73,7 +73,7 @@ func (p Plan) insideRules(s serving) machine.Rules {
 	if p.Service.Kind != topology.ServiceIP {
 		return machine.Rules{}
 	}
-	r := machine.Rules{Forwards: p.shared(p.Front, s)}
+	r := machine.Rules{Forwards: p.sharedForwards(p.Front, s)}
 	for _, n := range p.Nodes {
 		if n.Member != nil {
 			for _, inside := range p.Ports {
@@ -84,8 +84,8 @@ func (p Plan) insideRules(s serving) machine.Rules {
 	return r
 }
 
-// shared leads from addresses to all members.
-func (p Plan) shared(front []netip.Addr, s serving) (all []machine.Forward) {
+// sharedForwards leads from addresses to all members.
+func (p Plan) sharedForwards(front []netip.Addr, s serving) (all []machine.Forward) {
 	for _, a := range front {
 		for _, inside := range p.Ports {
 			all = append(all, machine.Forward{To: a, Port: p.Shared[inside], Members: p.targets(s), Inside: inside})
@@ -109,6 +109,42 @@ func (p Plan) rules(s serving) []machine.Rules {
 		if n.Member != nil && p.Contained() {
 			add(p.insideRules(s), n, true)
 		}
+	}
+	return all
+}
+
+// bridges are the containers' network as machines are asked for it, none where members are in
+// no containers.
+func (p Plan) bridges(mtu int) []machine.Bridge {
+	bits := bridgeNet.Bits()
+	var over []machine.Located
+	if p.Overlay() {
+		bits = overlayNet.Bits()
+		for _, n := range p.Nodes {
+			for _, a := range n.containerAddrs() {
+				over = append(over, machine.Located{Addr: a, At: n.Addr})
+			}
+		}
+	}
+	var all []machine.Bridge
+	for _, n := range p.Nodes {
+		if !n.Gateway.IsValid() {
+			continue
+		}
+		b := machine.Bridge{Node: n.Name, Gateway: netip.PrefixFrom(n.Gateway, bits), MTU: mtu, Over: over}
+		if n.Member != nil {
+			b.Container = n.Member.Listen
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// containerAddrs are the addresses on the containers' network that are on a node.
+func (n Node) containerAddrs() []netip.Addr {
+	all := []netip.Addr{n.Gateway}
+	if n.Member != nil {
+		all = append(all, n.Member.Listen)
 	}
 	return all
 }

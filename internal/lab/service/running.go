@@ -23,7 +23,7 @@ type Config struct {
 	// Hosts are the nodes, in the plan's order.
 	Hosts []host.Host
 	// On makes what the service is made of.
-	On machine.Services
+	Machine machine.Services
 	// Balancer is an installation of Recipe, for central.
 	Balancer install.Installation
 	Log      *slog.Logger
@@ -48,31 +48,31 @@ func Start(ctx context.Context, c Config) (*Running, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Running{Config: c}
-	if err := r.make(ctx); err != nil {
+	if err := r.setUp(ctx); err != nil {
 		return nil, fmt.Errorf("make the service %s (%s): %w", c.Plan.Service.Name, c.Plan.Service.Kind, err)
 	}
 	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if r.watched() {
-		r.checker.Go(func() { r.check(ctx) })
+	if r.checksMembers() {
+		r.checker.Go(func() { r.watchMembers(ctx) })
 	}
 	return r, nil
 }
 
-func (r *Running) make(ctx context.Context) (err error) {
-	if r.mtu, err = r.On.MTU(ctx); err != nil {
+func (r *Running) setUp(ctx context.Context) (err error) {
+	if r.mtu, err = r.Machine.MTU(ctx); err != nil {
 		return err
 	}
 	if r.Plan.Overlay() {
 		r.mtu -= machine.VXLANHeader
 	}
-	if err := r.On.Bridge(ctx, r.Plan.bridges(r.mtu)); err != nil {
+	if err := r.Machine.Bridge(ctx, r.Plan.bridges(r.mtu)); err != nil {
 		return err
 	}
-	if err := r.On.Rule(ctx, r.Plan.rules(nil)); err != nil {
+	if err := r.Machine.Rule(ctx, r.Plan.rules(nil)); err != nil {
 		return err
 	}
 	if r.Plan.Service.Kind == topology.Central {
-		return r.balance(ctx)
+		return r.startBalancer(ctx)
 	}
 	return nil
 }
@@ -87,17 +87,17 @@ func (r *Running) MTU() int {
 	return r.mtu
 }
 
-// watched tells whether members are tried from here: HAProxy does so by itself.
-func (r *Running) watched() bool {
+// checksMembers tells whether members are tried from here: HAProxy does so by itself.
+func (r *Running) checksMembers() bool {
 	return r.Plan.Overlay() && r.Plan.Service.Check > 0 && len(r.Plan.Ports) > 0
 }
 
 // checkTimeout bounds how long a member may take to accept a connection.
 const checkTimeout = time.Second
 
-// check tries the members again and again, on their own nodes as Kubernetes' kubelet does,
+// watchMembers tries the members again and again, on their own nodes as Kubernetes' kubelet does,
 // and has the service for all members lead to those that answer.
-func (r *Running) check(ctx context.Context) {
+func (r *Running) watchMembers(ctx context.Context) {
 	tick := time.NewTicker(r.Plan.Service.Check)
 	defer tick.Stop()
 	for {
@@ -106,11 +106,11 @@ func (r *Running) check(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		now := r.try(ctx)
-		if ctx.Err() != nil || r.known(now) {
+		now := r.probeMembers(ctx)
+		if ctx.Err() != nil || r.rulesMatch(now) {
 			continue
 		}
-		if err := r.On.Rule(ctx, r.Plan.rules(now)); err != nil {
+		if err := r.Machine.Rule(ctx, r.Plan.rules(now)); err != nil {
 			r.fail(err)
 			return
 		}
@@ -121,26 +121,26 @@ func (r *Running) check(ctx context.Context) {
 	}
 }
 
-// try returns the members that accept connections.
-func (r *Running) try(ctx context.Context) serving {
+// probeMembers returns the members that accept connections.
+func (r *Running) probeMembers(ctx context.Context) serving {
 	s := serving{}
 	for i, n := range r.Plan.Nodes {
 		if n.Member == nil {
 			continue
 		}
-		if host.Accepts(ctx, r.Hosts[i], target(n.Member.Listen, r.Plan.Ports[0]), checkTimeout) == nil {
+		if host.Accepts(ctx, r.Hosts[i], hostPort(n.Member.Listen, r.Plan.Ports[0]), checkTimeout) == nil {
 			s[n.Name] = true
 		}
 	}
 	return s
 }
 
-func target(a netip.Addr, port int) string {
+func hostPort(a netip.Addr, port int) string {
 	return net.JoinHostPort(a.String(), strconv.Itoa(port))
 }
 
-// known tells whether the rules lead to those members already.
-func (r *Running) known(now serving) bool {
+// rulesMatch tells whether the rules lead to those members already.
+func (r *Running) rulesMatch(now serving) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(now) != len(r.serving) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"skerry/internal/record"
@@ -30,28 +31,28 @@ type Value struct {
 	Unit Unit
 	V    float64
 	// Beyond says that the figure is at least V: a recovery that was not seen.
-	Beyond bool
+	LowerBound bool
 }
 
-// Of returns a trial's figures, in a fixed order. A name comes once for each event that
+// Values returns a trial's figures, in a fixed order. A name comes once for each event that
 // has it.
-func Of(t record.Trial) []Value {
-	var out values
+func Values(t record.Trial) []Value {
+	var out valueList
 	out.add("goodput", Rate, t.Goodput)
 	out.add("throughput", Rate, t.Throughput)
-	out.availability(t.Outcomes)
+	out.addAvailability(t.Outcomes)
 	out.add("ok", Number, float64(t.Outcomes.OK))
 	out.add("failed", Number, float64(t.Outcomes.Failed))
 	out.add("unknown", Number, float64(t.Outcomes.Unknown))
 	out.add("dropped", Number, float64(t.Outcomes.Dropped))
 	out.add("retries", Number, float64(t.Retries))
 	for _, name := range slices.Sorted(maps.Keys(t.Operations)) {
-		out.operation(operationName(name), t.Operations[name])
+		out.addOperation(operationName(name), t.Operations[name])
 	}
 	for _, p := range t.Pools {
-		out.pool(p)
+		out.addPool(p)
 	}
-	out.slowest(t.Operations)
+	out.addSlowest(t.Operations)
 	out.add("traffic.total", Bytes, float64(t.Traffic.TotalBytes))
 	out.add("traffic.data", Bytes, float64(t.Traffic.DataBytes))
 	if a := t.Audit; a != nil {
@@ -61,9 +62,9 @@ func Of(t record.Trial) []Value {
 		out.add("unread_keys", Number, float64(a.Unread))
 	}
 	for _, h := range t.Events {
-		out.happening("events."+h.Name+".", h)
+		out.addEvent("events."+h.Name+".", h)
 		if h.Kind != h.Name {
-			out.happening("events."+h.Kind+".", h)
+			out.addEvent("events."+h.Kind+".", h)
 		}
 	}
 	out.add("host.cpu", Cores, t.Fidelity.HostCPU)
@@ -79,14 +80,14 @@ func Of(t record.Trial) []Value {
 	return out
 }
 
-// slowest are the response times of whichever kind of operation is the slowest.
-func (vs *values) slowest(operations map[string]record.OperationSummary) {
+// addSlowest are the response times of whichever kind of operation is the slowest.
+func (vs *valueList) addSlowest(operations map[string]record.OperationSummary) {
 	worst := map[string]float64{}
 	for _, o := range operations {
 		if o.Count == 0 {
 			continue
 		}
-		for name, v := range named(o.Latency()) {
+		for name, v := range latencyValues(o.Latency()) {
 			worst[name] = max(worst[name], v)
 		}
 	}
@@ -97,38 +98,38 @@ func (vs *values) slowest(operations map[string]record.OperationSummary) {
 	}
 }
 
-// named are the figures of a latency, in microseconds.
-func named(l record.Latency) map[string]float64 {
+// latencyValues are the figures of a latency, in microseconds.
+func latencyValues(l record.Latency) map[string]float64 {
 	return map[string]float64{"mean": l.Mean, "p50": l.P50, "p95": l.P95, "p99": l.P99, "p999": l.P999, "max": l.Max}
 }
 
-type values []Value
+type valueList []Value
 
-func (vs *values) add(name string, u Unit, v float64) {
+func (vs *valueList) add(name string, u Unit, v float64) {
 	*vs = append(*vs, Value{Name: name, Unit: u, V: v})
 }
 
-func (vs *values) availability(o record.Outcomes) {
+func (vs *valueList) addAvailability(o record.Outcomes) {
 	if all := o.OK + o.Failed + o.Unknown + o.Dropped; all > 0 {
 		vs.add("availability", Share, float64(o.OK)/float64(all))
 	}
 }
 
-func (vs *values) operation(name string, o record.OperationSummary) {
+func (vs *valueList) addOperation(name string, o record.OperationSummary) {
 	vs.add(name+".count", Number, float64(o.Count))
 	vs.add(name+".failed", Number, float64(o.Failed))
 	if o.Count > 0 {
-		vs.latencies(name, o)
+		vs.addLatencies(name, o)
 	}
 }
 
-// pool adds the figures of one of several workloads. Those of its operations are among the trial's,
+// addPool adds the figures of one of several workloads. Those of its operations are among the trial's,
 // under its name.
-func (vs *values) pool(p record.Pool) {
+func (vs *valueList) addPool(p record.Pool) {
 	vs.add(p.Name+".goodput", Rate, p.Goodput)
 	vs.add(p.Name+".throughput", Rate, p.Throughput)
-	var of values
-	of.availability(p.Outcomes)
+	var of valueList
+	of.addAvailability(p.Outcomes)
 	for _, v := range of {
 		vs.add(p.Name+"."+v.Name, v.Unit, v.V)
 	}
@@ -138,16 +139,16 @@ func (vs *values) pool(p record.Pool) {
 	vs.add(p.Name+".dropped", Number, float64(p.Outcomes.Dropped))
 	vs.add(p.Name+".client.cpu", Cores, p.ClientCPU)
 	if p.All.Count > 0 {
-		vs.latencies(p.Name, p.All)
+		vs.addLatencies(p.Name, p.All)
 	}
 }
 
-func (vs *values) latencies(name string, o record.OperationSummary) {
+func (vs *valueList) addLatencies(name string, o record.OperationSummary) {
 	for _, clock := range []struct {
 		prefix string
 		l      record.Latency
 	}{{name + ".", o.Response}, {name + ".service.", o.Service}} {
-		figures := named(clock.l)
+		figures := latencyValues(clock.l)
 		for _, l := range latencies {
 			vs.add(clock.prefix+l, Time, figures[l]/1e6)
 		}
@@ -157,7 +158,7 @@ func (vs *values) latencies(name string, o record.OperationSummary) {
 // latencies are the figures of a latency, in the order of record.Latency.
 var latencies = []string{"mean", "p50", "p95", "p99", "p999", "max"}
 
-func (vs *values) happening(prefix string, h record.Happening) {
+func (vs *valueList) addEvent(prefix string, h record.EventImpact) {
 	r := h.Recovery
 	optional := func(name string, v *float64) {
 		if v != nil {
@@ -177,12 +178,12 @@ func (vs *values) happening(prefix string, h record.Happening) {
 	if r.TakeoverS != nil {
 		vs.add(prefix+"takeover", Time, *r.TakeoverS)
 	} else {
-		*vs = append(*vs, Value{Name: prefix + "takeover", Unit: Time, V: r.WatchedS, Beyond: true})
+		*vs = append(*vs, Value{Name: prefix + "takeover", Unit: Time, V: r.WatchedS, LowerBound: true})
 	}
 	if r.BaselineOps <= 0 {
 		return
 	}
-	*vs = append(*vs, Value{Name: prefix + "recover", Unit: Time, V: r.RecoverS, Beyond: r.Censored})
+	*vs = append(*vs, Value{Name: prefix + "recover", Unit: Time, V: r.RecoverS, LowerBound: r.Censored})
 	vs.add(prefix+"availability_time", Share, r.AvailabilityTime)
 	vs.add(prefix+"dip", Share, r.DipDepth)
 	vs.add(prefix+"dip_ops", Number, r.DipOps)
@@ -195,10 +196,52 @@ func operationName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "-", "_")
 }
 
-// Most is infinite where the figure is only known to be at least V.
-func (v Value) Most() float64 {
-	if v.Beyond {
+// UpperBound is infinite where the figure is only known to be at least V.
+func (v Value) UpperBound() float64 {
+	if v.LowerBound {
 		return math.Inf(1)
 	}
 	return v.V
+}
+
+// Format writes a figure as people write its unit: "250 ms", "99.95 %", "1,234 ops/s" without
+// the separators.
+func (u Unit) Format(v float64) string {
+	switch u {
+	case Time:
+		switch a := math.Abs(v); {
+		case v == 0:
+			return "0 s"
+		case a < 1e-3:
+			return formatDigits(v*1e6) + " us"
+		case a < 1:
+			return formatDigits(v*1e3) + " ms"
+		}
+		return formatDigits(v) + " s"
+	case Share:
+		return strconv.FormatFloat(v*100, 'g', 6, 64) + " %"
+	case Bytes:
+		for _, s := range []struct {
+			size float64
+			name string
+		}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+			if math.Abs(v) >= s.size {
+				return formatDigits(v/s.size) + " " + s.name
+			}
+		}
+		return formatDigits(v) + " B"
+	case Rate:
+		return formatDigits(v) + " ops/s"
+	case Cores:
+		return formatDigits(v) + " cores"
+	}
+	return formatDigits(v)
+}
+
+// formatDigits writes four digits that count; whole numbers have all of theirs.
+func formatDigits(v float64) string {
+	if math.Abs(v) >= 1000 || v == math.Trunc(v) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }

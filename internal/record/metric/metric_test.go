@@ -19,7 +19,7 @@ func full() record.Trial {
 			"READ-MODIFY-WRITE": {Count: 10}, "SCAN": {Failed: 4},
 		},
 		Audit: &record.Audit{Lost: 2},
-		Events: []record.Happening{
+		Events: []record.EventImpact{
 			{Name: "leave", Kind: "leave", AcceptedS: &took, CompleteS: &took, Recovery: record.Recovery{BaselineOps: 100, RecoverS: 4, TakeoverS: &took}},
 			{Name: "power cut", Kind: "leave", Recovery: record.Recovery{BaselineOps: 100, RecoverS: 60, Censored: true}},
 		},
@@ -27,8 +27,8 @@ func full() record.Trial {
 }
 
 func TestEveryNameThatATrialHasIsKnownWithItsUnit(t *testing.T) {
-	for _, v := range Of(full()) {
-		n, err := Parse(v.Name)
+	for _, v := range Values(full()) {
+		n, err := ParseName(v.Name)
 		if err != nil || n.Unit != v.Unit {
 			t.Errorf("%s: %+v, %v; the trial has it in %q", v.Name, n, err, v.Unit)
 		}
@@ -37,7 +37,7 @@ func TestEveryNameThatATrialHasIsKnownWithItsUnit(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	got := map[string][]Value{}
-	for _, v := range Of(full()) {
+	for _, v := range Values(full()) {
 		got[v.Name] = append(got[v.Name], v)
 	}
 	for name, want := range map[string]float64{"availability": 0.99, "read.p95": 0.25, "read.service.p95": 0.2, "lost_writes": 2, "read_modify_write.count": 10} {
@@ -49,7 +49,7 @@ func TestFigures(t *testing.T) {
 		t.Error("a latency of operations of which none succeeded")
 	}
 	r := got["events.leave.recover"]
-	if len(r) != 2 || r[0].Beyond || r[0].Most() != 4 || !r[1].Beyond || r[1].Most() < 1e300 {
+	if len(r) != 2 || r[0].LowerBound || r[0].UpperBound() != 4 || !r[1].LowerBound || r[1].UpperBound() < 1e300 {
 		t.Errorf("recovery of both events: %+v", r)
 	}
 }
@@ -58,11 +58,11 @@ func TestUnknownNamesComeWithTheNearest(t *testing.T) {
 	for name, hint := range map[string]string{
 		"read.p59": `"read.p`, "goodputt": `"goodput"`, "events.leave.recovery": `"events.leave.recover"`, "events": "events.NAME", "": "there are", "lost_write": `"lost_writes"`,
 	} {
-		if _, err := Parse(name); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), hint) {
+		if _, err := ParseName(name); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%q: %v, want a hint of %s", name, err, hint)
 		}
 	}
-	if n, err := Parse("events.power cut.recover"); err != nil || n.Event != "power cut" {
+	if n, err := ParseName("events.power cut.recover"); err != nil || n.Event != "power cut" {
 		t.Errorf("%+v, %v", n, err)
 	}
 }
@@ -70,12 +70,12 @@ func TestUnknownNamesComeWithTheNearest(t *testing.T) {
 // What the documentation lists is what an assertion may name, with the unit that it has.
 func TestDocs(t *testing.T) {
 	ofTrial, ofOperation, ofEvent := Docs()
-	if len(ofTrial) != len(plain) || len(ofEvent) != len(ofEvents) {
-		t.Errorf("%d and %d metrics, want %d and %d", len(ofTrial), len(ofEvent), len(plain), len(ofEvents))
+	if len(ofTrial) != len(trialMetrics) || len(ofEvent) != len(eventMetrics) {
+		t.Errorf("%d and %d metrics, want %d and %d", len(ofTrial), len(ofEvent), len(trialMetrics), len(eventMetrics))
 	}
 	for _, d := range slices.Concat(ofTrial, ofOperation, ofEvent) {
 		name := strings.NewReplacer("OPERATION", "read", "NAME", "leave").Replace(d.Name)
-		n, err := Parse(name)
+		n, err := ParseName(name)
 		if err != nil || n.Unit != d.Unit || d.Text == "" {
 			t.Errorf("%+v: %+v %v", d, n, err)
 		}

@@ -241,7 +241,7 @@ func tradeOff(a choose.Answer, other int) template.HTML {
 		return func(v float64) string {
 			for _, c := range a.Candidates {
 				if f, ok := figureOf(c, a.Prefer[i]); ok {
-					return f.Unit.Write(v)
+					return f.Unit.Format(v)
 				}
 			}
 			return strconv.FormatFloat(v, 'g', 3, 64)

@@ -98,15 +98,15 @@ func comparePair(a, b Side, seed uint64) Pair {
 
 // CompareMetric compares one metric's repetitions.
 func CompareMetric(name string, unit metric.Unit, a, b []float64, seed uint64) Metric {
-	ea, eb := stats.Of(a), stats.Of(b)
+	ea, eb := stats.EstimateMean(a), stats.EstimateMean(b)
 	m := Metric{Name: name, Unit: unit, Leading: isLeading(name), A: figures(ea, a), B: figures(eb, b), Difference: eb.Mean - ea.Mean}
 	if ea.Mean != 0 {
 		m.Change = pointer(eb.Mean/ea.Mean - 1)
 	}
-	if d := stats.Difference(ea, eb); d.HasInterval() {
+	if d := stats.EstimateDifference(ea, eb); d.HasInterval() {
 		m.DifferenceCI95 = pointer(d.HalfWidth)
 	}
-	e := stats.EffectOf(ea, eb)
+	e := stats.ComputeEffect(ea, eb)
 	if e.OK {
 		m.GUncorrected = pointer(e.Uncorrected)
 	}
@@ -165,13 +165,13 @@ func (s Side) collectMetrics() metricValues {
 		// Of several events of one name the mean: a repetition is one value.
 		sums, counts, beyond := map[string]float64{}, map[string]float64{}, map[string]bool{}
 		var order []metric.Value
-		for _, v := range metric.Of(t) {
+		for _, v := range metric.Values(t) {
 			if counts[v.Name] == 0 {
 				order = append(order, v)
 			}
 			sums[v.Name] += v.V
 			counts[v.Name]++
-			beyond[v.Name] = beyond[v.Name] || v.Beyond
+			beyond[v.Name] = beyond[v.Name] || v.LowerBound
 		}
 		for _, v := range order {
 			if beyond[v.Name] { // a bound is no value
@@ -350,7 +350,7 @@ const minChange = 0.005
 // differ by half a percent, and by more than Cohen calls negligible where that can be told.
 func (m Metric) IsNotable() bool {
 	switch {
-	case m.Unit.Write(m.A.Mean) == m.Unit.Write(m.B.Mean), m.Change != nil && abs(*m.Change) < minChange:
+	case m.Unit.Format(m.A.Mean) == m.Unit.Format(m.B.Mean), m.Change != nil && abs(*m.Change) < minChange:
 		return false
 	case m.HedgesG != nil:
 		return abs(*m.HedgesG) >= negligibleEffect

@@ -54,7 +54,7 @@ func compareCPU(a, b Side) *CPU {
 	if c.A.seconds == 0 || c.B.seconds == 0 {
 		return nil
 	}
-	e := stats.EffectOf(stats.Estimate{Mean: c.A.Mean, SD: c.A.SD}, stats.Estimate{Mean: c.B.Mean, SD: c.B.SD})
+	e := stats.ComputeEffect(stats.Estimate{Mean: c.A.Mean, SD: c.A.SD}, stats.Estimate{Mean: c.B.Mean, SD: c.B.SD})
 	if e.OK {
 		c.GOfSeconds = pointer(e.Uncorrected)
 	}
@@ -72,7 +72,7 @@ func (s Side) cpu(share bool) CPUSide {
 			counts[row.t]++
 		}
 	}
-	e := stats.Of(all)
+	e := stats.EstimateMean(all)
 	out := CPUSide{Mean: e.Mean, SD: e.SD, Variance: e.SD * e.SD, seconds: len(all)}
 	for t, sum := range sums {
 		out.Curve = append(out.Curve, Point{float64(t), sum / counts[t]})

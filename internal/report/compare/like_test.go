@@ -17,7 +17,7 @@ func trial(goodput, p95, recover float64) record.Trial {
 	return record.Trial{
 		State: record.TrialOK, Goodput: goodput, Throughput: goodput, Outcomes: record.Outcomes{OK: 100},
 		Operations: map[string]record.OperationSummary{"READ": {Count: 100, Response: l, Service: l}},
-		Events:     []record.Happening{{Name: "cut", Kind: "link_down", Recovery: record.Recovery{BaselineOps: 100, RecoverS: recover, TakeoverS: takeover(recover / 2), DipDepth: 0.5, Availability: 0.9}}},
+		Events:     []record.EventImpact{{Name: "cut", Kind: "link_down", Recovery: record.Recovery{BaselineOps: 100, RecoverS: recover, TakeoverS: takeover(recover / 2), DipDepth: 0.5, Availability: 0.9}}},
 	}
 }
 

@@ -32,7 +32,7 @@ func (p Pair) machineNote(seed uint64) string {
 	if !crossed {
 		return fmt.Sprintf("%s and %s were measured on different machines (%s; %s): their difference may be one of machines", p.A, p.B, joinNames(a), joinNames(b))
 	}
-	f, ok := stats.MachineFactor(values, seed)
+	f, ok := stats.FitMachineFactor(values, seed)
 	if !ok || f.P >= significantMachineP || f.Machines <= f.Cells {
 		return ""
 	}
@@ -41,7 +41,7 @@ func (p Pair) machineNote(seed uint64) string {
 }
 
 // machineSamples are the logarithms of both sides' goodput by machine; crossed says that they share one.
-func (p Pair) machineSamples() (values []stats.Placed, crossed bool) {
+func (p Pair) machineSamples() (values []stats.Observation, crossed bool) {
 	number, sides := map[string]int{}, map[string]int{} // a bit a side
 	for i, s := range []Side{p.A, p.B} {
 		for _, t := range s.trials {
@@ -55,7 +55,7 @@ func (p Pair) machineSamples() (values []stats.Placed, crossed bool) {
 			sides[name] |= 1 << i
 			crossed = crossed || sides[name] == 3
 			if t.Goodput > 0 {
-				values = append(values, stats.Placed{Cell: i, Machine: number[name], Value: math.Log(t.Goodput)})
+				values = append(values, stats.Observation{Cell: i, Machine: number[name], Value: math.Log(t.Goodput)})
 			}
 		}
 	}

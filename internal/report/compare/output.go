@@ -19,7 +19,7 @@ const significant = 0.05
 
 // describe says in words what the figures say.
 func (m Metric) describe() string {
-	a, b := m.Unit.Write(m.A.Mean), m.Unit.Write(m.B.Mean)
+	a, b := m.Unit.Format(m.A.Mean), m.Unit.Format(m.B.Mean)
 	if m.A.Mean == m.B.Mean {
 		return fmt.Sprintf("%s is the same on both sides, %s.", m.Name, a)
 	}
@@ -159,7 +159,7 @@ func (p *printer) writeTable(pair Pair, all bool) {
 // formatSide is the four columns of one side. A variance is in the unit squared, of the base unit.
 func formatSide(f Figures, u metric.Unit) string {
 	variance := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-	return u.Write(f.Mean) + "\t" + formatOptional(f.CI95, u.Write) + "\t" + formatOptional(f.SD, u.Write) + "\t" + formatOptional(f.Variance, variance)
+	return u.Format(f.Mean) + "\t" + formatOptional(f.CI95, u.Format) + "\t" + formatOptional(f.SD, u.Format) + "\t" + formatOptional(f.Variance, variance)
 }
 
 func formatOptional(v *float64, write func(float64) string) string {
@@ -239,7 +239,7 @@ func (r Report) HTML(w io.Writer) error {
 func (p Pair) view() pairView {
 	v := pairView{A: p.A.String(), B: p.B.String(), Links: p.linkRows()}
 	for _, m := range p.shownMetrics(true) {
-		u := m.Unit.Write
+		u := m.Unit.Format
 		v.Rows = append(v.Rows, []string{m.Name, u(m.A.Mean), formatOptional(m.A.CI95, u), formatOptional(m.A.SD, u), u(m.B.Mean), formatOptional(m.B.CI95, u), formatOptional(m.B.SD, u),
 			formatOptional(m.Change, func(c float64) string { return fmt.Sprintf("%+.1f %%", 100*c) }), formatOptional(m.HedgesG, formatHundredths), formatOptional(m.GUncorrected, formatHundredths),
 			formatOptional(m.P, func(p float64) string { return strconv.FormatFloat(p, 'g', 2, 64) })})

@@ -76,7 +76,7 @@ func trialOf(c experiment.Cell) record.Trial {
 		t.Pools = append(t.Pools, record.Pool{Name: w.Name, Goodput: 1, All: some})
 	}
 	for _, e := range c.Experiment.Events {
-		t.Events = append(t.Events, record.Happening{Name: e.Name, AtS: 1, AcceptedS: &one, CompleteS: &one, Carried: &record.Carried{Rate: 1, Share: 1}, Recovery: record.Recovery{BaselineOps: 1, RecoverS: 1, TakeoverS: &one}})
+		t.Events = append(t.Events, record.EventImpact{Name: e.Name, AtS: 1, AcceptedS: &one, CompleteS: &one, Carried: &record.Carried{Rate: 1, Share: 1}, Recovery: record.Recovery{BaselineOps: 1, RecoverS: 1, TakeoverS: &one}})
 	}
 	if c.Experiment.Workload.Probes != nil {
 		t.Probes = []record.Probe{{Operations: t.Operations}, {StartS: 2, Operations: t.Operations}}

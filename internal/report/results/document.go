@@ -136,7 +136,7 @@ func RecomputeEffect(by map[string]map[string]float64, x string) Effect {
 	if g, ok := by["g"][x]; ok {
 		e.Printed = g
 	}
-	e.Effect = stats.EffectOf(e.A, e.B)
+	e.Effect = stats.ComputeEffect(e.A, e.B)
 	return e
 }
 

@@ -218,7 +218,7 @@ const (
 // processors that others use, each time that this is too much.
 func WaitIdle(ctx context.Context, on files.System, cores int, told func(busy float64)) error {
 	for {
-		before, err := sample.ReadMachine(ctx, on)
+		before, err := sample.ReadMachineUsage(ctx, on)
 		if err != nil {
 			return fmt.Errorf("looking whether the machine is busy: %w", err)
 		}
@@ -226,7 +226,7 @@ func WaitIdle(ctx context.Context, on files.System, cores int, told func(busy fl
 		if err := linger.For(ctx, idleSpan); err != nil {
 			return err
 		}
-		after, err := sample.ReadMachine(ctx, on)
+		after, err := sample.ReadMachineUsage(ctx, on)
 		if err != nil {
 			return fmt.Errorf("looking whether the machine is busy: %w", err)
 		}

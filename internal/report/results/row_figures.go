@@ -27,7 +27,7 @@ const (
 func (r Row) addMetrics(values []metric.Value, keep []string) {
 	n := map[string]float64{}
 	for _, v := range values {
-		if !isWanted(v.Name, keep) || v.Beyond {
+		if !isWanted(v.Name, keep) || v.LowerBound {
 			continue
 		}
 		n[v.Name]++
@@ -40,7 +40,7 @@ func (r Row) addMetrics(values []metric.Value, keep []string) {
 
 // addEventCounts adds how often events of a name, or a kind, happened, and after how many nothing answered for a while; the
 // same of those whose links were in use, with the seconds without an answer, the mean over them.
-func (r Row) addEventCounts(all []record.Happening, keep []string) {
+func (r Row) addEventCounts(all []record.EventImpact, keep []string) {
 	for _, h := range all {
 		names := []string{h.Name}
 		if h.Kind != h.Name {
@@ -61,7 +61,7 @@ func (r Row) addEventCounts(all []record.Happening, keep []string) {
 	}
 }
 
-func (r Row) addUsedLinks(name string, stalled float64, h record.Happening) {
+func (r Row) addUsedLinks(name string, stalled float64, h record.EventImpact) {
 	count, without := r.Figures[name], r.Figures[name+"_unresponsive"]
 	if h.Carried.InUse() {
 		count++
@@ -75,7 +75,7 @@ func (r Row) addUsedLinks(name string, stalled float64, h record.Happening) {
 }
 
 // addOccurrences adds each time that an event happened which keep asks for.
-func (r Row) addOccurrences(all []record.Happening, keep []string) {
+func (r Row) addOccurrences(all []record.EventImpact, keep []string) {
 	count := map[string]int{}
 	for _, h := range all {
 		if !slices.Contains(keep, TurnPrefix+h.Name) {

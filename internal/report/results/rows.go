@@ -69,7 +69,7 @@ func TrialRows(d *record.Dir, keep []string) (rows []Row, err error) {
 		for name, v := range t.Parameters {
 			r.Parameters[name] = formatParameter(v)
 		}
-		r.addMetrics(metric.Of(t), keep)
+		r.addMetrics(metric.Values(t), keep)
 		r.addEventCounts(t.Events, keep)
 		r.addOccurrences(t.Events, keep)
 		if slices.Contains(keep, ChangePrefix+"*") {
@@ -80,7 +80,7 @@ func TrialRows(d *record.Dir, keep []string) (rows []Row, err error) {
 		if slices.Contains(keep, PairPrefix+"*") {
 			r.addPairTraffic(t)
 		}
-		r.addProbes(t.Probed(), keep)
+		r.addProbes(t.ProbeStats(), keep)
 		r.addLoad(t.Load, keep)
 		rows = append(rows, r)
 	}
@@ -107,7 +107,7 @@ func (r Row) addPairTraffic(t record.Trial) {
 // addProbes adds the 95th percentile of short jobs, by operation: "probes.read.highest" that of the worst job,
 // "probes.read.before" and "probes.read.during" the medians before and while events were in force, and
 // "probes.read.growth" the latter divided by the former.
-func (r Row) addProbes(all []record.Probed, keep []string) {
+func (r Row) addProbes(all []record.ProbeStats, keep []string) {
 	for _, p := range all {
 		name := "probes." + strings.ReplaceAll(strings.ToLower(p.Operation), "-", "_")
 		figures := map[string]float64{".highest": p.HighestUS / 1e6, ".before": p.BeforeUS / 1e6, ".during": p.DuringUS / 1e6}

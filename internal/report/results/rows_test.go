@@ -119,7 +119,7 @@ func TestRowLoadProbesPairs(t *testing.T) {
 		{
 			ID: 2, State: record.TrialOK, Outcomes: record.Outcomes{OK: 10},
 			Load:   &record.Load{Rate: 500, Insert: record.OperationSummary{Service: record.Latency{P95: 1500, Max: 2000}}},
-			Events: []record.Happening{{Name: "hog", AtS: 5}},
+			Events: []record.EventImpact{{Name: "hog", AtS: 5}},
 			Probes: []record.Probe{
 				{StartS: 1, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9, Service: record.Latency{P95: 2000, Max: 1}}}},
 				{StartS: 6, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9, Service: record.Latency{P95: 3000, Max: 1}}}}, {},
@@ -140,10 +140,10 @@ func TestRowLoadProbesPairs(t *testing.T) {
 
 // Of events that happen several times the mean is kept, the most, and how often that was.
 func TestRowEvents(t *testing.T) {
-	cut := func(unresponsive float64, periods int) record.Happening {
-		return record.Happening{Name: "cut", Kind: "link_down", Recovery: record.Recovery{UnresponsiveS: unresponsive, UnresponsivePeriods: periods}}
+	cut := func(unresponsive float64, periods int) record.EventImpact {
+		return record.EventImpact{Name: "cut", Kind: "link_down", Recovery: record.Recovery{UnresponsiveS: unresponsive, UnresponsivePeriods: periods}}
 	}
-	d := &record.Dir{Summary: record.Summary{Trials: []record.Trial{{ID: 1, State: record.TrialOK, Events: []record.Happening{cut(0, 0), cut(9, 2), cut(3, 1)}}}}}
+	d := &record.Dir{Summary: record.Summary{Trials: []record.Trial{{ID: 1, State: record.TrialOK, Events: []record.EventImpact{cut(0, 0), cut(9, 2), cut(3, 1)}}}}}
 	rows := of(t, d, "events.cut.unresponsive*", "events.cut.times", "events.cut.stalled")
 	want := map[string]float64{
 		"events.cut.unresponsive": 4, "events.cut.unresponsive.most": 9, "events.cut.unresponsive_periods": 1, "events.cut.unresponsive_periods.most": 2,
@@ -219,14 +219,14 @@ func TestReadRowsRejects(t *testing.T) {
 
 // Of cuts it is told apart which hit links in use, and what each did.
 func TestRowLinksInUse(t *testing.T) {
-	cut := func(share, unresponsive float64) record.Happening {
-		h := record.Happening{Name: "cut", Kind: "link_down", Carried: &record.Carried{Rate: share * 1e6, Share: share}}
+	cut := func(share, unresponsive float64) record.EventImpact {
+		h := record.EventImpact{Name: "cut", Kind: "link_down", Carried: &record.Carried{Rate: share * 1e6, Share: share}}
 		h.Recovery.UnresponsiveS, h.Recovery.LongestUnresponsiveS = unresponsive, unresponsive
 		h.Recovery.UnresponsivePeriods = int(min(1, unresponsive))
 		return h
 	}
 	d := &record.Dir{}
-	d.Summary.Trials = []record.Trial{{ID: 1, State: record.TrialOK, Events: []record.Happening{cut(0.2, 30), cut(0.001, 2), cut(0.1, 0)}}}
+	d.Summary.Trials = []record.Trial{{ID: 1, State: record.TrialOK, Events: []record.EventImpact{cut(0.2, 30), cut(0.001, 2), cut(0.1, 0)}}}
 	got := of(t, d, "events.cut.used*", "turn.cut")[0].Figures
 	want := map[string]float64{"events.cut.used": 2, "events.cut.used_stalled": 1, "events.cut.used_unresponsive": 15}
 	for i, c := range d.Summary.Trials[0].Events {

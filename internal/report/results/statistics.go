@@ -96,7 +96,7 @@ func rankValues(values []float64) []float64 {
 // correlate is Pearson's correlation, NaN where one side is constant.
 func correlate(a, b []float64) float64 {
 	of := func(x, y []float64) (sum float64) {
-		mx, my := stats.Of(x).Mean, stats.Of(y).Mean
+		mx, my := stats.EstimateMean(x).Mean, stats.EstimateMean(y).Mean
 		for i := range x {
 			sum += (x[i] - mx) * (y[i] - my)
 		}
@@ -140,9 +140,9 @@ func renderVersus(rows []Row, papers []DocumentValue, w arguments) (string, erro
 				return "", err
 			}
 			values[i] = of.values(cell{rows: here})
-			means[i] = stats.Of(values[i])
+			means[i] = stats.EstimateMean(values[i])
 		}
-		e, p := stats.EffectOf(means[0], means[1]), stats.PermutationTest(values[0], values[1], permutationSeed)
+		e, p := stats.ComputeEffect(means[0], means[1]), stats.PermutationTest(values[0], values[1], permutationSeed)
 		fields := append(c.key[:len(c.key):len(c.key)], report.FormatInterval(means[0]), report.FormatInterval(means[1]),
 			formatDecimals(2, e.Uncorrected, e.HasHedges), formatDecimals(2, e.Hedges, e.HasHedges), formatDecimals(3, p.P, p.OK))
 		if len(papers) > 0 {
@@ -196,7 +196,7 @@ func estimateFigure(rows []Row, w arguments) (e stats.Estimate, err error) {
 	if err != nil {
 		return e, err
 	}
-	return stats.Ratio(e, c.mean(cell{rows: there})), nil
+	return stats.EstimateRatio(e, c.mean(cell{rows: there})), nil
 }
 
 // judgeClaim says what data make of a document's claim that a figure lies from least= to most=: its

@@ -209,12 +209,12 @@ func (c column) estimate(of cell, all []cell, by []string) (stats.Estimate, erro
 		return stats.Estimate{}, nil
 	}
 	if slices.Equal(key, of.key) {
-		return stats.Of([]float64{1}), nil
+		return stats.EstimateMean([]float64{1}), nil
 	}
-	return stats.Ratio(e, c.mean(all[j])), nil
+	return stats.EstimateRatio(e, c.mean(all[j])), nil
 }
 
-func (c column) mean(of cell) stats.Estimate { return stats.Of(c.values(of)) }
+func (c column) mean(of cell) stats.Estimate { return stats.EstimateMean(c.values(of)) }
 
 // values are those of a cell's trials that count and have the figure.
 func (c column) values(of cell) (values []float64) {

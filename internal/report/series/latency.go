@@ -43,7 +43,7 @@ func ReadLatencies(d *record.Dir, id, points, columns int) (curves []Curve, heat
 			cells.add(at, h)
 		}
 		operations.add(name, at, h)
-		merged[name] = record.Merge(merged[name], h)
+		merged[name] = record.MergeHistogram(merged[name], h)
 	})
 	for name, h := range merged {
 		operation, clock, ok := strings.Cut(name, ".")

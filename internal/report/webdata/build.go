@@ -89,7 +89,7 @@ func newCell(c report.CellFigures) Cell {
 	for id, e := range c.Estimates {
 		x := newEstimate(e)
 		if id == goodput && e.N == 1 {
-			if half, steady := c.Used[0].Steady(); steady {
+			if half, steady := c.Used[0].SteadyInterval(); steady {
 				x.Half, x.Within = series.Number(half), true
 			}
 		}
@@ -103,7 +103,7 @@ func newEstimate(e stats.Estimate) Estimate {
 }
 
 func newTrial(c report.CellFigures, t record.Trial, cell int) Trial {
-	half, _ := t.Steady()
+	half, _ := t.SteadyInterval()
 	x := Trial{ID: t.ID, Cell: cell, Repetition: t.Repetition, Name: c.TrialName(t), State: t.State, Error: t.Error, Stopped: t.Stopped,
 		DurationS: series.Number(t.DurationS), WarmupS: series.Number(t.WarmupS), SetupS: series.Number(t.SetupS), Verdict: t.Verdict, Bound: t.Bound, LatencyBound: t.LatencyBound, Outcomes: t.Outcomes, Retries: t.Retries,
 		Values: map[string]series.Number{}, Half: series.Number(half), Operations: t.Operations, Errors: t.Errors, Events: t.Events, Audit: t.Audit,

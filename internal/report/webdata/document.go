@@ -121,7 +121,7 @@ type Trial struct {
 	Half       series.Number                      `json:"goodput_half,omitempty"`
 	Operations map[string]record.OperationSummary `json:"operations,omitempty"`
 	Errors     []record.ErrorCount                `json:"errors,omitempty"`
-	Events     []record.Happening                 `json:"events,omitempty"`
+	Events     []record.EventImpact               `json:"events,omitempty"`
 	Audit      *record.Audit                      `json:"audit,omitempty"`
 	Assertions []record.Assertion                 `json:"assertions,omitempty"`
 	Fidelity   record.Fidelity                    `json:"fidelity"` // its links stand in the Detail

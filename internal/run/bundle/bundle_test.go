@@ -36,7 +36,7 @@ func TestPlanAndResultsRoundTrip(t *testing.T) {
 	if err := Unpack(bytes.NewReader(packed), copied); err != nil {
 		t.Fatal(err)
 	}
-	work, err := record.OpenWork(copied)
+	work, err := record.OpenWorker(copied)
 	if err != nil {
 		t.Fatal(err)
 	}

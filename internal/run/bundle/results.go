@@ -57,7 +57,7 @@ func WriteResults(w io.Writer, dir string, trials []int) error {
 // attemptDirs returns the directories of a trial's attempts in this copy, by name.
 func attemptDirs(dir string, id int) (map[string]string, error) {
 	found := map[string]string{}
-	work, err := record.OpenWork(dir)
+	work, err := record.OpenWorker(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -122,12 +122,12 @@ func (f Figure) HasInterval() bool { return f.Low < f.High }
 // without one there are three.
 func (f Figure) String() string {
 	if !f.HasInterval() {
-		return f.Unit.Write(roundSingle(f.Unit, f.Mean))
+		return f.Unit.Format(roundSingle(f.Unit, f.Mean))
 	}
 	off := max(f.High-f.Mean, f.Mean-f.Low)
 	var numbers, units [3]string
 	for i, v := range []float64{f.Mean, f.Low, f.High} {
-		numbers[i], units[i], _ = strings.Cut(f.Unit.Write(roundTo(v, off)), " ")
+		numbers[i], units[i], _ = strings.Cut(f.Unit.Format(roundTo(v, off)), " ")
 	}
 	if units[0] != units[1] || units[0] != units[2] {
 		return fmt.Sprintf("%s %s (%s %s to %s %s)", numbers[0], units[0], numbers[1], units[1], numbers[2], units[2])
@@ -188,7 +188,7 @@ func meanFigure(trials []record.Trial, name string) (Figure, bool) {
 	if len(values) == 0 {
 		return f, false
 	}
-	e := stats.Of(values)
+	e := stats.EstimateMean(values)
 	f.Mean, f.N = e.Mean, e.N
 	if e.N >= minIntervalTrials {
 		f.Low, f.High = max(e.Mean-e.HalfWidth, 0), e.Mean+e.HalfWidth

@@ -83,7 +83,7 @@ func measure(t *testing.T, count *int) Measure {
 			Verdict: record.Verdict{State: record.Valid}}
 		if strings.Contains(source.Text, "events:") {
 			trial.Audit = &record.Audit{}
-			trial.Events = []record.Happening{{Name: "site_lost", Kind: "link_down", Recovery: record.Recovery{BaselineOps: 50, UnresponsiveS: 1}}}
+			trial.Events = []record.EventImpact{{Name: "site_lost", Kind: "link_down", Recovery: record.Recovery{BaselineOps: 50, UnresponsiveS: 1}}}
 			if strings.HasPrefix(base, "middle") && strings.Contains(base, "site-lost") {
 				trial.Audit.Lost = 3
 			}
@@ -378,11 +378,11 @@ func TestEveryLineOfNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	pools := e.Pools()
-	if len(pools) != 2 || pools[0].Name != "singapore" || pools[1].Place(e).Site != "Dubai" ||
+	if len(pools) != 2 || pools[0].Name != "singapore" || pools[1].ClientSpec(e).Site != "Dubai" ||
 		pools[0].Workload.Target+pools[1].Workload.Target != 400 {
 		t.Errorf("the load comes from %+v", pools)
 	}
-	if got := e.Audited(); len(got) != 2 {
+	if got := e.AuditedPools(); len(got) != 2 {
 		t.Errorf("the writes of %d clients are read back, want those of both", len(got))
 	}
 	for day, want := range map[string]int{"quiet": 2, "site_lost Pune": 3, "link_cut any": 2, "far Virginia": 2, "flap any": 2} {

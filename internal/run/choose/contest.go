@@ -100,7 +100,7 @@ func Plan(n Needs, dir string, registry []database.About, how Options) (*Contest
 			"trying one candidate on all bad days takes about %v, but the budget is %v: the answer may stay open",
 			time.Duration(whole*float64(time.Second)).Round(time.Second), n.Budget))
 	}
-	if m, err := metric.Parse(n.Prefer[0]); err == nil && m.Unit == metric.Share {
+	if m, err := metric.ParseName(n.Prefer[0]); err == nil && m.Unit == metric.Share {
 		c.Notes = append(
 			c.Notes,
 			fmt.Sprintf(
@@ -162,7 +162,7 @@ func (c *Contest) checkDays(registry []database.About) error {
 			}
 			e, err := experiment.Parse(filepath.Join(c.Needs.dir, "experiment.yaml"), text, nil, false)
 			if err == nil {
-				err = experiment.Check(e, databases)
+				err = experiment.CheckCapabilities(e, databases)
 			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s, day %q: %w", x.Label(), day, err))
@@ -266,7 +266,7 @@ func (c *Contest) runHeats(ctx context.Context, heats []race.Heat, measure Measu
 func (c *Contest) addRun(h race.Heat, d *record.Dir) string {
 	c.runs[h] = d
 	result := c.raceResult(h, d)
-	c.race.Tell(result)
+	c.race.AddResult(result)
 	return c.progressLine(result)
 }
 

@@ -142,7 +142,7 @@ func (n Needs) poolNames() (names []string) {
 
 func poolName(site string) string {
 	name := strings.ReplaceAll(Slug(site), "-", "_")
-	if name == "" || name[0] < 'a' || metric.Reserved(name) {
+	if name == "" || name[0] < 'a' || metric.IsReserved(name) {
 		name = "at_" + name
 	}
 	return name

@@ -13,9 +13,9 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"skerry/internal/base/atomicfile"
-	"skerry/internal/evidence/assert"
 	"skerry/internal/evidence/race"
 	"skerry/internal/record"
+	"skerry/internal/record/metric"
 )
 
 // experimentYAML returns the experiment file of a candidate on a day.
@@ -77,10 +77,10 @@ func (n Needs) badDay(label string) *BadDay {
 
 // assertions returns the needs that apply to a day: on the quiet day all except those of events and losses;
 // on a bad day those of its events, availability and losses.
-func (n Needs) assertions(day string) (assertions []assert.Line) {
+func (n Needs) assertions(day string) (assertions []metric.Assertion) {
 	d := n.badDay(day)
 	for _, m := range n.Must {
-		l, err := assert.Parse(m.Line)
+		l, err := metric.ParseAssertion(m.Line)
 		if err != nil { // a guarantee of reads; mistakes were rejected before
 			continue
 		}

@@ -21,7 +21,6 @@ import (
 	"skerry/internal/base/unit"
 	"skerry/internal/database"
 	"skerry/internal/event"
-	"skerry/internal/evidence/assert"
 	"skerry/internal/experiment"
 	"skerry/internal/record/metric"
 	"skerry/internal/topology"
@@ -197,7 +196,7 @@ func (n Needs) check() (ps strict.Problems) {
 		if m.Line == "" {
 			continue
 		}
-		l, err := assert.Parse(m.Line)
+		l, err := metric.ParseAssertion(m.Line)
 		if err != nil {
 			report(at, "", "%v", err)
 			continue
@@ -214,7 +213,7 @@ func (n Needs) check() (ps strict.Problems) {
 		}
 	}
 	for i, name := range n.Prefer {
-		if m, err := metric.Parse(name); err != nil {
+		if m, err := metric.ParseName(name); err != nil {
 			report(fmt.Sprintf("prefer[%d]", i), "", "%v", err)
 		} else if m.Event != "" || m.Audit {
 			report(fmt.Sprintf("prefer[%d]", i), "move it to must", "%s is not measured on a quiet day", name)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"skerry/internal/evidence/assert"
 	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/race"
 	"skerry/internal/evidence/verdict"
@@ -117,7 +116,7 @@ func firstTrial(d *record.Dir) (record.Trial, bool) {
 
 // trialFigure returns a metric of a trial, the worst of several events with one name.
 func trialFigure(t record.Trial, name string) (worst metric.Value, found bool) {
-	for _, v := range metric.Of(t) {
+	for _, v := range metric.Values(t) {
 		if v.Name == name && (!found || v.V > worst.V) {
 			worst, found = v, true
 		}
@@ -141,7 +140,7 @@ func scoreTrial(t record.Trial, name string) float64 {
 }
 
 // needMargin returns by how much a need is met, as defined by race.Result.
-func needMargin(l assert.Line, t record.Trial) float64 {
+func needMargin(l metric.Assertion, t record.Trial) float64 {
 	a := l.Check(t)
 	sign := math.Inf(-1)
 	if a.Held {
@@ -189,7 +188,7 @@ func (c *Contest) formatFigures(t record.Trial) (text string) {
 			if text != "" {
 				text += ", "
 			}
-			text += name + " " + v.Unit.Write(roundSingle(v.Unit, v.V))
+			text += name + " " + v.Unit.Format(roundSingle(v.Unit, v.V))
 		}
 	}
 	return text

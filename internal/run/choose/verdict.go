@@ -5,9 +5,9 @@ import (
 	"math"
 	"path/filepath"
 
-	"skerry/internal/evidence/assert"
 	"skerry/internal/evidence/race"
 	"skerry/internal/record"
+	"skerry/internal/record/metric"
 )
 
 // Verdict is the result of a candidate.
@@ -104,7 +104,7 @@ func (c *Contest) newVerdict(s race.Standing, wins map[string]float64) Verdict {
 		v.Why = fmt.Sprintf("no usable trial %s: %s", onDay(s.Day), s.Need)
 	case race.Waiting:
 		v.Why = "better candidates met all needs first"
-		if c.race.Short() {
+		if c.race.BudgetExhausted() {
 			v.Why = "the budget ended before it was tried on all bad days"
 		} else if len(c.race.Next()) > 0 {
 			v.Why = "not tried on all bad days yet"
@@ -160,7 +160,7 @@ func (c *Contest) decidingTrials(candidate, day string, v *Verdict) (decidingTri
 }
 
 // formatMeasured rounds the measured value of a need, unless rounding would hide on which side of the limit it is.
-func formatMeasured(l assert.Line, a record.Assertion) string {
+func formatMeasured(l metric.Assertion, a record.Assertion) string {
 	if a.Measured == nil || a.AtLeast || l.Equality() {
 		return a.Value
 	}
@@ -169,7 +169,7 @@ func formatMeasured(l assert.Line, a record.Assertion) string {
 	if v == limit || (v < limit) != (exact < limit) {
 		return a.Value
 	}
-	return l.Metric.Unit.Write(v)
+	return l.Metric.Unit.Format(v)
 }
 
 // dayNeeds returns the states of a day's needs.
@@ -190,7 +190,7 @@ func (c *Contest) dayNeeds(trials []record.Trial, day string) (dayNeeds []Need) 
 			n.State = Undecided
 		case worst >= 0:
 			n.State = Met
-		case sum < 0 && (math.IsInf(worst, -1) || worst < -c.race.Doubt(len(trials))):
+		case sum < 0 && (math.IsInf(worst, -1) || worst < -c.race.MarginError(len(trials))):
 			n.State = NotMet
 		default:
 			n.State = Undecided

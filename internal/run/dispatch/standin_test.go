@@ -193,7 +193,7 @@ func (c cluster) work(dir, node, line string) (state string, err error) {
 	if err != nil {
 		return "", err
 	}
-	w, err := record.OpenWork(dir)
+	w, err := record.OpenWorker(dir)
 	if err != nil {
 		return "", err
 	}

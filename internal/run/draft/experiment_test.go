@@ -86,7 +86,7 @@ func TestEndless(t *testing.T) {
 	if e.Stop.Time != 0 || e.Stop.String() != "until Ctrl-C" {
 		t.Errorf("it ends after %s:\n%s", e.Stop, text)
 	}
-	if w, err := e.YCSB(e.Pools()[0]); err != nil || w.OperationCount >= experiment.Endless {
+	if w, err := e.YCSBWorkload(e.Pools()[0]); err != nil || w.OperationCount >= experiment.Endless {
 		t.Errorf("keys are drawn for %d operations, %v", w.OperationCount, err)
 	}
 }

@@ -109,7 +109,7 @@ func (n Needs) Check(path string, registry []database.About, memory int64) (text
 		return "", nil, err
 	}
 	if contest, err = Plan(path, text, registry, memory); err != nil {
-		return text, nil, firstMistake(experiment.Mistakes(err, path))
+		return text, nil, firstMistake(experiment.ListMistakes(err, path))
 	}
 	return text, contest, nil
 }

@@ -53,7 +53,7 @@ func New(r Run, before ...record.Trial) *Feed {
 		epoch: strconv.FormatInt(time.Now().UnixNano(), 36), changed: make(chan struct{}),
 		state: State{
 			Run: r, Seconds: []record.Second{}, Nodes: []record.NodeSecond{}, Events: []record.Event{},
-			Results: []Result{}, Doubts: warnings.Of(before, r.Planned),
+			Results: []Result{}, Doubts: warnings.Collect(before, r.Planned),
 		},
 	}
 }
@@ -222,7 +222,7 @@ func (f *Feed) EndTrial(x record.Trial) {
 			return // the earlier successful attempt counts, as in the record
 		}
 		f.ended = append(slices.DeleteFunc(slices.Clone(f.ended), again), x)
-		s.Doubts = warnings.Of(f.ended, s.Run.Planned)
+		s.Doubts = warnings.Collect(f.ended, s.Run.Planned)
 	}, func(s *State) any { return s.Doubts })
 }
 

@@ -41,7 +41,7 @@ type State struct {
 	// Results of the ended trials, in the order of their end.
 	Results []Result `json:"results"`
 	// Doubts are the warnings about the run's trials, the most serious first.
-	Doubts []warnings.Doubt `json:"doubts"`
+	Doubts []warnings.Warning `json:"doubts"`
 }
 
 // Run identifies the run.

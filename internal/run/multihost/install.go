@@ -16,7 +16,6 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/install"
 	"skerry/internal/lab"
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/machine/files"
 )
 
@@ -29,7 +28,7 @@ func (m *Machines) ConfigureLab(
 	ctx context.Context, c *lab.Config, terms LabOptions, progress func(string),
 	others ...database.Installation,
 ) (lost, err error) {
-	if err := lab.Apart(c.Topology, c.Engine); err != nil {
+	if err := lab.CheckMultiMachine(c.Topology, c.Engine); err != nil {
 		return nil, err
 	}
 	on, lost, err := m.PlaceNodes(ctx, c.Topology, terms.Place)
@@ -39,15 +38,15 @@ func (m *Machines) ConfigureLab(
 	if err != nil {
 		return nil, err
 	}
-	if c.Real = terms.Links == Real; c.Real && on.One() {
+	if c.RealLinks = terms.Links == Real; c.RealLinks && on.One() {
 		return nil, lab.ErrOneMachine
 	}
-	routes, err := kinds.Program(ctx, c.Topology.Overlay)
+	routes, err := lab.FindOverlayProgram(ctx, c.Topology.Overlay)
 	if err != nil {
 		return nil, err
 	}
-	c.On = on
-	c.Furnish = func(ctx context.Context, l *lab.Lab) error {
+	c.Machine = on
+	c.PrepareNodes = func(ctx context.Context, l *lab.Lab) error {
 		for _, in := range append(others, asInstallation(routes), asInstallation(c.Balancer)) {
 			if err := m.installOn(ctx, l, in, progress); err != nil {
 				return err
@@ -67,7 +66,7 @@ func asInstallation(in install.Installation) database.Installation {
 func (m *Machines) installOn(ctx context.Context, l *lab.Lab, in database.Installation, progress func(string)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	places := l.Places()
+	places := l.NodeMachines()
 	done := map[string]bool{}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, h := range l.Hosts() {

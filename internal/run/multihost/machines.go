@@ -86,14 +86,14 @@ func (m *Machines) PlaceNodes(ctx context.Context, t topology.Topology, rules ma
 			there = append(there, x)
 		}
 	}
-	plan, err := placement.New(t, placement.Known(there), rules)
+	plan, err := placement.PlaceNodes(t, placement.FromInventory(there), rules)
 	if err != nil {
 		return nil, nil, errors.Join(err, lost)
 	}
-	if err := lab.Wholly(t, plan.Whole()); err != nil {
+	if err := lab.CheckWholeMachines(t, plan.Whole()); err != nil {
 		return nil, nil, errors.Join(err, lost)
 	}
-	f, err = fleet.New(m.members(), plan.At)
+	f, err = fleet.New(m.members(), plan.MachineOf)
 	return f, lost, err
 }
 

@@ -99,7 +99,7 @@ func (r *capacity) expectedUse(p record.Planned) use {
 			cores = append(cores, u.cores)
 		}
 	}
-	return use{cores: stats.Of(cores).Mean, memory: r.largest}
+	return use{cores: stats.EstimateMean(cores).Mean, memory: r.largest}
 }
 
 func (r *capacity) recordUse(p record.Planned, t record.Trial) {
@@ -111,7 +111,7 @@ func (r *capacity) recordUse(p record.Planned, t record.Trial) {
 	r.cells[p.Cell] = cellUse{use{max(was.cores, u.cores), max(was.memory, u.memory)}, p.Parameters}
 	r.largest = max(r.largest, u.memory)
 	if r.allowed > 0 {
-		r.adjustLimit(t.Beside+1, t)
+		r.adjustLimit(t.Concurrent+1, t)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestCapacityOfSimilarCells(t *testing.T) {
 // TestAutoCapacity has trials that use little end well or disturb each other.
 func TestAutoCapacity(t *testing.T) {
 	ended := func(together int, kinds ...string) record.Trial {
-		x := record.Trial{State: record.TrialOK, Beside: together - 1, Fidelity: record.Fidelity{OwnCPU: 0.01, OwnMemory: 1}}
+		x := record.Trial{State: record.TrialOK, Concurrent: together - 1, Fidelity: record.Fidelity{OwnCPU: 0.01, OwnMemory: 1}}
 		x.Verdict.State = record.Valid
 		if len(kinds) > 0 {
 			x.Verdict.State, x.Verdict.Kinds = record.Suspect, kinds
@@ -128,7 +128,7 @@ func TestRestoreUse(t *testing.T) {
 			v.State = record.Suspect
 		}
 		return record.Trial{
-			ID: id, Started: begun.Add(time.Duration(after) * time.Minute), State: record.TrialOK, Beside: together - 1,
+			ID: id, Started: begun.Add(time.Duration(after) * time.Minute), State: record.TrialOK, Concurrent: together - 1,
 			Verdict: v, Fidelity: record.Fidelity{OwnCPU: 0.1 * float64(id), OwnMemory: 1},
 		}
 	}

@@ -86,7 +86,7 @@ func (r *run) retrySuspect(ctx context.Context, lane *lane) error {
 func worthRetry(t record.Trial) bool {
 	return t.State == record.TrialOK && t.Verdict.State == record.Suspect && len(t.Verdict.Kinds) > 0 &&
 		!slices.ContainsFunc(t.Verdict.Kinds, func(k string) bool {
-			return !verdict.Kind(k).MayPass() && (t.Beside == 0 || verdict.Kind(k) != verdict.HostCPU)
+			return !verdict.Kind(k).Transient() && (t.Concurrent == 0 || verdict.Kind(k) != verdict.HostCPU)
 		})
 }
 

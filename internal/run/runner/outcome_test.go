@@ -111,13 +111,13 @@ func TestWorthRetry(t *testing.T) {
 		"cores full": {suspect("driver-late", "host-cpu"), false},
 		"cores full by others": {
 			record.Trial{
-				State: record.TrialOK, Beside: 3,
+				State: record.TrialOK, Concurrent: 3,
 				Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-late", "host-cpu"}},
 			},
 			true,
 		},
 		"full by itself": {
-			record.Trial{State: record.TrialOK, Beside: 3, Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-cpu"}}},
+			record.Trial{State: record.TrialOK, Concurrent: 3, Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-cpu"}}},
 			false,
 		},
 		"an event failed":    {suspect("steal", "event-failed"), false},

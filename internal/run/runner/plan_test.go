@@ -175,7 +175,7 @@ func TestNotesAreRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"w:3: flavour=2 is not used: the name is unknown", "no real-time priority"}
-	if diff := cmp.Diff(want, d.Run.Warnings); diff != "" || !slices.Contains(c.Experiment.Notes(c.Databases), want[0]) {
+	if diff := cmp.Diff(want, d.Run.Warnings); diff != "" || !slices.Contains(c.Experiment.UnusedSettings(c.Databases), want[0]) {
 		t.Error(diff)
 	}
 }

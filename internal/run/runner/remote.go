@@ -49,7 +49,7 @@ func ResumeRemote(dir string, c Config) (*RemoteRun, error) {
 	for t := range o.writer.Trials {
 		o.slowest = max(o.slowest, trialTime(*t))
 	}
-	if err := errors.Join(checkPlan(run.Plan, planTrials(c.Experiment)), checkFiles(run.Files, c.Experiment.Digests())); err != nil {
+	if err := errors.Join(checkPlan(run.Plan, planTrials(c.Experiment)), checkFiles(run.Files, c.Experiment.FileDigests())); err != nil {
 		return nil, errors.Join(err, o.writer.Close())
 	}
 	return o, nil
@@ -154,9 +154,9 @@ func (o *RemoteRun) ExpectedTime(trials []record.Planned) time.Duration {
 	for i, p := range trials {
 		e := o.cells[p.ID].Experiment
 		if i == 0 || !e.Reuse {
-			sum += e.Forming()
+			sum += e.FormationTime()
 		}
-		d, known := e.Lasts()
+		d, known := e.TrialTime()
 		if !known {
 			return 0
 		}
@@ -190,7 +190,7 @@ func (o *RemoteRun) RecordVersions() error {
 			continue
 		}
 		asked[d.Key()] = true
-		db, err := cell.Experiment.Choose(o.Databases)
+		db, err := cell.Experiment.ResolveDatabase(o.Databases)
 		if err != nil {
 			return err
 		}

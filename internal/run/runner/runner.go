@@ -98,7 +98,7 @@ func Resume(ctx context.Context, dir string, c Config) (err error) {
 	if err := checkPlan(r.writer.Run().Plan, planTrials(c.Experiment)); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
-	if err := checkFiles(r.writer.Run().Files, c.Experiment.Digests()); err != nil {
+	if err := checkFiles(r.writer.Run().Files, c.Experiment.FileDigests()); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
 	if err := r.checkDatabases(r.writer.Run().Versions.Databases); err != nil {
@@ -144,7 +144,7 @@ func (r *run) prepare(ctx context.Context) error {
 	r.installed, r.databases = map[string]database.Installation{}, map[string]database.Database{}
 	r.cells, r.clusterKeys = map[int]experiment.Cell{}, map[int]string{}
 	var err error
-	if r.machine.Machine, err = record.ThisMachine(); err != nil {
+	if r.machine.Machine, err = record.DescribeMachine(); err != nil {
 		return err
 	}
 	r.machine.Task = os.Getenv(executor.TaskVariable)
@@ -157,7 +157,7 @@ func (r *run) prepare(ctx context.Context) error {
 		if _, ok := r.installed[d.Key()]; ok {
 			continue
 		}
-		db, err := cell.Experiment.Choose(r.Databases)
+		db, err := cell.Experiment.ResolveDatabase(r.Databases)
 		if err != nil {
 			return err
 		}
@@ -190,15 +190,15 @@ func (c Config) newRecord() (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
-	program, err := record.ThisProgram()
+	program, err := record.HashProgram()
 	if err != nil {
 		return record.Run{}, err
 	}
 	return record.Run{
-		Files: c.Experiment.Digests(),
+		Files: c.Experiment.FileDigests(),
 		Name:  c.Experiment.Name, Description: c.Experiment.Description, Command: c.Command,
 		Versions: record.Versions{Skerry: c.Version, Program: program}, Seed: c.Experiment.Seed,
-		Experiment: expanded, File: c.Source, Plan: planTrials(c.Experiment), Warnings: c.Experiment.Notes(c.Databases),
+		Experiment: expanded, File: c.Source, Plan: planTrials(c.Experiment), Warnings: c.Experiment.UnusedSettings(c.Databases),
 	}, nil
 }
 

@@ -49,7 +49,7 @@ func (c *Config) SetSource(source record.File, databases map[string]database.Dat
 	if c.Experiment, err = experiment.Parse(source.Path, []byte(source.Text), source.Set, source.Fast); err != nil {
 		return err
 	}
-	return experiment.Check(c.Experiment, databases)
+	return experiment.CheckCapabilities(c.Experiment, databases)
 }
 
 // parseInstallations parses NAME=PATH arguments.

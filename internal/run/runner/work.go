@@ -22,13 +22,13 @@ import (
 // Config.Suspect is set and the result is suspect.
 func Work(ctx context.Context, dir string, c Config, only []int) (err error) {
 	r := &run{Config: c}
-	work, err := record.OpenWork(dir)
+	work, err := record.OpenWorker(dir)
 	if err != nil {
 		return err
 	}
 	r.opener, r.onLab = work, func(string, string, []string) error { return nil }
 	plan := work.Run().Plan
-	if err := errors.Join(checkPlan(plan, planTrials(c.Experiment)), checkFiles(work.Run().Files, c.Experiment.Digests())); err != nil {
+	if err := errors.Join(checkPlan(plan, planTrials(c.Experiment)), checkFiles(work.Run().Files, c.Experiment.FileDigests())); err != nil {
 		return err
 	}
 	left, err := r.missingTrials(work, only)
@@ -58,7 +58,7 @@ func (r *run) checkProgram(was record.Versions) (err error) {
 	if was.Skerry != r.Version {
 		return advice.With(fmt.Errorf("the run uses skerry %s, this is %s", was.Skerry, r.Version), "install that version here")
 	}
-	r.machine.Program, err = record.ThisProgram()
+	r.machine.Program, err = record.HashProgram()
 	return err
 }
 
@@ -71,7 +71,7 @@ func (r *run) calibrate(ctx context.Context) error {
 }
 
 // missingTrials returns the given trials that have no result, in the order of the plan.
-func (r *run) missingTrials(work *record.Work, only []int) ([]record.Planned, error) {
+func (r *run) missingTrials(work *record.Worker, only []int) ([]record.Planned, error) {
 	var left []record.Planned
 	found := 0
 	for _, p := range work.Run().Plan {

@@ -45,7 +45,7 @@ func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	r := &auditRun{auditor: a}
-	for _, pool := range a.cell.Experiment.Audited() {
+	for _, pool := range a.cell.Experiment.AuditedPools() {
 		if err := r.readPart(ctx, pool); err != nil {
 			return nil, err
 		}

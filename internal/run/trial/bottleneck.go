@@ -72,7 +72,7 @@ func (u *nodeUse) nodes(l *lab.Lab, clients []string) (out []bottleneck.NodeUse)
 		s, seconds := u.sum[n.Name], float64(u.n[n.Name])
 		out = append(
 			out,
-			bottleneck.NodeUse{Name: n.Name, Use: bottleneck.Use{Used: s.CPU / seconds, Of: of}, Throttled: s.Throttled / seconds / of},
+			bottleneck.NodeUse{Name: n.Name, Use: bottleneck.Use{Used: s.CPU / seconds, Limit: of}, Throttled: s.Throttled / seconds / of},
 		)
 	}
 	return out
@@ -93,16 +93,16 @@ func throughputBound(e experiment.Experiment, l *lab.Lab, m measurement) record.
 	ev.Target = max(0, targets)
 	ev.Throughput, ev.Dropped, ev.LatencyS = d.Throughput(), d.DroppedRate(), d.Latency.Service.Mean().Seconds()
 	client := m.fullestClient(e)
-	ev.Client = bottleneck.Use{Used: client.Cores, Of: client.Of}
+	ev.Client = bottleneck.Use{Used: client.Cores, Limit: client.Of}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), e.ClientNodes()...)
-	return bottleneck.Find(ev)
+	return bottleneck.ExplainThroughput(ev)
 }
 
 // sharedEvidence is the evidence that all workloads of a trial have in common.
 func sharedEvidence(e experiment.Experiment, l *lab.Lab, m measurement) bottleneck.Evidence {
 	machine := m.busiestMachine()
 	return bottleneck.Evidence{
-		Machine: bottleneck.Use{Used: machine.Cores, Of: machine.Of},
+		Machine: bottleneck.Use{Used: machine.Cores, Limit: machine.Of},
 		Nodes:   m.use.nodes(l, e.ClientNodes()),
 		Links:   linkUses(l.Links(), m.traffic, m.drive.Duration.Seconds()),
 	}
@@ -118,8 +118,8 @@ func linkUses(links []lab.Link, stats []link.Stats, seconds float64) (out []bott
 	for _, l := range links {
 		s := counted[l.ID]
 		out = append(out,
-			bottleneck.LinkUse{From: l.A, To: l.B, Use: bottleneck.Use{Used: rate(s.AB), Of: float64(l.AB.Bandwidth)}},
-			bottleneck.LinkUse{From: l.B, To: l.A, Use: bottleneck.Use{Used: rate(s.BA), Of: float64(l.BA.Bandwidth)}})
+			bottleneck.LinkUse{From: l.A, To: l.B, Use: bottleneck.Use{Used: rate(s.AB), Limit: float64(l.AB.Bandwidth)}},
+			bottleneck.LinkUse{From: l.B, To: l.A, Use: bottleneck.Use{Used: rate(s.BA), Limit: float64(l.BA.Bandwidth)}})
 	}
 	return out
 }
@@ -141,7 +141,7 @@ func distances(links []lab.Link, used []bottleneck.LinkUse, clients []string, of
 		case slices.Contains(of, l.B):
 			mean, sent = mean+rtt*back, sent+back
 		case slices.Contains(clients, l.A) || slices.Contains(clients, l.B):
-		case there+back > record.KeepAlive*all:
+		case there+back > record.KeepAliveShare*all:
 			farthest = max(farthest, rtt)
 		}
 	}
@@ -253,7 +253,7 @@ func latencyBound(e experiment.Experiment, l *lab.Lab, m measurement) *record.La
 			LateS: m.drive.Late.Quantile(q).Seconds(),
 		}
 		p.QueueS, p.Link = queueDelay(l.Links(), m.traffic, m.drive.Duration, q)
-		return bottleneck.FindLatency(ev, p)
+		return bottleneck.ExplainLatency(ev, p)
 	}
 	return &record.LatencyBound{P50: find(0.5), P99: find(0.99)}
 }

@@ -26,7 +26,7 @@ func newDrift(e experiment.Experiment, l *lab.Lab) (*drift, error) {
 	if e.Drift == nil {
 		return nil, nil
 	}
-	links, err := e.Profiles(l.Topology())
+	links, err := e.LinkProfiles(l.Topology())
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type driver struct {
 // loadSpec returns the driver's job for a pool in one phase of the trial.
 func (d driver) loadSpec(cell experiment.Cell, pool experiment.Pool, phase load.Phase) (load.Spec, error) {
 	e := cell.Experiment
-	w, err := e.YCSB(pool)
+	w, err := e.YCSBWorkload(pool)
 	if err != nil {
 		return load.Spec{}, err
 	}
@@ -59,7 +59,7 @@ func (d driver) loadSpec(cell experiment.Cell, pool experiment.Pool, phase load.
 }
 
 func isAudited(e experiment.Experiment, pool experiment.Pool) bool {
-	return slices.ContainsFunc(e.Audited(), func(p experiment.Pool) bool { return p.Name == pool.Name })
+	return slices.ContainsFunc(e.AuditedPools(), func(p experiment.Pool) bool { return p.Name == pool.Name })
 }
 
 // poolSeed derives a seed for each pool so that pools request different records. A single workload uses the

@@ -45,8 +45,8 @@ func (m measuring) newOccurrences(ctx context.Context) (*occurrences, error) {
 	if len(e.Events) == 0 && m.report.live == nil {
 		return nil, nil
 	}
-	stage := e.Stage(m.database)
-	if err := checkRealLinks(&stage, e.Events, m.env.lab.Real()); err != nil {
+	stage := e.EventLayout(m.database)
+	if err := checkRealLinks(&stage, e.Events, m.env.lab.RealLinks()); err != nil {
 		return nil, err
 	}
 	h := &occurrences{layout: stage, database: m.database, priority: m.priority}

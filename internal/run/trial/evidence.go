@@ -23,7 +23,7 @@ const (
 func newFidelity(l *lab.Lab, links []record.LinkFidelity, m measurement) record.Fidelity {
 	f := record.Fidelity{Links: addSeen(links, m.real), EmulatorLateP99US: -1}
 	f.Engine, _ = l.Engine()
-	f.WorstRTTErrorMS, f.WorstBandwidthError = verdict.Worst(links)
+	f.WorstRTTErrorMS, f.WorstBandwidthError = verdict.WorstLinkErrors(links)
 	if late, known := m.worstLateness(); known {
 		f.EmulatorLateP99US = late.US
 	}
@@ -32,7 +32,7 @@ func newFidelity(l *lab.Lab, links []record.LinkFidelity, m measurement) record.
 	}
 	f.ClientCPU = m.drive.ClientCPU()
 	f.ClientLateP99US = m.lateUS()
-	f.EventLateP99US = verdict.EventsOf(m.events).LateUS
+	f.EventLateP99US = verdict.NewEvents(m.events).LateUS
 	f.HostCPUMax = m.hostCPUMax
 	f.HostCPU, f.HostCores, f.StealShare = m.totalUse()
 	f.Machines = m.perMachine()
@@ -141,19 +141,19 @@ type findings struct {
 // evidence returns each piece with its figure, or with the reason why it is missing.
 func (f findings) evidence(e experiment.Experiment) verdict.Evidence {
 	return verdict.Evidence{
-		Links:        verdict.Of(f.links),
+		Links:        verdict.Present(f.links),
 		Account:      sinceStart(f.started, f.account),
 		EmulatorLate: f.emulatorLate(),
 		DriverLate:   f.driverLate(),
 		DriverCPU:    f.driverCPU(e),
 		HostCPU:      sinceStart(f.started, f.busiestMachine()),
-		Bound:        verdict.Of(f.bound),
+		Bound:        verdict.Present(f.bound),
 		Others:       f.othersUse(),
 		Steal:        sinceStart(f.started, f.mostStolen()),
 		Clocks:       f.clocks(),
-		Stolen:       verdict.Of(f.stolen),
-		Events:       sinceStart(f.started, verdict.EventsOf(f.events)),
-		Stuck:        verdict.Of(f.drive.Stuck),
+		Stolen:       verdict.Present(f.stolen),
+		Events:       sinceStart(f.started, verdict.NewEvents(f.events)),
+		Stuck:        verdict.Present(f.drive.Stuck),
 		Samples:      f.samples(),
 		Flavors:      f.flavors,
 		Real:         f.realSeen(),
@@ -167,7 +167,7 @@ func sinceStart[T any](told bool, figure T) verdict.Piece[T] {
 	if !told {
 		return verdict.Missing[T]("the driver did not report the start of the measurement")
 	}
-	return verdict.Of(figure)
+	return verdict.Present(figure)
 }
 
 func (f findings) othersUse() verdict.Piece[verdict.Use] {
@@ -200,21 +200,21 @@ func (f findings) driverLate() verdict.Piece[float64] {
 	if f.drive.Late.Count() == 0 && f.drive.Duration >= shortestLate {
 		return verdict.Missing[float64]("not reported by the driver")
 	}
-	return verdict.Of(f.lateUS())
+	return verdict.Present(f.lateUS())
 }
 
 func (f findings) driverCPU(e experiment.Experiment) verdict.Piece[verdict.Use] {
 	if f.drive.CPU <= 0 {
 		return verdict.Missing[verdict.Use]("not reported by the driver")
 	}
-	return verdict.Of(f.fullestClient(e))
+	return verdict.Present(f.fullestClient(e))
 }
 
 func (f findings) samples() verdict.Piece[verdict.Samples] {
 	if f.drive.Duration < shortestSample {
 		return verdict.NotDue[verdict.Samples]()
 	}
-	return verdict.Of(verdict.Samples{Taken: f.sampled, Due: int(f.drive.Duration / time.Second)})
+	return verdict.Present(verdict.Samples{Taken: f.sampled, Due: int(f.drive.Duration / time.Second)})
 }
 
 // addSeen adds the observations of real links.
@@ -236,13 +236,13 @@ func (f findings) realSeen() verdict.Piece[int] {
 	case len(f.real) == 0:
 		return verdict.Missing[int]("no echoes were sent")
 	}
-	return verdict.Of(len(f.real))
+	return verdict.Present(len(f.real))
 }
 
 func (f findings) audited(due bool) verdict.Piece[record.Audit] {
 	switch {
 	case f.audit != nil:
-		return verdict.Of(*f.audit)
+		return verdict.Present(*f.audit)
 	case due:
 		return verdict.Missing[record.Audit]("not read back")
 	}

@@ -42,13 +42,13 @@ func newFindings(t *testing.T) findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := sample.ReadMachine(t.Context(), files.Local{})
+	machine, err := sample.ReadMachineUsage(t.Context(), files.Local{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return findings{
-		links: []record.LinkFidelity{{ID: "a~b", Answered: true}}, moved: true, flavors: verdict.Of(2),
-		measurement: measurement{started: true, drive: d, sampled: 1, otherUse: verdict.Of(verdict.Use{Of: 2}),
+		links: []record.LinkFidelity{{ID: "a~b", Answered: true}}, moved: true, flavors: verdict.Present(2),
+		measurement: measurement{started: true, drive: d, sampled: 1, otherUse: verdict.Present(verdict.Use{Of: 2}),
 			machines: []machineSpan{{use: verdict.Use{Of: float64(machine.Cores)}, late: link.Lateness{Known: true}}}},
 		audit: &record.Audit{},
 	}

@@ -36,7 +36,7 @@ func newGuard(ctx context.Context) (work context.Context, g *guard) {
 func (g *guard) watchEmulator(work context.Context, l *lab.Lab) {
 	g.watchers.Go(func() {
 		select {
-		case <-l.Ended():
+		case <-l.EmulatorDone():
 			g.abort(errEmulator)
 		case <-work.Done():
 		}
@@ -97,7 +97,7 @@ func lostMachines(l *lab.Lab) error {
 // emulatorEnded reports whether the emulator has exited. Without it the nodes lose their devices, so a
 // client or server may fail before the exit is noticed.
 func emulatorEnded(l *lab.Lab) bool {
-	if l == nil || l.Ended() == nil {
+	if l == nil || l.EmulatorDone() == nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), emulatorTimeout)
@@ -106,7 +106,7 @@ func emulatorEnded(l *lab.Lab) bool {
 		return false
 	}
 	select {
-	case <-l.Ended():
+	case <-l.EmulatorDone():
 		return true
 	case <-ctx.Done():
 		return false
@@ -117,7 +117,7 @@ func emulatorEnded(l *lab.Lab) bool {
 // has its flavor. Setup does not consume credits: the workload starts with the credits of a new machine.
 func newGovernor(l *lab.Lab, seed uint64) (*flavor.Governor, verdict.Piece[int]) {
 	var g *flavor.Governor
-	held, gaps := 0, l.Unheld()
+	held, gaps := 0, l.UnenforcedLimits()
 	for i, n := range l.Topology().Nodes {
 		if n.Flavor == nil {
 			continue
@@ -146,5 +146,5 @@ func newGovernor(l *lab.Lab, seed uint64) (*flavor.Governor, verdict.Piece[int])
 	case held == 0:
 		return g, verdict.NotDue[int]()
 	}
-	return g, verdict.Of(held)
+	return g, verdict.Present(held)
 }

@@ -68,14 +68,14 @@ func (l *linkAccount) addSecond(t int64, at time.Time, stats map[string]link.Sta
 	for _, k := range links {
 		now, was := stats[k.ID], l.last[k.ID]
 		for _, d := range []struct {
-			way         linkcheck.Way
+			way         linkcheck.Direction
 			set         link.Quality
 			before, now link.Counters
 		}{
-			{linkcheck.Way{Link: k.ID, From: k.A, To: k.B}, k.AB, was.AB, now.AB},
-			{linkcheck.Way{Link: k.ID, From: k.B, To: k.A}, k.BA, was.BA, now.BA},
+			{linkcheck.Direction{Link: k.ID, From: k.A, To: k.B}, k.AB, was.AB, now.AB},
+			{linkcheck.Direction{Link: k.ID, From: k.B, To: k.A}, k.BA, was.BA, now.BA},
 		} {
-			s := linkcheck.Second{Way: d.way, T: t, Length: at.Sub(l.read), Set: d.set, Counters: linkcheck.Between(d.before, d.now)}
+			s := linkcheck.Second{Direction: d.way, T: t, Length: at.Sub(l.read), Set: d.set, Counters: linkcheck.CountersBetween(d.before, d.now)}
 			l.check.Add(s)
 			if !s.Idle() {
 				rows = append(rows, s.Row())

@@ -71,12 +71,12 @@ func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record
 	var demands []probe.BandwidthRequest
 	var into []*int64
 	var of []*record.LinkFidelity
-	places := l.Places()
+	places := l.NodeMachines()
 	demand := func(x *record.LinkFidelity, k lab.Link, back bool, q link.Quality, at *int64) error {
 		if k.Real || !canSendTrain(q) || places[k.A] != places[k.B] && q.Bandwidth > encryptedCeiling {
 			return nil
 		}
-		way, err := l.Way(k, back)
+		way, err := l.ProbeWay(k, back)
 		demands = append(demands, probe.BandwidthRequest{Way: way, BPS: q.Bandwidth})
 		into, of = append(into, at), append(of, x)
 		return err

@@ -217,7 +217,7 @@ func (w *watch) startMeasurement() {
 	w.account.start(w.began, time.Now(), w.before.links)
 	w.background.Go(func() { w.fail(w.runSampler(w.began)) })
 	w.background.Go(func() { w.fail(w.measureNetwork(w.began)) })
-	if links := w.env.lab.Real(); len(links) > 0 {
+	if links := w.env.lab.RealLinks(); len(links) > 0 {
 		w.real = newRealLinks(links)
 		w.background.Go(func() { w.fail(w.measureReal(w.began)) })
 	}

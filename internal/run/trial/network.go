@@ -53,7 +53,7 @@ func (w *watch) measureReal(zero time.Time) error {
 				if len(w.real.links) > maxFullEchoLinks {
 					count = 1
 				}
-				got, err := w.env.lab.Watch(ctx, w.real.links, count, realInterval)
+				got, err := w.env.lab.EchoContinuously(ctx, w.real.links, count, realInterval)
 				<-before // cannot block: its goroutine has the same context
 				if err != nil {
 					return err

@@ -7,7 +7,6 @@ import (
 	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/sample"
 	"skerry/internal/evidence/stats"
-	"skerry/internal/evidence/steal"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
@@ -29,7 +28,7 @@ type poolWatch struct {
 func newPools(e experiment.Experiment) *pools {
 	p := &pools{}
 	for _, x := range e.Pools() {
-		p.all = append(p.all, &poolWatch{x.Name, newDriverDisturbance(clientCores(x.Place(e))), stats.NewBatchMeans()})
+		p.all = append(p.all, &poolWatch{x.Name, newDriverDisturbance(clientCores(x.ClientSpec(e))), stats.NewBatchMeans()})
 	}
 	return p
 }
@@ -128,9 +127,9 @@ func poolBound(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab
 	ev := sharedEvidence(e, l, m)
 	ev.Threads, ev.Target = p.Workload.Threads, p.Workload.Target
 	ev.Throughput, ev.Dropped, ev.LatencyS = d.Throughput(), d.DroppedRate(), d.Latency.Service.Mean().Seconds()
-	ev.Client = bottleneck.Use{Used: m.clientUse(e, p.Node(e)), Of: clientCores(p.Place(e))}
+	ev.Client = bottleneck.Use{Used: m.clientUse(e, p.Node(e)), Limit: clientCores(p.ClientSpec(e))}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), p.Node(e))
-	return bottleneck.Find(ev)
+	return bottleneck.ExplainThroughput(ev)
 }
 
 // clientUse returns the cores used by the drivers on a client node.
@@ -146,7 +145,7 @@ func (m measurement) clientUse(e experiment.Experiment, node string) (cores floa
 // fullestClient returns the use of the client node with the highest utilisation.
 func (m measurement) fullestClient(e experiment.Experiment) (fullest verdict.Use) {
 	for _, p := range e.Pools() {
-		u := verdict.Use{Cores: m.clientUse(e, p.Node(e)), Of: clientCores(p.Place(e))}
+		u := verdict.Use{Cores: m.clientUse(e, p.Node(e)), Of: clientCores(p.ClientSpec(e))}
 		if fullest.Of == 0 || u.Cores/u.Of > fullest.Cores/fullest.Of {
 			fullest = u
 		}
@@ -173,8 +172,8 @@ func clientCores(c experiment.Client) float64 {
 
 // driverDisturbance records, per second, what kept the driver from running.
 type driverDisturbance struct {
-	machine steal.Machine
-	seconds []steal.Second // of the measurement
+	machine verdict.DriverMachine
+	seconds []verdict.DriverSecond // of the measurement
 
 	mu        sync.Mutex
 	foreign   float64 // cores, in the last sampled second
@@ -182,7 +181,7 @@ type driverDisturbance struct {
 }
 
 func newDriverDisturbance(cores float64) *driverDisturbance {
-	return &driverDisturbance{machine: steal.Machine{Cores: float64(runtime.NumCPU()), DriverCores: cores}}
+	return &driverDisturbance{machine: verdict.DriverMachine{Cores: float64(runtime.NumCPU()), DriverCores: cores}}
 }
 
 func (h *driverDisturbance) addSamples(client string, rows []record.NodeSecond) {
@@ -202,7 +201,7 @@ func (h *driverDisturbance) addSamples(client string, rows []record.NodeSecond) 
 // seconds.
 func (h *driverDisturbance) addInterval(i load.Interval) float64 {
 	h.mu.Lock()
-	s := steal.Second{Interval: i, Foreign: h.foreign, Throttled: h.throttled}
+	s := verdict.DriverSecond{Interval: i, Foreign: h.foreign, Throttled: h.throttled}
 	h.mu.Unlock()
 	if i.T >= 0 {
 		s.Writes, s.Operations, s.Errors = nil, nil, nil // unused
@@ -214,4 +213,4 @@ func (h *driverDisturbance) addInterval(i load.Interval) float64 {
 	return s.Disturbance.For.Seconds()
 }
 
-func (h *driverDisturbance) result() record.Stolen { return steal.Find(h.machine, h.seconds) }
+func (h *driverDisturbance) result() record.Stolen { return verdict.MeasureSteal(h.machine, h.seconds) }

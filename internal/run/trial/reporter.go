@@ -131,7 +131,7 @@ func (s liveLinks) Set(ctx context.Context, changes []link.Change) error {
 
 // addReal converts changes of real links into their total quality.
 func (s liveLinks) addReal(changes []link.Change) []link.Change {
-	for _, k := range s.lab.Real() {
+	for _, k := range s.lab.RealLinks() {
 		for i, c := range changes {
 			if c.ID != k.ID {
 				continue

@@ -10,7 +10,6 @@ import (
 	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
-	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/service"
 	"skerry/internal/machine/host"
 	"skerry/internal/run/multihost"
@@ -87,7 +86,7 @@ func (s setup) applyScale(ctx context.Context, l *lab.Lab) error {
 	if err := l.Scale(ctx, scale); err != nil {
 		return fmt.Errorf("set links to scale %g: %w", scale, err)
 	}
-	if err := l.Settle(ctx); err != nil {
+	if err := l.WaitRoutes(ctx); err != nil {
 		return fmt.Errorf("wait for stable routes: %w", err)
 	}
 	if err := setDriftStart(ctx, s.cell.Experiment, l); err != nil {
@@ -103,10 +102,10 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 	if c.Topology, err = e.Cloud(); err != nil {
 		return err
 	}
-	if c.Overlay, err = kinds.For(ctx, c.Topology.Overlay); err != nil {
+	if c.Overlay, err = lab.NewOverlay(ctx, c.Topology.Overlay); err != nil {
 		return err
 	}
-	if c.Balancer, err = service.Find(ctx, c.Topology.Service); err != nil {
+	if c.Balancer, err = service.FindBalancer(ctx, c.Topology.Service); err != nil {
 		return err
 	}
 	ports, err := e.Ports(s.database)
@@ -149,7 +148,7 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 func (s setup) newTestbed(l *lab.Lab) (*event.Testbed, error) {
 	e := s.cell.Experiment
 	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe}
-	if err := w.MountDisks(event.DiskSizes(e.Events, e.Stage(s.database))); err != nil {
+	if err := w.MountDisks(event.DiskSizes(e.Events, e.EventLayout(s.database))); err != nil {
 		return nil, fmt.Errorf("prepare nodes for events: %w", err)
 	}
 	return w, nil
@@ -168,7 +167,7 @@ func (s setup) startCluster(ctx context.Context, control host.Host, t table) err
 	}
 	var contact func(port int) []string
 	if plan, ok := g.lab.Service(); ok {
-		contact = plan.Contact
+		contact = plan.ContactPoints
 	}
 	s.report.setStage("starting " + g.database)
 	var err error

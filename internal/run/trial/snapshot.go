@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/evidence/sample"
-	"skerry/internal/evidence/steal"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/lab"
 	"skerry/internal/link"
@@ -31,7 +30,7 @@ type counterSnapshot struct {
 type machineCounters struct {
 	machine.Member
 	at    time.Time
-	used  sample.Machine
+	used  sample.MachineUsage
 	late  link.Lateness // since the last reset
 	clock machine.Clock // zero on this machine
 }
@@ -59,7 +58,7 @@ func readMachine(ctx context.Context, m machine.Member, reset bool) (machineCoun
 	c := machineCounters{Member: m}
 	var errs [3]error
 	c.late, errs[0] = m.Lateness(ctx, reset)
-	c.used, errs[1] = sample.ReadMachine(ctx, m.Files())
+	c.used, errs[1] = sample.ReadMachineUsage(ctx, m.Files())
 	c.at = time.Now()
 	if t, is := m.Part.(machine.Timed); is {
 		c.clock, errs[2] = t.Clock(ctx)
@@ -103,10 +102,10 @@ func (w *watch) runSampler(zero time.Time) error {
 	s := &sample.Sampler{Hosts: l.Hosts(), Traffic: w.nodeTraffic}
 	for _, m := range l.Machines() {
 		f := m.Facts()
-		s.Machines = append(s.Machines, sample.Machinery{Files: m.Files(), Emulator: f.Emulator, Tunneller: f.Tunneller})
+		s.Machines = append(s.Machines, sample.Machine{Files: m.Files(), Emulator: f.Emulator, Tunneller: f.Tunneller})
 	}
 	if w.governor != nil {
-		s.Governed = w.governor.State
+		s.FlavorState = w.governor.State
 	}
 	return s.Run(w.ctx, zero, func(rows []record.NodeSecond) error {
 		w.report.live.AddNodes(rows)
@@ -229,10 +228,10 @@ func readCPUUse(ctx context.Context, all []*lab.Lab) (a cpuReading, err error) {
 			return a, err
 		}
 	}
-	if a.self, err = sample.ProcessCPU(ctx, on, os.Getpid()); err != nil {
+	if a.self, err = sample.ReadProcessCPU(ctx, on, os.Getpid()); err != nil {
 		return a, err
 	}
-	used, err := sample.ReadMachine(ctx, on)
+	used, err := sample.ReadMachineUsage(ctx, on)
 	a.processes, a.cores, a.at = used.Processes, used.Cores, time.Now()
 	return a, err
 }
@@ -248,7 +247,7 @@ func labCPU(ctx context.Context, l *lab.Lab) (cpu time.Duration, unknown string,
 			if pid == 0 {
 				continue
 			}
-			used, err := sample.ProcessCPU(ctx, m.Files(), pid)
+			used, err := sample.ReadProcessCPU(ctx, m.Files(), pid)
 			if err != nil {
 				return 0, "", err
 			}
@@ -272,7 +271,7 @@ func labCPU(ctx context.Context, l *lab.Lab) (cpu time.Duration, unknown string,
 // hypervisor, competed for CPUs.
 func (m measurement) onlyOwnTrials() bool {
 	use, known := m.otherUse.Figure()
-	return known && m.otherLabs > 0 && use.Cores < steal.Foreign*use.Of && m.mostStolen().Of < steal.Foreign
+	return known && m.otherLabs > 0 && use.Cores < verdict.ForeignShare*use.Of && m.mostStolen().Of < verdict.ForeignShare
 }
 
 // otherUse returns the CPU use of foreign processes between two readings. It needs shortestSample, because
@@ -296,5 +295,5 @@ func otherUse(before, after cpuReading) verdict.Piece[verdict.Use] {
 		used -= now - was
 	}
 	of := float64(after.cores)
-	return verdict.Of(verdict.Use{Cores: min(of, max(0, used.Seconds()/took.Seconds())), Of: of})
+	return verdict.Present(verdict.Use{Cores: min(of, max(0, used.Seconds()/took.Seconds())), Of: of})
 }

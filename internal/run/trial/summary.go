@@ -25,7 +25,7 @@ func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measureme
 	t.Outcomes = record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped}
 	t.Errors = errorCounts(l, d.Errors)
 	t.Operations, t.Probes = d.Summaries(), m.probes
-	t.Events = recovery.Happenings(told, m.bins, d.Duration.Seconds(), recoveryRules(e))
+	t.Events = recovery.MeasureEvents(told, m.bins, d.Duration.Seconds(), recoveryRules(e))
 	t.Traffic = sumTraffic(l.Links(), m.traffic, e.ClientNodes())
 	t.Pools = summarisePools(e, l, m)
 	for _, p := range d.Pools { // at most one inserts

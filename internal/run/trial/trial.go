@@ -19,12 +19,12 @@ import (
 
 	"skerry/internal/base/progress"
 	"skerry/internal/database"
-	"skerry/internal/evidence/assert"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/realtime"
 	"skerry/internal/lab"
 	"skerry/internal/record"
+	"skerry/internal/record/metric"
 	"skerry/internal/run/live"
 	"skerry/internal/run/multihost"
 )
@@ -77,14 +77,14 @@ func Run(ctx context.Context, c Config) (record.Trial, error) {
 	case errors.As(err, &failed):
 		return result, errors.Join(err, c.Writer.Abandon())
 	case err == nil:
-		result.Assertions = assert.All(c.Cell.Experiment.Assert, result)
+		result.Assertions = metric.CheckAssertions(c.Cell.Experiment.Assert, result)
 	case ctx.Err() != nil:
 		result.State, result.Error = record.TrialInterrupted, "interrupted"
 	default:
 		result.State, result.Error = record.TrialFailed, err.Error()
 	}
 	if c.Beside != nil {
-		result.Beside = c.Beside()
+		result.Concurrent = c.Beside()
 	}
 	if err := c.Writer.Finish(result); err != nil {
 		return result, errors.Join(err, c.Writer.Abandon())
@@ -174,10 +174,10 @@ func run(ctx context.Context, c Config, report reporter, result *record.Trial) (
 		return err
 	}
 	result.Audit = audited
-	f := findings{links: links, moved: g.lab.Ended() != nil, flavors: flavors, measurement: m, bound: limit, audit: audited}
+	f := findings{links: links, moved: g.lab.EmulatorDone() != nil, flavors: flavors, measurement: m, bound: limit, audit: audited}
 	result.Verdict = verdict.Judge(f.evidence(e), newLimits(e))
 	result.Verdict.Notes = append(result.Verdict.Notes, e.DriftNotes(time.Duration(result.DurationS*float64(time.Second)))...)
-	result.Verdict.Notes = append(result.Verdict.Notes, e.Overridden(g.cluster.Properties())...)
+	result.Verdict.Notes = append(result.Verdict.Notes, e.OverriddenSettings(g.cluster.Properties())...)
 	result.Verdict.Notes = append(result.Verdict.Notes, keyNotes(m.drive)...)
 	return nil
 }

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import type { Doubt } from '../go/warnings'
+import type { Warning } from '../go/warnings'
 import type { State } from '../go/live'
 import type { Entry } from '../go/serve'
 import { sorted, olderFirst } from './runspage'
 import { outcome, told, verdicts, weight } from './verdict'
 
 const entry = (more: Partial<Entry>): Entry => ({ name: 'x', state: 'finished', planned: 2, trials: { valid: 2 }, notes: { schema: '', revision: 0 }, ...more })
-const doubt = (kind: Doubt['kind'], ...trials: number[]): Doubt => ({ kind, trials, text: `<b>${kind}</b>` })
+const doubt = (kind: Warning['kind'], ...trials: number[]): Warning => ({ kind, trials, text: `<b>${kind}</b>` })
 const texts = (e: Entry) => verdicts(e).map((b) => [b.textContent, b.className])
 
 test('all is valid only where nothing is wrong', () => {

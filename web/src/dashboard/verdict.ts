@@ -1,5 +1,5 @@
 // Whether a run can be believed: what is wrong with its trials, the gravest first.
-import type { Doubt, Kind } from '../go/warnings'
+import type { Warning, Kind } from '../go/warnings'
 import type { State } from '../go/live'
 import type { Entry } from '../go/serve'
 import { plural } from '../format/format'
@@ -33,7 +33,7 @@ export function verdicts(e: Entry): HTMLElement[] {
 }
 
 /** told says what is wrong in sentences; null where nothing is. */
-export function told(list: Doubt[] | undefined): HTMLElement | null {
+export function told(list: Warning[] | undefined): HTMLElement | null {
   if (!list?.length) return null
   return h('ul', { class: 'doubts', 'aria-label': 'Warnings, most serious first' }, list.map((d) => h('li', { class: `note ${d.kind === 'trust' ? '' : 'bad'}`.trim() }, d.text)))
 }

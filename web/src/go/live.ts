@@ -1,6 +1,6 @@
 // Made by "make docs" from the types of internal/run/live.
 import type { Assertion, ErrorSecond, Event, NetworkSecond, NodeSecond, OperationSecond, Outcomes, PoolSecond, Second } from './record'
-import type { Doubt } from './warnings'
+import type { Warning } from './warnings'
 
 /** Cloud is the trial's lab. */
 export interface Cloud {
@@ -104,7 +104,7 @@ export interface State {
   /** results of the ended trials, in the order of their end. */
   results: Result[]
   /** doubts are the warnings about the run's trials, the most serious first. */
-  doubts: Doubt[]
+  doubts: Warning[]
 }
 
 /** TaskAt is a running task. */

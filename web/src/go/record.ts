@@ -8,7 +8,7 @@ export interface Account {
   directions?: number
   packets?: number
   /** broken are the laws that packets broke, each with the worst case. */
-  broken?: Broken[]
+  broken?: LawViolation[]
   /** jitter is that of the direction that is farthest from its setting; nil if none could be judged. */
   jitter?: Jitter
   /** changes of directions by events and drift. */
@@ -81,28 +81,6 @@ export interface Bound {
   client_share: number
   node_share: number
   link_share: number
-}
-
-/**
- * Broken is a law that packets broke. The packets are those of one direction in the second T, or in
- * the whole measurement where T is -1.
- */
-export interface Broken {
-  law: string
-  link: string
-  from: string
-  to: string
-  t: number
-  /** that broke it */
-  packets: number
-  /** delivered */
-  of: number
-  worst_ms: number
-  /** beyond says that these are more than the tolerance, and Times how many seconds of directions had that. */
-  beyond?: boolean
-  times?: number
-  /** total is how many packets of all directions broke it in the measurement. */
-  total: number
 }
 
 /** Carried is what links carried together in the seconds before something happened to them. */
@@ -228,6 +206,29 @@ export interface Event {
   error?: string
 }
 
+/** EventImpact is one event of a trial and what became of the clients' operations around it. */
+export interface EventImpact {
+  /** name is what assertions call it: the name that the experiment gave, else its kind. */
+  name: string
+  kind: string
+  /** source is that of the Event. */
+  source?: string
+  /** effect is that of the Event. */
+  effect?: Effect
+  /**
+   * at_s is when it took effect, RevertedS when it was taken back, in seconds since the
+   * measurement began.
+   */
+  at_s: number
+  reverted_s?: number
+  /** accepted_s and CompleteS are of changes of membership, in seconds since the request. */
+  accepted_s?: number
+  complete_s?: number
+  /** that of the Event */
+  carried?: Carried
+  recovery: Recovery
+}
+
 /** Fidelity is the evidence that the emulation was true. */
 export interface Fidelity {
   engine: string
@@ -301,29 +302,6 @@ export interface File {
   from?: string[]
 }
 
-/** Happening is one event of a trial and what became of the clients' operations around it. */
-export interface Happening {
-  /** name is what assertions call it: the name that the experiment gave, else its kind. */
-  name: string
-  kind: string
-  /** source is that of the Event. */
-  source?: string
-  /** effect is that of the Event. */
-  effect?: Effect
-  /**
-   * at_s is when it took effect, RevertedS when it was taken back, in seconds since the
-   * measurement began.
-   */
-  at_s: number
-  reverted_s?: number
-  /** accepted_s and CompleteS are of changes of membership, in seconds since the request. */
-  accepted_s?: number
-  complete_s?: number
-  /** that of the Event */
-  carried?: Carried
-  recovery: Recovery
-}
-
 /** HistoryAudit is the check of a few records' whole history for linearizability. */
 export interface HistoryAudit {
   history_keys: number
@@ -390,6 +368,28 @@ export interface LatencyCause {
   queue_ms: number
   /** not_known lists what could not be measured. */
   not_known?: string[]
+}
+
+/**
+ * LawViolation is a law that packets broke. The packets are those of one direction in the second T, or in
+ * the whole measurement where T is -1.
+ */
+export interface LawViolation {
+  law: string
+  link: string
+  from: string
+  to: string
+  t: number
+  /** that broke it */
+  packets: number
+  /** delivered */
+  of: number
+  worst_ms: number
+  /** beyond says that these are more than the tolerance, and Times how many seconds of directions had that. */
+  beyond?: boolean
+  times?: number
+  /** total is how many packets of all directions broke it in the measurement. */
+  total: number
 }
 
 /**

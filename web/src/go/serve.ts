@@ -4,7 +4,7 @@ import type { Day, Experiment, Needs, Places } from './draft'
 import type { Offer } from './event'
 import type { Mistake } from './experiment'
 import type { Engine, Machine, Notes, Verdict } from './record'
-import type { Doubt } from './warnings'
+import type { Warning } from './warnings'
 
 /** Cell is what can be compared: all repetitions of one combination of parameters. */
 export interface Cell {
@@ -76,7 +76,7 @@ export interface Entry {
   /** problem says why the run cannot be read. */
   problem?: string
   /** doubts are what is wrong with its trials, the gravest first. */
-  doubts?: Doubt[]
+  doubts?: Warning[]
   notes: Notes
 }
 

@@ -1,5 +1,5 @@
 // Made by "make docs" from the types of internal/report/webdata.
-import type { Assertion, Audit, Bound, ErrorCount, Fidelity, File, Happening, LatencyBound, LinkFidelity, OperationSummary, Outcomes, Replaced, Verdict } from './record'
+import type { Assertion, Audit, Bound, ErrorCount, EventImpact, Fidelity, File, LatencyBound, LinkFidelity, OperationSummary, Outcomes, Replaced, Verdict } from './record'
 import type { Highlight, Tally } from './report'
 import type { Band, Curve, Heat, Network, Nodes, Operations, Probes, Rates, Timeline } from './series'
 
@@ -197,7 +197,7 @@ export interface Trial {
   goodput_half?: number
   operations?: Record<string, OperationSummary>
   errors?: ErrorCount[]
-  events?: Happening[]
+  events?: EventImpact[]
   audit?: Audit
   assertions?: Assertion[]
   /** its links stand in the Detail */

@@ -1,5 +1,5 @@
 // Recovery, audits and assertions; fidelity; and how to run it again.
-import type { Broken, Happening, LinkFidelity } from '../go/record'
+import type { LawViolation, EventImpact, LinkFidelity } from '../go/record'
 import type { Run, Trial } from '../go/webdata'
 import { axisStyle, chart, frame, tip, tooltipStyle, type Chart } from '../charts/chart'
 import { linkName } from '../charts/cloud'
@@ -10,7 +10,7 @@ import { table } from '../ui/table'
 import { badge } from './overview'
 import { select } from './compare'
 
-interface Told { trial: Trial; event: Happening }
+interface Told { trial: Trial; event: EventImpact }
 
 /** recovery is the section; null where nothing happened and nothing was checked. */
 export function recovery(run: Run, open: (trial: number) => void): HTMLElement | null {
@@ -86,7 +86,7 @@ function packets(run: Run, open: (trial: number) => void): HTMLElement | null {
   const seen = accounts.reduce((sum, { a }) => sum + (a.packets ?? 0), 0)
   const why = accounts.find(({ a }) => a.not_measured)?.a.not_measured
   if (!seen && !why) return null
-  const worst = new Map<string, { t: Trial, b: Broken, total: number }>()
+  const worst = new Map<string, { t: Trial, b: LawViolation, total: number }>()
   for (const { t, a } of accounts) {
     for (const b of a.broken ?? []) {
       const before = worst.get(b.law)

@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 	"skerry/internal/install"
 	"skerry/internal/lab/overlay"
 	"skerry/internal/machine/files"
@@ -64,8 +67,8 @@ func (*Babel) Needs() overlay.Needs {
 }
 
 // Start implements overlay.Overlay.
-func (b *Babel) Start(ctx context.Context, n overlay.Net) (overlay.Running, error) {
-	r := &running{babel: b, Keeper: overlay.NewKeeper(n.Log), net: n, span: span(n.Links)}
+func (b *Babel) Start(ctx context.Context, n overlay.Network) (overlay.Running, error) {
+	r := &running{babel: b, Supervisor: overlay.NewSupervisor(n.Log), net: n, span: rttSpan(n.Links)}
 	var g errgroup.Group
 	for _, h := range n.Nodes {
 		g.Go(func() error {
@@ -73,15 +76,15 @@ func (b *Babel) Start(ctx context.Context, n overlay.Net) (overlay.Running, erro
 			if err != nil {
 				return err
 			}
-			return r.Keeper.Start(ctx, h, c)
+			return r.Supervisor.Start(ctx, h, c)
 		})
 	}
 	err := g.Wait()
 	if err == nil {
-		err = r.routed(ctx)
+		err = r.waitRoutes(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting babel: %w%s", err, r.LastWords()), r.Close())
+		return nil, errors.Join(fmt.Errorf("starting babel: %w%s", err, r.LastLog()), r.Close())
 	}
 	return r, nil
 }
@@ -99,7 +102,7 @@ func (b *Babel) configure(ctx context.Context, h host.Host, all []overlay.Link, 
 		return host.Command{}, fmt.Errorf("making the directory of babeld on %s: %w", h.Name(), err)
 	}
 	file := filepath.Join(dir, "babeld.conf")
-	if err := files.WriteText(ctx, h.Files(), file, config(h.Addr(), links, span, b.options)); err != nil {
+	if err := files.WriteText(ctx, h.Files(), file, formatConfig(h.Addr(), links, span, b.options)); err != nil {
 		return host.Command{}, fmt.Errorf("configuring babeld on %s: %w", h.Name(), err)
 	}
 	return host.Command{
@@ -110,20 +113,20 @@ func (b *Babel) configure(ctx context.Context, h host.Host, all []overlay.Link, 
 }
 
 type running struct {
-	*overlay.Keeper
+	*overlay.Supervisor
 	babel *Babel
-	net   overlay.Net
+	net   overlay.Network
 
 	mu   sync.Mutex
 	span time.Duration // that the daemons go by
 }
 
-// Follow implements overlay.Running. What a link costs is set when babeld starts: where the
+// UpdateLatencies implements overlay.Running. What a link costs is set when babeld starts: where the
 // span is another now, the daemons are started anew, and for about a second there are no routes.
-func (r *running) Follow(ctx context.Context, links []overlay.Link) error {
+func (r *running) UpdateLatencies(ctx context.Context, links []overlay.Link) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := span(links)
+	now := rttSpan(links)
 	if now == r.span {
 		return nil
 	}
@@ -133,18 +136,18 @@ func (r *running) Follow(ctx context.Context, links []overlay.Link) error {
 		}
 	}
 	r.span = now
-	err := r.Renew(ctx)
+	err := r.Restart(ctx)
 	if err == nil {
-		err = r.routed(ctx)
+		err = r.waitRoutes(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("making babel go by other distances: %w%s", err, r.LastWords())
+		return fmt.Errorf("making babel go by other distances: %w%s", err, r.LastLog())
 	}
 	return nil
 }
 
-// routed waits until there are routes from everywhere to everywhere.
-func (r *running) routed(ctx context.Context) error {
+// waitRoutes waits until there are routes from everywhere to everywhere.
+func (r *running) waitRoutes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("no routes after %v", readyTimeout))
 	defer cancel()
 	return overlay.Await(ctx, r.Ready)
@@ -152,3 +155,111 @@ func (r *running) routed(ctx context.Context) error {
 
 // Ready implements overlay.Running.
 func (r *running) Ready(ctx context.Context) error { return r.net.Routed(ctx) }
+
+// A link costs babeld its round trip in units, rounded down, plus hopCost. A metric is the sum
+// of a path's costs and has 16 bits: 65535 is unreachable. Invariants:
+//
+//   - The longest of all shortest paths costs at most 1/headroom of the range. Failures and
+//     slower links may lengthen it that often before a node counts as unreachable.
+//   - One link alone costs at most maxPenalty, so that a path over one very slow link and
+//     otherwise no longer than usual has a finite metric.
+//   - A path is chosen although another is shorter only if the other is less than one unit a
+//     hop shorter: 0.03 ms where the longest path is 300 ms.
+//
+// The finer the units the better also for another reason: a shorter path can look like a loop
+// to babeld, and then babeld requests it only if it is 512 units shorter.
+const (
+	// metricRange is what round trips may use of the 16 bits; hops have the rest.
+	metricRange = 65_000
+	headroom    = 6
+	maxPenalty  = metricRange / headroom * (headroom - 2)
+	// hopCost is the least that babeld accepts. Among equally long paths it prefers the one
+	// with fewer hops.
+	hopCost = 1
+	// rttMin, in ms, is the least that babeld accepts. It costs nothing and is subtracted
+	// from every round trip.
+	rttMin = 0.001
+	// leastSpan keeps a unit at 4.6 us: round trips vary by some 50 us, and babeld
+	// announces changes from 384 units.
+	leastSpan = 300 * time.Millisecond
+	// rttDecay is the weight of a new round trip against those before, in 1/256.
+	rttDecay = 128
+)
+
+// rttSpan is the round trip that would cost metricRange.
+func rttSpan(links []overlay.Link) time.Duration {
+	longest := time.Duration(0)
+	for _, row := range overlay.ShortestRTTs(links) {
+		for _, rtt := range row {
+			longest = max(longest, rtt)
+		}
+	}
+	return max(headroom*longest, leastSpan)
+}
+
+// formatConfig is babeld's configuration on one node; the span is the same on all of them.
+func formatConfig(addr string, links []overlay.Link, span time.Duration, o Options) string {
+	var b strings.Builder
+	b.WriteString("random-id true\nskip-kernel-setup true\nlink-detect true\n")
+	// What changes must show at once: no smoothing of costs over time.
+	b.WriteString("smoothing-half-life 0\n")
+	// Each link that is slower than rttMax costs maxPenalty.
+	rttMax := span.Seconds() * 1000 * maxPenalty / metricRange
+	fmt.Fprintf(&b, "default type tunnel rxcost %d hello-interval %s update-interval %s enable-timestamps true "+
+		"rtt-min %.3f rtt-max %.3f max-rtt-penalty %d rtt-decay %d split-horizon false link-quality false\n",
+		hopCost, formatSeconds(o.Hello), formatSeconds(o.Update), rttMin, rttMax, maxPenalty, rttDecay)
+	for _, l := range links {
+		fmt.Fprintf(&b, "interface %s\n", l.Device)
+	}
+	fmt.Fprintf(&b, "redistribute ip %s/32 eq 32 local allow\nredistribute local deny\nredistribute deny\n", addr)
+	return b.String()
+}
+
+// formatSeconds writes an interval in seconds, with the hundredths that babeld reads.
+func formatSeconds(d unit.Duration) string {
+	return fmt.Sprintf("%.2f", time.Duration(d).Seconds())
+}
+
+// Definition is what the laboratory and its documentation know of babel.
+var Definition = overlay.Definition{
+	Name: Name, Recipe: Recipe, Options: func() overlay.Options { return new(Options) },
+	Intervals: []overlay.Interval{{Key: "hello", Usage: "babel's hello interval"}, {Key: "update", Usage: "babel's update interval"}},
+	Docs: overlay.Docs{
+		For:     "for the path of the lowest round-trip time",
+		Tunes:   "tunes babeld.",
+		Takes:   "over the path of the lowest round-trip time: babeld, Babel's metric taken from measured round trips",
+		Notices: "a silent link after about three hellos, latencies within seconds",
+	},
+}
+
+// Options tune babeld. The defaults detect a link that died silently in about half a second.
+type Options struct {
+	// Hello is how often a node says hello on each link: a link that died silently is
+	// given up after about four of them. At least 10ms.
+	Hello unit.Duration `yaml:"hello" jsonschema:"default=150ms"`
+	// Update is how often a node tells all its routes; changes are told at once.
+	Update unit.Duration `yaml:"update" jsonschema:"default=1s"`
+}
+
+var _ overlay.Options = (*Options)(nil)
+
+// minInterval is what babeld counts in.
+const minInterval = unit.Duration(10 * time.Millisecond)
+
+// Check implements overlay.Options.
+func (o *Options) Check() (ps strict.Problems) {
+	for _, i := range []struct {
+		key string
+		d   unit.Duration
+	}{{"hello", o.Hello}, {"update", o.Update}} {
+		if i.d < minInterval {
+			ps = append(ps, strict.Problem{Path: i.key, Message: "babeld counts in hundredths of a second", Hint: "give 10ms or more"})
+		}
+	}
+	return ps
+}
+
+// New implements overlay.Options.
+func (o *Options) New(in install.Installation) overlay.Overlay {
+	return &Babel{program: in.Programs["babeld"], env: in.Env, options: *o}
+}

@@ -142,7 +142,7 @@ func randomGraph(seed uint64) *graph {
 // shortest one, where that is by more than 1 %.
 func worstStretch(t *testing.T, g *graph) (worst time.Duration) {
 	t.Helper()
-	c := readCosts(t, config("10.0.0.1", g.links, span(g.links), Options{}))
+	c := readCosts(t, formatConfig("10.0.0.1", g.links, rttSpan(g.links), Options{}))
 	for from := range g.nodes {
 		metric, got := g.shortest(from, func(i int) int64 { return c.of(2 * g.links[i].Latency) })
 		best, _ := g.shortest(from, func(i int) int64 { return int64(2 * g.links[i].Latency) })
@@ -189,7 +189,7 @@ func TestMetricsStayFinite(t *testing.T) {
 		for i := range g.nodes {
 			g.add(i, (i+1)%g.nodes, rtt)
 		}
-		c := readCosts(t, config("10.0.0.1", g.links, span(g.links), Options{}))
+		c := readCosts(t, formatConfig("10.0.0.1", g.links, rttSpan(g.links), Options{}))
 		around := int64(g.nodes-2)*c.of(rtt) + c.of(rtt)
 		slow := int64(g.nodes/2-1)*c.of(rtt) + c.of(time.Minute)
 		if around >= unreachable || slow >= unreachable {

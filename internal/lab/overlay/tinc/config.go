@@ -13,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
+	"skerry/internal/install"
 	"skerry/internal/lab/overlay"
 	"skerry/internal/machine/files"
 )
@@ -25,8 +28,8 @@ type peer struct {
 	key  *rsa.PrivateKey
 }
 
-// mainConfig is tinc.conf of a node that calls the neighbours by name.
-func mainConfig(self peer, neighbours []string, o Options) string {
+// formatMainConfig is tinc.conf of a node that calls the neighbours by name.
+func formatMainConfig(self peer, neighbours []string, o Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Name = %s\nMode = router\nDeviceType = tun\nDevice = /dev/net/tun\nInterface = %s\nAddressFamily = ipv4\n", self.name, device)
 	fmt.Fprintf(&b, "PingInterval = %d\nPingTimeout = %d\n", time.Duration(o.PingInterval)/time.Second, time.Duration(o.PingTimeout)/time.Second)
@@ -36,9 +39,9 @@ func mainConfig(self peer, neighbours []string, o Options) string {
 	return b.String()
 }
 
-// hostConfig is the file hosts/NAME of a peer: what a node knows of it. Addresses are
+// formatHostConfig is the file hosts/NAME of a peer: what a node knows of it. Addresses are
 // tried in this order.
-func hostConfig(p peer, addresses []string) string {
+func formatHostConfig(p peer, addresses []string) string {
 	var b strings.Builder
 	for _, a := range addresses {
 		fmt.Fprintf(&b, "Address = %s\n", a)
@@ -48,9 +51,9 @@ func hostConfig(p peer, addresses []string) string {
 	return b.String()
 }
 
-// addresses are those of a peer over the links that a node shares with it, the shortest
+// peerAddresses are those of a peer over the links that a node shares with it, the shortest
 // first: so a person would list them.
-func addresses(node, peer string, links []overlay.Link) []string {
+func peerAddresses(node, peer string, links []overlay.Link) []string {
 	links = slices.Clone(links)
 	slices.SortStableFunc(links, func(x, y overlay.Link) int { return cmp.Compare(x.Latency, y.Latency) })
 	var all []string
@@ -65,28 +68,56 @@ func addresses(node, peer string, links []overlay.Link) []string {
 	return all
 }
 
-// write writes the configuration of the i-th node into dir, on its machine. It calls the neighbours
+// writeConfig writes the configuration of the i-th node into dir, on its machine. It calls the neighbours
 // before it, and those after it call it: two that called each other at the same time would
 // each close the other's connection, again and again.
-func write(ctx context.Context, on files.System, dir string, i int, peers []peer, links []overlay.Link, o Options) error {
+func writeConfig(ctx context.Context, on files.System, dir string, i int, peers []peer, links []overlay.Link, o Options) error {
 	self := peers[i]
 	if err := on.MakeDir(ctx, filepath.Join(dir, "hosts")); err != nil {
 		return err
 	}
 	var neighbours []string
 	for j, p := range peers {
-		known := addresses(self.node, p.node, links)
+		known := peerAddresses(self.node, p.node, links)
 		if len(known) > 0 && j < i {
 			neighbours = append(neighbours, p.name)
 		}
-		if err := files.WriteText(ctx, on, filepath.Join(dir, "hosts", p.name), hostConfig(p, known)); err != nil {
+		if err := files.WriteText(ctx, on, filepath.Join(dir, "hosts", p.name), formatHostConfig(p, known)); err != nil {
 			return err
 		}
 	}
 	slices.Sort(neighbours)
-	if err := files.WriteText(ctx, on, filepath.Join(dir, "tinc.conf"), mainConfig(self, neighbours, o)); err != nil {
+	if err := files.WriteText(ctx, on, filepath.Join(dir, "tinc.conf"), formatMainConfig(self, neighbours, o)); err != nil {
 		return err
 	}
 	key := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(self.key)})
 	return on.Write(ctx, filepath.Join(dir, "rsa_key.priv"), 0o600, bytes.NewReader(key))
+}
+
+// Options tune tincd. It counts in whole seconds; the defaults are its own.
+type Options struct {
+	// PingInterval is how long a connection may be silent before it is tried.
+	PingInterval unit.Duration `yaml:"ping_interval" jsonschema:"default=60s"`
+	// PingTimeout is how long an answer may take, and an attempt to connect.
+	PingTimeout unit.Duration `yaml:"ping_timeout" jsonschema:"default=5s"`
+}
+
+var _ overlay.Options = (*Options)(nil)
+
+// Check implements overlay.Options.
+func (o *Options) Check() (ps strict.Problems) {
+	for _, i := range []struct {
+		key string
+		d   unit.Duration
+	}{{"ping_interval", o.PingInterval}, {"ping_timeout", o.PingTimeout}} {
+		if i.d <= 0 || time.Duration(i.d)%time.Second != 0 {
+			ps = append(ps, strict.Problem{Path: i.key, Message: "tinc counts in whole seconds", Hint: "give 1s, 2s ..."})
+		}
+	}
+	return ps
+}
+
+// New implements overlay.Options.
+func (o *Options) New(in install.Installation) overlay.Overlay {
+	return &Tinc{program: in.Programs["tincd"], env: in.Env, options: *o}
 }

@@ -38,7 +38,7 @@ func TestAddresses(t *testing.T) {
 		{"vm2", "vm1", []string{"10.80.0.4"}},
 		{"vm0", "vm1", nil},
 	} {
-		if diff := cmp.Diff(tt.want, addresses(tt.node, tt.peer, three())); diff != "" {
+		if diff := cmp.Diff(tt.want, peerAddresses(tt.node, tt.peer, three())); diff != "" {
 			t.Errorf("%s knows of %s:\n%s", tt.node, tt.peer, diff)
 		}
 	}
@@ -55,7 +55,7 @@ func TestWrite(t *testing.T) {
 	}
 	dir := t.TempDir()
 	o := Options{PingInterval: unit.Duration(5 * time.Second), PingTimeout: unit.Duration(2 * time.Second)}
-	if err := write(t.Context(), files.Local{}, dir, 2, peers, three(), o); err != nil {
+	if err := writeConfig(t.Context(), files.Local{}, dir, 2, peers, three(), o); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -79,7 +79,7 @@ func TestWrite(t *testing.T) {
 	}
 	// The one before calls nobody: two that call each other close each other's calls.
 	first := t.TempDir()
-	if err := write(t.Context(), files.Local{}, first, 0, peers, three(), o); err != nil {
+	if err := writeConfig(t.Context(), files.Local{}, first, 0, peers, three(), o); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(first, "tinc.conf")); err != nil || strings.Contains(string(data), "ConnectTo") {

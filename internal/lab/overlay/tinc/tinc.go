@@ -70,21 +70,21 @@ func (*Tinc) Name() string { return Name }
 func (*Tinc) Needs() overlay.Needs { return overlay.Needs{} }
 
 // Start implements overlay.Overlay.
-func (t *Tinc) Start(ctx context.Context, n overlay.Net) (overlay.Running, error) {
-	r := &running{Keeper: overlay.NewKeeper(n.Log), nodes: n.Nodes, measure: n.Measure}
-	err := t.start(ctx, r.Keeper, n)
+func (t *Tinc) Start(ctx context.Context, n overlay.Network) (overlay.Running, error) {
+	r := &running{Supervisor: overlay.NewSupervisor(n.Log), nodes: n.Nodes, measure: n.Measure}
+	err := t.start(ctx, r.Supervisor, n)
 	if err == nil {
 		ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not connected after %v", readyTimeout))
 		defer cancel()
 		err = overlay.Await(ctx, r.Ready)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting tinc: %w%s", err, r.LastWords()), r.Close())
+		return nil, errors.Join(fmt.Errorf("starting tinc: %w%s", err, r.LastLog()), r.Close())
 	}
 	return r, nil
 }
 
-func (t *Tinc) start(ctx context.Context, k *overlay.Keeper, n overlay.Net) error {
+func (t *Tinc) start(ctx context.Context, k *overlay.Supervisor, n overlay.Network) error {
 	peers, err := newPeers(n.Nodes)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (t *Tinc) start(ctx context.Context, k *overlay.Keeper, n overlay.Net) erro
 	// would take a longer link.
 	for i, h := range n.Nodes {
 		dir := filepath.Join(h.Dir(), "tinc")
-		if err := write(ctx, h.Files(), dir, i, peers, n.Links, t.options); err != nil {
+		if err := writeConfig(ctx, h.Files(), dir, i, peers, n.Links, t.options); err != nil {
 			return fmt.Errorf("configuring tinc on %s: %w", h.Name(), err)
 		}
 		if err := makeDevice(ctx, n, h.Name()); err != nil {
@@ -106,15 +106,15 @@ func (t *Tinc) start(ctx context.Context, k *overlay.Keeper, n overlay.Net) erro
 		if err != nil {
 			return err
 		}
-		if err := listening(ctx, h); err != nil {
+		if err := waitListening(ctx, h); err != nil {
 			return fmt.Errorf("tincd on %s: %w", h.Name(), err)
 		}
 	}
 	return nil
 }
 
-// listening waits until tincd takes connections.
-func listening(ctx context.Context, h host.Host) error {
+// waitListening waits until tincd takes connections.
+func waitListening(ctx context.Context, h host.Host) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, listenTimeout, fmt.Errorf("it does not listen after %v", listenTimeout))
 	defer cancel()
 	return overlay.Await(ctx, func(ctx context.Context) error {
@@ -139,11 +139,11 @@ func newPeers(nodes []host.Host) ([]peer, error) {
 	return peers, nil
 }
 
-// Follow implements overlay.Running: tinc does not look at latencies once it is connected.
-func (*running) Follow(context.Context, []overlay.Link) error { return nil }
+// UpdateLatencies implements overlay.Running: tinc does not look at latencies once it is connected.
+func (*running) UpdateLatencies(context.Context, []overlay.Link) error { return nil }
 
 type running struct {
-	*overlay.Keeper
+	*overlay.Supervisor
 	nodes   []host.Host
 	measure machine.Measures
 }
@@ -173,6 +173,37 @@ func (r *running) Ready(ctx context.Context) error {
 		if p.Lost > 0 {
 			return fmt.Errorf("%w %s", overlay.ErrNoRoute, names[i])
 		}
+	}
+	return nil
+}
+
+// Definition is what the laboratory and its documentation know of tinc.
+var Definition = overlay.Definition{
+	Name: Name, Recipe: Recipe, Options: func() overlay.Options { return new(Options) },
+	Intervals: []overlay.Interval{{Key: "ping_interval", Usage: "tinc's"}, {Key: "ping_timeout", Usage: "tinc's"}},
+	Docs: overlay.Docs{
+		For:     "for that mesh VPN",
+		Tunes:   "tunes tincd. It counts in whole seconds.",
+		Takes:   "over the first of the peer's addresses that answers, the shortest link first; through others where none does",
+		Notices: "an unanswered ping",
+	},
+}
+
+const (
+	// device is what tincd reads packets from and writes them to.
+	device = "tinc"
+	// mtu leaves room in 1500 bytes for tinc's header, padding, digest, UDP and IP.
+	mtu = 1400
+)
+
+// overlayNet is where the nodes' addresses are.
+var overlayNet = netip.MustParsePrefix("10.77.0.0/16")
+
+// makeDevice makes the device on a node and sends to it what is for other nodes; tincd,
+// which finds it there, needs no script for that.
+func makeDevice(ctx context.Context, n overlay.Network, node string) error {
+	if err := n.On.TUN(ctx, machine.TUN{Node: node, Name: device, MTU: mtu, To: overlayNet}); err != nil {
+		return fmt.Errorf("preparing %s for tinc: %w", node, err)
 	}
 	return nil
 }

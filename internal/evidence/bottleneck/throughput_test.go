@@ -1,0 +1,49 @@
+package bottleneck
+
+import (
+	"testing"
+)
+
+// idle is a trial that waits for distance alone; each case changes what it is about.
+func idle() Evidence {
+	return Evidence{
+		Threads: 32, Throughput: 326, LatencyS: 0.098, RoundTripS: 0.095, FarthestS: 0.2,
+		Client: Use{0.1, 2}, Machine: Use{0.24, 2},
+		Nodes: []NodeUse{{Name: "Pune", Use: Use{0.05, 2}}, {Name: "Seoul", Use: Use{0.06, 1}}},
+		Links: []LinkUse{{"Pune", "Seoul", Use{1e6, 1e9}}, {"Seoul", "Pune", Use{1e6, 0}}},
+	}
+}
+
+// near has operations wait for more than distance.
+func near(e *Evidence) { e.RoundTripS, e.FarthestS = 0.001, 0.002 }
+
+func TestFind(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change   func(*Evidence)
+		by, what string
+		text     string
+	}{
+		"distance":         {func(*Evidence) {}, Distance, "", "32 threads wait 98 ms each, processors 12 % busy"},
+		"replication":      {func(e *Evidence) { e.LatencyS, e.Throughput = 0.45, 71 }, Distance, "", "32 threads wait 450 ms each, processors 12 % busy"},
+		"disk":             {func(e *Evidence) { e.LatencyS, e.RoundTripS, e.FarthestS, e.Throughput = 0.02, 0.001, 0.002, 1600 }, Database, "", "32 threads wait 20 ms each, round trips take 1 of it, processors are 12 % busy"},
+		"target":           {func(e *Evidence) { e.Target = 330 }, Target, "", "the target of 330 operations a second was reached"},
+		"target missed":    {func(e *Evidence) { e.Target = 400 }, Distance, "", "32 threads wait 98 ms each, processors 12 % busy"},
+		"a busy machine":   {func(e *Evidence) { e.Machine.Used = 2 }, Distance, "", "32 threads wait 98 ms each, processors 100 % busy"},
+		"client":           {func(e *Evidence) { near(e); e.Client.Used = 1.9 }, Client, "", "the client's processors are 95 % busy"},
+		"machine":          {func(e *Evidence) { near(e); e.Machine.Used = 1.96 }, Machine, "", "the machine's processors are 98 % busy"},
+		"node":             {func(e *Evidence) { near(e); e.Nodes[1].Used = 0.97 }, Node, "Seoul", "the processors of Seoul are 97 % busy, and held back 0 % of the time"},
+		"node held back":   {func(e *Evidence) { near(e); e.Nodes[1].Used, e.Nodes[1].Throttled = 0.8, 0.4 }, Node, "Seoul", "the processors of Seoul are 80 % busy, and held back 40 % of the time"},
+		"node held on two": {func(e *Evidence) { near(e); e.Nodes[1].Used, e.Nodes[1].Throttled = 0.97, 1.9 }, Node, "Seoul", "the processors of Seoul are 97 % busy, and held back 100 % of the time"},
+		"bandwidth":        {func(e *Evidence) { near(e); e.Links[0].Used = 0.95e9 }, Bandwidth, "Pune~Seoul", "the link from Pune to Seoul is 95 % full"},
+		"not answered":     {func(e *Evidence) { near(e); e.Target, e.Throughput, e.Dropped, e.LatencyS = 200, 162, 37.5, 0.046 }, Database, "", "37.5 of the 200 operations a second that were asked for were not sent, as those under way were not answered; processors are 12 % busy"},
+		"a slow client":    {func(e *Evidence) { near(e); e.Target, e.Throughput, e.LatencyS = 200, 162, 0.046 }, Client, "", "of 32 threads 7.45 wait for an answer at a time"},
+		"threads not used": {func(e *Evidence) { e.Throughput = 100 }, Client, "", "of 32 threads 9.8 wait for an answer at a time"},
+		"nothing is known": {func(e *Evidence) { *e = Evidence{Threads: 1, Throughput: 10, LatencyS: 0.1} }, Database, "", "1 threads wait 100 ms each, round trips take 0 of it, processors are 0 % busy"},
+	} {
+		e := idle()
+		tt.change(&e)
+		if got := ExplainThroughput(e); got.By != tt.by || got.What != tt.what || got.Text != tt.text {
+			t.Errorf("%s: bound by %s %s: %s; want %s %s: %s", name, got.By, got.What, got.Text, tt.by, tt.what, tt.text)
+		}
+	}
+}

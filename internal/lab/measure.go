@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"skerry/internal/link/probe"
+	"skerry/internal/machine"
+	"skerry/internal/machine/emulator"
+	"skerry/internal/topology"
+)
+
+// NodeMachines are the names of the nodes' machines, by node; nil where all are on this machine.
+func (l *Lab) NodeMachines() map[string]string {
+	var places map[string]string
+	for _, n := range l.part.Facts().Nodes {
+		if n.Machine == "" {
+			continue
+		}
+		if places == nil {
+			places = map[string]string{}
+		}
+		places[n.Name] = n.Machine
+	}
+	return places
+}
+
+// Exe is the skerry program as a node's machine has it.
+func (l *Lab) Exe(node string) (string, error) {
+	for _, n := range l.part.Facts().Nodes {
+		if n.Name == node && n.Exe != "" {
+			return n.Exe, nil
+		}
+	}
+	return "", fmt.Errorf("%w in lab %s with a skerry program: %s", ErrNoNode, l.state.Name, node)
+}
+
+// Echo measures round trips over links, so many times each, from the one end; Measures say how.
+func (l *Lab) Echo(ctx context.Context, links []Link, count int, interval time.Duration) ([]probe.RTTResult, error) {
+	return l.echo(ctx, links, machine.Echoes{Count: count, Interval: interval, Undisturbed: true})
+}
+
+// EchoContinuously is Echo that takes no longer than the echoes do, and leaves none out: what the machine held up
+// is among the round trips.
+func (l *Lab) EchoContinuously(ctx context.Context, links []Link, count int, interval time.Duration) ([]probe.RTTResult, error) {
+	return l.echo(ctx, links, machine.Echoes{Count: count, Interval: interval})
+}
+
+func (l *Lab) echo(ctx context.Context, links []Link, e machine.Echoes) ([]probe.RTTResult, error) {
+	at := linksState{Links: l.Links()}.byID()
+	for _, k := range links {
+		to, err := l.hostAddress(k.B)
+		if err != nil {
+			return nil, err
+		}
+		if l.state.Numbered {
+			_, to = endAddresses(linkNet, at[k.ID])
+		}
+		e.Ways = append(e.Ways, machine.Way{Node: k.A, To: to})
+	}
+	return l.part.Echo(ctx, e)
+}
+
+// ProbeWay is one direction of a link, to send trains of packets in: from its A, or back.
+func (l *Lab) ProbeWay(k Link, back bool) (probe.Way, error) {
+	from, to := machine.End{Node: k.A}, machine.End{Node: k.B}
+	var err error
+	if l.state.Numbered {
+		from.Addr, to.Addr = endAddresses(linkNet, linksState{Links: l.Links()}.byID()[k.ID])
+	} else if from.Addr, err = l.hostAddress(k.A); err == nil {
+		to.Addr, err = l.hostAddress(k.B)
+	}
+	if back {
+		from, to = to, from
+	}
+	return probe.Way{Link: k.ID, From: from.Node, To: to.Node, Send: func(ctx context.Context, t probe.Train) (probe.TrainResult, error) {
+		return l.part.Train(ctx, machine.Train{From: from, To: to, Packets: t})
+	}}, err
+}
+
+// EchoAll measures one round trip between every two nodes.
+func (l *Lab) EchoAll(ctx context.Context) ([]probe.RTTResult, error) {
+	e := machine.Echoes{Count: 1}
+	for i, a := range l.nodes {
+		for _, b := range l.nodes[i+1:] {
+			to, err := l.hostAddress(b.Name())
+			if err != nil {
+				return nil, err
+			}
+			e.Ways = append(e.Ways, machine.Way{Node: a.Name(), To: to})
+		}
+	}
+	return l.part.Echo(ctx, e)
+}
+
+func (l *Lab) hostAddress(node string) (netip.Addr, error) {
+	h, err := l.Host(node)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return netip.ParseAddr(h.Addr())
+}
+
+// CheckMultiMachine says why a topology cannot stand on several machines with an engine asked for; nil when it
+// can.
+func CheckMultiMachine(t topology.Topology, engine string) error {
+	if engine == emulator.Netem {
+		return fmt.Errorf("%w: engine: %s shapes links within one machine alone; links between machines need %s", ErrInvalid, engine, emulator.Userspace)
+	}
+	if t.Encryption == topology.WireGuard {
+		return fmt.Errorf("%w: encryption: %s is between nodes of one machine; packets between machines are encrypted without it", ErrInvalid, t.Encryption)
+	}
+	return nil
+}
+
+// End is a node at one end of a link, to measure the link from.
+type End struct {
+	machine.Inside
+	addr string
+}
+
+// Addr is the address that the other end reaches this one by over that link.
+func (e *End) Addr() string { return e.addr }
+
+// Ends are the two ends of a link; ErrNoLink when there is none of that name.
+func (l *Lab) Ends(id string) (a, b *End, err error) { return l.ends(id, linkNet) }
+
+// TunnelEnds are the two ends of the tunnel over a link; ErrNoLink when there is none.
+func (l *Lab) TunnelEnds(id string) (a, b *End, err error) {
+	if l.state.Topology.Encryption != topology.WireGuard {
+		return nil, nil, fmt.Errorf("%w: the links of lab %s have no tunnels", ErrNoLink, l.state.Name)
+	}
+	return l.ends(id, tunnelNet)
+}
+
+func (l *Lab) ends(id string, network uint32) (a, b *End, err error) {
+	for i, k := range l.Links() {
+		if k.ID != id {
+			continue
+		}
+		if a, err = l.end(k.A); err != nil {
+			return nil, nil, err
+		}
+		if b, err = l.end(k.B); err != nil {
+			return nil, nil, err
+		}
+		if l.state.Numbered {
+			x, y := endAddresses(network, i)
+			a.addr, b.addr = x.String(), y.String()
+		}
+		return a, b, nil
+	}
+	return nil, nil, fmt.Errorf("%w in lab %s: %s", ErrNoLink, l.state.Name, id)
+}
+
+// end is a node with its own address.
+func (l *Lab) end(node string) (*End, error) {
+	n, err := l.Node(node)
+	if err != nil {
+		return nil, err
+	}
+	return &End{n, n.Addr()}, nil
+}

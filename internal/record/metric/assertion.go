@@ -1,0 +1,188 @@
+// Package assert is the lines of an experiment's assert: what a trial's figures must be, so
+// that a run can stand in a user's tests.
+//
+//	read.p95 < 300ms
+//	availability > 99.9%
+//	lost_writes == 0
+//	events.leave.recover < 60s
+package metric
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/base/unit"
+	"skerry/internal/record"
+)
+
+// Assertion is one assertion.
+type Assertion struct {
+	Text string
+	// Name is the metric, Metric what it is of.
+	Name   string
+	Metric Name
+	op     string
+	value  float64 // in the metric's unit
+}
+
+// SyntaxError is a line that cannot be read.
+type SyntaxError struct {
+	// Offset is where in the text, in bytes.
+	Offset  int
+	Message string
+	Hint    string
+	Err     error
+}
+
+func (e *SyntaxError) Error() string {
+	if e.Hint == "" {
+		return e.Message
+	}
+	return e.Message + "; " + e.Hint
+}
+
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// assertionExample ends the message about a line that is none.
+const assertionExample = "write METRIC OPERATOR VALUE, such as read.p95 < 300ms"
+
+// operators, longer ones first.
+var operators = []string{"<=", ">=", "==", "!=", "<", ">"}
+
+// AssertionOperators are the comparisons that there are.
+func AssertionOperators() []string { return slices.Clone(operators) }
+
+// ParseAssertion reads a line. The error is a *SyntaxError.
+func ParseAssertion(text string) (Assertion, error) {
+	at := strings.IndexAny(text, "<>=!")
+	if at < 0 {
+		return Assertion{}, &SyntaxError{Offset: len(text), Message: "there is no comparison in it", Hint: assertionExample}
+	}
+	l := Assertion{Text: strings.TrimSpace(text), Name: strings.TrimSpace(text[:at])}
+	for _, op := range operators {
+		if strings.HasPrefix(text[at:], op) {
+			l.op = op
+			break
+		}
+	}
+	if l.op == "" {
+		hint := "there are " + strings.Join(operators, " ")
+		if text[at] == '=' {
+			hint = "equality is =="
+		}
+		return Assertion{}, &SyntaxError{Offset: at, Message: fmt.Sprintf("%q is no comparison", text[at:at+1]), Hint: hint}
+	}
+	if l.Name == "" {
+		return Assertion{}, &SyntaxError{Offset: at, Message: "no metric is named", Hint: assertionExample}
+	}
+	var err error
+	if l.Metric, err = ParseName(l.Name); err != nil {
+		return Assertion{}, &SyntaxError{Offset: strings.Index(text, l.Name), Message: err.Error(), Err: err}
+	}
+	rest := text[at+len(l.op):]
+	value := strings.TrimSpace(rest)
+	from := at + len(l.op) + strings.Index(rest, value)
+	if value == "" {
+		return Assertion{}, &SyntaxError{Offset: len(text), Message: fmt.Sprintf("nothing is given to compare %s with", l.Name), Hint: assertionExample}
+	}
+	if l.value, err = parseQuantity(l.Metric.Unit, value); err != nil {
+		return Assertion{}, &SyntaxError{Offset: from, Message: err.Error(), Err: err}
+	}
+	return l, nil
+}
+
+// parseQuantity reads a value in a unit.
+func parseQuantity(u Unit, s string) (float64, error) {
+	switch u {
+	case Time:
+		d, err := unit.ParseDuration(s)
+		return d.Seconds(), err
+	case Share:
+		return unit.ParseFraction(s)
+	case Bytes:
+		n, err := unit.ParseBytes(s)
+		return float64(n), err
+	case Rate:
+		return parseNumber(strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(s, "/s"), "ops")), s, "5000 or 5000/s")
+	case Cores:
+		return parseNumber(strings.TrimSpace(strings.TrimSuffix(s, "cores")), s, "1.5")
+	}
+	return parseNumber(s, s, "0")
+}
+
+// parseNumber reads text; whole is what to show of it.
+func parseNumber(text, whole, example string) (float64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != f || f < 0 || f > 1e300 || strings.ContainsAny(text, "xXpP_") {
+		return 0, fmt.Errorf("%w: %q is no number from 0 on (write %s)", unit.ErrSyntax, whole, example)
+	}
+	return f, nil
+}
+
+// Check holds a trial's figures against the line. Where a name stands for several events all
+// of them must hold; a figure that the trial does not have does not hold.
+func (l Assertion) Check(t record.Trial) record.Assertion {
+	out := record.Assertion{Text: l.Text}
+	for _, v := range Values(t) {
+		if v.Name != l.Name {
+			continue
+		}
+		out.Value, out.Held = formatValue(v), l.holds(v)
+		out.Measured, out.Unit, out.AtLeast = &v.V, string(v.Unit), v.LowerBound
+		if !out.Held {
+			break
+		}
+	}
+	return out
+}
+
+func formatValue(v Value) string {
+	if v.LowerBound {
+		return "more than " + v.Unit.Format(v.V)
+	}
+	return v.Unit.Format(v.V)
+}
+
+// holds compares; of a figure that is only known to be at least so much only what is sure holds.
+func (l Assertion) holds(v Value) bool {
+	switch l.op {
+	case "<":
+		return v.UpperBound() < l.value
+	case "<=":
+		return v.UpperBound() <= l.value
+	case ">":
+		return v.V > l.value
+	case ">=":
+		return v.V >= l.value
+	case "==":
+		return !v.LowerBound && v.V == l.value
+	}
+	return v.V > l.value || !v.LowerBound && v.V != l.value
+}
+
+// CheckAssertions checks every line of an experiment that was read before; a line that cannot be read
+// does not hold.
+func CheckAssertions(lines []string, t record.Trial) []record.Assertion {
+	var out []record.Assertion
+	for _, text := range lines {
+		l, err := ParseAssertion(text)
+		if err != nil {
+			out = append(out, record.Assertion{Text: text, Value: err.Error()})
+			continue
+		}
+		out = append(out, l.Check(t))
+	}
+	return out
+}
+
+// Value is what the figure is compared with, in the metric's unit.
+func (l Assertion) Value() float64 { return l.value }
+
+// Below tells whether the figure must be below the value, Equality whether it must be that, or
+// must not.
+func (l Assertion) Below() bool { return strings.HasPrefix(l.op, "<") }
+
+// Equality: see Below.
+func (l Assertion) Equality() bool { return l.op == "==" || l.op == "!=" }
