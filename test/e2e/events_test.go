@@ -105,7 +105,7 @@ events:
   - {at: 2s, for: 1s, stop: Vardo}
 `))
 	events := b.events()
-	if e := events["stop"]; e.State != record.EventFailed || !strings.Contains(e.Error, "ended already") {
+	if e := events["stop"]; e.State != record.EventFailed || !strings.Contains(e.Error, "is down already") {
 		t.Errorf("stopping what is down: %s, %s", e.State, e.Error)
 	}
 	if e := events["kill"]; e.State != record.EventReverted {

@@ -16,7 +16,7 @@ import (
 )
 
 // listed is the README's list "Much works without an experiment".
-var listed = regexp.MustCompile("(?s)Much works without an experiment:\n\n```\n(.*?)```")
+var listed = regexp.MustCompile("(?s)Some commands need no experiment file:\n\n```\n(.*?)```")
 
 // TestReadmeCommands runs every command of the README's list as it is printed, in the printed order. A command
 // that runs until Ctrl-C is interrupted once it works.

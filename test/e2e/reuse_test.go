@@ -26,7 +26,7 @@ func TestTrialsReuseOneCluster(t *testing.T) {
 			}
 		}
 	}
-	if len(order) != 4 || order[0].State != record.TrialFailed || !strings.Contains(order[0].Error, "redis failed while it was measured: ") {
+	if len(order) != 4 || order[0].State != record.TrialFailed || !strings.Contains(order[0].Error, "redis failed during the measurement: ") {
 		t.Fatalf("%d trials, the first %+v\n%s", len(order), order[0], r.stderr.String())
 	}
 	for i, x := range order[1:] {
