@@ -19,7 +19,7 @@ var latencyKind = Kind{
 	Name: "latency", Summary: "changes the latency of links.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
 	Docs: Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`},
-		Text: `one-way value: a round trip changes by twice as much. On [real links](machines.md#real-links-and-their-copy) only add works`}}},
+		Text: `one-way value: a round trip changes by twice as much. On [real links](machines.md#real-links-and-their-emulated-copy) only add works`}}},
 	Offers: []Offer{
 		{ID: "slow", Title: "Multiply latency", On: record.OnLinks, Targets: "ids",
 			Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
