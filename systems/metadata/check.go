@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Check tells what is wrong with a command before any tree is asked, and fills in its
-// defaults.
+// Check validates a command without looking at a tree, and fills in its defaults.
 func (c *Command) Check() error {
 	if c.Op == Invalid || c.Op > last {
 		return fmt.Errorf("%w operation", ErrInvalid)
@@ -63,7 +62,7 @@ func (c *Command) checkMove() error {
 	return nil
 }
 
-// PageSize is the most entries that a page has: Limit, or what stands for none.
+// PageSize is the maximum number of entries of a page: Limit or DefaultLimit.
 func (c *Command) PageSize() int { return either(c.Limit, DefaultLimit) }
 
 func (c *Command) checkPage() error {
@@ -87,9 +86,8 @@ func either[T comparable](v, standard T) T {
 	return v
 }
 
-// CheckPath tells what is wrong with a path. A good one is absolute, of at most MaxPath
-// bytes and MaxDepth levels, without empty names, and all its names are good; "/" is the
-// root.
+// CheckPath validates a path. A valid path is absolute, has at most MaxPath bytes and MaxDepth levels, and
+// consists of valid names. "/" is the root.
 func CheckPath(path string) error {
 	if len(path) > MaxPath {
 		return fmt.Errorf("a path of %d bytes: %w: at most %d", len(path), ErrTooLong, MaxPath)
@@ -117,8 +115,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// CheckName tells what is wrong with a name: it is valid UTF-8 of 1 to MaxName bytes
-// without "/" and control characters, and neither "." nor "..".
+// CheckName validates a name: valid UTF-8 of 1 to MaxName bytes, without "/" and control characters, neither "."
+// nor "..".
 func CheckName(name string) error {
 	if strings.Contains(name, "/") {
 		return fmt.Errorf("%w name: has a /", ErrInvalid)
@@ -157,7 +155,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// Split cuts a good path other than "/" into the parent's path and the last name.
+// Split returns the parent and the last name of a valid path other than "/".
 func Split(path string) (parent, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
@@ -166,7 +164,6 @@ func Split(path string) (parent, name string) {
 	return path[:i], path[i+1:]
 }
 
-// Join is the path of a name in a directory.
 func Join(dir, name string) string {
 	if dir == "/" {
 		return "/" + name
@@ -174,7 +171,7 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Under tells whether path is dir or below it.
+// Under reports whether path is dir or below dir.
 func Under(path, dir string) bool {
 	if dir == "/" {
 		return true

@@ -8,7 +8,7 @@ import (
 	"skerry/internal/base/errs"
 )
 
-// What can be wrong with a command. Their texts are what clients read.
+// Classes of errors of a command. Clients read their texts.
 var (
 	ErrNotFound     = errors.New("no such file or directory")
 	ErrExists       = errors.New("exists")
@@ -25,9 +25,8 @@ var (
 	ErrStale        = errors.New("whether it was done before is no longer known")
 )
 
-// classes are the errors with their codes of the JSON form and statuses of HTTP. The first that an error
-// is counts: who waited for a transaction for too long is told that nothing can be done now, as a client
-// understands it, and not what servers tell each other.
+// classes maps errors to codes of the JSON form and to HTTP statuses. The first match counts: a command that timed
+// out waiting for a transaction is ErrUnavailable for clients, and not ErrLocked, which only servers use.
 var classes = []struct {
 	err    error
 	code   string
@@ -48,7 +47,7 @@ var classes = []struct {
 	{ErrAborted, "aborted", http.StatusServiceUnavailable},
 }
 
-// Error is an error with the path that it is about: "/a/b: no such file or directory".
+// Error adds the path to an error: "/a/b: no such file or directory".
 type Error struct {
 	Path string
 	Err  error
@@ -58,8 +57,8 @@ func (e *Error) Error() string { return Quote(e.Path) + ": " + e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ElsewhereError is the error of a command that meets a virtual directory: At is its path,
-// Owner the server that it is on. It is ErrElsewhere.
+// ElsewhereError is returned by a command that reaches a virtual directory At, which the server Owner holds. It
+// wraps ErrElsewhere.
 type ElsewhereError struct {
 	At, Owner string
 }
@@ -68,26 +67,23 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%s: is on another server: %s", Quote(e.At), e.Owner)
 }
 
-// Unwrap is ErrElsewhere.
 func (e *ElsewhereError) Unwrap() error { return ErrElsewhere }
 
-// HeldError is the error of a command that meets what a transaction between servers holds. It is
+// HeldError is returned by a command that needs a path locked by a transaction between servers. It wraps
 // ErrLocked.
 type HeldError struct {
-	Path        string // that is held
+	Path        string // locked path
 	Txn         string
-	Coordinator string // the server that knows how it ends; "" for the one that says so
+	Coordinator string // the server that decides; "" for the server that returned the error
 }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: is held by the transaction %s of %s", Quote(e.Path), e.Txn, either(e.Coordinator, "this server"))
 }
 
-// Unwrap is ErrLocked.
 func (e *HeldError) Unwrap() error { return ErrLocked }
 
-// HTTPStatus is the HTTP status of an error: 200 for none, 503 for those that are not a
-// client's.
+// HTTPStatus returns the HTTP status of an error: 200 for nil, 503 for unknown errors.
 func HTTPStatus(err error) int {
 	if err == nil {
 		return http.StatusOK
@@ -100,7 +96,7 @@ func HTTPStatus(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// ErrorCode is the error's code in the JSON form, "" for none.
+// ErrorCode returns an error's code in the JSON form, "" for nil.
 func ErrorCode(err error) string {
 	if err == nil {
 		return ""
@@ -113,7 +109,7 @@ func ErrorCode(err error) string {
 	return "unavailable"
 }
 
-// DecodeError is the error that a server sent by its code and text.
+// DecodeError returns the error that a server encoded as a code and a text.
 func DecodeError(code, text string) error {
 	for _, c := range classes {
 		if c.code == code {

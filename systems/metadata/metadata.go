@@ -1,36 +1,34 @@
-// Package metadata is the vocabulary of the metadata service: one directory tree of
-// directories and small files, served over HTTP.
+// Package metadata defines the commands, results and errors of the metadata service: one tree of directories and
+// small files, served over HTTP.
 //
-//	client ─► server (HTTP) ─► store ─┬─► journal   durable, in order
-//	                                  └─► tree      in memory, read without locks
+//	client ─► server (HTTP) ─► store ─┬─► changelog  durable, in order
+//	                                  └─► tree       in memory, read without locks
 //
-// A Command asks for one operation, a Result answers it. A command that changes the tree
-// is decided before it runs: it carries the time and the limits that it was taken with, so
-// that replaying it, or applying it on another replica, has the same outcome.
+// A command that changes the tree carries its time and limits. Replaying it, or applying it on another replica,
+// therefore has the same outcome.
 package metadata
 
 import "time"
 
-// Op is what a command does.
+// Op is the operation of a command.
 type Op uint8
 
-// The operations. Those that change the tree go through the journal. The numbers are in
-// journals: they are never given to another operation.
+// Operations. Those that change the tree are logged. Their numbers are in logs on disk and must not be reused.
 const (
 	Invalid  Op = 0
-	List     Op = 1  // ls: the entries of a directory, in the order of their names' bytes
-	Stat     Op = 2  // stat: what is known about one entry
-	Find     Op = 3  // find: entries below a directory, parents first
-	Read     Op = 4  // read: the content of a file
-	Mkdir    Op = 5  // mkdir
-	Rmdir    Op = 6  // rmdir: an empty directory
-	Create   Op = 7  // create: an empty file
-	Remove   Op = 8  // rm: a file; with Recursive a directory with all below it
-	Move     Op = 9  // mv
+	List     Op = 1 // ls: entries of a directory, sorted by the bytes of their names
+	Stat     Op = 2 // stat: one entry
+	Find     Op = 3 // find: entries below a directory, parents first
+	Read     Op = 4 // read: content of a file
+	Mkdir    Op = 5 // mkdir
+	Rmdir    Op = 6 // rmdir: an empty directory
+	Create   Op = 7 // create: an empty file
+	Remove   Op = 8 // rm: a file, or with Recursive a whole directory
+	Move     Op = 9
 	Chmod    Op = 10 // chmod
-	Write    Op = 11 // write: a file's whole content, created where it is missing
-	Touch    Op = 12 // touch: the time of the last change
-	Delegate Op = 13 // delegate: a directory becomes virtual, and all below it leaves this server
+	Write    Op = 11 // write: whole content of a file, created if missing
+	Touch    Op = 12 // touch: modification time
+	Delegate Op = 13 // delegate: a directory becomes virtual; its content leaves this server
 	Adopt    Op = 14 // adopt: a virtual directory becomes an empty physical one
 	Transact Op = 15 // transact: a Step of a transaction between servers, in Data
 	last        = Transact
@@ -38,7 +36,7 @@ const (
 
 var opNames = [...]string{"", "ls", "stat", "find", "read", "mkdir", "rmdir", "create", "rm", "mv", "chmod", "write", "touch", "delegate", "adopt", "transact"}
 
-// Ops are all operations, in the order of their numbers.
+// Ops returns all operations, sorted by number.
 func Ops() []Op {
 	ops := make([]Op, 0, last)
 	for o := List; o <= last; o++ {
@@ -47,7 +45,7 @@ func Ops() []Op {
 	return ops
 }
 
-// String is the operation's name in the protocol: "ls", "mkdir".
+// String returns the operation's name in the protocol, such as "ls".
 func (o Op) String() string {
 	if o > last {
 		return "unknown"
@@ -55,56 +53,56 @@ func (o Op) String() string {
 	return opNames[o]
 }
 
-// Internal tells whether the operation is one of servers among themselves: it is not in
-// the protocol's text, and about a server's own tree alone.
+// Internal reports whether servers alone use the operation, on each other's own trees. It is not in the text
+// protocol.
 func (o Op) Internal() bool { return o == Transact }
 
-// Changes tells whether the operation changes the tree.
+// Changes reports whether the operation changes the tree.
 func (o Op) Changes() bool { return o >= Mkdir && o <= last }
 
 // Command is one request. Fields that an operation does not use are zero.
 type Command struct {
 	Op   Op
 	Path string // absolute and clean: "/a/b"
-	To   string // Move: the new path; Mkdir with Parents: the one of them that must exist, if any; Transact: locked too
+	To   string // Move: new path; Mkdir with Parents: an ancestor that must exist, if any; Transact: second path to lock
 
-	Parents   bool // Mkdir: missing parents are made, and an existing directory is no error
-	Recursive bool // Remove: directories too, with all below them
-	Replace   bool // Move: a file, or an empty directory, at To is replaced
-	Exclusive bool // Write: an error where the file exists; Delegate: where the directory is not empty
-	Across    bool // Find: stop behind a virtual directory; Move, Remove: what is on other servers goes along; List: with a stamp
-	Long      bool // List: print all that is known, not names alone
+	Parents   bool // Mkdir: create missing parents, accept an existing directory
+	Recursive bool // Remove: directories too, with their content
+	Replace   bool // Move: replace a file or an empty directory at To
+	Exclusive bool // Write: fail if the file exists; Delegate: fail if the directory is not empty
+	Across    bool // Find: stop after a virtual directory; Move, Remove: include subtrees on other servers; List: return a stamp
+	Long      bool // List: print all attributes
 
 	Mode  uint16 // Mkdir, Create, Write (of a new file), Chmod: permission bits
 	Data  []byte // Write: the content; Transact: a Step
-	Owner string // Delegate: the server that the directory is on, or several, with commas between them, that have parts of it; Rmdir: of a virtual one that goes if it has this owner
+	Owner string // Delegate: server of the directory, or the servers of its parts, separated by commas; Rmdir: required owner of a virtual directory
 
-	Limit int    // List, Find: at most so many entries; 0 for DefaultLimit
-	After string // List: names behind this one; Find: paths behind this one
+	Limit int    // List, Find: maximum number of entries; 0: DefaultLimit
+	After string // List: names after this one; Find: paths after this one
 
-	Pattern  string // Find: names that match (path.Match); "" for all
-	Kind     Kind   // Find: entries of this kind; 0 for all
-	MaxDepth int    // Find: levels below Path, whose own is 0; < 0 for all
+	Pattern  string // Find: pattern of names (path.Match); "": all
+	Kind     Kind   // Find: kind of entries; 0: all
+	MaxDepth int    // Find: levels below Path, which is level 0; < 0: no limit
 
-	Time int64 // of a change, ns since 1970; Touch: the time to set
+	Time int64 // time of the change, ns since 1970; Touch: the time to set
 
-	// Identity of a change is remembered with what came of it, so that to ask for it again does
-	// nothing twice; "" for none. Seen is Request.Seen of the server that logs it.
+	// Identity identifies a change whose outcome servers remember, so that repeating the request does not repeat
+	// the change. "" means none. Seen is Request.Seen of the server that logs the change.
 	Identity string
 	Seen     uint64
 }
 
-// Kind is what an entry is.
+// Kind is the kind of an entry.
 type Kind uint8
 
-// The kinds of entries. The numbers are in journals and snapshots.
+// Kinds of entries. Their numbers are in logs and snapshots on disk.
 const (
-	Directory Kind = 1 // a physical node: it lives on this server
-	Virtual   Kind = 2 // a directory that lives on another server
+	Directory Kind = 1 // on this server
+	Virtual   Kind = 2 // on another server
 	File      Kind = 3
 )
 
-// String is the kind's name in the protocol.
+// String returns the kind's name in the protocol.
 func (k Kind) String() string {
 	switch k {
 	case Directory:
@@ -117,42 +115,41 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Entry is what is known about a directory or file.
+// Entry describes a directory or file.
 type Entry struct {
-	Name     string // of Find: the path
+	Name     string // Find: the path
 	Kind     Kind
-	ID       uint64 // stays the same while the entry moves
+	ID       uint64 // does not change when the entry moves
 	Mode     uint16 // permission bits
 	Size     int64  // bytes of a file, entries of a directory
-	Modified int64  // ns since 1970
-	Owner    string // the server of a virtual directory
+	Modified int64
+	Owner    string // server of a virtual directory
 }
 
-// Time is when the entry was last changed.
 func (e Entry) Time() time.Time { return time.Unix(0, e.Modified) }
 
-// Result answers a command. Entries are those of List and Find, the one of Stat, and the
-// one that Mkdir, Create or Write made or changed.
+// Result is the answer to a command. Entries are those of List and Find, the entry of Stat, and the entry that
+// Mkdir, Create or Write created or changed.
 type Result struct {
-	Err     error // nil, or an error of a Kind below (errors.Is)
+	Err     error // nil, or an error of one of the classes in errors.go
 	Entries []Entry
-	Next    string // List, Find: After of the next page; "" where this one is the last
-	// Data is what Read reads; of Find with Across the owner of the virtual directory that Next is; of List with
-	// Across a stamp, which no other state of what was listed has. Where there is none, that cannot be told.
+	Next    string // List, Find: After of the next page; "" on the last page
+	// Data is the content of Read. For Find with Across it is the owner of the virtual directory Next. For List
+	// with Across it is a stamp that no other state of the listed range has; empty if no stamp is available.
 	Data []byte
 }
 
 // Defaults and limits.
 const (
-	DefaultLimit = 1000   // entries of a page
-	MaxLimit     = 10_000 // entries of a page at most
+	DefaultLimit = 1000   // entries per page
+	MaxLimit     = 10_000 // entries per page
 
 	DefaultDirMode  = 0o755
 	DefaultFileMode = 0o644
 	MaxMode         = 0o7777
 
-	MaxName  = 255     // bytes of a name
-	MaxPath  = 4096    // bytes of a path
+	MaxName  = 255     // bytes
+	MaxPath  = 4096    // bytes
 	MaxDepth = 1000    // levels of directories
-	MaxFile  = 1 << 20 // bytes of a file
+	MaxFile  = 1 << 20 // bytes
 )

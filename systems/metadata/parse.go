@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Usage is the protocol in short, a line each operation.
+// Usage summarises the protocol, one line per operation.
 const Usage = `ls [-l] [-n LIMIT] [-a NAME] PATH      entries of a directory, those behind NAME
 stat PATH                              what is known about an entry
 find [-name PATTERN] [-type d|f|v] [-maxdepth N] [-n LIMIT] [-a PATH] PATH
@@ -27,12 +27,12 @@ delegate PATH SERVER                   the directory, with all below it, is on t
 adopt PATH                             a directory of another server is here, and empty
 `
 
-// Parse reads a command as the protocol has it: "mkdir -p /a/b". Names with spaces or
-// quotes are quoted as Quote does. What it returns was checked.
+// Parse parses and checks a command of the text protocol: "mkdir -p /a/b". Quote quotes names with spaces or
+// quotes.
 func Parse(line string) (Command, error) { return ParseIn("", line) }
 
-// ParseIn is Parse where paths that do not begin with / are in the directory dir, as in a
-// shell: with . and .. in them, and none at all for dir itself.
+// ParseIn is Parse for relative paths. As in a shell, paths without a leading / are relative to dir, may contain .
+// and .., and default to dir.
 func ParseIn(dir, line string) (Command, error) {
 	c := Command{MaxDepth: -1}
 	name, rest, _, err := cutWord(line)
@@ -56,7 +56,7 @@ func ParseIn(dir, line string) (Command, error) {
 	return c, c.Check()
 }
 
-// parseOptions reads the words that begin with "-".
+// parseOptions parses leading words that begin with "-".
 func (c *Command) parseOptions(line string) (rest string, err error) {
 	for {
 		option, behind, found, err := cutWord(line)
@@ -87,7 +87,7 @@ func (c *Command) parseOptions(line string) (rest string, err error) {
 	}
 }
 
-// setFlag sets an option without a value, and tells whether it is one.
+// setFlag sets an option without a value, and reports whether the option exists.
 func (c *Command) setFlag(option string) bool {
 	var at *bool
 	switch {
@@ -108,7 +108,7 @@ func (c *Command) setFlag(option string) bool {
 	return true
 }
 
-// setValue sets an option that has a value.
+// setValue sets an option with a value.
 func (c *Command) setValue(option, value string) (known bool, err error) {
 	page := c.Op == List || c.Op == Find
 	switch {
@@ -140,7 +140,7 @@ func (c *Command) setValue(option, value string) (known bool, err error) {
 	return true, err
 }
 
-// parseOperands reads what stands behind the options.
+// parseOperands parses the words after the options.
 func (c *Command) parseOperands(dir, line string) error {
 	var mode, text string
 	var into []*string
@@ -186,7 +186,7 @@ func (c *Command) parseOperands(dir, line string) error {
 	return nil
 }
 
-// resolvePath is a path in the directory dir, or one of its own.
+// resolvePath makes a path absolute if dir is set.
 func resolvePath(dir, p string) string {
 	if dir != "" && p != "" {
 		if p[0] != '/' {
@@ -197,7 +197,6 @@ func resolvePath(dir, p string) string {
 	return trimSlash(p)
 }
 
-// trimSlash is a path without the slash at its end.
 func trimSlash(name string) string {
 	if len(name) > 1 && name[len(name)-1] == '/' {
 		return name[:len(name)-1]
@@ -225,7 +224,7 @@ func parseKind(s string) (Kind, error) {
 	return 0, fmt.Errorf("%w type %s: d, f or v", ErrInvalid, Quote(s))
 }
 
-// shorten is a text that fits into an error.
+// shorten truncates a text for an error message.
 func shorten(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."
@@ -233,7 +232,7 @@ func shorten(s string) string {
 	return s
 }
 
-// String is the command as Parse reads it.
+// String formats a command for Parse.
 func (c Command) String() string {
 	var b strings.Builder
 	b.WriteString(c.Op.String())
@@ -266,8 +265,7 @@ func (c Command) String() string {
 	return b.String()
 }
 
-// Quote writes a word so that Parse reads it back: as it is where it can be, else in
-// double quotes with \n, \t, \", \\ and \xHH.
+// Quote formats a word for Parse: unchanged if possible, otherwise in double quotes with \n, \t, \", \\ and \xHH.
 func Quote(word string) string {
 	if isPlain(word) {
 		return word
@@ -297,7 +295,7 @@ func Quote(word string) string {
 	return b.String()
 }
 
-// isPlain tells whether a word needs no quotes.
+// isPlain reports whether a word needs no quotes.
 func isPlain(word string) bool {
 	if word == "" || word[0] == '-' || word[0] == '#' {
 		return false
@@ -311,9 +309,8 @@ func isPlain(word string) bool {
 	return true
 }
 
-// cutWord cuts the first word from a line: up to a space outside of quotes. 'TEXT' is taken
-// as it is, in "TEXT" and outside of quotes a backslash escapes. found is false at the end
-// of the line.
+// cutWord cuts the first word from a line. A word ends at a space outside quotes. Inside ” all characters are
+// literal; elsewhere a backslash escapes. found is false at the end of the line.
 func cutWord(line string) (w, rest string, found bool, err error) {
 	line = strings.TrimLeft(line, " \t")
 	if line == "" {
@@ -331,7 +328,7 @@ func cutWord(line string) (w, rest string, found bool, err error) {
 	return line, "", true, nil
 }
 
-// cutQuoted is word where there are quotes or backslashes.
+// cutQuoted is cutWord for words with quotes or backslashes.
 func cutQuoted(line string) (w, rest string, err error) {
 	var b strings.Builder
 	quote := byte(0)
@@ -360,7 +357,7 @@ func cutQuoted(line string) (w, rest string, err error) {
 	return b.String(), "", nil
 }
 
-// writeEscape writes what stands behind a backslash, and tells its length.
+// writeEscape writes the character that follows a backslash, and returns the number of bytes read.
 func writeEscape(b *strings.Builder, s string) (int, error) {
 	if s == "" {
 		return 0, fmt.Errorf("%w command: a backslash at the end", ErrInvalid)

@@ -10,13 +10,12 @@ import (
 	"skerry/internal/base/varint"
 )
 
-// ErrRecord marks bytes that are not a command's.
+// ErrRecord marks bytes that do not encode a command.
 var ErrRecord = errors.New("not a command's record")
 
 // recordVersion is the first byte of every record.
 const recordVersion = 1
 
-// Bits of the flags in a record.
 const (
 	flagParents = 1 << iota
 	flagRecursive
@@ -26,11 +25,11 @@ const (
 	flagIdentity
 )
 
-// AppendRecord appends a changing command as journals hold it:
+// AppendRecord appends the binary form of a change, as logs contain it:
 //
 //	version, op, flags (a byte each), mode (2 bytes), time (8 bytes), all little-endian,
-//	then path, to, owner and data, each with its length (uvarint) before it, and of a command
-//	with an identity that, too, and seen (uvarint)
+//	then path, to, owner and data, each preceded by its length (uvarint);
+//	if the command has an identity: identity (likewise) and seen (uvarint)
 func (c Command) AppendRecord(b []byte) []byte {
 	flags := byte(0)
 	for i, set := range []bool{c.Parents, c.Recursive, c.Replace, c.Exclusive, c.Across, c.Identity != ""} {
@@ -51,7 +50,7 @@ func (c Command) AppendRecord(b []byte) []byte {
 	return b
 }
 
-// ParseRecord reads what AppendRecord wrote. Data is part of b.
+// ParseRecord decodes AppendRecord's output. Data aliases b.
 func ParseRecord(b []byte) (Command, error) {
 	const fixed = 3 + 2 + 8
 	if len(b) < fixed || b[0] != recordVersion {
@@ -76,8 +75,7 @@ func ParseRecord(b []byte) (Command, error) {
 	return c, nil
 }
 
-// AppendBatch appends changing commands as one record: each with its length (uvarint)
-// before it. They become durable together.
+// AppendBatch appends changes as one record, each preceded by its length (uvarint). They become durable together.
 func AppendBatch(b []byte, commands []Command) []byte {
 	var one []byte
 	for _, c := range commands {
@@ -87,7 +85,7 @@ func AppendBatch(b []byte, commands []Command) []byte {
 	return b
 }
 
-// ParseBatch calls do for the commands of what AppendBatch wrote, in order.
+// ParseBatch calls do for each command of AppendBatch's output, in order.
 func ParseBatch(b []byte, do func(Command)) error {
 	for r := varint.NewReader(b); r.More(); {
 		c, err := ParseRecord(r.Bytes())
@@ -99,68 +97,66 @@ func ParseBatch(b []byte, do func(Command)) error {
 	return nil
 }
 
-// Verb is what a step of a transaction asks a server for.
+// Verb is the kind of a transaction step.
 type Verb byte
 
-// The verbs. Their numbers are in journals.
+// Verbs. Their numbers are in logs on disk.
 const (
-	// Prepare locks the command's Path and To, and the paths of Commands, which are to be
-	// run if the transaction is committed: it promises that they can be. The result has the
-	// entry at Path, if there is one, and behind it the virtual directories below it, with
-	// their paths; Data has the content of a file.
+	// Prepare locks the command's Path and To and the paths of Commands, which run when the transaction commits.
+	// Success is a promise that they will succeed. The result has the entry at Path, if any, followed by the
+	// virtual directories below it with their paths. Data has the content of a file.
 	Prepare Verb = 1
-	// Commit, of the coordinator, which is prepared, runs Commands and decides: from then on
-	// the transaction is done. Servers are the others that are prepared.
+	// Commit runs Commands on the prepared coordinator and decides the transaction. Servers are the other prepared
+	// servers.
 	Commit Verb = 2
-	// Finish has a server that is prepared run its commands. One that is not has done so.
+	// Finish runs the commands of a prepared server. On a server that is not prepared, they have already run.
 	Finish Verb = 3
-	// Abort lets go of what is prepared.
+	// Abort releases what is prepared.
 	Abort Verb = 4
-	// Resolve asks the coordinator: Data of the result is Committed, Aborted or Pending. It
-	// aborts what is Pending where Entry is that of its last step: who asks so has seen the
-	// lease go by without another. The same goes for a watch.
+	// Resolve asks the coordinator for the outcome: Data of the result is Committed, Aborted or Pending. If Entry
+	// is the index of the last step of a pending transaction, Resolve aborts it: the caller has seen the lease
+	// expire without another step. The same applies to a watch.
 	Resolve Verb = 5
-	// Forget drops the decision: all servers have finished.
+	// Forget drops the decision after all servers have finished.
 	Forget Verb = 6
-	// Watch, of the server that has the directory at the command's path, notes from then on
-	// what is changed in it, until the transaction ends or for the lease; nothing is locked.
-	// The first, with First, has the directory's entry as its result, each later one in Data
-	// what was changed since the one before, as AppendChange writes it.
+	// Watch makes the server of the command's path record changes in that directory until the transaction ends or
+	// the lease expires. It locks nothing. The first step, with First, returns the directory's entry. Each later
+	// step returns in Data the changes since the previous one, as AppendChange writes them.
 	Watch Verb = 7
-	// Recall asks whether a change with the identity Txn was made: Data of the result is Committed,
-	// and its entries are those of the change.
+	// Recall asks whether a change with the identity Txn was made. If so, Data of the result is Committed and its
+	// entries are those of the change.
 	Recall Verb = 8
 )
 
-// What Resolve is answered.
+// Answers to Resolve.
 const (
 	Committed = "committed"
 	Aborted   = "aborted"
 	Pending   = "pending"
 )
 
-// Step is a step of a transaction between servers, as Transact has it in Data.
+// Step is one step of a transaction between servers. Transact commands carry it in Data.
 type Step struct {
 	Verb        Verb
-	Txn         string    // its name; that of an older transaction is less
-	Coordinator string    // Prepare: the server that decides, "" for the one that is asked
-	Lease       int64     // Prepare, Watch: ns for which its servers leave it to who began it
-	Entry       uint64    // Resolve: Txn.Since of a lease that is over, AnyEntry to ask alone; Recall: Command.Seen
-	First       bool      // Prepare: the transaction holds nothing elsewhere, and may wait; Watch: begin
-	Servers     []string  // Commit
-	Commands    []Command // Prepare, Commit
+	Txn         string // name; older transactions have smaller names
+	Coordinator string // Prepare: deciding server, "" for the receiver
+	Lease       int64  // Prepare, Watch: ns during which servers leave the transaction to its router
+	Entry       uint64 // Resolve: Txn.Since of an expired lease, or AnyEntry; Recall: Command.Seen
+	First       bool   // Prepare: the transaction holds no locks and may wait; Watch: begin
+	Servers     []string
+	Commands    []Command
 }
 
-// AnyEntry is no entry's index.
+// AnyEntry never is the index of an entry. Resolve with AnyEntry only asks.
 const AnyEntry = math.MaxUint64
 
-// Command is the command that asks for the step, with paths to lock.
+// Command returns the Transact command of the step, with two paths to lock.
 func (s Step) Command(path, to string) Command {
 	return Command{Op: Transact, Path: path, To: to, Data: s.append(nil), MaxDepth: -1}
 }
 
-// append appends verb, first (a byte each), lease or, of Resolve, entry (uvarint), the texts with their lengths
-// before them, and the commands as AppendBatch does.
+// append encodes verb and first (a byte each), lease (or entry for Resolve and Recall, uvarint), the texts with
+// their lengths, and the commands as AppendBatch does.
 func (s Step) append(b []byte) []byte {
 	first := byte(0)
 	if s.First {
@@ -179,7 +175,7 @@ func (s Step) append(b []byte) []byte {
 	return AppendBatch(b, s.Commands)
 }
 
-// ParseStep reads the step of a Transact command; its commands are checked.
+// ParseStep decodes the step of a Transact command, and checks its commands.
 func ParseStep(b []byte) (Step, error) {
 	if len(b) < 2 || b[0] < byte(Prepare) || b[0] > byte(Recall) {
 		return Step{}, fmt.Errorf("%w step: %w", ErrInvalid, ErrRecord)
@@ -211,20 +207,20 @@ func ParseStep(b []byte) (Step, error) {
 	return s, err
 }
 
-// Txn is a transaction as one server has it.
+// Txn is the state of a transaction on one server.
 type Txn struct {
 	Name        string   `json:"name"`
 	Coordinator string   `json:"coordinator,omitempty"` // "" for this server
-	Since       uint64   `json:"since"`                 // index in the log of its last step, which began its lease
-	Lease       int64    `json:"lease_ns"`              // when it is over, by a monotonic clock, its end is asked for
-	Watching    bool     `json:"watching,omitempty"`    // it holds nothing, and notes what is changed
-	Locks       []string `json:"locks,omitempty"`       // paths of the server's own tree
-	Committed   bool     `json:"committed,omitempty"`   // by this server, its coordinator
-	Servers     []string `json:"servers,omitempty"`     // that may not have finished, of one that was committed
+	Since       uint64   `json:"since"`                 // log index of the last step, which started the lease
+	Lease       int64    `json:"lease_ns"`              // after this time on a monotonic clock, the transaction is resolved
+	Watching    bool     `json:"watching,omitempty"`    // a watch: it holds no locks
+	Locks       []string `json:"locks,omitempty"`       // paths in the server's own tree
+	Committed   bool     `json:"committed,omitempty"`   // decided by this server, the coordinator
+	Servers     []string `json:"servers,omitempty"`     // Committed: servers that may not have finished
 }
 
-// AppendChange appends a path that was changed: a line, since no name has control
-// characters. deep says that what is below it may be another, too.
+// AppendChange appends the line of a changed path. Names contain no control characters. deep means that everything
+// below the path may have changed.
 func AppendChange(b []byte, path string, deep bool) []byte {
 	if deep {
 		b = append(b, '*')
@@ -232,7 +228,7 @@ func AppendChange(b []byte, path string, deep bool) []byte {
 	return append(append(b, path...), '\n')
 }
 
-// ParseChanges reads what AppendChange wrote: deep by path.
+// ParseChanges decodes AppendChange's output: deep by path.
 func ParseChanges(b []byte) map[string]bool {
 	changed := make(map[string]bool)
 	for line := range strings.Lines(string(b)) {

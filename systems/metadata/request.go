@@ -8,43 +8,42 @@ import (
 	"strings"
 )
 
-// Request is what a client says of a request that it may have to make again, of another replica,
-// since the first does not answer. Each change has an Identity besides, which servers remember.
+// Request is what a client sends with a request that it may have to repeat on another replica. Each change also
+// has an Identity, which servers remember.
 //
-// They remember so many, and must not take one that they have forgotten for a new one:
+// Servers remember a limited number of identities. They must not mistake a forgotten change for a new one:
 //
-//  1. a replica hangs with a change that it has not read yet;
-//  2. another one, asked again, makes it, and it is forgotten after many others;
-//  3. the first one wakes up and logs the change. Nothing is known of it.
+//  1. A replica hangs with a change that it has not read yet.
+//  2. The client repeats the change on another replica. The change is made, and later forgotten.
+//  3. The first replica resumes and logs the change. No server remembers it.
 //
-// So a change says how far the servers' logs were before it was first asked for, and is refused
-// where a change of after that may have been forgotten.
+// A change therefore carries the log positions at the time of its first request. It is refused if a change logged
+// after that position may have been forgotten.
 type Request struct {
-	// Identity is what those of its changes begin with that have none; "" for none.
+	// Identity is the prefix of the identities of changes that have none; "" if the client sends none.
 	Identity string
-	// Seen is how far the logs were, as a server has told.
+	// Seen has the log positions that servers reported before the first request.
 	Seen Seen
-	// Again says that the request was made before, perhaps of another server.
+	// Again is true if the request was sent before, possibly to another server.
 	Again bool
 }
 
 type requestKey struct{}
 
-// WithRequest is a context of a request.
 func WithRequest(ctx context.Context, r Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// RequestFrom is what is known of the request that a context belongs to.
 func RequestFrom(ctx context.Context) Request {
 	r, _ := ctx.Value(requestKey{}).(Request)
 	return r
 }
 
-// MaxIdentified is how many changes of a request have an identity: servers remember so many.
+// MaxIdentified is the maximum number of changes of a request that get identities, because servers remember a
+// limited number.
 const MaxIdentified = 1024
 
-// AddIdentities gives changes an identity that have none, each for itself.
+// AddIdentities gives each change without an identity its own.
 func AddIdentities(identity string, commands []Command) []Command {
 	if identity == "" || len(commands) > MaxIdentified {
 		return commands
@@ -58,10 +57,10 @@ func AddIdentities(identity string, commands []Command) []Command {
 	return commands
 }
 
-// Seen is how far the logs of servers are, by name; "" is one that shares its tree with none.
+// Seen has log positions by server name. "" is a server that does not share its tree.
 type Seen map[string]uint64
 
-// String is "NAME=INDEX,NAME=INDEX".
+// String formats positions as "NAME=INDEX,NAME=INDEX".
 func (s Seen) String() string {
 	all := make([]string, 0, len(s))
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -70,7 +69,7 @@ func (s Seen) String() string {
 	return strings.Join(all, ",")
 }
 
-// ParseSeen reads what String wrote; of what is none, nothing is known.
+// ParseSeen parses String's output and ignores malformed parts.
 func ParseSeen(text string) Seen {
 	s := make(Seen)
 	for one := range strings.SplitSeq(text, ",") {
@@ -82,15 +81,15 @@ func ParseSeen(text string) Seen {
 	return s
 }
 
-// Add takes over what another one has seen further.
+// Add advances positions to those of more.
 func (s Seen) Add(more Seen) {
 	for name, index := range more {
 		s[name] = max(s[name], index)
 	}
 }
 
-// RetryIdentity is a change's identity where a router asks for it once more, since the map of subtrees
-// has changed: what the try before came to is not its answer. FirstTry is that of the first.
+// RetryIdentity returns a change's identity for the n-th retry by a router, after the map of subtrees has changed.
+// The result of an earlier try is not the result of this one.
 func RetryIdentity(identity string, n int) string {
 	if identity == "" {
 		return ""
@@ -98,7 +97,7 @@ func RetryIdentity(identity string, n int) string {
 	return OriginalIdentity(identity) + "~" + strconv.Itoa(n)
 }
 
-// OriginalIdentity is the identity that NextTry was given.
+// OriginalIdentity returns the identity from which RetryIdentity derived this one.
 func OriginalIdentity(identity string) string {
 	first, _, _ := strings.Cut(identity, "~")
 	return first

@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// Directories of each server's own tree that are not part of the whole.
+// Directories of a server's own tree that are not part of the shared tree.
 const (
-	// Subtrees has the subtrees that are on the server.
+	// Subtrees contains the subtrees that the server holds.
 	Subtrees = "/.subtrees"
-	// Incoming has those that are on their way to it.
+	// Incoming contains the subtrees that are being copied to the server.
 	Incoming = "/.incoming"
 )
 
-// Subtree is where a subtree is: the directory Base of a server's own tree. Its text is
-// the owner of a virtual directory, "SERVER:/.subtrees/ID.EPOCH".
+// Subtree is the location of a subtree: the directory Base of a server's own tree. Its text form is the owner of a
+// virtual directory: "SERVER:/.subtrees/ID.EPOCH".
 //
-// The directory of a subtree may be parted: Server is several names then, in order and with
-// commas between them. Each of these servers has a directory Base with the entries whose names'
-// hash is its (PartOf), and all that is below those.
+// A subtree's directory may be split over several servers. Server then has their names in order, separated by
+// commas. Each server has a directory Base with the entries that PartIndex assigns to it, and everything below
+// them.
 type Subtree struct {
 	Server string
-	ID     string // random, of the subtree as long as it is
-	// Epoch grows whenever the subtree gets another server or another place in the whole
-	// tree, so that what was known of it before leads nowhere. 0 is not written.
+	ID     string // random, constant over the subtree's life
+	// Epoch increases when the subtree moves to another server or to another place in the shared tree, so that
+	// outdated owners lead nowhere. 0 is not written.
 	Epoch uint64
 }
 
-// ParseSubtree reads an owner; ok is false where it is another text.
+// ParseSubtree parses an owner. ok is false if the text has another form.
 func ParseSubtree(owner string) (s Subtree, ok bool) {
 	server, base, _ := strings.Cut(owner, ":")
 	s, ok = ParseBase(base)
@@ -37,8 +37,7 @@ func ParseSubtree(owner string) (s Subtree, ok bool) {
 	return s, ok && server != ""
 }
 
-// ParseBase reads the path that a subtree has on its server, or the path of one that comes
-// in.
+// ParseBase parses the path of a subtree, complete or incoming, on its server.
 func ParseBase(path string) (s Subtree, ok bool) {
 	name, ok := strings.CutPrefix(path, Subtrees+"/")
 	if !ok {
@@ -58,10 +57,10 @@ func ParseBase(path string) (s Subtree, ok bool) {
 	return s, id != "" && !strings.Contains(id, "/")
 }
 
-// Servers are those that have it: one, or those of its parts.
+// Servers returns the servers of the subtree: one, or one for each part.
 func (s Subtree) Servers() []string { return strings.Split(s.Server, ",") }
 
-// Parts are the parts as subtrees of one server.
+// Parts returns each part as a subtree of one server.
 func (s Subtree) Parts() []Subtree {
 	parts := make([]Subtree, 0, 1)
 	for _, server := range s.Servers() {
@@ -71,11 +70,11 @@ func (s Subtree) Parts() []Subtree {
 	return parts
 }
 
-// PartIndex is which of so many parts of a directory has the entry of a name. What is in the parts
-// depends on it: it stays as it is.
+// PartIndex returns the part, of the given number of parts, that holds the entry of a name. Data on disk depends
+// on this function: it must not change.
 func PartIndex(name string, parts int) int {
 	h := fnv.New64a()
-	_, _ = io.WriteString(h, name) // it never fails
+	_, _ = io.WriteString(h, name) // never fails
 	return int(h.Sum64() % uint64(parts))
 }
 
@@ -86,16 +85,15 @@ func (s Subtree) name() string {
 	return s.ID + "." + strconv.FormatUint(s.Epoch, 10)
 }
 
-// Base is the subtree's directory on its server.
+// Base returns the subtree's directory on its server.
 func (s Subtree) Base() string { return Subtrees + "/" + s.name() }
 
-// IncomingBase is the directory in which it is made before it is the server's.
+// IncomingBase returns the directory in which the subtree is built before it moves to Base.
 func (s Subtree) IncomingBase() string { return Incoming + "/" + s.name() }
 
-// Owner is the text of its virtual directory.
+// Owner returns the owner of the virtual directory of the subtree.
 func (s Subtree) Owner() string { return s.Server + ":" + s.Base() }
 
-// NextEpoch is the subtree in its next epoch.
 func (s Subtree) NextEpoch() Subtree {
 	s.Epoch++
 	return s

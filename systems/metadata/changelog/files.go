@@ -26,7 +26,7 @@ const (
 	tempSuffix     = ".tmp"
 )
 
-// indexedFile is a file that is named by an index.
+// indexedFile is a file named after a record index.
 type indexedFile struct {
 	path  string
 	index uint64
@@ -40,7 +40,7 @@ func snapshotPath(dir string, index uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%s%016x", snapshotPrefix, index))
 }
 
-// listFiles is the files of a prefix, in the order of their indices.
+// listFiles returns the files with a prefix, sorted by index.
 func listFiles(dir, prefix string) ([]indexedFile, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -60,8 +60,8 @@ func listFiles(dir, prefix string) ([]indexedFile, error) {
 	return files, nil
 }
 
-// lockDir makes the directory where it is missing, locks it for this process, and checks
-// its version. Snapshots that were not finished are removed.
+// lockDir creates the directory if missing, locks it for this process, checks its version, and removes unfinished
+// snapshots.
 func lockDir(dir string) (*flock.Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func checkVersion(dir string) error {
 	return nil
 }
 
-// writeFile writes a file that is there as a whole or not at all.
+// writeFile creates a file atomically.
 func writeFile(path string, content []byte) error {
 	f, err := os.Create(path + tempSuffix)
 	if err != nil {
@@ -131,7 +131,7 @@ func writeFile(path string, content []byte) error {
 	return publishFile(path)
 }
 
-// publishFile gives a file that was written under a temporary name its own, durably.
+// publishFile durably renames a complete temporary file to its final name.
 func publishFile(path string) error {
 	if err := os.Rename(path+tempSuffix, path); err != nil {
 		return err
@@ -139,7 +139,7 @@ func publishFile(path string) error {
 	return atomicfile.SyncDir(filepath.Dir(path))
 }
 
-// file is what a segment is written to.
+// file is the output of a segment; tests inject failing ones.
 type file interface {
 	Write(b []byte) (int, error)
 	Sync() error // content and size, not times
@@ -147,7 +147,6 @@ type file interface {
 	Close() error
 }
 
-// diskFile is a file on disk; it is opened for appending.
 type diskFile struct{ *os.File }
 
 func (f diskFile) Sync() error {
@@ -158,15 +157,15 @@ func (f diskFile) Sync() error {
 	}
 }
 
-// segment is the last file of the log, which groups are appended to.
+// segment is the last file of the log, to which groups are appended.
 type segment struct {
 	file  file
 	path  string
 	first uint64 // index of the first record
-	size  int64  // bytes that are durable
+	size  int64  // durable bytes
 }
 
-// newSegment makes a segment's file, and its name durable.
+// newSegment creates a segment and makes its directory entry durable.
 func (j *Journal) newSegment(first uint64) (*segment, error) {
 	path := segmentPath(j.dir, first)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -179,7 +178,7 @@ func (j *Journal) newSegment(first uint64) (*segment, error) {
 	return &segment{file: j.wrap(diskFile{f}), path: path, first: first}, nil
 }
 
-// openSegment opens the last segment of a journal to append to it.
+// openSegment opens the last segment for appending.
 func (j *Journal) openSegment(last indexedFile, size int64) (*segment, error) {
 	f, err := os.OpenFile(last.path, os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -188,8 +187,8 @@ func (j *Journal) openSegment(last indexedFile, size int64) (*segment, error) {
 	return &segment{file: j.wrap(diskFile{f}), path: last.path, first: last.index, size: size}, nil
 }
 
-// append makes a group durable. Where it returns ErrRefused the segment is as it was
-// before; with another error what it holds is not known.
+// append makes a group durable. After ErrRefused, the segment is unchanged. After any other error, its content is
+// unknown.
 func (s *segment) append(group []byte) error {
 	_, err := s.file.Write(group)
 	if err == nil {

@@ -13,20 +13,20 @@ import (
 	"skerry/internal/base/flock"
 )
 
-// Options are how a journal is kept. Zero fields mean the defaults.
+// Options configures a journal. Zero fields mean the defaults.
 type Options struct {
-	// SegmentBytes is where a segment ends and the next begins; 64 MiB.
+	// SegmentBytes is the size at which a new segment starts. Default: 64 MiB.
 	SegmentBytes int64
-	// SnapshotBytes is how much log is written between two snapshots, at least: where the
-	// last snapshot is larger, as much as that. 128 MiB.
+	// SnapshotBytes is the minimum log between two snapshots. A larger last snapshot raises it to that snapshot's
+	// size. Default: 128 MiB.
 	SnapshotBytes int64
-	// Log is told what nobody waits for: snapshots, and what they fail with.
+	// Log receives the results of background snapshots.
 	Log *slog.Logger
 
-	wrap func(file) file // of tests
+	wrap func(file) file // for tests
 }
 
-// Journal is a Log on this machine's disk.
+// Journal is a Log on a local disk.
 type Journal struct {
 	dir     string
 	o       Options
@@ -37,33 +37,33 @@ type Journal struct {
 	mu      sync.Mutex
 	waiting []*entry
 	closed  bool
-	wake    chan struct{} // has a value while something waits
+	wake    chan struct{} // holds a value while records wait
 
-	done chan struct{} // closed when the goroutine that writes has ended
-	err  error         // of closing the files; read behind done
+	done chan struct{} // closed when the writer goroutine has ended
+	err  error         // from closing the files; valid after done
 
-	// Of the goroutine that writes.
+	// Owned by the writer goroutine:
 	segment   *segment
 	next      uint64 // index of the next record
 	written   int64  // bytes of log since the last snapshot
 	buffer    []byte
-	snapshots chan error // of the snapshot under way, else nil
+	snapshots chan error // result of the running snapshot; nil if none
 
 	index, groups, logBytes, snapIndex, snapBytes atomic.Int64
-	syncing, longest                              atomic.Int64 // ns of fsyncs: of all, and of one
+	syncing, longest                              atomic.Int64 // ns of fsyncs: total and maximum
 	broken                                        atomic.Pointer[error]
 }
 
-// Status is how a journal stands.
+// Status is the state of a journal.
 type Status struct {
-	Index         int64   `json:"index"`           // records since the beginning
-	Groups        int64   `json:"groups"`          // fsyncs since the journal was opened
-	Syncing       float64 `json:"fsync_s"`         // s that writing and syncing groups took since the journal was opened
-	LongestSync   float64 `json:"longest_fsync_s"` // of one group
-	LogBytes      int64   `json:"log_bytes"`       // of the segments
-	SnapshotIndex int64   `json:"snapshot_index"`  // records that the last snapshot holds
+	Index         int64   `json:"index"`   // records since the journal was created
+	Groups        int64   `json:"groups"`  // fsyncs since the journal was opened
+	Syncing       float64 `json:"fsync_s"` // seconds of writing and syncing since the journal was opened
+	LongestSync   float64 `json:"longest_fsync_s"`
+	LogBytes      int64   `json:"log_bytes"`      // bytes of all segments
+	SnapshotIndex int64   `json:"snapshot_index"` // records in the last snapshot
 	SnapshotBytes int64   `json:"snapshot_bytes"`
-	Broken        string  `json:"broken,omitempty"` // why nothing can be written
+	Broken        string  `json:"broken,omitempty"` // reason why the journal is read-only
 }
 
 // entry is a record that waits to become durable.
@@ -77,8 +77,8 @@ type outcome struct {
 	err    error
 }
 
-// Open opens the journal of a directory, which is made where it is missing, and brings
-// the machine to the state that is recorded.
+// Open opens the journal of a directory, creates the directory if missing, and restores the machine to the
+// recorded state.
 func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = 64 << 20
@@ -105,7 +105,7 @@ func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
 	return j, r, nil
 }
 
-// Append is Log's.
+// Append implements Log.
 func (j *Journal) Append(ctx context.Context, record []byte) (any, error) {
 	if len(record) > MaxRecord {
 		return nil, fmt.Errorf("a record of %d bytes: %w", len(record), ErrTooLarge)
@@ -130,7 +130,7 @@ func (j *Journal) Append(ctx context.Context, record []byte) (any, error) {
 	}
 }
 
-// Close is Log's. A snapshot under way is finished.
+// Close implements Log. It waits for a running snapshot.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	closed := j.closed
@@ -146,7 +146,6 @@ func (j *Journal) Close() error {
 	return j.err
 }
 
-// Status is how the journal stands at the moment.
 func (j *Journal) Status() Status {
 	s := Status{Index: j.index.Load(), Groups: j.groups.Load(), LogBytes: j.logBytes.Load(), SnapshotIndex: j.snapIndex.Load(), SnapshotBytes: j.snapBytes.Load()}
 	s.Syncing, s.LongestSync = float64(j.syncing.Load())/1e9, float64(j.longest.Load())/1e9
@@ -156,7 +155,7 @@ func (j *Journal) Status() Status {
 	return s
 }
 
-// run writes groups until the journal is closed and nothing waits.
+// run writes groups until the journal is closed and the queue is empty.
 func (j *Journal) run() {
 	defer close(j.done)
 	for closed := false; !closed; {
@@ -173,11 +172,11 @@ func (j *Journal) run() {
 	j.err = errors.Join(j.segment.file.Close(), j.lock.Close())
 }
 
-// commitAll writes what waits, and tells whether the journal was closed.
+// commitAll writes all waiting records, and reports whether the journal was closed.
 func (j *Journal) commitAll() bool {
 	for {
-		// Those that the last group answered run first: what they ask next is in this group,
-		// which halves the fsyncs of clients that ask one after the other.
+		// Callers that the last group answered run first. Their next records join this group, which halves the
+		// fsyncs of clients that send one change after another.
 		runtime.Gosched()
 		j.mu.Lock()
 		batch, closed := j.waiting, j.closed
@@ -193,8 +192,7 @@ func (j *Journal) commitAll() bool {
 	}
 }
 
-// commit makes the first records of the batch durable as one group, applies them, and
-// tells how many they were.
+// commit makes the first records of the batch durable as one group, applies them, and returns their number.
 func (j *Journal) commit(batch []*entry) int {
 	j.buffer = beginGroup(j.buffer)
 	n := 0
@@ -245,7 +243,7 @@ func (j *Journal) writeBuffer() error {
 	return nil
 }
 
-// maintain begins a new segment, and a snapshot, where it is time.
+// maintain starts a new segment and a snapshot when they are due.
 func (j *Journal) maintain() {
 	if j.segment.size >= j.o.SegmentBytes {
 		if err := j.rotate(); err != nil {
@@ -257,7 +255,7 @@ func (j *Journal) maintain() {
 	}
 }
 
-// rotate begins a new segment; the old one is complete.
+// rotate completes the current segment and starts a new one.
 func (j *Journal) rotate() error {
 	if j.segment.size == 0 {
 		return nil
@@ -274,19 +272,19 @@ func (j *Journal) rotate() error {
 var (
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("the journal is closed")
-	// ErrRefused means that a record was not written: the disk is full, say. Later ones may
-	// be.
+	// ErrRefused means that a record was not written, for example because the disk is full. Later records may
+	// succeed.
 	ErrRefused = errors.New("the journal cannot be written")
-	// ErrBroken means that the journal cannot be written until it is opened again.
+	// ErrBroken means that the journal refuses records until it is reopened.
 	ErrBroken = errors.New("the journal is broken")
-	// ErrUnknown means that a record may have become durable, or may yet.
+	// ErrUnknown means that a record may be durable or may become durable.
 	ErrUnknown = errors.New("it is not known whether the journal has the record")
-	// ErrTooLarge means a record of more than MaxRecord bytes.
+	// ErrTooLarge means that a record exceeds MaxRecord.
 	ErrTooLarge = errors.New("too large for the journal")
 
-	// ErrCorrupt means that what was durable is damaged.
+	// ErrCorrupt means that durable data is damaged.
 	ErrCorrupt = errors.New("the journal is corrupt")
-	// ErrNewer means a journal of a newer version of this program.
+	// ErrNewer means that a newer version of this program wrote the journal.
 	ErrNewer = errors.New("the journal was written by a newer version")
 	// ErrInUse means that another process has the journal open.
 	ErrInUse = errors.New("the journal is in use")

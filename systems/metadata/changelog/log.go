@@ -1,15 +1,14 @@
-// Package changelog is a log on disk that many append to at once: records become durable
-// in groups, with one fsync for all that wait, and are applied in the log's order.
+// Package changelog is a log of changes on disk with group commit: one fsync makes all waiting records durable,
+// and they are applied in log order.
 //
-//	DIR/version            of the layout
-//	DIR/lock               held by the process that has the journal open
-//	DIR/log-INDEX          a segment: groups of records, the first of which is INDEX
-//	DIR/snapshot-INDEX     the state after record INDEX; segments before it are deleted
+//	DIR/version            version of the layout
+//	DIR/lock               locked by the process that has the journal open
+//	DIR/log-INDEX          a segment: groups of records; INDEX is its first record
+//	DIR/snapshot-INDEX     the state after record INDEX; older segments are deleted
 //
-// A group is what one fsync made durable, and has one checksum. A crash can tear the last
-// group alone: groups are written one after the other's fsync. Open drops a torn last
-// group, none of whose records was acknowledged, and refuses a journal where something
-// good stands behind something broken.
+// A group is what one fsync made durable, and has one checksum. A group is written only after the fsync of the
+// previous one, so a crash can tear only the last group. None of the records of a torn group was acknowledged:
+// Open cuts it off. Open refuses a journal in which a valid group follows an invalid one.
 package changelog
 
 import (
@@ -17,42 +16,37 @@ import (
 	"io"
 )
 
-// Log orders records and makes them durable. A consensus group can stand in place of
-// this package's Journal.
+// Log orders records and makes them durable. Journal and replica.Log implement it.
 //
-// A record is applied, by the Machine that the log was opened with, once and in the log's
-// order, after it is durable (on a majority, where there are replicas); what Apply returns
-// is what Append returns.
+// A record is durable (with replicas: on a majority) before it is applied. The Machine applies each record once,
+// in log order. Append returns the result of Apply.
 type Log interface {
-	// Append returns once record is durable and was applied. An error means that it never
-	// will be, or, with ErrUnknown, that this is not known. The record must not change
-	// afterwards.
+	// Append returns after record is durable and applied. An error means that record will never be applied, or,
+	// for ErrUnknown, that this is unknown. The caller must not modify record afterwards.
 	Append(ctx context.Context, record []byte) (any, error)
-	// Close waits until what was appended was applied.
+	// Close waits until all appended records are applied.
 	Close() error
 }
 
-// SharedLog is a Log that others append to as well, on other machines: what is applied here
-// may lag behind what they were answered.
+// SharedLog is a Log to which other machines append as well. The local state may lag behind answers that they
+// gave.
 type SharedLog interface {
 	Log
-	// Current returns once all that was answered before the call, to anybody, is applied
-	// here.
+	// Current returns after everything that any replica acknowledged before the call is applied here.
 	Current(ctx context.Context) error
 }
 
-// Machine is the state that the records change. Its methods are called by one goroutine
-// at a time.
+// Machine is the state that records change. Calls do not overlap.
 type Machine interface {
-	// Restore replaces the state by that of a snapshot.
+	// Restore replaces the state by a snapshot.
 	Restore(r io.Reader) error
-	// Apply changes the state as a record says; index counts records from 1.
+	// Apply applies a record; the first index is 1.
 	Apply(index uint64, record []byte) any
-	// Snapshot takes the state as it is between two calls of Apply.
+	// Snapshot captures the state between two calls of Apply.
 	Snapshot() (Snapshot, error)
 }
 
-// Snapshot is a state at one moment; it is written while records are applied.
+// Snapshot is a captured state. Write runs while records are applied.
 type Snapshot interface {
 	Write(w io.Writer) error
 	Close()

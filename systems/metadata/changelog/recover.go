@@ -13,25 +13,24 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// castagnoli is the polynomial of CRC32C, which processors compute.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const (
-	// groupHeader is the bytes before a group's records: checksum of what follows (4),
-	// length of the records (4), index of the first (8), all little-endian.
+	// groupHeader is the size of a group's header: checksum of the following bytes (4), length of the records (4),
+	// index of the first record (8), little-endian.
 	groupHeader = 16
-	// MaxRecord is the most bytes of a record.
+	// MaxRecord is the maximum size of a record in bytes.
 	MaxRecord = 16 << 20
-	// fullGroup is where a group takes no more records.
+	// groupLimit is the size at which a group accepts no further record.
 	groupLimit = 4 << 20
-	// maxGroup is the most bytes of the records of a group.
+	// maxGroup is the maximum size of the records of a group.
 	maxGroup = groupLimit + MaxRecord + binary.MaxVarintLen64
 )
 
-// beginGroup makes room for the header.
+// beginGroup reserves space for the header.
 func beginGroup(b []byte) []byte { return append(b[:0], make([]byte, groupHeader)...) }
 
-// addRecord appends a record, with its length before it.
+// addRecord appends a record, preceded by its length.
 func addRecord(b, record []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(record))), record...)
 }
@@ -43,15 +42,14 @@ func endGroup(b []byte, first uint64) {
 	binary.LittleEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
 }
 
-// group is a group that was read.
+// group is a decoded group.
 type group struct {
 	first   uint64
 	records [][]byte
-	size    int // bytes, header included
+	size    int // bytes, with header
 }
 
-// readGroup reads the group at the beginning of b; ok is false where there is none, or a
-// broken one.
+// readGroup decodes the group at the beginning of b. ok is false if there is no valid group.
 func readGroup(b []byte) (g group, ok bool) {
 	if len(b) < groupHeader {
 		return g, false
@@ -76,7 +74,7 @@ func readGroup(b []byte) (g group, ok bool) {
 	return g, true
 }
 
-// containsGroup tells whether a whole group of a record behind index begins anywhere in b.
+// containsGroup reports whether a valid group of records after index begins anywhere in b.
 func containsGroup(b []byte, index uint64) bool {
 	for at := range b {
 		if len(b)-at < groupHeader {
@@ -93,15 +91,15 @@ func containsGroup(b []byte, index uint64) bool {
 	return false
 }
 
-// Recovery is what Open found.
+// Recovery describes what Open found.
 type Recovery struct {
-	Snapshot uint64        `json:"snapshot"` // records that the snapshot held, 0 without one
-	Records  uint64        `json:"records"`  // applied from the log behind it
-	Torn     int64         `json:"torn"`     // bytes of a group that a crash cut off, and that nobody was told of
+	Snapshot uint64        `json:"snapshot"` // records in the snapshot, 0 without a snapshot
+	Records  uint64        `json:"records"`  // records applied from the log after the snapshot
+	Torn     int64         `json:"torn"`     // bytes of an unacknowledged group that a crash tore
 	Took     time.Duration `json:"took_ns"`
 }
 
-// recover brings the machine to the state on disk, and opens the last segment.
+// recover restores the machine from disk, and opens the last segment.
 func (j *Journal) recover() (r Recovery, err error) {
 	start := time.Now()
 	if r.Snapshot, err = j.loadSnapshot(); err != nil {
@@ -112,8 +110,8 @@ func (j *Journal) recover() (r Recovery, err error) {
 	if err != nil {
 		return r, err
 	}
-	// A crash between a snapshot and the deletion of what it covers leaves segments that
-	// begin before it.
+	// After a crash between a snapshot and the deletion of covered segments, segments from before the snapshot
+	// remain.
 	for len(segments) > 0 && segments[0].index <= r.Snapshot {
 		if err := os.Remove(segments[0].path); err != nil {
 			return r, err
@@ -150,8 +148,8 @@ func corruptError(path string, err error) error {
 	return advice.With(fmt.Errorf("%s: %w", path, err), "restore the directory from a copy, or from another replica")
 }
 
-// replay applies a segment's records, and returns where its good groups end. A broken end
-// of the last segment is cut off, unless something good stands behind it.
+// replay applies a segment's records, and returns the end of its valid groups. It cuts off an invalid end of the
+// last segment, unless a valid group follows.
 func (j *Journal) replay(s indexedFile, last bool, r *Recovery) (end int64, err error) {
 	if s.index != j.next {
 		return 0, corruptError(s.path, fmt.Errorf("%w: records %d to %d are missing before it", ErrCorrupt, j.next, s.index-1))
@@ -190,7 +188,7 @@ func (j *Journal) replay(s indexedFile, last bool, r *Recovery) (end int64, err 
 	return end, truncateFile(s.path, end)
 }
 
-// truncateFile shortens a file, durably.
+// truncateFile durably shortens a file.
 func truncateFile(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -199,7 +197,7 @@ func truncateFile(path string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
 }
 
-// mapFile is a file's content, read as it is used.
+// mapFile maps a file into memory.
 func mapFile(path string) (b []byte, unmap func() error, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// blockSize is the most bytes of a snapshot that one checksum guards.
+// blockSize is the maximum size of a snapshot block, which has one checksum.
 const blockSize = 256 << 10
 
-// A snapshot's file is blocks, each with its checksum (4 bytes) and length (4) before it;
-// the last is empty, so that a file without its end is told from a whole one. The first
-// block is the index (8).
+// A snapshot file is a sequence of blocks, each preceded by its checksum (4 bytes) and length (4 bytes). The last
+// block is empty, so that a truncated file is detected. The first block is the index (8 bytes).
 
-// beginSnapshot begins to write the state as it is; the log goes on in a new segment, so that
-// those before it can be deleted afterwards.
+// beginSnapshot starts to write the current state. It also starts a new segment, so that all older ones can be
+// deleted afterwards.
 func (j *Journal) beginSnapshot() {
 	index := j.next - 1
 	err := j.rotate()
@@ -33,7 +32,7 @@ func (j *Journal) beginSnapshot() {
 		}
 	}
 	j.o.Log.Warn("no snapshot of the journal", "error", err)
-	j.written = 0 // it is tried again after as much log
+	j.written = 0 // retry after as much log
 }
 
 func (j *Journal) finishSnapshot(err error) {
@@ -56,7 +55,7 @@ func (j *Journal) writeSnapshot(s Snapshot, index uint64) error {
 	return j.removeCovered(index)
 }
 
-// removeCovered deletes the snapshots before that of index, and the segments that it covers.
+// removeCovered deletes snapshots before index and the segments that the snapshot covers.
 func (j *Journal) removeCovered(index uint64) error {
 	err := removeSnapshots(j.dir, index)
 	segments, problem := listFiles(j.dir, segmentPrefix)
@@ -77,7 +76,7 @@ func (j *Journal) removeCovered(index uint64) error {
 	return err
 }
 
-// blockWriter cuts what is written into blocks.
+// blockWriter splits its input into blocks.
 type blockWriter struct {
 	w    *bufio.Writer
 	held []byte
@@ -127,8 +126,7 @@ func (b *blockWriter) finish() error {
 	return errors.Join(b.writeBlock(nil), b.w.Flush())
 }
 
-// blockReader reads what blockWriter wrote; it ends with io.EOF only behind the last
-// block.
+// blockReader reads blockWriter's output. It returns io.EOF only after the last block.
 type blockReader struct {
 	r     *bufio.Reader
 	block []byte
@@ -173,9 +171,9 @@ func (b *blockReader) readBlock() error {
 	return nil
 }
 
-// SaveSnapshot keeps what write writes as the state after record index, durably, in place
-// of the snapshots before it, and returns its size in bytes. Logs that keep their records
-// elsewhere use it with LoadSnapshot; the directory is theirs alone.
+// SaveSnapshot durably saves the output of write as the state after record index, and deletes older snapshots. It
+// returns the size in bytes. Logs that store their records elsewhere use SaveSnapshot and LoadSnapshot with a
+// directory of their own.
 func SaveSnapshot(dir string, index uint64, write func(io.Writer) error) (size int64, err error) {
 	if size, err = writeSnapshot(dir, index, write); err != nil {
 		return 0, err
@@ -183,8 +181,8 @@ func SaveSnapshot(dir string, index uint64, write func(io.Writer) error) (size i
 	return size, removeSnapshots(dir, index)
 }
 
-// LoadSnapshot lets restore read the last snapshot of a directory, and returns its index
-// and size; 0 where there is none. restore must read to the end.
+// LoadSnapshot passes the last snapshot of a directory to restore, and returns its index and size, or 0 if there
+// is none. restore must read to the end.
 func LoadSnapshot(dir string, restore func(io.Reader) error) (index uint64, size int64, err error) {
 	snapshots, err := listFiles(dir, snapshotPrefix)
 	if err != nil || len(snapshots) == 0 {
@@ -234,7 +232,7 @@ func writeSnapshot(dir string, index uint64, write func(io.Writer) error) (size 
 	return w.size, publishFile(path)
 }
 
-// removeSnapshots deletes the snapshots before that of index.
+// removeSnapshots deletes the snapshots before index.
 func removeSnapshots(dir string, index uint64) error {
 	snapshots, err := listFiles(dir, snapshotPrefix)
 	for _, s := range snapshots {

@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// rememberMost and rememberBytes are how many changes with an identity, and how many bytes of
-	// their answers, are remembered: those of several seconds, where a client takes three to find
-	// out that a replica hangs.
+	// Maximum number and size of remembered outcomes. They cover several seconds; a client needs three seconds to
+	// detect a hung replica.
 	maxOutcomes     = 1 << 16
 	maxOutcomeBytes = 16 << 20
 )
 
-// outcome is what a change with an identity came to. It is never changed.
+// outcome is the result of a change with an identity. It is immutable.
 type outcome struct {
 	Identity string          `json:"identity"`
-	About    string          `json:"about"` // paths: a router asks several servers for one change
+	About    string          `json:"about"` // paths: a router sends one change to several servers
 	Index    uint64          `json:"index"` // of its record
 	Answer   protocol.Result `json:"answer"`
 	result   metadata.Result
@@ -36,21 +35,20 @@ func (o *outcome) size() int {
 	return n + 256
 }
 
-// outcomeCache are the outcomes of the last changes that had an identity. Only who calls the
-// machine's methods has them.
+// outcomeCache has the outcomes of the most recent changes with identities. The machine's methods own it.
 type outcomeCache struct {
 	outcomes  map[string]*outcome // by key
-	done      map[string]*outcome // by identity: those that changed something
+	done      map[string]*outcome // by identity: successful changes
 	order     []*outcome
 	bytes     int
-	forgotten uint64 // index of the last one that was forgotten
+	forgotten uint64 // index of the last forgotten outcome
 }
 
 func newOutcomeCache() *outcomeCache {
 	return &outcomeCache{outcomes: make(map[string]*outcome), done: make(map[string]*outcome)}
 }
 
-// commandKey is what of a command tells it from others of the same identity.
+// commandKey distinguishes commands of the same identity.
 func commandKey(c metadata.Command) string {
 	if c.Op == metadata.Transact {
 		if step, err := metadata.ParseStep(c.Data); err == nil {
@@ -60,8 +58,7 @@ func commandKey(c metadata.Command) string {
 	return c.Path + " " + c.To
 }
 
-// lookup is the outcome of a command that was applied before, and an error where that cannot be
-// told any more.
+// lookup returns the outcome of a command that was applied before, or an error if that is no longer known.
 func (r *outcomeCache) lookup(c metadata.Command) (_ metadata.Result, known bool) {
 	if o := r.outcomes[c.Identity+" "+commandKey(c)]; o != nil {
 		return o.cloneResult(), true
@@ -75,14 +72,13 @@ func (r *outcomeCache) lookup(c metadata.Command) (_ metadata.Result, known bool
 	return metadata.Result{}, false
 }
 
-// cloneResult is the result for somebody who may change it.
+// cloneResult returns a result that the caller may modify.
 func (o *outcome) cloneResult() metadata.Result {
 	r := o.result
 	r.Entries = slices.Clone(r.Entries)
 	return r
 }
 
-// remember keeps the outcome of a command.
 func (r *outcomeCache) remember(c metadata.Command, index uint64, result metadata.Result) {
 	o := &outcome{Identity: c.Identity, About: commandKey(c), Index: index, result: result}
 	o.result = o.cloneResult()
@@ -106,7 +102,7 @@ func (r *outcomeCache) add(o *outcome) {
 	}
 }
 
-// recallChange answers a router that asks whether a change has been made: Data tells that it has.
+// recallChange answers a router that asks whether a change was made.
 func (r *outcomeCache) recallChange(identity string, seen uint64) metadata.Result {
 	if o := r.done[identity]; o != nil {
 		result := o.cloneResult()
@@ -119,13 +115,13 @@ func (r *outcomeCache) recallChange(identity string, seen uint64) metadata.Resul
 	return metadata.Result{}
 }
 
-// outcomeImage is the form of remembered in snapshots.
+// outcomeImage is the cache's form in snapshots.
 type outcomeImage struct {
 	Forgotten uint64     `json:"forgotten"`
 	Outcomes  []*outcome `json:"outcomes"`
 }
 
-// snapshot is a memory of now: it may be written while more is remembered.
+// snapshot copies the cache, so that it can be written while the cache changes.
 func (r *outcomeCache) snapshot() *outcomeImage {
 	if len(r.order) == 0 && r.forgotten == 0 {
 		return nil
@@ -133,7 +129,6 @@ func (r *outcomeCache) snapshot() *outcomeImage {
 	return &outcomeImage{r.forgotten, slices.Clone(r.order)}
 }
 
-// encode is a memory in JSON.
 func (m *outcomeImage) encode() ([]byte, error) {
 	written := outcomeImage{Forgotten: m.Forgotten, Outcomes: make([]*outcome, len(m.Outcomes))}
 	for i, o := range m.Outcomes {
@@ -142,7 +137,7 @@ func (m *outcomeImage) encode() ([]byte, error) {
 	return json.Marshal(written)
 }
 
-// decodeOutcomes is what encode has written.
+// decodeOutcomes decodes encode's output.
 func decodeOutcomes(text []byte) (*outcomeCache, error) {
 	var m outcomeImage
 	if err := json.Unmarshal(text, &m); err != nil {

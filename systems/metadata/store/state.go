@@ -14,20 +14,19 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// State is the tree, and the transactions with other servers that are under way, as a
-// journal.Machine.
+// State implements changelog.Machine: the tree and the unfinished transactions with other servers.
 type State struct {
 	tree  atomic.Pointer[tree.Tree]
 	locks atomic.Pointer[lockTable]
-	// watches are by transaction. Only who calls the machine's methods has them.
+	// by transaction; owned by the machine's methods
 	watches map[string]*watch
-	index   uint64 // of the record that is applied
+	index   uint64 // of the record that is being applied
 	applied atomic.Uint64
-	// remembered are changes with an identity, as watches are.
+	// owned by the machine's methods
 	outcomes *outcomeCache
 }
 
-// NewState is a tree with nothing but a root.
+// NewState returns a state with an empty tree.
 func NewState() *State {
 	s := &State{watches: make(map[string]*watch), outcomes: newOutcomeCache()}
 	s.tree.Store(tree.New())
@@ -35,12 +34,11 @@ func NewState() *State {
 	return s
 }
 
-// Tree is the tree as it is; Restore puts another in its place.
+// Tree returns the current tree. Restore replaces it.
 func (s *State) Tree() *tree.Tree { return s.tree.Load() }
 
-// Apply is journal.Machine's: the record is a batch of commands, the result a
-// []metadata.Result. A record that is none changes nothing. Where a command meets what a
-// transaction holds, it and those behind it are not run.
+// Apply implements changelog.Machine. The record is a batch of commands; the result is a []metadata.Result. A
+// malformed record changes nothing. After a command that needs a locked path, the rest of the batch does not run.
 func (s *State) Apply(index uint64, record []byte) any {
 	s.index = index
 	defer s.applied.Store(index)
@@ -61,7 +59,8 @@ func (s *State) Apply(index uint64, record []byte) any {
 	return results
 }
 
-// applyOnce does what has an identity once. What waits for a transaction was not done.
+// applyOnce applies a command with an identity once. A command that must wait for a transaction does not count as
+// applied.
 func (s *State) applyOnce(c metadata.Command) metadata.Result {
 	if c.Identity == "" {
 		return s.applyCommand(c)
@@ -86,14 +85,14 @@ func (s *State) applyCommand(c metadata.Command) metadata.Result {
 	return s.applyChange(c)
 }
 
-// outcomesMarker is the first byte of a snapshot that has what is remembered before everything else.
+// outcomesMarker is the first byte of a snapshot that begins with outcomes.
 const outcomesMarker = 0x81
 
-// partsMarker is the first byte of a snapshot that has transactions before its tree. One
-// without them begins with the tree's own, which is less.
+// partsMarker is the first byte of the transactions in a snapshot. Without them, the snapshot begins with the
+// tree's version, which is smaller.
 const partsMarker = 0x80
 
-// Snapshot is journal.Machine's.
+// Snapshot implements changelog.Machine.
 func (s *State) Snapshot() (changelog.Snapshot, error) {
 	t, err := s.Tree().Snapshot()
 	if err != nil {
@@ -108,8 +107,7 @@ type snapshot struct {
 	memory *outcomeImage
 }
 
-// Write writes what is remembered and withParts, the transactions in JSON with their length (uvarint) before them,
-// and the tree.
+// Write writes the outcomes and the transactions (each: marker, length as uvarint, JSON) and the tree.
 func (s snapshot) Write(w io.Writer) error {
 	if s.memory != nil {
 		text, err := s.memory.encode()
@@ -132,7 +130,7 @@ func (s snapshot) Write(w io.Writer) error {
 	return s.Snapshot.Write(w)
 }
 
-// Restore is journal.Machine's.
+// Restore implements changelog.Machine.
 func (s *State) Restore(r io.Reader) error {
 	b := bufio.NewReader(r)
 	first, err := b.Peek(1)

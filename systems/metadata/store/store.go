@@ -1,5 +1,5 @@
-// Package store is a directory tree that is kept: what changes it becomes durable in a
-// journal first, and is applied in the journal's order. What is read was durable.
+// Package store is a durable directory tree: changes become durable in a log, and are applied in log order. Reads
+// see only durable changes.
 package store
 
 import (
@@ -14,36 +14,35 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// Store serves commands from a state, and changes it through a log.
+// Store answers commands from a State, and changes it through a Log.
 type Store struct {
 	state *State
 	log   changelog.Log
-	// shared is the log where others append to it too, else nil.
+	// shared is log if other machines append to it as well, otherwise nil.
 	shared changelog.SharedLog
 	now    func() time.Time
-	// Name is the server's among those that share a tree.
+	// Name is the server's name among those that share a tree.
 	Name string
-	// Patience is how long a command waits for what a transaction holds; 10 s.
+	// Patience is the maximum wait for a transaction's locks. Default: 10 s.
 	Patience time.Duration
 }
 
-// New is a store on a state that log applies its records to.
+// New returns a store on a state to which log applies its records.
 func New(s *State, log changelog.Log) *Store {
 	shared, _ := log.(changelog.SharedLog)
 	return &Store{state: s, log: log, shared: shared, now: time.Now, Patience: 10 * time.Second}
 }
 
-// Tree is the tree as it is.
+// Tree returns the current tree.
 func (s *Store) Tree() *tree.Tree { return s.state.Tree() }
 
-// maxBatch is about how many bytes of commands become durable as one record.
+// maxBatch is the approximate size at which a record accepts no further command.
 const maxBatch = changelog.MaxRecord / 4
 
-// Seen is how far the server's log is.
+// Seen returns the server's log position.
 func (s *Store) Seen() metadata.Seen { return metadata.Seen{s.Name: s.state.applied.Load()} }
 
-// Do runs commands one after the other. Changes that follow each other without a read
-// between them become durable together.
+// Do runs commands one after another. Changes without a read between them become durable together.
 func (s *Store) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
 	stale := s.awaitCurrent(ctx, commands)
@@ -66,7 +65,7 @@ func (s *Store) Do(ctx context.Context, commands []metadata.Command) []metadata.
 	return results
 }
 
-// awaitCurrent makes sure that reads see what others were answered; its error is theirs.
+// awaitCurrent makes reads linearizable on a shared log. It returns the error for the reads.
 func (s *Store) awaitCurrent(ctx context.Context, commands []metadata.Command) error {
 	reads := func(c metadata.Command) bool { return !c.Op.Changes() }
 	if s.shared == nil || !slices.ContainsFunc(commands, reads) {
@@ -78,7 +77,7 @@ func (s *Store) awaitCurrent(ctx context.Context, commands []metadata.Command) e
 	return nil
 }
 
-// change makes changes, and waits for what transactions hold.
+// change applies changes, and waits for locks.
 func (s *Store) change(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
 	patience, end := s.startPatience(ctx)
@@ -100,13 +99,13 @@ func (s *Store) change(ctx context.Context, commands []metadata.Command) []metad
 	}
 }
 
-// append makes changes up to the first that meets what a transaction holds.
+// append applies changes up to the first that needs a locked path.
 func (s *Store) append(ctx context.Context, commands []metadata.Command) (results []metadata.Result, barred *metadata.HeldError) {
 	h := s.state.locks.Load()
 	if commands[0].Op != metadata.Transact && commands[0].Identity == "" && errors.As(h.checkChange(commands[0]), &barred) {
 		return nil, barred
 	}
-	if len(commands) == 1 && s.shared == nil && !h.applying && commands[0].Op != metadata.Transact && commands[0].Identity == "" { // a state that lags may not refuse
+	if len(commands) == 1 && s.shared == nil && !h.applying && commands[0].Op != metadata.Transact && commands[0].Identity == "" { // a lagging state must not refuse
 		if err := s.Tree().CheckChange(commands[0]); err != nil && s.state.locks.Load() == h {
 			return []metadata.Result{{Err: err}}, nil
 		}
@@ -132,7 +131,7 @@ func (s *Store) append(ctx context.Context, commands []metadata.Command) (result
 	return results, nil
 }
 
-// logError is an error of the log as a client reads it.
+// logError translates an error of the log for clients.
 func logError(err error) error {
 	switch {
 	case errors.Is(err, changelog.ErrUnknown):
@@ -143,11 +142,10 @@ func logError(err error) error {
 	return fmt.Errorf("%w: nothing was changed: %w", metadata.ErrUnavailable, err)
 }
 
-// errLockTimeout is why a command no longer waits.
+// errLockTimeout is the cause of a wait that took too long.
 var errLockTimeout = errors.New("a transaction between servers holds it for too long")
 
-// startPatience returns a context that ends when a command has waited for too long. It begins
-// with the first wait.
+// startPatience returns a context that bounds a command's waits. The time starts with the first call of begin.
 func (s *Store) startPatience(ctx context.Context) (begin func() context.Context, end func()) {
 	var waiting context.Context
 	cancel := func() {}
@@ -160,7 +158,7 @@ func (s *Store) startPatience(ctx context.Context) (begin func() context.Context
 	return begin, func() { cancel() }
 }
 
-// awaitUnlock waits until the transactions are others than h.
+// awaitUnlock waits until the transactions differ from h.
 func (s *Store) awaitUnlock(ctx context.Context, h *lockTable, barred error) error {
 	select {
 	case <-h.changed:
@@ -170,9 +168,9 @@ func (s *Store) awaitUnlock(ctx context.Context, h *lockTable, barred error) err
 	}
 }
 
-// mayWait tells whether a command that meets a transaction may wait for it. One of another
-// transaction may where that is older, or holds nothing yet: so no two wait for each other
-// (wait-die, Rosenkrantz, Stearns and Lewis, 1978).
+// mayWait reports whether a command may wait for a transaction. A step of another transaction may wait if that
+// transaction is older or holds no locks yet, so that no two transactions wait for each other (wait-die;
+// Rosenkrantz, Stearns and Lewis, 1978).
 func mayWait(c metadata.Command, barred *metadata.HeldError) bool {
 	if c.Op != metadata.Transact {
 		return true
@@ -181,8 +179,8 @@ func mayWait(c metadata.Command, barred *metadata.HeldError) bool {
 	return err == nil && (step.First || step.Txn < barred.Txn)
 }
 
-// read answers from the tree as it was at one moment: not while a transaction is half done
-// here, nor where another server may have decided it.
+// read answers from the tree at one moment. It does not answer while a transaction is being applied, or while
+// another server may have decided a transaction on the path.
 func (s *Store) read(ctx context.Context, c metadata.Command) metadata.Result {
 	patience, end := s.startPatience(ctx)
 	defer end()
@@ -207,7 +205,7 @@ func (s *Store) read(ctx context.Context, c metadata.Command) metadata.Result {
 	}
 }
 
-// Transactions are those that are under way; changed is closed when they are others.
+// Transactions returns the unfinished transactions. changed is closed when they change.
 func (s *Store) Transactions() (list []metadata.Txn, changed <-chan struct{}) {
 	h := s.state.locks.Load()
 	for _, p := range h.txns {

@@ -10,7 +10,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-// transact applies a step of a transaction.
+// transact applies a transaction step.
 func (s *State) transact(c metadata.Command) metadata.Result {
 	step, err := metadata.ParseStep(c.Data)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *State) removePart(h *lockTable, p *txnPart) {
 	}
 }
 
-// prepare locks what a transaction needs, and promises that its commands can be run.
+// prepare locks the paths of a step, and promises that its commands will succeed.
 func (s *State) prepare(c metadata.Command, step metadata.Step, h *lockTable, p *txnPart) metadata.Result {
 	var next txnPart
 	if p != nil {
@@ -86,8 +86,8 @@ func (s *State) prepare(c metadata.Command, step metadata.Step, h *lockTable, p 
 	return info
 }
 
-// lockPaths are the paths that a step locks. The root, and a directory in it that is made
-// where it is missing, are nobody's.
+// lockPaths returns the paths that a step locks. The root and directories created in it with Parents are never
+// locked.
 func lockPaths(c metadata.Command, commands []metadata.Command) []string {
 	var locks []string
 	add := func(path string) {
@@ -109,7 +109,7 @@ func lockPaths(c metadata.Command, commands []metadata.Command) []string {
 	return locks
 }
 
-// describePath is what is at a path and the virtual directories below; nothing, where nothing is.
+// describePath returns the entry at a path, if any, and the virtual directories below it.
 func (s *State) describePath(path string) (metadata.Result, error) {
 	if path == "/" {
 		return metadata.Result{}, nil
@@ -179,7 +179,7 @@ func (s *State) commit(c metadata.Command, step metadata.Step, h *lockTable, p *
 	return r
 }
 
-// finish runs what a server has promised to.
+// finish runs the commands that prepare promised.
 func (s *State) finish(c metadata.Command, h *lockTable, p *txnPart) metadata.Result {
 	if p == nil || p.Committed {
 		return metadata.Result{}
@@ -197,7 +197,7 @@ func (s *State) finish(c metadata.Command, h *lockTable, p *txnPart) metadata.Re
 	return r
 }
 
-// runCommands runs commands that were allowed. The result is the last one's that has an entry.
+// runCommands runs commands that CheckAll accepted. It returns the last result with an entry.
 func (s *State) runCommands(commands []metadata.Command, now int64) (result metadata.Result) {
 	for _, c := range commands {
 		if c.Op != metadata.Touch {
@@ -214,15 +214,15 @@ func (s *State) runCommands(commands []metadata.Command, now int64) (result meta
 	return result
 }
 
-// resolve tells how a transaction ends that this server decides on. What is under way goes on,
-// unless who asks names the entry of its last step. No clock is looked at here:
+// resolve returns the outcome of a transaction that this server decides. A pending transaction continues, unless
+// the caller names the log entry of its last step. No clock is read here:
 //
-//  1. A router prepares at entry 7 of the log. Every replica's keeper sees that, and begins to count
-//     5 s by its monotonic clock.
-//  2. The router goes on at entry 9: keepers that were about to ask with entry 7 change nothing,
-//     in whatever order the two are logged.
-//  3. The router dies. Whatever wall clocks do, a keeper asks with entry 9 when it has counted
-//     5 s, and every replica applies the same end.
+//  1. A router prepares at log entry 7. The keeper of every replica sees that, and counts 5 s on its monotonic
+//     clock.
+//  2. The router continues at entry 9. A keeper that resolves with entry 7 changes nothing, whatever the order of
+//     the two records.
+//  3. The router dies. Whatever the wall clocks do, a keeper that has counted 5 s resolves with entry 9, and every
+//     replica applies the same outcome.
 func (s *State) resolve(c metadata.Command, step metadata.Step, h *lockTable, p *txnPart) metadata.Result {
 	w := s.watches[step.Txn]
 	switch {
@@ -243,26 +243,25 @@ func (s *State) resolve(c metadata.Command, step metadata.Step, h *lockTable, p 
 	return metadata.Result{Data: []byte(metadata.Aborted)}
 }
 
-// txnPart is what a server has of a transaction. It is never changed, but replaced.
+// txnPart is this server's part of a transaction. It is immutable.
 type txnPart struct {
 	metadata.Txn
-	Batch []byte `json:"batch,omitempty"` // of commands that are run when it is finished
-	// Expires is when the lease is over by the wall clock of who wrote the record, in ns since
-	// 1970. It counts for steps of logs from before entries did, which must end as they did.
+	Batch []byte `json:"batch,omitempty"` // commands that finish runs
+	// Expires is the end of the lease on the wall clock of the record's author, in ns since 1970. It only applies
+	// to records from before leases were counted from log entries: they must be replayed with the same outcome.
 	Expires int64 `json:"expires"`
 
-	// In snapshots alone: what a transaction watches is no part that holds anything.
+	// Only in snapshots: a watch, which holds no locks.
 	Watch   string          `json:"watch,omitempty"`
 	Changed map[string]bool `json:"changed,omitempty"`
 	Lost    bool            `json:"lost,omitempty"`
 }
 
-// lockTable are the transactions of a server. It is never changed, but replaced, whereupon
-// changed is closed.
+// lockTable has the transactions of a server. It is immutable; changed is closed when another table replaces it.
 type lockTable struct {
 	txns     []*txnPart // by name
 	watches  []metadata.Txn
-	applying bool // a transaction's commands are being run: what is read is half done
+	applying bool // a transaction's commands are running: the tree is inconsistent
 	changed  chan struct{}
 }
 
@@ -270,7 +269,6 @@ func newLockTable(parts []*txnPart) *lockTable {
 	return &lockTable{txns: parts, changed: make(chan struct{})}
 }
 
-// setParts replaces the transactions.
 func (s *State) setParts(parts []*txnPart) {
 	h := newLockTable(parts)
 	for _, name := range slices.Sorted(maps.Keys(s.watches)) {
@@ -290,7 +288,6 @@ func (h *lockTable) find(name string) (int, *txnPart) {
 	return i, h.txns[i]
 }
 
-// with are the transactions with one added or replaced, without with it taken out.
 func (h *lockTable) with(p *txnPart) []*txnPart {
 	i, old := h.find(p.Name)
 	if old != nil {
@@ -313,8 +310,7 @@ func (p *txnPart) heldError(path string) error {
 	return &metadata.HeldError{Path: path, Txn: p.Name, Coordinator: p.Coordinator}
 }
 
-// checkChange tells, by an error, whether a change must wait: it is about something that is
-// locked, or takes away the way to that.
+// checkChange returns an error if a change must wait, because it touches a locked path or removes the way to one.
 func (h *lockTable) checkChange(c metadata.Command) error {
 	for _, p := range h.txns {
 		for _, locked := range p.Locks {
@@ -330,7 +326,7 @@ func conflicts(locked, path string, structural bool) bool {
 	return metadata.Under(path, locked) || structural && metadata.Under(locked, path)
 }
 
-// removesSubtree tells whether a command may take away what is below its path.
+// removesSubtree reports whether a command may remove entries below its path.
 func removesSubtree(c metadata.Command) bool {
 	switch c.Op {
 	case metadata.Move, metadata.Remove, metadata.Rmdir, metadata.Delegate, metadata.Adopt:
@@ -339,9 +335,8 @@ func removesSubtree(c metadata.Command) bool {
 	return false
 }
 
-// checkRead tells, by an error, whether a read must wait: another server may have decided a
-// transaction already that changes what is read. What this one decides is as it was until
-// it has.
+// checkRead returns an error if a read must wait, because another server may already have decided a transaction
+// that changes the path. For transactions that this server decides, reads return the old state until then.
 func (h *lockTable) checkRead(c metadata.Command) error {
 	for _, p := range h.txns {
 		if p.Coordinator == "" {
@@ -357,7 +352,7 @@ func (h *lockTable) checkRead(c metadata.Command) error {
 	return nil
 }
 
-// checkLocks tells, by an error, whether another transaction holds what one is to lock.
+// checkLocks returns an error if another transaction holds one of the locks.
 func (h *lockTable) checkLocks(name string, locks []string) error {
 	for _, p := range h.txns {
 		if p.Name == name {

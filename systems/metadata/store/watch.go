@@ -8,25 +8,25 @@ import (
 	"skerry/systems/metadata"
 )
 
-// watch is what was changed in a directory while a router copies it to another server. It
-// belongs to the goroutine that applies records, as all of a machine does.
+// watch records the changes in a directory while a router copies it to another server. The machine's methods own
+// it.
 type watch struct {
 	path    string
-	since   uint64          // the entry that began or renewed it
-	lease   int64           // ns
-	expires int64           // as of a part
-	changed map[string]bool // by path: what is below it may be another, too
-	bytes   int             // of the paths
-	lost    bool            // the directory has another place, or too much was changed
+	since   uint64 // log entry that began or renewed it
+	lease   int64
+	expires int64           // as in txnPart
+	changed map[string]bool // by path; true: entries below it may have changed as well
+	bytes   int             // size of the paths
+	lost    bool            // the directory moved, or too much changed
 }
 
-// What a watch notes at most.
+// Limits of a watch.
 const (
 	maxChanged      = 1 << 16
 	maxChangedBytes = 16 << 20
 )
 
-// applyChange runs a command on the tree, and has watches note it.
+// applyChange runs a command on the tree and records it in watches.
 func (s *State) applyChange(c metadata.Command) metadata.Result {
 	r := s.Tree().Do(c)
 	if len(s.watches) > 0 && r.Err == nil {
@@ -67,7 +67,7 @@ func (w *watch) note(path string, deep bool) {
 
 func (w *watch) markLost() { w.lost, w.changed = true, nil }
 
-// watchDirectory applies a step that begins a watch, or asks for what it has noted.
+// watchDirectory applies a step that begins a watch or returns its recorded changes.
 func (s *State) watchDirectory(c metadata.Command, step metadata.Step) metadata.Result {
 	w := s.watches[step.Txn]
 	switch {
@@ -94,13 +94,13 @@ func (s *State) watchDirectory(c metadata.Command, step metadata.Step) metadata.
 	return metadata.Result{Data: text}
 }
 
-// renewWatch begins a watch's lease.
+// renewWatch restarts a watch's lease.
 func (s *State) renewWatch(w *watch, c metadata.Command, step metadata.Step) {
 	w.since, w.lease, w.expires = s.index, step.Lease, c.Time+step.Lease
 	s.setParts(s.locks.Load().txns)
 }
 
-// exportWatches are the watches as a snapshot has them, beside the transactions.
+// exportWatches returns the watches in their form in snapshots.
 func (s *State) exportWatches() (parts []*txnPart) {
 	for _, name := range slices.Sorted(maps.Keys(s.watches)) {
 		w := s.watches[name]
@@ -109,7 +109,7 @@ func (s *State) exportWatches() (parts []*txnPart) {
 	return parts
 }
 
-// splitWatches takes the watches out of what a snapshot has.
+// splitWatches separates watches from the transactions of a snapshot.
 func splitWatches(parts []*txnPart) (rest []*txnPart, watches map[string]*watch) {
 	watches = make(map[string]*watch)
 	for _, p := range parts {
