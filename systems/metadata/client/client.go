@@ -1,4 +1,4 @@
-// Package client asks a metadata server, over the JSON form of its protocol.
+// Package client sends commands to a metadata server in the JSON form of its protocol.
 package client
 
 import (
@@ -22,29 +22,29 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// idleConnections are kept open: as many goroutines ask at once without dialling anew.
+// idleConnections is the number of connections kept open for concurrent requests.
 const idleConnections = 64
 
-// ErrAnswer marks an answer that is not a metadata server's.
+// ErrAnswer means that the answer does not come from a metadata server.
 var ErrAnswer = errors.New("not the answer of a metadata server")
 
-// Client asks one server, or its replicas: where one takes no connection, or hangs, the
-// next is asked from then on. What a replica did not answer is asked of the next; changes with
-// an identity, which keeps them from being made twice. It may be used by many goroutines.
+// Client sends requests to one server or to its replicas. If a replica refuses connections or hangs, the client
+// uses the next one from then on, and repeats unanswered requests there. Identities keep repeated changes from
+// being made twice. A Client is safe for concurrent use.
 type Client struct {
 	replicas atomic.Pointer[[]*replica]
-	at       atomic.Uint32 // of replicas: the one that is asked
+	at       atomic.Uint32 // index of the replica in use
 	http     *http.Client
-	bearer   string // Authorization, "" for none
-	scheme   string // of addresses that are no URLs
-	own      string // "/own" to ask for the servers' own tree
+	bearer   string // Authorization header, "" for none
+	scheme   string // of addresses without one
+	own      string // "/own" for the server's own tree
 	ids      *identities
 
 	quiet, floor time.Duration
 }
 
-// New is a client of the server at an address: "127.0.0.1:8080", or a URL; those of several
-// replicas have commas between them.
+// New returns a client of the server at an address, "127.0.0.1:8080" or a URL. Addresses of several replicas are
+// separated by commas.
 func New(addr string, with ...Option) *Client {
 	c := &Client{ids: newIdentities(), quiet: pingAfter, floor: minPingTimeout, scheme: "http://", http: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
@@ -56,8 +56,7 @@ func New(addr string, with ...Option) *Client {
 	return c
 }
 
-// SetAddr has the client ask at another address from now on, as New has it; what is under way ends
-// where it was asked.
+// SetAddr changes the addresses, in the form that New accepts. Requests in progress are not affected.
 func (c *Client) SetAddr(addr string) {
 	known := c.currentReplicas()
 	var replicas []*replica
@@ -72,7 +71,6 @@ func (c *Client) SetAddr(addr string) {
 	c.replicas.Store(&replicas)
 }
 
-// currentReplicas are the replicas.
 func (c *Client) currentReplicas() []*replica {
 	if all := c.replicas.Load(); all != nil {
 		return *all
@@ -80,10 +78,10 @@ func (c *Client) currentReplicas() []*replica {
 	return nil
 }
 
-// Option is how a client shows who it is, and learns who the server is.
+// Option configures authentication.
 type Option func(*Client)
 
-// Token has a client send a bearer token; "": none.
+// Token makes a client send a bearer token; "" means none.
 func Token(text string) Option {
 	return func(c *Client) {
 		if text != "" {
@@ -92,8 +90,7 @@ func Token(text string) Option {
 	}
 }
 
-// TLS has a client ask by https, each connection with the configuration that it is told then;
-// nil: by http.
+// TLS makes a client use https. config is called for each connection. nil means http.
 func TLS(config func() *tls.Config) Option {
 	return func(c *Client) {
 		if config != nil {
@@ -103,23 +100,22 @@ func TLS(config func() *tls.Config) Option {
 	}
 }
 
-// NewOwn is a client of a server's own tree, where several share one.
+// NewOwn returns a client of the own tree of a server that shares a tree.
 func NewOwn(addr string, with ...Option) *Client {
 	c := New(addr, with...)
 	c.own = "/own"
 	return c
 }
 
-// SetDialer has the client connect by dial, before its first request.
+// SetDialer sets the function that opens connections. It must be called before the first request.
 func (c *Client) SetDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
 	c.http.Transport.(*http.Transport).DialContext = dial
 }
 
-// Close closes connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Do has commands run one after the other. Where the server cannot be asked, every result
-// has that error, an ErrUnavailable.
+// Do runs commands one after another. If no server answers, every result has the same ErrUnavailable.
 func (c *Client) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results, err := c.run(ctx, commands)
 	if err != nil {
@@ -132,7 +128,7 @@ func (c *Client) Do(ctx context.Context, commands []metadata.Command) []metadata
 	return results
 }
 
-// DoOne has one command run.
+// DoOne runs one command.
 func (c *Client) DoOne(ctx context.Context, command metadata.Command) metadata.Result {
 	return c.Do(ctx, []metadata.Command{command})[0]
 }
@@ -142,12 +138,12 @@ func (c *Client) run(ctx context.Context, commands []metadata.Command) ([]metada
 	commands = metadata.AddIdentities(c.newIdentity(), commands)
 	results, again, err := c.sendBatch(ctx, commands, seen)
 	if err == nil && !again && !passed && hasStale(results) {
-		results, _, err = c.sendBatch(ctx, commands, c.Seen()) // nothing was changed; it is asked for only now
+		results, _, err = c.sendBatch(ctx, commands, c.Seen()) // nothing was changed, so a new position is safe
 	}
 	return results, err
 }
 
-// sendBatch has commands run; again tells that they were asked for more than once.
+// sendBatch runs commands. again reports whether they were sent more than once.
 func (c *Client) sendBatch(ctx context.Context, commands []metadata.Command, seen metadata.Seen) (_ []metadata.Result, again bool, err error) {
 	batch := protocol.Batch{Commands: make([]protocol.Command, len(commands))}
 	for i, command := range commands {
@@ -176,21 +172,21 @@ func (c *Client) sendBatch(ctx context.Context, commands []metadata.Command, see
 	return results, q.again, nil
 }
 
-// Status is how the server stands.
+// Status returns the server's status.
 func (c *Client) Status(ctx context.Context) (protocol.Status, error) {
 	var s protocol.Status
 	return s, c.call(ctx, &request{method: http.MethodGet, path: "/v1/status", reads: true}, &s)
 }
 
-// request is what is asked of any replica.
+// request is a request for any replica.
 type request struct {
 	method, path string
 	body         []byte
-	reads        bool // it changes nothing, and may be asked twice
-	known        bool // so may its changes, which have identities
-	again        bool // it was asked before
+	reads        bool // changes nothing, so it can be repeated
+	known        bool // all changes have identities, so it can be repeated
+	again        bool // was sent before
 	seen         metadata.Seen
-	identity     string // of changes that do not say theirs
+	identity     string // prefix for changes without an identity
 }
 
 func (c *Client) call(ctx context.Context, q *request, into any) error {
@@ -207,17 +203,17 @@ func (c *Client) call(ctx context.Context, q *request, into any) error {
 	return nil
 }
 
-// Text posts a body of the protocol, and returns the answer as it is.
+// Text posts a body of the text protocol, and returns the answer unparsed.
 func (c *Client) Text(ctx context.Context, body string) (answer []byte, status int, err error) {
 	q := &request{method: http.MethodPost, path: "/", body: []byte(body), identity: c.newIdentity(), seen: c.Seen()}
 	q.known = q.identity != "" && strings.Count(body, "\n") < metadata.MaxIdentified
 	return c.exchange(ctx, q)
 }
 
-// exchange asks one replica after the other, until one answers or what it was asked may
-// have been done, and must not be done twice.
+// exchange tries one replica after another until one answers, or until the request may have been executed and must
+// not be repeated.
 func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, status int, err error) {
-	once := false // it was sent to any of them
+	once := false // was sent to any replica
 	replicas := c.currentReplicas()
 	for range replicas {
 		at := c.at.Load()
@@ -242,8 +238,8 @@ func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, statu
 	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "is it running? metad serve --listen ADDR")
 }
 
-// attempt asks one replica. sent tells, where there is no answer, whether the request may
-// have reached it.
+// attempt sends a request to one replica. Without an answer, sent reports whether the request may have reached the
+// replica.
 func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []byte, status int, sent bool, err error) {
 	if r.isSuspect() {
 		if err := c.probe(ctx, r, time.Now().Add(-c.quiet)); err != nil {
@@ -285,5 +281,5 @@ func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []
 	return answer, response.StatusCode, true, nil
 }
 
-// unchanged is what an error begins with that is known to have changed nothing.
+// unchanged is the prefix of errors after which nothing was changed.
 const unchanged = "nothing was changed"

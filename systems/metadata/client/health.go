@@ -11,44 +11,41 @@ import (
 	"time"
 )
 
-// A request may rightly take long: it waits for a lock, or for a majority. So it is not
-// given up by the clock, but when its replica does not answer a ping either: one that is
-// stopped (SIGSTOP, a machine that swaps), or to which packets are lost. A process that is
-// dead refuses connections, which needs no ping.
+// A request may legitimately take long: it can wait for a lock or for a majority. It is therefore not limited by
+// time. It ends only if its replica does not answer pings either: the replica is stopped (SIGSTOP, swapping), or
+// its packets are lost. A dead process refuses connections and needs no ping.
 //
-//	request ──── quiet ────► ping ── patience ──► ping ── patience ──► hung
+//	request ── pingAfter ──► ping ── patience ──► ping ── patience ──► hung
 //
-// patience is derived from round trips, as TCP's retransmission timeout is (RFC 6298), with
-// a floor for machines that are busy.
+// patience is derived from round trips like TCP's retransmission timeout (RFC 6298), with a minimum for busy
+// machines.
 const (
-	// quiet is how long a replica may be silent before it is pinged, and how long one that
-	// was found hung is not asked at all.
+	// pingAfter is the silence after which a replica is pinged, and the time for which a hung replica is not used.
 	pingAfter = 500 * time.Millisecond
-	// floor is the least patience for a ping.
+	// minPingTimeout is the minimum patience for a ping.
 	minPingTimeout = time.Second
-	// pings is how many go without an answer before a replica counts as hung.
+	// maxPings is the number of unanswered pings after which a replica counts as hung.
 	maxPings = 2
 )
 
-// ErrHung means a replica that takes connections or once did, and does not answer.
+// ErrHung means that a replica accepted connections but does not answer.
 var ErrHung = errors.New("it does not answer, pings neither")
 
-// replica is one address that a client asks.
+// replica is one address of a server.
 type replica struct {
 	base string
-	turn chan struct{} // held by who pings
+	turn chan struct{} // held while pinging
 
 	mu         sync.Mutex
-	srtt, rttv time.Duration // smoothed round trip and its variation; 0: nothing was heard
-	heard      time.Time     // the last answer
-	hung       error         // what was found at checked, nil for a replica that answers
+	srtt, rttv time.Duration // smoothed round trip and its variation; 0: no answer yet
+	heard      time.Time     // last answer
+	hung       error         // result of the probe at checked; nil if the replica answers
 	checked    time.Time
 }
 
 func newReplica(base string) *replica { return &replica{base: base, turn: make(chan struct{}, 1)} }
 
-// recordAnswer notes an answer that took so long. What took longer than quiet says nothing
-// about the way.
+// recordAnswer records an answer and its duration. A duration above pingAfter says nothing about the network.
 func (r *replica) recordAnswer(took, quiet time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,14 +60,14 @@ func (r *replica) recordAnswer(took, quiet time.Duration) {
 	}
 }
 
-// patience is how long a ping is waited for: it may have to connect first.
+// patience returns the timeout of a ping, which may have to connect first.
 func (r *replica) patience(floor time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return max(floor, 2*r.srtt+4*r.rttv)
 }
 
-// stateSince tells what was found out about the replica after a moment, if anything.
+// stateSince returns what was learnt about the replica after a moment, if anything.
 func (r *replica) stateSince(moment time.Time) (known bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,14 +80,14 @@ func (r *replica) stateSince(moment time.Time) (known bool, err error) {
 	return false, nil
 }
 
-// isSuspect tells whether the replica must be pinged before it is asked.
+// isSuspect reports whether the replica must be pinged before a request.
 func (r *replica) isSuspect() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hung != nil
 }
 
-// probe returns nil where the replica answers at all. Of many who ask at once, one pings.
+// probe returns nil if the replica answers pings. Of several concurrent callers, one pings.
 func (c *Client) probe(ctx context.Context, r *replica, since time.Time) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -113,7 +110,7 @@ func (c *Client) probe(ctx context.Context, r *replica, since time.Time) error {
 	return r.hung
 }
 
-// ping asks for what a server answers whatever its tree is waiting for.
+// ping sends a request that a server answers without waiting for its tree.
 func (c *Client) ping(ctx context.Context, r *replica) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience(c.floor))
 	defer cancel()
@@ -130,8 +127,8 @@ func (c *Client) ping(ctx context.Context, r *replica) error {
 	return answer.Body.Close()
 }
 
-// guardRequest is a context of a request, which ends when the replica is found hung. sent tells
-// whether the request had a connection by then; release must be called when it has ended.
+// guardRequest returns a context for a request that ends when the replica is found hung. sent reports whether the
+// request got a connection. release must be called when the request has ended.
 func (c *Client) guardRequest(ctx context.Context, r *replica) (_ context.Context, sent *atomic.Bool, release func()) {
 	sent = new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -15,11 +15,10 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// A change that a replica does not answer is asked for again, of another: it has an identity, and
-// whoever logs it first remembers what it came to. A client of one server has nobody else to ask,
-// and gives none.
+// A change without an answer is repeated on another replica. The replica that logs it first remembers its identity
+// and its outcome. A client of a single replica never repeats a change, and uses no identities.
 
-// identities are a client's.
+// identities generates a client's identities.
 type identities struct {
 	base string
 	next atomic.Uint64
@@ -30,11 +29,11 @@ type identities struct {
 
 func newIdentities() *identities {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return &identities{base: hex.EncodeToString(b[:]), seen: make(metadata.Seen)}
 }
 
-// newIdentity is what those of a request's changes begin with, "" for none.
+// newIdentity returns the prefix of a request's identities, "" for none.
 func (c *Client) newIdentity() string {
 	if len(c.currentReplicas()) == 1 {
 		return ""
@@ -42,8 +41,8 @@ func (c *Client) newIdentity() string {
 	return c.ids.base + "/" + strconv.FormatUint(c.ids.next.Add(1), 10)
 }
 
-// forwardedSeen tells whether changes are passed on for another client, whose they stay, and how far the
-// logs were before they were first asked for.
+// forwardedSeen reports whether the changes are forwarded for another client and have its identities. It returns
+// the log positions from before their first request.
 func (c *Client) forwardedSeen(ctx context.Context, commands []metadata.Command) (bool, metadata.Seen) {
 	if slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Identity != "" }) {
 		return true, metadata.RequestFrom(ctx).Seen
@@ -51,7 +50,7 @@ func (c *Client) forwardedSeen(ctx context.Context, commands []metadata.Command)
 	return false, c.Seen()
 }
 
-// Seen is how far the servers' logs are, as far as they have told.
+// Seen returns the servers' log positions that the client knows.
 func (c *Client) Seen() metadata.Seen {
 	c.ids.mu.Lock()
 	defer c.ids.mu.Unlock()
@@ -60,7 +59,7 @@ func (c *Client) Seen() metadata.Seen {
 	return all
 }
 
-// recordSeen takes what an answer says of the logs.
+// recordSeen records the log positions in an answer.
 func (c *Client) recordSeen(h http.Header) {
 	if text := h.Get(protocol.SeenHeader); text != "" {
 		c.ids.mu.Lock()
@@ -69,7 +68,7 @@ func (c *Client) recordSeen(h http.Header) {
 	}
 }
 
-// hasStale tells whether servers refuse changes since this client has heard nothing of them for long.
+// hasStale reports whether a server refused a change because the client's log positions are too old.
 func hasStale(results []metadata.Result) bool {
 	return slices.ContainsFunc(results, func(r metadata.Result) bool { return errors.Is(r.Err, metadata.ErrStale) })
 }

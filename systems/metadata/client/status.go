@@ -16,7 +16,7 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// StatusPoller asks servers that share a tree how they stand, each replica by itself.
+// StatusPoller reads the status of every replica of the servers that share a tree.
 type StatusPoller struct {
 	patience time.Duration
 	with     []Option
@@ -25,11 +25,10 @@ type StatusPoller struct {
 	replicas map[string][]*Client // by server
 }
 
-// watchPatience is how long a replica's status is waited for.
+// watchPatience is the timeout of a replica's status.
 const watchPatience = 3 * time.Second
 
-// NewStatusPoller is a watch of servers, whose addresses are given by name, those of replicas with
-// commas between them.
+// NewStatusPoller returns a poller. servers has addresses by name, separated by commas for replicas.
 func NewStatusPoller(servers map[string]string, with ...Option) *StatusPoller {
 	w := &StatusPoller{replicas: make(map[string][]*Client), patience: watchPatience, with: with}
 	for name, addrs := range servers {
@@ -38,7 +37,7 @@ func NewStatusPoller(servers map[string]string, with ...Option) *StatusPoller {
 	return w
 }
 
-// SetAddr has the watch ask a server at other addresses from now on.
+// SetAddr changes the addresses of a server.
 func (w *StatusPoller) SetAddr(name, addrs string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,8 +57,8 @@ func (w *StatusPoller) servers() map[string][]*Client {
 	return maps.Clone(w.replicas)
 }
 
-// Statuses is what each replica says, by server; where one leads, it is the first. Those that do
-// not answer in time are left out.
+// Statuses returns the statuses of the replicas by server, the leader's first. Replicas that do not answer in time
+// are missing.
 func (w *StatusPoller) Statuses(ctx context.Context) map[string][]protocol.Status {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
@@ -71,7 +70,7 @@ func (w *StatusPoller) Statuses(ctx context.Context) map[string][]protocol.Statu
 			asked.Go(func() {
 				s, err := replica.Status(ctx)
 				if err != nil || s.Name != name {
-					return // out of reach, or another server has its address
+					return // unreachable, or another server has its address
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -87,7 +86,7 @@ func (w *StatusPoller) Statuses(ctx context.Context) map[string][]protocol.Statu
 	return all
 }
 
-// Close closes connections that nobody uses.
+// Close closes idle connections.
 func (w *StatusPoller) Close() {
 	for _, replicas := range w.servers() {
 		for _, replica := range replicas {
@@ -96,8 +95,8 @@ func (w *StatusPoller) Close() {
 	}
 }
 
-// Discover is a client of a server and, behind it, of all that share its tree, of which any
-// answers: where one is lost, the next is asked.
+// Discover returns a client of the server at addr and of all servers that share its tree. Any of them answers; if
+// one is lost, the next is used.
 func Discover(ctx context.Context, addr string, with ...Option) (*Client, error) {
 	c := New(addr, with...)
 	s, err := c.Status(ctx)
@@ -118,7 +117,7 @@ func Discover(ctx context.Context, addr string, with ...Option) (*Client, error)
 	return c, nil
 }
 
-// baseURL is an address as the beginning of URLs.
+// baseURL returns an address as a URL without a trailing slash.
 func (c *Client) baseURL(addr string) string {
 	if !strings.Contains(addr, "://") {
 		addr = c.scheme + addr
@@ -127,23 +126,21 @@ func (c *Client) baseURL(addr string) string {
 }
 
 var (
-	// ErrRefused means that a group did not take a change of its members, and will not.
+	// ErrRefused means that a group refuses a membership change.
 	ErrRefused = errors.New("the group refuses")
-	// ErrNoMember means that a group has no replica of a name.
+	// ErrNoMember means that a group has no replica with the name.
 	ErrNoMember = errors.New("no such replica")
-	// ErrToken means that a server asks for another token.
+	// ErrToken means that the server requires another token.
 	ErrToken = errors.New("the server asks for a token that allows that")
 )
 
-// AddMember has a group of replicas take one in, known as name, that the others reach at an
-// address. It returns once the group has agreed: the replica learns without a vote, and is
-// given one when it has caught up. To ask twice is no error.
+// AddMember adds a replica, which the others reach at addr, to a group. It returns after the group has agreed: the
+// replica learns without a vote, and gets its vote when it has caught up. Repeating the call is not an error.
 func (c *Client) AddMember(ctx context.Context, name, addr string) error {
 	return c.changeMember(ctx, "add", protocol.Member{Name: name, Addr: addr})
 }
 
-// RemoveMember has a group forget a replica, which then ends by itself. Its name cannot be
-// used again.
+// RemoveMember removes a replica from a group; the replica then stops. Its name cannot be used again.
 func (c *Client) RemoveMember(ctx context.Context, name string) error {
 	return c.changeMember(ctx, "remove", protocol.Member{Name: name})
 }
@@ -175,10 +172,10 @@ func (c *Client) changeMember(ctx context.Context, what string, m protocol.Membe
 	return fmt.Errorf("%w: %d %.200q", err, status, text)
 }
 
-// votePoll is how often a group is asked whether a replica has its vote.
+// votePoll is the interval at which AwaitVote asks for the status.
 const votePoll = 50 * time.Millisecond
 
-// AwaitVote waits until the group says that a replica has its vote.
+// AwaitVote waits until the group reports that a replica has its vote.
 func (c *Client) AwaitVote(ctx context.Context, name string) error {
 	for {
 		s, err := c.Status(ctx)

@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// together is how many entries are copied at once.
+	// copyBatch is the number of entries copied together.
 	copyBatch = 256
-	// sendBytes is about how much is read, or sent to the target, at once.
+	// sendBytes is the approximate size of a read or of a batch for the target.
 	sendBytes = 1 << 20
 )
 
-// makeCommand is a command of the target that makes what is at a path of the source.
+// makeCommand is a command that creates a copy of the source path from.
 type makeCommand struct {
 	metadata.Command
 	from      string
-	tolerated error // that it may fail with
+	tolerated error // error that does not matter
 }
 
-// item is an entry that is to be copied.
+// item is an entry to copy.
 type item struct {
 	from    string
 	entry   metadata.Entry
-	replace bool // what the target has in its place goes first
-	update  bool // the target may have it, with another mode
+	replace bool // remove the target's entry first
+	update  bool // the target may have the entry with another mode
 }
 
-// copyAll makes what is below the directory anew on the target, aside.
+// copyAll copies the directory's content to the target, apart from its tree.
 func (m *migration) copyAll(ctx context.Context, top metadata.Entry) error {
 	for _, server := range m.target.parts {
-		_, _ = m.r.sweepIncoming(ctx, server) // what cannot be told now can be later
+		_, _ = m.r.sweepIncoming(ctx, server) // leftovers that cannot be removed now are removed later
 	}
 	begin := makeCommand{Command: metadata.Command{Op: metadata.Mkdir, Path: metadata.Incoming, Parents: true, Mode: metadata.DefaultDirMode, MaxDepth: -1}}
 	if err := m.sendToTarget(ctx, append([]makeCommand{begin}, m.makeCommands(item{from: m.source.base, entry: top}, nil)...)); err != nil {
@@ -51,7 +51,6 @@ func (m *migration) copyAll(ctx context.Context, top metadata.Entry) error {
 	return nil
 }
 
-// copyBelow copies all that is below directories.
 func (m *migration) copyBelow(ctx context.Context, open ...string) error {
 	for len(open) > 0 {
 		dir := open[len(open)-1]
@@ -71,7 +70,7 @@ func (m *migration) copyBelow(ctx context.Context, open ...string) error {
 	return nil
 }
 
-// copyDirectory copies the entries of a directory that a server has, and returns those that are directories.
+// copyDirectory copies the entries of a directory that one server holds, and returns the directories among them.
 func (m *migration) copyDirectory(ctx context.Context, server, dir string) (open []string, err error) {
 	page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: copyBatch, MaxDepth: -1}
 	for more := true; more; more = page.After != "" {
@@ -100,7 +99,7 @@ func (m *migration) copyDirectory(ctx context.Context, server, dir string) (open
 	return open, nil
 }
 
-// sendToSource asks the source for paths of its own, each part for its.
+// sendToSource sends each command to the part of the source that holds its path.
 func (m *migration) sendToSource(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, len(commands))
 	for _, server := range m.from.parts {
@@ -120,8 +119,7 @@ func (m *migration) sendToSource(ctx context.Context, commands []metadata.Comman
 	return results
 }
 
-// deferChange tells whether an error comes of a change meanwhile: what is at the path is copied
-// anew once the change is known.
+// deferChange reports whether an error results from a concurrent change. It then marks the path for copying again.
 func (m *migration) deferChange(from string, err error) bool {
 	if err == nil || m.locked {
 		return false
@@ -135,7 +133,7 @@ func (m *migration) deferChange(from string, err error) bool {
 	return false
 }
 
-// makeEntries makes entries on the target, without what is below them.
+// makeEntries creates entries on the target, without their children.
 func (m *migration) makeEntries(ctx context.Context, items []item) error {
 	for len(items) > 0 {
 		var reads []metadata.Command
@@ -174,7 +172,7 @@ func (m *migration) makeEntries(ctx context.Context, items []item) error {
 	return nil
 }
 
-// makeCommands are the commands that make an entry as it is.
+// makeCommands returns the commands that create a copy of an entry.
 func (m *migration) makeCommands(one item, data []byte) []makeCommand {
 	e, path := one.entry, rebase(one.from, m.source.base, m.target.base)
 	var commands []makeCommand
@@ -191,7 +189,7 @@ func (m *migration) makeCommands(one item, data []byte) []makeCommand {
 	} else {
 		add(metadata.Command{Op: metadata.Mkdir, Mode: e.Mode}, metadata.ErrExists)
 	}
-	if one.update || e.Mode == 0 { // none at all cannot be asked for
+	if one.update || e.Mode == 0 { // creating commands cannot express mode 0
 		add(metadata.Command{Op: metadata.Chmod, Mode: e.Mode}, nil)
 	}
 	switch e.Kind {
@@ -205,14 +203,14 @@ func (m *migration) makeCommands(one item, data []byte) []makeCommand {
 	return commands
 }
 
-// finishTouches gives directories their times, once they are filled.
+// finishTouches sets the times of directories after their content is complete.
 func (m *migration) finishTouches(ctx context.Context) error {
 	touches := m.touches
 	m.touches = nil
 	return m.sendToTarget(ctx, touches)
 }
 
-// sendToTarget has the target run commands.
+// sendToTarget runs commands on the target.
 func (m *migration) sendToTarget(ctx context.Context, commands []makeCommand) error {
 	for len(commands) > 0 {
 		if err := m.renewLease(ctx); err != nil {
@@ -232,8 +230,7 @@ func (m *migration) sendToTarget(ctx context.Context, commands []makeCommand) er
 	return nil
 }
 
-// sendToPart has a server of the target run those of the commands that are for it: about its entries, or
-// about the directory itself.
+// sendToPart runs the commands that concern one server of the target: its entries, and the directory itself.
 func (m *migration) sendToPart(ctx context.Context, server string, commands []makeCommand, batch []metadata.Command) error {
 	if len(m.target.parts) > 1 {
 		its := func(path string) bool {
@@ -260,7 +257,7 @@ func (m *migration) sendToPart(ctx context.Context, server string, commands []ma
 	return nil
 }
 
-// copyPending copies what is pending.
+// copyPending copies the pending changes.
 func (m *migration) copyPending(ctx context.Context) error {
 	pending := m.pending
 	m.pending = make(map[string]bool)
@@ -272,8 +269,7 @@ func (m *migration) copyPending(ctx context.Context) error {
 		}
 		return false
 	}
-	// Parents come before what is in them, and the directories that have what was changed
-	// have got other times.
+	// Parents precede their children. The directories that contain changes have new times.
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(pending)), covered)
 	for paths := range slices.Chunk(all, copyBatch) {
 		if err := m.renewLease(ctx); err != nil {
@@ -286,7 +282,7 @@ func (m *migration) copyPending(ctx context.Context) error {
 	return m.finishTouches(ctx)
 }
 
-// copyPaths copies paths as they are.
+// copyPaths copies the current state of paths.
 func (m *migration) copyPaths(ctx context.Context, paths []string, deep map[string]bool) error {
 	asked := make([]metadata.Command, 0, 2*len(paths))
 	for _, path := range paths {

@@ -9,14 +9,14 @@ import (
 	"skerry/systems/metadata"
 )
 
-// followResult goes on from what a server answered to a command: to where a virtual directory
-// leads, and anew where a subtree is gone.
+// followResult continues after a server's answer: to the server of a virtual directory, or to the current server
+// of a subtree that has moved.
 func (r *Router) followResult(ctx context.Context, c metadata.Command, at place, result metadata.Result) metadata.Result {
 	for hop := range maxHops {
 		e := virtualIn(at.localCommand(c), result)
 		switch {
 		case e == nil && errors.Is(result.Err, metadata.ErrExists) && targetsEntry(c):
-			// What is in the way may be a virtual directory whose subtree has just gone.
+			// The existing entry may be a virtual directory whose subtree has just been removed.
 			if there := r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.Path}})[0]; !errors.Is(there.Err, metadata.ErrNotFound) {
 				return at.globalResult(c, result)
 			}
@@ -32,7 +32,7 @@ func (r *Router) followResult(ctx context.Context, c metadata.Command, at place,
 			}
 		default:
 			top := at.toGlobal(e.At)
-			if !metadata.Under(c.Path, top) { // a part of it is elsewhere
+			if !metadata.Under(c.Path, top) { // a part below c.Path is on another server
 				if c.Op == metadata.Remove && c.Recursive {
 					return r.removeAll(ctx, c)
 				}
@@ -53,7 +53,7 @@ func (r *Router) followResult(ctx context.Context, c metadata.Command, at place,
 	return loopError(c.Path)
 }
 
-// virtualIn is the virtual directory that an answer leads to, nil where it is the answer.
+// virtualIn returns the virtual directory that an answer points to, nil if the answer is final.
 func virtualIn(local metadata.Command, r metadata.Result) *metadata.ElsewhereError {
 	var e *metadata.ElsewhereError
 	if errors.As(r.Err, &e) {
@@ -65,7 +65,7 @@ func virtualIn(local metadata.Command, r metadata.Result) *metadata.ElsewhereErr
 	return nil
 }
 
-// learnArea notes where a subtree is; it is false where that server is not known.
+// learnArea records the location of a subtree. It returns false for an unknown server.
 func (r *Router) learnArea(top, text string) bool {
 	a, ok := r.parseArea(top, text)
 	if ok {
@@ -74,7 +74,7 @@ func (r *Router) learnArea(top, text string) bool {
 	return ok
 }
 
-// atVirtual answers a command about the entry that a virtual directory is.
+// atVirtual answers a command on the entry of a virtual directory.
 func (r *Router) atVirtual(ctx context.Context, c metadata.Command, at place, e *metadata.ElsewhereError) metadata.Result {
 	switch {
 	case c.Op == metadata.Rmdir:
@@ -87,10 +87,9 @@ func (r *Router) atVirtual(ctx context.Context, c metadata.Command, at place, e 
 	return elsewhereResult(c.Path, e.Owner)
 }
 
-// rmdir removes a subtree that is empty. It is gone, at one moment, when its server has
-// removed its directory; the virtual one, which then leads nowhere, goes behind it. Where
-// that does not come about, the server died, say, whoever meets it next sees to it
-// (buried).
+// rmdir removes an empty subtree. The removal takes effect when the subtree's server removes the directory. The
+// virtual directory, which then leads nowhere, is removed afterwards. If that fails, for example because the
+// server died, removeDangling does it when a router next meets the virtual directory.
 func (r *Router) rmdir(ctx context.Context, c metadata.Command, at place, e *metadata.ElsewhereError) metadata.Result {
 	a, ok := r.parseArea(c.Path, e.Owner)
 	switch {
@@ -110,13 +109,13 @@ func (r *Router) rmdir(ctx context.Context, c metadata.Command, at place, e *met
 	}
 	r.known.forget(sub)
 	if removed.Err != nil && errors.Is(unhung.Err, metadata.ErrElsewhere) {
-		return r.Do(ctx, []metadata.Command{c})[0] // it has moved to another server meanwhile
+		return r.Do(ctx, []metadata.Command{c})[0] // the subtree has moved to another server
 	}
-	return sub.globalResult(c, removed) // another one may have removed it, or unhung it
+	return sub.globalResult(c, removed) // another router may have removed it
 }
 
-// removeDangling tells whether a subtree is gone. The virtual directory that led there is gone
-// then, too, if it still did, and forgotten.
+// removeDangling reports whether a subtree is gone. If so, it removes a virtual directory that still leads there,
+// and forgets the location.
 func (r *Router) removeDangling(ctx context.Context, p place) (bool, error) {
 	if p.top == "/" {
 		return false, nil
@@ -145,9 +144,8 @@ func loopError(path string) metadata.Result {
 	return failure(path, fmt.Errorf("%w: %w", metadata.ErrUnavailable, ErrCircle))
 }
 
-// find is a page of find over all servers that have a part of the subtree. Each is asked up
-// to the first virtual directory; the next page begins behind the last path that was seen,
-// wherever that is.
+// find returns a page of find over all servers that hold parts of the subtree. Each server searches up to its
+// first virtual directory. The next page begins after the last visited path, on whichever server that is.
 func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 	first := r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.Path, MaxDepth: -1}})[0]
 	if first.Err != nil {
@@ -155,12 +153,12 @@ func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 	}
 	at, seen := r.placeOf(c.Path), c.After
 	if seen != "" && metadata.Under(seen, c.Path) {
-		// The map on the way there is learnt. What was seen may be gone.
+		// Stat teaches the router the map on the way. The path itself may no longer exist.
 		_ = r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: seen, MaxDepth: -1}})
 		at = r.placeOf(seen)
 	}
 	var page metadata.Result
-	last := seen // of what was seen: seen itself may be a directory that is done with
+	last := seen // last visited path; seen itself may be a finished directory
 	for range metadata.MaxLimit {
 		left := c.PageSize() - len(page.Entries)
 		if left == 0 {
@@ -174,7 +172,7 @@ func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 			at = r.placeOf(at.toGlobal(e.At))
 			continue
 		case errors.Is(part.Err, metadata.ErrNotFound) && at.top != c.Path && metadata.Under(at.top, c.Path):
-			part = metadata.Result{} // it went meanwhile
+			part = metadata.Result{} // the subtree was removed meanwhile
 		case part.Err != nil:
 			return metadata.Result{Err: at.globalError(c, part.Err)}
 		}
@@ -190,15 +188,15 @@ func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 			seen = at.toGlobal(part.Next)
 			at = r.placeOf(seen)
 		case len(part.Data) > 0:
-			seen = at.toGlobal(part.Next) // nothing below it is looked for, or can be
+			seen = at.toGlobal(part.Next) // nothing to search below it
 		case part.Next != "":
 			page.Next = at.toGlobal(part.Next)
 			return page
 		case r.nextPart(c, &at):
-			seen = at.top // the part's own entry was seen, in the first one
+			seen = at.top // the first part returned the part's own entry
 		case metadata.Under(c.Path, at.top):
 			return page
-		default: // the rest of the directory that the subtree is in
+		default: // the rest of the directory above the subtree
 			seen = at.top
 			at = r.parentPlace(seen)
 		}
@@ -207,14 +205,13 @@ func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 	return page
 }
 
-// partialFind is what one server is asked for: what comes behind the path seen, at most left
-// entries.
+// partialFind returns the command for one server: at most left entries after the path seen.
 func partialFind(c metadata.Command, at place, seen string, left int) metadata.Command {
 	local := c
 	local.Across, local.Limit, local.After = true, left, ""
 	local.Path = at.toLocal(c.Path)
 	if metadata.Under(at.top, c.Path) && at.top != c.Path {
-		local.Path, local.After = at.base, at.base // its own entry was seen from outside
+		local.Path, local.After = at.base, at.base // the server above returned its own entry
 		if c.MaxDepth >= 0 {
 			local.MaxDepth -= countLevels(at.top) - countLevels(c.Path)
 		}
@@ -225,7 +222,7 @@ func partialFind(c metadata.Command, at place, seen string, left int) metadata.C
 	return local
 }
 
-// reachesBelow tells whether anything below a path is looked for.
+// reachesBelow reports whether the search includes entries below a path.
 func reachesBelow(c metadata.Command, path string) bool {
 	return c.MaxDepth < 0 || countLevels(path)-countLevels(c.Path) < c.MaxDepth
 }

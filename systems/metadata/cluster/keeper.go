@@ -17,28 +17,28 @@ import (
 // OwnService is a server's own tree with its transactions.
 type OwnService interface {
 	Service
-	// Transactions are those that are under way; changed is closed when they are others.
+	// Transactions returns the unfinished transactions. changed is closed when they change.
 	Transactions() (list []metadata.Txn, changed <-chan struct{})
 }
 
-// sweepRetry is when a sweep that failed is tried again.
+// sweepRetry is the pause after a failed sweep.
 const sweepRetry = time.Minute
 
-// RunKeeper ends the transactions that routers have left on the server of a name, and removes
-// what they have left there, once it has started and then every hour, until the context
-// ends. It may run on each of its replicas.
+// RunKeeper ends the transactions that routers left on server name. It also removes what routers left there, one
+// lease after the start and then hourly. It runs until the context ends, and may run on every replica of the
+// server.
 //
-// Nothing that a transaction may hold up keeps it from ending others:
+// A transaction in doubt does not delay the end of others. Otherwise this could happen:
 //
-//  1. g2 has promised a transaction of g1, and starts again. g1 does not answer, or says that it is under way.
-//  2. g2 sweeps: to list its subtrees waits for the transaction, which only the keeper ends, and for 10 s.
-//  3. Another transaction, of g3, has no router any more. All that it holds would wait, too.
+//  1. g2 is prepared in a transaction of g1, and restarts. g1 does not answer.
+//  2. g2 sweeps. Listing its subtrees waits 10 s for the transaction, which only the keeper ends.
+//  3. The router of another transaction, of g3, has died. All its locks would last as long.
 func (r *Router) RunKeeper(ctx context.Context, name string, own OwnService, log *slog.Logger) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { r.runSweeps(ctx, name, log) })
-	// What is there at the start has been there: whether for long, no clock can tell. It gets half
-	// a lease, since a router whose requests have died with the process before begins again anyway.
+	// No clock knows how old these transactions are. They get half a lease: a router whose requests died with the
+	// process begins again anyway.
 	list, _ := own.Transactions()
 	leases := trackLeases(nil, list, time.Now().Add(-r.lease/2))
 	ending, ended := make(map[string]bool), make(chan string)
@@ -77,25 +77,25 @@ func (r *Router) RunKeeper(ctx context.Context, name string, own OwnService, log
 	}
 }
 
-// endTransaction tries to end a transaction whose lease is over. Where it cannot, it returns when that may be
-// tried again.
+// endTransaction tries to end a transaction with an expired lease. On failure it returns when the next attempt is
+// due.
 func (r *Router) endTransaction(ctx context.Context, name string, t metadata.Txn, log *slog.Logger) {
 	err := r.Settle(ctx, name, t)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
 	log.Warn("a transaction is in doubt: what it holds stays locked", "transaction", t.Name, "coordinator", t.Coordinator, "locks", t.Locks, "error", err)
-	_ = linger.For(ctx, r.lease/2) // what ends it ends the keeper
+	_ = linger.For(ctx, r.lease/2) // cancelled with the keeper
 }
 
-// leaseStart is the last step of a transaction, and when this process saw it first: time.Now has the
-// monotonic clock's reading, which is what durations since are of.
+// leaseStart is the last step of a transaction, and when this process first saw that step. The time has a
+// monotonic clock reading.
 type leaseStart struct {
 	since uint64
 	at    time.Time
 }
 
-// trackLeases is when each transaction's lease has begun: as known before, else at a moment.
+// trackLeases returns the start of each transaction's lease: as before, or at for a new step.
 func trackLeases(before map[string]leaseStart, list []metadata.Txn, at time.Time) map[string]leaseStart {
 	now := make(map[string]leaseStart, len(list))
 	for _, t := range list {
@@ -108,7 +108,7 @@ func trackLeases(before map[string]leaseStart, list []metadata.Txn, at time.Time
 	return now
 }
 
-// leaseOf is a transaction's lease; one of a snapshot from before they were kept has the router's.
+// leaseOf returns a transaction's lease. Transactions in old snapshots have none recorded, and use the router's.
 func (r *Router) leaseOf(t metadata.Txn) time.Duration {
 	if t.Lease == 0 {
 		return r.lease
@@ -116,7 +116,7 @@ func (r *Router) leaseOf(t metadata.Txn) time.Duration {
 	return time.Duration(t.Lease)
 }
 
-// runSweeps sweeps until the context ends: first when routers of before have given up.
+// runSweeps sweeps until the context ends. The first sweep waits until the leases of earlier routers have expired.
 func (r *Router) runSweeps(ctx context.Context, name string, log *slog.Logger) {
 	left := sightings{}
 	for pause := r.lease; linger.For(ctx, pause) == nil; {
@@ -134,11 +134,10 @@ func (r *Router) runSweeps(ctx context.Context, name string, log *slog.Logger) {
 	}
 }
 
-// ErrInDoubt means that a server that was to decide on a transaction has not, or cannot be
-// asked.
+// ErrInDoubt means that a transaction's coordinator has not decided or is unreachable.
 var ErrInDoubt = errors.New("what became of the transaction is not known")
 
-// Settle ends a transaction of the server of a name, whose lease is over.
+// Settle ends a transaction of server name whose lease has expired.
 func (r *Router) Settle(ctx context.Context, name string, t metadata.Txn) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
@@ -163,40 +162,39 @@ func (r *Router) Settle(ctx context.Context, name string, t metadata.Txn) error 
 	return fmt.Errorf("asking %s: %w: it is under way", t.Coordinator, ErrInDoubt)
 }
 
-// LeftoverAge is how old an empty directory of /.subtrees must be to be taken for one that a
-// router left which died before anything led there: longer than delegate ever takes. It is
-// what Sweep is told, by somebody who knows the clocks. A server that sweeps by itself believes
-// none, and takes what it has seen for half of it.
+// LeftoverAge is the age from which Sweep treats an empty directory of /.subtrees as abandoned by a router that
+// died before linking it. It is much longer than any delegate. An operator who runs Sweep vouches for the clocks.
+// A server's own sweeps trust no wall clock: they require that the server has seen the directory for half of
+// LeftoverAge.
 const LeftoverAge = time.Hour
 
-// Sweep removes what routers that died have left on the server of a name, and returns the
-// paths of its own tree that it removed:
+// Sweep removes what dead routers left on server name, and returns the removed paths in its own tree:
 //
-//   - copies in /.incoming, of transactions that no server knows any more;
-//   - directories of /.subtrees that are empty, were never moved, are older than a duration,
-//     and to which no virtual directory of any server leads.
+//   - copies in /.incoming whose transaction no server knows
+//   - directories of /.subtrees that are empty, were never moved, are older than older, and to which no virtual
+//     directory of any server leads
 //
-// Where a server cannot be asked, what it may need is left, and its error is returned.
+// If a server is unreachable, Sweep keeps everything that the server may need, and returns its error.
 func (r *Router) Sweep(ctx context.Context, name string, older time.Duration) ([]string, error) {
 	return r.sweep(ctx, name, func(e metadata.Entry) bool { return time.Since(e.Time()) >= older })
 }
 
-// sweep is Sweep of subtrees that are old.
+// sweep is Sweep for the subtrees that old accepts.
 func (r *Router) sweep(ctx context.Context, name string, old func(metadata.Entry) bool) ([]string, error) {
 	copies, err := r.sweepIncoming(ctx, name)
 	subtrees, failed := r.sweepSubtrees(ctx, name, old)
 	return append(copies, subtrees...), errors.Join(err, failed)
 }
 
-// sightings are when directories were seen first, by a clock that no setting of the time moves. By
-// the time that an entry has
+// sightings are the times at which directories were first seen, on the monotonic clock. The modification time is
+// not enough:
 //
-//  1. delegate makes a directory of /.subtrees, and is about to have a virtual one lead there;
-//  2. the server's clock is set forward by an hour, and the server sweeps;
-//  3. the directory is old, and removed: the virtual one leads to nothing.
+//  1. delegate creates a directory in /.subtrees, and is about to link a virtual directory to it.
+//  2. The server's clock jumps forward by an hour, and the server sweeps.
+//  3. The directory looks old and is removed. The virtual directory leads nowhere.
 type sightings map[string]time.Time
 
-// isOld tells whether an entry has been there for half of Leftover.
+// isOld reports whether an entry has been seen for half of LeftoverAge.
 func (s sightings) isOld(e metadata.Entry) bool {
 	if _, seen := s[e.Name]; !seen {
 		s[e.Name] = time.Now()
@@ -207,7 +205,7 @@ func (s sightings) isOld(e metadata.Entry) bool {
 func (r *Router) sweepIncoming(ctx context.Context, name string) (removed []string, err error) {
 	copies, err := r.listAll(ctx, name, metadata.Incoming)
 	for _, e := range copies {
-		path := metadata.Join(metadata.Incoming, e.Name) // it is named after its transaction
+		path := metadata.Join(metadata.Incoming, e.Name) // a copy is named after its transaction
 		over, problem := r.isUnknown(ctx, e.Name)
 		if problem == nil && over {
 			problem = r.sendOne(ctx, name, removeCommand(path)).Err
@@ -222,12 +220,12 @@ func (r *Router) sweepIncoming(ctx context.Context, name string) (removed []stri
 	return removed, err
 }
 
-// isUnknown tells whether no server knows a transaction: who wants to go on with it is refused.
+// isUnknown reports whether no server knows a transaction. Further steps of it are refused.
 func (r *Router) isUnknown(ctx context.Context, txn string) (bool, error) {
 	for _, server := range slices.Sorted(maps.Keys(r.servers.Service)) {
 		answer := r.resolve(ctx, server, txn, metadata.AnyEntry)
 		switch {
-		case errors.Is(answer.Err, metadata.ErrInvalid): // it has promised, and another one decides
+		case errors.Is(answer.Err, metadata.ErrInvalid): // prepared, and another server decides
 			return false, nil
 		case answer.Err != nil:
 			return false, fmt.Errorf("asking %s: %w", server, answer.Err)
@@ -248,7 +246,7 @@ func (r *Router) sweepSubtrees(ctx context.Context, name string, old func(metada
 			left = append(left, sub)
 		}
 	}
-	// A search is of no moment: what is moved meanwhile may not be seen. So there are two.
+	// A search shows no single moment and can miss a subtree that moves. Two searches are enough.
 	for range 2 {
 		for server := range r.servers.Service {
 			if err != nil || len(left) == 0 {
@@ -273,7 +271,7 @@ func (r *Router) sweepSubtrees(ctx context.Context, name string, old func(metada
 	return removed, err
 }
 
-// listAll are those of a directory that a server may not have.
+// listAll returns the entries of a directory, none if it does not exist.
 func (r *Router) listAll(ctx context.Context, server, dir string) (all []metadata.Entry, err error) {
 	page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: metadata.MaxLimit, MaxDepth: -1}
 	for {
@@ -291,7 +289,7 @@ func (r *Router) listAll(ctx context.Context, server, dir string) (all []metadat
 	}
 }
 
-// listOwners are those of all virtual directories of a server.
+// listOwners returns the owners of all virtual directories of a server.
 func (r *Router) listOwners(ctx context.Context, server string) (map[string]bool, error) {
 	all := make(map[string]bool)
 	page := metadata.Command{Op: metadata.Find, Path: "/", Kind: metadata.Virtual, Limit: metadata.MaxLimit, MaxDepth: -1}

@@ -9,23 +9,23 @@ import (
 	"skerry/systems/metadata"
 )
 
-// migrate moves a directory with all below it to another server while it is used, or parts it
-// between several, or brings its parts together:
+// migrate moves a directory with its content to another server while it is in use, splits it over several servers,
+// or merges its parts:
 //
-//	watch    its server notes what is changed in it from then on
-//	copy     what is in it, aside on the new server
-//	catch up what was changed meanwhile, until that is little
-//	lock     changes wait
-//	the last of what was changed; then the copy takes its place, at one moment
+//	watch     the source records changes in the directory from now on
+//	copy      its content, apart, to the target
+//	catch up  copy the recorded changes, until few are left
+//	lock      changes wait
+//	switch    copy the last changes; a transaction puts the copy in place
 //
-// Subtrees of other servers in it stay where they are. It is read all the while.
+// Subtrees on other servers stay there. Reads continue throughout.
 func (r *Router) migrate(ctx context.Context, c metadata.Command) metadata.Result {
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
 		aside, targets := metadata.Join(metadata.Incoming, t.name), strings.Split(c.Owner, ",")
 		m := migration{transaction: t, target: area{place{top: aside, server: targets[0], base: aside}, targets}, pending: make(map[string]bool)}
 		result := m.run(context.WithoutCancel(ctx), c)
 		if result.Err != nil && !t.undecided {
-			// Nothing leads there. Where it stays, nobody sees it.
+			// Nothing leads there. If the removal fails, the leftover is invisible.
 			_ = r.parallel(targets, func(server string) error { return r.sendOne(ctx, server, removeCommand(aside)).Err })
 		}
 		return result
@@ -34,15 +34,15 @@ func (r *Router) migrate(ctx context.Context, c metadata.Command) metadata.Resul
 	return result
 }
 
-// migration is a subtree on its way.
+// migration is a subtree that is being moved.
 type migration struct {
 	*transaction
-	target  area  // the servers that it moves to, and where it is made there, aside: its top is its base
-	source  place // the directory, and the server that has it or its first part, which is the coordinator
-	from    area  // the servers that have it, by paths of theirs: its top is its base
-	locked  bool  // the directory is: nothing in it changes
+	target  area  // target servers and the directory of the copy; top equals base
+	source  place // the directory on its first server, which is the coordinator
+	from    area  // source servers, by their own paths; top equals base
+	locked  bool  // nothing in the directory changes
 	renewed time.Time
-	pending map[string]bool // paths of the source that were changed since they were copied; those below too
+	pending map[string]bool // source paths changed since they were copied; true: with everything below
 	touches []makeCommand   // of directories, whose times change while they are filled
 }
 
@@ -53,7 +53,7 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 	sub := metadata.Subtree{Server: c.Owner, ID: m.r.token()}
 	m.source = place{top: c.Path, server: above.server, base: path}
 	servers := []string{above.server}
-	owner := "" // of the directory, where it is virtual
+	owner := "" // of the directory if it is virtual
 	if e := virtualIn(metadata.Command{Op: metadata.List, Path: path}, at); e != nil && e.At == path {
 		old, ok := metadata.ParseSubtree(e.Owner)
 		if !ok {
@@ -66,7 +66,7 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 		return metadata.Result{Err: m.r.translateError(above, c.Path, at.Err)}
 	}
 	if slices.Equal(servers, m.target.parts) {
-		return metadata.Result{} // it is there already
+		return metadata.Result{} // already there
 	}
 	m.from = area{place{top: m.source.base, server: servers[0], base: m.source.base}, servers}
 	top, err := m.copyAndLock(ctx)
@@ -97,8 +97,8 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 			return metadata.Result{Err: m.r.translateError(above, c.Path, made.Err)}
 		}
 	}
-	// The coordinator decides only while it has its lock. Another part's may have been lost for a
-	// while, before the promise.
+	// The coordinator decides only while it holds its lock. The lock of another part may have been lost for a
+	// while before that server's prepare.
 	if len(servers) > 1 {
 		if err := m.drainChanges(ctx); err != nil {
 			return metadata.Result{Err: err}
@@ -110,7 +110,7 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 	return m.commit(ctx)
 }
 
-// copyAndLock copies the directory, and returns with it locked and the copy whole.
+// copyAndLock copies the directory, and returns when the copy is complete and the directory is locked.
 func (m *migration) copyAndLock(ctx context.Context) (top metadata.Entry, err error) {
 	if top, err = m.watchSource(ctx); err != nil {
 		return top, err
@@ -125,7 +125,7 @@ func (m *migration) copyAndLock(ctx context.Context) (top metadata.Entry, err er
 	if top, err = m.lockSourceParts(ctx); err != nil {
 		return top, err
 	}
-	// A lock that was lost for a while, and taken again, is told by what was changed then.
+	// Changes made while a lock was lost and reacquired are recorded by the watch.
 	for {
 		if err = m.drainChanges(ctx); err != nil || len(m.pending) == 0 {
 			return top, err
@@ -136,7 +136,7 @@ func (m *migration) copyAndLock(ctx context.Context) (top metadata.Entry, err er
 	}
 }
 
-// watchSource has the server note what is changed in the directory.
+// watchSource makes the source record changes in the directory.
 func (m *migration) watchSource(ctx context.Context) (metadata.Entry, error) {
 	m.coordinator, m.renewed = m.source.server, time.Now()
 	m.others = append(m.others, m.from.parts[1:]...)
@@ -144,13 +144,13 @@ func (m *migration) watchSource(ctx context.Context) (metadata.Entry, error) {
 	return m.eachPart(func(server string) metadata.Result { return m.r.sendOne(ctx, server, step.Command(m.source.base, "")) })
 }
 
-// lockSourceParts locks the directory, or goes on to hold it.
+// lockSourceParts locks the directory or renews the locks.
 func (m *migration) lockSourceParts(ctx context.Context) (metadata.Entry, error) {
 	m.renewed = time.Now()
 	return m.eachPart(func(server string) metadata.Result { return m.lockPath(ctx, server, m.source.base) })
 }
 
-// eachPart asks all servers of the source for its entry, and returns the first's.
+// eachPart calls ask for each server of the source, and returns the first server's entry of the directory.
 func (m *migration) eachPart(ask func(server string) metadata.Result) (top metadata.Entry, err error) {
 	for i, server := range m.from.parts {
 		e, err := m.sourceEntry(ask(server))
@@ -164,7 +164,7 @@ func (m *migration) eachPart(ask func(server string) metadata.Result) (top metad
 	return top, nil
 }
 
-// sourceEntry is the source's entry, which must be a directory still.
+// sourceEntry returns the source's entry, which must still be a directory.
 func (m *migration) sourceEntry(found metadata.Result) (metadata.Entry, error) {
 	if found.Err == nil && len(found.Entries) == 0 {
 		found.Err = &metadata.Error{Path: m.source.base, Err: metadata.ErrNotFound}
@@ -178,10 +178,10 @@ func (m *migration) sourceEntry(found metadata.Result) (metadata.Entry, error) {
 	return found.Entries[0], nil
 }
 
-// watchLeases is how many leases a watch lasts: it holds nobody up.
+// watchLeases is the length of a watch in leases. A watch blocks no other request.
 const watchLeases = 4
 
-// renewLease keeps what the migration has at its source from ending.
+// renewLease renews the migration's watch or locks when due.
 func (m *migration) renewLease(ctx context.Context) error {
 	if time.Since(m.renewed) < m.r.lease/3 {
 		return nil
@@ -193,13 +193,13 @@ func (m *migration) renewLease(ctx context.Context) error {
 	return m.drainChanges(ctx)
 }
 
-// drainChanges learns what was changed since the last time.
+// drainChanges reads the changes recorded since the previous call.
 func (m *migration) drainChanges(ctx context.Context) error {
 	step := metadata.Step{Verb: metadata.Watch, Txn: m.name, Lease: int64(watchLeases * m.r.lease)}
 	for _, server := range m.from.parts {
 		noted := m.r.sendOne(ctx, server, step.Command(m.source.base, ""))
 		if noted.Err != nil {
-			return noted.Err // where the answer was lost, what it told is
+			return noted.Err // the changes in a lost answer are lost
 		}
 		for path, deep := range metadata.ParseChanges(noted.Data) {
 			m.pending[path] = m.pending[path] || deep
@@ -212,14 +212,14 @@ func (m *migration) drainChanges(ctx context.Context) error {
 }
 
 const (
-	// few changes are left for when the directory is locked: one exchange's.
+	// lockThreshold is the number of changes left for the time under lock: one exchange.
 	lockThreshold = copyBatch
-	// rounds is how often what was changed is caught up with at most. Where that does not
-	// become little, changes wait for as long as a round takes.
+	// catchUpRounds is the maximum number of rounds before the lock. If changes are too fast, they then wait for
+	// one round.
 	catchUpRounds = 8
 )
 
-// catchUp copies what was changed, until that is little.
+// catchUp copies recorded changes until few are left.
 func (m *migration) catchUp(ctx context.Context) error {
 	for range catchUpRounds {
 		if err := m.drainChanges(ctx); err != nil || len(m.pending) <= lockThreshold {

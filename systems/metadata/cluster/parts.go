@@ -11,18 +11,18 @@ import (
 	"skerry/systems/metadata"
 )
 
-// A directory that is hot by itself is parted: it is on several servers, each of which has the
-// entries whose names' hash is its. A command about an entry is for one of them, as any command
-// about a subtree is; what is about the directory itself asks all:
+// A single hot directory can be split into parts on several servers. Each server has the entries that PartIndex
+// assigns to it. A command on an entry goes to one server, like any command on a subtree. A command on the
+// directory itself goes to all:
 //
-//	/hot ──► g1,g2,g3:/.subtrees/5f1c…     g1  a  d  k
-//	                                       g2  b  c  m      ls: merged
-//	                                       g3  e  f  z
+// 	/hot ──► g1,g2,g3:/.subtrees/5f1c…     g1  a  d  k
+// 	                                       g2  b  c  m      ls: merged
+// 	                                       g3  e  f  z
 //
-// Its parts are made, given other servers and merged by delegate, which has every part take the
-// place of what was before at one moment, and removed and moved with all others, in transactions.
+// delegate creates, moves and merges parts; the new parts replace the old ones at one moment. Parts are removed
+// and renamed together, in transactions.
 
-// completeResult is the answer to a command, of which a server has given that about its part.
+// completeResult completes one server's answer about its part of a directory.
 func (r *Router) completeResult(ctx context.Context, c metadata.Command, at place, first metadata.Result) metadata.Result {
 	a := r.area(c.Path)
 	if len(a.parts) < 2 || a.top != c.Path || at.base != a.base || first.Err != nil {
@@ -37,8 +37,8 @@ func (r *Router) completeResult(ctx context.Context, c metadata.Command, at plac
 	return first
 }
 
-// nextPart goes on to the next part of a directory that is searched; false: there is none, or what is
-// looked for is in one part.
+// nextPart moves at to the next part of the searched directory. It returns false after the last part, or if the
+// search needs only one part.
 func (r *Router) nextPart(c metadata.Command, at *place) bool {
 	a := r.area(at.top)
 	i := slices.Index(a.parts, at.server)
@@ -49,8 +49,8 @@ func (r *Router) nextPart(c metadata.Command, at *place) bool {
 	return true
 }
 
-// statParts is what is known about a parted directory: how many entries are in all parts, and the latest
-// change. The first part tells all else. Each part is asked at a moment of its own.
+// statParts returns the attributes of a split directory: the total number of entries and the latest change. Other
+// attributes are the first part's. The parts answer at different moments.
 func (r *Router) statParts(ctx context.Context, c metadata.Command, a area, first metadata.Result) metadata.Result {
 	answers := r.sendToParts(ctx, c, a.places()[1:])
 	for _, answer := range answers {
@@ -66,8 +66,7 @@ func (r *Router) statParts(ctx context.Context, c metadata.Command, a area, firs
 	return first
 }
 
-// redo answers a command once more, where a part is not there any more: the directory has other
-// parts now, or none.
+// redo repeats a command after a part has disappeared: the directory now has other parts or none.
 func (r *Router) redo(ctx context.Context, c metadata.Command, a area) metadata.Result {
 	if ctx.Err() != nil {
 		return failure(c.Path, metadata.ErrUnavailable)
@@ -76,7 +75,7 @@ func (r *Router) redo(ctx context.Context, c metadata.Command, a area) metadata.
 	return r.route(ctx, []metadata.Command{c})[0]
 }
 
-// sendToParts asks each part for the same.
+// sendToParts sends a command to each part.
 func (r *Router) sendToParts(ctx context.Context, c metadata.Command, parts []place) []metadata.Result {
 	answers := make([]metadata.Result, len(parts))
 	servers := make([]string, len(parts))
@@ -90,19 +89,18 @@ func (r *Router) sendToParts(ctx context.Context, c metadata.Command, parts []pl
 	return answers
 }
 
-// pageAttempts is how often a page is looked at before changes are made to wait for it.
+// pageAttempts is the number of attempts at a page before listParts blocks changes.
 const pageAttempts = 4
 
-// listParts is a page of a parted directory at one moment. The parts answer one after the other, so
-// that a page may show what was never there together:
+// listParts returns a page of a split directory at one moment. The parts answer at different moments, so that
+// simply merged answers could show a state that never existed:
 //
 //  1. g1 lists its part. A client creates x on g1, then y on g2.
-//  2. g2 lists its part: the page has y, and not x, which was there before it.
+//  2. g2 lists its part. The page has y but not x, which existed before y.
 //
-// So the parts are asked twice. Where none has changed what is on the page in between, all of it was
-// there when the first answers had come. Each part stamps what it has listed, since it could look
-// the same and have been another in between. Where changes are that fast, they wait, for three
-// exchanges.
+// The parts are therefore asked twice. If none has changed in between, all answers were valid when the first ones
+// had all arrived. A part's stamp detects changes that were reverted in between. If changes are too fast, they
+// wait for three exchanges.
 func (r *Router) listParts(ctx context.Context, c metadata.Command, a area) metadata.Result {
 	c.Across = true
 	var before []metadata.Result
@@ -126,8 +124,8 @@ func (r *Router) listParts(ctx context.Context, c metadata.Command, a area) meta
 	return r.checkedPage(ctx, c, a, held)
 }
 
-// lockPath locks what is at a path of a server, which decides for itself: reads there do not wait for
-// what another one decides.
+// lockPath locks a path of a server that decides for itself, so that reads there do not wait for another server's
+// decision.
 func (t *transaction) lockPath(ctx context.Context, server, path string) metadata.Result {
 	coordinator := t.coordinator
 	defer func() { t.coordinator = coordinator }()
@@ -141,7 +139,7 @@ func (t *transaction) lockPath(ctx context.Context, server, path string) metadat
 	return found
 }
 
-// checkedPage is an answer about all parts, or a new one where one of them has gone.
+// checkedPage returns page, or repeats the command if a part has disappeared.
 func (r *Router) checkedPage(ctx context.Context, c metadata.Command, a area, checkedPage metadata.Result) metadata.Result {
 	if errors.Is(checkedPage.Err, metadata.ErrNotFound) {
 		return r.redo(ctx, c, a)
@@ -149,7 +147,7 @@ func (r *Router) checkedPage(ctx context.Context, c metadata.Command, a area, ch
 	return checkedPage
 }
 
-// samePages tells whether the parts' pages are those of before.
+// samePages reports whether the parts' pages are unchanged.
 func samePages(before, pages []metadata.Result) bool {
 	for i, p := range pages {
 		if before == nil || len(p.Data) == 0 || !bytes.Equal(p.Data, before[i].Data) {
@@ -159,7 +157,7 @@ func samePages(before, pages []metadata.Result) bool {
 	return true
 }
 
-// mergePages is a page of all parts' pages; wrong says that it is a part's error.
+// mergePages merges the pages of all parts. wrong means that the result is the error of a part.
 func mergePages(c metadata.Command, pages []metadata.Result) (page metadata.Result, wrong bool) {
 	more := false
 	for _, p := range pages {
@@ -178,9 +176,9 @@ func mergePages(c metadata.Command, pages []metadata.Result) (page metadata.Resu
 	return page, false
 }
 
-// rmdirParts removes a parted directory, all of whose parts are empty, at one moment.
+// rmdirParts removes a split directory at one moment, if all its parts are empty.
 func (r *Router) rmdirParts(ctx context.Context, c metadata.Command) metadata.Result {
-	other := false // it is not parted any more
+	other := false // no longer split
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
 		s, err := t.lockSource(ctx, c.Path, r.parentPlace(c.Path), "")
 		if other = err == nil && !strings.Contains(s.entry.Owner, ","); other {

@@ -13,20 +13,18 @@ import (
 	"skerry/systems/metadata"
 )
 
-// place is where a subtree is: the directory top of the whole tree is the directory base
-// of a server's.
+// place is the location of a subtree: top in the shared tree is base in the server's own tree.
 type place struct {
 	top, server, base string
 }
 
-// area is what is below a directory of the whole tree: on a server, or in parts on several, in
-// each of which the directory has the same base.
+// area is the location of everything below top: on one server, or split over several that use the same base.
 type area struct {
-	place          // of the first part
-	parts []string // servers, nil where it is not parted
+	place          // first part
+	parts []string // servers; fewer than two: not split
 }
 
-// locate is where a path is that is in the area: in the part of the name that follows its top.
+// locate returns the place of a path in the area. The name that follows top selects the part.
 func (a area) locate(whole string) place {
 	p := a.place
 	if name := strings.TrimPrefix(whole, strings.TrimSuffix(p.top, "/")); len(a.parts) > 1 && name != "" {
@@ -36,7 +34,7 @@ func (a area) locate(whole string) place {
 	return p
 }
 
-// places are the places that have a part of the top.
+// places returns the places of all parts.
 func (a area) places() []place {
 	if len(a.parts) < 2 {
 		return []place{a.place}
@@ -48,11 +46,11 @@ func (a area) places() []place {
 	return all
 }
 
-// ownerText is a place as the text of a virtual directory.
+// ownerText formats a place as the owner of a virtual directory.
 func ownerText(server, base string) string { return server + ":" + base }
 
-// parseArea is where the virtual directory top with an owner leads; a server's name alone is its root.
-// It is false where a server is not known.
+// parseArea returns the area of a virtual directory. An owner without a path is the server's root. ok is false for
+// an invalid path or an unknown server.
 func (r *Router) parseArea(top, text string) (area, bool) {
 	names, base, found := strings.Cut(text, ":")
 	if !found {
@@ -67,7 +65,7 @@ func every[T any](list []T, what func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(t T) bool { return !what(t) })
 }
 
-// rebase is a path below one directory as the same below another.
+// rebase replaces the leading directory from of a path by to.
 func rebase(p, from, to string) string {
 	rest := strings.TrimPrefix(p, strings.TrimSuffix(from, "/"))
 	if whole := strings.TrimSuffix(to, "/") + rest; whole != "" {
@@ -76,13 +74,13 @@ func rebase(p, from, to string) string {
 	return "/"
 }
 
-// toLocal is a path of the whole tree as one of the server's.
+// toLocal translates a path of the shared tree into one of the server's.
 func (p place) toLocal(whole string) string { return rebase(whole, p.top, p.base) }
 
-// toGlobal is a path of the server's tree as one of the whole.
+// toGlobal translates a path of the server's tree into one of the shared tree.
 func (p place) toGlobal(own string) string { return rebase(own, p.base, p.top) }
 
-// localCommand is a command as the server has it.
+// localCommand translates a command for the server.
 func (p place) localCommand(c metadata.Command) metadata.Command {
 	if p.top == p.base {
 		return c
@@ -94,10 +92,10 @@ func (p place) localCommand(c metadata.Command) metadata.Command {
 	return c
 }
 
-// mayBeGone tells whether an error may mean that the subtree is no longer there.
+// mayBeGone reports whether an error can mean that the subtree has disappeared.
 func (p place) mayBeGone(err error) bool { return p.top != "/" && errors.Is(err, metadata.ErrNotFound) }
 
-// globalResult is a server's result as one of the whole tree.
+// globalResult translates a server's result for the shared tree.
 func (p place) globalResult(c metadata.Command, r metadata.Result) metadata.Result {
 	if c.Op == metadata.List && c.Path == "/" {
 		r.Entries = slices.DeleteFunc(r.Entries, func(e metadata.Entry) bool { return isReserved("/" + e.Name) })
@@ -112,8 +110,7 @@ func (p place) globalResult(c metadata.Command, r metadata.Result) metadata.Resu
 	return r
 }
 
-// globalError is a server's error as one of the whole tree: servers' errors begin with the
-// path that they are about.
+// globalError translates a server's error, which begins with a path, for the shared tree.
 func (p place) globalError(c metadata.Command, err error) error {
 	if err == nil {
 		return nil
@@ -127,7 +124,7 @@ func (p place) globalError(c metadata.Command, err error) error {
 	return err
 }
 
-// places are the areas that a router knows, by top. There are as many as subtrees.
+// places has the areas known to a router, by top.
 type places struct {
 	mu  sync.RWMutex
 	all map[string]area
@@ -142,7 +139,7 @@ func (k *places) add(a area) {
 	k.all[a.top] = a
 }
 
-// forget forgets a place, and what was learnt below it.
+// forget removes the areas at and below p.top.
 func (k *places) forget(p place) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -153,7 +150,7 @@ func (k *places) forget(p place) {
 	}
 }
 
-// nearest is the innermost area that a path is in, if any.
+// nearest returns the innermost known area of a path.
 func (k *places) nearest(whole string) (area, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -166,8 +163,7 @@ func (k *places) nearest(whole string) (area, bool) {
 	return area{}, false
 }
 
-// targetsEntry tells whether a command is about an entry of a directory rather than about what
-// the entry leads to.
+// targetsEntry reports whether a command concerns an entry of a directory rather than the directory's content.
 func targetsEntry(c metadata.Command) bool {
 	switch c.Op {
 	case metadata.Mkdir:
@@ -178,8 +174,8 @@ func targetsEntry(c metadata.Command) bool {
 	return false
 }
 
-// commandPlace is where a command's path is, as far as it is known: where the directory is that
-// has the entry, for commands about that.
+// commandPlace returns the known place of a command's path. For commands on an entry, it is the place of the
+// parent directory.
 func (r *Router) commandPlace(c metadata.Command) place {
 	if targetsEntry(c) && c.Path != "/" {
 		return r.parentPlace(c.Path)
@@ -201,26 +197,26 @@ func (r *Router) area(whole string) area {
 	return area{place: place{top: "/", server: r.servers.Root, base: "/"}}
 }
 
-// Holding is what a server has of the whole tree.
+// Holding is a server's share of the shared tree.
 type Holding struct {
-	Holds    []string          // subtrees: paths of its own tree
-	Subtrees map[string]string // virtual directories, and their owners
+	Holds    []string          // paths of subtrees in its own tree
+	Subtrees map[string]string // owners of virtual directories
 }
 
-// Claim is a subtree that several servers have, or one has twice.
+// Claim is a subtree that exists more than once.
 type Claim struct {
-	// Holders are where it is, as owners: "g2:/.subtrees/ID.EPOCH".
+	// Holders are its locations as owners, "g2:/.subtrees/ID.EPOCH", latest epoch first.
 	Holders []string
-	// Holder is the one of them that a virtual directory names, which is the subtree; "" where
-	// none of a server in reach does. By is that directory: "g1:/home".
+	// Holder is the location that a virtual directory names, which is the valid one; "" if no reachable server has
+	// such a directory. By is that directory: "g1:/home".
 	Holder, By string
 }
 
-// FindClaims are the subtrees that are there more than once, of servers by name. Where what
-// these say is not of one moment, a subtree on its way may be among them.
+// FindClaims returns the subtrees that exist more than once. If the holdings are not from one moment, a moving
+// subtree can be among them.
 func FindClaims(servers map[string]Holding) []Claim {
 	holders := make(map[string][]string) // by ID
-	named := make(map[string]string)     // by owner: the virtual directory
+	named := make(map[string]string)     // virtual directory by owner
 	for name, s := range servers {
 		for _, path := range s.Holds {
 			if sub, ok := metadata.ParseBase(path); ok {
@@ -239,10 +235,10 @@ func FindClaims(servers map[string]Holding) []Claim {
 	for _, id := range slices.Sorted(maps.Keys(holders)) {
 		by := func(h string) string { return named[h] }
 		if first := by(holders[id][0]); len(holders[id]) < 2 || first != "" && every(holders[id], func(h string) bool { return by(h) == first }) {
-			continue // one, or parts of one
+			continue // one, or the parts of one
 		}
 		c := Claim{Holders: holders[id]}
-		slices.SortFunc(c.Holders, func(a, b string) int { // the latest epoch first
+		slices.SortFunc(c.Holders, func(a, b string) int { // latest epoch first
 			x, _ := metadata.ParseSubtree(a)
 			y, _ := metadata.ParseSubtree(b)
 			return cmp.Or(cmp.Compare(y.Epoch, x.Epoch), strings.Compare(a, b))

@@ -12,16 +12,16 @@ import (
 	"skerry/systems/metadata"
 )
 
-// randomToken is 128 random bits: the name of a subtree's directory, which no other ever has.
+// randomToken returns 128 random bits as text, a unique name for a subtree's directory.
 func randomToken() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// delegate gives an empty directory to another server, or parts it between several: a directory is
-// made there, and at one moment, if it still is empty, the one here leads to it. What a crash between
-// the two leaves is a directory that nothing leads to.
+// delegate moves an empty directory to another server, or splits it over several. It creates directories there,
+// and then makes the directory virtual at one moment, if it is still empty. A crash between the two leaves
+// directories to which nothing leads.
 func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Result {
 	targets := slices.Sorted(strings.SplitSeq(c.Owner, ","))
 	for i, target := range targets {
@@ -62,7 +62,7 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 		result = r.migrate(ctx, c)
 	}
 	if filled || result.Err != nil && !errors.Is(result.Err, metadata.ErrUnavailable) {
-		// It certainly leads nowhere. Where it stays, nobody sees it.
+		// Nothing leads there. If the removal fails, the leftover is invisible.
 		_ = r.parallel(targets, func(target string) error {
 			return r.sendOne(ctx, target, metadata.Command{Op: metadata.Rmdir, Path: base}).Err
 		})
@@ -70,9 +70,9 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 	return result
 }
 
-// move gives an entry another name or directory. Where one server can do it, it does.
+// move renames an entry. One server does it alone if it can.
 func (r *Router) move(ctx context.Context, c metadata.Command) metadata.Result {
-	if c.Path == c.To { // it is there already, if it is
+	if c.Path == c.To { // nothing to move
 		return r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.Path, MaxDepth: -1}})[0]
 	}
 	for hop := range maxHops {
@@ -109,15 +109,15 @@ func (r *Router) move(ctx context.Context, c metadata.Command) metadata.Result {
 	return loopError(c.Path)
 }
 
-// learnAncestor learns from a virtual directory that is on the way to a path.
+// learnAncestor learns from a virtual directory on the way to a path.
 func (r *Router) learnAncestor(at place, path string, e *metadata.ElsewhereError) bool {
 	return e.At != path && metadata.Under(path, e.At) && r.learnArea(at.toGlobal(e.At), e.Owner)
 }
 
-// moveResult is a server's answer to a move as one of the whole tree.
+// moveResult translates a server's answer to a move for the shared tree.
 func (r *Router) moveResult(c metadata.Command, from, to place, result metadata.Result) metadata.Result {
 	err := from.globalError(c, result.Err)
-	if err == result.Err { // not about the path; about the new one, perhaps
+	if err == result.Err { // perhaps about the new path
 		about := c
 		about.Path = c.To
 		err = to.globalError(about, result.Err)
@@ -126,9 +126,8 @@ func (r *Router) moveResult(c metadata.Command, from, to place, result metadata.
 	return result
 }
 
-// rename is mv of what is on several servers, or from one to another. A file goes to the
-// other server. A directory stays where it is: it becomes a subtree, which the other
-// server's new virtual directory stands for.
+// rename moves entries between servers, or a directory with subtrees on several servers. A file is copied. A
+// directory stays on its server as a subtree, to which a new virtual directory leads.
 func (r *Router) rename(ctx context.Context, c metadata.Command) metadata.Result {
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
 		return t.rename(ctx, c)
@@ -180,7 +179,7 @@ func (t *transaction) rename(ctx context.Context, c metadata.Command) metadata.R
 	return result
 }
 
-// renameHere moves an entry on its server, with the subtrees below it that are elsewhere.
+// renameHere renames an entry on its server, together with subtrees below it on other servers.
 func (t *transaction) renameHere(ctx context.Context, c metadata.Command, s source, to place, replaced []metadata.Command) metadata.Result {
 	virtual := s.virtual
 	if s.entry.Kind == metadata.Virtual {
@@ -202,8 +201,8 @@ func (t *transaction) renameHere(ctx context.Context, c metadata.Command, s sour
 	return result
 }
 
-// leaveSource has the coordinator give up the entry; the commands make it what it is at a path
-// of another server.
+// leaveSource removes the entry from the coordinator. It returns the commands that create the entry at a path of
+// another server.
 func (t *transaction) leaveSource(ctx context.Context, s source, sub metadata.Subtree, to string) ([]metadata.Command, error) {
 	e := s.entry
 	touch := metadata.Command{Op: metadata.Touch, Path: to, Time: e.Modified, MaxDepth: -1}
@@ -230,8 +229,7 @@ func (t *transaction) leaveSource(ctx context.Context, s source, sub metadata.Su
 	return []metadata.Command{made, delegateCommand(to, sub)}, t.lockSubtrees(ctx, s.place, s.virtual, advanceEpoch)
 }
 
-// withMode are commands that make an entry, with what gives it no permission bits at all:
-// for those that make one, that is no mode.
+// withMode adds a chmod for mode 0, which creating commands cannot express.
 func withMode(e metadata.Entry, path string, commands ...metadata.Command) []metadata.Command {
 	if e.Mode == 0 {
 		commands = append(commands, metadata.Command{Op: metadata.Chmod, Path: path, MaxDepth: -1})
@@ -243,8 +241,7 @@ func delegateCommand(path string, s metadata.Subtree) metadata.Command {
 	return metadata.Command{Op: metadata.Delegate, Path: path, Owner: s.Owner(), Exclusive: true, MaxDepth: -1}
 }
 
-// replaceTarget returns the commands that remove what an entry is moved in place of, where that
-// is asked for.
+// replaceTarget returns the commands that remove the replaced entry, if c.Replace is set.
 func (t *transaction) replaceTarget(ctx context.Context, c metadata.Command, s source, to place) ([]metadata.Command, error) {
 	if !c.Replace {
 		return nil, nil
@@ -276,7 +273,7 @@ func (t *transaction) replaceTarget(ctx context.Context, c metadata.Command, s s
 	return []metadata.Command{{Op: metadata.Rmdir, Path: path, Owner: target.Owner, MaxDepth: -1}}, err
 }
 
-// targetError is an error of the server that an entry is moved to.
+// targetError translates an error of the target's server.
 func (t *transaction) targetError(c metadata.Command, to place, err error) error {
 	if err == nil {
 		return nil
@@ -290,7 +287,7 @@ func (t *transaction) targetError(c metadata.Command, to place, err error) error
 		return found
 	}
 	return &staleMapError{found, func(ctx context.Context) error {
-		// It may be a virtual directory that leads nowhere any more.
+		// The target may be a virtual directory that leads nowhere.
 		there := t.r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.To, MaxDepth: -1}})[0]
 		if errors.Is(there.Err, metadata.ErrNotFound) {
 			return errAgain

@@ -1,22 +1,19 @@
 // Package cluster is one directory tree on several servers.
 //
-// Each server, which may be a group of replicas, has a tree of its own. One has the root.
-// A virtual directory in one tree stands for a directory in another: its owner is the
-// text "SERVER:/PATH". So the map of subtrees to servers is in the trees, each piece with
-// the server that answers for it, and a subtree does not know where in the whole it is:
+// Each server, which may be a group of replicas, has its own tree. One server has the root. A virtual directory in
+// one tree stands for a directory in another: its owner is "SERVER:/PATH". The map of subtrees to servers is thus
+// part of the trees. A subtree does not know its place in the shared tree:
 //
 //	root's tree        g2's tree
 //	/                  /.subtrees/
 //	├── home ────────► │   └── 5f1c…/     is /home
 //	└── etc/           │       └── ann/   is /home/ann
 //
-// A Router answers commands on the whole tree by asking servers for theirs. It learns the
-// map from the virtual directories that it meets, and keeps it. What it keeps may be of the
-// past: that does no harm, since a subtree's directory has a name of its own which is never
-// used again. A server that no longer has it says so, and the router looks anew.
+// A Router answers commands on the shared tree by sending commands to servers. It learns and caches the map from
+// the virtual directories that it meets. An outdated cache is harmless, because the name of a subtree's directory
+// is never reused: a server that no longer has the directory says so, and the router looks again.
 //
-// Every server has a Router in front; a client that has one too goes to the right server at
-// once.
+// Every server runs a Router. A client with its own Router goes to the right server at once.
 package cluster
 
 import (
@@ -35,38 +32,37 @@ import (
 
 // Service answers commands on one server's own tree.
 type Service interface {
-	// Do runs commands that passed Check one after the other, and returns as many results.
+	// Do runs commands that passed Check one after another, and returns as many results.
 	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
 }
 
 var (
-	// ErrServer means a server that nobody knows.
 	ErrServer = errors.New("no such server")
-	// ErrCircle means virtual directories that stand for each other.
+	// ErrCircle means that virtual directories lead to each other.
 	ErrCircle = errors.New("the map of subtrees leads nowhere")
 )
 
-// Servers are the servers that share a tree, by name.
+// Servers are the servers that share a tree.
 type Servers struct {
-	Root string // the name of the one that has "/"
-	// Service of each server, Root's among them.
+	Root string // server of "/"
+	// Service has an entry for each server.
 	Service map[string]Service
-	// Lease is how long a transaction is left to the router that began it; 5 s.
+	// Lease is the time after which servers end a transaction that its router abandoned. Default: 5 s.
 	Lease time.Duration
 }
 
-// Router is the whole tree.
+// Router answers commands on the shared tree.
 type Router struct {
 	servers Servers
 	asked   map[string]*atomic.Uint64 // requests by server
 	known   places
-	token   func() string // a name for a subtree's directory
+	token   func() string // names a new subtree's directory
 	lease   time.Duration
-	// patience is how long a transaction waits for others, and for servers.
+	// patience is the maximum wait of a transaction for locks and servers.
 	patience time.Duration
 }
 
-// NewRouter is the tree that servers share.
+// NewRouter returns a router for servers.
 func NewRouter(s Servers) (*Router, error) {
 	if s.Service[s.Root] == nil {
 		return nil, fmt.Errorf("the root's server %q: %w", s.Root, ErrServer)
@@ -85,7 +81,7 @@ func NewRouter(s Servers) (*Router, error) {
 	return &Router{servers: s, asked: asked, token: randomToken, lease: s.Lease, patience: 2 * s.Lease}, nil
 }
 
-// Asked is how many requests the router has sent to each server.
+// Asked returns the number of requests sent to each server.
 func (r *Router) Asked() map[string]uint64 {
 	all := make(map[string]uint64)
 	for name, n := range r.asked {
@@ -103,12 +99,10 @@ func checkName(name string) error {
 	return nil
 }
 
-// maxHops is how many virtual directories a command is led on by, before the map is
-// believed to be a circle.
+// maxHops is the number of virtual directories that a command follows before the map counts as circular.
 const maxHops = 64
 
-// Do implements server.Service. Commands that follow each other and are for the same
-// server are sent together.
+// Do implements Service. Consecutive commands for the same server are sent together.
 func (r *Router) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	if metadata.RequestFrom(ctx).Again {
 		return r.doAgain(ctx, commands)
@@ -138,18 +132,17 @@ func (r *Router) route(ctx context.Context, commands []metadata.Command) []metad
 	return results
 }
 
-// isSinglePath tells whether a command is about one path.
+// isSinglePath reports whether a command needs a single path on a single server.
 func isSinglePath(c metadata.Command) bool {
 	return c.Op != metadata.Move && c.Op != metadata.Delegate && c.Op != metadata.Adopt && c.Op != metadata.Find
 }
 
-// isReserved tells whether a path is where servers keep each other's subtrees: it is not in the
-// whole tree.
+// isReserved reports whether a path belongs to the servers and is not part of the shared tree.
 func isReserved(path string) bool {
 	return metadata.Under(path, metadata.Subtrees) || metadata.Under(path, metadata.Incoming)
 }
 
-// checkGlobal refuses commands that are not about the whole tree.
+// checkGlobal refuses commands that are not about the shared tree.
 func checkGlobal(c metadata.Command) error {
 	switch {
 	case c.Op.Internal():
@@ -162,8 +155,7 @@ func checkGlobal(c metadata.Command) error {
 	return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
 }
 
-// routeBatch asks one server for several commands, and goes on alone with those that are
-// elsewhere.
+// routeBatch sends commands to one server, and then follows those that concern other servers.
 func (r *Router) routeBatch(ctx context.Context, at place, commands []metadata.Command) []metadata.Result {
 	local := make([]metadata.Command, len(commands))
 	for i, c := range commands {
@@ -176,7 +168,7 @@ func (r *Router) routeBatch(ctx context.Context, at place, commands []metadata.C
 	return results
 }
 
-// routeSpecial answers a command that is about more than one path.
+// routeSpecial answers a command that may need several servers.
 func (r *Router) routeSpecial(ctx context.Context, c metadata.Command) metadata.Result {
 	switch c.Op {
 	case metadata.Find:
@@ -209,18 +201,18 @@ func failure(path string, err error) metadata.Result {
 	return metadata.Result{Err: &metadata.Error{Path: path, Err: err}}
 }
 
-// A change that was asked for before, of a router that hung, may have been made, on whichever
-// server: one record of one log decides on it, of the server that had what is changed, or of the
-// transaction's coordinator. That server remembers the change's identity. So all are asked, and
-// only what none of them knows is done. What was on its way meanwhile meets its own identity
-// there, or has its transaction's locks taken away:
+// A repeated change, whose first router hung, may have been made on any server. One record of one log decides
+// that: the log of the server that had the changed entry, or of the transaction's coordinator. That server
+// remembers the change's identity. So the router asks all servers, and makes the change only if none remembers it.
+// A first request that is still on its way meets its own identity, or loses its transaction's locks:
 //
-//  1. router A has prepared a move on g1, and hangs;
-//  2. router B is asked again. No server knows the move; B waits for A's locks, until A's lease ends;
-//  3. A wakes up and commits. Either its transaction was ended, and nothing happens; or it comes
-//     before, and B, whose move fails then, asks all servers once more.
+//  1. Router A has prepared a move on g1, and hangs.
+//  2. The client repeats the move on router B. No server remembers it. B waits for A's locks until A's lease
+//     expires.
+//  3. A resumes and commits. If its transaction was ended, nothing happens. If A was first, B's move fails, and B
+//     asks all servers again.
 
-// doAgain does commands that were asked for before.
+// doAgain makes repeated changes that have not been made yet.
 func (r *Router) doAgain(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
 	for _, c := range commands {
@@ -238,7 +230,8 @@ func (r *Router) doAgain(ctx context.Context, commands []metadata.Command) []met
 	return results
 }
 
-// recallChange finds out whether a change has been made; known with an error where that cannot be told.
+// recallChange asks all servers whether a change was made. If that is unknown, known is true and the result has an
+// error.
 func (r *Router) recallChange(ctx context.Context, c metadata.Command) (result metadata.Result, known bool) {
 	if c.Identity == "" || !c.Op.Changes() {
 		return result, false
@@ -266,12 +259,12 @@ func (r *Router) recallChange(ctx context.Context, c metadata.Command) (result m
 	return metadata.Result{Err: fmt.Errorf("%w: it may have been done or not: %w", metadata.ErrUnavailable, failed)}, true
 }
 
-// eachServer asks servers at the same time.
+// eachServer calls do for all servers concurrently.
 func (r *Router) eachServer(names []string, do func(i int, name string) error) error {
 	return r.parallel(names, func(name string) error { return do(slices.Index(names, name), name) })
 }
 
-// Seen is how far the servers' logs are, as far as this router has heard.
+// Seen returns the servers' log positions as far as this router knows them.
 func (r *Router) Seen() metadata.Seen {
 	all := make(metadata.Seen)
 	for _, s := range r.servers.Service {
@@ -282,14 +275,14 @@ func (r *Router) Seen() metadata.Seen {
 	return all
 }
 
-// Client is a Router with connections: it asks the server that has a path itself.
+// Client is a Router with its own connections.
 type Client struct {
 	*Router
 	clients []*client.Client
 }
 
-// Connect learns from any server, whose address is given, which servers there are. A server
-// that has its tree alone is asked for everything.
+// Connect asks the server at addr which servers share the tree, and returns a client of all of them. A server that
+// shares no tree answers all commands.
 func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, error) {
 	first := client.New(addr, with...)
 	status, err := first.Status(ctx)
@@ -314,10 +307,10 @@ func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, 
 	return c, nil
 }
 
-// standaloneName is the name of a server that has none.
+// standaloneName stands for a server without a name.
 const standaloneName = "server"
 
-// Close closes connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() {
 	for _, one := range c.clients {
 		one.Close()

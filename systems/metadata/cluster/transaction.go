@@ -12,12 +12,11 @@ import (
 	"skerry/systems/metadata"
 )
 
-// lease is how long a transaction is left to the router that began it. Then the servers
-// that have a part of it see to it themselves.
+// lease is the time after which servers end a transaction that its router abandoned.
 const lease = 5 * time.Second
 
-// transaction changes several servers' trees at one moment, by two-phase commit with
-// presumed abort (Mohan, Lindsay and Obermarck, 1986):
+// transaction changes several servers' trees at one moment, by two-phase commit with presumed abort (Mohan,
+// Lindsay and Obermarck, 1986):
 //
 //	router      coordinator                 others
 //	  ├─prepare─► locks                        │
@@ -26,36 +25,34 @@ const lease = 5 * time.Second
 //	  ├─finish────────────────────────────────►│ runs its commands
 //	  └─forget──► drops the decision           │
 //
-// Every step is a record of the log of the server that takes it, so what a server has
-// promised or decided outlives it, and is known to the replica that takes over. A router
-// that dies leaves what the servers can end: the coordinator aborts what it has not
-// decided, and has the others finish what it has; these ask it.
+// Every step is a record in the receiving server's log. Promises and decisions therefore survive the server, and a
+// replica that takes over knows them. If the router dies, the servers end the transaction: the coordinator aborts
+// if it has not decided, and otherwise makes the others finish. The others ask the coordinator.
 type transaction struct {
-	identity    string // of the change that it makes
+	identity    string // of the change
 	r           *Router
 	name        string
 	coordinator string
 	holds       bool
-	others      []string           // that may be prepared
+	others      []string           // possibly prepared
 	commands    []metadata.Command // of the coordinator
-	undecided   bool               // what became of it is not known
+	undecided   bool               // the outcome is unknown
 }
 
-// errAgain means that the map has changed: the transaction begins again.
+// errAgain means that the map has changed and that the transaction must start again.
 var errAgain = errors.New("the map of subtrees has changed")
 
-// staleMapError is an error that may have come about by a map of the past. settle, which is called
-// when the transaction holds nothing any more, returns errAgain where it has, else what
-// was wrong.
+// staleMapError is an error that an outdated map may have caused. settle, called after the transaction has
+// released its locks, returns errAgain if that is so, and otherwise the original error.
 type staleMapError struct {
 	error
 	settle func(context.Context) error
 }
 
-// transact runs a transaction until it is done or fails. One that meets an older one lets
-// go of all it holds, and begins again, with its age. Ages are of wall clocks, and only their
-// order counts, which any clocks give: where they differ, who is ahead begins again more often,
-// and may say in the end that nothing was changed.
+// transact runs a transaction until it succeeds or fails. A transaction that meets an older one releases its locks
+// and starts again with its original age. Ages come from wall clocks. Only their order matters, and any clocks
+// give an order: if clocks differ, the routers whose clocks are ahead start again more often, and may give up with
+// nothing changed.
 func (r *Router) transact(ctx context.Context, identity string, do func(context.Context, *transaction) metadata.Result) metadata.Result {
 	age := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, r.patience)
@@ -86,8 +83,8 @@ func (r *Router) transact(ctx context.Context, identity string, do func(context.
 	}
 }
 
-// prepare has a server lock two paths and those of the commands, which it is to run if it
-// is not the coordinator.
+// prepare makes a server lock two paths and the paths of the commands. Servers other than the coordinator run the
+// commands in finish.
 func (t *transaction) prepare(ctx context.Context, server, path, to string, commands ...metadata.Command) metadata.Result {
 	step := metadata.Step{Verb: metadata.Prepare, Txn: t.name, Lease: int64(t.r.lease), First: !t.holds, Commands: commands}
 	if server != t.coordinator {
@@ -103,17 +100,17 @@ func (t *transaction) prepare(ctx context.Context, server, path, to string, comm
 	return result
 }
 
-// addCommands adds commands to those that the coordinator runs.
+// addCommands adds commands for the coordinator.
 func (t *transaction) addCommands(commands ...metadata.Command) {
 	t.commands = append(t.commands, commands...)
 }
 
-// detachContext is a context of what must not be left half done since a client has gone.
+// detachContext returns a context for steps that must complete even if the client has gone.
 func (t *transaction) detachContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), t.r.patience)
 }
 
-// commit decides the transaction, and has all finish.
+// commit decides the transaction and makes all servers finish.
 func (t *transaction) commit(ctx context.Context) metadata.Result {
 	ctx, cancel := t.detachContext(ctx)
 	defer cancel()
@@ -128,7 +125,7 @@ func (t *transaction) commit(ctx context.Context) metadata.Result {
 			result = metadata.Result{}
 		case metadata.Aborted:
 			result.Err = metadata.ErrAborted
-			if len(t.others) == 0 { // a decision that nobody else needs is not kept
+			if len(t.others) == 0 { // such a coordinator does not record its decision
 				result.Err, t.undecided = answer.Err, true
 			}
 		default:
@@ -147,7 +144,7 @@ func (t *transaction) commit(ctx context.Context) metadata.Result {
 	return result
 }
 
-// abort lets go of all that may be held. What is out of reach sees to it itself.
+// abort releases all locks. Unreachable servers release theirs by themselves.
 func (t *transaction) abort(ctx context.Context) {
 	ctx, cancel := t.detachContext(ctx)
 	defer cancel()
@@ -156,7 +153,7 @@ func (t *transaction) abort(ctx context.Context) {
 	}
 }
 
-// finish has servers run what they have promised to.
+// finish makes servers run their prepared commands.
 func (r *Router) finish(ctx context.Context, name string, servers []string) error {
 	return r.parallel(servers, func(server string) error { return r.step(ctx, server, metadata.Finish, name).Err })
 }
@@ -171,17 +168,17 @@ func (r *Router) parallel(servers []string, do func(server string) error) error 
 	return errors.Join(errs...)
 }
 
-// step asks a server for a step that has nothing but the transaction's name.
+// step sends a step that consists of the transaction's name only.
 func (r *Router) step(ctx context.Context, server string, verb metadata.Verb, name string) metadata.Result {
 	return r.sendOne(ctx, server, metadata.Step{Verb: verb, Txn: name}.Command("/", ""))
 }
 
-// resolve asks a server how a transaction ends that it decides on; see metadata.Resolve.
+// resolve asks a server for the outcome of a transaction that the server decides; see metadata.Resolve.
 func (r *Router) resolve(ctx context.Context, server, name string, entry uint64) metadata.Result {
 	return r.sendOne(ctx, server, metadata.Step{Verb: metadata.Resolve, Txn: name, Entry: entry}.Command("/", ""))
 }
 
-// source is an entry that a transaction takes from its place.
+// source is an entry that a transaction moves or removes.
 type source struct {
 	place
 	path    string         // in the server's tree
@@ -190,7 +187,7 @@ type source struct {
 	virtual []metadata.Entry
 }
 
-// lockSource locks an entry, and tells what it is. The server becomes the coordinator.
+// lockSource locks and returns an entry. Its server becomes the coordinator.
 func (t *transaction) lockSource(ctx context.Context, whole string, at place, also string) (source, error) {
 	t.coordinator = at.server
 	s := source{place: at, path: at.toLocal(whole)}
@@ -205,8 +202,8 @@ func (t *transaction) lockSource(ctx context.Context, whole string, at place, al
 	return s, nil
 }
 
-// translateError is an error of a server about the way to a path: errAgain where it tells that the
-// map has changed, a doubt where it may.
+// translateError translates a server's error about the way to a path: errAgain if the map has changed, a
+// staleMapError if it may have changed.
 func (r *Router) translateError(at place, whole string, err error) error {
 	var e *metadata.ElsewhereError
 	if errors.As(err, &e) && e.At != at.toLocal(whole) && metadata.Under(at.toLocal(whole), e.At) && r.learnArea(at.toGlobal(e.At), e.Owner) {
@@ -228,9 +225,8 @@ func (r *Router) translateError(at place, whole string, err error) error {
 	}}
 }
 
-// lockSubtrees has the servers of subtrees that are below a directory, and of those below these,
-// run a command. Virtual are virtual directories in the tree of a server that at is a
-// place of.
+// lockSubtrees prepares a command on the servers of all subtrees below a directory, recursively. virtual has the
+// virtual directories in the tree of at.server.
 func (t *transaction) lockSubtrees(ctx context.Context, at place, virtual []metadata.Entry, command func(metadata.Subtree) metadata.Command) error {
 	for _, v := range virtual {
 		top := at.toGlobal(v.Name)
@@ -247,7 +243,7 @@ func (t *transaction) lockSubtrees(ctx context.Context, at place, virtual []meta
 	return nil
 }
 
-// lockPart is along for a subtree, or a part of one, that c is the command for.
+// lockPart is lockSubtrees for one part, on which c runs.
 func (t *transaction) lockPart(ctx context.Context, at place, c metadata.Command, command func(metadata.Subtree) metadata.Command) error {
 	var found metadata.Result
 	if at.server == t.coordinator {
@@ -270,24 +266,25 @@ func (t *transaction) lockPart(ctx context.Context, at place, c metadata.Command
 	return t.lockSubtrees(ctx, at, found.Entries[1:], command)
 }
 
-// advanceEpoch is the command that gives a subtree its next epoch: its place in the whole changes.
+// advanceEpoch returns the command that gives a subtree its next epoch, because its place in the shared tree
+// changes.
 func advanceEpoch(s metadata.Subtree) metadata.Command {
 	return metadata.Command{Op: metadata.Move, Path: s.Base(), To: s.NextEpoch().Base(), Across: true, MaxDepth: -1}
 }
 
-// rmdirSubtree is the command that removes a subtree that is empty.
+// rmdirSubtree returns the command that removes an empty subtree.
 func rmdirSubtree(s metadata.Subtree) metadata.Command {
 	return metadata.Command{Op: metadata.Rmdir, Path: s.Base(), MaxDepth: -1}
 }
 
-// removeSubtree is the command that removes a subtree.
+// removeSubtree returns the command that removes a subtree with its content.
 func removeSubtree(s metadata.Subtree) metadata.Command { return removeCommand(s.Base()) }
 
 func removeCommand(path string) metadata.Command {
 	return metadata.Command{Op: metadata.Remove, Path: path, Recursive: true, Across: true, MaxDepth: -1}
 }
 
-// removeAll is rm -r of what is on several servers.
+// removeAll implements rm -r of entries on several servers.
 func (r *Router) removeAll(ctx context.Context, c metadata.Command) metadata.Result {
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
 		s, err := t.lockSource(ctx, c.Path, r.parentPlace(c.Path), "")

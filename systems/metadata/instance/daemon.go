@@ -1,4 +1,5 @@
-// Package instance is one metadata server as a process: a directory's tree, served.
+// Package instance is the metadata server's process: it opens a directory's tree and serves it, alone, as a
+// replica, or as one of several servers that share a tree.
 package instance
 
 import (
@@ -20,25 +21,24 @@ import (
 	"skerry/systems/metadata/store"
 )
 
-// Options are what a server needs.
+// Options configures a server.
 type Options struct {
 	Listen  string // address: "127.0.0.1:8080"
-	Dir     string // of the journal
+	Dir     string // of the log of changes
 	Journal changelog.Options
-	// Group makes the server one replica of several; nil: there is one.
+	// Group makes the server one of several replicas. nil: no replicas.
 	Group *Group
-	// Share makes the server one of several that have a tree together; nil: it has its own.
+	// Share makes the server one of several that share a tree. nil: a tree of its own.
 	Share *Share
-	// Security is who may ask.
+	// Security configures authentication.
 	Security Security
 	Server   server.Options
 	Log      *slog.Logger
-	// Ready is called once the server takes connections, with its address and what was
-	// recovered; its error ends the server.
+	// Ready is called when the server accepts connections. Its error stops the server.
 	Ready func(addr net.Addr, r changelog.Recovery) error
 }
 
-// Run serves until the context ends, or the replica does.
+// Run serves until the context ends or the replica stops.
 func Run(ctx context.Context, o Options) (err error) {
 	start := time.Now()
 	peer := ""
@@ -112,7 +112,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return errors.Join(err, why())
 }
 
-// WriteAddr writes an address to a file that is there as a whole or not at all.
+// WriteAddr writes an address to a file atomically.
 func WriteAddr(path string, addr net.Addr) error {
 	return atomicfile.File(path, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, addr)

@@ -22,42 +22,40 @@ import (
 	"skerry/systems/metadata/store"
 )
 
-// Group is the replicas that a server is made of.
+// Group is the group of replicas that forms a server.
 type Group struct {
-	Cluster string // identity: replicas of another group are refused
+	Cluster string // identity of the group: replicas of other groups are refused
 	Name    string // of this replica
-	// Members are all replicas, as NAME=ADDR; the same at each. Of one that joins, itself.
+	// Members has all replicas as NAME=ADDR, the same list at each. A joining replica lists only itself.
 	Members []string
-	// Join has a replica on an empty directory wait until the group takes it in.
+	// Join makes a replica with an empty directory wait until the group adds it.
 	Join bool
 }
 
 var (
-	// ErrGroup marks a group that cannot be.
+	// ErrGroup means that a group is invalid.
 	ErrGroup = errors.New("not a group of replicas")
-	// ErrLayout means a directory of a server alone where a replica's was wanted, or the
-	// other way round.
+	// ErrLayout means that a replica finds the directory of a server without replicas, or vice versa.
 	ErrLayout = errors.New("the directory is of another kind of server")
 )
 
-// replicaDir is what a replica keeps, in its server's directory; aloneFile is what only a
-// server without replicas has there.
+// replicaDir is the directory of a replica's data. Only servers without replicas have aloneFile.
 const (
 	replicaDir = "replica"
 	aloneFile  = "version"
 )
 
-// log is what the store writes to, and tells about.
+// log is the log under a store, with its status.
 type log interface {
 	changelog.Log
 	Status() changelog.Status
 }
 
-// backend is a tree with what keeps it.
+// backend is a tree with its log.
 type backend struct {
 	state   *store.State
 	log     log
-	replica *replica.Log // nil for a server alone
+	replica *replica.Log // nil without replicas
 	credentials
 }
 
@@ -84,7 +82,7 @@ func (o *Options) openBackend(ctx context.Context, who credentials) (backend, ch
 	return k, r, err
 }
 
-// self is this replica's address for the others, "" where it is not among the members.
+// self returns this replica's address for the others, "" if it is not a member.
 func (g *Group) self() string {
 	for _, text := range g.Members {
 		if addr, ok := strings.CutPrefix(text, g.Name+"="); ok {
@@ -94,7 +92,7 @@ func (g *Group) self() string {
 	return ""
 }
 
-// checkLayout refuses a directory that has what another kind of server left.
+// checkLayout refuses a directory of another kind of server.
 func checkLayout(path, what string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -106,8 +104,8 @@ func checkLayout(path, what string) error {
 	return err
 }
 
-// watch ends the server when the replica ends by itself; what it returns waits for that
-// goroutine, once the context ended, and tells why the replica did.
+// watch stops the server when the replica stops by itself. After the context has ended, why waits for the watcher
+// and returns the replica's error.
 func (k backend) watch(ctx context.Context, end context.CancelFunc) (why func() error) {
 	if k.replica == nil {
 		return func() error { return nil }
@@ -125,7 +123,7 @@ func (k backend) watch(ctx context.Context, end context.CancelFunc) (why func() 
 	return func() error { return <-failed }
 }
 
-// config is the group as the log has it.
+// config translates the group for package consensus.
 func (g *Group) config(id *ca.Identity) (consensus.Config, error) {
 	c := consensus.Config{Cluster: g.Cluster, Join: g.Join}
 	for _, text := range g.Members {
@@ -160,10 +158,10 @@ func (g *Group) config(id *ca.Identity) (consensus.Config, error) {
 	return c, nil
 }
 
-// maxMember is the most bytes of a body that names a replica.
+// maxMember is the maximum size of a body that names a replica.
 const maxMember = 4 << 10
 
-// routes are what changes the replicas of a group while it serves; any of them takes it.
+// routes returns the routes that change the group's members. Any replica accepts them.
 func (k backend) routes(log *slog.Logger) map[string]http.HandlerFunc {
 	if k.replica == nil {
 		return nil
@@ -171,7 +169,7 @@ func (k backend) routes(log *slog.Logger) map[string]http.HandlerFunc {
 	return members{node: k.replica.Node(), checkCertificate: k.checkCertificate, log: log}.routes()
 }
 
-// members are the replicas of a group.
+// members changes the replicas of a group.
 type members struct {
 	node             *consensus.Node
 	checkCertificate func(ctx context.Context, name, addr string) error
@@ -205,7 +203,6 @@ func (m members) handle(change func(*http.Request, protocol.Member) (status int,
 	}
 }
 
-// memberNamed is the member of a name.
 func (m members) memberNamed(name string) (consensus.Member, bool) {
 	for _, o := range m.node.Members() {
 		if o.Name == name {
@@ -215,7 +212,7 @@ func (m members) memberNamed(name string) (consensus.Member, bool) {
 	return consensus.Member{}, false
 }
 
-// add takes a replica in: a learner, to which the leader gives a vote when it has caught up.
+// add adds a replica as a learner. The leader gives it a vote when it has caught up.
 func (m members) add(r *http.Request, asked protocol.Member) (int, error) {
 	if asked.Addr == "" {
 		return http.StatusBadRequest, fmt.Errorf("%w: a replica without an address", metadata.ErrInvalid)
@@ -233,8 +230,7 @@ func (m members) add(r *http.Request, asked protocol.Member) (int, error) {
 	return changeStatus(m.node.Add(r.Context(), one))
 }
 
-// remove has the group forget a replica. One that leads hands over first, so that nobody
-// waits for an election.
+// remove removes a replica. A leader hands over first, so that no request waits for an election.
 func (m members) remove(r *http.Request, asked protocol.Member) (int, error) {
 	gone, ok := m.memberNamed(asked.Name)
 	if !ok {
@@ -246,7 +242,7 @@ func (m members) remove(r *http.Request, asked protocol.Member) (int, error) {
 	return changeStatus(m.node.Remove(r.Context(), gone.ID))
 }
 
-// handOver has another replica that is in reach lead; where none does, an election will.
+// handOver transfers leadership to another connected replica. Without one, an election follows.
 func (m members) handOver(r *http.Request, from uint64) {
 	for _, o := range m.node.Status().Members {
 		if o.ID == from || !o.Votes || !o.Connected && o.ID != m.node.Self().ID {
@@ -259,7 +255,7 @@ func (m members) handOver(r *http.Request, from uint64) {
 	}
 }
 
-// changeStatus is the answer to a change of members: what is in doubt can be asked again.
+// changeStatus returns the HTTP status of a membership change. A change in doubt can be repeated.
 func changeStatus(err error) (int, error) {
 	switch {
 	case err == nil:

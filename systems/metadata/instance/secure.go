@@ -14,28 +14,28 @@ import (
 	"skerry/systems/metadata/client"
 )
 
-// Security is who may ask a server, and how the others know it.
+// Security configures authentication of clients, servers and replicas.
 type Security struct {
-	// Certificate, Key and Authority are files for mutual TLS between replicas; without them what
-	// they send is neither secret nor authentic.
+	// Certificate, Key and Authority are files for mutual TLS between replicas. Without them, traffic between
+	// replicas is neither encrypted nor authenticated.
 	Certificate, Key, Authority string
-	// TLS serves clients, and other servers, by https with the certificate.
+	// TLS serves clients and other servers by https with the certificate.
 	TLS bool
-	// Tokens is a file of bearer tokens, or bearer.Auto; without them everybody may do everything.
+	// Tokens is a file of bearer tokens, or bearer.Auto. Without tokens, every client may do everything.
 	Tokens string
-	// Insecure allows addresses beyond this machine without what protects them.
+	// Insecure allows unprotected addresses beyond this machine.
 	Insecure bool
 }
 
-// credentials is what Security's files say.
+// credentials has the contents of Security's files.
 type credentials struct {
 	id     *ca.Identity // nil without a certificate
 	tls    bool
 	tokens *bearer.Tokens
 }
 
-// load reads the files, and refuses addresses that others reach without protection: what is
-// listened on for clients needs tokens, and what is for replicas (none: "") certificates.
+// load reads the files. It refuses unprotected addresses beyond this machine: the client address listen requires
+// tokens, the replica address peer (if not "") requires certificates.
 func (s Security) load(listen, peer string) (k credentials, err error) {
 	k.tls = s.TLS
 	if s.Certificate != "" {
@@ -66,7 +66,7 @@ func (s Security) load(listen, peer string) (k credentials, err error) {
 	return k, nil
 }
 
-// listener is that of clients.
+// listener wraps a listener for clients in TLS if configured.
 func (k credentials) listener(l net.Listener) net.Listener {
 	if !k.tls {
 		return l
@@ -74,7 +74,7 @@ func (k credentials) listener(l net.Listener) net.Listener {
 	return tls.NewListener(l, k.id.Front(nil))
 }
 
-// hosts are the names that the certificate is for.
+// hosts returns the names in the certificate.
 func (k credentials) hosts() []string {
 	if !k.tls {
 		return nil
@@ -82,8 +82,8 @@ func (k credentials) hosts() []string {
 	return k.id.Hosts()
 }
 
-// clientOptions are what this server asks others with that share its tree: they have the same tokens, and
-// certificates of the same authority.
+// clientOptions configures clients of other servers that share the tree: same tokens, certificates of the same
+// authority.
 func (k credentials) clientOptions() []client.Option {
 	all := []client.Option{client.Token(k.tokens.Own(bearer.Write))}
 	if k.tls {
@@ -92,14 +92,14 @@ func (k credentials) clientOptions() []client.Option {
 	return all
 }
 
-// ErrStranger means that a replica that is to be added is not one of the cluster.
+// ErrStranger means that a replica to add has no certificate of the cluster.
 var ErrStranger = errors.New("not a member of the cluster by its certificate")
 
-// handshakeTime bounds the look at a certificate.
+// handshakeTime bounds the check of a certificate.
 const handshakeTime = 5 * time.Second
 
-// checkCertificate looks, with TLS between replicas, at the certificate that is shown at an address: the
-// cluster's, of a member of that name, for that address. The log is sent there next.
+// checkCertificate checks the certificate served at a new replica's address: it must be from the cluster, for that
+// name and address. The log is sent there next.
 func (k credentials) checkCertificate(ctx context.Context, name, addr string) error {
 	if k.id == nil {
 		return nil

@@ -26,30 +26,28 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// Share is the servers that have one tree together.
+// Share configures a server that shares a tree.
 type Share struct {
 	Name string // of this server
-	Root string // the name of the one that has "/"
-	// Servers are all servers, as NAME=ADDR[,ADDR...], an address for each replica; the
-	// same at each.
+	Root string // the server of "/"
+	// Servers has all servers as NAME=ADDR[,ADDR...], with an address for each replica, the same list at each.
 	Servers []string
-	// File has the same, a line each, in place of Servers. It is read again when it changes: the
-	// servers that it names are at their new addresses from then on.
+	// File has the same, one line each, instead of Servers. It is read again when it changes.
 	File string
-	// Balance has the server give hot subtrees to others; nil: it does not.
+	// Balance moves hot directories to other servers. nil: no balancing.
 	Balance *rebalance.Policy
 }
 
-// ErrShare marks servers that cannot have a tree together.
+// ErrShare means that the list of servers is invalid.
 var ErrShare = errors.New("not servers that share a tree")
 
-// frontend are what a server answers from.
+// frontend has the services from which a server answers.
 type frontend struct {
-	whole, own server.Service // own is nil where it is whole
+	whole, own server.Service // own is nil if the server shares no tree
 	clients    map[string]*client.Client
-	watch      *client.StatusPoller // the balancer's, nil for none
-	router     *cluster.Router      // nil where whole is the server's own tree
-	balancer   *rebalance.Balancer  // nil where the server gives nothing away
+	watch      *client.StatusPoller // of the balancer; nil if there is none
+	router     *cluster.Router      // nil if the server shares no tree
+	balancer   *rebalance.Balancer  // nil if the server does not balance
 	keeping    sync.WaitGroup
 	stop       context.CancelFunc
 
@@ -57,7 +55,7 @@ type frontend struct {
 	addrs map[string]string
 }
 
-// startKeeper ends what routers left half done on the server, until close.
+// startKeeper starts to end transactions that routers abandoned, until close.
 func (s *frontend) startKeeper(ctx context.Context, name string, own cluster.OwnService, log *slog.Logger) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.keeping.Go(func() { s.router.RunKeeper(ctx, name, own, log) })
@@ -73,7 +71,7 @@ func (s *frontend) close() {
 	}
 }
 
-// newFrontend puts the whole tree in front of a server's own.
+// newFrontend connects a server's own tree to the shared tree.
 func (o *Options) newFrontend(own server.Service, who credentials) (*frontend, error) {
 	if o.Share == nil {
 		return &frontend{whole: own}, nil
@@ -109,14 +107,14 @@ func (o *Options) newFrontend(own server.Service, who credentials) (*frontend, e
 	return s, nil
 }
 
-// forwarded are the requests that were sent to the other servers.
+// forwarded counts the requests sent to each other server.
 func (s *frontend) forwarded(self string) map[string]uint64 {
 	all := s.router.Asked()
 	delete(all, self)
 	return all
 }
 
-// logPositions is how far the servers' logs are, as far as this one has heard.
+// logPositions returns a function for the servers' log positions.
 func (s *frontend) logPositions(own *store.Store) func() metadata.Seen {
 	return func() metadata.Seen {
 		all := own.Seen()
@@ -127,10 +125,10 @@ func (s *frontend) logPositions(own *store.Store) func() metadata.Seen {
 	}
 }
 
-// addressPoll is how often the file of the servers' addresses is looked at.
+// addressPoll is the interval at which the file of addresses is read.
 const addressPoll = time.Second
 
-// readAddresses are those of all servers, by name.
+// readAddresses returns the configured addresses of all servers by name.
 func (s *Share) readAddresses() (map[string]string, error) {
 	lines := s.Servers
 	if s.File != "" {
@@ -155,15 +153,13 @@ func (s *Share) readAddresses() (map[string]string, error) {
 	return all, nil
 }
 
-// currentAddresses are those in use.
 func (s *frontend) currentAddresses() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.addrs)
 }
 
-// watchAddressFile follows the file of the servers' addresses, until close. Names do not change: who is to
-// join or leave is known to all servers when they start.
+// watchAddressFile follows the file of addresses until close. The set of names is fixed at the start.
 func (s *frontend) watchAddressFile(ctx context.Context, share *Share, log *slog.Logger) {
 	if share.File == "" {
 		return
@@ -188,7 +184,7 @@ func (s *frontend) watchAddressFile(ctx context.Context, share *Share, log *slog
 	})
 }
 
-// updateAddresses has servers be asked at other addresses.
+// updateAddresses changes the addresses of other servers.
 func (s *frontend) updateAddresses(next map[string]string, log *slog.Logger) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +207,7 @@ func (s *frontend) updateAddresses(next map[string]string, log *slog.Logger) err
 	return nil
 }
 
-// metered counts what is asked of a server's own tree.
+// metered counts the operations on a server's own tree.
 type metered struct {
 	server.Service
 	meter *rebalance.Meter
@@ -222,7 +218,7 @@ func (m metered) Do(ctx context.Context, commands []metadata.Command) []metadata
 	return m.Service.Do(ctx, commands)
 }
 
-// startBalancer gives hot subtrees away until close, where that is asked for.
+// startBalancer starts the balancer, if configured, until close.
 func (s *frontend) startBalancer(ctx context.Context, o Options, own server.Service, k backend) {
 	if o.Share.Balance == nil {
 		return
@@ -253,7 +249,7 @@ func (s *frontend) startBalancer(ctx context.Context, o Options, own server.Serv
 	})
 }
 
-// balancerLoads are servers as the balancer sees them.
+// balancerLoads converts statuses for the balancer.
 func balancerLoads(statuses map[string][]protocol.Status) map[string]rebalance.ServerLoad {
 	all := make(map[string]rebalance.ServerLoad)
 	for name, replicas := range statuses {
@@ -264,7 +260,7 @@ func balancerLoads(statuses map[string][]protocol.Status) map[string]rebalance.S
 	return all
 }
 
-// balancerStatus is what the balancer has done, nil where there is none.
+// balancerStatus returns nil if there is no balancer.
 func (s *frontend) balancerStatus() *rebalance.Status {
 	if s.balancer == nil {
 		return nil
@@ -295,7 +291,7 @@ func (s *frontend) collectors(meter *rebalance.Meter) []prometheus.Collector {
 		}, func() float64 { return float64(s.balancer.Status().Refused) }))
 }
 
-// listSubtrees are the subtrees that a server has, by their paths in its own tree.
+// listSubtrees returns the paths of the subtrees in a server's own tree.
 func listSubtrees(t *tree.Tree) []string {
 	var list []string
 	page := metadata.Command{Op: metadata.List, Path: metadata.Subtrees, Limit: metadata.MaxLimit, MaxDepth: -1}

@@ -1,9 +1,7 @@
-// Package mount is the metadata service as a file system (FUSE): its directories and
-// small files below a directory of this machine.
+// Package mount is the metadata service as a FUSE file system.
 //
-// A file's content is read when it is opened, and written as a whole when it is closed or
-// synced: what one program closed the next that opens it reads. A file holds up to
-// metadata.MaxFile bytes.
+// A file is read when it is opened, and written as a whole when it is closed or synced: a program that opens it
+// afterwards reads that content. A file has at most metadata.MaxFile bytes.
 package mount
 
 import (
@@ -22,24 +20,24 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Service is what a file system is of: a client.
+// Service answers commands: a client.
 type Service interface {
 	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
 }
 
-// Options are how it is mounted.
+// Options configures a mount.
 type Options struct {
-	// Cache is how long the kernel may answer names and attributes by itself: for so long
-	// it does not see what others change.
+	// Cache is how long the kernel may cache names and attributes. Changes by other clients are invisible for as
+	// long.
 	Cache time.Duration
-	// Ready is called once it is mounted.
+	// Ready is called when the file system is mounted.
 	Ready func()
 }
 
-// patience is how long the service may take for a command.
+// patience is the timeout of a command.
 const patience = time.Minute
 
-// Run mounts the service on a directory until the context ends, or it is unmounted.
+// Run mounts the service on a directory until the context ends or the directory is unmounted.
 func Run(ctx context.Context, s Service, dir string, o Options) error {
 	root := &node{volume: &volume{service: s, uid: uint32(os.Getuid()), gid: uint32(os.Getgid())}}
 	if r := root.runCommand(metadata.Command{Op: metadata.Stat, Path: "/"}); r.Err != nil {
@@ -68,7 +66,7 @@ func Run(ctx context.Context, s Service, dir string, o Options) error {
 	case <-ctx.Done():
 	}
 	if err := server.Unmount(); err != nil {
-		// A program has a file open or stands there: it keeps what it has, nobody else comes in.
+		// A program uses the mount. Detach it: the program keeps its open files, and new ones are impossible.
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("unmounting %s: %w", dir, err)
 		}
@@ -78,14 +76,13 @@ func Run(ctx context.Context, s Service, dir string, o Options) error {
 	return nil
 }
 
-// volume is what all nodes of a mount share.
+// volume is shared by all nodes of a mount.
 type volume struct {
 	service  Service
 	uid, gid uint32
 }
 
-// runCommand runs a command. It is not given up when the program that asked is interrupted: what
-// became of it would not be known.
+// runCommand runs a command. Interrupts do not cancel it, because its outcome would be unknown.
 func (v *volume) runCommand(c metadata.Command) metadata.Result {
 	if err := c.Check(); err != nil {
 		return metadata.Result{Err: err}
@@ -95,7 +92,7 @@ func (v *volume) runCommand(c metadata.Command) metadata.Result {
 	return v.service.Do(ctx, []metadata.Command{c})[0]
 }
 
-// errno is an error as programs know it.
+// errno translates an error.
 func errno(err error) syscall.Errno {
 	for _, e := range []struct {
 		err   error
@@ -112,7 +109,7 @@ func errno(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// attributes fills in what the kernel wants to know of an entry.
+// attributes fills in the kernel's attributes of an entry.
 func (v *volume) attributes(e metadata.Entry, out *fuse.Attr) {
 	out.Ino, out.Size, out.Mode = e.ID, uint64(e.Size), fileType(e.Kind)|uint32(e.Mode)
 	out.Nlink, out.Blksize = 1, 4096

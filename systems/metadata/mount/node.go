@@ -13,17 +13,17 @@ import (
 	"skerry/systems/metadata"
 )
 
-// node is a directory or file as the kernel knows it.
+// node is a directory or file known to the kernel.
 type node struct {
 	fs.Inode
 	*volume
 
 	mu      sync.Mutex
-	handles int            // how many have the file open
-	data    []byte         // its content while it is open
-	dirty   bool           // data is not what the service has
-	gone    bool           // it was removed, or replaced
-	last    metadata.Entry // as it was last seen: what is removed is still open to some
+	handles int            // open handles
+	data    []byte         // content while open
+	dirty   bool           // data has unsaved changes
+	gone    bool           // removed or replaced
+	last    metadata.Entry // last known attributes, for open handles of a removed file
 }
 
 var (
@@ -44,7 +44,7 @@ func (n *node) path() string { return "/" + n.Path(nil) }
 
 func (n *node) child(name string) string { return metadata.Join(n.path(), name) }
 
-// newChild is the kernel's node of an entry.
+// newChild returns the kernel's inode of an entry.
 func (n *node) newChild(ctx context.Context, e metadata.Entry, out *fuse.EntryOut) *fs.Inode {
 	n.attributes(e, &out.Attr)
 	return n.NewInode(ctx, &node{volume: n.volume, last: e}, fs.StableAttr{Mode: fileType(e.Kind), Ino: e.ID})
@@ -63,7 +63,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	return inode, 0
 }
 
-// showSize shows the size that an open file has here.
+// showSize sets the size of an open file, which the service may not know yet.
 func (n *node) showSize(out *fuse.Attr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,7 +73,7 @@ func (n *node) showSize(out *fuse.Attr) {
 	}
 }
 
-// Readdir implements fs.NodeReaddirer: the pages of the directory, one after the other.
+// Readdir implements fs.NodeReaddirer.
 func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	c := metadata.Command{Op: metadata.List, Path: n.path(), Long: true, Limit: metadata.MaxLimit}
 	var list []fuse.DirEntry
@@ -102,7 +102,7 @@ func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) sy
 	return 0
 }
 
-// stat is the entry as the service has it, or as it was when it was removed.
+// stat returns the entry from the service, or its last attributes if it was removed.
 func (n *node) stat() (metadata.Entry, error) {
 	n.mu.Lock()
 	gone, last := n.gone, n.last
@@ -120,7 +120,7 @@ func (n *node) stat() (metadata.Entry, error) {
 	return r.Entries[0], nil
 }
 
-// Setattr implements fs.NodeSetattrer. Owners are those who mounted, and stay so.
+// Setattr implements fs.NodeSetattrer. The owner cannot change.
 func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if uid, ok := in.GetUID(); ok && uid != n.uid {
 		return syscall.EPERM
@@ -146,7 +146,7 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 		if t.IsZero() {
 			t = time.Now()
 		}
-		// What is written later would set the time again.
+		// A later flush would change the time again.
 		if e := n.flush(); e != 0 {
 			return e
 		}
@@ -179,7 +179,7 @@ func (n *node) Unlink(_ context.Context, name string) syscall.Errno {
 	})
 }
 
-// removeOpen does what removes a file, which whoever has it open keeps as it is.
+// removeOpen calls do, which removes a file. Handles that have it open keep its content.
 func (n *node) removeOpen(lost *fs.Inode, do func() error) syscall.Errno {
 	if lost != nil {
 		if l, ok := lost.Operations().(*node); ok {
@@ -211,7 +211,7 @@ func (n *node) Rename(_ context.Context, name string, parent fs.InodeEmbedder, n
 	return n.removeOpen(lost, func() error { return n.runCommand(c).Err })
 }
 
-// Statfs implements fs.NodeStatfser: there is no end that could be told.
+// Statfs implements fs.NodeStatfser with nominal values, since there is no fixed capacity.
 func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	out.Bsize, out.Frsize, out.NameLen = 4096, 4096, metadata.MaxName
 	out.Blocks, out.Bfree, out.Bavail = 1<<30, 1<<30, 1<<30
@@ -219,7 +219,7 @@ func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-// handle is an open file. All handles of a file share its node's content.
+// handle is an open file. All handles of a file share the content in its node.
 type handle struct {
 	n *node
 }
@@ -246,7 +246,7 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	if !ok {
 		return nil, nil, 0, syscall.EIO
 	}
-	// The kernel's name for it is there only once this has returned: it is read by ours.
+	// The kernel learns the name only when Create returns, so path() is not valid yet.
 	if e := made.open(n.child(name), flags); e != 0 {
 		return nil, nil, 0, e
 	}
@@ -262,7 +262,7 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 	return &handle{n}, 0, 0
 }
 
-// open has the first handle read the content.
+// open adds a handle. The first one reads the content.
 func (n *node) open(path string, flags uint32) syscall.Errno {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -304,14 +304,14 @@ func (h *handle) Write(_ context.Context, data []byte, off int64) (uint32, sysca
 	return uint32(len(data)), 0
 }
 
-// grow makes the content at least so long, with zeros; the node is locked.
+// grow extends the content with zeros to at least size. The caller holds mu.
 func (n *node) grow(size int64) {
 	if more := int(size) - len(n.data); more > 0 {
 		n.data = append(slices.Grow(n.data, more), make([]byte, more)...)
 	}
 }
 
-// resize cuts or stretches a file, open or not.
+// resize truncates or extends a file, open or not.
 func (n *node) resize(size uint64) syscall.Errno {
 	if size > metadata.MaxFile {
 		return syscall.EFBIG
@@ -328,19 +328,19 @@ func (n *node) resize(size uint64) syscall.Errno {
 	n.grow(int64(size))
 	n.data, n.dirty = n.data[:size], true
 	if n.handles > 0 {
-		return 0 // written when it is closed
+		return 0 // written when closed
 	}
 	return n.store()
 }
 
-// flush gives the service what was written.
+// flush saves changed content.
 func (n *node) flush() syscall.Errno {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.store()
 }
 
-// store is flush for a node that is locked.
+// store is flush for a caller that holds mu.
 func (n *node) store() syscall.Errno {
 	if !n.dirty || n.gone {
 		return 0
@@ -352,11 +352,10 @@ func (n *node) store() syscall.Errno {
 	return errno(r.Err)
 }
 
-// Flush implements fs.FileFlusher: a program closed the file, and is told what became of
-// it.
+// Flush implements fs.FileFlusher: the program closes the file and gets the error.
 func (h *handle) Flush(context.Context) syscall.Errno { return h.n.flush() }
 
-// Fsync implements fs.FileFsyncer: what the service acknowledges is durable.
+// Fsync implements fs.FileFsyncer. Acknowledged changes are durable.
 func (h *handle) Fsync(context.Context, uint32) syscall.Errno { return h.n.flush() }
 
 // Release implements fs.FileReleaser.

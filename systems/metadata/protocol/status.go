@@ -8,35 +8,33 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// Status is the answer of /v1/status.
+// Status is the answer to GET /v1/status.
 type Status struct {
 	Tree     tree.Counts        `json:"tree"`
 	Journal  changelog.Status   `json:"journal"`
 	Recovery changelog.Recovery `json:"recovery"`
-	Subtrees map[string]string  `json:"subtrees"` // virtual directories and the servers that they are on
+	Subtrees map[string]string  `json:"subtrees"` // owners of virtual directories
 	Uptime   float64            `json:"uptime_s"`
-	// Transactions with other servers that are under way.
+	// Transactions are the unfinished transactions with other servers.
 	Transactions []metadata.Txn `json:"transactions,omitempty"`
-	// Group is how the server's replicas stand, nil where there are none.
+	// Group is the state of the server's replicas; nil without replicas.
 	Group *member.NodeStatus `json:"group,omitempty"`
-	// Name is the server's among those that share a tree, Servers their addresses, Root the
-	// one that has "/"; empty where there is one server.
+	// Name is the server's name, Servers has the addresses of all servers that share the tree, and Root is the
+	// server of "/". They are empty for a server that shares no tree.
 	Name    string            `json:"name,omitempty"`
 	Servers map[string]string `json:"servers,omitempty"`
 	Root    string            `json:"root,omitempty"`
-	// Asked are the requests that this process has sent to each of the others, for those who
-	// asked it about the whole tree.
+	// Asked counts the requests that this process forwarded to each other server.
 	Asked map[string]uint64 `json:"asked,omitempty"`
-	// Load is the server's, of a group the part that this replica answers.
+	// Load is the load of this process. In a group it covers only the requests that this replica answers.
 	Load *rebalance.Load `json:"load,omitempty"`
-	// Balancer is what it has done, nil where the server balances nothing.
+	// Balancer is nil if the server does not balance.
 	Balancer *rebalance.Status `json:"balancer,omitempty"`
-	// Holds are the subtrees of the whole tree that the server has: paths of its own tree.
+	// Holds has the paths, in the server's own tree, of the subtrees that it holds.
 	Holds []string `json:"holds,omitempty"`
 }
 
-// SumLoad is what a server has to do, from the status of each of its replicas, which count
-// what they answer themselves.
+// SumLoad returns a server's load from the statuses of its replicas, each of which counts its own requests.
 func SumLoad(replicas []Status) rebalance.Load {
 	var parts []rebalance.Load
 	for _, r := range replicas {
@@ -47,8 +45,8 @@ func SumLoad(replicas []Status) rebalance.Load {
 	return rebalance.SumLoads(parts)
 }
 
-// Member is a replica of a server: what POST /v1/members/add and /v1/members/remove take.
+// Member names a replica for POST /v1/members/add and /v1/members/remove.
 type Member struct {
 	Name string `json:"name"`
-	Addr string `json:"addr,omitempty"` // where the other replicas reach it
+	Addr string `json:"addr,omitempty"` // where other replicas reach it
 }

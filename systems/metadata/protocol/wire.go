@@ -1,5 +1,4 @@
-// Package protocol is the JSON form of commands and results, as docs/metadata-openapi.yaml
-// describes it.
+// Package protocol is the JSON form of commands, results and statuses. docs/metadata-openapi.yaml describes it.
 package protocol
 
 import (
@@ -11,8 +10,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Command is a command. The operation is given by the path that it is posted to, or, in a
-// batch, by Op.
+// Command is metadata.Command in JSON. The request's path names the operation, or Op in a batch.
 type Command struct {
 	Op        string     `json:"op,omitempty"`
 	Path      string     `json:"path"`
@@ -31,14 +29,14 @@ type Command struct {
 	Pattern   string     `json:"pattern,omitempty"`
 	Kind      string     `json:"kind,omitempty"`
 	MaxDepth  *int       `json:"max_depth,omitempty"`
-	Time      *time.Time `json:"time,omitempty"` // of touch
+	Time      *time.Time `json:"time,omitempty"` // touch
 	Identity  string     `json:"identity,omitempty"`
 }
 
-// Entry is an entry.
+// Entry is metadata.Entry in JSON.
 type Entry struct {
 	Name     string     `json:"name"`
-	ID       string     `json:"id"` // decimal: not all JSON readers hold 64 bits
+	ID       string     `json:"id"` // decimal, because not all JSON parsers handle 64 bits
 	Kind     string     `json:"kind,omitempty"`
 	Mode     string     `json:"mode,omitempty"`
 	Size     int64      `json:"size,omitempty"`
@@ -46,7 +44,7 @@ type Entry struct {
 	Owner    string     `json:"owner,omitempty"`
 }
 
-// Result is a result.
+// Result is metadata.Result in JSON.
 type Result struct {
 	Entries []Entry `json:"entries,omitempty"`
 	Next    string  `json:"next,omitempty"`
@@ -54,23 +52,23 @@ type Result struct {
 	Error   *Error  `json:"error,omitempty"`
 }
 
-// Error is an error of a result.
+// Error is the error of a result.
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	At      string `json:"at,omitempty"`    // of elsewhere: the virtual directory
-	Owner   string `json:"owner,omitempty"` // of elsewhere: the server that it is on
+	At      string `json:"at,omitempty"`    // elsewhere: the virtual directory
+	Owner   string `json:"owner,omitempty"` // elsewhere: its server
 }
 
-// Headers of requests whose changes have an identity: what it begins with, where commands do not
-// say it themselves, how far the servers' logs are, as answers say, and whether the request was made before.
+// Headers of requests whose changes have identities: the prefix of identities, the log positions (also in
+// answers), and whether the request is a repetition.
 const (
 	IdentityHeader = "Skerry-Identity"
 	SeenHeader     = "Skerry-Seen"
 	AgainHeader    = "Skerry-Again"
 )
 
-// Batch is several commands, and Results their results in the same order.
+// Batch has several commands; Results has their results in the same order.
 type (
 	Batch struct {
 		Commands []Command `json:"commands"`
@@ -80,7 +78,7 @@ type (
 	}
 )
 
-// ParseOp is the operation of a name.
+// ParseOp returns the operation with a name.
 func ParseOp(name string) (metadata.Op, error) {
 	for _, o := range metadata.Ops() {
 		if o.String() == name {
@@ -90,7 +88,7 @@ func ParseOp(name string) (metadata.Op, error) {
 	return metadata.Invalid, fmt.Errorf("%w operation %s", metadata.ErrInvalid, metadata.Quote(name))
 }
 
-// Decode is the command that was asked for, checked.
+// Decode returns the command, checked.
 func (c Command) Decode() (metadata.Command, error) {
 	m := metadata.Command{
 		Path: c.Path, To: c.To, Parents: c.Parents, Recursive: c.Recursive, Replace: c.Replace, Exclusive: c.Exclusive, Across: c.Across, Long: c.Long,
@@ -134,7 +132,7 @@ func parseKind(name string) (metadata.Kind, error) {
 	return 0, fmt.Errorf("%w kind %s", metadata.ErrInvalid, metadata.Quote(name))
 }
 
-// EncodeCommand is a command in its JSON form.
+// EncodeCommand returns the JSON form of a command.
 func EncodeCommand(m metadata.Command) Command {
 	c := Command{
 		Op: m.Op.String(), Path: m.Path, To: m.To, Parents: m.Parents, Recursive: m.Recursive, Replace: m.Replace, Exclusive: m.Exclusive,
@@ -156,7 +154,7 @@ func EncodeCommand(m metadata.Command) Command {
 	return c
 }
 
-// EncodeResult is a result in its JSON form.
+// EncodeResult returns the JSON form of a result.
 func EncodeResult(m metadata.Result) Result {
 	r := Result{Next: m.Next, Data: m.Data}
 	for _, e := range m.Entries {
@@ -177,7 +175,7 @@ func EncodeResult(m metadata.Result) Result {
 	return r
 }
 
-// Decode is the result that a server sent.
+// Decode returns the result that a server sent.
 func (r Result) Decode() (metadata.Result, error) {
 	m := metadata.Result{Next: r.Next, Data: r.Data}
 	for _, e := range r.Entries {

@@ -1,9 +1,8 @@
-// Package rebalance moves hot subtrees between the servers that share a tree, by their
-// operations per second.
+// Package rebalance moves hot directories between servers that share a tree, by their operations per second.
 //
-// A balancer runs at each server, and gives away only. In every round it looks at the load
-// of all (View), and chooses at most one directory of its own to go to the server that has
-// least to do (Policy.choose). What keeps subtrees from going to and fro is said at Policy.
+// Each server runs a balancer, which only gives directories away. In each round it collects the load of all
+// servers (View), and chooses at most one directory for the least loaded server (Policy.choose). The limits in
+// Policy keep directories from moving back and forth.
 package rebalance
 
 import (
@@ -18,30 +17,29 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Policy is when a server gives something away. Zero fields mean the defaults.
+// Policy defines when a server gives a directory away. Zero fields mean the defaults.
 type Policy struct {
-	// Interval is from one round to the next; 10 s.
+	// Interval is the time between rounds. Default: 10 s.
 	Interval time.Duration
-	// Factor is how many times the servers' mean a server must have; 1.25.
+	// Factor is the required ratio of the server's load to the mean. Default: 1.25.
 	Factor float64
-	// Floor is how many operations/s it must have, for a move to be worth it; 1,000.
+	// Floor is the minimum load, in operations/s, that is worth a move. Default: 1,000.
 	Floor float64
-	// Rounds is in how many rounds behind each other it must have both; 3.
+	// Rounds is the number of consecutive rounds in which both must hold. Default: 3.
 	Rounds int
-	// Margin is by what part of this server's operations/s the one that gets a directory must
-	// have less, with it, than this one has without the move; 0.1.
+	// Margin is how far the target's load, with the directory, must stay below this server's load without the
+	// move, as a fraction of this server's load. Default: 0.1.
 	Margin float64
-	// Rest is how long a server gives nothing away behind a move, until the counts are of
-	// what is left; 1 min.
+	// Rest is the pause after a move, until the counts reflect it. Default: 1 min.
 	Rest time.Duration
-	// Stay is how long a subtree stays where it came to, with all in it; 10 min.
+	// Stay is how long an arrived subtree stays, with everything in it. Default: 10 min.
 	Stay time.Duration
-	// Entries is how many entries a subtree may have, since to copy them is work for both
-	// servers; 100,000.
+	// Entries is the maximum number of entries of a moved subtree. Copying is work for both servers. Default:
+	// 100,000.
 	Entries int
 }
 
-// WithDefaults is the policy with defaults for what is zero.
+// WithDefaults returns the policy with defaults for zero fields.
 func (p Policy) WithDefaults() Policy {
 	def := func(d *time.Duration, to time.Duration) {
 		if *d == 0 {
@@ -69,10 +67,10 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// ErrPolicy marks a policy that cannot be.
+// ErrPolicy means that a policy is invalid.
 var ErrPolicy = errors.New("not a policy to balance by")
 
-// Check tells what is wrong with a policy, before its defaults.
+// Check validates a policy without its defaults.
 func (p Policy) Check() error {
 	switch {
 	case p.Interval < 0, p.Rest < 0, p.Stay < 0, p.Floor < 0, p.Rounds < 0, p.Entries < 0:
@@ -85,22 +83,22 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// ServerLoad is what one says about itself.
+// ServerLoad is what a server reports about itself.
 type ServerLoad struct {
 	Load Load
-	// Subtrees are the virtual directories of its own tree, and their owners.
+	// Subtrees has the owners of the virtual directories in the server's own tree.
 	Subtrees map[string]string
 }
 
-// View is the servers that answered, at about one moment.
+// View has the reports of the reachable servers at about one moment.
 type View struct {
-	Self string // the name of the one that looks
-	Root string // of the one that has "/"
-	// Servers that share the tree, by name; those out of reach are not there.
+	Self string // the server of this balancer
+	Root string // the server of "/"
+	// Servers has the reachable servers by name.
 	Servers map[string]ServerLoad
 }
 
-// Mean is the servers' mean load, in operations/s.
+// Mean returns the mean load in operations/s.
 func (v View) Mean() float64 {
 	sum := 0.0
 	for _, s := range v.Servers {
@@ -109,7 +107,7 @@ func (v View) Mean() float64 {
 	return sum / float64(max(len(v.Servers), 1))
 }
 
-// leastLoaded is the server that has least to do, of several the first by name.
+// leastLoaded returns the least loaded server, the first by name among equals.
 func (v View) leastLoaded() (name string, rate float64) {
 	for n, s := range v.Servers {
 		if name == "" || s.Load.Rate < rate || s.Load.Rate == rate && n < name {
@@ -119,8 +117,7 @@ func (v View) leastLoaded() (name string, rate float64) {
 	return name, rate
 }
 
-// mountPoints has where each subtree hangs: the server and the path of its virtual directory,
-// by owner.
+// mountPoints returns the virtual directory of each subtree, by owner.
 func (v View) mountPoints() map[string]mountPoint {
 	at := make(map[string]mountPoint)
 	for name, s := range v.Servers {
@@ -135,8 +132,8 @@ func (v View) mountPoints() map[string]mountPoint {
 
 type mountPoint struct{ server, path string }
 
-// globalPath is a path of a server's own tree as one of the whole tree; ok is false where a
-// server on the way is out of reach, and for "/".
+// globalPath translates a path of a server's own tree into one of the shared tree. ok is false for "/", and if a
+// server on the way is unreachable.
 func (v View) globalPath(server, own string, at map[string]mountPoint) (path string, ok bool) {
 	for range len(at) + 1 {
 		sub, rest := splitSubtree(own)
@@ -150,11 +147,11 @@ func (v View) globalPath(server, own string, at map[string]mountPoint) (path str
 		}
 		server, own, path = above.server, above.path, rest+path
 	}
-	return "", false // virtual directories that stand for each other
+	return "", false // virtual directories that lead to each other
 }
 
-// splitSubtree parts a path of a server's own tree into the directory of the subtree that it is
-// in, "" for none, and the rest.
+// splitSubtree splits a path of a server's own tree into the directory of its subtree, "" if there is none, and
+// the rest.
 func splitSubtree(own string) (sub, rest string) {
 	for at := own; at != "/"; at, _ = metadata.Split(at) {
 		if s, ok := metadata.ParseBase(at); ok && s.Base() == at {
@@ -169,39 +166,38 @@ type Service interface {
 	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
 }
 
-// Options are what a balancer needs.
+// Options configures a balancer.
 type Options struct {
 	Policy Policy
-	// Self is the server's name, Root that of the one that has "/".
+	// Self is the name of this server, Root of the server of "/".
 	Self, Root string
-	// Ask asks all servers that share the tree, this one among them, for their load; those
-	// that are out of reach are not in its answer.
+	// Loads returns the load of all reachable servers that share the tree, with this one.
 	Loads func(ctx context.Context) map[string]ServerLoad
-	// Whole is the whole tree, Own the server's own.
+	// Whole is the shared tree, Own the server's own tree.
 	Whole, Own Service
-	// Leads tells whether this is the replica that balances for its server; nil: it is.
+	// Leads reports whether this replica balances for its server. nil means always.
 	Leads func() bool
 	Log   *slog.Logger
-	Now   func() time.Time // nil: time.Now
+	Now   func() time.Time // nil means time.Now
 }
 
-// Status is what a balancer has done.
+// Status counts what a balancer has done.
 type Status struct {
 	Moves   int64  `json:"moves"`   // since the start
-	Refused int64  `json:"refused"` // moves that did not come about
-	Last    string `json:"last"`    // what the last round came to
+	Refused int64  `json:"refused"` // failed moves
+	Last    string `json:"last"`    // result of the last round
 }
 
 // Balancer gives directories of one server away.
 type Balancer struct {
 	o       Options
-	history history // of rounds, which one goroutine runs
+	history history // owned by the goroutine of the rounds
 
 	mu     sync.Mutex
 	status Status
 }
 
-// NewBalancer is a balancer that has seen nothing yet.
+// NewBalancer returns a balancer.
 func NewBalancer(o Options) *Balancer {
 	o.Policy = o.Policy.WithDefaults()
 	if o.Now == nil {
@@ -227,15 +223,14 @@ func (b *Balancer) Run(ctx context.Context) {
 	}
 }
 
-// Status is what the balancer has done so far.
 func (b *Balancer) Status() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.status
 }
 
-// RunRound looks at the servers, and gives at most one directory away. It returns when that
-// has arrived. Rounds do not run at the same time.
+// RunRound collects the servers' load and moves at most one directory. It returns after the directory has arrived.
+// Rounds must not overlap.
 func (b *Balancer) RunRound(ctx context.Context) {
 	if !b.o.Leads() {
 		b.history.over = 0
@@ -266,8 +261,8 @@ func (b *Balancer) updateStatus(what func(*Status)) {
 	what(&b.status)
 }
 
-// moveSubtree moves a directory. One that cannot go, since another transaction has it, or since it
-// is gone, is no error: it is looked at again behind the rest.
+// moveSubtree moves a directory. A failure, for example because a transaction locks the directory, is not an
+// error: the balancer tries again after Rest.
 func (b *Balancer) moveSubtree(ctx context.Context, m Move) (how string) {
 	start := b.o.Now()
 	result := b.o.Whole.Do(ctx, []metadata.Command{{Op: metadata.Delegate, Path: m.Path, Owner: m.To, MaxDepth: -1}})[0]
@@ -284,14 +279,14 @@ func (b *Balancer) moveSubtree(ctx context.Context, m Move) (how string) {
 	return fmt.Sprintf("moved %s with %.0f operations/s to %s: %.0f here, %.0f there, %.0f on average", metadata.Quote(m.Path), m.Rate, m.To, m.Here, m.There, m.Mean)
 }
 
-// tooLarge tells whether a directory has more entries than may be copied.
+// tooLarge reports whether a directory has more entries than may be moved.
 func (b *Balancer) tooLarge(ctx context.Context, own string) bool {
 	page := metadata.Command{Op: metadata.Find, Path: own, Across: true, Limit: metadata.MaxLimit, MaxDepth: -1}
 	for n := 0; n <= b.o.Policy.Entries; {
 		found := b.o.Own.Do(ctx, []metadata.Command{page})[0]
 		n += len(found.Entries)
 		if found.Err != nil || found.Next == "" {
-			return n > b.o.Policy.Entries // one that is gone is refused by the move
+			return n > b.o.Policy.Entries // the move itself refuses a missing directory
 		}
 		page.After = found.Next
 	}

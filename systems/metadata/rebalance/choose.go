@@ -9,27 +9,27 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Move is a directory that is to go to another server.
+// Move is a directory to move to another server.
 type Move struct {
-	Path string // of the whole tree
-	Own  string // of the server's own
-	To   string // the server
+	Path string // in the shared tree
+	Own  string // in the server's own tree
+	To   string // target server
 	Rate float64
-	// Here, There and Mean are the operations/s of the two servers, and of all on average.
+	// Here, There and Mean are the loads, in operations/s, of the two servers and the mean of all servers.
 	Here, There, Mean float64
 }
 
-// history is what a balancer knows of the rounds before.
+// history is the state that a balancer keeps between rounds.
 type history struct {
-	over int       // rounds behind each other in which the server had too much
-	rest time.Time // until then nothing is given away
-	// stays are subtrees that stay until then with all in them, by path of the server's own
-	// tree; large are directories that are not looked at until then.
+	over int       // consecutive rounds with too much load
+	rest time.Time // no moves until then
+	// pinned has subtrees that stay until a time, with everything in them. large has directories that are ignored
+	// until a time. Keys are paths in the server's own tree.
 	pinned, large map[string]time.Time
 }
 
-// choose is one round: what is to be given away, or why nothing is. It depends on nothing
-// but what it is given, and changes the history only.
+// choose returns the directory to move, or the reason why none moves. It depends only on its arguments and changes
+// only h.
 func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 	at := v.mountPoints()
 	p.recordArrivals(now, h, v, at)
@@ -71,10 +71,10 @@ func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 	return m, ""
 }
 
-// minShare is the least part of a server's operations/s for which a directory is moved.
+// minShare is the minimum share of a server's load of a moved directory.
 const minShare = 0.02
 
-// recordArrivals notes subtrees that have come to the server, and has them stay.
+// recordArrivals pins subtrees that have arrived at the server.
 func (p Policy) recordArrivals(now time.Time, h *history, v View, at map[string]mountPoint) {
 	here := make(map[string]time.Time)
 	for owner := range at {
@@ -90,13 +90,13 @@ func (p Policy) recordArrivals(now time.Time, h *history, v View, at map[string]
 	}
 	for own, until := range h.pinned {
 		if until.After(now) {
-			here[own] = until // out of sight, with the server that has its virtual directory
+			here[own] = until // unreachable together with the server of its virtual directory
 		}
 	}
 	h.pinned = here
 }
 
-// isPinned tells whether a directory is in one that stays.
+// isPinned reports whether a directory or a directory above it must stay.
 func (h *history) isPinned(now time.Time, own string) bool {
 	for dir, until := range h.pinned {
 		if metadata.Under(own, dir) && now.Before(until) {
@@ -106,8 +106,7 @@ func (h *history) isPinned(now time.Time, own string) bool {
 	return now.Before(h.large[own])
 }
 
-// movedAway tells whether a directory of the server's is on another one: what is counted of it
-// is of before.
+// movedAway reports whether a directory is on another server now, so that its counts are outdated.
 func (v View) movedAway(own string) bool {
 	for path := range v.Servers[v.Self].Subtrees {
 		if metadata.Under(own, path) {
@@ -117,18 +116,17 @@ func (v View) movedAway(own string) bool {
 	return false
 }
 
-// candidate is a directory that may go.
+// candidate is a directory that may move.
 type candidate struct {
 	Directory
-	want float64 // operations/s that would best go
+	want float64 // operations/s that should move
 }
 
-// similarity is how much of what is wanted two directories may differ by, and count as alike.
+// similarity is the difference, as a fraction of the wanted load, below which two directories count as equal.
 const similarity = 0.2
 
-// better tells whether a directory is rather given away than another: the one that has
-// nearer to what is wanted; of two that are alike the one that is a whole subtree or is
-// higher up, then the hotter one.
+// better reports whether moving c is better than moving than. The better directory's load is closer to the wanted
+// load. Among similar loads, the better one is closer to the root or is a whole subtree, then the hotter one.
 func (c candidate) better(than candidate) bool {
 	mine, other := math.Abs(c.Rate-c.want), math.Abs(than.Rate-than.want)
 	if math.Abs(mine-other) > similarity*c.want {
@@ -143,7 +141,7 @@ func (c candidate) better(than candidate) bool {
 	return c.Path < than.Path
 }
 
-// depth is how far a directory is below the root, or below that of its subtree.
+// depth returns the directory's depth below the root or below its subtree.
 func (c candidate) depth() int {
 	_, rest := splitSubtree(c.Path)
 	return strings.Count(rest, "/")

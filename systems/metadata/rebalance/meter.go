@@ -1,16 +1,3 @@
-// Package heat counts a server's operations per second: of all, and by directory, with all
-// that is below it.
-//
-// Counts decay exponentially, as the popularity counters of Ceph's metadata servers do
-// (Weil, Pollack, Brandt and Miller, "Dynamic Metadata Management for Petabyte-scale File
-// Systems", SC'04). A steady r operations/s add up to r·h/ln 2 with a half-life h, so a
-// count times ln 2/h is a rate. Counts are not gone through to decay: what is added is
-// weighted by 2^(t/h) instead (forward decay: Cormode, Shkapenyuk, Srivastava and Xu,
-// ICDE 2009).
-//
-// Memory is bounded: each of the first Levels levels of directories has a summary of the
-// hottest (summary). One operation of Every is looked at, for Every of them; nobody waits
-// for a lock.
 package rebalance
 
 import (
@@ -27,48 +14,56 @@ import (
 )
 
 const (
-	// HalfLife is that of counts.
+	// HalfLife is the half-life of counts.
 	HalfLife = 10 * time.Second
-	// Every is how many operations there are for one that is looked at.
+	// SampleEvery is the number of operations per sampled operation.
 	SampleEvery = 32
-	// Levels is how many levels of directories are counted: a subtree's own directory, and
-	// seven below that or below the root.
+	// Levels is the number of counted directory levels: the directory of a subtree and seven levels below it, or
+	// eight levels below the root.
 	Levels = 8
-	// shown is the least share of all operations that a directory in a Load has.
+	// minReportedShare is the minimum share of the load of a directory in Load.
 	minReportedShare = 0.01
 )
 
-// Directory is the load of a directory with all below it.
+// Directory is the load of a directory with everything below it.
 type Directory struct {
 	Path string  `json:"path"`      // in the server's own tree
-	Rate float64 `json:"ops_per_s"` // at least so much
+	Rate float64 `json:"ops_per_s"` // lower bound
 }
 
 // Load is a server's load.
 type Load struct {
 	Rate     float64 `json:"ops_per_s"`
 	HalfLife float64 `json:"half_life_s"`
-	// Directories have at least one operation of a hundred; the hottest is first.
+	// Directories have at least 1 % of the load; the hottest is first.
 	Directories []Directory `json:"directories,omitempty"`
 }
 
-// Meter counts.
+// Meter counts a server's operations per second: all of them, and for each directory with everything below it.
+//
+// Counts decay exponentially, like the popularity counters of Ceph's metadata servers (Weil, Pollack, Brandt and
+// Miller, "Dynamic Metadata Management for Petabyte-scale File Systems", SC'04). A steady rate r sums to r·h/ln 2
+// for half-life h, so a count times ln 2/h is a rate. New counts are weighted by 2^(t/h) instead of decaying old
+// ones (forward decay: Cormode, Shkapenyuk, Srivastava and Xu, ICDE 2009).
+//
+// Memory is bounded: each of the first Levels levels has a summary of its hottest directories. The meter samples
+// one operation in SampleEvery, and no operation waits for a lock.
 type Meter struct {
 	every uint32
 	now   func() time.Time
-	// owed are operations that were not looked at since another one was just then.
+	// skipped counts sampled operations that found the lock held.
 	skipped atomic.Uint64
 
 	mu     sync.Mutex
-	start  time.Time // what is added then has the weight 1
+	start  time.Time // time of weight 1
 	all    float64
 	levels [Levels]summary
 }
 
-// NewMeter is a meter that looks at one operation of Every, and has counted none.
+// NewMeter returns a meter that samples one operation in SampleEvery.
 func NewMeter() *Meter { return NewExactMeter(time.Now, SampleEvery) }
 
-// NewExactMeter is a meter with a clock of its own that looks at one operation of every.
+// NewExactMeter returns a meter with a given clock that samples one operation in every.
 func NewExactMeter(now func() time.Time, every uint32) *Meter {
 	return &Meter{every: every, now: now, start: now()}
 }
@@ -86,7 +81,7 @@ func (m *Meter) Count(commands []metadata.Command) {
 }
 
 func (m *Meter) add(dir string) {
-	if !m.mu.TryLock() { // who is there takes this one along, or the next
+	if !m.mu.TryLock() { // the next sample counts this one as well
 		m.skipped.Add(1)
 		return
 	}
@@ -109,10 +104,10 @@ func (m *Meter) add(dir string) {
 	}
 }
 
-// maxScale is the weight at which the counting begins anew at 1.
+// maxScale is the weight at which all counts are rescaled to weight 1.
 const maxScale = 1 << 40
 
-// currentWeight is the weight of what is added at this moment; mu is held.
+// currentWeight returns the weight of an operation now. The caller holds mu.
 func (m *Meter) currentWeight() float64 {
 	age := m.now().Sub(m.start)
 	scale := math.Exp2(float64(age) / float64(HalfLife))
@@ -127,7 +122,7 @@ func (m *Meter) currentWeight() float64 {
 	return 1
 }
 
-// Load is what was counted, as it has decayed by this moment.
+// Load returns the load, decayed to now.
 func (m *Meter) Load() Load {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,7 +145,7 @@ func (l *Load) sortDirectories() {
 	})
 }
 
-// SumLoads is the load of a server whose replicas have these.
+// SumLoads adds the loads of a server's replicas.
 func SumLoads(loads []Load) Load {
 	var sum Load
 	rates := make(map[string]float64)
@@ -167,8 +162,8 @@ func SumLoads(loads []Load) Load {
 	return sum
 }
 
-// chargedDirectory is the one that a command is about: a listing's own, else that of the entry.
-// It is "" where the command is no client's: a transaction's step, a copy that comes in.
+// chargedDirectory returns the directory that a command counts for: the listed directory, or the parent of the
+// entry. It returns "" for commands among servers, which are not load from clients.
 func chargedDirectory(c *metadata.Command) string {
 	if c.Op.Internal() || metadata.Under(c.Path, metadata.Incoming) || c.Path == metadata.Subtrees {
 		return ""
@@ -180,7 +175,7 @@ func chargedDirectory(c *metadata.Command) string {
 	return dir
 }
 
-// subtreeBase is the directory of the subtree that a path is in, "" for a path that is in none.
+// subtreeBase returns the directory of the subtree that contains a path, "" if there is none.
 func subtreeBase(path string) string {
 	rest, ok := strings.CutPrefix(path, metadata.Subtrees+"/")
 	if !ok {
@@ -190,24 +185,23 @@ func subtreeBase(path string) string {
 	return path[:len(metadata.Subtrees)+1+len(name)]
 }
 
-// summarySize is how many directories a summary has.
+// summarySize is the number of directories in a summary.
 const summarySize = 128
 
-// summary are the hottest directories of a level, by Space-Saving (Metwally, Agrawal and
-// El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT
-// 2005), a level at a time as Mitzenmacher, Steinke and Thaler have it ("Hierarchical
-// Heavy Hitters with the Space Saving Algorithm", ALENEX 2012): a new one takes the place
-// of the least, whose weight it might have had. One that has more than 1/kept of the whole
-// weight is there.
+// summary has the hottest directories of one level, by Space-Saving (Metwally, Agrawal and El Abbadi, "Efficient
+// Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005), one summary per level (Mitzenmacher,
+// Steinke and Thaler, "Hierarchical Heavy Hitters with the Space Saving Algorithm", ALENEX 2012). A new directory
+// replaces the one with the least weight and inherits that weight as its maximum error. Every directory with more
+// than 1/summarySize of the total weight is present.
 type summary struct {
 	hottest []counter
-	at      map[string]int // of hottest, by path
+	at      map[string]int // index in hottest by path
 }
 
 type counter struct {
 	path     string
-	weight   float64 // at most
-	maxError float64 // of the weight: that of the one before, which may not be this one's
+	weight   float64 // upper bound
+	maxError float64 // part of weight inherited from the replaced directory
 }
 
 func (s *summary) add(path string, weight float64) {
@@ -215,7 +209,7 @@ func (s *summary) add(path string, weight float64) {
 		s.hottest[i].weight += weight
 		return
 	}
-	path = strings.Clone(path) // it may be a part of a long request
+	path = strings.Clone(path) // path may alias a long request
 	if len(s.hottest) < summarySize {
 		if s.at == nil {
 			s.at = make(map[string]int, summarySize)

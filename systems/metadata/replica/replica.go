@@ -1,6 +1,5 @@
-// Package replica is a journal.Log that is replicated: one server of the metadata service
-// is a group of replicas, each with the whole state, and the log between them is Raft's
-// (package consensus).
+// Package replica is a changelog.Log replicated by Raft (package consensus). One server of the metadata service is
+// a group of replicas, each with the whole state.
 //
 //	Append ─► consensus: durable on a majority ─► applied here, in order ─► answer
 //	Current ─► consensus: read index ─► applied here up to it
@@ -8,9 +7,8 @@
 //	DIR/raft/             the log
 //	DIR/snapshot-INDEX    the state after entry INDEX, which the log no longer needs
 //
-// Any replica takes records: those that do not lead forward them. A record is in the log
-// at most once, through any number of leaders. The state is in memory; what a restart
-// needs is the last snapshot and the log behind it.
+// Any replica accepts records; followers forward them to the leader. A record is in the log at most once, across
+// any number of leaders. The state is in memory. A restart needs the last snapshot and the log after it.
 package replica
 
 import (
@@ -30,32 +28,31 @@ import (
 	"skerry/systems/metadata/changelog"
 )
 
-// Options are how a replica keeps its state. Zero fields mean the defaults.
+// Options configures a replica. Zero fields mean the defaults.
 type Options struct {
-	// SnapshotBytes is how many bytes of records are applied between two snapshots, at
-	// least: where the last snapshot is larger, as many as that. 128 MiB.
+	// SnapshotBytes is the minimum size of records applied between two snapshots. A larger last snapshot raises it
+	// to that snapshot's size. Default: 128 MiB.
 	SnapshotBytes int64
-	// Patience is how long a record, or a read, waits for a majority; 10 s.
+	// Patience is the maximum wait of a record or read for a majority. Default: 10 s.
 	Patience time.Duration
-	// Log is told what nobody waits for.
+	// Log receives the results of background work.
 	Log *slog.Logger
 }
 
-// Log is a journal.Shared between replicas.
+// Log implements changelog.SharedLog.
 type Log struct {
 	dir     string
 	o       Options
 	machine changelog.Machine
 	node    *consensus.Node
-	run     uint64 // of this run of this replica: records of it are answered here
+	run     uint64 // random id of this process: its records are answered here
 	seq     atomic.Uint64
 
-	// snapping is held while a snapshot is taken or loaded: a machine has one at a time.
+	// snapping is held while a snapshot is written or loaded: a machine has one at a time.
 	snapping sync.Mutex
-	// state is held while records are applied or the state is replaced; it is locked
-	// behind snapping.
+	// state is held while records are applied or the state is replaced. Lock order: snapping, state.
 	state   sync.Mutex
-	written int64 // bytes applied since the last snapshot; behind state
+	written int64 // bytes applied since the last snapshot; guarded by state
 
 	mu      sync.Mutex
 	applied uint64
@@ -70,13 +67,11 @@ type Log struct {
 
 var _ changelog.SharedLog = (*Log)(nil)
 
-// headerSize is the bytes before a record in an entry: the run that appended it, and its
-// number there.
+// headerSize is the size of the header of a record in an entry: the run that appended it, and its number there.
 const headerSize = 16
 
-// Open brings the machine to the last snapshot of the directory and joins the group; the
-// log behind the snapshot is applied from then on. The configuration's Dir and Snapshotter
-// are set here.
+// Open restores the machine from the directory's last snapshot and joins the group. The log after the snapshot is
+// applied from then on. Open sets the configuration's Dir and Snapshotter.
 func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log, r changelog.Recovery, err error) {
 	if o.SnapshotBytes == 0 {
 		o.SnapshotBytes = 128 << 20
@@ -115,7 +110,7 @@ func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.
 	return l, r, nil
 }
 
-// Append is journal.Log's. The record is applied here when it returns, and on the others
+// Append implements changelog.Log. The record is applied on this replica when Append returns, and on the others
 // soon.
 func (l *Log) Append(ctx context.Context, record []byte) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Patience, errNoMajority)
@@ -141,14 +136,14 @@ func (l *Log) Append(ctx context.Context, record []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %w", changelog.ErrUnknown, err)
 	}
 	select {
-	case r := <-result: // it was answered before applied grew
+	case r := <-result: // answered before applied grew
 		return r, nil
 	default:
 		return nil, fmt.Errorf("%w: it is done, with the state of another replica: what came of it is not known", changelog.ErrUnknown)
 	}
 }
 
-// Current is journal.Shared's.
+// Current implements changelog.SharedLog.
 func (l *Log) Current(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Patience, errNoMajority)
 	defer cancel()
@@ -159,7 +154,7 @@ func (l *Log) Current(ctx context.Context) error {
 	return l.awaitApplied(ctx, index)
 }
 
-// Close is journal.Log's.
+// Close implements changelog.Log.
 func (l *Log) Close() error {
 	l.cancel()
 	err := l.node.Close()
@@ -168,16 +163,14 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Done is closed when the replica has ended, by itself or by Close; Err tells why.
+// Done is closed when the replica has stopped, by itself or by Close. Err returns the reason.
 func (l *Log) Done() <-chan struct{} { return l.node.Done() }
 
-// Err is why the replica ended.
 func (l *Log) Err() error { return l.node.Err() }
 
-// Node is the replica's member of the group.
+// Node returns the replica's member of the group.
 func (l *Log) Node() *consensus.Node { return l.node }
 
-// Status is how the replica's log stands.
 func (l *Log) Status() changelog.Status {
 	s := l.node.Status()
 	l.mu.Lock()
@@ -191,7 +184,7 @@ func (l *Log) Status() changelog.Status {
 
 var errNoMajority = errors.New("a majority of the group's replicas did not answer in time")
 
-// proposalError is an error of a proposal as journal.Log has them.
+// proposalError translates an error of a proposal for changelog.Log.
 func proposalError(err error) error {
 	switch {
 	case errors.Is(err, consensus.ErrTooLarge):
@@ -203,9 +196,9 @@ func proposalError(err error) error {
 }
 
 const (
-	// readBytes is how much of the log is read at once.
+	// readBytes is the maximum size of one read of the log.
 	readBytes = 1 << 20
-	// again is the pause after an error of the log.
+	// retryPause is the pause after an error of the log.
 	retryPause = 100 * time.Millisecond
 )
 
@@ -245,7 +238,7 @@ func (l *Log) applyAll(from uint64, entries []consensus.Entry) {
 	}
 	for _, e := range entries {
 		if len(e.Data) < headerSize {
-			continue // the log's own
+			continue // entry of the consensus layer
 		}
 		run, seq := binary.LittleEndian.Uint64(e.Data), binary.LittleEndian.Uint64(e.Data[8:])
 		result := l.machine.Apply(e.Index, e.Data[headerSize:])
@@ -257,12 +250,12 @@ func (l *Log) applyAll(from uint64, entries []consensus.Entry) {
 	l.advance(entries[len(entries)-1].Index)
 }
 
-// deliver tells the caller of Append, if it still waits.
+// deliver passes a result to Append, if it still waits.
 func (l *Log) deliver(seq uint64, result any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if waiting, ok := l.waiting[seq]; ok {
-		waiting <- result // of a record that is applied once, into a channel for one
+		waiting <- result // never blocks: one result, capacity 1
 		delete(l.waiting, seq)
 	}
 }
@@ -281,7 +274,7 @@ func (l *Log) advance(index uint64) {
 	l.grown = make(chan struct{})
 }
 
-// awaitApplied waits until what the log has up to index is applied.
+// awaitApplied waits until the log is applied up to index.
 func (l *Log) awaitApplied(ctx context.Context, index uint64) error {
 	for {
 		l.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"skerry/systems/metadata/changelog"
 )
 
-// startSnapshotIfDue begins a snapshot where it is time: it is written while records are applied.
+// startSnapshotIfDue starts a snapshot when due. It is written while records are applied.
 func (l *Log) startSnapshotIfDue() {
 	if !l.snapping.TryLock() {
 		return
@@ -37,8 +37,7 @@ func (l *Log) startSnapshotIfDue() {
 	})
 }
 
-// snapshotDue tells whether enough was applied for a snapshot. The next one is due after as many
-// bytes, whatever becomes of this one.
+// snapshotDue reports whether enough was applied since the last attempt, and starts to count again.
 func (l *Log) snapshotDue() bool {
 	l.state.Lock()
 	defer l.state.Unlock()
@@ -49,7 +48,7 @@ func (l *Log) snapshotDue() bool {
 	return true
 }
 
-// captureState takes the state as it is, with its index; snapping is held.
+// captureState captures the state and its index. The caller holds snapping.
 func (l *Log) captureState() (changelog.Snapshot, uint64, error) {
 	l.state.Lock()
 	defer l.state.Unlock()
@@ -57,7 +56,7 @@ func (l *Log) captureState() (changelog.Snapshot, uint64, error) {
 	return s, l.appliedIndex(), err
 }
 
-// saveSnapshot makes a state durable; snapping is held.
+// saveSnapshot makes a state durable. The caller holds snapping.
 func (l *Log) saveSnapshot(index uint64, write func(io.Writer) error) error {
 	size, err := changelog.SaveSnapshot(l.dir, index, write)
 	if err == nil {
@@ -67,10 +66,10 @@ func (l *Log) saveSnapshot(index uint64, write func(io.Writer) error) error {
 	return err
 }
 
-// snapshotter is the Log as a consensus.Snapshotter.
+// snapshotter implements consensus.Snapshotter for a Log.
 type snapshotter struct{ *Log }
 
-// Save is consensus.Snapshotter's.
+// Save implements consensus.Snapshotter.
 func (l snapshotter) Save(_ context.Context, w io.Writer) (uint64, error) {
 	l.snapping.Lock()
 	defer l.snapping.Unlock()
@@ -82,8 +81,8 @@ func (l snapshotter) Save(_ context.Context, w io.Writer) (uint64, error) {
 	return index, s.Write(w)
 }
 
-// Load is consensus.Snapshotter's. The state is on this disk when it returns, since the log
-// goes on behind it.
+// Load implements consensus.Snapshotter. The state is durable when Load returns, because the log continues after
+// it.
 func (l snapshotter) Load(_ context.Context, index uint64, r io.Reader) error {
 	l.snapping.Lock()
 	defer l.snapping.Unlock()
@@ -106,8 +105,7 @@ func (l snapshotter) Load(_ context.Context, index uint64, r io.Reader) error {
 	return nil
 }
 
-// saveOwnState makes this replica's own state durable in place of an earlier one that was
-// offered.
+// saveOwnState saves the replica's own state instead of an older state from another replica.
 func (l snapshotter) saveOwnState(r io.Reader) error {
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return fmt.Errorf("loading another replica's state: %w", err)

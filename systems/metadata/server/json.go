@@ -14,7 +14,7 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// handleJSON answers POST /v1/OP and /v1/batch from a service.
+// handleJSON answers POST /v1/OP and /v1/batch.
 func (s *Server) handleJSON(service Service) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { s.serveJSON(service, w, r) }
 }
@@ -64,7 +64,7 @@ func (s *Server) serveJSONBatch(service Service, w http.ResponseWriter, r *http.
 	send(w, http.StatusOK, answer)
 }
 
-// withRequest has a request's context say what its headers do of a client that may have to ask again.
+// withRequest adds the headers of a repeatable request to its context.
 func withRequest(r *http.Request) *http.Request {
 	if _, says := r.Header[protocol.SeenHeader]; !says {
 		return r
@@ -76,17 +76,17 @@ func withRequest(r *http.Request) *http.Request {
 	return r.WithContext(metadata.WithRequest(r.Context(), says))
 }
 
-// maxIdentity is the most bytes of an identity.
+// maxIdentity is the maximum size of an identity in bytes.
 const maxIdentity = 128
 
-// setSeenHeader says how far the servers' logs are, to who asks for changes with an identity.
+// setSeenHeader sends the log positions to clients that use identities.
 func (s *Server) setSeenHeader(w http.ResponseWriter, r *http.Request) {
 	if _, asked := r.Header[protocol.SeenHeader]; asked && s.o.Seen != nil {
 		w.Header().Set(protocol.SeenHeader, s.o.Seen().String())
 	}
 }
 
-// runAll runs the commands that are good, and returns the results of all.
+// runAll runs the valid commands, and returns the results of all.
 func (s *Server) runAll(r *http.Request, service Service, asked []protocol.Command) []metadata.Result {
 	start := time.Now()
 	results := make([]metadata.Result, len(asked))
@@ -112,7 +112,7 @@ func (s *Server) runAll(r *http.Request, service Service, asked []protocol.Comma
 	return results
 }
 
-// decode reads a body strictly: a field that is misspelt is an error.
+// decode parses a body strictly: an unknown field is an error.
 func decode(body []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
@@ -126,7 +126,7 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// send answers with a value. Who is gone needs no answer.
+// send writes an answer. A failure means that the client has gone.
 func send(w http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -146,12 +146,12 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	send(w, http.StatusOK, s.o.Status())
 }
 
-// scope is what a request's token allows.
+// scope returns what a request's token allows.
 func (s *Server) scope(r *http.Request) bearer.Scope {
 	return s.o.Tokens.Scope(r.Header.Get("Authorization"))
 }
 
-// requireAdmin is a route for administrators.
+// requireAdmin restricts a route to administrators.
 func (s *Server) requireAdmin(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if have := s.scope(r); have < bearer.Admin {
@@ -163,7 +163,7 @@ func (s *Server) requireAdmin(answer http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// restrict is a service as the holder of a token has it: one that may read changes nothing.
+// restrict returns a service that allows what scope allows: a reader's service refuses changes.
 func restrict(service Service, scope bearer.Scope) Service {
 	if scope >= bearer.Write {
 		return service

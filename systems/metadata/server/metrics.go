@@ -10,7 +10,7 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// metrics are what the server counts. Those of an operation are looked up once.
+// metrics has the server's metrics. Those of operations are looked up once.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -49,7 +49,7 @@ func newMetrics(collectors []prometheus.Collector) *metrics {
 	return m
 }
 
-// observe counts a command that was answered.
+// observe counts an answered command.
 func (m *metrics) observe(o metadata.Op, err error, start time.Time) {
 	m.took[o].Observe(time.Since(start).Seconds())
 	if err == nil {
@@ -63,7 +63,7 @@ func (m *metrics) observe(o metadata.Op, err error, start time.Time) {
 	m.requests.WithLabelValues(name, strconv.Itoa(metadata.HTTPStatus(err))).Inc()
 }
 
-// gauge is a collector of one figure that is read when it is asked for.
+// gauge returns a collector that reads its value on demand.
 func gauge(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "skerry_metadata_" + name, Help: help}, read)
 }
@@ -72,7 +72,7 @@ func counter(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "skerry_metadata_" + name, Help: help}, read)
 }
 
-// Collectors are the figures of a status.
+// Collectors returns the metrics of a status.
 func Collectors(status func() protocol.Status) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("directories", "Physical directories in the tree.", func() float64 { return float64(status().Tree.Directories) }),

@@ -1,9 +1,9 @@
-// Package server is the metadata service's protocol: HTTP, with a command in the body of
-// a POST, and its output or error in the body of the answer; and the same in JSON.
+// Package server serves the metadata service over HTTP: text commands in the body of a POST, and the same commands
+// in JSON.
 //
-//	POST /           ls /a/b              any path but those below
-//	POST /v1/ls      {"path": "/a/b"}     and so on for each operation, and /v1/batch
-//	POST /v1/own/ls                      of the server's own tree, where several share one
+//	POST /           ls /a/b              any path except those below
+//	POST /v1/ls      {"path": "/a/b"}     likewise for each operation, and /v1/batch
+//	POST /v1/own/ls                       the server's own tree, if it shares one
 //	GET  /v1/status, /metrics, /
 package server
 
@@ -33,36 +33,35 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// Service is what answers commands: a store, or what forwards them to one.
+// Service answers commands: a store, or a router that forwards them.
 type Service interface {
-	// Do runs commands that passed Check one after the other, and returns as many results.
+	// Do runs commands that passed Check one after another, and returns as many results.
 	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
 }
 
-// Options are a server's limits. Zero fields mean the defaults.
+// Options configures a server. Zero fields mean the defaults.
 type Options struct {
-	// MaxBody is the most bytes of a request's body; 8 MiB.
+	// MaxBody is the maximum size of a request's body in bytes. Default: 8 MiB.
 	MaxBody int64
-	// MaxBodies is the most bytes that the bodies of all requests hold together; 256 MiB.
+	// MaxBodies is the maximum size of all requests' bodies together. Default: 256 MiB.
 	MaxBodies int64
-	// MaxConnections is how many connections may be open; 4096. One more is closed.
+	// MaxConnections is the maximum number of open connections; further ones are closed. Default: 4096.
 	MaxConnections int
-	// Idle is how long a connection may be without a request; 2 min.
+	// Idle is the maximum time of a connection without a request. Default: 2 min.
 	Idle time.Duration
-	// Patience is how long a request may take to arrive, and its answer to leave; 30 s.
+	// Patience is the maximum time for a request to arrive and for its answer to leave. Default: 30 s.
 	Patience time.Duration
-	// Hosts are further names that the server answers to.
+	// Hosts are additional names of the server.
 	Hosts []string
-	// Tokens, when set, are asked of every request but for the usage and for pings.
+	// Tokens, if set, are required for all requests except the usage page and pings.
 	Tokens *bearer.Tokens
-	// Own answers the same for the server's own tree at /v1/own/; nil where service does.
+	// Own serves the server's own tree at /v1/own/. nil if the server shares no tree.
 	Own Service
-	// Seen is how far the servers' logs are, for clients that may have to ask again; nil where
-	// nobody is told.
+	// Seen returns the servers' log positions for clients that repeat requests. nil: none are sent.
 	Seen func() metadata.Seen
-	// Status is what /v1/status answers, nil where there is nothing to tell.
+	// Status answers /v1/status. nil: not found.
 	Status func() protocol.Status
-	// Routes are answered too, by pattern: "POST /v1/members/add". They are for administrators.
+	// Routes are additional routes for administrators by pattern: "POST /v1/members/add".
 	Routes map[string]http.HandlerFunc
 	// Collectors are added to /metrics.
 	Collectors []prometheus.Collector
@@ -88,10 +87,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxHeader is the most bytes of a request's headers.
+// maxHeader is the maximum size of a request's headers in bytes.
 const maxHeader = 64 << 10
 
-// Server answers HTTP requests.
+// Server is the HTTP handler.
 type Server struct {
 	service Service
 	o       Options
@@ -101,7 +100,7 @@ type Server struct {
 	room    *bodylimit.Room
 }
 
-// New is a server of a service.
+// New returns a server for a service.
 func New(service Service, o Options) *Server {
 	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux(), guard: webguard.New(nil, o.Hosts...), room: bodylimit.NewRoom(o.MaxBodies)}
 	s.metrics = newMetrics(o.Collectors)
@@ -111,7 +110,7 @@ func New(service Service, o Options) *Server {
 	return s
 }
 
-// routes are what is answered besides the text form, by the mux's patterns.
+// routes returns the handlers of all routes except the text protocol, by pattern.
 func (s *Server) routes() map[string]http.HandlerFunc {
 	routes := map[string]http.HandlerFunc{
 		"POST /v1/{op}":  s.handleJSON(s.service),
@@ -127,10 +126,9 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 	return routes
 }
 
-// Patterns are what the server answers besides the text form, as http.ServeMux has them.
+// Patterns returns the patterns of all routes except the text protocol.
 func (s *Server) Patterns() []string { return slices.Sorted(maps.Keys(s.routes())) }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.guard.Check(r); err != nil {
 		webguard.Plain(w, err)
@@ -158,7 +156,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const (
 	plain = "text/plain; charset=utf-8"
-	// nextHeader is where the next page begins, as a word of the protocol.
+	// nextHeader has the -a argument of the next page.
 	nextHeader = "Skerry-Next"
 
 	usage = `The metadata service: POST a command, and its output or error comes back.
@@ -192,18 +190,18 @@ func (s *Server) serveText(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(a.status)
 	if _, err := w.Write(a.body); err != nil || a.rest == nil {
-		return // who is gone needs no answer
+		return // a failed write means that the client has gone
 	}
 	deadline := http.NewResponseController(w)
 	extend := func() error { return deadline.SetWriteDeadline(time.Now().Add(s.o.Patience)) }
 	if err := s.writePages(r.Context(), w, extend, *a.rest); err != nil {
 		s.o.Log.Debug("a listing was cut short", "command", a.rest.String(), "error", err)
-		panic(http.ErrAbortHandler) // a listing without its end must not look like a whole one
+		panic(http.ErrAbortHandler) // a truncated listing must not look complete
 	}
 }
 
-// writePages writes the rest of a listing, page by page, each of which is of one moment;
-// extend gives the next more time.
+// writePages writes the remaining pages of a listing, each of which shows one moment. extend extends the deadline
+// for the next page.
 func (s *Server) writePages(ctx context.Context, w io.Writer, extend func() error, c metadata.Command) error {
 	var b []byte
 	c.Limit = metadata.MaxLimit
@@ -228,11 +226,10 @@ func (s *Server) writePages(ctx context.Context, w io.Writer, extend func() erro
 	}
 }
 
-// BodyBytes is what the bodies of requests hold, in bytes.
+// BodyBytes returns the size of all bodies in memory.
 func (s *Server) BodyBytes() int64 { return s.room.Held() }
 
-// readBody reads a request's body, which holds so many bytes of the room then; where it cannot, it has
-// answered.
+// readBody reads a request's body, which occupies held bytes of the room. On an error it has answered the request.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (b []byte, held int64, err error) {
 	b, held, err = s.room.Body(w, r, s.o.MaxBody, s.o.Patience)
 	var large *http.MaxBytesError
@@ -247,8 +244,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (b []byte, hel
 	return b, held, err
 }
 
-// Serve answers on a listener until the context ends, and then finishes the requests that have
-// begun, for at most Patience.
+// Serve answers requests on a listener until the context ends. It then completes running requests within Patience.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.guard = webguard.New(l.Addr(), s.o.Hosts...)
 	h := &http.Server{
@@ -267,14 +263,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	err := h.Shutdown(finish)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = h.Close() // requests that take longer are cut off
+		err = h.Close() // cuts off longer requests
 	}
 	<-served // http.ErrServerClosed
 	return err
 }
 
-// limitedListener is a listener that closes connections beyond a number at once: what is refused
-// costs no memory.
+// limitedListener closes connections beyond the maximum number, so that they use no memory.
 type limitedListener struct {
 	net.Listener
 	s    *Server

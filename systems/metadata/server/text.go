@@ -11,11 +11,10 @@ import (
 	"skerry/systems/metadata"
 )
 
-// longTime is how ls -l and stat write times.
+// longTime is the time format of ls -l and stat.
 const longTime = "2006-01-02T15:04:05.000Z"
 
-// appendText appends a result as the protocol has it: an error in a line, else what the
-// operation prints.
+// appendText appends a result in the text protocol: an error line, or the output of the operation.
 func appendText(b []byte, c metadata.Command, r metadata.Result) []byte {
 	if r.Err != nil {
 		return append(append(b, r.Err.Error()...), '\n')
@@ -46,7 +45,7 @@ func kindLetter(k metadata.Kind) byte {
 	return '-'
 }
 
-// appendMode are mode bits as ls -l writes them.
+// appendMode appends mode bits in the format of ls -l.
 func appendMode(b []byte, mode uint16) []byte {
 	const letters = "rwxrwxrwx"
 	for i := range letters {
@@ -80,17 +79,16 @@ func appendStat(b []byte, path string, e metadata.Entry) []byte {
 	return fmt.Appendf(b, "modified: %s\n", e.Time().UTC().Format(time.RFC3339Nano))
 }
 
-// answer is what a body of commands is answered with.
+// answer is the answer to a body of commands.
 type answer struct {
 	status int
-	next   string // where the next page begins
+	next   string // start of the next page
 	body   []byte
-	// rest, where it is set, goes on behind body: the pages of a listing that was asked
-	// for as a whole.
+	// rest is the command for the remaining pages of a listing without a limit; nil if the answer is complete.
 	rest *metadata.Command
 }
 
-// runText runs the body of a request: one command, or several, one a line.
+// runText runs the body of a request: one command, or one per line.
 func (s *Server) runText(ctx context.Context, scope bearer.Scope, body string) answer {
 	body = strings.TrimRight(body, "\r\n")
 	if strings.IndexByte(body, '\n') >= 0 {
@@ -117,12 +115,12 @@ func newAnswer(c metadata.Command, r metadata.Result) answer {
 	return a
 }
 
-// runTextBatch answers each command with a line of its status and the bytes of its output, and
-// the output. Lines that are no commands do not keep the others from being run.
+// runTextBatch answers each command with a line "STATUS BYTES" and the output. Malformed lines do not prevent the
+// others from running.
 func (s *Server) runTextBatch(ctx context.Context, scope bearer.Scope, lines []string) answer {
 	commands := make([]metadata.Command, 0, len(lines))
 	results := make([]metadata.Result, 0, len(lines))
-	var runs []int // where in results the outcomes of commands go
+	var runs []int // indices in results of the commands
 	all := make([]metadata.Command, 0, len(lines))
 	for _, line := range lines {
 		line = strings.TrimSuffix(line, "\r")

@@ -1,4 +1,4 @@
-// Package statustext prints the status of a metadata server.
+// Package statustext formats the status of a metadata server as text.
 package statustext
 
 import (
@@ -17,8 +17,8 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// WriteStatus prints a server's status as a table; all are those of the replicas of each
-// server that shares the tree, by name, as far as they are in reach.
+// WriteStatus writes a server's status as a table. all has the statuses of the reachable replicas of all servers
+// that share the tree, by server.
 func WriteStatus(out io.Writer, s protocol.Status, all map[string][]protocol.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	t, j := s.Tree, s.Journal
@@ -69,7 +69,6 @@ func WriteStatus(out io.Writer, s protocol.Status, all map[string][]protocol.Sta
 	return w.Flush()
 }
 
-// writeGroup prints how the replicas of a server stand.
 func writeGroup(w io.Writer, g consensus.Status) {
 	fmt.Fprintf(w, "replica\t%s of %s, %s, term %d, %d entries committed\n", g.Self.Name, g.Cluster, g.State, g.Term, g.Commit)
 	for _, m := range g.Members {
@@ -87,11 +86,11 @@ func writeGroup(w io.Writer, g consensus.Status) {
 	}
 }
 
-// hottest is how many directories are printed.
+// hottest is the number of directories printed.
 const hottest = 10
 
-// writeLoad prints what a server has to do; replicas are all of it, none for one that has
-// its tree alone.
+// writeLoad writes a server's load from the statuses of its replicas. replicas is empty for a server that shares
+// no tree.
 func writeLoad(w io.Writer, s protocol.Status, replicas []protocol.Status) {
 	if len(replicas) == 0 {
 		replicas = []protocol.Status{s}
@@ -105,7 +104,7 @@ func writeLoad(w io.Writer, s protocol.Status, replicas []protocol.Status) {
 	}
 }
 
-// writeClaims warns of subtrees that several servers have.
+// writeClaims warns of subtrees that exist more than once.
 func writeClaims(w io.Writer, all map[string][]protocol.Status) {
 	servers := make(map[string]cluster.Holding)
 	for name, replicas := range all {

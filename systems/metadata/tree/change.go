@@ -7,21 +7,21 @@ import (
 	"skerry/systems/metadata"
 )
 
-// with is a directory's state with an entry added or replaced.
+// with returns a directory's state with an entry added or replaced.
 func (s *state) with(it item, now int64) state {
 	next := *s
 	next.kids, next.modified = s.kids.with(it), now
 	return next
 }
 
-// without is a directory's state with an entry taken out.
+// without returns a directory's state without an entry.
 func (s *state) without(name string, now int64) state {
 	next := *s
 	next.kids, next.modified = s.kids.without(name), now
 	return next
 }
 
-// add makes a directory or file.
+// add creates a directory or file.
 func (t *Tree) add(c metadata.Command, s state) metadata.Result {
 	if c.Path == "/" {
 		return failure(c.Path, metadata.ErrExists)
@@ -39,7 +39,7 @@ func (t *Tree) add(c metadata.Command, s state) metadata.Result {
 	return t.attach(w.node, w.state, name, s)
 }
 
-// attach adds a node to a directory that is locked.
+// attach adds a node to a locked directory.
 func (t *Tree) attach(dir *node, at *state, name string, s state) metadata.Result {
 	n := newNode(t.lastID.Add(1), dir, s)
 	t.addCounts(&s, 1)
@@ -51,7 +51,7 @@ func entryResult(name string, n *node) metadata.Result {
 	return metadata.Result{Entries: []metadata.Entry{n.state.Load().entry(name, n.id)}}
 }
 
-// addCounts adds a node to what the tree holds, or takes it away.
+// addCounts adds a node to the tree's counts; by is -1 for a removed node.
 func (t *Tree) addCounts(s *state, by int64) {
 	switch s.kind {
 	case metadata.Directory:
@@ -62,8 +62,8 @@ func (t *Tree) addCounts(s *state, by int64) {
 	}
 }
 
-// mkdirs makes a directory with its parents, at one moment: the new ones are made aside
-// and hung up together.
+// mkdirs creates a directory and its missing parents at one moment: it builds the new directories apart and
+// attaches them together.
 func (t *Tree) mkdirs(c metadata.Command) metadata.Result {
 	defer t.moves.rlockOne(&t.waits).RUnlock()
 	for {
@@ -97,7 +97,7 @@ func (t *Tree) mkdirs(c metadata.Command) metadata.Result {
 	}
 }
 
-// attachPath adds a directory with those of the path rest below it.
+// attachPath adds a directory with the directories of the path rest below it.
 func (t *Tree) attachPath(dir *node, at *state, name, rest string, c metadata.Command) metadata.Result {
 	fresh := state{kind: metadata.Directory, mode: c.Mode, modified: c.Time}
 	top := newNode(t.lastID.Add(1), dir, fresh)
@@ -116,7 +116,7 @@ func (t *Tree) attachPath(dir *node, at *state, name, rest string, c metadata.Co
 	return entryResult(lastName(c.Path), bottom)
 }
 
-// write gives a file its content.
+// write replaces a file's content.
 func (t *Tree) write(c metadata.Command) metadata.Result {
 	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
@@ -147,7 +147,6 @@ func (t *Tree) write(c metadata.Command) metadata.Result {
 	return entryResult(name, n)
 }
 
-// setAttributes changes the mode or time of an entry.
 func (t *Tree) setAttributes(c metadata.Command) metadata.Result {
 	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
@@ -168,7 +167,7 @@ func (t *Tree) setAttributes(c metadata.Command) metadata.Result {
 	return entryResult(lastName(c.Path), w.node)
 }
 
-// move gives a node another name or directory, while nothing else changes.
+// move renames a node. It excludes all other changes.
 func (t *Tree) move(c metadata.Command) metadata.Result {
 	defer t.moves.lockAll(&t.waits)()
 	from, name, n, err := t.locate(c.Path)
@@ -203,15 +202,15 @@ func (t *Tree) move(c metadata.Command) metadata.Result {
 	}
 	t.reattach(n, from, name, to, strings.Clone(newName), c.Time)
 	n.parent = to
-	if c.Across && !metadata.Under(c.Path, metadata.Incoming) { // what comes in has its place already
+	if c.Across && !metadata.Under(c.Path, metadata.Incoming) { // copied subtrees have their final epoch already
 		t.advanceEpochs(n)
 	}
 	n.edge.Add(1)
 	return entryResult(newName, n)
 }
 
-// reattach changes the entries of one directory or of two. Of two, both are moving before
-// either changes: who reads one as it became does not read the other as it was.
+// reattach changes the entries of one or two directories. Two directories are both marked as moving before either
+// changes, so that no reader sees one after the move and the other before it.
 func (t *Tree) reattach(n, from *node, name string, to *node, newName string, now int64) {
 	source, target := from.state.Load(), to.state.Load()
 	if from == to {
@@ -228,7 +227,7 @@ func (t *Tree) reattach(n, from *node, name string, to *node, newName string, no
 	t.publish(from, source.without(name, now))
 }
 
-// checkReplace tells why target cannot give way to what moves there.
+// checkReplace returns an error if target must not be replaced by the moved node.
 func checkReplace(moved, target *state, c metadata.Command) error {
 	directory := moved.kind != metadata.File
 	switch {
@@ -246,8 +245,8 @@ func checkReplace(moved, target *state, c metadata.Command) error {
 	return nil
 }
 
-// checkDepth tells whether a subtree would reach below MaxDepth. It is looked through only
-// where it moves further down.
+// checkDepth returns an error if the moved subtree would exceed MaxDepth. It walks the subtree only if the move is
+// to a deeper level.
 func checkDepth(n *node, c metadata.Command) error {
 	depth := strings.Count(c.To, "/")
 	if depth <= strings.Count(c.Path, "/") {

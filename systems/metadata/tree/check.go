@@ -6,10 +6,9 @@ import (
 	"skerry/systems/metadata"
 )
 
-// CheckAll tells, by an error, whether commands would not all succeed if they were run one
-// after the other with nothing between them. They are those that transactions between
-// servers consist of: mkdir, write, touch, rmdir, rm, mv and delegate, the last of a
-// directory that is empty, just made, or virtual. Nothing is changed.
+// CheckAll returns an error unless all commands would succeed if they ran one after another with nothing between
+// them. The commands are those of transactions between servers: mkdir, write, touch, chmod, rmdir, rm, mv and
+// delegate. The directory of delegate must be empty, new, or virtual. CheckAll changes nothing.
 func (t *Tree) CheckAll(commands []metadata.Command) error {
 	o := tentative{tree: t, changed: make(map[string]found)}
 	for _, c := range commands {
@@ -20,21 +19,21 @@ func (t *Tree) CheckAll(commands []metadata.Command) error {
 	return nil
 }
 
-// found is what is at a path: nothing, where kind is 0.
+// found is the entry at a path; kind is 0 if there is none.
 type found struct {
 	kind    metadata.Kind
 	entries int
 	owner   string
-	node    *node // nil for what is not in the tree yet
+	node    *node // nil if the entry is not in the tree yet
 }
 
-// tentative is a tree after changes that were not made.
+// tentative is a tree with changes that are only planned.
 type tentative struct {
 	tree    *Tree
 	changed map[string]found
 }
 
-// lookup is what is at a path. What is below a path that changed is not there.
+// lookup returns the entry at a path. Nothing exists below a changed path.
 func (o *tentative) lookup(path string) (found, error) {
 	for p := path; p != "/"; p, _ = metadata.Split(p) {
 		f, changed := o.changed[p]
@@ -60,7 +59,7 @@ func (o *tentative) lookup(path string) (found, error) {
 	return f, nil
 }
 
-// checkFree tells whether an entry may be made at a path: its directory is there, itself is not.
+// checkFree returns an error unless an entry can be created at a path.
 func (o *tentative) checkFree(path string) error {
 	dir, _ := metadata.Split(path)
 	parent, err := o.lookup(dir)
@@ -115,7 +114,7 @@ func (o *tentative) check(c metadata.Command) error {
 	return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w operation of a transaction: %s", metadata.ErrInvalid, c.Op)}
 }
 
-// makeInRoot is mkdir -p of a directory in the root; it is false where something is wrong.
+// makeInRoot plans mkdir -p of a directory in the root. It returns false if the directory cannot be created.
 func (o *tentative) makeInRoot(path string) bool {
 	f, err := o.lookup(path)
 	if dir, _ := metadata.Split(path); err != nil || dir != "/" || f.kind != 0 && f.kind != metadata.Directory {
@@ -155,7 +154,7 @@ func (o *tentative) checkRemove(c metadata.Command, f found) error {
 	return nil
 }
 
-// delegable: To of the command is the owner that the directory must have, if any.
+// checkDelegate uses c.To as the owner that a virtual directory must have.
 func (o *tentative) checkDelegate(c metadata.Command, f found) error {
 	switch {
 	case f.kind == metadata.File:
@@ -207,8 +206,8 @@ func (o *tentative) checkMove(c metadata.Command, f found) error {
 	return nil
 }
 
-// CheckChange is the error that a change would end with if it were made at once, nil where it
-// may succeed: a change that fails need not be made durable first.
+// CheckChange returns the error with which a change would fail now, or nil if it may succeed. A change that fails
+// need not be logged.
 func (t *Tree) CheckChange(c metadata.Command) error {
 	var w walk
 	t.walkPath(c.Path, &w)
@@ -218,7 +217,7 @@ func (t *Tree) CheckChange(c metadata.Command) error {
 	case w.err == nil:
 		return nil
 	case c.Op == metadata.Mkdir && c.Parents, w.at+len(lastName(c.Path)) == len(c.Path):
-		// What is missing is what is to be made, unless the way there is barred.
+		// The missing entry is the one to create, unless the way to it is blocked.
 		if err := w.state.checkPassable(c.Path, w.at); err != nil || createsEntry(c.Op) {
 			return err
 		}

@@ -52,7 +52,7 @@ func (t *Tree) stat(c metadata.Command) metadata.Result {
 	return metadata.Result{Entries: []metadata.Entry{w.state.entry(lastName(c.Path), w.node.id)}}
 }
 
-// lastName is the name that an entry has by its path; the root's is "/".
+// lastName returns the last name of a path, "/" for the root.
 func lastName(p string) string {
 	if p == "/" {
 		return p
@@ -74,18 +74,18 @@ func (t *Tree) read(c metadata.Command) metadata.Result {
 	return metadata.Result{Data: []byte(w.state.content())}
 }
 
-// scanLimit is how many entries a page of find looks at, so that one that seldom matches
-// is no burden.
+// scanLimit is the maximum number of entries that find examines for a page. It bounds the cost of a search with
+// few matches.
 const scanLimit = 100_000
 
-// search is a page of find under way. It is no moment of the whole subtree: each
-// directory is as it was when the search came by.
+// search is the state of a page of find. The page is not a snapshot of the subtree: each directory is read when
+// the search reaches it.
 type search struct {
 	c       metadata.Command
 	limit   int
 	result  metadata.Result
 	scanned int
-	seen    string // the last path that was looked at
+	seen    string // last examined path
 }
 
 func (t *Tree) find(c metadata.Command) metadata.Result {
@@ -109,8 +109,8 @@ func (t *Tree) find(c metadata.Command) metadata.Result {
 	return s.result
 }
 
-// visitBelow visits what is in a directory, and below it; where resumed, what comes behind the
-// path after, which is relative to it. It is false where the page is full.
+// visitBelow visits the entries below a directory. If resumed, it continues after the relative path after. It
+// returns false when the page is full.
 func (s *search) visitBelow(dir string, at *state, after string, resumed bool, depth int) bool {
 	if s.c.MaxDepth >= 0 && depth > s.c.MaxDepth {
 		return true
@@ -119,7 +119,7 @@ func (s *search) visitBelow(dir string, at *state, after string, resumed bool, d
 	if resumed {
 		n := at.kids.get(name)
 		if n != nil && more && s.c.Across {
-			// The rest of the way is on another server.
+			// The rest of the path is on another server.
 			if err := n.state.Load().checkPassable(metadata.Join(dir, name)+"/", len(metadata.Join(dir, name))+1); errors.Is(err, metadata.ErrElsewhere) {
 				s.result = metadata.Result{Err: err}
 				return false
@@ -132,14 +132,13 @@ func (s *search) visitBelow(dir string, at *state, after string, resumed bool, d
 	return at.kids.each(name, !resumed, func(it item) bool {
 		p := metadata.Join(dir, it.name)
 		if s.c.Across && (p == metadata.Subtrees || p == metadata.Incoming) {
-			return true // they are no part of the whole
+			return true // not part of the shared tree
 		}
 		return s.visit(p, it) && s.visitBelow(p, it.node.state.Load(), "", false, depth+1)
 	})
 }
 
-// visit takes an entry into the page where it matches; it is false, and takes nothing,
-// where the page is full.
+// visit adds an entry to the page if it matches. It returns false without adding the entry when the page is full.
 func (s *search) visit(p string, it item) bool {
 	if s.scanned == scanLimit || len(s.result.Entries) == s.limit {
 		s.result.Next = s.seen
@@ -158,8 +157,7 @@ func (s *search) visit(p string, it item) bool {
 	return true
 }
 
-// matches tells whether an entry is looked for. Across servers, a virtual directory is one
-// of the directories too.
+// matches reports whether an entry is searched for. With Across, virtual directories count as directories.
 func (s *search) matches(name string, at *state) bool {
 	virtual := s.c.Across && s.c.Kind == metadata.Directory && at.kind == metadata.Virtual
 	if s.c.Kind != 0 && s.c.Kind != at.kind && !virtual {

@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// width is the most items of a leaf, and branches of an inner set: a change copies one of
-// each level.
+// width is the maximum number of items of a leaf and of branches of an inner node. A change copies one node per
+// level.
 const width = 16
 
-// sparse is how few of them make a set look for a neighbour to join.
+// sparse is the size below which a node tries to merge with a neighbour.
 const sparse = width / 4
 
-// set is the entries of a directory by name: a B+ tree that never changes. A change
-// copies the way from the root to the leaf, so that whoever holds a set reads on in it
-// undisturbed. nil is the empty set.
+// set has the entries of a directory by name: an immutable B+ tree. A change copies the path from the root to the
+// leaf, so that readers can use old sets. nil is the empty set.
 type set struct {
 	count    int
-	stamp    uint64   // of a leaf: random, so that no other ever has it
-	items    []item   // of a leaf
-	branches []branch // of an inner set, else nil
+	stamp    uint64   // leaf: random and unique
+	items    []item   // leaf
+	branches []branch // inner node; nil for a leaf
 }
 
 type item struct {
@@ -29,8 +28,8 @@ type item struct {
 	node *node
 }
 
-// branch is a part of an inner set; first is no greater than any name in it, and greater
-// than any name in the branch before.
+// branch is a child of an inner node. first is at most the smallest name in the child, and greater than every name
+// in the previous branch.
 type branch struct {
 	first string
 	set   *set
@@ -43,7 +42,7 @@ func (s *set) len() int {
 	return s.count
 }
 
-// get is the node of a name, nil where there is none.
+// get returns the node of a name, nil if there is none.
 func (s *set) get(name string) *node {
 	if s == nil {
 		return nil
@@ -73,7 +72,7 @@ func (s *set) search(name string) (int, bool) {
 	return lo, false
 }
 
-// branchOf is the index of the branch that name is in or would be in.
+// branchOf returns the index of the branch that contains or would contain name.
 func (s *set) branchOf(name string) int {
 	lo, hi := 1, len(s.branches)
 	for lo < hi {
@@ -97,7 +96,7 @@ func newInner(branches []branch) *set {
 	return s
 }
 
-// with is the set with the item added, or in place of that of its name.
+// with returns the set with the item added or replaced.
 func (s *set) with(it item) *set {
 	if s == nil {
 		return newLeaf([]item{it})
@@ -109,8 +108,7 @@ func (s *set) with(it item) *set {
 	return newInner([]branch{{a.first(), a}, {b.first(), b}})
 }
 
-// insert is with, in two halves where one would be too wide. Where names come in order
-// the first half stays full.
+// insert is with, but returns two nodes if one would be too wide. For names in order, the first node stays full.
 func (s *set) insert(it item) (*set, *set) {
 	if s.branches == nil {
 		i, found := s.search(it.name)
@@ -146,7 +144,7 @@ func (s *set) insert(it item) (*set, *set) {
 	return newInner(left), newInner(right)
 }
 
-// insertSplit inserts v at i into a copy of list, cut in halves where it becomes too wide.
+// insertSplit inserts v at i into a copy of list, and splits the copy if it becomes too wide.
 func insertSplit[T any](list []T, i int, v T) (a, b []T) {
 	grown := make([]T, len(list)+1)
 	copy(grown, list[:i])
@@ -166,7 +164,7 @@ func (s *set) first() string {
 	return s.items[0].name
 }
 
-// without is the set without the item of a name, which is in it.
+// without returns the set without an item. The item must exist.
 func (s *set) without(name string) *set {
 	s = s.remove(name)
 	for s != nil && len(s.branches) == 1 {
@@ -221,13 +219,12 @@ func (s *set) join(next *set) *set {
 	return newInner(concat(s.branches, next.branches))
 }
 
-// concat is a copy of two lists in one.
 func concat[T any](a, b []T) []T {
 	return append(append(make([]T, 0, len(a)+len(b)), a...), b...)
 }
 
-// each calls yield for the items with names behind after (of all, where all is set), in
-// order, until it returns false; each returns false then.
+// each calls yield for the items after the name after, or for all items, in order. It stops and returns false when
+// yield returns false.
 func (s *set) each(after string, all bool, yield func(item) bool) bool {
 	return s.leaves(after, all, func(l *set, whole bool) bool {
 		i := 0
@@ -246,9 +243,8 @@ func (s *set) each(after string, all bool, yield func(item) bool) bool {
 	})
 }
 
-// leaves calls yield for the leaves from that on where the name after is, or would be (for all,
-// where all is set), until it returns false; leaves returns false then. whole says that all of a
-// leaf is behind after.
+// leaves calls yield for the leaves from the one that contains or would contain after, or for all leaves. whole
+// means that all items of the leaf are after the name. leaves stops and returns false when yield returns false.
 func (s *set) leaves(after string, all bool, yield func(l *set, whole bool) bool) bool {
 	if s == nil {
 		return true
@@ -268,9 +264,9 @@ func (s *set) leaves(after string, all bool, yield func(l *set, whole bool) bool
 	return true
 }
 
-// stampOf tells apart what the names behind after (all, where all is set) up to last (to the end,
-// where it is empty) are: a set in which any of them was added or removed, or was and was put back,
-// has another stamp. 0: none, since there is no leaf to tell.
+// stampOf returns a stamp of the names after the name after (or of all names) up to last (or to the end). If a
+// name in that range is added or removed, the stamp changes, even if the change is later reverted. It returns 0
+// for an empty set.
 func (s *set) stampOf(after string, all bool, last string) (stamp uint64) {
 	s.leaves(after, all, func(l *set, _ bool) bool {
 		if last != "" && l.items[0].name > last {
@@ -282,7 +278,7 @@ func (s *set) stampOf(after string, all bool, last string) (stamp uint64) {
 	return stamp
 }
 
-// buildSet is the set of items that are in order of their names.
+// buildSet returns the set of sorted items.
 func buildSet(items []item) *set {
 	if len(items) == 0 {
 		return nil

@@ -11,14 +11,13 @@ import (
 	"skerry/systems/metadata"
 )
 
-// ErrSnapshot marks a snapshot that is not one.
+// ErrSnapshot means that the data is not a valid snapshot.
 var ErrSnapshot = errors.New("not a snapshot of a tree")
 
-// snapshotVersion is the first byte of a snapshot.
 const snapshotVersion = 1
 
-// Snapshot is the tree at one moment. What changes while it is written is kept as it was:
-// a pointer for each node that changes.
+// Snapshot is the tree at one moment. It stores the old state of each node that changes while the snapshot is
+// written.
 type Snapshot struct {
 	tree   *Tree
 	lastID uint64
@@ -26,10 +25,10 @@ type Snapshot struct {
 	before map[*node]*state
 }
 
-// ErrSnapshotUnderWay is returned for a second snapshot at a time.
+// ErrSnapshotUnderWay means that the tree already has a snapshot that is not closed.
 var ErrSnapshotUnderWay = errors.New("a snapshot is under way")
 
-// Snapshot takes the tree as it is, between two changes. Close ends it.
+// Snapshot captures the tree between two changes. Close ends the snapshot.
 func (t *Tree) Snapshot() (*Snapshot, error) {
 	defer t.moves.lockAll(&t.waits)()
 	s := &Snapshot{tree: t, lastID: t.lastID.Load(), before: make(map[*node]*state)}
@@ -39,10 +38,9 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 	return s, nil
 }
 
-// Close lets go of what was kept.
 func (s *Snapshot) Close() { s.tree.snap.CompareAndSwap(s, nil) }
 
-// saveState remembers a node's state before it changes for the first time.
+// saveState saves a node's state before its first change.
 func (s *Snapshot) saveState(n *node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +49,8 @@ func (s *Snapshot) saveState(n *node) {
 	}
 }
 
-// state is a node's state at the snapshot's moment. A state that is loaded first and not
-// kept had not changed: it is kept before the new one is there.
+// state returns a node's state at the moment of the snapshot. A change saves the old state before it stores the
+// new one. So if the loaded state is new, the old one has been saved.
 func (s *Snapshot) state(n *node) *state {
 	now := n.state.Load()
 	s.mu.RLock()
@@ -63,12 +61,12 @@ func (s *Snapshot) state(n *node) *state {
 	return now
 }
 
-// Write writes the snapshot: version, last id, then nodes, each followed by those in it.
+// Write encodes version, last id, and then the nodes, each followed by its children:
 //
 //	node: kind (a byte), name, id, mode, time (zigzag), then
-//	      a directory: number of entries; else the text: a file's content, the owner
+//	      a directory: number of entries; otherwise the text: a file's content, the owner
 //
-// Numbers are uvarints, texts have their length before them.
+// Numbers are uvarints. Texts are preceded by their length.
 func (s *Snapshot) Write(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	var scratch []byte
@@ -111,7 +109,7 @@ func (s *Snapshot) writeNode(w *bufio.Writer, scratch *[]byte, it item) error {
 	return err
 }
 
-// Load reads a snapshot into a new tree.
+// Load decodes a snapshot into a new tree.
 func Load(r io.Reader) (*Tree, error) {
 	l := &loader{r: bufio.NewReaderSize(r, 1<<18), tree: New()}
 	version := l.readByte()
@@ -136,13 +134,13 @@ func Load(r io.Reader) (*Tree, error) {
 	return l.tree, nil
 }
 
-// loader reads the parts of a snapshot until the first error.
+// loader decodes a snapshot until the first error.
 type loader struct {
 	r       *bufio.Reader
 	tree    *Tree
 	err     error
 	scratch []byte
-	items   []item // of the directories that are being read, innermost last
+	items   []item // of all directories being read, innermost last
 }
 
 func (l *loader) fail(what string) {
@@ -222,7 +220,7 @@ func (l *loader) readNode(parent *node, depth int) (string, *node) {
 	return name, n
 }
 
-// readEntries reads the entries of a directory, in the order of their names.
+// readEntries reads the entries of a directory, sorted by name.
 func (l *loader) readEntries(n *node, s *state, depth int) {
 	if depth > metadata.MaxDepth {
 		l.fail("too many levels")

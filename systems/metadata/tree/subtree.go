@@ -7,7 +7,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-// rmdir removes an empty directory: the directory that it is in and itself are locked.
+// rmdir removes an empty directory. It locks the directory and its parent.
 func (t *Tree) rmdir(c metadata.Command) metadata.Result {
 	return t.detach(c, func(s *state) error {
 		switch {
@@ -20,7 +20,7 @@ func (t *Tree) rmdir(c metadata.Command) metadata.Result {
 	})
 }
 
-// remove removes a file, or all that is below a path.
+// remove removes a file, or with Recursive a whole subtree.
 func (t *Tree) remove(c metadata.Command) metadata.Result {
 	if c.Recursive {
 		return t.removeAll(c)
@@ -33,7 +33,7 @@ func (t *Tree) remove(c metadata.Command) metadata.Result {
 	})
 }
 
-// detach takes a node that has nothing below it out of its directory.
+// detach removes a node without children from its directory.
 func (t *Tree) detach(c metadata.Command, allowed func(*state) error) metadata.Result {
 	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
@@ -66,7 +66,7 @@ func (t *Tree) detach(c metadata.Command, allowed func(*state) error) metadata.R
 	return metadata.Result{}
 }
 
-// removeAll takes a subtree out at one moment, and counts afterwards what was in it.
+// removeAll removes a subtree at one moment, and adjusts the counts afterwards.
 func (t *Tree) removeAll(c metadata.Command) metadata.Result {
 	n, err := t.detachSubtree(c)
 	if err != nil {
@@ -95,7 +95,7 @@ func (t *Tree) detachSubtree(c metadata.Command) (*node, error) {
 	return n, nil
 }
 
-// locate is the node of a path and the directory that it is in; moves is held alone.
+// locate returns the node of a path and its parent. The caller holds all of moves.
 func (t *Tree) locate(path string) (dir *node, name string, n *node, err error) {
 	if dir, name, err = t.dirOf(path); err != nil {
 		return nil, "", nil, err
@@ -106,7 +106,7 @@ func (t *Tree) locate(path string) (dir *node, name string, n *node, err error) 
 	return dir, name, n, nil
 }
 
-// dirOf is the directory that path's last name is in, or would be in.
+// dirOf returns the directory that contains or would contain the last name of path.
 func (t *Tree) dirOf(path string) (dir *node, name string, err error) {
 	var w walk
 	parent, name := metadata.Split(path)
@@ -117,8 +117,8 @@ func (t *Tree) dirOf(path string) (dir *node, name string, err error) {
 	return w.node, name, w.state.checkPassable(path, len(path)-len(name))
 }
 
-// each calls visit for the states of a node and all below it, deepest nesting without
-// recursion.
+// each calls visit for the states of a node and of all nodes below it. It does not recurse, so that deep trees
+// need no deep stack.
 func (n *node) each(visit func(*state)) {
 	for open := []*node{n}; len(open) > 0; {
 		s := open[len(open)-1].state.Load()
@@ -131,8 +131,8 @@ func (n *node) each(visit func(*state)) {
 	}
 }
 
-// pathBelow is the path of a node from an ancestor: "/b/c". It looks for names among all
-// entries on the way.
+// pathBelow returns the path of a node relative to an ancestor: "/b/c". It searches all entries of each directory
+// on the way.
 func (n *node) pathBelow(top *node) string {
 	path := ""
 	for ; n != top && n.parent != nil; n = n.parent {
@@ -146,7 +146,7 @@ func (n *node) pathBelow(top *node) string {
 	return path
 }
 
-// changeOwner makes a directory virtual, or a virtual one physical and empty.
+// changeOwner makes a directory virtual, or a virtual directory physical and empty.
 func (t *Tree) changeOwner(c metadata.Command) metadata.Result {
 	n, gone, err := t.setOwner(c)
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *Tree) changeOwner(c metadata.Command) metadata.Result {
 	return entryResult(lastName(c.Path), n)
 }
 
-// setOwner returns the node, and one with the state that it had.
+// setOwner returns the node, and a detached node with its previous state.
 func (t *Tree) setOwner(c metadata.Command) (n, gone *node, err error) {
 	defer t.moves.lockAll(&t.waits)()
 	if _, _, n, err = t.locate(c.Path); err != nil {
@@ -191,7 +191,7 @@ func (t *Tree) setOwner(c metadata.Command) (n, gone *node, err error) {
 	return n, gone, nil
 }
 
-// trackVirtual keeps the list of virtual directories.
+// trackVirtual updates the list of virtual directories.
 func (t *Tree) trackVirtual(n *node, kind metadata.Kind) {
 	t.virtualsMu.Lock()
 	defer t.virtualsMu.Unlock()
@@ -202,7 +202,7 @@ func (t *Tree) trackVirtual(n *node, kind metadata.Kind) {
 	}
 }
 
-// VirtualOwners is the map of subtrees to the servers that they are on, by path.
+// VirtualOwners returns the owners of all virtual directories by path.
 func (t *Tree) VirtualOwners() map[string]string {
 	defer t.moves.lockAll(&t.waits)()
 	t.virtualsMu.Lock()
@@ -214,7 +214,7 @@ func (t *Tree) VirtualOwners() map[string]string {
 	return m
 }
 
-// virtualNodes are the virtual directories at and below a node; moves is held alone.
+// virtualNodes returns the virtual directories at and below a node. The caller holds all of moves.
 func (t *Tree) virtualNodes(top *node) map[*node]struct{} {
 	t.virtualsMu.Lock()
 	defer t.virtualsMu.Unlock()
@@ -230,8 +230,7 @@ func (t *Tree) virtualNodes(top *node) map[*node]struct{} {
 	return found
 }
 
-// checkLocal tells, by an error, whether a part of the subtree is on another server; moves is
-// held alone.
+// checkLocal returns an error if part of the subtree is on another server. The caller holds all of moves.
 func (t *Tree) checkLocal(top *node, path string) error {
 	for v := range t.virtualNodes(top) {
 		return &metadata.ElsewhereError{At: path + v.pathBelow(top), Owner: v.state.Load().content()}
@@ -239,8 +238,8 @@ func (t *Tree) checkLocal(top *node, path string) error {
 	return nil
 }
 
-// advanceEpochs has the virtual directories at and below a node that got another place stand
-// for their subtrees' next epoch; moves is held alone.
+// advanceEpochs gives the virtual directories at and below a moved node owners with the next epoch. The caller
+// holds all of moves.
 func (t *Tree) advanceEpochs(top *node) {
 	for v := range t.virtualNodes(top) {
 		s := *v.state.Load()
@@ -252,7 +251,7 @@ func (t *Tree) advanceEpochs(top *node) {
 	}
 }
 
-// VirtualEntries are the virtual directories at and below a path, by their paths.
+// VirtualEntries returns the virtual directories at and below a path, named by their paths and sorted.
 func (t *Tree) VirtualEntries(path string) []metadata.Entry {
 	defer t.moves.lockAll(&t.waits)()
 	var w walk

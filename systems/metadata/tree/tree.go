@@ -1,22 +1,19 @@
-// Package tree is a directory tree in memory that many read and change at once.
+// Package tree is a directory tree in memory for concurrent readers and writers.
 //
-// Every operation takes effect at one moment between its call and its return, as if it had
-// locked its path from the root down: to read, all of it for reading; to change an entry,
-// the directory that it is in for writing. Package chain does that to the letter. Tree has
-// the same effect without a lock that all must pass:
+// Every operation takes effect at one moment between its call and its return, as if it locked its path from the
+// root: for reading, all nodes with read locks; for changing an entry, the entry's directory with a write lock.
+// Tree has the same effect without a lock that all operations must pass:
 //
-//   - A directory's state (entries, mode, time) is a value that never changes, reached by
-//     one atomic pointer. A reader loads one pointer a level, and in the end looks whether
-//     the edges that it came by are still those that it saw: then there was a moment at
-//     which its whole path was as it read it. If not it starts again.
-//   - A change of one entry locks its directory alone. That no ancestor goes away is
-//     certain as long as no directory moves and no subtree is removed: whoever changes an
-//     entry holds moves as one of many, whoever moves or removes subtrees holds it alone.
-//   - Locks are taken in the order moves, directory, entry, so that no two wait for each
-//     other.
+//   - The state of a directory (entries, mode, time) is an immutable value behind one atomic pointer. A reader
+//     loads one pointer per level. At the end it checks that the edges on its path are unchanged since it
+//     followed them. Then its whole path existed at one moment. Otherwise it starts again.
+//   - A change of one entry locks only the entry's directory. No ancestor disappears meanwhile, because only
+//     moves and removals of subtrees detach ancestors: they lock all slots of moves, and every other change
+//     locks one slot.
+//   - Locks are acquired in the order moves, directory, entry, so that no two operations deadlock.
 //
-// Listing a directory of millions holds nothing, and a Snapshot is a point in time that
-// costs what is changed while it is read.
+// Listing a directory with millions of entries holds no lock. A Snapshot costs as much memory as changes while it
+// is written.
 package tree
 
 import (
@@ -27,16 +24,16 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Namespace is what a tree can do. Commands must have passed metadata.Command.Check.
+// Namespace is implemented by Tree and by the models of its tests. Commands must have passed
+// metadata.Command.Check.
 type Namespace interface {
-	// Do runs one command, reading or changing.
 	Do(c metadata.Command) metadata.Result
 }
 
-// rootID is the root's; those of others are greater, in the order in which they were made.
+// rootID is the root's id. Later nodes have greater ids.
 const rootID = 1
 
-// Tree is a Namespace.
+// Tree implements Namespace.
 type Tree struct {
 	root   *node
 	moves  slotLock
@@ -44,9 +41,8 @@ type Tree struct {
 	counts counts
 	waits  waitCounter
 	snap   atomic.Pointer[Snapshot]
-	yield  func() // of tests: gives way to others where an operation is half done
+	yield  func() // for tests: runs other goroutines in the middle of an operation
 
-	// virtuals are the virtual directories, few as they are.
 	virtualsMu sync.Mutex
 	virtuals   map[*node]struct{}
 }
@@ -55,19 +51,19 @@ type counts struct {
 	directories, files, bytes, retries atomic.Int64
 }
 
-// Counts is what a tree holds, and what it cost to share it.
+// Counts describes the content of a tree and its contention.
 type Counts struct {
-	Directories int64 `json:"directories"` // physical, the root among them
+	Directories int64 `json:"directories"` // physical, with the root
 	Virtual     int64 `json:"virtual"`
 	Files       int64 `json:"files"`
-	Bytes       int64 `json:"bytes"` // of files' contents
+	Bytes       int64 `json:"bytes"` // content of files
 
-	LockWaits   int64 `json:"lock_waits"`   // locks that were held by another when they were wanted
-	LockWaitNS  int64 `json:"lock_wait_ns"` // for how long, in all
-	ReadRetries int64 `json:"read_retries"` // reads that began again since their path changed
+	LockWaits   int64 `json:"lock_waits"`   // acquisitions that had to wait
+	LockWaitNS  int64 `json:"lock_wait_ns"` // total wait
+	ReadRetries int64 `json:"read_retries"` // reads that started again because their path changed
 }
 
-// New is a tree with nothing but a root.
+// New returns a tree with only a root.
 func New() *Tree {
 	t := &Tree{moves: newSlotLock(), virtuals: make(map[*node]struct{})}
 	t.root = newNode(rootID, nil, state{kind: metadata.Directory, mode: metadata.DefaultDirMode})
@@ -76,7 +72,6 @@ func New() *Tree {
 	return t
 }
 
-// Counts is what the tree holds at the moment.
 func (t *Tree) Counts() Counts {
 	t.virtualsMu.Lock()
 	virtual := int64(len(t.virtuals))
@@ -125,7 +120,7 @@ func failure(path string, err error) metadata.Result {
 	return metadata.Result{Err: &metadata.Error{Path: path, Err: err}}
 }
 
-// publish replaces a node's state; the node is locked, or moves is held alone.
+// publish replaces a node's state. The caller holds the node's lock or all of moves.
 func (t *Tree) publish(n *node, s state) {
 	if snap := t.snap.Load(); snap != nil {
 		snap.saveState(n)
@@ -141,28 +136,28 @@ func (t *Tree) pause() {
 	}
 }
 
-// node is a directory, physical or virtual, or a file.
+// node is a physical or virtual directory, or a file.
 type node struct {
-	// mu is held by whoever changes state.
+	// mu guards changes of state.
 	mu sync.Mutex
-	// edge counts the changes of the edge that leads here from the parent: odd while one
-	// is under way, and for good once the node was removed.
+	// edge counts the changes of the edge from the parent to this node. It is odd during a change, and forever
+	// after the node is removed.
 	edge atomic.Uint32
 	id   uint64
-	// parent changes with the tree's moves locked for one alone.
+	// parent changes only while one goroutine holds all of moves.
 	parent *node
-	// state is all else that is known. It is never changed, but replaced as a whole.
+	// state is immutable; a change replaces it.
 	state atomic.Pointer[state]
 }
 
-// state is a node at one moment.
+// state is the state of a node at one moment.
 type state struct {
-	kids     *set    // of a physical directory
-	text     *string // a file's content, a virtual directory's owner
-	modified int64   // ns since 1970
+	kids     *set    // physical directory
+	text     *string // file: content; virtual directory: owner
+	modified int64
 	mode     uint16
 	kind     metadata.Kind
-	moving   bool // the entries are about to change together with those of another directory
+	moving   bool // entries are about to change together with those of another directory
 }
 
 func newNode(id uint64, parent *node, s state) *node {
@@ -171,10 +166,10 @@ func newNode(id uint64, parent *node, s state) *node {
 	return n
 }
 
-// removed tells whether the node is no longer in the tree; its parent or itself is locked.
+// removed reports whether the node is detached. The caller holds the lock of the node or of its parent.
 func (n *node) removed() bool { return n.edge.Load()&1 == 1 }
 
-// content is the text of a file or owner.
+// content returns a file's content or a virtual directory's owner.
 func (s *state) content() string {
 	if s.text == nil {
 		return ""

@@ -11,28 +11,27 @@ import (
 	"skerry/systems/metadata"
 )
 
-// maxReadTries is how often a read begins again before it stops all changes of the tree.
+// maxReadTries is the number of attempts of a read before it stops all changes of the tree.
 const maxReadTries = 100
 
-// step is an edge that a walk came by: the node that it leads to, and its count then.
+// step is an edge that a walk followed: the child and the edge's count at that time.
 type step struct {
 	node *node
 	edge uint32
 }
 
-// walk is where a path led.
+// walk is the result of walking a path.
 type walk struct {
-	few   [16]step // the steps of most paths: a slice of it would have it on the heap
-	n     int      // how many of few there are
-	more  []step   // those behind few
-	node  *node    // the last that was reached
-	state *state   // its state when it was reached
-	at    int      // where in the path the first name begins that was not
-	err   error    // why the path went no further, nil where it did
+	few   [16]step // steps of most paths; a slice would be allocated on the heap
+	n     int      // length of few
+	more  []step   // steps after few
+	node  *node    // last node reached
+	state *state   // state of node when it was reached
+	at    int      // offset in the path of the first name not reached
+	err   error    // why the walk stopped early; nil at the end of the path
 }
 
-// walkPath walks a path so that it was whole at one moment: that at which the last state was
-// loaded.
+// walkPath walks a path that existed as a whole at one moment: when the last state was loaded.
 func (t *Tree) walkPath(path string, w *walk) {
 	for range maxReadTries {
 		if t.tryWalk(path, w) {
@@ -45,7 +44,7 @@ func (t *Tree) walkPath(path string, w *walk) {
 	t.tryWalk(path, w)
 }
 
-// tryWalk is look, and tells whether it succeeded.
+// tryWalk makes one attempt at walkPath, and reports whether it succeeded.
 func (t *Tree) tryWalk(path string, w *walk) bool {
 	if !t.descend(path, w) {
 		return false
@@ -74,7 +73,7 @@ func (w *walk) addStep(s step) {
 	}
 }
 
-// descend follows a path as far as it leads; it is false where it met a change under way.
+// descend follows a path as far as possible. It returns false when it meets a change in progress.
 func (t *Tree) descend(path string, w *walk) bool {
 	w.n, w.more, w.node, w.state, w.err = 0, w.more[:0], t.root, t.root.state.Load(), nil
 	for w.at = 1; w.at < len(path); {
@@ -98,8 +97,8 @@ func (t *Tree) descend(path string, w *walk) bool {
 		if edge&1 == 1 {
 			return false
 		}
-		// The edge must have been there when it was counted: the entries still are those, or
-		// still have it.
+		// The edge must have existed when its count was loaded: the entries are unchanged, or still contain the
+		// child.
 		if s := w.node.state.Load(); s != w.state && (s.moving || s.kids.get(path[w.at:end]) != child) {
 			return false
 		}
@@ -110,7 +109,7 @@ func (t *Tree) descend(path string, w *walk) bool {
 	return !w.state.moving
 }
 
-// checkPassable tells why no path leads through the node, to a name that begins at byte at.
+// checkPassable returns an error if no path leads through the node. The next name begins at byte at of path.
 func (s *state) checkPassable(path string, at int) error {
 	switch s.kind {
 	case metadata.Virtual:
@@ -121,9 +120,8 @@ func (s *state) checkPassable(path string, at int) error {
 	return nil
 }
 
-// lockPath walks a path and locks the node that it leads to. moves is held, as one of many,
-// so that all its ancestors stay. Where an error is returned the walk was whole, and
-// nothing is locked.
+// lockPath walks a path and locks the last node. The caller holds one slot of moves, so that all ancestors stay.
+// If it returns an error, the path was whole at one moment and nothing is locked.
 func (t *Tree) lockPath(path string, w *walk) error {
 	for ; ; runtime.Gosched() {
 		if !t.tryWalk(path, w) {
@@ -138,8 +136,8 @@ func (t *Tree) lockPath(path string, w *walk) error {
 	}
 }
 
-// lockNode locks the node that a walk reached, and takes its state anew; it is false where
-// the node was removed meanwhile.
+// lockNode locks the node that a walk reached and reloads its state. It returns false if the node has been
+// removed.
 func (t *Tree) lockNode(w *walk) bool {
 	t.waits.lock(&w.node.mu)
 	if w.node.removed() {
@@ -150,7 +148,7 @@ func (t *Tree) lockNode(w *walk) bool {
 	return true
 }
 
-// lockDir is lock for the directory that path's last name is in.
+// lockDir is lockPath for the directory that contains the last name of path.
 func (t *Tree) lockDir(path string, w *walk) (name string, err error) {
 	dir, name := metadata.Split(path)
 	if err := t.lockPath(dir, w); err != nil {
@@ -163,7 +161,7 @@ func (t *Tree) lockDir(path string, w *walk) (name string, err error) {
 	return name, nil
 }
 
-// withPath is an error of a parent's path as one of the path that was asked for.
+// withPath replaces the parent's path in an error by path.
 func withPath(err error, path string) error {
 	if e, ok := err.(*metadata.Error); ok {
 		return &metadata.Error{Path: path, Err: e.Err}
@@ -171,16 +169,15 @@ func withPath(err error, path string) error {
 	return err
 }
 
-// slotLock is a lock that many hold at once and that is seldom wanted by one alone: each
-// holder locks one of many slots, on a cache line of its own, and who wants to be alone
-// locks them all, in order.
+// slotLock is a lock for many concurrent holders that is rarely acquired exclusively. A shared holder locks one of
+// several slots, each on its own cache line. An exclusive holder locks all slots in order.
 type slotLock struct {
 	slots []slot
 }
 
 type slot struct {
 	sync.RWMutex
-	_ [64]byte // the next slot is on another cache line
+	_ [64]byte // avoids false sharing of cache lines
 }
 
 func newSlotLock() slotLock {
@@ -191,7 +188,7 @@ func newSlotLock() slotLock {
 	return slotLock{slots: make([]slot, n)}
 }
 
-// rlockOne locks for one of many.
+// rlockOne acquires the lock shared; the caller unlocks the returned slot.
 func (s *slotLock) rlockOne(w *waitCounter) *slot {
 	l := &s.slots[rand.Uint32()&uint32(len(s.slots)-1)]
 	if !l.TryRLock() {
@@ -202,7 +199,7 @@ func (s *slotLock) rlockOne(w *waitCounter) *slot {
 	return l
 }
 
-// lockAll locks for one; end unlocks.
+// lockAll acquires the lock exclusively; end releases it.
 func (s *slotLock) lockAll(w *waitCounter) (end func()) {
 	start, waited := time.Time{}, false
 	for i := range s.slots {
@@ -224,7 +221,7 @@ func (s *slotLock) lockAll(w *waitCounter) (end func()) {
 	}
 }
 
-// waitCounter counts the locks that had to be waited for, and how long.
+// waitCounter counts acquisitions that had to wait, and their time.
 type waitCounter struct {
 	count, nanoseconds atomic.Int64
 }
@@ -234,7 +231,6 @@ func (w *waitCounter) add(start time.Time) {
 	w.nanoseconds.Add(int64(time.Since(start)))
 }
 
-// lock locks a mutex and counts the wait.
 func (w *waitCounter) lock(mu *sync.Mutex) {
 	if mu.TryLock() {
 		return
