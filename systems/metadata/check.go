@@ -19,7 +19,7 @@ func (c *Command) Check() error {
 	if c.Path == "/" {
 		switch c.Op {
 		case Rmdir, Remove, Move, Create, Write, Delegate, Adopt:
-			return &Error{c.Path, fmt.Errorf("%w: the root stays as it is", ErrInvalid)}
+			return &Error{c.Path, fmt.Errorf("%w: the root cannot be changed", ErrInvalid)}
 		}
 	}
 	if c.Mode > MaxMode {
@@ -31,7 +31,7 @@ func (c *Command) Check() error {
 	case Create, Write:
 		c.Mode = either(c.Mode, DefaultFileMode)
 		if len(c.Data) > MaxFile {
-			return &Error{c.Path, fmt.Errorf("a file of %d bytes: %w: at most %d", len(c.Data), ErrTooLong, MaxFile)}
+			return &Error{c.Path, fmt.Errorf("file of %d bytes: %w: at most %d", len(c.Data), ErrTooLong, MaxFile)}
 		}
 	case Move:
 		return c.checkMove()
@@ -57,7 +57,7 @@ func (c *Command) checkMove() error {
 		return &Error{c.To, ErrExists}
 	}
 	if c.To != c.Path && Under(c.To, c.Path) {
-		return &Error{c.Path, fmt.Errorf("%w: a directory cannot move into itself, %s", ErrInvalid, Quote(c.To))}
+		return &Error{c.Path, fmt.Errorf("%w: cannot move a directory into itself, %s", ErrInvalid, Quote(c.To))}
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (c *Command) checkPage() error {
 		return fmt.Errorf("%w limit: 1 to %d", ErrInvalid, MaxLimit)
 	}
 	if len(c.After) > MaxPath {
-		return fmt.Errorf("a cursor of %d bytes: %w", len(c.After), ErrTooLong)
+		return fmt.Errorf("page position of %d bytes: %w", len(c.After), ErrTooLong)
 	}
 	if _, err := path.Match(c.Pattern, ""); err != nil {
 		return fmt.Errorf("%w pattern %s", ErrInvalid, Quote(c.Pattern))
@@ -90,13 +90,13 @@ func either[T comparable](v, standard T) T {
 // consists of valid names. "/" is the root.
 func CheckPath(path string) error {
 	if len(path) > MaxPath {
-		return fmt.Errorf("a path of %d bytes: %w: at most %d", len(path), ErrTooLong, MaxPath)
+		return fmt.Errorf("path of %d bytes: %w: at most %d", len(path), ErrTooLong, MaxPath)
 	}
 	if path == "/" {
 		return nil
 	}
 	if path == "" || path[0] != '/' {
-		return &Error{path, fmt.Errorf("%w path: begin with /", ErrInvalid)}
+		return &Error{path, fmt.Errorf("%w path: must begin with /", ErrInvalid)}
 	}
 	levels := 0
 	for rest := path[1:]; ; levels++ {
@@ -110,7 +110,7 @@ func CheckPath(path string) error {
 		rest = more
 	}
 	if levels+1 > MaxDepth {
-		return fmt.Errorf("a path of %d levels: %w: at most %d", levels+1, ErrTooLong, MaxDepth)
+		return fmt.Errorf("path of %d levels: %w: at most %d", levels+1, ErrTooLong, MaxDepth)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func CheckPath(path string) error {
 // nor "..".
 func CheckName(name string) error {
 	if strings.Contains(name, "/") {
-		return fmt.Errorf("%w name: has a /", ErrInvalid)
+		return fmt.Errorf("%w name: contains /", ErrInvalid)
 	}
 	return checkName(name)
 }
@@ -127,18 +127,18 @@ func CheckName(name string) error {
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w path: an empty name, or a / at the end", ErrInvalid)
+		return fmt.Errorf("%w path: empty name or trailing /", ErrInvalid)
 	case name == "." || name == "..":
 		return fmt.Errorf("%w name: %q", ErrInvalid, name)
 	case len(name) > MaxName:
-		return fmt.Errorf("a name of %d bytes: %w: at most %d", len(name), ErrTooLong, MaxName)
+		return fmt.Errorf("name of %d bytes: %w: at most %d", len(name), ErrTooLong, MaxName)
 	}
 	ascii := true
 	for i := range len(name) {
 		if name[i] >= utf8.RuneSelf {
 			ascii = false
 		} else if name[i] < ' ' || name[i] == 0x7f {
-			return fmt.Errorf("%w name: a control character, %q", ErrInvalid, name[i])
+			return fmt.Errorf("%w name: control character %q", ErrInvalid, name[i])
 		}
 	}
 	if ascii {
@@ -149,7 +149,7 @@ func checkName(name string) error {
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) {
-			return fmt.Errorf("%w name: a control character, %q", ErrInvalid, r)
+			return fmt.Errorf("%w name: control character %q", ErrInvalid, r)
 		}
 	}
 	return nil

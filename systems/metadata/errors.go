@@ -17,12 +17,12 @@ var (
 	ErrIsDirectory  = errors.New("is a directory")
 	ErrInvalid      = errors.New("invalid")
 	ErrTooLong      = errors.New("too long")
-	ErrUnavailable  = errors.New("not now")
+	ErrUnavailable  = errors.New("unavailable")
 	ErrElsewhere    = errors.New("is on another server")
-	ErrLocked       = errors.New("is held by a transaction")
-	ErrAborted      = errors.New("the transaction was given up")
+	ErrLocked       = errors.New("is locked by a transaction")
+	ErrAborted      = errors.New("transaction was aborted")
 	ErrForbidden    = errors.New("not allowed")
-	ErrStale        = errors.New("whether it was done before is no longer known")
+	ErrStale        = errors.New("too old to tell whether the change was made before")
 )
 
 // classes maps errors to codes of the JSON form and to HTTP statuses. The first match counts: a command that timed
@@ -78,7 +78,7 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s: is held by the transaction %s of %s", Quote(e.Path), e.Txn, either(e.Coordinator, "this server"))
+	return fmt.Sprintf("%s: is locked by transaction %s of %s", Quote(e.Path), e.Txn, either(e.Coordinator, "this server"))
 }
 
 func (e *HeldError) Unwrap() error { return ErrLocked }

@@ -34,7 +34,8 @@ const (
 	last        = Transact
 )
 
-var opNames = [...]string{"", "ls", "stat", "find", "read", "mkdir", "rmdir", "create", "rm", "mv", "chmod", "write", "touch", "delegate", "adopt", "transact"}
+var opNames = [...]string{"", "ls", "stat", "find", "read", "mkdir", "rmdir", "create", "rm", "mv", "chmod", "write",
+	"touch", "delegate", "adopt", "transact"}
 
 // Ops returns all operations, sorted by number.
 func Ops() []Op {
@@ -73,9 +74,10 @@ type Command struct {
 	Across    bool // Find: stop after a virtual directory; Move, Remove: include subtrees on other servers; List: return a stamp
 	Long      bool // List: print all attributes
 
-	Mode  uint16 // Mkdir, Create, Write (of a new file), Chmod: permission bits
-	Data  []byte // Write: the content; Transact: a Step
-	Owner string // Delegate: server of the directory, or the servers of its parts, separated by commas; Rmdir: required owner of a virtual directory
+	Mode uint16 // Mkdir, Create, Write (of a new file), Chmod: permission bits
+	Data []byte // Write: the content; Transact: a Step
+	// Delegate: server of the directory, or the servers of its parts, separated by commas; Rmdir: required owner of a virtual directory
+	Owner string
 
 	Limit int    // List, Find: maximum number of entries; 0: DefaultLimit
 	After string // List: names after this one; Find: paths after this one

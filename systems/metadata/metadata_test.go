@@ -50,7 +50,8 @@ func TestParseRefuses(t *testing.T) {
 		"ls /a /b": metadata.ErrInvalid, "mv /a": metadata.ErrInvalid, "mkdir -r /a": metadata.ErrInvalid,
 		"ls -n 0 /": metadata.ErrInvalid, "ls -n 10001 /": metadata.ErrInvalid, "ls -n": metadata.ErrInvalid,
 		"mkdir /a\xff": metadata.ErrInvalid, "mkdir /a\x00b": metadata.ErrInvalid, "mkdir /a\u0085": metadata.ErrInvalid,
-		`mkdir "/a\nb"`: metadata.ErrInvalid, `mkdir "/a`: metadata.ErrInvalid, `mkdir /a\`: metadata.ErrInvalid, `mkdir "/\xzz"`: metadata.ErrInvalid,
+		`mkdir "/a\nb"`: metadata.ErrInvalid, `mkdir "/a`: metadata.ErrInvalid, `mkdir /a\`: metadata.ErrInvalid,
+		`mkdir "/\xzz"`:  metadata.ErrInvalid,
 		"mkdir /" + long: metadata.ErrTooLong, "ls " + strings.Repeat("/a", 1001): metadata.ErrTooLong,
 		"ls /" + strings.Repeat("a", 4096): metadata.ErrTooLong,
 		"rmdir /":                          metadata.ErrInvalid, "rm -r /": metadata.ErrInvalid, "mv / /a": metadata.ErrInvalid,
@@ -77,7 +78,8 @@ func TestParseIn(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"ls -l /a", `mkdir -p "/a b/\xc3\xa9"`, "find -name '*' -type d -maxdepth 3 -n 4 -a /x /", "write -x -m 600 /f 'text'", "mv -f /a /b", "touch -t 2006-01-02T15:04:05.5Z /a"} {
+	for _, s := range []string{"ls -l /a", `mkdir -p "/a b/\xc3\xa9"`, "find -name '*' -type d -maxdepth 3 -n 4 -a /x /",
+		"write -x -m 600 /f 'text'", "mv -f /a /b", "touch -t 2006-01-02T15:04:05.5Z /a"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -133,13 +135,14 @@ func TestHTTPStatus(t *testing.T) {
 	}
 }
 
-// TestErrorCodeOfLockTimeout has a client who waited for a transaction for too long, or whose own was given up, be
-// told that he may ask again, also over the network.
+// TestErrorCodeOfLockTimeout checks that a client whose command timed out on a lock, or whose own transaction was
+// aborted, learns that it may repeat the command, also over the network.
 func TestErrorCodeOfLockTimeout(t *testing.T) {
 	held := &metadata.HeldError{Path: "/a", Txn: "1", Coordinator: "g1"}
 	for _, why := range []error{held, metadata.ErrAborted} {
 		err := fmt.Errorf("%w: nothing was changed: %w", metadata.ErrUnavailable, why)
-		if got := metadata.DecodeError(metadata.ErrorCode(err), err.Error()); !errors.Is(got, metadata.ErrUnavailable) || got.Error() != err.Error() {
+		if got := metadata.DecodeError(metadata.ErrorCode(err), err.Error()); !errors.Is(got, metadata.ErrUnavailable) ||
+			got.Error() != err.Error() {
 			t.Errorf("%v: sent as %q, read as %v", err, metadata.ErrorCode(err), got)
 		}
 	}

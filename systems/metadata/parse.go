@@ -123,7 +123,7 @@ func (c *Command) setValue(option, value string) (known bool, err error) {
 	case c.Op == Touch && option == "-t":
 		t, problem := time.Parse(time.RFC3339Nano, value)
 		if problem != nil {
-			return true, fmt.Errorf("%w time %s: write it as 2006-01-02T15:04:05Z", ErrInvalid, Quote(value))
+			return true, fmt.Errorf("%w time %s: use the form 2006-01-02T15:04:05Z", ErrInvalid, Quote(value))
 		}
 		c.Time = t.UnixNano()
 	case c.Op == Find && option == "-name":
@@ -169,7 +169,7 @@ func (c *Command) parseOperands(dir, line string) error {
 		*s, line = w, rest
 	}
 	if strings.Trim(line, " \t") != "" {
-		return fmt.Errorf("%w command: too much behind %s; quote names that have spaces", ErrInvalid, Quote(shorten(*into[len(into)-1])))
+		return fmt.Errorf("%w command: extra words after %s; quote names with spaces", ErrInvalid, Quote(shorten(*into[len(into)-1])))
 	}
 	c.Path = resolvePath(dir, c.Path)
 	if c.Op == Move {
@@ -352,7 +352,7 @@ func cutQuoted(line string) (w, rest string, err error) {
 		}
 	}
 	if quote != 0 {
-		return "", "", fmt.Errorf("%w command: %c without its end", ErrInvalid, quote)
+		return "", "", fmt.Errorf("%w command: missing closing %c", ErrInvalid, quote)
 	}
 	return b.String(), "", nil
 }
@@ -360,7 +360,7 @@ func cutQuoted(line string) (w, rest string, err error) {
 // writeEscape writes the character that follows a backslash, and returns the number of bytes read.
 func writeEscape(b *strings.Builder, s string) (int, error) {
 	if s == "" {
-		return 0, fmt.Errorf("%w command: a backslash at the end", ErrInvalid)
+		return 0, fmt.Errorf("%w command: trailing backslash", ErrInvalid)
 	}
 	switch s[0] {
 	case 'n':

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrRecord marks bytes that do not encode a command.
-var ErrRecord = errors.New("not a command's record")
+var ErrRecord = errors.New("invalid command record")
 
 // recordVersion is the first byte of every record.
 const recordVersion = 1
@@ -57,7 +57,8 @@ func ParseRecord(b []byte) (Command, error) {
 		return Command{}, ErrRecord
 	}
 	c := Command{Op: Op(b[1]), MaxDepth: -1}
-	c.Parents, c.Recursive, c.Replace, c.Exclusive = b[2]&flagParents != 0, b[2]&flagRecursive != 0, b[2]&flagReplace != 0, b[2]&flagExclusive != 0
+	c.Parents, c.Recursive, c.Replace, c.Exclusive = b[2]&flagParents != 0, b[2]&flagRecursive != 0, b[2]&flagReplace != 0,
+		b[2]&flagExclusive != 0
 	c.Across = b[2]&flagAcross != 0
 	c.Mode = binary.LittleEndian.Uint16(b[3:])
 	c.Time = int64(binary.LittleEndian.Uint64(b[5:]))

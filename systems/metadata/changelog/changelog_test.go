@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lines is a Machine: the records, in order.
+// lines is a Machine that collects records.
 type lines struct {
 	list []string
 }
@@ -107,8 +107,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestTruncatedAnywhere ends the log at every byte, as a kill can: what was complete is there,
-// and the journal goes on.
+// TestTruncatedAnywhere truncates the log at every byte, as a kill can: all complete groups survive, and the
+// journal accepts new records.
 func TestTruncatedAnywhere(t *testing.T) {
 	log, ends := written(t)
 	for size := range len(log) + 1 {
@@ -136,8 +136,8 @@ func TestTruncatedAnywhere(t *testing.T) {
 	}
 }
 
-// TestDamageAnywhere flips a bit of every byte: of the last group it is told as torn,
-// before that it is refused.
+// TestDamageAnywhere flips a bit of every byte. Damage in the last group is reported as a torn write; earlier
+// damage is refused.
 func TestDamageAnywhere(t *testing.T) {
 	log, ends := written(t)
 	for at := range log {
@@ -160,7 +160,7 @@ func TestDamageAnywhere(t *testing.T) {
 	}
 }
 
-// written is the log of six records, and where the group of each ends.
+// written returns a log of six records and the end of each group.
 func written(t *testing.T) (log []byte, ends []int) {
 	dir := t.TempDir()
 	j, _, _ := open(t, dir, Options{})
@@ -183,8 +183,7 @@ func put(t *testing.T, path string, content []byte) {
 	}
 }
 
-// TestDiskUsageBounded writes much more than it keeps: segments and snapshots are deleted once
-// they are not needed.
+// TestDiskUsageBounded writes much more than the journal may keep. Covered segments and old snapshots are deleted.
 func TestDiskUsageBounded(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{SegmentBytes: 1000, SnapshotBytes: 4000}
@@ -195,7 +194,7 @@ func TestDiskUsageBounded(t *testing.T) {
 		wg.Go(func() { appendAll(t, j, part...) })
 	}
 	wg.Wait()
-	// What is written while a snapshot is goes with the next one.
+	// Records written during a snapshot belong to the next one.
 	bounded := func(s Status) bool {
 		return s.SnapshotIndex > 0 && s.LogBytes <= 4*max(o.SnapshotBytes, s.SnapshotBytes)
 	}
@@ -278,11 +277,11 @@ func TestDirectoryLock(t *testing.T) {
 	}
 }
 
-// faulty is a disk that fails as told.
+// faulty is a disk with injected faults.
 type faulty struct {
 	file
 	write, sync, truncate error
-	gate                  chan struct{} // where it is there, Sync waits for it
+	gate                  chan struct{} // Sync waits for it if not nil
 }
 
 func (f *faulty) Write(b []byte) (int, error) {
@@ -332,8 +331,7 @@ func TestFullDisk(t *testing.T) {
 	closed(t, j)
 }
 
-// TestGroupCommit has many append while one fsync takes its time: the next makes all of them
-// durable.
+// TestGroupCommit appends many records during one fsync: the next fsync makes all of them durable.
 func TestGroupCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

@@ -72,7 +72,7 @@ func lockDir(dir string) (*flock.Lock, error) {
 	}
 	lock, err := flock.Take(f)
 	if errors.Is(err, flock.ErrHeld) {
-		err = advice.With(fmt.Errorf("%s: %w", dir, ErrInUse), "another server serves this directory: stop it, or give this one a directory of its own")
+		err = advice.With(fmt.Errorf("%s: %w", dir, ErrInUse), "stop the other server, or give this server another --data directory")
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -111,9 +111,10 @@ func checkVersion(dir string) error {
 	v, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w: no version but %.20q", path, ErrCorrupt, text)
+		return fmt.Errorf("%s: %w: invalid version %.20q", path, ErrCorrupt, text)
 	case v > version:
-		return advice.With(fmt.Errorf("%s: %w: %d, this program knows %d", path, ErrNewer, v, version), "use the version of skerry that wrote it, or a later one")
+		return advice.With(fmt.Errorf("%s: %w: version %d, this program supports up to %d", path, ErrNewer, v, version),
+			"use the version of skerry that wrote it, or a later one")
 	}
 	return nil
 }
@@ -170,10 +171,10 @@ func (j *Journal) newSegment(first uint64) (*segment, error) {
 	path := segmentPath(j.dir, first)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("a new segment of the journal: %w", err)
+		return nil, fmt.Errorf("creating a journal segment: %w", err)
 	}
 	if err := atomicfile.SyncDir(filepath.Dir(path)); err != nil {
-		return nil, errors.Join(fmt.Errorf("a new segment of the journal: %w", err), f.Close(), os.Remove(path))
+		return nil, errors.Join(fmt.Errorf("creating a journal segment: %w", err), f.Close(), os.Remove(path))
 	}
 	return &segment{file: j.wrap(diskFile{f}), path: path, first: first}, nil
 }
@@ -199,7 +200,7 @@ func (s *segment) append(group []byte) error {
 		return nil
 	}
 	if undo := errors.Join(s.file.Truncate(s.size), s.file.Sync()); undo != nil {
-		return fmt.Errorf("%w: %w; taking it back: %w", ErrBroken, err, undo)
+		return fmt.Errorf("%w: %w; undoing the write: %w", ErrBroken, err, undo)
 	}
 	return fmt.Errorf("%w: %w", ErrRefused, err)
 }

@@ -108,7 +108,7 @@ func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
 // Append implements Log.
 func (j *Journal) Append(ctx context.Context, record []byte) (any, error) {
 	if len(record) > MaxRecord {
-		return nil, fmt.Errorf("a record of %d bytes: %w", len(record), ErrTooLarge)
+		return nil, fmt.Errorf("record of %d bytes: %w", len(record), ErrTooLarge)
 	}
 	e := &entry{record: record, result: make(chan outcome, 1)}
 	j.mu.Lock()
@@ -147,7 +147,8 @@ func (j *Journal) Close() error {
 }
 
 func (j *Journal) Status() Status {
-	s := Status{Index: j.index.Load(), Groups: j.groups.Load(), LogBytes: j.logBytes.Load(), SnapshotIndex: j.snapIndex.Load(), SnapshotBytes: j.snapBytes.Load()}
+	s := Status{Index: j.index.Load(), Groups: j.groups.Load(), LogBytes: j.logBytes.Load(), SnapshotIndex: j.snapIndex.Load(),
+		SnapshotBytes: j.snapBytes.Load()}
 	s.Syncing, s.LongestSync = float64(j.syncing.Load())/1e9, float64(j.longest.Load())/1e9
 	if err := j.broken.Load(); err != nil {
 		s.Broken = (*err).Error()
@@ -247,7 +248,7 @@ func (j *Journal) writeBuffer() error {
 func (j *Journal) maintain() {
 	if j.segment.size >= j.o.SegmentBytes {
 		if err := j.rotate(); err != nil {
-			j.o.Log.Warn("the journal's segment grows on", "error", err)
+			j.o.Log.Warn("cannot start a new journal segment", "error", err)
 		}
 	}
 	if j.snapshots == nil && j.written >= max(j.o.SnapshotBytes, j.snapBytes.Load()) {
@@ -271,21 +272,21 @@ func (j *Journal) rotate() error {
 
 var (
 	// ErrClosed is returned after Close.
-	ErrClosed = errors.New("the journal is closed")
+	ErrClosed = errors.New("journal is closed")
 	// ErrRefused means that a record was not written, for example because the disk is full. Later records may
 	// succeed.
-	ErrRefused = errors.New("the journal cannot be written")
+	ErrRefused = errors.New("journal refused the write")
 	// ErrBroken means that the journal refuses records until it is reopened.
-	ErrBroken = errors.New("the journal is broken")
+	ErrBroken = errors.New("journal is read-only until it is reopened")
 	// ErrUnknown means that a record may be durable or may become durable.
-	ErrUnknown = errors.New("it is not known whether the journal has the record")
+	ErrUnknown = errors.New("record may or may not be in the journal")
 	// ErrTooLarge means that a record exceeds MaxRecord.
-	ErrTooLarge = errors.New("too large for the journal")
+	ErrTooLarge = errors.New("record too large for the journal")
 
 	// ErrCorrupt means that durable data is damaged.
-	ErrCorrupt = errors.New("the journal is corrupt")
+	ErrCorrupt = errors.New("journal is corrupt")
 	// ErrNewer means that a newer version of this program wrote the journal.
-	ErrNewer = errors.New("the journal was written by a newer version")
+	ErrNewer = errors.New("journal was written by a newer version")
 	// ErrInUse means that another process has the journal open.
-	ErrInUse = errors.New("the journal is in use")
+	ErrInUse = errors.New("journal is in use by another server")
 )

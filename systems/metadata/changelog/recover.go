@@ -145,14 +145,14 @@ func (j *Journal) loadSnapshot() (uint64, error) {
 }
 
 func corruptError(path string, err error) error {
-	return advice.With(fmt.Errorf("%s: %w", path, err), "restore the directory from a copy, or from another replica")
+	return advice.With(fmt.Errorf("%s: %w", path, err), "restore the directory from a backup or from another replica")
 }
 
 // replay applies a segment's records, and returns the end of its valid groups. It cuts off an invalid end of the
 // last segment, unless a valid group follows.
 func (j *Journal) replay(s indexedFile, last bool, r *Recovery) (end int64, err error) {
 	if s.index != j.next {
-		return 0, corruptError(s.path, fmt.Errorf("%w: records %d to %d are missing before it", ErrCorrupt, j.next, s.index-1))
+		return 0, corruptError(s.path, fmt.Errorf("%w: records %d to %d are missing before this segment", ErrCorrupt, j.next, s.index-1))
 	}
 	b, unmap, err := mapFile(s.path)
 	if err != nil {
@@ -180,9 +180,9 @@ func (j *Journal) replay(s indexedFile, last bool, r *Recovery) (end int64, err 
 	}
 	if g, ok := readGroup(rest); ok || !last || containsGroup(rest, j.next-1) {
 		if ok {
-			return 0, corruptError(s.path, fmt.Errorf("%w: record %d where %d should be, at byte %d", ErrCorrupt, g.first, j.next, end))
+			return 0, corruptError(s.path, fmt.Errorf("%w: found record %d instead of %d at byte %d", ErrCorrupt, g.first, j.next, end))
 		}
-		return 0, corruptError(s.path, fmt.Errorf("%w: record %d, at byte %d, is broken, and good ones stand behind it", ErrCorrupt, j.next, end))
+		return 0, corruptError(s.path, fmt.Errorf("%w: record %d at byte %d is damaged, and valid records follow", ErrCorrupt, j.next, end))
 	}
 	r.Torn = int64(len(rest))
 	return end, truncateFile(s.path, end)

@@ -31,14 +31,14 @@ func (j *Journal) beginSnapshot() {
 			return
 		}
 	}
-	j.o.Log.Warn("no snapshot of the journal", "error", err)
+	j.o.Log.Warn("cannot snapshot the journal", "error", err)
 	j.written = 0 // retry after as much log
 }
 
 func (j *Journal) finishSnapshot(err error) {
 	j.snapshots = nil
 	if err != nil {
-		j.o.Log.Warn("no snapshot of the journal: it grows on", "error", err)
+		j.o.Log.Warn("journal snapshot failed; the log keeps growing", "error", err)
 	}
 }
 
@@ -51,7 +51,7 @@ func (j *Journal) writeSnapshot(s Snapshot, index uint64) error {
 	}
 	j.snapIndex.Store(int64(index))
 	j.snapBytes.Store(size)
-	j.o.Log.Debug("snapshot of the journal", "index", index, "bytes", size, "took", time.Since(start))
+	j.o.Log.Debug("journal snapshot written", "index", index, "bytes", size, "took", time.Since(start))
 	return j.removeCovered(index)
 }
 
@@ -151,21 +151,21 @@ func (b *blockReader) Read(p []byte) (int, error) {
 func (b *blockReader) readBlock() error {
 	var header [8]byte
 	if _, err := io.ReadFull(b.r, header[:]); err != nil {
-		return fmt.Errorf("%w: a snapshot without its end: %w", ErrCorrupt, err)
+		return fmt.Errorf("%w: snapshot is truncated: %w", ErrCorrupt, err)
 	}
 	n := binary.LittleEndian.Uint32(header[4:])
 	if n > blockSize {
-		return fmt.Errorf("%w: a snapshot's block of %d bytes", ErrCorrupt, n)
+		return fmt.Errorf("%w: snapshot block of %d bytes", ErrCorrupt, n)
 	}
 	if b.block == nil {
 		b.block = make([]byte, blockSize)
 	}
 	b.rest = b.block[:n]
 	if _, err := io.ReadFull(b.r, b.rest); err != nil {
-		return fmt.Errorf("%w: a snapshot without its end: %w", ErrCorrupt, err)
+		return fmt.Errorf("%w: snapshot is truncated: %w", ErrCorrupt, err)
 	}
 	if crc32.Update(crc32.Checksum(header[4:], castagnoli), castagnoli, b.rest) != binary.LittleEndian.Uint32(header[:]) {
-		return fmt.Errorf("%w: a snapshot's checksum is wrong", ErrCorrupt)
+		return fmt.Errorf("%w: snapshot checksum mismatch", ErrCorrupt)
 	}
 	b.ended = n == 0
 	return nil
@@ -200,7 +200,7 @@ func LoadSnapshot(dir string, restore func(io.Reader) error) (index uint64, size
 		return 0, 0, corruptError(last.path, err)
 	}
 	if binary.LittleEndian.Uint64(first[:]) != last.index {
-		return 0, 0, corruptError(last.path, fmt.Errorf("%w: its name is not its index", ErrCorrupt))
+		return 0, 0, corruptError(last.path, fmt.Errorf("%w: file name does not match the index", ErrCorrupt))
 	}
 	if err := restore(b); err != nil {
 		return 0, 0, corruptError(last.path, err)

@@ -26,7 +26,7 @@ import (
 const idleConnections = 64
 
 // ErrAnswer means that the answer does not come from a metadata server.
-var ErrAnswer = errors.New("not the answer of a metadata server")
+var ErrAnswer = errors.New("answer does not come from a metadata server")
 
 // Client sends requests to one server or to its replicas. If a replica refuses connections or hangs, the client
 // uses the next one from then on, and repeats unanswered requests there. Identities keep repeated changes from
@@ -46,9 +46,10 @@ type Client struct {
 // New returns a client of the server at an address, "127.0.0.1:8080" or a URL. Addresses of several replicas are
 // separated by commas.
 func New(addr string, with ...Option) *Client {
-	c := &Client{ids: newIdentities(), quiet: pingAfter, floor: minPingTimeout, scheme: "http://", http: &http.Client{Transport: &http.Transport{
-		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
-	}}}
+	c := &Client{ids: newIdentities(), quiet: pingAfter, floor: minPingTimeout, scheme: "http://",
+		http: &http.Client{Transport: &http.Transport{
+			MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
+		}}}
 	for _, set := range with {
 		set(c)
 	}
@@ -144,7 +145,8 @@ func (c *Client) run(ctx context.Context, commands []metadata.Command) ([]metada
 }
 
 // sendBatch runs commands. again reports whether they were sent more than once.
-func (c *Client) sendBatch(ctx context.Context, commands []metadata.Command, seen metadata.Seen) (_ []metadata.Result, again bool, err error) {
+func (c *Client) sendBatch(ctx context.Context, commands []metadata.Command, seen metadata.Seen) (_ []metadata.Result,
+	again bool, err error) {
 	batch := protocol.Batch{Commands: make([]protocol.Command, len(commands))}
 	for i, command := range commands {
 		batch.Commands[i] = protocol.EncodeCommand(command)
@@ -235,7 +237,7 @@ func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, statu
 	if !once {
 		err = fmt.Errorf("%s: %w", unchanged, err)
 	}
-	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "is it running? metad serve --listen ADDR")
+	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "check that the server runs: metad serve --listen ADDR")
 }
 
 // attempt sends a request to one replica. Without an answer, sent reports whether the request may have reached the

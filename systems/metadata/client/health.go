@@ -29,7 +29,7 @@ const (
 )
 
 // ErrHung means that a replica accepted connections but does not answer.
-var ErrHung = errors.New("it does not answer, pings neither")
+var ErrHung = errors.New("replica does not answer requests or pings")
 
 // replica is one address of a server.
 type replica struct {

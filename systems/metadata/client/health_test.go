@@ -16,11 +16,11 @@ import (
 	"skerry/systems/metadata"
 )
 
-// answering is a replica that does whatever it is asked, as one result, and counts changes.
+// answering is a replica that answers every request with one result, and counts changes.
 func answering(t *testing.T, changes *atomic.Int32) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what is cut off has no mkdir
+		body, _ := io.ReadAll(r.Body) // a truncated body has no mkdir
 		if strings.Contains(string(body), "mkdir") {
 			changes.Add(1)
 		}
@@ -30,7 +30,7 @@ func answering(t *testing.T, changes *atomic.Int32) string {
 	return s.URL
 }
 
-// impatient is a client that finds out sooner.
+// impatient returns a client with short timeouts.
 func impatient(addrs string) *Client {
 	c := New(addrs)
 	c.quiet, c.floor = 200*time.Millisecond, time.Second
@@ -42,8 +42,8 @@ var (
 	mkdir = metadata.Command{Op: metadata.Mkdir, Path: "/a", Mode: 0o755}
 )
 
-// TestHungReplica asks a replica that hangs: what may have reached it goes to another; so does a change,
-// which has an identity.
+// TestHungReplica sends requests to a hung replica. Reads, and changes with identities, are repeated on another
+// replica.
 func TestHungReplica(t *testing.T) {
 	t.Parallel()
 	var changes atomic.Int32
@@ -65,7 +65,7 @@ func TestHungRead(t *testing.T) {
 	}
 }
 
-// TestHungSingleServer asks a server that has no replicas, twice: the second request is not sent.
+// TestHungSingleServer sends two requests to a hung server without replicas: the second one is not sent.
 func TestHungSingleServer(t *testing.T) {
 	t.Parallel()
 	c := impatient(relay.Silent(t))
@@ -78,8 +78,8 @@ func TestHungSingleServer(t *testing.T) {
 	}
 }
 
-// TestUnreachable asks a replica to which packets are lost: nothing has reached it, so that
-// changes are asked of the next.
+// TestUnreachable loses all packets to a replica. No request has reached it, so changes are sent to the next
+// replica.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	var changes atomic.Int32
@@ -99,7 +99,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestSlowReplicaIsNotHung waits for an answer that takes many pings.
+// TestSlowReplicaIsNotHung waits for an answer that takes longer than many pings.
 func TestSlowReplicaIsNotHung(t *testing.T) {
 	t.Parallel()
 	pinged := make(chan struct{}, 100)

@@ -102,7 +102,7 @@ func Discover(ctx context.Context, addr string, with ...Option) (*Client, error)
 	s, err := c.Status(ctx)
 	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("learning which servers share the tree: %w", err)
+		return nil, fmt.Errorf("reading the list of servers: %w", err)
 	}
 	all := c.currentReplicas()
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
@@ -127,11 +127,11 @@ func (c *Client) baseURL(addr string) string {
 
 var (
 	// ErrRefused means that a group refuses a membership change.
-	ErrRefused = errors.New("the group refuses")
+	ErrRefused = errors.New("the group refuses the change")
 	// ErrNoMember means that a group has no replica with the name.
 	ErrNoMember = errors.New("no such replica")
 	// ErrToken means that the server requires another token.
-	ErrToken = errors.New("the server asks for a token that allows that")
+	ErrToken = errors.New("the server requires another token")
 )
 
 // AddMember adds a replica, which the others reach at addr, to a group. It returns after the group has agreed: the

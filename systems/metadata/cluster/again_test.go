@@ -13,9 +13,8 @@ import (
 	"skerry/systems/metadata/cluster"
 )
 
-// TestRepeatedChange has a router hang with a change, just before and just behind what decides on it,
-// and another one asked for the same: it answers that it is done, and it is done once, also when
-// the first goes on then.
+// TestRepeatedChange makes a router hang just before or just after the step that decides a change. Another router
+// gets the same change and reports success. The change is made once, even if the first router resumes later.
 func TestRepeatedChange(t *testing.T) {
 	for _, line := range []string{
 		"mkdir /b/new", "write -x /b/new text", "mv /b/e /b/new", "mv /f /b/new", "mv /b/d /new", "mv /b /new", "rm /f", "rm -r /b",
@@ -67,7 +66,7 @@ func askAgain(t *testing.T, line string, before bool) {
 	image := w.image(t)
 	close(release)
 	if got := <-late; got.Err != nil && !errors.Is(got.Err, metadata.ErrUnavailable) && !errors.Is(got.Err, metadata.ErrStale) {
-		t.Logf("the first is told: %v", got.Err) // nobody hears it
+		t.Logf("the first is told: %v", got.Err) // no client reads it
 	}
 	if got := w.image(t); got != image {
 		t.Errorf("behind the first:\n%s\nbefore:\n%s", got, image)
@@ -77,7 +76,7 @@ func askAgain(t *testing.T, line string, before bool) {
 	}
 }
 
-// decides tells whether commands have the one that decides on a change.
+// decides reports whether commands contain the deciding step of a change.
 func decides(commands []metadata.Command, identity string) bool {
 	for _, c := range commands {
 		if metadata.OriginalIdentity(c.Identity) == identity {
@@ -87,7 +86,7 @@ func decides(commands []metadata.Command, identity string) bool {
 	return false
 }
 
-// keepOn has every server end what routers leave, until the test does.
+// keepOn runs the keeper of every server until the test ends.
 func (w world) keepOn(t *testing.T, r *cluster.Router) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var keepers sync.WaitGroup

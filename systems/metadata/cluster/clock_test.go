@@ -13,9 +13,8 @@ import (
 	"skerry/systems/metadata/client"
 )
 
-// TestClockJumps has the wall clocks of two servers, which are processes, jump by an hour while
-// transactions of routers that have died hold paths: those are held for their lease, not for an
-// hour, and those of a router that lives are not let go.
+// TestClockJumps makes the wall clocks of two server processes jump by an hour while transactions of dead routers
+// hold locks. The locks last for their lease and not for an hour. Locks of a live router stay.
 func TestClockJumps(t *testing.T) {
 	addrs, all := processes(t, 2)
 	clocks := make([]*wallclock.Clock, len(all))
@@ -53,7 +52,7 @@ func TestClockJumps(t *testing.T) {
 
 	jump(2 * time.Hour)
 	prepare(name(1), time.Second)
-	jump(time.Hour) // an hour back, or a lease that was taken an hour from now
+	jump(time.Hour) // back by an hour, or a lease from an hour in the future
 	for _, line := range []string{"chmod 700 /a", "chmod 700 /b/c"} {
 		insist(t, c, line)
 	}
@@ -65,12 +64,13 @@ func TestClockJumps(t *testing.T) {
 	if string(ended.Data) != metadata.Pending {
 		t.Fatalf("a transaction whose lease is not over: %q, %v", ended.Data, ended.Err)
 	}
-	if r := own[0].DoOne(t.Context(), metadata.Step{Verb: metadata.Commit, Txn: alive, Servers: []string{"g2"}}.Command("/", "")); r.Err != nil {
+	if r := own[0].DoOne(t.Context(), metadata.Step{Verb: metadata.Commit, Txn: alive, Servers: []string{"g2"}}.Command("/",
+		"")); r.Err != nil {
 		t.Error(r.Err)
 	}
 }
 
-// only is the only line of what a command prints.
+// only returns the single line that a command prints.
 func only(t *testing.T, c *client.Client, line string) string {
 	t.Helper()
 	command, err := metadata.Parse(line)
@@ -84,7 +84,7 @@ func only(t *testing.T, c *client.Client, line string) string {
 	return strings.TrimSpace(r.Entries[0].Name)
 }
 
-// processes are servers that share a tree, and their addresses.
+// processes starts servers that share a tree.
 func processes(t *testing.T, n int) (addrs []string, all []*process) {
 	t.Helper()
 	var named []string

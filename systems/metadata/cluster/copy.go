@@ -37,7 +37,8 @@ func (m *migration) copyAll(ctx context.Context, top metadata.Entry) error {
 	for _, server := range m.target.parts {
 		_, _ = m.r.sweepIncoming(ctx, server) // leftovers that cannot be removed now are removed later
 	}
-	begin := makeCommand{Command: metadata.Command{Op: metadata.Mkdir, Path: metadata.Incoming, Parents: true, Mode: metadata.DefaultDirMode, MaxDepth: -1}}
+	begin := makeCommand{Command: metadata.Command{Op: metadata.Mkdir, Path: metadata.Incoming, Parents: true,
+		Mode: metadata.DefaultDirMode, MaxDepth: -1}}
 	if err := m.sendToTarget(ctx, append([]makeCommand{begin}, m.makeCommands(item{from: m.source.base, entry: top}, nil)...)); err != nil {
 		return fmt.Errorf("copying the subtree: %w", err)
 	}
@@ -124,7 +125,8 @@ func (m *migration) deferChange(from string, err error) bool {
 	if err == nil || m.locked {
 		return false
 	}
-	for _, class := range []error{metadata.ErrNotFound, metadata.ErrExists, metadata.ErrNotEmpty, metadata.ErrNotDirectory, metadata.ErrIsDirectory, metadata.ErrElsewhere} {
+	for _, class := range []error{metadata.ErrNotFound, metadata.ErrExists, metadata.ErrNotEmpty, metadata.ErrNotDirectory,
+		metadata.ErrIsDirectory, metadata.ErrElsewhere} {
 		if errors.Is(err, class) {
 			m.pending[from] = true
 			return true
@@ -276,7 +278,7 @@ func (m *migration) copyPending(ctx context.Context) error {
 			return err
 		}
 		if err := m.copyPaths(ctx, paths, pending); err != nil {
-			return fmt.Errorf("copying what was changed in the subtree: %w", err)
+			return fmt.Errorf("copying changes in the subtree: %w", err)
 		}
 	}
 	return m.finishTouches(ctx)
@@ -326,7 +328,8 @@ func (m *migration) copyPaths(ctx context.Context, paths []string, deep map[stri
 	}
 	for i, c := range asked[len(paths):] {
 		if r := found[len(paths)+i]; r.Err == nil {
-			touch := metadata.Command{Op: metadata.Touch, Path: rebase(c.Path, m.source.base, m.target.base), Time: r.Entries[0].Modified, MaxDepth: -1}
+			touch := metadata.Command{Op: metadata.Touch, Path: rebase(c.Path, m.source.base, m.target.base),
+				Time: r.Entries[0].Modified, MaxDepth: -1}
 			m.touches = append(m.touches, makeCommand{touch, c.Path, metadata.ErrNotFound})
 		}
 	}

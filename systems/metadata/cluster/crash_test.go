@@ -15,39 +15,43 @@ import (
 	"skerry/systems/metadata"
 )
 
-// furniture is a tree on three servers: /b on g2, /c on g3, /b/n on g3, /a/m/v on g2 and,
-// below it, w on g3; the empty /b/k on g3; /p and the empty /q in parts on all three.
+// furniture is a tree on three servers: /b on g2, /c on g3, /b/n on g3, /a/m/v on g2 and, below it, w on g3; the
+// empty /b/k on g3; /p and the empty /q in parts on all three.
 var furniture = []string{
-	"mkdir /a", "mkdir /b", "mkdir /c", "delegate /b g2", "delegate /c g3", "write /a/f file", "mkdir -m 700 /a/e", "mkdir -p /a/d/x", "write /a/d/x/f deep",
-	"mkdir /b/n", "delegate /b/n g3", "write /b/n/f far", "mkdir -p /a/m/v", "delegate /a/m/v g2", "mkdir /a/m/v/w", "delegate /a/m/v/w g3", "write /a/m/v/w/f farther",
+	"mkdir /a", "mkdir /b", "mkdir /c", "delegate /b g2", "delegate /c g3", "write /a/f file", "mkdir -m 700 /a/e",
+	"mkdir -p /a/d/x", "write /a/d/x/f deep",
+	"mkdir /b/n", "delegate /b/n g3", "write /b/n/f far", "mkdir -p /a/m/v", "delegate /a/m/v g2", "mkdir /a/m/v/w",
+	"delegate /a/m/v/w g3", "write /a/m/v/w/f farther",
 	"write /b/g old", "chmod 0 /b/g", "mkdir /b/k", "delegate /b/k g3",
-	"mkdir -m 750 /p", "delegate /p g1,g2,g3", "write /p/1 one", "write /p/2 two", "write /p/3 three", "write /p/4 four", "mkdir -p /p/5/x", "mkdir -p /p/6/y", "delegate /p/6 g2", "mkdir /q", "delegate /q g2,g3",
+	"mkdir -m 750 /p", "delegate /p g1,g2,g3", "write /p/1 one", "write /p/2 two", "write /p/3 three", "write /p/4 four",
+	"mkdir -p /p/5/x", "mkdir -p /p/6/y", "delegate /p/6 g2", "mkdir /q", "delegate /q g2,g3",
 }
 
 var crossings = []string{
-	"mv /a/f /b/f", "mv /b/g /a/g", "mv /a/e /b/e", "mv /a/d /b/d", "mv /b /a/b", "mv /b/n /c/n", "mv /a/m /m", "mv /a/m /b/m", "mv /a/m/v /c/v",
+	"mv /a/f /b/f", "mv /b/g /a/g", "mv /a/e /b/e", "mv /a/d /b/d", "mv /b /a/b", "mv /b/n /c/n", "mv /a/m /m", "mv /a/m /b/m",
+	"mv /a/m/v /c/v",
 	"rm -r /a/m", "rm -r /b", "mv -f /a/f /b/g", "mv -f /a/e /b/k", "mv -f /a/d /b/k",
 	"delegate /a/d g3", "delegate /a/e g3", "delegate /b g3", "delegate /a/m/v g1", "delegate /a/m g2",
-	"delegate /a/d g1,g2", "delegate /a/e g2,g3", "delegate /b g1,g2,g3", "delegate /p g2", "delegate /p g1,g3", "rmdir /q", "rm -r /p", "mv /p /b/p", "mv /q /a/q",
+	"delegate /a/d g1,g2", "delegate /a/e g2,g3", "delegate /b g1,g2,g3", "delegate /p g2", "delegate /p g1,g3", "rmdir /q",
+	"rm -r /p", "mv /p /b/p", "mv /q /a/q",
 	"mv /p/1 /p/11", "mv /p/2 /p/22", "mv /p/5 /p/55", "mv /p/6 /p/66", "mv /a/f /p/f", "mv /p/3 /a/3", "mv -f /p/4 /p/1", "mv -f /a/d /q",
 }
 
-// crash is where something ends: at the request of a number, before or after it was
-// served.
+// crash is the point of a crash: before or after a request with a number is served.
 type crash struct {
 	at     int
 	before bool
-	router bool // the router ends there, with the server; else only the server does
-	all    bool // all servers do
+	router bool // the router dies with the server
+	all    bool // all servers die
 }
 
 func (c crash) String() string {
 	return fmt.Sprintf("at %d, before %t, router %t, all %t", c.at, c.before, c.router, c.all)
 }
 
-// TestCrashes ends servers and routers at every step of what is done on several servers:
-// afterwards the tree is as it was before or as it is after, and what is left over is swept. With
-// SKERRY_METADATA_CRASHES set, each step has all kinds of ends, else one.
+// TestCrashes kills servers and routers at every step of commands on several servers. Afterwards the tree is as
+// before or as after the command, and leftovers are swept. With SKERRY_METADATA_CRASHES, each step has all kinds
+// of crashes, otherwise one.
 func TestCrashes(t *testing.T) {
 	for i, line := range crossings {
 		t.Run(strings.ReplaceAll(line, "/", "_"), func(t *testing.T) {

@@ -128,7 +128,8 @@ func (r *Router) removeDangling(ctx context.Context, p place) (bool, error) {
 		return false, nil
 	}
 	above := r.parentPlace(p.top)
-	unhung := r.sendOne(ctx, above.server, metadata.Command{Op: metadata.Rmdir, Path: above.toLocal(p.top), Owner: ownerText(p.server, p.base)})
+	unhung := r.sendOne(ctx, above.server, metadata.Command{Op: metadata.Rmdir, Path: above.toLocal(p.top),
+		Owner: ownerText(p.server, p.base)})
 	if errors.Is(unhung.Err, metadata.ErrUnavailable) {
 		return false, unhung.Err
 	}

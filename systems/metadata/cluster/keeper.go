@@ -84,7 +84,7 @@ func (r *Router) endTransaction(ctx context.Context, name string, t metadata.Txn
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	log.Warn("a transaction is in doubt: what it holds stays locked", "transaction", t.Name, "coordinator", t.Coordinator, "locks", t.Locks, "error", err)
+	log.Warn("transaction is in doubt, its locks stay", "transaction", t.Name, "coordinator", t.Coordinator, "locks", t.Locks, "error", err)
 	_ = linger.For(ctx, r.lease/2) // cancelled with the keeper
 }
 
@@ -124,18 +124,18 @@ func (r *Router) runSweeps(ctx context.Context, name string, log *slog.Logger) {
 		removed, err := r.sweep(sweeping, name, left.isOld)
 		cancel()
 		if len(removed) > 0 {
-			log.Info("what routers that died had left was removed", "paths", removed)
+			log.Info("removed leftovers of dead routers", "paths", removed)
 		}
 		pause = LeftoverAge
 		if err != nil {
-			log.Debug("what routers that died have left cannot be told", "error", err)
+			log.Debug("cannot look for leftovers of dead routers", "error", err)
 			pause = sweepRetry
 		}
 	}
 }
 
 // ErrInDoubt means that a transaction's coordinator has not decided or is unreachable.
-var ErrInDoubt = errors.New("what became of the transaction is not known")
+var ErrInDoubt = errors.New("outcome of the transaction is unknown")
 
 // Settle ends a transaction of server name whose lease has expired.
 func (r *Router) Settle(ctx context.Context, name string, t metadata.Txn) error {
@@ -144,7 +144,7 @@ func (r *Router) Settle(ctx context.Context, name string, t metadata.Txn) error 
 	switch {
 	case t.Committed:
 		if err := r.finish(ctx, t.Name, t.Servers); err != nil {
-			return fmt.Errorf("having the others finish the transaction: %w", err)
+			return fmt.Errorf("finishing the transaction on the other servers: %w", err)
 		}
 		return r.step(ctx, name, metadata.Forget, t.Name).Err
 	case t.Coordinator == "":
@@ -159,7 +159,7 @@ func (r *Router) Settle(ctx context.Context, name string, t metadata.Txn) error 
 	case string(answer.Data) == metadata.Aborted:
 		return r.step(ctx, name, metadata.Abort, t.Name).Err
 	}
-	return fmt.Errorf("asking %s: %w: it is under way", t.Coordinator, ErrInDoubt)
+	return fmt.Errorf("asking %s: %w: still pending", t.Coordinator, ErrInDoubt)
 }
 
 // LeftoverAge is the age from which Sweep treats an empty directory of /.subtrees as abandoned by a router that
@@ -254,7 +254,7 @@ func (r *Router) sweepSubtrees(ctx context.Context, name string, old func(metada
 			}
 			var named map[string]bool
 			if named, err = r.listOwners(ctx, server); err != nil {
-				return nil, fmt.Errorf("asking %s what leads to subtrees: %w", server, err)
+				return nil, fmt.Errorf("listing the virtual directories of %s: %w", server, err)
 			}
 			left = slices.DeleteFunc(left, func(s metadata.Subtree) bool { return named[s.Owner()] })
 		}

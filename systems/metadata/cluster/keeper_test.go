@@ -14,9 +14,8 @@ import (
 	"skerry/systems/metadata/cluster"
 )
 
-// TestKeeperEndsTransactionsDuringSweep has a server sweep while it has promised a transaction whose
-// coordinator is away: to list what is left waits for the transaction, which the keeper ends when the
-// coordinator is back.
+// TestKeeperEndsTransactionsDuringSweep sweeps a server that is prepared in a transaction whose coordinator is
+// unreachable. The sweep waits for the transaction, which the keeper ends when the coordinator returns.
 func TestKeeperEndsTransactionsDuringSweep(t *testing.T) {
 	const lease = 20 * time.Millisecond
 	w := newWorld(t)
@@ -72,9 +71,8 @@ func TestKeeperEndsTransactionsDuringSweep(t *testing.T) {
 	}
 }
 
-// TestUnreachableCoordinator loses the coordinator when the other server has promised: what that
-// holds stays locked, what it does not goes on, and it ends when the coordinator is back, or
-// by hand.
+// TestUnreachableCoordinator loses the coordinator after the other server has prepared. The other server's locks
+// stay, and everything else continues. The transaction ends when the coordinator returns, or by hand.
 func TestUnreachableCoordinator(t *testing.T) {
 	const lease = 20 * time.Millisecond
 	for _, end := range []string{"back", "abort", "commit"} {
@@ -100,7 +98,8 @@ func TestUnreachableCoordinator(t *testing.T) {
 				t.Error("it was settled without its coordinator")
 			}
 			g2.Patience = time.Millisecond
-			for line, locked := range map[string]bool{"create /b/d/x": false, "write /b/f y": true, "ls /b": true, "stat /b/d": false, "rm -r /b": true} {
+			for line, locked := range map[string]bool{"create /b/d/x": false, "write /b/f y": true, "ls /b": true,
+				"stat /b/d": false, "rm -r /b": true} {
 				c, err := metadata.Parse(line)
 				if err != nil {
 					t.Fatal(err)
@@ -130,7 +129,7 @@ func TestUnreachableCoordinator(t *testing.T) {
 	}
 }
 
-// base is the directory of a server's only subtree.
+// base returns the directory of a server's only subtree.
 func base(t *testing.T, w world, server string) string {
 	t.Helper()
 	r := w[server].store().Tree().Do(metadata.Command{Op: metadata.List, Path: metadata.Subtrees, Limit: 10})
@@ -140,7 +139,7 @@ func base(t *testing.T, w world, server string) string {
 	return metadata.Subtrees + "/" + r.Entries[0].Name
 }
 
-// told waits for what a sweep logs.
+// told waits for a log message of a sweep.
 type told struct {
 	slog.Handler
 	removed chan []string
@@ -158,12 +157,12 @@ func (h told) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestSweepIgnoresWallClock has a server find, when it has started, a directory for a subtree that
-// is hours old by its clock, as one is that was made just now where that clock jumped: it is left.
+// TestSweepIgnoresWallClock gives a server, after its start, an empty subtree that is hours old by the wall clock,
+// as if that clock had jumped. The sweep keeps it.
 func TestSweepIgnoresWallClock(t *testing.T) {
 	w := newWorld(t)
 	young := metadata.Subtree{ID: "5f1c2a3b", Server: "g2"}.Base()
-	left := metadata.Join(metadata.Incoming, "18912f3c2b6a7d10-5f1c2a3b") // of a transaction that nobody knows
+	left := metadata.Join(metadata.Incoming, "18912f3c2b6a7d10-5f1c2a3b") // of an unknown transaction
 	for _, r := range w["g2"].Do(t.Context(), []metadata.Command{
 		{Op: metadata.Mkdir, Path: young, Parents: true, MaxDepth: -1},
 		{Op: metadata.Touch, Path: young, Time: time.Now().Add(-5 * time.Hour).UnixNano(), MaxDepth: -1},
@@ -190,7 +189,8 @@ func TestSweepIgnoresWallClock(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	g1 := cluster.Holding{Subtrees: map[string]string{"/home": "g3:/.subtrees/a.2", "/b": "g2:/.subtrees/b", "/.incoming/x/c": "g2:/.subtrees/c"}}
+	g1 := cluster.Holding{Subtrees: map[string]string{"/home": "g3:/.subtrees/a.2", "/b": "g2:/.subtrees/b",
+		"/.incoming/x/c": "g2:/.subtrees/c"}}
 	g2 := cluster.Holding{Holds: []string{"/.subtrees/a.1", "/.subtrees/b", "/.subtrees/c"}}
 	g3 := cluster.Holding{Holds: []string{"/.subtrees/a.2", "/.subtrees/c.10", "/.subtrees/d"}}
 	for name, test := range map[string]struct {

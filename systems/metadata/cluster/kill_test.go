@@ -23,7 +23,7 @@ import (
 	"skerry/systems/metadata/instance"
 )
 
-// serveVariable has the test's program be a server: NAME DIR SERVER...
+// serveVariable makes the test binary run a server: NAME DIR SERVER...
 const serveVariable = "SKERRY_METADATA_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// process is a server that is killed with kill -9.
+// process is a server process that is killed with kill -9.
 type process struct {
 	t    *testing.T
 	text string
@@ -64,11 +64,11 @@ func (p *process) kill() {
 	if err := p.cmd.Process.Kill(); err != nil {
 		p.t.Error(err)
 	}
-	_ = p.cmd.Wait() // it was killed
+	_ = p.cmd.Wait() // killed
 }
 
-// TestKill moves files and a directory between two servers that are killed and started: none
-// is lost, and none is there twice. SKERRY_METADATA_KILLS is how often; 3.
+// TestKill moves files and a directory between two servers that are killed and restarted: none is lost or
+// duplicated. SKERRY_METADATA_KILLS is the number of kills; default 3.
 func TestKill(t *testing.T) {
 	kills := 3
 	if n, err := strconv.Atoi(os.Getenv("SKERRY_METADATA_KILLS")); err == nil {
@@ -77,7 +77,8 @@ func TestKill(t *testing.T) {
 	addrs, all := processes(t, 2)
 	c := client.New(addrs[0])
 	defer c.Close()
-	for _, line := range []string{"mkdir -p /a", "mkdir -p /b", "stat /b", "delegate /b g2", "mkdir -p /a/d/x", "write /a/0 0", "write /a/1 1", "write /a/2 2"} {
+	for _, line := range []string{"mkdir -p /a", "mkdir -p /b", "stat /b", "delegate /b g2", "mkdir -p /a/d/x", "write /a/0 0",
+		"write /a/1 1", "write /a/2 2"} {
 		insist(t, c, line)
 	}
 	ctx, end := context.WithCancel(t.Context())
@@ -91,13 +92,13 @@ func TestKill(t *testing.T) {
 				if n%2 == 1 {
 					from, to = to, from
 				}
-				// One that was sent is waited for: it must not be done between the two listings.
+				// Wait for the sent command: it must not run between the two listings.
 				own.DoOne(t.Context(), metadata.Command{Op: metadata.Move, Path: from, To: to, MaxDepth: -1})
 			}
 		})
 	}
 	for n := range kills {
-		time.Sleep(rand.N(400 * time.Millisecond)) // kills come at any moment
+		time.Sleep(rand.N(400 * time.Millisecond)) // kills at random moments
 		all[n%2].kill()
 		all[n%2].start()
 		insist(t, c, "stat /a")
@@ -120,7 +121,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// insist asks until a server is there to answer.
+// insist repeats a command until a server answers.
 func insist(t *testing.T, c *client.Client, line string) metadata.Result {
 	t.Helper()
 	r, err := insisted(t.Context(), c, line)
@@ -130,7 +131,7 @@ func insist(t *testing.T, c *client.Client, line string) metadata.Result {
 	return r
 }
 
-// insisted is insist for goroutines beside the test's own.
+// insisted is insist for goroutines other than the test's own.
 func insisted(ctx context.Context, c *client.Client, line string) (metadata.Result, error) {
 	command, err := metadata.Parse(line)
 	if err != nil {
@@ -147,10 +148,9 @@ func insisted(ctx context.Context, c *client.Client, line string) (metadata.Resu
 	}
 }
 
-// TestPartsSurviveKill kills servers with kill -9 while a directory is parted over them, and while its
-// parts are merged, with clients that fill it: what was acknowledged is there once, with its
-// content, and whoever was left in doubt is told when he asks again. SKERRY_METADATA_KILLS is how
-// often each of the two is interrupted; 2.
+// TestPartsSurviveKill kills servers with kill -9 while a directory is split over them or merged, and while
+// clients fill it. Every acknowledged entry exists once, with its content. A client in doubt gets the outcome when
+// it repeats the change. SKERRY_METADATA_KILLS is the number of interruptions of each kind; default 2.
 func TestPartsSurviveKill(t *testing.T) {
 	kills := 2
 	if n, err := strconv.Atoi(os.Getenv("SKERRY_METADATA_KILLS")); err == nil {
@@ -167,14 +167,15 @@ func TestPartsSurviveKill(t *testing.T) {
 	made := make([]int, 3)
 	var doubts atomic.Int64
 	for w := range made {
-		// A client of several addresses, of which each has the whole tree.
+		// A client of several addresses, each of which serves the whole tree.
 		own := client.New(strings.Join(slices.Concat(addrs[w:], addrs[:w]), ","))
 		writers.Go(func() {
 			defer own.Close()
 			for ; ctx.Err() == nil; made[w]++ {
 				name := fmt.Sprintf("%d-%05d", w, made[w])
 				doubts.Add(int64(settle(t, own, metadata.Command{
-					Op: metadata.Write, Exclusive: true, Path: "/hot/" + name, Data: []byte(name), Mode: metadata.DefaultFileMode, Identity: "test/" + name + ".0",
+					Op: metadata.Write, Exclusive: true, Path: "/hot/" + name, Data: []byte(name), Mode: metadata.DefaultFileMode,
+					Identity: "test/" + name + ".0",
 				})))
 			}
 		})
@@ -188,7 +189,7 @@ func TestPartsSurviveKill(t *testing.T) {
 			over <- err
 		}()
 		var failed error
-		select { // kills come at any moment
+		select { // kills at random moments
 		case <-time.After(rand.N(200 * time.Millisecond)):
 			interrupted[owner]++
 			all[n%3].kill()
@@ -222,9 +223,9 @@ func TestPartsSurviveKill(t *testing.T) {
 	}
 }
 
-// settle has a change made however often it must be asked for, and tells how often it was in doubt.
+// settle repeats a change until its outcome is known, and returns the number of doubtful answers.
 func settle(t *testing.T, c *client.Client, command metadata.Command) (doubts int) {
-	seen := c.Seen() // how far the logs were before it was asked for first
+	seen := c.Seen() // log positions before the first request
 	deadline := time.Now().Add(patience)
 	for ; ; doubts++ {
 		ctx := metadata.WithRequest(context.Background(), metadata.Request{Again: doubts > 0, Seen: seen})
@@ -238,7 +239,7 @@ func settle(t *testing.T, c *client.Client, command metadata.Command) (doubts in
 	}
 }
 
-// holdsOnce checks that /hot has files, each with its name for content, in one place.
+// holdsOnce checks that each file of /hot exists once and contains its name.
 func holdsOnce(t *testing.T, addrs, want []string) {
 	t.Helper()
 	r, err := cluster.Connect(t.Context(), addrs[0])
@@ -254,7 +255,7 @@ func holdsOnce(t *testing.T, addrs, want []string) {
 			t.Errorf("%s: %q, %v", name, got.Data, got.Err)
 		}
 	}
-	// A server remembers a transaction whose router has died until its lease is over.
+	// A server remembers the transaction of a dead router until its lease expires.
 	there, deadline := kept(t, r.Router, addrs), time.Now().Add(patience)
 	for there != len(want) && time.Now().Before(deadline) {
 		time.Sleep(100 * time.Millisecond)
@@ -265,7 +266,7 @@ func holdsOnce(t *testing.T, addrs, want []string) {
 	}
 }
 
-// kept is how many files the servers have in their own trees, once what dead routers left is swept.
+// kept returns the number of files in the servers' own trees after a sweep.
 func kept(t *testing.T, r *cluster.Router, addrs []string) (files int) {
 	t.Helper()
 	for i, addr := range addrs {

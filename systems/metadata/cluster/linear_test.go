@@ -22,8 +22,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-// sequential is one tree, as a set of directories; it answers with an error's code, or with
-// what is in a directory.
+// sequential models the tree as a set of directories. Its outputs are error codes and listings.
 var sequential = porcupine.Model{
 	Init: func() any { return map[string]bool{"/": true, "/a": true, "/b": true, "/c": true} },
 	Step: func(state, input, output any) (bool, any) {
@@ -35,7 +34,7 @@ var sequential = porcupine.Model{
 	DescribeOperation: func(input, output any) string { return fmt.Sprint(input, " -> ", output) },
 }
 
-// unknown is the output of what may have been done or not, or may yet.
+// unknown is the output of a command that may or may not have been executed, or may be executed later.
 const unknown = "unknown"
 
 func below(m map[string]bool, dir string) (names []string) {
@@ -113,9 +112,9 @@ func drawn(r *rand.Rand) (metadata.Command, error) {
 	return metadata.Parse("mv " + path() + " " + path())
 }
 
-// TestLinearizable has clients make, move, remove, list, give away, part and bring together directories
-// of three servers, of which one is killed and started meanwhile: the answers are those of one tree,
-// each at one moment. SKERRY_METADATA_HISTORIES is how many histories there are; 12.
+// TestLinearizable runs clients that create, move, remove, list, delegate, split and merge directories on three
+// servers, one of which is killed and restarted. The histories must be linearizable. SKERRY_METADATA_HISTORIES is
+// the number of histories; default 12.
 func TestLinearizable(t *testing.T) {
 	histories := 12
 	if n, err := strconv.Atoi(os.Getenv("SKERRY_METADATA_HISTORIES")); err == nil {
@@ -186,7 +185,7 @@ func linearizable(t *testing.T, seed uint64) {
 	t.Logf("seed %d: of %d answers %d are not known", seed, len(h), lost)
 }
 
-// answered is a result as the model has it.
+// answered translates a result for the model.
 func answered(c metadata.Command, r metadata.Result) string {
 	switch {
 	case c.Op == metadata.Delegate:

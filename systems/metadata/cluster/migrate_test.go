@@ -12,9 +12,8 @@ import (
 	"skerry/systems/metadata"
 )
 
-// TestMigrateWhileChanging moves a directory to another server while a client changes what
-// is in it: in between any two requests of the copy, as long as nothing is locked. The
-// changes are done at once, and the tree is that of servers between which nothing moved.
+// TestMigrateWhileChanging moves a directory while a client changes it between any two requests of the copy, as
+// long as nothing is locked. The changes do not wait. The resulting tree equals that of servers without the move.
 func TestMigrateWhileChanging(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -39,7 +38,7 @@ func TestMigrateWhileChanging(t *testing.T) {
 			for _, line := range []string{"mkdir /d", "mkdir /out", "mkdir /d/far", "delegate /d/far g3", "write /d/far/f far"} {
 				same(line)
 			}
-			for i := range 700 { // three exchanges, in one directory
+			for i := range 700 { // three exchanges in one directory
 				same(fmt.Sprintf("write /d/f%d %d", i, i))
 			}
 			change := func() string {
@@ -107,7 +106,7 @@ func TestMigrateWhileChanging(t *testing.T) {
 	}
 }
 
-// one makes a change in both worlds; paths that make no command are left out.
+// one makes a change in both worlds and skips paths that are invalid commands.
 func one(t *testing.T, same func(line string) bool, change func() string) bool {
 	t.Helper()
 	line := change()

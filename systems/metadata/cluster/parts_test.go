@@ -33,8 +33,8 @@ func pagesOf(t *testing.T, r namespace, line string, page int) (all []string) {
 	}
 }
 
-// TestParts parts a directory, fills it, and brings it together again: it is the same to clients all
-// the while, though each server has a part of the entries.
+// TestParts splits a directory, fills it and merges it. Clients see no difference, although each server holds a
+// part of the entries.
 func TestParts(t *testing.T) {
 	w := newWorld(t)
 	r := w.router(t, 0)
@@ -111,7 +111,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestSweepKeepsParts: an empty part is one that something leads to.
+// TestSweepKeepsParts sweeps a server with an empty part, to which a virtual directory leads.
 func TestSweepKeepsParts(t *testing.T) {
 	w := newWorld(t)
 	r := w.router(t, 0)

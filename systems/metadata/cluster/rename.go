@@ -29,7 +29,7 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 			return failure(c.Path, fmt.Errorf("%w owner: %w: %s", metadata.ErrInvalid, ErrServer, metadata.Quote(target)))
 		}
 		if i > 0 && target == targets[i-1] {
-			return failure(c.Path, fmt.Errorf("%w owner: %s is named twice, and a server has one part", metadata.ErrInvalid, target))
+			return failure(c.Path, fmt.Errorf("%w owner: %s is listed twice", metadata.ErrInvalid, target))
 		}
 	}
 	c.Owner = strings.Join(targets, ",")
@@ -45,11 +45,12 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 	sub := metadata.Subtree{Server: c.Owner, ID: r.token()}
 	base := sub.Base()
 	if sub := sub.NextEpoch(); len(sub.Owner()) > metadata.MaxName {
-		return failure(c.Path, fmt.Errorf("%w owner: the names of %d servers are too long", metadata.ErrInvalid, len(targets)))
+		return failure(c.Path, fmt.Errorf("%w owner: names of %d servers are too long together", metadata.ErrInvalid, len(targets)))
 	}
 	for _, target := range targets {
-		if made := r.sendOne(ctx, target, metadata.Command{Op: metadata.Mkdir, Path: base, Parents: true, Mode: found.Entries[0].Mode}); made.Err != nil {
-			return metadata.Result{Err: fmt.Errorf("making it on %s: %w", target, made.Err)}
+		if made := r.sendOne(ctx, target, metadata.Command{Op: metadata.Mkdir, Path: base, Parents: true,
+			Mode: found.Entries[0].Mode}); made.Err != nil {
+			return metadata.Result{Err: fmt.Errorf("creating the directory on %s: %w", target, made.Err)}
 		}
 	}
 	c.Owner, c.Exclusive = sub.Owner(), true

@@ -39,7 +39,7 @@ type Service interface {
 var (
 	ErrServer = errors.New("no such server")
 	// ErrCircle means that virtual directories lead to each other.
-	ErrCircle = errors.New("the map of subtrees leads nowhere")
+	ErrCircle = errors.New("virtual directories form a loop")
 )
 
 // Servers are the servers that share a tree.
@@ -65,7 +65,7 @@ type Router struct {
 // NewRouter returns a router for servers.
 func NewRouter(s Servers) (*Router, error) {
 	if s.Service[s.Root] == nil {
-		return nil, fmt.Errorf("the root's server %q: %w", s.Root, ErrServer)
+		return nil, fmt.Errorf("root server %q: %w", s.Root, ErrServer)
 	}
 	asked := make(map[string]*atomic.Uint64)
 	for name := range s.Service {
@@ -94,7 +94,7 @@ func (r *Router) names() []string { return slices.Sorted(maps.Keys(r.servers.Ser
 
 func checkName(name string) error {
 	if name == "" || strings.ContainsAny(name, ":/=, ") || len(name) > 63 {
-		return fmt.Errorf("a server %q: %w: 1 to 63 bytes without \":/=, \"", name, metadata.ErrInvalid)
+		return fmt.Errorf("server name %q: %w: must have 1 to 63 bytes without \":/=, \"", name, metadata.ErrInvalid)
 	}
 	return nil
 }
@@ -119,7 +119,8 @@ func (r *Router) route(ctx context.Context, commands []metadata.Command) []metad
 		}
 		at := r.commandPlace(commands[0])
 		n := 1
-		for n < len(commands) && isSinglePath(commands[0]) && isSinglePath(commands[n]) && checkGlobal(commands[n]) == nil && r.commandPlace(commands[n]) == at {
+		for n < len(commands) && isSinglePath(commands[0]) && isSinglePath(commands[n]) && checkGlobal(commands[n]) == nil &&
+			r.commandPlace(commands[n]) == at {
 			n++
 		}
 		if !isSinglePath(commands[0]) {
@@ -146,11 +147,12 @@ func isReserved(path string) bool {
 func checkGlobal(c metadata.Command) error {
 	switch {
 	case c.Op.Internal():
-		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w: %s is about a server's own tree", metadata.ErrInvalid, c.Op)}
+		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w: %s works only on a server's own tree", metadata.ErrInvalid, c.Op)}
 	case !isReserved(c.Path) && !isReserved(c.To):
 		return nil
 	case c.Op.Changes():
-		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w name: %s and %s are the servers'", metadata.ErrInvalid, metadata.Subtrees, metadata.Incoming)}
+		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w name: %s and %s are reserved", metadata.ErrInvalid,
+			metadata.Subtrees, metadata.Incoming)}
 	}
 	return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
 }
@@ -176,7 +178,7 @@ func (r *Router) routeSpecial(ctx context.Context, c metadata.Command) metadata.
 	case metadata.Delegate:
 		return r.delegate(ctx, c)
 	case metadata.Adopt:
-		return failure(c.Path, fmt.Errorf("%w: a subtree that is empty goes by rmdir", metadata.ErrInvalid))
+		return failure(c.Path, fmt.Errorf("%w: use rmdir to remove an empty subtree", metadata.ErrInvalid))
 	}
 	return r.move(ctx, c)
 }
@@ -256,7 +258,7 @@ func (r *Router) recallChange(ctx context.Context, c metadata.Command) (result m
 	if failed == nil {
 		return result, false
 	}
-	return metadata.Result{Err: fmt.Errorf("%w: it may have been done or not: %w", metadata.ErrUnavailable, failed)}, true
+	return metadata.Result{Err: fmt.Errorf("%w: the change may or may not have been made: %w", metadata.ErrUnavailable, failed)}, true
 }
 
 // eachServer calls do for all servers concurrently.
@@ -288,7 +290,7 @@ func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, 
 	status, err := first.Status(ctx)
 	if err != nil {
 		first.Close()
-		return nil, fmt.Errorf("learning which servers share the tree: %w", err)
+		return nil, fmt.Errorf("reading the list of servers: %w", err)
 	}
 	c := &Client{clients: []*client.Client{first}}
 	s := Servers{Root: status.Root, Service: make(map[string]Service)}
@@ -302,7 +304,7 @@ func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, 
 	}
 	if c.Router, err = NewRouter(s); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("learning which servers share the tree: %w", err)
+		return nil, fmt.Errorf("reading the list of servers: %w", err)
 	}
 	return c, nil
 }

@@ -17,12 +17,12 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// faulty is a server that can be out of reach, or lose what it would answer.
+// faulty is a server that can be unreachable or lose answers.
 type faulty struct {
 	store *store.Store
 	mu    sync.Mutex
 	down  bool
-	// after, where it is set, is called with what was asked, and answered.
+	// after, if set, is called after each command.
 	after func(metadata.Command)
 }
 
@@ -51,7 +51,7 @@ func (f *faulty) set(down bool, after func(metadata.Command)) {
 	f.down, f.after = down, after
 }
 
-// servers are g1, which has the root, g2 and g3.
+// servers starts g1, which has the root, g2 and g3.
 func servers(t *testing.T) map[string]*faulty {
 	t.Helper()
 	all := make(map[string]*faulty)
@@ -66,7 +66,7 @@ func servers(t *testing.T) map[string]*faulty {
 
 func router(t *testing.T, all map[string]*faulty) *cluster.Router {
 	t.Helper()
-	// On a busy machine nobody gives up for others that are slow.
+	// No request times out on a busy machine.
 	s := cluster.Servers{Root: "g1", Service: make(map[string]cluster.Service), Lease: patience}
 	for name, f := range all {
 		s.Service[name] = f
@@ -100,7 +100,7 @@ func must(t *testing.T, n namespace, lines ...string) {
 	}
 }
 
-// TestSubtrees has answers of the whole tree, whichever server they are from.
+// TestSubtrees compares answers from all servers.
 func TestSubtrees(t *testing.T) {
 	all := servers(t)
 	a, b := router(t, all), router(t, all)
@@ -110,7 +110,8 @@ func TestSubtrees(t *testing.T) {
 		t.Errorf("%d directories on g2", n)
 	}
 	for line, want := range map[string]string{
-		"stat /home": "home directory", "stat /etc": "etc directory", "stat /home/bob": "bob directory", "stat /home/bob/f": "f file", "ls -l /home": "ann directory, bob virtual",
+		"stat /home": "home directory", "stat /etc": "etc directory", "stat /home/bob": "bob directory",
+		"stat /home/bob/f": "f file", "ls -l /home": "ann directory, bob virtual",
 		"ls -l /": "etc virtual, home virtual", "find /home/ann": "/home/ann directory, /home/ann/mail directory", "ls /etc": "",
 	} {
 		for _, n := range []namespace{a, b} {
@@ -131,10 +132,14 @@ func TestSubtrees(t *testing.T) {
 		t.Errorf("read %+v", r)
 	}
 	for line, want := range map[string]error{
-		"mkdir /home": metadata.ErrExists, "create /home": metadata.ErrExists, "write /home x": metadata.ErrIsDirectory, "rm /home": metadata.ErrIsDirectory,
-		"rmdir /home": metadata.ErrNotEmpty, "mv /home /etc": metadata.ErrExists, "mv /home/ann /home/bob": metadata.ErrExists, "mv /home/ann /home/bob/f": metadata.ErrExists,
-		"mv -f /home/ann /home/bob/f": metadata.ErrNotDirectory, "mv -f /home/bob/f /etc": metadata.ErrIsDirectory, "mv -f /etc /home": metadata.ErrNotEmpty,
-		"mv /home/bob/g /g": metadata.ErrNotFound, "mv /home/bob/f /x/f": metadata.ErrNotFound, "mv /home/bob/f /etc/x/f": metadata.ErrNotFound, "mv /home/bob /home/bob/x": metadata.ErrInvalid,
+		"mkdir /home": metadata.ErrExists, "create /home": metadata.ErrExists, "write /home x": metadata.ErrIsDirectory,
+		"rm /home":    metadata.ErrIsDirectory,
+		"rmdir /home": metadata.ErrNotEmpty, "mv /home /etc": metadata.ErrExists, "mv /home/ann /home/bob": metadata.ErrExists,
+		"mv /home/ann /home/bob/f":    metadata.ErrExists,
+		"mv -f /home/ann /home/bob/f": metadata.ErrNotDirectory, "mv -f /home/bob/f /etc": metadata.ErrIsDirectory,
+		"mv -f /etc /home":  metadata.ErrNotEmpty,
+		"mv /home/bob/g /g": metadata.ErrNotFound, "mv /home/bob/f /x/f": metadata.ErrNotFound,
+		"mv /home/bob/f /etc/x/f": metadata.ErrNotFound, "mv /home/bob /home/bob/x": metadata.ErrInvalid,
 		"stat /home/carl": metadata.ErrNotFound, "mkdir /home/carl/x": metadata.ErrNotFound, "ls /home/bob/f": metadata.ErrNotDirectory,
 		"delegate /home/ann g9": metadata.ErrInvalid,
 		"adopt /home":           metadata.ErrInvalid,
@@ -156,8 +161,8 @@ func TestSubtrees(t *testing.T) {
 	}
 }
 
-// TestRmdirHalfDone removes a subtree while the server that has the virtual directory is
-// gone between the two steps: it is not there afterwards, for anybody.
+// TestRmdirHalfDone removes a subtree while the server of its virtual directory disappears between the two steps.
+// Afterwards no router sees the directory.
 func TestRmdirHalfDone(t *testing.T) {
 	all := servers(t)
 	a, b := router(t, all), router(t, all)
@@ -176,7 +181,7 @@ func TestRmdirHalfDone(t *testing.T) {
 	for _, line := range []string{"mkdir -p /d/x", "mkdir /d/x", "stat /d", "ls /d"} {
 		want := metadata.ErrNotFound
 		if line == "mkdir -p /d/x" {
-			want = nil // the parent is made anew
+			want = nil // the parent exists again
 		}
 		if r := do(t, b, line); !errors.Is(r.Err, want) {
 			t.Errorf("%s: %v, want %v", line, r.Err, want)
@@ -192,7 +197,7 @@ func TestRmdirHalfDone(t *testing.T) {
 	}
 }
 
-// TestDelegateHalfDone loses the answer of the step that makes the directory virtual.
+// TestDelegateHalfDone loses the answer to the step that makes the directory virtual.
 func TestDelegateHalfDone(t *testing.T) {
 	all := servers(t)
 	a := router(t, all)
@@ -207,8 +212,8 @@ func TestDelegateHalfDone(t *testing.T) {
 	must(t, a, "delegate /e g2", "rm /e/f")
 }
 
-// TestModel runs commands through routers, which know different pasts of the map, while
-// empty directories are given to servers; the answers are those of one tree.
+// TestModel runs commands through routers with different outdated maps, while empty directories are delegated. The
+// answers are those of a single tree.
 func TestModel(t *testing.T) {
 	all := servers(t)
 	routers := []*cluster.Router{router(t, all), router(t, all), router(t, all)}
@@ -230,7 +235,8 @@ func TestModel(t *testing.T) {
 			}
 			continue
 		}
-		verb := []string{"mkdir", "mkdir -p", "create", "write", "rmdir", "rmdir", "rm", "rm -r", "mv", "stat", "ls -l", "read", "chmod 700", "find", "find -type d", "find -maxdepth 1", "mv -f"}[random.IntN(17)]
+		verb := []string{"mkdir", "mkdir -p", "create", "write", "rmdir", "rmdir", "rm", "rm -r", "mv", "stat", "ls -l", "read",
+			"chmod 700", "find", "find -type d", "find -maxdepth 1", "mv -f"}[random.IntN(17)]
 		line := verb + " " + path()
 		switch verb {
 		case "write":
@@ -264,8 +270,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestConcurrent has clients make, give away, use and remove the same directories: no
-// answer is other than one tree could give, and what is left is reachable.
+// TestConcurrent runs clients that create, delegate, use and remove the same directories. Every answer is possible
+// for a single tree, and all remaining entries are reachable.
 func TestConcurrent(t *testing.T) {
 	all := servers(t)
 	var clients sync.WaitGroup
@@ -275,7 +281,8 @@ func TestConcurrent(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(i), 1))
 			for n := range 100 {
 				d := fmt.Sprintf("/%d", random.IntN(2))
-				for _, line := range []string{"mkdir " + d, fmt.Sprintf("delegate %s g%d", d, 1+random.IntN(3)), fmt.Sprintf("create %s/%d", d, i), fmt.Sprintf("mv %s/%d %s/m%d", d, i, d, i), fmt.Sprintf("rm %s/m%d", d, i), "rmdir " + d} {
+				for _, line := range []string{"mkdir " + d, fmt.Sprintf("delegate %s g%d", d, 1+random.IntN(3)),
+					fmt.Sprintf("create %s/%d", d, i), fmt.Sprintf("mv %s/%d %s/m%d", d, i, d, i), fmt.Sprintf("rm %s/m%d", d, i), "rmdir " + d} {
 					c, err := metadata.Parse(line)
 					if err != nil {
 						t.Error(err)
@@ -306,7 +313,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// paged are the names of all pages of two entries.
+// paged returns the names of all pages of two entries.
 func paged(t *testing.T, r *cluster.Router, c metadata.Command) []string {
 	t.Helper()
 	c.Limit = 2
@@ -323,7 +330,7 @@ func paged(t *testing.T, r *cluster.Router, c metadata.Command) []string {
 	}
 }
 
-// names are a result's entries, as far as they are the same wherever they are.
+// names returns what all placements of a result's entries have in common.
 func names(r metadata.Result) []string {
 	var list []string
 	for _, e := range r.Entries {
@@ -336,24 +343,25 @@ func names(r metadata.Result) []string {
 	return append(list, string(r.Data))
 }
 
-// own are commands in a directory, those that fail among them.
+// own returns commands in a directory, including failing ones.
 func own(dir string) []string {
 	return []string{
-		"mkdir " + dir + "/d", "mkdir -p " + dir + "/d/e/f", "create " + dir + "/d/x", "create " + dir + "/d/x", "write " + dir + "/d/y text", "stat " + dir + "/d/x", "ls -l " + dir + "/d",
-		"read " + dir + "/d/y", "mv " + dir + "/d/x " + dir + "/d/z", "mv -f " + dir + "/d/y " + dir + "/d/z", "stat " + dir + "/d/x", "create " + dir + "/none/x", "find " + dir + "/d",
+		"mkdir " + dir + "/d", "mkdir -p " + dir + "/d/e/f", "create " + dir + "/d/x", "create " + dir + "/d/x",
+		"write " + dir + "/d/y text", "stat " + dir + "/d/x", "ls -l " + dir + "/d",
+		"read " + dir + "/d/y", "mv " + dir + "/d/x " + dir + "/d/z", "mv -f " + dir + "/d/y " + dir + "/d/z",
+		"stat " + dir + "/d/x", "create " + dir + "/none/x", "find " + dir + "/d",
 		"chmod 700 " + dir + "/d/z", "rm " + dir + "/d/z", "rmdir " + dir + "/d", "rm -r " + dir + "/d", "rmdir " + dir + "/d",
 	}
 }
 
-// TestOwnSubtreeNeedsNoOtherServer has commands in a directory ask nobody but the server that has it: each
-// that asked another would take as long as the way there. Only what the path leads through
-// is asked for, once.
+// TestOwnSubtreeNeedsNoOtherServer runs commands in a directory. They use only the directory's server, because any
+// other request would add a network delay. Directories above it are looked up once.
 func TestOwnSubtreeNeedsNoOtherServer(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.router(t, 0), "mkdir -p /own/g1", "mkdir -p /own/g2", "delegate /own/g2 g2", "mkdir -p /own/g2/n", "delegate /own/g2/n g3")
 	for _, at := range []struct {
 		dir   string
-		first map[string]uint64 // requests of a router that knows nothing, until it knows the way
+		first map[string]uint64 // requests of a new router until it knows the way
 		home  string
 	}{
 		{"/own/g1", map[string]uint64{"g1": 1, "g2": 0, "g3": 0}, "g1"},

@@ -132,7 +132,7 @@ func (t *transaction) commit(ctx context.Context) metadata.Result {
 			t.undecided = true
 		}
 		if t.undecided {
-			return metadata.Result{Err: fmt.Errorf("%w: it may have been done or not", metadata.ErrUnavailable)}
+			return metadata.Result{Err: fmt.Errorf("%w: the change may or may not have been made", metadata.ErrUnavailable)}
 		}
 	}
 	if result.Err != nil {
@@ -227,7 +227,8 @@ func (r *Router) translateError(at place, whole string, err error) error {
 
 // lockSubtrees prepares a command on the servers of all subtrees below a directory, recursively. virtual has the
 // virtual directories in the tree of at.server.
-func (t *transaction) lockSubtrees(ctx context.Context, at place, virtual []metadata.Entry, command func(metadata.Subtree) metadata.Command) error {
+func (t *transaction) lockSubtrees(ctx context.Context, at place, virtual []metadata.Entry,
+	command func(metadata.Subtree) metadata.Command) error {
 	for _, v := range virtual {
 		top := at.toGlobal(v.Name)
 		sub, ok := metadata.ParseSubtree(v.Owner)

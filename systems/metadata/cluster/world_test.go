@@ -17,16 +17,16 @@ import (
 	"skerry/systems/metadata/store"
 )
 
-// patience is how long anything may take on a busy machine.
+// patience is the timeout of every operation on a busy machine.
 const patience = 60 * time.Second
 
-// disk is a journal.Log in memory: what was appended outlives the server.
+// disk is a changelog.Log in memory that survives the server.
 type disk struct {
 	mu      sync.Mutex
 	machine *store.State
 	records [][]byte
 	image   []byte // of the state before the records
-	before  uint64 // how many records that has
+	before  uint64 // number of records in image
 	dead    bool
 }
 
@@ -42,7 +42,7 @@ func (d *disk) Append(_ context.Context, record []byte) (any, error) {
 
 func (d *disk) Close() error { return nil }
 
-// machine is a server that can be killed: what it did not append is gone.
+// machine is a server that can be killed; it loses everything that it did not append.
 type machine struct {
 	t     testing.TB
 	disk  *disk
@@ -58,7 +58,7 @@ func newMachine(t testing.TB) *machine {
 	return m
 }
 
-// restart is kill -9, and a start from what was appended; every other time from a snapshot.
+// restart simulates kill -9 and a start from the log, or every other time from a snapshot.
 func (m *machine) restart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *machine) Do(ctx context.Context, commands []metadata.Command) []metadat
 	return results
 }
 
-// Transactions makes a machine spread.Own.
+// Transactions implements cluster.OwnService.
 func (m *machine) Transactions() ([]metadata.Txn, <-chan struct{}) {
 	return m.store().Transactions()
 }
@@ -130,7 +130,7 @@ func (m *machine) set(down bool, fault func(before bool, commands []metadata.Com
 	m.down, m.fault = down, fault
 }
 
-// world is servers g1, which has the root, g2 and g3.
+// world has the servers g1, which has the root, g2 and g3.
 type world map[string]*machine
 
 func newWorld(t testing.TB) world {
@@ -154,7 +154,7 @@ func (w world) router(t testing.TB, lease time.Duration) *cluster.Router {
 	return r
 }
 
-// keep has every server end what was left to it, and returns when nothing is.
+// keep runs every server's keeper until no transaction is left.
 func (w world) keep(t testing.TB, lease time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -178,13 +178,12 @@ func (w world) keep(t testing.TB, lease time.Duration) {
 	keepers.Wait()
 }
 
-// sweep removes what routers that ended have left, and returns when all servers know that
-// these have.
+// sweep removes the leftovers of dead routers, and returns when all servers know that the routers are dead.
 func (w world) sweep(t testing.TB, lease time.Duration) {
 	t.Helper()
 	r := w.router(t, lease)
 	for name, m := range w {
-		for deadline := time.Now().Add(patience); ; time.Sleep(lease) { // a lease is a time
+		for deadline := time.Now().Add(patience); ; time.Sleep(lease) { // a lease has passed each time
 			if _, err := r.Sweep(t.Context(), name, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -199,7 +198,7 @@ func (w world) sweep(t testing.TB, lease time.Duration) {
 	}
 }
 
-// image is the whole tree as a client sees it: a line each entry.
+// image formats the whole tree as a client sees it, one line per entry.
 func (w world) image(t testing.TB) string {
 	t.Helper()
 	r := w.router(t, time.Second)
@@ -230,14 +229,13 @@ func (w world) image(t testing.TB) string {
 	return strings.Join(lines, "\n")
 }
 
-// orphans are subtrees that no virtual directory stands for, and virtual directories that
-// lead nowhere.
+// orphans returns subtrees without a virtual directory, and virtual directories that lead nowhere.
 func (w world) orphans() []string {
 	counts := make(map[string]int)
 	for name, m := range w {
 		tree := m.store().Tree()
 		for path, owner := range tree.VirtualOwners() {
-			if !metadata.Under(path, metadata.Incoming) { // what is copied just now leads nowhere yet
+			if !metadata.Under(path, metadata.Incoming) { // a copy in progress leads nowhere yet
 				sub, _ := metadata.ParseSubtree(owner)
 				for _, part := range sub.Parts() {
 					counts[part.Owner()]++

@@ -58,7 +58,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, k.log.Close()) }()
 	if recovery.Torn > 0 {
-		o.Log.Warn("a crash cut off the end of the journal: nobody was told that it was done", "bytes", recovery.Torn)
+		o.Log.Warn("a crash tore the last, unacknowledged journal write; it was cut off", "bytes", recovery.Torn)
 	}
 	counts := func() protocol.Status { return protocol.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
 	own, meter := store.New(k.state, k.log), rebalance.NewMeter()
@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return advice.With(fmt.Errorf("serving %s: %w", o.Dir, err), "give a free address: --listen 127.0.0.1:0 takes any port")
+		return advice.With(fmt.Errorf("serving %s: %w", o.Dir, err), "use a free address, such as --listen 127.0.0.1:0 for any port")
 	}
 	if o.Ready != nil {
 		if err := o.Ready(l.Addr(), recovery); err != nil {

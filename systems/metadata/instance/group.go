@@ -34,9 +34,9 @@ type Group struct {
 
 var (
 	// ErrGroup means that a group is invalid.
-	ErrGroup = errors.New("not a group of replicas")
+	ErrGroup = errors.New("invalid group of replicas")
 	// ErrLayout means that a replica finds the directory of a server without replicas, or vice versa.
-	ErrLayout = errors.New("the directory is of another kind of server")
+	ErrLayout = errors.New("directory belongs to another kind of server")
 )
 
 // replicaDir is the directory of a replica's data. Only servers without replicas have aloneFile.
@@ -62,7 +62,8 @@ type backend struct {
 func (o *Options) openBackend(ctx context.Context, who credentials) (backend, changelog.Recovery, error) {
 	k := backend{state: store.NewState(), credentials: who}
 	if o.Group == nil {
-		if err := checkLayout(filepath.Join(o.Dir, replicaDir), "a replica's, give its --name and the --member of each"); err != nil {
+		if err := checkLayout(filepath.Join(o.Dir, replicaDir),
+			"it belongs to a replica: give its --name and the --member flags of all replicas"); err != nil {
 			return k, changelog.Recovery{}, err
 		}
 		o.Journal.Log = o.Log
@@ -70,14 +71,16 @@ func (o *Options) openBackend(ctx context.Context, who credentials) (backend, ch
 		k.log = j
 		return k, r, err
 	}
-	if err := checkLayout(filepath.Join(o.Dir, aloneFile), "that of a server without replicas, serve it without --member or give another --data"); err != nil {
+	if err := checkLayout(filepath.Join(o.Dir, aloneFile),
+		"it belongs to a server without replicas: omit --member, or give another --data directory"); err != nil {
 		return k, changelog.Recovery{}, err
 	}
 	cfg, err := o.Group.config(who.id)
 	if err != nil {
 		return k, changelog.Recovery{}, err
 	}
-	l, r, err := replica.Open(ctx, filepath.Join(o.Dir, replicaDir), k.state, cfg, replica.Options{SnapshotBytes: o.Journal.SnapshotBytes, Log: o.Log})
+	l, r, err := replica.Open(ctx, filepath.Join(o.Dir, replicaDir), k.state, cfg,
+		replica.Options{SnapshotBytes: o.Journal.SnapshotBytes, Log: o.Log})
 	k.log, k.replica = l, l
 	return k, r, err
 }
@@ -99,7 +102,7 @@ func checkLayout(path, what string) error {
 		return nil
 	}
 	if err == nil {
-		err = advice.With(fmt.Errorf("%s: %w", filepath.Dir(path), ErrLayout), "it is %s", what)
+		err = advice.With(fmt.Errorf("%s: %w", filepath.Dir(path), ErrLayout), "%s", what)
 	}
 	return err
 }
@@ -134,7 +137,7 @@ func (g *Group) config(id *ca.Identity) (consensus.Config, error) {
 		m := consensus.Member{ID: consensus.MemberID(name), Name: name, Addr: addr, Role: consensus.Voter}
 		for _, other := range c.Members {
 			if other.Name == name || other.Addr == addr {
-				return c, fmt.Errorf("%w: members %q and %s=%s have a name or an address in common", ErrGroup, text, other.Name, other.Addr)
+				return c, fmt.Errorf("%w: members %q and %s=%s share a name or an address", ErrGroup, text, other.Name, other.Addr)
 			}
 		}
 		c.Members = append(c.Members, m)
@@ -143,7 +146,7 @@ func (g *Group) config(id *ca.Identity) (consensus.Config, error) {
 		}
 	}
 	if c.Self.ID == 0 {
-		return c, advice.With(fmt.Errorf("%w: %q is not one of its members", ErrGroup, g.Name), "give this server's --name, which is that of one --member")
+		return c, advice.With(fmt.Errorf("%w: %q is not a member", ErrGroup, g.Name), "set --name to the name of one --member")
 	}
 	if g.Join {
 		c.Members = nil
@@ -152,7 +155,7 @@ func (g *Group) config(id *ca.Identity) (consensus.Config, error) {
 		return c, nil
 	}
 	if id.Cluster != g.Cluster {
-		return c, fmt.Errorf("%w: the certificate is for the cluster %q", ErrGroup, id.Cluster)
+		return c, fmt.Errorf("%w: the certificate is for cluster %q", ErrGroup, id.Cluster)
 	}
 	c.TLS, c.DialTLS = id.Server(nil, ca.Member), id.Client(nil, ca.Member)
 	return c, nil
@@ -190,7 +193,7 @@ func (m members) handle(change func(*http.Request, protocol.Member) (status int,
 		d.DisallowUnknownFields()
 		status, err := http.StatusBadRequest, d.Decode(&asked)
 		if err == nil && asked.Name == "" {
-			err = fmt.Errorf("%w: a replica without a name", metadata.ErrInvalid)
+			err = fmt.Errorf("%w: replica name missing", metadata.ErrInvalid)
 		}
 		if err == nil {
 			status, err = change(r, asked)
@@ -198,7 +201,7 @@ func (m members) handle(change func(*http.Request, protocol.Member) (status int,
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		if err := json.NewEncoder(w).Encode(protocol.EncodeResult(metadata.Result{Err: err})); err != nil {
-			m.log.Debug("the answer to a change of members did not leave", "error", err)
+			m.log.Debug("cannot send the answer to a membership change", "error", err)
 		}
 	}
 }
@@ -215,7 +218,7 @@ func (m members) memberNamed(name string) (consensus.Member, bool) {
 // add adds a replica as a learner. The leader gives it a vote when it has caught up.
 func (m members) add(r *http.Request, asked protocol.Member) (int, error) {
 	if asked.Addr == "" {
-		return http.StatusBadRequest, fmt.Errorf("%w: a replica without an address", metadata.ErrInvalid)
+		return http.StatusBadRequest, fmt.Errorf("%w: replica address missing", metadata.ErrInvalid)
 	}
 	if there, ok := m.memberNamed(asked.Name); ok {
 		if there.Addr == asked.Addr {
@@ -249,7 +252,7 @@ func (m members) handOver(r *http.Request, from uint64) {
 			continue
 		}
 		if err := m.node.Transfer(r.Context(), o.ID); err != nil {
-			m.log.Warn("the leader did not hand over", "to", o.Name, "error", err)
+			m.log.Warn("cannot transfer leadership", "to", o.Name, "error", err)
 		}
 		return
 	}

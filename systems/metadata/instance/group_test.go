@@ -23,7 +23,7 @@ import (
 
 const patience = 60 * time.Second
 
-// run serves until the returned function is called, and is there when it returns.
+// run serves until stop is called. The server is ready when run returns.
 func run(t *testing.T, o instance.Options) (addr string, stop func()) {
 	t.Helper()
 	ready := make(chan net.Addr, 1)
@@ -74,7 +74,7 @@ func one(t *testing.T, c *client.Client, line string) metadata.Result {
 	}
 }
 
-// TestGroup has a client go on with the other replicas when one ends.
+// TestGroup stops a replica; a client continues with the others.
 func TestGroup(t *testing.T) {
 	var members []string
 	for i := range 3 {
@@ -85,7 +85,8 @@ func TestGroup(t *testing.T) {
 	dir := t.TempDir()
 	for i := range members {
 		name := fmt.Sprintf("m%d", i+1)
-		addr, stop := run(t, instance.Options{Dir: filepath.Join(dir, name), Group: &instance.Group{Cluster: "tree", Name: name, Members: members}})
+		addr, stop := run(t, instance.Options{Dir: filepath.Join(dir, name),
+			Group: &instance.Group{Cluster: "tree", Name: name, Members: members}})
 		addrs, stops = append(addrs, addr), append(stops, stop)
 	}
 	c := client.New(strings.Join(addrs, ","))
@@ -127,20 +128,23 @@ func TestDirectoryLayouts(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-	for _, members := range [][]string{{"a"}, {"=x"}, {"b=127.0.0.1:1"}, {"a=127.0.0.1:1", "a=127.0.0.1:2"}, {"a=127.0.0.1:1", "b=127.0.0.1:1"}} {
-		o := instance.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Group: &instance.Group{Cluster: "tree", Name: "a", Members: members}, Log: slog.New(slog.DiscardHandler)}
+	for _, members := range [][]string{{"a"}, {"=x"}, {"b=127.0.0.1:1"}, {"a=127.0.0.1:1", "a=127.0.0.1:2"},
+		{"a=127.0.0.1:1", "b=127.0.0.1:1"}} {
+		o := instance.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(),
+			Group: &instance.Group{Cluster: "tree", Name: "a", Members: members}, Log: slog.New(slog.DiscardHandler)}
 		if err := instance.Run(t.Context(), o); !errors.Is(err, instance.ErrGroup) {
 			t.Errorf("%v: %v", members, err)
 		}
 	}
 }
 
-// TestShare asks either of two servers for a tree that both have.
+// TestShare sends requests to either of two servers that share a tree.
 func TestShare(t *testing.T) {
 	addrs := []string{testkit.Address(t), testkit.Address(t)}
 	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
 	for i := range servers {
-		run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"), Share: &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})
+		run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"),
+			Share: &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})
 	}
 	first, second := client.New(addrs[0]), client.New(addrs[1])
 	defer first.Close()
@@ -180,7 +184,8 @@ func TestShare(t *testing.T) {
 	if r := single.Do(t.Context(), []metadata.Command{{Op: metadata.Mkdir, Path: "/x"}}); r[0].Err != nil {
 		t.Error(r[0].Err)
 	}
-	for _, share := range []instance.Share{{Name: "a", Root: "a"}, {Name: "a", Root: "b", Servers: []string{"a=x"}}, {Name: "a", Root: "a", Servers: []string{"a=x", "a=y"}}, {Name: "a", Root: "a", Servers: []string{"a=x", "b:=y"}}} {
+	for _, share := range []instance.Share{{Name: "a", Root: "a"}, {Name: "a", Root: "b", Servers: []string{"a=x"}},
+		{Name: "a", Root: "a", Servers: []string{"a=x", "a=y"}}, {Name: "a", Root: "a", Servers: []string{"a=x", "b:=y"}}} {
 		o := instance.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Share: &share, Log: slog.New(slog.DiscardHandler)}
 		if err := instance.Run(t.Context(), o); !errors.Is(err, instance.ErrShare) {
 			t.Errorf("%+v: %v", share, err)
@@ -188,7 +193,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// begin serves, and tells how it ended.
+// begin starts a server, and sends its result on ended.
 func begin(t *testing.T, o instance.Options) (addr string, ended <-chan error) {
 	t.Helper()
 	ready, end := make(chan net.Addr, 1), make(chan error, 1)
@@ -216,8 +221,7 @@ func begin(t *testing.T, o instance.Options) (addr string, ended <-chan error) {
 	return "", nil
 }
 
-// TestMembers has a group of two take in a third that started empty, and lets go of the one
-// that leads, whose process ends by itself.
+// TestMembers adds an empty third replica to a group of two, and removes the leader, whose process ends by itself.
 func TestMembers(t *testing.T) {
 	dir, peers := t.TempDir(), []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
 	member := func(i int) string { return fmt.Sprintf("m%d=%s", i+1, peers[i]) }
@@ -238,7 +242,7 @@ func TestMembers(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for range 2 { // to ask twice is no error
+	for range 2 { // repeating is not an error
 		if err := clients[1].AddMember(ctx, "m3", peers[2]); err != nil {
 			t.Fatal(err)
 		}
@@ -290,13 +294,14 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestDiscover asks another server of those that share a tree when the first is lost.
+// TestDiscover loses one of the servers that share a tree; the client uses another one.
 func TestDiscover(t *testing.T) {
 	addrs := []string{testkit.Address(t), testkit.Address(t)}
 	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
 	stops := make([]func(), 2)
 	for i := range servers {
-		_, stops[i] = run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"), Share: &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})
+		_, stops[i] = run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"),
+			Share: &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})
 	}
 	c, err := client.Discover(t.Context(), addrs[1])
 	if err != nil {

@@ -17,10 +17,9 @@ import (
 	"skerry/systems/metadata/instance"
 )
 
-// TestHungLeader stops a group's leader (SIGSTOP), which goes on to take connections, under
-// clients that ask it and have no timeout of their own: the others take over, each client
-// has its changes done there soon, the one that the leader was sent too: none is in doubt or made
-// twice, and nothing that was acknowledged is lost.
+// TestHungLeader stops a group's leader with SIGSTOP. It still accepts connections from clients, which have no
+// timeouts. The other replicas take over. Each client's changes succeed soon, including the one sent to the
+// leader. No change is in doubt or made twice, and no acknowledged change is lost.
 func TestHungLeader(t *testing.T) {
 	t.Parallel()
 	all := processes(t, 3)
@@ -56,7 +55,7 @@ func TestHungLeader(t *testing.T) {
 				select {
 				case <-stopped:
 				default:
-					counts = false // it may have been done before
+					counts = false // may have been made before
 				}
 				r := c.DoOne(ctx, metadata.Command{Op: metadata.Mkdir, Path: path, Mode: 0o755})
 				if r.Err != nil {
@@ -104,8 +103,8 @@ func TestHungLeader(t *testing.T) {
 	}
 }
 
-// TestHungServer asks one server for what another has that hangs: it is refused, and what
-// others have is answered meanwhile.
+// TestHungServer needs a server that hangs: the request is refused, and requests for other servers are answered
+// meanwhile.
 func TestHungServer(t *testing.T) {
 	t.Parallel()
 	silent := relay.Silent(t)

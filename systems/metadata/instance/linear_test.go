@@ -30,7 +30,7 @@ import (
 	"skerry/systems/metadata/instance"
 )
 
-// TestMain lets the test's own program be a replica: `replica ADDR DIR NAME NAME=PEER...`.
+// TestMain makes the test binary run a replica for the arguments `replica ADDR DIR NAME NAME=PEER...`.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 4 && os.Args[1] == "replica" {
 		o := instance.Options{
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is a replica as a process of its own.
+// process is a replica process.
 type process struct {
 	args []string
 	addr string
@@ -76,7 +76,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 		t.Error(err)
 	}
 	if s == syscall.SIGKILL {
-		_ = p.cmd.Wait() // it was killed
+		_ = p.cmd.Wait() // killed
 	}
 }
 
@@ -101,7 +101,7 @@ func processes(t *testing.T, n int) []*process {
 	return all
 }
 
-// leader is the process that another one says leads.
+// leader returns the process that the group reports as its leader.
 func leader(t *testing.T, all []*process) *process {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -125,14 +125,14 @@ func leader(t *testing.T, all []*process) *process {
 	return nil
 }
 
-// The model: a directory of few names, as a set of bits.
+// The model: a directory with few names, as a set of bits.
 type (
 	asked struct {
 		op   metadata.Op
 		name int
 	}
 	told struct {
-		unknown bool // it may have been done or not, at any time from its call on
+		unknown bool // the change may or may not have been made, at any time after its call
 		err     error
 		held    uint // List: the names
 	}
@@ -159,8 +159,7 @@ var directory = porcupine.Model{
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) },
 }
 
-// attempt is one operation of a client; ok is false where nothing is known to have come of
-// it, and nothing was changed.
+// attempt runs one operation of a client. ok is false if the operation had no result and no effect.
 func attempt(ctx context.Context, c *client.Client, dir string, in asked) (out told, ok bool) {
 	command := metadata.Command{Op: in.op, Path: dir + "/" + strconv.Itoa(in.name)}
 	if in.op == metadata.List {
@@ -186,8 +185,8 @@ func attempt(ctx context.Context, c *client.Client, dir string, in asked) (out t
 	return told{unknown: true}, true
 }
 
-// TestLinearizable holds a group's answers against a sequential directory while its leader
-// is killed (SIGKILL) and paused (SIGSTOP). SKERRY_METADATA_LINEAR=10m does so for so long.
+// TestLinearizable compares a group's answers with a sequential directory while its leader is killed (SIGKILL) and
+// paused (SIGSTOP). SKERRY_METADATA_LINEAR is the duration, such as 10m.
 func TestLinearizable(t *testing.T) {
 	var long time.Duration
 	if text := os.Getenv("SKERRY_METADATA_LINEAR"); text != "" {
@@ -203,13 +202,13 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// round is a history with both faults in it.
+// round records a history with both faults.
 func round(t *testing.T, all []*process, seed uint64) {
 	t.Helper()
 	const workers, each = 4, 45
 	setup := client.New(all[0].addr)
 	defer setup.Close()
-	// What is in doubt may still be done in a later round: each has a directory of its own.
+	// A change in doubt may still be made in a later round, so each round has its own directory.
 	dir := "/d" + strconv.FormatUint(seed, 10)
 	if r := one(t, setup, "mkdir "+dir); r.Err != nil && !errors.Is(r.Err, metadata.ErrExists) {
 		t.Fatal(r.Err)
@@ -235,7 +234,7 @@ func round(t *testing.T, all []*process, seed uint64) {
 				o := porcupine.Operation{ClientId: client, Input: in, Call: int64(call), Output: out, Return: int64(back)}
 				if out.unknown {
 					o.Return = math.MaxInt64
-					client += workers // who goes on is another
+					client += workers // a client in doubt continues under a new id
 				}
 				history[w] = append(history[w], o)
 				if i++; i == each/3 || i == 2*each/3 {

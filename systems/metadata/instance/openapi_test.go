@@ -13,13 +13,13 @@ import (
 	"skerry/systems/metadata/server"
 )
 
-// nothing is a service that is never asked.
+// nothing is a service that is never called.
 type nothing struct{ server.Service }
 
-// TestOpenAPI holds the paths of docs/metadata-openapi.yaml to what a replica of a group
-// answers that shares a tree with others.
+// TestOpenAPI compares the paths of docs/metadata-openapi.yaml with the routes of a replica in a group that shares
+// a tree.
 func TestOpenAPI(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/metadata-openapi.yaml")
+	text, err := os.ReadFile("../../../docs/metadata-openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

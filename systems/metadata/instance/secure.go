@@ -45,7 +45,7 @@ func (s Security) load(listen, peer string) (k credentials, err error) {
 		}
 		k.id = &id
 	} else if s.TLS {
-		return k, advice.With(fmt.Errorf("%w: TLS without a certificate", ErrGroup), "give --cert, --key and --ca; hydra init makes them")
+		return k, advice.With(fmt.Errorf("%w: TLS needs a certificate", ErrGroup), "give --cert, --key and --ca; hydra init creates them")
 	}
 	if s.Tokens != "" {
 		if k.tokens, err = bearer.Load(s.Tokens); err != nil {
@@ -56,11 +56,13 @@ func (s Security) load(listen, peer string) (k credentials, err error) {
 		return k, nil
 	}
 	if err := bearer.CheckExposure(listen, true, k.tokens != nil); err != nil {
-		return k, advice.With(err, "make tokens and certificates with `hydra init` and give --tokens FILE (and --tls), or say --insecure on a network that you trust")
+		return k, advice.With(err,
+			"create tokens and certificates with `hydra init` and give --tokens FILE (and --tls), or --insecure on a trusted network")
 	}
 	if peer != "" {
 		if err := bearer.CheckExposure(peer, k.id != nil, true); err != nil {
-			return k, advice.With(fmt.Errorf("for other replicas: %w", err), "give --cert, --key and --ca; hydra init makes them; or say --insecure on a network that you trust")
+			return k, advice.With(fmt.Errorf("for other replicas: %w", err),
+				"give --cert, --key and --ca (hydra init creates them), or --insecure on a trusted network")
 		}
 	}
 	return k, nil
@@ -93,7 +95,7 @@ func (k credentials) clientOptions() []client.Option {
 }
 
 // ErrStranger means that a replica to add has no certificate of the cluster.
-var ErrStranger = errors.New("not a member of the cluster by its certificate")
+var ErrStranger = errors.New("no certificate of the cluster for this replica")
 
 // handshakeTime bounds the check of a certificate.
 const handshakeTime = 5 * time.Second
@@ -109,7 +111,8 @@ func (k credentials) checkCertificate(ctx context.Context, name, addr string) er
 	d := tls.Dialer{Config: k.id.Client(nil, ca.Member)()}
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return advice.With(fmt.Errorf("replica %s at %s: %w: %w", name, addr, ErrStranger, err), "start it first, with --join and the certificate that `hydra init` made for its name and address")
+		return advice.With(fmt.Errorf("replica %s at %s: %w: %w", name, addr, ErrStranger, err),
+			"start the replica first, with --join and the certificate that `hydra init` created for its name and address")
 	}
 	defer conn.Close()
 	shown := conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName

@@ -20,8 +20,8 @@ import (
 	"skerry/systems/metadata/instance"
 )
 
-// authority makes one of the cluster "tree" with tokens and certificates of members, who are at
-// 127.0.0.1 and at the addresses that are given, and returns its directory.
+// authority creates tokens and certificates of the cluster "tree" for members at the given addresses and at
+// 127.0.0.1, and returns their directory.
 func authority(t *testing.T, members map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pki")
@@ -42,10 +42,12 @@ func authority(t *testing.T, members map[string]string) string {
 
 func security(pki, name string) instance.Security {
 	at := func(file string) string { return filepath.Join(pki, file) }
-	return instance.Security{Certificate: at(name + ".crt"), Key: at(name + ".key"), Authority: at("ca.crt"), TLS: true, Tokens: at(ca.TokensFile)}
+	return instance.Security{Certificate: at(name + ".crt"), Key: at(name + ".key"), Authority: at("ca.crt"), TLS: true,
+		Tokens: at(ca.TokensFile)}
 }
 
-// TestExposedAddressNeedsTokens refuses addresses that others reach, unless who asks there is known, or that was asked for.
+// TestExposedAddressNeedsTokens refuses addresses that other machines reach, unless clients are authenticated or
+// --insecure is given.
 func TestExposedAddressNeedsTokens(t *testing.T) {
 	pki := authority(t, map[string]string{"m1": "127.0.0.1:0"})
 	whole := security(pki, "m1")
@@ -59,12 +61,13 @@ func TestExposedAddressNeedsTokens(t *testing.T) {
 		"everywhere":                     {"0.0.0.0:0", "", instance.Security{}, true},
 		"everywhere, without an address": {":0", "", instance.Security{}, true},
 		"everywhere with tokens":         {"0.0.0.0:0", "", instance.Security{Tokens: whole.Tokens}, false},
-		"everywhere with TLS alone":      {"0.0.0.0:0", "", instance.Security{Certificate: whole.Certificate, Key: whole.Key, Authority: whole.Authority, TLS: true}, true},
-		"everywhere with both":           {"0.0.0.0:0", "", whole, false},
-		"everywhere as asked for":        {"0.0.0.0:0", "0.0.0.0:0", instance.Security{Insecure: true}, false},
-		"replicas without certificates":  {"127.0.0.1:0", "0.0.0.0:0", instance.Security{Tokens: whole.Tokens}, true},
-		"replicas with them":             {"127.0.0.1:0", "0.0.0.0:0", whole, false},
-		"TLS without a certificate":      {"127.0.0.1:0", "", instance.Security{TLS: true}, true},
+		"everywhere with TLS alone": {"0.0.0.0:0", "", instance.Security{Certificate: whole.Certificate, Key: whole.Key,
+			Authority: whole.Authority, TLS: true}, true},
+		"everywhere with both":          {"0.0.0.0:0", "", whole, false},
+		"everywhere as asked for":       {"0.0.0.0:0", "0.0.0.0:0", instance.Security{Insecure: true}, false},
+		"replicas without certificates": {"127.0.0.1:0", "0.0.0.0:0", instance.Security{Tokens: whole.Tokens}, true},
+		"replicas with them":            {"127.0.0.1:0", "0.0.0.0:0", whole, false},
+		"TLS needs a certificate":       {"127.0.0.1:0", "", instance.Security{TLS: true}, true},
 	} {
 		o := instance.Options{Listen: c.listen, Dir: t.TempDir(), Security: c.security}
 		if c.peer != "" {
@@ -80,11 +83,12 @@ func TestExposedAddressNeedsTokens(t *testing.T) {
 	}
 }
 
-// TestOnlyAdministratorsAddReplicas takes a replica into a group whose clients come by https: at the word of
-// an administrator alone, and if it shows the cluster's certificate for its name and address.
+// TestOnlyAdministratorsAddReplicas adds a replica to a group with https clients. It needs an administrator's
+// token, and a certificate of the cluster for the replica's name and address.
 func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 	peers := []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
-	pki, other := authority(t, map[string]string{"m1": peers[0], "m2": peers[1], "m3": peers[2]}), authority(t, map[string]string{"m2": peers[1]})
+	pki, other := authority(t, map[string]string{"m1": peers[0], "m2": peers[1], "m3": peers[2]}),
+		authority(t, map[string]string{"m2": peers[1]})
 	start := func(pki, name, peer string, join bool) string {
 		addr, _ := begin(t, instance.Options{
 			Dir: filepath.Join(t.TempDir(), name), Security: security(pki, name),
@@ -93,7 +97,7 @@ func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 		return addr
 	}
 	addr := start(pki, "m1", peers[0], false)
-	start(other, "m2", peers[1], true) // a member of a cluster of the same name, of another authority
+	start(other, "m2", peers[1], true) // same cluster name, another authority
 	trust, err := ca.Trust(filepath.Join(pki, "ca.crt"))
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +148,7 @@ func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 	}
 }
 
-// serveOnce serves until it takes connections, which ends it with stop.
+// serveOnce serves until the server is ready, and then stops it with the error stop.
 func serveOnce(t *testing.T, o instance.Options, stop error) error {
 	t.Helper()
 	o.Log = slog.New(slog.DiscardHandler)

@@ -39,7 +39,7 @@ type Share struct {
 }
 
 // ErrShare means that the list of servers is invalid.
-var ErrShare = errors.New("not servers that share a tree")
+var ErrShare = errors.New("invalid list of servers")
 
 // frontend has the services from which a server answers.
 type frontend struct {
@@ -97,7 +97,7 @@ func (o *Options) newFrontend(own server.Service, who credentials) (*frontend, e
 		all[name] = c
 	}
 	if all[o.Share.Name] == nil {
-		return nil, advice.With(fmt.Errorf("%w: %q is not one of them", ErrShare, o.Share.Name), "give this server's --cluster, which is the name of one --server")
+		return nil, advice.With(fmt.Errorf("%w: %q is not in the list", ErrShare, o.Share.Name), "set --cluster to the name of one --server")
 	}
 	router, err := cluster.NewRouter(cluster.Servers{Root: o.Share.Root, Service: all})
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Share) readAddresses() (map[string]string, error) {
 		}
 		name, addrs, ok := strings.Cut(line, "=")
 		if !ok || addrs == "" || all[name] != "" {
-			return nil, fmt.Errorf("%w: server %q is not NAME=ADDR[,ADDR...], or is there twice", ErrShare, line)
+			return nil, fmt.Errorf("%w: server %q is not NAME=ADDR[,ADDR...], or is listed twice", ErrShare, line)
 		}
 		all[name] = addrs
 	}
@@ -175,7 +175,7 @@ func (s *frontend) watchAddressFile(ctx context.Context, share *Share, log *slog
 				err = s.updateAddresses(next, log)
 			}
 			if now := fmt.Sprint(err); err != nil && now != told {
-				log.Warn("the servers' addresses stay as they were", "file", share.File, "error", err)
+				log.Warn("keeping the old server addresses", "file", share.File, "error", err)
 				told = now
 			} else if err == nil {
 				told = ""
@@ -189,13 +189,13 @@ func (s *frontend) updateAddresses(next map[string]string, log *slog.Logger) err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if was, is := slices.Sorted(maps.Keys(s.addrs)), slices.Sorted(maps.Keys(next)); !slices.Equal(was, is) {
-		return fmt.Errorf("%w: the servers are %v, not %v: others take a restart", ErrShare, was, is)
+		return fmt.Errorf("%w: the servers are %v, not %v: restart all servers to add or remove one", ErrShare, was, is)
 	}
 	for name, addrs := range next {
 		if s.addrs[name] == addrs {
 			continue
 		}
-		log.Info("a server is elsewhere", "server", name, "was", s.addrs[name], "is", addrs)
+		log.Info("server address changed", "server", name, "was", s.addrs[name], "is", addrs)
 		s.addrs[name] = addrs
 		if c := s.clients[name]; c != nil {
 			c.SetAddr(addrs)
@@ -275,7 +275,7 @@ func (s *frontend) collectors(meter *rebalance.Meter) []prometheus.Collector {
 	}, func() float64 { return meter.Load().Rate })}
 	for name := range s.currentAddresses() {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "skerry_metadata_asked_total", Help: "Requests about the whole tree that were passed on, by the server that was asked; to its own tree among them.",
+			Name: "skerry_metadata_asked_total", Help: "Requests on the shared tree by the server that answered them, including this one.",
 			ConstLabels: prometheus.Labels{"server": name},
 		}, func() float64 { return float64(s.router.Asked()[name]) }))
 	}
@@ -287,7 +287,7 @@ func (s *frontend) collectors(meter *rebalance.Meter) []prometheus.Collector {
 			Name: "skerry_metadata_balancer_moves_total", Help: "Subtrees that the balancer has moved to other servers.",
 		}, func() float64 { return float64(s.balancer.Status().Moves) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "skerry_metadata_balancer_refused_total", Help: "Moves of the balancer that did not come about.",
+			Name: "skerry_metadata_balancer_refused_total", Help: "Moves of the balancer that failed.",
 		}, func() float64 { return float64(s.balancer.Status().Refused) }))
 }
 

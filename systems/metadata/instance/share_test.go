@@ -21,8 +21,8 @@ import (
 	"skerry/systems/metadata/statustext"
 )
 
-// TestServerMoves has one of two servers come back at another address, which the file says: the
-// other one, which has served all the while, asks it there, and tells clients.
+// TestServerMoves restarts one of two servers at another address and changes the address file. The other server
+// keeps running, finds the new address, and reports it to clients.
 func TestServerMoves(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "servers")
@@ -67,8 +67,8 @@ func TestServerMoves(t *testing.T) {
 	}
 }
 
-// TestBalance has a server give one of two hot directories to the other server while a
-// client lists them, and tell of it.
+// TestBalance makes a server move one of two hot directories to the other server and report it, while a client
+// lists them.
 func TestBalance(t *testing.T) {
 	addrs := []string{testkit.Address(t), testkit.Address(t)}
 	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
@@ -117,7 +117,7 @@ func TestBalance(t *testing.T) {
 	if err := statustext.WriteStatus(&printed, s, all); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"operations/s in /", " refused; ", ", has the root, this one, "} {
+	for _, want := range []string{"operations/s in /", " refused; ", ", holds the root, this one, "} {
 		if !strings.Contains(printed.String(), want) {
 			t.Errorf("no %q in\n%s", want, &printed)
 		}
@@ -136,12 +136,12 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// list runs listings of directories with one entry each.
+// list lists directories with one entry each.
 func list(t *testing.T, c *client.Client, work []metadata.Command) {
 	t.Helper()
 	for i, r := range c.Do(t.Context(), work) {
 		if errors.Is(r.Err, metadata.ErrUnavailable) {
-			continue // the machine is that busy
+			continue // the machine is too busy
 		}
 		if r.Err != nil || len(r.Entries) != 1 {
 			t.Fatalf("%s: %+v", work[i], r)

@@ -50,7 +50,8 @@ func Run(ctx context.Context, s Service, dir string, o Options) error {
 	}
 	server, err := fs.Mount(dir, root, options)
 	if err != nil {
-		return advice.With(fmt.Errorf("mounting on %s: %w", dir, err), "the directory must exist and be empty; /dev/fuse must be there, and fusermount3 (package fuse3) unless you are root")
+		return advice.With(fmt.Errorf("mounting on %s: %w", dir, err),
+			"check that the directory exists and is empty and that /dev/fuse exists; install fuse3 unless you are root")
 	}
 	if o.Ready != nil {
 		o.Ready()

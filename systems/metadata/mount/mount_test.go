@@ -22,7 +22,7 @@ import (
 	"skerry/systems/metadata/mount"
 )
 
-// mounted is a server's tree on a folder, and its client.
+// mounted mounts a server's tree on a directory.
 func mounted(t *testing.T) (string, *client.Client) {
 	t.Helper()
 	testkit.Need(t, testkit.FUSE)
@@ -102,7 +102,7 @@ func TestFiles(t *testing.T) {
 	noError(t, f.Sync())
 	noError(t, os.Truncate(p("a/b/my file"), 8))
 	noError(t, os.Remove(p("a/b/my file")))
-	_, err = f.WriteString("!") // the file is gone, and is not made again
+	_, err = f.WriteString("!") // the file is removed and must not return
 	noError(t, err)
 	b := make([]byte, 20)
 	n, err := f.ReadAt(b, 0)
@@ -121,18 +121,19 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestGit has git make a repository, commit to it twice and check it.
+// TestGit creates a repository, commits twice and checks it with git.
 func TestGit(t *testing.T) {
 	testkit.Need(t, testkit.Git)
 	dir, _ := mounted(t)
-	// No command begins in the mount: a process that forks stands still until the child has
-	// entered its directory, and this one is to answer for it.
+	// Commands start outside the mount. A forking process is blocked until its child has entered the directory,
+	// and this process must answer that request.
 	repo := filepath.Join(dir, "repo")
 	git := func(args ...string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "gc.auto=0"}, args...)...)
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c",
+			"gc.auto=0"}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -233,7 +233,8 @@ var (
 )
 
 // Create implements fs.NodeCreater.
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle,
+	uint32, syscall.Errno) {
 	r := n.runCommand(metadata.Command{Op: metadata.Create, Path: n.child(name), Mode: uint16(mode & metadata.MaxMode)})
 	if errno(r.Err) == syscall.EEXIST && flags&syscall.O_EXCL == 0 {
 		r = n.runCommand(metadata.Command{Op: metadata.Stat, Path: n.child(name)})

@@ -91,7 +91,8 @@ func ParseOp(name string) (metadata.Op, error) {
 // Decode returns the command, checked.
 func (c Command) Decode() (metadata.Command, error) {
 	m := metadata.Command{
-		Path: c.Path, To: c.To, Parents: c.Parents, Recursive: c.Recursive, Replace: c.Replace, Exclusive: c.Exclusive, Across: c.Across, Long: c.Long,
+		Path: c.Path, To: c.To, Parents: c.Parents, Recursive: c.Recursive, Replace: c.Replace, Exclusive: c.Exclusive,
+		Across: c.Across, Long: c.Long,
 		Data: c.Data, Owner: c.Owner, Limit: c.Limit, After: c.After, Pattern: c.Pattern, MaxDepth: -1,
 		Identity: c.Identity,
 	}
@@ -182,7 +183,7 @@ func (r Result) Decode() (metadata.Result, error) {
 		entry := metadata.Entry{Name: e.Name, Size: e.Size, Owner: e.Owner}
 		var err error
 		if entry.ID, err = strconv.ParseUint(e.ID, 10, 64); err != nil {
-			return m, fmt.Errorf("an entry's id %q", e.ID)
+			return m, fmt.Errorf("invalid entry id %q", e.ID)
 		}
 		if entry.Kind, err = parseKind(e.Kind); err != nil {
 			return m, err
@@ -190,7 +191,7 @@ func (r Result) Decode() (metadata.Result, error) {
 		if e.Mode != "" {
 			mode, err := strconv.ParseUint(e.Mode, 8, 16)
 			if err != nil {
-				return m, fmt.Errorf("an entry's mode %q", e.Mode)
+				return m, fmt.Errorf("invalid entry mode %q", e.Mode)
 			}
 			entry.Mode = uint16(mode)
 		}

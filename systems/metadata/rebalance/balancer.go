@@ -68,17 +68,17 @@ func (p Policy) WithDefaults() Policy {
 }
 
 // ErrPolicy means that a policy is invalid.
-var ErrPolicy = errors.New("not a policy to balance by")
+var ErrPolicy = errors.New("invalid balancer policy")
 
 // Check validates a policy without its defaults.
 func (p Policy) Check() error {
 	switch {
 	case p.Interval < 0, p.Rest < 0, p.Stay < 0, p.Floor < 0, p.Rounds < 0, p.Entries < 0:
-		return fmt.Errorf("%w: a negative number", ErrPolicy)
+		return fmt.Errorf("%w: negative value", ErrPolicy)
 	case p.Factor != 0 && !(p.Factor >= 1):
-		return fmt.Errorf("%w: a factor of %v is below 1, the mean itself", ErrPolicy, p.Factor)
+		return fmt.Errorf("%w: factor %v is below 1", ErrPolicy, p.Factor)
 	case !(p.Margin >= 0 && p.Margin < 1):
-		return fmt.Errorf("%w: a margin of %v is not between 0 and 1", ErrPolicy, p.Margin)
+		return fmt.Errorf("%w: margin %v is not in [0, 1)", ErrPolicy, p.Margin)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (b *Balancer) Status() Status {
 func (b *Balancer) RunRound(ctx context.Context) {
 	if !b.o.Leads() {
 		b.history.over = 0
-		b.updateStatus(func(s *Status) { s.Last = "another replica balances" })
+		b.updateStatus(func(s *Status) { s.Last = "another replica runs the balancer" })
 		return
 	}
 	maps.DeleteFunc(b.history.large, func(_ string, until time.Time) bool { return b.o.Now().After(until) })
@@ -244,7 +244,7 @@ func (b *Balancer) RunRound(ctx context.Context) {
 		m, why := b.o.Policy.choose(now, &b.history, view)
 		if why == "" && b.tooLarge(ctx, m.Own) {
 			b.history.large[m.Own] = now.Add(b.o.Policy.Stay)
-			b.o.Log.Info("a hot subtree stays: it has more entries than are copied", "path", m.Path, "ops_per_s", int(m.Rate), "entries", b.o.Policy.Entries)
+			b.o.Log.Info("hot directory has too many entries to move", "path", m.Path, "ops_per_s", int(m.Rate), "entries", b.o.Policy.Entries)
 			continue
 		}
 		if why == "" {
@@ -271,12 +271,13 @@ func (b *Balancer) moveSubtree(ctx context.Context, m Move) (how string) {
 	log := b.o.Log.With("path", m.Path, "to", m.To, "ops_per_s", int(m.Rate), "here", int(m.Here), "there", int(m.There), "mean", int(m.Mean))
 	if result.Err != nil {
 		b.updateStatus(func(s *Status) { s.Refused++ })
-		log.Info("a hot subtree was not moved", "error", result.Err)
+		log.Info("cannot move a hot directory", "error", result.Err)
 		return fmt.Sprintf("%s was not moved to %s: %v", metadata.Quote(m.Path), m.To, result.Err)
 	}
 	b.updateStatus(func(s *Status) { s.Moves++ })
-	log.Info("moved a hot subtree: the server has more to do than the others", "took", end.Sub(start))
-	return fmt.Sprintf("moved %s with %.0f operations/s to %s: %.0f here, %.0f there, %.0f on average", metadata.Quote(m.Path), m.Rate, m.To, m.Here, m.There, m.Mean)
+	log.Info("moved a hot directory", "took", end.Sub(start))
+	return fmt.Sprintf("moved %s with %.0f operations/s to %s: %.0f here, %.0f there, %.0f on average", metadata.Quote(m.Path),
+		m.Rate, m.To, m.Here, m.There, m.Mean)
 }
 
 // tooLarge reports whether a directory has more entries than may be moved.

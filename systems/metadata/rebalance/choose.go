@@ -38,10 +38,10 @@ func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 	switch {
 	case len(v.Servers) < 2:
 		h.over = 0
-		return m, "no other server is in reach"
+		return m, "no other server is reachable"
 	case here < p.Floor:
 		h.over = 0
-		return m, fmt.Sprintf("%.0f operations/s are not worth a move", here)
+		return m, fmt.Sprintf("load of %.0f operations/s is below the floor", here)
 	case here < p.Factor*mean:
 		h.over = 0
 		return m, fmt.Sprintf("%.0f operations/s, of %.0f on average", here, mean)
@@ -49,7 +49,7 @@ func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 	h.over++
 	switch {
 	case now.Before(h.rest):
-		return m, "the last move is too recent"
+		return m, "resting after the last move"
 	case h.over < p.Rounds:
 		return m, fmt.Sprintf("%.0f operations/s, of %.0f on average, for %d rounds of %d", here, mean, h.over, p.Rounds)
 	}
@@ -66,7 +66,7 @@ func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 		}
 	}
 	if best.Path == "" {
-		return m, "no directory that may go would make it better"
+		return m, "no eligible directory would improve the balance"
 	}
 	return m, ""
 }

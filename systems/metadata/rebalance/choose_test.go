@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// rates are directories with their operations/s.
+// rates maps directories to operations/s.
 type rates map[string]float64
 
 func server(rate float64, directories rates, subtrees map[string]string) ServerLoad {
@@ -19,7 +19,7 @@ func server(rate float64, directories rates, subtrees map[string]string) ServerL
 	return s
 }
 
-// TestChoose has a server of three look at loads that last.
+// TestChoose lets one of three servers evaluate constant loads.
 func TestChoose(t *testing.T) {
 	idle := server(0, nil, nil)
 	for name, test := range map[string]struct {
@@ -27,28 +27,39 @@ func TestChoose(t *testing.T) {
 		servers map[string]ServerLoad
 		want    string // "PATH to SERVER"
 	}{
-		"the one that fits": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/b": 900, "/c": 600}, nil), "g2": idle, "g3": idle}, "/a to g2"},
-		"the least loaded":  {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(500, nil, nil), "g3": server(400, nil, nil)}, "/a to g3"},
+		"the one that fits": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/b": 900, "/c": 600}, nil),
+			"g2": idle, "g3": idle}, "/a to g2"},
+		"the least loaded": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(500, nil, nil),
+			"g3": server(400, nil, nil)}, "/a to g3"},
 		"half of what is between the two": {"g1", map[string]ServerLoad{
 			"g1": server(3000, rates{"/a": 2000, "/b": 1000}, nil), "g2": server(1500, nil, nil), "g3": server(1000, nil, nil)}, "/b to g3"},
-		"even load":            {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(2800, nil, nil), "g3": server(2600, nil, nil)}, ""},
-		"another has more":     {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(9000, nil, nil), "g3": idle}, ""},
-		"hardly any load":      {"g1", map[string]ServerLoad{"g1": server(30, rates{"/a": 15}, nil), "g2": idle, "g3": idle}, ""},
-		"nobody else":          {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil)}, ""},
-		"one that has it all":  {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000}, nil), "g2": idle, "g3": idle}, ""},
-		"nearly all":           {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 2900, "/b": 50}, nil), "g2": idle, "g3": idle}, ""},
-		"a part of it":         {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000, "/a/x": 1400, "/a/y": 1600}, nil), "g2": idle, "g3": idle}, "/a/y to g2"},
+		"even load": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil),
+			"g2": server(2800, nil, nil), "g3": server(2600, nil, nil)}, ""},
+		"another has more": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil),
+			"g2": server(9000, nil, nil), "g3": idle}, ""},
+		"hardly any load":     {"g1", map[string]ServerLoad{"g1": server(30, rates{"/a": 15}, nil), "g2": idle, "g3": idle}, ""},
+		"nobody else":         {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil)}, ""},
+		"one that has it all": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000}, nil), "g2": idle, "g3": idle}, ""},
+		"nearly all":          {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 2900, "/b": 50}, nil), "g2": idle, "g3": idle}, ""},
+		"a part of it": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000, "/a/x": 1400, "/a/y": 1600},
+			nil), "g2": idle, "g3": idle}, "/a/y to g2"},
 		"too little to matter": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 50, "/b": 40}, nil), "g2": idle, "g3": idle}, ""},
-		"the whole of alike":   {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1400, "/b/c/d": 1500}, nil), "g2": idle, "g3": idle}, "/a to g2"},
-		"nothing of the root":  {"g1", map[string]ServerLoad{"g1": server(3000, nil, nil), "g2": idle, "g3": idle}, ""},
-		"what has left":        {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/a/b": 1500}, map[string]string{"/a": "g2:/.subtrees/1"}), "g2": idle, "g3": idle}, ""},
+		"the whole of alike": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1400, "/b/c/d": 1500}, nil),
+			"g2": idle, "g3": idle}, "/a to g2"},
+		"nothing of the root": {"g1", map[string]ServerLoad{"g1": server(3000, nil, nil), "g2": idle, "g3": idle}, ""},
+		"what has left": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/a/b": 1500},
+			map[string]string{"/a": "g2:/.subtrees/1"}), "g2": idle, "g3": idle}, ""},
 		"a whole subtree": {"g2", map[string]ServerLoad{
-			"g1": server(0, nil, map[string]string{"/home": "g2:/.subtrees/1.7"}), "g2": server(3000, rates{"/.subtrees/1.7": 1500, "/.subtrees/1.7/ann": 1500}, nil), "g3": idle}, "/home to g1"},
+			"g1": server(0, nil, map[string]string{"/home": "g2:/.subtrees/1.7"}),
+			"g2": server(3000, rates{"/.subtrees/1.7": 1500, "/.subtrees/1.7/ann": 1500}, nil), "g3": idle}, "/home to g1"},
 		"a part of one in another": {"g2", map[string]ServerLoad{
-			"g1": server(0, nil, map[string]string{"/home": "g3:/.subtrees/2"}), "g3": server(100, nil, map[string]string{"/.subtrees/2/ann": "g2:/.subtrees/1"}),
+			"g1": server(0, nil, map[string]string{"/home": "g3:/.subtrees/2"}),
+			"g3": server(100, nil, map[string]string{"/.subtrees/2/ann": "g2:/.subtrees/1"}),
 			"g2": server(3000, rates{"/.subtrees/1": 3000, "/.subtrees/1/doc": 1500}, nil)}, "/home/ann/doc to g1"},
-		"one whose way is not known": {"g2", map[string]ServerLoad{"g1": idle, "g2": server(3000, rates{"/.subtrees/1/x": 1500, "/x": 1500}, nil)}, ""},
-		"one on its way":             {"g2", map[string]ServerLoad{"g1": server(0, nil, map[string]string{"/.incoming/1/x": "g2:/.subtrees/1"}), "g2": server(3000, rates{"/.subtrees/1": 1500}, nil)}, ""},
+		"one whose way is not known": {"g2", map[string]ServerLoad{"g1": idle,
+			"g2": server(3000, rates{"/.subtrees/1/x": 1500, "/x": 1500}, nil)}, ""},
+		"one on its way": {"g2", map[string]ServerLoad{"g1": server(0, nil,
+			map[string]string{"/.incoming/1/x": "g2:/.subtrees/1"}), "g2": server(3000, rates{"/.subtrees/1": 1500}, nil)}, ""},
 		"a circle": {"g2", map[string]ServerLoad{"g1": server(0, nil, map[string]string{"/.subtrees/2/x": "g2:/.subtrees/1"}),
 			"g2": server(3000, rates{"/.subtrees/1": 1500}, map[string]string{"/.subtrees/1/y": "g1:/.subtrees/2"})}, ""},
 	} {
@@ -61,7 +72,7 @@ func TestChoose(t *testing.T) {
 			if m, why = p.choose(now, h, v); why == "" && round < p.Rounds-1 {
 				t.Errorf("%s: in round %d", name, round)
 			}
-			now = now.Add(p.Stay / 2) // what was there from the beginning may go
+			now = now.Add(p.Stay / 2) // subtrees present from the start may move
 		}
 		got := ""
 		if why == "" {
@@ -73,12 +84,14 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestHysteresis has loads that do not last, and what follows a move.
+// TestHysteresis tests varying loads and rounds after a move.
 func TestHysteresis(t *testing.T) {
 	p := Policy{}.WithDefaults()
 	now := time.Unix(0, 0)
-	hot := View{Self: "g1", Root: "g1", Servers: map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/b": 1500}, nil), "g2": server(0, nil, nil)}}
-	even := View{Self: "g1", Root: "g1", Servers: map[string]ServerLoad{"g1": server(1500, rates{"/b": 1500}, nil), "g2": server(1500, nil, nil)}}
+	hot := View{Self: "g1", Root: "g1", Servers: map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/b": 1500}, nil),
+		"g2": server(0, nil, nil)}}
+	even := View{Self: "g1", Root: "g1", Servers: map[string]ServerLoad{"g1": server(1500, rates{"/b": 1500}, nil),
+		"g2": server(1500, nil, nil)}}
 	h := &history{}
 	for i := range 60 {
 		v := hot
@@ -102,12 +115,12 @@ func TestHysteresis(t *testing.T) {
 	}
 }
 
-// TestArrivalsArePinned has a subtree go nowhere before it was there for a while, though the server
-// that came to have it has too much to do.
+// TestArrivalsArePinned overloads a server with an arrived subtree, which must stay for a while.
 func TestArrivalsArePinned(t *testing.T) {
 	p := Policy{}.WithDefaults()
 	now := time.Unix(0, 0)
-	v := View{Self: "g2", Root: "g1", Servers: map[string]ServerLoad{"g1": server(0, nil, nil), "g2": server(3000, rates{"/.subtrees/1": 1500, "/.subtrees/1/x": 1500}, nil)}}
+	v := View{Self: "g2", Root: "g1", Servers: map[string]ServerLoad{"g1": server(0, nil, nil),
+		"g2": server(3000, rates{"/.subtrees/1": 1500, "/.subtrees/1/x": 1500}, nil)}}
 	h := &history{}
 	p.choose(now, h, v)
 	v.Servers["g1"] = server(0, nil, map[string]string{"/home": "g2:/.subtrees/1"})
@@ -122,8 +135,8 @@ func TestArrivalsArePinned(t *testing.T) {
 	}
 }
 
-// TestBalanceConverges has balancers at all of many servers act at once, on loads that stay what
-// they are: they come to rest, with no server far above the mean.
+// TestBalanceConverges runs balancers on many servers at once under constant loads. They stop with no server far
+// above the mean.
 func TestBalanceConverges(t *testing.T) {
 	p := Policy{}.WithDefaults()
 	names := []string{"g1", "g2", "g3", "g4"}
@@ -188,7 +201,8 @@ func TestPolicy(t *testing.T) {
 		p  Policy
 		ok bool
 	}{
-		"defaults": {Policy{}, true}, "all": {Policy{}.WithDefaults(), true}, "interval": {Policy{Interval: -1}, false}, "factor": {Policy{Factor: 0.5}, false},
+		"defaults": {Policy{}, true}, "all": {Policy{}.WithDefaults(), true}, "interval": {Policy{Interval: -1}, false},
+		"factor": {Policy{Factor: 0.5}, false},
 		"margin": {Policy{Margin: 1}, false}, "rounds": {Policy{Rounds: -1}, false},
 	} {
 		if err := test.p.Check(); (err == nil) != test.ok {

@@ -14,7 +14,7 @@ import (
 	"skerry/systems/metadata/rebalance"
 )
 
-// clock is a time that tests move.
+// clock is a manual clock.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -34,7 +34,7 @@ func commands(t *testing.T, lines ...string) []metadata.Command {
 
 func near(got, want, part float64) bool { return math.Abs(got-want) <= part*want }
 
-// TestRate has a steady load counted, and its end, for long enough that weights begin anew.
+// TestRate counts a steady load and its end, for long enough that weights are rescaled.
 func TestRate(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
 	m := rebalance.NewExactMeter(c.now, 1)
@@ -63,7 +63,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestDirectories has what each command is counted for.
+// TestDirectories tests which directory each command counts for.
 func TestDirectories(t *testing.T) {
 	const sub = "/.subtrees/0123.4"
 	for line, want := range map[string][]string{
@@ -98,8 +98,8 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-// TestMeterMemoryBounded has many more directories than are kept: the hot ones are found, none has
-// more than it had, and no more memory is taken.
+// TestMeterMemoryBounded counts many more directories than the meter keeps. It finds the hot ones, overestimates
+// none, and uses no more memory.
 func TestMeterMemoryBounded(t *testing.T) {
 	c := &clock{}
 	m := rebalance.NewExactMeter(c.now, 1)
@@ -122,8 +122,8 @@ func TestMeterMemoryBounded(t *testing.T) {
 	}
 }
 
-// TestManyDirectories counts with many goroutines while others read; of operations that were not
-// looked at, others stand for.
+// TestManyDirectories counts from many goroutines while others read. Operations skipped at a held lock are counted
+// with later ones.
 func TestManyDirectories(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
 	m := rebalance.NewExactMeter(c.now, 1)
@@ -147,7 +147,7 @@ func TestManyDirectories(t *testing.T) {
 	}
 }
 
-// TestSampling looks at one operation of many, for as many.
+// TestSampling counts one operation in many.
 func TestSampling(t *testing.T) {
 	c := &clock{at: time.Unix(0, 0)}
 	m := rebalance.NewExactMeter(c.now, rebalance.SampleEvery)

@@ -18,7 +18,7 @@ import (
 	"skerry/systems/metadata/store"
 )
 
-// disk is a journal.Log that forgets.
+// disk is a changelog.Log that keeps nothing.
 type disk struct {
 	mu    sync.Mutex
 	state *store.State
@@ -32,12 +32,12 @@ func (d *disk) Append(_ context.Context, record []byte) (any, error) {
 
 func (d *disk) Close() error { return nil }
 
-// machine is a server that counts what it is asked.
+// machine is a server with a load meter.
 type machine struct {
 	own    *store.Store
 	meter  *rebalance.Meter
-	copied chan<- struct{} // where it is set, hears of the first copy that comes in
-	resume <-chan struct{} // and is waited for then
+	copied chan<- struct{} // if set, notified of the first incoming copy
+	resume <-chan struct{} // the copy then waits for it
 	once   sync.Once
 }
 
@@ -52,7 +52,7 @@ func (m *machine) Do(ctx context.Context, commands []metadata.Command) []metadat
 	return m.own.Do(ctx, commands)
 }
 
-// world is servers g1, which has the root, g2 and g3, with a clock that tests move.
+// world has the servers g1, which has the root, g2 and g3, and a manual clock.
 type world struct {
 	t        *testing.T
 	router   *cluster.Router
@@ -80,7 +80,7 @@ func (w *world) now() time.Time { return time.Unix(0, w.at.Load()) }
 
 func (w *world) pass(d time.Duration) { w.at.Add(int64(d)) }
 
-// ask is what balancers learn of the servers.
+// ask returns the view of the balancers.
 func (w *world) ask(context.Context) map[string]rebalance.ServerLoad {
 	all := make(map[string]rebalance.ServerLoad)
 	for name, m := range w.machines {
@@ -91,11 +91,12 @@ func (w *world) ask(context.Context) map[string]rebalance.ServerLoad {
 
 func (w *world) balancer(name string, p rebalance.Policy) *rebalance.Balancer {
 	return rebalance.NewBalancer(rebalance.Options{
-		Policy: p, Self: name, Root: "g1", Loads: w.ask, Whole: w.router, Own: w.machines[name].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
+		Policy: p, Self: name, Root: "g1", Loads: w.ask, Whole: w.router, Own: w.machines[name].own,
+		Log: slog.New(slog.DiscardHandler), Now: w.now,
 	})
 }
 
-// run runs a command on the whole tree.
+// run runs a command on the shared tree.
 func (w *world) run(line string) metadata.Result {
 	w.t.Helper()
 	c, err := metadata.Parse(line)
@@ -109,8 +110,8 @@ func (w *world) run(line string) metadata.Result {
 	return r
 }
 
-// users is a load of 380 operations/s on directories of three users, for some time: 50 in
-// each of ann's four, 90 in one of ben's and one of cem's.
+// users generates 380 operations/s on directories of three users for a time: 50 in each of ann's four, 90 in one
+// of ben's and one of cem's.
 func (w *world) users(d time.Duration) {
 	for end := w.now().Add(d); w.now().Before(end); w.pass(100 * time.Millisecond) {
 		for range 5 {
@@ -126,7 +127,7 @@ func (w *world) users(d time.Duration) {
 	}
 }
 
-// policy is one with defaults, by which the load of users is worth a move.
+// policy returns a policy under which the load of users is worth a move.
 func policy(p rebalance.Policy) rebalance.Policy {
 	p.Floor = 100
 	return p.WithDefaults()
@@ -143,7 +144,7 @@ func (w *world) make() {
 	}
 }
 
-// image is the whole tree, a line each entry.
+// image formats the whole tree, one line per entry.
 func (w *world) image() string {
 	var b strings.Builder
 	for _, e := range w.run("find /").Entries {
@@ -156,7 +157,7 @@ func (w *world) image() string {
 	return b.String()
 }
 
-// subtrees are the subtrees and the servers that they are on.
+// subtrees returns the subtrees and their servers.
 func (w *world) subtrees() []string {
 	var list []string
 	for _, m := range w.machines {
@@ -169,8 +170,7 @@ func (w *world) subtrees() []string {
 	return list
 }
 
-// TestMoves has a load on one server make its hot directory move, while a client works in
-// that; then all come to rest.
+// TestMoves loads one server. Its hot directory moves while a client uses it, and then the balancers rest.
 func TestMoves(t *testing.T) {
 	w := newWorld(t)
 	w.make()
@@ -198,13 +198,13 @@ func TestMoves(t *testing.T) {
 	var client sync.WaitGroup
 	client.Go(func() {
 		defer close(resume)
-		<-copied // the directory is on its way
+		<-copied // the directory is moving
 		for i := range 4 {
 			if r := w.run(fmt.Sprintf("ls /home/ann/%d", i)); len(r.Entries) != 5 {
 				t.Errorf("while it moves: %+v", r.Entries)
 			}
 		}
-		w.run("write /home/ben/0/f0 new") // elsewhere, changes go on
+		w.run("write /home/ben/0/f0 new") // changes elsewhere continue
 		client.Go(func() { w.run("write /home/ann/0/f0 newer") })
 	})
 	round()
@@ -212,11 +212,12 @@ func TestMoves(t *testing.T) {
 	if got := w.subtrees(); !slices.Equal(got, []string{"/home/ann on g2"}) {
 		t.Fatalf("subtrees %v, %+v", got, balancers["g1"].Status())
 	}
-	want := strings.Replace(strings.Replace(before, "/home/ben/0/f0: ben has 0", "/home/ben/0/f0: new", 1), "/home/ann/0/f0: ann has 0", "/home/ann/0/f0: newer", 1)
+	want := strings.Replace(strings.Replace(before, "/home/ben/0/f0: ben has 0", "/home/ben/0/f0: new", 1),
+		"/home/ann/0/f0: ann has 0", "/home/ann/0/f0: newer", 1)
 	if got := w.image(); got != want {
 		t.Errorf("the tree is\n%swant\n%s", got, want)
 	}
-	// One of ben's or cem's goes to g3, one of ann's four leaves g2, and that is all.
+	// One of ben's or cem's directories moves to g3, and one of ann's four leaves g2. Nothing else moves.
 	last := time.Duration(0)
 	for at := w.now(); w.now().Sub(at) < 6*p.Stay; {
 		w.users(p.Interval)
@@ -240,8 +241,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestTooLarge has a directory stay that has more entries than may be copied; what is in
-// it may go.
+// TestTooLarge has a directory with too many entries to move. Directories in it may move.
 func TestTooLarge(t *testing.T) {
 	w := newWorld(t)
 	w.make()
@@ -260,7 +260,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestConcurrentBalancers has three balancers see the same, and act at once: it is as if one had.
+// TestConcurrentBalancers runs three balancers on the same view: the result is that of one.
 func TestConcurrentBalancers(t *testing.T) {
 	w := newWorld(t)
 	w.make()
@@ -290,8 +290,7 @@ func TestConcurrentBalancers(t *testing.T) {
 	}
 }
 
-// TestRefused has a directory go away before its move: that is no error, and the balancer
-// rests.
+// TestRefused removes a directory before its move. The move fails, and the balancer rests.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	w.make()
@@ -315,14 +314,15 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFollows has a replica that does not lead move nothing, and go on anew when it does.
+// TestFollows has a replica that does not lead. It moves nothing until it leads, and then starts counting rounds.
 func TestFollows(t *testing.T) {
 	w := newWorld(t)
 	w.make()
 	leads := false
 	p := policy(rebalance.Policy{})
 	b := rebalance.NewBalancer(rebalance.Options{
-		Policy: p, Self: "g1", Root: "g1", Loads: w.ask, Whole: w.router, Own: w.machines["g1"].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
+		Policy: p, Self: "g1", Root: "g1", Loads: w.ask, Whole: w.router, Own: w.machines["g1"].own,
+		Log: slog.New(slog.DiscardHandler), Now: w.now,
 		Leads: func() bool { return leads },
 	})
 	for range 2 * p.Rounds {

@@ -72,7 +72,8 @@ const headerSize = 16
 
 // Open restores the machine from the directory's last snapshot and joins the group. The log after the snapshot is
 // applied from then on. Open sets the configuration's Dir and Snapshotter.
-func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log, r changelog.Recovery, err error) {
+func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log,
+	r changelog.Recovery, err error) {
 	if o.SnapshotBytes == 0 {
 		o.SnapshotBytes = 128 << 20
 	}
@@ -139,7 +140,7 @@ func (l *Log) Append(ctx context.Context, record []byte) (any, error) {
 	case r := <-result: // answered before applied grew
 		return r, nil
 	default:
-		return nil, fmt.Errorf("%w: it is done, with the state of another replica: what came of it is not known", changelog.ErrUnknown)
+		return nil, fmt.Errorf("%w: the change is in the state of another replica, its result is unknown", changelog.ErrUnknown)
 	}
 }
 
@@ -149,7 +150,7 @@ func (l *Log) Current(ctx context.Context) error {
 	defer cancel()
 	index, err := l.node.ReadIndex(ctx)
 	if err != nil {
-		return fmt.Errorf("asking the group how far it is: %w", err)
+		return fmt.Errorf("reading the group's log position: %w", err)
 	}
 	return l.awaitApplied(ctx, index)
 }
@@ -182,7 +183,7 @@ func (l *Log) Status() changelog.Status {
 	}
 }
 
-var errNoMajority = errors.New("a majority of the group's replicas did not answer in time")
+var errNoMajority = errors.New("no answer from a majority of the replicas in time")
 
 // proposalError translates an error of a proposal for changelog.Log.
 func proposalError(err error) error {
@@ -209,7 +210,7 @@ func (l *Log) apply(ctx context.Context) {
 		entries, err := l.node.Entries(ctx, from, readBytes)
 		var compacted *consensus.CompactedError
 		if errors.As(err, &compacted) {
-			l.o.Log.Warn("the log no longer holds what this replica lacks", "from", from, "first", compacted.First)
+			l.o.Log.Warn("fetching a snapshot: the log no longer has the next entry", "from", from, "first", compacted.First)
 			_, err = l.node.Fetch(ctx, 0)
 		}
 		if err == nil {
@@ -218,7 +219,7 @@ func (l *Log) apply(ctx context.Context) {
 			continue
 		}
 		if ctx.Err() == nil {
-			l.o.Log.Warn("the replica stands still", "applied", from-1, "error", err)
+			l.o.Log.Warn("cannot read the replica's log", "applied", from-1, "error", err)
 		}
 		select {
 		case <-ctx.Done():

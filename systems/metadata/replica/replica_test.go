@@ -21,10 +21,10 @@ import (
 	"skerry/systems/metadata/store"
 )
 
-// patience is how long anything may take on a busy machine.
+// patience is the timeout of every operation on a busy machine.
 const patience = 60 * time.Second
 
-// server is one replica, which can be stopped and started.
+// server is a replica that can be stopped and restarted.
 type server struct {
 	t     *testing.T
 	dir   string
@@ -82,7 +82,7 @@ func group(t *testing.T, maxLog int64, o replica.Options) []*server {
 	return servers
 }
 
-// leader waits for one of the servers to lead.
+// leader waits until one of the servers leads.
 func leader(t *testing.T, servers []*server) *server {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -108,7 +108,7 @@ func do(s *store.Store, line string) metadata.Result {
 	return s.Do(context.Background(), []metadata.Command{c})[0]
 }
 
-// must runs a command until a majority answers.
+// must repeats a command until a majority answers.
 func must(t *testing.T, s *server, line string) metadata.Result {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -125,7 +125,7 @@ func must(t *testing.T, s *server, line string) metadata.Result {
 	}
 }
 
-// find is all that a replica holds, with the identities.
+// find returns all entries of a replica with their ids.
 func find(t *testing.T, s *server) []string {
 	t.Helper()
 	var all []string
@@ -144,8 +144,7 @@ func find(t *testing.T, s *server) []string {
 	}
 }
 
-// TestTakeover ends the leader while clients make directories, and looks for those that
-// were acknowledged.
+// TestTakeover stops the leader while clients create directories, and looks for all acknowledged ones.
 func TestTakeover(t *testing.T) {
 	servers := group(t, 0, replica.Options{})
 	must(t, servers[0], "mkdir /d")
@@ -215,7 +214,7 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestReadsAreLinearizable reads from each replica what another one has acknowledged.
+// TestReadsAreLinearizable reads from each replica what another has acknowledged.
 func TestReadsAreLinearizable(t *testing.T) {
 	servers := group(t, 0, replica.Options{})
 	for i := range 60 {
@@ -229,7 +228,7 @@ func TestReadsAreLinearizable(t *testing.T) {
 	}
 }
 
-// TestMinorityRefuses asks a replica that is alone.
+// TestMinorityRefuses sends commands to an isolated replica.
 func TestMinorityRefuses(t *testing.T) {
 	servers := group(t, 0, replica.Options{})
 	must(t, servers[0], "mkdir /a")
@@ -249,8 +248,8 @@ func TestMinorityRefuses(t *testing.T) {
 	must(t, servers[0], "stat /a")
 }
 
-// TestLaggingReplicaCatchesUp lets the log forget what a replica lacks: it gets the state of another,
-// and keeps it over a restart.
+// TestLaggingReplicaCatchesUp compacts the log beyond what a replica has. The replica gets another's state, and
+// keeps it over a restart.
 func TestLaggingReplicaCatchesUp(t *testing.T) {
 	servers := group(t, 1<<20, replica.Options{SnapshotBytes: 256 << 10})
 	must(t, servers[0], "mkdir /d")
@@ -270,7 +269,7 @@ func TestLaggingReplicaCatchesUp(t *testing.T) {
 	}
 	servers[2].start()
 	for deadline := time.Now().Add(patience); servers[2].log.Status().SnapshotIndex == 0; {
-		must(t, servers[2], "stat /d/6") // it has the state before that is on its disk
+		must(t, servers[2], "stat /d/6") // it has the previous state on disk
 		if time.Now().After(deadline) {
 			t.Fatalf("no state was loaded: %+v", servers[2].log.Status())
 		}

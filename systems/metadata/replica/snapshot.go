@@ -21,7 +21,7 @@ func (l *Log) startSnapshotIfDue() {
 	s, index, err := l.captureState()
 	if err != nil {
 		l.snapping.Unlock()
-		l.o.Log.Warn("no snapshot of the replica: its log grows on", "error", err)
+		l.o.Log.Warn("replica snapshot failed; the log keeps growing", "error", err)
 		return
 	}
 	l.snapshots.Go(func() {
@@ -29,10 +29,10 @@ func (l *Log) startSnapshotIfDue() {
 		defer s.Close()
 		start := time.Now()
 		if err := l.saveSnapshot(index, s.Write); err != nil {
-			l.o.Log.Warn("no snapshot of the replica: its log grows on", "error", err)
+			l.o.Log.Warn("replica snapshot failed; the log keeps growing", "error", err)
 			return
 		}
-		l.o.Log.Debug("snapshot of the replica", "index", index, "bytes", l.snapBytes.Load(), "took", time.Since(start))
+		l.o.Log.Debug("replica snapshot written", "index", index, "bytes", l.snapBytes.Load(), "took", time.Since(start))
 		l.node.Applied(index)
 	})
 }
@@ -112,7 +112,7 @@ func (l snapshotter) saveOwnState(r io.Reader) error {
 	}
 	s, index, err := l.captureState()
 	if err != nil {
-		return fmt.Errorf("keeping a replica's state: %w", err)
+		return fmt.Errorf("saving the replica's state: %w", err)
 	}
 	defer s.Close()
 	return l.saveSnapshot(index, s.Write)

@@ -14,9 +14,8 @@ import (
 	"skerry/systems/metadata/server"
 )
 
-// TestGuard sends commands as browsers do for pages of other sites, and by foreign names, behind
-// and among those of a program on the same connection: none of them is run, whichever way of
-// reading requests meets them.
+// TestGuard sends commands as browsers send them for pages of other sites, and under foreign host names, mixed
+// with legitimate requests on the same connection. None of them runs, in either request path.
 func TestGuard(t *testing.T) {
 	addr := serve(t, server.Options{})
 	for name, c := range map[string]struct {
@@ -74,8 +73,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestTokens sends commands with each kind of token, in turn and at once on one connection, to both
-// ways of reading requests: each gets what its own token allows.
+// TestTokens sends commands with each kind of token, one at a time and pipelined, through both request paths. Each
+// gets what its token allows.
 func TestTokens(t *testing.T) {
 	secret := map[string]string{}
 	var lines strings.Builder
@@ -130,7 +129,7 @@ func TestTokens(t *testing.T) {
 		var asked []request
 		for _, q := range all {
 			if kinds == "plain" && (q.path != "/" || q.method != "POST") {
-				continue // all those that are read in place, together
+				continue // all requests read in place, together
 			}
 			q.body = strings.Replace(q.body, "mkdir /", "mkdir /"+kinds, 1)
 			asked = append(asked, q)
@@ -144,7 +143,7 @@ func TestTokens(t *testing.T) {
 			}
 			fmt.Fprintf(&sent, "%s %s HTTP/1.1\r\nHost: m\r\n%sContent-Length: %d\r\n\r\n%s", q.method, q.path, auth, len(q.body), q.body)
 		}
-		go func() { _, _ = io.WriteString(conn, sent.String()) }() // the answers tell
+		go func() { _, _ = io.WriteString(conn, sent.String()) }() // the answers show a failure
 		r := bufio.NewReader(conn)
 		for _, q := range asked {
 			answer, err := http.ReadResponse(r, &http.Request{Method: q.method})
@@ -167,7 +166,8 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if text, _ := io.ReadAll(resp.Body); strings.Count(string(text), "\n200 ") != 1 || strings.Contains(string(text), "batch\n200") || !strings.Contains(string(text), "\n403 ") {
+	if text, _ := io.ReadAll(resp.Body); strings.Count(string(text), "\n200 ") != 1 ||
+		strings.Contains(string(text), "batch\n200") || !strings.Contains(string(text), "\n403 ") {
 		t.Errorf("a batch of one who may read: %q", text)
 	}
 }

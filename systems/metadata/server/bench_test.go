@@ -11,7 +11,8 @@ import (
 	"skerry/systems/metadata/server"
 )
 
-// BenchmarkServed is operations over HTTP by 64 clients, each with a connection of its own: durable mkdir, and ls of ten entries.
+// BenchmarkServed measures operations over HTTP by 64 clients, each with its own connection: durable mkdir, and ls
+// of ten entries.
 func BenchmarkServed(b *testing.B) {
 	_, addr := begin(b, server.Options{})
 	do := func(c *client.Client, body string) {

@@ -37,7 +37,7 @@ func (s *Server) serveJSON(service Service, w http.ResponseWriter, r *http.Reque
 	}
 	var c protocol.Command
 	if err := decode(body, &c); err == nil && c.Op != "" && c.Op != op {
-		err = fmt.Errorf("%w: the path asks for %s, the body for another operation", metadata.ErrInvalid, op)
+		err = fmt.Errorf("%w: the URL has operation %s, the body another one", metadata.ErrInvalid, op)
 		send(w, http.StatusBadRequest, protocol.EncodeResult(metadata.Result{Err: err}))
 		return
 	} else if err != nil {
@@ -155,7 +155,7 @@ func (s *Server) scope(r *http.Request) bearer.Scope {
 func (s *Server) requireAdmin(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if have := s.scope(r); have < bearer.Admin {
-			err := fmt.Errorf("%w: the token allows to %v, this needs one that allows to %v", metadata.ErrForbidden, have, bearer.Admin)
+			err := fmt.Errorf("%w: the token allows %v, the request needs %v", metadata.ErrForbidden, have, bearer.Admin)
 			send(w, http.StatusForbidden, protocol.EncodeResult(metadata.Result{Err: err}))
 			return
 		}
@@ -179,7 +179,7 @@ func (r readOnly) Do(ctx context.Context, commands []metadata.Command) []metadat
 	var at []int
 	for i, c := range commands {
 		if c.Op.Changes() {
-			results[i].Err = &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w: the token is one to read", metadata.ErrForbidden)}
+			results[i].Err = &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w: the token only allows reading", metadata.ErrForbidden)}
 			continue
 		}
 		reads, at = append(reads, c), append(at, i)

@@ -15,10 +15,10 @@ import (
 	"skerry/systems/metadata/rebalance"
 )
 
-// TestOpenAPI holds docs/metadata-openapi.yaml to the fields and codes that are; package
-// daemon does so for the paths.
+// TestOpenAPI compares docs/metadata-openapi.yaml with the fields and error codes; package instance compares the
+// paths.
 func TestOpenAPI(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/metadata-openapi.yaml")
+	text, err := os.ReadFile("../../../docs/metadata-openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,8 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, v := range map[string]any{
-		"Command": protocol.Command{}, "Entry": protocol.Entry{}, "Result": protocol.Result{}, "Error": protocol.Error{}, "Batch": protocol.Batch{}, "Results": protocol.Results{}, "Member": protocol.Member{},
+		"Command": protocol.Command{}, "Entry": protocol.Entry{}, "Result": protocol.Result{}, "Error": protocol.Error{},
+		"Batch": protocol.Batch{}, "Results": protocol.Results{}, "Member": protocol.Member{},
 		"Status": protocol.Status{}, "Transaction": metadata.Txn{},
 		"Load": rebalance.Load{}, "DirectoryLoad": rebalance.Directory{}, "Balancer": rebalance.Status{},
 	} {

@@ -102,7 +102,8 @@ type Server struct {
 
 // New returns a server for a service.
 func New(service Service, o Options) *Server {
-	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux(), guard: webguard.New(nil, o.Hosts...), room: bodylimit.NewRoom(o.MaxBodies)}
+	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux(), guard: webguard.New(nil, o.Hosts...),
+		room: bodylimit.NewRoom(o.MaxBodies)}
 	s.metrics = newMetrics(o.Collectors)
 	for pattern, answer := range s.routes() {
 		s.mux.HandleFunc(pattern, answer)
@@ -137,7 +138,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	named := strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/metrics"
 	if (named || r.Method == http.MethodPost) && s.scope(r) == bearer.Public {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="skerry"`)
-		http.Error(w, "a token is needed: send Authorization: Bearer TOKEN with one of the server's tokens", http.StatusUnauthorized)
+		http.Error(w, "token required: send Authorization: Bearer TOKEN with one of the server's tokens", http.StatusUnauthorized)
 		return
 	}
 	switch {
@@ -150,7 +151,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, usage, r.Host, metadata.Usage)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		http.Error(w, "POST a command in the body: ls /", http.StatusMethodNotAllowed)
+		http.Error(w, "send a command by POST: ls /", http.StatusMethodNotAllowed)
 	}
 }
 
@@ -195,7 +196,7 @@ func (s *Server) serveText(w http.ResponseWriter, r *http.Request) {
 	deadline := http.NewResponseController(w)
 	extend := func() error { return deadline.SetWriteDeadline(time.Now().Add(s.o.Patience)) }
 	if err := s.writePages(r.Context(), w, extend, *a.rest); err != nil {
-		s.o.Log.Debug("a listing was cut short", "command", a.rest.String(), "error", err)
+		s.o.Log.Debug("listing aborted", "command", a.rest.String(), "error", err)
 		panic(http.ErrAbortHandler) // a truncated listing must not look complete
 	}
 }
@@ -235,11 +236,11 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (b []byte, hel
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		http.Error(w, fmt.Sprintf("a body of more than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+		http.Error(w, fmt.Sprintf("body exceeds %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
 	case errors.Is(err, bodylimit.ErrFull):
 		http.Error(w, err.Error()+": nothing was changed", http.StatusServiceUnavailable)
 	case err != nil:
-		http.Error(w, "the body did not arrive", http.StatusBadRequest)
+		http.Error(w, "reading the body failed", http.StatusBadRequest)
 	}
 	return b, held, err
 }

@@ -20,7 +20,7 @@ import (
 	"skerry/systems/metadata/store"
 )
 
-// serve runs a server of an empty tree, which is known as m, and returns its address.
+// serve runs a server with an empty tree under the host name m.
 func serve(t *testing.T, o server.Options) string {
 	t.Helper()
 	_, addr := begin(t, o)
@@ -86,9 +86,9 @@ func TestProtocol(t *testing.T) {
 		{"mv /a/f '/a/my file'", "", 200},
 		{"rm '/a/my file'", "", 200},
 		{"ls", "invalid command: ls needs 1 operands\n", 400},
-		{"rmdir /", "/: invalid: the root stays as it is\n", 400},
-		{"mv /a /a/b/c", "/a: invalid: a directory cannot move into itself, /a/b/c\n", 400},
-		{"ls " + strings.Repeat("/a", 600_000), "a path of 1200000 bytes: too long: at most 4096\n", 414},
+		{"rmdir /", "/: invalid: the root cannot be changed\n", 400},
+		{"mv /a /a/b/c", "/a: invalid: cannot move a directory into itself, /a/b/c\n", 400},
+		{"ls " + strings.Repeat("/a", 600_000), "path of 1200000 bytes: too long: at most 4096\n", 414},
 		{"mkdir /p\nls /\nrmdir /nope\n\nls /p", "200 0\n200 4\na\np\n404 33\n/nope: no such file or directory\n200 0\n", 200},
 		{"delegate /p other:1", "", 200},
 		{"ls /p/q", "/p: is on another server: other:1\n", 421},
@@ -99,7 +99,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestPipeline sends many requests without waiting, in pieces that end anywhere.
+// TestPipeline sends many requests without waiting, split at arbitrary points.
 func TestPipeline(t *testing.T) {
 	addr := serve(t, server.Options{})
 	c, err := net.Dial("tcp", addr)
@@ -119,7 +119,7 @@ func TestPipeline(t *testing.T) {
 		for rest := requests.String(); rest != ""; {
 			n := min(len(rest), 1+len(rest)%977)
 			if _, err := io.WriteString(c, rest[:n]); err != nil {
-				return // the test tells
+				return // the test reports it
 			}
 			rest = rest[n:]
 		}
@@ -143,8 +143,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestLongListing lists more than a page: without -n all of it, with -n a page and where
-// the next begins.
+// TestLongListing lists more than a page: all of it without -n, and with -n one page and the start of the next.
 func TestLongListing(t *testing.T) {
 	addr := serve(t, server.Options{})
 	var b strings.Builder
@@ -207,10 +206,10 @@ func TestBadInput(t *testing.T) {
 		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		go func() { _, _ = io.WriteString(c, request.send) }() // the server may hang up before
+		go func() { _, _ = io.WriteString(c, request.send) }() // the server may close first
 		line, err := bufio.NewReader(c).ReadString('\n')
 		if request.want == "" && strings.HasPrefix(line, "HTTP/1.1 4") {
-			line, err = "", io.EOF // told, and then hung up
+			line, err = "", io.EOF // answered, then closed
 		}
 		if !strings.HasPrefix(line, request.want) || request.want == "" && err == nil {
 			t.Errorf("%s: %q, %v; want %q", name, line, err, request.want)
@@ -219,7 +218,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestTooManyConnections has more connect than may: those are closed, the others served.
+// TestTooManyConnections opens too many connections: the excess is closed, the others are served.
 func TestTooManyConnections(t *testing.T) {
 	addr := serve(t, server.Options{MaxConnections: 20})
 	var kept []net.Conn
@@ -268,7 +267,8 @@ func TestJSON(t *testing.T) {
 		commands = append(commands, command)
 	}
 	r := c.Do(ctx, commands)
-	for i, want := range map[int]error{0: nil, 1: nil, 9: metadata.ErrNotEmpty, 10: nil, 12: metadata.ErrElsewhere, 13: metadata.ErrElsewhere} {
+	for i, want := range map[int]error{0: nil, 1: nil, 9: metadata.ErrNotEmpty, 10: nil, 12: metadata.ErrElsewhere,
+		13: metadata.ErrElsewhere} {
 		if !errors.Is(r[i].Err, want) {
 			t.Errorf("%s: %v", commands[i], r[i].Err)
 		}
@@ -291,7 +291,8 @@ func TestJSON(t *testing.T) {
 		t.Errorf("status %+v, %v", status, err)
 	}
 	for body, want := range map[string]int{
-		`{"path":"/"}`: 200, `{"path":"/x"}`: 404, `{"path":"/","paht":1}`: 400, `{}`: 400, `[`: 400, `{"path":"/"} {}`: 400, `{"op":"rm","path":"/"}`: 400,
+		`{"path":"/"}`: 200, `{"path":"/x"}`: 404, `{"path":"/","paht":1}`: 400, `{}`: 400, `[`: 400, `{"path":"/"} {}`: 400,
+		`{"op":"rm","path":"/"}`: 400,
 	} {
 		response, err := http.Post("http://"+addr+"/v1/ls", "application/json", strings.NewReader(body))
 		if err != nil {

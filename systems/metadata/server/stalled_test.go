@@ -14,9 +14,8 @@ import (
 	"skerry/systems/metadata/server"
 )
 
-// TestStalledRequests has requests begin that announce much and stall: they hold what has come of them and
-// no more; one too many at once is refused, what is small is served, and a request whose client
-// leaves frees its room.
+// TestStalledRequests starts requests that announce much and stall. They occupy only the bytes that arrived.
+// Excess requests are refused, small ones are served, and a request whose client leaves frees its memory.
 func TestStalledRequests(t *testing.T) {
 	s, addr := begin(t, server.Options{MaxBodies: 4 << 20, Patience: 10 * time.Minute})
 	const clients = 64
@@ -48,8 +47,8 @@ func TestStalledRequests(t *testing.T) {
 	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
 }
 
-// TestSlowClientTimeout has a request stall for longer than a server waits: it frees its room, and its
-// connection ends.
+// TestSlowClientTimeout stalls a request beyond the server's patience: it frees its memory, and its connection
+// ends.
 func TestSlowClientTimeout(t *testing.T) {
 	s, addr := begin(t, server.Options{Patience: 100 * time.Millisecond})
 	c := stall(t, addr)
@@ -59,10 +58,10 @@ func TestSlowClientTimeout(t *testing.T) {
 	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
 }
 
-// sent is what comes of a request that stalls, in bytes.
+// sent is the number of bytes sent of a stalled request.
 const sent = 20 << 10
 
-// stall begins a request and sends no more of it.
+// stall sends the start of a request.
 func stall(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -79,7 +78,7 @@ func stall(t *testing.T, addr string) net.Conn {
 	return c
 }
 
-// holds waits until what requests hold is as it is to be.
+// holds waits until the memory used by bodies satisfies ok.
 func holds(t *testing.T, s *server.Server, what string, ok func(held int64) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(s.BodyBytes()); time.Sleep(time.Millisecond) {

@@ -24,28 +24,30 @@ func WriteStatus(out io.Writer, s protocol.Status, all map[string][]protocol.Sta
 	t, j := s.Tree, s.Journal
 	fmt.Fprintf(w, "directories\t%d\n", t.Directories)
 	fmt.Fprintf(w, "files\t%d, %d bytes\n", t.Files, t.Bytes)
-	fmt.Fprintf(w, "journal\t%d records, %d bytes of log, %d fsyncs, %s the longest\n", j.Index, j.LogBytes, j.Groups, time.Duration(j.LongestSync*1e9).Round(10*time.Microsecond))
+	fmt.Fprintf(w, "journal\t%d records, %d bytes of log, %d fsyncs, the longest took %s\n", j.Index, j.LogBytes, j.Groups,
+		time.Duration(j.LongestSync*1e9).Round(10*time.Microsecond))
 	fmt.Fprintf(w, "snapshot\tof %d records, %d bytes\n", j.SnapshotIndex, j.SnapshotBytes)
 	if j.Broken != "" {
 		fmt.Fprintf(w, "writes\trefused: %s\n", j.Broken)
 	}
-	fmt.Fprintf(w, "locks\twaited %d times, %s in all; %d reads began again\n", t.LockWaits, time.Duration(t.LockWaitNS), t.ReadRetries)
-	fmt.Fprintf(w, "running for\t%s, after a recovery of %s\n", time.Duration(s.Uptime*float64(time.Second)).Round(time.Second), s.Recovery.Took.Round(time.Millisecond))
+	fmt.Fprintf(w, "locks\t%d waits, %s in total; %d reads restarted\n", t.LockWaits, time.Duration(t.LockWaitNS), t.ReadRetries)
+	fmt.Fprintf(w, "running for\t%s, after a recovery of %s\n",
+		time.Duration(s.Uptime*float64(time.Second)).Round(time.Second), s.Recovery.Took.Round(time.Millisecond))
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
 		what := ""
 		if name == s.Root {
-			what = ", has the root"
+			what = ", holds the root"
 		}
 		if name == s.Name {
 			what += ", this one"
 		}
 		if len(all[name]) == 0 {
-			what += ", out of reach"
+			what += ", unreachable"
 		} else {
 			what += fmt.Sprintf(", %.0f operations/s", protocol.SumLoad(all[name]).Rate)
 		}
 		if n, ok := s.Asked[name]; ok {
-			what += fmt.Sprintf(", asked %d times from here", n)
+			what += fmt.Sprintf(", %d requests forwarded from here", n)
 		}
 		fmt.Fprintf(w, "server %s\tat %s%s\n", name, s.Servers[name], what)
 	}
@@ -72,7 +74,7 @@ func WriteStatus(out io.Writer, s protocol.Status, all map[string][]protocol.Sta
 func writeGroup(w io.Writer, g consensus.Status) {
 	fmt.Fprintf(w, "replica\t%s of %s, %s, term %d, %d entries committed\n", g.Self.Name, g.Cluster, g.State, g.Term, g.Commit)
 	for _, m := range g.Members {
-		how := "out of reach"
+		how := "unreachable"
 		switch {
 		case m.ID == g.Leader:
 			how = "leads"
@@ -113,11 +115,11 @@ func writeClaims(w io.Writer, all map[string][]protocol.Status) {
 		}
 	}
 	for _, c := range cluster.FindClaims(servers) {
-		fmt.Fprintf(w, "warning\t%s are one subtree, or it is on its way: ", strings.Join(c.Holders, " and "))
+		fmt.Fprintf(w, "warning\t%s are the same subtree, unless it is moving: ", strings.Join(c.Holders, " and "))
 		if c.Holder == "" {
-			fmt.Fprintln(w, "no virtual directory of a server in reach leads to any")
+			fmt.Fprintln(w, "no reachable virtual directory leads to any of them")
 		} else {
-			fmt.Fprintf(w, "%s holds, by %s\n", c.Holder, c.By)
+			fmt.Fprintf(w, "%s is valid, named by %s\n", c.Holder, c.By)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (r *outcomeCache) lookup(c metadata.Command) (_ metadata.Result, known bool
 		return o.cloneResult(), true
 	}
 	if r.done[metadata.OriginalIdentity(c.Identity)] != nil {
-		return metadata.Result{Err: fmt.Errorf("%w: it was done before", metadata.ErrStale)}, true
+		return metadata.Result{Err: fmt.Errorf("%w: the change was made before", metadata.ErrStale)}, true
 	}
 	if c.Seen < r.forgotten {
 		return metadata.Result{Err: fmt.Errorf("%w: nothing was changed", metadata.ErrStale)}, true

@@ -12,7 +12,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-// applying applies records to a state, each with the next index.
+// applying applies records with increasing indices to a state.
 type applying struct {
 	*State
 	t  *testing.T
@@ -29,7 +29,7 @@ func (a *applying) do(c metadata.Command) metadata.Result {
 	return results[0]
 }
 
-// again is the state after a snapshot and a restart.
+// again restores the state from a snapshot.
 func (a *applying) again() {
 	a.t.Helper()
 	s, err := a.Snapshot()
@@ -47,11 +47,12 @@ func (a *applying) again() {
 	}
 }
 
-// TestIdentity has changes logged twice, as by a replica that hung and one that was asked then:
-// the second time nothing is done, and the answer is the first one's, through a snapshot, too.
+// TestIdentity logs changes twice, as after a hung replica. The second record has no effect and returns the first
+// result, also after a snapshot.
 func TestIdentity(t *testing.T) {
 	step := func(s metadata.Step, path string) metadata.Command { return s.Command(path, "") }
-	prepare := metadata.Step{Verb: metadata.Prepare, Txn: "t", Lease: 1, First: true, Commands: []metadata.Command{{Op: metadata.Create, Path: "/x", MaxDepth: -1}}}
+	prepare := metadata.Step{Verb: metadata.Prepare, Txn: "t", Lease: 1, First: true,
+		Commands: []metadata.Command{{Op: metadata.Create, Path: "/x", MaxDepth: -1}}}
 	for _, c := range []metadata.Command{
 		{Op: metadata.Mkdir, Path: "/a", Mode: 0o755},
 		{Op: metadata.Write, Path: "/f", Data: []byte("text"), Exclusive: true},
@@ -63,8 +64,10 @@ func TestIdentity(t *testing.T) {
 		{Op: metadata.Rmdir, Path: "/a"},
 	} {
 		a := &applying{State: NewState(), t: t}
-		for _, before := range []metadata.Command{{Op: metadata.Mkdir, Path: "/a"}, {Op: metadata.Write, Path: "/f"}, {Op: metadata.Write, Path: "/g"}} {
-			if c.Op == metadata.Rmdir && before.Path == "/a" || c.Op == metadata.Move && before.Path == "/f" || c.Op == metadata.Remove && before.Path == "/g" {
+		for _, before := range []metadata.Command{{Op: metadata.Mkdir, Path: "/a"}, {Op: metadata.Write, Path: "/f"},
+			{Op: metadata.Write, Path: "/g"}} {
+			if c.Op == metadata.Rmdir && before.Path == "/a" || c.Op == metadata.Move && before.Path == "/f" ||
+				c.Op == metadata.Remove && before.Path == "/g" {
 				a.do(before)
 			}
 		}
@@ -90,8 +93,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestForgottenIdentity has so many changes made that the first is forgotten: one with its identity is
-// refused then, as is any from before; one from after is done.
+// TestForgottenIdentity makes enough changes to forget the first. A change with its identity, or from before it,
+// is refused; a later change is made.
 func TestForgottenIdentity(t *testing.T) {
 	a := &applying{State: NewState(), t: t}
 	first := metadata.Command{Op: metadata.Mkdir, Path: "/a", Identity: "first/1.0"}
@@ -118,7 +121,7 @@ func TestForgottenIdentity(t *testing.T) {
 	}
 }
 
-// TestIdentityOfBlockedChange has a change wait for a transaction: that is not its outcome.
+// TestIdentityOfBlockedChange blocks a change by a transaction: blocking is not the change's outcome.
 func TestIdentityOfBlockedChange(t *testing.T) {
 	a := &applying{State: NewState(), t: t}
 	lock := metadata.Step{Verb: metadata.Prepare, Txn: "t", Lease: 1, First: true}

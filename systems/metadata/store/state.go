@@ -112,7 +112,7 @@ func (s snapshot) Write(w io.Writer) error {
 	if s.memory != nil {
 		text, err := s.memory.encode()
 		if err != nil {
-			return fmt.Errorf("writing what is remembered: %w", err)
+			return fmt.Errorf("writing remembered changes: %w", err)
 		}
 		if _, err := w.Write(append(binary.AppendUvarint([]byte{outcomesMarker}, uint64(len(text))), text...)); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (s *State) Restore(r io.Reader) error {
 	b := bufio.NewReader(r)
 	first, err := b.Peek(1)
 	if err != nil {
-		return fmt.Errorf("reading a tree: %w: it ends too early", tree.ErrSnapshot)
+		return fmt.Errorf("reading a tree: %w: unexpected end", tree.ErrSnapshot)
 	}
 	memory := newOutcomeCache()
 	if first[0] == outcomesMarker {
@@ -143,7 +143,7 @@ func (s *State) Restore(r io.Reader) error {
 			return err
 		}
 		if first, err = b.Peek(1); err != nil {
-			return fmt.Errorf("reading a tree: %w: it ends too early", tree.ErrSnapshot)
+			return fmt.Errorf("reading a tree: %w: unexpected end", tree.ErrSnapshot)
 		}
 	}
 	var parts []*txnPart
@@ -168,15 +168,15 @@ func readOutcomes(b *bufio.Reader) (*outcomeCache, error) {
 	}
 	n, err := binary.ReadUvarint(b)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is remembered: %w: %w", tree.ErrSnapshot, err)
+		return nil, fmt.Errorf("reading remembered changes: %w: %w", tree.ErrSnapshot, err)
 	}
 	text, err := io.ReadAll(io.LimitReader(b, int64(n)))
 	if err != nil {
-		return nil, fmt.Errorf("reading what is remembered: %w: %w", tree.ErrSnapshot, err)
+		return nil, fmt.Errorf("reading remembered changes: %w: %w", tree.ErrSnapshot, err)
 	}
 	r, err := decodeOutcomes(text)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is remembered: %w: %w", tree.ErrSnapshot, err)
+		return nil, fmt.Errorf("reading remembered changes: %w: %w", tree.ErrSnapshot, err)
 	}
 	return r, nil
 }

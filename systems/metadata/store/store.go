@@ -105,7 +105,8 @@ func (s *Store) append(ctx context.Context, commands []metadata.Command) (result
 	if commands[0].Op != metadata.Transact && commands[0].Identity == "" && errors.As(h.checkChange(commands[0]), &barred) {
 		return nil, barred
 	}
-	if len(commands) == 1 && s.shared == nil && !h.applying && commands[0].Op != metadata.Transact && commands[0].Identity == "" { // a lagging state must not refuse
+	// a lagging state must not refuse
+	if len(commands) == 1 && s.shared == nil && !h.applying && commands[0].Op != metadata.Transact && commands[0].Identity == "" {
 		if err := s.Tree().CheckChange(commands[0]); err != nil && s.state.locks.Load() == h {
 			return []metadata.Result{{Err: err}}, nil
 		}
@@ -135,7 +136,7 @@ func (s *Store) append(ctx context.Context, commands []metadata.Command) (result
 func logError(err error) error {
 	switch {
 	case errors.Is(err, changelog.ErrUnknown):
-		return fmt.Errorf("%w: it may have been done or not: %w", metadata.ErrUnavailable, err)
+		return fmt.Errorf("%w: the change may or may not have been made: %w", metadata.ErrUnavailable, err)
 	case errors.Is(err, changelog.ErrTooLarge):
 		return fmt.Errorf("%w: %w", metadata.ErrTooLong, err)
 	}
@@ -143,7 +144,7 @@ func logError(err error) error {
 }
 
 // errLockTimeout is the cause of a wait that took too long.
-var errLockTimeout = errors.New("a transaction between servers holds it for too long")
+var errLockTimeout = errors.New("timed out waiting for the lock")
 
 // startPatience returns a context that bounds a command's waits. The time starts with the first call of begin.
 func (s *Store) startPatience(ctx context.Context) (begin func() context.Context, end func()) {

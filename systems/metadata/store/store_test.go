@@ -77,8 +77,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestReopenAfterChaos changes a tree from many clients, with snapshots under way, and
-// opens it again: all is as it was.
+// TestReopenAfterChaos changes a tree from many clients during snapshots, and reopens it: nothing is lost.
 func TestReopenAfterChaos(t *testing.T) {
 	dir := t.TempDir()
 	o := changelog.Options{SegmentBytes: 8 << 10, SnapshotBytes: 16 << 10}
@@ -109,8 +108,7 @@ func TestReopenAfterChaos(t *testing.T) {
 	}
 }
 
-// TestFullDisk fills the disk: writes are refused, reads go on, and writes too once there
-// is room again.
+// TestFullDisk fills the disk: writes are refused, reads continue, and writes succeed when there is space again.
 func TestFullDisk(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	dir := t.TempDir()

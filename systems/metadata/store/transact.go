@@ -32,7 +32,7 @@ func (s *State) transact(c metadata.Command) metadata.Result {
 		return s.finish(c, h, p)
 	case metadata.Abort:
 		if p != nil && p.Committed {
-			return metadata.Result{Err: fmt.Errorf("%w step: the transaction %s was committed", metadata.ErrInvalid, p.Name)}
+			return metadata.Result{Err: fmt.Errorf("%w step: transaction %s is committed", metadata.ErrInvalid, p.Name)}
 		}
 		s.removePart(h, p)
 	case metadata.Forget:
@@ -61,7 +61,7 @@ func (s *State) prepare(c metadata.Command, step metadata.Step, h *lockTable, p 
 	if p != nil {
 		next = *p
 		if p.Committed {
-			return metadata.Result{Err: fmt.Errorf("%w step: the transaction %s was committed", metadata.ErrInvalid, p.Name)}
+			return metadata.Result{Err: fmt.Errorf("%w step: transaction %s is committed", metadata.ErrInvalid, p.Name)}
 		}
 	}
 	next.Name, next.Coordinator, next.Since, next.Lease, next.Expires = step.Txn, step.Coordinator, s.index, step.Lease, c.Time+step.Lease
@@ -155,7 +155,7 @@ func (s *State) commit(c metadata.Command, step metadata.Step, h *lockTable, p *
 	case p.Committed:
 		return metadata.Result{}
 	case p.Coordinator != "":
-		return metadata.Result{Err: fmt.Errorf("%w step: %s decides on the transaction", metadata.ErrInvalid, p.Coordinator)}
+		return metadata.Result{Err: fmt.Errorf("%w step: the coordinator is %s", metadata.ErrInvalid, p.Coordinator)}
 	}
 	all, err := parseBatch(p.Batch)
 	if err == nil {
@@ -185,7 +185,7 @@ func (s *State) finish(c metadata.Command, h *lockTable, p *txnPart) metadata.Re
 		return metadata.Result{}
 	}
 	if p.Coordinator == "" {
-		return metadata.Result{Err: fmt.Errorf("%w step: this server is to decide on the transaction, and has not", metadata.ErrInvalid)}
+		return metadata.Result{Err: fmt.Errorf("%w step: this server is the coordinator and has not decided", metadata.ErrInvalid)}
 	}
 	all, err := parseBatch(p.Batch)
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *State) resolve(c metadata.Command, step metadata.Step, h *lockTable, p 
 	case p != nil && p.Committed:
 		return metadata.Result{Data: []byte(metadata.Committed)}
 	case p != nil && p.Coordinator != "":
-		return metadata.Result{Err: fmt.Errorf("%w step: %s decides on the transaction", metadata.ErrInvalid, p.Coordinator)}
+		return metadata.Result{Err: fmt.Errorf("%w step: the coordinator is %s", metadata.ErrInvalid, p.Coordinator)}
 	case p != nil && step.Entry != p.Since && (step.Entry != 0 || c.Time < p.Expires):
 		return metadata.Result{Data: []byte(metadata.Pending)}
 	}

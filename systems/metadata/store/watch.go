@@ -83,7 +83,7 @@ func (s *State) watchDirectory(c metadata.Command, step metadata.Step) metadata.
 	case w == nil || w.lost:
 		delete(s.watches, step.Txn)
 		s.setParts(s.locks.Load().txns)
-		return metadata.Result{Err: fmt.Errorf("%w: the directory has another place, or too much in it was changed", metadata.ErrAborted)}
+		return metadata.Result{Err: fmt.Errorf("%w: the directory has moved, or too much changed in it", metadata.ErrAborted)}
 	}
 	var text []byte
 	for _, path := range slices.Sorted(maps.Keys(w.changed)) {
@@ -104,7 +104,8 @@ func (s *State) renewWatch(w *watch, c metadata.Command, step metadata.Step) {
 func (s *State) exportWatches() (parts []*txnPart) {
 	for _, name := range slices.Sorted(maps.Keys(s.watches)) {
 		w := s.watches[name]
-		parts = append(parts, &txnPart{Txn: metadata.Txn{Name: name, Since: w.since, Lease: w.lease}, Expires: w.expires, Watch: w.path, Changed: maps.Clone(w.changed), Lost: w.lost})
+		parts = append(parts, &txnPart{Txn: metadata.Txn{Name: name, Since: w.since, Lease: w.lease}, Expires: w.expires,
+			Watch: w.path, Changed: maps.Clone(w.changed), Lost: w.lost})
 	}
 	return parts
 }

@@ -12,7 +12,7 @@ import (
 	"skerry/systems/metadata/store"
 )
 
-// at is a state whose records have entries of their own, and times by a clock that jumps.
+// at applies each record with its own index, and with times from a clock that jumps.
 type at struct {
 	t     *testing.T
 	state *store.State
@@ -47,7 +47,7 @@ func watching(first bool) metadata.Command {
 	return metadata.Step{Verb: metadata.Watch, Txn: "t", Lease: 10, First: first}.Command("/d", "")
 }
 
-// reopened is the state as a snapshot has it.
+// reopened returns the state restored from a snapshot.
 func (a at) reopened() at {
 	a.t.Helper()
 	s, err := a.state.Snapshot()
@@ -70,9 +70,9 @@ func resolving(entry uint64) metadata.Command {
 	return metadata.Step{Verb: metadata.Resolve, Txn: "t", Entry: entry}.Command("/", "")
 }
 
-// TestLease holds a path by a transaction while the clock jumps by hours, to and fro: it ends when
-// somebody says so who has seen the lease of its last step go by, and not before. Another replica,
-// which has begun with a snapshot, does the same.
+// TestLease locks a path while the clock jumps back and forth by hours. The lock ends when a caller that saw the
+// lease of the last step expire resolves it, and not earlier. Another replica, restored from a snapshot, behaves
+// alike.
 func TestLease(t *testing.T) {
 	a := at{t, store.NewState()}
 	a.lines(1, "mkdir /d")
@@ -110,7 +110,8 @@ func TestWatch(t *testing.T) {
 	if r := a.run(2, watching(true)); r.Err != nil || len(r.Entries) != 1 || r.Entries[0].Size != 2 {
 		t.Fatalf("it begins with %+v", r)
 	}
-	a.lines(3, "mkdir -p /d/a/b", "mv /d/old /d/a/new", "mv /e/x /d/a/b/x", "chmod 700 /d", "touch -t 1970-01-01T00:00:00Z /d/x", "mkdir /e/y", "rmdir /e/y")
+	a.lines(3, "mkdir -p /d/a/b", "mv /d/old /d/a/new", "mv /e/x /d/a/b/x", "chmod 700 /d",
+		"touch -t 1970-01-01T00:00:00Z /d/x", "mkdir /e/y", "rmdir /e/y")
 	a = a.reopened()
 	want := map[string]bool{"/d": false, "/d/a": false, "/d/a/b": false, "/d/old": true, "/d/a/new": true, "/d/a/b/x": true, "/d/x": false}
 	if diff := cmp.Diff(want, metadata.ParseChanges(a.run(4, watching(false)).Data)); diff != "" {

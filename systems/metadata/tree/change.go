@@ -255,7 +255,7 @@ func checkDepth(n *node, c metadata.Command) error {
 	level := []*node{n}
 	for ; len(level) > 0; depth++ {
 		if depth > metadata.MaxDepth {
-			return &metadata.Error{Path: c.To, Err: fmt.Errorf("what moves there would be %w: at most %d levels", metadata.ErrTooLong, metadata.MaxDepth)}
+			return &metadata.Error{Path: c.To, Err: fmt.Errorf("moved paths would be %w: at most %d levels", metadata.ErrTooLong, metadata.MaxDepth)}
 		}
 		var next []*node
 		for _, n := range level {

@@ -111,7 +111,7 @@ func (o *tentative) check(c metadata.Command) error {
 	case metadata.Delegate:
 		return o.recordChange(c.Path, found{kind: metadata.Virtual, owner: c.Owner}, o.checkDelegate(c, f))
 	}
-	return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w operation of a transaction: %s", metadata.ErrInvalid, c.Op)}
+	return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w operation in a transaction: %s", metadata.ErrInvalid, c.Op)}
 }
 
 // makeInRoot plans mkdir -p of a directory in the root. It returns false if the directory cannot be created.

@@ -18,8 +18,8 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// sequential is the model as Porcupine wants it: a history is linearizable where some
-// order of its operations gives every answer that was given.
+// sequential is the model for Porcupine: a history is linearizable if some order of its operations gives all its
+// answers.
 var sequential = porcupine.Model{
 	Init: func() any { return newModel() },
 	Step: func(state, input, output any) (bool, any) {
@@ -34,8 +34,9 @@ var sequential = porcupine.Model{
 	},
 }
 
-// history has clients run commands at once and notes when each began and ended.
-func history(n tree.Namespace, seed uint64, clients, commands int, draw func(r *rand.Rand, client, now int) metadata.Command) []porcupine.Operation {
+// history runs concurrent commands of clients and records their start and end.
+func history(n tree.Namespace, seed uint64, clients, commands int,
+	draw func(r *rand.Rand, client, now int) metadata.Command) []porcupine.Operation {
 	var clock atomic.Int64
 	var wg sync.WaitGroup
 	parts := make([][]porcupine.Operation, clients)
@@ -97,8 +98,7 @@ func anything(r *rand.Rand, client, now int) metadata.Command {
 	return random(r, int64(1000*client+now))
 }
 
-// aroundMoves has the first client move a directory between two others, which the rest
-// look into.
+// aroundMoves makes the first client move a directory between two others, which the other clients read.
 func aroundMoves(r *rand.Rand, client, now int) metadata.Command {
 	from, to, names := "/a/b", "/b/b", "wxyz"
 	if r.IntN(2) == 0 {
@@ -118,7 +118,7 @@ func aroundMoves(r *rand.Rand, client, now int) metadata.Command {
 	return c
 }
 
-// yields gives way to other goroutines now and then.
+// yields returns a function that randomly yields the processor.
 func yields(seed uint64) func() {
 	var calls atomic.Uint64
 	return func() {
@@ -128,8 +128,8 @@ func yields(seed uint64) func() {
 	}
 }
 
-// TestOwnSubtrees has clients work below a directory of their own, each with a model of
-// its own, while others make, move and remove what is around them.
+// TestOwnSubtrees runs clients in directories of their own, each compared with its own model, while others create,
+// move and remove directories around them.
 func TestOwnSubtrees(t *testing.T) {
 	for name, fresh := range implementations {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +166,7 @@ func TestOwnSubtrees(t *testing.T) {
 	}
 }
 
-// disturb starts clients that change all that is not below /own, and read it; done ends
-// them.
+// disturb starts clients that change and read everything outside /own; done stops them.
 func disturb(t *testing.T, n tree.Namespace) (done func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -193,8 +192,8 @@ func disturb(t *testing.T, n tree.Namespace) (done func()) {
 	}
 }
 
-// TestReadsDuringChanges has other commands run at each point where a read is half done:
-// it must not see an entry below a path that the entry was never at.
+// TestReadsDuringChanges runs other commands in the middle of a read. The read must not see an entry at a path
+// that the entry never had.
 func TestReadsDuringChanges(t *testing.T) {
 	for point := range 12 {
 		n := tree.New()

@@ -1,4 +1,4 @@
 package tree
 
-// SetYield has the tree call yield wherever an operation is half done.
+// SetYield makes the tree call yield in the middle of operations.
 func (t *Tree) SetYield(yield func()) { t.yield = yield }

@@ -10,8 +10,8 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// TestMemory holds the tree to what it promises: an empty directory takes less than 200
-// bytes beside its name, in whatever order and however many to a directory they come.
+// TestMemory checks the documented memory use: an empty directory takes less than 200 bytes besides its name, for
+// any order and any number per directory.
 func TestMemory(t *testing.T) {
 	const reach, n = 200, 200_000
 	for shape, path := range map[string]func(i int) string{
@@ -44,8 +44,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkReaders is reads of directories two levels down: how throughput goes with the
-// threads that share the root (go test -bench Readers -cpu 1,2,4,8).
+// BenchmarkReaders measures reads of directories two levels down by threads that share the root (go test -bench
+// Readers -cpu 1,2,4,8).
 func BenchmarkReaders(b *testing.B) {
 	for name, fresh := range implementations {
 		n := fresh()
@@ -68,7 +68,7 @@ func BenchmarkReaders(b *testing.B) {
 	}
 }
 
-// churn makes and removes directories beside those that are read, until stop.
+// churn creates and removes directories next to the ones being read, until stop.
 func churn(b *testing.B, n tree.Namespace) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -90,7 +90,7 @@ func churn(b *testing.B, n tree.Namespace) (stop func()) {
 	}
 }
 
-// BenchmarkLoad reads a snapshot of a million directories, a thousand to a directory.
+// BenchmarkLoad reads a snapshot of a million directories, a thousand per directory.
 func BenchmarkLoad(b *testing.B) {
 	n := tree.New()
 	for i := range 1_000_000 {

@@ -10,14 +10,14 @@ import (
 	"skerry/systems/metadata"
 )
 
-// model is the tree as one would write it without caring for speed: entries by path.
+// model is a simple, slow tree: entries by path.
 type model map[string]metadata.Entry
 
 func newModel() model {
 	return model{"/": {Name: "/", Kind: metadata.Directory, Mode: metadata.DefaultDirMode}}
 }
 
-// do is what a tree should answer. Contents are their sizes.
+// do returns the expected answer. File contents are represented by their sizes.
 func (m model) do(c metadata.Command) metadata.Result {
 	fail := func(p string, err error) metadata.Result {
 		return metadata.Result{Err: &metadata.Error{Path: p, Err: err}}
@@ -154,7 +154,7 @@ func (m model) mkdirs(c metadata.Command) metadata.Result {
 	}
 }
 
-// way tells why the directory that a path is in cannot be reached.
+// way returns the error of reaching the directory that contains a path.
 func (m model) way(p string) error {
 	if p == "/" {
 		return nil

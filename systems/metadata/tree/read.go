@@ -120,7 +120,8 @@ func (s *search) visitBelow(dir string, at *state, after string, resumed bool, d
 		n := at.kids.get(name)
 		if n != nil && more && s.c.Across {
 			// The rest of the path is on another server.
-			if err := n.state.Load().checkPassable(metadata.Join(dir, name)+"/", len(metadata.Join(dir, name))+1); errors.Is(err, metadata.ErrElsewhere) {
+			if err := n.state.Load().checkPassable(metadata.Join(dir, name)+"/", len(metadata.Join(dir, name))+1); errors.Is(err,
+				metadata.ErrElsewhere) {
 				s.result = metadata.Result{Err: err}
 				return false
 			}

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSet changes a set at random beside a map, and looks that every set that was kept
-// stays as it was.
+// TestSet changes a set at random and compares it with a map. Earlier versions of the set must not change.
 func TestSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, span := range []int{10, 100, 5000} {

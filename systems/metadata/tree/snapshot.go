@@ -12,7 +12,7 @@ import (
 )
 
 // ErrSnapshot means that the data is not a valid snapshot.
-var ErrSnapshot = errors.New("not a snapshot of a tree")
+var ErrSnapshot = errors.New("invalid tree snapshot")
 
 const snapshotVersion = 1
 
@@ -26,7 +26,7 @@ type Snapshot struct {
 }
 
 // ErrSnapshotUnderWay means that the tree already has a snapshot that is not closed.
-var ErrSnapshotUnderWay = errors.New("a snapshot is under way")
+var ErrSnapshotUnderWay = errors.New("another snapshot is in progress")
 
 // Snapshot captures the tree between two changes. Close ends the snapshot.
 func (t *Tree) Snapshot() (*Snapshot, error) {
@@ -114,17 +114,17 @@ func Load(r io.Reader) (*Tree, error) {
 	l := &loader{r: bufio.NewReaderSize(r, 1<<18), tree: New()}
 	version := l.readByte()
 	if l.err == nil && version != snapshotVersion {
-		return nil, fmt.Errorf("%w: version %d, this program knows %d", ErrSnapshot, version, snapshotVersion)
+		return nil, fmt.Errorf("%w: version %d, this program supports %d", ErrSnapshot, version, snapshotVersion)
 	}
 	l.tree.lastID.Store(l.readUvarint())
 	l.tree.counts.directories.Store(0)
 	name, root := l.readNode(nil, 0)
 	if l.err == nil && (name != "" || root.state.Load().kind != metadata.Directory) {
-		l.fail("its root is none")
+		l.fail("invalid root")
 	}
 	if l.err == nil {
 		if _, err := l.r.ReadByte(); err != io.EOF {
-			l.fail("more than a tree")
+			l.fail("trailing data")
 		}
 	}
 	if l.err != nil {
@@ -160,7 +160,7 @@ func (l *loader) readByte() byte {
 
 func (l *loader) checkRead(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		l.fail("it ends too early")
+		l.fail("unexpected end")
 	} else if err != nil && l.err == nil {
 		l.err = err
 	}
@@ -178,7 +178,7 @@ func (l *loader) readUvarint() uint64 {
 func (l *loader) readText(limit uint64) string {
 	n := l.readUvarint()
 	if n > limit {
-		l.fail("a text that is too long")
+		l.fail("text too long")
 	}
 	if l.err != nil || n == 0 {
 		return ""
@@ -207,7 +207,7 @@ func (l *loader) readNode(parent *node, depth int) (string, *node) {
 			s.text = &text
 		}
 	default:
-		l.fail("an unknown kind of node")
+		l.fail("unknown kind of node")
 	}
 	if l.err != nil {
 		return "", nil
@@ -229,7 +229,7 @@ func (l *loader) readEntries(n *node, s *state, depth int) {
 	for count := l.readUvarint(); count > 0 && l.err == nil; count-- {
 		name, kid := l.readNode(n, depth+1)
 		if l.err == nil && (metadata.CheckName(name) != nil || len(l.items) > base && l.items[len(l.items)-1].name >= name) {
-			l.fail("names that are not in order")
+			l.fail("names out of order")
 		}
 		l.items = append(l.items, item{name, kid})
 	}

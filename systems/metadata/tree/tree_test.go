@@ -14,12 +14,12 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// implementations are those that must answer alike.
+// implementations must give equal answers.
 var implementations = map[string]func() tree.Namespace{
 	"tree": func() tree.Namespace { return tree.New() },
 }
 
-// random is a command on a tree so small that commands meet.
+// random returns a command on a tree so small that commands conflict.
 func random(r *rand.Rand, now int64) metadata.Command {
 	names := []string{"a", "b", "c"}
 	where := func() string {
@@ -59,7 +59,7 @@ func random(r *rand.Rand, now int64) metadata.Command {
 	}
 }
 
-// modelled leaves out what the model does not know.
+// modelled removes what the model does not have.
 func modelled(c metadata.Command, r metadata.Result) metadata.Result {
 	if c.Op.Changes() {
 		r.Entries = nil
@@ -93,7 +93,7 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// do parses and runs a line, and fails the test where it fails.
+// do parses and runs a line, and fails the test on an error.
 func do(t testing.TB, n tree.Namespace, line string) metadata.Result {
 	t.Helper()
 	c, err := metadata.Parse(line)
@@ -196,7 +196,7 @@ func TestDepthOfMoves(t *testing.T) {
 	}
 }
 
-// TestSnapshot writes a snapshot while the tree changes: it is the tree as it was.
+// TestSnapshot writes a snapshot while the tree changes: it has the original tree.
 func TestSnapshot(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -229,7 +229,8 @@ func TestSnapshot(t *testing.T) {
 		if diff := cmp.Diff(before, do(t, loaded, "find -n 10000 /")); diff != "" {
 			t.Fatalf("seed %d: %s", seed, diff)
 		}
-		if diff := cmp.Diff(counts.Files+counts.Directories<<32+counts.Bytes<<16+counts.Virtual<<48, loaded.Counts().Files+loaded.Counts().Directories<<32+loaded.Counts().Bytes<<16+loaded.Counts().Virtual<<48); diff != "" {
+		if diff := cmp.Diff(counts.Files+counts.Directories<<32+counts.Bytes<<16+counts.Virtual<<48,
+			loaded.Counts().Files+loaded.Counts().Directories<<32+loaded.Counts().Bytes<<16+loaded.Counts().Virtual<<48); diff != "" {
 			t.Errorf("counts %+v, loaded %+v", counts, loaded.Counts())
 		}
 	}
