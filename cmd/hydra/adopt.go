@@ -16,21 +16,21 @@ func newAdopt(a *cli.App) *cobra.Command {
 	c := hydra.Defaults()
 	cmd := &cobra.Command{
 		Use:   "adopt",
-		Short: "Begin a new log with what a database holds",
-		Long: "Begin a new log that goes on after what a member's database holds, where the log that led to it is lost or too short.\n" +
-			"No member may run, and the old logs are moved away first (DIR/log of each). It is run where the database is that is to\n" +
-			"be gone on with, and then, with what it says of the log (--at), at every other member, witnesses too. Other clouds'\n" +
-			"databases are rebuilt from the first; one that holds rows of another log is left alone unless --discard says otherwise.\n" +
-			"Members are named as for hydra node.",
+		Short: "Start a new log from the contents of a database",
+		Long: "Start a new log from the contents of a member's database, when the old log is lost or too short. First stop all\n" +
+			"members, and move the old logs away (DIR/log of each). Run the command at the database to continue from. Then run it\n" +
+			"with the printed --at at every other member, including witnesses. Databases of other clouds are rebuilt from the\n" +
+			"first one. A database with rows of another log is left unchanged, unless --discard is given. Members are configured\n" +
+			"as for hydra node.",
 		Example: `  hydra adopt --config a1.yaml
   hydra adopt --config b1.yaml --at 3f0c88a1c5e94b0f8f4d6a2b7c1e9d55@1048 --discard
   hydra adopt --config w.yaml --at 3f0c88a1c5e94b0f8f4d6a2b7c1e9d55@1048`,
 		Args: cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&file, "config", "", "read the member from a YAML `FILE`")
-	cmd.Flags().StringVar(&at, "at", "", "begin the log that was begun elsewhere, `NAME@INDEX`")
-	cmd.Flags().BoolVar(&discard, "discard", false, "with --at: empty a database that holds rows of another log")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the log's name and beginning as JSON")
+	cmd.Flags().StringVar(&file, "config", "", "read the configuration of the member from a YAML `FILE`")
+	cmd.Flags().StringVar(&at, "at", "", "start the log that another member started, `NAME@INDEX`")
+	cmd.Flags().BoolVar(&discard, "discard", false, "with --at, clear a database that holds rows of another log")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the name and start of the log as JSON")
 	lists := bindNode(cmd.Flags(), &c)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := memberOf(cmd, file, c, lists)
@@ -52,9 +52,10 @@ func newAdopt(a *cli.App) *cobra.Command {
 		case asJSON:
 			return json.NewEncoder(a.Out).Encode(b)
 		case where != nil:
-			fmt.Fprintf(a.Out, "The log %s begins here after entry %d.\n", b.Log, b.After)
+			fmt.Fprintf(a.Out, "The log %s starts here after entry %d.\n", b.Log, b.After)
 		default:
-			fmt.Fprintf(a.Out, "The log %s goes on after entry %d of %s's database.\nBefore members are started, at every other one: hydra adopt --at %s\n", b.Log, b.After, c.Cloud, b)
+			fmt.Fprintf(a.Out, "The log %s continues after entry %d of %s's database.\n"+
+				"Before starting members, run at every other member: hydra adopt --at %s\n", b.Log, b.After, c.Cloud, b)
 		}
 		return nil
 	}

@@ -17,9 +17,9 @@ func newBackup(a *cli.App) *cobra.Command {
 	var asJSON, verify bool
 	c := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Keep what a cluster holds in a file",
-		Long: "Write what a member's database holds to FILE: all rows as of one index of the log, with a checksum, while it serves.\n" +
-			"The file is there when it is whole, and nothing is overwritten. --verify reads one that is there to its end.",
+		Short: "Back up a cluster to a file",
+		Long: "Write the contents of a member's database to FILE: all rows at one index of the log, with a checksum. The member\n" +
+			"keeps serving. FILE appears only when it is complete, and is never overwritten. --verify checks an existing file.",
 		Example: "  hydra backup monday.hydra --from 10.0.0.1:7070\n  hydra backup monday.hydra --verify",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,9 +43,9 @@ func newBackup(a *cli.App) *cobra.Command {
 			return printBackup(a, s, args[0], asJSON)
 		},
 	}
-	c.Flags().StringVar(&at, "from", defaultAPI, "a member with a database, `HOST:PORT`")
-	c.Flags().BoolVar(&verify, "verify", false, "read the file and check it")
-	c.Flags().BoolVar(&asJSON, "json", false, "print what it holds as JSON")
+	c.Flags().StringVar(&at, "from", defaultAPI, "member with a database, `HOST:PORT`")
+	c.Flags().BoolVar(&verify, "verify", false, "check an existing file")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a summary as JSON")
 	reach.add(c)
 	return c
 }
@@ -54,7 +54,8 @@ func printBackup(a *cli.App, s backup.Summary, path string, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(s)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: cluster %s as of index %d, %d tables, %d rows, %d bytes\nsha256 %s\n", path, s.Cluster, s.Index, len(s.Tables), s.Rows, s.Bytes, s.SHA256)
+	_, err := fmt.Fprintf(a.Out, "%s: cluster %s as of index %d, %d tables, %d rows, %d bytes\nsha256 %s\n",
+		path, s.Cluster, s.Index, len(s.Tables), s.Rows, s.Bytes, s.SHA256)
 	return err
 }
 
@@ -64,9 +65,9 @@ func newRestore(a *cli.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Put a backup into an empty cluster",
-		Long: "Put the tables and rows of a backup into a cluster that holds no rows; any other is refused. The file is checked to its\n" +
-			"end before anything is written. Rows get new versions, and idempotency keys of the time before are forgotten.",
+		Short: "Restore a backup into an empty cluster",
+		Long: "Restore the tables and rows of a backup into a cluster without rows; other clusters are rejected. The whole file is\n" +
+			"checked before anything is written. Rows get new versions. Idempotency keys from before the backup are lost.",
 		Example: "  hydra restore monday.hydra --to 10.0.0.1:7070",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -82,8 +83,8 @@ func newRestore(a *cli.App) *cobra.Command {
 			return printBackup(a, s, args[0], asJSON)
 		},
 	}
-	c.Flags().StringSliceVar(&to, "to", []string{defaultAPI}, "members, or load balancers, `HOST:PORT`")
-	c.Flags().BoolVar(&asJSON, "json", false, "print what was restored as JSON")
+	c.Flags().StringSliceVar(&to, "to", []string{defaultAPI}, "members or load balancers, `HOST:PORT`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a summary as JSON")
 	reach.add(c)
 	return c
 }

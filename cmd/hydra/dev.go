@@ -23,15 +23,19 @@ func newDev(a *cli.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "dev",
-		Short: "Start a whole deployment on this machine, without root",
-		Long: "Start two clouds with their members, an SQLite database, a load balancer and the wallet each, a witness and the DNS\n" +
-			"server, as processes on loopback addresses (127.77.0.0/16 or the next that is free), print where they are, and end\n" +
-			"them all on Ctrl-C. Kill any of them: after --restart it is started again. Nothing is left, unless --dir keeps the data.",
-		Example: "  hydra dev\n  hydra dev --secure --dir ~/hydra\n  hydra dev --database aws=postgres://me:secret@127.0.0.1/hydra\n  hydra dev --json",
-		Args:    cobra.NoArgs,
+		Short: "Start a complete deployment on this machine, without root",
+		Long: "Start a complete deployment as processes on loopback addresses (127.77.0.0/16, or the next free network): two clouds,\n" +
+			"each with members, an SQLite database, a load balancer and the wallet, and a witness and the DNS server. Print the\n" +
+			"addresses, and stop all processes on Ctrl-C. A process that is killed restarts after --restart. All data is removed\n" +
+			"at the end, unless --dir is given.",
+		Example: `  hydra dev
+  hydra dev --secure --dir ~/hydra
+  hydra dev --database aws=postgres://me:secret@127.0.0.1/hydra
+  hydra dev --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if members < 1 || members > 50 {
-				return fmt.Errorf("%w: --members is from 1 to 50", cli.ErrUsage)
+				return fmt.Errorf("%w: --members must be 1 to 50", cli.ErrUsage)
 			}
 			if o.Databases, err = databasesOf(databases); err != nil {
 				return err
@@ -40,7 +44,7 @@ func newDev(a *cli.App) *cobra.Command {
 				return err
 			}
 			var remove func() error
-			if o.Dir, remove, err = directory(dir); err != nil {
+			if o.Dir, remove, err = openDirectory(dir); err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, remove()) }()
@@ -62,19 +66,19 @@ func newDev(a *cli.App) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "", "keep data, logs and keys in `DIR` (default: a temporary one, removed at the end)")
-	c.Flags().IntVar(&members, "members", 2, "of each cloud")
-	c.Flags().StringVar(&o.Zone, "zone", "hydra.test", "the name under which the wallet is found")
-	c.Flags().StringVar(&o.Prefer, "prefer", "", "the `CLOUD` whose members should lead: aws or gcp")
-	c.Flags().BoolVar(&o.Secure, "secure", false, "mutual TLS between members and with the load balancers, and tokens")
-	c.Flags().StringArrayVar(&databases, "database", nil, "a cloud's database, `CLOUD=URL`: postgres:// or mysql:// (default: SQLite)")
-	c.Flags().DurationVar(&restart, "restart", 3*time.Second, "how long a process that ended stays away; 0: for ever")
-	c.Flags().BoolVar(&asJSON, "json", false, "print where everything is as one JSON object")
+	c.Flags().StringVar(&dir, "dir", "", "`DIR` of data, logs and keys (default: a temporary one, removed at the end)")
+	c.Flags().IntVar(&members, "members", 2, "members of each cloud")
+	c.Flags().StringVar(&o.Zone, "zone", "hydra.test", "DNS name of the wallet")
+	c.Flags().StringVar(&o.Prefer, "prefer", "", "`CLOUD` whose members are preferred as leader: aws or gcp")
+	c.Flags().BoolVar(&o.Secure, "secure", false, "use mutual TLS between members and load balancers, and tokens")
+	c.Flags().StringArrayVar(&databases, "database", nil, "database of a cloud, `CLOUD=URL`: postgres:// or mysql:// (default: SQLite)")
+	c.Flags().DurationVar(&restart, "restart", 3*time.Second, "restart a process that ended after this time; 0 disables restarts")
+	c.Flags().BoolVar(&asJSON, "json", false, "print all addresses as one JSON object")
 	o.Wallet = true
 	return c
 }
 
-// hintsOnLoopback tells what to do with a deployment on this machine.
+// hintsOnLoopback prints commands for a deployment on this machine.
 func hintsOnLoopback(w io.Writer, s shown) {
 	var lb, member string
 	for _, one := range s.Services {
@@ -87,8 +91,8 @@ func hintsOnLoopback(w io.Writer, s shown) {
 	}
 	secure := ""
 	if s.Keys != "" {
-		secure = reachWith(s.Keys)
+		secure = secureFlags(s.Keys)
 	}
-	fmt.Fprintf(w, "\nThe wallet is at %s, and under the name %s for who asks the DNS server at %s.\n"+
-		"  hydra status %s%s\nCtrl-C ends all of it.\n", lb, s.Zone, s.DNS, member, secure)
+	fmt.Fprintf(w, "\nThe wallet is at %s, and at the name %s through the DNS server %s.\n"+
+		"  hydra status %s%s\nStop all processes with Ctrl-C.\n", lb, s.Zone, s.DNS, member, secure)
 }

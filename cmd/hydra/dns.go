@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -23,11 +24,11 @@ func newDNS(a *cli.App) *cobra.Command {
 	var ttl time.Duration
 	c := &cobra.Command{
 		Use:   "dns [FILE]",
-		Short: "Name the healthy clouds: an authoritative DNS server",
-		Long: "Serve a zone over UDP and TCP. Its names stand for targets in several clouds; an answer holds the addresses of those\n" +
-			"that are healthy, each in turn first, with a short time to live. An alias is flattened (ANAME), also at the apex. When no\n" +
-			"target is healthy all are given, or the failure SERVFAIL with --all-unhealthy servfail. The zone is a YAML file, or, from\n" +
-			"flags, the apex with its targets, checked over HTTP.",
+		Short: "Run an authoritative DNS server that answers with healthy clouds",
+		Long: "Serve a zone over UDP and TCP. Its names have targets in several clouds. An answer has the addresses of the healthy\n" +
+			"targets in rotating order, with a short TTL. An alias is flattened (ANAME), also at the apex. If no target is healthy,\n" +
+			"the answer has all targets, or the error SERVFAIL with --all-unhealthy servfail. The zone is a YAML file, or the apex\n" +
+			"with its targets from flags, checked over HTTP.",
 		Example: `  hydra dns zone.yaml --listen 0.0.0.0:53
   hydra dns --zone hydra.test --target http://10.0.0.9:8080/-/ready --target http://10.1.0.9:8080/-/ready --listen 127.0.0.1:5353
   dig @127.0.0.1 -p 5353 hydra.test`,
@@ -42,7 +43,7 @@ func newDNS(a *cli.App) *cobra.Command {
 				config, err = zoneOf(zone, targets)
 				config.TTL, config.Order, config.AllUnhealthy = unit.Duration(ttl), order, allUnhealthy
 			default:
-				err = fmt.Errorf("either a file or --target names what is served")
+				err = errors.New("either a zone file or --target required")
 			}
 			if err != nil {
 				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
@@ -53,25 +54,25 @@ func newDNS(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "%s is served at %s\n", config.Zone, s.Addr())
+			fmt.Fprintf(a.Out, "serving %s at %s\n", config.Zone, s.Addr())
 			if metrics == "" {
 				return s.Run(cmd.Context())
 			}
 			return balancer.WithMetrics(cmd.Context(), metrics, hosts, registry, s.Run)
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:5353", "`ADDR` to answer at")
-	c.Flags().StringVar(&zone, "zone", "hydra.test", "the zone's `NAME`, with --target")
-	c.Flags().StringArrayVar(&targets, "target", nil, "a `URL` that answers 2xx while its host, an IP address, is healthy")
-	c.Flags().DurationVar(&ttl, "ttl", time.Second, "how long answers may be kept, with --target")
-	c.Flags().StringVar(&order, "order", "rotate", "of addresses, with --target: rotate or random")
-	c.Flags().StringVar(&allUnhealthy, "all-unhealthy", "all", "what is answered when no target is healthy, with --target: all or servfail")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:5353", "listen on `ADDR`")
+	c.Flags().StringVar(&zone, "zone", "hydra.test", "with --target, `NAME` of the zone")
+	c.Flags().StringArrayVar(&targets, "target", nil, "`URL` that returns 2xx while its host, an IP address, is healthy")
+	c.Flags().DurationVar(&ttl, "ttl", time.Second, "with --target, time to live of answers")
+	c.Flags().StringVar(&order, "order", "rotate", "with --target, order of addresses: rotate or random")
+	c.Flags().StringVar(&allUnhealthy, "all-unhealthy", "all", "with --target, answer if no target is healthy: all or servfail")
 	c.Flags().StringVar(&metrics, "metrics", "", "serve Prometheus metrics at `ADDR`/metrics")
-	c.Flags().StringArrayVar(&hosts, "host", nil, "a further `NAME` that --metrics answers to (repeatable)")
+	c.Flags().StringArrayVar(&hosts, "host", nil, "additional host `NAME` that --metrics accepts (repeatable)")
 	return c
 }
 
-// zoneOf is a zone whose apex has targets.
+// zoneOf returns a zone whose apex has the given targets.
 func zoneOf(zone string, targets []string) (dns.Config, error) {
 	c := dns.Defaults(zone)
 	apex := dns.Name{Name: "@"}
@@ -82,7 +83,7 @@ func zoneOf(zone string, targets []string) (dns.Config, error) {
 		}
 		addr, err := netip.ParseAddr(u.Hostname())
 		if err != nil {
-			return c, fmt.Errorf("the target %s: %w", t, err)
+			return c, fmt.Errorf("target %s: %w", t, err)
 		}
 		apex.Targets = append(apex.Targets, dns.Target{Address: addr.String(), Check: t})
 	}
@@ -90,11 +91,11 @@ func zoneOf(zone string, targets []string) (dns.Config, error) {
 	return c, nil
 }
 
-// listenTCP listens, and says what to do when it cannot.
+// listenTCP opens a TCP listener.
 func listenTCP(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, advice.With(fmt.Errorf("listening: %w", err), "choose another --listen")
+		return nil, advice.With(fmt.Errorf("listen on %s: %w", addr, err), "choose another address with --listen")
 	}
 	return l, nil
 }

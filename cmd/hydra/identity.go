@@ -12,17 +12,17 @@ import (
 	"skerry/systems/consensus/ca"
 )
 
-// identityFlags are the certificate of a process.
+// identityFlags are the flags of the certificate of a process.
 type identityFlags struct{ cert, key, authority string }
 
 func (f *identityFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.cert, "cert", "", "certificate `FILE` shown to the data layer, with --key and --ca")
-	c.Flags().StringVar(&f.key, "key", "", "its key's `FILE`")
-	c.Flags().StringVar(&f.authority, "ca", "", "the authority's certificate `FILE`")
+	c.Flags().StringVar(&f.cert, "cert", "", "certificate `FILE` for the data layer; requires --key and --ca")
+	c.Flags().StringVar(&f.key, "key", "", "key `FILE` of the certificate")
+	c.Flags().StringVar(&f.authority, "ca", "", "certificate `FILE` of the authority")
 	c.MarkFlagsRequiredTogether("cert", "key", "ca")
 }
 
-// watch logs of a certificate's life until it is told to end.
+// watch logs the expiry of a certificate until end is called.
 func watch(ctx context.Context, i ca.Identity, log *slog.Logger) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -41,7 +41,7 @@ func (f *identityFlags) load() (i ca.Identity, given bool, err error) {
 	return i, true, err
 }
 
-// client is the configuration of connections to the data layer, nil without a certificate.
+// client returns the TLS configuration of connections to the data layer, nil without a certificate.
 func (f *identityFlags) client() (func() *tls.Config, error) {
 	i, given, err := f.load()
 	if err != nil || !given {

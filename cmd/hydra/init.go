@@ -21,12 +21,13 @@ func newInit(a *cli.App) *cobra.Command {
 	var add, list, asJSON bool
 	c := &cobra.Command{
 		Use:   "init DIR",
-		Short: "Make a small certificate authority, certificates and tokens",
-		Long: "Make a certificate authority for one deployment in DIR, a certificate and key for each member and application, and\n" +
-			"tokens for the API: token-read, token-write and token-admin, each for those who need no more, and tokens with all three\n" +
-			"for members. Keys and tokens have mode 0600. Nothing that is there is overwritten: --add issues further certificates, --list tells which are there and when\n" +
-			"they end. --renew puts a certificate of the same key, name and addresses in the place of one, good for --days from now on: processes that\n" +
-			"use the file, or are given a copy of it, take it up with their next connection. Keep ca.key off the machines that run members: they need ca.crt, and their own certificate and key.",
+		Short: "Create a certificate authority, certificates and tokens",
+		Long: "Create a certificate authority for one deployment in DIR, a certificate and key for each member and application, and\n" +
+			"tokens for the API: token-read, token-write and token-admin with one scope each, and tokens with all scopes for\n" +
+			"members. Keys and tokens have mode 0600. Existing files are not overwritten. --add issues more certificates. --list\n" +
+			"lists the certificates with their expiry. --renew replaces a certificate by one with the same key, name and\n" +
+			"addresses, valid for --days from now. Processes that use the file, or a copy of it, load it for their next\n" +
+			"connection. Keep ca.key off the machines of members: they need ca.crt, and their own certificate and key.",
 		Example: `  hydra init pki --member aws-1=10.0.0.1 --member gcp-1=10.1.0.1,gcp-1.example --app wallet
   hydra init pki --add --member aws-2=10.0.0.2 --days 90
   hydra init pki --renew aws-1 --renew wallet
@@ -41,7 +42,8 @@ func newInit(a *cli.App) *cobra.Command {
 				return renewCertificates(a, dir, renew, days, asJSON)
 			}
 			if len(members)+len(applications) == 0 {
-				return advice.With(fmt.Errorf("%w: nobody to make a certificate for", cli.ErrUsage), "name members with --member NAME=ADDRESS, applications with --app NAME")
+				return advice.With(fmt.Errorf("%w: no --member or --app given", cli.ErrUsage),
+					"name members with --member NAME=ADDRESS, applications with --app NAME")
 			}
 			now := time.Now()
 			var authority *ca.Authority
@@ -57,13 +59,13 @@ func newInit(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, who := range []struct {
+			for _, subjects := range []struct {
 				role  ca.Role
 				names []string
 			}{{ca.Member, members}, {ca.Application, applications}} {
-				for _, n := range who.names {
+				for _, n := range subjects.names {
 					name, hosts, _ := strings.Cut(n, "=")
-					s := ca.Subject{Name: name, Role: who.role}
+					s := ca.Subject{Name: name, Role: subjects.role}
 					if hosts != "" {
 						s.Hosts = strings.Split(hosts, ",")
 					}
@@ -75,14 +77,14 @@ func newInit(a *cli.App) *cobra.Command {
 			return listCertificates(a, dir, asJSON)
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "hydra", "the cluster's `NAME`, which its certificates say")
-	c.Flags().StringArrayVar(&members, "member", nil, "a member: `NAME[=HOST,...]` with the names and addresses that it is reached by")
-	c.Flags().StringArrayVar(&applications, "app", nil, "an application, such as a load balancer or the wallet: `NAME[=HOST,...]`")
-	c.Flags().IntVar(&days, "days", 365, "how long certificates are good; the authority's is for ten years at least")
-	c.Flags().BoolVar(&add, "add", false, "add certificates to the authority that is in DIR")
-	c.Flags().BoolVar(&list, "list", false, "list the certificates of DIR")
+	c.Flags().StringVar(&cluster, "cluster", "hydra", "`NAME` of the cluster in its certificates")
+	c.Flags().StringArrayVar(&members, "member", nil, "member: `NAME[=HOST,...]` with its host names and addresses")
+	c.Flags().StringArrayVar(&applications, "app", nil, "application, such as a load balancer or the wallet: `NAME[=HOST,...]`")
+	c.Flags().IntVar(&days, "days", 365, "validity of certificates in days; the authority is valid for at least ten years")
+	c.Flags().BoolVar(&add, "add", false, "add certificates to the authority in DIR")
+	c.Flags().BoolVar(&list, "list", false, "list the certificates in DIR")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the certificates as JSON")
-	c.Flags().StringArrayVar(&renew, "renew", nil, "renew the certificate of `NAME`, for the key and addresses that it has")
+	c.Flags().StringArrayVar(&renew, "renew", nil, "renew the certificate of `NAME` with the same key and addresses")
 	for _, other := range []string{"list", "member", "app"} {
 		c.MarkFlagsMutuallyExclusive("renew", other)
 	}
@@ -107,10 +109,10 @@ func renewCertificates(a *cli.App, dir string, names []string, days int, asJSON 
 	return listCertificates(a, dir, asJSON)
 }
 
-// authorityDays is how long an authority is good for.
+// authorityDays is the validity of an authority.
 const authorityDays = 3650
 
-// soon is from when on a certificate's end is warned of.
+// soon is the remaining validity from which listCertificates prints a warning.
 const soon = 30 * 24 * time.Hour
 
 func listCertificates(a *cli.App, dir string, asJSON bool) error {
@@ -119,7 +121,7 @@ func listCertificates(a *cli.App, dir string, asJSON bool) error {
 		return err
 	}
 	if len(all) == 0 {
-		return advice.With(fmt.Errorf("there are no certificates in %s", dir), "make some with `hydra init %s --member NAME=ADDRESS`", dir)
+		return advice.With(fmt.Errorf("no certificates in %s", dir), "create them with `hydra init %s --member NAME=ADDRESS`", dir)
 	}
 	if asJSON {
 		return a.PrintJSON(all)

@@ -24,9 +24,9 @@ type labConfig struct {
 	Lab lab.Config
 	// Hydra is the deployment. Its members serve without secrets inside the lab, and its clouds have wallets.
 	Hydra deploy.Options
-	// Restart is how long a process that ended stays away, 0 for ever.
+	// Restart is the time after which an ended process restarts, 0 for never.
 	Restart time.Duration
-	// Door is where on this machine a browser finds the wallet, HOST:PORT; "" for nowhere.
+	// Door is the address of the wallet for browsers on this machine, HOST:PORT; "" for none.
 	Door string
 	Log  *slog.Logger
 }
@@ -88,7 +88,7 @@ func waitLab(ctx context.Context, c labConfig, l *lab.Lab) error {
 		case <-tick.C:
 		}
 		if _, err := lab.OpenNode(ctx, c.Lab.StateDir, l.Name(), l.Hosts()[0].Name()); errors.Is(err, lab.ErrNotFound) {
-			c.Log.Info("the lab was ended by another command", "lab", l.Name())
+			c.Log.Info("another command removed the lab", "lab", l.Name())
 			return nil
 		}
 	}
@@ -110,7 +110,7 @@ func useDNS(ctx context.Context, l *lab.Lab, layout deploy.Layout) error {
 	}
 	at, err := netip.ParseAddr(layout.DNS.Addr())
 	if err != nil {
-		return fmt.Errorf("where the DNS server is: %w", err)
+		return fmt.Errorf("parse address of DNS server: %w", err)
 	}
 	return l.SetResolver(ctx, at)
 }

@@ -23,8 +23,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 
 func newRoot(a *cli.App) *cobra.Command {
 	root := cli.NewRoot(a, "hydra", "A data layer over several clouds' SQL databases", version)
-	root.Long = "Hydra keeps rows of tables in ordinary SQL databases, one in each cloud, behind one consistent HTTP API that goes\n" +
-		"on when a node, a database or a cloud is lost. `hydra dev` starts a whole deployment on this machine."
+	root.Long = "Hydra stores the rows of tables in ordinary SQL databases, one per cloud, behind one consistent HTTP API. The API\n" +
+		"survives the loss of a node, a database or a cloud. `hydra dev` starts a complete deployment on this machine."
 	root.AddCommand(newInit(a), newNode(a), newLB(a), newDNS(a), newWallet(a), newDev(a), newUp(a), newStatus(a), newBackup(a),
 		newRestore(a), newAdopt(a),
 		cli.NewVersion(a, "hydra", version), cli.NewPages(a), cli.NewMan())

@@ -12,11 +12,11 @@ import (
 	"skerry/systems/hydra/deploy"
 )
 
-// shown is a deployment as --json tells of it.
+// shown is the output of --json for a deployment.
 type shown struct {
 	Zone string `json:"zone"`
 	DNS  string `json:"dns"` // HOST:PORT
-	// Door is where this machine's browser finds the wallet of a lab.
+	// Door is the URL of the wallet of a lab for browsers on this machine.
 	Door string `json:"door,omitempty"`
 	// Keys is the directory of certificates, keys and tokens.
 	Keys     string         `json:"keys,omitempty"`
@@ -31,7 +31,7 @@ func describe(d *deploy.Deployment, o deploy.Options) shown {
 	return s
 }
 
-// showDeployment prints where everything is, and then the hints of what to do with it.
+// showDeployment prints the addresses of a deployment, and then hints.
 func showDeployment(a *cli.App, s shown, asJSON bool, hints func(io.Writer)) error {
 	if asJSON {
 		return a.PrintJSON(s)
@@ -48,13 +48,14 @@ func showDeployment(a *cli.App, s shown, asJSON bool, hints func(io.Writer)) err
 	return nil
 }
 
-// reachWith are the flags that reach a secured cluster.
-func reachWith(keys string) string {
+// secureFlags returns the flags of commands for a secured cluster.
+func secureFlags(keys string) string {
 	in := func(file string) string { return filepath.Join(keys, file) }
-	return fmt.Sprintf(" --ca %s --cert %s --key %s --token-file %s", in("ca.crt"), in("application.crt"), in("application.key"), in("token-admin"))
+	return fmt.Sprintf(" --ca %s --cert %s --key %s --token-file %s",
+		in("ca.crt"), in("application.crt"), in("application.key"), in("token-admin"))
 }
 
-// databasesOf reads --database CLOUD=URL.
+// databasesOf parses --database CLOUD=URL.
 func databasesOf(flags []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, f := range flags {
@@ -67,19 +68,19 @@ func databasesOf(flags []string) (map[string]string, error) {
 	return all, nil
 }
 
-// directory is an empty temporary directory where none is named, and what removes it.
-func directory(named string) (string, func() error, error) {
+// openDirectory returns the named directory, or a new temporary one. The function removes a temporary directory.
+func openDirectory(named string) (string, func() error, error) {
 	keep := func() error { return nil }
 	if named != "" {
 		dir, err := filepath.Abs(named)
 		if err != nil {
-			return "", keep, fmt.Errorf("finding the directory: %w", err)
+			return "", keep, fmt.Errorf("resolve directory: %w", err)
 		}
 		return dir, keep, nil
 	}
 	dir, err := os.MkdirTemp("", "skerry-hydra-")
 	if err != nil {
-		return "", keep, fmt.Errorf("making a directory: %w", err)
+		return "", keep, fmt.Errorf("create directory: %w", err)
 	}
 	return dir, func() error { return os.RemoveAll(dir) }, nil
 }

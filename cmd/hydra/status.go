@@ -18,9 +18,11 @@ func newStatus(a *cli.App) *cobra.Command {
 	var reach reachFlags
 	var asJSON bool
 	c := &cobra.Command{
-		Use:     "status [ADDR...]",
-		Short:   "Tell how a cluster is: leader, members, databases, log",
-		Long:    "Ask a member, or a load balancer, for its view: who leads, how far the log is committed, how far each cloud's database\nhas applied it, what the log takes on disk. Kind and staleness are known of a database to the members of its cloud.\nWith several addresses the first that answers is asked.",
+		Use:   "status [ADDR...]",
+		Short: "Print the status of a cluster",
+		Long: "Print the status of a cluster as a member or a load balancer reports it: the leader, the committed index of the log,\n" +
+			"the applied index of each cloud's database, and the size of the log on disk. Kind and staleness of a database are\n" +
+			"known only to members of its cloud. Of several addresses, the first that answers is used.",
 		Example: "  hydra status 127.0.0.1:7070\n  hydra status 10.0.0.1:7070 10.1.0.1:7070 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := reach.open(a, args)
@@ -38,7 +40,7 @@ func newStatus(a *cli.App) *cobra.Command {
 			return printStatus(a, s)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the status as JSON")
 	reach.add(c)
 	return c
 }
@@ -48,10 +50,12 @@ func printStatus(a *cli.App, s api.Status) error {
 	if leader == "" {
 		leader = "none"
 	}
-	fmt.Fprintf(a.Out, "cluster %s, as %s (%s, %s) sees it\n", s.Cluster, s.Member, s.Cloud, s.Role)
-	fmt.Fprintf(a.Out, "leader %s, term %d, committed %d, log %d..%d in %.1f MB\n", leader, s.Term, s.Commit, s.Log.First, s.Log.Last, float64(s.Log.Bytes)/1e6)
+	fmt.Fprintf(a.Out, "cluster %s, as reported by %s (%s, %s)\n", s.Cluster, s.Member, s.Cloud, s.Role)
+	fmt.Fprintf(a.Out, "leader %s, term %d, committed %d, log %d..%d in %.1f MB\n",
+		leader, s.Term, s.Commit, s.Log.First, s.Log.Last, float64(s.Log.Bytes)/1e6)
 	if c := s.Certificate; c != nil {
-		fmt.Fprintf(a.Out, "certificate of %s until %s (%d days)\n", s.Member, c.Expires.Format(time.DateOnly), c.LeftS/int64((24*time.Hour).Seconds()))
+		days := c.LeftS / int64((24 * time.Hour).Seconds())
+		fmt.Fprintf(a.Out, "certificate of %s until %s (%d days)\n", s.Member, c.Expires.Format(time.DateOnly), days)
 	}
 	if s.Problem != "" {
 		fmt.Fprintf(a.Out, "PROBLEM: %s\n", s.Problem)
@@ -76,23 +80,24 @@ func printStatus(a *cli.App, s api.Status) error {
 		if d.StalenessMS >= 0 {
 			age = fmt.Sprintf("%.0f ms", d.StalenessMS)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", d.Cloud, cmp.Or(d.Kind, "-"), d.State, d.Applied, d.Lag, age, d.Problem)
+		kind := cmp.Or(d.Kind, "-")
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", d.Cloud, kind, d.State, d.Applied, d.Lag, age, d.Problem)
 	}
 	return t.Flush()
 }
 
-// reachFlags are how a command reaches a cluster.
+// reachFlags are the flags of connections to a cluster.
 type reachFlags struct {
 	id        identityFlags
 	tokenFile string
 }
 
 func (f *reachFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token to send")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the bearer token")
 	f.id.add(c)
 }
 
-// open is a client of the members, or load balancers, at addresses.
+// open returns a client of the members or load balancers at the given addresses.
 func (f *reachFlags) open(a *cli.App, at []string) (*hydraclient.Client, error) {
 	if len(at) == 0 {
 		at = []string{defaultAPI}
@@ -112,5 +117,5 @@ func (f *reachFlags) open(a *cli.App, at []string) (*hydraclient.Client, error) 
 	return data, nil
 }
 
-// defaultAPI is where a member is when nobody says where.
+// defaultAPI is the default address of a member.
 const defaultAPI = "127.0.0.1:7070"

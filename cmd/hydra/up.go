@@ -23,16 +23,16 @@ func newUp(a *cli.App) *cobra.Command {
 	var up upCommand
 	c := &cobra.Command{
 		Use:   "up TOPOLOGY",
-		Short: "Start a whole deployment on a lab",
-		Long: "Bring a topology to life and start Hydra on it: every site of three nodes or more is a cloud, whose last node has the\n" +
-			"load balancer and the wallet and whose others are members that share an SQLite database; the first node of the first\n" +
-			"other site is the witness, and the last one there has the DNS server, which all nodes ask. The wallet's page is at --door\n" +
-			"for a browser on this machine. The lab is one like any other: `skerry lab exec` is a client in it, `skerry lab set` cuts a\n" +
-			"cloud off. A process that is killed is started again after --restart. Ctrl-C ends all of it, and the lab.",
+		Short: "Start a complete deployment on a lab",
+		Long: "Create a lab from a topology and start Hydra on it. Every site with three or more nodes is a cloud. Its last node has\n" +
+			"the load balancer and the wallet; its other nodes are members that share an SQLite database. The first node of the\n" +
+			"first other site is the witness, and the last node there is the DNS server of all nodes. The wallet's page is at\n" +
+			"--door for a browser on this machine. `skerry lab exec` runs clients in the lab, and `skerry lab set` disconnects a\n" +
+			"cloud. A process that is killed restarts after --restart. Ctrl-C stops all processes and removes the lab.",
 		Example: `  hydra up topologies/two-clouds.yaml
   hydra up topologies/two-clouds.yaml --scale 0 --name near --secure
   skerry lab exec -l hydra third-2 -- curl -s http://hydra.test:8080/api/accounts
-  skerry lab set -l hydra 'aws-*' down=true      the cloud is lost; down=false: it is back`,
+  skerry lab set -l hydra 'aws-*' down=true      disconnects the cloud; down=false reconnects it`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return up.run(cmd.Context(), a, args[0])
@@ -42,7 +42,7 @@ func newUp(a *cli.App) *cobra.Command {
 	return c
 }
 
-// upCommand is the command's flags.
+// upCommand holds the flags of the command.
 type upCommand struct {
 	c         labConfig
 	stateDir  string
@@ -66,20 +66,20 @@ func (up *upCommand) run(ctx context.Context, a *cli.App, file string) (err erro
 		return err
 	}
 	if c.Hydra.Exe, err = os.Executable(); err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+		return fmt.Errorf("locate this program: %w", err)
 	}
 	if c.Lab.Name == "" {
 		c.Lab.Name = lab.SanitizeName(c.Lab.Topology.Name)
 	}
 	if c.Hydra.Secure {
 		var remove func() error
-		if c.Hydra.Dir, remove, err = directory(up.keys); err != nil {
+		if c.Hydra.Dir, remove, err = openDirectory(up.keys); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, remove()) }()
 	}
-	// Other commands are to change its links; one without root lives in this command's
-	// user namespace, and ends with it.
+	// Other commands can change the links of the lab. A lab without root is in the user namespace of this command, and
+	// ends with it.
 	c.Lab.Ephemeral = rootless.Inside()
 	c.Lab.StateDir, c.Lab.Log, c.Log = up.stateDir, a.Log, a.Log
 	a.LogAtInfo()
@@ -91,21 +91,22 @@ func (up *upCommand) run(ctx context.Context, a *cli.App, file string) (err erro
 }
 
 func (up *upCommand) flags(c *cobra.Command) {
-	c.Flags().StringVar(&up.stateDir, "state-dir", "", "keep the journals of labs in `DIR` (default $SKERRY_STATE, else /run/skerry)")
-	c.Flags().StringVar(&up.c.Lab.Name, "name", "", "the lab's name (default the topology's)")
-	c.Flags().StringVar(&up.c.Lab.Engine, "engine", "auto", "what makes the links: auto, netem or userspace")
-	c.Flags().Float64Var(&up.c.Lab.Scale, "scale", 1, "multiply every latency")
-	c.Flags().StringVar(&up.c.Hydra.Zone, "zone", "hydra.test", "the name under which the wallet is found")
-	c.Flags().StringVar(&up.c.Hydra.Prefer, "prefer", "", "the `CLOUD` whose members should lead")
-	c.Flags().BoolVar(&up.c.Hydra.Secure, "secure", false, "mutual TLS between members and with the load balancers, and tokens")
-	c.Flags().StringVar(&up.keys, "dir", "", "keep the keys of --secure in `DIR` (default: a temporary one, removed at the end)")
-	c.Flags().StringArrayVar(&up.databases, "database", nil, "a cloud's database, `CLOUD=URL`, as its nodes reach it: postgres:// or mysql:// (default: SQLite)")
-	c.Flags().DurationVar(&up.c.Restart, "restart", 3*time.Second, "how long a process that ended stays away; 0: for ever")
-	c.Flags().StringVar(&up.c.Door, "door", "127.0.0.1:0", "where on this machine a browser finds the wallet, `ADDR`; \"\": nowhere")
-	c.Flags().BoolVar(&up.asJSON, "json", false, "print where everything is as one JSON object")
+	c.Flags().StringVar(&up.stateDir, "state-dir", "", "`DIR` of lab journals (default $SKERRY_STATE, else /run/skerry)")
+	c.Flags().StringVar(&up.c.Lab.Name, "name", "", "name of the lab (default: name of the topology)")
+	c.Flags().StringVar(&up.c.Lab.Engine, "engine", "auto", "link engine: auto, netem or userspace")
+	c.Flags().Float64Var(&up.c.Lab.Scale, "scale", 1, "factor of every latency")
+	c.Flags().StringVar(&up.c.Hydra.Zone, "zone", "hydra.test", "DNS name of the wallet")
+	c.Flags().StringVar(&up.c.Hydra.Prefer, "prefer", "", "`CLOUD` whose members are preferred as leader")
+	c.Flags().BoolVar(&up.c.Hydra.Secure, "secure", false, "use mutual TLS between members and load balancers, and tokens")
+	c.Flags().StringVar(&up.keys, "dir", "", "`DIR` of the keys of --secure (default: a temporary one, removed at the end)")
+	c.Flags().StringArrayVar(&up.databases, "database", nil,
+		"database of a cloud, `CLOUD=URL`, as reachable from its nodes: postgres:// or mysql:// (default: SQLite)")
+	c.Flags().DurationVar(&up.c.Restart, "restart", 3*time.Second, "restart a process that ended after this time; 0 disables restarts")
+	c.Flags().StringVar(&up.c.Door, "door", "127.0.0.1:0", "`ADDR` of the wallet for browsers on this machine; \"\" for none")
+	c.Flags().BoolVar(&up.asJSON, "json", false, "print all addresses as one JSON object")
 }
 
-// hintsInLab tells what to do with a deployment on a lab.
+// hintsInLab prints commands for a deployment on a lab.
 func hintsInLab(w io.Writer, s shown, name string, layout deploy.Layout) {
 	from, member := layout.Clouds[0].Members[0], layout.Clouds[0].Members[0]
 	if layout.DNS != nil {
@@ -116,12 +117,12 @@ func hintsInLab(w io.Writer, s shown, name string, layout deploy.Layout) {
 	}
 	secure := ""
 	if s.Keys != "" {
-		secure = reachWith(s.Keys)
+		secure = secureFlags(s.Keys)
 	}
 	fmt.Fprintf(w, "  skerry lab exec -l %s %s -- curl -s http://%s:%d/api/sum\n", name, from.Name(), s.Zone, deploy.PortLB)
 	fmt.Fprintf(w, "  skerry lab exec -l %s %s -- hydra status %s%s\n", name, from.Name(), deploy.HostPort(member, deploy.PortAPI), secure)
 	for _, c := range layout.Clouds {
-		fmt.Fprintf(w, "  skerry lab set -l %s '%s-*' down=true      cuts %s off; down=false: it is back\n", name, c.Name, c.Name)
+		fmt.Fprintf(w, "  skerry lab set -l %s '%s-*' down=true      disconnects %s; down=false reconnects it\n", name, c.Name, c.Name)
 	}
-	fmt.Fprintln(w, "Ctrl-C ends all of it.")
+	fmt.Fprintln(w, "Stop all processes and remove the lab with Ctrl-C.")
 }

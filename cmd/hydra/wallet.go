@@ -23,10 +23,10 @@ func newWallet(a *cli.App) *cobra.Command {
 	var hosts []string
 	c := &cobra.Command{
 		Use:   "wallet",
-		Short: "The application: accounts, deposits, transfers, and a web page",
-		Long: "Serve accounts, deposits and transfers, and the page that drives them. It keeps no state; any number of these\n" +
-			"processes serve the same accounts from any cloud. Every order is one transaction with an idempotency key: repeated, it\n" +
-			"happens once. The invariant that nothing is lost or made is at /api/sum.",
+		Short: "Run the wallet, a demo application with a web page",
+		Long: "Serve accounts, deposits and transfers, and a page that drives them. The server is stateless: any number of processes\n" +
+			"in any cloud serve the same accounts. Every order is one transaction with an idempotency key, so that a repeated\n" +
+			"order happens once. /api/sum shows the invariant that no money is lost or created.",
 		Example: "  hydra wallet --cloud aws --data 10.0.0.9:8080 --listen 10.0.0.8:8090",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -40,7 +40,7 @@ func newWallet(a *cli.App) *cobra.Command {
 			if err != nil {
 				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "name load balancers or members with --data HOST:PORT")
 			}
-			if err := exposed(listen, front, insecure); err != nil {
+			if err := checkExposed(listen, front, insecure); err != nil {
 				return err
 			}
 			a.LogAtInfo()
@@ -49,11 +49,11 @@ func newWallet(a *cli.App) *cobra.Command {
 				return err
 			}
 			s := wallet.NewServer(wallet.New(data, time.Now), cloud, a.Log)
-			fmt.Fprintf(a.Out, "the wallet listens at %s\n", l.Addr())
+			fmt.Fprintf(a.Out, "the wallet listens on %s\n", l.Addr())
 			if front {
 				i, given, err := id.load()
 				if err != nil || !given {
-					return errors.Join(fmt.Errorf("%w: --tls without a certificate", cli.ErrUsage), err, l.Close())
+					return errors.Join(fmt.Errorf("%w: --tls requires a certificate", cli.ErrUsage), err, l.Close())
 				}
 				defer watch(cmd.Context(), i, a.Log)()
 				l, hosts = tls.NewListener(l, i.Front(nil)), append(hosts, i.Hosts()...)
@@ -61,14 +61,15 @@ func newWallet(a *cli.App) *cobra.Command {
 			return errors.Join(wallet.Serve(cmd.Context(), l, s, append(hosts, listen)...), data.Close())
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8090", "`ADDR` to serve at")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8090", "listen on `ADDR`")
 	cli.HostFlag(c, &hosts)
-	c.Flags().StringVar(&cloud, "cloud", "", "the `CLOUD` that it stands in, which the page shows")
-	c.Flags().StringSliceVar(&config.Endpoints, "data", []string{"127.0.0.1:8080"}, "load balancers or members of the data layer, `HOST:PORT`, the preferred one first")
-	c.Flags().DurationVar(&config.Timeout, "timeout", 10*time.Second, "time for an operation on the data layer")
+	c.Flags().StringVar(&cloud, "cloud", "", "`CLOUD` of this process, shown on the page")
+	c.Flags().StringSliceVar(&config.Endpoints, "data", []string{"127.0.0.1:8080"},
+		"load balancers or members of the data layer, `HOST:PORT`, in order of preference")
+	c.Flags().DurationVar(&config.Timeout, "timeout", 10*time.Second, "timeout of an operation on the data layer")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with the token for the data layer")
-	c.Flags().BoolVar(&front, "tls", false, "serve https with the certificate")
-	c.Flags().BoolVar(&insecure, "insecure", false, "listen beyond this machine without https")
+	c.Flags().BoolVar(&front, "tls", false, "serve HTTPS with the certificate")
+	c.Flags().BoolVar(&insecure, "insecure", false, "allow plain HTTP beyond this machine")
 	id.add(c)
 	return c
 }

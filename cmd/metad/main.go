@@ -23,8 +23,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 
 func newRoot(a *cli.App) *cobra.Command {
 	root := cli.NewRoot(a, "metad", "The metadata service: a directory tree over HTTP", version)
-	root.Long = "The metadata service: one tree of directories and small files, kept durably and served over HTTP. It is a\n" +
-		"system of its own; docs/metadata.md has its protocol."
+	root.Long = "The metadata service: a durable tree of directories and small files, served over HTTP. docs/metadata.md\n" +
+		"describes the service and its protocol."
 	root.AddCommand(newServe(a), newStatus(a), newMember(a), newSettle(a), newMount(a),
 		cli.NewVersion(a, "metad", version), cli.NewPages(a), cli.NewMan())
 	cli.Complete(root)

@@ -17,15 +17,15 @@ func newMount(a *cli.App) *cobra.Command {
 	var o mount.Options
 	c := &cobra.Command{
 		Use:   "mount ADDR DIR",
-		Short: "A metadata server's tree as a file system",
-		Long: "Mount a metadata server's tree on a directory (FUSE) until interrupted or unmounted: ls, mkdir, mv, find and git\n" +
-			"work on it. A file holds up to 1 MiB, is read when it is opened and written when it is closed. Permission bits\n" +
-			"are kept, owners are those who mounted; links and extended attributes are not there. Where several servers share\n" +
-			"the tree, each is asked for what it has: what others have stays when one is lost.",
+		Short: "Mount the tree of a metadata server as a file system",
+		Long: "Mount the tree of a metadata server on a directory (FUSE) until interrupted or unmounted. ls, mkdir, mv, find and git\n" +
+			"work on it. A file has up to 1 MiB, is read on open and written on close. Permission bits are stored. The owner of\n" +
+			"all files is the user who mounted the tree. Links and extended attributes are not supported. If several servers share\n" +
+			"the tree, each request goes to the responsible server. The other parts stay available when one server fails.",
 		Example: "  metad mount 127.0.0.1:8080 /mnt/metadata",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			with, err := reach.with(a, args[0], bearer.Write)
+			with, err := reach.options(a, args[0], bearer.Write)
 			if err != nil {
 				return err
 			}
@@ -39,6 +39,6 @@ func newMount(a *cli.App) *cobra.Command {
 		},
 	}
 	reach.add(c)
-	c.Flags().DurationVar(&o.Cache, "cache", time.Second, "let the kernel answer names and attributes by itself for so long")
+	c.Flags().DurationVar(&o.Cache, "cache", time.Second, "time that the kernel caches names and attributes")
 	return c
 }

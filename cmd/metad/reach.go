@@ -11,17 +11,16 @@ import (
 	"skerry/systems/metadata/client"
 )
 
-// treeReach is how a command reaches a metadata server.
+// treeReach holds the flags of connections to a metadata server.
 type treeReach struct{ tokenFile, authority string }
 
 func (f *treeReach) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token to send (default: yours, of --tokens auto, to this machine)")
-	c.Flags().StringVar(&f.authority, "ca", "", "ask by https a server whose certificate is of this authority, the `FILE` of its certificate")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the bearer token (default: the token of --tokens auto, on this machine)")
+	c.Flags().StringVar(&f.authority, "ca", "", "connect over HTTPS, and trust the authority with the certificate in `FILE`")
 }
 
-// with are the options of a client of servers at addresses, with commas between them, that wants
-// to do so much.
-func (f *treeReach) with(a *cli.App, addrs string, wish bearer.Scope) ([]client.Option, error) {
+// options returns the options of a client with the given scope. addrs is a comma-separated list of addresses.
+func (f *treeReach) options(a *cli.App, addrs string, wish bearer.Scope) ([]client.Option, error) {
 	token, err := a.Token(f.tokenFile, wish, f.authority != "", strings.Split(addrs, ",")...)
 	if err != nil {
 		return nil, err

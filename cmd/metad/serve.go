@@ -21,15 +21,18 @@ func newServe(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a directory tree",
-		Long: "Serve a directory tree until interrupted. What is acknowledged is on disk: the server can be killed at any\n" +
-			"moment, and goes on where it was when it is started on the same directory again.\n\n" +
-			"With --member, it is one of several replicas: what is acknowledged is on the disks of a majority, any replica\n" +
-			"answers, and losing a minority loses nothing.\n\n" +
-			"With --server, it is one of several servers that have a tree together, each of them alone or a group of replicas:\n" +
-			"any of them answers for the whole tree. With --balance, a server that has more to do than the others gives them\n" +
-			"directories, by their operations per second, while it serves.\n\n" +
-			"An address that other machines reach needs --tokens, or --insecure: whoever reaches the server may do everything\n" +
-			"otherwise. Give --tls with them, unless nobody else sees the packets.",
+		Long: "Serve a directory tree until interrupted. Acknowledged changes are on disk: a killed server continues where it was\n" +
+			"when it is restarted on the same directory.\n" +
+			"\n" +
+			"With --member, the server is one of several replicas. Acknowledged changes are on the disks of a majority, any\n" +
+			"replica answers, and the loss of a minority loses nothing.\n" +
+			"\n" +
+			"With --server, the server shares a tree with other servers, each of which is a single server or a group of replicas.\n" +
+			"Any of them answers for the whole tree. With --balance, an overloaded server moves directories to other servers,\n" +
+			"according to their operations per second, while it serves.\n" +
+			"\n" +
+			"An address beyond this machine requires --tokens, or --insecure to give all rights to every client. Use --tls with\n" +
+			"tokens, unless the network is private.",
 		Example: "  metad serve --listen 127.0.0.1:8080 --data /var/lib/metadata\n" +
 			"  curl -d 'mkdir -p /a/b' http://127.0.0.1:8080/\n" +
 			"  metad serve --listen 127.0.0.1:8081 --data m1 --name m1 \\\n" +
@@ -43,7 +46,7 @@ func newServe(a *cli.App) *cobra.Command {
 	return c
 }
 
-// serveCommand is the command's flags.
+// serveCommand holds the flags of the command.
 type serveCommand struct {
 	o        instance.Options
 	group    instance.Group
@@ -63,10 +66,12 @@ func (s *serveCommand) run(ctx context.Context, a *cli.App) error {
 		s.o.Share = &s.share
 	}
 	if (s.o.Share == nil) != (s.share.Root == "") {
-		return advice.With(fmt.Errorf("%w: the servers and the one that has the root go together", instance.ErrShare), "give --root NAME, and --server NAME=ADDR for each or --servers FILE")
+		return advice.With(fmt.Errorf("%w: servers and --root require each other", instance.ErrShare),
+			"give --root NAME, and --server NAME=ADDR for each server or --servers FILE")
 	}
 	if s.balances && s.o.Share == nil {
-		return advice.With(fmt.Errorf("%w: there is none to give anything to", instance.ErrShare), "name the servers: --server NAME=ADDR for each, --root NAME")
+		return advice.With(fmt.Errorf("%w: --balance requires other servers", instance.ErrShare),
+			"name the servers with --server NAME=ADDR for each, and --root NAME")
 	}
 	if s.balances {
 		s.share.Balance = &s.policy
@@ -81,7 +86,8 @@ func (s *serveCommand) run(ctx context.Context, a *cli.App) error {
 		if s.o.Security.TLS {
 			scheme = "https"
 		}
-		_, err := fmt.Fprintf(a.Out, "serving %s on %s://%s/ (%d records, read in %s)\n", s.o.Dir, scheme, addr, r.Snapshot+r.Records, r.Took.Round(time.Millisecond))
+		_, err := fmt.Fprintf(a.Out, "serving %s on %s://%s/ (%d records, read in %s)\n",
+			s.o.Dir, scheme, addr, r.Snapshot+r.Records, r.Took.Round(time.Millisecond))
 		return err
 	}
 	return instance.Run(ctx, s.o)
@@ -89,40 +95,48 @@ func (s *serveCommand) run(ctx context.Context, a *cli.App) error {
 
 func (s *serveCommand) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&s.o.Listen, "listen", "127.0.0.1:8080", "answer on `ADDR`")
+	f.StringVar(&s.o.Listen, "listen", "127.0.0.1:8080", "listen on `ADDR`")
 	cli.HostFlag(c, &s.o.Server.Hosts)
-	f.StringVar(&s.addrFile, "addr-file", "", "write the address to `FILE` once the server answers, for scripts")
-	f.StringVar(&s.o.Dir, "data", "metadata-data", "keep the tree in `DIR`, which is made where it is missing")
-	f.Int64Var(&s.o.Journal.SegmentBytes, "segment-bytes", 64<<20, "of log in a file")
-	f.Int64Var(&s.o.Journal.SnapshotBytes, "snapshot-bytes", 128<<20, "of log between two snapshots, or as much as the last snapshot has")
-	f.StringArrayVar(&s.group.Members, "member", nil, "a replica, `NAME=ADDR`: where the others reach it (repeatable; the same at each, this one among them)")
-	f.BoolVar(&s.group.Join, "join", false, "wait to be taken into a running group (metad member add); --member is this replica alone")
+	f.StringVar(&s.addrFile, "addr-file", "", "write the address to `FILE` once the server is ready, for scripts")
+	f.StringVar(&s.o.Dir, "data", "metadata-data", "`DIR` of the tree, created if missing")
+	f.Int64Var(&s.o.Journal.SegmentBytes, "segment-bytes", 64<<20, "size of a file of the log")
+	f.Int64Var(&s.o.Journal.SnapshotBytes, "snapshot-bytes", 128<<20,
+		"size of the log between two snapshots, at least the size of the last snapshot")
+	f.StringArrayVar(&s.group.Members, "member", nil,
+		"replica with its peer address, `NAME=ADDR` (repeatable; the same list at each replica, which includes itself)")
+	f.BoolVar(&s.group.Join, "join", false,
+		"wait for metad member add to add this replica to a running group; --member names only this replica")
 	f.StringVar(&s.group.Name, "name", "", "`NAME` of this replica")
-	f.StringVar(&s.group.Cluster, "cluster", "metadata", "`NAME` of the server, which is that of its group of replicas")
-	f.StringArrayVar(&s.share.Servers, "server", nil, "a server that shares the tree, `NAME=ADDR[,ADDR...]`, an address for each replica (repeatable; the same at each)")
-	f.StringVar(&s.share.File, "servers", "", "`FILE` with NAME=ADDR[,ADDR...] of each server, a line each, in place of --server; read again when it changes")
-	f.StringVar(&s.share.Root, "root", "", "`NAME` of the server that has the root")
-	f.BoolVar(&s.balances, "balance", false, "give hot directories to servers that have less to do")
+	f.StringVar(&s.group.Cluster, "cluster", "metadata", "`NAME` of the server, which is the name of its group of replicas")
+	f.StringArrayVar(&s.share.Servers, "server", nil,
+		"server that shares the tree, `NAME=ADDR[,ADDR...]` with an address for each replica (repeatable; the same list at each server)")
+	f.StringVar(&s.share.File, "servers", "",
+		"`FILE` with a line NAME=ADDR[,ADDR...] for each server, instead of --server; reloaded when it changes")
+	f.StringVar(&s.share.Root, "root", "", "`NAME` of the server with the root")
+	f.BoolVar(&s.balances, "balance", false, "move hot directories to servers with less load")
 	def := rebalance.Policy{}.WithDefaults()
-	f.DurationVar(&s.policy.Interval, "balance-interval", def.Interval, "look at the servers' load so often")
-	f.Float64Var(&s.policy.Factor, "balance-factor", def.Factor, "give away with so many times the servers' mean operations/s")
-	f.Float64Var(&s.policy.Floor, "balance-floor", def.Floor, "and at least so many `OPS` a second")
-	f.IntVar(&s.policy.Rounds, "balance-rounds", def.Rounds, "and both in so many intervals behind each other")
-	f.Float64Var(&s.policy.Margin, "balance-margin", def.Margin, "move what leaves the other server, with it, below this one's operations/s by such a part of them")
-	f.DurationVar(&s.policy.Rest, "balance-rest", def.Rest, "give nothing away for so long behind a move")
-	f.DurationVar(&s.policy.Stay, "balance-stay", def.Stay, "leave what came to the server there for so long")
-	f.IntVar(&s.policy.Entries, "balance-entries", def.Entries, "move directories with at most so many entries, which are copied")
+	f.DurationVar(&s.policy.Interval, "balance-interval", def.Interval, "interval between checks of the load")
+	f.Float64Var(&s.policy.Factor, "balance-factor", def.Factor, "move directories above this multiple of the mean operations/s of servers")
+	f.Float64Var(&s.policy.Floor, "balance-floor", def.Floor, "and above this minimum of `OPS` per second")
+	f.IntVar(&s.policy.Rounds, "balance-rounds", def.Rounds, "and both in this number of consecutive intervals")
+	f.Float64Var(&s.policy.Margin, "balance-margin", def.Margin,
+		"keep the other server, after a move, below the load of this server by this fraction of its operations/s")
+	f.DurationVar(&s.policy.Rest, "balance-rest", def.Rest, "pause after a move")
+	f.DurationVar(&s.policy.Stay, "balance-stay", def.Stay, "minimum time that a moved directory stays")
+	f.IntVar(&s.policy.Entries, "balance-entries", def.Entries, "maximum number of entries of a directory that is moved")
 	f.StringVar(&s.o.Security.Certificate, "cert", "", "certificate `FILE`, for mutual TLS between replicas (hydra init makes them)")
-	f.StringVar(&s.o.Security.Key, "key", "", "its key `FILE`")
-	f.StringVar(&s.o.Security.Authority, "ca", "", "`FILE` of the authority's certificate")
-	f.BoolVar(&s.o.Security.TLS, "tls", false, "serve https with the certificate")
-	f.StringVar(&s.o.Security.Tokens, "tokens", "", "`FILE` of bearer tokens; auto: one of your own, which is made where it is missing and found by skerry's commands")
-	f.BoolVar(&s.o.Security.Insecure, "insecure", false, "listen beyond this machine without tokens, and without certificates between replicas")
-	f.Int64Var(&s.o.Server.MaxBody, "max-body", 8<<20, "bytes of a request's body")
-	f.Int64Var(&s.o.Server.MaxBodies, "max-bodies", bodylimit.DefaultRoom, "bytes of the bodies of all requests together")
-	f.IntVar(&s.o.Server.MaxConnections, "max-connections", 4096, "that may be open at a time")
-	f.DurationVar(&s.o.Server.Idle, "idle", 2*time.Minute, "close connections that are without a request for so long")
-	f.DurationVar(&s.o.Server.Patience, "patience", 30*time.Second, "with a request's arrival, and with its answer's departure")
+	f.StringVar(&s.o.Security.Key, "key", "", "key `FILE` of the certificate")
+	f.StringVar(&s.o.Security.Authority, "ca", "", "certificate `FILE` of the authority")
+	f.BoolVar(&s.o.Security.TLS, "tls", false, "serve HTTPS with the certificate")
+	f.StringVar(&s.o.Security.Tokens, "tokens", "",
+		"`FILE` of bearer tokens; auto creates a token of this user that the commands of Skerry find")
+	f.BoolVar(&s.o.Security.Insecure, "insecure", false,
+		"allow addresses beyond this machine without tokens, and replicas without certificates")
+	f.Int64Var(&s.o.Server.MaxBody, "max-body", 8<<20, "maximum size of a request body in bytes")
+	f.Int64Var(&s.o.Server.MaxBodies, "max-bodies", bodylimit.DefaultRoom, "maximum size of all request bodies together in bytes")
+	f.IntVar(&s.o.Server.MaxConnections, "max-connections", 4096, "maximum number of open connections")
+	f.DurationVar(&s.o.Server.Idle, "idle", 2*time.Minute, "close connections without a request after this time")
+	f.DurationVar(&s.o.Server.Patience, "patience", 30*time.Second, "timeout of reading a request and of writing an answer")
 	c.MarkFlagsRequiredTogether("member", "name")
 	c.MarkFlagsMutuallyExclusive("server", "servers")
 	c.MarkFlagsRequiredTogether("cert", "key", "ca")

@@ -21,20 +21,20 @@ func newSettle(a *cli.App) *cobra.Command {
 	var reach treeReach
 	c := &cobra.Command{
 		Use:   "settle ADDR [TRANSACTION commit|abort]",
-		Short: "Remove what died between servers, or end a transaction whose coordinator is gone for good",
-		Long: "Without a transaction, remove from all servers that share the tree what clients and servers that died have left\n" +
-			"there: copies of directories that were on their way, and empty subtrees to which nothing leads. Servers do so by\n" +
-			"themselves when they have started, and every hour; subtrees when they have seen them for half an hour. What a\n" +
-			"server that does not answer may need stays.\n\n" +
-			"With one, end a transaction that a server is prepared for, and that its coordinator can no longer tell the end of.\n" +
-			"`metad status` lists a server's transactions. Servers end them by themselves as soon as the coordinator\n" +
-			"answers: use this only where it never will. End it the same way on all servers that have it, by `commit` where one\n" +
-			"of them no longer does or what it was to do is done there, else by `abort`.",
+		Short: "Remove leftovers of servers, or end an orphaned transaction",
+		Long: "Without a transaction, remove the leftovers of failed clients and servers from all servers that share the tree: copies\n" +
+			"of directories that were being moved, and empty subtrees without a reference. Servers also do this after their start\n" +
+			"and every hour, for subtrees that were unreferenced for half an hour. Objects that an unreachable server may need stay.\n" +
+			"\n" +
+			"With a transaction, end one that a server has prepared and whose coordinator is lost. `metad status` lists the\n" +
+			"transactions of a server. Servers end them by themselves as soon as the coordinator answers; use this command only if\n" +
+			"it never will. End the transaction in the same way on all servers that have it: with `commit` if one of them has\n" +
+			"already committed it, else with `abort`.",
 		Example: "  metad settle 10.0.1.1:8080\n" +
 			"  metad status 10.0.1.1:8080\n  metad settle 10.0.1.1:8080 18912f3c2b6a7d10-5f1c2a3b abort",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 3 {
-				return fmt.Errorf("%w: give ADDR, or ADDR TRANSACTION commit|abort", cli.ErrUsage)
+				return fmt.Errorf("%w: ADDR or ADDR TRANSACTION commit|abort required", cli.ErrUsage)
 			}
 			return nil
 		},
@@ -46,7 +46,7 @@ func newSettle(a *cli.App) *cobra.Command {
 			if !known {
 				return fmt.Errorf("%w: %q is neither commit nor abort", cli.ErrUsage, args[2])
 			}
-			with, err := reach.with(a, args[0], bearer.Write)
+			with, err := reach.options(a, args[0], bearer.Write)
 			if err != nil {
 				return err
 			}
@@ -55,18 +55,18 @@ func newSettle(a *cli.App) *cobra.Command {
 			if r := m.DoOne(cmd.Context(), metadata.Step{Verb: verb, Txn: args[1]}.Command("/", "")); r.Err != nil {
 				return r.Err
 			}
-			_, err = fmt.Fprintf(a.Out, "%s is no longer held\n", args[1])
+			_, err = fmt.Fprintf(a.Out, "%s is settled\n", args[1])
 			return err
 		},
 	}
 	reach.add(c)
-	c.Flags().DurationVar(&older, "older", older, "remove empty subtrees that are older than this; one that is being made is not")
+	c.Flags().DurationVar(&older, "older", older, "remove empty subtrees older than this, so that new ones stay")
 	return c
 }
 
-// sweepServers removes what is left over on all servers.
+// sweepServers removes the leftovers on all servers.
 func sweepServers(a *cli.App, cmd *cobra.Command, reach treeReach, addr string, older time.Duration) error {
-	with, err := reach.with(a, addr, bearer.Write)
+	with, err := reach.options(a, addr, bearer.Write)
 	if err != nil {
 		return err
 	}

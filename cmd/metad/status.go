@@ -14,11 +14,11 @@ func newStatus(a *cli.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "status ADDR",
-		Short:   "What a metadata server holds, how its journal stands, and what it and its fellows have to do",
+		Short:   "Print the status of a metadata server",
 		Example: "  metad status 127.0.0.1:8080",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			with, err := reach.with(a, args[0], bearer.Read)
+			with, err := reach.options(a, args[0], bearer.Read)
 			if err != nil {
 				return err
 			}

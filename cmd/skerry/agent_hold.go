@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 func newAgentHold(_ *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hold",
-		Short: "Keep this process's namespaces",
+		Short: "Hold the namespaces of a rootless lab",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			<-cmd.Context().Done()

@@ -11,7 +11,7 @@ import (
 func newAgentLink(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "link",
-		Short: "Move the packets of emulated links",
+		Short: "Forward the packets of emulated links",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return userspace.Main(cmd.Context(), a.In, a.Out, a.Log)

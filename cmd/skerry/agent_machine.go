@@ -17,7 +17,7 @@ func newAgentMachine(a *app) *cobra.Command {
 	var look bool
 	c := &cobra.Command{
 		Use:   "machine",
-		Short: "Do what is asked over standard input, and end with it",
+		Short: "Serve requests for this machine on standard input until it closes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !look {
@@ -40,7 +40,7 @@ func newAgentMachine(a *app) *cobra.Command {
 			return agent.Serve(cmd.Context(), in, out, agent.Config{Machine: m, Examine: examine, Log: a.Log})
 		},
 	}
-	c.Flags().BoolVar(&look, "look", false, "make nothing: look at the machine as it is, and sweep it where that is asked")
+	c.Flags().BoolVar(&look, "look", false, "only examine and sweep the machine; create nothing")
 	return c
 }
 

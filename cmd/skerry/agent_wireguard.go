@@ -11,7 +11,7 @@ import (
 func newAgentWireguard(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "wireguard",
-		Short: "Move the packets of encrypted links",
+		Short: "Forward the packets of encrypted links",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return tunnel.Main(cmd.Context(), a.In, a.Out, a.Log)

@@ -10,9 +10,9 @@ import (
 func newBench(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure the laboratory itself",
-		Long: "Measure the laboratory itself: the accuracy of emulated links, how fast labs come and go,\n" +
-			"what the load driver costs. Every figure in the documentation comes from here.",
+		Short: "Benchmark Skerry itself",
+		Long: "Benchmark Skerry itself: the accuracy of emulated links, the time to create and remove labs, and the cost of the\n" +
+			"load driver. The figures in the documentation come from these benchmarks.",
 	}
 	c.PersistentFlags().Bool("json", false, "print the result as JSON")
 	c.AddCommand(newBenchLink(a), newBenchLab(a), newBenchLoad(a))

@@ -10,9 +10,9 @@ func newBenchLab(a *app) *cobra.Command {
 	var o labbench.Options
 	c := &cobra.Command{
 		Use:   "lab",
-		Short: "Measure how fast labs come and go",
-		Long: "Measure how long a lab takes to come up and to go down, and what memory a node costs: the eight\n" +
-			"datacentres of azure8, rings of 256 and of 1000 nodes. Times are medians.",
+		Short: "Measure how fast labs start and stop",
+		Long: "Measure how long a lab takes to start and to stop, and the memory of a node. The topologies are azure8 (eight\n" +
+			"datacentres) and rings of 256 and 1000 nodes. Times are medians.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := a.prepare(cmd.Context()); err != nil {
@@ -29,8 +29,8 @@ func newBenchLab(a *app) *cobra.Command {
 			return printBench(a, cmd, r)
 		},
 	}
-	c.Flags().IntVar(&o.Runs, "runs", 3, "of each topology")
-	c.Flags().StringVar(&o.Engine, "engine", "auto", "what makes the links: auto, netem or userspace")
+	c.Flags().IntVar(&o.Runs, "runs", 3, "repetitions for each topology")
+	c.Flags().StringVar(&o.Engine, "engine", "auto", "link engine: auto, netem or userspace")
 	c.Flags().StringSliceVar(&o.Only, "only", nil, "topologies to measure: azure8, ring:256, ring:1000")
 	return c
 }

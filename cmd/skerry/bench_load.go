@@ -17,10 +17,10 @@ func newBenchLoad(a *app) *cobra.Command {
 	var o loadbench.Options
 	c := &cobra.Command{
 		Use:   "load",
-		Short: "Measure what the load driver costs",
-		Long: "Measure the load driver: operations per CPU-second against a database that answers at once, and where Redis\n" +
-			"is installed, against one Redis on loopback; with --ycsb in turns with YCSB itself (see bench/ycsb-java). Part audit\n" +
-			"is what knowing every write by its version costs, and how long reading a million of them back takes.",
+		Short: "Measure the cost of the load driver",
+		Long: "Measure the load driver in operations per CPU-second: against a null database that answers at once, and against\n" +
+			"one Redis on loopback if Redis is installed. --ycsb alternates with YCSB itself (see bench/ycsb-java). Part audit\n" +
+			"measures the cost of tracking every write by its version, and the time to read back a million writes.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -43,7 +43,7 @@ func newBenchLoad(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: null, redis, audit")
-	c.Flags().BoolVar(&o.Quick, "quick", false, "do fewer operations")
-	c.Flags().StringVar(&o.YCSB, "ycsb", "", "compare with YCSB itself: the `FOLDER` that bench/ycsb-java was built in")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "run fewer operations")
+	c.Flags().StringVar(&o.YCSB, "ycsb", "", "compare with YCSB itself; `FOLDER` is the build of bench/ycsb-java")
 	return c
 }

@@ -27,7 +27,7 @@ import (
 	"skerry/internal/run/runner"
 )
 
-// choicesFolder is where choices are made if nobody says otherwise.
+// choicesFolder is the default folder of choices.
 const choicesFolder = "choices"
 
 type chooseFlags struct {
@@ -45,15 +45,16 @@ func newChoose(a *app) *cobra.Command {
 	var f chooseFlags
 	c := &cobra.Command{
 		Use:   "choose [NEEDS]",
-		Short: "Find the database, and its settings, that does what a cloud needs",
-		Long: "Race databases, each in the settings that matter, over the cloud, load and bad days of a needs file\n" +
-			"(docs/choosing.md). A candidate whose design cannot meet a need is left out with the reason. A candidate that\n" +
-			"is worse, or fails a need, beyond doubt leaves the race early. The budget is spent on those that are close.\n" +
-			"The answer, its experiments and its runs are in one folder. --resume goes on with a folder. --needs answers\n" +
-			"other needs from what the folder has measured, where that is enough.\n\n" +
-			"The exit code is 0 when a candidate meets all needs, 1 when no trial could be run or none was valid, 2 when\n" +
-			"the needs cannot be answered (nothing was started then), 3 when no candidate meets them, and 130 when the race\n" +
-			"was interrupted.",
+		Short: "Find the database and settings that meet the needs of a cloud",
+		Long: "Race databases, each in its relevant settings, on the cloud, load and bad days of a needs file\n" +
+			"(docs/choosing.md). A candidate whose design cannot meet a need is excluded, with the reason. A candidate that\n" +
+			"is worse or fails a need beyond doubt leaves the race early, so that the budget goes to close candidates. The\n" +
+			"answer, its experiments and its runs are in one folder. --resume continues the choice in a folder. --needs\n" +
+			"answers other needs from the measurements in the folder, and measures only what is missing.\n" +
+			"\n" +
+			"The exit code is 0 when a candidate meets all needs, 1 when no trial could run or none was valid, 2 when the\n" +
+			"needs cannot be answered (nothing was started), 3 when no candidate meets them, and 130 when the race was\n" +
+			"interrupted.",
 		Example: `  skerry choose needs.yaml --plan
   skerry choose needs.yaml
   skerry choose needs.yaml --parallel auto
@@ -65,18 +66,19 @@ func newChoose(a *app) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && f.needs != "" {
-				return fmt.Errorf("%w: give the needs once, as an argument or with --needs", cli.ErrUsage)
+				return fmt.Errorf("%w: needs file given twice, as an argument and with --needs", cli.ErrUsage)
 			}
 			if len(args) == 1 {
 				f.needs = args[0]
 			}
 			switch {
 			case f.needs == "" && f.resume == "":
-				return advice.With(fmt.Errorf("%w: give a needs file, or --resume DIR", cli.ErrUsage), "see skerry choose --help; docs/choosing.md shows one")
+				return advice.With(fmt.Errorf("%w: needs file or --resume DIR required", cli.ErrUsage),
+					"see skerry choose --help; docs/choosing.md has an example")
 			case f.repetitions < 0 || f.repetitions > 20:
-				return fmt.Errorf("%w: --repetitions is 1 to 20", cli.ErrUsage)
+				return fmt.Errorf("%w: --repetitions must be 1 to 20", cli.ErrUsage)
 			case (f.explain != "" || f.measured) && f.resume == "":
-				return fmt.Errorf("%w: --explain and --measured go with --resume DIR", cli.ErrUsage)
+				return fmt.Errorf("%w: --explain and --measured require --resume DIR", cli.ErrUsage)
 			}
 			if err := f.engine.check(); err != nil {
 				return err
@@ -84,27 +86,30 @@ func newChoose(a *app) *cobra.Command {
 			return a.choose(cmd.Context(), f)
 		},
 	}
-	c.Flags().StringVar(&f.out, "out", choicesFolder, "make the choice's folder in `DIR`")
-	c.Flags().StringVar(&f.resume, "resume", "", "go on with the choice in `DIR`")
-	c.Flags().StringVar(&f.needs, "needs", "", "with --resume, answer the needs in `FILE` in place of those that the choice began with")
-	c.Flags().BoolVar(&f.measured, "measured", false, "with --resume, measure nothing: answer from what there is")
-	c.Flags().BoolVar(&f.exhaustive, "exhaustive", false, "measure every candidate on every day, repeated, whatever the budget: what a race is compared with")
-	c.Flags().IntVar(&f.repetitions, "repetitions", 0, "repeat the winner's days, or with --exhaustive all, `N` times; as often as the needs say otherwise")
-	c.Flags().StringVar(&f.parallel, "parallel", "1", "run up to `N` trials at the same time, or auto: as long as this machine has room; the needs' parallel otherwise")
-	c.Flags().StringArrayVar(&f.add, "add", nil, "also consider the database `NAME` (repeatable)")
+	c.Flags().StringVar(&f.out, "out", choicesFolder, "create the folder of the choice in `DIR`")
+	c.Flags().StringVar(&f.resume, "resume", "", "resume the choice in `DIR`")
+	c.Flags().StringVar(&f.needs, "needs", "", "with --resume, answer the needs in `FILE` instead of the original ones")
+	c.Flags().BoolVar(&f.measured, "measured", false, "with --resume, answer from existing measurements only")
+	c.Flags().BoolVar(&f.exhaustive, "exhaustive", false,
+		"measure every candidate on every day with repetitions, regardless of the budget; a baseline for the race")
+	c.Flags().IntVar(&f.repetitions, "repetitions", 0,
+		"repeat the winner's days `N` times, with --exhaustive all days (default: the needs file)")
+	c.Flags().StringVar(&f.parallel, "parallel", "1",
+		"run up to `N` trials at once; auto fits them to this machine (default: the needs file)")
+	c.Flags().StringArrayVar(&f.add, "add", nil, "also consider database `NAME` (repeatable)")
 	c.Flags().StringArrayVar(&f.from, "from", nil, "use another build of a database: `NAME=PATH` (repeatable)")
-	c.Flags().StringVar(&f.explain, "explain", "", "measure nothing, and tell all of `CANDIDATE`, as redis-one-copy")
-	c.Flags().BoolVar(&f.plan, "plan", false, "only tell the candidates, and who is left out")
+	c.Flags().StringVar(&f.explain, "explain", "", "explain `CANDIDATE`, such as redis-one-copy, without measuring")
+	c.Flags().BoolVar(&f.plan, "plan", false, "print the candidates and the exclusions without measuring")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the answer as JSON")
-	c.Flags().StringVar(&f.machines, "machines", "", "have each lab stand on the machines of a machines `FILE`")
-	f.engine.where(c)
+	c.Flags().StringVar(&f.machines, "machines", "", "run each lab on the machines in a machines `FILE`")
+	f.engine.addEngine(c)
 	c.MarkFlagsMutuallyExclusive("machines", "on")
 	c.MarkFlagsMutuallyExclusive("resume", "out")
 	_ = c.RegisterFlagCompletionFunc("from", completeFrom) // fails only where there is no such flag
 	return c
 }
 
-// choose answers a needs file.
+// choose runs the race of a needs file and prints the answer.
 func (a *app) choose(ctx context.Context, f chooseFlags) error {
 	contest, err := openContest(f)
 	var mistakes strict.Problems
@@ -129,11 +134,11 @@ func (a *app) choose(ctx context.Context, f chooseFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = release() }() // a lock that goes with the process
+	defer func() { _ = release() }() // the lock ends with the process
 	if err := a.race(ctx, f, contest); err != nil {
-		return advice.With(err, "go on with: skerry choose --resume %s", contest.Dir)
+		return advice.With(err, "resume with: skerry choose --resume %s", contest.Dir)
 	}
-	answer, page, err := keepAnswer(contest, false)
+	answer, page, err := saveAnswer(contest, false)
 	if err == nil {
 		err = contest.SaveState("", answer, true)
 	}
@@ -143,7 +148,7 @@ func (a *app) choose(ctx context.Context, f chooseFlags) error {
 	return a.showAnswer(answer, page, f.asJSON)
 }
 
-// openContest reads the needs and says who could do.
+// openContest reads the needs and selects the candidates.
 func openContest(f chooseFlags) (*choose.Contest, error) {
 	dir := f.resume
 	var needs choose.Needs
@@ -192,16 +197,18 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 	return contest, err
 }
 
-// race measures what is worth it.
+// race measures the candidates until the answer is clear or the budget is spent.
 func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) (err error) {
-	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.Progress(), Log: a.Log, Urgent: realtime.Current(), Source: record.File{From: f.from}}
+	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.Progress(), Log: a.Log,
+		Urgent: realtime.Current(), Source: record.File{From: f.from}}
 	if config.Exe, err = executable(); err != nil {
 		return err
 	}
 	launch := runner.Run
 	if f.engine.on != "" {
+		cancel := func() bool { return true }
 		launch = func(ctx context.Context, c runner.Config) (string, error) {
-			return dispatch.Run(ctx, dispatch.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: func() bool { return true }})
+			return dispatch.Run(ctx, dispatch.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: cancel})
 		}
 	} else if err := a.prepare(ctx); err != nil {
 		return err
@@ -224,13 +231,13 @@ func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) 
 	config.Progress.Linef("%d candidates, %d bad days, %s: %s", len(contest.Candidates), len(contest.Needs.BadDays), budget, contest.Dir)
 	return contest.Run(ctx, choose.NewMeasure(config, all.Databases(), launch), func(line string) error {
 		config.Progress.Linef("%s", line)
-		answer, _, err := keepAnswer(contest, true)
+		answer, _, err := saveAnswer(contest, true)
 		return errors.Join(err, contest.SaveState(line, answer, false))
 	})
 }
 
-// keepAnswer puts what came of a choice so far into its folder, and returns the page's path.
-func keepAnswer(contest *choose.Contest, running bool) (answer choose.Answer, page string, err error) {
+// saveAnswer writes the current answer of a choice to its folder, and returns the path of the page.
+func saveAnswer(contest *choose.Contest, running bool) (answer choose.Answer, page string, err error) {
 	answer = contest.Answer()
 	answer.Running = running
 	file, page := filepath.Join(contest.Dir, choose.AnswerFile), filepath.Join(contest.Dir, choose.PageFile)
@@ -244,7 +251,7 @@ func keepAnswer(contest *choose.Contest, running bool) (answer choose.Answer, pa
 		atomicfile.File(file, func(w io.Writer) error { return cli.EncodeJSON(w, answer) }))
 }
 
-// showAnswer prints an answer, and says where its page is.
+// showAnswer prints an answer and the path of its page.
 func (a *app) showAnswer(answer choose.Answer, page string, asJSON bool) error {
 	if asJSON {
 		if err := a.PrintJSON(answer); err != nil {
@@ -259,7 +266,7 @@ func (a *app) showAnswer(answer choose.Answer, page string, asJSON bool) error {
 	return answer.Err()
 }
 
-// explain tells all of one candidate.
+// explain prints the details of one candidate.
 func (a *app) explain(contest *choose.Contest, f chooseFlags) error {
 	if err := contest.Replay(); err != nil {
 		return err
@@ -277,14 +284,14 @@ func (a *app) explain(contest *choose.Contest, f chooseFlags) error {
 	}
 	for _, l := range contest.Excluded {
 		if choose.Slug(l.Who) == f.explain {
-			_, err := fmt.Fprintf(a.Out, "%s was not tried: %s\n", l.Who, l.Why)
+			_, err := fmt.Fprintf(a.Out, "%s excluded: %s\n", l.Who, l.Why)
 			return err
 		}
 	}
-	return fmt.Errorf("%w: there is no candidate %q: there are %s", cli.ErrUsage, f.explain, strings.Join(known, ", "))
+	return fmt.Errorf("%w: unknown candidate %q; candidates are %s", cli.ErrUsage, f.explain, strings.Join(known, ", "))
 }
 
-// showContest says who would be raced.
+// showContest prints the candidates and the exclusions.
 func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(map[string]any{"candidates": contest.Candidates, "left": contest.Excluded, "notes": contest.Notes})
@@ -299,7 +306,7 @@ func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 		fmt.Fprintln(a.Out, "note:", n)
 	}
 	for _, l := range contest.Excluded {
-		fmt.Fprintf(a.Out, "not tried: %s: %s\n", l.Who, l.Why)
+		fmt.Fprintf(a.Out, "excluded: %s: %s\n", l.Who, l.Why)
 	}
 	return nil
 }

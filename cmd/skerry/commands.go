@@ -6,11 +6,14 @@ import (
 	"skerry/cmd/internal/cli"
 )
 
-// groups are the headings of the help, each with its subcommands.
+// groups returns the groups of commands in the order of the help.
 func groups(a *app) []group {
 	return []group{
-		{"Experiments:", []*cobra.Command{newInit(a), newChoose(a), newRun(a), newPlay(a), newFire(a), newShow(a), newReport(a), newCompare(a), newReproduce(a), newServe(a), newValidate(a), newSchema(a)}},
-		{"A lab by hand:", []*cobra.Command{newLab(a), newYCSB(a)}},
+		{"Experiments:", []*cobra.Command{
+			newInit(a), newChoose(a), newRun(a), newPlay(a), newFire(a), newShow(a), newReport(a), newCompare(a),
+			newReproduce(a), newServe(a), newValidate(a), newSchema(a),
+		}},
+		{"Labs:", []*cobra.Command{newLab(a), newYCSB(a)}},
 		{"Other machines:", []*cobra.Command{newMachines(a)}},
 		{"This machine:", []*cobra.Command{newDoctor(a), newInstall(a), newBench(a), cli.NewVersion(a.App, "skerry", version)}},
 	}
@@ -21,7 +24,7 @@ type group struct {
 	commands []*cobra.Command
 }
 
-// addCommands gives root its subcommands.
+// addCommands adds all commands to root.
 func addCommands(root *cobra.Command, a *app) {
 	for _, g := range groups(a) {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
@@ -30,5 +33,7 @@ func addCommands(root *cobra.Command, a *app) {
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(newMoved("hydra", "hydra"), newMoved("metadata", "metad"), newDocs(a), newWanted(a), newPackaging(), cli.NewMan(), newAgent(a))
+	root.AddCommand(
+		newMoved("hydra", "hydra"), newMoved("metadata", "metad"),
+		newDocs(a), newWanted(a), newPackaging(), cli.NewMan(), newAgent(a))
 }

@@ -17,13 +17,14 @@ func newCompare(a *app) *cobra.Command {
 	var seed uint64
 	c := &cobra.Command{
 		Use:   "compare RUN[:CELL] [RUN[:CELL]]",
-		Short: "Tell whether two runs, or two cells of one, differ by more than noise",
-		Long: "Compare two cells. Every metric has its mean, standard deviation, variance and 95 % confidence interval over\n" +
-			"independent repetitions, Hedges' g with the small-sample correction and without, a permutation test, and a\n" +
-			"sentence. The data nodes' CPU has its distribution over seconds.\n\n" +
-			"CELL is the number of a cell, or what tells it from others: scale=1,workload=a. Of two runs without CELL the\n" +
-			"cells with the same parameters are compared; one run alone must have two cells. Figures are of the valid\n" +
-			"repetitions. A cell without valid repetitions has the figures of its suspect ones, and says so.",
+		Short: "Test whether two runs, or two cells of one run, differ",
+		Long: "Compare two cells. For every metric the comparison has the mean, standard deviation, variance and 95 % confidence\n" +
+			"interval over independent repetitions, Hedges' g with and without the small-sample correction, a permutation\n" +
+			"test, and a sentence. For the CPU of the data nodes it has the distribution over seconds.\n" +
+			"\n" +
+			"CELL is the number of a cell, or its distinguishing parameters: scale=1,workload=a. For two runs without CELL,\n" +
+			"cells with equal parameters are compared. A single run must have two cells. Figures are from valid repetitions.\n" +
+			"For a cell without valid repetitions they are from the suspect ones, with a note.",
 		Example: `  skerry compare runs/latest:1 runs/latest:2
   skerry compare runs/20261121-183000-aws runs/20261121-213000-openstack --html comparison.html
   skerry compare runs/latest:scale=0.2 runs/latest:scale=1 --all`,
@@ -44,14 +45,14 @@ func newCompare(a *app) *cobra.Command {
 			return r.Text(a.Out, all)
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "every metric, not the leading ones alone")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the comparison as JSON, every value and curve in it")
-	c.Flags().StringVar(&page, "html", "", "also write a page with the CPU's curve and distribution to `FILE`")
-	c.Flags().Uint64Var(&seed, "seed", 1, "of the permutation tests")
+	c.Flags().BoolVar(&all, "all", false, "print every metric, not only the leading ones")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the comparison as JSON, with all values and curves")
+	c.Flags().StringVar(&page, "html", "", "also write a page with the CPU curve and distribution to `FILE`")
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the permutation tests")
 	return c
 }
 
-// writeTo makes a file of what write writes.
+// writeTo creates the file at path with the output of write.
 func writeTo(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {

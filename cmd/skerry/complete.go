@@ -13,12 +13,12 @@ import (
 	"skerry/internal/install"
 )
 
-// completeRecipes offers what can be installed.
+// completeRecipes completes the names of recipes.
 func completeRecipes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return install.Names(recipes(), func(install.Recipe) bool { return true }), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeSets offers the paths of an experiment, and behind database= the databases.
+// completeSets completes paths of an experiment, and databases after database=.
 func completeSets(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 	out := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	for _, path := range []string{"database=", "database.name="} {
@@ -29,7 +29,7 @@ func completeSets(_ *cobra.Command, _ []string, word string) ([]string, cobra.Sh
 	return prefixed("", settable(), "="), out
 }
 
-// completeFrom offers the databases whose build --from replaces.
+// completeFrom completes databases for --from.
 func completeFrom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return prefixed("", databaseNames(), "="), cobra.ShellCompDirectiveNoSpace
 }
@@ -44,7 +44,7 @@ func prefixed(before string, words []string, after string) []string {
 	return out
 }
 
-// schemaNode is what completion needs of a JSON Schema.
+// schemaNode is the part of a JSON Schema that completion reads.
 type schemaNode struct {
 	Ref        string                `json:"$ref"`
 	Defs       map[string]schemaNode `json:"$defs"`
@@ -53,13 +53,13 @@ type schemaNode struct {
 	AnyOf      []schemaNode          `json:"anyOf"`
 }
 
-// deepest is how many keys a path has at most: below them are options of single databases.
+// deepest is the maximum number of keys in a path. Deeper keys are options of single databases.
 const deepest = 3
 
-// settable are the paths of an experiment that --set takes, as its schema has them.
+// settable returns the paths that --set accepts, from the schema of experiments.
 func settable() []string {
 	var root schemaNode
-	if err := json.Unmarshal(docs.ExperimentSchema, &root); err != nil { // a test reads it too
+	if err := json.Unmarshal(docs.ExperimentSchema, &root); err != nil { // covered by a test
 		return nil
 	}
 	found := map[string]bool{}

@@ -21,10 +21,11 @@ import (
 	"skerry/web"
 )
 
-// tokenVariable holds the dashboard's token: a command line is recorded, and others can read it.
+// tokenVariable is the environment variable of the dashboard's token. A flag would be visible to other users and in
+// the recorded command line.
 const tokenVariable = "SKERRY_TOKEN"
 
-// dashboard is the local web page, served beside what a command does.
+// dashboard is the web server of a command.
 type dashboard struct {
 	server   *serve.Server
 	listener net.Listener
@@ -34,7 +35,7 @@ type dashboard struct {
 	err      error
 }
 
-// openDashboard listens for browsers; nothing is served yet.
+// openDashboard opens the listener; start serves on it.
 func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboard, error) {
 	token := strings.TrimSpace(os.Getenv(tokenVariable))
 	page, err := web.Dashboard()
@@ -58,7 +59,10 @@ func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboa
 	if t, ok := d.listener.Addr().(*net.TCPAddr); ok {
 		port = t.Port
 	}
-	c := serve.Config{Token: token, Port: port, Version: version, Page: page, Report: a.writeRunReport, Databases: all.Databases(), Registry: all.Registry(), Choices: choicesFolder, Launch: launch, Log: a.Log}
+	c := serve.Config{
+		Token: token, Port: port, Version: version, Page: page, Report: a.writeRunReport, Launch: launch, Log: a.Log,
+		Databases: all.Databases(), Registry: all.Registry(), Choices: choicesFolder,
+	}
 	if c.Runs, err = filepath.Abs(runs); err == nil {
 		c.Experiments, err = os.Getwd()
 	}
@@ -72,7 +76,7 @@ func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboa
 	return d, nil
 }
 
-// writeRunReport writes the report that the dashboard shows.
+// writeRunReport writes the report of a run for the dashboard.
 func (a *app) writeRunReport(w io.Writer, d *record.Dir) error {
 	page, err := a.reportPage()
 	if err != nil {
@@ -81,8 +85,8 @@ func (a *app) writeRunReport(w io.Writer, d *record.Dir) error {
 	return webdata.Write(w, page, d)
 }
 
-// handOn keeps the listener for this program inside a user namespace, where it is to go there.
-func (d *dashboard) handOn() error {
+// passListener passes the listener to the process that restarts this command in a user namespace, if it will.
+func (d *dashboard) passListener() error {
 	if rootless.Inside() {
 		return nil
 	}
@@ -105,15 +109,15 @@ func (d *dashboard) close() error {
 	return d.err
 }
 
-// announce says where the dashboard is, and opens a browser where that is asked for.
+// announce prints the address of the dashboard, and opens a browser if open is set.
 func (a *app) announce(ctx context.Context, d *dashboard, fragment string, open bool) {
 	fmt.Fprintf(a.Err, "dashboard: %s%s\n", d.url, fragment)
 	if os.Getenv(tokenVariable) != "" {
-		fmt.Fprintf(a.Err, "  it asks for the token in %s\n", tokenVariable)
+		fmt.Fprintf(a.Err, "  log in with the token in %s\n", tokenVariable)
 	}
 	if open {
 		if err := exec.CommandContext(ctx, "xdg-open", d.url+fragment).Run(); err != nil {
-			fmt.Fprintf(a.Err, "note: no browser could be opened: %v\n", err)
+			fmt.Fprintf(a.Err, "note: opening a browser failed: %v\n", err)
 		}
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"skerry/internal/load"
 )
 
-// openDatabase finds the client of a database: one that the laboratory runs, or the
-// null database, which is none.
+// openDatabase returns the client constructor of a database, or of the null database.
 func openDatabase(name string) (func(context.Context, map[string]string) (load.Client, error), error) {
 	if name == load.NullName {
 		return new(load.NullDatabase).Open, nil
@@ -24,13 +23,13 @@ func openDatabase(name string) (func(context.Context, map[string]string) (load.C
 		return db.Open, nil
 	}
 	known := append(slices.Sorted(maps.Keys(all.Databases())), load.NullName)
-	return nil, advice.With(fmt.Errorf("unknown database %q", name), "known are %s", strings.Join(known, ", "))
+	return nil, advice.With(fmt.Errorf("unknown database %q", name), "databases are %s", strings.Join(known, ", "))
 }
 
-// findDatabase finds the database that a client connects to.
+// findDatabase returns the database that a client connects to.
 func findDatabase(name string) (database.Database, bool) {
 	if strings.HasPrefix(name, custom.Prefix) {
-		name = database.Exec // what its clients need is in their properties
+		name = database.Exec // its clients read all settings from their properties
 	}
 	db, ok := all.Databases()[name]
 	return db, ok

@@ -11,7 +11,7 @@ func newDocs(_ *app) *cobra.Command {
 	var source string
 	c := &cobra.Command{
 		Use:    "docs DIR",
-		Short:  "Write the documentation that comes from the code",
+		Short:  "Write the generated documentation",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

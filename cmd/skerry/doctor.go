@@ -6,16 +6,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errNoLab is doctor's verdict on a machine that no lab can run on.
-var errNoLab = errors.New("no lab can run here")
+// errNoLab is returned by doctor on a machine that cannot run labs.
+var errNoLab = errors.New("this machine cannot run labs")
 
 func newDoctor(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Tell what this machine can do",
-		Long: "Tell what this machine can do, what labs will use of it, and the command that mends each lack. Everything\n" +
-			"is tried in namespaces of its own that go at once. The exit code is 0 when a lab can run, else 1.",
+		Short: "Check this machine",
+		Long: "Check what this machine can do and which of its features labs will use. For each missing feature, print the\n" +
+			"command that adds it. All checks run in temporary namespaces. The exit code is 0 when a lab can run, else 1.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := examine(cmd.Context())

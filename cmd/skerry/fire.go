@@ -16,11 +16,12 @@ func newFire(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "fire EVENT",
-		Short: "Make an event happen in a run that goes on",
-		Long: "Make an event happen at once in the trial that measures. The event is written as in an experiment file. for:\n" +
-			"says how long it lasts; without for: it lasts until the trial ends. It is recorded like the experiment's own\n" +
-			"events, and makes its trial suspect. docs/events.md lists the kinds.\n\n" +
-			"The exit code is 2 when the run knows no such event, and 1 when no trial measures.",
+		Short: "Inject an event into a running experiment",
+		Long: "Inject an event into the trial that is measuring now. EVENT has the syntax of an experiment file. for: sets the\n" +
+			"duration; without it the event lasts until the trial ends. The event is recorded like the experiment's own\n" +
+			"events, and makes its trial suspect. docs/events.md lists the kinds of events.\n" +
+			"\n" +
+			"The exit code is 2 when the event is invalid, and 1 when no trial is measuring.",
 		Example: `  skerry fire 'kill: {nodes: Pune}, for: 10s'
   skerry fire 'link_down: {between: [Pune, Seoul]}, for: 5s'
   skerry fire 'latency: {of: Melbourne, scale: 3}' --run runs/latest`,
@@ -32,7 +33,7 @@ func newFire(a *app) *cobra.Command {
 			}
 			e, err := live.SendEvent(cmd.Context(), dir, []byte(text))
 			if errors.Is(err, live.ErrNotLive) {
-				return advice.With(err, "begin one with skerry run or skerry play, and give its directory with --run DIR")
+				return advice.With(err, "start one with skerry run or skerry play, and name its directory with --run DIR")
 			}
 			if err != nil {
 				return err
@@ -44,7 +45,7 @@ func newFire(a *app) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&dir, "run", "runs/latest", "the run directory, `DIR`")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the event as the run recorded it")
+	c.Flags().StringVar(&dir, "run", "runs/latest", "run directory `DIR`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the recorded event as JSON")
 	return c
 }

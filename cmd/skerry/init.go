@@ -21,13 +21,14 @@ func newInit(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write an experiment file from a few answers",
-		Long: "Ask for database, topology, workload, events and assertions, and write an experiment file that skerry run takes.\n" +
-			"Flags answer beforehand. With --yes, or where there is no terminal, nothing is asked: what no flag says has\n" +
-			"the default, and the defaults alone are an experiment that works. FILE is NAME.yaml if it is left out; a file\n" +
-			"that is there already stays as it is. An event is one of: " + offerNames() + ".\n" +
-			"It happens to one node or link at random unless =TARGET says to which, in a stretch of the measurement of its own\n" +
-			"unless at= and for= say when. docs/events.md has many more kinds, for the file itself.\n\n" +
-			"skerry init needs asks for what a cloud needs of a database, and writes the needs file that skerry choose takes.",
+		Long: "Ask for the database, topology, workload, events and assertions, and write an experiment file for skerry run.\n" +
+			"Flags answer questions in advance. With --yes, or without a terminal, no question is asked and every answer\n" +
+			"without a flag has its default. The defaults alone make a valid experiment. FILE defaults to NAME.yaml. An\n" +
+			"existing file is not overwritten. An event is one of: " + offerNames() + ".\n" +
+			"An event affects one random node or link unless =TARGET names it, in its own part of the measurement unless at=\n" +
+			"and for= set the time. docs/events.md lists more kinds for the file itself.\n" +
+			"\n" +
+			"skerry init needs asks for the needs of a cloud, and writes a needs file for skerry choose.",
 		Example: `  skerry init
   skerry init --database etcd --topology mesh:3 --yes
   skerry init cut.yaml --event cut=Pune~Sydney,at=10s,for=5s --event kill --audit --assert 'lost_writes == 0' --yes
@@ -49,22 +50,24 @@ func newInit(a *app) *cobra.Command {
 			return w.run(a, cmd, args, ready, "run it with: skerry run")
 		},
 	}
-	c.Flags().StringVar(&d.Name, "name", d.Name, "the experiment's name")
-	c.Flags().StringVar(&d.Database, "database", d.Database, "what is measured")
-	c.Flags().StringVar(&d.Topology, "topology", d.Topology, "a preset or a topology `FILE`: "+strings.Join(topology.Presets(), ", "))
-	c.Flags().StringVar(&d.Client, "client", d.Client, "the `SITE` where the load comes from (default of another topology: its first)")
-	c.Flags().StringVar(&d.Workload, "workload", d.Workload, "one of "+strings.Join(ycsb.BuiltinNames(), ", ")+", or mdtest or namespace for directory trees")
-	c.Flags().Int64Var(&d.Records, "records", d.Records, "in the table when the measurement begins")
-	c.Flags().IntVar(&d.Threads, "threads", d.Threads, "operations under way at once")
-	c.Flags().Float64SliceVar(&d.Scales, "scale", d.Scales, "multiply every distance; of several each is a trial")
-	c.Flags().IntVar(&d.Repetitions, "repetitions", d.Repetitions, "of each trial")
-	c.Flags().StringVar(&d.Time, "time", d.Time, "how long each trial measures")
-	c.Flags().StringArrayVar(&events, "event", nil, "what happens meanwhile: `EVENT[=TARGET][,at=TIME][,for=TIME][,amount=VALUE]` (repeatable)")
-	c.Flags().BoolVar(&d.Audit, "audit", false, "read every acknowledged write back at the end")
-	c.Flags().StringArrayVar(&d.Assert, "assert", d.Assert, "what every trial must reach (repeatable)")
-	c.Flags().BoolVarP(&ready, "yes", "y", false, "ask nothing")
+	c.Flags().StringVar(&d.Name, "name", d.Name, "name of the experiment")
+	c.Flags().StringVar(&d.Database, "database", d.Database, "database to measure")
+	c.Flags().StringVar(&d.Topology, "topology", d.Topology, "preset or topology `FILE`: "+strings.Join(topology.Presets(), ", "))
+	c.Flags().StringVar(&d.Client, "client", d.Client, "`SITE` of the client (default for another topology: its first site)")
+	c.Flags().StringVar(&d.Workload, "workload", d.Workload,
+		"one of "+strings.Join(ycsb.BuiltinNames(), ", ")+", or mdtest or namespace for directory trees")
+	c.Flags().Int64Var(&d.Records, "records", d.Records, "records in the table before the measurement")
+	c.Flags().IntVar(&d.Threads, "threads", d.Threads, "client threads, each with one operation in flight")
+	c.Flags().Float64SliceVar(&d.Scales, "scale", d.Scales, "factor of every distance; several factors make several trials")
+	c.Flags().IntVar(&d.Repetitions, "repetitions", d.Repetitions, "repetitions of each trial")
+	c.Flags().StringVar(&d.Time, "time", d.Time, "duration of each measurement")
+	c.Flags().StringArrayVar(&events, "event", nil,
+		"event during the measurement: `EVENT[=TARGET][,at=TIME][,for=TIME][,amount=VALUE]` (repeatable)")
+	c.Flags().BoolVar(&d.Audit, "audit", false, "read back every acknowledged write at the end")
+	c.Flags().StringArrayVar(&d.Assert, "assert", d.Assert, "assertion that every trial must meet (repeatable)")
+	c.Flags().BoolVarP(&ready, "yes", "y", false, "ask no questions")
 	c.AddCommand(newInitNeeds(a))
-	// These fail only where there are no such flags.
+	// Registration fails only for unknown flags.
 	_ = c.RegisterFlagCompletionFunc("database", cobra.FixedCompletions(databaseNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("topology", cobra.FixedCompletions(topology.Presets(), cobra.ShellCompDirectiveDefault))
 	_ = c.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(ycsb.BuiltinNames(), cobra.ShellCompDirectiveNoFileComp))

@@ -18,9 +18,9 @@ func newInitNeeds(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "needs [FILE]",
 		Short: "Write a needs file for skerry choose from a few answers",
-		Long: "Ask for cloud, clients, load, what a database must do, and the bad days that it must live through, and write the\n" +
-			"needs file that skerry choose takes (docs/choosing.md). Flags answer beforehand. With --yes, or where there is no\n" +
-			"terminal, nothing is asked. FILE is needs.yaml if it is left out; a file that is there already stays as it is.",
+		Long: "Ask for the cloud, clients, load, requirements and bad days, and write a needs file for skerry choose\n" +
+			"(docs/choosing.md). Flags answer questions in advance. With --yes, or without a terminal, no question is asked.\n" +
+			"FILE defaults to needs.yaml. An existing file is not overwritten.",
 		Example: `  skerry init needs
   skerry init needs ship.yaml --cloud mesh:5 --must 'p99 < 1s' --must 'read: linearizable' --bad-day 'flap: any' --yes
   skerry init needs --consider redis,etcd,postgres --budget 15min --yes`,
@@ -33,17 +33,19 @@ func newInitNeeds(a *app) *cobra.Command {
 			return w.run(a, cmd, args, ready, "answer it with: skerry choose")
 		},
 	}
-	c.Flags().StringVar(&n.Cloud, "cloud", n.Cloud, "a preset or a topology `FILE`: "+strings.Join(topology.Presets(), ", "))
-	c.Flags().StringSliceVar(&n.Clients, "client", n.Clients, "the `SITES` that requests come from (default of another cloud: its first)")
+	c.Flags().StringVar(&n.Cloud, "cloud", n.Cloud, "preset or topology `FILE`: "+strings.Join(topology.Presets(), ", "))
+	c.Flags().StringSliceVar(&n.Clients, "client", n.Clients, "`SITES` of the clients (default for another cloud: its first site)")
 	c.Flags().StringVar(&n.Workload, "workload", n.Workload, "one of "+strings.Join(ycsb.BuiltinNames(), ", "))
-	c.Flags().Float64Var(&n.Target, "target", n.Target, "operations a second that are asked for; 0 for as many as there can be")
-	c.Flags().Int64Var(&n.Records, "records", n.Records, "in the table")
-	c.Flags().StringArrayVar(&n.Must, "must", n.Must, "what a database has to do (repeatable)")
-	c.Flags().StringArrayVar(&n.BadDays, "bad-day", n.BadDays, "what it must live through, as 'site_lost: Pune' (repeatable)")
-	c.Flags().StringSliceVar(&n.Prefer, "prefer", n.Prefer, "what to choose by among those that do; the first ranks")
-	c.Flags().StringSliceVar(&n.Consider, "consider", n.Consider, "`DATABASES`; all that are installed if it is left out")
-	c.Flags().StringVar(&n.Budget, "budget", n.Budget, "how long the choice may take")
-	c.Flags().BoolVarP(&ready, "yes", "y", false, "ask nothing")
+	c.Flags().Float64Var(&n.Target, "target", n.Target, "target rate in operations per second; 0 for the maximum")
+	c.Flags().Int64Var(&n.Records, "records", n.Records, "records in the table")
+	c.Flags().StringArrayVar(&n.Must, "must", n.Must, "requirement of the database (repeatable)")
+	c.Flags().StringArrayVar(&n.BadDays, "bad-day", n.BadDays,
+		"failure that the database must survive, such as 'site_lost: Pune' (repeatable)")
+	c.Flags().StringSliceVar(&n.Prefer, "prefer", n.Prefer,
+		"criteria for choosing among the databases that meet the needs; the first one ranks")
+	c.Flags().StringSliceVar(&n.Consider, "consider", n.Consider, "`DATABASES` to consider (default: all that are installed)")
+	c.Flags().StringVar(&n.Budget, "budget", n.Budget, "time budget of the choice")
+	c.Flags().BoolVarP(&ready, "yes", "y", false, "ask no questions")
 	return c
 }
 

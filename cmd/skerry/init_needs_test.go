@@ -25,7 +25,7 @@ func TestInitWritesNeeds(t *testing.T) {
 	if code, out, errs := skerry(t, "choose", "needs.yaml", "--plan"); code != cli.ExitOK || !strings.Contains(out, "gives up") {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
-	if code, _, errs := skerry(t, "init", "needs"); code != cli.ExitUsage || !strings.Contains(errs, "stays as it is") {
+	if code, _, errs := skerry(t, "init", "needs"); code != cli.ExitUsage || !strings.Contains(errs, "already exists") {
 		t.Errorf("a file that is there: %d %s", code, errs)
 	}
 }

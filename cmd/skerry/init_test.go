@@ -19,7 +19,7 @@ func TestInitWritesAnExperimentThatIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := skerry(t, "init", "--database", "etcd"); code != cli.ExitUsage || !strings.Contains(errs, "stays as it is") {
+	if code, _, errs := skerry(t, "init", "--database", "etcd"); code != cli.ExitUsage || !strings.Contains(errs, "already exists") {
 		t.Errorf("a file that is there: %d %s", code, errs)
 	}
 	if after, err := os.ReadFile("my-question.yaml"); err != nil || string(after) != string(before) {

@@ -22,14 +22,19 @@ func newInstall(a *app) *cobra.Command {
 	var from []string
 	c := &cobra.Command{
 		Use:   "install NAME[@SERIES]... | --list",
-		Short: "Fetch databases into a cache folder",
-		Long: "Fetch databases into a cache folder ($SKERRY_CACHE, else the user's cache folder, /var/cache/skerry for\n" +
-			"root). Debian's packages are fetched with apt and jars from Maven Central, checked and unpacked: nothing\n" +
-			"on the system changes, no service starts and no root is needed. What is installed already is left as it\n" +
-			"is; what was interrupted goes on. What no registry has as programs is compiled, with --build, from source\n" +
-			"in one of Debian's packages; without it the command says how long that takes. A mirror of Maven Central is\n" +
-			"taken from SKERRY_MAVEN or ~/.m2/settings.xml, one of Debian, where apt knows none, from SKERRY_DEBIAN.",
-		Example:           "  skerry install redis\n  skerry install cassandra cassandra@4.1\n  skerry install redis --from ~/src/redis/src\n  skerry install mongodb --from ./mongodb-org-server_7.0.14_amd64.deb --from ./mongodb-org-mongos_7.0.14_amd64.deb\n  skerry install mysql-ndb --build\n  skerry install --list",
+		Short: "Install databases into a cache folder",
+		Long: "Install databases into a cache folder ($SKERRY_CACHE, else the user's cache folder, /var/cache/skerry for root).\n" +
+			"Debian packages are fetched with apt, and jars from Maven Central. They are verified and unpacked. The command\n" +
+			"needs no root, starts no service and does not change the system. Installed databases are left unchanged, and an\n" +
+			"interrupted installation is resumed. --build compiles a database that no registry has as a program from the\n" +
+			"source in a Debian package; without it the command prints how long that takes. SKERRY_MAVEN or\n" +
+			"~/.m2/settings.xml names a mirror of Maven Central. SKERRY_DEBIAN names a mirror of Debian where apt has none.",
+		Example: `  skerry install redis
+  skerry install cassandra cassandra@4.1
+  skerry install redis --from ~/src/redis/src
+  skerry install mongodb --from ./mongodb-org-server_7.0.14_amd64.deb --from ./mongodb-org-mongos_7.0.14_amd64.deb
+  skerry install mysql-ndb --build
+  skerry install --list`,
 		ValidArgsFunction: completeRecipes,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			dir, err := install.DefaultDir()
@@ -39,15 +44,15 @@ func newInstall(a *app) *cobra.Command {
 			s := install.Store{Dir: dir, Build: build, Progress: func(step string) { fmt.Fprintln(a.Err, step) }}
 			switch {
 			case list && (len(names) > 0 || len(from) > 0 || build):
-				return fmt.Errorf("%w: --list takes neither names nor --from nor --build", cli.ErrUsage)
+				return fmt.Errorf("%w: --list excludes names, --from and --build", cli.ErrUsage)
 			case len(from) > 0 && build:
-				return fmt.Errorf("%w: --from is a build already: leave --build out", cli.ErrUsage)
+				return fmt.Errorf("%w: --from excludes --build", cli.ErrUsage)
 			case list:
 				return listInstalled(a, cmd, s, asJSON)
 			case len(names) == 0:
-				return advice.With(fmt.Errorf("%w: which database?", cli.ErrUsage), "skerry install --list")
+				return advice.With(fmt.Errorf("%w: no database given", cli.ErrUsage), "list the databases with: skerry install --list")
 			case len(from) > 0 && len(names) != 1:
-				return fmt.Errorf("%w: --from is for one database", cli.ErrUsage)
+				return fmt.Errorf("%w: --from requires exactly one database", cli.ErrUsage)
 			}
 			var done []install.Manifest
 			for _, name := range names {
@@ -67,19 +72,22 @@ func newInstall(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&list, "list", false, "list the databases and what is installed of them")
+	c.Flags().BoolVar(&list, "list", false, "list the databases and their installed versions")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	c.Flags().BoolVar(&build, "build", false, "compile what no registry has as programs: "+strings.Join(compiled(), ", "))
-	c.Flags().StringArrayVar(&from, "from", nil, "use what you have at `PATH` in place of what is fetched: a folder of programs, an unpacked\narchive, a program, or Debian packages (.deb files or a folder of them), which are unpacked into the\ncache; may be given again for further packages")
+	c.Flags().BoolVar(&build, "build", false, "compile databases that no registry has as programs: "+strings.Join(compiled(), ", "))
+	c.Flags().StringArrayVar(&from, "from", nil,
+		"install from `PATH` instead of the registry: a folder of programs, an unpacked\n"+
+			"archive, a program, or Debian packages (.deb files or a folder of them), which are\n"+
+			"unpacked into the cache (repeatable)")
 	return c
 }
 
-// recipes are those of the databases and of the programs that overlays route with.
+// recipes returns the recipes of databases, of the routing programs of overlays, and of the balancer of services.
 func recipes() []install.Recipe {
 	return slices.Concat(all.Recipes(), lab.OverlayRecipes(), []install.Recipe{service.Recipe})
 }
 
-// compiled are the names of what is installed with --build.
+// compiled returns the names of the recipes that need --build.
 func compiled() []string {
 	return install.Names(recipes(), func(r install.Recipe) bool { return r.Build != nil })
 }
@@ -88,7 +96,7 @@ func compiled() []string {
 func recipe(name string) (install.Recipe, error) {
 	var known []string
 	for _, r := range recipes() {
-		if r.Name == name || r.Key() == name { // of several series the first
+		if r.Name == name || r.Key() == name { // the first series of the name
 			return r, nil
 		}
 		known = append(known, r.Key())
@@ -97,7 +105,7 @@ func recipe(name string) (install.Recipe, error) {
 	if near := suggest.Nearest(name, known); near != "" {
 		return install.Recipe{}, advice.With(err, "did you mean %s?", near)
 	}
-	return install.Recipe{}, advice.With(err, "skerry install --list")
+	return install.Recipe{}, advice.With(err, "list the databases with: skerry install --list")
 }
 
 func listInstalled(a *app, cmd *cobra.Command, s install.Store, asJSON bool) error {
@@ -125,7 +133,7 @@ func listInstalled(a *app, cmd *cobra.Command, s install.Store, asJSON bool) err
 	return nil
 }
 
-// support describes how long the makers of a series support it, relative to the month in which that was checked.
+// support returns the end of support of a series, relative to the month of the check.
 func support(r install.Listed) string {
 	switch {
 	case r.Ended == "":

@@ -10,30 +10,29 @@ import (
 	"skerry/internal/run/multihost"
 )
 
-// newLab groups what brings topologies to life apart from experiments.
+// newLab returns the group of commands on labs outside experiments.
 func newLab(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
-		Short: "Bring a topology to life, look into it, change it, end it",
-		Long: "Bring a topology to life: a network namespace, a control group and a directory for each node,\n" +
-			"and links with the latency, bandwidth and loss that the topology gives them. A lab stays up until\n" +
-			"`skerry lab down`. Several may be up; with one, its name may be left out everywhere.",
+		Short: "Create, inspect, change and remove labs",
+		Long: "Create a lab from a topology: a network namespace, a control group and a directory for each node, and links with\n" +
+			"the latency, bandwidth and loss of the topology. A lab runs until `skerry lab down`. Several labs can run at\n" +
+			"once. If only one runs, its name is optional in all commands.",
 	}
 	c.AddCommand(newLabUp(a), newLabDown(a), newLabStatus(a), newLabLinks(a), newLabExec(a), newLabSet(a), newLabSweep(a))
 	return c
 }
 
-// labFlag lets a command name its lab where its arguments name something else.
+// labFlag adds the flag --lab.
 func (a *app) labFlag(c *cobra.Command, name *string) {
-	c.Flags().StringVarP(name, "lab", "l", "", "the lab's `NAME`; may be left out when one is up")
-	// It fails for flags that do not exist only.
+	c.Flags().StringVarP(name, "lab", "l", "", "`NAME` of the lab; optional if only one is running")
 	_ = c.RegisterFlagCompletionFunc("lab", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return a.labNames(cmd), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
 func (a *app) labNames(cmd *cobra.Command) []string {
-	labs, _ := lab.List(cmd.Context(), a.stateDir) // nothing is completed where it fails
+	labs, _ := lab.List(cmd.Context(), a.stateDir) // without labs nothing is completed
 	names := make([]string, len(labs))
 	for i, l := range labs {
 		names[i] = l.Name
@@ -55,5 +54,5 @@ func (a *app) completeLab(cmd *cobra.Command, args []string, _ string) ([]string
 	return a.labNames(cmd), cobra.ShellCompDirectiveNoFileComp
 }
 
-// first is the argument that may be left out.
+// first returns the optional first argument, or "".
 func first(args []string) string { return strings.Join(args[:min(1, len(args))], "") }

@@ -17,10 +17,9 @@ func newLabDown(a *app) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "down [NAME]",
-		Short: "End a lab with everything in it",
-		Long: "End a lab: its processes, links, namespaces, control groups and directories, on all machines that it\n" +
-			"stands on. Nothing is left. A lab\n" +
-			"that a running command made ends with that command and not by this one.",
+		Short: "Remove a lab",
+		Long: "Remove a lab: its processes, links, namespaces, control groups and directories, on all its machines. A lab that\n" +
+			"belongs to a running command ends with that command; lab down rejects it.",
 		Example: `  skerry lab down
   skerry lab down azure8
   skerry lab down --all`,
@@ -28,7 +27,7 @@ func newLabDown(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeLab,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
-				return advice.With(fmt.Errorf("%w: --all and %s", cli.ErrUsage, args[0]), "give one of them")
+				return advice.With(fmt.Errorf("%w: --all excludes the lab %s", cli.ErrUsage, args[0]), "give either --all or a name")
 			}
 			if !all {
 				found, err := a.findLab(cmd.Context(), first(args))
@@ -55,18 +54,19 @@ func newLabDown(a *app) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "end every lab that no running command owns")
+	c.Flags().BoolVar(&all, "all", false, "remove every lab that no running command owns")
 	return c
 }
 
-// down ends a lab, wherever it is. One on other machines is remembered until all of them have ended theirs.
+// down removes a lab of this or other machines. The record of a lab on other machines stays until all of them have
+// removed their parts.
 func (a *app) down(ctx context.Context, f found) error {
 	if f.standing == nil {
 		return a.remove(ctx, f.Info)
 	}
 	err := f.on.Remove(ctx, f.Name)
 	if errors.Is(err, lab.ErrNotFound) {
-		err = nil // it was never whole
+		err = nil // its creation did not complete
 	}
 	if err = errors.Join(err, f.close()); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 	"skerry/internal/run/multihost"
 )
 
-// found is a lab that is up, and the machine that it is asked of: this one, or those that it stands on.
+// found is a running lab with its machine: this machine, or the fleet of a remote lab.
 type found struct {
 	lab.Info
 	on       machine.Machine
@@ -31,7 +31,7 @@ type found struct {
 	close    func() error
 }
 
-// findLab finds a lab of this machine or of others by its name; with "" the one that is there.
+// findLab returns the lab with that name on this or other machines. For "" it returns the only lab.
 func (a *app) findLab(ctx context.Context, name string) (found, error) {
 	infos, err := lab.List(ctx, a.stateDir)
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *app) findLab(ctx context.Context, name string) (found, error) {
 	}
 	chosen, err := lab.SelectLab(infos, name)
 	if errors.Is(err, lab.ErrNotFound) {
-		_, err = lab.Find(ctx, a.stateDir, name) // which says what to do about it
+		_, err = lab.Find(ctx, a.stateDir, name) // its error has advice
 	}
 	if err != nil {
 		return found{}, err
@@ -58,12 +58,12 @@ func (a *app) findLab(ctx context.Context, name string) (found, error) {
 	return found{Info: chosen, on: m, close: func() error { return nil }}, err
 }
 
-// without leaves out the part that this machine has of a lab on several.
+// without removes this machine's part of a lab on several machines.
 func without(infos []lab.Info, name string) []lab.Info {
 	return slices.DeleteFunc(infos, func(i lab.Info) bool { return i.Name == name })
 }
 
-// reachLab finds a lab on the machines that it stands on.
+// reachLab connects to the machines of a lab.
 func (a *app) reachLab(ctx context.Context, s multihost.RemoteLab) (found, error) {
 	exe, err := executable()
 	if err != nil {
@@ -73,21 +73,21 @@ func (a *app) reachLab(ctx context.Context, s multihost.RemoteLab) (found, error
 	if err != nil {
 		return found{}, fmt.Errorf("lab %s: %w", s.Name, err)
 	}
-	f := found{Info: lab.Info{Name: s.Name, State: lab.StateDead, Problem: "its machines have nothing of it"}, on: on, standing: &s, close: done}
+	f := found{Info: lab.Info{Name: s.Name, State: lab.StateDead, Problem: "not found on its machines"}, on: on, standing: &s, close: done}
 	infos, err := lab.ListOn(ctx, on)
 	if err != nil {
 		return found{}, errors.Join(err, done())
 	}
 	for _, i := range infos {
 		if i.Name == s.Name {
-			i.Holder = nil // which is another machine's
+			i.Holder = nil // the holder is a process of another machine
 			f.Info = i
 		}
 	}
 	return f, nil
 }
 
-// standingLabs are those of other machines; one that cannot be asked is told as damaged.
+// standingLabs returns the labs on other machines. A lab whose machines are unreachable is damaged.
 func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
 	standing, err := multihost.OpenLabStore(a.stateDir).List()
 	if err != nil {
@@ -104,13 +104,13 @@ func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
 			continue
 		}
 		if infos[i] = f.Info; f.close() != nil {
-			infos[i].Problem = "its machines cannot be left in peace"
+			infos[i].Problem = "disconnecting from its machines failed"
 		}
 	}
 	return infos, nil
 }
 
-// upElsewhere brings a lab up on the machines of a file.
+// upElsewhere creates a lab on the machines in a machines file.
 func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, terms multihost.LabOptions) (l *lab.Lab, done func() error, err error) {
 	terms.Place = map[string]string{}
 	for _, p := range places {
@@ -142,7 +142,8 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 		return nil, nil, err
 	}
 	if slices.ContainsFunc(known, func(s multihost.RemoteLab) bool { return s.Name == c.Name }) {
-		return nil, nil, advice.With(fmt.Errorf("%w: %s", lab.ErrExists, c.Name), "end it with `skerry lab down %s`, or give this one another --name", c.Name)
+		return nil, nil, advice.With(fmt.Errorf("%w: %s", lab.ErrExists, c.Name),
+			"remove it with `skerry lab down %s`, or use another --name", c.Name)
 	}
 	if err := memory.Save(multihost.RemoteLab{Name: c.Name, Machines: f, At: c.Machine.(*fleet.Fleet).Places()}); err != nil {
 		return nil, nil, err
@@ -153,8 +154,8 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 	return l, m.Close, nil
 }
 
-// execElsewhere runs a command on a node of another machine, and returns when it has ended. On a terminal
-// it has one of its own, where the machine is reached by a shell.
+// execElsewhere runs a command on a node of another machine until it exits. If this process has a terminal and the
+// machine has a shell, the command gets a terminal.
 func (a *app) execElsewhere(ctx context.Context, f found, node string, container bool, command []string) error {
 	l, err := lab.AttachOn(ctx, f.on, f.Name)
 	if err != nil {
@@ -170,7 +171,7 @@ func (a *app) execElsewhere(ctx context.Context, f found, node string, container
 	}
 	if in, is := a.In.(*os.File); is && term.IsTerminal(int(in.Fd())) {
 		if argv, err := a.terminalOn(ctx, f, l, node, container, command); !errors.Is(err, inventory.ErrNoShell) {
-			return errors.Join(err, a.handTerminal(argv))
+			return errors.Join(err, a.runTerminal(argv))
 		}
 	}
 	p, err := h.Start(ctx, host.Command{Name: command[0], Path: command[0], Args: command[1:], Stdin: a.In, Stdout: a.Out, Stderr: a.Err})
@@ -189,7 +190,7 @@ func (a *app) execElsewhere(ctx context.Context, f found, node string, container
 	return p.Err()
 }
 
-// terminalOn is the command line that runs a command on a node's machine in a terminal.
+// terminalOn returns the command line that runs a command on a node's machine in a terminal.
 func (a *app) terminalOn(ctx context.Context, f found, l *lab.Lab, node string, container bool, command []string) ([]string, error) {
 	list, err := f.standing.Machines.Expand(ctx)
 	if err != nil {
@@ -209,7 +210,7 @@ func (a *app) terminalOn(ctx context.Context, f found, l *lab.Lab, node string, 
 	}
 	i := slices.IndexFunc(list, func(m inventory.Machine) bool { return m.Name == l.NodeMachines()[node] })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: of the machine of %s", inventory.ErrNoShell, node)
+		return nil, fmt.Errorf("machine of node %s: %w", node, inventory.ErrNoShell)
 	}
 	line := strings.Join(words, " ")
 	if list[i].Sudo {
@@ -218,11 +219,11 @@ func (a *app) terminalOn(ctx context.Context, f found, l *lab.Lab, node string, 
 	return list[i].Terminal("exec " + line)
 }
 
-func (a *app) handTerminal(argv []string) error {
+func (a *app) runTerminal(argv []string) error {
 	if len(argv) == 0 {
 		return nil
 	}
-	err := a.hand(exec.Command(argv[0], argv[1:]...))
+	err := a.runInherited(exec.Command(argv[0], argv[1:]...))
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return cli.ExitStatus(exit.ExitCode())

@@ -19,9 +19,9 @@ func newLabExec(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "exec NODE -- COMMAND [ARG...]",
 		Short: "Run a command on a node",
-		Long: "Run a command on a node: in its network namespace and control group, with the names of the lab's\n" +
-			"nodes in /etc/hosts. Terminal, working directory and environment are the caller's; the exit code is\n" +
-			"the command's. On a node of another machine directory and environment are that machine's.",
+		Long: "Run a command on a node: in its network namespace and control group, with the names of the lab's nodes in\n" +
+			"/etc/hosts. The command inherits the terminal, working directory and environment of the caller. On another\n" +
+			"machine, working directory and environment are those of the machine. The exit code is that of the command.",
 		Example: `  skerry lab exec Pune -- ping -c 3 Sydney
   skerry lab exec Pune -- bash
   skerry lab exec --lab far Sydney -- redis-cli -h Pune info
@@ -31,7 +31,7 @@ func newLabExec(a *app) *cobra.Command {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
-			l, _ := lab.Find(cmd.Context(), a.stateDir, name) // nothing is completed where it fails
+			l, _ := lab.Find(cmd.Context(), a.stateDir, name) // without a lab nothing is completed
 			nodes := make([]string, len(l.Nodes))
 			for i, n := range l.Nodes {
 				nodes[i] = n.Name
@@ -44,7 +44,7 @@ func newLabExec(a *app) *cobra.Command {
 				command = command[1:]
 			}
 			if len(command) == 0 {
-				return advice.With(fmt.Errorf("%w: no command given", cli.ErrUsage), "for a shell: skerry lab exec %s -- bash", args[0])
+				return advice.With(fmt.Errorf("%w: no command given", cli.ErrUsage), "start a shell with: skerry lab exec %s -- bash", args[0])
 			}
 			l, err := a.findLab(cmd.Context(), name)
 			if err != nil {
@@ -56,23 +56,23 @@ func newLabExec(a *app) *cobra.Command {
 			if err := a.join(l.Info); err != nil {
 				return err
 			}
-			ask := host.Command{Path: command[0], Args: command[1:], Env: os.Environ()}
+			request := host.Command{Path: command[0], Args: command[1:], Env: os.Environ()}
 			if container {
 				member, err := lab.OpenMember(cmd.Context(), a.stateDir, l.Name, args[0])
 				if err != nil {
 					return err
 				}
-				return member.Exec(ask)
+				return member.Exec(request)
 			}
 			node, err := lab.OpenNode(cmd.Context(), a.stateDir, l.Name, args[0])
 			if err != nil {
 				return err
 			}
-			return node.Exec(ask)
+			return node.Exec(request)
 		},
 	}
-	c.Flags().SetInterspersed(false) // what follows the node belongs to the command
-	c.Flags().BoolVar(&container, "container", false, "in the node's container, where the lab has a service")
+	c.Flags().SetInterspersed(false) // the words after the node belong to the command
+	c.Flags().BoolVar(&container, "container", false, "run in the node's container, in a lab with a service")
 	a.labFlag(c, &name)
 	return c
 }

@@ -10,9 +10,9 @@ func newLabLinks(a *app) *cobra.Command {
 	var asJSON, dot bool
 	c := &cobra.Command{
 		Use:   "links [NAME]",
-		Short: "Show the links of a lab as they are set",
-		Long: "Show the links of a lab as they are set now. JSON gives both directions, times in nanoseconds and\n" +
-			"bandwidths in bit/s, and under base_ab and base_ba what `skerry lab set --scale` multiplies.",
+		Short: "List the links of a lab",
+		Long: "List the links of a lab with their current settings. JSON has both directions, with times in nanoseconds and\n" +
+			"bandwidths in bit/s. base_ab and base_ba are the settings that `skerry lab set --scale` multiplies.",
 		Example: `  skerry lab links
   skerry lab links --dot | neato -Tsvg >links.svg`,
 		Args:              cobra.MaximumNArgs(1),
@@ -35,7 +35,7 @@ func newLabLinks(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&dot, "dot", false, "print a graph for Graphviz")
+	c.Flags().BoolVar(&dot, "dot", false, "print a Graphviz graph")
 	c.MarkFlagsMutuallyExclusive("json", "dot")
 	return c
 }

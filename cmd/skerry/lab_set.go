@@ -16,21 +16,22 @@ func newLabSet(a *app) *cobra.Command {
 	var scale float64
 	c := &cobra.Command{
 		Use:   "set LINK... SETTING=VALUE... | set --scale FACTOR",
-		Short: "Change links while packets fly",
-		Long: "Change links while packets fly; those in flight keep the time they were given. A link is named by its\n" +
-			"ends, either first, and * and ? stand for any: Pune~Sydney, 'Pune~*'. A node means all its links.\n" +
-			"If two nodes have several links, name one by its ID as skerry lab links shows it, Pune~Sydney#1 or\n" +
-			"spare, or all of them as 'Pune~Sydney#*'. What is not given stays as it is. Settings, of each direction unless --direction says otherwise:\n\n" +
+		Short: "Change links of a running lab",
+		Long: "Change links of a running lab. Packets in flight keep their old delay. A link is named by its ends in either\n" +
+			"order, with the wildcards * and ?: Pune~Sydney, 'Pune~*'. A node stands for all its links. If two nodes have\n" +
+			"several links, name one by its ID from skerry lab links, such as Pune~Sydney#1 or spare, or all of them as\n" +
+			"'Pune~Sydney#*'. Other settings stay unchanged. Settings apply to both directions unless --direction is given:\n" +
+			"\n" +
 			lab.LinkSettingHelp() + "\n" +
-			"--scale sets every latency to its base times a factor. A latency set here becomes the base at the\n" +
-			"factor in force.",
+			"--scale sets every latency to its base times a factor. A latency set by this command becomes the new base at the\n" +
+			"current factor.",
 		Example: `  skerry lab set Sydney~Pune latency=40ms bandwidth=100mbit loss=1%
   skerry lab set 'Pune~*' rtt=300ms
   skerry lab set Sydney~Pune --direction ab down=true
   skerry lab set Sydney~Pune#1 down=true
   skerry lab set --scale 2.5`,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			l, _ := lab.Find(cmd.Context(), a.stateDir, name) // nothing is completed where it fails
+			l, _ := lab.Find(cmd.Context(), a.stateDir, name) // without a lab nothing is completed
 			var words []string
 			for _, k := range l.Links {
 				words = append(words, k.ID)
@@ -43,7 +44,7 @@ func newLabSet(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			request, err := lab.ParseLinkRequest(args, lab.EditDirection(direction))
 			if err == nil && request.Empty() != cmd.Flags().Changed("scale") {
-				err = errors.New("give links and settings, or --scale FACTOR")
+				err = errors.New("links with settings or --scale FACTOR required")
 			}
 			if err != nil {
 				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "%s", adviceOr(err, "see skerry lab set --help"))
@@ -73,7 +74,7 @@ func newLabSet(a *app) *cobra.Command {
 	}
 	a.labFlag(c, &name)
 	c.Flags().Float64Var(&scale, "scale", 1, "set every latency to its base times `FACTOR`")
-	c.Flags().StringVar(&direction, "direction", "both", "change the direction from the first end to the second (ab), back (ba), or both")
+	c.Flags().StringVar(&direction, "direction", "both", "direction to change: ab (first end to second), ba, or both")
 	return c
 }
 

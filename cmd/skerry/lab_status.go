@@ -13,11 +13,10 @@ func newLabStatus(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status [NAME]",
-		Short: "Show the labs that are up",
-		Long: "Show the labs that are up, here and on other machines: their nodes, which engine makes their links and why,\n" +
-			"and what their machine could not give them. A lab is `damaged` when its emulator or its namespaces are gone. A\n" +
-			"lab is `dead` when its command was killed: the next command that makes a lab clears it, and so does `skerry\n" +
-			"lab sweep`.",
+		Short: "Show running labs",
+		Long: "Show running labs on this and other machines: their nodes, their link engine with the reason for its choice, and\n" +
+			"features that the machine lacks. A lab is `damaged` when its emulator or namespaces are missing. A lab is `dead`\n" +
+			"when its command was killed; `skerry lab sweep` and the next command that creates a lab remove it.",
 		Example: `  skerry lab status
   skerry lab status --json | jq '.[].nodes[].addr'`,
 		Args:              cobra.MaximumNArgs(1),
@@ -31,7 +30,7 @@ func newLabStatus(a *app) *cobra.Command {
 				return a.PrintJSON(labs)
 			}
 			if len(labs) == 0 {
-				_, err := fmt.Fprintln(a.Out, "no labs; make one with `skerry lab up azure8`")
+				_, err := fmt.Fprintln(a.Out, "no labs; create one with `skerry lab up azure8`")
 				return err
 			}
 			return lab.PrintStatus(a.Out, labs, time.Now())
@@ -41,7 +40,7 @@ func newLabStatus(a *app) *cobra.Command {
 	return c
 }
 
-// labs are the one of that name, or all.
+// labs returns the lab with that name, or all labs for "".
 func (a *app) labs(cmd *cobra.Command, name string) ([]lab.Info, error) {
 	if name == "" {
 		labs, err := lab.List(cmd.Context(), a.stateDir)

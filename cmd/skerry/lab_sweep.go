@@ -9,10 +9,10 @@ import (
 func newLabSweep(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sweep",
-		Short: "Clear what commands that were killed have left",
-		Long: "Clear what commands that were killed, crashed or met a full disk have left: processes, namespaces,\n" +
-			"devices, control groups, directories. Every command that makes a lab does so first. It needs no room\n" +
-			"on the disk, and touches nothing that skerry did not make.",
+		Short: "Remove the remains of killed commands",
+		Long: "Remove the remains of commands that were killed, crashed or met a full disk: processes, namespaces, devices,\n" +
+			"control groups and directories. Every command that creates a lab does this first. The command needs no disk space,\n" +
+			"and removes only objects that skerry created.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return labprep.Sweep(cmd.Context(), a.App, a.stateDir) },
 	}

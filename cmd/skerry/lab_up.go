@@ -13,7 +13,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// long is from how many nodes on a lab takes long enough for progress to be shown.
+// long is the number of nodes from which the creation of a lab shows progress.
 const long = 128
 
 func newLabUp(a *app) *cobra.Command {
@@ -23,10 +23,10 @@ func newLabUp(a *app) *cobra.Command {
 	var between, links string
 	c := &cobra.Command{
 		Use:   "up FILE|PRESET",
-		Short: "Bring a topology to life",
-		Long: "Bring a topology to life: that of a YAML file (an experiment's will do) or a preset. When it fails, or\n" +
-			"is interrupted, nothing is left of it. With --machines its nodes stand on several machines; commands on it\n" +
-			"reach those as this one did.",
+		Short: "Create a lab from a topology",
+		Long: "Create a lab from a preset or from the topology in a YAML file (an experiment file works too). If the command fails\n" +
+			"or is interrupted, it removes everything it created. With --machines the nodes run on several machines, and later\n" +
+			"commands reach those machines in the same way.",
 		Example: `  skerry lab up azure8
   skerry lab up azure8 --scale 5 --name far
   skerry lab up ring:16,rtt=40ms,bandwidth=100mbit
@@ -43,13 +43,13 @@ func newLabUp(a *app) *cobra.Command {
 				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			if machines == "" && (len(places) > 0 || cmd.Flags().Changed("between") || links == multihost.Real) {
-				return fmt.Errorf("%w: --place, --between and --links real go with --machines", cli.ErrUsage)
+				return fmt.Errorf("%w: --place, --between and --links real require --machines", cli.ErrUsage)
 			}
 			if links != multihost.Emulated && links != multihost.Real {
-				return fmt.Errorf("%w: --links is %s or %s", cli.ErrUsage, multihost.Emulated, multihost.Real)
+				return fmt.Errorf("%w: --links must be %s or %s", cli.ErrUsage, multihost.Emulated, multihost.Real)
 			}
 			if between != multihost.Encrypted && between != multihost.Plain {
-				return fmt.Errorf("%w: --between is %s or %s", cli.ErrUsage, multihost.Encrypted, multihost.Plain)
+				return fmt.Errorf("%w: --between must be %s or %s", cli.ErrUsage, multihost.Encrypted, multihost.Plain)
 			}
 			if machines == "" {
 				if err := a.prepare(cmd.Context()); err != nil {
@@ -92,14 +92,17 @@ func newLabUp(a *app) *cobra.Command {
 			return errors.Join(l.Close(), done())
 		},
 	}
-	c.Flags().StringVar(&o.Name, "name", "", "the lab's name (default the topology's)")
-	c.Flags().StringVar(&machines, "machines", "", "have its nodes stand on the machines of a machines `FILE`")
-	c.Flags().StringArrayVar(&places, "place", nil, "with --machines, on which nodes stand: `NODE=MACHINE`, SITE=MACHINE or *=MACHINE (repeatable); else by processors and memory")
-	c.Flags().StringVar(&between, "between", multihost.Encrypted, "with --machines, how packets cross between them: encrypted, or plain between private addresses")
-	c.Flags().StringVar(&links, "links", multihost.Emulated, "with --machines, what links between them are: emulated, or real, which leaves them as they are")
+	c.Flags().StringVar(&o.Name, "name", "", "name of the lab (default: name of the topology)")
+	c.Flags().StringVar(&machines, "machines", "", "run the nodes on the machines in a machines `FILE`")
+	c.Flags().StringArrayVar(&places, "place", nil,
+		"with --machines, place nodes: `NODE=MACHINE`, SITE=MACHINE or *=MACHINE (repeatable; default: by CPU and memory)")
+	c.Flags().StringVar(&between, "between", multihost.Encrypted,
+		"with --machines, traffic between machines: encrypted, or plain between private addresses")
+	c.Flags().StringVar(&links, "links", multihost.Emulated,
+		"with --machines, links between machines: emulated, or real to leave the network unchanged")
 	_ = c.RegisterFlagCompletionFunc("links", cobra.FixedCompletions([]string{multihost.Emulated, multihost.Real}, cobra.ShellCompDirectiveNoFileComp)) // fails only where there is no such flag
-	c.Flags().StringVar(&o.Engine, "engine", "auto", "what makes the links: auto, netem or userspace")
-	c.Flags().Float64Var(&o.Scale, "scale", 1, "multiply every latency")
-	c.Flags().Uint64Var(&o.Seed, "seed", 0, "of every random choice of the links")
+	c.Flags().StringVar(&o.Engine, "engine", "auto", "link engine: auto, netem or userspace")
+	c.Flags().Float64Var(&o.Scale, "scale", 1, "factor of every latency")
+	c.Flags().Uint64Var(&o.Seed, "seed", 0, "seed of the random choices of links")
 	return c
 }

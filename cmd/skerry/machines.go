@@ -17,23 +17,23 @@ import (
 	"skerry/internal/machine/transport"
 )
 
-// errMachines is the verdict on machines of which some are of no use.
-var errMachines = errors.New("not every machine is of use")
+// errMachines is returned if some machines cannot be used.
+var errMachines = errors.New("some machines are unusable")
 
-// newMachines is the family of commands on the machines of a machines file.
+// newMachines returns the group of commands on the machines in a machines file.
 func newMachines(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "machines",
-		Short: "Look after the machines of a machines file",
-		Long: "Look after the machines of a machines file (docs/machines.md). They are reached by the system's ssh, by\n" +
-			"kubectl or by a command; the skerry program is put there where it is missing or another one, into a cache\n" +
-			"folder. Nothing listens there, and nothing runs there when the command has ended.",
+		Short: "Check, measure and clean up the machines in a machines file",
+		Long: "Check, measure and clean up the machines in a machines file (docs/machines.md). They are reached by ssh, kubectl\n" +
+			"or another command. If the skerry program is missing there or has another version, it is copied into a cache\n" +
+			"folder. No service listens on the machines, and nothing runs there after the command.",
 	}
 	c.AddCommand(newMachinesCheck(a), newMachinesFromTofu(a), newMachinesMeasure(a), newMachinesSweep(a))
 	return c
 }
 
-// machines reads a machines file, asks clusters for theirs, and says what all are reached with.
+// machines reads a machines file, expands its clusters, and returns the options to reach the machines.
 func (a *app) machines(ctx context.Context, path string) ([]inventory.Machine, transport.Options, error) {
 	o := transport.Options{Log: a.Log}
 	f, err := inventory.Load(path)
@@ -55,13 +55,14 @@ func newMachinesCheck(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Tell what machines can do, how their clocks go, and what lies between them",
-		Long: "Tell what each machine of a file can do (as skerry doctor), how far its clock is from this one's, and for each\n" +
-			"two machines the round trip, the loss, and the rate of one TCP stream. The ways between machines are measured\n" +
-			"one after the other, for two seconds each. For that time the second machine answers the first one, and nobody\n" +
-			"else, on a UDP and a TCP port. A pair without an answer is told and is no failure.\n\n" +
-			"The exit code is 0 when labs can run on every machine, 1 when a machine is out of reach or of no use, 2 when\n" +
-			"the file is wrong.",
+		Short: "Check machines, their clocks and the network between them",
+		Long: "Check each machine in a file (as skerry doctor does), and measure the offset of its clock. For each pair of machines,\n" +
+			"measure the round trip, the loss, and the rate of one TCP stream. Pairs are measured one after another, two seconds\n" +
+			"each. Meanwhile the second machine of the pair accepts the first one on a UDP and a TCP port, and rejects all other\n" +
+			"addresses. A pair without an answer is reported, but is no failure.\n" +
+			"\n" +
+			"The exit code is 0 when labs can run on every machine, 1 when a machine is unreachable or unusable, and 2 when the\n" +
+			"file is invalid.",
 		Example: "  skerry machines check machines.yaml\n  skerry machines check machines.yaml --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,7 +85,7 @@ func newMachinesCheck(a *app) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON")
 	return c
 }
 
@@ -92,10 +93,10 @@ func newMachinesSweep(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "sweep FILE",
-		Short: "Clear on all machines what commands that were killed have left",
-		Long: "Clear on all machines of a file what commands that were killed, crashed or lost their network have left,\n" +
-			"as skerry lab sweep does on this one. Labs that are up, and those whose command runs, stay. The exit code\n" +
-			"is 1 when a machine is out of reach or something could not be cleared.",
+		Short: "Remove the remains of killed commands on all machines",
+		Long: "Remove the remains of commands that were killed, crashed or lost their network from all machines in a file, as\n" +
+			"skerry lab sweep does on this machine. Running labs and labs of running commands stay. The exit code is 1 when a\n" +
+			"machine is unreachable or a removal failed.",
 		Example: "  skerry machines sweep machines.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -111,23 +112,23 @@ func newMachinesSweep(a *app) *cobra.Command {
 				switch {
 				case s.Problem != "":
 				case len(s.Cleared) == 0:
-					fmt.Fprintf(a.Out, "%s: nothing was left\n", s.Name)
+					fmt.Fprintf(a.Out, "%s: nothing to remove\n", s.Name)
 				default:
-					fmt.Fprintf(a.Out, "%s: cleared %s\n", s.Name, strings.Join(s.Cleared, ", "))
+					fmt.Fprintf(a.Out, "%s: removed %s\n", s.Name, strings.Join(s.Cleared, ", "))
 				}
 			}
 			return failed
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print what was cleared as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the removed objects as JSON")
 	return c
 }
 
-// onMachines is the setting of an experiment that has its labs stand on the machines of a file.
+// onMachines returns the setting that makes an experiment run its labs on the machines in a file.
 func onMachines(file string) (string, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
-		return "", fmt.Errorf("finding the machines file %s: %w", file, err)
+		return "", fmt.Errorf("resolve machines file %s: %w", file, err)
 	}
 	return "machines=" + strconv.Quote(path), nil
 }

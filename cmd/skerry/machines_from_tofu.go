@@ -19,12 +19,11 @@ func newMachinesFromTofu(a *app) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "from-tofu DIR...",
-		Short: "Write a machines file of what OpenTofu or Terraform has made",
-		Long: "Write a machines file of the machines that OpenTofu or Terraform has made in folders, as the modules of\n" +
-			"deploy/tofu make them (docs/howto/real-clouds.md). What \"tofu output -json\" says is read, or \"terraform\n" +
-			"output -json\" where there is no tofu: its output \"machines\" holds entries of a machines file. Nothing is\n" +
-			"made, changed or reached. The exit code is 1 where no machines are in the outputs, 2 where the output\n" +
-			"holds something else.",
+		Short: "Write a machines file from OpenTofu or Terraform outputs",
+		Long: "Write a machines file for machines that OpenTofu or Terraform created in the given folders with the modules in\n" +
+			"deploy/tofu (docs/howto/real-clouds.md). The command reads the output \"machines\" of \"tofu output -json\", or of\n" +
+			"\"terraform output -json\" if there is no tofu. It does not create, change or contact machines. The exit code is 1\n" +
+			"when the outputs have no machines, and 2 when they are invalid.",
 		Example: "  tofu -chdir=lab apply\n  skerry machines from-tofu lab -o machines.yaml\n  skerry machines check machines.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,11 +51,11 @@ func newMachinesFromTofu(a *app) *cobra.Command {
 			if len(f.Machines) == 1 {
 				machines = "machine"
 			}
-			_, err = fmt.Fprintf(a.Out, "%d %s in %s; look with: skerry machines check %s\n", len(f.Machines), machines, file, file)
+			_, err = fmt.Fprintf(a.Out, "%d %s in %s; check with: skerry machines check %s\n", len(f.Machines), machines, file, file)
 			return err
 		},
 	}
-	c.Flags().StringVarP(&file, "output", "o", "", "the `FILE` to write, in place of one that is there")
-	c.Flags().BoolVar(&asJSON, "json", false, "write JSON, which a machines file may be, too")
+	c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, and replace an existing one (default standard output)")
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON, which is also valid as a machines file")
 	return c
 }

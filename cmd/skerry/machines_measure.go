@@ -15,7 +15,7 @@ import (
 	"skerry/internal/machine/check"
 )
 
-// leastMeasured is too short for any distribution.
+// leastMeasured is the shortest measurement that yields a distribution.
 const leastMeasured = time.Second
 
 func newMachinesMeasure(a *app) *cobra.Command {
@@ -24,14 +24,14 @@ func newMachinesMeasure(a *app) *cobra.Command {
 	var lasts time.Duration
 	c := &cobra.Command{
 		Use:   "measure FILE",
-		Short: "Measure what lies between machines, as a topology that emulates it",
-		Long: "Measure for a time what lies between each two machines of a file, and write it as a topology: a site for\n" +
-			"each site of the machines, or for the machine where it has none, and links with the round trip, its jitter\n" +
-			"and distribution, the loss, and the rate that four TCP streams get each way. Round trips of all pairs are measured\n" +
-			"at the same time, ten a second; rates after that, one pair after another. Each machine answers on a UDP and\n" +
-			"a TCP port meanwhile, nobody but the others. --trace writes the course over time, too, which an\n" +
-			"experiment's drift replays; what the trace tells second by second is then no jitter of the topology. The\n" +
-			"exit code is 1 when a machine is out of reach or a pair does not answer; what was measured is written.",
+		Short: "Measure the network between machines, as a topology that emulates it",
+		Long: "Measure the network between each pair of machines in a file, and write it as a topology. It has a site for each site\n" +
+			"of the machines, or for each machine without a site. Its links have the round trip, its jitter and distribution,\n" +
+			"the loss, and the rate of four TCP streams in each direction. Round trips of all pairs are measured at once, ten\n" +
+			"per second. Rates are measured afterwards, one pair after another. Meanwhile each machine accepts the other\n" +
+			"machines on a UDP and a TCP port, and rejects all other addresses. --trace also writes the course over time, for\n" +
+			"the drift event of an experiment; variation in the trace is then not part of the topology's jitter. The exit code\n" +
+			"is 1 when a machine is unreachable or a pair does not answer; the other results are written anyway.",
 		Example: `  skerry machines measure machines.yaml -o measured.yaml
   skerry machines measure machines.yaml -o measured.yaml --for 10m --trace measured.csv
   skerry run real.yaml --machines machines.yaml --set links=real
@@ -40,14 +40,15 @@ func newMachinesMeasure(a *app) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lasts < leastMeasured {
-				return fmt.Errorf("%w: --for %v is too short for a distribution: give %v or more", cli.ErrUsage, unit.Duration(lasts), unit.Duration(leastMeasured))
+				return fmt.Errorf("%w: --for %v is too short for a distribution, minimum %v",
+					cli.ErrUsage, unit.Duration(lasts), unit.Duration(leastMeasured))
 			}
 			list, o, err := a.machines(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if len(list) < 2 {
-				return advice.With(fmt.Errorf("%w: %s has %d machine, and nothing lies between that", cli.ErrUsage, args[0], len(list)), "give two or more")
+				return advice.With(fmt.Errorf("%w: %s has %d machine, need two", cli.ErrUsage, args[0], len(list)), "add machines to the file")
 			}
 			progress := a.Progress()
 			p, err := check.Measure(cmd.Context(), list, o, lasts, func(stage string) { progress.Livef("%s", stage) })
@@ -80,14 +81,15 @@ func newMachinesMeasure(a *app) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVarP(&topology, "output", "o", "", "the `FILE` to write the topology to, in place of one that is there (default standard output, unless --json)")
-	c.Flags().StringVar(&trace, "trace", "", "write the course over time to a `FILE`, as a trace")
-	c.Flags().DurationVar(&lasts, "for", time.Minute, "measure round trips for so long")
-	c.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
+	c.Flags().StringVarP(&topology, "output", "o", "",
+		"write the topology to `FILE`, and replace an existing one (default standard output, unless --json)")
+	c.Flags().StringVar(&trace, "trace", "", "write the course over time to `FILE`, as a trace")
+	c.Flags().DurationVar(&lasts, "for", time.Minute, "duration of the round-trip measurement")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON")
 	return c
 }
 
-// writing writes what can be had as a text.
+// writing returns a function that writes the result of text.
 func writing(text func() ([]byte, error)) func(io.Writer) error {
 	return func(w io.Writer) error {
 		b, err := text()

@@ -8,13 +8,13 @@ import (
 	"skerry/internal/docgen"
 )
 
-// newPackaging is hidden: make package and make notice ask it for what stands with the program.
+// newPackaging returns the hidden commands of `make package` and `make notice`.
 func newPackaging() *cobra.Command {
-	c := &cobra.Command{Use: "packaging", Short: "Write what packages hold with the program", Hidden: true}
+	c := &cobra.Command{Use: "packaging", Short: "Write files for packages", Hidden: true}
 	c.AddCommand(
 		&cobra.Command{
 			Use:   "notice REPOSITORY",
-			Short: "Print the licences of what the program holds",
+			Short: "Print the licences of the dependencies",
 			Args:  cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return docgen.WriteNotice(cmd.Context(), os.Stdout, args[0])

@@ -27,11 +27,10 @@ func newPlay(a *app) *cobra.Command {
 	ui := uiFlags{on: true}
 	c := &cobra.Command{
 		Use:   "play DATABASE",
-		Short: "A cloud, a database and a load until Ctrl-C, to break by hand",
-		Long: "Bring up a cloud and a database on it, drive it with a workload until Ctrl-C, and show all of it on a live page.\n" +
-			"Click on a link or a node there to cut or kill it, or use skerry fire and skerry lab in another terminal: the\n" +
-			"commands are printed. Nothing is kept: the lab and what was measured are gone at the end. To keep\n" +
-			"results, write an experiment with skerry init.",
+		Short: "Run a database under load until Ctrl-C, and break it by hand",
+		Long: "Create a cloud with a database, run a workload until Ctrl-C, and show everything on a live page. Click a link or a\n" +
+			"node there to cut or kill it, or use skerry fire and skerry lab in another terminal; the commands are printed.\n" +
+			"The lab and its measurements are removed at the end. To keep results, write an experiment with skerry init.",
 		Example: `  skerry play redis
   skerry play etcd --topology mesh:5,rtt=40ms
   skerry play redis --workload c --scale 0.2 --open`,
@@ -47,36 +46,36 @@ func newPlay(a *app) *cobra.Command {
 			return a.play(cmd.Context(), d, ui)
 		},
 	}
-	c.Flags().StringVar(&d.Topology, "topology", d.Topology, "a preset or a topology `FILE`; skerry init --help lists the presets")
-	c.Flags().StringVar(&d.Client, "client", d.Client, "the `SITE` where the load comes from (default of another topology: its first)")
-	c.Flags().StringVar(&d.Workload, "workload", d.Workload, "as in an experiment: a to f, mdtest, namespace")
-	c.Flags().Int64Var(&d.Records, "records", d.Records, "in the table at the beginning")
-	c.Flags().IntVar(&d.Threads, "threads", d.Threads, "operations under way at once")
-	c.Flags().Float64Var(&scale, "scale", 1, "multiply every distance")
+	c.Flags().StringVar(&d.Topology, "topology", d.Topology, "preset or topology `FILE`; skerry init --help lists the presets")
+	c.Flags().StringVar(&d.Client, "client", d.Client, "`SITE` of the client (default for another topology: its first site)")
+	c.Flags().StringVar(&d.Workload, "workload", d.Workload, "workload of an experiment: a to f, mdtest, namespace")
+	c.Flags().Int64Var(&d.Records, "records", d.Records, "records in the table at the start")
+	c.Flags().IntVar(&d.Threads, "threads", d.Threads, "client threads, each with one operation in flight")
+	c.Flags().Float64Var(&scale, "scale", 1, "factor of every distance")
 	c.Flags().BoolVar(&ui.open, "open", false, "open a browser")
 	c.Flags().StringVar(&ui.listen, "ui-listen", "127.0.0.1:0", "serve the live page on `HOST:PORT`; see skerry serve")
 	return c
 }
 
-// play runs a draft without an end in a directory that is gone afterwards.
+// play runs an endless draft in a temporary directory.
 func (a *app) play(ctx context.Context, d draft.Experiment, ui uiFlags) (err error) {
 	text, v, err := d.Check("play.yaml", all.Databases())
 	if err != nil {
 		return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see skerry play --help")
 	}
 	out := filepath.Join(os.TempDir(), "skerry-play-"+rand.Text())
-	page, err := a.openBeside(runFlags{out: out, ui: ui})
+	page, err := a.openRunDashboard(runFlags{out: out, ui: ui})
 	if errors.Is(err, web.ErrNotBuilt) {
-		fmt.Fprintf(a.Err, "note: there is no live page: %v\n", err)
+		fmt.Fprintf(a.Err, "note: no live page: %v\n", err)
 	} else if err != nil {
 		return err
 	}
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
-	// Not before: without root, the command was begun anew just now.
+	// Only after prepare, which restarts the command if it does not run as root.
 	if err := os.Mkdir(out, 0o700); err != nil {
-		return fmt.Errorf("making a directory for the run: %w", err)
+		return fmt.Errorf("create run directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
 	if page != nil {
@@ -91,18 +90,18 @@ func (a *app) play(ctx context.Context, d draft.Experiment, ui uiFlags) (err err
 	if page != nil {
 		a.announce(ctx, page, "#/live", ui.open)
 	}
-	a.tellPlay(filepath.Join(out, "latest"), draft.NewPlaces(v.Cloud()))
+	a.printPlayCommands(filepath.Join(out, "latest"), draft.NewPlaces(v.Cloud()))
 	_, err = runner.Run(ctx, c)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		fmt.Fprintln(a.Err, "ended; nothing was kept")
+		fmt.Fprintln(a.Err, "ended; lab and results removed")
 		return nil
 	}
 	return err
 }
 
-// tellPlay tells what can be done by hand, in commands that can be copied.
-func (a *app) tellPlay(run string, p draft.Places) {
-	fmt.Fprintf(a.Err, "Ctrl-C ends it. In another terminal:\n")
+// printPlayCommands prints commands that break the running lab.
+func (a *app) printPlayCommands(run string, p draft.Places) {
+	fmt.Fprintf(a.Err, "Stop with Ctrl-C. In another terminal:\n")
 	for _, o := range event.Offers() {
 		switch {
 		case o.ID == "kill" && len(p.Nodes) > 0:

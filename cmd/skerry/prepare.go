@@ -10,10 +10,10 @@ import (
 	"skerry/internal/lab"
 )
 
-// prepare is the beginning of every command that creates labs.
+// prepare prepares a command that creates labs: see labprep.Prepare.
 func (a *app) prepare(ctx context.Context) error { return labprep.Prepare(ctx, a.App, a.stateDir) }
 
-// join starts the command over inside the user namespace of a lab that has one.
+// join restarts the command in the user namespace of the lab, if the lab has one.
 func (a *app) join(l lab.Info) error {
 	if l.Holder == nil || rootless.Inside() {
 		return nil
@@ -25,7 +25,7 @@ func (a *app) join(l lab.Info) error {
 	return rootless.Join(*l.Holder, exe, os.Args[1:], labprep.Directories())
 }
 
-// remove ends a lab, from within its user namespace where it has one.
+// remove removes a lab, from within its user namespace if it has one.
 func (a *app) remove(ctx context.Context, l lab.Info) error {
 	if l.Holder == nil || rootless.Inside() || l.State == lab.StateDead {
 		return lab.Remove(ctx, a.stateDir, l.Name)
@@ -38,11 +38,11 @@ func (a *app) remove(ctx context.Context, l lab.Info) error {
 	if err != nil {
 		return err
 	}
-	return a.hand(cmd)
+	return a.runInherited(cmd)
 }
 
-// hand runs a command in place of this one.
-func (a *app) hand(cmd *exec.Cmd) error {
+// runInherited runs a command with the standard streams of this one.
+func (a *app) runInherited(cmd *exec.Cmd) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
 	return cmd.Run()
 }

@@ -15,13 +15,15 @@ func newReport(a *app) *cobra.Command {
 	var out, csv, png string
 	c := &cobra.Command{
 		Use:   "report [DIR]",
-		Short: "Write a run's report: one HTML page that works offline",
-		Long: "Write the report of a run: results with their intervals, comparisons over every parameter, latency\n" +
-			"distributions, who talked to whom, every trial second by second with its events, the evidence that\n" +
-			"the emulation was true, and how to run it again. One file that needs nothing beside itself. DIR is a\n" +
-			"run directory, by default the newest one, " + latestRun + ".\n\n" +
-			"--png draws the report with Chromium, where there is one.\n\n" +
-			"With --dstat what every node used, second by second, is written as dstat's CSV output instead.",
+		Short: "Write the report of a run as one offline HTML page",
+		Long: "Write the report of a run as one self-contained HTML page: results with their intervals, comparisons over every\n" +
+			"parameter, latency distributions, traffic between nodes, the timeline of every trial with its events, evidence\n" +
+			"for the accuracy of the emulation, and the command that reproduces the run. DIR is a run directory, by default\n" +
+			"the newest one, " + latestRun + ".\n" +
+			"\n" +
+			"--png also renders the report with an installed Chromium.\n" +
+			"\n" +
+			"--dstat writes the usage of every node per second as dstat's CSV output instead.",
 		Example: `  skerry report
   skerry report runs/20261121-183000-quickstart --out quickstart.html
   skerry report --png report.png
@@ -54,19 +56,19 @@ func newReport(a *app) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "write to `FILE` in place of DIR/"+webdata.FileName)
-	c.Flags().StringVar(&csv, "dstat", "", "write a CSV file for each trial and node, in dstat's layout, into `FOLDER`")
-	c.Flags().StringVar(&png, "png", "", "also draw the report into the picture `FILE`")
+	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of DIR/"+webdata.FileName)
+	c.Flags().StringVar(&csv, "dstat", "", "write a CSV file in dstat's layout for each trial and node into `FOLDER`")
+	c.Flags().StringVar(&png, "png", "", "also render the report to the PNG `FILE`")
 	c.MarkFlagsMutuallyExclusive("out", "dstat")
 	c.MarkFlagsMutuallyExclusive("png", "dstat")
 	return c
 }
 
-// writeReport writes the report of a run; web.ErrNotBuilt where this binary has no front end.
+// writeReport writes the report of a run. It returns web.ErrNotBuilt if this binary has no front end.
 func (a *app) writeReport(path string, d *record.Dir) (string, error) {
 	page, err := a.reportPage()
 	if err != nil {
-		return "", fmt.Errorf("writing the report of %s: %w", d.Path, err)
+		return "", fmt.Errorf("write report of %s: %w", d.Path, err)
 	}
 	return webdata.WriteFile(path, page, d)
 }

@@ -47,7 +47,7 @@ func TestReportWithoutFrontEnd(t *testing.T) {
 	dir := finishedRun(t)
 	for _, args := range []string{"report", "report --out other.html", "report --png other.png"} {
 		_, _, err := withPage(t, notBuilt, strings.Fields(args)...)
-		if !errors.Is(err, web.ErrNotBuilt) || !strings.HasPrefix(err.Error(), "writing the report of "+dir) || advice.Of(err) == "" {
+		if !errors.Is(err, web.ErrNotBuilt) || !strings.HasPrefix(err.Error(), "write report of "+dir) || advice.Of(err) == "" {
 			t.Errorf("skerry %s: %v, advice %q", args, err, advice.Of(err))
 		}
 	}

@@ -31,19 +31,21 @@ func newReproduce(a *app) *cobra.Command {
 	var f reproduceFlags
 	c := &cobra.Command{
 		Use:   "reproduce [PAGE|DOCUMENT|STEP|all]...",
-		Short: "Run what the pages of results rest on, and make the pages of it",
-		Long: "Run the experiments behind the pages of docs/results, one after another, and make the pages from what was\n" +
-			"measured. A row for each trial is kept beside the pages. The command waits while others use the machine.\n\n" +
-			"An experiment that was run before is not run again, and an interrupted one goes on. Ctrl-C ends the trial at\n" +
-			"hand and keeps those before it: on the page too, unless an earlier run measured more. The name of a step\n" +
-			"stands for that step alone. A step whose database is not installed is left out, and named.\n\n" +
-			"--quick runs each experiment in its short form, to see that all of it works. Figures of short forms are no\n" +
-			"results: they stand on copies of the pages below --out.",
+		Short: "Run the experiments behind the results pages, and write the pages",
+		Long: "Run the experiments behind the pages of docs/results one after another, and write the pages from the measurements.\n" +
+			"A row for each trial is stored next to the pages. The command waits while other programs use the machine.\n" +
+			"\n" +
+			"A completed experiment is not repeated, and an interrupted one is resumed. Ctrl-C ends the current trial and keeps\n" +
+			"the completed ones, also on the page, unless an earlier run measured more. The name of a step runs that step only.\n" +
+			"A step whose database is not installed is skipped with a message.\n" +
+			"\n" +
+			"--quick runs the short form of each experiment as a test. Its figures are not results: they are written to copies\n" +
+			"of the pages below --out.",
 		Example: `  skerry reproduce --plan
   skerry reproduce fhc
   skerry reproduce hydra-mixed-30 faults-redis
   skerry reproduce all --quick
-  skerry reproduce faults --quick --now    # while others use the machine: does it work?`,
+  skerry reproduce faults --quick --now    # test on a busy machine`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			plan, err := results.LoadPlan(f.file)
 			if err != nil {
@@ -54,7 +56,7 @@ func newReproduce(a *app) *cobra.Command {
 				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			if f.now && !f.quick {
-				return fmt.Errorf("%w: --now goes with --quick alone: what is measured beside other work is no result", cli.ErrUsage)
+				return fmt.Errorf("%w: --now requires --quick: results need an idle machine", cli.ErrUsage)
 			}
 			if f.plan {
 				return a.showPlan(f, pages)
@@ -62,16 +64,17 @@ func newReproduce(a *app) *cobra.Command {
 			return a.reproduce(cmd.Context(), f, pages)
 		},
 	}
-	c.Flags().StringVar(&f.file, "file", "docs/results/plan.yaml", "take pages and their experiments from `FILE`, in the repository's root")
-	c.Flags().StringVar(&f.out, "out", "runs/reproduce", "make run directories below `DIR`")
-	c.Flags().StringVar(&f.results, "results", "docs/results", "the pages are in `DIR`, and what is kept of runs in its data")
-	c.Flags().BoolVar(&f.quick, "quick", false, "run short forms, whose figures are no results")
-	c.Flags().BoolVar(&f.now, "now", false, "with --quick, do not wait until nothing else uses the machine")
-	c.Flags().BoolVar(&f.plan, "plan", false, "only say what would be run, and how long it takes")
+	c.Flags().StringVar(&f.file, "file", "docs/results/plan.yaml",
+		"read pages and their experiments from `FILE`, in the root of the repository")
+	c.Flags().StringVar(&f.out, "out", "runs/reproduce", "create run directories below `DIR`")
+	c.Flags().StringVar(&f.results, "results", "docs/results", "`DIR` of the pages; the rows of trials are in its folder data")
+	c.Flags().BoolVar(&f.quick, "quick", false, "run short forms, whose figures are not results")
+	c.Flags().BoolVar(&f.now, "now", false, "with --quick, do not wait until the machine is idle")
+	c.Flags().BoolVar(&f.plan, "plan", false, "print the experiments and their durations without running them")
 	return c
 }
 
-// folder are the pages. Experiments are looked for where the command is called.
+// folder returns the folder of pages. Paths of experiments are relative to the working directory.
 func (f reproduceFlags) folder() results.Folder { return results.Folder{Dir: f.results, Root: "."} }
 
 func (a *app) showPlan(f reproduceFlags, pages []results.PlanPage) error {
@@ -89,7 +92,7 @@ func (a *app) showPlan(f reproduceFlags, pages []results.PlanPage) error {
 				return err
 			}
 			sum += takes
-			text := "not known"
+			text := "unknown"
 			if known {
 				text = takes.Round(exact).String()
 			}
@@ -105,17 +108,17 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 		return err
 	}
 	begun := time.Now()
-	if f.quick { // short forms prove that all of it works, and wait once
-		if err := a.tryPages(ctx, &f); err != nil {
+	if f.quick { // short forms wait only once
+		if err := a.copyPages(ctx, &f); err != nil {
 			return err
 		}
 	}
 	var failed error
 	for _, p := range pages {
 		for _, s := range p.Steps {
-			err := a.bring(ctx, f, s)
+			err := a.runStep(ctx, f, s)
 			if errors.Is(err, install.ErrNotInstalled) {
-				fmt.Fprintf(a.Err, "%s: left out: %v\n", s.Name, err)
+				fmt.Fprintf(a.Err, "%s: skipped: %v\n", s.Name, err)
 				continue
 			}
 			if err == nil {
@@ -125,7 +128,7 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 			if ctx.Err() != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "%v\n", err) // the steps after it have a night of their own
+			fmt.Fprintf(a.Err, "%v\n", err) // later steps still run
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -136,8 +139,8 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 	return failed
 }
 
-// tryPages makes copies of the pages for the figures of short forms, and waits until nothing else uses the machine.
-func (a *app) tryPages(ctx context.Context, f *reproduceFlags) error {
+// copyPages copies the pages for the figures of short forms, and waits until the machine is idle.
+func (a *app) copyPages(ctx context.Context, f *reproduceFlags) error {
 	tried := filepath.Join(f.out, "quick-pages")
 	if err := f.folder().CopyTemplates(results.Folder{Dir: tried, Root: "."}); err != nil {
 		return err
@@ -146,13 +149,13 @@ func (a *app) tryPages(ctx context.Context, f *reproduceFlags) error {
 	if f.now {
 		return nil
 	}
-	return a.quiet(ctx)
+	return a.waitIdle(ctx)
 }
 
-// bring brings a step to its end, and keeps what it measured: of an interrupted one the trials that ended, where no
+// runStep runs a step and stores its measurements. Of an interrupted step the completed trials are stored, unless an
 // earlier run measured more.
-func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error {
-	dir, err := a.step(ctx, f, s)
+func (a *app) runStep(ctx context.Context, f reproduceFlags, s results.Step) error {
+	dir, err := a.completeRun(ctx, f, s)
 	if dir == "" {
 		return err
 	}
@@ -170,24 +173,24 @@ func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error
 		wrong = f.folder().SaveTrials(s.Name, rows, over, d.Summary.Complete)
 	}
 	if wrong == nil {
-		wrong = f.fillAfterStep()
+		wrong = f.writePagesAfterStep()
 	}
 	return errors.Join(err, wrong)
 }
 
-// fillAfterStep makes the pages after a step whose figures are kept: a night's work is shown before the next one ends. Those of
-// short forms are made once, after the last: a short form takes seconds, as the making does.
-func (f reproduceFlags) fillAfterStep() error {
+// writePagesAfterStep writes the pages after each step, so that results appear before the last step ends. Pages of short
+// forms are written once after the last step, because a short form takes only seconds.
+func (f reproduceFlags) writePagesAfterStep() error {
 	if f.quick {
 		return nil
 	}
 	return f.folder().WritePages()
 }
 
-// step brings a step's run to its end, and returns its directory.
-func (a *app) step(ctx context.Context, f reproduceFlags, s results.Step) (dir string, err error) {
+// completeRun starts or resumes the run of a step, and returns its directory.
+func (a *app) completeRun(ctx context.Context, f reproduceFlags, s results.Step) (dir string, err error) {
 	run := runFlags{out: filepath.Join(f.out, s.Name), sets: s.Settings(f.quick), fast: f.quick}
-	if f.quick { // its figures are no results: what is suspect is not measured again
+	if f.quick { // suspect trials are not repeated, because the figures are not results
 		run.sets = append(slices.Clone(run.sets), "retries=0")
 		run.out += "-quick"
 	}
@@ -200,39 +203,40 @@ func (a *app) step(ctx context.Context, f reproduceFlags, s results.Step) (dir s
 	switch {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", err
-	case err == nil && (before.Run.File.Text != c.Source.Text || !slices.Equal(before.Run.File.Set, c.Source.Set)): // another experiment now
+	case err == nil && (before.Run.File.Text != c.Source.Text || !slices.Equal(before.Run.File.Set, c.Source.Set)):
+		// The experiment has changed.
 	case err == nil && before.Summary.Complete:
 		return dir, nil
 	case err == nil:
-		if err := a.figures(ctx, f); err != nil {
+		if err := a.waitForResults(ctx, f); err != nil {
 			return "", err
 		}
 		return dir, runner.Resume(ctx, dir, c)
 	}
-	if err := a.figures(ctx, f); err != nil {
+	if err := a.waitForResults(ctx, f); err != nil {
 		return "", err
 	}
 	fmt.Fprintf(a.Err, "%s: %s\n", s.Name, s.Run)
 	return runner.Run(ctx, c)
 }
 
-// latestName is the link to the newest run in a folder of runs.
+// latestName is the name of the link to the newest run in a folder of runs.
 const latestName = "latest"
 
-// figures waits until nothing else uses the machine, where figures are to be kept.
-func (a *app) figures(ctx context.Context, f reproduceFlags) error {
+// waitForResults waits until the machine is idle, unless the figures are not results.
+func (a *app) waitForResults(ctx context.Context, f reproduceFlags) error {
 	if f.quick {
 		return nil
 	}
-	return a.quiet(ctx)
+	return a.waitIdle(ctx)
 }
 
-func (a *app) quiet(ctx context.Context) error {
+func (a *app) waitIdle(ctx context.Context) error {
 	last := time.Time{}
 	return results.WaitIdle(ctx, files.Local{}, runtime.NumCPU(), func(busy float64) {
 		if time.Since(last) > time.Minute {
 			last = time.Now()
-			fmt.Fprintf(a.Err, "waiting: others use %.0f %% of the machine's processors; figures need them idle\n", 100*busy)
+			fmt.Fprintf(a.Err, "waiting for an idle machine: other programs use %.0f %% of its processors\n", 100*busy)
 		}
 	})
 }

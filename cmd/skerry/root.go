@@ -23,8 +23,8 @@ var version = "unknown"
 // app is the environment of every subcommand.
 type app struct {
 	*cli.App
-	stateDir string // of labs; "" for the default
-	// reportPage is the page of reports without data.
+	stateDir string // directory of lab journals; "" for the default
+	// reportPage returns the page of reports without data.
 	reportPage func() ([]byte, error)
 }
 
@@ -50,11 +50,11 @@ func exitCode(err error) int {
 
 func newRoot(a *app) *cobra.Command {
 	root := cli.NewRoot(a.App, "skerry", "A laboratory for distributed databases on fragmented clouds", version)
-	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "keep the journals of labs in `DIR` (default $SKERRY_STATE, else /run/skerry)")
+	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "`DIR` of lab journals (default $SKERRY_STATE, else /run/skerry)")
 	addCommands(root, a)
 	cli.Complete(root)
 	return root
 }
 
-// executable is the program that agents (the emulator, the load driver) are started from.
+// executable returns the path of this program, which also runs the agents (emulator, load driver).
 func executable() (string, error) { return os.Executable() }

@@ -148,7 +148,7 @@ func TestHolderKilled(t *testing.T) {
 	if out := u.skerry(t, 0, "lab", "status"); !strings.Contains(out, "dead") {
 		t.Errorf("status without the holder:\n%s", out)
 	}
-	if out := u.skerry(t, 0, "lab", "up", "pair"); !strings.Contains(out, "cleared what a command that was killed had left: pair") {
+	if out := u.skerry(t, 0, "lab", "up", "pair"); !strings.Contains(out, "removed the remains of a killed command: pair") {
 		t.Errorf("the next command:\n%s", out)
 	}
 	u.skerry(t, 0, "lab", "down")

@@ -34,7 +34,7 @@ type runFlags struct {
 	ui          uiFlags
 }
 
-// uiFlags are of the dashboard beside a run.
+// uiFlags are the flags of the dashboard of a run.
 type uiFlags struct {
 	on, open, keep bool
 	listen         string
@@ -44,13 +44,14 @@ func newRun(a *app) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run FILE",
-		Short: "Run an experiment and report what happened",
-		Long: "Run every trial of an experiment, each on a lab and a cluster of its own, which are gone when the trial ends.\n" +
-			"Finished trials are kept whatever happens. Ctrl-C ends the trial at hand, and --resume goes on. A trial that\n" +
-			"is suspect because this machine was disturbed is run again once, after all others.\n\n" +
-			"The exit code is 0 when every trial measured, 1 when one failed, and 2 when the file is wrong; nothing was\n" +
-			"started then. It is 3 when all measured and an assertion of the file did not hold, or when a trial is suspect\n" +
-			"and --strict is given. It is 130 when the run was interrupted.",
+		Short: "Run an experiment and report the results",
+		Long: "Run every trial of an experiment, each on its own lab and cluster, which are removed when the trial ends.\n" +
+			"Completed trials are always kept. Ctrl-C ends the current trial, and --resume continues the run. A trial that is\n" +
+			"suspect because the machine was disturbed is repeated once, after all others.\n" +
+			"\n" +
+			"The exit code is 0 when every trial measured, 1 when one failed, and 2 when the file is invalid (nothing was\n" +
+			"started). It is 3 when all trials measured and an assertion of the file failed, or when a trial is suspect and\n" +
+			"--strict is given. It is 130 when the run was interrupted.",
 		Example: `  skerry run experiments/quickstart.yaml
   skerry run experiments/fhc/latency.yaml --fast
   skerry run experiments/fhc/latency.yaml --parallel auto
@@ -65,21 +66,21 @@ func newRun(a *app) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if f.follow != "" {
 				if len(args) > 0 || f.resume != "" || f.engine.given() {
-					return fmt.Errorf("%w: --follow DIR stands by itself", cli.ErrUsage)
+					return fmt.Errorf("%w: --follow DIR excludes files, --resume and engine flags", cli.ErrUsage)
 				}
 				return nil
 			}
 			if len(args) > 1 || (f.resume == "") != (len(args) == 1) {
-				return advice.With(fmt.Errorf("%w: give one experiment file, or --resume DIR", cli.ErrUsage), "see skerry run --help")
+				return advice.With(fmt.Errorf("%w: one experiment file or --resume DIR required", cli.ErrUsage), "see skerry run --help")
 			}
 			if err := f.engine.check(); err != nil {
 				return err
 			}
 			if f.only != "" && (f.resume == "" || f.ui.on || f.ui.open || f.ui.keep || f.strict) {
-				return fmt.Errorf("%w: --only goes with --resume DIR, and with neither a dashboard nor --strict", cli.ErrUsage)
+				return fmt.Errorf("%w: --only requires --resume DIR, and excludes the dashboard and --strict", cli.ErrUsage)
 			}
 			if f.suspect && f.resume == "" {
-				return fmt.Errorf("%w: --suspect goes with --resume DIR", cli.ErrUsage)
+				return fmt.Errorf("%w: --suspect requires --resume DIR", cli.ErrUsage)
 			}
 			f.ui.on = f.ui.on || f.ui.open || f.ui.keep
 			return nil
@@ -101,23 +102,25 @@ func newRun(a *app) *cobra.Command {
 			return a.run(cmd.Context(), f, file)
 		},
 	}
-	c.Flags().StringVar(&f.out, "out", "runs", "make the run directory in `DIR`")
-	c.Flags().StringArrayVar(&f.sets, "set", nil, "set a value of the experiment: `PATH=VALUE` (repeatable)")
-	_ = c.RegisterFlagCompletionFunc("set", completeSets) // fails only where there is no such flag
-	c.Flags().BoolVar(&f.fast, "fast", false, "shrink to a smoke run, as the file says under fast:")
-	c.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted run in `DIR`")
-	c.Flags().StringVar(&f.only, "only", "", "with --resume, run no trials but these, beside whoever runs others: `LIST`, as 17 or 3,5-8, or @FILE[:LINE]")
-	c.Flags().BoolVar(&f.suspect, "suspect", false, "with --resume, also run suspect trials again")
-	c.Flags().IntVar(&f.retries, "retries", 1, "run a suspect trial again up to `N` times where that may help; the file's retries otherwise")
-	c.Flags().StringVar(&f.parallel, "parallel", "1", "run up to `N` trials at the same time, or auto: as long as this machine has room; the file's parallel otherwise")
-	c.Flags().BoolVar(&f.strict, "strict", false, "exit with 3 also when a trial is suspect")
+	c.Flags().StringVar(&f.out, "out", "runs", "create the run directory in `DIR`")
+	c.Flags().StringArrayVar(&f.sets, "set", nil, "override a value of the experiment: `PATH=VALUE` (repeatable)")
+	_ = c.RegisterFlagCompletionFunc("set", completeSets) // fails only for an unknown flag
+	c.Flags().BoolVar(&f.fast, "fast", false, "run a short smoke test, as defined by fast: in the file")
+	c.Flags().StringVar(&f.resume, "resume", "", "resume the run in `DIR`")
+	c.Flags().StringVar(&f.only, "only", "",
+		"with --resume, run only these trials, in parallel with other processes: `LIST` such as 17 or 3,5-8, or @FILE[:LINE]")
+	c.Flags().BoolVar(&f.suspect, "suspect", false, "with --resume, also repeat suspect trials")
+	c.Flags().IntVar(&f.retries, "retries", 1, "repeat a suspect trial up to `N` times where that may help (default: the file)")
+	c.Flags().StringVar(&f.parallel, "parallel", "1", "run up to `N` trials at once; auto fits them to this machine (default: the file)")
+	c.Flags().BoolVar(&f.strict, "strict", false, "also exit with code 3 when a trial is suspect")
 	c.Flags().StringArrayVar(&f.from, "from", nil, "use another build of a database: `NAME=PATH` (repeatable)")
 	_ = c.RegisterFlagCompletionFunc("from", completeFrom)
-	c.Flags().BoolVar(&f.ui.on, "ui", false, "serve the dashboard while the run goes on, and say where")
+	c.Flags().BoolVar(&f.ui.on, "ui", false, "serve the dashboard during the run, and print its address")
 	c.Flags().BoolVar(&f.ui.open, "open", false, "with the dashboard, open a browser")
-	c.Flags().BoolVar(&f.ui.keep, "ui-keep", false, "go on serving the dashboard after the run, until Ctrl-C")
+	c.Flags().BoolVar(&f.ui.keep, "ui-keep", false, "keep serving the dashboard after the run, until Ctrl-C")
 	c.Flags().StringVar(&f.ui.listen, "ui-listen", "127.0.0.1:0", "serve the dashboard on `HOST:PORT`; see skerry serve")
-	c.Flags().StringVar(&f.machines, "machines", "", "have each lab stand on the machines of a machines `FILE`, its nodes placed as the experiment's place says; the experiment's machines otherwise")
+	c.Flags().StringVar(&f.machines, "machines", "",
+		"run each lab on the machines in a machines `FILE`, placed by place: in the experiment (default: the experiment's machines)")
 	f.engine.flags(c, &f.follow)
 	c.MarkFlagsMutuallyExclusive("machines", "on")
 	c.MarkFlagsMutuallyExclusive("machines", "only")
@@ -127,26 +130,27 @@ func newRun(a *app) *cobra.Command {
 	return c
 }
 
-// run runs or resumes an experiment and shows what came of it.
+// run runs or resumes an experiment and prints the results.
 func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 	c, err := a.runConfig(f, file)
 	if err != nil {
 		return err
 	}
 	if f.only != "" {
-		return a.work(ctx, f, c)
+		return a.runOnly(ctx, f, c)
 	}
 	onEngine, err := f.onEngine()
 	if err != nil {
 		return err
 	}
 	if onEngine && c.Experiment.Machines.Any() {
-		return advice.With(fmt.Errorf("%w: an engine's tasks are each measured on one machine, and the experiment has machines", cli.ErrUsage), "leave machines: or --on out")
+		return advice.With(fmt.Errorf("%w: an engine runs each trial on one machine, but the experiment has machines", cli.ErrUsage),
+			"remove machines: or --on")
 	}
 	if f.engine.dryRun {
-		return a.printSweep(ctx, f, c)
+		return a.printTasks(ctx, f, c)
 	}
-	ui, err := a.openBeside(f)
+	ui, err := a.openRunDashboard(f)
 	if err != nil {
 		return err
 	}
@@ -157,30 +161,31 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 	}
 	if ui != nil {
 		defer func() { err = errors.Join(err, ui.close()) }()
-		ui.start(context.WithoutCancel(ctx)) // to the run's end, which takes a while
+		ui.start(context.WithoutCancel(ctx)) // the dashboard also shows how an interrupted run ends
 		a.announce(ctx, ui, "#/live", f.ui.open)
 	}
 	dir := f.resume
 	switch {
 	case onEngine:
-		dir, err = a.sweepRun(ctx, f, c)
+		dir, err = a.dispatchRun(ctx, f, c)
 	case dir != "":
 		err = runner.Resume(ctx, dir, c)
 	default:
 		dir, err = runner.Run(ctx, c)
 	}
-	if dir != "" && (err == nil || errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions) || errors.Is(err, runner.ErrSuspect)) {
+	complete := err == nil || errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions) || errors.Is(err, runner.ErrSuspect)
+	if dir != "" && complete {
 		err = errors.Join(err, a.present(dir))
 	}
 	if ui != nil && f.ui.keep && ctx.Err() == nil {
-		fmt.Fprintf(a.Err, "the dashboard stays at %s until Ctrl-C\n", ui.url)
+		fmt.Fprintf(a.Err, "serving the dashboard at %s until Ctrl-C\n", ui.url)
 		<-ctx.Done()
 	}
 	return err
 }
 
-// work runs those trials of a run that --only names.
-func (a *app) work(ctx context.Context, f runFlags, c runner.Config) error {
+// runOnly runs the trials that --only selects.
+func (a *app) runOnly(ctx context.Context, f runFlags, c runner.Config) error {
 	only, err := runner.ParseTrials(f.only)
 	if err != nil {
 		return err
@@ -191,9 +196,12 @@ func (a *app) work(ctx context.Context, f runFlags, c runner.Config) error {
 	return runner.Work(ctx, f.resume, c, only)
 }
 
-// runConfig reads the experiment: the file, or what a run to be resumed was started with.
+// runConfig reads the experiment from the file, or from the run directory of a resumed run.
 func (a *app) runConfig(f runFlags, file string) (runner.Config, error) {
-	c := runner.Config{Out: f.out, StateDir: a.stateDir, Suspect: f.suspect, Strict: f.strict, Version: version, Command: os.Args, Progress: a.Progress(), Log: a.Log}
+	c := runner.Config{
+		Out: f.out, StateDir: a.stateDir, Suspect: f.suspect, Strict: f.strict,
+		Version: version, Command: os.Args, Progress: a.Progress(), Log: a.Log,
+	}
 	var source record.File
 	var err error
 	if f.resume != "" {
@@ -214,13 +222,13 @@ func (a *app) runConfig(f runFlags, file string) (runner.Config, error) {
 	return a.configOf(c, source)
 }
 
-// configOf completes a configuration by the experiment that a source is.
+// configOf completes a configuration with the experiment of a source.
 func (a *app) configOf(c runner.Config, source record.File) (runner.Config, error) {
 	if err := c.SetSource(source, all.Databases()); errors.Is(err, runner.ErrSource) {
 		return c, err
 	} else if err != nil {
 		fmt.Fprintln(a.Err, err)
-		return c, fmt.Errorf("%w: %s cannot be run as it is", cli.ErrUsage, source.Path)
+		return c, fmt.Errorf("%w: %s is not a valid experiment", cli.ErrUsage, source.Path)
 	}
 	for _, note := range c.Experiment.UnusedSettings(c.Databases) {
 		fmt.Fprintln(a.Err, "note:", note)
@@ -231,8 +239,8 @@ func (a *app) configOf(c runner.Config, source record.File) (runner.Config, erro
 	return c, err
 }
 
-// openBeside opens the dashboard of a run that asks for one, else nil.
-func (a *app) openBeside(f runFlags) (*dashboard, error) {
+// openRunDashboard opens the dashboard of a run. It returns nil without --ui.
+func (a *app) openRunDashboard(f runFlags) (*dashboard, error) {
 	if !f.ui.on {
 		return nil, nil
 	}
@@ -244,10 +252,10 @@ func (a *app) openBeside(f runFlags) (*dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ui, ui.handOn()
+	return ui, ui.passListener()
 }
 
-// present prints the table of a run and writes its report, for which a binary needs its front end.
+// present prints the table of a run and writes its report, if this binary has a front end.
 func (a *app) present(dir string) error {
 	d, err := record.Open(dir)
 	if err != nil {

@@ -19,25 +19,26 @@ import (
 	"skerry/internal/run/runner"
 )
 
-// engineFlags are of runs whose trials an engine has measured.
+// engineFlags are the flags of runs on an engine.
 type engineFlags struct {
 	on      string
 	dryRun  bool
 	options dispatch.Options
 }
 
-// where are the flags that say which engine measures.
-func (e *engineFlags) where(c *cobra.Command) {
-	c.Flags().StringVar(&e.on, "on", "", "have the trials measured by an `ENGINE`: "+strings.Join(dispatch.Names(), ", "))
-	c.Flags().StringArrayVar(&e.options.Sbatch, "sbatch", nil, "with --on slurm, pass an `OPTION` to sbatch, such as --sbatch=--account=lab (repeatable)")
-	c.Flags().StringVar(&e.options.Image, "image", "", "with --on kubernetes, the `IMAGE` of the pods, with skerry and the databases")
+// addEngine adds the flags that select an engine.
+func (e *engineFlags) addEngine(c *cobra.Command) {
+	c.Flags().StringVar(&e.on, "on", "", "run the trials on `ENGINE`: "+strings.Join(dispatch.Names(), ", "))
+	c.Flags().StringArrayVar(&e.options.Sbatch, "sbatch", nil,
+		"with --on slurm, pass `OPTION` to sbatch, such as --sbatch=--account=lab (repeatable)")
+	c.Flags().StringVar(&e.options.Image, "image", "", "with --on kubernetes, `IMAGE` of the pods, with skerry and the databases")
 }
 
 func (e *engineFlags) flags(c *cobra.Command, follow *string) {
-	e.where(c)
-	c.Flags().StringVar(&e.options.Results, "results", "", "the `WAY` that results take home: "+dispatch.ResultsHelp())
-	c.Flags().BoolVar(&e.dryRun, "dry-run", false, "with --on, make the run directory, print what would be submitted, and leave it at that")
-	c.Flags().StringVar(follow, "follow", "", "show how the tasks of the run in `DIR` stand, until they are done")
+	e.addEngine(c)
+	c.Flags().StringVar(&e.options.Results, "results", "", "`WAY` in which results are collected: "+dispatch.ResultsHelp())
+	c.Flags().BoolVar(&e.dryRun, "dry-run", false, "with --on, create the run directory and print the tasks without submitting them")
+	c.Flags().StringVar(follow, "follow", "", "follow the tasks of the run in `DIR` until they are done")
 }
 
 func (e *engineFlags) given() bool {
@@ -46,13 +47,12 @@ func (e *engineFlags) given() bool {
 
 func (e *engineFlags) check() error {
 	if e.given() && e.on == "" {
-		return fmt.Errorf("%w: --dry-run, --sbatch, --image and --results go with --on ENGINE", cli.ErrUsage)
+		return fmt.Errorf("%w: --dry-run, --sbatch, --image and --results require --on ENGINE", cli.ErrUsage)
 	}
 	return nil
 }
 
-// onEngine tells whether trials are measured by an engine: the one of --on, or of the run that is
-// resumed.
+// onEngine returns true if an engine runs the trials: that of --on, or that of the resumed run.
 func (f *runFlags) onEngine() (bool, error) {
 	if f.resume == "" {
 		return f.engine.on != "", nil
@@ -64,37 +64,37 @@ func (f *runFlags) onEngine() (bool, error) {
 	return err == nil, err
 }
 
-func (a *app) sweepConfig(f runFlags, c runner.Config) dispatch.Config {
-	return dispatch.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: a.askCancel()}
+func (a *app) dispatchConfig(f runFlags, c runner.Config) dispatch.Config {
+	return dispatch.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: a.promptCancel()}
 }
 
-// sweepRun runs or resumes a run on an engine, and returns its directory.
-func (a *app) sweepRun(ctx context.Context, f runFlags, c runner.Config) (string, error) {
+// dispatchRun runs or resumes a run on an engine, and returns its directory.
+func (a *app) dispatchRun(ctx context.Context, f runFlags, c runner.Config) (string, error) {
 	if f.resume != "" {
-		return f.resume, dispatch.Resume(ctx, f.resume, a.sweepConfig(f, c))
+		return f.resume, dispatch.Resume(ctx, f.resume, a.dispatchConfig(f, c))
 	}
-	return dispatch.Run(ctx, a.sweepConfig(f, c))
+	return dispatch.Run(ctx, a.dispatchConfig(f, c))
 }
 
-// printSweep prints what would be submitted.
-func (a *app) printSweep(ctx context.Context, f runFlags, c runner.Config) error {
-	dir, err := dispatch.Print(ctx, a.sweepConfig(f, c), a.Out)
+// printTasks prints the tasks that would be submitted.
+func (a *app) printTasks(ctx context.Context, f runFlags, c runner.Config) error {
+	dir, err := dispatch.Print(ctx, a.dispatchConfig(f, c), a.Out)
 	if err == nil {
-		fmt.Fprintf(a.Err, "the plan is in %s, and this in %s; edit and submit it by hand under the name that it has, then: skerry run --follow %s\n",
-			dir, filepath.Join(dir, executor.Folder, "*"+executor.PrintedSuffix), dir)
+		printed := filepath.Join(dir, executor.Folder, "*"+executor.PrintedSuffix)
+		fmt.Fprintf(a.Err, "plan: %s\ntasks: %s\nsubmit the tasks under their own names, then run: skerry run --follow %s\n", dir, printed, dir)
 	}
 	return err
 }
 
-// askCancel asks on a terminal what becomes of tasks when the command is interrupted; elsewhere
-// nobody can be asked, and they are left.
-func (a *app) askCancel() func() bool {
+// promptCancel returns a function that asks whether an interrupted command cancels its tasks. Without a terminal it
+// returns nil, and the tasks run on.
+func (a *app) promptCancel() func() bool {
 	in, is := a.In.(*os.File)
 	if !is || !term.IsTerminal(int(in.Fd())) {
 		return nil
 	}
 	return func() bool {
-		fmt.Fprint(a.Err, "\nLeave the tasks to go on, or cancel them? [L/c] ")
+		fmt.Fprint(a.Err, "\nLeave the tasks running, or cancel them? [L/c] ")
 		line, err := bufio.NewReader(in).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false
@@ -103,8 +103,7 @@ func (a *app) askCancel() func() bool {
 	}
 }
 
-// followRun shows a run on an engine: one that another process takes care of is looked at, one that nobody does is
-// taken up.
+// followRun shows the progress of a run on an engine. If no other process controls the run, it resumes it.
 func (a *app) followRun(ctx context.Context, f runFlags) error {
 	if _, err := dispatch.ReadState(f.follow); err != nil {
 		return err

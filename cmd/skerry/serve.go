@@ -20,17 +20,18 @@ func newServe(a *app) *cobra.Command {
 	var open bool
 	c := &cobra.Command{
 		Use:   "serve [DIR]",
-		Short: "Show runs in a browser: live, past, side by side",
-		Long: "Serve the dashboard: a page that follows runs while they go on, fires events into them, and lists those\n" +
-			"of a folder with their reports, notes and tags. DIR is the folder that run directories are in, by default\n" +
-			"runs, or one run directory. Ctrl-C ends it; runs of other terminals go on.\n\n" +
-			"On the page New an experiment is made by form, saved in the folder that skerry serve was called in, and started.\n" +
-			"The page Choose does the same for the needs of skerry choose, and follows choices.\n" +
-			"A run that was started there ends with skerry serve, as if by Ctrl-C: skerry run --resume goes on with it.\n\n" +
-			"Only this machine can reach it, unless --listen gives another address. Then everyone must show the token\n" +
-			"in the environment variable SKERRY_TOKEN, of 16 characters at least. Prometheus finds the metrics of the\n" +
-			"trial at hand under /metrics. Events that are fired are recorded like those of the experiment, and make\n" +
-			"their trial suspect.",
+		Short: "Serve the dashboard: live runs, past runs and comparisons",
+		Long: "Serve the dashboard. It follows running experiments, injects events into them, and lists the runs of a folder with\n" +
+			"their reports, notes and tags. DIR is a folder of run directories, by default runs, or one run directory. Ctrl-C\n" +
+			"stops the server; runs in other terminals continue.\n" +
+			"\n" +
+			"The page New creates an experiment from a form, saves it in the working directory of skerry serve, and starts it.\n" +
+			"The page Choose does the same for the needs of skerry choose, and follows choices. A run that was started from the\n" +
+			"dashboard is interrupted when skerry serve ends. Continue it with skerry run --resume.\n" +
+			"\n" +
+			"The server listens on loopback only, unless --listen gives another address. Such an address requires a token of at\n" +
+			"least 16 characters in the environment variable SKERRY_TOKEN. Prometheus metrics of the current trial are at\n" +
+			"/metrics. Injected events are recorded like those of the experiment, and make their trial suspect.",
 		Example: `  skerry serve
   skerry serve runs/latest --open
   SKERRY_TOKEN=$(openssl rand -hex 16) skerry serve --listen 0.0.0.0:8090`,
@@ -51,12 +52,12 @@ func newServe(a *app) *cobra.Command {
 			return d.err
 		},
 	}
-	c.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "listen on `HOST:PORT`; port 0 is any that is free")
+	c.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "listen on `HOST:PORT`; port 0 selects a free port")
 	c.Flags().BoolVar(&open, "open", false, "open a browser")
 	return c
 }
 
-// folderOf is the folder of runs that a path means, and which of them the page begins with.
+// folderOf returns the folder of runs for a path, and the fragment of the first page for a single run.
 func folderOf(path string) (folder, fragment string) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -71,7 +72,8 @@ func folderOf(path string) (folder, fragment string) {
 	return filepath.Dir(resolved), "#/run/" + filepath.Base(resolved)
 }
 
-// launch runs experiments into a folder, or chooses into another one, each as a process of its own like one from a terminal.
+// launch returns a function that runs an experiment or a choice in its own process, with results in the folder runs or
+// choices.
 func (a *app) launch(runs string) serve.Launch {
 	return func(ctx context.Context, file string, needs bool, said io.Writer) error {
 		exe, err := executable()
@@ -87,12 +89,12 @@ func (a *app) launch(runs string) serve.Launch {
 		}
 		cmd := exec.CommandContext(ctx, exe, args...)
 		cmd.Stdout, cmd.Stderr = said, said
-		// A group of its own: Ctrl-C comes once, from here, and the run ends its trial in its own time.
+		// Its own process group: Ctrl-C of the terminal does not reach the run a second time.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		err = cmd.Run()
 		if needs && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == cli.ExitAssert {
-			return nil // the answer is that no candidate meets the needs
+			return nil // no candidate meets the needs, which is an answer
 		}
 		if err != nil {
 			return fmt.Errorf("skerry %s %s: %w", args[0], file, err)

@@ -7,7 +7,7 @@ import (
 	"skerry/internal/report"
 )
 
-// latestRun is what commands that read a run take when none is named.
+// latestRun is the default run of commands that read one.
 const latestRun = "runs/latest"
 
 func newShow(a *app) *cobra.Command {
@@ -15,12 +15,12 @@ func newShow(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show [DIR]",
 		Short: "Print the results of a run",
-		Long: "Print a table of a run's results, one row for each cell of its matrix with all repetitions together,\n" +
-			"what was found, and what is to be known about them. DIR is a run directory, by default the newest\n" +
-			"one, " + latestRun + ". A run that is under way or was interrupted is shown as far as it is.\n" +
-			"The last column draws the goodput over a trial's time, from 0 to its highest; a dot is a time in which\n" +
-			"nothing ended ok.\n\n" +
-			"Where the terminal is narrow, columns are left out; --json has everything.",
+		Long: "Print a table of the results of a run: one row for each cell of its matrix over all repetitions, then findings and\n" +
+			"warnings. DIR is a run directory, by default the newest one, " + latestRun + ". For a running or interrupted run the\n" +
+			"table has the trials so far. The last column is a sparkline of the goodput over a trial, from 0 to its maximum. A\n" +
+			"dot is a period without successful operations.\n" +
+			"\n" +
+			"On a narrow terminal columns are omitted; --json has all of them.",
 		Example: `  skerry show
   skerry show runs/20261121-183000-quickstart --trials
   skerry show --json | jq '.trials[] | [.parameters.scale, .goodput_ops_s]'`,
@@ -36,7 +36,7 @@ func newShow(a *app) *cobra.Command {
 			return report.Text(a.Out, d, report.TextOptions{Width: a.Width(), Trials: trials})
 		},
 	}
-	c.Flags().BoolVar(&trials, "trials", false, "a row for every trial in place of every cell")
+	c.Flags().BoolVar(&trials, "trials", false, "print a row for every trial instead of every cell")
 	c.Flags().BoolVar(&asJSON, "json", false, "print summary.json")
 	c.MarkFlagsMutuallyExclusive("trials", "json")
 	return c

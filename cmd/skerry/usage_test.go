@@ -22,7 +22,7 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 	if _, _, errs := skerry(t, "lab", "stauts"); !strings.Contains(errs, "did you mean status?") {
 		t.Error(errs)
 	}
-	if _, _, errs := skerry(t, "compare"); !strings.Contains(errs, "it is written skerry compare RUN[:CELL] [RUN[:CELL]]") {
+	if _, _, errs := skerry(t, "compare"); !strings.Contains(errs, "missing arguments: skerry compare RUN[:CELL] [RUN[:CELL]]") {
 		t.Error(errs)
 	}
 	if code, out, _ := skerry(t, "lab"); code != cli.ExitOK || !strings.Contains(out, "status") {
@@ -33,7 +33,7 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 // Commands that are a program of their own now name it.
 func TestMovedCommandsNameTheirProgram(t *testing.T) {
 	for line, want := range map[string]string{"hydra node --config x": "hydra", "metadata": "metad"} {
-		if code, _, errs := skerry(t, strings.Fields(line)...); code != cli.ExitError || !strings.Contains(errs, "a program of its own now: "+want) {
+		if code, _, errs := skerry(t, strings.Fields(line)...); code != cli.ExitError || !strings.Contains(errs, "is now the program "+want) {
 			t.Errorf("skerry %s: exit code %d, %s", line, code, errs)
 		}
 	}

@@ -20,13 +20,12 @@ func newValidate(a *app) *cobra.Command {
 	var fast, plan, links, asJSON bool
 	c := &cobra.Command{
 		Use:   "validate FILE...",
-		Short: "Check experiment files and say what they would run",
-		Long: "Check experiment files without starting anything. Every mistake is told with its line and column, the value\n" +
-			"that was expected, and the nearest right spelling. A valid file is described: its trials and their order, how\n" +
-			"long they take, links, routes and assertions, and which nodes stand on which of several machines. Notes tell\n" +
-			"which settings of a workload have no effect, what this machine lacks, such as a database, and which event outlasts\n" +
-			"its trial. The exit code is 2 when a\n" +
-			"file is wrong.",
+		Short: "Check experiment files and describe what they run",
+		Long: "Check experiment files without starting anything. Every mistake is reported with its line and column, the expected\n" +
+			"value, and the closest valid spelling. A valid file is described: its trials in order, their duration, links,\n" +
+			"routes and assertions, and the placement of nodes on several machines. Notes name workload settings without\n" +
+			"effect, features that this machine lacks, such as a database, and events that outlast their trial. The exit code\n" +
+			"is 2 when a file is invalid.",
 		Example: `  skerry validate experiments/quickstart.yaml
   skerry validate experiments/fhc/*.yaml --fast
   skerry validate my.yaml --set repetitions=5 --plan
@@ -72,17 +71,18 @@ func newValidate(a *app) *cobra.Command {
 				}
 			}
 			if wrong > 0 {
-				return fmt.Errorf("%w: %d of %d files cannot be run as they are", cli.ErrUsage, wrong, len(files))
+				return fmt.Errorf("%w: %d of %d files invalid", cli.ErrUsage, wrong, len(files))
 			}
 			return nil
 		},
 	}
-	c.Flags().StringArrayVar(&sets, "set", nil, "set a value of the experiment: `PATH=VALUE` (repeatable)")
-	c.Flags().BoolVar(&fast, "fast", false, "check the smoke run that the file describes under fast:")
-	c.Flags().BoolVar(&plan, "plan", false, "list every trial in the order of running")
-	c.Flags().BoolVar(&links, "links", false, "list every link with its latency, bandwidth and loss, both directions where they differ")
-	c.Flags().StringVar(&machines, "machines", "", "tell where nodes stand on the machines of a machines `FILE`; the experiment's machines otherwise")
-	_ = c.RegisterFlagCompletionFunc("set", completeSets) // fails only where there is no such flag
+	c.Flags().StringArrayVar(&sets, "set", nil, "override a value of the experiment: `PATH=VALUE` (repeatable)")
+	c.Flags().BoolVar(&fast, "fast", false, "check the smoke test that fast: in the file defines")
+	c.Flags().BoolVar(&plan, "plan", false, "list all trials in the order in which they run")
+	c.Flags().BoolVar(&links, "links", false, "list all links with latency, bandwidth and loss, in both directions where they differ")
+	c.Flags().StringVar(&machines, "machines", "",
+		"show the placement on the machines in a machines `FILE` (default: the experiment's machines)")
+	_ = c.RegisterFlagCompletionFunc("set", completeSets) // fails only for an unknown flag
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }

@@ -43,7 +43,7 @@ func TestValidateCommand(t *testing.T) {
 		{"fast", []string{quickstart, "--fast"}, cli.ExitOK, []string{"then 2s"}, nil},
 		{"wrong", []string{quickstart, bad}, cli.ExitUsage, []string{"is valid"}, []string{"2 problems", bad + `:4:21: workload: unknown key "threds"; did you mean "threads"?`, bad + ":5:8: scale: -1 is too little", "1 of 2 files"}},
 		{"set", []string{quickstart, "--set", "database.options.mastrs=3"}, cli.ExitUsage, nil, []string{"--set database.options.mastrs=3: ", "masters"}},
-		{"no file", nil, cli.ExitUsage, nil, []string{"it is written skerry validate FILE..."}},
+		{"no file", nil, cli.ExitUsage, nil, []string{"missing arguments: skerry validate FILE..."}},
 		{"missing file", []string{"nothing.yaml"}, cli.ExitUsage, nil, []string{"nothing.yaml: no such file"}},
 	}
 	for _, tt := range tests {

@@ -13,8 +13,7 @@ import (
 	"skerry/internal/install"
 )
 
-// newWanted is hidden: it serves the Makefile and the scripts, which so know no database's
-// name.
+// newWanted returns a hidden command for the Makefile and scripts, so that they contain no names of databases.
 func newWanted(a *app) *cobra.Command {
 	lists := map[string]func() []string{
 		"tests":          func() []string { return install.Names(recipes(), wantedBy(install.ByTests)) },
@@ -28,16 +27,17 @@ func newWanted(a *app) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "wanted LIST",
-		Short: "List what targets of the Makefile install and run",
-		Long: "List what targets of the Makefile install and run, a word a line:\n\n" +
-			"  tests           what make test installs and requires\n" +
-			"  slow            what make slow does\n" +
-			"  conformance     what make conformance does, besides what is there\n" +
-			"  request         databases that it tests where they are there\n" +
-			"  suites          packages of databases that make test requires, the longest first\n" +
-			"  suites-slow     those that make slow requires\n" +
+		Short: "List the databases and suites of Makefile targets",
+		Long: "List the databases and suites of Makefile targets, one per line:\n" +
+			"\n" +
+			"  tests           installed and required by make test\n" +
+			"  slow            installed and required by make slow\n" +
+			"  conformance     installed by make conformance\n" +
+			"  request         tested by make conformance if installed\n" +
+			"  suites          database packages required by make test, the longest first\n" +
+			"  suites-slow     database packages required by make slow\n" +
 			"  suites-alone    packages whose conformance suites run one at a time\n" +
-			"  suites-waiting  packages whose conformance suites run beside all others",
+			"  suites-waiting  packages whose conformance suites run in parallel with all others",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -53,7 +53,7 @@ func newWanted(a *app) *cobra.Command {
 	}
 }
 
-// wantedBy tells what a target installs: those of lesser ones are among that.
+// wantedBy returns a filter for the recipes that a target installs. Larger targets include smaller ones.
 func wantedBy(target install.Wanted) func(install.Recipe) bool {
 	return func(r install.Recipe) bool { return r.Wanted >= target }
 }
@@ -66,7 +66,7 @@ func suitesOf(target install.Wanted) func() []string {
 	}
 }
 
-// suites are packages of databases, those whose suite takes longest first.
+// suites returns the packages of matching databases, the longest suite first.
 func suites(of func(database.About) bool) []string {
 	registry := all.Registry()
 	slices.SortStableFunc(registry, func(x, y database.About) int { return cmp.Compare(y.Suite.Takes, x.Suite.Takes) })

@@ -19,15 +19,15 @@ import (
 	"skerry/internal/topology"
 )
 
-// wizard writes the file that flags and answers make.
+// wizard writes a file from flags and answers.
 type wizard[T draft.File] struct {
 	draft     *T
-	name      *string // in draft; the file's, without .yaml
+	name      *string // of the file without .yaml; points into draft
 	questions func(draft *T, places draft.Places, databases []string) []draft.Question
 	check     func(draft T, path string) (made, error)
 }
 
-// made is a valid file that is not written yet.
+// made is a valid file before it is written.
 type made struct {
 	text  string
 	cloud topology.Topology
@@ -35,7 +35,7 @@ type made struct {
 	describe func() error
 }
 
-// run asks unless ready or without a terminal, writes the file and prints the command that uses it.
+// run asks the questions, writes the file and prints the next command. It asks nothing if ready, or without a terminal.
 func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, next string) error {
 	file := ""
 	if len(args) == 1 {
@@ -44,7 +44,7 @@ func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, ne
 	}
 	if in, terminal := a.In.(*os.File); !ready && terminal && term.IsTerminal(int(in.Fd())) {
 		line := liner.NewLiner()
-		defer func() { _ = line.Close() }() // of a terminal that stays open
+		defer func() { _ = line.Close() }() // the terminal itself stays open
 		answered, err := draft.Interview[T]{
 			Line: reader(cmd.Context(), line), Out: a.Out, Databases: databaseNames(), Questions: w.questions,
 			Check: func(d T) (draft.Places, error) {
@@ -74,7 +74,7 @@ func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, ne
 	return err
 }
 
-// reader reads answers in the terminal of line.
+// reader returns a function that reads an answer from a terminal.
 func reader(ctx context.Context, line *liner.State) func(question string, choices []string) (string, error) {
 	line.SetCtrlCAborts(true)
 	line.SetTabCompletionStyle(liner.TabPrints)
@@ -89,13 +89,13 @@ func reader(ctx context.Context, line *liner.State) func(question string, choice
 		})
 		text, err := line.Prompt(question)
 		if err != nil {
-			return "", errors.Join(fmt.Errorf("no file was written: %w", err), ctx.Err())
+			return "", errors.Join(fmt.Errorf("no file written: %w", err), ctx.Err())
 		}
 		return text, nil
 	}
 }
 
-// nameOf derives the name from the file unless a flag gave it.
+// nameOf derives the name from the file name, unless a flag set it.
 func nameOf(file, name string, given bool) string {
 	base := file[strings.LastIndexByte(file, '/')+1:]
 	base = strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
@@ -105,17 +105,17 @@ func nameOf(file, name string, given bool) string {
 	return base
 }
 
-// writeNew writes a file that is not there yet.
+// writeNew writes a new file. It fails if the file exists.
 func writeNew(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return advice.With(fmt.Errorf("%w: %s is there already, and stays as it is", cli.ErrUsage, file), "give the name of a new file")
+		return advice.With(fmt.Errorf("%w: %s already exists", cli.ErrUsage, file), "choose another file name")
 	} else if err != nil {
-		return fmt.Errorf("writing %s: %w", file, err)
+		return fmt.Errorf("write %s: %w", file, err)
 	}
 	_, err = f.WriteString(text)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", file, err)
+		return fmt.Errorf("write %s: %w", file, err)
 	}
 	return nil
 }

@@ -17,16 +17,18 @@ import (
 func newYCSB(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ycsb",
-		Short: "Drive any running cluster with a YCSB workload, without a lab",
-		Long: "Drive any running cluster with a YCSB workload, without a lab. The options are YCSB's own, and so is the text\n" +
-			"on stdout; a throughput counts the operations that succeeded. Beyond YCSB: open loops (--arrival), a hard\n" +
-			"timeout of every operation, outcomes told apart (ok, failed, unknown), and a load phase that tries failed\n" +
-			"inserts again and then verifies that every record is there. A warning names each property that has no effect.\n\n" +
-			"Several clients of one table need a --seed each; loaders need an insertstart and an insertcount each.",
+		Short: "Run a YCSB workload against an existing cluster",
+		Long: "Run a YCSB workload against an existing cluster, without a lab. Options and output format are those of YCSB. The\n" +
+			"throughput counts successful operations only. Extensions to YCSB: open loops (--arrival), a hard timeout for every\n" +
+			"operation, separate outcomes (ok, failed, unknown), and a load phase that retries failed inserts and verifies all\n" +
+			"records. A warning names each property without effect.\n" +
+			"\n" +
+			"Several clients on one table need different values of --seed. Several loaders need different values of insertstart\n" +
+			"and insertcount.",
 	}
 	c.AddCommand(
-		newYCSBPhase(a, load.PhaseLoad, "Insert the workload's records and verify that they are there"),
-		newYCSBPhase(a, load.PhaseRun, "Run the workload's operations"),
+		newYCSBPhase(a, load.PhaseLoad, "Insert the records of the workload and verify them"),
+		newYCSBPhase(a, load.PhaseRun, "Run the operations of the workload"),
 	)
 	return c
 }
@@ -53,31 +55,31 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVarP(&o.Files, "properties", "P", nil, "property `FILE`, or workloada to workloadf (repeatable, the last is strongest)")
-	f.StringArrayVarP(&o.Set, "property", "p", nil, "set a property: `KEY=VALUE` (repeatable, over the files)")
-	f.IntVar(&o.Threads, "threads", 0, "workers, each with a client of its own (default: threadcount, or 1)")
-	f.Float64Var(&o.Target, "target", 0, "operations a second (default: target, or unlimited)")
-	f.BoolVarP(&o.Status, "status", "s", false, "a status line on stderr every status.interval seconds (10)")
-	f.DurationVar(&o.Timeout, "timeout", load.DefaultTimeout, "time that an operation may take")
-	f.Uint64Var(&o.Seed, "seed", 1, "seed of operations, keys and arrivals; give each client of a table its own")
-	f.StringVar((*string)(&o.Arrival), "arrival", "", "closed (each worker waits for its answer), or at the target's rate: constant, poisson")
-	f.IntVar(&o.MaxInFlight, "in-flight", 0, fmt.Sprintf("bound on operations in flight of an open loop (default %d)", load.DefaultMaxInFlight))
-	f.StringVar((*string)(&o.AfterStall), "after-stall", "", "catchup (send what was due, late) or skip (count it as dropped)")
-	f.StringVar(&o.HDR, "hdr", "", "write HdrHistogram logs into this `FOLDER`")
-	f.BoolVar(&o.JSON, "json", false, "print a JSON object in place of YCSB's text")
+	f.StringArrayVarP(&o.Files, "properties", "P", nil, "property `FILE`, or workloada to workloadf (repeatable; later ones win)")
+	f.StringArrayVarP(&o.Set, "property", "p", nil, "set a property: `KEY=VALUE` (repeatable; overrides files)")
+	f.IntVar(&o.Threads, "threads", 0, "number of workers, each with its own client (default: threadcount, or 1)")
+	f.Float64Var(&o.Target, "target", 0, "operations per second (default: target, or unlimited)")
+	f.BoolVarP(&o.Status, "status", "s", false, "print a status line on stderr every status.interval seconds (10)")
+	f.DurationVar(&o.Timeout, "timeout", load.DefaultTimeout, "timeout of an operation")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of operations, keys and arrivals; use a different one for each client of a table")
+	f.StringVar((*string)(&o.Arrival), "arrival", "", "closed (each worker waits for its answer), or constant or poisson at the target rate")
+	f.IntVar(&o.MaxInFlight, "in-flight", 0, fmt.Sprintf("maximum number of operations in flight of an open loop (default %d)", load.DefaultMaxInFlight))
+	f.StringVar((*string)(&o.AfterStall), "after-stall", "",
+		"after a stall: catchup (send delayed operations late) or skip (count them as dropped)")
+	f.StringVar(&o.HDR, "hdr", "", "write HdrHistogram logs to `FOLDER`")
+	f.BoolVar(&o.JSON, "json", false, "print a JSON object instead of the text of YCSB")
 	switch phase {
 	case load.PhaseLoad:
-		f.IntVar(&o.Batch, "batch", 1, "records a request, where the database takes many at once (MySQL's family, PostgreSQL, etcd, HBase)")
-		f.BoolVar(&o.NoVerify, "no-verify", false, "do not look whether every record is there")
+		f.IntVar(&o.Batch, "batch", 1, "records per request, for databases with batches (MySQL's family, PostgreSQL, etcd, HBase)")
+		f.BoolVar(&o.NoVerify, "no-verify", false, "do not verify the inserted records")
 	case load.PhaseRun:
-		f.DurationVar(&o.Duration, "duration", 0, "end after this time, not after operationcount (keys are still drawn for operationcount)")
-		f.DurationVar(&o.Warmup, "warmup", 0, "drive for this time first, and leave it out of the result")
+		f.DurationVar(&o.Duration, "duration", 0, "end after this time instead of operationcount (keys are still drawn for operationcount)")
+		f.DurationVar(&o.Warmup, "warmup", 0, "run for this time before the measurement")
 	}
 	return c
 }
 
-// doubleDashes lets YCSB's users type -threads 16 and -target 1000, which is not how
-// flags of one letter work elsewhere.
+// doubleDashes accepts -threads 16 and -target 1000, as YCSB does, although other flags with one dash have one letter.
 func doubleDashes(args []string) []string {
 	if len(args) == 0 || args[0] != "ycsb" {
 		return args

@@ -31,9 +31,9 @@ func startLoopback(t *testing.T) *loopback {
 	l.names = testkit.Address(t)
 	l.metadata = l.serve(`serving .* on http://(\S+)/`, "metad", "serve", "--listen", "127.0.0.1:0", "--data", l.path("tree"))
 	l.member = l.serve(`"serving":"(\S+)"`, "hydra", "node", "--cluster", "shop", "--name", "a1", "--cloud", "a", "--data", l.path("a1"), "--listen", "127.0.0.1:0", "--peer", testkit.Address(t))
-	l.wallet = l.serve(`listens at (\S+)`, "hydra", "wallet", "--cloud", "a", "--listen", "127.0.0.1:0", "--data", l.member)
-	l.balancer = l.serve(`listens at (\S+)`, "hydra", "lb", "--cloud", "a", "--listen", "127.0.0.1:0", "--member", "a=http://"+l.member, "--app", "a=http://"+l.wallet)
-	l.serve(`served at (\S+)`, "hydra", "dns", "--zone", "hydra.test", "--target", "http://"+l.balancer+"/-/ready", "--listen", "127.0.0.1:0", "--metrics", l.names)
+	l.wallet = l.serve(`listens on (\S+)`, "hydra", "wallet", "--cloud", "a", "--listen", "127.0.0.1:0", "--data", l.member)
+	l.balancer = l.serve(`listens on (\S+)`, "hydra", "lb", "--cloud", "a", "--listen", "127.0.0.1:0", "--member", "a=http://"+l.member, "--app", "a=http://"+l.wallet)
+	l.serve(`serving \S+ at (\S+)`, "hydra", "dns", "--zone", "hydra.test", "--target", "http://"+l.balancer+"/-/ready", "--listen", "127.0.0.1:0", "--metrics", l.names)
 	return l
 }
 

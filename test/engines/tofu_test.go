@@ -244,7 +244,7 @@ retries: 0
 	if x := r.trials("runs/latest", 1)[0]; x.State != record.TrialOK || x.Goodput == 0 || len(x.Fidelity.Machines) != 2 {
 		t.Errorf("%s, %g ops/s on %d machines: %s", x.State, x.Goodput, len(x.Fidelity.Machines), x.Error)
 	}
-	if out, err := skerry("machines", "sweep", r.path("machines.yaml")); err != nil || strings.Count(out, "nothing was left") != 2 {
+	if out, err := skerry("machines", "sweep", r.path("machines.yaml")); err != nil || strings.Count(out, "nothing to remove") != 2 {
 		t.Errorf("what the trial left: %v\n%s", err, out)
 	}
 	c.tofu("destroy", "-auto-approve")

@@ -20,7 +20,7 @@ func NewRoot(a *App, name, short, version string) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.PersistentFlags().BoolP("verbose", "v", false, "say what is done, on stderr")
+	root.PersistentFlags().BoolP("verbose", "v", false, "print progress details on stderr")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if v, err := cmd.Flags().GetBool("verbose"); err == nil && v {
 			a.Level.Set(slog.LevelDebug)
@@ -45,8 +45,8 @@ func NewVersion(a *App, name, version string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: "Print the version of this program, the Go version that compiled it, and the system that it runs on. A version\n" +
-			"with a plus sign is built from a commit that is no release: 0.1.0+g1f20c3a comes after 0.1.0.",
+		Long: "Print the version of this program, the Go version that compiled it, and the operating system. A version\n" +
+			"with a plus sign was built from a commit after a release: 0.1.0+g1f20c3a follows 0.1.0.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := about{Version: version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
@@ -57,7 +57,7 @@ func NewVersion(a *App, name, version string) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the version as JSON")
 	return c
 }
 
@@ -92,5 +92,5 @@ func NewMan() *cobra.Command {
 
 // HostFlag adds the flag --host, with further names that a server answers to.
 func HostFlag(c *cobra.Command, hosts *[]string) {
-	c.Flags().StringArrayVar(hosts, "host", nil, "a further `NAME` that it answers to (repeatable)")
+	c.Flags().StringArrayVar(hosts, "host", nil, "additional host `NAME` to accept (repeatable)")
 }

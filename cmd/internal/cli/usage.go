@@ -38,13 +38,13 @@ func wrongArguments(cmd *cobra.Command, args []string, err error) string {
 	form := strings.TrimSuffix(cmd.UseLine(), " [flags]")
 	switch {
 	case !strings.Contains(cmd.Use, " ") && len(args) > 0:
-		return fmt.Sprintf("%s takes no arguments, and %q is one", form, args[0])
+		return fmt.Sprintf("%s takes no arguments, got %q", form, args[0])
 	case !strings.Contains(err.Error(), "arg(s)"):
 		return err.Error()
 	case len(args) == 0:
-		return "it is written " + form
+		return "missing arguments: " + form
 	}
-	return fmt.Sprintf("it is written %s, and here are %d arguments", form, len(args))
+	return fmt.Sprintf("%s: got %d arguments", form, len(args))
 }
 
 func unknownCommand(cmd *cobra.Command, args []string) error {

@@ -37,7 +37,7 @@ func Prepare(ctx context.Context, a *cli.App, stateDir string) error {
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+		return fmt.Errorf("locate this program: %w", err)
 	}
 	return rootless.Enter(ctx, exe, os.Args[1:], Directories())
 }
@@ -46,10 +46,10 @@ func Prepare(ctx context.Context, a *cli.App, stateDir string) error {
 func Sweep(ctx context.Context, a *cli.App, stateDir string) error {
 	cleared, err := lab.Sweep(ctx, stateDir)
 	if len(cleared) > 0 {
-		fmt.Fprintf(a.Err, "cleared what a command that was killed had left: %s\n", strings.Join(cleared, ", "))
+		fmt.Fprintf(a.Err, "removed the remains of a killed command: %s\n", strings.Join(cleared, ", "))
 	}
 	if err != nil {
-		return fmt.Errorf("clearing what a command that was killed had left: %w", err)
+		return fmt.Errorf("remove the remains of a killed command: %w", err)
 	}
 	return nil
 }
