@@ -99,7 +99,7 @@ func recipe(name string) (install.Recipe, error) {
 		if r.Name == name || r.Key() == name { // the first series of the name
 			return r, nil
 		}
-		known = append(known, r.Key())
+		known = append(known, r.Name, r.Key())
 	}
 	err := fmt.Errorf("%w: unknown database %q", cli.ErrUsage, name)
 	if near := suggest.Nearest(name, known); near != "" {

@@ -13,6 +13,9 @@ import (
 // ErrVersion means that the installed version is not the requested one.
 var ErrVersion = errors.New("another version than was asked for")
 
+// ErrSeries is returned for a series that a database does not have.
+var ErrSeries = errors.New("no such series")
+
 // ErrUnknown means that no database has that name.
 var ErrUnknown = errors.New("no such database")
 
@@ -70,7 +73,7 @@ func Find(recipes []install.Recipe, version, from string) (Installation, error) 
 		}
 	}
 	if !found && from == "" {
-		return Installation{}, advice.With(fmt.Errorf("%s has no series %s", chosen.Name, version),
+		return Installation{}, advice.With(fmt.Errorf("%s %s: %w", chosen.Name, version, ErrSeries),
 			"use one of %s, or give a build of that version with --from", strings.Join(series, ", "))
 	}
 	dir, err := install.DefaultDir()

@@ -13,7 +13,6 @@ import (
 	"skerry/internal/base/suggest"
 	"skerry/internal/database"
 	"skerry/internal/evidence/race"
-	"skerry/internal/install"
 	"skerry/internal/topology"
 )
 
@@ -81,11 +80,11 @@ func findCandidates(n Needs, registry []database.About, memory int64) (in []Cand
 		db := a.New()
 		installed, err := database.Locate(db, series, "")
 		switch {
-		case errors.Is(err, install.ErrNotInstalled):
+		case errors.Is(err, database.ErrSeries):
+			return nil, nil, fmt.Errorf("consider[%d]: %w", i, err)
+		case err != nil:
 			out = append(out, Excluded{name, "not installed; run: skerry install " + name})
 			continue
-		case err != nil:
-			return nil, nil, fmt.Errorf("consider[%d]: %w", i, err)
 		}
 		place, reduced := n.fitMemory(db, place, memory)
 		for _, choice := range a.Choices(place) {
