@@ -14,7 +14,7 @@ import (
 // The pages of docs/commands match the commands of all programs, and removed commands have no page.
 func TestCommandPagesAreCurrent(t *testing.T) {
 	want := map[string]string{}
-	pages, err := docgen.Commands("../..", newRoot(&app{App: cli.New(nil, nil, os.Stderr)}))
+	pages, err := docgen.CommandPages("../..", newRoot(&app{App: cli.New(nil, nil, os.Stderr)}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,29 +15,29 @@ import (
 	"strings"
 )
 
-// Part is a module or package of somebody else's in the program.
-type Part struct {
+// noticePart is a third-party module or package in the program.
+type noticePart struct {
 	Name, Version string
-	// dir holds its licences.
+	// dir holds its licence files.
 	dir string
 }
 
-func (p Part) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
+func (p noticePart) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
 
 const noticeHead = `Skerry
 Copyright 2026 The Skerry maintainers
 Licensed under the Apache License, Version 2.0: see LICENSE.
 
-The program holds the parts below, each under its own licence. Their source code is to be had from the Go
+The program contains the parts below, each under its own licence. Their source code is available from the Go
 module proxy and the npm registry under these names and versions. "make notice" wrote this file.
 
 `
 
-// WriteNotice prints the notice of the repository at root: all parts, then every licence once, with
-// the parts that are under it. Modules have to be in Go's module cache, and packages in
-// web/node_modules.
+// WriteNotice prints the licences of the programs in the repository at root: Go modules linked into
+// them, and npm packages bundled into their pages. Every licence text is printed once. The modules
+// must be in Go's module cache, the packages in web/node_modules.
 func WriteNotice(ctx context.Context, w io.Writer, root string) error {
-	parts, err := CollectParts(ctx, root)
+	parts, err := collectParts(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func WriteNotice(ctx context.Context, w io.Writer, root string) error {
 	for _, p := range parts {
 		texts, err := readLicences(p.dir)
 		if err != nil {
-			return fmt.Errorf("the licence of %s: %w", p, err)
+			return fmt.Errorf("licence of %s: %w", p, err)
 		}
 		for _, text := range texts {
 			byText[text] = append(byText[text], p.String())
@@ -70,8 +70,8 @@ func WriteNotice(ctx context.Context, w io.Writer, root string) error {
 	return err
 }
 
-// CollectParts are the parts of the program in the repository at root, sorted by name.
-func CollectParts(ctx context.Context, root string) ([]Part, error) {
+// collectParts returns the third-party parts of the programs, sorted by name.
+func collectParts(ctx context.Context, root string) ([]noticePart, error) {
 	modules, err := linkedModules(ctx, root)
 	if err != nil {
 		return nil, err
@@ -81,12 +81,12 @@ func CollectParts(ctx context.Context, root string) ([]Part, error) {
 		return nil, err
 	}
 	parts := append(modules, packages...)
-	slices.SortFunc(parts, func(x, y Part) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortFunc(parts, func(x, y noticePart) int { return cmp.Compare(x.Name, y.Name) })
 	return parts, nil
 }
 
-// ListedParts are the parts that a notice names, as Part.String has them.
-func ListedParts(notice string) []string {
+// listedParts returns the parts that a notice names.
+func listedParts(notice string) []string {
 	var names []string
 	list, _, _ := strings.Cut(notice, "\n===")
 	for line := range strings.Lines(list) {
@@ -97,31 +97,31 @@ func ListedParts(notice string) []string {
 	return names
 }
 
-// architectures are those that packages are made for.
+// architectures are the release architectures.
 var architectures = []string{"amd64", "arm64"}
 
-// linkedModules are those that are linked into a program on some architecture, and Go's own
-// library. That one is named without its version, which is the compiler's.
-func linkedModules(ctx context.Context, root string) ([]Part, error) {
+// linkedModules returns the modules linked into a program on any architecture, and Go's standard
+// library without its version, which is the compiler's.
+func linkedModules(ctx context.Context, root string) ([]noticePart, error) {
 	library, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
-		return nil, fmt.Errorf("asking where Go is: %w", err)
+		return nil, fmt.Errorf("find GOROOT: %w", err)
 	}
-	parts := []Part{{Name: "Go", dir: strings.TrimSpace(string(library))}}
+	parts := []noticePart{{Name: "Go", dir: strings.TrimSpace(string(library))}}
 	for _, arch := range architectures {
 		cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}", "./cmd/...")
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
 		out, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("listing the modules of the programs: %w", err)
+			return nil, fmt.Errorf("list modules: %w", err)
 		}
 		for line := range strings.Lines(string(out)) {
 			f := strings.Split(strings.TrimSpace(line), "\t")
 			if len(f) != 3 || f[1] == "" {
 				continue // Skerry itself, which has no version
 			}
-			if p := (Part{f[0], f[1], f[2]}); !slices.Contains(parts, p) {
+			if p := (noticePart{f[0], f[1], f[2]}); !slices.Contains(parts, p) {
 				parts = append(parts, p)
 			}
 		}
@@ -129,11 +129,11 @@ func linkedModules(ctx context.Context, root string) ([]Part, error) {
 	return parts, nil
 }
 
-// imported finds the packages that a TypeScript file imports.
+// imported matches the packages that a TypeScript file imports.
 var imported = regexp.MustCompile(`(?m)^(?:import|export)[^'"]*['"]((?:@[\w-]+/)?[\w-]+)[^'"]*['"]`)
 
-// bundledPackages are those that the front end imports, and what these depend on.
-func bundledPackages(root string) ([]Part, error) {
+// bundledPackages returns the packages that the front end imports, and their dependencies.
+func bundledPackages(root string) ([]noticePart, error) {
 	lock, err := readLock(filepath.Join(root, "web", "package-lock.json"))
 	if err != nil {
 		return nil, err
@@ -150,16 +150,16 @@ func bundledPackages(root string) ([]Part, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the front end's imports: %w", err)
+		return nil, fmt.Errorf("read front-end imports: %w", err)
 	}
-	var parts []Part
-	for i := 0; i < len(names); i++ { // it grows
+	var parts []noticePart
+	for i := 0; i < len(names); i++ { // names grows
 		at := "node_modules/" + names[i]
 		p, ok := lock[at]
 		if !ok || slices.Contains(names[:i], names[i]) {
-			continue // a module of Node.js, or known
+			continue // a module of Node.js, or a duplicate
 		}
-		parts = append(parts, Part{names[i], p.Version, filepath.Join(root, "web", at)})
+		parts = append(parts, noticePart{names[i], p.Version, filepath.Join(root, "web", at)})
 		for name := range p.Dependencies {
 			names = append(names, name)
 		}
@@ -175,26 +175,26 @@ type locked struct {
 func readLock(path string) (map[string]locked, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the front end's lock: %w", err)
+		return nil, fmt.Errorf("read front-end lock file: %w", err)
 	}
 	var lock struct {
 		Packages map[string]locked `json:"packages"`
 	}
 	if err := json.Unmarshal(data, &lock); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return lock.Packages, nil
 }
 
-// licence matches the names of files that hold licences, and notices that go with them.
+// licence matches the names of files with licences and notices.
 var licence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-var errNoLicence = errors.New("no file of it looks like one")
+var errNoLicence = errors.New("no licence file")
 
 func readLicences(dir string) ([]string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading its directory: %w", err)
+		return nil, fmt.Errorf("read directory: %w", err)
 	}
 	var texts []string
 	for _, f := range files {
@@ -203,7 +203,7 @@ func readLicences(dir string) ([]string, error) {
 		}
 		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", f.Name(), err)
+			return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 		}
 		texts = append(texts, strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")))
 	}

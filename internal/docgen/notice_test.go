@@ -11,7 +11,7 @@ import (
 // The notice names what the program holds and nothing else, with the versions of go.mod and
 // of the front end's lock.
 func TestNoticeIsCurrent(t *testing.T) {
-	parts, err := CollectParts(t.Context(), root)
+	parts, err := collectParts(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestNoticeIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, ListedParts(string(text))); diff != "" {
+	if diff := cmp.Diff(want, listedParts(string(text))); diff != "" {
 		t.Errorf("NOTICE is not what the program holds, run make notice: -want +got:\n%s", diff)
 	}
 }

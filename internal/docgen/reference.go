@@ -13,7 +13,7 @@ const referenceHead = `# The experiment file
 <!-- Made by "make docs" from the types in internal/experiment and internal/topology. -->
 
 An experiment is one YAML file: where (topology, client), what (database, workload), how long (warmup, stop), and what
-varies (matrix, repetitions). The ready ones under ` + "`experiments/`" + ` are commented for reading.
+varies (matrix, repetitions). The examples under ` + "`experiments/`" + ` have comments.
 
 ` + "```yaml" + `
 # yaml-language-server: $schema=experiment.schema.json
@@ -29,10 +29,11 @@ matrix:
 repetitions: 3
 ` + "```" + `
 
-- ` + "`skerry validate FILE`" + ` says what would be run, or every mistake with its line and column. Nothing starts before
-  everything is right.
-- ` + "`skerry schema`" + ` prints a JSON Schema, with which editors complete and check as you type.
-- ` + "`--set PATH=VALUE`" + ` changes a value without editing the file: ` + "`--set scale=0.2`, `--set workload.threads=64`,\n  `--set 'matrix.scale=[0.2, 1.0]'`,\n  `--set 'events[0].at=10s'`" + `.
+- ` + "`skerry validate FILE`" + ` prints the plan, or every mistake with its line and column. Nothing starts before the
+  file is valid.
+- ` + "`skerry schema`" + ` prints a JSON Schema for completion and validation in editors.
+- ` + "`--set PATH=VALUE`" + ` changes a value without editing the file: ` + "`--set scale=0.2`, " +
+	"`--set workload.threads=64`,\n  `--set 'matrix.scale=[0.2, 1.0]'`,\n  `--set 'events[0].at=10s'`" + `.
 
 ## How values are written
 
@@ -43,20 +44,22 @@ repetitions: 3
 | size | ` + "`64KiB`, `512MiB`, `4GiB`, `100MB`" + ` | KiB is 1024 bytes, kB is 1000 |
 | share | ` + "`5%`, `0.05`" + ` | from 0 to 1 |
 
-Where a mapping has a shorthand, one value stands for it: ` + "`client: Singapore` is `client: {site: Singapore}`" + `. A list or
-mapping of the matrix, of ` + "`fast`" + ` and of ` + "`--set`" + ` is merged into what the file says; a value that excludes another one
-(workload name and file, latency and rtt) takes its place.
+A mapping with a shorthand also accepts a single value: ` + "`client: Singapore` is `client: {site: Singapore}`" + `. A list or
+mapping in the matrix, in ` + "`fast`" + ` or in ` + "`--set`" + ` is merged into the file. A value that excludes another one (workload
+name and file, latency and rtt) replaces it.
 
 ## Topologies by name
 
 | preset | |
 |---|---|
-| ` + "`azure8`" + ` | eight Azure datacentres with the latencies and bandwidths of Table III of the FHC paper, as printed. The table has one bandwidth for a pair, of downloads: it holds for both directions |
+| ` + "`azure8`" + ` | eight Azure datacentres with the latencies and bandwidths of Table III of the FHC paper, as printed. ` +
+	`The table has one bandwidth per pair, of downloads; it is used for both directions |
 | ` + "`azure8-geo`" + ` | the same sites and bandwidths with latencies by great-circle distance |
 | ` + "`pair`, `triangle`" + ` | two or three sites, n1, n2 ..., every pair linked |
 | ` + "`mesh:N`, `ring:N`" + ` | N sites, every pair linked or each to the next |
 
-The last two rows take options, the keys of ` + "`defaults`" + `: ` + "`mesh:5,rtt=40ms,bandwidth=100mbit,loss=1%`" + `; without one the round trip is
+The last two rows take options, the keys of ` + "`defaults`" + `: ` + "`mesh:5,rtt=40ms,bandwidth=100mbit,loss=1%`" + `; ` +
+	`without one the round trip is
 20 ms. Two nodes of one site are 0.5 ms of round trip apart (` + "`site_rtt`" + `).
 
 Between sites with coordinates, one way takes great circle x detour / 204,190 km/s, the speed of light in fibre of
@@ -64,20 +67,20 @@ refractive index 1.468. The detour is 1.5 unless set: fibres follow coasts and e
 
 ## The plan of trials
 
-Every combination of the matrix is a cell; every repetition runs all cells once, in an order of its own that the seed
-decides, so that whatever changes slowly on the machine falls on all cells alike. The order is recorded. Each trial has a
-seed of its own: the n-th output of SplitMix64 started at the experiment's ` + "`seed`" + `, where n is the trial's number in the
+Every combination of the matrix is a cell. Every repetition runs all cells once, in a random order derived from the seed.
+Slow changes of the machine therefore affect all cells alike. The order is recorded. Each trial has its own seed: the n-th ` +
+	`output of SplitMix64 started at the experiment's ` + "`seed`" + `, where n is the trial's number in the
 order of the file.
 
-Every trial has a lab and a cluster of its own, unless ` + "`reuse: true`" + ` is said: then the trials of one cloud and one
-database follow each other within a repetition, on one cluster whose table is emptied and loaded afresh for each. Their
-database is warm, and its timeouts are those for the largest scale among them; a trial that fails takes its cluster along.
-A database that runs on Java gets warm in its first minutes: ` + "`cluster_warmup`" + ` drives a new cluster before its first trial.
-Events and processor credits are refused beside ` + "`reuse`" + `, since the next trial would find what they have left.
+Every trial has its own lab and cluster. With ` + "`reuse: true`" + `, the trials of one cloud and one database share a cluster
+within a repetition. Its table is emptied and loaded again for each trial. The database is warm, and its timeouts are
+those for the largest scale. A failed trial discards the cluster. Databases on Java need minutes to warm up:
+` + "`cluster_warmup`" + ` drives a new cluster before its first trial. Events and CPU credits are rejected with ` + "`reuse`" + `,
+because their effects would reach the next trial.
 
 `
 
-// Reference is the reference of experiment files, in Markdown. root is as for Schema.
+// Reference returns the Markdown reference of experiment files. root is as for Schema.
 func Reference(root string) ([]byte, error) {
 	s, err := experimentSchema(root)
 	if err != nil {
@@ -94,12 +97,11 @@ func Reference(root string) ([]byte, error) {
 	return []byte(strings.TrimRight(r.b.String(), "\n") + "\n"), nil
 }
 
-// reference is the document in the making: objects are written breadth first, each where
-// it is met first.
+// reference writes objects breadth first, each at its first occurrence.
 type reference struct {
 	schema *jsonschema.Schema
 	b      strings.Builder
-	met    map[string]string // path at which a type was met first
+	met    map[string]string // path of the first occurrence of a type
 	queue  []section
 }
 
@@ -152,7 +154,7 @@ func joinPath(path, key string) string {
 	return path + "." + key
 }
 
-// value is what a key takes, in a few words.
+// value describes the value of a key.
 func (r *reference) value(s *jsonschema.Schema, path string) string {
 	if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok {
 		if r.met[name] == "" {
@@ -186,15 +188,15 @@ func (r *reference) value(s *jsonschema.Schema, path string) string {
 	return "value"
 }
 
-// anchor is the link to the section of a path.
+// anchor returns the link target of a path.
 func anchor(path string) string {
 	return strings.ToLower(strings.NewReplacer(".", "", "[", "", "]", "").Replace(path))
 }
 
-// wordBoundary finds where a word of a Go name ends.
+// wordBoundary matches the end of a word in a Go name.
 var wordBoundary = regexp.MustCompile("([a-z])([A-Z])")
 
-// keyName is how the text calls a type: DefaultsSpec is "defaults", LinkDown "link_down", as its key.
+// keyName returns the key of a type: "defaults" for DefaultsSpec, "link_down" for LinkDown.
 func keyName(name string) string {
 	if name == "Spec" {
 		return "topology"
@@ -214,7 +216,7 @@ func bounds(s *jsonschema.Schema) string {
 	return ""
 }
 
-// describeKey is a description within a table, which says already what it is about.
+// describeKey returns a description for a table row, without the key and "is".
 func describeKey(key string, s *jsonschema.Schema) string {
 	text := strings.ReplaceAll(strings.ReplaceAll(s.Description, "\n\n", " "), "|", `\|`)
 	if rest, ok := strings.CutPrefix(text, key+" "); ok {

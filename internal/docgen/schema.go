@@ -1,6 +1,6 @@
-// Package docgen writes the documentation that comes from the code: the JSON Schemas of
-// experiment and machines files, the experiments' reference, and a page for each command. What it writes is
-// committed; tests check that it is current.
+// Package docgen generates files from the code: the JSON Schemas, the reference of experiment
+// files, a page for each command, tables in hand-written pages, the front end's types, and the
+// licence notice. The files are committed; tests check that they are current.
 package docgen
 
 import (
@@ -27,8 +27,7 @@ import (
 // module is the import path of the repository's root.
 const module = "skerry"
 
-// Patterns of quantities. They are looser than package unit's, which tells what is
-// wrong better than an editor can.
+// Patterns of quantities. They accept more than package unit, whose errors are better than an editor's.
 const (
 	durationPattern  = `^(0|([0-9.]+ *(ns|us|µs|ms|s|m|h))+)$`
 	bandwidthPattern = `^(unlimited|[0-9.]+ *([kKmMgGtT])?bit(/s)?)$`
@@ -36,8 +35,8 @@ const (
 	fractionPattern  = `^[0-9.]+ *%?$`
 )
 
-// Schema is the JSON Schema of experiment files, in JSON. root is the repository, relative
-// to the working directory: the descriptions are the comments in its sources.
+// Schema returns the JSON Schema of experiment files. root is the repository relative to the
+// working directory; the descriptions are the comments in its sources.
 func Schema(root string) ([]byte, error) {
 	s, err := experimentSchema(root)
 	if err != nil {
@@ -46,7 +45,7 @@ func Schema(root string) ([]byte, error) {
 	return marshalSchema(s)
 }
 
-// MachinesSchema is that of machines files.
+// MachinesSchema returns the JSON Schema of machines files.
 func MachinesSchema(root string) ([]byte, error) {
 	r, err := reflector(root, "machine/inventory")
 	if err != nil {
@@ -59,7 +58,7 @@ func MachinesSchema(root string) ([]byte, error) {
 	return marshalSchema(s)
 }
 
-// NeedsSchema is that of needs files.
+// NeedsSchema returns the JSON Schema of needs files.
 func NeedsSchema(root string) ([]byte, error) {
 	s, err := reflectWithEvents[choose.Needs](root, "Skerry needs", "run/choose", "event", "topology", "lab/overlay")
 	if err != nil {
@@ -71,19 +70,19 @@ func NeedsSchema(root string) ([]byte, error) {
 func marshalSchema(s *jsonschema.Schema) ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("writing the schema: %w", err)
+		return nil, fmt.Errorf("encode schema: %w", err)
 	}
 	return append(data, '\n'), nil
 }
 
-// reflector knows the comments of packages.
+// reflector returns a reflector with the comments of packages.
 func reflector(root string, packages ...string) (*jsonschema.Reflector, error) {
 	r := &jsonschema.Reflector{FieldNameTag: "yaml", RequiredFromJSONSchemaTags: true, ExpandedStruct: true, Anonymous: true, Mapper: mapper}
 	// The library names packages by their path below the working directory.
 	base := module + strings.Repeat("/_", strings.Count(filepath.ToSlash(root), ".."))
 	for _, pkg := range packages {
 		if err := r.AddGoComments(base, path.Join(root, "internal", pkg), jsonschema.WithFullComment()); err != nil {
-			return nil, fmt.Errorf("reading the comments of package %s: %w", pkg, err)
+			return nil, fmt.Errorf("read comments of package %s: %w", pkg, err)
 		}
 	}
 	return r, nil
@@ -97,7 +96,7 @@ func experimentSchema(root string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// reflectWithEvents is the schema of a file that has a topology and events.
+// reflectWithEvents returns the schema of a file with a topology and events.
 func reflectWithEvents[T any](root, title string, packages ...string) (*jsonschema.Schema, error) {
 	r, err := reflector(root, packages...)
 	if err != nil {
@@ -119,7 +118,7 @@ func reflectWithEvents[T any](root, title string, packages ...string) (*jsonsche
 	return s, nil
 }
 
-// describeTypes has a schema speak of keys of files, root among the types that it is made of.
+// describeTypes rewrites descriptions for keys of files, and adds shorthands.
 func describeTypes(s *jsonschema.Schema, root reflect.Type, types map[string]reflect.Type) {
 	for name, t := range types {
 		d := s.Definitions[name]
@@ -135,7 +134,7 @@ func describeTypes(s *jsonschema.Schema, root reflect.Type, types map[string]ref
 	normalize(s)
 }
 
-// addKind gives events the key of a kind.
+// addKind adds the key of an event kind.
 func addKind(s *jsonschema.Schema, r *jsonschema.Reflector, k event.Kind) {
 	t := unwrapType(k.Type())
 	of := r.ReflectFromType(t)
@@ -147,7 +146,7 @@ func addKind(s *jsonschema.Schema, r *jsonschema.Reflector, k event.Kind) {
 	s.Definitions["Event"].Properties.Set(k.Name, &jsonschema.Schema{Ref: "#/$defs/" + t.Name(), Description: k.Name + " " + k.Summary})
 }
 
-// unwrapType is the type that another adds nothing to.
+// unwrapType returns the type that t only embeds.
 func unwrapType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous {
 		t = t.Field(0).Type
@@ -155,7 +154,7 @@ func unwrapType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// addDatabaseNames gives the name of a database, which may also be a user's own, those that there are.
+// addDatabaseNames adds the names of known databases as examples.
 func addDatabaseNames(database *jsonschema.Schema) {
 	name, _ := database.Properties.Get("name")
 	for _, a := range all.Registry() {
@@ -163,7 +162,7 @@ func addDatabaseNames(database *jsonschema.Schema) {
 	}
 }
 
-// mapper gives the types that read themselves their schema.
+// mapper returns the schema of types with their own decoder.
 func mapper(t reflect.Type) *jsonschema.Schema {
 	scalar := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 	switch t {
@@ -182,7 +181,8 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
 		return &jsonschema.Schema{Format: "name or list of names", AnyOf: []*jsonschema.Schema{{Type: "string"}, list}}
 	case reflect.TypeFor[inventory.Given]():
-		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object", Description: "A machine, as in a machines file (skerry schema machines)."}}
+		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object",
+			Description: "A machine, as in a machines file (skerry schema machines)."}}
 		return &jsonschema.Schema{Format: "path or list of machines", AnyOf: []*jsonschema.Schema{{Type: "string"}, list}}
 	case reflect.TypeFor[experiment.Matrix]():
 		one := uint64(1)
@@ -195,7 +195,7 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-// collectStructs collects the struct types that a type is made of, by name.
+// collectStructs collects the struct types that a type consists of, by name.
 func collectStructs(t reflect.Type, seen map[string]reflect.Type) map[string]reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -212,8 +212,7 @@ func collectStructs(t reflect.Type, seen map[string]reflect.Type) map[string]ref
 	return seen
 }
 
-// renameKeys makes the comments of Go fields speak of the keys of the file: "SiteRTT is"
-// becomes "site_rtt is".
+// renameKeys replaces Go field names in descriptions by keys: "SiteRTT is" becomes "site_rtt is".
 func renameKeys(s *jsonschema.Schema, t reflect.Type) {
 	name := keyName(t.Name())
 	if !strings.Contains(name, "_") { // a key stays as it is written
@@ -236,7 +235,7 @@ func replaceWord(text, old, word string) string {
 	return text
 }
 
-// allowShorthand lets a single value stand for a mapping where the type allows it.
+// allowShorthand also accepts a single value if the type has a shorthand.
 func allowShorthand(d *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	s, ok := reflect.Zero(t).Interface().(strict.Shorthander)
 	if !ok {
@@ -250,8 +249,8 @@ func allowShorthand(d *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	}}
 }
 
-// normalize makes every description one line a paragraph, lets a share be a number, and moves
-// the made-up formats away: editors warn about those they do not know.
+// normalize joins the lines of paragraphs, also accepts numbers as shares, and removes made-up
+// formats, which editors warn about.
 func normalize(s *jsonschema.Schema) {
 	s.Description = reflow(s.Description)
 	switch s.Format {
@@ -293,8 +292,8 @@ func reflow(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// SummarySchema is the JSON Schema of summary.json. Within a version fields are only added, so
-// that it takes those that it does not know.
+// SummarySchema returns the JSON Schema of summary.json. It accepts unknown fields, because a
+// version may add some.
 func SummarySchema(root string) ([]byte, error) {
 	s, err := summary(root)
 	if err != nil {
@@ -317,7 +316,6 @@ func summary(root string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// firstSentence leaves what follows to the source.
 func firstSentence(text string) string {
 	if i := strings.Index(text, ". "); i > 0 {
 		return text[:i+1]

@@ -19,10 +19,10 @@ import (
 	"skerry/internal/topology"
 )
 
-// ErrMark says that a page lacks the mark that a table stands below.
-var ErrMark = errors.New("the page has no line")
+// ErrMark means that a page lacks the marker line of a generated table.
+var ErrMark = errors.New("missing marker line")
 
-// replaceTable puts a table into a page, in the place of the one that is there, below the line
+// replaceTable returns a function that replaces the table below the line
 //
 //	<!-- Made by "make docs" from SOURCE. -->
 func replaceTable(source string, table func() string) func([]byte) ([]byte, error) {
@@ -36,19 +36,20 @@ func replaceTable(source string, table func() string) func([]byte) ([]byte, erro
 	}
 }
 
-// databaseTable is the overview of docs/databases.md.
+// databaseTable is the overview in docs/databases.md.
 func databaseTable(all []database.About) string {
 	var b strings.Builder
 	b.WriteString("| database | installed by | scan | join and leave | replicas | smallest cluster |\n|---|---|---|---|---|---|\n")
 	for _, a := range all {
 		can, r := a.New().Capabilities(), a.Row
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", a.Name, strings.TrimSpace(installText(a)+" "+r.Note),
-			capabilityText(r.Scan, can.Scan), capabilityText(r.Resize, can.Resize), capabilityText(r.Replicas, can.Replication), smallest(r.Smallest, can.MinNodes))
+			capabilityText(r.Scan, can.Scan), capabilityText(r.Resize, can.Resize), capabilityText(r.Replicas, can.Replication),
+			smallest(r.Smallest, can.MinNodes))
 	}
 	return b.String()
 }
 
-// protocolTable is the table of protocols in docs/own-database.md, by name.
+// protocolTable is the table of protocols in docs/own-database.md.
 func protocolTable(all []database.About) string {
 	rows := []string{fmt.Sprintf("| `%s` | records over HTTP, see below |", custom.HTTPKV)}
 	for _, a := range all {
@@ -60,7 +61,7 @@ func protocolTable(all []database.About) string {
 	return "| protocol | the client of |\n|---|---|\n" + strings.Join(rows, "\n") + "\n"
 }
 
-// capabilityText is what a row says in words, or yes or no.
+// capabilityText returns the words of a row, or yes or no.
 func capabilityText(words string, can bool) string {
 	switch {
 	case words != "":
@@ -81,7 +82,7 @@ func smallest(words string, nodes int) string {
 	return fmt.Sprintf("%d nodes", nodes)
 }
 
-// installText is how a database gets onto a machine.
+// installText describes how to install a database.
 func installText(a database.About) string {
 	if len(a.Recipes) == 0 {
 		return "nothing: it is built and packaged with skerry"
@@ -96,7 +97,7 @@ func installText(a database.About) string {
 	return command
 }
 
-// installCommand is the command that a user types to have a database.
+// installCommand returns the command that installs a database.
 func installCommand(a database.About) string {
 	command := "skerry install " + a.Name
 	switch r := a.Recipes[0]; {
@@ -108,13 +109,13 @@ func installCommand(a database.About) string {
 	return command
 }
 
-// ReplaceEventTables writes the tables of kinds into docs/events.md: below the heading of each section,
-// in the place of the table that is there.
-func ReplaceEventTables(page []byte) ([]byte, error) {
+// replaceEventTables replaces the table of event kinds below the heading of each section of
+// docs/events.md.
+func replaceEventTables(page []byte) ([]byte, error) {
 	for _, section := range event.Sections() {
 		place := regexp.MustCompile(`(?m)(^## ` + string(section) + `\n\n)(<!-- .* -->\n)?(\|.*\n)+`)
 		if !place.Match(page) {
-			return nil, fmt.Errorf("docs/events.md has no table below %q", section)
+			return nil, fmt.Errorf("docs/events.md: no table below %q", section)
 		}
 		page = place.ReplaceAllFunc(page, func([]byte) []byte {
 			return fmt.Appendf(nil, "## %s\n\n<!-- Made by \"make docs\" from the kinds in internal/event. -->\n%s", section, kindTable(section))
@@ -123,8 +124,8 @@ func ReplaceEventTables(page []byte) ([]byte, error) {
 	return page, nil
 }
 
-// kindTable is a row for each thing to say of a section's kinds; the name stands at the first
-// of each kind.
+// kindTable has a row for each example of a section's kinds. The name is in the first row of a
+// kind.
 func kindTable(section event.Section) string {
 	var b strings.Builder
 	b.WriteString("| kind | example | |\n|---|---|---|\n")
@@ -151,10 +152,9 @@ func kindTable(section event.Section) string {
 	return b.String()
 }
 
-// metricOrigin is where the table of metrics comes from.
 const metricOrigin = "the metrics in internal/record/metric"
 
-// metricTable is the table of docs/assertions.md.
+// metricTable is the table of metrics in docs/assertions.md.
 func metricTable() string {
 	var b strings.Builder
 	b.WriteString("| metric | value | |\n|---|---|---|\n")
@@ -165,7 +165,7 @@ func metricTable() string {
 	return b.String()
 }
 
-// valueOf says how values of a unit are written.
+// valueOf describes how values of a unit are written.
 var valueOf = map[metric.Unit]string{
 	metric.Number: "a number: `0`", metric.Rate: "a rate: `5000/s`", metric.Time: "a time: `300ms`, `60s`",
 	metric.Share: "a share: `99.9%`", metric.Bytes: "a size: `12MB`, `1GiB`", metric.Cores: "cores: `1.5`",
@@ -173,7 +173,7 @@ var valueOf = map[metric.Unit]string{
 
 const operatorOrigin = "the operators in internal/evidence/assert"
 
-// operatorTable is the other table of docs/assertions.md.
+// operatorTable is the table of operators in docs/assertions.md.
 func operatorTable() string {
 	means := map[string]string{"<": "less than", "<=": "at most", ">": "more than", ">=": "at least", "==": "exactly", "!=": "anything but"}
 	var b strings.Builder
@@ -181,11 +181,9 @@ func operatorTable() string {
 	for _, op := range metric.AssertionOperators() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", op, means[op])
 	}
-
 	return b.String()
 }
 
-// overlayOrigin is where the table of overlays comes from.
 const overlayOrigin = "the registry in internal/lab/overlay/kinds"
 
 // overlayTable is the table of docs/routing.md.
@@ -199,12 +197,11 @@ func overlayTable() string {
 	return b.String()
 }
 
-// addOverlays gives the overlay of a topology the kinds that there are, and each kind's
-// options under its name.
+// addOverlays adds the overlay kinds and their options to the schema of a topology.
 func addOverlays(s *jsonschema.Schema, r *jsonschema.Reflector) {
 	spec := s.Definitions[reflect.TypeFor[topology.OverlaySpec]().Name()]
 	kind, _ := spec.Properties.Get("kind")
-	spec.Properties.Delete("Settings") // the keys that the kinds have
+	spec.Properties.Delete("Settings") // replaced by the keys of the kinds
 	kind.Enum = []any{topology.Direct}
 	registry := lab.Overlays()
 	uses := make([]string, len(registry))
@@ -217,7 +214,7 @@ func addOverlays(s *jsonschema.Schema, r *jsonschema.Reflector) {
 	kind.Description = first + ", " + strings.Join(uses[:len(uses)-1], ", ") + ", or " + uses[len(uses)-1] + "."
 }
 
-// addOptions gives the overlay of a topology the key of one of the kinds.
+// addOptions adds the options of one overlay kind.
 func addOptions(s *jsonschema.Schema, r *jsonschema.Reflector, spec *jsonschema.Schema, a overlay.Definition) {
 	t := reflect.TypeOf(a.Options()).Elem()
 	of := r.ReflectFromType(t)

@@ -24,21 +24,22 @@ import (
 	"skerry/internal/serve"
 )
 
-// frontEndDir is where the front end has its types, below the repository's root.
+// frontEndDir holds the front end's types, relative to the repository's root.
 const frontEndDir = "web/src/go"
 
-// frontEndTypes are the types that the front end is told in: a report's documents, what the dashboard's
-// server answers, and the feed of a run. Whatever they hold comes along.
+// frontEndTypes are the JSON documents for browsers: reports, answers of the dashboard's server,
+// and the feed of a run. The types of their fields are included.
 var frontEndTypes = []reflect.Type{
 	reflect.TypeFor[webdata.Run](), reflect.TypeFor[webdata.Detail](),
 	reflect.TypeFor[live.State](), reflect.TypeFor[live.Kind](), reflect.TypeFor[live.Refusal](),
 	reflect.TypeFor[serve.Session](), reflect.TypeFor[serve.Entry](), reflect.TypeFor[serve.Detail](), reflect.TypeFor[compare.Report](),
-	reflect.TypeFor[serve.Form](), reflect.TypeFor[serve.Checked](), reflect.TypeFor[serve.Saved](), reflect.TypeFor[serve.Job](), reflect.TypeFor[serve.Choice](), reflect.TypeFor[serve.Text](),
+	reflect.TypeFor[serve.Form](), reflect.TypeFor[serve.Checked](), reflect.TypeFor[serve.Saved](), reflect.TypeFor[serve.Job](),
+	reflect.TypeFor[serve.Choice](), reflect.TypeFor[serve.Text](),
 	reflect.TypeFor[event.Offer](),
 }
 
-// TypeScript is a file for each package that has a type which the front end is told in, and
-// offers.ts, the events that its dashboard offers to fire. root is as for Schema.
+// TypeScript returns a file for each package that declares a front-end type, and offers.ts with the
+// events that the dashboard offers. root is as for Schema.
 func TypeScript(root string) (map[string][]byte, error) {
 	g := &typescript{root: root, types: map[string][]reflect.Type{}}
 	for _, t := range frontEndTypes {
@@ -54,20 +55,21 @@ func TypeScript(root string) (map[string][]byte, error) {
 	}
 	offers, err := json.MarshalIndent(event.Offers(), "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("writing the events on offer: %w", err)
+		return nil, fmt.Errorf("encode offered events: %w", err)
 	}
-	files["offers.ts"] = fmt.Appendf(nil, "// Made by \"make docs\" from the kinds in internal/event.\nimport type { Offer } from './event'\n\nexport const offers: Offer[] = %s\n", offers)
+	files["offers.ts"] = fmt.Appendf(nil, "// Made by \"make docs\" from the kinds in internal/event.\nimport type { Offer } from "+
+		"'./event'\n\nexport const offers: Offer[] = %s\n", offers)
 	files["webdata.ts"] = fmt.Appendf(files["webdata.ts"], "\nexport const schema = '%s'\n", webdata.Schema)
 	return files, nil
 }
 
-// typescript is the files in the making.
+// typescript collects the types of all files.
 type typescript struct {
 	root  string
 	types map[string][]reflect.Type // by import path
 }
 
-// collect takes a type in, with those that it holds.
+// collect adds a type and the types of its fields.
 func (g *typescript) collect(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
@@ -89,8 +91,8 @@ func (g *typescript) collect(t reflect.Type) {
 	}
 }
 
-// isDeclared tells whether a type has a declaration of its own: structs, and names of texts, but
-// not what writes itself as something plain.
+// isDeclared reports whether a type has a declaration in TypeScript: structs and string types of
+// this module.
 func isDeclared(t reflect.Type) bool {
 	if t.PkgPath() == "" || !strings.HasPrefix(t.PkgPath(), module+"/") {
 		return false
@@ -98,7 +100,7 @@ func isDeclared(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.String
 }
 
-// jsonKey is what JSON calls a field, "" where it leaves it out; optional where it may be left out.
+// jsonKey returns the JSON name of a field, "" if it is not encoded, and whether it may be omitted.
 func jsonKey(f reflect.StructField) (name string, optional bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if !f.IsExported() || name == "-" || name == "" {
@@ -128,7 +130,7 @@ func (g *typescript) file(pkg string) ([]byte, error) {
 	return []byte(head.String() + body.String()), nil
 }
 
-// declaration is one type being written.
+// declaration writes one type.
 type declaration struct {
 	t       reflect.Type
 	src     *source
@@ -144,7 +146,8 @@ func (d declaration) write(b *strings.Builder) {
 			return
 		}
 		list := "every" + d.t.Name()
-		fmt.Fprintf(b, "export type %s = (typeof %s)[number]\nexport const %s = ['%s'] as const\n", d.t.Name(), list, list, strings.Join(values, "', '"))
+		fmt.Fprintf(b, "export type %s = (typeof %s)[number]\nexport const %s = ['%s'] as const\n", d.t.Name(), list, list,
+			strings.Join(values, "', '"))
 		return
 	}
 	fmt.Fprintf(b, "export interface %s", d.t.Name())
@@ -173,7 +176,7 @@ func (d declaration) write(b *strings.Builder) {
 	b.WriteString("}\n")
 }
 
-// value is a type where it is used. A list is never null: who sends one sees to that.
+// value returns a type expression. Lists are never null; the encoder guarantees that.
 func (d declaration) value(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Time](), t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
@@ -207,7 +210,7 @@ func (d declaration) value(t reflect.Type) string {
 	return "number"
 }
 
-// comment writes a comment of Go as one of TypeScript.
+// comment converts a Go comment to TypeScript.
 func comment(indent, text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "*/", "* /")
 	if text == "" {
@@ -223,19 +226,19 @@ func comment(indent, text string) string {
 	return indent + "/**\n" + strings.Join(lines, "\n") + "\n" + indent + " */\n"
 }
 
-// source is what a package's files say that its compiled types do not.
+// source holds comments and constants of a package, which reflection does not provide.
 type source struct {
 	types     map[string]string   // comments, by name
 	fields    map[string]string   // comments, by "Type.Field"
-	constants map[string][]string // texts of constants, by the name of their type, in order
+	constants map[string][]string // values of constants, by type, in order
 }
 
-// readSource reads the files of a package.
+// readSource parses the files of a package.
 func readSource(dir string) (*source, error) {
 	s := &source{types: map[string]string{}, fields: map[string]string{}, constants: map[string][]string{}}
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading a package's types: %w", err)
+		return nil, fmt.Errorf("read types of package: %w", err)
 	}
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
@@ -243,7 +246,7 @@ func readSource(dir string) (*source, error) {
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, f.Name()), nil, parser.ParseComments)
 		if err != nil {
-			return nil, fmt.Errorf("reading a package's types: %w", err)
+			return nil, fmt.Errorf("read types of package: %w", err)
 		}
 		for _, d := range parsed.Decls {
 			if group, ok := d.(*ast.GenDecl); ok {
@@ -276,7 +279,7 @@ func (s *source) addFields(of string, t *ast.StructType) {
 	}
 }
 
-// addConstants keeps those that say their type: Name Type = "text".
+// addConstants adds constants with an explicit type: Name Type = "text".
 func (s *source) addConstants(x *ast.ValueSpec) {
 	of, ok := x.Type.(*ast.Ident)
 	if !ok {
@@ -293,7 +296,7 @@ func (s *source) addConstants(x *ast.ValueSpec) {
 	}
 }
 
-// firstComment is the first comment that there is.
+// firstComment returns the first comment that is present.
 func firstComment(comments ...*ast.CommentGroup) string {
 	for _, c := range comments {
 		if c != nil {

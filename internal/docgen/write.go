@@ -21,11 +21,11 @@ import (
 // smokeDir holds the smoke experiments, relative to the repository's root.
 const smokeDir = "experiments/smoke"
 
-// registry is where tables of databases come from.
+// registry is named as the source of database tables.
 const registry = "the registry in internal/database/all"
 
-// Write writes everything into dir, as docs/ has it, and the smoke experiments and the front
-// end's types below root. Pages of commands that are no more are removed.
+// Write writes all generated files: documentation into dir, smoke experiments and front-end types
+// below root. It removes pages of removed commands.
 func Write(dir, root string, commands *cobra.Command) error {
 	files, err := Files(dir, root)
 	if err != nil {
@@ -33,46 +33,46 @@ func Write(dir, root string, commands *cobra.Command) error {
 	}
 	pages := filepath.Join(dir, "commands")
 	if err := os.RemoveAll(pages); err != nil {
-		return fmt.Errorf("removing old pages: %w", err)
+		return fmt.Errorf("remove old pages: %w", err)
 	}
 	if err := os.MkdirAll(pages, 0o755); err != nil {
-		return fmt.Errorf("writing the documentation: %w", err)
+		return fmt.Errorf("write documentation: %w", err)
 	}
-	commandPages, err := Commands(root, commands)
+	ofCommands, err := CommandPages(root, commands)
 	if err != nil {
 		return err
 	}
-	for name, page := range commandPages {
+	for name, page := range ofCommands {
 		files[filepath.Join(pages, name)] = page
 	}
 	if err := os.MkdirAll(filepath.Join(root, frontEndDir), 0o755); err != nil {
-		return fmt.Errorf("writing the front end's types: %w", err)
+		return fmt.Errorf("write front-end types: %w", err)
 	}
 	for name, data := range files {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
-			return fmt.Errorf("writing the documentation: %w", err)
+			return fmt.Errorf("write documentation: %w", err)
 		}
 	}
 	return resultsFolder(dir, root).RemoveUnusedPictures(files)
 }
 
-// programs are the further programs of this repository, in the order of the index of commands.
+// programs are the other programs of this repository, in the order of the index of commands.
 var programs = []string{"hydra", "metad"}
 
-// Commands returns the pages of docs/commands by file name: of the program whose root command is given, and of the
-// other programs in the repository at source. Those are run with go run, since this program does not link them.
-func Commands(source string, commands *cobra.Command) (map[string][]byte, error) {
+// CommandPages returns the pages of docs/commands by file name. commands is the root command of
+// this program. The pages of other programs come from go run in the repository source.
+func CommandPages(source string, commands *cobra.Command) (map[string][]byte, error) {
 	all := []manual.Pages{manual.NewPages(commands)}
 	for _, name := range programs {
 		cmd := exec.Command("go", "run", "./cmd/"+name, "pages")
 		cmd.Dir, cmd.Stderr = source, os.Stderr
 		text, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("printing the pages of %s: %w", name, err)
+			return nil, fmt.Errorf("print pages of %s: %w", name, err)
 		}
 		var p manual.Pages
 		if err := json.Unmarshal(text, &p); err != nil {
-			return nil, fmt.Errorf("reading the pages of %s: %w", name, err)
+			return nil, fmt.Errorf("decode pages of %s: %w", name, err)
 		}
 		all = append(all, p)
 	}
@@ -85,13 +85,11 @@ func Commands(source string, commands *cobra.Command) (map[string][]byte, error)
 	return files, nil
 }
 
-// resultsFolder are the pages of results.
 func resultsFolder(dir, root string) results.Folder {
 	return results.Folder{Dir: filepath.Join(dir, "results"), Root: root}
 }
 
-// Files are what follows from the code, the commands' pages apart, by path: whole files, and
-// pages in dir whose tables do.
+// Files returns all generated files except the pages of commands, by path.
 func Files(dir, root string) (map[string][]byte, error) {
 	schema, err := Schema(root)
 	if err != nil {
@@ -143,11 +141,11 @@ func Files(dir, root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// renderTables are those that are written by hand but for tables.
+// renderTables returns the hand-written pages with current tables.
 func renderTables(dir string) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for page, put := range map[string]func(page []byte) ([]byte, error){
-		"events.md":    ReplaceEventTables,
+		"events.md":    replaceEventTables,
 		"databases.md": replaceTable(registry, func() string { return databaseTable(all.Registry()) }),
 		"routing.md":   replaceTable(overlayOrigin, overlayTable),
 		"assertions.md": func(page []byte) ([]byte, error) {
@@ -162,7 +160,7 @@ func renderTables(dir string) (map[string][]byte, error) {
 		path := filepath.Join(dir, page)
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading a page of the documentation: %w", err)
+			return nil, fmt.Errorf("read documentation page: %w", err)
 		}
 		if files[path], err = put(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -171,13 +169,13 @@ func renderTables(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// smokeWidth is what a line of a smoke experiment's comment may be long, in bytes.
+// smokeWidth is the line length of comments in smoke experiments, in bytes.
 const smokeWidth = 93
 
-// smokeOrigin stands in every file that this package writes there.
+// smokeOrigin marks generated smoke experiments.
 const smokeOrigin = "# Written by make docs from what the database says about itself.\n"
 
-// smokeExperiment is the file of a database in experiments/smoke.
+// smokeExperiment returns a database's file in experiments/smoke.
 func smokeExperiment(a database.About) []byte {
 	var b strings.Builder
 	b.WriteString("# yaml-language-server: $schema=../../docs/experiment.schema.json\n" + smokeOrigin + "#\n")
@@ -204,7 +202,7 @@ stop: {time: 10s}
 	return []byte(b.String())
 }
 
-// wrapText is a text in lines of at most so many bytes.
+// wrapText breaks a text into lines of at most width bytes.
 func wrapText(text string, width int) []string {
 	var lines []string
 	line := ""

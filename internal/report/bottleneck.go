@@ -11,10 +11,11 @@ import (
 	"skerry/internal/record"
 )
 
-// bottleneckLabels are what bound a trial, as people are told.
-var bottleneckLabels = map[string]string{"bandwidth": "bandwidth of", "node": "processors of", "machine": "this machine", "client": "the client", "database": "itself"}
+// bottleneckLabels maps record.Bound.By to the words shown in tables.
+var bottleneckLabels = map[string]string{"bandwidth": "bandwidth of", "node": "processors of", "machine": "this machine",
+	"client": "the client", "database": "itself"}
 
-// bottleneckLabel says in a few words what bound a cell: what bound most of its trials.
+// bottleneckLabel returns the bottleneck of most of the trials, in a few words.
 func bottleneckLabel(trials []record.Trial) string {
 	var all []string
 	for _, t := range trials {
@@ -25,7 +26,7 @@ func bottleneckLabel(trials []record.Trial) string {
 	return mostCommon(all, len(trials))
 }
 
-// mostCommon is the text that most of so many trials have, with their number where others have another.
+// mostCommon returns the most frequent text. It appends the count if the texts differ.
 func mostCommon(texts []string, trials int) string {
 	n := map[string]int{}
 	for _, t := range texts {
@@ -42,7 +43,7 @@ func mostCommon(texts []string, trials int) string {
 	return most
 }
 
-// bottleneckFinding tells of the cell with the highest goodput what kept it from more.
+// bottleneckFinding explains what limited the cell with the highest goodput.
 func (m *model) bottleneckFinding() []string {
 	var best *cell
 	for _, c := range m.cells {
@@ -58,16 +59,17 @@ func (m *model) bottleneckFinding() []string {
 	if name := m.cellName(best); len(m.cells) > 1 && name != "" {
 		of = " of " + name
 	}
-	return append([]string{fmt.Sprintf("Throughput%s was bound by %s: %s.", of, bottleneckLabel(best.used[:1]), b.Text)}, latencyCauseFinding(best.used[0])...)
+	return append([]string{fmt.Sprintf("Throughput%s was limited by %s: %s.", of, bottleneckLabel(best.used[:1]), b.Text)},
+		latencyCauseFinding(best.used[0])...)
 }
 
-// causeLabels are what made a percentile of the response time, as people are told.
+// causeLabels maps record.LatencyCause.By to the words shown in tables.
 var causeLabels = map[string]string{
 	bottleneck.Distance: "round trips", bottleneck.Machine: "processors", bottleneck.Client: "driver's processors", bottleneck.Node: "quota",
 	bottleneck.Queue: "queue of", bottleneck.Database: "itself",
 }
 
-// latencyCauseLabel says in a few words what made the 99th percentile of a cell: what made it in most of its trials.
+// latencyCauseLabel returns the main cause of the 99th percentile in most of the trials.
 func latencyCauseLabel(trials []record.Trial) string {
 	var all []string
 	for _, t := range trials {
@@ -78,12 +80,11 @@ func latencyCauseLabel(trials []record.Trial) string {
 	return mostCommon(all, len(trials))
 }
 
-// causeLabel says in a few words what made a percentile.
 func causeLabel(c record.LatencyCause) string {
 	return strings.TrimSpace(cmp.Or(causeLabels[c.By], c.By) + " " + c.What)
 }
 
-// latencyCauseFinding tells of the cell with the highest goodput what made its response times.
+// latencyCauseFinding explains the response times of a trial.
 func latencyCauseFinding(t record.Trial) []string {
 	if t.LatencyBound == nil {
 		return nil
@@ -93,14 +94,14 @@ func latencyCauseFinding(t record.Trial) []string {
 		name  string
 		cause record.LatencyCause
 	}{{"median", t.LatencyBound.P50}, {"99th percentile", t.LatencyBound.P99}} {
-		text := fmt.Sprintf("The %s of the response time was made by %s: %s.", x.name, causeLabel(x.cause), x.cause.Text)
+		text := fmt.Sprintf("The main cause of the %s response time was %s: %s.", x.name, causeLabel(x.cause), x.cause.Text)
 		if x.cause.OfMachine {
-			text += " That is this machine's, and not the database's."
+			text += " The machine causes it, not the database."
 		}
 		out = append(out, text)
 	}
 	for _, u := range t.LatencyBound.P99.Unknown {
-		out = append(out, "Not known: "+u+".")
+		out = append(out, "Unknown: "+u+".")
 	}
 	return out
 }

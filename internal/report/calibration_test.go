@@ -23,18 +23,20 @@ func TestCalibrations(t *testing.T) {
 	if m := run(1000); m.calibrationFinding() != nil || m.machineFacts() != nil {
 		t.Error("one machine is compared with others")
 	}
-	if got := strings.Join(run(1000, 1150).calibrationFinding(), ""); !strings.Contains(got, "h2 (+15 % operations") || strings.Contains(got, "h1") {
+	if got := strings.Join(run(1000, 1150).calibrationFinding(), ""); !strings.Contains(got, "h2 (+15 % driver operations") ||
+		strings.Contains(got, "h1") {
 		t.Errorf("of two machines: %q", got)
 	}
 	if got := run(1000, 1020, 1010).calibrationFinding(); got != nil {
 		t.Errorf("machines that are alike: %v", got)
 	}
 	m := run(1000, 1010, 600)
-	if got := strings.Join(m.calibrationFinding(), ""); !strings.Contains(got, "h3 (-40 % operations") || strings.Contains(got, "h1") {
+	if got := strings.Join(m.calibrationFinding(), ""); !strings.Contains(got, "h3 (-40 % driver operations") || strings.Contains(got, "h1") {
 		t.Errorf("%q", got)
 	}
 	facts := m.machineFacts()
-	if len(facts) != 3 || facts[2].Name != "Machine h3" || facts[2].Value != "3 trials; X, 2 cores; 6.1; calibration: 606 operations of the driver per processor second, 20.0 µs over loopback and back" {
+	if len(facts) != 3 || facts[2].Name != "Machine h3" ||
+		facts[2].Value != "3 trials; X, 2 cores; 6.1; calibration: 606 driver operations per CPU second, 20.0 µs loopback round trip" {
 		t.Errorf("%q", facts)
 	}
 }

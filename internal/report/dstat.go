@@ -14,11 +14,11 @@ import (
 	"skerry/internal/record"
 )
 
-// ExportDstat writes a file for each node of each trial of a run into a directory, TRIAL-NODE.csv,
-// and returns how many. Nodes without a quota have the machine's cores.
+// ExportDstat writes TRIAL-NODE.csv into a directory for each node of each trial, and returns the
+// number of files. Each file has the layout of dstat's CSV output.
 func ExportDstat(d *record.Dir, dir string) (files int, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, fmt.Errorf("making %s: %w", dir, err)
+		return 0, fmt.Errorf("create %s: %w", dir, err)
 	}
 	for _, t := range d.Summary.Trials {
 		nodes, err := dstatNodes(d, t)
@@ -44,7 +44,8 @@ func writeDstatFile(path string, n dstatNode) error {
 	return errors.Join(n.write(f), f.Close())
 }
 
-// dstatNodes collects a trial's nodes, in the order in which they were recorded.
+// dstatNodes returns the nodes of a trial in recorded order. Nodes without a quota have the
+// machine's cores.
 func dstatNodes(d *record.Dir, t record.Trial) ([]dstatNode, error) {
 	rows, err := d.Nodes(t.ID)
 	if err != nil {
@@ -62,7 +63,7 @@ func dstatNodes(d *record.Dir, t record.Trial) ([]dstatNode, error) {
 			i = len(out)
 			at[r.Node] = i
 			n := dstatNode{Name: r.Node, Cores: float64(d.Run.Host.Cores), Memory: d.Run.Host.MemoryBytes}
-			// The measurement began when all was set up and the warm-up was over.
+			// Second 0 follows the setup and the warm-up.
 			n.Start = t.Started.Add(time.Duration((t.SetupS + t.WarmupS) * float64(time.Second)))
 			if top != nil {
 				for _, x := range top.Nodes {
@@ -81,27 +82,26 @@ func dstatNodes(d *record.Dir, t record.Trial) ([]dstatNode, error) {
 	return out, nil
 }
 
-// dstatNode is one node of a trial.
 type dstatNode struct {
 	Name string
-	// Cores are its virtual processors: what 100 % is.
+	// Cores is the capacity that equals 100 %.
 	Cores float64
-	// Memory is how much it has, in bytes; 0 where nobody knows.
+	// Memory is in bytes, 0 if unknown.
 	Memory int64
-	// Start is when the measurement began.
+	// Start is the beginning of second 0.
 	Start   time.Time
 	Seconds []record.NodeSecond
 }
 
-// write writes the node's seconds as "dstat --epoch --cpu --mem --disk --net --output" does:
-// five lines about the file, two of headings, a row a second. CPU is in percent, wai is always
-// 0 and what the quota held back idle; memory, disk and network are in bytes.
+// write writes the output of "dstat --epoch --cpu --mem --disk --net --output". CPU is in percent:
+// wai is always 0, and throttled time counts as idle. Memory, disk and network are in bytes.
 func (n dstatNode) write(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, `"Dstat 0.7.3 CSV output"`)
 	fmt.Fprintln(b, `"Author:","Dag Wieers <dag@wieers.com>",,,,"URL:","http://dag.wieers.com/home-made/dstat/"`)
 	fmt.Fprintf(b, "\"Host:\",%s,,,,\"User:\",\"skerry\"\n", strconv.Quote(n.Name))
-	fmt.Fprintf(b, "\"Cmdline:\",\"dstat --epoch --cpu --mem --disk --net --output\",,,,\"Date:\",%q\n\n", n.Start.Format("02 Jan 2006 15:04:05 MST"))
+	fmt.Fprintf(b, "\"Cmdline:\",\"dstat --epoch --cpu --mem --disk --net --output\",,,,\"Date:\",%q\n\n",
+		n.Start.Format("02 Jan 2006 15:04:05 MST"))
 	fmt.Fprintln(b, `"epoch","total cpu usage",,,,,"memory usage",,,,"dsk/total",,"net/total",`)
 	fmt.Fprintln(b, `"epoch","usr","sys","idl","wai","stl","used","free","buff","cach","read","writ","recv","send"`)
 	for _, s := range n.Seconds {
@@ -113,12 +113,11 @@ func (n dstatNode) write(w io.Writer) error {
 			epoch, user, system, idle, steal, s.Memory, free, s.ReadBytes, s.WroteBytes, s.RxBytes, s.TxBytes)
 	}
 	if err := b.Flush(); err != nil {
-		return fmt.Errorf("writing the seconds of %s: %w", n.Name, err)
+		return fmt.Errorf("write seconds of %s: %w", n.Name, err)
 	}
 	return nil
 }
 
-// percent is a share of the node's processors.
 func (n dstatNode) percent(cores float64) float64 {
 	if n.Cores <= 0 {
 		return 0

@@ -23,7 +23,8 @@ func TestExportDstat(t *testing.T) {
 	must(t, err)
 	must(t, tw.Topology(topology.Topology{Nodes: []topology.Node{{Name: "n1", CPU: 2, Memory: 1000}}}))
 	must(t, tw.NodeSeconds(
-		record.NodeSecond{T: 0, Node: "n1", CPU: 1, User: 0.5, System: 0.25, Steal: 0.5, Memory: 600, ReadBytes: 1, WroteBytes: 2, RxBytes: 3, TxBytes: 4},
+		record.NodeSecond{T: 0, Node: "n1", CPU: 1, User: 0.5, System: 0.25, Steal: 0.5, Memory: 600, ReadBytes: 1, WroteBytes: 2,
+			RxBytes: 3, TxBytes: 4},
 		record.NodeSecond{T: 0, Node: "@host", User: 1},
 		record.NodeSecond{T: 1, Node: "n1"}))
 	must(t, tw.Finish(record.Trial{State: record.TrialOK, Started: start, SetupS: 5, WarmupS: 1}))

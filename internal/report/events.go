@@ -14,12 +14,12 @@ import (
 	"skerry/internal/record"
 )
 
-// eventRow is one event of a trial as tables show it.
+// eventRow is one event of a trial, formatted for a table.
 type eventRow struct {
 	Trial, Event, At, Baseline, Available, Unresponsive, Takeover, Recover, Dip, Missing string
 }
 
-// eventRows are the events of all trials, in order.
+// eventRows returns the events of all trials in order.
 func (m *model) eventRows() (rows []eventRow) {
 	for _, t := range m.dir.Summary.Trials {
 		for _, h := range t.Events {
@@ -31,7 +31,8 @@ func (m *model) eventRows() (rows []eventRow) {
 
 func newEventRow(id int, h record.EventImpact) eventRow {
 	r := h.Recovery
-	row := eventRow{Trial: strconv.Itoa(id), Event: h.Name, At: formatFigure(h.AtS), Baseline: noFigure, Available: formatPercent(r.Availability),
+	row := eventRow{Trial: strconv.Itoa(id), Event: h.Name, At: formatFigure(h.AtS), Baseline: noFigure,
+		Available:    formatPercent(r.Availability),
 		Unresponsive: formatFigure(r.UnresponsiveS), Takeover: noFigure, Recover: noFigure, Dip: noFigure, Missing: noFigure}
 	if h.Kind != h.Name {
 		row.Event += " (" + h.Kind + ")"
@@ -40,7 +41,8 @@ func newEventRow(id int, h record.EventImpact) eventRow {
 		row.Takeover = formatFigure(*r.TakeoverS)
 	}
 	if r.BaselineOps > 0 {
-		row.Baseline, row.Dip, row.Missing, row.Recover = formatFigure(r.BaselineOps), formatPercent(r.DipDepth), formatFigure(r.DipOps), formatFigure(r.RecoverS)
+		row.Baseline, row.Dip, row.Missing, row.Recover = formatFigure(r.BaselineOps), formatPercent(r.DipDepth), formatFigure(r.DipOps),
+			formatFigure(r.RecoverS)
 		if r.Censored {
 			row.Recover = "> " + row.Recover
 		}
@@ -48,23 +50,24 @@ func newEventRow(id int, h record.EventImpact) eventRow {
 	return row
 }
 
-// writeEvents prints the table of events, where there were any.
 func (m *model) writeEvents(p *printer) {
 	rows := m.eventRows()
 	if len(rows) == 0 {
 		return
 	}
-	t := textTable{columns: []column{{head: "trial"}, {head: "event", left: true}, {head: "at s"}, {head: "baseline/s", need: 2}, {head: "available"},
+	t := textTable{columns: []column{{head: "trial"}, {head: "event", left: true}, {head: "at s"}, {head: "baseline/s", need: 2},
+		{head: "available"},
 		{head: "unresponsive s"}, {head: "takeover s", need: 1}, {head: "recovered after s"}, {head: "dip"}, {head: "ops missing", need: 3}}}
 	for _, r := range rows {
-		t.rows = append(t.rows, []string{r.Trial, sanitize(r.Event), r.At, r.Baseline, r.Available, r.Unresponsive, r.Takeover, r.Recover, r.Dip, r.Missing})
+		t.rows = append(t.rows, []string{r.Trial, sanitize(r.Event), r.At, r.Baseline, r.Available, r.Unresponsive, r.Takeover, r.Recover,
+			r.Dip, r.Missing})
 	}
 	p.linef("")
 	p.try(t.write(p.w, 0))
 	p.linef("")
 }
 
-// assertionLines says which did not hold, and that all others did.
+// assertionLines lists the assertions that failed and counts the others.
 func (m *model) assertionLines() (lines []string) {
 	held := 0
 	for _, t := range m.dir.Summary.Trials {
@@ -73,7 +76,7 @@ func (m *model) assertionLines() (lines []string) {
 				held++
 				continue
 			}
-			lines = append(lines, sanitize(fmt.Sprintf("trial %d: %s did not hold: it is %s", t.ID, a.Text, cmp.Or(a.Value, "not measured"))))
+			lines = append(lines, sanitize(fmt.Sprintf("trial %d: %s failed (%s)", t.ID, a.Text, cmp.Or(a.Value, "not measured"))))
 		}
 	}
 	if held > 0 {
@@ -82,7 +85,7 @@ func (m *model) assertionLines() (lines []string) {
 	return slices.Clip(lines)
 }
 
-// writeAudits says what reading acknowledged writes back found in each trial.
+// writeAudits prints the result of the audit of each trial.
 func (m *model) writeAudits(p *printer) {
 	for _, t := range m.dir.Summary.Trials {
 		a := t.Audit
@@ -93,15 +96,17 @@ func (m *model) writeAudits(p *printer) {
 		if h := a.History; h != nil {
 			history = fmt.Sprintf("%s (%s of %s)", h.Result, plural(h.Operations, "operation"), plural(h.Keys, "record"))
 		}
-		p.linef("trial %d: of %s acknowledged writes %s were lost; %s stale copies, %s unexpected values, %s records not read (%s read, %s replicas); history %s",
-			t.ID, formatCount(a.Acknowledged), formatCount(a.Lost), formatCount(a.Stale), formatCount(a.Unexpected), formatCount(a.Unread), formatCount(a.Keys), formatCount(int64(len(a.Replicas))), history)
+		p.linef("trial %d: of %s acknowledged writes %s were lost; %s stale copies, %s unexpected values, %s records not read (%s "+
+			"read, %s replicas); history %s",
+			t.ID, formatCount(a.Acknowledged), formatCount(a.Lost), formatCount(a.Stale), formatCount(a.Unexpected), formatCount(a.Unread),
+			formatCount(a.Keys), formatCount(int64(len(a.Replicas))), history)
 	}
 }
 
-// maxPhaseEvents is of how many events a trial's phases are told: of more the timeline tells more.
+// maxPhaseEvents is the largest number of events in a trial whose phases are tabulated.
 const maxPhaseEvents = 10
 
-// Phases of an event, which ends as record.Happening.OverS says, or with what comes next.
+// Phases of an event, which ends as record.EventImpact.OverS says, or with what comes next.
 //
 //	other event ── before ──┤ begun ── during ── over ├── after ── next event, or the end
 const (
@@ -111,14 +116,14 @@ const (
 	phaseCount
 )
 
-// phaseRow is the 95th percentile of one kind of operation before, during and after an event,
-// as FAULTS compares them. Seconds that an event shares with what is beside it count as its own.
+// phaseRow is the 95th percentile of one kind of operation before, during and after an event. A
+// second that an event shares with its neighbours counts as a second of the event.
 type phaseRow struct {
 	Trial, Event, Operation string
 	P95                     [phaseCount]string
 }
 
-// window is when an event was in force, and what it lies between.
+// window is the time of an event and of the phases around it, in seconds of the measurement.
 type window struct{ from, begin, over, until float64 }
 
 func eventWindows(events []record.EventImpact) []window {
@@ -135,7 +140,7 @@ func eventWindows(events []record.EventImpact) []window {
 	return out
 }
 
-// phase of the second that begins at a time; -1 for one of other events.
+// phase returns the phase of the second that begins at a time, -1 if it belongs to other events.
 func (w window) phase(at float64) int {
 	switch {
 	case at < w.from || at >= w.until:
@@ -148,7 +153,6 @@ func (w window) phase(at float64) int {
 	return phaseAfter
 }
 
-// phaseRows are those of all trials with events, in order.
 func (m *model) phaseRows() (rows []phaseRow) {
 	for _, t := range m.dir.Summary.Trials {
 		if len(t.Events) == 0 || len(t.Events) > maxPhaseEvents {
@@ -159,7 +163,7 @@ func (m *model) phaseRows() (rows []phaseRow) {
 		for i := range merged {
 			merged[i] = map[string]*[phaseCount]*hdrhistogram.Histogram{}
 		}
-		// What cannot be read the table of latencies tells of.
+		// The latency table reports unreadable files.
 		_ = m.dir.Intervals(t.ID, func(log string, at float64, h *hdrhistogram.PackedHistogram) {
 			name, ok := strings.CutSuffix(log, ".response")
 			if !ok || h.TotalCount() == 0 {
@@ -194,7 +198,6 @@ func mergePhase(all map[string]*[phaseCount]*hdrhistogram.Histogram, name string
 	all[name][phase] = record.MergeHistogram(all[name][phase], h)
 }
 
-// writePhases prints the table of operations around events, where there were any.
 func (m *model) writePhases(p *printer) {
 	rows := m.phaseRows()
 	if len(rows) == 0 {
@@ -209,14 +212,14 @@ func (m *model) writePhases(p *printer) {
 	p.linef("")
 }
 
-// resizeRow is one change of membership, as FHC's Fig. 13 tells it: how long the request
-// took to be accepted, and how long the change to be really done.
+// resizeRow is one membership change: when the request was accepted and when the change was
+// complete.
 type resizeRow struct {
 	Trial, Change, Node, At, Accepted, Complete, Moved, State string
 	Bad                                                       bool
 }
 
-// resizeRows are the changes of membership of all trials, in order.
+// resizeRows returns the membership changes of all trials in order.
 func (m *model) resizeRows() (rows []resizeRow) {
 	for _, t := range m.dir.Summary.Trials {
 		events, err := m.dir.Events(t.ID)
@@ -243,7 +246,8 @@ func (m *model) resizeRows() (rows []resizeRow) {
 }
 
 func newResizeRow(e record.Event, change record.Membership, s *record.Step) resizeRow {
-	row := resizeRow{Change: string(change), At: formatFigure(s.Began.Seconds()), Accepted: noFigure, Complete: noFigure, Moved: noFigure, State: "complete"}
+	row := resizeRow{Change: string(change), At: formatFigure(s.Began.Seconds()), Accepted: noFigure, Complete: noFigure,
+		Moved: noFigure, State: "complete"}
 	for i, n := range e.Targets {
 		if i > 0 {
 			row.Node += ", "
@@ -267,7 +271,6 @@ func newResizeRow(e record.Event, change record.Membership, s *record.Step) resi
 	return row
 }
 
-// writeResizings prints the table of changes of membership, where there were any.
 func (m *model) writeResizings(p *printer) {
 	rows := m.resizeRows()
 	if len(rows) == 0 {
@@ -286,12 +289,11 @@ func (m *model) writeResizings(p *printer) {
 	p.linef("")
 }
 
-// probeRow is a record.Probed as tables have it.
+// probeRow is a record.ProbeStats, formatted for a table.
 type probeRow struct {
 	Trial, Jobs, Operation, Before, During, Highest, At, OverTime string
 }
 
-// probeRows are those of all trials, in order.
 func (m *model) probeRows() (rows []probeRow) {
 	for _, t := range m.dir.Summary.Trials {
 		rows = append(rows, trialProbeRows(t)...)
@@ -317,7 +319,6 @@ func trialProbeRows(t record.Trial) (rows []probeRow) {
 	return rows
 }
 
-// writeProbes prints the table of short jobs, where there were any.
 func (m *model) writeProbes(p *printer) {
 	rows := m.probeRows()
 	if len(rows) == 0 {

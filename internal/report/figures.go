@@ -13,24 +13,25 @@ import (
 	"skerry/internal/record"
 )
 
-// Figures are a run as presentations outside this package take it: its matrix, which trials
-// make each cell, and what there is to say in words.
+// Figures are the results of a run for presentations outside this package.
 type Figures struct {
 	model *model
 
-	// State says how many trials ended how; Unfinished is a sentence when not every one did.
+	// State counts the trials by outcome. Unfinished is a sentence, "" for a complete run.
 	State, Unfinished string
-	Tally             Tally
-	// Vary are the parameters that differ between cells, Fixed those that do not.
+	// Tally counts trials by outcome.
+	Tally Tally
+	// Vary are the parameters that differ between cells, Fixed all others.
 	Vary, Fixed []Axis
 	Cells       []CellFigures
-	// Highlights are the few findings that matter most, Findings all of them in sentences.
+	// Highlights are the most important findings. Findings are all of them, as sentences.
 	Highlights []Highlight
 	Findings   []string
-	// Again is the command that runs the experiment again.
+	// RerunCommand is a shell command.
 	RerunCommand string
 	Environment  []Fact
-	Notes        []string // what of the run could not be read, or is to be known
+	// Notes report unreadable files and other problems of the record.
+	Notes []string
 }
 
 // Tally counts trials by what became of them.
@@ -43,7 +44,7 @@ type Tally struct {
 	Missing     int `json:"missing"`
 }
 
-// Axis is a parameter with its values in order.
+// Axis is a parameter with its values, sorted.
 type Axis struct {
 	Name   string
 	Label  string
@@ -52,37 +53,40 @@ type Axis struct {
 
 // CellFigures is one combination of parameters.
 type CellFigures struct {
-	Label   string // what varies; all parameters where nothing does
-	Values  []int  // of each varying parameter, the place of the cell's value
+	// Label names the varying parameters, or all parameters if none varies.
+	Label string
+	// Values holds, for each axis of Figures.Vary, the index of the cell's value.
+	Values  []int
 	Planned int
 	Trials  []record.Trial
-	// Used are the trials that figures are made of: the valid ones or, when there is none,
-	// the suspect ones, which Weak says.
+	// Used are the trials behind the figures: the valid ones. If none is valid, they are the
+	// suspect ones and Weak is set.
 	Used []record.Trial
 	Weak bool
-	// Operation is the one whose latency stands for the cell's; "" when nothing was measured.
+	// Operation is the kind of operation whose latency represents the cell, "" if nothing was
+	// measured.
 	Operation string
 	Verdict   string
-	// Bound says what bound it, and MadeBy what made its 99th percentile, "" where that is not known.
+	// Bound is the bottleneck, MadeBy the main cause of the 99th percentile; "" if unknown.
 	Bound, MadeBy string
-	// Estimates are the means of Used by metric, those of ValuesOf.
+	// Estimates are the means over Used, by metric of TrialMetrics.
 	Estimates map[string]stats.Estimate
-	// Latencies are by kind of operation, that which stands for the cell first.
+	// Latencies are listed by kind of operation, the one of Operation first.
 	Latencies []LatencyFigures
 }
 
-// LatencyFigures are the latencies of one kind of operation of a cell, in microseconds: by metric
-// the mean over its trials, as Estimates has them of the leading one.
+// LatencyFigures are the latencies of one kind of operation in a cell, in microseconds, by metric.
 type LatencyFigures struct {
 	Operation string
 	Estimates map[string]stats.Estimate
 }
 
-// NewFigures reads what there is to know about a run beside its trials' series.
+// NewFigures computes the figures of a run. It does not read the time series of trials.
 func NewFigures(d *record.Dir) Figures {
 	m := newModel(d)
 	n := m.tally()
-	f := Figures{model: m, State: m.state(), Unfinished: m.unfinished(), RerunCommand: rerunCommand(d.Run.File), Findings: m.findings(), Highlights: m.highlights(),
+	f := Figures{model: m, State: m.state(), Unfinished: m.unfinished(), RerunCommand: rerunCommand(d.Run.File),
+		Findings: m.findings(), Highlights: m.highlights(),
 		Tally: Tally{n.planned, n.valid, n.suspect, n.failed, n.interrupted, n.missing()}}
 	f.Environment = m.environment()
 	place := make([]map[string]int, len(m.vary))
@@ -101,7 +105,8 @@ func NewFigures(d *record.Dir) Figures {
 		}
 	}
 	for _, c := range m.cells {
-		x := CellFigures{Label: m.cellName(c), Planned: c.planned, Trials: c.trials, Used: c.used, Weak: c.weak, Verdict: verdictLabel(c), Bound: bottleneckLabel(c.used), MadeBy: latencyCauseLabel(c.used), Estimates: c.estimates}
+		x := CellFigures{Label: m.cellName(c), Planned: c.planned, Trials: c.trials, Used: c.used, Weak: c.weak, Verdict: verdictLabel(c),
+			Bound: bottleneckLabel(c.used), MadeBy: latencyCauseLabel(c.used), Estimates: c.estimates}
 		for i, name := range m.vary {
 			x.Values = append(x.Values, place[i][formatValue(name, c.parameters[name])])
 		}
@@ -120,19 +125,21 @@ func NewFigures(d *record.Dir) Figures {
 	return f
 }
 
-// unfinished is a sentence when not every trial has ended, else "".
+// unfinished returns a sentence if trials are missing, else "".
 func (m *model) unfinished() string {
 	n := m.tally()
 	switch {
 	case m.dir.Running:
-		return fmt.Sprintf("This run was still under way when the report was made: %d of %d trials had ended.", len(m.dir.Summary.Trials), n.planned)
+		return fmt.Sprintf("The run was still in progress when this report was made: %d of %s had ended.", len(m.dir.Summary.Trials),
+			plural(n.planned, "trial"))
 	case n.missing()+n.interrupted > 0:
-		return fmt.Sprintf("This run was interrupted: %d of %s are missing. What is here is whole.", n.missing()+n.interrupted, plural(n.planned, "trial"))
+		return fmt.Sprintf("The run was interrupted: %d of %s missing. The recorded trials are complete.", n.missing()+n.interrupted,
+			plural(n.planned, "trial"))
 	}
 	return ""
 }
 
-// sortedValues are the values of a parameter in the order of cells.
+// sortedValues returns the distinct values of a parameter, sorted.
 func (m *model) sortedValues(name string) (values []any) {
 	seen := map[string]bool{}
 	for _, c := range m.cells {
@@ -146,7 +153,7 @@ func (m *model) sortedValues(name string) (values []any) {
 	return values
 }
 
-// valueLabel is a value as tables name it: "5X" for a scale of 1.
+// valueLabel formats a value as tables show it: "1 (5X)" for a scale of the paper.
 func (m *model) valueLabel(name string, v any) string {
 	if n, ok := toFloat(v); ok && name == paramScale && m.scales.vary() {
 		return m.scales.label(n)
@@ -154,7 +161,7 @@ func (m *model) valueLabel(name string, v any) string {
 	return formatValue(name, v)
 }
 
-// TrialName is the name by which sentences call a trial: what varies, and its repetition.
+// TrialName returns the name of a trial in sentences: the varying parameters and its repetition.
 func (c CellFigures) TrialName(t record.Trial) string {
 	if c.Planned > 1 {
 		return c.Label + ", repetition " + strconv.Itoa(t.Repetition)
@@ -162,10 +169,10 @@ func (c CellFigures) TrialName(t record.Trial) string {
 	return c.Label
 }
 
-// Fact is a line of the environment.
+// Fact is a line of the environment description.
 type Fact struct{ Name, Value string }
 
-// environment describes the machines, the versions and the times of the run.
+// environment describes the machines, versions and times of the run.
 func (m *model) environment() (facts []Fact) {
 	r := m.dir.Run
 	add := func(name, value string) {
@@ -203,7 +210,7 @@ func (m *model) environment() (facts []Fact) {
 	return facts
 }
 
-// rerunCommand is the command that runs an experiment file as it was run.
+// rerunCommand returns the shell command that runs the experiment file again.
 func rerunCommand(f record.File) string {
 	line := []string{"skerry", "run", fileName(f.Path)}
 	for _, s := range f.Set {
@@ -215,7 +222,7 @@ func rerunCommand(f record.File) string {
 	return quoteShell(line)
 }
 
-// quoteShell writes a command so that a shell reads it back.
+// quoteShell joins arguments into a line that a POSIX shell splits into the same arguments.
 func quoteShell(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {

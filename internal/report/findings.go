@@ -12,11 +12,10 @@ import (
 	"skerry/internal/record"
 )
 
-// maxFindings bounds how many groups are named one by one.
+// maxFindings limits how many groups are reported individually.
 const maxFindings = 6
 
-// findings tell in sentences what the figures say, the most telling first. Every number in
-// them is computed here and nothing is said that the data do not show.
+// findings returns the results as sentences, the most important first.
 func (m *model) findings() []string {
 	out := append(m.suspectFinding(), m.machinesFinding()...)
 	out = append(out, m.calibrationFinding()...)
@@ -31,7 +30,7 @@ func (m *model) findings() []string {
 	return out
 }
 
-// suspectFinding says how much of what follows rests on suspect trials.
+// suspectFinding counts the cells whose figures come from suspect trials.
 func (m *model) suspectFinding() []string {
 	weak, measured := 0, 0
 	for _, c := range m.cells {
@@ -45,15 +44,14 @@ func (m *model) suspectFinding() []string {
 	if weak == 0 {
 		return nil
 	}
-	out := []string{fmt.Sprintf("With care: %d of %s had no valid trial; their figures come from suspect ones.", weak, plural(measured, "cell"))}
+	out := []string{fmt.Sprintf("Caution: %d of %s had no valid trial; the figures come from suspect trials.", weak, plural(measured, "cell"))}
 	if remedy := m.commonRemedy(); weak == measured && remedy != "" {
-		out = append(out, "No trial is valid, because of this machine: "+remedy+".")
+		out = append(out, "No trial is valid because of this machine: "+remedy+".")
 	}
 	return out
 }
 
-// commonRemedy is what to change so that trials become valid, by the reason that most suspect ones
-// have; "" where that is nothing that a change of the machine would mend.
+// commonRemedy returns the remedy that would make most suspect trials valid, "" if there is none.
 func (m *model) commonRemedy() string {
 	suspect := map[string]int{} // trials
 	for _, t := range m.dir.Summary.Trials {
@@ -74,11 +72,11 @@ func (m *model) commonRemedy() string {
 	return best
 }
 
-// scaleChange is what became of a group from its smallest scale to its largest.
+// scaleChange is the change in a group from its smallest to its largest scale.
 type scaleChange struct {
 	group       *group
 	first, last *cell
-	ratio       float64 // first / last
+	ratio       float64 // first divided by last
 }
 
 func (m *model) scaleChanges(value func(*cell) float64) (out []scaleChange) {
@@ -109,7 +107,7 @@ func (m *model) throughputFindings() (out []string) {
 	return out
 }
 
-// extremesFinding compares cells where there is no scale to compare along.
+// extremesFinding names the best and the worst cell of a run without a scale axis.
 func (m *model) extremesFinding() []string {
 	var cells []*cell
 	for _, c := range m.cells {
@@ -153,7 +151,7 @@ func intervalsOverlap(a, b stats.Estimate) bool {
 	return a.HasInterval() && b.HasInterval() && math.Abs(a.Mean-b.Mean) <= a.HalfWidth+b.HalfWidth
 }
 
-// latencyFinding names the operation whose 99th percentile grows most, and where.
+// latencyFinding names the operation and the group whose 99th percentile grows most.
 func (m *model) latencyFinding() []string {
 	var worst scaleChange
 	var of string
@@ -172,10 +170,10 @@ func (m *model) latencyFinding() []string {
 		with = "The 99th percentile grows most with " + worst.group.label + ": "
 	}
 	return []string{fmt.Sprintf("%s%s from %s ms at %s to %s ms at %s.", with, of,
-		formatMillis(worst.first.operation(of).latency.P99), m.scales.phrase(worst.first.scale), formatMillis(worst.last.operation(of).latency.P99), m.scales.phrase(worst.last.scale))}
+		formatMillis(worst.first.operation(of).latency.P99), m.scales.phrase(worst.first.scale),
+		formatMillis(worst.last.operation(of).latency.P99), m.scales.phrase(worst.last.scale))}
 }
 
-// operationNames are those of any cell.
 func (m *model) operationNames() (names []string) {
 	for _, c := range m.cells {
 		for _, o := range c.operations {
@@ -197,13 +195,13 @@ func (m *model) trafficFinding() []string {
 	}
 	from, to := m.scales.phrase(changes[0].first.scale), m.scales.phrase(changes[0].last.scale)
 	if hi < 1.1 && lo > 0.9 {
-		return []string{fmt.Sprintf("An operation moves as many bytes at %s as at %s, within 10 %%.", from, to)}
+		return []string{fmt.Sprintf("The traffic of an operation at %s is within 10 %% of that at %s.", from, to)}
 	}
 	times := fmt.Sprintf("%.2f", hi)
 	if least := fmt.Sprintf("%.2f", lo); least != times {
 		times = least + " to " + times
 	}
-	return []string{fmt.Sprintf("An operation moves %s times as many bytes at %s as at %s.", times, to, from)}
+	return []string{fmt.Sprintf("An operation sends %s times as many bytes at %s as at %s.", times, to, from)}
 }
 
 func (m *model) errorFinding() []string {
@@ -230,17 +228,17 @@ func (m *model) errorFinding() []string {
 	case all.OK == 0 && n == 0:
 		return nil
 	case n == 0:
-		return []string{fmt.Sprintf("All of %s operations ended ok.", formatCount(all.OK))}
+		return []string{fmt.Sprintf("All %s operations succeeded.", formatCount(all.OK))}
 	}
-	s := fmt.Sprintf("%s of %s operations did not end ok (%s: %s failed, %s unknown, %s dropped)", formatCount(n), formatCount(n+all.OK),
+	s := fmt.Sprintf("%s of %s operations did not succeed (%s: %s failed, %s unknown, %s dropped)", formatCount(n), formatCount(n+all.OK),
 		formatPercent(share), formatCount(all.Failed), formatCount(all.Unknown), formatCount(all.Dropped))
 	if _, most := unsuccessful(outcomes(worst.used)); len(m.cells) > 1 {
-		s += fmt.Sprintf(", the largest share with %s (%s)", m.cellName(worst), formatPercent(most))
+		s += fmt.Sprintf("; %s had the largest share (%s)", m.cellName(worst), formatPercent(most))
 	}
 	return []string{s + "."}
 }
 
-// cellName says a cell's varying parameters; where nothing varies, all of them.
+// cellName describes the varying parameters of a cell, or all parameters if none varies.
 func (m *model) cellName(c *cell) string {
 	if len(m.vary) == 0 {
 		return describeParameters(m.fixed, c.parameters)
@@ -255,7 +253,7 @@ func (m *model) cellName(c *cell) string {
 	return s
 }
 
-// trustFinding sums up the evidence that the emulation was true.
+// trustFinding summarises the accuracy of the emulated links.
 func (m *model) trustFinding() []string {
 	links, worst := 0, 0.0
 	for _, c := range m.cells {
@@ -271,11 +269,12 @@ func (m *model) trustFinding() []string {
 	if links == 0 {
 		return m.realLinkFinding()
 	}
-	return append(m.realLinkFinding(), fmt.Sprintf("%s of links before the trials found round trips within %s ms of what was set.",
+	return append(m.realLinkFinding(), fmt.Sprintf("%s of links before the trials found round-trip times within %s ms of the "+
+		"configured values.",
 		plural(links, "measurement"), formatHundredths(worst)))
 }
 
-// realLinkFinding tells what links were that nobody asked to be anything.
+// realLinkFinding describes the links that were measured but not emulated.
 func (m *model) realLinkFinding() []string {
 	links, least, most, sent, lost := map[string]bool{}, math.Inf(1), 0.0, int64(0), int64(0)
 	for _, c := range m.cells {
@@ -293,6 +292,7 @@ func (m *model) realLinkFinding() []string {
 	if len(links) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Links between machines were left as they are, %d of them: median round trips of %s ms while trials measured, %s of echoes lost.",
+	return []string{fmt.Sprintf("Real links, not emulated: %d, with median round-trip times of %s ms and %s of probes lost during "+
+		"the measurement.",
 		len(links), formatRange(least, most, formatHundredths), formatPercent(float64(lost)/float64(sent)))}
 }

@@ -51,7 +51,8 @@ var fixtureStart = time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)
 // quickstart is what make demo runs.
 var (
 	quickstart = fixture{databases: []string{"redis"}, workloads: []string{"a", "c"}, scales: []float64{0.2, 1}, repetitions: 1, seconds: 12}
-	small      = fixture{databases: []string{"redis"}, workloads: []string{"a", "c"}, scales: []float64{0.2, 0.6, 1}, repetitions: 3, seconds: 24, suspect: 5, failed: 12}
+	small      = fixture{databases: []string{"redis"}, workloads: []string{"a", "c"}, scales: []float64{0.2, 0.6, 1}, repetitions: 3,
+		seconds: 24, suspect: 5, failed: 12}
 )
 
 func (f fixture) plan() (plan []record.Planned) {
@@ -158,7 +159,8 @@ func (f fixture) trial(t testing.TB, w *record.Writer, p record.Planned) {
 	r := rand.New(rand.NewPCG(7, uint64(p.ID)))
 	trial := record.Trial{State: record.TrialOK, Started: fixtureStart.Add(time.Duration(p.ID) * time.Minute)}
 	if p.ID == f.failed {
-		trial.State, trial.Error = record.TrialFailed, "starting redis: node Pune: the process ended with exit status 1\nlast lines of its log:\n  Could not create server TCP listening socket *:6379: bind: Address already in use"
+		trial.State, trial.Error = record.TrialFailed, "starting redis: node Pune: the process ended with exit status 1\nlast lines "+
+			"of its log:\n  Could not create server TCP listening socket *:6379: bind: Address already in use"
 		must(t, tw.Finish(trial))
 		return
 	}
@@ -240,7 +242,8 @@ func (g *generator) timeline(trial *record.Trial, rate float64, l record.Latency
 		if s < 0 {
 			ok /= 2
 		}
-		sec := record.Second{T: int64(s), OK: ok, ServiceP50: l.P50, ServiceP99: l.P99 * (1 + 0.1*math.Abs(g.r.NormFloat64())), ClientCPU: 0.2, InFlight: 32}
+		sec := record.Second{T: int64(s), OK: ok, ServiceP50: l.P50, ServiceP99: l.P99 * (1 + 0.1*math.Abs(g.r.NormFloat64())),
+			ClientCPU: 0.2, InFlight: 32}
 		if s == g.seconds/2 && g.scale == 1 {
 			sec.Failed, sec.Unknown, sec.OK = ok/10, ok/20, ok*17/20
 		}
@@ -260,7 +263,8 @@ func (g *generator) timeline(trial *record.Trial, rate float64, l record.Latency
 		}
 	}
 	if n := trial.Outcomes.Failed; n > 0 {
-		trial.Errors = append(trial.Errors, record.ErrorCount{Operation: "READ", Class: "timeout", Node: g.names[3], Count: n, Example: "i/o timeout" + g.hostile})
+		trial.Errors = append(trial.Errors, record.ErrorCount{Operation: "READ", Class: "timeout", Node: g.names[3], Count: n,
+			Example: "i/o timeout" + g.hostile})
 	}
 	trial.DurationS, trial.WarmupS, trial.SetupS = float64(g.seconds), 2, 6.4
 	trial.Stopped = "time"
@@ -310,7 +314,8 @@ func (g *generator) fidelity(trial *record.Trial, suspect bool) {
 	f.WorstBandwidthError = 0.001
 	f.Account = &record.Account{Directions: 56, Packets: 240_000}
 	if suspect {
-		f.Account.Broken = []record.LawViolation{{Law: record.LawSlow, Link: f.Links[0].ID, From: f.Links[0].From, To: f.Links[0].To, T: 12, Packets: 86, Of: 120, WorstMS: 6900, Beyond: true, Times: 1, Total: 90}}
+		f.Account.Broken = []record.LawViolation{{Law: record.LawSlow, Link: f.Links[0].ID, From: f.Links[0].From, To: f.Links[0].To, T: 12,
+			Packets: 86, Of: 120, WorstMS: 6900, Beyond: true, Times: 1, Total: 90}}
 	}
 	trial.Fidelity = f
 	trial.Verdict = record.Verdict{State: record.Valid}

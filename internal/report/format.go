@@ -11,10 +11,10 @@ import (
 	"skerry/internal/evidence/stats"
 )
 
-// noFigure stands for a figure that there is not.
+// noFigure is shown where a figure is missing.
 const noFigure = "–"
 
-// formatFigure writes a number with about three digits that count and thousands apart.
+// formatFigure writes a number with three significant digits and thousands separators.
 func formatFigure(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -68,10 +68,9 @@ func formatPlusMinus(mean, half float64) string {
 // formatMillis writes microseconds as milliseconds.
 func formatMillis(us float64) string { return formatFigure(us / 1000) }
 
-// formatMegabytes are of 1,000,000 bytes.
+// formatMegabytes divides by 1,000,000.
 func formatMegabytes(bytes float64) string { return formatFigure(bytes / 1e6) }
 
-// formatHundredths writes milliseconds to the hundredth.
 func formatHundredths(v float64) string { return fmt.Sprintf("%.2f", v) }
 
 func formatRange(lo, hi float64, write func(float64) string) string {
@@ -82,7 +81,7 @@ func formatRange(lo, hi float64, write func(float64) string) string {
 	return a + " – " + b
 }
 
-// formatPercent writes a share of 0 to 1.
+// formatPercent writes a share from 0 to 1 as a percentage.
 func formatPercent(share float64) string {
 	switch {
 	case share == 0:
@@ -93,7 +92,7 @@ func formatPercent(share float64) string {
 	return formatFigure(share*100) + " %"
 }
 
-// formatFactor writes how many times.
+// formatFactor writes a ratio as a multiple: "4.7×".
 func formatFactor(f float64) string {
 	if f < 9.95 {
 		return strconv.FormatFloat(f, 'f', 1, 64) + "×"
@@ -101,21 +100,25 @@ func formatFactor(f float64) string {
 	return groupThousands(f) + "×"
 }
 
-// formatDuration writes a length of time as people say it.
-func formatDuration(d time.Duration) string {
+// FormatDuration writes a duration with the precision that matters: "9 min 5 s", "39 min", "2 h 4 min".
+func FormatDuration(d time.Duration) string {
 	s := int64(math.Round(d.Seconds()))
+	m := (s + 30) / 60
 	switch {
 	case s < 60:
 		return fmt.Sprintf("%d s", s)
-	case s < 3600:
+	case s < 600 && s%60 != 0:
 		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	case m < 60:
+		return fmt.Sprintf("%d min", m)
+	case m%60 == 0:
+		return fmt.Sprintf("%d h", m/60)
 	}
-	return fmt.Sprintf("%d h %d min", s/3600, s%3600/60)
+	return fmt.Sprintf("%d h %d min", m/60, m%60)
 }
 
-func formatSeconds(s float64) string { return formatDuration(time.Duration(s * float64(time.Second))) }
+func formatSeconds(s float64) string { return FormatDuration(time.Duration(s * float64(time.Second))) }
 
-// plural writes "1 trial", "2 trials".
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -123,8 +126,6 @@ func plural(n int, what string) string {
 	return formatCount(int64(n)) + " " + what + "s"
 }
 
-// sanitize makes a text of a run safe to print: whatever could move a cursor or hide text
-// on a terminal becomes a mark.
 func sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -137,8 +138,9 @@ func sanitize(s string) string {
 	}, s)
 }
 
-// Sanitize makes a text of a run safe to print on one line.
+// Sanitize replaces newlines and all unprintable characters, so that text from a run directory
+// cannot move the cursor or hide text on a terminal.
 func Sanitize(s string) string { return sanitize(s) }
 
-// FormatInterval writes a mean over repetitions as tables have it: "1,461 ± 89".
+// FormatInterval writes a mean over repetitions with its half-width: "1,461 ± 89".
 func FormatInterval(e stats.Estimate) string { return interval(e) }

@@ -12,20 +12,20 @@ import (
 	"skerry/internal/record"
 )
 
-// Highlight is one of the few findings that a reader should see first.
+// Highlight is one of the few most important findings.
 type Highlight struct {
 	// Kind is assertion, audit, failed, trust, effect, recovery, latency or errors.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
-	// Trial is the one that it is about, 0 for all.
+	// Trial is the ID of the trial concerned, 0 for all.
 	Trial int `json:"trial,omitempty"`
-	// Bad marks what a reader must know before believing the rest.
+	// Bad marks a warning about the validity of the other findings.
 	Bad bool `json:"bad,omitempty"`
 }
 
-// highlights are what casts doubt on the figures, and then the largest effect between cells, the
-// worst recovery that was seen to its end and the worst that was not (without events, errors or
-// the largest change of latency), and where there is no doubt, why the figures can be believed.
+// highlights returns the warnings, the largest effect between cells, and the worst recoveries. Runs
+// without events show errors or latency instead. Runs without warnings end with the accuracy of the
+// links.
 func (m *model) highlights() []Highlight {
 	doubts := m.warnings()
 	var out []Highlight
@@ -50,28 +50,26 @@ func (m *model) highlights() []Highlight {
 	return out
 }
 
-// warnings are what a reader must know before any figure.
 func (m *model) warnings() []warnings.Warning {
 	return warnings.Collect(m.dir.Summary.Trials, m.tally().planned)
 }
 
-// latencyUnlessErrors returns the first list that says something; that all went well waits behind the others.
+// latencyUnlessErrors returns the errors finding, or the latency finding if there were no errors.
 func latencyUnlessErrors(errors, latency []string) []string {
-	if len(latency) > 0 && (len(errors) == 0 || strings.HasPrefix(errors[0], "All of ")) {
+	if len(latency) > 0 && (len(errors) == 0 || strings.HasPrefix(errors[0], "All ")) {
 		return latency
 	}
 	return errors
 }
 
-// effect is the goodput of one cell as a multiple of that of another, which differs from it in
-// one parameter.
+// effect is the ratio b/a of the goodput of two cells that differ in one parameter.
 type effect struct {
 	parameter string
 	a, b      *cell
 	ratio     stats.Estimate
 }
 
-// isSignificant tells whether the interval of the ratio leaves out 1.
+// isSignificant reports whether the interval of the ratio excludes 1.
 func (e effect) isSignificant() bool {
 	return e.ratio.HasInterval() && math.Abs(e.ratio.Mean-1) > e.ratio.HalfWidth
 }
@@ -92,7 +90,7 @@ func (m *model) effectHighlight() []Highlight {
 		return cmp.Or(cmp.Compare(boolToInt(x.isSignificant()), boolToInt(y.isSignificant())),
 			cmp.Compare(math.Abs(math.Log(x.ratio.Mean)), math.Abs(math.Log(y.ratio.Mean))))
 	})
-	if e.ratio.Mean > 1 { // told as a loss: from the better to the worse
+	if e.ratio.Mean > 1 { // report a loss: from the better cell to the worse
 		e.a, e.b, e.ratio = e.b, e.a, stats.EstimateRatio(e.a.goodput(), e.b.goodput())
 	}
 	return []Highlight{{Kind: "effect", Text: m.effectSentence(e)}}
@@ -105,7 +103,7 @@ func effectHighlights(sentences []string) (out []Highlight) {
 	return out
 }
 
-// differingParameter tells whether two measured cells differ in exactly one parameter, and in which.
+// differingParameter returns the only parameter that differs between two measured cells.
 func (m *model) differingParameter(a, b *cell) (string, bool) {
 	if len(a.used) == 0 || len(b.used) == 0 {
 		return "", false
@@ -133,15 +131,17 @@ func (m *model) effectSentence(e effect) string {
 	if len(rest) > 0 {
 		with = " with " + describeParameters(rest, e.a.parameters)
 	}
-	interval := "one repetition each, so without an interval"
+	interval := "one repetition each, no interval"
 	if e.ratio.HasInterval() {
-		interval = fmt.Sprintf("95 %% CI %s to %s", formatFigure(max(0, e.ratio.Mean-e.ratio.HalfWidth)), formatFigure(e.ratio.Mean+e.ratio.HalfWidth))
+		interval = fmt.Sprintf("95 %% CI %s to %s", formatFigure(max(0, e.ratio.Mean-e.ratio.HalfWidth)),
+			formatFigure(e.ratio.Mean+e.ratio.HalfWidth))
 		if !e.isSignificant() {
-			interval += ", so no difference was shown"
+			interval += ", no significant difference"
 		}
 	}
-	return fmt.Sprintf("The largest effect: going from %s %s to %s%s multiplies goodput by %s (%s): %s to %s operations a second.",
-		shortName(e.parameter), m.valueLabel(e.parameter, e.a.parameters[e.parameter]), m.valueLabel(e.parameter, e.b.parameters[e.parameter]), with,
+	return fmt.Sprintf("Largest effect: changing %s from %s to %s%s multiplies goodput by %s (%s): %s to %s ops/s.",
+		shortName(e.parameter), m.valueLabel(e.parameter, e.a.parameters[e.parameter]),
+		m.valueLabel(e.parameter, e.b.parameters[e.parameter]), with,
 		formatFigure(e.ratio.Mean), interval, formatFigure(e.a.goodput().Mean), formatFigure(e.b.goodput().Mean))
 }
 
@@ -152,14 +152,14 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// observedEvent is an event of a trial with what came of it.
+// observedEvent is an event of a trial with its recovery.
 type observedEvent struct {
 	trial int
 	record.EventImpact
 }
 
-// lostService is how much of their service clients missed, in seconds of a whole outage: the time below
-// the baseline times how far below it was.
+// lostService returns the lost service in seconds of a complete outage: the duration below the
+// baseline times its relative depth.
 func lostService(r record.Recovery) float64 {
 	if r.BaselineOps <= 0 {
 		return r.UnresponsiveS
@@ -167,9 +167,8 @@ func lostService(r record.Recovery) float64 {
 	return r.DipOps / r.BaselineOps
 }
 
-// recoveryHighlights name the event that hurt most among those whose end was seen, and the one
-// among those that lasted longer than they were watched: of these only the least is known, so
-// that they are not ranked among the others.
+// recoveryHighlights returns the worst observed recovery and the worst censored one. They are
+// ranked separately because only a lower bound is known of a censored recovery.
 func (m *model) recoveryHighlights() (out []Highlight) {
 	var seen, open []observedEvent
 	for _, t := range m.dir.Summary.Trials {
@@ -184,14 +183,14 @@ func (m *model) recoveryHighlights() (out []Highlight) {
 	if w, ok := worstEvent(seen); ok {
 		head := "After"
 		if len(seen) > 1 {
-			head = fmt.Sprintf("Of %s with a recovery that was seen, the one that hurt most: after", plural(len(seen), "event"))
+			head = fmt.Sprintf("Worst of %s with an observed recovery: after", plural(len(seen), "event"))
 		}
 		out = append(out, Highlight{Kind: "recovery", Trial: w.trial, Text: w.describe(head)})
 	}
 	if w, ok := worstEvent(open); ok {
 		head := "After"
 		if len(open) > 1 {
-			head = fmt.Sprintf("Of %s whose recovery was not seen to its end, the one that hurt most: after", plural(len(open), "event"))
+			head = fmt.Sprintf("Worst of %s whose recovery was not observed to its end: after", plural(len(open), "event"))
 		}
 		out = append(out, Highlight{Kind: "recovery", Trial: w.trial, Text: w.describe(head)})
 	}
@@ -208,25 +207,27 @@ func worstEvent(events []observedEvent) (w observedEvent, ok bool) {
 }
 
 func compareRecovery(a, b record.Recovery) int {
-	return cmp.Or(cmp.Compare(lostService(a), lostService(b)), cmp.Compare(a.RecoverS, b.RecoverS), cmp.Compare(a.UnresponsiveS, b.UnresponsiveS), cmp.Compare(a.DipDepth, b.DipDepth))
+	return cmp.Or(cmp.Compare(lostService(a), lostService(b)), cmp.Compare(a.RecoverS, b.RecoverS),
+		cmp.Compare(a.UnresponsiveS, b.UnresponsiveS), cmp.Compare(a.DipDepth, b.DipDepth))
 }
 
 func (w observedEvent) describe(head string) string {
 	r := w.Recovery
-	s := fmt.Sprintf("%s “%s” at %s s in trial %d ", head, w.Name, formatFigure(w.AtS), w.trial)
+	s := fmt.Sprintf("%s “%s” at %s s in trial %d, ", head, w.Name, formatFigure(w.AtS), w.trial)
 	switch {
 	case r.BaselineOps <= 0:
-		s += "nothing can be said about goodput, since there was none before it"
+		s += "the recovery is unknown, because there was no goodput before the event"
 	case r.Censored:
-		s += fmt.Sprintf("it took at least %s s, as long as it was watched, until clients were served as before", formatFigure(r.WatchedS))
+		s += fmt.Sprintf("service did not recover within the %s s of observation", formatFigure(r.WatchedS))
 	default:
-		s += fmt.Sprintf("it took %s s until clients were served as before", formatFigure(r.RecoverS))
+		s += fmt.Sprintf("service recovered in %s s", formatFigure(r.RecoverS))
 	}
 	if r.BaselineOps > 0 {
-		s += fmt.Sprintf("; they missed as much as in %s s of a whole outage, in the worst second %s of goodput", formatFigure(lostService(r)), formatPercent(r.DipDepth))
+		s += fmt.Sprintf("; the loss equals %s s of complete outage, the worst second lost %s of goodput", formatFigure(lostService(r)),
+			formatPercent(r.DipDepth))
 	}
 	if r.UnresponsiveS > 0 {
-		s += fmt.Sprintf("; %s s passed without any operation that ended ok", formatFigure(r.UnresponsiveS))
+		s += fmt.Sprintf("; no operation succeeded for %s s", formatFigure(r.UnresponsiveS))
 	}
 	return s + "."
 }

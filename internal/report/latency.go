@@ -18,15 +18,15 @@ type operation struct {
 	name    string
 	count   int64
 	latency record.Latency // response time, us
-	// hist is what latency was taken from; nil where trials kept no histogram.
+	// hist is the merged histogram, nil if a trial recorded none.
 	hist *hdrhistogram.Histogram
 }
 
-// mergeOperations merges the operations of trials. Percentiles come from merged histograms;
-// where a trial has none, they are the means of the trials' own.
+// mergeOperations merges the operations of trials. Percentiles come from merged histograms. If a
+// trial has no histogram, they are the means of the trials' percentiles.
 func (m *model) mergeOperations(trials []record.Trial) []operation {
 	byName := map[string]*operation{}
-	merged := map[string]int{} // how many trials' histograms are in
+	merged := map[string]int{} // number of merged histograms
 	trialsWith := map[string]int{}
 	for i, read := range m.readHistograms(trials) {
 		t := trials[i]
@@ -70,8 +70,8 @@ func (m *model) mergeOperations(trials []record.Trial) []operation {
 	return out
 }
 
-// putLeadingFirst has one operation stand for every cell, so that cells are compared by the same: of those
-// that every measured cell of the group has, the one that there is most of.
+// putLeadingFirst moves the same operation to the front of every cell, so that cells are compared
+// by the same kind. It prefers operations that every measured cell has, then the most frequent one.
 func (g *group) putLeadingFirst() {
 	counts, cells, measured := map[string]int64{}, map[string]int{}, 0
 	for _, c := range g.cells {
@@ -104,7 +104,7 @@ func (g *group) putLeadingFirst() {
 	}
 }
 
-// operation returns a cell's operation of a name, the zero one where it had none.
+// operation returns a cell's operation by name, the zero value if it has none.
 func (c *cell) operation(name string) operation {
 	for _, o := range c.operations {
 		if o.name == name {
@@ -114,12 +114,11 @@ func (c *cell) operation(name string) operation {
 	return operation{}
 }
 
-// leadingShare is the share of the largest count that is as good as it: which of reads and
-// updates, half and half, there are a few more of is chance.
+// leadingShare is the share of the largest count above which counts are considered equal. In a
+// workload of half reads and half updates, chance decides which count is larger.
 const leadingShare = 0.9
 
-// leadingName names the operation that stands for all: that there is most of, or the first by
-// name of those as many as it.
+// leadingName returns the most frequent operation, or the first by name among equal counts.
 func leadingName(operations []operation) (name string) {
 	var most int64
 	for _, o := range operations {
@@ -141,13 +140,13 @@ func (o *operation) merge(h *hdrhistogram.Histogram) {
 	o.hist.Merge(h)
 }
 
-// trialHistograms are a trial's, by operation: of response times, else of service times.
+// trialHistograms are the histograms of a trial by operation: response times, else service times.
 type trialHistograms struct {
 	response map[string]*hdrhistogram.Histogram
 	err      error
 }
 
-// readHistograms reads those of trials, as many at a time as the machine has cores.
+// readHistograms reads the histograms of trials in parallel.
 func (m *model) readHistograms(trials []record.Trial) []trialHistograms {
 	out := make([]trialHistograms, len(trials))
 	var g errgroup.Group
@@ -169,7 +168,7 @@ func (m *model) readHistograms(trials []record.Trial) []trialHistograms {
 			return nil
 		})
 	}
-	_ = g.Wait() // what could not be read is told beside what was
+	_ = g.Wait() // errors are in out
 	return out
 }
 
@@ -196,7 +195,7 @@ func scaleLatency(l *record.Latency, f float64) {
 	l.Max *= f
 }
 
-// leadingOperation is the operation that stands for all: see lead.
+// leadingOperation returns the operation that putLeadingFirst selected.
 func (c *cell) leadingOperation() (operation, bool) {
 	if len(c.operations) == 0 || c.operations[0].count == 0 {
 		return operation{}, false

@@ -11,7 +11,8 @@ import (
 func TestCellsShareLeadingOperation(t *testing.T) {
 	trial := func(scale float64, reads, updates int64, read, update float64) record.Trial {
 		return record.Trial{
-			State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}, Goodput: 100, Parameters: map[string]any{"scale": scale, "workload": "a"},
+			State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}, Goodput: 100,
+			Parameters: map[string]any{"scale": scale, "workload": "a"},
 			Operations: map[string]record.OperationSummary{
 				"READ":   {Count: reads, Response: record.Latency{P99: read, Max: read}},
 				"UPDATE": {Count: updates, Response: record.Latency{P99: update, Max: update}},

@@ -12,18 +12,18 @@ import (
 	"skerry/internal/record"
 )
 
-// calibrationTolerance is the share by which a machine's calibration is told to be off the others'.
+// calibrationTolerance is the relative deviation from the median calibration that is reported.
 const calibrationTolerance = 0.1
 
-// calibratedMachine is a machine that trials were measured on.
+// calibratedMachine is a machine that measured trials, with its calibration.
 type calibratedMachine struct {
 	record.Machine
 	trials int
-	// Medians over its calibrations, 0 without one.
+	// Medians over all calibrations, 0 if there is none.
 	driver, loopback float64
 }
 
-// calibratedMachines are the machines of a run whose trials tell, by name.
+// calibratedMachines returns the recorded machines of a run, sorted by name.
 func (m *model) calibratedMachines() (all []calibratedMachine) {
 	of := map[string][]record.TrialMachine{}
 	for _, t := range m.dir.Summary.Trials {
@@ -40,7 +40,7 @@ func (m *model) calibratedMachines() (all []calibratedMachine) {
 	return all
 }
 
-// medianCalibration is the median of a figure, 0 where there is none.
+// medianCalibration returns the median of one figure, 0 without calibrations.
 func medianCalibration(at []record.TrialMachine, of func(record.Calibration) float64) float64 {
 	var values []float64
 	for _, x := range at {
@@ -51,13 +51,13 @@ func medianCalibration(at []record.TrialMachine, of func(record.Calibration) flo
 	return stats.Median(values)
 }
 
-// lowerMedian is the median, of an even number the lower of the two in the middle: a machine's own value, so that of two machines
-// one is told against the other and not both against what lies between them.
+// lowerMedian returns the lower median, which is always a measured value. With two machines, one is
+// compared with the other, not both with their mean.
 func lowerMedian(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[(len(values)-1)/2]
 }
 
-// machineFacts name the machines of a run that was measured on several, with what they are and do.
+// machineFacts lists the machines of a run that used several.
 func (m *model) machineFacts() (facts []Fact) {
 	all := m.calibratedMachines()
 	if len(all) < 2 {
@@ -66,14 +66,15 @@ func (m *model) machineFacts() (facts []Fact) {
 	for _, p := range all {
 		parts := []string{plural(p.trials, "trial"), fmt.Sprintf("%s, %s", cmp.Or(p.CPU, "processor unknown"), plural(p.Cores, "core")), p.Kernel}
 		if p.driver > 0 {
-			parts = append(parts, fmt.Sprintf("calibration: %.0f operations of the driver per processor second, %.1f µs over loopback and back", p.driver, p.loopback))
+			parts = append(parts, fmt.Sprintf("calibration: %.0f driver operations per CPU second, %.1f µs loopback round trip", p.driver,
+				p.loopback))
 		}
 		facts = append(facts, Fact{"Machine " + p.Name, strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")})
 	}
 	return facts
 }
 
-// calibrationFinding names the machines whose calibration is off that of the middle one.
+// calibrationFinding reports machines whose calibration deviates from the median.
 func (m *model) calibrationFinding() (told []string) {
 	var drivers, loopbacks []float64
 	var all []calibratedMachine
@@ -90,10 +91,10 @@ func (m *model) calibrationFinding() (told []string) {
 	for _, p := range all {
 		var off []string
 		if share := p.driver/driver - 1; math.Abs(share) >= calibrationTolerance {
-			off = append(off, fmt.Sprintf("%+.0f %% operations of the driver per processor second", 100*share))
+			off = append(off, fmt.Sprintf("%+.0f %% driver operations per CPU second", 100*share))
 		}
 		if share := p.loopback/loopback - 1; math.Abs(share) >= calibrationTolerance {
-			off = append(off, fmt.Sprintf("%+.0f %% time over loopback", 100*share))
+			off = append(off, fmt.Sprintf("%+.0f %% loopback round trip", 100*share))
 		}
 		if len(off) > 0 {
 			told = append(told, fmt.Sprintf("%s (%s)", p.Name, strings.Join(off, ", ")))
@@ -102,14 +103,13 @@ func (m *model) calibrationFinding() (told []string) {
 	if len(told) == 0 {
 		return nil
 	}
-	return []string{"By their calibration machines differ from the middle one: " + strings.Join(told, "; ") + "."}
+	return []string{"Calibration deviates from the median machine: " + strings.Join(told, "; ") + "."}
 }
 
-// significantP is the P below which machines are said to make a difference.
+// significantP is the p value below which a difference between machines is reported.
 const significantP = 0.05
 
-// machinesFinding says how much machines explain of the goodput, where a run's trials were measured
-// on several.
+// machinesFinding reports how much of the variation in goodput comes from the machines.
 func (m *model) machinesFinding() []string {
 	values, machines := m.machineSamples()
 	if machines < 2 {
@@ -117,20 +117,22 @@ func (m *model) machinesFinding() []string {
 	}
 	f, ok := stats.FitMachineFactor(values, m.dir.Run.Seed)
 	if !ok {
-		return []string{fmt.Sprintf("Trials were measured on %d machines, and no cell on several in a way that machines could be told from cells: a difference between cells may be one of machines.", machines)}
+		return []string{fmt.Sprintf("Trials ran on %d machines, but no cell ran on several of them: a difference between cells may be "+
+			"a difference between machines.", machines)}
 	}
 	if f.P >= significantP {
 		return nil
 	}
 	share := func(deviation float64) string { return fmt.Sprintf("%.0f %%", 100*math.Expm1(deviation)) }
-	said := fmt.Sprintf("goodput differs between the %d machines by %s (standard deviation, p = %.3f), between cells by %s", machines, share(f.Machines), f.P, share(f.Cells))
+	said := fmt.Sprintf("goodput differs between the %d machines by %s (standard deviation, p = %.3f), between cells by %s", machines,
+		share(f.Machines), f.P, share(f.Cells))
 	if f.Machines > f.Cells {
-		return []string{"With care: machines explain more than cells do: " + said + "."}
+		return []string{"Caution: machines explain more of the variation than cells: " + said + "."}
 	}
-	return []string{"Machines make a difference: " + said + "."}
+	return []string{"Machines differ: " + said + "."}
 }
 
-// machineSamples are the logarithms of the trials' goodput by cell and machine, and how many machines there are.
+// machineSamples returns the logarithms of goodput by cell and machine, and the number of machines.
 func (m *model) machineSamples() (values []stats.Observation, machines int) {
 	number := map[string]int{}
 	for i, c := range m.cells {

@@ -31,10 +31,11 @@ func TestMachinesFinding(t *testing.T) {
 		model *model
 		want  string // "" for nothing said
 	}{
-		"machines alike":       {grid(1), ""},
-		"one is half as fast":  {grid(0.5), "machines explain more than cells do"},
-		"one machine":          {&model{dir: &record.Dir{}, cells: []*cell{{used: []record.Trial{on("a", 1), on("a", 2)}}}}, ""},
-		"each cell on its own": {&model{dir: &record.Dir{}, cells: []*cell{{used: []record.Trial{on("a", 1)}}, {used: []record.Trial{on("b", 2)}}}}, "may be one of machines"},
+		"machines alike":      {grid(1), ""},
+		"one is half as fast": {grid(0.5), "machines explain more of the variation than cells"},
+		"one machine":         {&model{dir: &record.Dir{}, cells: []*cell{{used: []record.Trial{on("a", 1), on("a", 2)}}}}, ""},
+		"each cell on its own": {&model{dir: &record.Dir{},
+			cells: []*cell{{used: []record.Trial{on("a", 1)}}, {used: []record.Trial{on("b", 2)}}}}, "may be a difference between machines"},
 	} {
 		got := strings.Join(tt.model.machinesFinding(), "; ")
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {

@@ -1,3 +1,4 @@
+// Package report computes the figures, findings and text tables of a run from its record.
 package report
 
 import (
@@ -8,8 +9,7 @@ import (
 	"skerry/internal/record"
 )
 
-// model is a run as reports look at it: cells of the matrix with their repetitions
-// together, in groups that differ in nothing but the scale.
+// model holds the cells of the matrix with their repetitions, in groups that differ only in scale.
 type model struct {
 	dir    *record.Dir
 	vary   []string // parameters that differ between cells
@@ -17,14 +17,14 @@ type model struct {
 	scales scales
 	cells  []*cell
 	groups []*group
-	notes  []string // what of the run could not be read
+	notes  []string // unreadable files
 }
 
-// group is the cells of one combination of parameters, the scale apart.
+// group is the cells of one combination of parameters except the scale.
 type group struct {
 	label string   // "workload A"; "" when nothing but the scale varies
 	cells []*cell  // by scale
-	names []string // the parameters that label tells
+	names []string // parameters in label
 }
 
 // cell is one combination of parameters with all of its repetitions.
@@ -34,16 +34,15 @@ type cell struct {
 	group      *group
 	planned    int
 	trials     []record.Trial
-	// used are the trials that figures are made of: the valid ones, or where none is, the
-	// suspect ones; weak says that.
+	// used are the trials behind the figures: the valid ones, else the suspect ones, which weak
+	// marks.
 	used []record.Trial
 	weak bool
 
 	estimates  map[string]stats.Estimate // by metric
-	operations []operation               // the leading one first, then by how many there are
+	operations []operation               // the leading one first, then by count
 }
 
-// newModel reads what figures need.
 func newModel(d *record.Dir) *model {
 	all := trialParameters(d)
 	m := &model{dir: d, scales: newScales(d.Run.Name, all), notes: slices.Clone(d.Notes)}
@@ -61,7 +60,7 @@ func newModel(d *record.Dir) *model {
 	return m
 }
 
-// collectCells makes the cells that are planned or recorded.
+// collectCells creates a cell for each planned or recorded combination.
 func (m *model) collectCells() {
 	known := map[string]*cell{}
 	find := func(p map[string]any) *cell {
@@ -83,7 +82,7 @@ func (m *model) collectCells() {
 	}
 }
 
-// groupCell puts a cell into its group; cells come in order.
+// groupCell adds a cell to its group. It must be called in the order of cells.
 func (m *model) groupCell(c *cell) {
 	var names []string
 	for _, n := range m.vary {
@@ -100,7 +99,6 @@ func (m *model) groupCell(c *cell) {
 	m.groups = append(m.groups, c.group)
 }
 
-// estimateCell makes a cell's figures.
 func (m *model) estimateCell(c *cell) {
 	for _, t := range c.trials {
 		if t.State == record.TrialOK && t.Verdict.State == record.Valid {
@@ -119,7 +117,7 @@ func (m *model) estimateCell(c *cell) {
 	c.estimates = estimateMetrics(c.used, leading.name)
 }
 
-// measuredAt returns the group's cell at a scale; nil when it has none or nothing was measured.
+// measuredAt returns the cell at a scale, nil if nothing was measured there.
 func (g *group) measuredAt(scale float64) *cell {
 	for _, c := range g.cells {
 		if c.scale == scale && len(c.used) > 0 {
@@ -129,7 +127,7 @@ func (g *group) measuredAt(scale float64) *cell {
 	return nil
 }
 
-// extremes returns the cells at the smallest and largest scale that were measured.
+// extremes returns the measured cells at the smallest and largest scale, nil if there are not two.
 func (g *group) extremes() (first, last *cell) {
 	for _, c := range g.cells {
 		if len(c.used) == 0 {
@@ -146,7 +144,8 @@ func (g *group) extremes() (first, last *cell) {
 	return first, last
 }
 
-// relativeGoodput is a cell's goodput as a multiple of that at the group's largest scale, as FHC's Fig. 5 has it.
+// relativeGoodput is a cell's goodput divided by that at the group's largest scale, as in Fig. 5 of
+// the FHC paper.
 func (m *model) relativeGoodput(c *cell) stats.Estimate {
 	base := c.group.measuredAt(m.scales.largest())
 	switch {
@@ -164,7 +163,6 @@ func (c *cell) traffic() stats.Estimate { return c.estimates[metricTraffic] }
 
 func (c *cell) perOperation() stats.Estimate { return c.estimates[metricPerOperation] }
 
-// outcomes sums over trials.
 func outcomes(trials []record.Trial) (o record.Outcomes) {
 	for _, t := range trials {
 		o.OK += t.Outcomes.OK
@@ -175,7 +173,7 @@ func outcomes(trials []record.Trial) (o record.Outcomes) {
 	return o
 }
 
-// unsuccessful is how many operations did not end ok, and their share of all.
+// unsuccessful returns the number of operations that did not succeed, and their share.
 func unsuccessful(o record.Outcomes) (int64, float64) {
 	n := o.Failed + o.Unknown + o.Dropped
 	if n == 0 {
@@ -184,7 +182,7 @@ func unsuccessful(o record.Outcomes) (int64, float64) {
 	return n, float64(n) / float64(n+o.OK)
 }
 
-// tally counts trials by what became of them.
+// tally counts trials by outcome.
 type tally struct{ planned, valid, suspect, failed, interrupted int }
 
 func (m *model) tally() (n tally) {
@@ -208,7 +206,6 @@ func (m *model) tally() (n tally) {
 
 func (n tally) missing() int { return n.planned - n.valid - n.suspect - n.failed - n.interrupted }
 
-// Names of the metrics that sentences and charts of this package speak of.
 const (
 	metricGoodput      = "goodput"
 	metricThroughput   = "throughput"
@@ -218,9 +215,8 @@ const (
 	metricDataPer      = "data_op"
 )
 
-// TrialMetrics are the metrics that a trial is compared with others by; latencies are response times
-// in microseconds of the operation named, those of its own histogram. A trial without events has
-// no recovery.
+// TrialMetrics returns the metrics by which a trial is compared with others. Latencies are response
+// times of the operation in microseconds, from the trial's own histogram.
 func TrialMetrics(t record.Trial, operation string) map[string]float64 {
 	o := t.Outcomes
 	v := map[string]float64{metricGoodput: t.Goodput, metricThroughput: t.Throughput, "setup": t.SetupS, "host_cpu": t.Fidelity.HostCPU}
@@ -248,7 +244,7 @@ func TrialMetrics(t record.Trial, operation string) map[string]float64 {
 	return v
 }
 
-// latencyMetrics are the metrics of one kind of operation in a trial; none where it had none.
+// latencyMetrics returns the latencies of one kind of operation, nil if the trial had none.
 func latencyMetrics(t record.Trial, operation string) map[string]float64 {
 	s := t.Operations[operation]
 	if s.Count == 0 {
@@ -258,12 +254,11 @@ func latencyMetrics(t record.Trial, operation string) map[string]float64 {
 	return map[string]float64{"mean": l.Mean, "p50": l.P50, "p95": l.P95, "p99": l.P99, "p999": l.P999}
 }
 
-// estimateMetrics are the means of the trials' metrics, each over the trials that have it.
+// estimateMetrics returns the means of TrialMetrics, each over the trials that have the metric.
 func estimateMetrics(trials []record.Trial, operation string) map[string]stats.Estimate {
 	return estimateMeans(trials, func(t record.Trial) map[string]float64 { return TrialMetrics(t, operation) })
 }
 
-// estimateMeans makes means of what trials have, by its name.
 func estimateMeans(trials []record.Trial, of func(record.Trial) map[string]float64) map[string]stats.Estimate {
 	values := map[string][]float64{}
 	for _, t := range trials {

@@ -12,15 +12,14 @@ import (
 	"skerry/internal/record"
 )
 
-// Parameters that reports know by name.
 const (
 	paramDatabase = "database"
 	paramWorkload = "workload"
 	paramScale    = "scale"
 )
 
-// splitParameters returns the parameters that differ between trials and those that do not, both
-// with the database first, then the workload, others by name, and the scale last.
+// splitParameters returns the parameters that differ between trials and those that do not. The
+// database comes first, then the workload, others by name, and the scale last.
 func splitParameters(trials []map[string]any) (vary, fixed []string) {
 	values := map[string]map[string]bool{}
 	for _, p := range trials {
@@ -47,7 +46,7 @@ func splitParameters(trials []map[string]any) (vary, fixed []string) {
 	return vary, fixed
 }
 
-// formatValue writes a parameter's value; YCSB's workloads are known by capitals.
+// formatValue writes a parameter value. The names of YCSB workloads are capitals.
 func formatValue(name string, v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -63,7 +62,7 @@ func formatValue(name string, v any) string {
 	return fmt.Sprint(v)
 }
 
-// compareValues orders numbers by size and everything else by its text.
+// compareValues orders numbers by size and other values by their text.
 func compareValues(name string, a, b any) int {
 	x, okX := toFloat(a)
 	y, okY := toFloat(b)
@@ -96,12 +95,12 @@ func compareParameters(names []string, a, b map[string]any) int {
 	return 0
 }
 
-// shortName is the last part of a path: "threads" of "workload.threads".
+// shortName returns the last element of a path: "threads" for "workload.threads".
 func shortName(name string) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// describeParameters names values as a sentence or a legend does: "redis, workload A, threads 16".
+// describeParameters writes values for a sentence: "redis, workload A, threads 16".
 func describeParameters(names []string, p map[string]any) string {
 	var parts []string
 	for _, n := range names {
@@ -119,12 +118,12 @@ func describeParameters(names []string, p map[string]any) string {
 // scales are the latency scaling factors of a run.
 type scales struct {
 	values []float64 // ascending
-	// paper tells that the run is one of the paper's experiments and that they are among
-	// 0.2, 0.4 ... 1, which it calls X, 2X ... 5X.
+	// isPaper is set if the run repeats an experiment of the FHC paper with scales among 0.2, 0.4
+	// ... 1, which the paper calls X, 2X ... 5X.
 	isPaper bool
 }
 
-// paperRunPrefix is what the names of the experiments begin with that repeat the paper's (experiments/fhc).
+// paperRunPrefix begins the names of experiments that repeat the paper's (experiments/fhc).
 const paperRunPrefix = "fhc-"
 
 func newScales(run string, plan []map[string]any) scales {
@@ -140,7 +139,6 @@ func newScales(run string, plan []map[string]any) scales {
 	return s
 }
 
-// vary tells whether there is an axis to draw against.
 func (s scales) vary() bool { return len(s.values) > 1 }
 
 func (s scales) largest() float64 {
@@ -150,12 +148,12 @@ func (s scales) largest() float64 {
 	return s.values[len(s.values)-1]
 }
 
-// label is the number, with the paper's name beside it in the paper's experiments: "0.2 (X)".
+// label writes a scale for a table, with the paper's name if it has one: "0.2 (X)".
 func (s scales) label(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64) + s.paperName(v)
 }
 
-// phrase is what a sentence says: "0.2 × the distances".
+// phrase writes a scale for a sentence: "0.2 × the distances".
 func (s scales) phrase(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64) + " × the distances" + s.paperName(v)
 }
@@ -171,18 +169,18 @@ func (s scales) paperName(v float64) string {
 	return " (X)"
 }
 
-// note explains the names of scales.
+// note explains the scales, "" if they do not vary.
 func (s scales) note() string {
 	switch {
 	case !s.vary():
 		return ""
 	case s.isPaper:
-		return "The scale multiplies every latency of the topology; the paper calls 0.2 X and 1 5X"
+		return "The scale multiplies every latency of the topology; the paper calls scale 0.2 X and scale 1 5X"
 	}
 	return "The scale multiplies every latency of the topology"
 }
 
-// trialParameters returns the parameters of all trials of a run, planned or recorded.
+// trialParameters returns the parameters of all planned or recorded trials.
 func trialParameters(d *record.Dir) []map[string]any {
 	var all []map[string]any
 	for _, p := range d.Run.Plan {

@@ -20,7 +20,8 @@ func TestPhasesOfEvents(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(window{})); diff != "" {
 		t.Error(diff)
 	}
-	for at, phase := range map[float64]int{19: -1, 20: phaseBefore, 29: phaseBefore, 29.5: phaseDuring, 34: phaseDuring, 35: phaseAfter, 49: phaseAfter, 50: -1} {
+	for at, phase := range map[float64]int{19: -1, 20: phaseBefore, 29: phaseBefore, 29.5: phaseDuring, 34: phaseDuring,
+		35: phaseAfter, 49: phaseAfter, 50: -1} {
 		if got := want[1].phase(at); got != phase {
 			t.Errorf("the second from %g is in phase %d, want %d", at, got, phase)
 		}

@@ -16,7 +16,8 @@ func TestTrialProbeRows(t *testing.T) {
 	}
 	trial := record.Trial{ID: 3, Events: []record.EventImpact{{Name: "added", AtS: 10}},
 		Probes: []record.Probe{job(5, 2), job(0, 1), job(9.8, 30), job(15, 8), job(20, 4), {StartS: 25, Error: "refused"}}}
-	want := []probeRow{{Trial: "3", Jobs: "6", Operation: "READ", Before: "2.00", During: "8.00", Highest: "30.0", At: "9.80", OverTime: "▁▁█▃▂·"}}
+	want := []probeRow{{Trial: "3", Jobs: "6", Operation: "READ", Before: "2.00", During: "8.00", Highest: "30.0", At: "9.80",
+		OverTime: "▁▁█▃▂·"}}
 	if diff := cmp.Diff(want, trialProbeRows(trial)); diff != "" {
 		t.Error(diff)
 	}

@@ -7,7 +7,7 @@ import (
 	"skerry/internal/record"
 )
 
-// Links that were left as they are have a finding of their own, and are not counted among those that were set.
+// Real links have a finding of their own and are not counted among the emulated ones.
 func TestRealLinkFinding(t *testing.T) {
 	trial := func(before float64, seen *record.LinkSeen) record.Trial {
 		return record.Trial{State: record.TrialOK, Fidelity: record.Fidelity{Links: []record.LinkFidelity{
@@ -21,7 +21,8 @@ func TestRealLinkFinding(t *testing.T) {
 	}
 	m := &model{cells: []*cell{{used: trials}}}
 	said := m.trustFinding()
-	if len(said) != 2 || !strings.HasPrefix(said[0], "Links between machines were left as they are, 1 of them") || !strings.Contains(said[0], "20.20 – 20.60 ms") || !strings.HasPrefix(said[1], "2 measurements of links") {
+	if len(said) != 2 || !strings.HasPrefix(said[0], "Real links, not emulated: 1,") ||
+		!strings.Contains(said[0], "20.20 – 20.60 ms") || !strings.HasPrefix(said[1], "2 measurements of links") {
 		t.Errorf("%q", said)
 	}
 }

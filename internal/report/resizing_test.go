@@ -17,7 +17,8 @@ func TestNewResizeRow(t *testing.T) {
 	}
 	want := []resizeRow{
 		{Change: "leave", Node: "pune", At: "10.0", Accepted: "2.00", Complete: "20.0", Moved: "2.50", State: "complete"},
-		{Change: "join", Node: "pune", At: "40.0", Accepted: noFigure, Complete: noFigure, Moved: noFigure, State: "failed: busy; later", Bad: true},
+		{Change: "join", Node: "pune", At: "40.0", Accepted: noFigure, Complete: noFigure, Moved: noFigure, State: "failed: busy; later",
+			Bad: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -9,13 +9,12 @@ import (
 	"skerry/internal/record"
 )
 
-// resultRow is a cell or a trial as a table in a terminal shows it. Each field
-// is a text that is ready to print, "" where there is nothing to print.
+// resultRow is a cell or a trial, formatted for a table. Empty fields are not shown.
 type resultRow struct {
 	Parameters []string
 	Goodput    string
 	Throughput string
-	Relative   string // goodput as a multiple of that at the largest scale
+	Relative   string // goodput divided by that at the largest scale
 	Operation  string
 	P50        string
 	P95        string
@@ -30,20 +29,19 @@ type resultRow struct {
 
 	N string // repetitions of a cell
 
-	Trial      string // of a trial alone, as what follows
+	Trial      string // this and the fields below: trials only
 	Repetition string
 	Time       string
 	Stopped    string
 }
 
-// rowColumn is a column of a text table, and the field of a row that it shows.
+// rowColumn is a column of a text table, with the field of a row that it shows.
 type rowColumn struct {
 	column
 	field func(*resultRow) *string
 }
 
-// sparkHead heads the column of sparklines: the goodput over a trial's measurement, from 0 to
-// its highest; of a cell that of its first trial.
+// sparkHead heads the column of sparklines: goodput from 0 to its maximum, of a cell's first trial.
 const sparkHead = "goodput over time"
 
 var (
@@ -77,7 +75,7 @@ func sparkColumn(need int) rowColumn {
 	return rowColumn{column{head: sparkHead, left: true, need: need}, func(r *resultRow) *string { return &r.Spark }}
 }
 
-// cellColumns follow the parameters of a cell.
+// cellColumns returns the columns after the parameters of a cell.
 func (m *model) cellColumns() []rowColumn {
 	relative := column{head: "× that at " + m.scales.label(m.scales.largest()), need: 4}
 	return []rowColumn{
@@ -87,7 +85,7 @@ func (m *model) cellColumns() []rowColumn {
 	}
 }
 
-// trialColumns follow the parameters of a trial.
+// trialColumns are the columns after the parameters of a trial.
 var trialColumns = []rowColumn{
 	{column{head: "rep", need: 6}, func(r *resultRow) *string { return &r.Repetition }},
 	goodputColumn, throughputColumn, operationColumn(3), p50Column, p95Column, p99Column, errorsColumn, trafficColumn(7), rttColumn,
@@ -96,7 +94,6 @@ var trialColumns = []rowColumn{
 	boundColumn(5), madeColumn(6), verdictColumn, sparkColumn(11),
 }
 
-// texts are the texts of a row in the order of columns.
 func (r *resultRow) texts(columns []rowColumn) (out []string) {
 	for _, c := range columns {
 		out = append(out, *c.field(r))
@@ -125,11 +122,12 @@ func (m *model) cellTable() textTable {
 	return t
 }
 
-// otherOperations are rows below a cell's own: the latency of what else it does.
+// otherOperations returns a row with the latency of each further operation of a cell.
 func (m *model) otherOperations(c *cell) (rows []resultRow) {
 	for i, o := range c.operations {
 		if i > 0 && o.count > 0 {
-			rows = append(rows, resultRow{Operation: sanitize(o.name), P50: formatMillis(o.latency.P50), P95: formatMillis(o.latency.P95), P99: formatMillis(o.latency.P99)})
+			rows = append(rows, resultRow{Operation: sanitize(o.name), P50: formatMillis(o.latency.P50), P95: formatMillis(o.latency.P95),
+				P99: formatMillis(o.latency.P99)})
 		}
 	}
 	return rows
@@ -150,7 +148,8 @@ func (m *model) cellRow(names []string, c *cell) resultRow {
 		r.Operation, r.P50, r.P95, r.P99 = sanitize(o.name), formatMillis(o.latency.P50), formatMillis(o.latency.P95), formatMillis(o.latency.P99)
 	}
 	_, share := unsuccessful(outcomes(c.used))
-	r.Errors, r.Traffic, r.RTT, r.Spark = formatPercent(share), formatMegabytes(c.traffic().Mean), formatHundredths(worstRTT(c.used)), m.goodputSparkline(c.used[0])
+	r.Errors, r.Traffic, r.RTT, r.Spark = formatPercent(share), formatMegabytes(c.traffic().Mean), formatHundredths(worstRTT(c.used)),
+		m.goodputSparkline(c.used[0])
 	return r
 }
 
@@ -161,7 +160,7 @@ func worstRTT(trials []record.Trial) (worst float64) {
 	return worst
 }
 
-// verdictLabel says in a few words whether a cell can be believed.
+// verdictLabel summarises the states and verdicts of a cell's trials.
 func verdictLabel(c *cell) string {
 	n := map[string]int{}
 	for _, t := range c.trials {
@@ -199,7 +198,8 @@ func (m *model) trialTable() textTable {
 }
 
 func (m *model) trialRow(names []string, t record.Trial) resultRow {
-	r := resultRow{Trial: strconv.Itoa(t.ID), Parameters: m.parameterCells(names, t.Parameters), Repetition: strconv.Itoa(t.Repetition), Spark: m.goodputSparkline(t)}
+	r := resultRow{Trial: strconv.Itoa(t.ID), Parameters: m.parameterCells(names, t.Parameters),
+		Repetition: strconv.Itoa(t.Repetition), Spark: m.goodputSparkline(t)}
 	if t.State != record.TrialOK {
 		r.Goodput, r.Verdict = noFigure, t.State
 		return r
@@ -210,13 +210,15 @@ func (m *model) trialRow(names []string, t record.Trial) resultRow {
 		r.Operation, r.P50, r.P95, r.P99 = sanitize(o), formatMillis(l.P50), formatMillis(l.P95), formatMillis(l.P99)
 	}
 	_, share := unsuccessful(t.Outcomes)
-	r.Errors, r.Traffic, r.RTT = formatPercent(share), formatMegabytes(float64(t.Traffic.TotalBytes)), formatHundredths(t.Fidelity.WorstRTTErrorMS)
+	r.Errors, r.Traffic, r.RTT = formatPercent(share), formatMegabytes(float64(t.Traffic.TotalBytes)),
+		formatHundredths(t.Fidelity.WorstRTTErrorMS)
 	one := []record.Trial{t}
-	r.Time, r.Stopped, r.BoundBy, r.MadeBy, r.Verdict = formatSeconds(t.DurationS), sanitize(t.Stopped), sanitize(bottleneckLabel(one)), sanitize(latencyCauseLabel(one)), sanitize(t.Verdict.State)
+	r.Time, r.Stopped, r.BoundBy, r.MadeBy, r.Verdict = formatSeconds(t.DurationS), sanitize(t.Stopped),
+		sanitize(bottleneckLabel(one)), sanitize(latencyCauseLabel(one)), sanitize(t.Verdict.State)
 	return r
 }
 
-// trialGoodput is with the interval over the trial's own batches, where that means something.
+// trialGoodput formats goodput with the interval over the trial's batches, if that is meaningful.
 func trialGoodput(t record.Trial) string {
 	if half, steady := t.SteadyInterval(); steady {
 		return formatPlusMinus(t.Goodput, half)
@@ -224,7 +226,7 @@ func trialGoodput(t record.Trial) string {
 	return formatFigure(t.Goodput)
 }
 
-// trialOperation names the operation that stands for a trial: that of its cell.
+// trialOperation returns the leading operation of a trial's cell.
 func (m *model) trialOperation(t record.Trial) (name string, ok bool) {
 	for _, c := range m.cells {
 		if slices.ContainsFunc(c.trials, func(x record.Trial) bool { return x.ID == t.ID }) {

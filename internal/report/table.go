@@ -13,15 +13,14 @@ import (
 	"skerry/internal/record"
 )
 
-// column of a text table.
 type column struct {
 	head string
 	left bool // text; numbers are aligned at the right
-	// need says what may go where a terminal is narrow: 0 stays, the highest goes first.
+	// need ranks columns for narrow terminals: 0 is always shown, the highest value is dropped
+	// first.
 	need int
 }
 
-// textTable is rows of cells below columns.
 type textTable struct {
 	columns []column
 	rows    [][]string
@@ -29,8 +28,8 @@ type textTable struct {
 
 const columnGap = "  "
 
-// write prints the table in at most width characters a line, leaving columns out where it
-// must; width 0 is no bound. Columns that are empty in every row are left out.
+// write prints the table. It drops columns that do not fit into width characters; 0 means no limit.
+// Columns that are empty in every row are omitted.
 func (t textTable) write(w io.Writer, width int) error {
 	t.alignIntervals()
 	widths := make([]int, len(t.columns))
@@ -89,7 +88,7 @@ func (t textTable) writeLine(b *strings.Builder, row []string, shown, widths []i
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 }
 
-// alignIntervals pads what follows a ± so that means and half-widths stand below each other.
+// alignIntervals pads half-widths so that the ± signs of a column line up.
 func (t textTable) alignIntervals() {
 	for i := range t.columns {
 		longest := 0
@@ -112,40 +111,43 @@ func (t textTable) alignIntervals() {
 	}
 }
 
-// sideTables are tables of what only some trials have: several workloads, errors.
+// sideTable is a table of something that only some trials have: several workloads, errors.
 type sideTable struct {
 	Rows    [][]string
 	columns []column
 }
 
-// poolTable is a row a workload of each trial with several.
+// poolTable has a row for each workload of trials with several workloads.
 func (m *model) poolTable() sideTable {
 	t := sideTable{columns: []column{{head: "trial"}, {head: "workload", left: true}, {head: "client", left: true}, {head: "threads"},
-		{head: "goodput/s"}, {head: "p50 ms"}, {head: "p95 ms"}, {head: "p99 ms"}, {head: "errors"}, {head: "client cores"}, {head: "bound by", left: true}}}
+		{head: "goodput/s"}, {head: "p50 ms"}, {head: "p95 ms"}, {head: "p99 ms"}, {head: "errors"}, {head: "client cores"},
+		{head: "bound by", left: true}}}
 	for _, x := range m.dir.Summary.Trials {
 		for _, p := range x.Pools {
 			l := p.All.Latency()
 			_, share := unsuccessful(p.Outcomes)
-			t.Rows = append(t.Rows, []string{strconv.Itoa(x.ID), sanitize(p.Workload), sanitize(p.Client), strconv.Itoa(p.Threads), formatFigure(p.Goodput),
+			t.Rows = append(t.Rows, []string{strconv.Itoa(x.ID), sanitize(p.Workload), sanitize(p.Client), strconv.Itoa(p.Threads),
+				formatFigure(p.Goodput),
 				formatMillis(l.P50), formatMillis(l.P95), formatMillis(l.P99), formatPercent(share), formatFigure(p.ClientCPU), sanitize(p.Bound.By)})
 		}
 	}
 	return t
 }
 
-// maxErrorKinds is how many kinds of error a trial's rows tell of.
+// maxErrorKinds limits the rows per trial in the table of errors.
 const maxErrorKinds = 8
 
-// errorTable is a row a kind of error of each trial, with when it was.
+// errorTable has a row for each kind of error in a trial, with its time span.
 func (m *model) errorTable() sideTable {
-	t := sideTable{columns: []column{{head: "trial"}, {head: "operation", left: true}, {head: "outcome", left: true}, {head: "class", left: true},
+	t := sideTable{columns: []column{{head: "trial"}, {head: "operation", left: true}, {head: "outcome", left: true},
+		{head: "class", left: true},
 		{head: "node", left: true}, {head: "count"}, {head: "from s"}, {head: "to s"}, {head: "over time", left: true, need: 1}}}
 	for _, x := range m.dir.Summary.Trials {
 		if len(x.Errors) == 0 {
 			continue
 		}
 		rows, err := m.dir.ErrorSeconds(x.ID)
-		if err != nil || len(rows) == 0 { // a run of an older version, or damage that others tell of
+		if err != nil || len(rows) == 0 { // an older version recorded none
 			continue
 		}
 		worst := slices.SortedStableFunc(slices.Values(x.Errors), func(a, b record.ErrorCount) int { return int(b.Count - a.Count) })
@@ -170,15 +172,15 @@ func errorRow(x record.Trial, e record.ErrorCount, rows []record.ErrorSecond) []
 			first = strconv.FormatInt(r.T, 10)
 		}
 		last = strconv.FormatInt(r.T+1, 10)
-		for len(values) <= int(r.T) { // what drained after the end
+		for len(values) <= int(r.T) { // operations that drained after the end
 			values = append(values, 0)
 		}
 		values[r.T] += float64(r.Count)
 	}
-	return []string{strconv.Itoa(x.ID), sanitize(e.Operation), e.Outcome, sanitize(e.Class), sanitize(e.Node), strconv.FormatInt(e.Count, 10), first, last, sparkline(values, sparkWidth)}
+	return []string{strconv.Itoa(x.ID), sanitize(e.Operation), e.Outcome, sanitize(e.Class), sanitize(e.Node),
+		strconv.FormatInt(e.Count, 10), first, last, sparkline(values, sparkWidth)}
 }
 
-// writeSideTables prints the tables that have rows.
 func (m *model) writeSideTables(p *printer) {
 	for _, s := range []sideTable{m.poolTable(), m.errorTable()} {
 		if len(s.Rows) == 0 {
@@ -189,7 +191,7 @@ func (m *model) writeSideTables(p *printer) {
 	}
 }
 
-// loadFindings say how tables were loaded, by database.
+// loadFindings reports how the table was loaded, by database.
 func (m *model) loadFindings() (out []string) {
 	type loads struct {
 		records, rate, p50, p95 []float64
@@ -213,13 +215,15 @@ func (m *model) loadFindings() (out []string) {
 	}
 	for _, name := range names {
 		l := all[name]
-		out = append(out, fmt.Sprintf("The table of %s was loaded at %s records a second, %s of them, at the setup's distance: a request took %s ms, %s ms at the 95th percentile (medians over %s).",
-			sanitize(name), formatFigure(stats.Median(l.rate)), formatFigure(stats.Median(l.records)), formatMillis(stats.Median(l.p50)), formatMillis(stats.Median(l.p95)), plural(len(l.rate), "trial")))
+		out = append(out, fmt.Sprintf("%s loaded %s records at %s records/s before the measurement; a request took %s ms at the "+
+			"median and %s ms at the 95th percentile (medians over %s).",
+			sanitize(name), formatFigure(stats.Median(l.rate)), formatFigure(stats.Median(l.records)), formatMillis(stats.Median(l.p50)),
+			formatMillis(stats.Median(l.p95)), plural(len(l.rate), "trial")))
 	}
 	return out
 }
 
-// dataFinding says how much of what crossed links was between data nodes.
+// dataFinding reports the share of traffic between data nodes.
 func (m *model) dataFinding() []string {
 	var data, ok, total float64
 	for _, c := range m.cells {
@@ -230,20 +234,23 @@ func (m *model) dataFinding() []string {
 	if total == 0 || ok == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Of the bytes on all links %s were between data nodes: %s bytes an operation.", formatPercent(data/total), formatFigure(data/ok))}
+	return []string{fmt.Sprintf("Traffic between data nodes was %s of the bytes on all links: %s bytes per operation.",
+		formatPercent(data/total), formatFigure(data/ok))}
 }
 
 // Sparks of rising height; dead marks a time in which nothing ended ok.
 const (
+	// sparks are bars of increasing height. idleMark stands for an interval without successful
+	// operations.
 	sparks   = "▁▂▃▄▅▆▇█"
 	idleMark = '·'
 )
 
-// sparkWidth is how many characters a trial's time is told in.
+// sparkWidth is the width of a sparkline in characters.
 const sparkWidth = 16
 
-// sparkline draws values from 0 to the highest of them. Of more values than width each
-// character is the mean of some.
+// sparkline draws values from 0 to their maximum. If there are more values than width, each
+// character is the mean of several.
 func sparkline(values []float64, width int) string {
 	heights := []rune(sparks)
 	n := min(width, len(values))
@@ -268,14 +275,14 @@ func sparkline(values []float64, width int) string {
 	return b.String()
 }
 
-// goodputSparkline is the goodput of a trial over its measurement; "" where no seconds were kept.
+// goodputSparkline draws the goodput of a trial, "" if no seconds were recorded.
 func (m *model) goodputSparkline(t record.Trial) string {
 	if t.State != record.TrialOK {
 		return ""
 	}
 	rows, err := m.dir.Timeline(t.ID)
 	if err != nil {
-		return "" // the notes of the table's latencies tell of damaged files
+		return "" // the latency table reports damaged files
 	}
 	var values []float64
 	for _, r := range rows {

@@ -12,18 +12,18 @@ import (
 	"skerry/internal/record"
 )
 
-// TextOptions of Text.
+// TextOptions configure Text.
 type TextOptions struct {
-	// Width of the terminal in characters; 0 is no bound.
+	// Width is the terminal width in characters, 0 for no limit.
 	Width int
-	// Trials prints a row for every trial in place of one for every cell.
+	// Trials prints a row for every trial instead of one for every cell.
 	Trials bool
 }
 
 // Text prints a run's results as a table with what is to be known about them.
 func Text(w io.Writer, d *record.Dir, o TextOptions) error { return newModel(d).writeText(w, o) }
 
-// Text prints what they are of, as the function Text does, without reading it again.
+// Text prints the run without reading its files again.
 func (f Figures) Text(w io.Writer, o TextOptions) error { return f.model.writeText(w, o) }
 
 func (m *model) writeText(w io.Writer, o TextOptions) error {
@@ -50,7 +50,7 @@ func (m *model) writeText(w io.Writer, o TextOptions) error {
 	return p.err
 }
 
-// JSON prints summary.json, with trials that a killed run did not put there.
+// JSON prints summary.json, including trials that a killed run did not add to it.
 func JSON(w io.Writer, d *record.Dir) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -76,12 +76,12 @@ func (p *printer) try(err error) {
 	}
 }
 
-// header says when, where and how it stands.
+// header returns the time, duration, state and link engine of the run.
 func (m *model) header() string {
 	r := m.dir.Run
 	parts := []string{r.Started.Format("2006-01-02 15:04")}
 	if !r.Finished.IsZero() {
-		parts = append(parts, formatDuration(r.Finished.Sub(r.Started)))
+		parts = append(parts, FormatDuration(r.Finished.Sub(r.Started)))
 	}
 	parts = append(parts, m.state())
 	if r.Engine.Name != "" {
@@ -90,7 +90,7 @@ func (m *model) header() string {
 	return strings.Join(parts, " · ")
 }
 
-// state says how many trials ended how.
+// state counts the trials by outcome.
 func (m *model) state() string {
 	n := m.tally()
 	parts := []string{}
@@ -106,7 +106,7 @@ func (m *model) state() string {
 	if n.missing() > 0 {
 		what := "not run"
 		if m.dir.Running {
-			what = "to come"
+			what = "pending"
 		}
 		add(n.missing(), what)
 	}
@@ -117,7 +117,7 @@ func (m *model) state() string {
 	return s
 }
 
-// parameterColumns begin every row; names are their parameters.
+// parameterColumns returns the names and columns of the parameters that begin every row.
 func (m *model) parameterColumns() (names []string, columns []column) {
 	names = m.vary
 	if len(names) == 0 {
@@ -140,7 +140,7 @@ func (m *model) parameterCells(names []string, p map[string]any) (cells []string
 	return cells
 }
 
-// writeNotes tell what stands behind the table.
+// writeNotes prints findings, warnings and side tables below the main table.
 func (m *model) writeNotes(p *printer) {
 	p.linef("")
 	for _, f := range m.findings() {
@@ -160,7 +160,7 @@ func (m *model) writeNotes(p *printer) {
 			p.linef("trial %d: %s", t.ID, sanitize(n))
 		}
 		for _, r := range t.Replaced {
-			p.linef("trial %d was run again: %s", t.ID, sanitize(describeReplaced(r)))
+			p.linef("trial %d was repeated: %s", t.ID, sanitize(describeReplaced(r)))
 		}
 	}
 	m.writeSideTables(p)
@@ -182,11 +182,11 @@ func (m *model) writeNotes(p *printer) {
 		p.linef("note: %s", sanitize(n))
 	}
 	if n := m.tally(); n.missing()+n.interrupted > 0 && !m.dir.Running {
-		p.linef("the run was interrupted; go on with: skerry run --resume %s", sanitize(m.dir.Path))
+		p.linef("the run was interrupted; resume it with: skerry run --resume %s", sanitize(m.dir.Path))
 	}
 }
 
-// describeReplaced says why an attempt at a trial does not count, and where it is.
+// describeReplaced explains why an attempt does not count, and names its directory.
 func describeReplaced(r record.Replaced) string {
 	return fmt.Sprintf("the attempt in %s was %s: %s", r.Dir, r.Verdict.State, strings.Join(r.Verdict.Reasons, "; "))
 }
@@ -199,5 +199,5 @@ func firstLine(s string) string {
 //go:embed style.css
 var style string
 
-// Style is the style sheet of pages without scripts; it colours the plots of package svg.
+// Style returns the style sheet of pages without scripts. It colours the charts of package svg.
 func Style() template.CSS { return template.CSS(style) }

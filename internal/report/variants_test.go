@@ -78,7 +78,8 @@ func TestBoundColumns(t *testing.T) {
 			t.Errorf("the table does not say it:\n%s", out)
 		}
 	}
-	if out := text(t, dir, TextOptions{}); !strings.Contains(out, "The 99th percentile of the response time was made by disk: 80 ms. That is this machine's, and not the database's.") {
+	if out := text(t, dir, TextOptions{}); !strings.Contains(out,
+		"The main cause of the 99th percentile response time was disk: 80 ms. The machine causes it, not the database.") {
 		t.Errorf("no finding:\n%s", out)
 	}
 }

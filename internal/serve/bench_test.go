@@ -36,7 +36,8 @@ func newBench(t *testing.T, token string) *bench {
 	dir := t.TempDir()
 	s, err := New(Config{
 		Runs: dir, Token: token, Version: "test", Log: slog.New(slog.DiscardHandler),
-		Page: fstest.MapFS{pageFile: {Data: []byte("<!doctype html><title>Skerry</title>")}, "assets/a.js": {Data: []byte("0")}, "secret": {Data: []byte("no")}},
+		Page: fstest.MapFS{pageFile: {Data: []byte("<!doctype html><title>Skerry</title>")}, "assets/a.js": {Data: []byte("0")},
+			"secret": {Data: []byte("no")}},
 		Report: func(w io.Writer, d *record.Dir) error {
 			_, err := fmt.Fprintf(w, "<title>report of %d trials</title>", len(d.Summary.Trials))
 			return err
@@ -94,7 +95,8 @@ func (b *bench) get(path string, into any) {
 
 // own are the headers of a page of this server.
 func (b *bench) own() []string {
-	return []string{csrfHeader + ": " + b.server.csrf, "Origin: " + b.http.URL, "Sec-Fetch-Site: same-origin", "Content-Type: application/json"}
+	return []string{csrfHeader + ": " + b.server.csrf, "Origin: " + b.http.URL, "Sec-Fetch-Site: same-origin",
+		"Content-Type: application/json"}
 }
 
 // run makes a run directory of two cells, with trials that ended as told.
@@ -102,9 +104,11 @@ func (b *bench) run(name string, finish bool, states ...string) string {
 	b.t.Helper()
 	var plan []record.Planned
 	for i := range max(2, len(states)) {
-		plan = append(plan, record.Planned{ID: i + 1, Cell: i%2 + 1, Repetition: i/2 + 1, Parameters: map[string]any{"scale": float64(i%2 + 1), "workload": "a"}})
+		plan = append(plan, record.Planned{ID: i + 1, Cell: i%2 + 1, Repetition: i/2 + 1,
+			Parameters: map[string]any{"scale": float64(i%2 + 1), "workload": "a"}})
 	}
-	w, err := record.Create(b.dir, record.Run{Name: name, Description: hostile, Plan: plan, Versions: record.Versions{Databases: map[string]string{"redis": "8.0"}}})
+	w, err := record.Create(b.dir, record.Run{Name: name, Description: hostile, Plan: plan,
+		Versions: record.Versions{Databases: map[string]string{"redis": "8.0"}}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -113,7 +117,8 @@ func (b *bench) run(name string, finish bool, states ...string) string {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		x := record.Trial{State: record.TrialOK, Goodput: 1000 * float64(i+1), Verdict: record.Verdict{State: state}, Events: []record.EventImpact{{Kind: "kill", Source: record.SourceUI}}}
+		x := record.Trial{State: record.TrialOK, Goodput: 1000 * float64(i+1), Verdict: record.Verdict{State: state},
+			Events: []record.EventImpact{{Kind: "kill", Source: record.SourceUI}}}
 		if state == record.TrialFailed {
 			x = record.Trial{State: state, Error: hostile}
 		}

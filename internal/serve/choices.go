@@ -17,22 +17,23 @@ import (
 	"skerry/internal/run/draft"
 )
 
-// Choice is one as the list shows it.
+// Choice is an entry of the list of choices.
 type Choice struct {
-	Name string `json:"name"` // of its folder
+	Name string `json:"name"` // folder name
 	choose.Standing
-	// Page is the answer so far, "" where there is none yet; Grid that of an exhaustive choice.
+	// Page is the file of the current answer, Grid that of an exhaustive choice; "" if missing.
 	Page string `json:"page,omitempty"`
 	Grid string `json:"grid,omitempty"`
-	// Problem says why the choice cannot be read.
+	// Problem explains why the choice cannot be read.
 	Problem string `json:"problem,omitempty"`
 }
 
-// choicePolicy shuts an answer into an origin of its own, as reportPolicy does a report. Without allow-scripts it would not
-// follow a choice that goes on; no script is let in.
-const choicePolicy = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// choicePolicy isolates an answer in an origin of its own, like reportPolicy. The page's refresh
+// needs allow-scripts, but no script is allowed to load.
+const choicePolicy = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action " +
+	"'none'; frame-ancestors 'none'"
 
-// listChoices returns the choices, the newest first. What is no choice's folder is left out.
+// listChoices returns the choices, the newest first. It skips other folders.
 func (s *Server) listChoices() ([]Choice, error) {
 	out := []Choice{}
 	if s.Choices == "" {
@@ -43,7 +44,7 @@ func (s *Server) listChoices() ([]Choice, error) {
 		return out, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing choices: %w", err)
+		return nil, fmt.Errorf("list choices: %w", err)
 	}
 	for _, f := range found {
 		dir := filepath.Join(s.Choices, f.Name())
@@ -75,7 +76,7 @@ func (s *Server) choices(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
-// choice shows the page of an answer. The choice is one of the list, and the page one of the two that a choice has.
+// choice serves a page of a listed choice.
 func (s *Server) choice(w http.ResponseWriter, r *http.Request) {
 	list, err := s.listChoices()
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Server) choice(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) // the peer went
 }
 
-// validateNeeds checks needs as if they lay where they would be saved, and says who would be raced.
+// validateNeeds validates a needs file as if it were saved, and lists the candidates.
 func (s *Server) validateNeeds(t Text) Checked {
 	c := Checked{Text: t.Text, Name: t.Needs, Wrong: []experiment.Mistake{}, Notes: []string{}}
 	wrong := func(err error) Checked {
@@ -106,7 +107,7 @@ func (s *Server) validateNeeds(t Text) Checked {
 		return c
 	}
 	if choose.Slug(t.Needs) != strings.ToLower(t.Needs) {
-		return wrong(errors.New("the name of a needs file has letters, digits and single hyphens"))
+		return wrong(errors.New("the name of a needs file must consist of letters, digits and single hyphens"))
 	}
 	machine, err := record.DescribeMachine()
 	if err != nil {

@@ -35,21 +35,25 @@ func TestChoices(t *testing.T) {
 		t.Fatal(err)
 	}
 	var list []Choice
-	if b.get("/api/choices", &list); len(list) != 1 || list[0].Sentence != "Redis." || list[0].Page != choose.PageFile || list[0].Grid != "" || list[0].Running {
+	if b.get("/api/choices", &list); len(list) != 1 || list[0].Sentence != "Redis." || list[0].Page != choose.PageFile ||
+		list[0].Grid != "" || list[0].Running {
 		t.Errorf("%+v", list)
 	}
 	code, header, page := b.ask(http.MethodGet, "/choices/20261124-101500/"+choose.PageFile, "", b.own()...)
-	if policy := header.Get("Content-Security-Policy"); code != http.StatusOK || !strings.Contains(page, "Redis") || !strings.Contains(policy, "sandbox") || strings.Contains(policy, "script-src") {
+	if policy := header.Get("Content-Security-Policy"); code != http.StatusOK || !strings.Contains(page, "Redis") ||
+		!strings.Contains(policy, "sandbox") || strings.Contains(policy, "script-src") {
 		t.Errorf("%d %q %s", code, policy, page)
 	}
-	for _, path := range []string{"/choices/20261124-101500/secret", "/choices/20261124-101500/choice.json", "/choices/..%2f20261124-101500/" + choose.PageFile, "/choices/none/" + choose.PageFile} {
+	for _, path := range []string{"/choices/20261124-101500/secret", "/choices/20261124-101500/choice.json",
+		"/choices/..%2f20261124-101500/" + choose.PageFile, "/choices/none/" + choose.PageFile} {
 		if code, _, text := b.ask(http.MethodGet, path, "", b.own()...); code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}
 }
 
-// The form's answers become a needs file that choose takes; mistakes are told with their lines, and needs that cannot be answered with the reason.
+// The form's answers become a needs file that choose takes; mistakes are told with their lines, and
+// needs that cannot be answered with the reason.
 func TestDraftNeeds(t *testing.T) {
 	b := maker(t, nil)
 	testkit.Need(t, testkit.Installed(redis.Recipe))
@@ -64,7 +68,8 @@ func TestDraftNeeds(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	wrong := Text{Text: strings.Replace(c.Text, "budget", "bugdet", 1), Needs: s.Name}
-	if b.send(http.MethodPost, "/api/validate", wrong, &c); c.Valid || c.Wrong[0].Line != strings.Count(wrong.Text, "\n") || !strings.Contains(c.Wrong[0].Hint, "budget") {
+	if b.send(http.MethodPost, "/api/validate", wrong, &c); c.Valid || c.Wrong[0].Line != strings.Count(wrong.Text, "\n") ||
+		!strings.Contains(c.Wrong[0].Hint, "budget") {
 		t.Errorf("%+v", c)
 	}
 	for _, name := range []string{"../needs", "a b", ""} {

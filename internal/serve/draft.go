@@ -18,7 +18,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// Form is what the pages that make experiments and needs begin with.
+// Form is the initial content of the pages that create experiments and needs files.
 type Form struct {
 	Draft      draft.Experiment `json:"draft"`
 	Sketch     draft.Needs      `json:"sketch"`
@@ -27,66 +27,69 @@ type Form struct {
 	Workloads  []string         `json:"workloads"`
 	Offers     []event.Offer    `json:"offers"`
 	BadDays    []draft.Day      `json:"bad_days"`
-	// Starts says whether this server starts runs; Folder is where it saves their files.
+	// Starts reports whether this server starts jobs. Folder is where it saves files.
 	Starts bool   `json:"starts"`
 	Folder string `json:"folder"`
 }
 
-// Text is a file as a page has it: an experiment, or the needs of a choice.
+// Text is an experiment, or the needs of a choice, as edited in a page.
 type Text struct {
 	Text string `json:"text"`
-	// Needs is the name of a needs file; "" is an experiment, which has its name in the text.
+	// Needs is the name of a needs file. It is empty for an experiment, which has its name in the
+	// text.
 	Needs string `json:"needs"`
 }
 
-// Checked is what there is to say of a file that nobody has saved yet.
+// Checked is the validation result of an unsaved file.
 type Checked struct {
 	Text  string               `json:"text"`
-	Name  string               `json:"name"` // of a valid one
+	Name  string               `json:"name"` // if valid
 	Valid bool                 `json:"valid"`
 	Wrong []experiment.Mistake `json:"wrong"`
 	Notes []string             `json:"notes"`
-	// Trials are as many as would be run, in at most about EstimateS seconds; 0 if that is not known.
+	// Trials is the number of planned trials, EstimateS their longest duration; 0 if unknown.
 	Trials    int     `json:"trials"`
 	EstimateS float64 `json:"estimate_s"`
-	// Candidates are those that a choice would be between, Left those that it leaves out, with the reason.
+	// Candidates are the candidates of a choice. Left are the excluded ones, with reasons.
 	Candidates []string `json:"candidates,omitempty"`
 	Left       []string `json:"left,omitempty"`
-	// Places are those of its topology, where it is valid.
+	// Places are the sites of a valid file's topology.
 	Places *draft.Places `json:"places,omitempty"`
 }
 
-// Saved says where an experiment lies.
+// Saved names a saved file.
 type Saved struct {
 	File string `json:"file"`
 }
 
-// errExists says that a file of a name is there that this server did not write.
-var errExists = errors.New("a file of that name is there already")
+// errExists means that saving would replace a file that this server did not write.
+var errExists = errors.New("the file exists already")
 
-// errInvalid says that an experiment, or needs, are not valid.
+// errInvalid means that an experiment or needs file is not valid.
 var errInvalid = errors.New("the file is not valid")
 
 func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, Form{
-		Draft: draft.DefaultExperiment(), Sketch: draft.DefaultNeeds(), Databases: slices.Sorted(maps.Keys(s.Databases)), Topologies: topology.Presets(), Workloads: ycsb.BuiltinNames(),
+		Draft: draft.DefaultExperiment(), Sketch: draft.DefaultNeeds(), Databases: slices.Sorted(maps.Keys(s.Databases)),
+		Topologies: topology.Presets(), Workloads: ycsb.BuiltinNames(),
 		Offers: event.Offers(), BadDays: draft.Days(), Starts: s.Launch != nil, Folder: s.Experiments,
 	})
 }
 
-// draftLimit bounds answers and texts of experiments.
+// draftLimit bounds the size of requests with experiments.
 const draftLimit = 256 << 10
 
-// readBody reads what a page sends.
+// readBody decodes the JSON body of a request, or refuses the request.
 func readBody(w http.ResponseWriter, r *http.Request, into any) bool {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, draftLimit)).Decode(into); err != nil {
-		writeRefusal(w, http.StatusBadRequest, "the request cannot be read: "+err.Error(), "")
+		writeRefusal(w, http.StatusBadRequest, "cannot decode request: "+err.Error(), "")
 		return false
 	}
 	return true
 }
 
-// draftFile makes the text of a form's answers. Answers that make none are mistakes of the text.
+// draftFile returns a handler that renders the answers of a form as a file. Invalid answers are
+// reported as mistakes.
 func draftFile[T draft.File](s *Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var file T
@@ -109,14 +112,15 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// validateText checks a text as if it lay where it would be saved.
+// validateText validates a text as if it were saved.
 func (s *Server) validateText(t Text) Checked {
 	if t.Needs != "" {
 		return s.validateNeeds(t)
 	}
 	v := experiment.ValidateText(filepath.Join(s.Experiments, "experiment.yaml"), []byte(t.Text), s.Databases)
 	v.NoteMissingDatabases(s.Databases)
-	c := Checked{Text: t.Text, Name: v.Name, Valid: v.Valid, Wrong: append([]experiment.Mistake{}, v.Problems...), Notes: append([]string{}, v.Notes...), Trials: v.Trials, EstimateS: v.EstimateS}
+	c := Checked{Text: t.Text, Name: v.Name, Valid: v.Valid, Wrong: append([]experiment.Mistake{}, v.Problems...),
+		Notes: append([]string{}, v.Notes...), Trials: v.Trials, EstimateS: v.EstimateS}
 	if v.Valid {
 		p := draft.NewPlaces(v.Cloud())
 		c.Places = &p
@@ -137,17 +141,17 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, Saved{File: file})
 }
 
-// saveFile writes a valid file to NAME.yaml. A file that is there is replaced only where this
-// server wrote it and nobody changed it since.
+// saveFile writes a valid file to NAME.yaml. It replaces an existing file only if this server wrote
+// it and it is unchanged since.
 func (s *Server) saveFile(t Text) (file string, err error) {
 	if s.Experiments == "" {
-		return "", fmt.Errorf("%w: this server saves no files", errExists)
+		return "", fmt.Errorf("%w: saving files is disabled", errExists)
 	}
 	c, text := s.validateText(t), t.Text
 	if !c.Valid {
 		return "", fmt.Errorf("%w: %s", errInvalid, c.Wrong[0].Message)
 	}
-	file = filepath.Join(s.Experiments, c.Name+".yaml") // a name has no separators
+	file = filepath.Join(s.Experiments, c.Name+".yaml") // names contain no separators
 	s.jobs.mu.Lock()
 	defer s.jobs.mu.Unlock()
 	before, err := os.ReadFile(file)
@@ -157,7 +161,7 @@ func (s *Server) saveFile(t Text) (file string, err error) {
 	case err == nil && s.jobs.wrote[file] != string(before):
 		return "", fmt.Errorf("%w: %s", errExists, file)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("saving the file: %w", err)
+		return "", fmt.Errorf("save file: %w", err)
 	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if err == nil {
@@ -165,11 +169,11 @@ func (s *Server) saveFile(t Text) (file string, err error) {
 	}
 	f, err := os.OpenFile(file, flags, 0o666)
 	if err != nil {
-		return "", fmt.Errorf("saving the file: %w", err)
+		return "", fmt.Errorf("save file: %w", err)
 	}
 	_, err = f.WriteString(text)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("saving the file: %w", err)
+		return "", fmt.Errorf("save file: %w", err)
 	}
 	s.jobs.wrote[file] = text
 	return file, nil

@@ -21,7 +21,8 @@ import (
 func maker(t *testing.T, launch Launch) *bench {
 	t.Helper()
 	b := newBench(t, "")
-	b.server.Databases, b.server.Experiments, b.server.Launch, b.server.Log = all.Databases(), t.TempDir(), launch, slog.New(slog.DiscardHandler)
+	b.server.Databases, b.server.Experiments, b.server.Launch, b.server.Log = all.Databases(), t.TempDir(), launch,
+		slog.New(slog.DiscardHandler)
 	t.Cleanup(b.server.jobs.close)
 	return b
 }
@@ -50,19 +51,22 @@ func TestDraftExperimentIsValid(t *testing.T) {
 		t.Errorf("the form: %+v", f)
 	}
 	var c Checked
-	if code := b.send(http.MethodPost, "/api/draft", f.Draft, &c); code != http.StatusOK || !c.Valid || c.Trials != 1 || c.Places == nil || len(c.Places.Sites) != 8 {
+	if code := b.send(http.MethodPost, "/api/draft", f.Draft, &c); code != http.StatusOK || !c.Valid || c.Trials != 1 ||
+		c.Places == nil || len(c.Places.Sites) != 8 {
 		t.Fatalf("%d %+v", code, c)
 	}
 	var wrong Checked
 	b.send(http.MethodPost, "/api/validate", Text{Text: c.Text + "scael: 2\n"}, &wrong)
-	if wrong.Valid || len(wrong.Wrong) != 1 || wrong.Wrong[0].Line != strings.Count(c.Text, "\n")+1 || !strings.Contains(wrong.Wrong[0].Hint, "scale") {
+	if wrong.Valid || len(wrong.Wrong) != 1 || wrong.Wrong[0].Line != strings.Count(c.Text, "\n")+1 ||
+		!strings.Contains(wrong.Wrong[0].Hint, "scale") {
 		t.Errorf("a misspelt key: %+v", wrong)
 	}
 	if code := b.send(http.MethodPut, "/api/experiment", Text{Text: wrong.Text}, nil); code != http.StatusBadRequest {
 		t.Errorf("what is not valid was saved: %d", code)
 	}
 	var s Saved
-	if code := b.send(http.MethodPut, "/api/experiment", Text{Text: c.Text}, &s); code != http.StatusOK || filepath.Dir(s.File) != b.server.Experiments {
+	if code := b.send(http.MethodPut, "/api/experiment", Text{Text: c.Text}, &s); code != http.StatusOK ||
+		filepath.Dir(s.File) != b.server.Experiments {
 		t.Fatalf("%d %+v", code, s)
 	}
 	if v := experiment.Validate(s.File, nil, false, all.Databases()); !v.Valid {

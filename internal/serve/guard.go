@@ -14,16 +14,16 @@ import (
 	"skerry/internal/base/webguard"
 )
 
-// csrfHeader carries, on every request that changes something, what only a page of this server
-// can have read. No form, image or script of another site can set it.
+// csrfHeader is required of every request that changes something. It holds a secret that only pages
+// of this server can read. Forms, images and scripts of other sites cannot set it.
 const csrfHeader = "X-Skerry-Csrf"
 
-// contentPolicy lets pages load what this server has, and nothing else. Charts set styles of
-// elements; no style sheet, script or frame can be put in.
+// contentPolicy lets pages load files of this server only. Charts set styles of elements. Injected
+// style sheets, scripts and frames are blocked.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; " +
 	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// headers tells browsers what this server's answers may do.
+// headers sets security headers on all responses.
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -37,9 +37,8 @@ func headers(next http.Handler) http.Handler {
 	})
 }
 
-// siteGuard refuses what another site's page asks for, but for links to pages; requests to a
-// name that is not this machine's own where no token is asked for, without which a page whose name
-// was made to point here has nothing; and changes that no page of this server asks for.
+// siteGuard rejects cross-site requests except links to pages, and changes without the CSRF header.
+// Without a token it also rejects foreign host names, which prevents DNS rebinding.
 func (s *Server) siteGuard(next http.Handler) http.Handler {
 	guard := webguard.New(nil)
 	guard.AnyHost = s.Token != ""
@@ -47,14 +46,15 @@ func (s *Server) siteGuard(next http.Handler) http.Handler {
 	return guard.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		changes := r.Method != http.MethodGet && r.Method != http.MethodHead && r.URL.Path != "/login"
 		if changes && subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(s.csrf)) != 1 {
-			writeRefusal(w, http.StatusForbidden, "the request does not come from a page of this server", "send the header "+csrfHeader+" with the csrf of /api/session; a page that was open before the server was restarted is to be loaded again")
+			writeRefusal(w, http.StatusForbidden, "the request does not come from a page of this server",
+				"send the header "+csrfHeader+" with the csrf of /api/session; reload pages that were open before the server restarted")
 			return
 		}
 		next.ServeHTTP(w, r)
 	}), func(w http.ResponseWriter, err error) {
 		hint := advice.Of(err)
 		if errors.Is(err, webguard.ErrHost) {
-			hint = "ask for localhost or 127.0.0.1, or give the server a token (SKERRY_TOKEN) to reach it by another name"
+			hint = "use localhost or 127.0.0.1, or set a token (SKERRY_TOKEN) to use another name"
 		}
 		writeRefusal(w, webguard.Status(err), err.Error(), hint)
 	})
@@ -65,7 +65,7 @@ var loginHTML string
 
 var loginTemplate = template.Must(template.New("login").Parse(loginHTML))
 
-// tokenGuard lets pass who shows the token, or the cookie of a browser that has.
+// tokenGuard requires the token, or the cookie of a browser that logged in.
 func (s *Server) tokenGuard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -75,7 +75,7 @@ func (s *Server) tokenGuard(next http.Handler) http.Handler {
 			http.Redirect(w, r, "login", http.StatusSeeOther)
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="skerry"`)
-			writeRefusal(w, http.StatusUnauthorized, "a token is needed", "log in at /login, or send the header Authorization: Bearer TOKEN")
+			writeRefusal(w, http.StatusUnauthorized, "token required", "log in at /login, or send the header Authorization: Bearer TOKEN")
 		}
 	})
 }
@@ -88,7 +88,7 @@ func (s *Server) isAuthenticated(r *http.Request) bool {
 	return err == nil && equalSecrets(c.Value, s.session)
 }
 
-// equalSecrets compares secrets in a time that tells nothing of them, their lengths neither.
+// equalSecrets compares secrets in constant time, independent of their lengths.
 func equalSecrets(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
@@ -102,13 +102,14 @@ func (s *Server) loginPage(w http.ResponseWriter, _ *http.Request) {
 
 func writeLoginPage(w http.ResponseWriter, status int, wrong bool) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; "+
+		"base-uri 'none'")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_ = loginTemplate.Execute(w, wrong)
 }
 
-// tokenLimit bounds what a login may send.
+// tokenLimit bounds the body of a login request.
 const tokenLimit = 4 << 10
 
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
@@ -117,6 +118,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		writeLoginPage(w, http.StatusUnauthorized, true)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.session, Path: "/", HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
 	http.Redirect(w, r, "./", http.StatusSeeOther)
 }

@@ -90,7 +90,8 @@ func TestHeaders(t *testing.T) {
 	for _, path := range []string{"/", "/login", "/assets/a.js", "/api/runs", "/nothing", "/metrics"} {
 		_, h, _ := b.ask(http.MethodGet, path, "")
 		policy := h.Get("Content-Security-Policy")
-		if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "script-src 'unsafe-inline'") || !strings.Contains(policy, "frame-ancestors 'none'") {
+		if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "script-src 'unsafe-inline'") ||
+			!strings.Contains(policy, "frame-ancestors 'none'") {
 			t.Errorf("%s: policy %q", path, policy)
 		}
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "" {
@@ -106,9 +107,11 @@ func TestToken(t *testing.T) {
 	for _, path := range []string{"/api/runs", "/api/session", "/metrics", "/assets/a.js", "/runs/" + name + "/report", "/api/runs/" + name} {
 		for who, headers := range map[string][]string{
 			"without": nil, "a wrong one": {"Authorization: Bearer 0123456789abcdef0124"}, "half of it": {"Authorization: Bearer " + token[:8]},
-			"a wrong cookie": {"Cookie: " + b.server.cookieName() + "=x"}, "the token as cookie": {"Cookie: " + b.server.cookieName() + "=" + token}, "another scheme": {"Authorization: Basic " + token},
+			"a wrong cookie":      {"Cookie: " + b.server.cookieName() + "=x"},
+			"the token as cookie": {"Cookie: " + b.server.cookieName() + "=" + token}, "another scheme": {"Authorization: Basic " + token},
 		} {
-			if code, h, body := b.ask(http.MethodGet, path, "", headers...); code != http.StatusUnauthorized || h.Get("WWW-Authenticate") == "" || !strings.Contains(body, "login") {
+			if code, h, body := b.ask(http.MethodGet, path, "", headers...); code != http.StatusUnauthorized ||
+				h.Get("WWW-Authenticate") == "" || !strings.Contains(body, "login") {
 				t.Errorf("%s, %s: %d %s", path, who, code, body)
 			}
 		}
@@ -119,19 +122,23 @@ func TestToken(t *testing.T) {
 			t.Errorf("%s with the token, by another name: %d", path, code)
 		}
 	}
-	if code, h, _ := b.ask(http.MethodGet, "/", ""); code != http.StatusSeeOther || h.Get("Location") != "/login" && h.Get("Location") != "login" {
+	if code, h, _ := b.ask(http.MethodGet, "/", ""); code != http.StatusSeeOther || h.Get("Location") != "/login" &&
+		h.Get("Location") != "login" {
 		t.Errorf("the page without a token: %d to %s", code, h.Get("Location"))
 	}
 	form := "Content-Type: application/x-www-form-urlencoded"
-	if code, h, body := b.ask(http.MethodPost, "/login", "token=wrong", form); code != http.StatusUnauthorized || h.Get("Set-Cookie") != "" || !strings.Contains(body, "not the token") {
+	if code, h, body := b.ask(http.MethodPost, "/login", "token=wrong", form); code != http.StatusUnauthorized ||
+		h.Get("Set-Cookie") != "" || !strings.Contains(body, "not the token") {
 		t.Errorf("a wrong token: %d %v %s", code, h, body)
 	}
-	if code, _, _ := b.ask(http.MethodPost, "/login", "token="+token, form, "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"); code != http.StatusForbidden {
+	if code, _, _ := b.ask(http.MethodPost, "/login", "token="+token, form, "Origin: http://evil.example",
+		"Sec-Fetch-Site: cross-site"); code != http.StatusForbidden {
 		t.Errorf("a login from another site: %d", code)
 	}
 	code, h, _ := b.ask(http.MethodPost, "/login", "token="+token, form)
 	cookie := h.Get("Set-Cookie")
-	if code != http.StatusSeeOther || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") || strings.Contains(cookie, token) {
+	if code != http.StatusSeeOther || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") ||
+		strings.Contains(cookie, token) {
 		t.Fatalf("the right token: %d %s", code, cookie)
 	}
 	pair, _, _ := strings.Cut(cookie, ";")
@@ -168,7 +175,8 @@ func TestPublicAddressRequiresToken(t *testing.T) {
 		t.Errorf("its URL is %s", u)
 	}
 	l.Close()
-	for token, ok := range map[string]bool{"": false, "short": false, "0123456789abcdef": true, "0123456789 abcdef": false, "0123456789abcdeé": false} {
+	for token, ok := range map[string]bool{"": false, "short": false, "0123456789abcdef": true, "0123456789 abcdef": false,
+		"0123456789abcdeé": false} {
 		if err := CheckToken(token); (err == nil) != ok {
 			t.Errorf("token %q: %v", token, err)
 		}

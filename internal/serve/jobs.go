@@ -11,40 +11,40 @@ import (
 	"skerry/internal/base/tail"
 )
 
-// Launch runs the experiment in a file to its end, or chooses for the needs in it, and writes what it says; when ctx ends it
-// interrupts that and waits for it.
+// Launch runs the experiment in a file, or chooses for the needs in it, and writes the output. If
+// ctx ends, it interrupts the run and waits for it.
 type Launch func(ctx context.Context, file string, needs bool, said io.Writer) error
 
-// Job is the run, or the choice, that was started last from a page.
+// Job is the run or choice that a page started last.
 type Job struct {
-	File  string `json:"file"` // "" where none was
+	File  string `json:"file"` // "" if there was none
 	Needs bool   `json:"needs"`
 	Runs  bool   `json:"runs"`
-	// Error says how it failed, Said is the end of what it wrote then.
+	// Error is the reason of a failure, Said the end of its output.
 	Error string `json:"error,omitempty"`
 	Said  string `json:"said,omitempty"`
 }
 
-// errBusy says that a run goes on: two would disturb each other's figures.
-var errBusy = errors.New("a run is under way already")
+// errBusy means that a run is in progress. Concurrent runs would disturb each other's figures.
+var errBusy = errors.New("another run is in progress")
 
-// errNoLaunch says that a server starts nothing.
-var errNoLaunch = errors.New("this server starts no runs")
+// errNoLaunch means that the server cannot start runs.
+var errNoLaunch = errors.New("starting runs is disabled")
 
-// jobs owns the run that pages start: at most one, which ends with the server.
+// jobs owns the job that pages start: at most one, which ends with the server.
 type jobs struct {
 	mu     sync.Mutex
-	wrote  map[string]string // files, with their content
+	wrote  map[string]string // content of saved files, by path
 	last   Job
 	stop   context.CancelFunc
 	closed bool
 	done   sync.WaitGroup
 }
 
-// outputTail is how much of what a run says is kept, in bytes.
+// outputTail is how much output of a job is kept, in bytes.
 const outputTail = 4 << 10
 
-// begin starts a run.
+// begin starts a job.
 func (j *jobs) begin(launch Launch, file string, needs bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -67,7 +67,7 @@ func (j *jobs) begin(launch Launch, file string, needs bool) error {
 	return nil
 }
 
-// interrupt asks the run to end.
+// interrupt asks the job to end.
 func (j *jobs) interrupt() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -76,7 +76,7 @@ func (j *jobs) interrupt() {
 	}
 }
 
-// close ends the run, and waits for that.
+// close ends the job and waits for it.
 func (j *jobs) close() {
 	j.mu.Lock()
 	j.closed = true
@@ -91,7 +91,7 @@ func (j *jobs) current() Job {
 	return j.last
 }
 
-// busy tells whether a run or a choice of the folders goes on.
+// busy reports whether a run or a choice in the folders is in progress.
 func (s *Server) busy() (bool, error) {
 	all, err := s.runs.list()
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) busy() (bool, error) {
 		slices.ContainsFunc(choices, func(c Choice) bool { return c.Running }), err
 }
 
-// start saves an experiment and runs it, where no other run of the folder goes on.
+// start saves an experiment and runs it, unless another run is in progress.
 func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 	var t Text
 	if !readBody(w, r, &t) {

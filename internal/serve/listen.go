@@ -14,51 +14,50 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Sentinel errors of what a server is to listen on.
 var (
-	// ErrToken says that an address that others can reach was given without a token, or that
-	// the token is too easy to guess.
-	ErrToken = errors.New("the dashboard needs a token there")
+	// ErrToken means that a public address has no token, or that the token is too short.
+	ErrToken = errors.New("the dashboard needs a token")
 )
 
-// minTokenLength is how long a token is at least: too long to be tried out.
+// minTokenLength makes guessing infeasible.
 const minTokenLength = 16
 
-// CheckToken tells whether a token can be one.
+// CheckToken reports whether a token is acceptable.
 func CheckToken(token string) error {
 	if len(token) >= minTokenLength && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil
 	}
-	return advice.With(fmt.Errorf("%w of %d printable characters at least, without spaces", ErrToken, minTokenLength), "make one with: openssl rand -hex 16")
+	return advice.With(fmt.Errorf("%w of at least %d printable characters without spaces", ErrToken, minTokenLength),
+		"create one with: openssl rand -hex 16")
 }
 
-// Listen opens an address, "host:port". One that other machines can reach needs a token.
+// Listen opens the address "host:port". An address that other machines can reach needs a token.
 func Listen(address, token string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, advice.With(fmt.Errorf("listening on %q: %w", address, err), "give HOST:PORT, such as 127.0.0.1:8090")
+		return nil, advice.With(fmt.Errorf("listen on %q: %w", address, err), "use HOST:PORT, such as 127.0.0.1:8090")
 	}
 	if !loopback(host) && token == "" {
-		return nil, advice.With(fmt.Errorf("%w: %s can be reached from other machines, and whoever reaches the dashboard can fire events", ErrToken, address),
-			"set SKERRY_TOKEN to a secret (openssl rand -hex 16), or leave the address and use: ssh -L 8090:127.0.0.1:8090 THIS-MACHINE")
+		return nil, advice.With(fmt.Errorf("%w: other machines can reach %s, and every client can fire events", ErrToken, address),
+			"set SKERRY_TOKEN to a secret (openssl rand -hex 16), or keep the default address and use: ssh -L 8090:127.0.0.1:8090 THIS-MACHINE")
 	}
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, advice.With(fmt.Errorf("listening for browsers: %w", err), "give another port, or 0 for any that is free")
+		return nil, advice.With(fmt.Errorf("listen for browsers: %w", err), "use another port, or 0 for any free port")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listening for browsers: %w", err)
+		return nil, fmt.Errorf("listen for browsers: %w", err)
 	}
 	return l, nil
 }
 
-// loopback tells whether a host is this machine, reached from itself.
+// loopback reports whether a host name or address is local to this machine.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// URL is where a browser finds what listens on an address.
+// URL returns the address for a browser.
 func URL(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -70,29 +69,29 @@ func URL(a net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port) + "/"
 }
 
-// inheritVariable names the descriptor of a listener that a process got from the one that it
-// replaced: skerry enters a network namespace without the machine's loopback where it is not
-// root, and browsers are on the machine's.
+// inheritVariable names the file descriptor of a listener inherited from the process that this one
+// replaced. Without root, skerry enters a network namespace without the machine's loopback device,
+// where browsers cannot connect.
 const inheritVariable = "SKERRY_UI_FD"
 
-// PassListener lets the program that is going to replace this process go on listening.
+// PassListener keeps a listener open for the program that replaces this process by exec.
 func PassListener(l net.Listener) error {
 	t, ok := l.(*net.TCPListener)
 	if !ok {
-		return fmt.Errorf("handing on the dashboard's listener: %T is no TCP listener", l)
+		return fmt.Errorf("pass dashboard listener: %T is not a TCP listener", l)
 	}
 	f, err := t.File()
 	if err != nil {
-		return fmt.Errorf("handing on the dashboard's listener: %w", err)
+		return fmt.Errorf("pass dashboard listener: %w", err)
 	}
 	fd, err := unix.Dup(int(f.Fd())) // without close-on-exec
 	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("handing on the dashboard's listener: %w", err)
+		return fmt.Errorf("pass dashboard listener: %w", err)
 	}
 	return os.Setenv(inheritVariable, strconv.Itoa(fd))
 }
 
-// InheritedListener is the listener that HandOn handed on; nil where there is none.
+// InheritedListener returns the listener of PassListener, nil if there is none.
 func InheritedListener() (net.Listener, error) {
 	v := os.Getenv(inheritVariable)
 	if v == "" {
@@ -103,12 +102,12 @@ func InheritedListener() (net.Listener, error) {
 	}
 	fd, err := strconv.Atoi(v)
 	if err != nil {
-		return nil, fmt.Errorf("taking over the dashboard's listener: %s=%s: %w", inheritVariable, v, err)
+		return nil, fmt.Errorf("inherit dashboard listener: %s=%s: %w", inheritVariable, v, err)
 	}
 	f := os.NewFile(uintptr(fd), "dashboard")
 	l, err := net.FileListener(f)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("taking over the dashboard's listener: %w", err)
+		return nil, fmt.Errorf("inherit dashboard listener: %w", err)
 	}
 	return l, nil
 }

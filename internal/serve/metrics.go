@@ -20,7 +20,7 @@ import (
 	"skerry/internal/run/live"
 )
 
-// metrics shows Prometheus the trials that run at the moment.
+// metrics serves the running trials in the Prometheus format.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(collector{r.Context(), s.runs.dir}); err != nil {
@@ -30,41 +30,55 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }
 
-// series is a metric: its name, what it is, and the labels that it has beside run and trial.
+// series describes a metric. All metrics also have the labels run and trial.
 type series struct {
 	name, help string
 	kind       prometheus.ValueType
 	labels     []string
 }
 
-// Every metric; docs/dashboard.md lists them.
+// All metrics. docs/dashboard.md lists them.
 var (
-	runInfo       = series{"run_info", "A run under way; always 1.", prometheus.GaugeValue, []string{"experiment", "version", "database", "parameters"}}
+	runInfo = series{"run_info", "A run in progress; always 1.", prometheus.GaugeValue,
+		[]string{"experiment", "version", "database", "parameters"}}
 	trialsPlanned = series{"trials_planned", "Trials of the run's plan.", prometheus.GaugeValue, nil}
-	trialsEnded   = series{"trials_ended", "Trials that have ended since the run was started or resumed.", prometheus.GaugeValue, []string{"state"}}
-	measuring     = series{"trial_measuring", "1 while the trial measures, 0 before and after.", prometheus.GaugeValue, nil}
-	elapsed       = series{"trial_elapsed_seconds", "Since the measurement began.", prometheus.GaugeValue, nil}
-	operations    = series{"operations_total", "Operations of the measurement.", prometheus.CounterValue, []string{"outcome"}}
-	rate          = series{"operations_per_second", "Operations of the last second.", prometheus.GaugeValue, []string{"outcome"}}
-	latency       = series{"latency_seconds", "Latency of the operations of the last second that ended ok.", prometheus.GaugeValue, []string{"clock", "quantile"}}
-	inFlight      = series{"operations_in_flight", "Operations under way at the last second's end.", prometheus.GaugeValue, nil}
+	trialsEnded   = series{"trials_ended", "Trials that have ended since the run was started or resumed.", prometheus.GaugeValue,
+		[]string{"state"}}
+	measuring  = series{"trial_measuring", "1 while the trial measures, 0 before and after.", prometheus.GaugeValue, nil}
+	elapsed    = series{"trial_elapsed_seconds", "Since the measurement began.", prometheus.GaugeValue, nil}
+	operations = series{"operations_total", "Operations of the measurement.", prometheus.CounterValue, []string{"outcome"}}
+	rate       = series{"operations_per_second", "Operations of the last second.", prometheus.GaugeValue, []string{"outcome"}}
+	latency    = series{"latency_seconds", "Latency of the operations of the last second that ended ok.", prometheus.GaugeValue,
+		[]string{"clock", "quantile"}}
+	inFlight      = series{"operations_in_flight", "Operations in flight at the end of the last second.", prometheus.GaugeValue, nil}
 	driverCPU     = series{"driver_cpu_cores", "CPU that the load driver used in the last second.", prometheus.GaugeValue, nil}
 	nodeCPU       = series{"node_cpu_cores", "CPU that a node used in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
-	nodeThrottled = series{"node_throttled_cores", "CPU that a node's quota held back in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
-	nodeMemory    = series{"node_memory_bytes", "Resident memory of a node.", prometheus.GaugeValue, []string{"node", "site"}}
-	nodeReceive   = series{"node_receive_bytes_per_second", "Received over a node's links in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
-	nodeTransmit  = series{"node_transmit_bytes_per_second", "Sent over a node's links in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
-	nodeRead      = series{"node_disk_read_bytes_per_second", "Read from a node's disk in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
-	nodeWritten   = series{"node_disk_written_bytes_per_second", "Written to a node's disk in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
-	linkLatency   = series{"link_latency_seconds", "One-way latency that a direction of a link is set to.", prometheus.GaugeValue, []string{"link", "from", "to"}}
-	linkLoss      = series{"link_loss_ratio", "Share of packets that a direction of a link loses.", prometheus.GaugeValue, []string{"link", "from", "to"}}
-	linkUp        = series{"link_up", "1 where a direction of a link passes packets, 0 where it is cut.", prometheus.GaugeValue, []string{"link", "from", "to"}}
-	networkRTT    = series{"network_rtt_seconds", "Round trips between nodes where an overlay routes: mean and worst.", prometheus.GaugeValue, []string{"of"}}
-	unreachable   = series{"network_unreachable_pairs", "Pairs of nodes without an answer where an overlay routes.", prometheus.GaugeValue, nil}
-	events        = series{"events", "Events of the trial by their state.", prometheus.GaugeValue, []string{"kind", "source", "state"}}
+	nodeThrottled = series{"node_throttled_cores", "CPU that a node's quota held back in the last second.", prometheus.GaugeValue,
+		[]string{"node", "site"}}
+	nodeMemory  = series{"node_memory_bytes", "Resident memory of a node.", prometheus.GaugeValue, []string{"node", "site"}}
+	nodeReceive = series{"node_receive_bytes_per_second", "Received over a node's links in the last second.", prometheus.GaugeValue,
+		[]string{"node", "site"}}
+	nodeTransmit = series{"node_transmit_bytes_per_second", "Sent over a node's links in the last second.", prometheus.GaugeValue,
+		[]string{"node", "site"}}
+	nodeRead = series{"node_disk_read_bytes_per_second", "Read from a node's disk in the last second.", prometheus.GaugeValue,
+		[]string{"node", "site"}}
+	nodeWritten = series{"node_disk_written_bytes_per_second", "Written to a node's disk in the last second.", prometheus.GaugeValue,
+		[]string{"node", "site"}}
+	linkLatency = series{"link_latency_seconds", "One-way latency that a direction of a link is set to.", prometheus.GaugeValue,
+		[]string{"link", "from", "to"}}
+	linkLoss = series{"link_loss_ratio", "Share of packets that a direction of a link loses.", prometheus.GaugeValue,
+		[]string{"link", "from", "to"}}
+	linkUp = series{"link_up", "1 where a direction of a link passes packets, 0 where it is cut.", prometheus.GaugeValue,
+		[]string{"link", "from", "to"}}
+	networkRTT = series{"network_rtt_seconds", "Round trips between nodes where an overlay routes: mean and worst.",
+		prometheus.GaugeValue, []string{"of"}}
+	unreachable = series{"network_unreachable_pairs", "Pairs of nodes without an answer where an overlay routes.",
+		prometheus.GaugeValue, nil}
+	events = series{"events", "Events of the trial by their state.", prometheus.GaugeValue, []string{"kind", "source", "state"}}
 )
 
-var allSeries = []series{runInfo, trialsPlanned, trialsEnded, measuring, elapsed, operations, rate, latency, inFlight, driverCPU, nodeCPU, nodeThrottled,
+var allSeries = []series{runInfo, trialsPlanned, trialsEnded, measuring, elapsed, operations, rate, latency, inFlight, driverCPU,
+	nodeCPU, nodeThrottled,
 	nodeMemory, nodeReceive, nodeTransmit, nodeRead, nodeWritten, linkLatency, linkLoss, linkUp, networkRTT, unreachable, events}
 
 func (s series) fullName() string { return "skerry_" + s.name }
@@ -73,10 +87,10 @@ func (s series) desc() *prometheus.Desc {
 	return prometheus.NewDesc(s.fullName(), s.help, append([]string{"run", "trial"}, s.labels...), nil)
 }
 
-// stateTimeout bounds how long a run may take to tell its state.
+// stateTimeout bounds the queries of all runs.
 const stateTimeout = 2 * time.Second
 
-// collector reads the runs that are under way when it is asked.
+// collector queries the running experiments on each scrape.
 type collector struct {
 	ctx context.Context
 	dir string
@@ -95,7 +109,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	found, err := os.ReadDir(c.dir)
 	if err != nil {
-		return // there are no runs yet
+		return // no runs yet
 	}
 	for _, f := range found {
 		if !f.IsDir() {
@@ -185,7 +199,7 @@ func (g gauge) emitLoad() {
 	g.emit(driverCPU, x.ClientCPU)
 }
 
-// emitNodes are those of the last second that was told.
+// emitNodes emits the nodes of the last second.
 func (g gauge) emitNodes() {
 	rows := g.state.Nodes
 	if len(rows) == 0 || g.state.Cloud == nil {
@@ -195,13 +209,13 @@ func (g gauge) emitNodes() {
 	for _, n := range g.state.Cloud.Nodes {
 		site[n.Name] = n.Site
 	}
-	told := map[string]bool{} // a sampler that was held up tells two rows of one second
+	told := map[string]bool{} // a delayed sampler records two rows of one second
 	for i := len(rows) - 1; i >= 0 && rows[i].T == rows[len(rows)-1].T && !told[rows[i].Node]; i-- {
 		x := rows[i]
 		told[x.Node] = true
 		where := func() []string { return []string{x.Node, site[x.Node]} }
 		g.emit(nodeCPU, x.CPU, where()...)
-		if strings.HasPrefix(x.Node, "@") { // a process, or the machine: nothing else is known
+		if strings.HasPrefix(x.Node, "@") { // a helper process or the host: only its CPU is known
 			continue
 		}
 		g.emit(nodeThrottled, x.Throttled, where()...)
@@ -257,7 +271,7 @@ func boolToFloat(b bool) float64 {
 	return 0
 }
 
-// formatParameters is parameters in a line: "scale=0.2 workload=a".
+// formatParameters writes parameters on one line: "scale=0.2 workload=a".
 func formatParameters(p map[string]any) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p)) {

@@ -29,15 +29,16 @@ type Detail struct {
 	Engine   record.Engine  `json:"engine"`
 	Seed     uint64         `json:"seed"`
 	Warnings []string       `json:"warnings,omitempty"`
-	// Remarks tell what was not as it should be with the run's files.
+	// Remarks report problems of the run's files.
 	Remarks []string   `json:"remarks,omitempty"`
 	Ended   []TrialRow `json:"ended"`
 	Cells   []Cell     `json:"cells"`
 }
 
-// TrialRow is a trial that has ended.
+// TrialRow is an ended trial.
 type TrialRow struct {
-	ID         int            `json:"id"`
+	ID int `json:"id"`
+	// Cell is all repetitions of one combination of parameters.
 	Cell       int            `json:"cell"`
 	Repetition int            `json:"repetition"`
 	Parameters map[string]any `json:"parameters"`
@@ -47,13 +48,13 @@ type TrialRow struct {
 	Goodput    float64        `json:"goodput_ops_s"`
 	CI95       float64        `json:"goodput_ci95_ops_s"`
 	DurationS  float64        `json:"duration_s"`
-	// Operations are the response times of each kind, READ, UPDATE ..., that has ended ok.
+	// Operations are the response times by kind, READ, UPDATE ..., of successful operations.
 	Operations map[string]Tail `json:"operations"`
 	Events     int             `json:"events"`
 	ByHand     int             `json:"fired_by_hand,omitempty"`
 }
 
-// Tail is the slow end of a latency, in microseconds, over so many operations.
+// Tail holds high percentiles of a latency, in microseconds.
 type Tail struct {
 	Count int64   `json:"count"`
 	P95   float64 `json:"p95_us"`
@@ -76,7 +77,7 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, all)
 }
 
-// openRun is the run that a request is about, and its directory's path.
+// openRun opens the run of a request.
 func (s *Server) openRun(r *http.Request) (path string, d *record.Dir, err error) {
 	if path, err = s.runs.path(r.PathValue("run")); err != nil {
 		return "", nil, err
@@ -91,7 +92,8 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	out := Detail{Entry: readEntry(path), Command: append([]string{}, d.Run.Command...), Host: d.Run.Host, Engine: d.Run.Engine, Seed: d.Run.Seed, Warnings: d.Run.Warnings,
+	out := Detail{Entry: readEntry(path), Command: append([]string{}, d.Run.Command...), Host: d.Run.Host, Engine: d.Run.Engine,
+		Seed: d.Run.Seed, Warnings: d.Run.Warnings,
 		Remarks: d.Notes, Ended: []TrialRow{}, Cells: []Cell{}}
 	cell, at := map[int]int{}, map[int]int{}
 	for _, p := range d.Run.Plan {
@@ -102,7 +104,8 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for _, t := range d.Summary.Trials {
-		row := TrialRow{ID: t.ID, Cell: cell[t.ID], Repetition: t.Repetition, Parameters: t.Parameters, State: t.State, Error: t.Error, Verdict: t.Verdict,
+		row := TrialRow{ID: t.ID, Cell: cell[t.ID], Repetition: t.Repetition, Parameters: t.Parameters, State: t.State, Error: t.Error,
+			Verdict: t.Verdict,
 			Goodput: t.Goodput, CI95: t.Interval, DurationS: t.DurationS, Operations: map[string]Tail{}, Events: len(t.Events)}
 		for name, o := range t.Operations {
 			if l := o.Latency(); o.Count > 0 {
@@ -136,7 +139,7 @@ func (s *Server) notes(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, n)
 }
 
-// notesLimit bounds what notes may be sent as.
+// notesLimit bounds the size of notes.
 const notesLimit = 256 << 10
 
 func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +150,7 @@ func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
 	}
 	var n record.Notes
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, notesLimit)).Decode(&n); err != nil {
-		writeRefusal(w, http.StatusBadRequest, "the notes cannot be read: "+err.Error(), "")
+		writeRefusal(w, http.StatusBadRequest, "cannot decode notes: "+err.Error(), "")
 		return
 	}
 	s.runs.mu.Lock() // one writer at a time
@@ -160,38 +163,40 @@ func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, written)
 }
 
-// assumedTrials thins a trial's series as a report of so many trials does: a comparison lays several over each other.
+// assumedTrials sets the resolution of a trial's series to that of a report with this many trials,
+// because a comparison shows several.
 const assumedTrials = 20
 
-// trial tells what a report has of one trial: its series.
+// trial serves the series of one trial.
 func (s *Server) trial(w http.ResponseWriter, r *http.Request) {
 	_, d, err := s.openRun(r)
 	if err != nil {
 		writeError(w, err)
 		return
 	}
-	id, _ := strconv.Atoi(r.PathValue("trial")) // what is no number is no trial
+	id, _ := strconv.Atoi(r.PathValue("trial")) // 0 is not a trial
 	at := slices.IndexFunc(d.Summary.Trials, func(t record.Trial) bool { return t.ID == id && t.State == record.TrialOK })
 	if at < 0 {
-		writeError(w, fmt.Errorf("%w: %s has no trial %s that measured", record.ErrNoTrial, d.Run.Name, r.PathValue("trial")))
+		writeError(w, fmt.Errorf("%w: %s has no successful trial %s", record.ErrNoTrial, d.Run.Name, r.PathValue("trial")))
 		return
 	}
 	writeJSON(w, http.StatusOK, webdata.NewDetail(d, d.Summary.Trials[at], assumedTrials))
 }
 
-// reportPolicy shuts a report into an origin of its own: what a run directory from elsewhere
-// may hold can neither read nor fire anything here.
-const reportPolicy = "sandbox allow-scripts allow-downloads allow-modals; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
+// reportPolicy isolates a report in an origin of its own, so that a foreign run directory cannot
+// access this server.
+const reportPolicy = "sandbox allow-scripts allow-downloads allow-modals; default-src 'none'; script-src 'unsafe-inline'; " +
+	"style-src 'unsafe-inline'; " +
 	"img-src data: blob:; font-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// maxReports is how many reports are kept.
+// maxReports limits the cached reports.
 const maxReports = 4
 
-// reports are the pages that were made last, each of a run as it was.
+// reports caches the last rendered reports.
 type reports struct {
 	write func(io.Writer, *record.Dir) error
 
-	mu    sync.Mutex // one is made at a time
+	mu    sync.Mutex // serialises rendering
 	pages []madeReport
 }
 
@@ -200,7 +205,7 @@ type madeReport struct {
 	page        []byte
 }
 
-// get makes the report of a run, unless it is there already.
+// get returns the report of a run. It renders the report again if the run changed.
 func (r *reports) get(path string) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,8 +228,8 @@ func (r *reports) get(path string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// report shows the report of a run, made anew from its data: a file of the run directory is
-// not believed to be what it is called.
+// report serves the report of a run. It is rendered from the data, because a report.html file from
+// elsewhere is not trusted.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	path, err := s.runs.path(r.PathValue("run"))
 	if err != nil {
@@ -241,8 +246,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(page)
 }
 
-// compare sets two runs, or cells of them, side by side: ?a=RUN&b=RUN, and ?a_cell= and
-// ?b_cell= where cells are meant.
+// compare compares two runs, ?a=RUN&b=RUN, or cells of them, &a_cell=CELL&b_cell=CELL.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	var args []string
 	for _, side := range []string{"a", "b"} {
@@ -264,14 +268,14 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, got)
 }
 
-// eventLimit bounds the text of an event to be fired.
+// eventLimit bounds the size of an event.
 const eventLimit = 64 << 10
 
-// feedTimeout is how long a run may take from its directory to its feed, and beginningPause how long it is let be.
+// feedTimeout is how long a new run may take to open its socket. feedPause is the polling interval.
 const feedTimeout, feedPause = 10 * time.Second, 50 * time.Millisecond
 
-// follow hands on the feed of a running run as server-sent events. A browser that comes back
-// says what it heard last, in the header that EventSource sends or as ?after=.
+// follow forwards the feed of a run as server-sent events. A reconnecting browser sends the last
+// event ID in a header or as ?after=.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	after := r.Header.Get("Last-Event-ID")
 	if q := r.URL.Query().Get("after"); after == "" {
@@ -283,8 +287,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	s.forward(w, r, "/stream", http.Header{"Last-Event-Id": {after}})
 }
 
-// awaitFeed waits until a run that was just made tells of itself: its directory is there a moment before.
-// Where it does not, the asking tells why.
+// awaitFeed waits until a new run opens its socket. On a timeout, the following request reports the
+// error.
 func awaitFeed(ctx context.Context, dir string) {
 	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
@@ -295,13 +299,13 @@ func awaitFeed(ctx context.Context, dir string) {
 	}
 }
 
-// fire hands an event to the run, which answers with what became of it.
+// fire forwards an event to the run, which answers with the result.
 func (s *Server) fire(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, eventLimit)
 	s.forward(w, r, "/events", http.Header{"Content-Type": {"application/json"}})
 }
 
-// forward passes a request to the socket of a run, with no header of the browser's.
+// forward passes a request to the socket of a run, without the browser's headers.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, path string, header http.Header) {
 	dir, err := s.runs.path(r.PathValue("run"))
 	if err != nil {

@@ -18,27 +18,28 @@ import (
 	"skerry/internal/run/live"
 )
 
-// errUnknownRun says that there is no run of a name.
-var errUnknownRun = errors.New("there is no such run")
+// errUnknownRun means that no run has the requested name.
+var errUnknownRun = errors.New("no such run")
 
-// Entry is a run as the list shows it.
+// Entry is a run in the list.
 type Entry struct {
-	Name        string            `json:"name"` // of its directory
-	Experiment  string            `json:"experiment,omitempty"`
-	Description string            `json:"description,omitempty"`
-	State       State             `json:"state"`
-	Started     time.Time         `json:"started,omitzero"`
-	Finished    time.Time         `json:"finished,omitzero"`
-	Planned     int               `json:"planned"` // trials
-	Trials      map[string]int    `json:"trials"`  // ended, by how: valid, suspect, failed, interrupted
-	Versions    map[string]string `json:"databases,omitempty"`
-	// Goodput is the least and the most of its trials.
+	Name        string `json:"name"` // directory name
+	Experiment  string `json:"experiment,omitempty"`
+	Description string `json:"description,omitempty"`
+	// State is the state of a run.
+	State    State             `json:"state"`
+	Started  time.Time         `json:"started,omitzero"`
+	Finished time.Time         `json:"finished,omitzero"`
+	Planned  int               `json:"planned"` // trials
+	Trials   map[string]int    `json:"trials"`  // number of ended trials: valid, suspect, failed, interrupted
+	Versions map[string]string `json:"databases,omitempty"`
+	// Goodput is the minimum and maximum over trials.
 	Goodput *[2]float64 `json:"goodput_ops_s,omitempty"`
-	// Parameters are the values of each axis, as text.
+	// Parameters are the values of each axis.
 	Parameters map[string][]string `json:"parameters,omitempty"`
-	// Problem says why the run cannot be read.
+	// Problem explains why the run cannot be read.
 	Problem string `json:"problem,omitempty"`
-	// Doubts are what is wrong with its trials, the gravest first.
+	// Doubts are warnings about its trials, the most serious first.
 	Doubts []warnings.Warning `json:"doubts,omitempty"`
 	Notes  record.Notes       `json:"notes"`
 }
@@ -46,15 +47,15 @@ type Entry struct {
 // State is how far a run is.
 type State string
 
-// The states of runs.
 const (
+	// States of runs.
 	StateRunning     State = "running"
 	StateFinished    State = "finished"
-	StateInterrupted State = "interrupted" // it ended before every trial had
+	StateInterrupted State = "interrupted" // ended before all trials
 	StateUnreadable  State = "unreadable"
 )
 
-// runs are those of a folder. What was read of one is kept while its files stay as they are.
+// runs lists the runs of a folder. Entries are cached while their files do not change.
 type runs struct {
 	dir string
 
@@ -68,13 +69,13 @@ type cachedEntry struct {
 	at    time.Time
 }
 
-// runningTTL is how long a run is believed to go on without a change of its files: whether
-// its process lives is not told by them.
+// runningTTL bounds the cache of a running entry, because files do not show whether the process is
+// alive.
 const runningTTL = 5 * time.Second
 
 func newRuns(dir string) *runs { return &runs{dir: dir, cache: map[string]cachedEntry{}} }
 
-// path is the directory of a run, by its name alone: neither a path nor a link.
+// path returns the directory of a run. The name must not be a path or a symbolic link.
 func (r *runs) path(name string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 		return "", errUnknownRun
@@ -90,14 +91,14 @@ func (r *runs) path(name string) (string, error) {
 	return path, nil
 }
 
-// list returns the runs, the newest first. What is no run directory is left out.
+// list returns the runs, the newest first. It skips other directories.
 func (r *runs) list() ([]Entry, error) {
 	found, err := os.ReadDir(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []Entry{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing runs: %w", err)
+		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +122,7 @@ func (r *runs) list() ([]Entry, error) {
 	return out, nil
 }
 
-// fileStamp changes when one of the files does that an entry is read from.
+// fileStamp changes with any file that an entry is read from.
 func fileStamp(path string) string {
 	var s strings.Builder
 	for _, name := range []string{"", "run.json", "summary.json", "notes.json", "trials", live.SocketFile} {
@@ -132,7 +133,7 @@ func fileStamp(path string) string {
 	return s.String()
 }
 
-// readEntry makes the entry of a run.
+// readEntry reads the entry of a run.
 func readEntry(path string) Entry {
 	e := Entry{Name: filepath.Base(path), Trials: map[string]int{}}
 	var errNotes error
@@ -175,7 +176,7 @@ func readEntry(path string) Entry {
 	return e
 }
 
-// trialOutcome a trial ended, in a word.
+// trialOutcome returns the verdict of a trial, or its state if it failed.
 func trialOutcome(t record.Trial) string {
 	if t.State == record.TrialOK {
 		return t.Verdict.State
@@ -183,10 +184,10 @@ func trialOutcome(t record.Trial) string {
 	return t.State
 }
 
-// maxAxisValues bounds what the list tells of an axis.
+// maxAxisValues limits the values of an axis in the list.
 const maxAxisValues = 20
 
-// parameterValues are the values of each parameter of a plan.
+// parameterValues returns the values of each parameter of a plan.
 func parameterValues(plan []record.Planned) map[string][]string {
 	out := map[string][]string{}
 	for _, p := range plan {

@@ -82,7 +82,8 @@ func TestList(t *testing.T) {
 		for _, e := range list {
 			got[e.Name] = e
 		}
-		want := map[string]State{whole: StateFinished, killed: StateInterrupted, failed: StateFinished, running: StateRunning, "newer": StateUnreadable,
+		want := map[string]State{whole: StateFinished, killed: StateInterrupted, failed: StateFinished, running: StateRunning,
+			"newer": StateUnreadable,
 			"older": StateUnreadable, "truncated": StateUnreadable, "foreign": StateUnreadable, hostile[:4]: StateUnreadable}
 		states := map[string]State{}
 		for name, e := range got {
@@ -136,7 +137,8 @@ func TestTrial(t *testing.T) {
 		t.Error(diff)
 	}
 	failed := b.run("failed", true, record.TrialFailed)
-	for _, path := range []string{name + "/trials/2", name + "/trials/0", name + "/trials/-1", name + "/trials/x", failed + "/trials/1", "nothing/trials/1"} {
+	for _, path := range []string{name + "/trials/2", name + "/trials/0", name + "/trials/-1", name + "/trials/x",
+		failed + "/trials/1", "nothing/trials/1"} {
 		if code, _, body := b.ask(http.MethodGet, "/api/runs/"+path, ""); code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
@@ -155,7 +157,8 @@ func TestRunNamesAreValidated(t *testing.T) {
 		t.Fatal(err)
 	}
 	up := "..%2f" + filepath.Base(outside)
-	for _, bad := range []string{"nothing", "..", "%2e%2e", up, "..%2f..%2fetc", "%2fetc", name + "%2f..", name + "%2ftrials", "link", "latest", "%00", name + "%00", "%5c..", ""} {
+	for _, bad := range []string{"nothing", "..", "%2e%2e", up, "..%2f..%2fetc", "%2fetc", name + "%2f..", name + "%2ftrials", "link",
+		"latest", "%00", name + "%00", "%5c..", ""} {
 		for _, path := range []string{"/api/runs/%s/notes", "/api/runs/%s", "/runs/%s/report", "/api/compare?a=%s&b=" + name} {
 			code, _, body := b.ask(http.MethodGet, fmt.Sprintf(path, bad), "")
 			if code == http.StatusOK && !strings.HasSuffix(fmt.Sprintf(path, bad), "/api/runs/") {
@@ -163,7 +166,8 @@ func TestRunNamesAreValidated(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/secret", "/assets/../secret", "/assets/%2e%2e/secret", "/" + pageFile + "/../secret", "/assets/..%2fsecret"} {
+	for _, path := range []string{"/secret", "/assets/../secret", "/assets/%2e%2e/secret", "/" + pageFile + "/../secret",
+		"/assets/..%2fsecret"} {
 		if code, _, body := b.ask(http.MethodGet, path, ""); code == http.StatusOK {
 			t.Errorf("%s: %s", path, body)
 		}
@@ -183,10 +187,12 @@ func TestNotes(t *testing.T) {
 	if code, body := put(`{"revision": 0, "note": "slow disk", "tags": ["baseline"]}`); code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)
 	}
-	if code, body := put(`{"revision": 0, "note": "of another tab"}`); code != http.StatusConflict || !strings.Contains(body, "somebody else") {
+	if code, body := put(`{"revision": 0, "note": "of another tab"}`); code != http.StatusConflict ||
+		!strings.Contains(body, "somebody else") {
 		t.Errorf("over a newer revision: %d %s", code, body)
 	}
-	for _, bad := range []string{"", "{", `{"revision": 1, "tags": ["a,b"]}`, `{"revision": 1, "note": "` + strings.Repeat("x", notesLimit) + `"}`} {
+	for _, bad := range []string{"", "{", `{"revision": 1, "tags": ["a,b"]}`,
+		`{"revision": 1, "note": "` + strings.Repeat("x", notesLimit) + `"}`} {
 		if code, body := put(bad); code != http.StatusBadRequest {
 			t.Errorf("%.30q: %d %s", bad, code, body)
 		}
@@ -209,12 +215,14 @@ func TestReport(t *testing.T) {
 		if code != http.StatusOK || body != "<title>report of 1 trials</title>" {
 			t.Errorf("%d %s", code, body)
 		}
-		if p := h.Get("Content-Security-Policy"); !strings.HasPrefix(p, "sandbox allow-scripts") || strings.Contains(p, "allow-same-origin") || strings.Contains(p, "connect-src") {
+		if p := h.Get("Content-Security-Policy"); !strings.HasPrefix(p, "sandbox allow-scripts") ||
+			strings.Contains(p, "allow-same-origin") || strings.Contains(p, "connect-src") {
 			t.Errorf("policy %s", p)
 		}
 	}
 	b.file("bad/run.json", `{"schema": "skerry/run/v9"}`)
-	if code, _, body := b.ask(http.MethodGet, "/runs/bad/report", ""); code != http.StatusUnprocessableEntity || !strings.Contains(body, "newer skerry") {
+	if code, _, body := b.ask(http.MethodGet, "/runs/bad/report", ""); code != http.StatusUnprocessableEntity ||
+		!strings.Contains(body, "newer skerry") {
 		t.Errorf("of a newer skerry: %d %s", code, body)
 	}
 }
@@ -247,7 +255,8 @@ func TestCompare(t *testing.T) {
 	}
 	one = renamed
 	empty := b.run("empty", false)
-	if code, _, body := b.ask(http.MethodGet, "/api/compare?a="+one+"&b="+empty, ""); code != http.StatusBadRequest || !strings.Contains(body, "no trial has ended") {
+	if code, _, body := b.ask(http.MethodGet, "/api/compare?a="+one+"&b="+empty, ""); code != http.StatusBadRequest ||
+		!strings.Contains(body, "no trial succeeded") {
 		t.Errorf("a run without trials: %d %s", code, body)
 	}
 }
@@ -256,7 +265,8 @@ func TestCompare(t *testing.T) {
 func measure(f *live.Feed, fire live.Fire) {
 	f.BeginTrial(live.Trial{ID: 1, Number: 1, Database: "redis", Parameters: map[string]any{"scale": 1, "workload": hostile}})
 	q := link.Quality{Latency: 20 * time.Millisecond}
-	f.SetCloud(live.Cloud{Sites: []live.Site{{Name: "s"}}, Nodes: []live.Node{{Name: "a", Site: "s"}, {Name: hostile, Site: "s"}}, Links: []live.Link{live.NewLink("a~b", "a", hostile, q, q)}})
+	f.SetCloud(live.Cloud{Sites: []live.Site{{Name: "s"}}, Nodes: []live.Node{{Name: "a", Site: "s"}, {Name: hostile, Site: "s"}},
+		Links: []live.Link{live.NewLink("a~b", "a", hostile, q, q)}})
 	f.SetMeasuring(time.Now(), fire)
 	f.AddSecond(record.Second{T: 0, Length: 1, OK: 120, ServiceP50: 1500})
 	f.AddNodes([]record.NodeSecond{{Node: "a", CPU: 0.4}, {Node: hostile}, {Node: "@host"}}) // of a sampler that was held up
@@ -328,7 +338,8 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	ended := b.run("ended", true)
-	if code, _, body := b.ask(http.MethodGet, "/api/runs/"+ended+"/live", ""); code != http.StatusNotFound || !strings.Contains(body, "not running") {
+	if code, _, body := b.ask(http.MethodGet, "/api/runs/"+ended+"/live", ""); code != http.StatusNotFound ||
+		!strings.Contains(body, "not running") {
 		t.Errorf("of a run that has ended: %d %s", code, body)
 	}
 	if code, _, body := b.ask(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusConflict {
@@ -337,7 +348,8 @@ func TestFollow(t *testing.T) {
 	feed.SetMeasuring(time.Now(), func(context.Context, event.Event) (record.Event, error) {
 		return record.Event{}, fmt.Errorf("%w: no", event.ErrInvalid)
 	})
-	if code, _, body := b.ask(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusBadRequest || !strings.Contains(body, "invalid event") {
+	if code, _, body := b.ask(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusBadRequest ||
+		!strings.Contains(body, "invalid event") {
 		t.Errorf("an event that cannot be: %d %s", code, body)
 	}
 }

@@ -1,11 +1,10 @@
-// Package serve is the dashboard's server: a web page on this machine that follows runs while
-// they go on, fires events into them, and lists those of a folder. It reads run directories and
-// the sockets of running ones. It writes the notes of a run and, where that is asked for, an
-// experiment, or the needs of a choice, that a page made, which it can start.
+// Package serve is the dashboard's HTTP server. It follows running experiments, fires events into
+// them, lists the runs of a folder and compares them. It writes the notes of a run and, if
+// configured, experiment and needs files that it can start.
 //
 //	browser ─► headers ─ token ─ host ─ same site? ─► page, runs, notes, compare, report, metrics
 //	                                                     │
-//	                                                     └─► DIR/live.sock of a running one
+//	                                                     └─► DIR/live.sock of a running experiment
 package serve
 
 import (
@@ -30,27 +29,28 @@ import (
 	"skerry/internal/run/live"
 )
 
-// Config is what a server is given.
+// Config configures a server.
 type Config struct {
-	// Runs is the folder of run directories; it need not exist yet.
+	// Runs is the folder of run directories. It need not exist.
 	Runs string
-	// Token, unless "", must be shown by whoever asks for anything. See CheckToken.
+	// Token, unless empty, is required of every request. See CheckToken.
 	Token string
-	// Port of the address listened on: cookies do not tell servers of one host apart.
+	// Port is the port of the listener. It is part of the cookie name, because cookies do not
+	// distinguish ports.
 	Port    int
 	Version string
-	// Page is the folder of the dashboard's files.
+	// Page holds the files of the dashboard.
 	Page fs.FS
 	// Report writes the report of a run.
 	Report func(io.Writer, *record.Dir) error
-	// Choices is the folder of choices, "" for none; it need not exist.
+	// Choices is the folder of choices, "" for none. It need not exist.
 	Choices string
-	// Databases are those that experiments can name, Registry those that can be chosen. Experiments is the folder where those are
-	// saved that a page makes, "" for nowhere.
+	// Databases can be named by experiments, Registry lists those that skerry choose compares.
+	// Experiments is the folder of saved experiments, "" to disable saving.
 	Databases   map[string]database.Database
 	Registry    []database.About
 	Experiments string
-	// Launch starts them; nil where nothing is to be started.
+	// Launch starts experiments and choices, nil to disable.
 	Launch Launch
 	Log    *slog.Logger
 }
@@ -61,36 +61,36 @@ type Server struct {
 	runs    *runs
 	reports *reports
 	jobs    *jobs
-	// csrf is what a page must have read from this server before it changes anything, session
-	// what a browser holds that has shown the token.
+	// csrf is the token of requests that change something. session is the cookie of a browser that
+	// presented the token.
 	csrf, session string
 }
 
-// pageFile is the dashboard's page.
 const pageFile = "dashboard.html"
 
-// New makes a server.
+// New returns a server.
 func New(c Config) (*Server, error) {
 	st, err := os.Stat(c.Runs)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // the first run makes it
+	case errors.Is(err, fs.ErrNotExist): // the first run creates it
 	case err != nil:
-		return nil, fmt.Errorf("opening the folder of runs: %w", err)
+		return nil, fmt.Errorf("open folder of runs: %w", err)
 	case !st.IsDir():
-		return nil, advice.With(fmt.Errorf("%s is no folder", c.Runs), "give the folder that run directories are in, such as runs")
+		return nil, advice.With(fmt.Errorf("%s is not a folder", c.Runs), "name the folder of run directories, such as runs")
 	}
 	if _, err := fs.Stat(c.Page, pageFile); err != nil {
-		return nil, fmt.Errorf("opening the dashboard's page: %w", err)
+		return nil, fmt.Errorf("open dashboard page: %w", err)
 	}
 	if c.Token != "" {
 		if err := CheckToken(c.Token); err != nil {
 			return nil, err
 		}
 	}
-	return &Server{Config: c, runs: newRuns(c.Runs), reports: &reports{write: c.Report}, jobs: &jobs{wrote: map[string]string{}}, csrf: rand.Text(), session: rand.Text()}, nil
+	return &Server{Config: c, runs: newRuns(c.Runs), reports: &reports{write: c.Report}, jobs: &jobs{wrote: map[string]string{}},
+		csrf: rand.Text(), session: rand.Text()}, nil
 }
 
-// Handler answers requests, all of them behind the guards.
+// Handler returns the handler of all requests, behind the guards.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
@@ -121,13 +121,13 @@ func (s *Server) Handler() http.Handler {
 	return headers(s.tokenGuard(s.siteGuard(mux)))
 }
 
-// How long a peer may take to send a request, and those under way at the end to finish.
+// headerTime bounds the time to send request headers, shutdownTime the requests in progress at shutdown.
 const (
 	headerTime   = 10 * time.Second
 	shutdownTime = 2 * time.Second
 )
 
-// Serve answers on a listener until ctx ends; a run that a page started ends with it.
+// Serve answers requests until ctx ends. It also ends the job that a page started.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.jobs.close()
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -146,7 +146,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	err := server.Serve(l)
 	if !errors.Is(err, http.ErrServerClosed) {
 		stop()
-		return fmt.Errorf("serving the dashboard: %w", err)
+		return fmt.Errorf("serve dashboard: %w", err)
 	}
 	if err := <-stopped; err != nil {
 		_ = server.Close()
@@ -159,10 +159,10 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, s.Page, pageFile)
 }
 
-// assets are the files that the page loads; their names change with their content.
+// assets serves the files of the page. Their names change with their content.
 func (s *Server) assets() http.Handler {
 	folder, err := fs.Sub(s.Page, "assets")
-	if err != nil { // the name is a valid one
+	if err != nil { // the name is valid
 		return http.NotFoundHandler()
 	}
 	files := http.StripPrefix("/assets/", http.FileServerFS(folder))
@@ -172,14 +172,13 @@ func (s *Server) assets() http.Handler {
 	})
 }
 
-// Session is what a page shows with every change: CSRF.
+// Session is the information that a page needs for requests.
 type Session struct {
 	Version string `json:"version"`
 	CSRF    string `json:"csrf"`
 	Runs    string `json:"runs"` // the folder
 }
 
-// sessionInfo is what the page asks first.
 func (s *Server) sessionInfo(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, Session{Version: s.Version, CSRF: s.csrf, Runs: s.Runs})
 }
@@ -187,14 +186,14 @@ func (s *Server) sessionInfo(w http.ResponseWriter, _ *http.Request) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the peer went
+	_ = json.NewEncoder(w).Encode(v) // the peer may be gone
 }
 
 func writeRefusal(w http.ResponseWriter, status int, message, hint string) {
 	writeJSON(w, status, live.Refusal{Error: message, Hint: hint})
 }
 
-// writeError answers with an error of this program.
+// writeError answers with the status code of an error.
 func writeError(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {

@@ -1,4 +1,4 @@
-// Package manual turns the commands of a program into Markdown pages and man pages.
+// Package manual renders the commands of a program as Markdown pages and man pages.
 package manual
 
 import (
@@ -15,7 +15,7 @@ import (
 type Pages struct {
 	Program string `json:"program"`
 	Short   string `json:"short"`
-	// Rows are the rows of the table of commands in docs/commands/README.md.
+	// Rows is the table body for docs/commands/README.md.
 	Rows string `json:"rows"`
 	// Pages are Markdown pages by file name.
 	Pages map[string]string `json:"pages"`
@@ -24,8 +24,8 @@ type Pages struct {
 // mainProgram is the program whose pages have no prefix.
 const mainProgram = "skerry"
 
-// NewPages returns the pages of all visible commands below root. The pages of programs other than skerry are named
-// after the program too, and its root has a page.
+// NewPages returns the pages of all visible commands below root. Names of pages of other programs
+// begin with the program, and their root command has a page.
 func NewPages(root *cobra.Command) Pages {
 	p := Pages{Program: root.Name(), Short: root.Short, Pages: map[string]string{}}
 	var rows strings.Builder
@@ -47,7 +47,7 @@ func NewPages(root *cobra.Command) Pages {
 	return p
 }
 
-// Index returns docs/commands/README.md, the list of the commands of all programs.
+// Index returns docs/commands/README.md, the commands of all programs.
 func Index(programs []Pages) string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n<!-- Made by \"make docs\" from the commands themselves. -->\n")
@@ -129,7 +129,7 @@ func writeFlags(b *strings.Builder, title string, set *pflag.FlagSet) {
 	}
 }
 
-// unindent removes the indentation that examples have in help.
+// unindent removes the indentation of examples.
 func unindent(text string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	for i, l := range lines {
@@ -141,12 +141,12 @@ func unindent(text string) string {
 // Write writes a man page of section 1 into dir for every visible command below root.
 func Write(dir string, root *cobra.Command) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the manual's directory: %w", err)
+		return fmt.Errorf("create manual directory: %w", err)
 	}
-	root.DisableAutoGenTag = true // the tag holds the date, which would make builds differ
+	root.DisableAutoGenTag = true // the tag holds the date, so builds would differ
 	header := &doc.GenManHeader{Section: "1", Source: "Skerry", Manual: "Skerry"}
 	if err := doc.GenManTree(root, header, dir); err != nil {
-		return fmt.Errorf("writing man pages: %w", err)
+		return fmt.Errorf("write man pages: %w", err)
 	}
 	return nil
 }

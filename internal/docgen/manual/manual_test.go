@@ -19,7 +19,8 @@ func TestPages(t *testing.T) {
 	pages := p.Pages
 	pages["README.md"] = Index([]Pages{p})
 	for name, parts := range map[string][]string{
-		"get.md":    {"# skerry get\n", "Get it all.", "```\nskerry get FILE [flags]\n```", "```\nskerry get x\n```", "| `-o, --out DIR` | `runs` | write to DIR |"},
+		"get.md": {"# skerry get\n", "Get it all.", "```\nskerry get FILE [flags]\n```", "```\nskerry get x\n```",
+			"| `-o, --out DIR` | `runs` | write to DIR |"},
 		"lab.md":    {"| skerry lab up | Bring it up |"},
 		"lab-up.md": {"# skerry lab up\n"},
 		"README.md": {"| [skerry get](get.md) | Get it |", "| [skerry lab up](lab-up.md) | Bring it up |"},

@@ -30,13 +30,13 @@ var style string
 
 type view struct {
 	Answer choose.Answer
-	// First is the answer's first sentence, Then what follows it.
+	// First is the first sentence of the answer, Then the rest.
 	First, Then string
 	Basis       string
 	Needs       []string
 	Rows        []row
 	Take        *setup
-	// TradeOffs are pictures of the first preferred figure against each of the others.
+	// TradeOffs plot the first preferred metric against each of the others.
 	TradeOffs []template.HTML
 	Days      []dayView
 	Files     []fileView
@@ -49,13 +49,13 @@ type row struct {
 	Cells  []cell
 }
 
-// shownFigure is a preferred figure, with those of each client.
+// shownFigure is a preferred metric with its values by client.
 type shownFigure struct {
 	Text   string
 	Places []string
 }
 
-// setup is what somebody who follows the answer sets up.
+// setup is the recommended configuration.
 type setup struct {
 	choose.Verdict
 	Settings []string
@@ -70,11 +70,14 @@ type dayView struct {
 
 type fileView struct{ Who, Day, File, Runs string }
 
-// HTML writes a page that needs nothing beside itself. Runs are read from the choice's folder.
+// HTML writes a self-contained page. dir is the folder of the choice, with its runs.
 func HTML(w io.Writer, a choose.Answer, dir string) error {
-	t, err := template.New("choice").Funcs(template.FuncMap{"style": func() template.CSS { return report.Style() + template.CSS(style) }}).Parse(page)
+	t, err := template.New("choice").Funcs(template.FuncMap{"style": func() template.CSS {
+		return report.Style() +
+			template.CSS(style)
+	}}).Parse(page)
 	if err != nil {
-		return fmt.Errorf("reading the answer's page: %w", err)
+		return fmt.Errorf("parse answer page: %w", err)
 	}
 	v := view{Answer: a, Basis: Basis(a), Needs: distinctNeeds(a)}
 	v.First = a.Sentence
@@ -111,12 +114,12 @@ func HTML(w io.Writer, a choose.Answer, dir string) error {
 	}
 	b := bufio.NewWriter(w)
 	if err := errors.Join(t.Execute(b, v), b.Flush()); err != nil {
-		return fmt.Errorf("writing the answer's page: %w", err)
+		return fmt.Errorf("write answer page: %w", err)
 	}
 	return nil
 }
 
-// distinctNeeds are all needs, each once.
+// distinctNeeds returns all needs, each once.
 func distinctNeeds(a choose.Answer) (needs []string) {
 	for _, v := range a.Candidates {
 		for _, n := range v.Needs {
@@ -128,14 +131,14 @@ func distinctNeeds(a choose.Answer) (needs []string) {
 	return needs
 }
 
-// newCell is what became of a need over all days, with the evidence.
+// newCell returns the state of a need over all days, with the evidence.
 func newCell(v choose.Verdict, need string) cell {
-	said := assessNeed(v, need)
+	a := assessNeed(v, need)
 	class := map[string]string{choose.Met: "good", choose.Undecided: "busy", choose.NotMet: "bad"}
-	return cell{State: said[1], Class: class[said[1]], Evidence: said[2]}
+	return cell{State: a.state, Class: class[a.state], Evidence: a.evidence}
 }
 
-// newSetup is the winner's settings, nil where there is none.
+// newSetup returns the settings of the winner, nil if there is none.
 func newSetup(a choose.Answer) *setup {
 	if len(a.Candidates) == 0 || a.Candidates[0].Out != "" {
 		return nil
@@ -152,7 +155,7 @@ func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m
 // nan leaves a gap in a line.
 var nan = math.NaN()
 
-// trialCourse is the goodput of a run's trial over its seconds, and what happened meanwhile.
+// trialCourse returns the goodput of a run's first trial over time, and its events.
 func trialCourse(d *record.Dir, label string, i int) (line svg.Series, spans []svg.Span, err error) {
 	line = svg.Series{Name: label, Class: svg.Color(i)}
 	if len(d.Summary.Trials) == 0 {
@@ -161,7 +164,7 @@ func trialCourse(d *record.Dir, label string, i int) (line svg.Series, spans []s
 	t := d.Summary.Trials[0]
 	seconds, err := d.Timeline(t.ID)
 	if err != nil {
-		return line, nil, fmt.Errorf("reading the timeline of %s: %w", label, err)
+		return line, nil, fmt.Errorf("read timeline of %s: %w", label, err)
 	}
 	for _, x := range seconds {
 		if x.T >= 0 && x.Length > 0 {
@@ -176,21 +179,22 @@ func trialCourse(d *record.Dir, label string, i int) (line svg.Series, spans []s
 	return line, spans, nil
 }
 
-// maxDrawn is how many candidates are drawn on a bad day.
+// maxDrawn is the number of candidates drawn per bad day.
 const maxDrawn = 3
 
-// drawBadDays draw the best candidates' goodput over each bad day.
+// drawBadDays plots the goodput of the best candidates on each bad day.
 func drawBadDays(a choose.Answer, dir string) (days []dayView, err error) {
 	for _, day := range a.Days[1:] {
 		short := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-		plot := svg.Plot{Label: "Goodput on the day " + day + ".", X: svg.Axis{Label: "seconds of the measurement", Format: short}, Y: svg.Axis{Label: "ops/s", Format: short}}
+		plot := svg.Plot{Label: "Goodput on the day " + day + ".", X: svg.Axis{Label: "seconds of the measurement", Format: short},
+			Y: svg.Axis{Label: "ops/s", Format: short}}
 		for _, v := range a.Candidates {
 			if len(v.Runs[day]) == 0 || len(plot.Series) == maxDrawn {
 				continue
 			}
 			d, err := record.Open(filepath.Join(dir, v.Runs[day][0]))
 			if err != nil {
-				return nil, fmt.Errorf("reading a bad day of %s: %w", v.Label, err)
+				return nil, fmt.Errorf("read bad day of %s: %w", v.Label, err)
 			}
 			line, happened, err := trialCourse(d, v.Label, len(plot.Series))
 			if err != nil {
@@ -208,9 +212,10 @@ func drawBadDays(a choose.Answer, dir string) (days []dayView, err error) {
 	return days, nil
 }
 
-// tradeOff plots the first preferred metric against another one, a point with its name for each candidate.
+// tradeOff plots the first preferred metric against another one, with a named point for each
+// candidate.
 func tradeOff(a choose.Answer, other int) template.HTML {
-	in := svg.Series{Name: "fails no need that was tried", Class: svg.Color(2), Dots: true}
+	in := svg.Series{Name: "meets all needs tested", Class: svg.Color(2), Dots: true}
 	out := svg.Series{Name: "fails a need", Class: svg.Color(1), Dots: true}
 	for _, v := range a.Candidates {
 		x, hasX := figureOf(v, a.Prefer[other])
@@ -231,7 +236,7 @@ func tradeOff(a choose.Answer, other int) template.HTML {
 	if len(in.Points)+len(out.Points) < 2 {
 		return ""
 	}
-	frontier := svg.Series{Name: "frontier: none is better in both", Class: svg.Color(0), Points: frontierOf(in.Points)}
+	frontier := svg.Series{Name: "frontier: no other is better in both", Class: svg.Color(0), Points: paretoFront(in.Points)}
 	var lone []svg.Point
 	for _, p := range in.Points {
 		lone = append(lone, svg.Point{X: p.X, Y: nan}, p, svg.Point{X: p.X, Y: nan})
@@ -260,8 +265,8 @@ func figureOf(v choose.Verdict, name string) (choose.Figure, bool) {
 	return v.Figures[i], true
 }
 
-// frontierOf are the points of which no other is better in both.
-func frontierOf(points []svg.Point) (best []svg.Point) {
+// paretoFront returns the points that no other point beats in both metrics.
+func paretoFront(points []svg.Point) (best []svg.Point) {
 	for _, p := range points {
 		if !slices.ContainsFunc(points, func(o svg.Point) bool { return o.X <= p.X && o.Y <= p.Y && (o.X < p.X || o.Y < p.Y) }) {
 			best = append(best, svg.Point{X: p.X, Y: p.Y})

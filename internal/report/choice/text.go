@@ -1,5 +1,6 @@
-// Package choice shows the answer of skerry choose: as text, and as one page with a table of
-// candidates by need, the trade-off between what is preferred, and what bad days did to the best.
+// Package choice presents the answer of skerry choose: as text, and as a page with a table of
+// candidates by need, the trade-off between preferred metrics, and the goodput of the best
+// candidates on bad days.
 package choice
 
 import (
@@ -11,10 +12,11 @@ import (
 	"time"
 
 	"skerry/internal/evidence/race"
+	"skerry/internal/report"
 	"skerry/internal/run/choose"
 )
 
-// Text writes the answer for a terminal.
+// Text prints the answer for a terminal.
 func Text(w io.Writer, a choose.Answer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, a.Sentence)
@@ -32,7 +34,7 @@ func Text(w io.Writer, a choose.Answer) error {
 		fmt.Fprintf(t, "\t%s\t%s\t\n", wins(v), outcomeLabel(v))
 	}
 	if err := t.Flush(); err != nil {
-		return fmt.Errorf("writing the answer: %w", err)
+		return fmt.Errorf("write answer: %w", err)
 	}
 	fmt.Fprintln(&b)
 	for _, v := range a.Candidates {
@@ -55,23 +57,31 @@ func Text(w io.Writer, a choose.Answer) error {
 	return err
 }
 
-// writeCandidate tells how one stands by need. Of one that is out only what put it out is told.
+// writeCandidate prints the needs of one candidate, or only the reason why it was excluded.
 func writeCandidate(b *strings.Builder, v choose.Verdict, needs []string) {
 	if v.Out != "" {
 		fmt.Fprintf(b, "%s: %s\n", v.Label, v.Why)
 		return
 	}
-	fmt.Fprintf(b, "%s: it gives up: %s\n", v.Label, v.GivesUp)
+	fmt.Fprintf(b, "%s: gives up: %s\n", v.Label, v.GivesUp)
 	for _, need := range needs {
-		fmt.Fprintf(b, "  %s\n", strings.Join(slices.DeleteFunc(assessNeed(v, need), func(s string) bool { return s == "" }), ": "))
+		fmt.Fprintf(b, "  %s\n", assessNeed(v, need))
 	}
 	if len(v.Places) > 0 {
 		fmt.Fprintf(b, "  each place: %s\n", formatPlaces(v))
 	}
 }
 
-// assessNeed is a need, what became of it, and by what evidence, over all days.
-func assessNeed(v choose.Verdict, need string) []string {
+// assessment is the state of a need over all days, with the evidence.
+type assessment struct{ need, state, evidence string }
+
+// String joins the parts that are not empty.
+func (a assessment) String() string {
+	parts := []string{a.need, a.state, a.evidence}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
+}
+
+func assessNeed(v choose.Verdict, need string) assessment {
 	n, days, tried := v.WorstNeed(need)
 	evidence := n.Evidence()
 	if evidence != "" && days > 1 {
@@ -80,15 +90,14 @@ func assessNeed(v choose.Verdict, need string) []string {
 	if tried < days {
 		evidence = strings.TrimPrefix(evidence+fmt.Sprintf("; tried on %d of %d days", tried, days), "; ")
 	}
-	return []string{need, n.State, evidence}
+	return assessment{need, n.State, evidence}
 }
 
-// outcomeLabel is a candidate's place in a word.
 func outcomeLabel(v choose.Verdict) string {
 	return map[string]string{"": "met", race.Failed: "not met", race.Worse: "worse", race.Void: "not known", race.Waiting: "not tried"}[v.Out]
 }
 
-// Explain writes all that is known of one candidate.
+// Explain prints everything known about one candidate.
 func Explain(w io.Writer, v choose.Verdict) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", v.Label, v.Version)
@@ -101,7 +110,7 @@ func Explain(w io.Writer, v choose.Verdict) error {
 	}
 	fmt.Fprintf(&b, "result: %s\n", state(v))
 	for _, f := range v.Figures {
-		fmt.Fprintf(&b, "  %s: %s (%d trials)\n", f.Name, f, f.N)
+		fmt.Fprintf(&b, "  %s: %s (%s)\n", f.Name, f, countTrials(f.N))
 	}
 	if len(v.Places) > 0 {
 		fmt.Fprintf(&b, "  each place: %s\n", formatPlaces(v))
@@ -119,12 +128,14 @@ func Explain(w io.Writer, v choose.Verdict) error {
 	return err
 }
 
-// Basis says what an answer rests on.
+// Basis describes the trials, the time and the machine behind an answer.
 func Basis(a choose.Answer) string {
-	text := fmt.Sprintf("It rests on %d trials in %v of %v, on %d cores with %s.", a.Trials, roundSeconds(a.SpentS), roundSeconds(a.BudgetS), a.Machine.Cores,
+	text := fmt.Sprintf("It is based on %s in %s of %s, on %d cores with %s.", countTrials(a.Trials), formatSeconds(a.SpentS),
+		formatSeconds(a.BudgetS), a.Machine.Cores,
 		formatGigabytes(a.Machine.MemoryBytes))
 	if a.Exhaustive {
-		text = fmt.Sprintf("It rests on all %d trials, in %v, on %d cores with %s.", a.Trials, roundSeconds(a.SpentS), a.Machine.Cores, formatGigabytes(a.Machine.MemoryBytes))
+		text = fmt.Sprintf("It is based on all %d trials, in %s, on %d cores with %s.", a.Trials, formatSeconds(a.SpentS),
+			a.Machine.Cores, formatGigabytes(a.Machine.MemoryBytes))
 	}
 	asked := a.Load
 	if len(a.Clients) > 0 {
@@ -137,7 +148,8 @@ func Basis(a choose.Answer) string {
 	return text
 }
 
-// formatPlaces are the figures of each client: "singapore.p99 210 ms (207 to 213), dubai.p99 180 ms".
+// formatPlaces lists the figures of each client: "singapore.p99 210 ms (207 to 213), dubai.p99 180
+// ms".
 func formatPlaces(v choose.Verdict) string {
 	var parts []string
 	for _, f := range v.Places {
@@ -148,8 +160,15 @@ func formatPlaces(v choose.Verdict) string {
 
 func formatGigabytes(n int64) string { return fmt.Sprintf("%.0f GB", float64(n)/1e9) }
 
-func roundSeconds(s float64) time.Duration {
-	return time.Duration(s * float64(time.Second)).Round(time.Second)
+func formatSeconds(s float64) string {
+	return report.FormatDuration(time.Duration(s * float64(time.Second)))
+}
+
+func countTrials(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials", n)
 }
 
 func formatPreferred(v choose.Verdict, name string) string {

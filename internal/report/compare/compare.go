@@ -1,5 +1,5 @@
-// Package compare sets two cells side by side, of one run or of two, so that a difference can
-// be told from noise: every metric over independent repetitions, never over the seconds of one.
+// Package compare compares two cells, of one run or of two, metric by metric. Every test is over
+// independent repetitions, never over the seconds of one.
 package compare
 
 import (
@@ -16,77 +16,76 @@ import (
 // Schema versions the JSON of a Report.
 const Schema = "skerry/compare/v1"
 
-// Report is every pair of cells that was compared.
+// Report holds all compared pairs of cells.
 type Report struct {
 	Schema string `json:"schema"`
-	// Seed of the permutation tests.
+	// Seed is the seed of the permutation tests.
 	Seed  uint64 `json:"seed"`
 	Pairs []Pair `json:"pairs"`
-	// Notes tell what was left out.
+	// Notes list omitted cells and differences in machines and settings.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Pair is two cells, A and B.
+// Pair is a comparison of two cells.
 type Pair struct {
 	A       Side     `json:"a"`
 	B       Side     `json:"b"`
 	Metrics []Metric `json:"metrics"`
-	// Censored tells of figures that some repetitions know to be at least so much, and no more.
+	// Censored describes metrics for which some repetitions only have a lower bound.
 	Censored []string `json:"censored,omitempty"`
-	// Links are those of both sides, where some are real on either.
+	// Links are the links of both sides, empty if all are emulated.
 	Links []LinkPair `json:"links,omitempty"`
-	// CPU of the data nodes; nil where either side recorded none.
+	// CPU is the CPU usage of data nodes, nil if either side recorded none.
 	CPU *CPU `json:"cpu,omitempty"`
 }
 
-// Metric is one figure of both sides.
+// Metric is one metric of both sides.
 type Metric struct {
 	Name string      `json:"name"`
 	Unit metric.Unit `json:"unit"`
-	// Leading are those that tables show unless all are asked for; SameAs is the metric that has
-	// the same values under another name, which stands for both.
+	// Leading metrics are shown by default. SameAs names a metric with identical values that
+	// represents this one.
 	Leading bool    `json:"leading,omitempty"`
 	SameAs  string  `json:"same_as,omitempty"`
 	A       Figures `json:"a"`
 	B       Figures `json:"b"`
-	// Change is B's mean over A's, less 1; nil where A's is 0.
+	// Change is B's mean divided by A's, minus 1; nil if A's is 0.
 	Change *float64 `json:"change,omitempty"`
-	// Difference is B's mean less A's, with the half-width of its 95 % interval (Welch);
-	// nil where either side has one repetition.
+	// Difference is B's mean minus A's. DifferenceCI95 is the half-width of its 95 % interval
+	// (Welch), nil if either side has one repetition.
 	Difference     float64  `json:"difference"`
 	DifferenceCI95 *float64 `json:"difference_ci95,omitempty"`
-	// HedgesG has the small-sample correction, GUncorrected is the documents' form:
-	// (B - A) / sqrt((SD_A^2 + SD_B^2) / 2).
+	// HedgesG has the small-sample correction. GUncorrected is (B - A) / sqrt((SD_A^2 + SD_B^2) /
+	// 2), as in the original papers.
 	HedgesG      *float64 `json:"hedges_g,omitempty"`
 	GUncorrected *float64 `json:"g_uncorrected,omitempty"`
-	// P is the permutation test's; Exact says that all deals were looked at.
+	// P is the result of the permutation test. Exact is set if all permutations were enumerated.
 	P     *float64 `json:"p,omitempty"`
 	Exact bool     `json:"p_exact,omitempty"`
-	// LeastP is the smallest that so many repetitions can give.
+	// LeastP is the smallest p value that the number of repetitions allows.
 	LeastP float64 `json:"least_p,omitempty"`
-	// Sentence says it in words.
+	// Sentence describes the result.
 	Sentence string `json:"sentence"`
 }
 
-// Figures are one side of a metric, over its repetitions.
+// Figures are the repetitions of one side.
 type Figures struct {
 	N    int     `json:"n"`
 	Mean float64 `json:"mean"`
 	// SD and Variance are nil for one repetition.
 	SD       *float64 `json:"sd,omitempty"`
 	Variance *float64 `json:"variance,omitempty"`
-	// CI95 is the half-width of the 95 % interval of the mean; nil for one repetition.
+	// CI95 is the half-width of the 95 % interval of the mean, nil for one repetition.
 	CI95   *float64  `json:"ci95,omitempty"`
 	Values []float64 `json:"values"`
 }
 
-// comparePair compares two sides.
 func comparePair(a, b Side, seed uint64) Pair {
 	p := Pair{A: a, B: b}
 	va, vb := a.collectMetrics(), b.collectMetrics()
 	for _, name := range va.order {
 		if _, both := vb.values[name]; both {
-			p.Metrics = append(p.Metrics, CompareMetric(name, va.units[name], va.values[name], vb.values[name], seed))
+			p.Metrics = append(p.Metrics, compareMetric(name, va.units[name], va.values[name], vb.values[name], seed))
 		}
 	}
 	p.markDuplicates()
@@ -96,8 +95,8 @@ func comparePair(a, b Side, seed uint64) Pair {
 	return p
 }
 
-// CompareMetric compares one metric's repetitions.
-func CompareMetric(name string, unit metric.Unit, a, b []float64, seed uint64) Metric {
+// compareMetric compares the repetitions of one metric.
+func compareMetric(name string, unit metric.Unit, a, b []float64, seed uint64) Metric {
 	ea, eb := stats.EstimateMean(a), stats.EstimateMean(b)
 	m := Metric{Name: name, Unit: unit, Leading: isLeading(name), A: figures(ea, a), B: figures(eb, b), Difference: eb.Mean - ea.Mean}
 	if ea.Mean != 0 {
@@ -131,8 +130,8 @@ func figures(e stats.Estimate, values []float64) Figures {
 	return f
 }
 
-// smallestP is what the test gives when both groups are apart entirely: as they are, and where
-// they are of one size, the other way round.
+// smallestP returns the p value of completely separated groups. With equal sizes, the swapped
+// assignment is as extreme.
 func smallestP(a, b int, t stats.Permutation) float64 {
 	if !t.Exact {
 		return 1 / float64(t.Deals+1)
@@ -145,12 +144,12 @@ func smallestP(a, b int, t stats.Permutation) float64 {
 
 func pointer(v float64) *float64 { return &v }
 
-// metricValues are a side's metrics, each with a value for every repetition that has it.
+// metricValues are the metrics of a side, each with the values of the repetitions that have it.
 type metricValues struct {
 	order  []string
 	units  map[string]metric.Unit
 	values map[string][]float64
-	beyond map[string]int // repetitions that know no more than a bound
+	beyond map[string]int // number of repetitions with a lower bound only
 }
 
 func (s Side) collectMetrics() metricValues {
@@ -162,7 +161,7 @@ func (s Side) collectMetrics() metricValues {
 		c.values[name] = append(c.values[name], v)
 	}
 	for _, t := range s.trials {
-		// Of several events of one name the mean: a repetition is one value.
+		// Events of one name are averaged: a repetition counts as one value.
 		sums, counts, beyond := map[string]float64{}, map[string]float64{}, map[string]bool{}
 		var order []metric.Value
 		for _, v := range metric.Values(t) {
@@ -174,7 +173,7 @@ func (s Side) collectMetrics() metricValues {
 			beyond[v.Name] = beyond[v.Name] || v.LowerBound
 		}
 		for _, v := range order {
-			if beyond[v.Name] { // a bound is no value
+			if beyond[v.Name] { // a bound is not a value
 				c.beyond[v.Name]++
 				continue
 			}
@@ -187,7 +186,7 @@ func (s Side) collectMetrics() metricValues {
 	return c
 }
 
-// findSame finds the cell of other whose parameters are those of s.
+// findSame returns the cell of others that has the parameters of s.
 func (s Side) findSame(others []Side) (Side, bool) {
 	i := slices.IndexFunc(others, func(o Side) bool { return describeParameters(o.Parameters) == describeParameters(s.Parameters) })
 	if i < 0 {
@@ -196,9 +195,8 @@ func (s Side) findSame(others []Side) (Side, bool) {
 	return others[i], true
 }
 
-// Runs compares what two arguments name: RUN, or RUN:CELL, or RUN:NAME=VALUE[,NAME=VALUE].
-// Where both are runs of several cells, those with the same parameters are compared. One
-// argument alone is a run of two cells.
+// Runs compares the cells that the arguments name: RUN, RUN:CELL, or RUN:NAME=VALUE[,NAME=VALUE].
+// Cells of two runs are matched by parameters. A single argument is a run with two cells.
 func Runs(args []string, seed uint64) (Report, error) {
 	r, err := runs(args, seed)
 	r.noteMachines()
@@ -217,7 +215,7 @@ func runs(args []string, seed uint64) (Report, error) {
 	}
 	if len(sides) == 1 {
 		if len(sides[0]) != 2 {
-			return r, fmt.Errorf("%w: %s has %d; name two: %s:1 %s:2", ErrCells, args[0], len(sides[0]), args[0], args[0])
+			return r, fmt.Errorf("%w: %s has %d cells; name two of them: %s:1 %s:2", ErrCells, args[0], len(sides[0]), args[0], args[0])
 		}
 		sides = [][]Side{sides[0][:1], sides[0][1:]}
 	}
@@ -234,13 +232,14 @@ func runs(args []string, seed uint64) (Report, error) {
 		r.Pairs = append(r.Pairs, comparePair(a, b, seed))
 	}
 	if len(r.Pairs) == 0 {
-		return r, fmt.Errorf("%w: no cell of %s has the parameters of one of %s; name two cells, such as %s:1 %s:1", ErrCells, args[0], args[1], args[0], args[1])
+		return r, fmt.Errorf("%w: no cell of %s has the parameters of a cell of %s; name two cells, such as %s:1 %s:1", ErrCells, args[0],
+			args[1], args[0], args[1])
 	}
 	return r, nil
 }
 
-// usableTrials keeps the trials that figures are made of: the valid ones, or where none is, the
-// suspect ones, which is told.
+// usableTrials returns the valid trials. If there are none, it returns the suspect ones and sets
+// weak.
 func usableTrials(trials []record.Trial) (used []record.Trial, weak bool) {
 	for _, t := range trials {
 		if t.State == record.TrialOK && t.Verdict.State == record.Valid {
@@ -258,9 +257,8 @@ func usableTrials(trials []record.Trial) (used []record.Trial, weak bool) {
 	return used, used != nil
 }
 
-// markDuplicates marks the metrics of a pair that stand there a second time under another name, so that a
-// difference is told once: a service time that is the response time, throughput where all ended
-// ok, and what is of a kind of event of which there was one alone.
+// markDuplicates sets SameAs of metrics that repeat another one: service time that equals response
+// time, throughput that equals goodput, and an event kind that has a single event.
 func (p *Pair) markDuplicates() {
 	place := map[string]int{}
 	for i, m := range p.Metrics {
@@ -286,7 +284,7 @@ func (p *Pair) markDuplicates() {
 	}
 }
 
-// noteCensored tells of the leading metrics that some trials know no more of than a bound.
+// noteCensored describes the leading metrics for which some trials only have a lower bound.
 func (p *Pair) noteCensored(a, b map[string]int) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
@@ -294,7 +292,8 @@ func (p *Pair) noteCensored(a, b map[string]int) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		head, _ := cutLast(name)
 		if _, twice := onlyOf[strings.TrimPrefix(head, "events.")]; isLeading(name) && !twice {
-			p.Censored = append(p.Censored, fmt.Sprintf("%s was not seen to its end in %d of %d trials of A and %d of %d of B, where it took longer than it was watched.",
+			p.Censored = append(p.Censored, fmt.Sprintf("%s lasted longer than the observation in %d of %d trials of A and %d of %d of "+
+				"B; their values are left out.",
 				name, a[name], len(p.A.trials), b[name], len(p.B.trials)))
 		}
 	}
@@ -305,8 +304,8 @@ func cutLast(name string) (head, last string) {
 	return name[:max(i, 0)], name[i+1:]
 }
 
-// onlyNames maps the kinds of event that have one name in all trials of both sides, another than
-// their own, to it.
+// onlyNames maps each event kind that has a single event name on both sides, other than the kind,
+// to that name.
 func (p *Pair) onlyNames() map[string]string {
 	names := map[string]map[string]bool{}
 	for _, s := range []Side{p.A, p.B} {
@@ -330,7 +329,7 @@ func (p *Pair) onlyNames() map[string]string {
 	return out
 }
 
-// isLeading tells whether a metric is shown unless all are asked for.
+// isLeading reports whether a metric is shown by default.
 func isLeading(name string) bool {
 	switch name {
 	case "goodput", "throughput", "availability", "cpu.data", "traffic.total", "lost_writes":
@@ -343,11 +342,11 @@ func isLeading(name string) bool {
 	return last == "mean" || last == "p95" || last == "p99"
 }
 
-// minChange is the share below which a difference is too small to be told.
+// minChange is the smallest relative change that is reported.
 const minChange = 0.005
 
-// IsNotable tells whether a difference is worth a sentence: the two sides are written differently,
-// differ by half a percent, and by more than Cohen calls negligible where that can be told.
+// IsNotable reports whether a difference deserves a sentence: the means differ as written, by at
+// least half a percent, and by more than a negligible effect size if that is known.
 func (m Metric) IsNotable() bool {
 	switch {
 	case m.Unit.Format(m.A.Mean) == m.Unit.Format(m.B.Mean), m.Change != nil && abs(*m.Change) < minChange:

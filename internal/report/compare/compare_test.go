@@ -115,8 +115,8 @@ func TestRunsMatchesCellsByParameters(t *testing.T) {
 }
 
 func TestOneRepetitionHasNoTest(t *testing.T) {
-	m := CompareMetric("goodput", metric.Rate, []float64{100}, []float64{200}, 1)
-	if m.HedgesG != nil || m.P != nil || m.A.CI95 != nil || !strings.Contains(m.Sentence, "nobody can tell") {
+	m := compareMetric("goodput", metric.Rate, []float64{100}, []float64{200}, 1)
+	if m.HedgesG != nil || m.P != nil || m.A.CI95 != nil || !strings.Contains(m.Sentence, "one repetition cannot") {
 		t.Errorf("%+v", m)
 	}
 }

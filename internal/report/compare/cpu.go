@@ -9,41 +9,41 @@ import (
 	"skerry/internal/topology"
 )
 
-// CPU is how busy the data nodes were, second by second. Where every node has a quota it is
-// in percent of that, as monitors of virtual machines tell it, else in cores.
+// CPU is the CPU usage of the data nodes by second: in percent of the quota if every node has one,
+// else in cores.
 type CPU struct {
 	Unit string  `json:"unit"` // "%" or "cores"
 	A    CPUSide `json:"a"`
 	B    CPUSide `json:"b"`
-	// GOfSeconds is what the documents compute: the uncorrected effect size over seconds of
-	// nodes as if they were independent. They are not, so it has no interval and no test.
+	// GOfSeconds is the uncorrected effect size over seconds, as the original papers compute it.
+	// Seconds are not independent, so it has no interval and no test.
 	GOfSeconds *float64 `json:"g_of_seconds,omitempty"`
 }
 
-// CPUSide is one side's distribution.
+// CPUSide is the distribution of one side.
 type CPUSide struct {
 	// Mean, SD and Variance are over all seconds of all data nodes.
 	Mean     float64 `json:"mean"`
 	SD       float64 `json:"sd"`
 	Variance float64 `json:"variance"`
-	// Curve is the mean over nodes and repetitions at each second, CDF the share of
-	// seconds (y) that were at most so busy (x).
+	// Curve is the mean over nodes and repetitions by second. CDF is the share of seconds (y) with
+	// at most this usage (x).
 	Curve []Point `json:"curve"`
 	CDF   []Point `json:"cdf"`
 
 	seconds int
 }
 
-// Point of a curve.
+// Point is a point of a curve.
 type Point struct {
 	X float64 `json:"x"`
 	Y float64 `json:"y"`
 }
 
-// quantiles is how many points a distribution has.
+// quantiles is the number of points of a distribution.
 const quantiles = 100
 
-// compareCPU compares both sides' nodes; nil where either recorded none.
+// compareCPU returns nil if either side recorded no data nodes.
 func compareCPU(a, b Side) *CPU {
 	c := CPU{Unit: string(metric.Cores)}
 	share := a.cpuUnit() == metric.Share && b.cpuUnit() == metric.Share
@@ -61,7 +61,6 @@ func compareCPU(a, b Side) *CPU {
 	return &c
 }
 
-// cpu reads the seconds of all repetitions' data nodes.
 func (s Side) cpu(share bool) CPUSide {
 	var all []float64
 	sums, counts := map[int64]float64{}, map[int64]float64{}
@@ -88,7 +87,7 @@ func (s Side) cpu(share bool) CPUSide {
 	return out
 }
 
-// second of a data node.
+// second is the usage of a data node in one second.
 type second struct {
 	t   int64
 	use float64
@@ -114,7 +113,7 @@ func (s Side) cpuSeconds(id int, share bool) (rows []second) {
 	return rows
 }
 
-// quotas maps the data nodes of a trial to their cores, 0 where those are not limited.
+// quotas returns the cores of the data nodes of a trial, 0 for unlimited.
 func (s Side) quotas(id int) map[string]float64 {
 	t, err := s.dir.Topology(id)
 	if err != nil || t == nil {
@@ -129,7 +128,7 @@ func (s Side) quotas(id int) map[string]float64 {
 	return out
 }
 
-// cpuUnit is Share where every data node has a quota.
+// cpuUnit returns Share if every data node has a quota, else Cores.
 func (s Side) cpuUnit() metric.Unit {
 	for _, t := range s.trials {
 		for _, q := range s.quotas(t.ID) {
@@ -141,7 +140,7 @@ func (s Side) cpuUnit() metric.Unit {
 	return metric.Share
 }
 
-// meanCPU is the mean over a trial's data nodes and seconds; a share is from 0 to 1.
+// meanCPU returns the mean over data nodes and seconds. A share is from 0 to 1.
 func (s Side) meanCPU(t record.Trial) (float64, bool) {
 	share := s.cpuUnit() == metric.Share
 	rows := s.cpuSeconds(t.ID, share)

@@ -17,7 +17,8 @@ func trial(goodput, p95, recover float64) record.Trial {
 	return record.Trial{
 		State: record.TrialOK, Goodput: goodput, Throughput: goodput, Outcomes: record.Outcomes{OK: 100},
 		Operations: map[string]record.OperationSummary{"READ": {Count: 100, Response: l, Service: l}},
-		Events:     []record.EventImpact{{Name: "cut", Kind: "link_down", Recovery: record.Recovery{BaselineOps: 100, RecoverS: recover, TakeoverS: takeover(recover / 2), DipDepth: 0.5, Availability: 0.9}}},
+		Events: []record.EventImpact{{Name: "cut", Kind: "link_down",
+			Recovery: record.Recovery{BaselineOps: 100, RecoverS: recover, TakeoverS: takeover(recover / 2), DipDepth: 0.5, Availability: 0.9}}},
 	}
 }
 
@@ -32,7 +33,8 @@ func TestDuplicateMetricsAreHidden(t *testing.T) {
 		same[m.Name] = m.SameAs
 	}
 	for name, as := range map[string]string{
-		"goodput": "", "throughput": "goodput", "read.p95": "", "read.service.p95": "read.p95", "events.cut.recover": "", "events.link_down.recover": "events.cut.recover",
+		"goodput": "", "throughput": "goodput", "read.p95": "", "read.service.p95": "read.p95", "events.cut.recover": "",
+		"events.link_down.recover": "events.cut.recover",
 	} {
 		if got, ok := same[name]; !ok || got != as {
 			t.Errorf("%s is the same as %q, want %q", name, got, as)
@@ -75,7 +77,7 @@ func TestOnlyNotableDifferencesAreReported(t *testing.T) {
 	if n := strings.Count(text, "read.p95 is"); n != 1 {
 		t.Errorf("the difference of read.p95 is told %d times:\n%s", n, text)
 	}
-	noise := CompareMetric("goodput", metric.Rate, []float64{100, 140, 60, 120, 80}, []float64{101, 141, 61, 121, 81}, 1)
+	noise := compareMetric("goodput", metric.Rate, []float64{100, 140, 60, 120, 80}, []float64{101, 141, 61, 121, 81}, 1)
 	if noise.IsNotable() {
 		t.Errorf("a negligible effect has no size: %+v", noise)
 	}
@@ -98,7 +100,8 @@ func TestCensoredRecoveriesAreReported(t *testing.T) {
 	censored := trial(50, 20_000, 9)
 	censored.Events[0].Recovery.Censored = true
 	p := pairOf([]record.Trial{trial(100, 10_000, 5)}, []record.Trial{censored})
-	if text := textOf(t, p, false); !strings.Contains(text, "events.cut.recover was not seen to its end in 0 of 1 trials of A and 1 of 1 of B") {
+	if text := textOf(t, p, false); !strings.Contains(text,
+		"events.cut.recover lasted longer than the observation in 0 of 1 trials of A and 1 of 1 of B") {
 		t.Error(text)
 	}
 }

@@ -13,25 +13,26 @@ type LinkPair struct {
 	To   string     `json:"to"`
 	A    LinkFigure `json:"a"`
 	B    LinkFigure `json:"b"`
-	// Ratio is B's round trip over A's, 0 where either is not known.
+	// Ratio is B's round trip divided by A's, 0 if either is unknown.
 	Ratio float64 `json:"ratio,omitempty"`
 }
 
-// LinkFigure is what one side's trials have measured of a link, on average.
+// LinkFigure is the mean over one side's trials of the measurements of a link.
 type LinkFigure struct {
-	// Real says that the link was left as it is; else SetMS is the round trip that was asked for.
+	// Real marks a link without emulation. SetMS is the configured round trip of an emulated link.
 	Real  bool    `json:"real,omitempty"`
 	SetMS float64 `json:"set_rtt_ms,omitempty"`
-	// RTTMS is the median round trip: of a real link while trials measured, else of the echoes before.
+	// RTTMS is the median round trip: of a real link during the measurement, of an emulated link
+	// before it.
 	RTTMS float64 `json:"rtt_ms"`
-	// P99MS is of the same echoes; Loss, of real links alone, the share that was lost.
+	// P99MS is of the same probes. Loss is the share of lost probes, of real links only.
 	P99MS float64 `json:"rtt_p99_ms"`
 	Loss  float64 `json:"loss,omitempty"`
 
 	trials int
 }
 
-// String says it in a few words.
+// String implements fmt.Stringer.
 func (f LinkFigure) String() string {
 	switch {
 	case f.trials == 0:
@@ -42,11 +43,10 @@ func (f LinkFigure) String() string {
 	return fmt.Sprintf("%.2f ms, p99 %.2f, set to %.2f", f.RTTMS, f.P99MS, f.SetMS)
 }
 
-// ends are a link's nodes, in the order of their names.
+// ends are the nodes of a link, sorted by name.
 type ends [2]string
 
-// pairLinks are the links that both sides have, where any of them is real on one side; nil where all are
-// emulated.
+// pairLinks returns the links that both sides have, nil if all of them are emulated.
 func pairLinks(a, b Side) (pairs []LinkPair) {
 	order, of := a.linkFigures()
 	_, there := b.linkFigures()
@@ -69,7 +69,7 @@ func pairLinks(a, b Side) (pairs []LinkPair) {
 	return pairs
 }
 
-// linkFigures are the first links of pairs of nodes, over the side's trials.
+// linkFigures returns the first link of each pair of nodes.
 func (s Side) linkFigures() (order []ends, of map[ends]*LinkFigure) {
 	of = map[ends]*LinkFigure{}
 	for _, t := range s.trials {
@@ -90,7 +90,7 @@ func (s Side) linkFigures() (order []ends, of map[ends]*LinkFigure) {
 	return order, of
 }
 
-// add takes a trial into the means.
+// add adds a trial to the means.
 func (f *LinkFigure) add(l record.LinkFidelity) {
 	rtt, p99, loss := l.RTTMS, l.RTTP99MS, 0.0
 	if l.Seen != nil && l.Seen.Sent > l.Seen.Lost {
@@ -104,7 +104,6 @@ func (f *LinkFigure) add(l record.LinkFidelity) {
 	f.RTTMS, f.P99MS, f.Loss = f.RTTMS+(rtt-f.RTTMS)/n, f.P99MS+(p99-f.P99MS)/n, f.Loss+(loss-f.Loss)/n
 }
 
-// rows are the links as a table has them.
 func (p Pair) linkRows() (rows [][]string) {
 	for _, l := range p.Links {
 		ratio := "–"
@@ -116,7 +115,6 @@ func (p Pair) linkRows() (rows [][]string) {
 	return rows
 }
 
-// writeLinks prints the round trips of both sides.
 func (p *printer) writeLinks(pair Pair) {
 	p.linef("")
 	p.linef("Round trips of links")

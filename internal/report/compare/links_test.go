@@ -37,7 +37,8 @@ func TestRealBesideEmulated(t *testing.T) {
 	must(t, r.Text(&text, false))
 	must(t, r.HTML(&page))
 	for _, b := range []string{text.String(), page.String()} {
-		if !strings.Contains(b, "Round trips of links") || !strings.Contains(b, "21.00 ms, p99 42.00, 2 % lost, real") || !strings.Contains(b, "1.010") {
+		if !strings.Contains(b, "Round trips of links") || !strings.Contains(b, "21.00 ms, p99 42.00, 2 % lost, real") ||
+			!strings.Contains(b, "1.010") {
 			t.Errorf("links are not told:\n%s", b)
 		}
 	}

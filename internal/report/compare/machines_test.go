@@ -31,7 +31,7 @@ func TestMachineNote(t *testing.T) {
 		"the difference is one of machines": {Pair{
 			A: side(1, both(on("fast", 1000, 990, 1010, 995, 1002), on("slow", 500, 504))...),
 			B: side(2, both(on("fast", 1001, 992), on("slow", 502, 497, 499, 503, 505))...),
-		}, "with machines taken out B's goodput is 100 % of A's"},
+		}, "corrected for machines, B's goodput is 100 % of A's"},
 		"machines differ, and cells more": {Pair{
 			A: side(1, both(on("fast", 1000, 990, 1010, 995), on("slow", 900, 904, 897, 908))...),
 			B: side(2, both(on("fast", 101, 99, 100, 102), on("slow", 90, 89, 91, 90))...),

@@ -10,11 +10,10 @@ import (
 	"skerry/internal/evidence/stats"
 )
 
-// significantMachineP is the P below which machines are said to make a difference.
+// significantMachineP is the p value below which a difference between machines is reported.
 const significantMachineP = 0.05
 
-// noteMachines adds a note on every pair whose difference may be one of machines: where the sides share none no
-// figure can tell, and where they do the goodput tells.
+// noteMachines adds a note to every pair whose difference may come from different machines.
 func (r *Report) noteMachines() {
 	for _, p := range r.Pairs {
 		if note := p.machineNote(r.Seed); note != "" {
@@ -30,17 +29,21 @@ func (p Pair) machineNote(seed uint64) string {
 	}
 	values, crossed := p.machineSamples()
 	if !crossed {
-		return fmt.Sprintf("%s and %s were measured on different machines (%s; %s): their difference may be one of machines", p.A, p.B, joinNames(a), joinNames(b))
+		return fmt.Sprintf("%s and %s ran on different machines (%s; %s): the difference may be a difference between machines", p.A, p.B,
+			joinNames(a), joinNames(b))
 	}
 	f, ok := stats.FitMachineFactor(values, seed)
 	if !ok || f.P >= significantMachineP || f.Machines <= f.Cells {
 		return ""
 	}
-	return fmt.Sprintf("machines explain more of the goodput than cells do, of %s and %s: they differ by %s (standard deviation, p = %.3f), the cells by %s; with machines taken out B's goodput is %s of A's",
-		p.A, p.B, formatPercent(math.Expm1(f.Machines)), f.P, formatPercent(math.Expm1(f.Cells)), formatPercent(math.Exp(f.CellMeans[1]-f.CellMeans[0])))
+	return fmt.Sprintf("machines explain more of the goodput of %s and %s than the cells: machines differ by %s (standard "+
+		"deviation, p = %.3f), cells by %s; corrected for machines, B's goodput is %s of A's",
+		p.A, p.B, formatPercent(math.Expm1(f.Machines)), f.P, formatPercent(math.Expm1(f.Cells)),
+		formatPercent(math.Exp(f.CellMeans[1]-f.CellMeans[0])))
 }
 
-// machineSamples are the logarithms of both sides' goodput by machine; crossed says that they share one.
+// machineSamples returns the logarithms of goodput by cell and machine. crossed is set if the sides
+// share a machine.
 func (p Pair) machineSamples() (values []stats.Observation, crossed bool) {
 	number, sides := map[string]int{}, map[string]int{} // a bit a side
 	for i, s := range []Side{p.A, p.B} {
@@ -62,7 +65,7 @@ func (p Pair) machineSamples() (values []stats.Observation, crossed bool) {
 	return values, crossed
 }
 
-// machineNames are the names of those that the trials were measured on, where they tell.
+// machineNames returns the recorded machines of the side's trials.
 func (s Side) machineNames() map[string]bool {
 	names := map[string]bool{}
 	for _, t := range s.trials {
@@ -75,8 +78,8 @@ func (s Side) machineNames() map[string]bool {
 
 func joinNames(of map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(of)), ", ") }
 
-// noteSettings adds a note on every pair whose nodes had other settings of TCP: the congestion control alone can explain a
-// difference.
+// noteSettings adds a note to every pair whose nodes had different TCP settings: the congestion
+// control alone can explain a difference.
 func (r *Report) noteSettings() {
 	for _, p := range r.Pairs {
 		if note := p.settingsNote(); note != "" {
@@ -109,12 +112,13 @@ func (p Pair) settingsNote() string {
 	return fmt.Sprintf("kernel settings of nodes differ: %s (A is %s; B is %s)", strings.Join(differ, "; "), p.A, p.B)
 }
 
-// unrecordedNote is the note on a run of an older version beside one of this version.
+// unrecordedNote is the note for a run of an older version, which did not record settings.
 func unrecordedNote(missing, there Side) string {
-	return fmt.Sprintf("the kernel settings of nodes (TCP's congestion control and buffers) were recorded for %s and not for %s: they may differ", there, missing)
+	return fmt.Sprintf("kernel settings of nodes (TCP congestion control and buffers) were recorded for %s but not for %s: they "+
+		"may differ", there, missing)
 }
 
-// tcpSettings returns the values that nodes had of each setting that concerns TCP, over the side's trials.
+// tcpSettings returns the values of each TCP setting over the side's trials.
 func (s Side) tcpSettings() map[string]map[string]bool {
 	of := map[string]map[string]bool{}
 	for _, t := range s.trials {
@@ -123,7 +127,7 @@ func (s Side) tcpSettings() map[string]map[string]bool {
 		}
 		for name, value := range t.Machine.Settings {
 			if !strings.HasPrefix(name, "net.ipv4.tcp_") && !strings.HasPrefix(name, "net.core.") {
-				continue // those that follow from the topology: who passes packets on, who has IPv6
+				continue // settings that follow from the topology, such as forwarding
 			}
 			if of[name] == nil {
 				of[name] = map[string]bool{}
@@ -134,7 +138,6 @@ func (s Side) tcpSettings() map[string]map[string]bool {
 	return of
 }
 
-// joinValues joins the values of a setting, "not recorded" without any.
 func joinValues(of map[string]bool) string {
 	if len(of) == 0 {
 		return "not recorded"

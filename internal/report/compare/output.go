@@ -14,10 +14,10 @@ import (
 	"skerry/internal/report/svg"
 )
 
-// significant is the p below which a difference is said to be more than noise.
+// significant is the p value below which a difference is reported as significant.
 const significant = 0.05
 
-// describe says in words what the figures say.
+// describe returns the result in a sentence.
 func (m Metric) describe() string {
 	a, b := m.Unit.Format(m.A.Mean), m.Unit.Format(m.B.Mean)
 	if m.A.Mean == m.B.Mean {
@@ -33,21 +33,22 @@ func (m Metric) describe() string {
 	}
 	switch {
 	case m.HedgesG == nil && (m.A.N < 2 || m.B.N < 2):
-		return head + "; with one repetition nobody can tell that from noise."
+		return head + "; one repetition cannot distinguish this from noise."
 	case m.P == nil:
 		return head + "."
 	case *m.P < significant:
-		return fmt.Sprintf("%s; chance alone sets them so far apart in %s of cases%s.", head, formatPercent(*m.P), m.effectSize())
+		return fmt.Sprintf("%s; chance alone gives such a difference in %s of cases%s.", head, formatPercent(*m.P), m.effectSize())
 	case m.LeastP >= significant:
-		return fmt.Sprintf("%s; so few repetitions (%d and %d) cannot tell that from noise: p cannot be below %.2g.", head, m.A.N, m.B.N, m.LeastP)
+		return fmt.Sprintf("%s; so few repetitions (%d and %d) cannot distinguish this from noise: p cannot be below %.2g.", head, m.A.N,
+			m.B.N, m.LeastP)
 	}
-	return fmt.Sprintf("%s; that may well be chance, which sets them so far apart in %s of cases.", head, formatPercent(*m.P))
+	return fmt.Sprintf("%s; this may be chance, which gives such a difference in %s of cases.", head, formatPercent(*m.P))
 }
 
-// negligibleEffect is the largest effect that Cohen calls so.
+// negligibleEffect is the upper limit of a negligible effect size (Cohen).
 const negligibleEffect = 0.2
 
-// effectSize is Cohen's word for an effect ("Statistical Power Analysis", 1988).
+// effectSize names an effect size as in Cohen, "Statistical Power Analysis", 1988.
 func (m Metric) effectSize() string {
 	if m.HedgesG == nil {
 		return ""
@@ -74,7 +75,7 @@ func formatPercent(share float64) string {
 
 func formatHundredths(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
-// shownMetrics are the metrics that are shown: the leading ones or all, none of them twice.
+// shownMetrics returns the leading metrics, or all, without duplicates.
 func (p Pair) shownMetrics(all bool) (metrics []Metric) {
 	for _, m := range p.Metrics {
 		if (all || m.Leading) && m.SameAs == "" {
@@ -84,7 +85,7 @@ func (p Pair) shownMetrics(all bool) (metrics []Metric) {
 	return metrics
 }
 
-// Text writes tables and sentences; all has every metric.
+// Text prints tables and sentences. all includes every metric.
 func (r Report) Text(w io.Writer, all bool) error {
 	p := &printer{w: w}
 	for i, pair := range r.Pairs {
@@ -115,18 +116,25 @@ func (r Report) Text(w io.Writer, all bool) error {
 		p.linef("note: %s", n)
 	}
 	p.linef("")
-	p.linef("±: 95 %% confidence interval over repetitions. g: Hedges' g, positive where B is higher; uncorrected as the documents")
-	p.linef("have it. p: permutation test, seed %d. Of twenty metrics that are alike one has p < 0.05 by chance.", r.Seed)
+	p.linef("±: 95 %% confidence interval over repetitions. g: Hedges' g, positive if B is higher; uncorrected: without the")
+	p.linef("small-sample correction. p: permutation test, seed %d. Of twenty equal metrics one has p < 0.05 by chance.", r.Seed)
 	return p.err
 }
 
-// String names a side on one line.
+// String implements fmt.Stringer.
 func (s Side) String() string {
-	text := fmt.Sprintf("%s, cell %d: %s; %d repetitions", s.Run, s.Cell, describeParameters(s.Parameters), len(s.Trials))
+	text := fmt.Sprintf("%s, cell %d: %s; %s", s.Run, s.Cell, describeParameters(s.Parameters), repetitions(len(s.Trials)))
 	if s.Suspect {
 		text += ", all of them suspect"
 	}
 	return text
+}
+
+func repetitions(n int) string {
+	if n == 1 {
+		return "1 repetition"
+	}
+	return fmt.Sprintf("%d repetitions", n)
 }
 
 type printer struct {
@@ -149,17 +157,19 @@ func (p *printer) writeTable(pair Pair, all bool) {
 			change = fmt.Sprintf("%+.1f %%", 100**m.Change)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t\n", m.Name, formatSide(m.A, m.Unit), formatSide(m.B, m.Unit), change,
-			formatOptional(m.HedgesG, formatHundredths)+"\t"+formatOptional(m.GUncorrected, formatHundredths), formatOptional(m.P, func(v float64) string { return strconv.FormatFloat(v, 'g', 2, 64) }))
+			formatOptional(m.HedgesG, formatHundredths)+"\t"+formatOptional(m.GUncorrected, formatHundredths),
+			formatOptional(m.P, func(v float64) string { return strconv.FormatFloat(v, 'g', 2, 64) }))
 	}
 	if err := t.Flush(); p.err == nil {
 		p.err = err
 	}
 }
 
-// formatSide is the four columns of one side. A variance is in the unit squared, of the base unit.
+// formatSide returns the four columns of one side. The variance is in the square of the base unit.
 func formatSide(f Figures, u metric.Unit) string {
 	variance := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-	return u.Format(f.Mean) + "\t" + formatOptional(f.CI95, u.Format) + "\t" + formatOptional(f.SD, u.Format) + "\t" + formatOptional(f.Variance, variance)
+	return u.Format(f.Mean) + "\t" + formatOptional(f.CI95, u.Format) + "\t" + formatOptional(f.SD, u.Format) + "\t" +
+		formatOptional(f.Variance, variance)
 }
 
 func formatOptional(v *float64, write func(float64) string) string {
@@ -169,7 +179,7 @@ func formatOptional(v *float64, write func(float64) string) string {
 	return write(*v)
 }
 
-// writeCPU says how the nodes' CPU was distributed; the page draws it.
+// writeCPU prints the distribution of the nodes' CPU usage.
 func (p *printer) writeCPU(c CPU) {
 	at := func(s CPUSide, q int) string { return strconv.FormatFloat(s.CDF[q-1].X, 'g', 3, 64) }
 	p.linef("")
@@ -187,7 +197,7 @@ func (p *printer) writeCPU(c CPU) {
 		p.err = err
 	}
 	if c.GOfSeconds != nil {
-		p.linef("g over seconds, as the documents compute it: %s (seconds of one run are not independent)", formatHundredths(*c.GOfSeconds))
+		p.linef("g over seconds, as in the original papers: %s (seconds of one run are not independent)", formatHundredths(*c.GOfSeconds))
 	}
 }
 
@@ -197,19 +207,24 @@ const page = `<!DOCTYPE html>
 <meta name="color-scheme" content="light dark"><title>Comparison – Skerry</title><style>{{style}}</style></head>
 <body><main>{{range .Pairs}}
 <section><h2>A {{.A}}<br>B {{.B}}</h2>
-<div class="wide"><table><thead><tr><th class="text">metric</th><th>A mean</th><th>±</th><th>SD</th><th>B mean</th><th>±</th><th>SD</th><th>change</th><th>g</th><th>uncorrected</th><th>p</th></tr></thead>
+<div class="wide"><table><thead><tr><th class="text">metric</th>
+<th>A mean</th><th>±</th><th>SD</th>
+<th>B mean</th><th>±</th><th>SD</th><th>change</th><th>g</th><th>uncorrected</th><th>p</th></tr></thead>
 <tbody>{{range .Rows}}<tr>{{range $i, $c := .}}<td{{if not $i}} class="text"{{end}}>{{$c}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>
 <ul class="findings">{{range .Sentences}}<li>{{.}}</li>{{end}}</ul>
-{{with .Links}}<h3>Round trips of links</h3><div class="wide"><table><thead><tr><th class="text">link</th><th>A</th><th>B</th><th>B/A</th></tr></thead>
+{{with .Links}}<h3>Round trips of links</h3>
+<div class="wide"><table><thead><tr><th class="text">link</th><th>A</th><th>B</th><th>B/A</th></tr></thead>
 <tbody>{{range .}}<tr>{{range $i, $c := .}}<td{{if not $i}} class="text"{{end}}>{{$c}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>{{end}}
 {{with .Charts}}<h3>CPU of the data nodes</h3><div class="pair">{{range .}}<figure>{{.}}</figure>{{end}}</div>{{end}}
 {{with .Caution}}<p class="note">{{.}}</p>{{end}}</section>{{end}}
-<p class="note">±: half-width of the 95 % confidence interval of the mean over repetitions. g: Hedges' g with the small-sample correction, positive where B is higher; uncorrected: (B − A) / √((SD²+SD²)/2). p: permutation test of the means. Of twenty metrics that are alike one has p below 0.05 by chance.</p>
+<p class="note">±: half-width of the 95 % confidence interval of the mean over repetitions. 
+g: Hedges' g with the small-sample correction, positive if B is higher; uncorrected: (B − A) / √((SD²+SD²)/2). 
+p: permutation test of the means. Of twenty equal metrics one has p below 0.05 by chance.</p>
 </main></body></html>`
 
-// pairView is a pair ready to print.
+// pairView is a pair, formatted for the page.
 type pairView struct {
 	A, B      string
 	Rows      [][]string
@@ -219,11 +234,11 @@ type pairView struct {
 	Caution   string
 }
 
-// HTML writes a page that needs nothing beside itself.
+// HTML writes a self-contained page.
 func (r Report) HTML(w io.Writer) error {
 	t, err := template.New("compare").Funcs(template.FuncMap{"style": report.Style}).Parse(page)
 	if err != nil {
-		return fmt.Errorf("reading the comparison's page: %w", err)
+		return fmt.Errorf("parse comparison page: %w", err)
 	}
 	var v struct{ Pairs []pairView }
 	for _, p := range r.Pairs {
@@ -231,7 +246,7 @@ func (r Report) HTML(w io.Writer) error {
 	}
 	b := bufio.NewWriter(w)
 	if err := errors.Join(t.Execute(b, v), b.Flush()); err != nil {
-		return fmt.Errorf("writing the comparison: %w", err)
+		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
 }
@@ -240,8 +255,10 @@ func (p Pair) view() pairView {
 	v := pairView{A: p.A.String(), B: p.B.String(), Links: p.linkRows()}
 	for _, m := range p.shownMetrics(true) {
 		u := m.Unit.Format
-		v.Rows = append(v.Rows, []string{m.Name, u(m.A.Mean), formatOptional(m.A.CI95, u), formatOptional(m.A.SD, u), u(m.B.Mean), formatOptional(m.B.CI95, u), formatOptional(m.B.SD, u),
-			formatOptional(m.Change, func(c float64) string { return fmt.Sprintf("%+.1f %%", 100*c) }), formatOptional(m.HedgesG, formatHundredths), formatOptional(m.GUncorrected, formatHundredths),
+		v.Rows = append(v.Rows, []string{m.Name, u(m.A.Mean), formatOptional(m.A.CI95, u), formatOptional(m.A.SD, u), u(m.B.Mean),
+			formatOptional(m.B.CI95, u), formatOptional(m.B.SD, u),
+			formatOptional(m.Change, func(c float64) string { return fmt.Sprintf("%+.1f %%", 100*c) }),
+			formatOptional(m.HedgesG, formatHundredths), formatOptional(m.GUncorrected, formatHundredths),
 			formatOptional(m.P, func(p float64) string { return strconv.FormatFloat(p, 'g', 2, 64) })})
 		if m.Leading && m.IsNotable() {
 			v.Sentences = append(v.Sentences, m.Sentence)
@@ -251,13 +268,14 @@ func (p Pair) view() pairView {
 	if p.CPU != nil {
 		v.Charts = p.CPU.charts()
 		if p.CPU.GOfSeconds != nil {
-			v.Caution = fmt.Sprintf("Over seconds, as the documents compute it, g is %s; seconds of one run are not independent.", formatHundredths(*p.CPU.GOfSeconds))
+			v.Caution = fmt.Sprintf("Over seconds, as in the original papers, g is %s; seconds of one run are not independent.",
+				formatHundredths(*p.CPU.GOfSeconds))
 		}
 	}
 	return v
 }
 
-// charts are the curve over time and the distribution.
+// charts draws usage over time and its distribution.
 func (c CPU) charts() []template.HTML {
 	draw := func(title string, x, y svg.Axis, of func(CPUSide) []Point) template.HTML {
 		plot := svg.Plot{Label: title + " of both sides.", Title: title, X: x, Y: y}
@@ -275,9 +293,11 @@ func (c CPU) charts() []template.HTML {
 	}
 	short := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	return []template.HTML{
-		draw("Mean of nodes and repetitions over time", svg.Axis{Label: "seconds since the measurement began", Format: short}, svg.Axis{Label: c.Unit, Format: short},
+		draw("Mean of nodes and repetitions over time", svg.Axis{Label: "seconds since the measurement began", Format: short},
+			svg.Axis{Label: c.Unit, Format: short},
 			func(s CPUSide) []Point { return s.Curve }),
-		draw("Distribution over seconds", svg.Axis{Label: c.Unit, Format: short}, svg.Axis{Label: "share of seconds at most so busy", Format: short},
+		draw("Distribution over seconds", svg.Axis{Label: c.Unit, Format: short},
+			svg.Axis{Label: "share of seconds up to this usage", Format: short},
 			func(s CPUSide) []Point { return s.CDF }),
 	}
 }

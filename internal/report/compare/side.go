@@ -12,24 +12,24 @@ import (
 	"skerry/internal/record"
 )
 
-// ErrCells says that what is to be compared cannot be told.
-var ErrCells = errors.New("which cells are to be compared is not clear")
+// ErrCells means that the arguments do not name cells that can be compared.
+var ErrCells = errors.New("cannot select cells to compare")
 
 // Side is one cell of a run.
 type Side struct {
 	Run        string         `json:"run"`  // the directory's name
 	Cell       int            `json:"cell"` // from 1, as in the run's plan
 	Parameters map[string]any `json:"parameters"`
-	// Trials are the IDs of the repetitions that figures are made of.
+	// Trials are the IDs of the repetitions behind the figures.
 	Trials []int `json:"trials"`
-	// Suspect says that no repetition was valid and that these are the suspect ones.
+	// Suspect is set if no repetition was valid and the suspect ones are used.
 	Suspect bool `json:"suspect,omitempty"`
 
 	dir    *record.Dir
 	trials []record.Trial
 }
 
-// openSides finds the cells that an argument names.
+// openSides returns the cells that an argument names.
 func openSides(arg string) ([]Side, error) {
 	path, which := arg, ""
 	d, err := record.Open(arg)
@@ -49,12 +49,12 @@ func openSides(arg string) ([]Side, error) {
 	}
 	sides = slices.DeleteFunc(sides, func(s Side) bool { return len(s.trials) == 0 })
 	if len(sides) == 0 {
-		return nil, fmt.Errorf("%s: %w: no trial has ended ok", arg, ErrCells)
+		return nil, fmt.Errorf("%s: %w: no trial succeeded", arg, ErrCells)
 	}
 	return sides, nil
 }
 
-// runCells are those of a run's plan, in their order.
+// runCells returns the cells of a run's plan in order.
 func runCells(d *record.Dir) []Side {
 	byCell := map[int]*Side{}
 	of := map[int]int{}
@@ -80,7 +80,7 @@ func runCells(d *record.Dir) []Side {
 	return out
 }
 
-// selectSides keeps the cells that "2" or "scale=1,workload=a" name.
+// selectSides returns the cells that "2" or "scale=1,workload=a" names.
 func selectSides(sides []Side, which string) ([]Side, error) {
 	if n, err := strconv.Atoi(which); err == nil {
 		for _, s := range sides {
@@ -88,13 +88,13 @@ func selectSides(sides []Side, which string) ([]Side, error) {
 				return []Side{s}, nil
 			}
 		}
-		return nil, fmt.Errorf("%w: there is no cell %d, there are %d", ErrCells, n, len(sides))
+		return nil, fmt.Errorf("%w: no cell %d among %d cells", ErrCells, n, len(sides))
 	}
 	kept := slices.Clone(sides)
 	for part := range strings.SplitSeq(which, ",") {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
-			return nil, fmt.Errorf("%w: %q is neither the number of a cell nor NAME=VALUE", ErrCells, part)
+			return nil, fmt.Errorf("%w: %q is neither a cell number nor NAME=VALUE", ErrCells, part)
 		}
 		kept = slices.DeleteFunc(kept, func(s Side) bool {
 			v, has := findParameter(s.Parameters, strings.TrimSpace(name))
@@ -102,12 +102,12 @@ func selectSides(sides []Side, which string) ([]Side, error) {
 		})
 	}
 	if len(kept) == 0 {
-		return nil, fmt.Errorf("%w: no cell has %s; there are: %s", ErrCells, which, listSides(sides))
+		return nil, fmt.Errorf("%w: no cell has %s; cells are %s", ErrCells, which, listSides(sides))
 	}
 	return kept, nil
 }
 
-// findParameter finds a value by its path or the last part of it.
+// findParameter finds a value by the path of a parameter or its last element.
 func findParameter(p map[string]any, name string) (string, bool) {
 	if v, ok := p[name]; ok {
 		return fmt.Sprint(v), true
@@ -128,7 +128,7 @@ func listSides(sides []Side) string {
 	return strings.Join(all, "; ")
 }
 
-// describeParameters names parameters: "database redis, scale 0.2, workload a".
+// describeParameters writes parameters: "database redis, scale 0.2, workload a".
 func describeParameters(p map[string]any) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(p)) {

@@ -46,10 +46,10 @@ func (p pretended) Rows(name string) ([]Row, error) {
 		d.Summary.Trials = append(d.Summary.Trials, trialOf(c))
 	}
 	rows, err := TrialRows(d, s.Keep)
-	if slices.Contains(s.Keep, ChangePrefix+"*") { // they are in the events' file
+	if slices.Contains(s.Keep, changePrefix+"*") { // they are in the events' file
 		for _, r := range rows {
 			for _, figure := range []string{"leave.accepted", "leave.complete", "join.accepted", "join.complete"} {
-				r.Figures[ChangePrefix+"Rome."+figure] = 1
+				r.Figures[changePrefix+"Rome."+figure] = 1
 			}
 		}
 	}
@@ -76,7 +76,8 @@ func trialOf(c experiment.Cell) record.Trial {
 		t.Pools = append(t.Pools, record.Pool{Name: w.Name, Goodput: 1, All: some})
 	}
 	for _, e := range c.Experiment.Events {
-		t.Events = append(t.Events, record.EventImpact{Name: e.Name, AtS: 1, AcceptedS: &one, CompleteS: &one, Carried: &record.Carried{Rate: 1, Share: 1}, Recovery: record.Recovery{BaselineOps: 1, RecoverS: 1, TakeoverS: &one}})
+		t.Events = append(t.Events, record.EventImpact{Name: e.Name, AtS: 1, AcceptedS: &one, CompleteS: &one,
+			Carried: &record.Carried{Rate: 1, Share: 1}, Recovery: record.Recovery{BaselineOps: 1, RecoverS: 1, TakeoverS: &one}})
 	}
 	if c.Experiment.Workload.Probes != nil {
 		t.Probes = []record.Probe{{Operations: t.Operations}, {StartS: 2, Operations: t.Operations}}
@@ -105,7 +106,7 @@ func (p pretended) Points(name string) (points []Point, err error) {
 func TestPagesUseStoredFigures(t *testing.T) {
 	as := pretended{folder, load(t), map[string][]Row{}}
 	for name, template := range templates(t) {
-		p, err := FillPage("x", template, as)
+		p, err := fillPage("x", template, as)
 		if err != nil {
 			t.Error(err)
 		}
@@ -118,7 +119,7 @@ func TestPagesUseStoredFigures(t *testing.T) {
 }
 
 // lacking is what a call asked for and did not find.
-func lacking(c Call) []string {
+func lacking(c functionCall) []string {
 	switch {
 	case c.Function == "waiting":
 		return nil

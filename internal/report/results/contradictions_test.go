@@ -54,7 +54,7 @@ func documentValues(t *testing.T) reader {
 		if err != nil {
 			t.Fatal(err)
 		}
-		by, _, _ := GroupValues(values)
+		by, _, _ := groupValues(values)
 		return by
 	}
 }
@@ -141,7 +141,7 @@ func wrongEffects(of reader) string {
 		by := of(table)
 		for _, x := range []string{"A", "B", "C", "D", "E", "F"} {
 			all++
-			if RecomputeEffect(by, x).Wrong() {
+			if recomputeEffect(by, x).Wrong() {
 				wrong = append(wrong, strings.TrimPrefix(table, "clouds-")+" "+x)
 			}
 		}
@@ -173,7 +173,8 @@ func wrongDifferences(of reader) string {
 		by := of(table)
 		for _, x := range []string{"A", "B", "C", "D", "E", "F"} {
 			if d := by["OpenStack"][x] - by["AWS"][x]; math.Abs(d-by["difference"][x]) > 0.005 {
-				wrong = append(wrong, fmt.Sprintf("%s %s is %.2f and not %s", strings.TrimPrefix(table, "clouds-"), x, d, formatNumber(by["difference"][x])))
+				wrong = append(wrong, fmt.Sprintf("%s %s is %.2f and not %s", strings.TrimPrefix(table, "clouds-"), x, d,
+					formatNumber(by["difference"][x])))
 			}
 		}
 	}

@@ -16,37 +16,37 @@ import (
 type DocumentValue struct {
 	// Item names the figure or table: "fhc-5".
 	Item, Series string
-	// X is what Y is the value at: a number, or a name.
+	// X is the position of Y: a number or a name.
 	X string
 	Y float64
-	// How says how the value was read: printed, or measured on the picture.
+	// How is the origin of the value: printed, or measured in the picture.
 	How string
 }
 
 var paperColumns = []string{"item", "series", "x", "y", "how"}
 
-// ReadPapers reads the values of documents, as CSV with item, series, x, y, how.
-func ReadPapers(r io.Reader) ([]DocumentValue, error) {
+// readPapers reads the values of documents, CSV with item, series, x, y, how.
+func readPapers(r io.Reader) ([]DocumentValue, error) {
 	lines, err := csv.NewReader(r).ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("reading the documents' values: %w", err)
+		return nil, fmt.Errorf("read the documents' values: %w", err)
 	}
 	if len(lines) == 0 || !slices.Equal(lines[0], paperColumns) {
-		return nil, fmt.Errorf("reading the documents' values: the columns are %s", strings.Join(paperColumns, ","))
+		return nil, fmt.Errorf("read the documents' values: want the columns %s", strings.Join(paperColumns, ","))
 	}
 	var out []DocumentValue
 	for i, l := range lines[1:] {
 		v := DocumentValue{Item: l[0], Series: l[1], X: l[2], How: l[4]}
 		if v.Y, err = strconv.ParseFloat(l[3], 64); err != nil || v.X == "" || v.How == "" {
-			return nil, fmt.Errorf("reading the documents' values: line %d: y is a number, and what it is at and how it was read are said", i+2)
+			return nil, fmt.Errorf("read the documents' values: line %d: want a number y, and x and how", i+2)
 		}
 		out = append(out, v)
 	}
 	return out, nil
 }
 
-// GroupValues is a document's values by series, then by what they are at, with the order of both.
-func GroupValues(values []DocumentValue) (by map[string]map[string]float64, series, at []string) {
+// groupValues returns a document's values by series and X, with both in order.
+func groupValues(values []DocumentValue) (by map[string]map[string]float64, series, at []string) {
 	by = map[string]map[string]float64{}
 	for _, v := range values {
 		if by[v.Series] == nil {
@@ -61,25 +61,25 @@ func GroupValues(values []DocumentValue) (by map[string]map[string]float64, seri
 	return by, series, at
 }
 
-// formatNumber writes a document's value as it stands there.
+// formatNumber writes a document's value as printed.
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// printedValue is one value of a document: printed ITEM series=NAME x=AT.
-func printedValue(w arguments, from PageSource) (string, error) {
+// printedValue returns one value of a document: printed ITEM series=NAME x=X.
+func printedValue(w arguments, from pageSource) (string, error) {
 	values, err := from.Papers(w.step)
 	if err != nil {
 		return "", err
 	}
-	by, _, _ := GroupValues(values)
+	by, _, _ := groupValues(values)
 	v, ok := by[w.options["series"]][w.options["x"]]
 	if !ok {
-		return "", fmt.Errorf("the document has no such value")
+		return "", fmt.Errorf("no such value in the document")
 	}
 	return formatNumber(v), nil
 }
 
-// renderDocument is a document's table as it is, or its effect sizes recomputed.
-func renderDocument(kind string, w arguments, from PageSource) (string, error) {
+// renderDocument returns a document's table, or its effect sizes recomputed.
+func renderDocument(kind string, w arguments, from pageSource) (string, error) {
 	values, err := from.Papers(w.step)
 	if err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func renderDocument(kind string, w arguments, from PageSource) (string, error) {
 	if kind == "effects" {
 		return renderEffects(values), nil
 	}
-	by, series, at := GroupValues(w.filterSeries(values))
+	by, series, at := groupValues(w.filterSeries(values))
 	var t tableLines
 	t.head(append([]string{"document"}, series...)...)
 	for _, x := range at {
@@ -100,7 +100,7 @@ func renderDocument(kind string, w arguments, from PageSource) (string, error) {
 	return t.String(), nil
 }
 
-// documentValue is a document's value at x, which may be written in another case.
+// documentValue returns a document's value at x, ignoring case.
 func documentValue(of map[string]float64, x string) string {
 	for at, v := range of {
 		if strings.EqualFold(at, x) {
@@ -110,25 +110,25 @@ func documentValue(of map[string]float64, x string) string {
 	return ""
 }
 
-// effectTolerance is by how much an effect size may differ from what its means and deviations give: they were
-// rounded before it.
+// effectTolerance is the difference between printed and recomputed effect sizes that rounding
+// explains.
 const effectTolerance = 0.08
 
-// Effect is an effect size as a document prints it, and as its own means and deviations give it.
-type Effect struct {
+// documentEffect is an effect size as printed, and recomputed from the printed means and deviations.
+type documentEffect struct {
 	A, B stats.Estimate
-	// Printed is NaN where the document gives none.
+	// Printed is NaN if the document has none.
 	Printed float64
 	stats.Effect
 }
 
-// Wrong says that the printed effect size does not follow from what stands beside it.
-func (e Effect) Wrong() bool { return math.Abs(e.Printed-e.Uncorrected) > effectTolerance }
+// Wrong reports whether the printed effect size contradicts the printed means and deviations.
+func (e documentEffect) Wrong() bool { return math.Abs(e.Printed-e.Uncorrected) > effectTolerance }
 
-// RecomputeEffect recomputes the effect size of CLOUDS' tables 6-1 to 6-6, of repetitions runs each.
-func RecomputeEffect(by map[string]map[string]float64, x string) Effect {
+// recomputeEffect recomputes an effect size of CLOUDS' tables 6-1 to 6-6.
+func recomputeEffect(by map[string]map[string]float64, x string) documentEffect {
 	const repetitions = 5
-	e := Effect{
+	e := documentEffect{
 		A:       stats.Estimate{N: repetitions, Mean: by["AWS"][x], SD: by["AWS SD"][x]},
 		B:       stats.Estimate{N: repetitions, Mean: by["OpenStack"][x], SD: by["OpenStack SD"][x]},
 		Printed: math.NaN(),
@@ -140,13 +140,13 @@ func RecomputeEffect(by map[string]map[string]float64, x string) Effect {
 	return e
 }
 
-// renderEffects is the table of a document's effect sizes beside what its own figures give.
+// renderEffects compares printed with recomputed effect sizes.
 func renderEffects(values []DocumentValue) string {
-	by, _, at := GroupValues(values)
+	by, _, at := groupValues(values)
 	var t tableLines
 	t.head("", "AWS: mean ± SD", "OpenStack: mean ± SD", "g, printed", "g, recomputed", "corrected for five repetitions")
 	for _, x := range at {
-		e := RecomputeEffect(by, x)
+		e := recomputeEffect(by, x)
 		given, recomputed := "", fmt.Sprintf("%.2f", e.Uncorrected)
 		if !math.IsNaN(e.Printed) {
 			given = formatNumber(e.Printed)
@@ -154,7 +154,8 @@ func renderEffects(values []DocumentValue) string {
 		if e.Wrong() {
 			recomputed = "**" + recomputed + "**"
 		}
-		t.line(x, formatNumber(e.A.Mean)+" ± "+formatNumber(e.A.SD), formatNumber(e.B.Mean)+" ± "+formatNumber(e.B.SD), given, recomputed, fmt.Sprintf("%.2f", e.Hedges))
+		t.line(x, formatNumber(e.A.Mean)+" ± "+formatNumber(e.A.SD), formatNumber(e.B.Mean)+" ± "+formatNumber(e.B.SD), given, recomputed,
+			fmt.Sprintf("%.2f", e.Hedges))
 	}
 	return t.String()
 }

@@ -28,30 +28,32 @@ const (
 	planFile   = "plan.yaml"
 )
 
-// Folder is a folder of pages with their templates and data beside them: docs/results.
+// Folder is a folder of pages with their templates and data: docs/results.
 type Folder struct {
 	Dir string
-	// Root is the repository, to which the plan's experiments are relative.
+	// Root is the repository. The plan's experiments are relative to it.
 	Root string
 
-	filling *fillCache // nil where no pages are being filled
+	// nil unless pages are being rendered
+	filling *fillCache
 }
 
-// fillCache caches what many calls of all templates need.
+// fillCache holds values that all templates share.
 type fillCache struct {
 	plan  func() (Plan, error)
 	takes map[string]stepEstimate // by step
 }
 
-// stepEstimate is how long a step is likely to take at most, and whether that is known.
+// stepEstimate is the longest expected duration of a step, if known.
 type stepEstimate struct {
 	takes time.Duration
 	known bool
 }
 
-var _ PageSource = Folder{}
+var _ pageSource = Folder{}
 
-// readData reads what a step's data file holds. The error is page.NotYet for a step of the plan that has none.
+// readData reads a data file of a step. The error is NotMeasuredError for a planned step without
+// data.
 func (f Folder) readData(step, ext string) ([]byte, error) {
 	b, err := os.ReadFile(f.dataPath(step + ext))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,17 +62,17 @@ func (f Folder) readData(step, ext string) ([]byte, error) {
 			return nil, wrong
 		}
 		if plan.hasStep(step) {
-			return nil, NotMeasuredError{Step: step}
+			return nil, notMeasuredError{Step: step}
 		}
-		return nil, fmt.Errorf("the plan has no step %s", step)
+		return nil, fmt.Errorf("no step %s in the plan", step)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what is kept of %s: %w", step, err)
+		return nil, fmt.Errorf("read data of step %s: %w", step, err)
 	}
 	return b, nil
 }
 
-// Points implements page.Source.
+// Points implements PageSource.
 func (f Folder) Points(step string) ([]Point, error) {
 	b, err := f.readData(step, overExt)
 	if err != nil {
@@ -80,40 +82,40 @@ func (f Folder) Points(step string) ([]Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := ReadPoints(bytes.NewReader(b), rows)
+	points, err := readPoints(bytes.NewReader(b), rows)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.dataPath(step+overExt), err)
 	}
 	return points, nil
 }
 
-// Rows implements page.Source.
+// Rows implements PageSource.
 func (f Folder) Rows(step string) ([]Row, error) {
 	b, err := f.readData(step, dataExt)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := ReadRows(bytes.NewReader(b))
+	rows, err := readRows(bytes.NewReader(b))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.dataPath(step+dataExt), err)
 	}
 	return rows, nil
 }
 
-// Papers implements page.Source; no item asks for all.
+// Papers implements PageSource. An empty item returns all values.
 func (f Folder) Papers(item string) (out []DocumentValue, err error) {
 	b, err := os.ReadFile(f.dataPath(papersFile))
 	if err != nil {
-		return nil, fmt.Errorf("reading the documents' values: %w", err)
+		return nil, fmt.Errorf("read the documents' values: %w", err)
 	}
-	all, err := ReadPapers(bytes.NewReader(b))
+	all, err := readPapers(bytes.NewReader(b))
 	for _, v := range all {
 		if item == "" || v.Item == item {
 			out = append(out, v)
 		}
 	}
 	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("%s has no %s", f.dataPath(papersFile), item)
+		err = fmt.Errorf("%s: no item %s", f.dataPath(papersFile), item)
 	}
 	return out, err
 }
@@ -141,8 +143,8 @@ func (f Folder) estimateStep(s Step) (e stepEstimate, err error) {
 	return e, err
 }
 
-// CopyTemplates puts the pages' templates, their plan and the documents' values into another folder, without what was measured: pages
-// to try. What was measured into that folder before stays.
+// CopyTemplates copies the templates, the plan and the documents' values to another folder, without
+// measured data. Existing data of that folder stay.
 func (f Folder) CopyTemplates(to Folder) error {
 	names, err := f.templates()
 	if err != nil {
@@ -151,11 +153,11 @@ func (f Folder) CopyTemplates(to Folder) error {
 	for _, path := range append(names, filepath.Join(f.Dir, planFile), f.dataPath(papersFile)) {
 		b, err := os.ReadFile(path)
 		if err != nil {
-			return fmt.Errorf("copying pages: %w", err)
+			return fmt.Errorf("copy templates: %w", err)
 		}
 		inside, err := filepath.Rel(f.Dir, path)
 		if err != nil {
-			return fmt.Errorf("copying pages: %w", err)
+			return fmt.Errorf("copy templates: %w", err)
 		}
 		if err := to.writeFile(filepath.Join(to.Dir, inside), b); err != nil {
 			return err
@@ -164,12 +166,12 @@ func (f Folder) CopyTemplates(to Folder) error {
 	return nil
 }
 
-// ErrFewer means that a run did not end, and measured fewer trials than stand beside the pages already.
-var ErrFewer = errors.New("the page keeps what an earlier run measured")
+// ErrFewer means that an incomplete run measured fewer trials than the stored data have.
+var ErrFewer = errors.New("keeping the data of an earlier run")
 
-// SaveTrials writes the trials of a step beside the pages, and what they did over time where there is any. Of a run that
-// measured nothing it writes nothing: what an earlier one measured stays. It stays too where a run that was not brought
-// to its end measured fewer trials: the error is ErrFewer.
+// SaveTrials stores the trials of a step and their figures over time. It keeps earlier data if the
+// run measured nothing. It also keeps them, with ErrFewer, if the run is incomplete and has fewer
+// trials.
 func (f Folder) SaveTrials(step string, rows []Row, over []Point, whole bool) error {
 	n := measuredTrials(rows)
 	if n == 0 {
@@ -177,34 +179,34 @@ func (f Folder) SaveTrials(step string, rows []Row, over []Point, whole bool) er
 	}
 	if !whole {
 		earlier, err := f.Rows(step)
-		if err != nil && !errors.As(err, &NotMeasuredError{}) {
+		if err != nil && !errors.As(err, &notMeasuredError{}) {
 			return err
 		}
 		if had := measuredTrials(earlier); had > n {
-			return fmt.Errorf("%w: %d trials are there, and this run measured %d; the same command goes on with it", ErrFewer, had, n)
+			return fmt.Errorf("%w: it has %d trials, this run has %d; repeat the command to continue the run", ErrFewer, had, n)
 		}
 	}
 	var b bytes.Buffer
-	if err := WriteRows(&b, rows); err != nil {
+	if err := writeRows(&b, rows); err != nil {
 		return err
 	}
 	if err := f.writeFile(f.dataPath(step+dataExt), b.Bytes()); err != nil {
 		return err
 	}
-	if len(over) == 0 { // what an earlier run did over time is not this one's
+	if len(over) == 0 { // the points of an earlier run do not belong to these rows
 		if err := os.Remove(f.dataPath(step + overExt)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("removing an earlier run's data: %w", err)
+			return fmt.Errorf("remove data of an earlier run: %w", err)
 		}
 		return nil
 	}
 	b.Reset()
-	if err := WritePoints(&b, over); err != nil {
+	if err := writePoints(&b, over); err != nil {
 		return err
 	}
 	return f.writeFile(f.dataPath(step+overExt), b.Bytes())
 }
 
-// measuredTrials counts the trials that measured something.
+// measuredTrials counts the successful trials.
 func measuredTrials(rows []Row) (n int) {
 	for _, r := range rows {
 		if r.State == record.TrialOK {
@@ -217,12 +219,12 @@ func measuredTrials(rows []Row) (n int) {
 func (f Folder) templates() ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(f.Dir, "*"+tmplExt))
 	if err != nil {
-		return nil, fmt.Errorf("listing the templates of pages: %w", err)
+		return nil, fmt.Errorf("list templates: %w", err)
 	}
 	return names, nil
 }
 
-// RenderFiles are the folder's pages as they follow from its data, with their pictures, by path.
+// RenderFiles returns the pages and pictures rendered from the data, by path.
 func (f Folder) RenderFiles() (map[string][]byte, error) {
 	names, err := f.templates()
 	if err != nil {
@@ -234,10 +236,10 @@ func (f Folder) RenderFiles() (map[string][]byte, error) {
 	for _, path := range names {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading the template of a page: %w", err)
+			return nil, fmt.Errorf("read template: %w", err)
 		}
 		name := strings.TrimSuffix(filepath.Base(path), tmplExt)
-		filled, err := FillPage(name, text, f)
+		filled, err := fillPage(name, text, f)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -251,7 +253,7 @@ func (f Folder) RenderFiles() (map[string][]byte, error) {
 	return files, failed
 }
 
-// WritePages writes the pages as they follow from the data.
+// WritePages renders and writes all pages and pictures.
 func (f Folder) WritePages() error {
 	files, err := f.RenderFiles()
 	if err != nil {
@@ -265,18 +267,18 @@ func (f Folder) WritePages() error {
 	return f.RemoveUnusedPictures(files)
 }
 
-// RemoveUnusedPictures removes pictures that are on none of the pages, whose files it is given.
+// RemoveUnusedPictures removes pictures that are not among the rendered files.
 func (f Folder) RemoveUnusedPictures(files map[string][]byte) error {
 	pictures, err := filepath.Glob(f.dataPath("*" + svgExt))
 	if err != nil {
-		return fmt.Errorf("listing pictures: %w", err)
+		return fmt.Errorf("list pictures: %w", err)
 	}
 	for _, path := range pictures {
 		if files[path] != nil {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("removing a picture that is on no page: %w", err)
+			return fmt.Errorf("remove unused picture: %w", err)
 		}
 	}
 	return nil
@@ -284,7 +286,7 @@ func (f Folder) RemoveUnusedPictures(files map[string][]byte) error {
 
 func (f Folder) writeFile(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return atomicfile.File(path, func(w io.Writer) error {
 		_, err := w.Write(b)
@@ -292,19 +294,19 @@ func (f Folder) writeFile(path string, b []byte) error {
 	})
 }
 
-// isMeasured tells whether there are data of a step.
+// isMeasured reports whether a step has data.
 func (f Folder) isMeasured(s Step) (bool, error) {
 	_, err := os.Stat(f.dataPath(s.Name + dataExt))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("looking for what is kept of %s: %w", s.Name, err)
+		return false, fmt.Errorf("find data of step %s: %w", s.Name, err)
 	}
 	return true, nil
 }
 
-// Progress implements page.Source.
+// Progress implements PageSource.
 func (f Folder) Progress(name string) (measured, all int, err error) {
 	plan, err := f.loadPlan()
 	if err != nil {
@@ -312,7 +314,7 @@ func (f Folder) Progress(name string) (measured, all int, err error) {
 	}
 	i := slices.IndexFunc(plan.Pages, func(p PlanPage) bool { return p.Name == name })
 	if i < 0 {
-		return 0, 0, fmt.Errorf("the plan has no page %s", name)
+		return 0, 0, fmt.Errorf("no page %s in the plan", name)
 	}
 	for _, s := range plan.Pages[i].Steps {
 		there, err := f.isMeasured(s)
@@ -326,7 +328,8 @@ func (f Folder) Progress(name string) (measured, all int, err error) {
 	return measured, len(plan.Pages[i].Steps), nil
 }
 
-// Missing implements page.Source. A page of which most is missing stands for its steps.
+// Missing implements PageSource. It names a page instead of its steps if most of the page is
+// missing.
 func (f Folder) Missing(steps []string) (out MissingSteps, err error) {
 	plan, err := f.loadPlan()
 	if err != nil {

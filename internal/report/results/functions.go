@@ -10,26 +10,25 @@ import (
 	"text/template"
 )
 
-// callResult is what a function of a template returned. The text that the template makes holds a token in its place, since
-// the part of the page around it decides what is shown of a figure that is missing.
+// callResult is the result of a template function. The template output holds a token in its place,
+// because the surrounding part decides how a missing figure is shown.
 type callResult struct {
 	call string
 	text string
-	// asks is how many figures it asks for of what was measured, has how many there are.
+	// asks counts the requested figures, has those that are measured.
 	asks, has int
-	missing   []string // steps that are not measured yet
-	waiting   string   // the argument of waiting
+	missing   []string // steps without data
+	waiting   string   // argument of waiting
 }
 
-// A token is the number of a result between two of these.
+// A token is the index of a result between two of these marks.
 const inline, block = "\x00", "\x01"
 
 var token = regexp.MustCompile(inline + `([0-9]+)` + inline + `|` + block + `([0-9]+)` + block)
 
-// templateFunction is a function of templates.
 type templateFunction struct {
-	block    bool // its result stands on lines of its own
-	measured bool // it is of measured trials
+	block    bool // the result is a block of its own
+	measured bool // the function reads trials
 	options  string
 }
 
@@ -60,7 +59,7 @@ func (f *filler) templateFunctions() template.FuncMap {
 			}
 			r := callResult{call: kind + " " + step}
 			r.text, err = f.evaluate(kind, w)
-			yet := NotMeasuredError{}
+			yet := notMeasuredError{}
 			switch {
 			case errors.As(err, &yet):
 				r.asks, r.missing = 1, []string{yet.Step}
@@ -71,7 +70,7 @@ func (f *filler) templateFunctions() template.FuncMap {
 			case kind == "waiting":
 				r.waiting = step
 			}
-			f.page.Calls = append(f.page.Calls, Call{kind, step, options, r.text})
+			f.page.Calls = append(f.page.Calls, functionCall{kind, step, options, r.text})
 			if is.block {
 				return f.newToken(block, r), nil
 			}
@@ -86,7 +85,7 @@ func (f *filler) newToken(mark string, r callResult) string {
 	return mark + strconv.Itoa(len(f.results)-1) + mark
 }
 
-// joinWords are words around figures, each at a %s of the format. They are left out if none of the figures is measured.
+// joinWords formats words around figures. It returns nothing if none of the figures is measured.
 func (f *filler) joinWords(format string, figures ...any) (string, error) {
 	p := part{text: fmt.Sprintf(format, figures...)}
 	if err := f.resolveTokens(&p); err != nil {
@@ -99,7 +98,7 @@ func (f *filler) joinWords(format string, figures ...any) (string, error) {
 	return f.newToken(inline, r), nil
 }
 
-// resolveTokens puts the results into a part whose tokens it has.
+// resolveTokens replaces the tokens of a part by results.
 func (f *filler) resolveTokens(p *part) (err error) {
 	p.text = token.ReplaceAllStringFunc(p.text, func(found string) string {
 		i, wrong := strconv.Atoi(strings.Trim(found, inline+block))
@@ -109,27 +108,27 @@ func (f *filler) resolveTokens(p *part) (err error) {
 		}
 		r := f.results[i]
 		if p.kind != ownLines && strings.HasPrefix(found, block) {
-			err = errors.Join(err, fmt.Errorf("%s: it stands on a line of its own", r.call))
+			err = errors.Join(err, fmt.Errorf("%s: must be on a line of its own", r.call))
 		}
 		p.asks, p.has, p.missing, p.waiting = p.asks+r.asks, p.has+r.has, append(p.missing, r.missing...), p.waiting+r.waiting
 		switch {
 		case r.asks == 0 || r.has > 0:
 			return r.text
-		case p.kind == row: // as tables have it that are made
+		case p.kind == row: // as in generated tables
 			return "–"
 		}
-		return NotMeasuredError{}.Error()
+		return notMeasuredError{}.Error()
 	})
 	return err
 }
 
-// parseRows are the lines of a table by their columns: head and lines are VALUE | VALUE.
+// parseRows returns the lines of a table by column. head and lines are VALUE | VALUE.
 func parseRows(head string, lines ...string) (out []map[string]string, err error) {
 	names := strings.Split(head, " | ")
 	for _, line := range lines {
 		values := strings.Split(line, " | ")
 		if len(values) != len(names) {
-			return nil, fmt.Errorf("row %q has %d values, want %d: %s", line, len(values), len(names), head)
+			return nil, fmt.Errorf("row %q: got %d values, want %d: %s", line, len(values), len(names), head)
 		}
 		of := map[string]string{}
 		for i, name := range names {
@@ -140,22 +139,22 @@ func parseRows(head string, lines ...string) (out []map[string]string, err error
 	return out, nil
 }
 
-// arguments are the arguments of a function: the step or item, then NAME=VALUE.
+// arguments are a step or item, then options NAME=VALUE.
 type arguments struct {
 	step    string
 	options map[string]string
 }
 
-// parseArguments reads options, whose names are among known.
+// parseArguments parses options whose names are among known.
 func parseArguments(step string, options, known []string) (arguments, error) {
 	w := arguments{step: step, options: map[string]string{}}
 	for _, o := range options {
 		name, value, ok := strings.Cut(o, "=")
 		if !ok || value == "" || w.options[name] != "" {
-			return w, fmt.Errorf("option %q: write NAME=VALUE, each name once", o)
+			return w, fmt.Errorf("option %q: want NAME=VALUE, each name once", o)
 		}
 		if !slices.Contains(known, name) {
-			return w, fmt.Errorf("no option %q here: there are %s", name, strings.Join(known, ", "))
+			return w, fmt.Errorf("unknown option %q: want one of %s", name, strings.Join(known, ", "))
 		}
 		w.options[name] = value
 	}
@@ -169,7 +168,7 @@ func (w arguments) list(name string) []string {
 	return strings.Split(w.options[name], ",")
 }
 
-// filterSeries keeps the values of the series= asked for; all where none is.
+// filterSeries returns the values of the series= option, or all.
 func (w arguments) filterSeries(values []DocumentValue) []DocumentValue {
 	wanted := w.list("series")
 	if wanted == nil {
@@ -180,14 +179,13 @@ func (w arguments) filterSeries(values []DocumentValue) []DocumentValue {
 	})
 }
 
-// filterRows keeps the rows whose parameters are as where says. Of what is not there yet
-// the error is NotYet.
+// filterRows returns the rows that match where=. The error is NotMeasuredError if there are none.
 func (w arguments) filterRows(rows []Row) ([]Row, error) {
 	kept := slices.Clone(rows)
 	for _, want := range w.list("where") {
 		name, value, ok := strings.Cut(want, "=")
 		if !ok {
-			return nil, fmt.Errorf("where: %q is no PARAMETER=VALUE", want)
+			return nil, fmt.Errorf("where: %q is not PARAMETER=VALUE", want)
 		}
 		if len(rows) > 0 {
 			if _, known := rows[0].Parameters[name]; !known {
@@ -197,12 +195,12 @@ func (w arguments) filterRows(rows []Row) ([]Row, error) {
 		kept = slices.DeleteFunc(kept, func(r Row) bool { return r.Parameters[name] != value })
 	}
 	if len(kept) == 0 {
-		return nil, NotMeasuredError{w.step}
+		return nil, notMeasuredError{w.step}
 	}
 	return kept, nil
 }
 
-// withParameter is the call with another value of a parameter in where.
+// withParameter returns the call with another value of a parameter in where=.
 func (w arguments) withParameter(parameter, value string) arguments {
 	where := slices.DeleteFunc(w.list("where"), func(s string) bool { return strings.HasPrefix(s, parameter+"=") })
 	return arguments{step: w.step, options: map[string]string{"where": strings.Join(append(where, parameter+"="+value), ",")}}

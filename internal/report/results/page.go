@@ -1,25 +1,25 @@
-// Package page makes a page of results from its template: a page of Markdown, which is a text/template with these functions:
+// A template is a Markdown page and a text/template with these functions:
 //
 //	{{table "STEP" "rows=workload,scale" "columns=goodput,goodput/scale=1,read.p99:ms" "where=workload=a"}}
 //
-// The first argument names a step of the plan or an item of the documents' values, the others are options:
+// The first argument names a step of the plan or an item of the documents' values. The others are options:
 //
 //	table, picture, graph, over,
-//	ranks, versus                 of a step's trials, on a line of their own; with each=PREFIX a row for
-//	                              each NAME of their figures PREFIX.NAME.FIGURE
+//	ranks, versus                 of a step's trials, on a line of their own; each=PREFIX makes a row for
+//	                              each NAME of the figures PREFIX.NAME.FIGURE
 //	figure, claim, trials         of a step's trials, within a sentence
-//	paper, effects                a document's table as it is, and its effect sizes recomputed
+//	paper, effects                a document's table, and its effect sizes recomputed
 //	printed                       a document's value, within a sentence
-//	progress                      how many steps of a page of the plan are measured, within a sentence
-//	waiting                       which command measures what the section around it lacks: {{waiting "findings"}}
-//	words                         a part of a sentence around figures, left out if none is measured: {{words ": %s ms" (figure ...)}}
+//	progress                      number of measured steps of a page, within a sentence
+//	waiting                       the command that measures the missing steps of the section: {{waiting "findings"}}
+//	words                         a part of a sentence with figures, omitted if none is measured: {{words ": %s ms" (figure ...)}}
 //	rows                          a table for range: {{range rows "STEP | NAME" "fhc-latency-redis | Redis"}}
 //
-// Means are over the trials of a cell that count (Row.Counts). What was not measured yet is left out (absent.go):
+// Means are over the trials of a cell that count (Row.Counts). Unmeasured parts are omitted (parts.go):
 //
-//	a row, an item, a paragraph   where none of its figures is there; where some are, the others say so
-//	a whole table, a lead-in      where nothing of it, or of what it leads to, is left
-//	a section with its heading    where it asks for figures and has none, unless it says so itself (waiting)
+//	a row, an item, a paragraph   if none of its figures is measured; missing figures of others say so
+//	a whole table, a lead-in      if nothing remains of it, or of the part that it introduces
+//	a section with its heading    if it has no measured figures and no waiting call
 package results
 
 import (
@@ -28,54 +28,55 @@ import (
 	"text/template"
 )
 
-// NotMeasuredError is the error of a step that is in the plan and was not measured yet.
-type NotMeasuredError struct{ Step string }
+// notMeasuredError means that a step of the plan has no data yet.
+type notMeasuredError struct{ Step string }
 
-func (n NotMeasuredError) Error() string { return "not measured yet" }
+func (n notMeasuredError) Error() string { return "not measured yet" }
 
-// PageSource reads what pages follow from.
-type PageSource interface {
-	// Rows are the trials of a step, Points what they did over time. The error may be NotYet.
+// pageSource provides the data of pages.
+type pageSource interface {
+	// Rows are the trials of a step, Points their figures over time. The error may be
+	// NotMeasuredError.
 	Rows(step string) ([]Row, error)
 	Points(step string) ([]Point, error)
 	// Papers are the values of a figure or table of a document.
 	Papers(item string) ([]DocumentValue, error)
-	// Missing tells how steps are measured that were not yet.
+	// Missing returns how to measure the steps without data.
 	Missing(steps []string) (MissingSteps, error)
-	// Progress is how many of the steps of a page of the plan are measured.
+	// Progress returns the number of measured steps of a page, and of all its steps.
 	Progress(page string) (measured, all int, err error)
 }
 
-// FilledPage is a page filled in.
-type FilledPage struct {
+// filledPage is a rendered page.
+type filledPage struct {
 	Text []byte
-	// Pictures are SVG documents by their file's name.
+	// Pictures are SVG documents by file name.
 	Pictures map[string]string
-	// Calls are the template's calls of functions, in their order.
-	Calls []Call
+	// Calls are the function calls of the template in order.
+	Calls []functionCall
 }
 
-// Call is a call of a function by a template.
-type Call struct {
+// functionCall is a function call in a template.
+type functionCall struct {
 	Function, Step string
 	Options        []string
-	// Content is the result, also of a part that is left out.
+	// Content is the result, also of an omitted part.
 	Content string
 }
 
-// FillPage makes a page from its template. name begins the names of its pictures.
-func FillPage(name string, text []byte, from PageSource) (FilledPage, error) {
-	f := filler{name: name, from: from, page: FilledPage{Pictures: map[string]string{}}}
+// fillPage renders a page. name begins the names of its pictures.
+func fillPage(name string, text []byte, from pageSource) (filledPage, error) {
+	f := filler{name: name, from: from, page: filledPage{Pictures: map[string]string{}}}
 	t, err := template.New(name).Funcs(f.templateFunctions()).Option("missingkey=error").Parse(string(text))
 	if err != nil {
-		return f.page, fmt.Errorf("parsing the template of a page: %w", err)
+		return f.page, fmt.Errorf("parse template: %w", err)
 	}
 	var b strings.Builder
 	if err := t.Execute(&b, nil); err != nil {
-		return f.page, fmt.Errorf("filling the template of a page: %w", err)
+		return f.page, fmt.Errorf("execute template: %w", err)
 	}
 	if i := strings.Index(b.String(), "<!--"); i >= 0 {
-		return f.page, fmt.Errorf("page %s: %.40q: a page has no comments; a template calls functions as {{table ...}}", name, b.String()[i:])
+		return f.page, fmt.Errorf("page %s: %.40q: comments are not allowed; call functions as {{table ...}}", name, b.String()[i:])
 	}
 	all := splitParts(b.String())
 	for i := range all {
@@ -91,20 +92,19 @@ func FillPage(name string, text []byte, from PageSource) (FilledPage, error) {
 	return f.page, nil
 }
 
-// filler fills in one page.
+// filler renders one page.
 type filler struct {
 	name    string
-	from    PageSource
-	page    FilledPage
+	from    pageSource
+	page    filledPage
 	results []callResult // by the number in their token
 }
 
-// evaluate is the result of a function.
 func (f *filler) evaluate(kind string, w arguments) (string, error) {
 	switch kind {
 	case "printed":
 		return printedValue(w, f.from)
-	case "waiting": // what is missing is known at the end
+	case "waiting": // filled by fillWaiting
 		return "", nil
 	case "progress":
 		measured, all, err := f.from.Progress(w.step)
@@ -115,7 +115,7 @@ func (f *filler) evaluate(kind string, w arguments) (string, error) {
 	return f.evaluateTrials(kind, w)
 }
 
-// evaluateTrials is what follows from a step's trials.
+// evaluateTrials evaluates a function of a step's trials.
 func (f *filler) evaluateTrials(kind string, w arguments) (string, error) {
 	if kind == "over" {
 		points, err := f.from.Points(w.step)
@@ -150,7 +150,7 @@ func (f *filler) evaluateTrials(kind string, w arguments) (string, error) {
 		return "", err
 	}
 	if rows = splitRows(rows, w.options["each"]); len(rows) == 0 {
-		return "", NotMeasuredError{w.step} // no trial has come so far
+		return "", notMeasuredError{w.step} // no trial yet
 	}
 	switch kind {
 	case "trials":
@@ -165,7 +165,7 @@ func (f *filler) evaluateTrials(kind string, w arguments) (string, error) {
 	return f.addPicture(drawPicture(rows, values, w))
 }
 
-// addPicture keeps a picture that could be drawn, and returns what shows it.
+// addPicture stores a picture and returns its Markdown reference.
 func (f *filler) addPicture(svg, about string, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -175,7 +175,7 @@ func (f *filler) addPicture(svg, about string, err error) (string, error) {
 	return fmt.Sprintf("![%s](data/%s)", about, file), nil
 }
 
-// summarizeTrials says how many trials there were, and what they were worth.
+// summarizeTrials counts trials by verdict.
 func summarizeTrials(rows []Row) string {
 	valid, suspect, failed := 0, 0, 0
 	for _, r := range rows {

@@ -22,7 +22,7 @@ func (made) Rows(step string) (rows []Row, err error) {
 	case "bare": // no valid trial
 		return []Row{{Trial: 1, State: "ok", Verdict: "suspect"}}, nil
 	case "later":
-		return nil, NotMeasuredError{Step: "later"}
+		return nil, notMeasuredError{Step: "later"}
 	default:
 		return nil, errors.New("no such step")
 	}
@@ -33,7 +33,8 @@ func (made) Rows(step string) (rows []Row, err error) {
 		for n := range 3 {
 			r := Row{
 				Trial: 3*i + n, State: "ok", Verdict: "valid", Attempts: 1, Parameters: map[string]string{"workload": at.workload, "scale": at.scale},
-				Figures: map[string]float64{"goodput": at.goodput + float64(n-1), "read.p99": 0.0123, "pair.Oslo~Rome": 100, "pair.Oslo~Bonn": 50, "change.Oslo.leave.complete": 3, "change.Rome.leave.complete": 4},
+				Figures: map[string]float64{"goodput": at.goodput + float64(n-1), "read.p99": 0.0123, "pair.Oslo~Rome": 100,
+					"pair.Oslo~Bonn": 50, "change.Oslo.leave.complete": 3, "change.Rome.leave.complete": 4},
 			}
 			if i == 1 && n == 2 {
 				r.Verdict, r.Bound, r.Figures["goodput"] = "suspect", "machine", 1
@@ -46,11 +47,12 @@ func (made) Rows(step string) (rows []Row, err error) {
 
 func (made) Points(step string) ([]Point, error) {
 	if step == "later" {
-		return nil, NotMeasuredError{Step: "later"}
+		return nil, notMeasuredError{Step: "later"}
 	}
 	var out []Point
 	for i := range 10 {
-		p := Point{Trial: i / 5, T: float64(10 * (i % 5)), Parameters: map[string]string{"scale": []string{"0.2", "1"}[i/5]}, Figures: map[string]float64{"goodput": float64(i)}}
+		p := Point{Trial: i / 5, T: float64(10 * (i % 5)), Parameters: map[string]string{"scale": []string{"0.2", "1"}[i/5]},
+			Figures: map[string]float64{"goodput": float64(i)}}
 		if p.T == 20 {
 			p.Figures = nil
 		}
@@ -76,7 +78,8 @@ func (made) Papers(item string) ([]DocumentValue, error) {
 		return []DocumentValue{{Item: item, Series: "a b", X: "A", Y: 7}, {Item: item, Series: "a b", X: "B", Y: 8.5}}, nil
 	}
 	if item == "clouds" {
-		return []DocumentValue{{Series: "AWS", X: "B", Y: 58.13}, {Series: "AWS SD", X: "B", Y: 5.89}, {Series: "OpenStack", X: "B", Y: 71.83}, {Series: "OpenStack SD", X: "B", Y: 7.08}, {Series: "g", X: "B", Y: 0.57}}, nil
+		return []DocumentValue{{Series: "AWS", X: "B", Y: 58.13}, {Series: "AWS SD", X: "B", Y: 5.89},
+			{Series: "OpenStack", X: "B", Y: 71.83}, {Series: "OpenStack SD", X: "B", Y: 7.08}, {Series: "g", X: "B", Y: 0.57}}, nil
 	}
 	return []DocumentValue{{Item: item, Series: "a", X: "1", Y: 1}, {Item: item, Series: "a", X: "0.2", Y: 4.5}}, nil
 }
@@ -85,7 +88,7 @@ func TestFill(t *testing.T) {
 	text := "# A page\nOf it {{trials `made`}}; A at X had {{figure `made` `of=goodput` `where=workload=a,scale=1`}} a second.\n" +
 		"{{table `made` `rows=workload,scale` `columns=goodput,goodput/scale=1,read.p99:ms`}}\n" +
 		"```\n{{`{{trials}}`}}\n\n\n```\n"
-	p, err := FillPage("x", []byte(text), made{})
+	p, err := fillPage("x", []byte(text), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,22 +108,25 @@ Of it 11 of 12 trials are valid, 1 suspect; A at X had 100 ± 2 a second.
 	}
 }
 
-// By hand: 499.5 and 100 with SDs of 0.707 and 1, of two and three values: g = -399.5/0.866; pooled 0.913 and J(3) = 0.7236. One deal of ten sets
+// By hand: 499.5 and 100 with SDs of 0.707 and 1, of two and three values: g = -399.5/0.866; pooled
+// 0.913 and J(3) = 0.7236. One deal of ten sets
 // them so far apart. 900 and 200 with SDs of 1, of three: J(4) = 0.7979, two deals of twenty.
 func TestVersus(t *testing.T) {
 	for call, want := range map[string]string{
-		"{{versus `made` `of=goodput` `rows=workload` `by=scale` `between=0.2,1`}}\n": `| workload | goodput/s, 0.2 | goodput/s, 1 | g | g, corrected | p |
+		"{{versus `made` `of=goodput` `rows=workload` `by=scale` " +
+			"`between=0.2,1`}}\n": `| workload | goodput/s, 0.2 | goodput/s, 1 | g | g, corrected | p |
 | --- | --- | --- | --- | --- | --- |
 | a | 500 ± 6 | 100 ± 2 | -461.30 | -316.67 | 0.100 |
 | b | 900 ± 2 | 200 ± 2 | -700.00 | -558.52 | 0.100 |
 `,
-		"{{versus `made` `of=goodput` `rows=workload` `by=scale` `between=1,none` `paper=clouds`}}\n": `| workload | goodput/s, 1 | goodput/s, none | g | g, corrected | p | document's g, recomputed |
+		"{{versus `made` `of=goodput` `rows=workload` `by=scale` `between=1,none` " +
+			"`paper=clouds`}}\n": `| workload | goodput/s, 1 | goodput/s, none | g | g, corrected | p | document's g, recomputed |
 | --- | --- | --- | --- | --- | --- | --- |
 | a | 100 ± 2 | – | – | – | – | – |
 | b | 200 ± 2 | – | – | – | – | 2.10 |
 `,
 	} {
-		p, err := FillPage("x", []byte(call), made{})
+		p, err := fillPage("x", []byte(call), made{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -131,7 +137,7 @@ func TestVersus(t *testing.T) {
 }
 
 func TestPicture(t *testing.T) {
-	p, err := FillPage("x", []byte("{{picture `made` `x=scale` `y=goodput/scale=1` `by=workload` `paper=fhc-5`}}"), made{})
+	p, err := fillPage("x", []byte("{{picture `made` `x=scale` `y=goodput/scale=1` `by=workload` `paper=fhc-5`}}"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +173,7 @@ func TestFillRejects(t *testing.T) {
 		"a table of nothing":   "{{table `made` `rows=scale`}}",
 		"no such unit":         "{{table `made` `rows=scale` `columns=goodput:mph`}}",
 	} {
-		if _, err := FillPage("x", []byte(call), made{}); err == nil {
+		if _, err := fillPage("x", []byte(call), made{}); err == nil {
 			t.Errorf("%s: filled in", name)
 		}
 	}
@@ -177,7 +183,7 @@ func TestFillRejects(t *testing.T) {
 func filled(t *testing.T, call string) (text string, pictures map[string]string) {
 	t.Helper()
 	kind, arguments, _ := strings.Cut(call, " ")
-	p, err := FillPage("x", []byte("{{"+kind+" `"+strings.NewReplacer(" ", "` `", "_", " ").Replace(arguments)+"`}}"), made{})
+	p, err := fillPage("x", []byte("{{"+kind+" `"+strings.NewReplacer(" ", "` `", "_", " ").Replace(arguments)+"`}}"), made{})
 	if err != nil {
 		t.Fatalf("%s: %v", call, err)
 	}
@@ -185,7 +191,9 @@ func filled(t *testing.T, call string) (text string, pictures map[string]string)
 }
 
 func TestWhere(t *testing.T) {
-	rows := []Row{{Trial: 1, Parameters: map[string]string{"volumes": "none"}}, {Trial: 2, Parameters: map[string]string{"volumes": "kind=loop size=8GiB"}}, {Trial: 3, Parameters: map[string]string{"volumes": "local_one"}}}
+	rows := []Row{{Trial: 1, Parameters: map[string]string{"volumes": "none"}},
+		{Trial: 2, Parameters: map[string]string{"volumes": "kind=loop size=8GiB"}},
+		{Trial: 3, Parameters: map[string]string{"volumes": "local_one"}}}
 	for value, want := range map[string]int{"none": 1, "kind=loop size=8GiB": 2, "local_one": 3} {
 		w := arguments{options: map[string]string{"where": "volumes=" + value}}
 		if got, err := w.filterRows(rows); err != nil || len(got) != 1 || got[0].Trial != want {
@@ -253,23 +261,27 @@ func TestPictureShapesAreFilled(t *testing.T) {
 
 // A table of values is written out by range.
 func TestRows(t *testing.T) {
-	text := "| of | trials |\n|---|---|\n{{- range rows `STEP | NAME`\n  `made | Made`\n  `bare | Bare`}}\n| {{.NAME}} | {{trials .STEP}} |\n{{- end}}\n\nAfter.\n"
-	p, err := FillPage("x", []byte(text), made{})
+	text := "| of | trials |\n|---|---|\n{{- range rows `STEP | NAME`\n  `made | Made`\n  `bare | Bare`}}\n| {{.NAME}} | {{trials " +
+		".STEP}} |\n{{- end}}\n\nAfter.\n"
+	p, err := fillPage("x", []byte(text), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "| of | trials |\n|---|---|\n| Made | 11 of 12 trials are valid, 1 suspect |\n| Bare | 0 of 1 trials are valid, 1 suspect |\n\nAfter.\n"
+	want := "| of | trials |\n|---|---|\n| Made | 11 of 12 trials are valid, 1 suspect |\n| Bare | 0 of 1 trials are valid, 1 " +
+		"suspect |\n\nAfter.\n"
 	if diff := cmp.Diff(want, string(p.Text)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestReadPapers(t *testing.T) {
-	if got, err := ReadPapers(strings.NewReader("item,series,x,y,how\nfhc-5,a,0.2,4.5,measured on the picture\n")); err != nil || len(got) != 1 || got[0].Y != 4.5 {
+	if got, err := readPapers(strings.NewReader("item,series,x,y,how\nfhc-5,a,0.2,4.5,measured on the picture\n")); err != nil ||
+		len(got) != 1 || got[0].Y != 4.5 {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, text := range []string{"", "item,x\n", "item,series,x,y,how\nfhc-5,a,,4,printed\n", "item,series,x,y,how\nfhc-5,a,1,much,printed\n", "item,series,x,y,how\nfhc-5,a,1,4,\n"} {
-		if got, err := ReadPapers(strings.NewReader(text)); err == nil {
+	for _, text := range []string{"", "item,x\n", "item,series,x,y,how\nfhc-5,a,,4,printed\n",
+		"item,series,x,y,how\nfhc-5,a,1,much,printed\n", "item,series,x,y,how\nfhc-5,a,1,4,\n"} {
+		if got, err := readPapers(strings.NewReader(text)); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		}
 	}
@@ -282,7 +294,7 @@ func TestFillPartialData(t *testing.T) {
 		"{{table `made` `each=never` `rows=never` `columns=x`}}":  "",
 		"{{table `made` `rows=scale` `columns=goodput/scale=7`}}": "| 0.2 | – | 5 |",
 	} {
-		if p, err := FillPage("x", []byte(call), made{}); err != nil || !strings.Contains(string(p.Text), want) {
+		if p, err := fillPage("x", []byte(call), made{}); err != nil || !strings.Contains(string(p.Text), want) {
 			t.Errorf("%s is %s, %v, want %s", call, p.Text, err, want)
 		}
 	}
@@ -291,7 +303,7 @@ func TestFillPartialData(t *testing.T) {
 // A document's values stand beside ours by rank, and how well the ranks agree.
 func TestRanks(t *testing.T) {
 	text := "{{ranks `made` `of=goodput` `by=workload` `pairs=scale=1~a b` `paper=labels` `as=kinds`}}"
-	p, err := FillPage("x", []byte(text), made{})
+	p, err := fillPage("x", []byte(text), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +321,7 @@ func TestRanks(t *testing.T) {
 
 // Graphs stand side by side.
 func TestGraphs(t *testing.T) {
-	p, err := FillPage("x", []byte("{{graph `made` `by=workload` `where=scale=1`}}"), made{})
+	p, err := fillPage("x", []byte("{{graph `made` `by=workload` `where=scale=1`}}"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +332,7 @@ func TestGraphs(t *testing.T) {
 
 // Figures of nodes are rows of their own.
 func TestSplitRows(t *testing.T) {
-	p, err := FillPage("x", []byte("{{table `made` `each=change` `rows=change,scale` `columns=leave.complete:s` `where=workload=a`}}"), made{})
+	p, err := fillPage("x", []byte("{{table `made` `each=change` `rows=change,scale` `columns=leave.complete:s` `where=workload=a`}}"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,11 +405,13 @@ func TestOmitMissing(t *testing.T) {
 			"- two 100 ± 2\n  goes on\n",
 		},
 		"lead-ins": {
-			"Ours:\n\n{{table `later` `rows=scale` `columns=goodput`}}\n\nTheirs,\nand others:\n\n{{paper `named`}}\n\nA list:\n\n- " + yet + "\n\nThat was it.\n",
+			"Ours:\n\n{{table `later` `rows=scale` `columns=goodput`}}\n\nTheirs,\nand others:\n\n{{paper `named`}}\n\nA list:\n\n- " + yet +
+				"\n\nThat was it.\n",
 			"Theirs,\nand others:\n\n| document | a b |\n| --- | --- |\n| A | 7 |\n| B | 8.5 |\n\nThat was it.\n",
 		},
 		"sections": {
-			"# Page\n\nText.\n\n## One\n\nOne's text.\n\n### In one\n\n" + yet + "\n\n{{paper `named`}}\n\n## Two\n\n### In two\n\nGone " + yet + "\n\n### More of two\n\nIs " + there + ".\n\n## Three\n\nNo figures.\n",
+			"# Page\n\nText.\n\n## One\n\nOne's text.\n\n### In one\n\n" + yet + "\n\n{{paper `named`}}\n\n## Two\n\n### In two\n\nGone " +
+				yet + "\n\n### More of two\n\nIs " + there + ".\n\n## Three\n\nNo figures.\n",
 			"# Page\n\nText.\n\n## Two\n\n### More of two\n\nIs 100 ± 2.\n\n## Three\n\nNo figures.\n",
 		},
 		"a page's own heading stays": {
@@ -405,7 +419,7 @@ func TestOmitMissing(t *testing.T) {
 			"# Page\n",
 		},
 	} {
-		p, err := FillPage("x", []byte(tt.template), made{})
+		p, err := fillPage("x", []byte(tt.template), made{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -419,14 +433,18 @@ func TestOmitMissing(t *testing.T) {
 func TestWaitingNote(t *testing.T) {
 	how := " This measures what is missing, on a machine that does nothing else, in 90 minutes at most:\n\n```\nskerry reproduce "
 	for name, tt := range map[string]struct{ template, note string }{
-		"nothing is there": {"# Page\n\nWords.\n\n{{waiting `parts`}}\n\n## One\n\n" + yet + "\n\n" + never + "\n", "None of the 2 parts is measured yet." + how + "later made\n```\n"},
-		"some is":          {"## Page\n\n- " + yet + "\n- " + there + "\n\n{{waiting `findings here`}}\n", "Not measured yet, and left out: 1 of the 2 findings here." + how + "later\n```\n"},
-		"a figure is not":  {"## Page\n\n- " + yet + there + "\n\n{{waiting `findings`}}\n", "Some figures of the findings are not measured yet." + how + "later\n```\n"},
-		"words are left":   {"## Page\n\n- One{{words `%s` (" + call(yet) + ")}}.\n\n{{waiting `findings`}}\n", "Some figures of the findings are not measured yet." + how + "later\n```\n"},
+		"nothing is there": {"# Page\n\nWords.\n\n{{waiting `parts`}}\n\n## One\n\n" + yet + "\n\n" + never + "\n",
+			"None of the 2 parts is measured yet." + how + "later made\n```\n"},
+		"some is": {"## Page\n\n- " + yet + "\n- " + there + "\n\n{{waiting `findings here`}}\n",
+			"Not measured yet, and left out: 1 of the 2 findings here." + how + "later\n```\n"},
+		"a figure is not": {"## Page\n\n- " + yet + there + "\n\n{{waiting `findings`}}\n",
+			"Some figures of the findings are not measured yet." + how + "later\n```\n"},
+		"words are left": {"## Page\n\n- One{{words `%s` (" + call(yet) + ")}}.\n\n{{waiting `findings`}}\n",
+			"Some figures of the findings are not measured yet." + how + "later\n```\n"},
 		"another lacks it": {"## Page\n\nIs " + there + ".\n\n{{waiting `parts`}}\n\n## Other\n\n" + yet + "\n", ""},
 		"all is there":     {"# Page\n\n{{waiting `parts`}}\n\nIs " + there + ".\n", ""},
 	} {
-		p, err := FillPage("x", []byte(tt.template), made{})
+		p, err := fillPage("x", []byte(tt.template), made{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// partKind is what a part of a page is.
+// partKind is the kind of a part of a page.
 type partKind int
 
 const (
 	paragraph partKind = iota
 	heading
-	tableHead // a table's first two lines
+	tableHead // the first two lines of a table
 	row
 	item     // of a list
-	ownLines // the result of a function that stands on lines of its own
-	quoted   // between fences
+	ownLines // a block returned by a function
+	quoted   // fenced code
 	blank
 )
 
-// part is the least of a page that is left out as a whole.
+// part is the smallest unit of a page that can be omitted.
 type part struct {
 	kind  partKind
 	level int // of a heading
 	text  string
-	// asks is for how many figures it asks of what was measured, has how many there are.
+	// asks counts the requested figures, has those that are measured.
 	asks, has int
-	// waiting is what a note on what is missing calls the section's parts.
+	// waiting is the name of the section's parts in a note on missing data.
 	waiting string
-	// missing are the steps that it waits for, each as often as it asks for it.
+	// missing are the steps without data, once per request.
 	missing []string
 	omitted bool // out
 }
 
-// isMissing tells whether a part asks for figures and has none of them.
+// isMissing reports whether a part requests figures and has none of them.
 func (p part) isMissing() bool { return p.asks > 0 && p.has == 0 }
 
 var (
@@ -46,7 +46,7 @@ var (
 
 const fence = "```"
 
-// splitParts splits a page into its parts, line by line.
+// splitParts splits a page into parts.
 func splitParts(text string) (out []part) {
 	last := &part{kind: blank}
 	for line := range strings.Lines(text) {
@@ -60,7 +60,7 @@ func splitParts(text string) (out []part) {
 	return out
 }
 
-// continues tells whether a line belongs to the part before it.
+// continues reports whether a line belongs to the part.
 func (p part) continues(line string) bool {
 	switch p.kind {
 	case quoted:
@@ -73,7 +73,7 @@ func (p part) continues(line string) bool {
 	return false
 }
 
-// startPart is the part that a line begins after this one.
+// startPart returns the part that a line begins after this one.
 func (p part) startPart(line string) part {
 	begun := func(k partKind) part { return part{kind: k, text: line} }
 	switch {
@@ -95,15 +95,15 @@ func (p part) startPart(line string) part {
 	return begun(paragraph)
 }
 
-// isClosed tells whether a quoted part has its last line.
+// isClosed reports whether fenced code has its last line.
 func isClosed(text string) bool {
 	return strings.Count(text, "\n") > 1 && strings.HasPrefix(text[strings.LastIndex(strings.TrimRight(text, "\n"), "\n")+1:], fence)
 }
 
-// joinParts puts a page together of the parts that are left, blocks apart from what stands around them.
+// joinParts joins the remaining parts, with blank lines around blocks.
 func joinParts(all []part) []byte {
 	var b strings.Builder
-	apart := true // nothing, or an empty line, comes before
+	apart := true // at the start or after a blank line
 	gap := func() {
 		if !apart {
 			b.WriteByte('\n')
@@ -128,8 +128,9 @@ func joinParts(all []part) []byte {
 	return []byte(strings.TrimRight(b.String(), "\n") + "\n")
 }
 
-// omitMissing finds what of a page is not worth reading yet: parts without any of the figures that they ask for; then
-// heads of tables and lead-ins to which nothing is left, and sections.
+// omitMissing omits parts without measured figures, then table heads and lead-ins whose content is
+// omitted, and
+// sections.
 func omitMissing(all []part) {
 	for i := range all {
 		all[i].omitted = all[i].isMissing()
@@ -153,7 +154,6 @@ func omitMissing(all []part) {
 	}
 }
 
-// takeWhile is how far parts go on as they should.
 func takeWhile(parts []part, goesOn func(part) bool) []part {
 	for i, p := range parts {
 		if !goesOn(p) {
@@ -163,7 +163,7 @@ func takeWhile(parts []part, goesOn func(part) bool) []part {
 	return parts
 }
 
-// allOmitted tells whether there were parts, and all of them are left out.
+// allOmitted reports whether there are parts and all of them are omitted.
 func allOmitted(parts []part) bool {
 	there := false
 	for _, p := range parts {
@@ -178,17 +178,17 @@ func allOmitted(parts []part) bool {
 	return there
 }
 
-// isLeadIn tells whether a part is there for what follows it.
+// isLeadIn reports whether a part introduces the next ones.
 func isLeadIn(p part) bool {
 	return p.kind == paragraph && p.has == 0 && strings.HasSuffix(strings.TrimSpace(p.text), ":")
 }
 
-// isIntroduced are the parts that a lead-in leads to.
+// isIntroduced reports whether a lead-in can introduce the part.
 func isIntroduced(p part) bool {
 	return p.kind == blank || p.kind == ownLines && p.waiting == "" || p.kind == item || p.kind == tableHead || p.kind == row
 }
 
-// sectionAt is a heading with all below it.
+// sectionAt returns a heading and everything below it.
 func sectionAt(all []part, at int) []part {
 	for i := at + 1; i < len(all); i++ {
 		if all[i].kind == heading && all[i].level <= all[at].level {
@@ -198,7 +198,7 @@ func sectionAt(all []part, at int) []part {
 	return all[at:]
 }
 
-// isUnanswered tells whether a section asks for figures, has none, and does not say so itself.
+// isUnanswered reports whether a section requests figures, has none, and has no waiting note.
 func isUnanswered(parts []part) bool {
 	asks := 0
 	for _, p := range parts {
@@ -210,16 +210,15 @@ func isUnanswered(parts []part) bool {
 	return asks > 0
 }
 
-// MissingSteps is how steps are measured that were not yet.
+// MissingSteps describes how to measure steps without data.
 type MissingSteps struct {
-	// Names are what skerry reproduce takes: a step's, or a page's of which nothing is measured.
+	// Names are arguments of skerry reproduce: steps, or pages of which most is missing.
 	Names []string
-	// Takes is the longest that this is likely to take, 0 where that is not known.
+	// Takes is the longest expected duration, 0 if unknown.
 	Takes time.Duration
 }
 
-// fillWaiting fills in what each part that waits tells of its section: the part of the page from the heading above it to the
-// next of its level.
+// fillWaiting fills each waiting part with a note on its section.
 func (f *filler) fillWaiting(all []part) (err error) {
 	for i := range all {
 		if all[i].waiting == "" {
@@ -237,7 +236,8 @@ func (f *filler) fillWaiting(all []part) (err error) {
 	return nil
 }
 
-// waitingNote tells what a section lacks, "" for nothing. things are what its parts are called.
+// waitingNote describes the missing parts of a section, "" if nothing is missing. things names its
+// parts.
 func (f *filler) waitingNote(section []part, things string) (string, error) {
 	asking, absent := 0, 0
 	var steps []string
@@ -269,7 +269,6 @@ func (f *filler) waitingNote(section []part, things string) (string, error) {
 		fence + "\nskerry reproduce " + strings.Join(missing.Names, " ") + "\n" + fence + "\n", nil
 }
 
-// describeDuration tells how long something takes at most.
 func describeDuration(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -280,7 +279,6 @@ func describeDuration(d time.Duration) string {
 	return fmt.Sprintf(", in %.0f hours at most", d.Hours())
 }
 
-// describeProgress tells how many of a page's steps are measured.
 func describeProgress(measured, all int) string {
 	switch measured {
 	case 0:

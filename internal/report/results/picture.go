@@ -13,11 +13,14 @@ import (
 	"skerry/internal/report/svg"
 )
 
-// pictureStyle makes a picture of package svg one that stands alone, on light and dark ground.
+// pictureStyle makes a chart of package svg standalone, in light and dark.
 const pictureStyle = `<style>text{font:11px system-ui,sans-serif;fill:#555}.grid{stroke:#8884}.axis{stroke:#888}` +
-	`.line{fill:none;stroke-width:2}.whisker{stroke-width:1}.c0{stroke:#1b6ca8;--c:#1b6ca8}.c1{stroke:#c2571a;--c:#c2571a}.c2{stroke:#2a8a57;--c:#2a8a57}` +
-	`.c3{stroke:#8a4fbf;--c:#8a4fbf}.c4{stroke:#b3872b;--c:#b3872b}.c5{stroke:#b0305a;--c:#b0305a}.c6{stroke:#3b8f9c;--c:#3b8f9c}.c7{stroke:#777;--c:#777}` +
-	`.dot,.area,.bar{fill:var(--c)}.area.paper,.bar.paper{fill-opacity:.3}.paper{stroke-dasharray:5 4}.over{stroke:#444}.edge{stroke:#1b6ca8;stroke-opacity:.3}.node{fill:#1b6ca8}` +
+	`.line{fill:none;stroke-width:2}.whisker{stroke-width:1}.c0{stroke:#1b6ca8;--c:#1b6ca8}.c1{stroke:#c2571a;--c:#c2571a}` +
+	`.c2{stroke:#2a8a57;--c:#2a8a57}` +
+	`.c3{stroke:#8a4fbf;--c:#8a4fbf}.c4{stroke:#b3872b;--c:#b3872b}.c5{stroke:#b0305a;--c:#b0305a}` +
+	`.c6{stroke:#3b8f9c;--c:#3b8f9c}.c7{stroke:#777;--c:#777}` +
+	`.dot,.area,.bar{fill:var(--c)}.area.paper,.bar.paper{fill-opacity:.3}.paper{stroke-dasharray:5 4}.over{stroke:#444}` +
+	`.edge{stroke:#1b6ca8;stroke-opacity:.3}.node{fill:#1b6ca8}` +
 	`@media(prefers-color-scheme:dark){text{fill:#bbb}.over{stroke:#ccc}}</style>`
 
 func embedStyle(svg string) string {
@@ -25,14 +28,14 @@ func embedStyle(svg string) string {
 	return svg[:end] + pictureStyle + svg[end:]
 }
 
-// drawnLine is what is drawn of one name: of trials, or of a document.
+// drawnLine is a line of trials, or of a document if kind is "paper".
 type drawnLine struct {
 	name, kind string // kind is "" or paper
 	at         map[string]svg.Point
 }
 
-// drawPicture draws y= against x=, a line for each value of by=, with the values of a document
-// beside them as broken lines; bars where x= has names.
+// drawPicture draws y= against x=, a line for each value of by=. Values of a document are dashed
+// lines. If x= has names, it draws bars.
 func drawPicture(rows []Row, papers []DocumentValue, w arguments) (drawPicture, about string, err error) {
 	y, err := parseColumn(w.options["y"])
 	if err != nil {
@@ -53,7 +56,7 @@ func drawPicture(rows []Row, papers []DocumentValue, w arguments) (drawPicture, 
 	return embedStyle(drawLines(drawn, y.heading(), x, about)), about, nil
 }
 
-// trialLines are the lines of trials.
+// trialLines returns the lines of trials.
 func trialLines(rows []Row, y column, w arguments) (out []drawnLine, err error) {
 	by := append(w.list("by"), w.options["x"])
 	all, err := cells(rows, by)
@@ -138,7 +141,7 @@ func (l drawnLine) label() string {
 	return l.name
 }
 
-// class is one colour for one name, of trials and of the document.
+// class returns the same colour for a name in trials and in the document.
 func (l drawnLine) class(all []drawnLine) string {
 	names := []string{}
 	for _, o := range all {
@@ -149,7 +152,7 @@ func (l drawnLine) class(all []drawnLine) string {
 	return strings.TrimSpace(svg.Color(slices.Index(names, l.name)) + " " + l.kind)
 }
 
-// drawGraphs draws who talks to whom, side by side for each value of by= where that is asked for.
+// drawGraphs draws a traffic graph for each value of by=, side by side.
 func (f *filler) drawGraphs(rows []Row, w arguments) (string, error) {
 	by := w.list("by")
 	all, err := cells(rows, by)
@@ -160,7 +163,7 @@ func (f *filler) drawGraphs(rows []Row, w arguments) (string, error) {
 	for _, c := range all {
 		svg, about, err := drawGraph(c.rows, w)
 		text, err := f.addPicture(svg, about, err)
-		if errors.As(err, new(NotMeasuredError)) && len(by) > 0 {
+		if errors.As(err, new(notMeasuredError)) && len(by) > 0 {
 			text, err = "–", nil
 		}
 		if err != nil || len(by) == 0 {
@@ -174,8 +177,8 @@ func (f *filler) drawGraphs(rows []Row, w arguments) (string, error) {
 	return t.String(), nil
 }
 
-// drawGraph draws who talks to whom: the bytes that pairs of data nodes exchanged for an operation, the
-// mean over the trials that count and that where= keeps.
+// drawGraph draws the mean bytes per operation between pairs of data nodes, over the trials that
+// count.
 func drawGraph(rows []Row, w arguments) (picture, about string, err error) {
 	sums := map[string]float64{}
 	valid := 0
@@ -185,13 +188,13 @@ func drawGraph(rows []Row, w arguments) (picture, about string, err error) {
 		}
 		valid++
 		for name, v := range r.Figures {
-			if pair, ok := strings.CutPrefix(name, PairPrefix); ok {
+			if pair, ok := strings.CutPrefix(name, pairPrefix); ok {
 				sums[pair] += v
 			}
 		}
 	}
 	if valid == 0 || len(sums) == 0 {
-		return "", "", NotMeasuredError{w.step}
+		return "", "", notMeasuredError{w.step}
 	}
 	g := svg.Graph{}
 	at := func(name string) int {
@@ -218,8 +221,8 @@ func drawGraph(rows []Row, w arguments) (picture, about string, err error) {
 	return embedStyle(g.SVG()), about, nil
 }
 
-// drawOverTime draws y= over time, a line for each value of by=, of the first trial of each that is kept, with a gap where it
-// has none; with axis=log by its magnitude, and with as=distribution how much of the time it was at most so large.
+// drawOverTime draws y= over time, a line for each value of by=, of the first stored trial.
+// axis=log selects a logarithmic axis, as=distribution the cumulative distribution over time.
 func drawOverTime(points []Point, w arguments) (picture, about string, err error) {
 	kept, err := filterPoints(points, w)
 	if err != nil {
@@ -247,7 +250,7 @@ func drawOverTime(points []Point, w arguments) (picture, about string, err error
 		trials[name] = p.Trial
 		v, ok := p.Figures[y.metric]
 		if series[name] == nil {
-			if !ok { // a line begins with a value
+			if !ok { // leading gaps are skipped
 				continue
 			}
 			series[name] = &svg.Series{Name: name}
@@ -266,7 +269,7 @@ func drawOverTime(points []Point, w arguments) (picture, about string, err error
 	case "log":
 		plot.Y.Scale = svg.Log
 	default:
-		return "", "", fmt.Errorf("axis=%s: there is axis=log", axis)
+		return "", "", fmt.Errorf("axis=%s: want axis=log", axis)
 	}
 	for i, name := range slices.Sorted(maps.Keys(series)) {
 		series[name].Class = svg.Color(i)
@@ -281,13 +284,13 @@ func drawOverTime(points []Point, w arguments) (picture, about string, err error
 			plot.Series[i].Points = distribute(s.Points)
 		}
 	default:
-		return "", "", fmt.Errorf("as=%s: there is as=distribution", as)
+		return "", "", fmt.Errorf("as=%s: want as=distribution", as)
 	}
 	plot.Label, plot.X.Label = about, x
 	return embedStyle(plot.SVG()), about, nil
 }
 
-// distribute puts the least value first, each at the per cent of points that are no larger, and leaves gaps out.
+// distribute sorts values and sets X to the percentage of points up to each. It drops gaps.
 func distribute(points []svg.Point) []svg.Point {
 	points = slices.DeleteFunc(points, func(p svg.Point) bool { return math.IsNaN(p.Y) })
 	slices.SortFunc(points, func(a, b svg.Point) int { return cmp.Compare(a.Y, b.Y) })
@@ -297,7 +300,7 @@ func distribute(points []svg.Point) []svg.Point {
 	return points
 }
 
-// filterPoints keeps the points of trials that are as where= says.
+// filterPoints returns the points of trials that match where=.
 func filterPoints(points []Point, w arguments) ([]Point, error) {
 	rows := make([]Row, len(points))
 	for i, p := range points {

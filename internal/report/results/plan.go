@@ -1,9 +1,9 @@
-// Package results is how the pages of docs/results are made. A plan names the experiments
-// that each page rests on; what their runs measured is kept beside the page, a row a trial; the
-// page follows from those rows and from its template.
+// Package results makes the pages of docs/results. A plan lists the experiments behind each page.
+// Each run's trials are stored as CSV rows next to the page, and the page is rendered from those
+// rows and its template.
 //
-//	plan ──► runs ──► data/STEP.csv ──┬──► PAGE.md (package page)
-//	         a machine left alone     │    a test compares
+//	plan ──► runs ──► data/STEP.csv ──┬──► PAGE.md
+//	                                  │    a test compares
 //	                  PAGE.md.tmpl ───┘
 package results
 
@@ -27,50 +27,53 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// Plan is what stands in an evaluation file.
+// Plan is the content of plan.yaml.
 type Plan struct {
-	// Pages in the order in which they are made.
+	// Pages are listed in the order of execution.
 	Pages []PlanPage `yaml:"pages" jsonschema:"required"`
 }
 
 // PlanPage is a page of results.
 type PlanPage struct {
-	// Name of its file, without .md.
+	// Name is the file name without .md.
 	Name string `yaml:"page" jsonschema:"required"`
-	// Document that it repeats: fhc, faults, clouds, services, hydra, mds; "" for none.
+	// Document that the page reproduces: fhc, faults, clouds, services, hydra, mds; "" for none.
 	Document string `yaml:"document"`
 	Steps    []Step `yaml:"steps" jsonschema:"required"`
 }
 
 // Step is one run of an experiment.
 type Step struct {
-	// Name of its data file, without .csv.
+	// Name of the data file, without .csv.
 	Name string `yaml:"name" jsonschema:"required"`
-	// Run is an experiment file, relative to the repository, and Set what is set in it.
+	// Run is an experiment file, relative to the repository. Set overrides values in it.
 	Run string   `yaml:"run" jsonschema:"required"`
 	Set []string `yaml:"set"`
-	// TriedBy is another step, whose short form shows that this one works too: --quick leaves this one out.
+	// TriedBy names a step whose short form also covers this one: --quick skips this step.
 	TriedBy string `yaml:"tried_by"`
-	// Keep are the figures that are kept of each trial, as assertions call them; a last * stands for any rest.
-	// Of events that happened several times they are means, with .most the most of any, with .times how often that was,
-	// with .stalled after how many nothing answered for a while, with .used how many hit links in use (of these .used_stalled and
-	// .used_unresponsive). With turn.NAME each time of an event is kept by itself, as NAME.01.unresponsive. With pair.* the bytes that each two data nodes exchanged
-	// for an operation are kept as well, with change.* each node's changes of membership, with
-	// probes.read.highest the highest 95th percentile of reads of any short job, with .before and .during the medians before and
-	// while events were in force, with .growth the latter divided by the former.
+	// Keep lists the metrics to store for each trial, as in assertions. A trailing * matches any
+	// suffix. Repeated events store their mean; .most is the maximum, .times the number of events,
+	// .stalled the number followed by an unresponsive period, and .used, .used_stalled,
+	// .used_unresponsive are for events on links in use. turn.NAME stores each occurrence
+	// separately, as NAME.01.unresponsive. pair.* stores the bytes per operation between each pair
+	// of data nodes. change.* stores each node's membership changes. probes.read.highest is the
+	// highest 95th percentile of reads in any short job; .before and .during are the medians before
+	// and during events, .growth is their ratio.
 	Keep []string `yaml:"keep"`
-	// Over are the figures that are kept over time, of the first valid trial of each cell (OverTime).
+	// Over lists the figures to store over time, of the first valid trial of each cell
+	// (PointFigures).
 	Over []string `yaml:"over"`
 }
 
-// LoadPlan reads a plan.
+// LoadPlan reads and validates a plan.
 func LoadPlan(path string) (Plan, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Plan{}, advice.With(fmt.Errorf("there is no plan of the evaluation at %s", path), "call it in the root of a clone of the repository, or give the plan with --file")
+		return Plan{}, advice.With(fmt.Errorf("no evaluation plan at %s", path),
+			"run the command in the root of the repository, or name the plan with --file")
 	}
 	if err != nil {
-		return Plan{}, fmt.Errorf("reading the evaluation's plan: %w", err)
+		return Plan{}, fmt.Errorf("read evaluation plan: %w", err)
 	}
 	root, err := strict.Parse(path, text)
 	if err != nil {
@@ -83,17 +86,17 @@ func LoadPlan(path string) (Plan, error) {
 	return p, p.validate()
 }
 
-// validate finds names that mean two things.
+// validate rejects ambiguous names.
 func (p Plan) validate() error {
 	pages, steps := map[string]bool{}, map[string]bool{}
 	for _, page := range p.Pages {
 		if pages[page.Name] {
-			return fmt.Errorf("the plan has two pages %s", page.Name)
+			return fmt.Errorf("duplicate page %s in the plan", page.Name)
 		}
 		pages[page.Name] = true
 		for _, s := range page.Steps {
 			if steps[s.Name] {
-				return fmt.Errorf("the plan has two steps %s: their data would be one file", s.Name)
+				return fmt.Errorf("duplicate step %s in the plan", s.Name)
 			}
 			steps[s.Name] = true
 			if err := s.validate(); err != nil {
@@ -104,10 +107,10 @@ func (p Plan) validate() error {
 	for _, page := range p.Pages {
 		for _, s := range page.Steps {
 			if pages[s.Name] {
-				return fmt.Errorf("the plan has a page and a step %s: the step could not be asked for alone", s.Name)
+				return fmt.Errorf("page and step %s have the same name", s.Name)
 			}
 			if s.TriedBy != "" && (s.TriedBy == s.Name || !steps[s.TriedBy]) {
-				return fmt.Errorf("step %s is tried by %q, which is no other step", s.Name, s.TriedBy)
+				return fmt.Errorf("step %s: tried_by: %q is not another step", s.Name, s.TriedBy)
 			}
 		}
 	}
@@ -116,29 +119,28 @@ func (p Plan) validate() error {
 
 func (s Step) validate() error {
 	for _, name := range s.Over {
-		if !slices.Contains(PointFigures, name) {
-			return fmt.Errorf("over time there are %s, and no %q", strings.Join(PointFigures, ", "), name)
+		if !slices.Contains(pointFigures, name) {
+			return fmt.Errorf("over: %q is not one of %s", name, strings.Join(pointFigures, ", "))
 		}
 	}
 	switch {
 	case s.Run == "":
-		return fmt.Errorf("it runs no experiment")
+		return fmt.Errorf("run: no experiment")
 	case len(s.Keep) == 0:
-		return fmt.Errorf("it keeps nothing")
+		return fmt.Errorf("keep: no metrics")
 	}
 	return nil
 }
 
-// hasStep tells whether the plan has a step.
 func (p Plan) hasStep(step string) bool {
 	return slices.ContainsFunc(p.Pages, func(page PlanPage) bool {
 		return slices.ContainsFunc(page.Steps, func(s Step) bool { return s.Name == step })
 	})
 }
 
-// Select returns the pages that names ask for, in the plan's order: a page's, a document's, a step's
-// for that step alone, or all for every one, as no name does. Of quick forms those are left out that
-// another step tries, unless they are named themselves.
+// Select returns the pages and steps that names request, in the plan's order. A name is a page, a
+// document, a step, or all; no names mean all. quick skips steps that another step covers, unless
+// they are named.
 func (p Plan) Select(names []string, quick bool) (out []PlanPage, err error) {
 	known := []string{"all"}
 	for _, page := range p.Pages {
@@ -170,7 +172,7 @@ func selectionHint(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "there are " + strings.Join(known, ", ")
+	return "choose from " + strings.Join(known, ", ")
 }
 
 func unique(names []string) (out []string) {
@@ -182,11 +184,11 @@ func unique(names []string) (out []string) {
 	return out
 }
 
-// sizeSettings begin what a step sets of how much a trial does.
+// sizeSettings are prefixes of settings that determine the size of a trial.
 var sizeSettings = []string{"workload.records=", "stop=", "stop.", "repetitions="}
 
-// Settings are what the step sets of its experiment. The short form, whose sizes the experiment says itself under
-// fast, has all others.
+// Settings returns the overrides of the step. The quick form omits sizes, which the experiment
+// defines under fast.
 func (s Step) Settings(quick bool) []string {
 	if !quick {
 		return s.Set
@@ -196,8 +198,8 @@ func (s Step) Settings(quick bool) []string {
 	})
 }
 
-// EstimateTime is the longest that a step is likely to take, and whether that is known; root is the
-// repository. quick asks for the short form.
+// EstimateTime returns the longest expected duration, and whether it is known. root is the
+// repository.
 func (s Step) EstimateTime(root string, quick bool) (time.Duration, bool, error) {
 	e, err := experiment.Load(filepath.Join(root, s.Run), s.Settings(quick), quick)
 	if err != nil {
@@ -208,19 +210,19 @@ func (s Step) EstimateTime(root string, quick bool) (time.Duration, bool, error)
 }
 
 const (
-	// quietShare is how much of a machine's processors others may use where figures are to be
-	// published, over quietSpan.
+	// maxForeignShare is the share of the CPU that other processes may use during idleSpan before a
+	// run whose figures are published.
 	maxForeignShare = 0.05
 	idleSpan        = 5 * time.Second
 )
 
-// WaitIdle waits until the machine does nothing else. told is called with the share of its
-// processors that others use, each time that this is too much.
-func WaitIdle(ctx context.Context, on files.System, cores int, told func(busy float64)) error {
+// WaitIdle waits until the machine is idle. It calls report with the CPU share of other processes
+// each time the share is too high.
+func WaitIdle(ctx context.Context, on files.System, cores int, report func(busy float64)) error {
 	for {
 		before, err := sample.ReadMachineUsage(ctx, on)
 		if err != nil {
-			return fmt.Errorf("looking whether the machine is busy: %w", err)
+			return fmt.Errorf("measure CPU usage: %w", err)
 		}
 		begin := time.Now()
 		if err := linger.For(ctx, idleSpan); err != nil {
@@ -228,13 +230,13 @@ func WaitIdle(ctx context.Context, on files.System, cores int, told func(busy fl
 		}
 		after, err := sample.ReadMachineUsage(ctx, on)
 		if err != nil {
-			return fmt.Errorf("looking whether the machine is busy: %w", err)
+			return fmt.Errorf("measure CPU usage: %w", err)
 		}
 		used := after.Busy + after.Steal - before.Busy - before.Steal
 		busy := used.Seconds() / time.Since(begin).Seconds() / float64(cores)
 		if busy <= maxForeignShare {
 			return nil
 		}
-		told(busy)
+		report(busy)
 	}
 }

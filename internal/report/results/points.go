@@ -14,25 +14,25 @@ import (
 	"skerry/internal/topology"
 )
 
-// Point is what a trial did in a stretch of its measurement.
+// Point holds the figures of a trial in one interval of its measurement.
 type Point struct {
 	Trial int
-	// T is where the stretch begins, in seconds of the measurement.
+	// T is the start of the interval, in seconds of the measurement.
 	T float64
-	// Parameters are the trial's, from its row.
+	// Parameters are copied from the trial's row.
 	Parameters map[string]string
-	// Figures are means over the stretch: goodput, p95 (s), failed (a second), rtt (s, over all pairs),
-	// cpu (cores of a data node), credits.
+	// Figures are means over the interval: goodput, p95 (s), failed (per second), rtt (s, over all
+	// pairs), cpu (cores of a data node), credits.
 	Figures map[string]float64
 }
 
-// PointFigures are the names of a point's figures.
-var PointFigures = []string{"goodput", "p95", "failed", "rtt", "cpu", "credits"}
+// pointFigures are the names of a point's figures.
+var pointFigures = []string{"goodput", "p95", "failed", "rtt", "cpu", "credits"}
 
-// maxPoints is how many of them a trial has at most, so that what is kept stays small.
+// maxPoints limits the points of a trial and so the size of the data.
 const maxPoints = 100
 
-// TrialPoints is what the first valid trial of each cell did over time, of the figures in keep: nothing where keep is empty.
+// TrialPoints returns the figures in keep over time, of the first valid trial of each cell.
 func TrialPoints(d *record.Dir, keep []string) ([]Point, error) {
 	var out []Point
 	drawn := map[string]bool{}
@@ -63,7 +63,7 @@ func TrialPoints(d *record.Dir, keep []string) ([]Point, error) {
 
 type weightedSum struct{ sum, weight float64 }
 
-// binnedFigures are sums by stretch and figure.
+// binnedFigures are weighted sums by bin and figure.
 type binnedFigures struct {
 	width int64
 	at    map[int64]map[string]*weightedSum
@@ -71,7 +71,7 @@ type binnedFigures struct {
 
 func (s *binnedFigures) add(t int64, name string, v, weight float64) {
 	if t < 0 || weight <= 0 {
-		return // the warm-up
+		return // warm-up
 	}
 	bin := t / s.width
 	if s.at[bin] == nil {
@@ -118,30 +118,30 @@ func (s *binnedFigures) nodes(d *record.Dir, trial int) error {
 	return err
 }
 
-// WritePoints writes points as CSV: trial, t, then figures.
-func WritePoints(w io.Writer, ps []Point) error {
+// writePoints writes points as CSV: trial, t, then figures.
+func writePoints(w io.Writer, ps []Point) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(append([]string{"trial", "t"}, PointFigures...)); err != nil {
-		return fmt.Errorf("writing trials over time: %w", err)
+	if err := out.Write(append([]string{"trial", "t"}, pointFigures...)); err != nil {
+		return fmt.Errorf("write points: %w", err)
 	}
 	for _, p := range ps {
 		line := []string{strconv.Itoa(p.Trial), strconv.FormatFloat(p.T, 'g', -1, 64)}
-		if err := out.Write(append(line, formatFigures(p.Figures, PointFigures, 5)...)); err != nil {
-			return fmt.Errorf("writing trials over time: %w", err)
+		if err := out.Write(append(line, formatFigures(p.Figures, pointFigures, 5)...)); err != nil {
+			return fmt.Errorf("write points: %w", err)
 		}
 	}
 	out.Flush()
 	return out.Error()
 }
 
-// ReadPoints reads what WritePoints has written; rows are the trials that they are of.
-func ReadPoints(r io.Reader, rows []Row) ([]Point, error) {
+// readPoints reads the output of WritePoints. rows are the trials of the points.
+func readPoints(r io.Reader, rows []Row) ([]Point, error) {
 	lines, err := csv.NewReader(r).ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("reading trials over time: %w", err)
+		return nil, fmt.Errorf("read points: %w", err)
 	}
-	if len(lines) == 0 || !slices.Equal(lines[0], append([]string{"trial", "t"}, PointFigures...)) {
-		return nil, fmt.Errorf("reading trials over time: the columns are trial,t,%s", strings.Join(PointFigures, ","))
+	if len(lines) == 0 || !slices.Equal(lines[0], append([]string{"trial", "t"}, pointFigures...)) {
+		return nil, fmt.Errorf("read points: want the columns trial,t,%s", strings.Join(pointFigures, ","))
 	}
 	var out []Point
 	for n, l := range lines[1:] {
@@ -149,7 +149,7 @@ func ReadPoints(r io.Reader, rows []Row) ([]Point, error) {
 		if p.Trial, err = strconv.Atoi(l[0]); err == nil {
 			p.T, err = strconv.ParseFloat(l[1], 64)
 		}
-		for i, name := range PointFigures {
+		for i, name := range pointFigures {
 			if l[2+i] == "" {
 				continue
 			}
@@ -158,11 +158,11 @@ func ReadPoints(r io.Reader, rows []Row) ([]Point, error) {
 			p.Figures[name] = v
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading trials over time: line %d: %w", n+2, err)
+			return nil, fmt.Errorf("read points: line %d: %w", n+2, err)
 		}
 		i := slices.IndexFunc(rows, func(r Row) bool { return r.Trial == p.Trial })
 		if i < 0 {
-			return nil, fmt.Errorf("reading trials over time: line %d: %w: %d", n+2, record.ErrNoTrial, p.Trial)
+			return nil, fmt.Errorf("read points: line %d: %w: %d", n+2, record.ErrNoTrial, p.Trial)
 		}
 		p.Parameters = rows[i].Parameters
 		out = append(out, p)

@@ -84,7 +84,8 @@ func TestSelect(t *testing.T) {
 	for _, tt := range []struct {
 		names []string
 		want  int
-	}{{nil, len(p.Pages)}, {[]string{"all"}, len(p.Pages)}, {[]string{"clouds"}, 1}, {[]string{"mds"}, 1}, {[]string{"routing", "fhc-resize"}, 2}, {[]string{"hydra-mixed-30", "metadata-lost"}, 2}} {
+	}{{nil, len(p.Pages)}, {[]string{"all"}, len(p.Pages)}, {[]string{"clouds"}, 1}, {[]string{"mds"}, 1},
+		{[]string{"routing", "fhc-resize"}, 2}, {[]string{"hydra-mixed-30", "metadata-lost"}, 2}} {
 		if got, err := p.Select(tt.names, false); err != nil || len(got) != tt.want {
 			t.Errorf("%v selects %d pages, %v, want %d", tt.names, len(got), err, tt.want)
 		}
@@ -114,7 +115,8 @@ func TestSelect(t *testing.T) {
 }
 
 // notFigures are the numbers that prose may hold: names of figures, tables, sections and experiments of the
-// documents, scales, flavors of machines, and which percentile or interval is meant. All else is a figure and comes from data by a call, or a setting and stands in code.
+// documents, scales, flavors of machines, and which percentile or interval is meant. All else is a
+// figure and comes from data by a call, or a setting and stands in code.
 var notFigures = regexp.MustCompile(`(Fig\.|[Ff]igures?|[Tt]ables?|[Ss]ections?|[Ee]xperiments?|[Hh]ypothes[ie]s) [0-9.-]+((, | to | and )[0-9.-]+)*|\b[2-5]X\b|95th percentile|95 % confidence|t2\.small|m1\.small`)
 
 var (
@@ -124,7 +126,8 @@ var (
 
 // The short form of a step is as short as its experiment says, on the database that the step sets.
 func TestSettings(t *testing.T) {
-	s := Step{Set: []string{"database=mongodb", "workload.records=100000", "stop.time=120s", "stop={time: 1h}", "repetitions=9", "workload.threads=1"}}
+	s := Step{Set: []string{"database=mongodb", "workload.records=100000", "stop.time=120s", "stop={time: 1h}", "repetitions=9",
+		"workload.threads=1"}}
 	if got := s.Settings(false); !slices.Equal(got, s.Set) {
 		t.Errorf("in full %q", got)
 	}
@@ -286,7 +289,7 @@ func TestPointsHaveFigures(t *testing.T) {
 	for _, p := range load(t).Pages {
 		for _, s := range p.Steps {
 			points, err := folder.Points(s.Name)
-			if errors.As(err, &NotMeasuredError{}) {
+			if errors.As(err, &notMeasuredError{}) {
 				continue
 			}
 			if err != nil {

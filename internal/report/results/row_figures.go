@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// Change begins the figures of one node's changes of membership: "change.Pune.leave.complete".
-	ChangePrefix = "change."
-	// Most ends the figure of the event that had the most, where one of a name happened several times.
-	MostSuffix = ".most"
-	// Times ends the figure of how often that was.
-	TimesSuffix = ".times"
-	// Turn begins what asks for every time of an event by itself: "turn.cut" gives cut.01.share, cut.01.unresponsive.
-	TurnPrefix = "turn."
+	// ChangePrefix begins a node's membership changes: "change.Pune.leave.complete".
+	changePrefix = "change."
+	// MostSuffix ends the maximum over repeated events.
+	mostSuffix = ".most"
+	// TimesSuffix ends the number of repeated events.
+	timesSuffix = ".times"
+	// TurnPrefix requests each occurrence of an event separately: "turn.cut" adds cut.01.share and
+	// cut.01.unresponsive.
+	turnPrefix = "turn."
 
 	eventPrefix = "events."
 )
 
-// addMetrics are a trial's, as assertions call them. Of events of one name, which give a name several times, they are
-// the mean over those that have it, with the most of any beside it, and how often they happened.
+// addMetrics adds a trial's metrics. Repeated events are averaged over those that have the metric.
 func (r Row) addMetrics(values []metric.Value, keep []string) {
 	n := map[string]float64{}
 	for _, v := range values {
@@ -32,14 +32,14 @@ func (r Row) addMetrics(values []metric.Value, keep []string) {
 		}
 		n[v.Name]++
 		r.Figures[v.Name] += (v.V - r.Figures[v.Name]) / n[v.Name]
-		if strings.HasPrefix(v.Name, eventPrefix) && isWanted(v.Name+MostSuffix, keep) {
-			r.Figures[v.Name+MostSuffix] = max(r.Figures[v.Name+MostSuffix], v.V)
+		if strings.HasPrefix(v.Name, eventPrefix) && isWanted(v.Name+mostSuffix, keep) {
+			r.Figures[v.Name+mostSuffix] = max(r.Figures[v.Name+mostSuffix], v.V)
 		}
 	}
 }
 
-// addEventCounts adds how often events of a name, or a kind, happened, and after how many nothing answered for a while; the
-// same of those whose links were in use, with the seconds without an answer, the mean over them.
+// addEventCounts counts events by name and kind, those followed by an unresponsive period, and
+// those on links in use.
 func (r Row) addEventCounts(all []record.EventImpact, keep []string) {
 	for _, h := range all {
 		names := []string{h.Name}
@@ -47,7 +47,7 @@ func (r Row) addEventCounts(all []record.EventImpact, keep []string) {
 			names = append(names, h.Kind)
 		}
 		for _, name := range names {
-			if name := eventPrefix + name + TimesSuffix; isWanted(name, keep) {
+			if name := eventPrefix + name + timesSuffix; isWanted(name, keep) {
 				r.Figures[name]++
 			}
 			stalled := min(1, float64(h.Recovery.UnresponsivePeriods))
@@ -74,11 +74,11 @@ func (r Row) addUsedLinks(name string, stalled float64, h record.EventImpact) {
 	r.Figures[name+"_unresponsive"] = without
 }
 
-// addOccurrences adds each time that an event happened which keep asks for.
+// addOccurrences adds each occurrence of the events that keep requests.
 func (r Row) addOccurrences(all []record.EventImpact, keep []string) {
 	count := map[string]int{}
 	for _, h := range all {
-		if !slices.Contains(keep, TurnPrefix+h.Name) {
+		if !slices.Contains(keep, turnPrefix+h.Name) {
 			continue
 		}
 		count[h.Name]++
@@ -92,7 +92,8 @@ func (r Row) addOccurrences(all []record.EventImpact, keep []string) {
 	}
 }
 
-// addMembershipChanges adds how long each node's changes of membership took until they were accepted, and complete, in seconds.
+// addMembershipChanges adds the seconds until each node's membership change was accepted and
+// complete.
 func (r Row) addMembershipChanges(d *record.Dir) error {
 	happened, err := d.Events(r.Trial)
 	if err != nil {
@@ -102,7 +103,7 @@ func (r Row) addMembershipChanges(d *record.Dir) error {
 		if e.Effect == nil || e.Effect.Member == "" {
 			continue
 		}
-		node := ChangePrefix + strings.Join(e.Targets, "+") + "."
+		node := changePrefix + strings.Join(e.Targets, "+") + "."
 		r.addStep(node+string(e.Effect.Member), e.Apply)
 		r.addStep(node+string(e.Effect.Member.Opposite()), e.Revert)
 	}

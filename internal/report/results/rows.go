@@ -1,4 +1,3 @@
-// Package data is what is kept of runs beside the pages that they led to: a row a trial, as CSV.
 package results
 
 import (
@@ -21,41 +20,42 @@ import (
 
 // Row is one trial.
 type Row struct {
-	// Run is the run directory's name, Version the program's, Machine where it ran.
+	// Run is the name of the run directory, Version the version of Skerry, Machine the host.
 	Run, Version, Machine string
 	Started               time.Time
 	Trial, Repetition     int
-	// State and Verdict are the record's; Reasons are the kinds of a suspect trial's reasons.
+	// State and Verdict are the record's. Reasons are the kinds of reasons of a suspect trial.
 	State, Verdict string
 	Reasons        string
-	// Bound is what limited its throughput.
+	// Bound is the bottleneck of the throughput.
 	Bound string
-	// Attempts is how often it was measured.
+	// Attempts counts measurements of the trial.
 	Attempts   int
 	Parameters map[string]string
-	// Figures are by metric, in seconds, bytes, shares and numbers a second.
+	// Figures are by metric, in seconds, bytes, shares and numbers per second.
 	Figures map[string]float64
 }
 
-// Valid is the verdict.
 func (r Row) Valid() bool { return r.State == record.TrialOK && r.Verdict == record.Valid }
 
-// Counts says that the figures of the trial can be believed. Writes that were lost and values that are wrong make a trial
-// suspect for who chooses a database; they are figures of the database itself, and no doubt about the emulation.
+// Counts reports whether the figures of the trial are used. Lost writes and wrong values make a
+// trial suspect, but they are properties of the database, not of the emulation, so such a trial
+// counts.
 func (r Row) Counts() bool {
 	return r.Valid() || r.State == record.TrialOK && r.Reasons == string(verdict.Audit)
 }
 
-// HasFaults says that its audit found writes lost or values wrong.
+// HasFaults reports whether the audit found lost writes or wrong values.
 func (r Row) HasFaults() bool {
 	return slices.Contains(strings.Fields(r.Reasons), string(verdict.Audit))
 }
 
-// TrialRows reads a run's trials. keep names figures, a last * stands for any rest.
+// TrialRows returns the trials of a run with the figures that keep names. A trailing * matches any
+// suffix.
 func TrialRows(d *record.Dir, keep []string) (rows []Row, err error) {
 	for _, t := range d.Summary.Trials {
 		if t.State == record.TrialInterrupted {
-			continue // it is measured when the run goes on
+			continue // resuming the run repeats it
 		}
 		r := Row{
 			Run: d.Summary.Run, Version: d.Run.Versions.Skerry, Machine: describeMachine(d.Run.Host), Started: t.Started.UTC().Truncate(time.Second),
@@ -72,12 +72,12 @@ func TrialRows(d *record.Dir, keep []string) (rows []Row, err error) {
 		r.addMetrics(metric.Values(t), keep)
 		r.addEventCounts(t.Events, keep)
 		r.addOccurrences(t.Events, keep)
-		if slices.Contains(keep, ChangePrefix+"*") {
+		if slices.Contains(keep, changePrefix+"*") {
 			if err := r.addMembershipChanges(d); err != nil {
 				return nil, err
 			}
 		}
-		if slices.Contains(keep, PairPrefix+"*") {
+		if slices.Contains(keep, pairPrefix+"*") {
 			r.addPairTraffic(t)
 		}
 		r.addProbes(t.ProbeStats(), keep)
@@ -88,10 +88,10 @@ func TrialRows(d *record.Dir, keep []string) (rows []Row, err error) {
 	return rows, nil
 }
 
-// PairPrefix begins the figures of two data nodes: "pair.A~B" are the bytes that they exchanged for an operation.
-const PairPrefix = "pair."
+// pairPrefix begins the traffic of two data nodes: "pair.A~B" is in bytes per operation.
+const pairPrefix = "pair."
 
-// addPairTraffic adds who talked to whom, the client left out.
+// addPairTraffic adds the traffic between nodes other than clients.
 func (r Row) addPairTraffic(t record.Trial) {
 	if t.Outcomes.OK == 0 {
 		return
@@ -100,13 +100,11 @@ func (r Row) addPairTraffic(t record.Trial) {
 		if topology.IsClient(p.From) || topology.IsClient(p.To) {
 			continue
 		}
-		r.Figures[PairPrefix+min(p.From, p.To)+"~"+max(p.From, p.To)] += float64(p.Bytes) / float64(t.Outcomes.OK)
+		r.Figures[pairPrefix+min(p.From, p.To)+"~"+max(p.From, p.To)] += float64(p.Bytes) / float64(t.Outcomes.OK)
 	}
 }
 
-// addProbes adds the 95th percentile of short jobs, by operation: "probes.read.highest" that of the worst job,
-// "probes.read.before" and "probes.read.during" the medians before and while events were in force, and
-// "probes.read.growth" the latter divided by the former.
+// addProbes adds the 95th percentiles of short jobs by operation; see Step.Keep.
 func (r Row) addProbes(all []record.ProbeStats, keep []string) {
 	for _, p := range all {
 		name := "probes." + strings.ReplaceAll(strings.ToLower(p.Operation), "-", "_")
@@ -122,7 +120,8 @@ func (r Row) addProbes(all []record.ProbeStats, keep []string) {
 	}
 }
 
-// addLoad adds how the table was loaded: "load.rate", in records a second, and latencies of its inserts.
+// addLoad adds "load.rate" in records per second, and the latencies of inserts while the table was
+// loaded.
 func (r Row) addLoad(l *record.Load, keep []string) {
 	if l == nil {
 		return
@@ -139,8 +138,8 @@ func describeMachine(m record.Machine) string {
 	return fmt.Sprintf("%s, %d cores, %d GiB, Linux %s", m.CPU, m.Cores, (m.MemoryBytes+1<<29)>>30, m.Kernel)
 }
 
-// formatParameter is a parameter as a person writes it, without spaces where there are several: of a mapping its name
-// or kind and what sets it apart (cassandra/read_consistency:one), of a list its elements (hog+flood).
+// formatParameter writes a parameter without spaces: of a mapping its name or kind with its options
+// (cassandra/read_consistency:one), of a list its elements (hog+flood).
 func formatParameter(v any) string {
 	switch v := v.(type) {
 	case []any:
@@ -159,7 +158,7 @@ func formatParameter(v any) string {
 				continue
 			}
 			apart := v
-			if key == "name" { // a workload's patience and an event's times do not
+			if key == "name" { // other keys of a named value do not distinguish it
 				apart, _ = v["options"].(map[string]any)
 			}
 			for _, k := range slices.Sorted(maps.Keys(apart)) {
@@ -180,14 +179,15 @@ func isWanted(name string, keep []string) bool {
 	})
 }
 
-// parameterPrefix begins the columns of parameters.
+// parameterPrefix begins the names of parameter columns.
 const parameterPrefix = "with."
 
 // fixedColumns are the columns of every row.
-var fixedColumns = []string{"run", "version", "machine", "started", "trial", "repetition", "state", "verdict", "reasons", "bound", "attempts"}
+var fixedColumns = []string{"run", "version", "machine", "started", "trial", "repetition", "state", "verdict", "reasons", "bound",
+	"attempts"}
 
-// WriteRows writes rows as CSV with a line of names, parameters and figures sorted by name.
-func WriteRows(w io.Writer, rows []Row) error {
+// writeRows writes rows as CSV with a header. Parameters and figures are sorted by name.
+func writeRows(w io.Writer, rows []Row) error {
 	parameters, figures := map[string]bool{}, map[string]bool{}
 	for _, r := range rows {
 		for name := range r.Parameters {
@@ -204,7 +204,7 @@ func WriteRows(w io.Writer, rows []Row) error {
 		line = append(line, parameterPrefix+p)
 	}
 	if err := out.Write(append(line, fs...)); err != nil {
-		return fmt.Errorf("writing trials: %w", err)
+		return fmt.Errorf("write trials: %w", err)
 	}
 	for _, r := range rows {
 		line := []string{
@@ -215,14 +215,14 @@ func WriteRows(w io.Writer, rows []Row) error {
 			line = append(line, r.Parameters[p])
 		}
 		if err := out.Write(append(line, formatFigures(r.Figures, fs, 6)...)); err != nil {
-			return fmt.Errorf("writing trials: %w", err)
+			return fmt.Errorf("write trials: %w", err)
 		}
 	}
 	out.Flush()
 	return out.Error()
 }
 
-// formatFigures are figures in the order of names, with so many digits; "" where there is none.
+// formatFigures writes figures in the order of names, "" for missing ones.
 func formatFigures(figures map[string]float64, names []string, digits int) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
@@ -233,15 +233,15 @@ func formatFigures(figures map[string]float64, names []string, digits int) []str
 	return out
 }
 
-// ReadRows reads what Write has written.
-func ReadRows(r io.Reader) ([]Row, error) {
+// readRows reads the output of WriteRows.
+func readRows(r io.Reader) ([]Row, error) {
 	in := csv.NewReader(r)
 	head, err := in.Read()
 	if err != nil {
-		return nil, fmt.Errorf("reading trials: %w", err)
+		return nil, fmt.Errorf("read trials: %w", err)
 	}
 	if len(head) < len(fixedColumns) || !slices.Equal(head[:len(fixedColumns)], fixedColumns) {
-		return nil, fmt.Errorf("reading trials: the columns begin with %s, want %s", strings.Join(head, ","), strings.Join(fixedColumns, ","))
+		return nil, fmt.Errorf("read trials: columns begin with %s, want %s", strings.Join(head, ","), strings.Join(fixedColumns, ","))
 	}
 	var rows []Row
 	for {
@@ -250,11 +250,11 @@ func ReadRows(r io.Reader) ([]Row, error) {
 			return rows, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading trials: %w", err)
+			return nil, fmt.Errorf("read trials: %w", err)
 		}
 		row, err := parseRow(head, line)
 		if err != nil {
-			return nil, fmt.Errorf("reading trial %d: %w", len(rows)+1, err)
+			return nil, fmt.Errorf("read trial %d: %w", len(rows)+1, err)
 		}
 		rows = append(rows, row)
 	}

@@ -21,11 +21,13 @@ var run = &record.Dir{
 		{
 			ID: 2, Repetition: 1, State: record.TrialOK, Goodput: 1234.5678, Bound: &record.Bound{By: "machine"},
 			Parameters: map[string]any{"workload": map[string]any{"name": "e"}, "scale": 0.2},
-			Operations: map[string]record.OperationSummary{"READ": {Count: 1, Service: record.Latency{P99: 2000}, Response: record.Latency{P99: 3000}}},
-			Verdict:    record.Verdict{State: record.Suspect, Kinds: []string{"steal", "late", "steal"}},
-			Replaced:   []record.Replaced{{}},
+			Operations: map[string]record.OperationSummary{"READ": {Count: 1, Service: record.Latency{P99: 2000},
+				Response: record.Latency{P99: 3000}}},
+			Verdict:  record.Verdict{State: record.Suspect, Kinds: []string{"steal", "late", "steal"}},
+			Replaced: []record.Replaced{{}},
 		},
-		{ID: 1, Repetition: 1, State: record.TrialOK, Goodput: 1, Parameters: map[string]any{"scale": 1.0}, Verdict: record.Verdict{State: record.Valid}},
+		{ID: 1, Repetition: 1, State: record.TrialOK, Goodput: 1, Parameters: map[string]any{"scale": 1.0},
+			Verdict: record.Verdict{State: record.Valid}},
 	}},
 }
 
@@ -42,11 +44,13 @@ func TestTrialRows(t *testing.T) {
 	rows := of(t, run, "goodput", "read.p*")
 	want := []Row{
 		{
-			Run: "20261123-x", Version: "v1", Machine: "Z, 2 cores, 24 GiB, Linux 6.18", Trial: 1, Repetition: 1, State: "ok", Verdict: "valid", Attempts: 1,
+			Run: "20261123-x", Version: "v1", Machine: "Z, 2 cores, 24 GiB, Linux 6.18", Trial: 1, Repetition: 1, State: "ok",
+			Verdict: "valid", Attempts: 1,
 			Parameters: map[string]string{"scale": "1"}, Figures: map[string]float64{"goodput": 1},
 		},
 		{
-			Run: "20261123-x", Version: "v1", Machine: "Z, 2 cores, 24 GiB, Linux 6.18", Trial: 2, Repetition: 1, State: "ok", Verdict: "suspect", Reasons: "late steal", Bound: "machine", Attempts: 2,
+			Run: "20261123-x", Version: "v1", Machine: "Z, 2 cores, 24 GiB, Linux 6.18", Trial: 2, Repetition: 1, State: "ok",
+			Verdict: "suspect", Reasons: "late steal", Bound: "machine", Attempts: 2,
 			Parameters: map[string]string{"workload": "e", "scale": "0.2"},
 			Figures:    map[string]float64{"goodput": 1234.5678, "read.p50": 0, "read.p95": 0, "read.p99": 0.003, "read.p999": 0},
 		},
@@ -83,10 +87,10 @@ func TestWriteAndRead(t *testing.T) {
 	rows := of(t, run, "goodput")
 	rows[0].Started = time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
 	var b bytes.Buffer
-	if err := WriteRows(&b, rows); err != nil {
+	if err := writeRows(&b, rows); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadRows(&b)
+	got, err := readRows(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,9 +106,10 @@ func TestFormatParameter(t *testing.T) {
 		"e":           map[string]any{"name": "e", "timeout": "30s"},
 		"none":        []any{},
 		"shrink+grow": []any{map[string]any{"name": "shrink", "at": "2m"}, map[string]any{"name": "grow"}},
-		"cassandra/read_consistency:one/write_consistency:all": map[string]any{"name": "cassandra", "options": map[string]any{"write_consistency": "all", "read_consistency": "one"}},
-		"service-ip/members:shared":                            map[string]any{"kind": "service-ip", "members": "shared"},
-		"0.2":                                                  0.2,
+		"cassandra/read_consistency:one/write_consistency:all": map[string]any{"name": "cassandra",
+			"options": map[string]any{"write_consistency": "all", "read_consistency": "one"}},
+		"service-ip/members:shared": map[string]any{"kind": "service-ip", "members": "shared"},
+		"0.2":                       0.2,
 	} {
 		if got := formatParameter(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
@@ -121,15 +126,19 @@ func TestRowLoadProbesPairs(t *testing.T) {
 			Load:   &record.Load{Rate: 500, Insert: record.OperationSummary{Service: record.Latency{P95: 1500, Max: 2000}}},
 			Events: []record.EventImpact{{Name: "hog", AtS: 5}},
 			Probes: []record.Probe{
-				{StartS: 1, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9, Service: record.Latency{P95: 2000, Max: 1}}}},
-				{StartS: 6, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9, Service: record.Latency{P95: 3000, Max: 1}}}}, {},
+				{StartS: 1, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9,
+					Service: record.Latency{P95: 2000, Max: 1}}}},
+				{StartS: 6, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9,
+					Service: record.Latency{P95: 3000, Max: 1}}}}, {},
 			},
-			Traffic: record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 40}, {From: "Oslo", To: "Rome", Bytes: 60}, {From: "client", To: "Oslo", Bytes: 7}}},
+			Traffic: record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 40}, {From: "Oslo", To: "Rome", Bytes: 60},
+				{From: "client", To: "Oslo", Bytes: 7}}},
 		},
 	}}}
 	rows := of(t, d, "load.p95", "probes.*", "pair.*")
 	want := map[string]float64{"load.p95": 0.0015, "pair.Oslo~Rome": 10,
-		"probes.read_modify_write.highest": 0.003, "probes.read_modify_write.before": 0.002, "probes.read_modify_write.during": 0.003, "probes.read_modify_write.growth": 1.5}
+		"probes.read_modify_write.highest": 0.003, "probes.read_modify_write.before": 0.002, "probes.read_modify_write.during": 0.003,
+		"probes.read_modify_write.growth": 1.5}
 	if len(rows) != 1 {
 		t.Fatalf("%d rows, the interrupted trial among them", len(rows))
 	}
@@ -141,13 +150,16 @@ func TestRowLoadProbesPairs(t *testing.T) {
 // Of events that happen several times the mean is kept, the most, and how often that was.
 func TestRowEvents(t *testing.T) {
 	cut := func(unresponsive float64, periods int) record.EventImpact {
-		return record.EventImpact{Name: "cut", Kind: "link_down", Recovery: record.Recovery{UnresponsiveS: unresponsive, UnresponsivePeriods: periods}}
+		return record.EventImpact{Name: "cut", Kind: "link_down",
+			Recovery: record.Recovery{UnresponsiveS: unresponsive, UnresponsivePeriods: periods}}
 	}
-	d := &record.Dir{Summary: record.Summary{Trials: []record.Trial{{ID: 1, State: record.TrialOK, Events: []record.EventImpact{cut(0, 0), cut(9, 2), cut(3, 1)}}}}}
+	d := &record.Dir{Summary: record.Summary{Trials: []record.Trial{{ID: 1, State: record.TrialOK,
+		Events: []record.EventImpact{cut(0, 0), cut(9, 2), cut(3, 1)}}}}}
 	rows := of(t, d, "events.cut.unresponsive*", "events.cut.times", "events.cut.stalled")
 	want := map[string]float64{
-		"events.cut.unresponsive": 4, "events.cut.unresponsive.most": 9, "events.cut.unresponsive_periods": 1, "events.cut.unresponsive_periods.most": 2,
-		"events.cut.times": 3, "events.cut.stalled": 2,
+		"events.cut.unresponsive": 4, "events.cut.unresponsive.most": 9, "events.cut.unresponsive_periods": 1,
+		"events.cut.unresponsive_periods.most": 2,
+		"events.cut.times":                     3, "events.cut.stalled": 2,
 	}
 	if diff := cmp.Diff(want, rows[0].Figures); diff != "" {
 		t.Error(diff)
@@ -181,13 +193,14 @@ func TestRowMembershipChanges(t *testing.T) {
 // What trials did over time is read again, with the parameters of their rows.
 func TestWriteAndReadPoints(t *testing.T) {
 	rows := []Row{{Trial: 3, Parameters: map[string]string{"scale": "1"}}}
-	points := []Point{{Trial: 3, T: 10, Parameters: rows[0].Parameters, Figures: map[string]float64{"goodput": 12.5}}, {Trial: 3, T: 20, Parameters: rows[0].Parameters, Figures: map[string]float64{"rtt": 0.05}}}
+	points := []Point{{Trial: 3, T: 10, Parameters: rows[0].Parameters, Figures: map[string]float64{"goodput": 12.5}},
+		{Trial: 3, T: 20, Parameters: rows[0].Parameters, Figures: map[string]float64{"rtt": 0.05}}}
 	var b bytes.Buffer
-	if err := WritePoints(&b, points); err != nil {
+	if err := writePoints(&b, points); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
-	got, err := ReadPoints(&b, rows)
+	got, err := readPoints(&b, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +208,7 @@ func TestWriteAndReadPoints(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, wrong := range []string{"", "a,b\n", strings.Replace(text, "3,10", "4,10", 1), strings.Replace(text, "12.5", "much", 1)} {
-		if got, err := ReadPoints(strings.NewReader(wrong), rows); err == nil {
+		if got, err := readPoints(strings.NewReader(wrong), rows); err == nil {
 			t.Errorf("%q is read as %v", wrong, got)
 		}
 	}
@@ -211,7 +224,7 @@ func TestReadRowsRejects(t *testing.T) {
 		"no time":        head + "\nr,v,m,today,1,1,ok,valid,,,1\n",
 		"a trial's name": head + "\nr,v,m,2026-11-23T15:00:00Z,one,1,ok,valid,,,1\n",
 	} {
-		if rows, err := ReadRows(strings.NewReader(text)); err == nil {
+		if rows, err := readRows(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: read as %v", name, rows)
 		}
 	}

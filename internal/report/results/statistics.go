@@ -12,16 +12,16 @@ import (
 	"skerry/internal/report"
 )
 
-// renderRanks sets the values of a document (paper=) beside ours (of=) in one table, each with its rank, the least first. The
-// document's labels stand for values of the parameter by=, as the item as= tells: each of its series is a label, at the
-// value that stands for it. pairs= names what is compared: WHERE~SERIES,WHERE~SERIES. The last line has the rank
-// correlation (Spearman's, of ties the mean rank).
+// renderRanks compares the values of a document (paper=) with ours (of=), each with its rank, the
+// smallest first. The item as= maps each label of the document to a value of the parameter by=.
+// pairs= lists comparisons: WHERE~SERIES,WHERE~SERIES. The last line is Spearman's rank
+// correlation; ties have their mean rank.
 func renderRanks(rows []Row, papers, as []DocumentValue, w arguments) (string, error) {
 	of, err := parseColumn(w.options["of"])
 	if err != nil {
 		return "", err
 	}
-	printed, _, labels := GroupValues(papers)
+	printed, _, labels := groupValues(papers)
 	kinds := map[string]string{}
 	for _, v := range as {
 		kinds[v.Series] = v.X
@@ -36,14 +36,14 @@ func renderRanks(rows []Row, papers, as []DocumentValue, w arguments) (string, e
 		where, series, ok := strings.Cut(pair, "~")
 		theirs, known := printed[series]
 		if !ok || !known {
-			return "", fmt.Errorf("pairs: %q is no WHERE~SERIES of the document", pair)
+			return "", fmt.Errorf("pairs: %q is not WHERE~SERIES of the document", pair)
 		}
 		head = append(head, series, "rank", where+" "+of.heading(), "rank")
 		var a, b []float64
 		var ours []stats.Estimate
 		for _, label := range labels {
 			e, err := estimateFigure(rows, w.figureArguments(where, w.options["by"], kinds[label]))
-			if err != nil && !errors.As(err, new(NotMeasuredError)) {
+			if err != nil && !errors.As(err, new(notMeasuredError)) {
 				return "", err
 			}
 			a, b, ours = append(a, theirs[label]), append(b, e.Mean), append(ours, e)
@@ -70,12 +70,12 @@ func renderRanks(rows []Row, papers, as []DocumentValue, w arguments) (string, e
 	return t.String(), nil
 }
 
-// figureArguments is the call of figure where a parameter has a value, and one more is as where says.
+// figureArguments returns the arguments of a figure call with a further parameter value.
 func (w arguments) figureArguments(where, parameter, value string) arguments {
 	return arguments{step: w.step, options: map[string]string{"of": w.options["of"], "where": where + "," + parameter + "=" + value}}
 }
 
-// rankValues gives each value its place among all, from 1; equal ones share the mean of theirs.
+// rankValues returns ranks from 1. Equal values share their mean rank.
 func rankValues(values []float64) []float64 {
 	out := make([]float64, len(values))
 	for i, v := range values {
@@ -93,7 +93,7 @@ func rankValues(values []float64) []float64 {
 	return out
 }
 
-// correlate is Pearson's correlation, NaN where one side is constant.
+// correlate returns Pearson's correlation, NaN if one side is constant.
 func correlate(a, b []float64) float64 {
 	of := func(x, y []float64) (sum float64) {
 		mx, my := stats.EstimateMean(x).Mean, stats.EstimateMean(y).Mean
@@ -105,12 +105,13 @@ func correlate(a, b []float64) float64 {
 	return of(a, b) / math.Sqrt(of(a, a)*of(b, b))
 }
 
-// permutationSeed is the seed of permutation tests, as skerry compare has it by default.
+// permutationSeed is the default seed of skerry compare.
 const permutationSeed = 1
 
-// renderVersus sets two values of the parameter by= (between=A,B) side by side in each cell of rows=: the figure of=, Hedges' g as the
-// documents have it and with the correction for few repetitions, positive where it is higher in B, and the p of a
-// permutation test of the means. paper= is a document's table of effect sizes, whose g is recomputed beside ours.
+// renderVersus compares two values of the parameter by= (between=A,B) in each cell of rows=: the
+// figure of=, the effect size without and with small-sample correction, positive if B is higher,
+// and the p value of a permutation test. paper= is a document's table of effect sizes, whose g is
+// recomputed.
 func renderVersus(rows []Row, papers []DocumentValue, w arguments) (string, error) {
 	of, err := parseColumn(w.options["of"])
 	if err != nil {
@@ -118,13 +119,13 @@ func renderVersus(rows []Row, papers []DocumentValue, w arguments) (string, erro
 	}
 	keys, sides := w.list("rows"), w.list("between")
 	if len(keys) == 0 || len(sides) != 2 || w.options["by"] == "" {
-		return "", fmt.Errorf("it needs of=METRIC, rows=PARAMETER,PARAMETER, by=PARAMETER and between=A,B")
+		return "", fmt.Errorf("versus: want of=METRIC, rows=PARAMETER,PARAMETER, by=PARAMETER and between=A,B")
 	}
 	all, err := cells(rows, keys)
 	if err != nil {
 		return "", err
 	}
-	printed, _, at := GroupValues(papers)
+	printed, _, at := groupValues(papers)
 	head := append(keys[:len(keys):len(keys)], of.heading()+", "+sides[0], of.heading()+", "+sides[1], "g", "g, corrected", "p")
 	if len(papers) > 0 {
 		head = append(head, "document's g, recomputed")
@@ -136,7 +137,7 @@ func renderVersus(rows []Row, papers []DocumentValue, w arguments) (string, erro
 		var means [2]stats.Estimate
 		for i, side := range sides {
 			here, err := w.withParameter(w.options["by"], side).filterRows(c.rows)
-			if err != nil && !errors.As(err, new(NotMeasuredError)) {
+			if err != nil && !errors.As(err, new(notMeasuredError)) {
 				return "", err
 			}
 			values[i] = of.values(cell{rows: here})
@@ -147,14 +148,14 @@ func renderVersus(rows []Row, papers []DocumentValue, w arguments) (string, erro
 			formatDecimals(2, e.Uncorrected, e.HasHedges), formatDecimals(2, e.Hedges, e.HasHedges), formatDecimals(3, p.P, p.OK))
 		if len(papers) > 0 {
 			i := slices.IndexFunc(at, func(x string) bool { return strings.EqualFold(x, c.key[len(c.key)-1]) })
-			fields = append(fields, formatDecimals(2, RecomputeEffect(printed, at[max(0, i)]).Uncorrected, i >= 0))
+			fields = append(fields, formatDecimals(2, recomputeEffect(printed, at[max(0, i)]).Uncorrected, i >= 0))
 		}
 		t.line(fields...)
 	}
 	return t.String(), nil
 }
 
-// formatDecimals writes a number with so many, and a dash where there is none.
+// formatDecimals writes a number with a fixed number of decimals, or a dash if unknown.
 func formatDecimals(digits int, v float64, known bool) string {
 	if !known {
 		return "–"
@@ -162,7 +163,7 @@ func formatDecimals(digits int, v float64, known bool) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// renderSentence is a figure, or what data make of a claim, within a sentence.
+// renderSentence returns a figure or the judgement of a claim.
 func renderSentence(kind string, rows []Row, w arguments) (string, error) {
 	e, err := estimateFigure(rows, w)
 	if err != nil {
@@ -177,8 +178,9 @@ func renderSentence(kind string, rows []Row, w arguments) (string, error) {
 	return judgeClaim(e, w)
 }
 
-// estimateFigure is the figure of= over the valid trials that where= keeps. Where none has it - a recovery that was
-// not seen - there is none; that the step keeps it at all is what TestPagesAskForWhatIsKept looks at.
+// estimateFigure returns the figure of= over the trials that match where=. It is empty if no trial
+// has the figure, such as a censored recovery. TestPagesUseStoredFigures checks that the step
+// stores it.
 func estimateFigure(rows []Row, w arguments) (e stats.Estimate, err error) {
 	c, err := parseColumn(w.options["of"])
 	if err != nil {
@@ -199,13 +201,13 @@ func estimateFigure(rows []Row, w arguments) (e stats.Estimate, err error) {
 	return stats.EstimateRatio(e, c.mean(cell{rows: there})), nil
 }
 
-// judgeClaim says what data make of a document's claim that a figure lies from least= to most=: its
-// 95 % confidence interval lies within, apart, or across a bound.
+// judgeClaim tests the claim that a figure lies from least= to most=, by its 95 % confidence
+// interval.
 func judgeClaim(e stats.Estimate, w arguments) (string, error) {
 	least, errLeast := strconv.ParseFloat(w.options["least"], 64)
 	most, errMost := strconv.ParseFloat(w.options["most"], 64)
 	if errLeast != nil || errMost != nil || least > most {
-		return "", fmt.Errorf("a claim needs least=NUMBER and most=NUMBER")
+		return "", fmt.Errorf("claim: want least=NUMBER and most=NUMBER")
 	}
 	low, high := e.Mean-e.HalfWidth, e.Mean+e.HalfWidth
 	switch {

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/report"
 )
 
-// tableLines are the lines of a table.
+// tableLines are the lines of a Markdown table.
 type tableLines struct{ strings.Builder }
 
 func (l *tableLines) line(fields ...string) {
@@ -24,8 +24,8 @@ func (l *tableLines) head(fields ...string) {
 	l.line(strings.Split(strings.Repeat("--- ", len(fields)), " ")[:len(fields)]...)
 }
 
-// renderTable is a row for each cell of rows=, with columns=, what a document has there (paper=), how
-// many trials count, and what of it is left out. sort= orders rows by a column.
+// renderTable has a row for each cell of rows=, with columns=, the values of a document (paper=),
+// the number of trials that count, and notes. sort= orders rows by a column.
 func renderTable(rows []Row, papers []DocumentValue, w arguments) (string, error) {
 	by := w.list("rows")
 	var columns []column
@@ -38,7 +38,7 @@ func renderTable(rows []Row, papers []DocumentValue, w arguments) (string, error
 		columns, head = append(columns, c), append(head, c.heading())
 	}
 	if len(by) == 0 || len(columns) == 0 {
-		return "", fmt.Errorf("a table needs rows=PARAMETER,PARAMETER and columns=METRIC,METRIC")
+		return "", fmt.Errorf("table: want rows=PARAMETER,PARAMETER and columns=METRIC,METRIC")
 	}
 	all, err := cells(rows, by)
 	if err != nil {
@@ -47,7 +47,7 @@ func renderTable(rows []Row, papers []DocumentValue, w arguments) (string, error
 	if err := w.sortCells(all); err != nil {
 		return "", err
 	}
-	values, series, _ := GroupValues(papers)
+	values, series, _ := groupValues(papers)
 	for _, s := range series {
 		head = append(head, "document: "+s)
 	}
@@ -71,7 +71,7 @@ func renderTable(rows []Row, papers []DocumentValue, w arguments) (string, error
 	return t.String(), nil
 }
 
-// sortCells orders cells by the figure that sort= names, the least first.
+// sortCells orders cells by the sort= figure, the smallest first.
 func (w arguments) sortCells(all []cell) error {
 	text := w.options["sort"]
 	if text == "" {
@@ -82,7 +82,7 @@ func (w arguments) sortCells(all []cell) error {
 	return err
 }
 
-// summarize tells how many trials of a cell count, and what is to be known of it.
+// summarize returns the number of trials that count, and notes on the cell.
 func (c cell) summarize() (counting int, text string) {
 	var notes []string
 	left, machine, again, faults := 0, false, 0, 0
@@ -113,13 +113,13 @@ func (c cell) summarize() (counting int, text string) {
 	return counting, strings.Join(notes, ", ")
 }
 
-// cell is the trials that have some parameters in common.
+// cell is the trials that share some parameters.
 type cell struct {
 	key  []string
 	rows []Row
 }
 
-// cells groups rows by parameters, in the order of their values.
+// cells groups rows by parameters, sorted by value.
 func cells(rows []Row, by []string) ([]cell, error) {
 	var out []cell
 	for _, r := range rows {
@@ -141,7 +141,7 @@ func cells(rows []Row, by []string) ([]cell, error) {
 	return out, nil
 }
 
-// compareParameters orders numbers by size, and all else as text.
+// compareParameters orders numbers by size and other values as text.
 func compareParameters(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
@@ -151,18 +151,18 @@ func compareParameters(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// column is a figure as a table shows it.
+// column is a figure of a table.
 type column struct {
 	metric string
 	unit   string
-	// Relative is the cell whose value the figure is a multiple of, as PARAMETER=VALUE.
+	// parameter=value selects the cell that the figure is relative to.
 	parameter, value string
 }
 
-// units are what figures are divided by.
+// units are divisors of figures.
 var units = map[string]float64{"": 1, "ms": 1e-3, "s": 1, "MB": 1e6, "kB": 1e3, "us": 1e-6, "%": 1e-2}
 
-// parseColumn reads METRIC[:UNIT] or METRIC/PARAMETER=VALUE.
+// parseColumn parses METRIC[:UNIT] or METRIC/PARAMETER=VALUE.
 func parseColumn(text string) (column, error) {
 	var c column
 	var relative bool
@@ -170,12 +170,12 @@ func parseColumn(text string) (column, error) {
 	if relative {
 		var ok bool
 		if c.parameter, c.value, ok = strings.Cut(c.value, "="); !ok {
-			return c, fmt.Errorf("column %q: write METRIC/PARAMETER=VALUE", text)
+			return c, fmt.Errorf("column %q: want METRIC/PARAMETER=VALUE", text)
 		}
 	}
 	c.metric, c.unit, _ = strings.Cut(c.metric, ":")
 	if _, ok := units[c.unit]; !ok {
-		return c, fmt.Errorf("column %q: no unit %q", text, c.unit)
+		return c, fmt.Errorf("column %q: unknown unit %q", text, c.unit)
 	}
 	return c, nil
 }
@@ -192,7 +192,7 @@ func (c column) heading() string {
 	return c.metric
 }
 
-// estimate is the figure of a cell. all and by find the cell that it is relative to.
+// estimate returns the figure of a cell. all and by locate the cell that it is relative to.
 func (c column) estimate(of cell, all []cell, by []string) (stats.Estimate, error) {
 	e := c.mean(of)
 	if c.parameter == "" {
@@ -205,7 +205,7 @@ func (c column) estimate(of cell, all []cell, by []string) (stats.Estimate, erro
 	key := slices.Clone(of.key)
 	key[i] = c.value
 	j := slices.IndexFunc(all, func(o cell) bool { return slices.Equal(o.key, key) })
-	if j < 0 { // not measured yet, of a run that was interrupted
+	if j < 0 { // not measured, the run was interrupted
 		return stats.Estimate{}, nil
 	}
 	if slices.Equal(key, of.key) {
@@ -216,7 +216,7 @@ func (c column) estimate(of cell, all []cell, by []string) (stats.Estimate, erro
 
 func (c column) mean(of cell) stats.Estimate { return stats.EstimateMean(c.values(of)) }
 
-// values are those of a cell's trials that count and have the figure.
+// values returns the figure of each trial that counts and has it.
 func (c column) values(of cell) (values []float64) {
 	for _, r := range of.rows {
 		if v, ok := r.Figures[c.metric]; ok && r.Counts() {
@@ -226,8 +226,9 @@ func (c column) values(of cell) (values []float64) {
 	return values
 }
 
-// splitRows makes of a trial a row for each NAME of its figures PREFIX.NAME.FIGURE: the name is a parameter called PREFIX
-// then, and the figure is called FIGURE. each=change has a row for each node that left or returned.
+// splitRows makes a row for each NAME of a trial's figures PREFIX.NAME.FIGURE. NAME becomes the
+// parameter PREFIX, and the figure is called FIGURE. each=change makes a row for each node that
+// left or returned.
 func splitRows(rows []Row, prefix string) (out []Row) {
 	if prefix == "" {
 		return rows

@@ -1,4 +1,4 @@
-// Package screenshot draws a report with Chromium, without a window.
+// Package screenshot renders a report to a PNG image with headless Chromium.
 package screenshot
 
 import (
@@ -17,29 +17,27 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Errors of PNG.
 var (
-	// ErrNoBrowser says that no Chromium was found.
-	ErrNoBrowser = errors.New("no Chromium to draw with")
-	// ErrNoPicture says that Chromium ended without a picture.
-	ErrNoImage = errors.New("no picture came of Chromium")
+	// ErrNoBrowser means that no Chromium was found.
+	ErrNoBrowser = errors.New("Chromium not found")
+	// ErrNoImage means that Chromium exited without writing an image.
+	errNoImage = errors.New("Chromium wrote no image")
 )
 
-// browsers are the names that Chromium goes by.
+// browsers are the program names of Chromium.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"}
 
 const (
-	// width of the picture in CSS pixels; height bounds it.
+	// Size of the window in CSS pixels.
 	width, height = 1280, 5200
-	// patience is how long a slow machine gets to draw.
+	// drawTimeout bounds the rendering on a slow machine.
 	drawTimeout = 2 * time.Minute
-	// settle is how long the page may run on its own clock before it is drawn: scripts,
-	// decompression, and the charts of what is seen.
+	// renderTime is the virtual time that the page runs before the image is taken.
 	renderTime = 8 * time.Second
 )
 
-// PNG draws the page at a file's path into a picture. Chromium runs with a profile of its own,
-// which is removed, and without network.
+// PNG renders an HTML file to a PNG file. Chromium uses a temporary profile, which PNG removes, and
+// no network.
 func PNG(ctx context.Context, page, png string) error {
 	browser, err := findBrowser()
 	if err != nil {
@@ -50,11 +48,11 @@ func PNG(ctx context.Context, page, png string) error {
 		png, err = filepath.Abs(png)
 	}
 	if err != nil {
-		return fmt.Errorf("drawing %s: %w", page, err)
+		return fmt.Errorf("render %s: %w", page, err)
 	}
 	profile, err := os.MkdirTemp("", "skerry-chromium-")
 	if err != nil {
-		return fmt.Errorf("making a profile for Chromium: %w", err)
+		return fmt.Errorf("create profile for Chromium: %w", err)
 	}
 	err = draw(ctx, browser, profile, page, png)
 	return errors.Join(err, os.RemoveAll(profile))
@@ -82,14 +80,14 @@ func draw(ctx context.Context, browser, profile, page, png string) error {
 	c.Stdout, c.Stderr = &said, &said
 	c.WaitDelay = 5 * time.Second
 	if err := c.Run(); err != nil {
-		return fmt.Errorf("drawing %s with %s: %w: %s", page, browser, cmp.Or(ctx.Err(), err), lastLine(said.String()))
+		return fmt.Errorf("render %s with %s: %w: %s", page, browser, cmp.Or(ctx.Err(), err), lastLine(said.String()))
 	}
 	b, err := os.ReadFile(shot)
 	if err != nil {
-		return fmt.Errorf("drawing %s with %s: %w: %s", page, browser, ErrNoImage, lastLine(said.String()))
+		return fmt.Errorf("render %s with %s: %w: %s", page, browser, errNoImage, lastLine(said.String()))
 	}
 	if err := os.WriteFile(png, b, 0o644); err != nil {
-		return fmt.Errorf("writing the picture: %w", err)
+		return fmt.Errorf("write image: %w", err)
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ func TestPNGWithoutBrowser(t *testing.T) {
 
 func TestPNGBrowserWritesNoImage(t *testing.T) {
 	folder := browser(t, "echo starting; echo no display >&2")
-	if err := PNG(t.Context(), "x.html", filepath.Join(folder, "x.png")); !errors.Is(err, ErrNoImage) || !strings.Contains(err.Error(), "no display") {
+	if err := PNG(t.Context(), "x.html", filepath.Join(folder, "x.png")); !errors.Is(err, errNoImage) ||
+		!strings.Contains(err.Error(), "no display") {
 		t.Error(err)
 	}
 }

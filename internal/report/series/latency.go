@@ -12,8 +12,8 @@ import (
 	"skerry/internal/record"
 )
 
-// Curve is a distribution: Tail[i] of the operations, a share of 0 to 1, took longer than
-// US[i] microseconds.
+// Curve is a distribution: the share Tail[i] of the operations, 0 to 1, took longer than US[i]
+// microseconds.
 type Curve struct {
 	Operation string `json:"operation"`
 	Clock     string `json:"clock"` // service or response
@@ -22,7 +22,7 @@ type Curve struct {
 	US        Values `json:"us"`
 }
 
-// Heat counts operations by time and latency: Counts[i][j] began in bin i and took from
+// Heat counts operations by time and latency: Counts[i][j] operations began in bin i and took from
 // Edges[j] to Edges[j+1] microseconds.
 type Heat struct {
 	Clock  string    `json:"clock"`
@@ -32,8 +32,8 @@ type Heat struct {
 	Counts [][]int64 `json:"counts"`
 }
 
-// ReadLatencies reads a trial's histograms once: the merged distributions, the heat map of so many
-// columns at most, and what is told of each operation at so many points at most.
+// ReadLatencies reads a trial's histograms once. It returns the merged distributions, a heat map of
+// at most columns columns, and percentiles by operation with at most points points.
 func ReadLatencies(d *record.Dir, id, points, columns int) (curves []Curve, heat *Heat, each *Operations, err error) {
 	merged := map[string]*hdrhistogram.Histogram{}
 	var cells heatCells
@@ -58,7 +58,7 @@ func ReadLatencies(d *record.Dir, id, points, columns int) (curves []Curve, heat
 	return curves, cells.heat(columns), operations.thinned(points), err
 }
 
-// NewCurve is the distribution that a histogram in microseconds counts.
+// NewCurve returns the distribution of a histogram in microseconds.
 func NewCurve(operation, clock string, h *hdrhistogram.Histogram) Curve {
 	c := Curve{Operation: operation, Clock: clock, Count: h.TotalCount()}
 	for _, tail := range tailShares(c.Count) {
@@ -67,11 +67,11 @@ func NewCurve(operation, clock string, h *hdrhistogram.Histogram) Curve {
 	return c
 }
 
-// pointsPerNine is how many points a curve has for each further nine.
+// pointsPerNine is the number of points of a curve for each further nine.
 const pointsPerNine = 8
 
-// tailShares are the shares of operations that took longer, at each point of a curve: even down to
-// the half, then closer and closer to 0 as far as count operations tell anything, and 0.
+// tailShares returns the points of a curve: evenly spaced from 1 to 0.5, then logarithmically
+// towards 0 as far as count operations resolve, and 0.
 func tailShares(count int64) (shares []float64) {
 	for percent := 100; percent > 50; percent -= 5 {
 		shares = append(shares, float64(percent)/100)
@@ -85,7 +85,7 @@ func tailShares(count int64) (shares []float64) {
 	}
 }
 
-// Rows of the heat map: so many a power of ten, from a microsecond to an hour.
+// The heat map has perDecade rows per power of ten, from one microsecond to hours.
 const (
 	perDecade = 8
 	decades   = 10
@@ -102,7 +102,7 @@ func (c *heatCells) add(at float64, h *hdrhistogram.PackedHistogram) {
 	if c.index == nil {
 		c.index = map[float64]int{}
 	}
-	at = math.Floor(at + 0.5) // operations end their seconds within milliseconds of each other
+	at = math.Floor(at + 0.5) // intervals of the operations end within milliseconds
 	i, ok := c.index[at]
 	if !ok {
 		i = len(c.at)
@@ -120,7 +120,7 @@ func heatRow(us int64) int {
 	return min(max(0, row), perDecade*decades-1)
 }
 
-// heat bins the intervals and leaves out rows above and below all operations.
+// heat bins the intervals and trims rows above and below all operations.
 func (c *heatCells) heat(columns int) *Heat {
 	lo, hi := perDecade*decades, -1
 	for _, row := range c.counts {
@@ -156,8 +156,8 @@ func (c *heatCells) heat(columns int) *Heat {
 	return h
 }
 
-// Operations has percentiles of the response time of each kind of operation over time, in
-// microseconds: the highest of a bin's seconds, 0 where none ended ok.
+// Operations are percentiles of the response time by kind of operation, in microseconds: the
+// maximum over the seconds of a bin, 0 if no operation succeeded.
 type Operations struct {
 	BinS  int      `json:"bin_s"`
 	T     Moments  `json:"t"`
@@ -166,25 +166,25 @@ type Operations struct {
 	P99   []Values `json:"p99"`
 }
 
-// Probes are the short jobs beside the workload: when each began, and the 95th percentile of
-// its operations by kind, in microseconds, 0 where none ended ok.
+// Probes are the short jobs that ran besides the workload: their start times, and the 95th
+// percentile by kind of operation in microseconds, 0 if no operation succeeded.
 type Probes struct {
 	T      Values   `json:"t"`
 	Names  []string `json:"names"`
 	P95    []Values `json:"p95"`              // as Names
-	Failed int      `json:"failed,omitempty"` // jobs that could not be driven
+	Failed int      `json:"failed,omitempty"` // jobs that did not run
 }
 
-// slowTail is the slow end of one second of an operation: its 95th and its 99th percentile.
+// slowTail is the 95th and 99th percentile of one operation in one second.
 type slowTail [2]float64
 
-// operationTails gathers the tail of each operation, second by second.
+// operationTails collects the slow tail of each operation by second.
 type operationTails struct {
 	names []string
 	at    map[int]map[string]slowTail
 }
 
-// add takes an interval of a log in. Logs are of one trial and begin with its measurement.
+// add adds an interval of a histogram log.
 func (o *operationTails) add(log string, at float64, h *hdrhistogram.PackedHistogram) {
 	name, ok := strings.CutSuffix(log, ".response")
 	if !ok || h.TotalCount() == 0 {
@@ -196,7 +196,7 @@ func (o *operationTails) add(log string, at float64, h *hdrhistogram.PackedHisto
 	if !slices.Contains(o.names, name) {
 		o.names = append(o.names, name)
 	}
-	second := int(at + 0.5) // operations end their seconds within milliseconds of each other
+	second := int(at + 0.5) // intervals of the operations end within milliseconds
 	if o.at[second] == nil {
 		o.at[second] = map[string]slowTail{}
 	}
@@ -206,7 +206,7 @@ func (o *operationTails) add(log string, at float64, h *hdrhistogram.PackedHisto
 
 func (t slowTail) highest(u slowTail) slowTail { return slowTail{max(t[0], u[0]), max(t[1], u[1])} }
 
-// thinned is at most so many bins, each with the highest of its seconds.
+// thinned returns at most most bins.
 func (o *operationTails) thinned(most int) *Operations {
 	if len(o.names) == 0 {
 		return nil
@@ -227,8 +227,7 @@ func (o *operationTails) thinned(most int) *Operations {
 	return out
 }
 
-// NewProbes are the short jobs beside a trial's workload, in order of time. Of a job without
-// an operation of a kind, as of one that failed, nothing is told of it.
+// NewProbes returns the short jobs of a trial in order of time.
 func NewProbes(all []record.Probe) *Probes {
 	if len(all) == 0 {
 		return nil

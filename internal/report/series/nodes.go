@@ -9,7 +9,7 @@ import (
 	"skerry/internal/record"
 )
 
-// Nodes is what nodes used, means over a bin; a series a node.
+// Nodes is the resource usage of nodes, as means over a bin.
 type Nodes struct {
 	BinS   int       `json:"bin_s"`
 	T      Moments   `json:"t"`
@@ -18,7 +18,7 @@ type Nodes struct {
 	Hidden int       `json:"hidden,omitempty"`
 }
 
-// NodeUse is one node's series: cores, bytes, and bytes a second.
+// NodeUse is one node's usage in cores, bytes and bytes per second.
 type NodeUse struct {
 	CPU    Values `json:"cpu"`
 	Memory Values `json:"memory"`
@@ -30,9 +30,8 @@ type NodeUse struct {
 
 const seriesOfNode = 6
 
-// NewNodes bins what nodes used into at most so many points of a series, and so many values of all
-// series together. Of more nodes than are to be shown those that used the most CPU are, and the
-// others are left out.
+// NewNodes thins node usage to at most points points per series and about values values in total.
+// It keeps the shown nodes with the highest CPU usage and counts the others in Hidden.
 func NewNodes(rows []record.NodeSecond, shown, points, values int) *Nodes {
 	byNode := map[string][]record.NodeSecond{}
 	times := map[int64]bool{}
@@ -50,7 +49,7 @@ func NewNodes(rows []record.NodeSecond, shown, points, values int) *Nodes {
 		}
 		return sum
 	}
-	own := func(name string) int { // the machine's own first to stay
+	own := func(name string) int { // host entries are kept first
 		if IsHostEntry(name) {
 			return 0
 		}
@@ -77,10 +76,10 @@ func NewNodes(rows []record.NodeSecond, shown, points, values int) *Nodes {
 	return n
 }
 
-// IsHostEntry tells whether a name is of no node but of the machine itself, or of what emulates links.
+// IsHostEntry reports whether a name denotes the host or a helper process, not a node.
 func IsHostEntry(name string) bool { return strings.HasPrefix(name, "@") }
 
-// newNodeUse is one node's means; a bin in which it was not sampled stays at 0.
+// newNodeUse returns the means of one node. Bins without samples are 0.
 func newNodeUse(rows []record.NodeSecond, place map[int64]int, count int) NodeUse {
 	made := func() Values { return make(Values, count) }
 	u := NodeUse{made(), made(), made(), made(), made(), made()}

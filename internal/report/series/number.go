@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Digits that count: a hover legend shows three of a series.
 const (
+	// Significant digits in JSON. A chart's legend shows three.
 	digits       = 5
 	seriesDigits = 4
 )
 
-// Number is written with few digits; what is no number is null.
+// Number is written to JSON with few digits, NaN and infinity as null.
 type Number float64
 
-// MarshalJSON writes a number that JSON has.
+// MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(n), digits), nil }
 
 // Values is a list of numbers.
@@ -32,7 +32,7 @@ func (s Values) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// Moments are whole seconds, in which every digit counts.
+// Moments are whole seconds, written with all digits.
 type Moments []float64
 
 // MarshalJSON writes a list, never null.

@@ -23,7 +23,8 @@ func TestRates(t *testing.T) {
 	if got := ErrorRates(nil, seconds, 3); got != nil {
 		t.Errorf("without errors %+v, want nil", got)
 	}
-	pools := PoolRates([]record.PoolSecond{{Pool: "readers", Second: record.Second{T: 0, OK: 8}}, {Pool: "writers", Second: record.Second{T: 0, OK: 3}}}, seconds[1:2], 10)
+	pools := PoolRates([]record.PoolSecond{{Pool: "readers", Second: record.Second{T: 0, OK: 8}},
+		{Pool: "writers", Second: record.Second{T: 0, OK: 3}}}, seconds[1:2], 10)
 	if diff := cmp.Diff(&Rates{BinS: 1, T: Moments{0}, Names: []string{"readers", "writers"}, Rate: []Values{{8}, {3}}}, pools); diff != "" {
 		t.Errorf("workloads (-want +got):\n%s", diff)
 	}

@@ -57,7 +57,8 @@ func TestNodesShowsBusiest(t *testing.T) {
 }
 
 func TestNumberJSON(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 3: "3", -2: "-2", 0.123456: "0.12346", 1234.5678: "1234.6", 123456: "123460", 220890213: "220890000", 1e20: "1e+20",
+	for v, want := range map[float64]string{0: "0", 3: "3", -2: "-2", 0.123456: "0.12346", 1234.5678: "1234.6", 123456: "123460",
+		220890213: "220890000", 1e20: "1e+20",
 		math.NaN(): "null", math.Inf(1): "null"} {
 		if got := string(appendNumber(nil, v, digits)); got != want {
 			t.Errorf("%g is written %s, not %s", v, got, want)
@@ -77,7 +78,8 @@ func TestProbesAndOperations(t *testing.T) {
 		}
 		return p
 	}
-	got := NewProbes([]record.Probe{job(5.5, map[string]float64{"READ": 700, "INSERT": 40}), job(0.25, map[string]float64{"READ": 600}), {StartS: 9, Error: "refused"}})
+	got := NewProbes([]record.Probe{job(5.5, map[string]float64{"READ": 700, "INSERT": 40}),
+		job(0.25, map[string]float64{"READ": 600}), {StartS: 9, Error: "refused"}})
 	want := &Probes{T: Values{0.25, 5.5, 9}, Names: []string{"INSERT", "READ"}, P95: []Values{{0, 40, 0}, {600, 700, 0}}, Failed: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -1,7 +1,6 @@
-// Package series is what charts draw of a trial, whoever draws them: its seconds, nodes,
-// latencies and events, thinned to what a screen can show. Rates are means over a bin, latencies
-// the highest of a bin's seconds, in microseconds: percentiles are never averaged. docs/report.md
-// says more.
+// Package series holds the time series and distributions of a trial for charts, thinned to the
+// resolution of a screen. Rates are means over a bin. Latencies are the maximum over the seconds of
+// a bin, in microseconds, because percentiles must not be averaged. See docs/report.md.
 package series
 
 import (
@@ -13,11 +12,11 @@ import (
 	"skerry/internal/record"
 )
 
-// binSize is how many rows go into a bin so that there are no more than most.
+// binSize returns the number of rows per bin so that there are at most most bins.
 func binSize(rows, most int) int { return max(1, (rows+most-1)/max(1, most)) }
 
-// eachBin calls f with the first and last+1 row of every bin. Bins end at least where the warm-up
-// does, so that none holds both: from is the first row of the measurement.
+// eachBin calls f with the half-open range of rows of every bin. from is the first row of the
+// measurement: a bin never holds rows of both the warm-up and the measurement.
 func eachBin(rows, from, size int, f func(a, b int)) {
 	for a := 0; a < rows; {
 		b := min(a+size, rows)
@@ -29,12 +28,11 @@ func eachBin(rows, from, size int, f func(a, b int)) {
 	}
 }
 
-// Timeline is what the driver saw. Rates are means over a bin, latencies the highest of a
-// bin's seconds, in microseconds: percentiles are never averaged.
+// Timeline is the load driver's view of a trial. See the package comment for rates and latencies.
 type Timeline struct {
-	BinS    int     `json:"bin_s"` // seconds in a bin
-	T       Moments `json:"t"`     // begin of each bin, in seconds since the measurement began
-	OK      Values  `json:"ok"`    // operations a second
+	BinS    int     `json:"bin_s"` // seconds per bin
+	T       Moments `json:"t"`     // start of each bin, in seconds of the measurement
+	OK      Values  `json:"ok"`    // operations per second
 	Failed  Values  `json:"failed"`
 	Unknown Values  `json:"unknown"`
 	Dropped Values  `json:"dropped"`
@@ -48,7 +46,7 @@ type Timeline struct {
 	InFlight     Values `json:"in_flight"`
 }
 
-// Network is what packets met between nodes where an overlay routes.
+// Network holds round trips between nodes of an overlay network.
 type Network struct {
 	BinS        int     `json:"bin_s"`
 	T           Moments `json:"t"`
@@ -57,7 +55,7 @@ type Network struct {
 	Unreachable Values  `json:"unreachable"`
 }
 
-// NewTimeline thins what the driver saw to at most so many bins; nil where there is nothing.
+// NewTimeline thins the timeline to at most most bins. It returns nil if there are no rows.
 func NewTimeline(rows []record.Second, most int) *Timeline {
 	if len(rows) == 0 {
 		return nil
@@ -103,7 +101,7 @@ func (t *Timeline) add(rows []record.Second) {
 	highest(&t.InFlight, func(r record.Second) float64 { return float64(r.InFlight) })
 }
 
-// NewNetwork thins what packets met to at most so many bins; nil where there is nothing.
+// NewNetwork thins overlay statistics to at most most bins. It returns nil if there are no rows.
 func NewNetwork(rows []record.NetworkSecond, most int) *Network {
 	if len(rows) == 0 {
 		return nil
@@ -115,12 +113,13 @@ func NewNetwork(rows []record.NetworkSecond, most int) *Network {
 			mean += r.Mean / float64(b-a)
 			worst, gone = max(worst, r.Worst), max(gone, float64(r.Unreachable))
 		}
-		n.T, n.MeanMS, n.WorstMS, n.Unreachable = append(n.T, float64(rows[a].T)), append(n.MeanMS, mean), append(n.WorstMS, worst), append(n.Unreachable, gone)
+		n.T, n.MeanMS, n.WorstMS, n.Unreachable = append(n.T, float64(rows[a].T)), append(n.MeanMS, mean), append(n.WorstMS, worst),
+			append(n.Unreachable, gone)
 	})
 	return n
 }
 
-// Rates are several rates beside each other over time, operations a second.
+// Rates are several rates over time, in operations per second.
 type Rates struct {
 	BinS  int      `json:"bin_s"`
 	T     Moments  `json:"t"`
@@ -128,7 +127,7 @@ type Rates struct {
 	Rate  []Values `json:"rate"` // as Names
 }
 
-// PoolRates has the goodput of each of several workloads; nil of a single one.
+// PoolRates returns the goodput of each workload, nil if there is only one.
 func PoolRates(rows []record.PoolSecond, seconds []record.Second, most int) *Rates {
 	return binRates(seconds, most, func(add func(t int64, name string, n int64)) {
 		for _, r := range rows {
@@ -137,8 +136,8 @@ func PoolRates(rows []record.PoolSecond, seconds []record.Second, most int) *Rat
 	})
 }
 
-// ErrorRates has the operations that did not end ok by their class: "unknown timeout". It is nil where
-// all ended ok.
+// ErrorRates returns the rates of unsuccessful operations by outcome and class, such as "unknown
+// timeout". It returns nil if all operations succeeded.
 func ErrorRates(rows []record.ErrorSecond, seconds []record.Second, most int) *Rates {
 	return binRates(seconds, most, func(add func(t int64, name string, n int64)) {
 		for _, r := range rows {
@@ -147,7 +146,7 @@ func ErrorRates(rows []record.ErrorSecond, seconds []record.Second, most int) *R
 	})
 }
 
-// binRates counts by name over the seconds of a timeline, in the bins that TimelineOf makes of it.
+// binRates counts by name in the same bins as NewTimeline.
 func binRates(seconds []record.Second, most int, each func(add func(t int64, name string, n int64))) *Rates {
 	counts := map[string]map[int64]int64{}
 	each(func(t int64, name string, n int64) {
@@ -171,7 +170,7 @@ func binRates(seconds []record.Second, most int, each func(add func(t int64, nam
 		for k, name := range out.Names {
 			sum := int64(0)
 			for i := a; i < b; i++ {
-				if i == a || seconds[i].T != seconds[i-1].T { // two rows of one second share its count
+				if i == a || seconds[i].T != seconds[i-1].T { // two rows of the same second share its count
 					sum += counts[name][seconds[i].T]
 				}
 			}
@@ -181,33 +180,33 @@ func binRates(seconds []record.Second, most int, each func(add func(t int64, nam
 	return out
 }
 
-// Band is an event as a stretch of the timeline: where it was in force, or while its change
-// settled. To is null where it lasted to the end.
+// Band is an event as an interval of the timeline: while it was in force, or while its change
+// settled. To is null if the interval lasts to the end.
 type Band struct {
 	Name string  `json:"name"`
 	Kind string  `json:"kind"`
 	Text string  `json:"text"`
 	From Number  `json:"from"`
 	To   *Number `json:"to,omitempty"`
-	// Effect is on Targets; absent for notes: of the links' scale, a drift.
+	// Effect applies to Targets. Notes, scale changes and drifts have none.
 	Effect  *record.Effect `json:"effect,omitempty"`
 	Targets []string       `json:"targets,omitempty"`
-	// Reverts says that this is the change that took a settled event back, whose effect is
-	// the opposite.
+	// Reverts marks the change that reverted a settled event. Its effect is the opposite.
 	Reverts bool   `json:"reverts,omitempty"`
 	State   string `json:"state,omitempty"`
 	Error   string `json:"error,omitempty"`
 	LateMS  Number `json:"late_ms,omitempty"`
-	// AcceptedS and CompleteS count from From; Moved is in bytes.
+	// AcceptedS and CompleteS count from From. Moved is in bytes.
 	AcceptedS *Number `json:"accepted_s,omitempty"`
 	CompleteS *Number `json:"complete_s,omitempty"`
 	Moved     int64   `json:"moved,omitempty"`
 }
 
-// EventBands are the events of a trial, those that never began and notes among them.
+// EventBands returns the events of a trial, including notes and events that never began.
 func EventBands(events []record.Event) (bands []Band) {
 	for _, e := range events {
-		b := Band{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Text: e.Message, From: Number(e.T), Effect: e.Effect, Targets: e.Targets, State: e.State, Error: e.Error}
+		b := Band{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Text: e.Message, From: Number(e.T), Effect: e.Effect, Targets: e.Targets,
+			State: e.State, Error: e.Error}
 		if !hasBegun(e.Apply) {
 			if e.ID == 0 {
 				b.To = &b.From
@@ -234,7 +233,7 @@ func EventBands(events []record.Event) (bands []Band) {
 
 func hasBegun(s *record.Step) bool { return s != nil && s.Began != nil }
 
-// step is the band of one change of an event: from its begin until it was complete.
+// step returns the band of one change of an event, from its start to its completion.
 func (b Band) step(s *record.Step) Band {
 	b.From, b.LateMS, b.Moved = Number(s.Began.Seconds()), Number(float64(s.Late().Microseconds())/1000), s.Bytes
 	if s.Accepted != nil {
@@ -252,11 +251,10 @@ func newNumber(v float64) *Number {
 	return &n
 }
 
-// KindSteal is the kind of a Band that is no event: processors were taken from the driver.
+// KindSteal is the kind of a Band that marks CPU time stolen from the load driver.
 const KindSteal = "stolen"
 
-// StealBands are the seconds of a timeline in which processors were taken from the driver, those
-// that follow each other in one band.
+// StealBands returns the intervals in which CPU time was stolen from the load driver.
 func StealBands(rows []record.Second) (bands []Band) {
 	for rest := slices.Clone(rows); len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(r record.Second) bool { return r.Stolen == 0 })
@@ -280,7 +278,7 @@ func newStealBand(rows []record.Second) Band {
 	}
 	last := rows[len(rows)-1]
 	return Band{
-		Name: "processors taken away", Kind: KindSteal, Text: fmt.Sprintf("the driver could not run for %.2g of %.3g s", marked, length),
+		Name: "CPU time stolen", Kind: KindSteal, Text: fmt.Sprintf("the driver could not run for %.2g of %.3g s", marked, length),
 		From: Number(rows[0].T), To: newNumber(float64(last.T) + last.Length),
 	}
 }

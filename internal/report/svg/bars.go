@@ -2,11 +2,11 @@ package svg
 
 import "math"
 
-// Bars are groups of bars side by side, with whiskers.
+// Bars are grouped bars with whiskers.
 type Bars struct {
 	Label string // see Plot.Label
 	Y     Axis
-	// Groups are the names below the bars; every series has a value for each.
+	// Groups are the labels of the groups. Every series has a value for each.
 	Groups []string
 	XLabel string
 	Series []BarSeries
@@ -19,10 +19,10 @@ type BarSeries struct {
 	Values []Bar
 }
 
-// Bar is one value with the half-width of its whisker; a value that is no number is left out.
+// Bar is a value with the half-width of its whisker. NaN draws nothing.
 type Bar struct{ Value, Half float64 }
 
-// SVG draws the bars.
+// SVG returns the chart.
 func (b Bars) SVG() string {
 	var named []entry
 	var values []float64

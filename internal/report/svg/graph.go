@@ -2,17 +2,17 @@ package svg
 
 import "math"
 
-// Graph is nodes on a circle, linked by lines as thick as their weight.
+// Graph draws nodes on a circle, joined by lines as thick as their weight.
 type Graph struct {
 	Label string // see Plot.Label
 	Nodes []Node
 	Edges []Edge
 }
 
-// Node of a graph.
+// Node is a node of a graph.
 type Node struct{ Name string }
 
-// Edge links two nodes by their places in Nodes.
+// Edge joins Nodes[A] and Nodes[B].
 type Edge struct {
 	A, B   int
 	Weight float64
@@ -23,11 +23,11 @@ const (
 	graphWidth   = 344.0
 	graphRing    = 96.0
 	maxEdgeWidth = 9.0
-	// manyNodes is how many names fit round the circle.
+	// maxNamedNodes is the number of names that fit around the circle.
 	maxNamedNodes = 40
 )
 
-// SVG draws the graph.
+// SVG returns the chart.
 func (g Graph) SVG() string {
 	const height = 2*graphRing + 84
 	heaviest := 0.0
@@ -60,7 +60,8 @@ func (g Graph) SVG() string {
 }
 
 func (g Graph) drawEdge(c *canvas, e Edge, heaviest, ax, ay, bx, by float64) {
-	c.b.WriteString(`<line class="edge" stroke-width="` + formatCoordinate(max(0.4, maxEdgeWidth*e.Weight/heaviest)) + `" x1="` + formatCoordinate(ax) + `" y1="` + formatCoordinate(ay) +
+	c.b.WriteString(`<line class="edge" stroke-width="` + formatCoordinate(max(0.4, maxEdgeWidth*e.Weight/heaviest)) + `" x1="` +
+		formatCoordinate(ax) + `" y1="` + formatCoordinate(ay) +
 		`" x2="` + formatCoordinate(bx) + `" y2="` + formatCoordinate(by) + `"`)
 	c.close("line", e.Tip)
 }
@@ -74,7 +75,7 @@ func (g Graph) nodePosition(i int, mid [2]float64) (x, y float64) {
 	return mid[0] + graphRing*math.Cos(a), mid[1] + graphRing*math.Sin(a)
 }
 
-// drawName writes a node's name outside of the circle.
+// drawName draws a node's name outside the circle.
 func (g Graph) drawName(c *canvas, i int, drawName string, mid [2]float64) {
 	a := g.angle(i)
 	x, y := mid[0]+(graphRing+11)*math.Cos(a), mid[1]+(graphRing+13)*math.Sin(a)+fontSize/3

@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// Plot is lines over one pair of axes.
+// Plot is a set of lines over one pair of axes.
 type Plot struct {
-	// Label describes the picture in words, for screen readers.
+	// Label describes the chart for screen readers.
 	Label  string
 	Title  string  // above the plot
 	Width  float64 // default 560
-	Height float64 // of the plot alone; default 210
+	Height float64 // without legend and labels; default 210
 	X, Y   Axis
+	// Series is a line with optional dots.
 	Series []Series
-	// Spans shade stretches of x.
+	// Spans shade intervals of x.
 	Spans []Span
 }
 
@@ -29,31 +30,32 @@ type Series struct {
 	Dots   bool // mark each point
 }
 
-// Point of a series. Half is the half-width of a whisker, 0 for none, and Up how far it reaches upwards where
-// that is not as far. A Y that is no number leaves a gap. Name stands beside the point, Tip shows when the pointer rests on it.
+// Point is a point of a series. Half is the half-width of a whisker, 0 for none. Up is its upper
+// half if that differs. A NaN Y leaves a gap. Name is drawn next to the point, Tip is a tooltip.
 type Point struct {
 	X, Y, Half, Up float64
 	Name, Tip      string
 }
 
-// Span shades from From to To.
+// Span shades the interval from From to To.
 type Span struct {
 	From, To float64
 	Name     string
 }
 
 const (
-	minSpanWidth = 1.5 // wide enough to be seen
+	// minSpanWidth keeps short spans visible.
+	minSpanWidth = 1.5
 	plotWidth    = 560.0
 	plotHeight   = 210.0
 	marginLeft   = 58.0
 	marginRight  = 14.0
 	marginBottom = 40.0
 	legendLine   = 17.0
-	labelRise    = 13.0 // of an axis' label over the highest tick
+	labelRise    = 13.0 // distance of an axis label from the highest tick
 )
 
-// SVG draws the plot.
+// SVG returns the chart.
 func (p Plot) SVG() string {
 	width := cmp.Or(p.Width, plotWidth)
 	var named []entry
@@ -107,7 +109,7 @@ func drawX(c *canvas, x ruler, bottom, top float64) {
 			c.line("grid", at, bottom, at, top)
 		}
 		said, anchor := x.format(t), "middle"
-		if at+textWidth(said)/2 > x.to+marginRight { // a tick at the edge would be cut
+		if at+textWidth(said)/2 > x.to+marginRight { // avoid clipping at the edge
 			at, anchor = x.to+marginRight, "end"
 		}
 		c.text("tick", anchor, at, bottom+fontSize+6, said)
@@ -134,7 +136,8 @@ func drawSeries(c *canvas, s Series, x, y ruler) {
 }
 
 func whisker(x, low, high, arm float64) string {
-	return "M" + formatCoordinate(x-arm) + " " + formatCoordinate(low) + "h" + formatCoordinate(2*arm) + "M" + formatCoordinate(x) + " " + formatCoordinate(low) + "V" + formatCoordinate(high) +
+	return "M" + formatCoordinate(x-arm) + " " + formatCoordinate(low) + "h" + formatCoordinate(2*arm) + "M" + formatCoordinate(x) +
+		" " + formatCoordinate(low) + "V" + formatCoordinate(high) +
 		"M" + formatCoordinate(x-arm) + " " + formatCoordinate(high) + "h" + formatCoordinate(2*arm)
 }
 
@@ -152,8 +155,8 @@ func linePath(points []Point, x, y ruler) string {
 	return b.String()
 }
 
-// drawPointNames writes the names of points beside them: on the right where there is room, else on the left, each
-// below those that would be in its way.
+// drawPointNames draws the names of points on the right, or on the left if there is no room. Names
+// that would overlap move down.
 func drawPointNames(c *canvas, series []Series, x, y ruler) {
 	type name struct {
 		left, right, at float64
@@ -176,7 +179,7 @@ func drawPointNames(c *canvas, series []Series, x, y ruler) {
 	slices.SortStableFunc(names, func(a, b name) int { return cmp.Compare(a.at, b.at) })
 	for i := range names {
 		n := &names[i]
-		for _, above := range names[:i] { // from the top down, so that none is pushed back into another
+		for _, above := range names[:i] { // from the top down, so that moved names stay apart
 			if n.left < above.right && above.left < n.right && n.at-above.at < fontSize+2 {
 				n.at = above.at + fontSize + 2
 			}
@@ -185,32 +188,32 @@ func drawPointNames(c *canvas, series []Series, x, y ruler) {
 	}
 }
 
-// Scale is how an axis maps values to distance.
+// Scale maps values to distances on an axis.
 type Scale int
 
-// Scales.
 const (
+	// Scales of an axis.
 	Linear Scale = iota
 	Log
 )
 
-// Axis of a chart. It covers the data; a linear one also covers 0.
+// Axis is an axis of a chart. It covers the data; a linear one also covers 0.
 type Axis struct {
 	Label string
 	Scale Scale
-	// Format writes a tick's value; default is the shortest decimal.
+	// Format writes a tick value. The default is the shortest decimal.
 	Format func(float64) string
 }
 
-// ruler is an axis laid over data and pixels.
+// ruler is an axis fitted to data and pixels.
 type ruler struct {
 	Axis
-	lo, hi   float64 // in the scale's own terms
+	lo, hi   float64 // logarithms for Log
 	from, to float64 // pixels
 	ticks    []float64
 }
 
-// fit fits the axis over values and into pixels; want is about how many ticks.
+// fit fits the axis to values and pixels with about want ticks.
 func (a Axis) fit(values []float64, from, to float64, want int) ruler {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -239,7 +242,7 @@ func (r *ruler) fitLinear(lo, hi float64, want int) {
 	step := niceStep((hi - lo) / float64(max(1, want)))
 	lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
 	first := math.Ceil(lo/step - 1e-9)
-	for i := range 3 * max(1, want) { // more than there can be, whatever rounding does
+	for i := range 3 * max(1, want) { // an upper bound, independent of rounding
 		if t := (first+float64(i))*step + 0; t <= hi+step*1e-9 { // + 0 turns -0 into 0
 			r.ticks = append(r.ticks, t)
 		}
@@ -247,7 +250,7 @@ func (r *ruler) fitLinear(lo, hi float64, want int) {
 	r.lo, r.hi = lo, hi
 }
 
-// niceStep is the smallest of 1, 2, 5 times a power of ten that is not below step.
+// niceStep returns the smallest of 1, 2 or 5 times a power of ten that is at least step.
 func niceStep(step float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(step)))
 	for _, m := range []float64{1, 2, 5, 10} {

@@ -1,10 +1,9 @@
-// Package svg draws charts as standalone SVG elements, without a browser: plots of lines, grouped bars
-// with whiskers, and node-link graphs.
+// Package svg draws charts as standalone SVG elements: line plots, grouped bars with whiskers, and
+// graphs.
 //
-// Charts carry no colours of their own: marks have the classes c0 to c7 and a few words
-// ("grid", "axis", "label", "span") that the page's style sheet gives colours
-// to, so that one chart serves light, dark and paper. Every text is escaped; coordinates are
-// rounded to a tenth of a pixel.
+// Charts carry no colours. Marks have the classes c0 to c7 and words such as "grid", "axis",
+// "label" and "span", which the page's style sheet colours for light, dark and print. All text is
+// escaped. Coordinates are rounded to a tenth of a pixel.
 package svg
 
 import (
@@ -16,19 +15,19 @@ import (
 	"unicode/utf8"
 )
 
-// Colors is how many classes c0, c1 ... series are told apart by.
+// Colors is the number of series classes, c0, c1 ...
 const Colors = 8
 
-// Color names the class of the i-th series.
+// Color returns the class of the i-th series.
 func Color(i int) string { return "c" + strconv.Itoa(i%Colors) }
 
-// fontSize of every label, in pixels of the view box.
+// fontSize is the size of all labels, in view box units.
 const fontSize = 11.0
 
 // canvas collects an SVG document.
 type canvas struct{ b strings.Builder }
 
-// begin opens the document. label is what a screen reader says for all of it.
+// begin opens the document. label is its description for screen readers.
 func (c *canvas) begin(width, height float64, class, label string) {
 	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart %s" viewBox="0 0 %s %s" role="img" aria-label="%s">`,
 		class, formatCoordinate(width), formatCoordinate(height), Escape(label))
@@ -40,11 +39,13 @@ func (c *canvas) end() string {
 }
 
 func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(&c.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, formatCoordinate(x1), formatCoordinate(y1), formatCoordinate(x2), formatCoordinate(y2))
+	fmt.Fprintf(&c.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, formatCoordinate(x1), formatCoordinate(y1),
+		formatCoordinate(x2), formatCoordinate(y2))
 }
 
 func (c *canvas) rect(class string, x, y, w, h float64, tip string) {
-	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, formatCoordinate(x), formatCoordinate(y), formatCoordinate(max(0, w)), formatCoordinate(max(0, h)))
+	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, formatCoordinate(x), formatCoordinate(y),
+		formatCoordinate(max(0, w)), formatCoordinate(max(0, h)))
 	c.close("rect", tip)
 }
 
@@ -58,7 +59,7 @@ func (c *canvas) path(class, d, tip string) {
 	c.close("path", tip)
 }
 
-// close ends an element, with a tip that shows when the pointer rests on it.
+// close ends an element with an optional tooltip.
 func (c *canvas) close(name, tip string) {
 	if tip == "" {
 		c.b.WriteString("/>")
@@ -69,10 +70,11 @@ func (c *canvas) close(name, tip string) {
 
 // text anchors at "start", "middle" or "end".
 func (c *canvas) text(class, anchor string, x, y float64, s string) {
-	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, formatCoordinate(x), formatCoordinate(y), anchor, Escape(s))
+	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, formatCoordinate(x), formatCoordinate(y),
+		anchor, Escape(s))
 }
 
-// formatCoordinate writes a coordinate; what is no number becomes 0, so that a chart never breaks.
+// formatCoordinate writes 0 for NaN and infinity, so that a chart stays valid.
 func formatCoordinate(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "0"
@@ -82,8 +84,8 @@ func formatCoordinate(v float64) string {
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-// Escape makes any text safe as the content or an attribute of an element. Bytes that are no
-// text and characters that XML forbids become a replacement mark.
+// Escape makes text safe as the content or an attribute of an element. Invalid UTF-8 and characters
+// that XML forbids become a replacement mark.
 func Escape(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r != '\n' && r != '\t' && unicode.IsControl(r) || r >= 0xFFFE && r <= 0xFFFF {
@@ -94,10 +96,10 @@ func Escape(s string) string {
 	return escaper.Replace(s)
 }
 
-// textWidth estimates how wide a text is drawn.
+// textWidth estimates the width of a text.
 func textWidth(s string) float64 { return 0.56 * fontSize * float64(utf8.RuneCountInString(s)) }
 
-// shorten cuts a text to about a width.
+// shorten cuts a text to an estimated width.
 func shorten(s string, width float64) string {
 	n := max(1, int(width/(0.56*fontSize)))
 	if r := []rune(s); len(r) > n {
@@ -106,7 +108,7 @@ func shorten(s string, width float64) string {
 	return s
 }
 
-// legend is the head of a chart: its title and the names of its series, in lines.
+// legend is the head of a chart: its title and the names of its series.
 type legend struct {
 	title   string
 	entries []entry
@@ -117,10 +119,10 @@ type entry struct {
 	x, y  float64
 	name  string
 	class string
-	box   bool // a bar rather than a line
+	box   bool // bar instead of line
 }
 
-// newLegend places the title and the names of the series; a single series without a name needs none.
+// newLegend lays out the title and the names of the series. A single unnamed series has no entry.
 func newLegend(title string, named []entry, hasLabel bool, left, right float64) legend {
 	l := legend{title: title}
 	if title != "" {

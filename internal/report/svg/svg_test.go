@@ -52,9 +52,11 @@ func parses(t *testing.T, doc string) {
 func TestCharts(t *testing.T) {
 	nan := math.NaN()
 	for name, chart := range map[string]interface{ SVG() string }{
-		"plot.svg": Plot{Label: "latency", Title: "one node", X: Axis{Label: "s"}, Y: Axis{Label: "ms", Scale: Log}, Spans: []Span{{From: 0, To: 1, Name: "warm-up"}}, Series: []Series{
-			{Name: "p50", Class: "c1", Points: []Point{{X: 0, Y: 10}, {X: 1, Y: 20}, {X: 3, Y: 15}}},
-			{Name: "p99", Class: "c0", Dots: true, Points: []Point{{X: 0, Y: 1, Half: 0.5, Tip: "one"}, {X: 1, Y: nan}, {X: 2, Y: 100, Name: "hundred"}}}}},
+		"plot.svg": Plot{Label: "latency", Title: "one node", X: Axis{Label: "s"}, Y: Axis{Label: "ms", Scale: Log},
+			Spans: []Span{{From: 0, To: 1, Name: "warm-up"}}, Series: []Series{
+				{Name: "p50", Class: "c1", Points: []Point{{X: 0, Y: 10}, {X: 1, Y: 20}, {X: 3, Y: 15}}},
+				{Name: "p99", Class: "c0", Dots: true, Points: []Point{{X: 0, Y: 1, Half: 0.5, Tip: "one"}, {X: 1, Y: nan},
+					{X: 2, Y: 100, Name: "hundred"}}}}},
 		"bars.svg": Bars{Label: "bars", Y: Axis{Label: "ops/s"}, Groups: []string{"A", "B"}, Series: []BarSeries{
 			{Name: "redis", Class: "c0", Values: []Bar{{Value: 10, Half: 2}, {Value: nan}}},
 			{Name: "mysql", Class: "c1", Values: []Bar{{Value: 5}, {Value: 7}}}}},

@@ -76,10 +76,12 @@ func longRun(b *testing.B, trials, seconds int) string {
 		must(err)
 		must(tw.Topology(*cloud))
 		for s := range int64(seconds) {
-			must(tw.Second(record.Second{T: s, Length: 1, OK: 4000 + r.Int64N(1000), ServiceP50: 800 + 100*r.Float64(), ServiceP99: 8000 + 3000*r.Float64(), ServiceP999: 3e4 + 1e4*r.Float64(),
+			must(tw.Second(record.Second{T: s, Length: 1, OK: 4000 + r.Int64N(1000), ServiceP50: 800 + 100*r.Float64(),
+				ServiceP99: 8000 + 3000*r.Float64(), ServiceP999: 3e4 + 1e4*r.Float64(),
 				ResponseP50: 900 + 100*r.Float64(), ResponseP99: 9000 + 3000*r.Float64(), ResponseP999: 4e4 + 1e4*r.Float64(), InFlight: 32}))
 			for n := range 10 {
-				must(tw.NodeSeconds(record.NodeSecond{T: s, Node: fmt.Sprintf("node-%d", n), CPU: 0.3 + 0.1*r.Float64(), Memory: 3e8 + r.Int64N(1e6), RxBytes: r.Int64N(1e6), TxBytes: r.Int64N(1e6), WroteBytes: r.Int64N(1e5)}))
+				must(tw.NodeSeconds(record.NodeSecond{T: s, Node: fmt.Sprintf("node-%d", n), CPU: 0.3 + 0.1*r.Float64(),
+					Memory: 3e8 + r.Int64N(1e6), RxBytes: r.Int64N(1e6), TxBytes: r.Int64N(1e6), WroteBytes: r.Int64N(1e5)}))
 			}
 		}
 		must(tw.Histogram("READ.response", func(w io.Writer) error {

@@ -14,15 +14,17 @@ import (
 	"skerry/internal/topology"
 )
 
-// NewRun makes the document of a run.
+// NewRun returns the document of a run.
 func NewRun(d *record.Dir) Run { return newRun(d, report.NewFigures(d)) }
 
 func newRun(d *record.Dir, f report.Figures) Run {
 	r := d.Run
 	doc := Run{Schema: Schema, Name: r.Name, Description: r.Description, Directory: d.Summary.Run, State: f.State, Unfinished: f.Unfinished,
-		Running: d.Running, Tally: f.Tally, Started: r.Started, Finished: r.Finished, Command: nonNil(r.Command), Again: f.RerunCommand, File: r.File,
+		Running: d.Running, Tally: f.Tally, Started: r.Started, Finished: r.Finished, Command: nonNil(r.Command), Again: f.RerunCommand,
+		File:       r.File,
 		Experiment: string(r.Experiment), Environment: [][2]string{}, Warnings: r.Warnings, Notes: f.Notes, Highlights: nonNil(f.Highlights),
-		Findings: nonNil(f.Findings), Vary: convertAxes(f.Vary), Fixed: convertAxes(f.Fixed), Metrics: metrics, Operations: nonNil(operationKinds(f.Cells)), Cells: []Cell{}, Trials: []Trial{}}
+		Findings: nonNil(f.Findings), Vary: convertAxes(f.Vary), Fixed: convertAxes(f.Fixed), Metrics: metrics,
+		Operations: nonNil(operationKinds(f.Cells)), Cells: []Cell{}, Trials: []Trial{}}
 	for _, e := range f.Environment {
 		doc.Environment = append(doc.Environment, [2]string{e.Name, e.Value})
 		if e.Name == "Seed" {
@@ -48,7 +50,7 @@ func newRun(d *record.Dir, f report.Figures) Run {
 	return doc
 }
 
-// operationKinds are the kinds of operation of cells: those that most cells have come first.
+// operationKinds returns the kinds of operation, those that most cells have first.
 func operationKinds(cells []report.CellFigures) []string {
 	n := map[string]int{}
 	for _, c := range cells {
@@ -59,7 +61,7 @@ func operationKinds(cells []report.CellFigures) []string {
 	return slices.SortedFunc(maps.Keys(n), func(a, b string) int { return cmp.Or(cmp.Compare(n[b], n[a]), cmp.Compare(a, b)) })
 }
 
-// nonNil is one that JSON writes as a list, also where there is none.
+// nonNil returns a copy that JSON writes as a list, never as null.
 func nonNil[T any](l []T) []T { return append([]T{}, l...) }
 
 func convertAxes(in []report.Axis) []Axis {
@@ -71,7 +73,8 @@ func convertAxes(in []report.Axis) []Axis {
 }
 
 func newCell(c report.CellFigures) Cell {
-	cell := Cell{Label: c.Label, Values: c.Values, Planned: c.Planned, Trials: []int{}, Weak: c.Weak, Operation: c.Operation, Verdict: c.Verdict, Bound: c.Bound, MadeBy: c.MadeBy,
+	cell := Cell{Label: c.Label, Values: c.Values, Planned: c.Planned, Trials: []int{}, Weak: c.Weak, Operation: c.Operation,
+		Verdict: c.Verdict, Bound: c.Bound, MadeBy: c.MadeBy,
 		Estimates: map[string]Estimate{}, Latencies: []Latencies{}}
 	if cell.Values == nil {
 		cell.Values = []int{}
@@ -105,8 +108,10 @@ func newEstimate(e stats.Estimate) Estimate {
 func newTrial(c report.CellFigures, t record.Trial, cell int) Trial {
 	half, _ := t.SteadyInterval()
 	x := Trial{ID: t.ID, Cell: cell, Repetition: t.Repetition, Name: c.TrialName(t), State: t.State, Error: t.Error, Stopped: t.Stopped,
-		DurationS: series.Number(t.DurationS), WarmupS: series.Number(t.WarmupS), SetupS: series.Number(t.SetupS), Verdict: t.Verdict, Bound: t.Bound, LatencyBound: t.LatencyBound, Outcomes: t.Outcomes, Retries: t.Retries,
-		Values: map[string]series.Number{}, Half: series.Number(half), Operations: t.Operations, Errors: t.Errors, Events: t.Events, Audit: t.Audit,
+		DurationS: series.Number(t.DurationS), WarmupS: series.Number(t.WarmupS), SetupS: series.Number(t.SetupS), Verdict: t.Verdict,
+		Bound: t.Bound, LatencyBound: t.LatencyBound, Outcomes: t.Outcomes, Retries: t.Retries,
+		Values: map[string]series.Number{}, Half: series.Number(half), Operations: t.Operations, Errors: t.Errors, Events: t.Events,
+		Audit:      t.Audit,
 		Assertions: t.Assertions, Fidelity: t.Fidelity, Replaced: t.Replaced, Detail: t.State == record.TrialOK}
 	x.Fidelity.Links = []record.LinkFidelity{}
 	if t.State == record.TrialOK {
@@ -117,11 +122,12 @@ func newTrial(c report.CellFigures, t record.Trial, cell int) Trial {
 	return x
 }
 
-// NewDetail makes the document of one trial, thinned for a run of so many trials. What could
-// not be read is left out and noted.
+// NewDetail returns the document of one trial, thinned for a report of that many trials. Unreadable
+// files are omitted and noted.
 func NewDetail(d *record.Dir, t record.Trial, trials int) Detail {
 	l := newLimits(trials)
-	out := Detail{Schema: Schema, ID: t.ID, Links: t.Fidelity.Links, Probes: series.NewProbes(t.Probes), Traffic: newTraffic(t.Traffic.Pairs, l.pairs)}
+	out := Detail{Schema: Schema, ID: t.ID, Links: t.Fidelity.Links, Probes: series.NewProbes(t.Probes),
+		Traffic: newTraffic(t.Traffic.Pairs, l.pairs)}
 	note := func(err error) {
 		if err != nil {
 			out.Notes = append(out.Notes, err.Error())
@@ -153,8 +159,8 @@ func NewDetail(d *record.Dir, t record.Trial, trials int) Detail {
 	return out
 }
 
-// newCloud is the map of a trial. Round trips are what was set in the trial where its links were
-// probed, of real links what was measured; else those of the topology.
+// newCloud returns the map of a trial. Round trips are those set in the trial, those measured on
+// real links, or else those of the topology.
 func newCloud(t *topology.Topology, links []record.LinkFidelity, most int) *Cloud {
 	if t == nil {
 		return nil
@@ -182,7 +188,7 @@ func newCloud(t *topology.Topology, links []record.LinkFidelity, most int) *Clou
 		}
 		c.Links = append(c.Links, CloudLink{l.ID, node[l.A], node[l.B], series.Number(rtt), lowerBandwidth(l.AB.Bandwidth, l.BA.Bandwidth)})
 	}
-	// Links within a site are not drawn; the nearest tell the most of the others.
+	// Links within a site are not drawn. The shortest of the others are kept.
 	if c.Left = len(c.Links) - most; c.Left > 0 {
 		slices.SortStableFunc(c.Links, func(a, b CloudLink) int { return cmp.Compare(a.RTTMS, b.RTTMS) })
 		c.Links = c.Links[:most]
@@ -191,7 +197,7 @@ func newCloud(t *topology.Topology, links []record.LinkFidelity, most int) *Clou
 	return c
 }
 
-// lowerBandwidth is the smaller bandwidth, where 0 is none.
+// lowerBandwidth returns the smaller bandwidth, where 0 means unlimited.
 func lowerBandwidth(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -199,7 +205,7 @@ func lowerBandwidth(a, b int64) int64 {
 	return min(a, b)
 }
 
-// newTraffic keeps the pairs that exchanged the most.
+// newTraffic keeps the pairs with the most traffic.
 func newTraffic(pairs []record.PairTraffic, most int) *Traffic {
 	if len(pairs) == 0 {
 		return nil
@@ -226,18 +232,18 @@ func newTraffic(pairs []record.PairTraffic, most int) *Traffic {
 	return t
 }
 
-// limits bound what a trial's document holds, so that a report stays small enough to send
-// by mail: about five megabytes for a hundred trials.
+// limits bound the size of a trial's document, so that a report of a hundred trials has about five
+// megabytes.
 type limits struct {
-	points     int // of the timeline
-	nodeValues int // of all series of all nodes together
-	nodes      int // that are shown each on its own
+	points     int // points of the timeline
+	nodeValues int // values of all series of all nodes together
+	nodes      int // nodes with a series of their own
 	heat       int // columns of the heat map
 	links      int
 	pairs      int
 }
 
-// newLimits gives few trials all they have and many a share of the whole.
+// newLimits gives each trial a share of the total, within bounds.
 func newLimits(trials int) limits {
 	share := func(whole, least, most int) int { return min(most, max(least, whole/max(1, trials))) }
 	return limits{points: share(60_000, 120, 1200), nodeValues: share(420_000, 3000, 120_000), nodes: 24,

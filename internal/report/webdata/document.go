@@ -1,7 +1,6 @@
-// Package webdata is a run as the pages of the front end read it: one document that tells of
-// the whole run, and one for each trial that is read when the trial is looked at. What charts of
-// a trial draw is of package series. The front end's types are made from those here (make docs):
-// a list is never null.
+// Package webdata defines the JSON documents of a run for web pages: one for the whole run, and one
+// for each trial, which the page decodes on demand. The front end's types are generated from these
+// types (make docs). A list is never null.
 package webdata
 
 import (
@@ -12,7 +11,7 @@ import (
 	"skerry/internal/report/series"
 )
 
-// Schema versions the documents. Within a version fields are only added.
+// Schema versions the documents. Within a version, fields are only added.
 const Schema = "skerry/web/v1"
 
 // Run is the document of a run.
@@ -27,26 +26,26 @@ type Run struct {
 	Tally       report.Tally       `json:"tally"`
 	Started     time.Time          `json:"started"`
 	Finished    time.Time          `json:"finished,omitzero"`
-	Command     []string           `json:"command"` // as it was given
-	Again       string             `json:"again"`   // a shell's line that runs it again
+	Command     []string           `json:"command"` // command line
+	Again       string             `json:"again"`   // shell command that repeats the run
 	File        record.File        `json:"file"`
-	Experiment  string             `json:"experiment,omitempty"` // as expanded, JSON
-	Seed        string             `json:"seed"`                 // a uint64, which JavaScript's numbers cannot hold
+	Experiment  string             `json:"experiment,omitempty"` // expanded experiment, JSON
+	Seed        string             `json:"seed"`                 // uint64, too large for a JavaScript number
 	Environment [][2]string        `json:"environment"`          // name and value
 	Warnings    []string           `json:"warnings,omitempty"`
-	Notes       []string           `json:"notes,omitempty"` // what could not be read
+	Notes       []string           `json:"notes,omitempty"` // unreadable files
 	Highlights  []report.Highlight `json:"highlights"`
 	Findings    []string           `json:"findings"`
 	Vary        []Axis             `json:"vary"`
 	Fixed       []Axis             `json:"fixed"`
 	Metrics     []Metric           `json:"metrics"`
-	Operations  []string           `json:"operations"` // kinds that some cell has, the most common first
+	Operations  []string           `json:"operations"` // kinds of operation, the most common first
 	Cells       []Cell             `json:"cells"`
 	Trials      []Trial            `json:"trials"`
-	Order       []int              `json:"order,omitempty"` // of the trials, as they were run
+	Order       []int              `json:"order,omitempty"` // trial IDs in order of execution
 }
 
-// Axis is a parameter and its values in order.
+// Axis is a parameter with its values, sorted.
 type Axis struct {
 	Name   string   `json:"name"`
 	Label  string   `json:"label"`
@@ -57,28 +56,28 @@ type Axis struct {
 type Metric struct {
 	ID    string `json:"id"`
 	Label string `json:"label"`
-	// Unit names how it is written: ops, us, bytes, share, s, cores.
+	// Unit is ops, us, bytes, share, s or cores.
 	Unit string `json:"unit"`
 	// Better is "higher", "lower" or "".
 	Better string `json:"better,omitempty"`
-	// Latency says that it is of one kind of operation, which a reader picks.
+	// Latency marks a metric of one kind of operation, which the reader selects.
 	Latency bool `json:"latency,omitempty"`
 }
 
 // Cell is one combination of parameters with all of its repetitions.
 type Cell struct {
 	Label     string `json:"label"`
-	Values    []int  `json:"values"` // of each varying parameter the place of its value
+	Values    []int  `json:"values"` // for each axis of Vary, the index of its value
 	Planned   int    `json:"planned"`
 	Trials    []int  `json:"trials"` // IDs
 	Weak      bool   `json:"weak,omitempty"`
-	Operation string `json:"operation,omitempty"` // whose latency it is
+	Operation string `json:"operation,omitempty"` // kind of operation behind the latency metrics
 	Verdict   string `json:"verdict"`
-	Bound     string `json:"bound,omitempty"`   // what bound its throughput
-	MadeBy    string `json:"made_by,omitempty"` // what made its 99th percentile
-	// Estimates by metric, over repetitions.
+	Bound     string `json:"bound,omitempty"`   // bottleneck of the throughput
+	MadeBy    string `json:"made_by,omitempty"` // main cause of the 99th percentile
+	// Estimates are means over repetitions, by metric.
 	Estimates map[string]Estimate `json:"estimates"`
-	// Latencies are the latency metrics of each kind of operation, the leading one first.
+	// Latencies are the latency metrics of one kind of operation.
 	Latencies []Latencies `json:"latencies"`
 }
 
@@ -88,8 +87,8 @@ type Latencies struct {
 	Estimates map[string]Estimate `json:"estimates"`
 }
 
-// Estimate is a mean with the half-width of its 95 % confidence interval. Within says that
-// the interval is over the batches of the only repetition.
+// Estimate is a mean with the half-width of its 95 % confidence interval. Within is set if the
+// interval is over the batches of the only repetition.
 type Estimate struct {
 	N      int           `json:"n"`
 	Mean   series.Number `json:"mean"`
@@ -98,10 +97,10 @@ type Estimate struct {
 	Within bool          `json:"within,omitempty"`
 }
 
-// Trial is one trial in short.
+// Trial is the summary of one trial.
 type Trial struct {
 	ID         int            `json:"id"`
-	Cell       int            `json:"cell"` // place among the cells
+	Cell       int            `json:"cell"` // index in Run.Cells
 	Repetition int            `json:"repetition"`
 	Name       string         `json:"name"`
 	State      string         `json:"state"`
@@ -112,7 +111,7 @@ type Trial struct {
 	SetupS     series.Number  `json:"setup_s"`
 	Verdict    record.Verdict `json:"verdict"`
 	Bound      *record.Bound  `json:"bound,omitempty"`
-	// LatencyBound is what made its response times.
+	// LatencyBound explains the response times.
 	LatencyBound *record.LatencyBound `json:"latency_bound,omitempty"`
 	Outcomes     record.Outcomes      `json:"outcomes"`
 	Retries      int64                `json:"retries,omitempty"`
@@ -124,10 +123,10 @@ type Trial struct {
 	Events     []record.EventImpact               `json:"events,omitempty"`
 	Audit      *record.Audit                      `json:"audit,omitempty"`
 	Assertions []record.Assertion                 `json:"assertions,omitempty"`
-	Fidelity   record.Fidelity                    `json:"fidelity"` // its links stand in the Detail
-	// Replaced are the attempts that this one stands in for.
+	Fidelity   record.Fidelity                    `json:"fidelity"` // without links, which are in the Detail
+	// Replaced are earlier attempts at this trial.
 	Replaced []record.Replaced `json:"replaced,omitempty"`
-	// Detail says that the trial has a document of its own.
+	// Detail is the document of a trial. All series of one struct have the same length.
 	Detail bool `json:"detail"`
 }
 
@@ -136,22 +135,24 @@ type Detail struct {
 	Schema   string           `json:"schema"`
 	ID       int              `json:"id"`
 	Timeline *series.Timeline `json:"timeline,omitempty"`
-	// Pools are the goodputs of workloads side by side, Errors what did not end ok, by class.
+	// Pools is the goodput by workload. Errors are unsuccessful operations by class.
 	Pools   *series.Rates   `json:"pools,omitempty"`
 	Errors  *series.Rates   `json:"errors,omitempty"`
 	Nodes   *series.Nodes   `json:"nodes,omitempty"`
 	Network *series.Network `json:"network,omitempty"`
 	Bands   []series.Band   `json:"bands,omitempty"`
-	// Operations and Probes tell the 95th percentile by kind of operation.
+	// Operations and Probes hold the 95th percentile by kind of operation.
 	Operations *series.Operations `json:"operations,omitempty"`
 	Probes     *series.Probes     `json:"probes,omitempty"`
 	Curves     []series.Curve     `json:"curves,omitempty"`
 	Heat       *series.Heat       `json:"heat,omitempty"`
-	Traffic    *Traffic           `json:"traffic,omitempty"`
-	Cloud      *Cloud             `json:"cloud,omitempty"`
-	// Links are set against measured.
+	// Traffic counts bytes between nodes: Nodes[From[i]] sent Bytes[i] to Nodes[To[i]].
+	Traffic *Traffic `json:"traffic,omitempty"`
+	// Cloud is the map of sites, nodes and links.
+	Cloud *Cloud `json:"cloud,omitempty"`
+	// Links compare configured with measured round trips.
 	Links []record.LinkFidelity `json:"links,omitempty"`
-	Notes []string              `json:"notes,omitempty"` // what could not be read
+	Notes []string              `json:"notes,omitempty"` // unreadable files
 }
 
 // Traffic is bytes from node to node: Nodes[From[i]] sent Bytes[i] to Nodes[To[i]].
@@ -160,7 +161,7 @@ type Traffic struct {
 	From  []int    `json:"from"`
 	To    []int    `json:"to"`
 	Bytes []int64  `json:"bytes"`
-	// Left counts pairs that are left out since others exchanged more.
+	// Left counts omitted pairs with less traffic.
 	Left int `json:"left,omitempty"`
 }
 
@@ -169,10 +170,10 @@ type Cloud struct {
 	Sites []Site      `json:"sites"`
 	Nodes []Node      `json:"nodes"`
 	Links []CloudLink `json:"links"`
-	Left  int         `json:"left,omitempty"` // links that are left out
+	Left  int         `json:"left,omitempty"` // number of omitted links
 }
 
-// Site is a place; Lat and Lon are degrees where Located.
+// Site is a location. Lat and Lon are degrees, valid if Located.
 type Site struct {
 	Name    string        `json:"name"`
 	Lat     series.Number `json:"lat,omitempty"`
@@ -180,15 +181,15 @@ type Site struct {
 	Located bool          `json:"located,omitempty"`
 }
 
-// Node stands at Sites[Site].
+// Node is located at Sites[Site].
 type Node struct {
 	Name string `json:"name"`
 	Site int    `json:"site"`
 	Role string `json:"role"`
 }
 
-// CloudLink joins Nodes[A] and Nodes[B]: round trip in milliseconds and the smaller bandwidth
-// in bits a second, 0 for none, as set before any event.
+// CloudLink joins Nodes[A] and Nodes[B]. It has the initial round trip in milliseconds and the
+// smaller bandwidth in bit/s, 0 for unlimited.
 type CloudLink struct {
 	ID    string        `json:"id"`
 	A     int           `json:"a"`
@@ -199,7 +200,6 @@ type CloudLink struct {
 
 const goodput = "goodput"
 
-// metrics are what trials are compared by.
 var metrics = []Metric{
 	{ID: goodput, Label: "Goodput", Unit: "ops", Better: "higher"},
 	{ID: "throughput", Label: "Throughput", Unit: "ops", Better: "higher"},
@@ -208,9 +208,9 @@ var metrics = []Metric{
 	{ID: "p95", Label: "Latency, p95", Unit: "us", Better: "lower", Latency: true},
 	{ID: "p99", Label: "Latency, p99", Unit: "us", Better: "lower", Latency: true},
 	{ID: "p999", Label: "Latency, p99.9", Unit: "us", Better: "lower", Latency: true},
-	{ID: "errors", Label: "Operations that did not end ok", Unit: "share", Better: "lower"},
+	{ID: "errors", Label: "Unsuccessful operations", Unit: "share", Better: "lower"},
 	{ID: "traffic", Label: "Bytes transferred", Unit: "bytes", Better: "lower"},
-	{ID: "traffic_op", Label: "Bytes transferred for each operation", Unit: "bytes", Better: "lower"},
+	{ID: "traffic_op", Label: "Bytes transferred per operation", Unit: "bytes", Better: "lower"},
 	{ID: "recover", Label: "Slowest recovery", Unit: "s", Better: "lower"},
 	{ID: "setup", Label: "Time to set up", Unit: "s"},
 	{ID: "host_cpu", Label: "CPU of the whole machine", Unit: "cores"},

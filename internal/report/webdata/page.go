@@ -21,20 +21,20 @@ import (
 	"skerry/internal/report"
 )
 
-// Where a page takes the data, and its title.
 const (
+	// marker is the place of the data in the page. title is replaced.
 	marker = "<!--skerry:data-->"
 	title  = "<title>Skerry report</title>"
 )
 
-// ErrPage says that a page is not one of reports.
-var ErrPage = errors.New("not the page of a report")
+// ErrPage means that a file is not the report page of the front end.
+var ErrPage = errors.New("not a report page")
 
-// FileName is the report's name in its run directory.
+// FileName is the name of the report in its run directory.
 const FileName = "report.html"
 
-// WriteFile writes a run's report to a file, whole or not at all, and returns its path: FileName in
-// the run directory if path is "".
+// WriteFile atomically writes a run's report and returns its path. An empty path means FileName in
+// the run directory.
 func WriteFile(path string, page []byte, d *record.Dir) (string, error) {
 	if path == "" {
 		path = filepath.Join(d.Path, FileName)
@@ -46,9 +46,9 @@ func WriteFile(path string, page []byte, d *record.Dir) (string, error) {
 }
 
 // Write writes a run's report: the page with the run's documents in place of its marker. Each
-// document is JSON, compressed by gzip, in base 64, in a script element that no browser runs:
-// whatever names a run has, they cannot become markup. For readers without scripts the page
-// holds the table that skerry show prints.
+// document is gzipped JSON in base64, in a script element that browsers do not execute, so names in
+// a run cannot become markup. For readers without JavaScript the page contains the table of skerry
+// show.
 func Write(w io.Writer, page []byte, d *record.Dir) error {
 	before, after, ok := bytes.Cut(page, []byte(marker))
 	if !ok || !bytes.Contains(before, []byte(title)) {
@@ -66,13 +66,12 @@ func Write(w io.Writer, page []byte, d *record.Dir) error {
 	}
 	b.Write(after)
 	if err := b.Flush(); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
 
-// writeData writes the document of the run and those of its trials; as many trials at a time
-// are read as the machine has cores.
+// writeData writes the documents of the run and of its trials. It reads trials in parallel.
 func writeData(w io.Writer, d *record.Dir, run Run) error {
 	blocks := make([]string, len(run.Trials))
 	var g errgroup.Group
@@ -99,23 +98,23 @@ func writeData(w io.Writer, d *record.Dir, run Run) error {
 	}
 	for _, b := range append([]string{head}, blocks...) {
 		if _, err := io.WriteString(w, b); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+			return fmt.Errorf("write report: %w", err)
 		}
 	}
 	return nil
 }
 
-// encodeDocument is a document as the page holds it.
+// encodeDocument returns the script element of a document.
 func encodeDocument(name string, v any) (string, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<script type=\"application/x-skerry\" id=\"data-%s\">", name)
 	text := base64.NewEncoder(base64.StdEncoding, &b)
 	small, err := gzip.NewWriterLevel(text, gzip.BestCompression)
 	if err != nil {
-		return "", fmt.Errorf("compressing the report's data: %w", err)
+		return "", fmt.Errorf("compress report data: %w", err)
 	}
 	if err := errors.Join(json.NewEncoder(small).Encode(v), small.Close(), text.Close()); err != nil {
-		return "", fmt.Errorf("compressing the report's data: %w", err)
+		return "", fmt.Errorf("compress report data: %w", err)
 	}
 	b.WriteString("</script>\n")
 	return b.String(), nil
@@ -126,6 +125,7 @@ func writeNoScript(w io.Writer, f report.Figures) error {
 	if err := f.Text(&text, report.TextOptions{}); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "<noscript><p>This report draws its charts with JavaScript. Without it, its figures are:</p><pre>%s</pre></noscript>\n", html.EscapeString(text.String()))
+	_, err := fmt.Fprintf(w, "<noscript><p>The charts of this report need JavaScript. The figures are:</p><pre>%s</pre></noscript>\n",
+		html.EscapeString(text.String()))
 	return err
 }

@@ -251,10 +251,12 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 	var seconds []record.Second
 	var nodes []record.NodeSecond
 	for s := range int64(600) {
-		seconds = append(seconds, record.Second{T: s, Length: 1, OK: int64(noise(5000)), ServiceP50: noise(900), ServiceP99: noise(9000), ServiceP999: noise(40000),
+		seconds = append(seconds, record.Second{T: s, Length: 1, OK: int64(noise(5000)), ServiceP50: noise(900), ServiceP99: noise(9000),
+			ServiceP999: noise(40000),
 			ResponseP50: noise(950), ResponseP99: noise(10000), ResponseP999: noise(50000), InFlight: 32})
 		for n := range 11 {
-			nodes = append(nodes, record.NodeSecond{T: s, Node: string(rune('a' + n)), CPU: noise(0.3), Memory: int64(noise(3e8)), ReadBytes: int64(noise(1e4)), WroteBytes: int64(noise(1e5)),
+			nodes = append(nodes, record.NodeSecond{T: s, Node: string(rune('a' + n)), CPU: noise(0.3), Memory: int64(noise(3e8)),
+				ReadBytes: int64(noise(1e4)), WroteBytes: int64(noise(1e5)),
 				RxBytes: int64(noise(1e6)), TxBytes: int64(noise(1e6))})
 		}
 	}
@@ -266,7 +268,8 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 		}
 		heat.Counts = append(heat.Counts, column)
 	}
-	b, err := encodeDocument("trial-1", Detail{Timeline: series.NewTimeline(seconds, l.points), Nodes: series.NewNodes(nodes, l.nodes, math.MaxInt, l.nodeValues), Heat: heat})
+	b, err := encodeDocument("trial-1", Detail{Timeline: series.NewTimeline(seconds, l.points),
+		Nodes: series.NewNodes(nodes, l.nodes, math.MaxInt, l.nodeValues), Heat: heat})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,8 @@
 import type { Unit } from './metric'
 
 /**
- * CPU is how busy the data nodes were, second by second. Where every node has a quota it is
- * in percent of that, as monitors of virtual machines tell it, else in cores.
+ * CPU is the CPU usage of the data nodes by second: in percent of the quota if every node has one,
+ * else in cores.
  */
 export interface CPU {
   /** "%" or "cores" */
@@ -11,46 +11,49 @@ export interface CPU {
   a: CPUSide
   b: CPUSide
   /**
-   * g_of_seconds is what the documents compute: the uncorrected effect size over seconds of
-   * nodes as if they were independent. They are not, so it has no interval and no test.
+   * g_of_seconds is the uncorrected effect size over seconds, as the original papers compute it.
+   * Seconds are not independent, so it has no interval and no test.
    */
   g_of_seconds?: number
 }
 
-/** CPUSide is one side's distribution. */
+/** CPUSide is the distribution of one side. */
 export interface CPUSide {
   /** mean, SD and Variance are over all seconds of all data nodes. */
   mean: number
   sd: number
   variance: number
   /**
-   * curve is the mean over nodes and repetitions at each second, CDF the share of
-   * seconds (y) that were at most so busy (x).
+   * curve is the mean over nodes and repetitions by second. CDF is the share of seconds (y) with
+   * at most this usage (x).
    */
   curve: Point[]
   cdf: Point[]
 }
 
-/** Figures are one side of a metric, over its repetitions. */
+/** Figures are the repetitions of one side. */
 export interface Figures {
   n: number
   mean: number
   /** sd and Variance are nil for one repetition. */
   sd?: number
   variance?: number
-  /** ci95 is the half-width of the 95 % interval of the mean; nil for one repetition. */
+  /** ci95 is the half-width of the 95 % interval of the mean, nil for one repetition. */
   ci95?: number
   values: number[]
 }
 
-/** LinkFigure is what one side's trials have measured of a link, on average. */
+/** LinkFigure is the mean over one side's trials of the measurements of a link. */
 export interface LinkFigure {
-  /** real says that the link was left as it is; else SetMS is the round trip that was asked for. */
+  /** real marks a link without emulation. SetMS is the configured round trip of an emulated link. */
   real?: boolean
   set_rtt_ms?: number
-  /** rtt_ms is the median round trip: of a real link while trials measured, else of the echoes before. */
+  /**
+   * rtt_ms is the median round trip: of a real link during the measurement, of an emulated link
+   * before it.
+   */
   rtt_ms: number
-  /** rtt_p99_ms is of the same echoes; Loss, of real links alone, the share that was lost. */
+  /** rtt_p99_ms is of the same probes. Loss is the share of lost probes, of real links only. */
   rtt_p99_ms: number
   loss?: number
 }
@@ -61,71 +64,71 @@ export interface LinkPair {
   to: string
   a: LinkFigure
   b: LinkFigure
-  /** ratio is B's round trip over A's, 0 where either is not known. */
+  /** ratio is B's round trip divided by A's, 0 if either is unknown. */
   ratio?: number
 }
 
-/** Metric is one figure of both sides. */
+/** Metric is one metric of both sides. */
 export interface Metric {
   name: string
   unit: Unit
   /**
-   * leading are those that tables show unless all are asked for; SameAs is the metric that has
-   * the same values under another name, which stands for both.
+   * leading metrics are shown by default. SameAs names a metric with identical values that
+   * represents this one.
    */
   leading?: boolean
   same_as?: string
   a: Figures
   b: Figures
-  /** change is B's mean over A's, less 1; nil where A's is 0. */
+  /** change is B's mean divided by A's, minus 1; nil if A's is 0. */
   change?: number
   /**
-   * difference is B's mean less A's, with the half-width of its 95 % interval (Welch);
-   * nil where either side has one repetition.
+   * difference is B's mean minus A's. DifferenceCI95 is the half-width of its 95 % interval
+   * (Welch), nil if either side has one repetition.
    */
   difference: number
   difference_ci95?: number
   /**
-   * hedges_g has the small-sample correction, GUncorrected is the documents' form:
-   * (B - A) / sqrt((SD_A^2 + SD_B^2) / 2).
+   * hedges_g has the small-sample correction. GUncorrected is (B - A) / sqrt((SD_A^2 + SD_B^2) /
+   * 2), as in the original papers.
    */
   hedges_g?: number
   g_uncorrected?: number
-  /** p is the permutation test's; Exact says that all deals were looked at. */
+  /** p is the result of the permutation test. Exact is set if all permutations were enumerated. */
   p?: number
   p_exact?: boolean
-  /** least_p is the smallest that so many repetitions can give. */
+  /** least_p is the smallest p value that the number of repetitions allows. */
   least_p?: number
-  /** sentence says it in words. */
+  /** sentence describes the result. */
   sentence: string
 }
 
-/** Pair is two cells, A and B. */
+/** Pair is a comparison of two cells. */
 export interface Pair {
   a: Side
   b: Side
   metrics: Metric[]
-  /** censored tells of figures that some repetitions know to be at least so much, and no more. */
+  /** censored describes metrics for which some repetitions only have a lower bound. */
   censored?: string[]
-  /** links are those of both sides, where some are real on either. */
+  /** links are the links of both sides, empty if all are emulated. */
   links?: LinkPair[]
-  /** cpu of the data nodes; nil where either side recorded none. */
+  /** cpu is the CPU usage of data nodes, nil if either side recorded none. */
   cpu?: CPU
 }
 
-/** Point of a curve. */
+/** Point is a point of a curve. */
 export interface Point {
   x: number
   y: number
 }
 
-/** Report is every pair of cells that was compared. */
+/** Report holds all compared pairs of cells. */
 export interface Report {
   schema: string
-  /** seed of the permutation tests. */
+  /** seed is the seed of the permutation tests. */
   seed: number
   pairs: Pair[]
-  /** notes tell what was left out. */
+  /** notes list omitted cells and differences in machines and settings. */
   notes?: string[]
 }
 
@@ -136,8 +139,8 @@ export interface Side {
   /** from 1, as in the run's plan */
   cell: number
   parameters: Record<string, unknown>
-  /** trials are the IDs of the repetitions that figures are made of. */
+  /** trials are the IDs of the repetitions behind the figures. */
   trials: number[]
-  /** suspect says that no repetition was valid and that these are the suspect ones. */
+  /** suspect is set if no repetition was valid and the suspect ones are used. */
   suspect?: boolean
 }

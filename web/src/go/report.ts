@@ -1,13 +1,13 @@
 // Made by "make docs" from the types of internal/report.
 
-/** Highlight is one of the few findings that a reader should see first. */
+/** Highlight is one of the few most important findings. */
 export interface Highlight {
   /** kind is assertion, audit, failed, trust, effect, recovery, latency or errors. */
   kind: string
   text: string
-  /** trial is the one that it is about, 0 for all. */
+  /** trial is the ID of the trial concerned, 0 for all. */
   trial?: number
-  /** bad marks what a reader must know before believing the rest. */
+  /** bad marks a warning about the validity of the other findings. */
   bad?: boolean
 }
 

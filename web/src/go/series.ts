@@ -2,8 +2,8 @@
 import type { Effect } from './record'
 
 /**
- * Band is an event as a stretch of the timeline: where it was in force, or while its change
- * settled. To is null where it lasted to the end.
+ * Band is an event as an interval of the timeline: while it was in force, or while its change
+ * settled. To is null if the interval lasts to the end.
  */
 export interface Band {
   name: string
@@ -11,26 +11,23 @@ export interface Band {
   text: string
   from: number
   to?: number
-  /** effect is on Targets; absent for notes: of the links' scale, a drift. */
+  /** effect applies to Targets. Notes, scale changes and drifts have none. */
   effect?: Effect
   targets?: string[]
-  /**
-   * reverts says that this is the change that took a settled event back, whose effect is
-   * the opposite.
-   */
+  /** reverts marks the change that reverted a settled event. Its effect is the opposite. */
   reverts?: boolean
   state?: string
   error?: string
   late_ms?: number
-  /** accepted_s and CompleteS count from From; Moved is in bytes. */
+  /** accepted_s and CompleteS count from From. Moved is in bytes. */
   accepted_s?: number
   complete_s?: number
   moved?: number
 }
 
 /**
- * Curve is a distribution: Tail[i] of the operations, a share of 0 to 1, took longer than
- * US[i] microseconds.
+ * Curve is a distribution: the share Tail[i] of the operations, 0 to 1, took longer than US[i]
+ * microseconds.
  */
 export interface Curve {
   operation: string
@@ -42,7 +39,7 @@ export interface Curve {
 }
 
 /**
- * Heat counts operations by time and latency: Counts[i][j] began in bin i and took from
+ * Heat counts operations by time and latency: Counts[i][j] operations began in bin i and took from
  * Edges[j] to Edges[j+1] microseconds.
  */
 export interface Heat {
@@ -53,7 +50,7 @@ export interface Heat {
   counts: number[][]
 }
 
-/** Network is what packets met between nodes where an overlay routes. */
+/** Network holds round trips between nodes of an overlay network. */
 export interface Network {
   bin_s: number
   t: number[]
@@ -62,7 +59,7 @@ export interface Network {
   unreachable: number[]
 }
 
-/** NodeUse is one node's series: cores, bytes, and bytes a second. */
+/** NodeUse is one node's usage in cores, bytes and bytes per second. */
 export interface NodeUse {
   cpu: number[]
   memory: number[]
@@ -72,7 +69,7 @@ export interface NodeUse {
   tx: number[]
 }
 
-/** Nodes is what nodes used, means over a bin; a series a node. */
+/** Nodes is the resource usage of nodes, as means over a bin. */
 export interface Nodes {
   bin_s: number
   t: number[]
@@ -83,8 +80,8 @@ export interface Nodes {
 }
 
 /**
- * Operations has percentiles of the response time of each kind of operation over time, in
- * microseconds: the highest of a bin's seconds, 0 where none ended ok.
+ * Operations are percentiles of the response time by kind of operation, in microseconds: the
+ * maximum over the seconds of a bin, 0 if no operation succeeded.
  */
 export interface Operations {
   bin_s: number
@@ -96,19 +93,19 @@ export interface Operations {
 }
 
 /**
- * Probes are the short jobs beside the workload: when each began, and the 95th percentile of
- * its operations by kind, in microseconds, 0 where none ended ok.
+ * Probes are the short jobs that ran besides the workload: their start times, and the 95th
+ * percentile by kind of operation in microseconds, 0 if no operation succeeded.
  */
 export interface Probes {
   t: number[]
   names: string[]
   /** as Names */
   p95: number[][]
-  /** jobs that could not be driven */
+  /** jobs that did not run */
   failed?: number
 }
 
-/** Rates are several rates beside each other over time, operations a second. */
+/** Rates are several rates over time, in operations per second. */
 export interface Rates {
   bin_s: number
   t: number[]
@@ -117,16 +114,13 @@ export interface Rates {
   rate: number[][]
 }
 
-/**
- * Timeline is what the driver saw. Rates are means over a bin, latencies the highest of a
- * bin's seconds, in microseconds: percentiles are never averaged.
- */
+/** Timeline is the load driver's view of a trial. See the package comment for rates and latencies. */
 export interface Timeline {
-  /** seconds in a bin */
+  /** seconds per bin */
   bin_s: number
-  /** begin of each bin, in seconds since the measurement began */
+  /** start of each bin, in seconds of the measurement */
   t: number[]
-  /** operations a second */
+  /** operations per second */
   ok: number[]
   failed: number[]
   unknown: number[]

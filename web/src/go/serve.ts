@@ -13,32 +13,32 @@ export interface Cell {
   ended_ok: number
 }
 
-/** Checked is what there is to say of a file that nobody has saved yet. */
+/** Checked is the validation result of an unsaved file. */
 export interface Checked {
   text: string
-  /** of a valid one */
+  /** if valid */
   name: string
   valid: boolean
   wrong: Mistake[]
   notes: string[]
-  /** trials are as many as would be run, in at most about EstimateS seconds; 0 if that is not known. */
+  /** trials is the number of planned trials, EstimateS their longest duration; 0 if unknown. */
   trials: number
   estimate_s: number
-  /** candidates are those that a choice would be between, Left those that it leaves out, with the reason. */
+  /** candidates are the candidates of a choice. Left are the excluded ones, with reasons. */
   candidates?: string[]
   left?: string[]
-  /** places are those of its topology, where it is valid. */
+  /** places are the sites of a valid file's topology. */
   places?: Places
 }
 
-/** Choice is one as the list shows it. */
+/** Choice is an entry of the list of choices. */
 export interface Choice extends Standing {
-  /** of its folder */
+  /** folder name */
   name: string
-  /** page is the answer so far, "" where there is none yet; Grid that of an exhaustive choice. */
+  /** page is the file of the current answer, Grid that of an exhaustive choice; "" if missing. */
   page?: string
   grid?: string
-  /** problem says why the choice cannot be read. */
+  /** problem explains why the choice cannot be read. */
   problem?: string
 }
 
@@ -49,38 +49,39 @@ export interface Detail extends Entry {
   engine: Engine
   seed: number
   warnings?: string[]
-  /** remarks tell what was not as it should be with the run's files. */
+  /** remarks report problems of the run's files. */
   remarks?: string[]
   ended: TrialRow[]
   cells: Cell[]
 }
 
-/** Entry is a run as the list shows it. */
+/** Entry is a run in the list. */
 export interface Entry {
-  /** of its directory */
+  /** directory name */
   name: string
   experiment?: string
   description?: string
+  /** state is the state of a run. */
   state: State
   started?: string
   finished?: string
   /** trials */
   planned: number
-  /** ended, by how: valid, suspect, failed, interrupted */
+  /** number of ended trials: valid, suspect, failed, interrupted */
   trials: Record<string, number>
   databases?: Record<string, string>
-  /** goodput_ops_s is the least and the most of its trials. */
+  /** goodput_ops_s is the minimum and maximum over trials. */
   goodput_ops_s?: [number, number]
-  /** parameters are the values of each axis, as text. */
+  /** parameters are the values of each axis. */
   parameters?: Record<string, string[]>
-  /** problem says why the run cannot be read. */
+  /** problem explains why the run cannot be read. */
   problem?: string
-  /** doubts are what is wrong with its trials, the gravest first. */
+  /** doubts are warnings about its trials, the most serious first. */
   doubts?: Warning[]
   notes: Notes
 }
 
-/** Form is what the pages that make experiments and needs begin with. */
+/** Form is the initial content of the pages that create experiments and needs files. */
 export interface Form {
   draft: Experiment
   sketch: Needs
@@ -89,28 +90,28 @@ export interface Form {
   workloads: string[]
   offers: Offer[]
   bad_days: Day[]
-  /** starts says whether this server starts runs; Folder is where it saves their files. */
+  /** starts reports whether this server starts jobs. Folder is where it saves files. */
   starts: boolean
   folder: string
 }
 
-/** Job is the run, or the choice, that was started last from a page. */
+/** Job is the run or choice that a page started last. */
 export interface Job {
-  /** "" where none was */
+  /** "" if there was none */
   file: string
   needs: boolean
   runs: boolean
-  /** error says how it failed, Said is the end of what it wrote then. */
+  /** error is the reason of a failure, Said the end of its output. */
   error?: string
   said?: string
 }
 
-/** Saved says where an experiment lies. */
+/** Saved names a saved file. */
 export interface Saved {
   file: string
 }
 
-/** Session is what a page shows with every change: CSRF. */
+/** Session is the information that a page needs for requests. */
 export interface Session {
   version: string
   csrf: string
@@ -122,23 +123,27 @@ export interface Session {
 export type State = (typeof everyState)[number]
 export const everyState = ['running', 'finished', 'interrupted', 'unreadable'] as const
 
-/** Tail is the slow end of a latency, in microseconds, over so many operations. */
+/** Tail holds high percentiles of a latency, in microseconds. */
 export interface Tail {
   count: number
   p95_us: number
   p99_us: number
 }
 
-/** Text is a file as a page has it: an experiment, or the needs of a choice. */
+/** Text is an experiment, or the needs of a choice, as edited in a page. */
 export interface Text {
   text: string
-  /** needs is the name of a needs file; "" is an experiment, which has its name in the text. */
+  /**
+   * needs is the name of a needs file. It is empty for an experiment, which has its name in the
+   * text.
+   */
   needs: string
 }
 
-/** TrialRow is a trial that has ended. */
+/** TrialRow is an ended trial. */
 export interface TrialRow {
   id: number
+  /** cell is all repetitions of one combination of parameters. */
   cell: number
   repetition: number
   parameters: Record<string, unknown>
@@ -148,7 +153,7 @@ export interface TrialRow {
   goodput_ops_s: number
   goodput_ci95_ops_s: number
   duration_s: number
-  /** operations are the response times of each kind, READ, UPDATE ..., that has ended ok. */
+  /** operations are the response times by kind, READ, UPDATE ..., of successful operations. */
   operations: Record<string, Tail>
   events: number
   fired_by_hand?: number

@@ -3,7 +3,7 @@ import type { Assertion, Audit, Bound, ErrorCount, EventImpact, Fidelity, File, 
 import type { Highlight, Tally } from './report'
 import type { Band, Curve, Heat, Network, Nodes, Operations, Probes, Rates, Timeline } from './series'
 
-/** Axis is a parameter and its values in order. */
+/** Axis is a parameter with its values, sorted. */
 export interface Axis {
   name: string
   label: string
@@ -13,22 +13,22 @@ export interface Axis {
 /** Cell is one combination of parameters with all of its repetitions. */
 export interface Cell {
   label: string
-  /** of each varying parameter the place of its value */
+  /** for each axis of Vary, the index of its value */
   values: number[]
   planned: number
   /** IDs */
   trials: number[]
   weak?: boolean
-  /** whose latency it is */
+  /** kind of operation behind the latency metrics */
   operation?: string
   verdict: string
-  /** what bound its throughput */
+  /** bottleneck of the throughput */
   bound?: string
-  /** what made its 99th percentile */
+  /** main cause of the 99th percentile */
   made_by?: string
-  /** estimates by metric, over repetitions. */
+  /** estimates are means over repetitions, by metric. */
   estimates: Record<string, Estimate>
-  /** latencies are the latency metrics of each kind of operation, the leading one first. */
+  /** latencies are the latency metrics of one kind of operation. */
   latencies: Latencies[]
 }
 
@@ -37,13 +37,13 @@ export interface Cloud {
   sites: Site[]
   nodes: Node[]
   links: CloudLink[]
-  /** links that are left out */
+  /** number of omitted links */
   left?: number
 }
 
 /**
- * CloudLink joins Nodes[A] and Nodes[B]: round trip in milliseconds and the smaller bandwidth
- * in bits a second, 0 for none, as set before any event.
+ * CloudLink joins Nodes[A] and Nodes[B]. It has the initial round trip in milliseconds and the
+ * smaller bandwidth in bit/s, 0 for unlimited.
  */
 export interface CloudLink {
   id: string
@@ -58,28 +58,30 @@ export interface Detail {
   schema: string
   id: number
   timeline?: Timeline
-  /** pools are the goodputs of workloads side by side, Errors what did not end ok, by class. */
+  /** pools is the goodput by workload. Errors are unsuccessful operations by class. */
   pools?: Rates
   errors?: Rates
   nodes?: Nodes
   network?: Network
   bands?: Band[]
-  /** operations and Probes tell the 95th percentile by kind of operation. */
+  /** operations and Probes hold the 95th percentile by kind of operation. */
   operations?: Operations
   probes?: Probes
   curves?: Curve[]
   heat?: Heat
+  /** traffic counts bytes between nodes: Nodes[From[i]] sent Bytes[i] to Nodes[To[i]]. */
   traffic?: Traffic
+  /** cloud is the map of sites, nodes and links. */
   cloud?: Cloud
-  /** links are set against measured. */
+  /** links compare configured with measured round trips. */
   links?: LinkFidelity[]
-  /** what could not be read */
+  /** unreadable files */
   notes?: string[]
 }
 
 /**
- * Estimate is a mean with the half-width of its 95 % confidence interval. Within says that
- * the interval is over the batches of the only repetition.
+ * Estimate is a mean with the half-width of its 95 % confidence interval. Within is set if the
+ * interval is over the batches of the only repetition.
  */
 export interface Estimate {
   n: number
@@ -99,15 +101,15 @@ export interface Latencies {
 export interface Metric {
   id: string
   label: string
-  /** unit names how it is written: ops, us, bytes, share, s, cores. */
+  /** unit is ops, us, bytes, share, s or cores. */
   unit: string
   /** better is "higher", "lower" or "". */
   better?: string
-  /** latency says that it is of one kind of operation, which a reader picks. */
+  /** latency marks a metric of one kind of operation, which the reader selects. */
   latency?: boolean
 }
 
-/** Node stands at Sites[Site]. */
+/** Node is located at Sites[Site]. */
 export interface Node {
   name: string
   site: number
@@ -128,34 +130,34 @@ export interface Run {
   tally: Tally
   started: string
   finished?: string
-  /** as it was given */
+  /** command line */
   command: string[]
-  /** a shell's line that runs it again */
+  /** shell command that repeats the run */
   again: string
   file: File
-  /** as expanded, JSON */
+  /** expanded experiment, JSON */
   experiment?: string
-  /** a uint64, which JavaScript's numbers cannot hold */
+  /** uint64, too large for a JavaScript number */
   seed: string
   /** name and value */
   environment: [string, string][]
   warnings?: string[]
-  /** what could not be read */
+  /** unreadable files */
   notes?: string[]
   highlights: Highlight[]
   findings: string[]
   vary: Axis[]
   fixed: Axis[]
   metrics: Metric[]
-  /** kinds that some cell has, the most common first */
+  /** kinds of operation, the most common first */
   operations: string[]
   cells: Cell[]
   trials: Trial[]
-  /** of the trials, as they were run */
+  /** trial IDs in order of execution */
   order?: number[]
 }
 
-/** Site is a place; Lat and Lon are degrees where Located. */
+/** Site is a location. Lat and Lon are degrees, valid if Located. */
 export interface Site {
   name: string
   lat?: number
@@ -169,14 +171,14 @@ export interface Traffic {
   from: number[]
   to: number[]
   bytes: number[]
-  /** left counts pairs that are left out since others exchanged more. */
+  /** left counts omitted pairs with less traffic. */
   left?: number
 }
 
-/** Trial is one trial in short. */
+/** Trial is the summary of one trial. */
 export interface Trial {
   id: number
-  /** place among the cells */
+  /** index in Run.Cells */
   cell: number
   repetition: number
   name: string
@@ -188,7 +190,7 @@ export interface Trial {
   setup_s: number
   verdict: Verdict
   bound?: Bound
-  /** latency_bound is what made its response times. */
+  /** latency_bound explains the response times. */
   latency_bound?: LatencyBound
   outcomes: Outcomes
   retries?: number
@@ -200,11 +202,11 @@ export interface Trial {
   events?: EventImpact[]
   audit?: Audit
   assertions?: Assertion[]
-  /** its links stand in the Detail */
+  /** without links, which are in the Detail */
   fidelity: Fidelity
-  /** replaced are the attempts that this one stands in for. */
+  /** replaced are earlier attempts at this trial. */
   replaced?: Replaced[]
-  /** detail says that the trial has a document of its own. */
+  /** detail is the document of a trial. All series of one struct have the same length. */
   detail: boolean
 }
 
