@@ -16,7 +16,7 @@ import (
 
 // Sentinel errors of builds.
 var (
-	// ErrBuild says that a database has to be compiled, which nobody asked for.
+	// ErrBuild is returned for a database that must be compiled, if --build is not given.
 	ErrBuild = errors.New("it has to be compiled here")
 	// ErrNoTools says that programs are missing which compile it.
 	ErrNoTools = errors.New("tools to compile it are missing")

@@ -31,7 +31,7 @@ type Installation struct {
 
 // Find locates an installation: at from when that is given, else in the cache, else
 // in PATH. Each is asked to run before it is believed, except for the cache, whose
-// manifest says what it is; of a user's own build that as long as nobody changed it.
+// manifest describes it. A user's own build is asked again after a change.
 func (s Store) Find(ctx context.Context, r Recipe, from string) (Installation, error) {
 	if from != "" {
 		return r.at(ctx, from)

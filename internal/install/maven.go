@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// mavenEnv names a Maven repository to fetch from in place of the user's own choice.
+	// mavenEnv names a Maven repository that replaces the user's own choice.
 	mavenEnv = "SKERRY_MAVEN"
 	// mavenCentral is what Maven itself uses where nothing is configured.
 	mavenCentral = "https://repo.maven.apache.org/maven2"

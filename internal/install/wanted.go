@@ -17,7 +17,7 @@ const (
 	ByTests
 )
 
-// Names are what skerry install is told to have all of the recipes that somebody wants, in
+// Names returns the arguments of skerry install for all wanted recipes, in
 // their order: the name for the first of a name's series, NAME@SERIES for the others.
 func Names(recipes []Recipe, wanted func(Recipe) bool) []string {
 	var names []string

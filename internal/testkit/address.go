@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Address is an address of loopback for a server that is to be started there later, or again and
-// again. Nothing listens at it, and nobody is given it meanwhile: its port is below those that the
+// Address is an address of loopback for a server that starts there later, or again and
+// again. Nothing listens at it, and no other process gets it meanwhile: its port is below those that the
 // kernel chooses from. With one of the kernel's it would go like this.
 //
 //  1. A test is given 127.7.7.7:40000 and lets go of it, so that its server can have it.

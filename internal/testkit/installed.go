@@ -30,7 +30,7 @@ func Installed(r install.Recipe) Feature {
 }
 
 // NotAsked says why tests of what is called name are not run: the command that runs them does without, and
-// SKERRY_REQUIRE lists what is to be tested, and not it. Without a list all that is installed is
+// SKERRY_REQUIRE lists the features to test, without this one. Without a list all that is installed is
 // tested.
 func NotAsked(r install.Recipe, name string) string {
 	if os.Getenv("SKERRY_REQUIRE") == "" || r.Wanted == install.ByTests || slices.Contains(required(), name) {

@@ -23,7 +23,7 @@ type Ability string
 
 // Need skips the test when the machine lacks a feature, with a reason that begins
 // with "needs NAME:". A feature listed in SKERRY_REQUIRE (comma separated, as `make test`
-// sets it where the feature was installed) fails the test in place of skipping it, so
+// sets it where the feature was installed) fails the test instead of skipping it, so
 // that a skip cannot hide rot.
 func Need(t testing.TB, features ...Feature) {
 	t.Helper()
@@ -34,7 +34,7 @@ func Need(t testing.TB, features ...Feature) {
 	}
 }
 
-// Lacks ends the test as Need does, after a call that failed for lack of an ability.
+// Lacks ends the test as Need does, after a call that failed because an ability is missing.
 func Lacks(t testing.TB, a Ability, why error) {
 	t.Helper()
 	lacks(t, string(a), why.Error())

@@ -57,7 +57,7 @@ func TestNeedAndLacks(t *testing.T) {
 	}
 }
 
-// TestAsked: a test that runs on demand skips while nobody asks for it.
+// TestAsked: a test that runs on demand skips if it is not requested.
 func TestAsked(t *testing.T) {
 	for value, want := range map[string][]string{
 		"":   {"skip: asked for by SKERRY_THIS: 5m runs it for five minutes"},

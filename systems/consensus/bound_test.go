@@ -75,7 +75,7 @@ func (s *sim) bounded(seed uint64) {
 	}
 }
 
-// TestFullLogIsTaken has nobody apply anything, so that nothing may be dropped, and one follower
+// TestFullLogIsTaken applies nothing, so that nothing may be dropped, and one follower
 // alone make the majority: it takes all that the leader took before that was full.
 func TestFullLogIsTaken(t *testing.T) {
 	opt := simOptions{members: 3, delay: 2 * time.Millisecond, bound: 1 << 20}

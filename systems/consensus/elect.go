@@ -79,7 +79,7 @@ func (m *machine) campaignEarly() {
 		return
 	}
 	if e.due == 0 || e.term != m.term {
-		// Somebody else may be about to win the votes of this term.
+		// Another member may be about to win the votes of this term.
 		e.term = m.term
 		e.due = m.ticks + electionTicks/2 + e.rng.IntN(electionTicks)
 		if m.role == raft.StatePreCandidate {

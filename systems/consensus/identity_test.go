@@ -110,7 +110,7 @@ func TestBegin(t *testing.T) {
 }
 
 // Members of different logs do not speak with each other: a majority that lost its disks and
-// began anew would else overwrite what the others hold.
+// started again would otherwise overwrite what the others hold.
 func TestAnotherLog(t *testing.T) {
 	g := newGroup(t, three, nil)
 	g.named(g.leader())

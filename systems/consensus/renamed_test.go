@@ -12,7 +12,7 @@ import (
 	"skerry/systems/consensus"
 )
 
-// Whoever has another log is let go of once this one has a name: it may have connected, and may
+// A member with another log is disconnected once this one has a name: it may have connected, and may
 // have been connected to, before.
 func TestAnotherLogFromBefore(t *testing.T) {
 	g := newGroup(t, three, nil)

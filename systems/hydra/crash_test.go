@@ -244,7 +244,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // transfer moves money between two accounts, with a request ID that makes it harmless to
-// try again until somebody answers.
+// try again until a member answers.
 func transfer(ctx context.Context, c *hydraclient.Client, r *rand.Rand, accounts int) error {
 	from, amount := r.IntN(accounts), 1+r.IntN(30)
 	to := (from + 1 + r.IntN(accounts-1)) % accounts

@@ -247,7 +247,7 @@ func TestDatabaseGoesBack(t *testing.T) {
 			if n, err := asked.client.Count(ctx, "t"); err != nil || n != 1 {
 				t.Errorf("%d rows of t, %v", n, err)
 			}
-			putBack(t, a.path, early) // and nobody asks
+			putBack(t, a.path, early) // without a request
 			again(t, a.path, "late")
 			put("late", "y", 4)
 			holds("late", "y", 4)
@@ -269,7 +269,7 @@ func again(t *testing.T, path, table string) {
 	})
 }
 
-// TestStepBackIsReportedOnce has somebody be the first to see that a database went back who does
+// TestStepBackIsReportedOnce checks that the first to notice that a database went back is one that does
 // nothing about it, as one who reads for himself: it is applied to again all the same.
 func TestStepBackIsReportedOnce(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
@@ -289,7 +289,7 @@ func TestStepBackIsReportedOnce(t *testing.T) {
 	if _, err := a.store.Get(ctx, "t", "k", 0); err != nil {
 		t.Fatal(err)
 	}
-	a.log.holdFrom(at + 1) // else the member may notice, and apply it again, before somebody asks
+	a.log.holdFrom(at + 1) // else the member may notice, and apply it again, before a request
 	putBack(t, a.path, early)
 	if _, err := a.store.Get(ctx, "t", "k", 0); err == nil {
 		t.Error("a row was read that is gone")

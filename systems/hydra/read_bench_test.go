@@ -89,7 +89,7 @@ func BenchmarkLocalRead(b *testing.B) {
 	})
 }
 
-// discard is an answer that nobody reads.
+// discard is an answer without a reader.
 type discard struct {
 	header http.Header
 	status int

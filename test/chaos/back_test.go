@@ -35,7 +35,7 @@ func (w *world) goBack(c deploy.Cloud) fault {
 // makeTime bounds the making of a table.
 const makeTime = 2 * time.Second
 
-// makeTable makes a table with a row in it, unless nobody can now.
+// makeTable makes a table with a row in it, if a member can.
 func (w *world) makeTable(name string) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), makeTime)
 	defer cancel()
@@ -48,7 +48,7 @@ func (w *world) makeTable(name string) error {
 	return nil
 }
 
-// mark writes a row of which nothing is in any copy, and returns its key; "" where it is not
+// mark writes a row that no copy has, and returns its key; "" where it is not
 // acknowledged.
 func (w *world) mark() (key string) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), makeTime)
@@ -64,7 +64,7 @@ func (w *world) mark() (key string) {
 
 // vigil reads a row that was acknowledged at each member of a cloud, as fast as it can, until it is
 // told to end, and tells of reads that miss it: a database that was exchanged under a member is
-// noticed within milliseconds, and no read is to be answered from it before.
+// noticed within milliseconds, and no read may be answered from it before.
 func (w *world) vigil(c deploy.Cloud, key string) (end func()) {
 	if key == "" {
 		return func() {}

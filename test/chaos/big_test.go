@@ -22,7 +22,7 @@ func largest(letter byte) map[string]string {
 }
 
 // weigh writes and reads rows of 1 MiB, a row at a time: each read finds the last that was
-// written, or one of those of which nobody knows.
+// written, or one with an unknown outcome.
 func (k *work) weigh(ctx context.Context, r *rand.Rand, key string, c *hydraclient.Client) {
 	may := map[byte]bool{0: true} // what the row may be, 0 for none
 	doubt := map[byte]bool{}

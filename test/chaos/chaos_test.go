@@ -3,7 +3,7 @@
 // restarted, lost, put back to earlier copies and exchanged for those of another log, its
 // clocks set, and its clouds lost, all at random and several at a time. Registers must be
 // linearizable all the while, the accounts in every cloud's database must add up whenever
-// somebody looks, and no page of another site may be let in; and once all is well again, the
+// a caller looks, and no page of another site may be let in; and once all is well again, the
 // wallet must have done every order that it acknowledged once, and both clouds' databases must
 // hold the same.
 //
@@ -112,7 +112,7 @@ func (k *work) figures(kind string, seed uint64, length time.Duration) string {
 		k.orders, k.longest.Seconds(), k.history.Len(), k.big.Load(), k.audits.Load(), k.refused.Load(), held)
 }
 
-// asked is for how long things are to be broken; a test that nobody asked for is skipped.
+// asked returns the duration of the faults. A test that was not requested is skipped.
 func asked(t *testing.T) time.Duration {
 	t.Helper()
 	text := testkit.Asked(t, "SKERRY_CHAOS", "5m breaks things for five minutes")

@@ -44,7 +44,7 @@ type work struct {
 const (
 	accounts = 4
 	money    = 1000
-	// epoch is how long a register is used: what is to be checked at once stays small.
+	// epoch bounds the use of a register, so that each check stays small.
 	epoch = 2 * time.Second
 	// pace is between two operations of a worker.
 	pace = 10 * time.Millisecond
@@ -160,7 +160,7 @@ func (k *work) ask(ctx context.Context, method, path, key, body string) (int, st
 	if err != nil {
 		return 0, err.Error()
 	}
-	req.Close = true // each asks the DNS server anew
+	req.Close = true // each queries the DNS server again
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", key)
 	resp, err := http.DefaultClient.Do(req)

@@ -32,7 +32,7 @@ func TestTutorial(t *testing.T) {
 	follow(t, "tutorial.md", "offices.html", "goodput/s", "2 assertions held")
 }
 
-// So is the way to a database that nobody has described yet.
+// So is the path to a database that is not described yet.
 func TestOwnDatabaseStepByStep(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.FrontEnd)
 	follow(t, "howto/own-database.md", "distance.yaml is valid", "distance.html", "goodput/s", "exec:shop")

@@ -33,7 +33,7 @@ type wallet struct {
 	door string
 }
 
-// order repeats an order under its key until somebody says that it is done.
+// order repeats an order under its key until it is confirmed.
 func (w wallet) order(path, key, body string) {
 	w.t.Helper()
 	var last string
@@ -42,7 +42,7 @@ func (w wallet) order(path, key, body string) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		req.Close = true // each through the DNS server anew
+		req.Close = true // each queries the DNS server again
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Idempotency-Key", key)
 		var status int

@@ -58,7 +58,7 @@ func (b *bench) kill(part string) {
 	})
 }
 
-// measuring waits until a run tells that a trial of it is measured, of which operations have come back.
+// measuring waits until a run reports that it measures a trial and operations of that trial have ended.
 func (b *bench) measuring(dir string) {
 	b.t.Helper()
 	b.await("a measurement", func() bool {

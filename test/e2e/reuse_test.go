@@ -7,7 +7,7 @@ import (
 	"skerry/internal/record"
 )
 
-// The first trial's cluster is broken: nobody takes it over. The second trial's is warmed up with
+// The first trial's cluster is broken, so no trial reuses it. The second trial's is warmed up with
 // both workloads, emptied, and used by all that follow.
 func TestTrialsReuseOneCluster(t *testing.T) {
 	b := newBench(t)

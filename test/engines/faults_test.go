@@ -93,7 +93,7 @@ func TestMachinesFaults(t *testing.T) {
 	}
 }
 
-// withoutRoot has somebody on one of the machines who is not root there.
+// withoutRoot adds a machine whose user is not root.
 func withoutRoot(t *testing.T) {
 	r := newRoom(t)
 	r.reachable()

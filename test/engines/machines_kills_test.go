@@ -83,8 +83,7 @@ func (a *attack) swept(when string) {
 	a.clean(when)
 }
 
-// run has a run go on, which harm ends, sooner or later, where it hits the controller; done is when no more harm is to be
-// done.
+// run keeps a run going. Harm to the controller ends it sooner or later. It returns after done reports that no more harm will follow.
 func (a *attack) run(args string, done func() bool) {
 	a.t.Helper()
 	ended := a.begin(args)
@@ -116,7 +115,7 @@ func (a *attack) byHand() {
 		a.harm()
 		<-ended
 	}
-	// What is left of the lab, by whomever it is known, goes with this command and the next agents.
+	// This command and the next agents remove the rest of the lab.
 	out, err := a.shell("./skerry lab down hand 2>&1").CombinedOutput()
 	if err != nil && !strings.Contains(string(out), "no such lab") && !strings.Contains(string(out), "no lab") {
 		a.t.Errorf("lab down: %v\n%s", err, out)

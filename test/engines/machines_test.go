@@ -171,7 +171,7 @@ func (r *room) onSwitch(args ...string) *exec.Cmd {
 }
 
 // command is run in the machine: in its namespaces, and in its control groups but for that of
-// processors, below which the kernel gives nobody real time.
+// processors, below which the kernel grants no real-time priority.
 func (m *machine) command(args ...string) *exec.Cmd {
 	script := fmt.Sprintf(`for c in /sys/fs/cgroup/*/%s/%s; do case $c in /sys/fs/cgroup/cpu/*) ;; *) echo $$ >$c/cgroup.procs;; esac; done
 exec nsenter -t %d -m -u -i -n -p -C -r -w "$@"`, m.group, m.name, m.init)

@@ -85,7 +85,7 @@ func (c configuration) tofu(args ...string) string {
 	return out
 }
 
-// Modules that nobody can apply here are held against what their providers say of their resources, and tried with OpenTofu's
+// Modules that cannot be applied here are checked against the schemas of their providers, and tried with OpenTofu's
 // own mocks of these.
 func TestTofuModules(t *testing.T) {
 	folder := tofuFolder(t)

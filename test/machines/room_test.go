@@ -84,7 +84,7 @@ func (r *room) space(f func(h *netlink.Handle) error) (file *os.File, err error)
 	return file, err
 }
 
-// path is one by which other processes open a namespace.
+// path is one that other processes can open.
 func path(space *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), space.Fd()) }
 
 // plug makes a cable from the namespace of the caller to another one.

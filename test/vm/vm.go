@@ -103,7 +103,7 @@ func (m Machine) Run(ctx context.Context, programs []Program, line func(string))
 	return failed
 }
 
-// endMark begins the line by which the machine's init tells how a program ended.
+// endMark begins the line in which the machine's init reports the exit of a program.
 const endMark = "skerry-vm: ended: "
 
 // follow reads the console to its end.

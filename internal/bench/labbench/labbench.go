@@ -55,7 +55,7 @@ type Lab struct {
 	// NodeBytes is by how much the machine's available memory shrank, emulator
 	// included, divided by the nodes; noise of some megabytes divided by few nodes is large.
 	NodeBytes int64 `json:"node_bytes"`
-	// What is to be reached.
+	// The targets.
 	ReachUpMS      float64 `json:"reach_up_ms"`
 	ReachDownMS    float64 `json:"reach_down_ms"`
 	ReachNodeBytes int64   `json:"reach_node_bytes"`
@@ -63,7 +63,7 @@ type Lab struct {
 
 const schema = "skerry/bench-lab/v1"
 
-// cases are the topologies and what is to be reached with them, in ms.
+// cases are the topologies and their targets, in ms.
 var cases = []struct {
 	topology string
 	up, down float64

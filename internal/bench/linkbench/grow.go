@@ -133,7 +133,7 @@ func (w *world) account(ctx context.Context) (account, error) {
 	return a, nil
 }
 
-// pour sends packets of 100 bytes until ctx ends, to a socket that nobody reads.
+// pour sends packets of 100 bytes until ctx ends, to a socket without a reader.
 func pour(ctx context.Context, from, to *stand) (err error) {
 	sink, err := openUDP(to)
 	if err != nil {

@@ -58,7 +58,7 @@ func (s *redisServer) stop() error {
 	return nil
 }
 
-// freePort asks the kernel for one. Somebody else may take it before Redis does, which
+// freePort asks the kernel for one. Another process may bind it before Redis does, which
 // then says so.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -120,7 +120,7 @@ func (s *Stream) Stop() error {
 	ends := []int{s.from, s.to}
 	for _, fd := range ends {
 		if fd >= 0 {
-			_ = unix.Shutdown(fd, unix.SHUT_RDWR) // not connected: nobody waits on it
+			_ = unix.Shutdown(fd, unix.SHUT_RDWR) // not connected: no one blocks on it
 		}
 	}
 	s.both.Wait()

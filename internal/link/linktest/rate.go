@@ -66,7 +66,7 @@ func (s *suite) queue(t *testing.T) {
 	train := probe.Train{Packets: 200, Bytes: size, Quiet: s.pace * time.Second}
 	arrivals := w.send(train)
 	checkOrder(t, arrivals)
-	// The link transmitted packets during the sending, the last of which may have been delayed before the queue.
+	// The link transmitted packets during the sending. The last one may have been delayed before the queue.
 	carried := int64(0)
 	if n := len(arrivals); n > 0 {
 		sending := s.Slack + time.Duration(arrivals[n-1].Sent-arrivals[0].Sent)

@@ -115,7 +115,7 @@ func TestTrainBetweenMachines(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { sent <- DispatchTrain(ctx, a, to, m, train) }()
-	// A packet of another train goes to where nobody listens yet, and to where somebody does.
+	// A packet of another train goes to a port without a listener, and to one with a listener.
 	stranger := Meeting{Port: m.Port, Nonce: 8}
 	strange := make(chan error, 1)
 	go func() { strange <- DispatchTrain(ctx, a, to, stranger, train) }()
@@ -186,7 +186,7 @@ func TestBandwidthOfUnlimitedLink(t *testing.T) {
 	}
 }
 
-// A train of which the machine let one packet through is sent again; a link that lets nothing through is not tried again.
+// A train is sent again if the machine let one packet of it through; a link that lets nothing through is not tried again.
 func TestBandwidthOfTruncatedTrain(t *testing.T) {
 	const set = 948_000_000
 	whole := AnalyzeTrain(train(trainLength(set), set, time.Microsecond), packetBytes)

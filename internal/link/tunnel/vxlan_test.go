@@ -12,7 +12,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// A plain network between machines takes packets from whoever has its key, and from nobody else.
+// A plain network between machines accepts packets with its key, and no others.
 func TestVXLANDropsOutsiders(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	const network, port, inside = 0x123456, 4700, 7

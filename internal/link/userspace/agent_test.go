@@ -13,7 +13,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// An emulator that nobody owns ends by itself once its namespaces are out of reach, and says why.
+// An emulator without an owner ends by itself once its namespaces are out of reach, and says why.
 func TestEmulatorEndsWithNamespaces(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	o := options(t)

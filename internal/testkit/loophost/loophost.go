@@ -1,4 +1,4 @@
-// Package loophost makes nodes for tests that need no lab: nodes on loopback, of which every
+// Package loophost makes nodes for tests that need no lab: nodes on loopback, where every
 // one of every test has an address of its own.
 package loophost
 

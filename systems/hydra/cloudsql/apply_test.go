@@ -17,7 +17,7 @@ import (
 )
 
 // testWindow holds idempotency keys to the end of their window: the last entry that has the
-// first one's answer, the first that is done anew, whatever batches the log came in, and what
+// first one's answer, the first that is done again, whatever batches the log came in, and what
 // is removed.
 func testWindow(t *testing.T, url string) {
 	ctx, s, other := t.Context(), open(t, url), open(t, sqliteURL(t))

@@ -52,7 +52,7 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 			return s.Scan(ctx, "late", Range{Least: 4}, func(Row) error { return nil })
 		},
 		"least": func(ctx context.Context, s *Store) error {
-			_, err := s.Progress(ctx) // somebody else has found out
+			_, err := s.Progress(ctx) // another caller has noticed
 			if err == nil {
 				_, err = s.Get(ctx, "a", "k1", 4)
 			}

@@ -97,7 +97,7 @@ func testSilence(t *testing.T, direct string) {
 	if err := tx.Commit(); err == nil {
 		t.Error("a server that is cut off has committed")
 	}
-	// What the commit came to only the database knows; whatever it is, and though nobody has
+	// What the commit came to only the database knows; whatever it is, and though no caller has
 	// told the server of the end of that connection, others go on.
 	other, err := Open(ctx, Config{URL: direct, Cluster: "test", Timeout: time.Minute})
 	if err != nil {

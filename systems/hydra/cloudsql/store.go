@@ -5,7 +5,7 @@
 //
 // Any SQL client may read the database; only Hydra may write it. Hydra's own tables are
 //
-//	hydra_meta     ( applied, log_id, ... )    one row: the index that is applied, of which log
+//	hydra_meta     ( applied, log_id, ... )    one row: the applied index, the log it belongs to
 //	hydra_tables   ( name )
 //	hydra_outcomes ( idx, request, outcome )   answers to idempotent and conditional transactions
 //

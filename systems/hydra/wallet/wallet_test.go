@@ -337,7 +337,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// The page asks nobody but its own server for anything, and has nothing that its policy
+// The page sends requests only to its own server, and has nothing that its policy
 // forbids.
 func TestPageHasNoExternalContent(t *testing.T) {
 	for _, name := range []string{"index.html", "app.js", "style.css"} {

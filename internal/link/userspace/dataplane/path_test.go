@@ -9,7 +9,7 @@ import (
 	"skerry/internal/link/userspace/shaper"
 )
 
-// answers has a crossing learn from round trips of which each way takes at least so long, and up to ten times that.
+// answers has a crossing learn from round trips whose directions take at least so long, and up to ten times that.
 func answers(c *path, n int, least time.Duration, ahead, now int64) int64 {
 	random := rand.New(rand.NewPCG(1, 2))
 	way := func() int64 { return int64(least) + int64(random.ExpFloat64()*float64(least)) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A super-packet that went as a train is joined again; one of which packets are missing is joined to the pieces that
+// A super-packet that went as a train is joined again. One with missing packets is joined to the pieces that
 // were left, and packets of other streams are left as they are.
 func TestTrain(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -208,7 +208,7 @@ func (f handle) Truncate(size int64) error {
 	return nil
 }
 
-// Allocate extends the file by zeros, of which a crash may leave any part, like a truncation.
+// Allocate extends the file by zeros. A crash may leave any part of them, like a truncation.
 func (f handle) Allocate(size int64) error {
 	grown := size - int64(len(f.now))
 	if grown <= 0 {
