@@ -86,8 +86,8 @@ func either[T comparable](v, standard T) T {
 	return v
 }
 
-// CheckPath validates a path. A valid path is absolute, has at most MaxPath bytes and MaxDepth levels, and
-// consists of valid names. "/" is the root.
+// CheckPath validates a path. A valid path is absolute, has at most MaxPath bytes and MaxDepth levels, and consists of
+// valid names. "/" is the root.
 func CheckPath(path string) error {
 	if len(path) > MaxPath {
 		return fmt.Errorf("path of %d bytes: %w: at most %d", len(path), ErrTooLong, MaxPath)
@@ -115,8 +115,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// CheckName validates a name: valid UTF-8 of 1 to MaxName bytes, without "/" and control characters, neither "."
-// nor "..".
+// CheckName validates a name: valid UTF-8 of 1 to MaxName bytes, without "/" and control characters, neither "." nor
+// "..".
 func CheckName(name string) error {
 	if strings.Contains(name, "/") {
 		return fmt.Errorf("%w name: contains /", ErrInvalid)

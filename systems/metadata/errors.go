@@ -25,8 +25,8 @@ var (
 	ErrStale        = errors.New("too old to tell whether the change was made before")
 )
 
-// classes maps errors to codes of the JSON form and to HTTP statuses. The first match counts: a command that timed
-// out waiting for a transaction is ErrUnavailable for clients, and not ErrLocked, which only servers use.
+// classes maps errors to codes of the JSON form and to HTTP statuses. The first match counts: a command that timed out
+// waiting for a transaction is ErrUnavailable for clients, and not ErrLocked, which only servers use.
 var classes = []struct {
 	err    error
 	code   string
@@ -57,8 +57,8 @@ func (e *Error) Error() string { return Quote(e.Path) + ": " + e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ElsewhereError is returned by a command that reaches a virtual directory At, which the server Owner holds. It
-// wraps ErrElsewhere.
+// ElsewhereError is returned by a command that reaches a virtual directory At, which the server Owner holds. It wraps
+// ErrElsewhere.
 type ElsewhereError struct {
 	At, Owner string
 }
@@ -69,8 +69,7 @@ func (e *ElsewhereError) Error() string {
 
 func (e *ElsewhereError) Unwrap() error { return ErrElsewhere }
 
-// HeldError is returned by a command that needs a path locked by a transaction between servers. It wraps
-// ErrLocked.
+// HeldError is returned by a command that needs a path locked by a transaction between servers. It wraps ErrLocked.
 type HeldError struct {
 	Path        string // locked path
 	Txn         string

@@ -1,11 +1,11 @@
-// Package metadata defines the commands, results and errors of the metadata service: one tree of directories and
-// small files, served over HTTP.
+// Package metadata defines the commands, results and errors of the metadata service: one tree of directories and small
+// files, served over HTTP.
 //
 //	client ─► server (HTTP) ─► store ─┬─► changelog  durable, in order
 //	                                  └─► tree       in memory, read without locks
 //
-// A command that changes the tree carries its time and limits. Replaying it, or applying it on another replica,
-// therefore has the same outcome.
+// A command that changes the tree carries its time and limits. Replaying it, or applying it on another replica, therefore
+// has the same outcome.
 package metadata
 
 import "time"
@@ -37,7 +37,6 @@ const (
 var opNames = [...]string{"", "ls", "stat", "find", "read", "mkdir", "rmdir", "create", "rm", "mv", "chmod", "write",
 	"touch", "delegate", "adopt", "transact"}
 
-// Ops returns all operations, sorted by number.
 func Ops() []Op {
 	ops := make([]Op, 0, last)
 	for o := List; o <= last; o++ {
@@ -54,8 +53,7 @@ func (o Op) String() string {
 	return opNames[o]
 }
 
-// Internal reports whether servers alone use the operation, on each other's own trees. It is not in the text
-// protocol.
+// Internal reports whether servers alone use the operation, on each other's own trees. It is not in the text protocol.
 func (o Op) Internal() bool { return o == Transact }
 
 // Changes reports whether the operation changes the tree.
@@ -88,8 +86,8 @@ type Command struct {
 
 	Time int64 // time of the change, ns since 1970; Touch: the time to set
 
-	// Identity identifies a change whose outcome servers remember, so that repeating the request does not repeat
-	// the change. "" means none. Seen is Request.Seen of the server that logs the change.
+	// Identity identifies a change whose outcome servers remember, so that repeating the request does not repeat the
+	// change. "" means none. Seen is Request.Seen of the server that logs the change.
 	Identity string
 	Seen     uint64
 }
@@ -104,7 +102,6 @@ const (
 	File      Kind = 3
 )
 
-// String returns the kind's name in the protocol.
 func (k Kind) String() string {
 	switch k {
 	case Directory:
@@ -130,14 +127,14 @@ type Entry struct {
 
 func (e Entry) Time() time.Time { return time.Unix(0, e.Modified) }
 
-// Result is the answer to a command. Entries are those of List and Find, the entry of Stat, and the entry that
-// Mkdir, Create or Write created or changed.
+// Result is the answer to a command. Entries are those of List and Find, the entry of Stat, and the entry that Mkdir,
+// Create or Write created or changed.
 type Result struct {
 	Err     error // nil, or an error of one of the classes in errors.go
 	Entries []Entry
 	Next    string // List, Find: After of the next page; "" on the last page
-	// Data is the content of Read. For Find with Across it is the owner of the virtual directory Next. For List
-	// with Across it is a stamp that no other state of the listed range has; empty if no stamp is available.
+	// Data is the content of Read. For Find with Across it is the owner of the virtual directory Next. For List with
+	// Across it is a stamp that no other state of the listed range has; empty if no stamp is available.
 	Data []byte
 }
 

@@ -27,12 +27,11 @@ delegate PATH SERVER                   the directory, with all below it, is on t
 adopt PATH                             a directory of another server is here, and empty
 `
 
-// Parse parses and checks a command of the text protocol: "mkdir -p /a/b". Quote quotes names with spaces or
-// quotes.
+// Parse parses and checks a command of the text protocol: "mkdir -p /a/b". Quote quotes names with spaces or quotes.
 func Parse(line string) (Command, error) { return ParseIn("", line) }
 
-// ParseIn is Parse for relative paths. As in a shell, paths without a leading / are relative to dir, may contain .
-// and .., and default to dir.
+// ParseIn is Parse for relative paths. As in a shell, paths without a leading / are relative to dir, may contain . and
+// .., and default to dir.
 func ParseIn(dir, line string) (Command, error) {
 	c := Command{MaxDepth: -1}
 	name, rest, _, err := cutWord(line)
@@ -56,7 +55,6 @@ func ParseIn(dir, line string) (Command, error) {
 	return c, c.Check()
 }
 
-// parseOptions parses leading words that begin with "-".
 func (c *Command) parseOptions(line string) (rest string, err error) {
 	for {
 		option, behind, found, err := cutWord(line)
@@ -140,7 +138,6 @@ func (c *Command) setValue(option, value string) (known bool, err error) {
 	return true, err
 }
 
-// parseOperands parses the words after the options.
 func (c *Command) parseOperands(dir, line string) error {
 	var mode, text string
 	var into []*string
@@ -232,7 +229,6 @@ func shorten(s string) string {
 	return s
 }
 
-// String formats a command for Parse.
 func (c Command) String() string {
 	var b strings.Builder
 	b.WriteString(c.Op.String())
@@ -309,8 +305,8 @@ func isPlain(word string) bool {
 	return true
 }
 
-// cutWord cuts the first word from a line. A word ends at a space outside quotes. Inside ” all characters are
-// literal; elsewhere a backslash escapes. found is false at the end of the line.
+// cutWord cuts the first word from a line. A word ends at a space outside quotes. Inside ” all characters are literal;
+// elsewhere a backslash escapes. found is false at the end of the line.
 func cutWord(line string) (w, rest string, found bool, err error) {
 	line = strings.TrimLeft(line, " \t")
 	if line == "" {

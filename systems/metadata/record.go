@@ -103,9 +103,9 @@ type Verb byte
 
 // Verbs. Their numbers are in logs on disk.
 const (
-	// Prepare locks the command's Path and To and the paths of Commands, which run when the transaction commits.
-	// Success is a promise that they will succeed. The result has the entry at Path, if any, followed by the
-	// virtual directories below it with their paths. Data has the content of a file.
+	// Prepare locks the command's Path and To and the paths of Commands, which run when the transaction commits. Success
+	// is a promise that they will succeed. The result has the entry at Path, if any, followed by the virtual directories
+	// below it with their paths. Data has the content of a file.
 	Prepare Verb = 1
 	// Commit runs Commands on the prepared coordinator and decides the transaction. Servers are the other prepared
 	// servers.
@@ -114,18 +114,18 @@ const (
 	Finish Verb = 3
 	// Abort releases what is prepared.
 	Abort Verb = 4
-	// Resolve asks the coordinator for the outcome: Data of the result is Committed, Aborted or Pending. If Entry
-	// is the index of the last step of a pending transaction, Resolve aborts it: the caller has seen the lease
-	// expire without another step. The same applies to a watch.
+	// Resolve asks the coordinator for the outcome: Data of the result is Committed, Aborted or Pending. If Entry is the
+	// index of the last step of a pending transaction, Resolve aborts it: the caller has seen the lease expire without
+	// another step. The same applies to a watch.
 	Resolve Verb = 5
 	// Forget drops the decision after all servers have finished.
 	Forget Verb = 6
-	// Watch makes the server of the command's path record changes in that directory until the transaction ends or
-	// the lease expires. It locks nothing. The first step, with First, returns the directory's entry. Each later
-	// step returns in Data the changes since the previous one, as AppendChange writes them.
+	// Watch makes the server of the command's path record changes in that directory until the transaction ends or the
+	// lease expires. It locks nothing. The first step, with First, returns the directory's entry. Each later step returns
+	// in Data the changes since the previous one, as AppendChange writes them.
 	Watch Verb = 7
-	// Recall asks whether a change with the identity Txn was made. If so, Data of the result is Committed and its
-	// entries are those of the change.
+	// Recall asks whether a change with the identity Txn was made. If so, Data of the result is Committed and its entries
+	// are those of the change.
 	Recall Verb = 8
 )
 
@@ -156,8 +156,8 @@ func (s Step) Command(path, to string) Command {
 	return Command{Op: Transact, Path: path, To: to, Data: s.append(nil), MaxDepth: -1}
 }
 
-// append encodes verb and first (a byte each), lease (or entry for Resolve and Recall, uvarint), the texts with
-// their lengths, and the commands as AppendBatch does.
+// append encodes verb and first (a byte each), lease (or entry for Resolve and Recall, uvarint), the texts with their
+// lengths, and the commands as AppendBatch does.
 func (s Step) append(b []byte) []byte {
 	first := byte(0)
 	if s.First {
@@ -220,8 +220,8 @@ type Txn struct {
 	Servers     []string `json:"servers,omitempty"`     // Committed: servers that may not have finished
 }
 
-// AppendChange appends the line of a changed path. Names contain no control characters. deep means that everything
-// below the path may have changed.
+// AppendChange appends the line of a changed path. Names contain no control characters. deep means that everything below
+// the path may have changed.
 func AppendChange(b []byte, path string, deep bool) []byte {
 	if deep {
 		b = append(b, '*')

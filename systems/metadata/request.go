@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Request is what a client sends with a request that it may have to repeat on another replica. Each change also
-// has an Identity, which servers remember.
+// Request is what a client sends with a request that it may have to repeat on another replica. Each change also has an
+// Identity, which servers remember.
 //
 // Servers remember a limited number of identities. They must not mistake a forgotten change for a new one:
 //
@@ -17,8 +17,8 @@ import (
 //  2. The client repeats the change on another replica. The change is made, and later forgotten.
 //  3. The first replica resumes and logs the change. No server remembers it.
 //
-// A change therefore carries the log positions at the time of its first request. It is refused if a change logged
-// after that position may have been forgotten.
+// A change therefore carries the log positions at the time of its first request. It is refused if a change logged after
+// that position may have been forgotten.
 type Request struct {
 	// Identity is the prefix of the identities of changes that have none; "" if the client sends none.
 	Identity string
@@ -39,8 +39,8 @@ func RequestFrom(ctx context.Context) Request {
 	return r
 }
 
-// MaxIdentified is the maximum number of changes of a request that get identities, because servers remember a
-// limited number.
+// MaxIdentified is the maximum number of changes of a request that get identities, because servers remember a limited
+// number.
 const MaxIdentified = 1024
 
 // AddIdentities gives each change without an identity its own.
@@ -88,8 +88,8 @@ func (s Seen) Add(more Seen) {
 	}
 }
 
-// RetryIdentity returns a change's identity for the n-th retry by a router, after the map of subtrees has changed.
-// The result of an earlier try is not the result of this one.
+// RetryIdentity returns a change's identity for the n-th retry by a router, after the map of subtrees has changed. The
+// result of an earlier try is not the result of this one.
 func RetryIdentity(identity string, n int) string {
 	if identity == "" {
 		return ""

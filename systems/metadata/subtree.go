@@ -18,14 +18,13 @@ const (
 // Subtree is the location of a subtree: the directory Base of a server's own tree. Its text form is the owner of a
 // virtual directory: "SERVER:/.subtrees/ID.EPOCH".
 //
-// A subtree's directory may be split over several servers. Server then has their names in order, separated by
-// commas. Each server has a directory Base with the entries that PartIndex assigns to it, and everything below
-// them.
+// A subtree's directory may be split over several servers. Server then has their names in order, separated by commas.
+// Each server has a directory Base with the entries that PartIndex assigns to it, and everything below them.
 type Subtree struct {
 	Server string
 	ID     string // random, constant over the subtree's life
-	// Epoch increases when the subtree moves to another server or to another place in the shared tree, so that
-	// outdated owners lead nowhere. 0 is not written.
+	// Epoch increases when the subtree moves to another server or to another place in the shared tree, so that outdated
+	// owners lead nowhere. 0 is not written.
 	Epoch uint64
 }
 
@@ -70,8 +69,8 @@ func (s Subtree) Parts() []Subtree {
 	return parts
 }
 
-// PartIndex returns the part, of the given number of parts, that holds the entry of a name. Data on disk depends
-// on this function: it must not change.
+// PartIndex returns the part, of the given number of parts, that holds the entry of a name. Data on disk depends on this
+// function: it must not change.
 func PartIndex(name string, parts int) int {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name) // never fails

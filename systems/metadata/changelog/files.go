@@ -26,7 +26,6 @@ const (
 	tempSuffix     = ".tmp"
 )
 
-// indexedFile is a file named after a record index.
 type indexedFile struct {
 	path  string
 	index uint64
@@ -166,7 +165,6 @@ type segment struct {
 	size  int64  // durable bytes
 }
 
-// newSegment creates a segment and makes its directory entry durable.
 func (j *Journal) newSegment(first uint64) (*segment, error) {
 	path := segmentPath(j.dir, first)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -179,7 +177,6 @@ func (j *Journal) newSegment(first uint64) (*segment, error) {
 	return &segment{file: j.wrap(diskFile{f}), path: path, first: first}, nil
 }
 
-// openSegment opens the last segment for appending.
 func (j *Journal) openSegment(last indexedFile, size int64) (*segment, error) {
 	f, err := os.OpenFile(last.path, os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

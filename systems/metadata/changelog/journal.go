@@ -17,8 +17,8 @@ import (
 type Options struct {
 	// SegmentBytes is the size at which a new segment starts. Default: 64 MiB.
 	SegmentBytes int64
-	// SnapshotBytes is the minimum log between two snapshots. A larger last snapshot raises it to that snapshot's
-	// size. Default: 128 MiB.
+	// SnapshotBytes is the minimum log between two snapshots. A larger last snapshot raises it to that snapshot's size.
+	// Default: 128 MiB.
 	SnapshotBytes int64
 	// Log receives the results of background snapshots.
 	Log *slog.Logger
@@ -77,8 +77,8 @@ type outcome struct {
 	err    error
 }
 
-// Open opens the journal of a directory, creates the directory if missing, and restores the machine to the
-// recorded state.
+// Open opens the journal of a directory, creates the directory if missing, and restores the machine to the recorded
+// state.
 func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = 64 << 20
@@ -105,7 +105,6 @@ func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
 	return j, r, nil
 }
 
-// Append implements Log.
 func (j *Journal) Append(ctx context.Context, record []byte) (any, error) {
 	if len(record) > MaxRecord {
 		return nil, fmt.Errorf("record of %d bytes: %w", len(record), ErrTooLarge)
@@ -176,8 +175,8 @@ func (j *Journal) run() {
 // commitAll writes all waiting records, and reports whether the journal was closed.
 func (j *Journal) commitAll() bool {
 	for {
-		// Callers that the last group answered run first. Their next records join this group, which halves the
-		// fsyncs of clients that send one change after another.
+		// Callers that the last group answered run first. Their next records join this group, which halves the fsyncs of
+		// clients that send one change after another.
 		runtime.Gosched()
 		j.mu.Lock()
 		batch, closed := j.waiting, j.closed
@@ -217,7 +216,6 @@ func (j *Journal) commit(batch []*entry) int {
 	return n
 }
 
-// writeBuffer appends the buffer to the log.
 func (j *Journal) writeBuffer() error {
 	if err := j.broken.Load(); err != nil {
 		return *err
@@ -244,7 +242,6 @@ func (j *Journal) writeBuffer() error {
 	return nil
 }
 
-// maintain starts a new segment and a snapshot when they are due.
 func (j *Journal) maintain() {
 	if j.segment.size >= j.o.SegmentBytes {
 		if err := j.rotate(); err != nil {
@@ -273,8 +270,7 @@ func (j *Journal) rotate() error {
 var (
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("journal is closed")
-	// ErrRefused means that a record was not written, for example because the disk is full. Later records may
-	// succeed.
+	// ErrRefused means that a record was not written, for example because the disk is full. Later records may succeed.
 	ErrRefused = errors.New("journal refused the write")
 	// ErrBroken means that the journal refuses records until it is reopened.
 	ErrBroken = errors.New("journal is read-only until it is reopened")

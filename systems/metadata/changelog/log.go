@@ -1,14 +1,14 @@
-// Package changelog is a log of changes on disk with group commit: one fsync makes all waiting records durable,
-// and they are applied in log order.
+// Package changelog is a log of changes on disk with group commit: one fsync makes all waiting records durable, and they
+// are applied in log order.
 //
 //	DIR/version            version of the layout
 //	DIR/lock               locked by the process that has the journal open
 //	DIR/log-INDEX          a segment: groups of records; INDEX is its first record
 //	DIR/snapshot-INDEX     the state after record INDEX; older segments are deleted
 //
-// A group is what one fsync made durable, and has one checksum. A group is written only after the fsync of the
-// previous one, so a crash can tear only the last group. None of the records of a torn group was acknowledged:
-// Open cuts it off. Open refuses a journal in which a valid group follows an invalid one.
+// A group is what one fsync made durable, and has one checksum. A group is written only after the fsync of the previous
+// one, so a crash can tear only the last group. None of the records of a torn group was acknowledged: Open cuts it off.
+// Open refuses a journal in which a valid group follows an invalid one.
 package changelog
 
 import (
@@ -18,18 +18,17 @@ import (
 
 // Log orders records and makes them durable. Journal and replica.Log implement it.
 //
-// A record is durable (with replicas: on a majority) before it is applied. The Machine applies each record once,
-// in log order. Append returns the result of Apply.
+// A record is durable (with replicas: on a majority) before it is applied. The Machine applies each record once, in log
+// order. Append returns the result of Apply.
 type Log interface {
-	// Append returns after record is durable and applied. An error means that record will never be applied, or,
-	// for ErrUnknown, that this is unknown. The caller must not modify record afterwards.
+	// Append returns after record is durable and applied. An error means that record will never be applied, or, for
+	// ErrUnknown, that this is unknown. The caller must not modify record afterwards.
 	Append(ctx context.Context, record []byte) (any, error)
 	// Close waits until all appended records are applied.
 	Close() error
 }
 
-// SharedLog is a Log to which other machines append as well. The local state may lag behind answers that they
-// gave.
+// SharedLog is a Log to which other machines append as well. The local state may lag behind answers that they gave.
 type SharedLog interface {
 	Log
 	// Current returns after everything that any replica acknowledged before the call is applied here.

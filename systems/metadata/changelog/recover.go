@@ -16,8 +16,8 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const (
-	// groupHeader is the size of a group's header: checksum of the following bytes (4), length of the records (4),
-	// index of the first record (8), little-endian.
+	// groupHeader is the size of a group's header: checksum of the following bytes (4), length of the records (4), index
+	// of the first record (8), little-endian.
 	groupHeader = 16
 	// MaxRecord is the maximum size of a record in bytes.
 	MaxRecord = 16 << 20
@@ -27,22 +27,18 @@ const (
 	maxGroup = groupLimit + MaxRecord + binary.MaxVarintLen64
 )
 
-// beginGroup reserves space for the header.
 func beginGroup(b []byte) []byte { return append(b[:0], make([]byte, groupHeader)...) }
 
-// addRecord appends a record, preceded by its length.
 func addRecord(b, record []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(record))), record...)
 }
 
-// endGroup fills in the header.
 func endGroup(b []byte, first uint64) {
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-groupHeader))
 	binary.LittleEndian.PutUint64(b[8:], first)
 	binary.LittleEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
 }
 
-// group is a decoded group.
 type group struct {
 	first   uint64
 	records [][]byte
@@ -110,8 +106,7 @@ func (j *Journal) recover() (r Recovery, err error) {
 	if err != nil {
 		return r, err
 	}
-	// After a crash between a snapshot and the deletion of covered segments, segments from before the snapshot
-	// remain.
+	// After a crash between a snapshot and the deletion of covered segments, segments from before the snapshot remain.
 	for len(segments) > 0 && segments[0].index <= r.Snapshot {
 		if err := os.Remove(segments[0].path); err != nil {
 			return r, err
@@ -134,7 +129,6 @@ func (j *Journal) recover() (r Recovery, err error) {
 	return r, err
 }
 
-// loadSnapshot loads the last snapshot, and returns its index.
 func (j *Journal) loadSnapshot() (uint64, error) {
 	index, size, err := LoadSnapshot(j.dir, j.machine.Restore)
 	if err == nil {
@@ -148,8 +142,8 @@ func corruptError(path string, err error) error {
 	return advice.With(fmt.Errorf("%s: %w", path, err), "restore the directory from a backup or from another replica")
 }
 
-// replay applies a segment's records, and returns the end of its valid groups. It cuts off an invalid end of the
-// last segment, unless a valid group follows.
+// replay applies a segment's records, and returns the end of its valid groups. It cuts off an invalid end of the last
+// segment, unless a valid group follows.
 func (j *Journal) replay(s indexedFile, last bool, r *Recovery) (end int64, err error) {
 	if s.index != j.next {
 		return 0, corruptError(s.path, fmt.Errorf("%w: records %d to %d are missing before this segment", ErrCorrupt, j.next, s.index-1))
@@ -188,7 +182,6 @@ func (j *Journal) replay(s indexedFile, last bool, r *Recovery) (end int64, err 
 	return end, truncateFile(s.path, end)
 }
 
-// truncateFile durably shortens a file.
 func truncateFile(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -197,7 +190,6 @@ func truncateFile(path string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
 }
 
-// mapFile maps a file into memory.
 func mapFile(path string) (b []byte, unmap func() error, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 // blockSize is the maximum size of a snapshot block, which has one checksum.
 const blockSize = 256 << 10
 
-// A snapshot file is a sequence of blocks, each preceded by its checksum (4 bytes) and length (4 bytes). The last
-// block is empty, so that a truncated file is detected. The first block is the index (8 bytes).
+// A snapshot file is a sequence of blocks, each preceded by its checksum (4 bytes) and length (4 bytes). The last block
+// is empty, so that a truncated file is detected. The first block is the index (8 bytes).
 
-// beginSnapshot starts to write the current state. It also starts a new segment, so that all older ones can be
-// deleted afterwards.
+// beginSnapshot starts to write the current state. It also starts a new segment, so that all older ones can be deleted
+// afterwards.
 func (j *Journal) beginSnapshot() {
 	index := j.next - 1
 	err := j.rotate()
@@ -171,9 +171,9 @@ func (b *blockReader) readBlock() error {
 	return nil
 }
 
-// SaveSnapshot durably saves the output of write as the state after record index, and deletes older snapshots. It
-// returns the size in bytes. Logs that store their records elsewhere use SaveSnapshot and LoadSnapshot with a
-// directory of their own.
+// SaveSnapshot durably saves the output of write as the state after record index, and deletes older snapshots. It returns
+// the size in bytes. Logs that store their records elsewhere use SaveSnapshot and LoadSnapshot with a directory of their
+// own.
 func SaveSnapshot(dir string, index uint64, write func(io.Writer) error) (size int64, err error) {
 	if size, err = writeSnapshot(dir, index, write); err != nil {
 		return 0, err
@@ -181,8 +181,8 @@ func SaveSnapshot(dir string, index uint64, write func(io.Writer) error) (size i
 	return size, removeSnapshots(dir, index)
 }
 
-// LoadSnapshot passes the last snapshot of a directory to restore, and returns its index and size, or 0 if there
-// is none. restore must read to the end.
+// LoadSnapshot passes the last snapshot of a directory to restore, and returns its index and size, or 0 if there is none.
+// restore must read to the end.
 func LoadSnapshot(dir string, restore func(io.Reader) error) (index uint64, size int64, err error) {
 	snapshots, err := listFiles(dir, snapshotPrefix)
 	if err != nil || len(snapshots) == 0 {
@@ -232,7 +232,6 @@ func writeSnapshot(dir string, index uint64, write func(io.Writer) error) (size 
 	return w.size, publishFile(path)
 }
 
-// removeSnapshots deletes the snapshots before index.
 func removeSnapshots(dir string, index uint64) error {
 	snapshots, err := listFiles(dir, snapshotPrefix)
 	for _, s := range snapshots {

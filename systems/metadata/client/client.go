@@ -28,9 +28,9 @@ const idleConnections = 64
 // ErrAnswer means that the answer does not come from a metadata server.
 var ErrAnswer = errors.New("answer does not come from a metadata server")
 
-// Client sends requests to one server or to its replicas. If a replica refuses connections or hangs, the client
-// uses the next one from then on, and repeats unanswered requests there. Identities keep repeated changes from
-// being made twice. A Client is safe for concurrent use.
+// Client sends requests to one server or to its replicas. If a replica refuses connections or hangs, the client uses the
+// next one from then on, and repeats unanswered requests there. Identities keep repeated changes from being made twice. A
+// Client is safe for concurrent use.
 type Client struct {
 	replicas atomic.Pointer[[]*replica]
 	at       atomic.Uint32 // index of the replica in use
@@ -113,7 +113,6 @@ func (c *Client) SetDialer(dial func(ctx context.Context, network, addr string) 
 	c.http.Transport.(*http.Transport).DialContext = dial
 }
 
-// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Do runs commands one after another. If no server answers, every result has the same ErrUnavailable.
@@ -129,7 +128,6 @@ func (c *Client) Do(ctx context.Context, commands []metadata.Command) []metadata
 	return results
 }
 
-// DoOne runs one command.
 func (c *Client) DoOne(ctx context.Context, command metadata.Command) metadata.Result {
 	return c.Do(ctx, []metadata.Command{command})[0]
 }
@@ -174,13 +172,11 @@ func (c *Client) sendBatch(ctx context.Context, commands []metadata.Command, see
 	return results, q.again, nil
 }
 
-// Status returns the server's status.
 func (c *Client) Status(ctx context.Context) (protocol.Status, error) {
 	var s protocol.Status
 	return s, c.call(ctx, &request{method: http.MethodGet, path: "/v1/status", reads: true}, &s)
 }
 
-// request is a request for any replica.
 type request struct {
 	method, path string
 	body         []byte
@@ -212,8 +208,8 @@ func (c *Client) Text(ctx context.Context, body string) (answer []byte, status i
 	return c.exchange(ctx, q)
 }
 
-// exchange tries one replica after another until one answers, or until the request may have been executed and must
-// not be repeated.
+// exchange tries one replica after another until one answers, or until the request may have been executed and must not be
+// repeated.
 func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, status int, err error) {
 	once := false // was sent to any replica
 	replicas := c.currentReplicas()

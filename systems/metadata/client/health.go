@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// A request may legitimately take long: it can wait for a lock or for a majority. It is therefore not limited by
-// time. It ends only if its replica does not answer pings either: the replica is stopped (SIGSTOP, swapping), or
-// its packets are lost. A dead process refuses connections and needs no ping.
+// A request may legitimately take long: it can wait for a lock or for a majority. It is therefore not limited by time. It
+// ends only if its replica does not answer pings either: the replica is stopped (SIGSTOP, swapping), or its packets are
+// lost. A dead process refuses connections and needs no ping.
 //
 //	request ── pingAfter ──► ping ── patience ──► ping ── patience ──► hung
 //
-// patience is derived from round trips like TCP's retransmission timeout (RFC 6298), with a minimum for busy
-// machines.
+// patience is derived from round trips like TCP's retransmission timeout (RFC 6298), with a minimum for busy machines.
 const (
 	// pingAfter is the silence after which a replica is pinged, and the time for which a hung replica is not used.
 	pingAfter = 500 * time.Millisecond
@@ -31,7 +30,6 @@ const (
 // ErrHung means that a replica accepted connections but does not answer.
 var ErrHung = errors.New("replica does not answer requests or pings")
 
-// replica is one address of a server.
 type replica struct {
 	base string
 	turn chan struct{} // held while pinging
@@ -127,8 +125,8 @@ func (c *Client) ping(ctx context.Context, r *replica) error {
 	return answer.Body.Close()
 }
 
-// guardRequest returns a context for a request that ends when the replica is found hung. sent reports whether the
-// request got a connection. release must be called when the request has ended.
+// guardRequest returns a context for a request that ends when the replica is found hung. sent reports whether the request
+// got a connection. release must be called when the request has ended.
 func (c *Client) guardRequest(ctx context.Context, r *replica) (_ context.Context, sent *atomic.Bool, release func()) {
 	sent = new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(ctx)

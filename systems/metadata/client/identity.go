@@ -15,10 +15,9 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// A change without an answer is repeated on another replica. The replica that logs it first remembers its identity
-// and its outcome. A client of a single replica never repeats a change, and uses no identities.
+// A change without an answer is repeated on another replica. The replica that logs it first remembers its identity and
+// its outcome. A client of a single replica never repeats a change, and uses no identities.
 
-// identities generates a client's identities.
 type identities struct {
 	base string
 	next atomic.Uint64
@@ -41,8 +40,8 @@ func (c *Client) newIdentity() string {
 	return c.ids.base + "/" + strconv.FormatUint(c.ids.next.Add(1), 10)
 }
 
-// forwardedSeen reports whether the changes are forwarded for another client and have its identities. It returns
-// the log positions from before their first request.
+// forwardedSeen reports whether the changes are forwarded for another client and have its identities. It returns the log
+// positions from before their first request.
 func (c *Client) forwardedSeen(ctx context.Context, commands []metadata.Command) (bool, metadata.Seen) {
 	if slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Identity != "" }) {
 		return true, metadata.RequestFrom(ctx).Seen

@@ -57,8 +57,8 @@ func (w *StatusPoller) servers() map[string][]*Client {
 	return maps.Clone(w.replicas)
 }
 
-// Statuses returns the statuses of the replicas by server, the leader's first. Replicas that do not answer in time
-// are missing.
+// Statuses returns the statuses of the replicas by server, the leader's first. Replicas that do not answer in time are
+// missing.
 func (w *StatusPoller) Statuses(ctx context.Context) map[string][]protocol.Status {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
@@ -86,7 +86,6 @@ func (w *StatusPoller) Statuses(ctx context.Context) map[string][]protocol.Statu
 	return all
 }
 
-// Close closes idle connections.
 func (w *StatusPoller) Close() {
 	for _, replicas := range w.servers() {
 		for _, replica := range replicas {
@@ -95,8 +94,8 @@ func (w *StatusPoller) Close() {
 	}
 }
 
-// Discover returns a client of the server at addr and of all servers that share its tree. Any of them answers; if
-// one is lost, the next is used.
+// Discover returns a client of the server at addr and of all servers that share its tree. Any of them answers; if one is
+// lost, the next is used.
 func Discover(ctx context.Context, addr string, with ...Option) (*Client, error) {
 	c := New(addr, with...)
 	s, err := c.Status(ctx)

@@ -212,7 +212,6 @@ func (m *migration) finishTouches(ctx context.Context) error {
 	return m.sendToTarget(ctx, touches)
 }
 
-// sendToTarget runs commands on the target.
 func (m *migration) sendToTarget(ctx context.Context, commands []makeCommand) error {
 	for len(commands) > 0 {
 		if err := m.renewLease(ctx); err != nil {
@@ -259,7 +258,6 @@ func (m *migration) sendToPart(ctx context.Context, server string, commands []ma
 	return nil
 }
 
-// copyPending copies the pending changes.
 func (m *migration) copyPending(ctx context.Context) error {
 	pending := m.pending
 	m.pending = make(map[string]bool)
@@ -284,7 +282,6 @@ func (m *migration) copyPending(ctx context.Context) error {
 	return m.finishTouches(ctx)
 }
 
-// copyPaths copies the current state of paths.
 func (m *migration) copyPaths(ctx context.Context, paths []string, deep map[string]bool) error {
 	asked := make([]metadata.Command, 0, 2*len(paths))
 	for _, path := range paths {

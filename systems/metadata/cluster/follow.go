@@ -9,8 +9,8 @@ import (
 	"skerry/systems/metadata"
 )
 
-// followResult continues after a server's answer: to the server of a virtual directory, or to the current server
-// of a subtree that has moved.
+// followResult continues after a server's answer: to the server of a virtual directory, or to the current server of a
+// subtree that has moved.
 func (r *Router) followResult(ctx context.Context, c metadata.Command, at place, result metadata.Result) metadata.Result {
 	for hop := range maxHops {
 		e := virtualIn(at.localCommand(c), result)
@@ -87,9 +87,9 @@ func (r *Router) atVirtual(ctx context.Context, c metadata.Command, at place, e 
 	return elsewhereResult(c.Path, e.Owner)
 }
 
-// rmdir removes an empty subtree. The removal takes effect when the subtree's server removes the directory. The
-// virtual directory, which then leads nowhere, is removed afterwards. If that fails, for example because the
-// server died, removeDangling does it when a router next meets the virtual directory.
+// rmdir removes an empty subtree. The removal takes effect when the subtree's server removes the directory. The virtual
+// directory, which then leads nowhere, is removed afterwards. If that fails, for example because the server died,
+// removeDangling does it when a router next meets the virtual directory.
 func (r *Router) rmdir(ctx context.Context, c metadata.Command, at place, e *metadata.ElsewhereError) metadata.Result {
 	a, ok := r.parseArea(c.Path, e.Owner)
 	switch {
@@ -114,8 +114,8 @@ func (r *Router) rmdir(ctx context.Context, c metadata.Command, at place, e *met
 	return sub.globalResult(c, removed) // another router may have removed it
 }
 
-// removeDangling reports whether a subtree is gone. If so, it removes a virtual directory that still leads there,
-// and forgets the location.
+// removeDangling reports whether a subtree is gone. If so, it removes a virtual directory that still leads there, and
+// forgets the location.
 func (r *Router) removeDangling(ctx context.Context, p place) (bool, error) {
 	if p.top == "/" {
 		return false, nil
@@ -145,8 +145,8 @@ func loopError(path string) metadata.Result {
 	return failure(path, fmt.Errorf("%w: %w", metadata.ErrUnavailable, ErrCircle))
 }
 
-// find returns a page of find over all servers that hold parts of the subtree. Each server searches up to its
-// first virtual directory. The next page begins after the last visited path, on whichever server that is.
+// find returns a page of find over all servers that hold parts of the subtree. Each server searches up to its first
+// virtual directory. The next page begins after the last visited path, on whichever server that is.
 func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 	first := r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.Path, MaxDepth: -1}})[0]
 	if first.Err != nil {

@@ -24,9 +24,8 @@ type OwnService interface {
 // sweepRetry is the pause after a failed sweep.
 const sweepRetry = time.Minute
 
-// RunKeeper ends the transactions that routers left on server name. It also removes what routers left there, one
-// lease after the start and then hourly. It runs until the context ends, and may run on every replica of the
-// server.
+// RunKeeper ends the transactions that routers left on server name. It also removes what routers left there, one lease
+// after the start and then hourly. It runs until the context ends, and may run on every replica of the server.
 //
 // A transaction in doubt does not delay the end of others. Otherwise this could happen:
 //
@@ -37,8 +36,8 @@ func (r *Router) RunKeeper(ctx context.Context, name string, own OwnService, log
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { r.runSweeps(ctx, name, log) })
-	// No clock knows how old these transactions are. They get half a lease: a router whose requests died with the
-	// process begins again anyway.
+	// No clock knows how old these transactions are. They get half a lease: a router whose requests died with the process
+	// begins again anyway.
 	list, _ := own.Transactions()
 	leases := trackLeases(nil, list, time.Now().Add(-r.lease/2))
 	ending, ended := make(map[string]bool), make(chan string)
@@ -77,8 +76,7 @@ func (r *Router) RunKeeper(ctx context.Context, name string, own OwnService, log
 	}
 }
 
-// endTransaction tries to end a transaction with an expired lease. On failure it returns when the next attempt is
-// due.
+// endTransaction tries to end a transaction with an expired lease. On failure it returns when the next attempt is due.
 func (r *Router) endTransaction(ctx context.Context, name string, t metadata.Txn, log *slog.Logger) {
 	err := r.Settle(ctx, name, t)
 	if err == nil || ctx.Err() != nil {
@@ -88,8 +86,8 @@ func (r *Router) endTransaction(ctx context.Context, name string, t metadata.Txn
 	_ = linger.For(ctx, r.lease/2) // cancelled with the keeper
 }
 
-// leaseStart is the last step of a transaction, and when this process first saw that step. The time has a
-// monotonic clock reading.
+// leaseStart is the last step of a transaction, and when this process first saw that step. The time has a monotonic clock
+// reading.
 type leaseStart struct {
 	since uint64
 	at    time.Time
@@ -162,10 +160,9 @@ func (r *Router) Settle(ctx context.Context, name string, t metadata.Txn) error 
 	return fmt.Errorf("asking %s: %w: still pending", t.Coordinator, ErrInDoubt)
 }
 
-// LeftoverAge is the age from which Sweep treats an empty directory of /.subtrees as abandoned by a router that
-// died before linking it. It is much longer than any delegate. An operator who runs Sweep vouches for the clocks.
-// A server's own sweeps trust no wall clock: they require that the server has seen the directory for half of
-// LeftoverAge.
+// LeftoverAge is the age from which Sweep treats an empty directory of /.subtrees as abandoned by a router that died
+// before linking it. It is much longer than any delegate. An operator who runs Sweep vouches for the clocks. A server's
+// own sweeps trust no wall clock: they require that the server has seen the directory for half of LeftoverAge.
 const LeftoverAge = time.Hour
 
 // Sweep removes what dead routers left on server name, and returns the removed paths in its own tree:
@@ -186,8 +183,8 @@ func (r *Router) sweep(ctx context.Context, name string, old func(metadata.Entry
 	return append(copies, subtrees...), errors.Join(err, failed)
 }
 
-// sightings are the times at which directories were first seen, on the monotonic clock. The modification time is
-// not enough:
+// sightings are the times at which directories were first seen, on the monotonic clock. The modification time is not
+// enough:
 //
 //  1. delegate creates a directory in /.subtrees, and is about to link a virtual directory to it.
 //  2. The server's clock jumps forward by an hour, and the server sweeps.
@@ -271,7 +268,6 @@ func (r *Router) sweepSubtrees(ctx context.Context, name string, old func(metada
 	return removed, err
 }
 
-// listAll returns the entries of a directory, none if it does not exist.
 func (r *Router) listAll(ctx context.Context, server, dir string) (all []metadata.Entry, err error) {
 	page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: metadata.MaxLimit, MaxDepth: -1}
 	for {
@@ -289,7 +285,6 @@ func (r *Router) listAll(ctx context.Context, server, dir string) (all []metadat
 	}
 }
 
-// listOwners returns the owners of all virtual directories of a server.
 func (r *Router) listOwners(ctx context.Context, server string) (map[string]bool, error) {
 	all := make(map[string]bool)
 	page := metadata.Command{Op: metadata.Find, Path: "/", Kind: metadata.Virtual, Limit: metadata.MaxLimit, MaxDepth: -1}

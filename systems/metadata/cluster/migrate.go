@@ -9,8 +9,8 @@ import (
 	"skerry/systems/metadata"
 )
 
-// migrate moves a directory with its content to another server while it is in use, splits it over several servers,
-// or merges its parts:
+// migrate moves a directory with its content to another server while it is in use, splits it over several servers, or
+// merges its parts:
 //
 //	watch     the source records changes in the directory from now on
 //	copy      its content, apart, to the target
@@ -97,8 +97,8 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 			return metadata.Result{Err: m.r.translateError(above, c.Path, made.Err)}
 		}
 	}
-	// The coordinator decides only while it holds its lock. The lock of another part may have been lost for a
-	// while before that server's prepare.
+	// The coordinator decides only while it holds its lock. The lock of another part may have been lost for a while
+	// before that server's prepare.
 	if len(servers) > 1 {
 		if err := m.drainChanges(ctx); err != nil {
 			return metadata.Result{Err: err}
@@ -214,8 +214,8 @@ func (m *migration) drainChanges(ctx context.Context) error {
 const (
 	// lockThreshold is the number of changes left for the time under lock: one exchange.
 	lockThreshold = copyBatch
-	// catchUpRounds is the maximum number of rounds before the lock. If changes are too fast, they then wait for
-	// one round.
+	// catchUpRounds is the maximum number of rounds before the lock. If changes are too fast, they then wait for one
+	// round.
 	catchUpRounds = 8
 )
 

@@ -11,16 +11,16 @@ import (
 	"skerry/systems/metadata"
 )
 
-// A single hot directory can be split into parts on several servers. Each server has the entries that PartIndex
-// assigns to it. A command on an entry goes to one server, like any command on a subtree. A command on the
-// directory itself goes to all:
+// A single hot directory can be split into parts on several servers. Each server has the entries that PartIndex assigns
+// to it. A command on an entry goes to one server, like any command on a subtree. A command on the directory itself goes
+// to all:
 //
-// 	/hot ──► g1,g2,g3:/.subtrees/5f1c…     g1  a  d  k
-// 	                                       g2  b  c  m      ls: merged
-// 	                                       g3  e  f  z
+//	/hot ──► g1,g2,g3:/.subtrees/5f1c…     g1  a  d  k
+//	                                       g2  b  c  m      ls: merged
+//	                                       g3  e  f  z
 //
-// delegate creates, moves and merges parts; the new parts replace the old ones at one moment. Parts are removed
-// and renamed together, in transactions.
+// delegate creates, moves and merges parts; the new parts replace the old ones at one moment. Parts are removed and
+// renamed together, in transactions.
 
 // completeResult completes one server's answer about its part of a directory.
 func (r *Router) completeResult(ctx context.Context, c metadata.Command, at place, first metadata.Result) metadata.Result {
@@ -37,8 +37,8 @@ func (r *Router) completeResult(ctx context.Context, c metadata.Command, at plac
 	return first
 }
 
-// nextPart moves at to the next part of the searched directory. It returns false after the last part, or if the
-// search needs only one part.
+// nextPart moves at to the next part of the searched directory. It returns false after the last part, or if the search
+// needs only one part.
 func (r *Router) nextPart(c metadata.Command, at *place) bool {
 	a := r.area(at.top)
 	i := slices.Index(a.parts, at.server)
@@ -75,7 +75,6 @@ func (r *Router) redo(ctx context.Context, c metadata.Command, a area) metadata.
 	return r.route(ctx, []metadata.Command{c})[0]
 }
 
-// sendToParts sends a command to each part.
 func (r *Router) sendToParts(ctx context.Context, c metadata.Command, parts []place) []metadata.Result {
 	answers := make([]metadata.Result, len(parts))
 	servers := make([]string, len(parts))
@@ -92,15 +91,15 @@ func (r *Router) sendToParts(ctx context.Context, c metadata.Command, parts []pl
 // pageAttempts is the number of attempts at a page before listParts blocks changes.
 const pageAttempts = 4
 
-// listParts returns a page of a split directory at one moment. The parts answer at different moments, so that
-// simply merged answers could show a state that never existed:
+// listParts returns a page of a split directory at one moment. The parts answer at different moments, so that simply
+// merged answers could show a state that never existed:
 //
 //  1. g1 lists its part. A client creates x on g1, then y on g2.
 //  2. g2 lists its part. The page has y but not x, which existed before y.
 //
-// The parts are therefore asked twice. If none has changed in between, all answers were valid when the first ones
-// had all arrived. A part's stamp detects changes that were reverted in between. If changes are too fast, they
-// wait for three exchanges.
+// The parts are therefore asked twice. If none has changed in between, all answers were valid when the first ones had all
+// arrived. A part's stamp detects changes that were reverted in between. If changes are too fast, they wait for three
+// exchanges.
 func (r *Router) listParts(ctx context.Context, c metadata.Command, a area) metadata.Result {
 	c.Across = true
 	var before []metadata.Result

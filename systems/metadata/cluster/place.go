@@ -34,7 +34,6 @@ func (a area) locate(whole string) place {
 	return p
 }
 
-// places returns the places of all parts.
 func (a area) places() []place {
 	if len(a.parts) < 2 {
 		return []place{a.place}
@@ -46,11 +45,10 @@ func (a area) places() []place {
 	return all
 }
 
-// ownerText formats a place as the owner of a virtual directory.
 func ownerText(server, base string) string { return server + ":" + base }
 
-// parseArea returns the area of a virtual directory. An owner without a path is the server's root. ok is false for
-// an invalid path or an unknown server.
+// parseArea returns the area of a virtual directory. An owner without a path is the server's root. ok is false for an
+// invalid path or an unknown server.
 func (r *Router) parseArea(top, text string) (area, bool) {
 	names, base, found := strings.Cut(text, ":")
 	if !found {
@@ -80,7 +78,6 @@ func (p place) toLocal(whole string) string { return rebase(whole, p.top, p.base
 // toGlobal translates a path of the server's tree into one of the shared tree.
 func (p place) toGlobal(own string) string { return rebase(own, p.base, p.top) }
 
-// localCommand translates a command for the server.
 func (p place) localCommand(c metadata.Command) metadata.Command {
 	if p.top == p.base {
 		return c
@@ -139,7 +136,6 @@ func (k *places) add(a area) {
 	k.all[a.top] = a
 }
 
-// forget removes the areas at and below p.top.
 func (k *places) forget(p place) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -150,7 +146,6 @@ func (k *places) forget(p place) {
 	}
 }
 
-// nearest returns the innermost known area of a path.
 func (k *places) nearest(whole string) (area, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -174,8 +169,8 @@ func targetsEntry(c metadata.Command) bool {
 	return false
 }
 
-// commandPlace returns the known place of a command's path. For commands on an entry, it is the place of the
-// parent directory.
+// commandPlace returns the known place of a command's path. For commands on an entry, it is the place of the parent
+// directory.
 func (r *Router) commandPlace(c metadata.Command) place {
 	if targetsEntry(c) && c.Path != "/" {
 		return r.parentPlace(c.Path)
@@ -207,13 +202,13 @@ type Holding struct {
 type Claim struct {
 	// Holders are its locations as owners, "g2:/.subtrees/ID.EPOCH", latest epoch first.
 	Holders []string
-	// Holder is the location that a virtual directory names, which is the valid one; "" if no reachable server has
-	// such a directory. By is that directory: "g1:/home".
+	// Holder is the location that a virtual directory names, which is the valid one; "" if no reachable server has such a
+	// directory. By is that directory: "g1:/home".
 	Holder, By string
 }
 
-// FindClaims returns the subtrees that exist more than once. If the holdings are not from one moment, a moving
-// subtree can be among them.
+// FindClaims returns the subtrees that exist more than once. If the holdings are not from one moment, a moving subtree
+// can be among them.
 func FindClaims(servers map[string]Holding) []Claim {
 	holders := make(map[string][]string) // by ID
 	named := make(map[string]string)     // virtual directory by owner

@@ -19,9 +19,9 @@ func randomToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// delegate moves an empty directory to another server, or splits it over several. It creates directories there,
-// and then makes the directory virtual at one moment, if it is still empty. A crash between the two leaves
-// directories to which nothing leads.
+// delegate moves an empty directory to another server, or splits it over several. It creates directories there, and then
+// makes the directory virtual at one moment, if it is still empty. A crash between the two leaves directories to which
+// nothing leads.
 func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Result {
 	targets := slices.Sorted(strings.SplitSeq(c.Owner, ","))
 	for i, target := range targets {
@@ -110,12 +110,10 @@ func (r *Router) move(ctx context.Context, c metadata.Command) metadata.Result {
 	return loopError(c.Path)
 }
 
-// learnAncestor learns from a virtual directory on the way to a path.
 func (r *Router) learnAncestor(at place, path string, e *metadata.ElsewhereError) bool {
 	return e.At != path && metadata.Under(path, e.At) && r.learnArea(at.toGlobal(e.At), e.Owner)
 }
 
-// moveResult translates a server's answer to a move for the shared tree.
 func (r *Router) moveResult(c metadata.Command, from, to place, result metadata.Result) metadata.Result {
 	err := from.globalError(c, result.Err)
 	if err == result.Err { // perhaps about the new path
@@ -127,8 +125,8 @@ func (r *Router) moveResult(c metadata.Command, from, to place, result metadata.
 	return result
 }
 
-// rename moves entries between servers, or a directory with subtrees on several servers. A file is copied. A
-// directory stays on its server as a subtree, to which a new virtual directory leads.
+// rename moves entries between servers, or a directory with subtrees on several servers. A file is copied. A directory
+// stays on its server as a subtree, to which a new virtual directory leads.
 func (r *Router) rename(ctx context.Context, c metadata.Command) metadata.Result {
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
 		return t.rename(ctx, c)
@@ -202,8 +200,8 @@ func (t *transaction) renameHere(ctx context.Context, c metadata.Command, s sour
 	return result
 }
 
-// leaveSource removes the entry from the coordinator. It returns the commands that create the entry at a path of
-// another server.
+// leaveSource removes the entry from the coordinator. It returns the commands that create the entry at a path of another
+// server.
 func (t *transaction) leaveSource(ctx context.Context, s source, sub metadata.Subtree, to string) ([]metadata.Command, error) {
 	e := s.entry
 	touch := metadata.Command{Op: metadata.Touch, Path: to, Time: e.Modified, MaxDepth: -1}

@@ -1,17 +1,17 @@
 // Package cluster is one directory tree on several servers.
 //
-// Each server, which may be a group of replicas, has its own tree. One server has the root. A virtual directory in
-// one tree stands for a directory in another: its owner is "SERVER:/PATH". The map of subtrees to servers is thus
-// part of the trees. A subtree does not know its place in the shared tree:
+// Each server, which may be a group of replicas, has its own tree. One server has the root. A virtual directory in one
+// tree stands for a directory in another: its owner is "SERVER:/PATH". The map of subtrees to servers is therefore part of the
+// trees. A subtree does not know its place in the shared tree:
 //
 //	root's tree        g2's tree
 //	/                  /.subtrees/
 //	├── home ────────► │   └── 5f1c…/     is /home
 //	└── etc/           │       └── ann/   is /home/ann
 //
-// A Router answers commands on the shared tree by sending commands to servers. It learns and caches the map from
-// the virtual directories that it meets. An outdated cache is harmless, because the name of a subtree's directory
-// is never reused: a server that no longer has the directory says so, and the router looks again.
+// A Router answers commands on the shared tree by sending commands to servers. It learns and caches the map from the
+// virtual directories that it meets. An outdated cache is harmless, because the name of a subtree's directory is never
+// reused: a server that no longer has the directory says so, and the router looks again.
 //
 // Every server runs a Router. A client with its own Router goes to the right server at once.
 package cluster
@@ -62,7 +62,6 @@ type Router struct {
 	patience time.Duration
 }
 
-// NewRouter returns a router for servers.
 func NewRouter(s Servers) (*Router, error) {
 	if s.Service[s.Root] == nil {
 		return nil, fmt.Errorf("root server %q: %w", s.Root, ErrServer)
@@ -81,7 +80,6 @@ func NewRouter(s Servers) (*Router, error) {
 	return &Router{servers: s, asked: asked, token: randomToken, lease: s.Lease, patience: 2 * s.Lease}, nil
 }
 
-// Asked returns the number of requests sent to each server.
 func (r *Router) Asked() map[string]uint64 {
 	all := make(map[string]uint64)
 	for name, n := range r.asked {
@@ -133,17 +131,14 @@ func (r *Router) route(ctx context.Context, commands []metadata.Command) []metad
 	return results
 }
 
-// isSinglePath reports whether a command needs a single path on a single server.
 func isSinglePath(c metadata.Command) bool {
 	return c.Op != metadata.Move && c.Op != metadata.Delegate && c.Op != metadata.Adopt && c.Op != metadata.Find
 }
 
-// isReserved reports whether a path belongs to the servers and is not part of the shared tree.
 func isReserved(path string) bool {
 	return metadata.Under(path, metadata.Subtrees) || metadata.Under(path, metadata.Incoming)
 }
 
-// checkGlobal refuses commands that are not about the shared tree.
 func checkGlobal(c metadata.Command) error {
 	switch {
 	case c.Op.Internal():
@@ -203,10 +198,10 @@ func failure(path string, err error) metadata.Result {
 	return metadata.Result{Err: &metadata.Error{Path: path, Err: err}}
 }
 
-// A repeated change, whose first router hung, may have been made on any server. One record of one log decides
-// that: the log of the server that had the changed entry, or of the transaction's coordinator. That server
-// remembers the change's identity. So the router asks all servers, and makes the change only if none remembers it.
-// A first request that is still on its way meets its own identity, or loses its transaction's locks:
+// A repeated change, whose first router hung, may have been made on any server. One record of one log decides that: the
+// log of the server that had the changed entry, or of the transaction's coordinator. That server remembers the change's
+// identity. So the router asks all servers, and makes the change only if none remembers it. A first request that is still
+// on its way meets its own identity, or loses its transaction's locks:
 //
 //  1. Router A has prepared a move on g1, and hangs.
 //  2. The client repeats the move on router B. No server remembers it. B waits for A's locks until A's lease
@@ -232,8 +227,7 @@ func (r *Router) doAgain(ctx context.Context, commands []metadata.Command) []met
 	return results
 }
 
-// recallChange asks all servers whether a change was made. If that is unknown, known is true and the result has an
-// error.
+// recallChange asks all servers whether a change was made. If that is unknown, known is true and the result has an error.
 func (r *Router) recallChange(ctx context.Context, c metadata.Command) (result metadata.Result, known bool) {
 	if c.Identity == "" || !c.Op.Changes() {
 		return result, false
@@ -261,7 +255,6 @@ func (r *Router) recallChange(ctx context.Context, c metadata.Command) (result m
 	return metadata.Result{Err: fmt.Errorf("%w: the change may or may not have been made: %w", metadata.ErrUnavailable, failed)}, true
 }
 
-// eachServer calls do for all servers concurrently.
 func (r *Router) eachServer(names []string, do func(i int, name string) error) error {
 	return r.parallel(names, func(name string) error { return do(slices.Index(names, name), name) })
 }
@@ -283,8 +276,8 @@ type Client struct {
 	clients []*client.Client
 }
 
-// Connect asks the server at addr which servers share the tree, and returns a client of all of them. A server that
-// shares no tree answers all commands.
+// Connect asks the server at addr which servers share the tree, and returns a client of all of them. A server that shares
+// no tree answers all commands.
 func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, error) {
 	first := client.New(addr, with...)
 	status, err := first.Status(ctx)
@@ -312,7 +305,6 @@ func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, 
 // standaloneName stands for a server without a name.
 const standaloneName = "server"
 
-// Close closes idle connections.
 func (c *Client) Close() {
 	for _, one := range c.clients {
 		one.Close()

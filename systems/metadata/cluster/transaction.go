@@ -15,8 +15,8 @@ import (
 // lease is the time after which servers end a transaction that its router abandoned.
 const lease = 5 * time.Second
 
-// transaction changes several servers' trees at one moment, by two-phase commit with presumed abort (Mohan,
-// Lindsay and Obermarck, 1986):
+// transaction changes several servers' trees at one moment, by two-phase commit with presumed abort (Mohan, Lindsay and
+// Obermarck, 1986):
 //
 //	router      coordinator                 others
 //	  ├─prepare─► locks                        │
@@ -26,8 +26,8 @@ const lease = 5 * time.Second
 //	  └─forget──► drops the decision           │
 //
 // Every step is a record in the receiving server's log. Promises and decisions therefore survive the server, and a
-// replica that takes over knows them. If the router dies, the servers end the transaction: the coordinator aborts
-// if it has not decided, and otherwise makes the others finish. The others ask the coordinator.
+// replica that takes over knows them. If the router dies, the servers end the transaction: the coordinator aborts if it
+// has not decided, and otherwise makes the others finish. The others ask the coordinator.
 type transaction struct {
 	identity    string // of the change
 	r           *Router
@@ -42,17 +42,16 @@ type transaction struct {
 // errAgain means that the map has changed and that the transaction must start again.
 var errAgain = errors.New("the map of subtrees has changed")
 
-// staleMapError is an error that an outdated map may have caused. settle, called after the transaction has
-// released its locks, returns errAgain if that is so, and otherwise the original error.
+// staleMapError is an error that an outdated map may have caused. settle, called after the transaction has released its
+// locks, returns errAgain if that is so, and otherwise the original error.
 type staleMapError struct {
 	error
 	settle func(context.Context) error
 }
 
-// transact runs a transaction until it succeeds or fails. A transaction that meets an older one releases its locks
-// and starts again with its original age. Ages come from wall clocks. Only their order matters, and any clocks
-// give an order: if clocks differ, the routers whose clocks are ahead start again more often, and may give up with
-// nothing changed.
+// transact runs a transaction until it succeeds or fails. A transaction that meets an older one releases its locks and
+// starts again with its original age. Ages come from wall clocks. Only their order matters, and any clocks give an order:
+// if clocks differ, the routers whose clocks are ahead start again more often, and may give up with nothing changed.
 func (r *Router) transact(ctx context.Context, identity string, do func(context.Context, *transaction) metadata.Result) metadata.Result {
 	age := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, r.patience)
@@ -100,7 +99,6 @@ func (t *transaction) prepare(ctx context.Context, server, path, to string, comm
 	return result
 }
 
-// addCommands adds commands for the coordinator.
 func (t *transaction) addCommands(commands ...metadata.Command) {
 	t.commands = append(t.commands, commands...)
 }
@@ -153,7 +151,6 @@ func (t *transaction) abort(ctx context.Context) {
 	}
 }
 
-// finish makes servers run their prepared commands.
 func (r *Router) finish(ctx context.Context, name string, servers []string) error {
 	return r.parallel(servers, func(server string) error { return r.step(ctx, server, metadata.Finish, name).Err })
 }
@@ -178,7 +175,6 @@ func (r *Router) resolve(ctx context.Context, server, name string, entry uint64)
 	return r.sendOne(ctx, server, metadata.Step{Verb: metadata.Resolve, Txn: name, Entry: entry}.Command("/", ""))
 }
 
-// source is an entry that a transaction moves or removes.
 type source struct {
 	place
 	path    string         // in the server's tree
@@ -202,8 +198,8 @@ func (t *transaction) lockSource(ctx context.Context, whole string, at place, al
 	return s, nil
 }
 
-// translateError translates a server's error about the way to a path: errAgain if the map has changed, a
-// staleMapError if it may have changed.
+// translateError translates a server's error about the way to a path: errAgain if the map has changed, a staleMapError if
+// it may have changed.
 func (r *Router) translateError(at place, whole string, err error) error {
 	var e *metadata.ElsewhereError
 	if errors.As(err, &e) && e.At != at.toLocal(whole) && metadata.Under(at.toLocal(whole), e.At) && r.learnArea(at.toGlobal(e.At), e.Owner) {
@@ -225,8 +221,8 @@ func (r *Router) translateError(at place, whole string, err error) error {
 	}}
 }
 
-// lockSubtrees prepares a command on the servers of all subtrees below a directory, recursively. virtual has the
-// virtual directories in the tree of at.server.
+// lockSubtrees prepares a command on the servers of all subtrees below a directory, recursively. virtual has the virtual
+// directories in the tree of at.server.
 func (t *transaction) lockSubtrees(ctx context.Context, at place, virtual []metadata.Entry,
 	command func(metadata.Subtree) metadata.Command) error {
 	for _, v := range virtual {
@@ -267,25 +263,21 @@ func (t *transaction) lockPart(ctx context.Context, at place, c metadata.Command
 	return t.lockSubtrees(ctx, at, found.Entries[1:], command)
 }
 
-// advanceEpoch returns the command that gives a subtree its next epoch, because its place in the shared tree
-// changes.
+// advanceEpoch returns the command that gives a subtree its next epoch, because its place in the shared tree changes.
 func advanceEpoch(s metadata.Subtree) metadata.Command {
 	return metadata.Command{Op: metadata.Move, Path: s.Base(), To: s.NextEpoch().Base(), Across: true, MaxDepth: -1}
 }
 
-// rmdirSubtree returns the command that removes an empty subtree.
 func rmdirSubtree(s metadata.Subtree) metadata.Command {
 	return metadata.Command{Op: metadata.Rmdir, Path: s.Base(), MaxDepth: -1}
 }
 
-// removeSubtree returns the command that removes a subtree with its content.
 func removeSubtree(s metadata.Subtree) metadata.Command { return removeCommand(s.Base()) }
 
 func removeCommand(path string) metadata.Command {
 	return metadata.Command{Op: metadata.Remove, Path: path, Recursive: true, Across: true, MaxDepth: -1}
 }
 
-// removeAll implements rm -r of entries on several servers.
 func (r *Router) removeAll(ctx context.Context, c metadata.Command) metadata.Result {
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
 		s, err := t.lockSource(ctx, c.Path, r.parentPlace(c.Path), "")

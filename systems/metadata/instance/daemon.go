@@ -1,5 +1,5 @@
-// Package instance is the metadata server's process: it opens a directory's tree and serves it, alone, as a
-// replica, or as one of several servers that share a tree.
+// Package instance is the metadata server's process: it opens a directory's tree and serves it, alone, as a replica, or
+// as one of several servers that share a tree.
 package instance
 
 import (

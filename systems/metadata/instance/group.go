@@ -107,8 +107,8 @@ func checkLayout(path, what string) error {
 	return err
 }
 
-// watch stops the server when the replica stops by itself. After the context has ended, why waits for the watcher
-// and returns the replica's error.
+// watch stops the server when the replica stops by itself. After the context has ended, why waits for the watcher and
+// returns the replica's error.
 func (k backend) watch(ctx context.Context, end context.CancelFunc) (why func() error) {
 	if k.replica == nil {
 		return func() error { return nil }
@@ -172,7 +172,6 @@ func (k backend) routes(log *slog.Logger) map[string]http.HandlerFunc {
 	return members{node: k.replica.Node(), checkCertificate: k.checkCertificate, log: log}.routes()
 }
 
-// members changes the replicas of a group.
 type members struct {
 	node             *consensus.Node
 	checkCertificate func(ctx context.Context, name, addr string) error

@@ -16,8 +16,8 @@ import (
 
 // Security configures authentication of clients, servers and replicas.
 type Security struct {
-	// Certificate, Key and Authority are files for mutual TLS between replicas. Without them, traffic between
-	// replicas is neither encrypted nor authenticated.
+	// Certificate, Key and Authority are files for mutual TLS between replicas. Without them, traffic between replicas is
+	// neither encrypted nor authenticated.
 	Certificate, Key, Authority string
 	// TLS serves clients and other servers by https with the certificate.
 	TLS bool
@@ -27,15 +27,14 @@ type Security struct {
 	Insecure bool
 }
 
-// credentials has the contents of Security's files.
 type credentials struct {
 	id     *ca.Identity // nil without a certificate
 	tls    bool
 	tokens *bearer.Tokens
 }
 
-// load reads the files. It refuses unprotected addresses beyond this machine: the client address listen requires
-// tokens, the replica address peer (if not "") requires certificates.
+// load reads the files. It refuses unprotected addresses beyond this machine: the client address listen requires tokens,
+// the replica address peer (if not "") requires certificates.
 func (s Security) load(listen, peer string) (k credentials, err error) {
 	k.tls = s.TLS
 	if s.Certificate != "" {
@@ -76,7 +75,6 @@ func (k credentials) listener(l net.Listener) net.Listener {
 	return tls.NewListener(l, k.id.Front(nil))
 }
 
-// hosts returns the names in the certificate.
 func (k credentials) hosts() []string {
 	if !k.tls {
 		return nil
@@ -84,8 +82,7 @@ func (k credentials) hosts() []string {
 	return k.id.Hosts()
 }
 
-// clientOptions configures clients of other servers that share the tree: same tokens, certificates of the same
-// authority.
+// clientOptions configures clients of other servers that share the tree: same tokens, certificates of the same authority.
 func (k credentials) clientOptions() []client.Option {
 	all := []client.Option{client.Token(k.tokens.Own(bearer.Write))}
 	if k.tls {
@@ -100,8 +97,8 @@ var ErrStranger = errors.New("no certificate of the cluster for this replica")
 // handshakeTime bounds the check of a certificate.
 const handshakeTime = 5 * time.Second
 
-// checkCertificate checks the certificate served at a new replica's address: it must be from the cluster, for that
-// name and address. The log is sent there next.
+// checkCertificate checks the certificate served at a new replica's address: it must be from the cluster, for that name
+// and address. The log is sent there next.
 func (k credentials) checkCertificate(ctx context.Context, name, addr string) error {
 	if k.id == nil {
 		return nil

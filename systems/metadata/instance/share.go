@@ -38,10 +38,8 @@ type Share struct {
 	Balance *rebalance.Policy
 }
 
-// ErrShare means that the list of servers is invalid.
 var ErrShare = errors.New("invalid list of servers")
 
-// frontend has the services from which a server answers.
 type frontend struct {
 	whole, own server.Service // own is nil if the server shares no tree
 	clients    map[string]*client.Client
@@ -71,7 +69,6 @@ func (s *frontend) close() {
 	}
 }
 
-// newFrontend connects a server's own tree to the shared tree.
 func (o *Options) newFrontend(own server.Service, who credentials) (*frontend, error) {
 	if o.Share == nil {
 		return &frontend{whole: own}, nil
@@ -107,7 +104,6 @@ func (o *Options) newFrontend(own server.Service, who credentials) (*frontend, e
 	return s, nil
 }
 
-// forwarded counts the requests sent to each other server.
 func (s *frontend) forwarded(self string) map[string]uint64 {
 	all := s.router.Asked()
 	delete(all, self)
@@ -207,7 +203,6 @@ func (s *frontend) updateAddresses(next map[string]string, log *slog.Logger) err
 	return nil
 }
 
-// metered counts the operations on a server's own tree.
 type metered struct {
 	server.Service
 	meter *rebalance.Meter
@@ -291,7 +286,6 @@ func (s *frontend) collectors(meter *rebalance.Meter) []prometheus.Collector {
 		}, func() float64 { return float64(s.balancer.Status().Refused) }))
 }
 
-// listSubtrees returns the paths of the subtrees in a server's own tree.
 func listSubtrees(t *tree.Tree) []string {
 	var list []string
 	page := metadata.Command{Op: metadata.List, Path: metadata.Subtrees, Limit: metadata.MaxLimit, MaxDepth: -1}

@@ -27,10 +27,8 @@ type Service interface {
 
 // Options configures a mount.
 type Options struct {
-	// Cache is how long the kernel may cache names and attributes. Changes by other clients are invisible for as
-	// long.
+	// Cache is how long the kernel may cache names and attributes. Changes by other clients are invisible for as long.
 	Cache time.Duration
-	// Ready is called when the file system is mounted.
 	Ready func()
 }
 
@@ -93,7 +91,6 @@ func (v *volume) runCommand(c metadata.Command) metadata.Result {
 	return v.service.Do(ctx, []metadata.Command{c})[0]
 }
 
-// errno translates an error.
 func errno(err error) syscall.Errno {
 	for _, e := range []struct {
 		err   error
@@ -110,7 +107,6 @@ func errno(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// attributes fills in the kernel's attributes of an entry.
 func (v *volume) attributes(e metadata.Entry, out *fuse.Attr) {
 	out.Ino, out.Size, out.Mode = e.ID, uint64(e.Size), fileType(e.Kind)|uint32(e.Mode)
 	out.Nlink, out.Blksize = 1, 4096

@@ -50,7 +50,6 @@ func (n *node) newChild(ctx context.Context, e metadata.Entry, out *fuse.EntryOu
 	return n.NewInode(ctx, &node{volume: n.volume, last: e}, fs.StableAttr{Mode: fileType(e.Kind), Ino: e.ID})
 }
 
-// Lookup implements fs.NodeLookuper.
 func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	r := n.runCommand(metadata.Command{Op: metadata.Stat, Path: n.child(name)})
 	if r.Err != nil {
@@ -73,7 +72,6 @@ func (n *node) showSize(out *fuse.Attr) {
 	}
 }
 
-// Readdir implements fs.NodeReaddirer.
 func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	c := metadata.Command{Op: metadata.List, Path: n.path(), Long: true, Limit: metadata.MaxLimit}
 	var list []fuse.DirEntry
@@ -91,7 +89,6 @@ func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	}
 }
 
-// Getattr implements fs.NodeGetattrer.
 func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	e, err := n.stat()
 	if err != nil {
@@ -158,7 +155,6 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 	return n.Getattr(ctx, f, out)
 }
 
-// Mkdir implements fs.NodeMkdirer.
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	r := n.runCommand(metadata.Command{Op: metadata.Mkdir, Path: n.child(name), Mode: uint16(mode & metadata.MaxMode)})
 	if r.Err != nil {
@@ -167,12 +163,10 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	return n.newChild(ctx, r.Entries[0], out), 0
 }
 
-// Rmdir implements fs.NodeRmdirer.
 func (n *node) Rmdir(_ context.Context, name string) syscall.Errno {
 	return errno(n.runCommand(metadata.Command{Op: metadata.Rmdir, Path: n.child(name)}).Err)
 }
 
-// Unlink implements fs.NodeUnlinker.
 func (n *node) Unlink(_ context.Context, name string) syscall.Errno {
 	return n.removeOpen(n.GetChild(name), func() error {
 		return n.runCommand(metadata.Command{Op: metadata.Remove, Path: n.child(name)}).Err
@@ -193,7 +187,6 @@ func (n *node) removeOpen(lost *fs.Inode, do func() error) syscall.Errno {
 	return errno(do())
 }
 
-// Rename implements fs.NodeRenamer.
 func (n *node) Rename(_ context.Context, name string, parent fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
 	to, ok := parent.(*node)
 	if !ok {
@@ -232,7 +225,6 @@ var (
 	_ fs.FileReleaser = (*handle)(nil)
 )
 
-// Create implements fs.NodeCreater.
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle,
 	uint32, syscall.Errno) {
 	r := n.runCommand(metadata.Command{Op: metadata.Create, Path: n.child(name), Mode: uint16(mode & metadata.MaxMode)})
@@ -255,7 +247,6 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	return inode, &handle{made}, 0, 0
 }
 
-// Open implements fs.NodeOpener.
 func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	if e := n.open(n.path(), flags); e != 0 {
 		return nil, 0, e
@@ -281,7 +272,6 @@ func (n *node) open(path string, flags uint32) syscall.Errno {
 	return 0
 }
 
-// Read implements fs.FileReader.
 func (h *handle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	h.n.mu.Lock()
 	defer h.n.mu.Unlock()
@@ -291,7 +281,6 @@ func (h *handle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResul
 	return fuse.ReadResultData(dest[:copy(dest, h.n.data[off:])]), 0
 }
 
-// Write implements fs.FileWriter.
 func (h *handle) Write(_ context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	h.n.mu.Lock()
 	defer h.n.mu.Unlock()
@@ -334,7 +323,6 @@ func (n *node) resize(size uint64) syscall.Errno {
 	return n.store()
 }
 
-// flush saves changed content.
 func (n *node) flush() syscall.Errno {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -359,7 +347,6 @@ func (h *handle) Flush(context.Context) syscall.Errno { return h.n.flush() }
 // Fsync implements fs.FileFsyncer. Acknowledged changes are durable.
 func (h *handle) Fsync(context.Context, uint32) syscall.Errno { return h.n.flush() }
 
-// Release implements fs.FileReleaser.
 func (h *handle) Release(context.Context) syscall.Errno {
 	h.n.mu.Lock()
 	defer h.n.mu.Unlock()

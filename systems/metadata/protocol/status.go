@@ -19,8 +19,8 @@ type Status struct {
 	Transactions []metadata.Txn `json:"transactions,omitempty"`
 	// Group is the state of the server's replicas; nil without replicas.
 	Group *member.NodeStatus `json:"group,omitempty"`
-	// Name is the server's name, Servers has the addresses of all servers that share the tree, and Root is the
-	// server of "/". They are empty for a server that shares no tree.
+	// Name is the server's name, Servers has the addresses of all servers that share the tree, and Root is the server of
+	// "/". They are empty for a server that shares no tree.
 	Name    string            `json:"name,omitempty"`
 	Servers map[string]string `json:"servers,omitempty"`
 	Root    string            `json:"root,omitempty"`

@@ -33,7 +33,6 @@ type Command struct {
 	Identity  string     `json:"identity,omitempty"`
 }
 
-// Entry is metadata.Entry in JSON.
 type Entry struct {
 	Name     string     `json:"name"`
 	ID       string     `json:"id"` // decimal, because not all JSON parsers handle 64 bits
@@ -44,7 +43,6 @@ type Entry struct {
 	Owner    string     `json:"owner,omitempty"`
 }
 
-// Result is metadata.Result in JSON.
 type Result struct {
 	Entries []Entry `json:"entries,omitempty"`
 	Next    string  `json:"next,omitempty"`
@@ -52,7 +50,6 @@ type Result struct {
 	Error   *Error  `json:"error,omitempty"`
 }
 
-// Error is the error of a result.
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -60,8 +57,8 @@ type Error struct {
 	Owner   string `json:"owner,omitempty"` // elsewhere: its server
 }
 
-// Headers of requests whose changes have identities: the prefix of identities, the log positions (also in
-// answers), and whether the request is a repetition.
+// Headers of requests whose changes have identities: the prefix of identities, the log positions (also in answers), and
+// whether the request is a repetition.
 const (
 	IdentityHeader = "Skerry-Identity"
 	SeenHeader     = "Skerry-Seen"
@@ -78,7 +75,6 @@ type (
 	}
 )
 
-// ParseOp returns the operation with a name.
 func ParseOp(name string) (metadata.Op, error) {
 	for _, o := range metadata.Ops() {
 		if o.String() == name {
@@ -133,7 +129,6 @@ func parseKind(name string) (metadata.Kind, error) {
 	return 0, fmt.Errorf("%w kind %s", metadata.ErrInvalid, metadata.Quote(name))
 }
 
-// EncodeCommand returns the JSON form of a command.
 func EncodeCommand(m metadata.Command) Command {
 	c := Command{
 		Op: m.Op.String(), Path: m.Path, To: m.To, Parents: m.Parents, Recursive: m.Recursive, Replace: m.Replace, Exclusive: m.Exclusive,
@@ -155,7 +150,6 @@ func EncodeCommand(m metadata.Command) Command {
 	return c
 }
 
-// EncodeResult returns the JSON form of a result.
 func EncodeResult(m metadata.Result) Result {
 	r := Result{Next: m.Next, Data: m.Data}
 	for _, e := range m.Entries {

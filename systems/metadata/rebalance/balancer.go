@@ -1,8 +1,8 @@
 // Package rebalance moves hot directories between servers that share a tree, by their operations per second.
 //
-// Each server runs a balancer, which only gives directories away. In each round it collects the load of all
-// servers (View), and chooses at most one directory for the least loaded server (Policy.choose). The limits in
-// Policy keep directories from moving back and forth.
+// Each server runs a balancer, which only gives directories away. In each round it collects the load of all servers
+// (View), and chooses at most one directory for the least loaded server (Policy.choose). The limits in Policy keep
+// directories from moving back and forth.
 package rebalance
 
 import (
@@ -27,15 +27,14 @@ type Policy struct {
 	Floor float64
 	// Rounds is the number of consecutive rounds in which both must hold. Default: 3.
 	Rounds int
-	// Margin is how far the target's load, with the directory, must stay below this server's load without the
-	// move, as a fraction of this server's load. Default: 0.1.
+	// Margin is how far the target's load, with the directory, must stay below this server's load without the move, as a
+	// fraction of this server's load. Default: 0.1.
 	Margin float64
 	// Rest is the pause after a move, until the counts reflect it. Default: 1 min.
 	Rest time.Duration
 	// Stay is how long an arrived subtree stays, with everything in it. Default: 10 min.
 	Stay time.Duration
-	// Entries is the maximum number of entries of a moved subtree. Copying is work for both servers. Default:
-	// 100,000.
+	// Entries is the maximum number of entries of a moved subtree. Copying is work for both servers. Default: 100,000.
 	Entries int
 }
 
@@ -67,7 +66,6 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// ErrPolicy means that a policy is invalid.
 var ErrPolicy = errors.New("invalid balancer policy")
 
 // Check validates a policy without its defaults.
@@ -98,7 +96,6 @@ type View struct {
 	Servers map[string]ServerLoad
 }
 
-// Mean returns the mean load in operations/s.
 func (v View) Mean() float64 {
 	sum := 0.0
 	for _, s := range v.Servers {
@@ -132,8 +129,8 @@ func (v View) mountPoints() map[string]mountPoint {
 
 type mountPoint struct{ server, path string }
 
-// globalPath translates a path of a server's own tree into one of the shared tree. ok is false for "/", and if a
-// server on the way is unreachable.
+// globalPath translates a path of a server's own tree into one of the shared tree. ok is false for "/", and if a server
+// on the way is unreachable.
 func (v View) globalPath(server, own string, at map[string]mountPoint) (path string, ok bool) {
 	for range len(at) + 1 {
 		sub, rest := splitSubtree(own)
@@ -150,8 +147,7 @@ func (v View) globalPath(server, own string, at map[string]mountPoint) (path str
 	return "", false // virtual directories that lead to each other
 }
 
-// splitSubtree splits a path of a server's own tree into the directory of its subtree, "" if there is none, and
-// the rest.
+// splitSubtree splits a path of a server's own tree into the directory of its subtree, "" if there is none, and the rest.
 func splitSubtree(own string) (sub, rest string) {
 	for at := own; at != "/"; at, _ = metadata.Split(at) {
 		if s, ok := metadata.ParseBase(at); ok && s.Base() == at {
@@ -161,7 +157,6 @@ func splitSubtree(own string) (sub, rest string) {
 	return "", own
 }
 
-// Service answers commands.
 type Service interface {
 	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
 }
@@ -197,7 +192,6 @@ type Balancer struct {
 	status Status
 }
 
-// NewBalancer returns a balancer.
 func NewBalancer(o Options) *Balancer {
 	o.Policy = o.Policy.WithDefaults()
 	if o.Now == nil {
@@ -209,7 +203,6 @@ func NewBalancer(o Options) *Balancer {
 	return &Balancer{o: o, history: history{large: make(map[string]time.Time)}}
 }
 
-// Run runs rounds until the context ends.
 func (b *Balancer) Run(ctx context.Context) {
 	tick := time.NewTicker(b.o.Policy.Interval)
 	defer tick.Stop()
@@ -229,8 +222,8 @@ func (b *Balancer) Status() Status {
 	return b.status
 }
 
-// RunRound collects the servers' load and moves at most one directory. It returns after the directory has arrived.
-// Rounds must not overlap.
+// RunRound collects the servers' load and moves at most one directory. It returns after the directory has arrived. Rounds
+// must not overlap.
 func (b *Balancer) RunRound(ctx context.Context) {
 	if !b.o.Leads() {
 		b.history.over = 0
@@ -261,8 +254,8 @@ func (b *Balancer) updateStatus(what func(*Status)) {
 	what(&b.status)
 }
 
-// moveSubtree moves a directory. A failure, for example because a transaction locks the directory, is not an
-// error: the balancer tries again after Rest.
+// moveSubtree moves a directory. A failure, for example because a transaction locks the directory, is not an error: the
+// balancer tries again after Rest.
 func (b *Balancer) moveSubtree(ctx context.Context, m Move) (how string) {
 	start := b.o.Now()
 	result := b.o.Whole.Do(ctx, []metadata.Command{{Op: metadata.Delegate, Path: m.Path, Owner: m.To, MaxDepth: -1}})[0]

@@ -23,13 +23,13 @@ type Move struct {
 type history struct {
 	over int       // consecutive rounds with too much load
 	rest time.Time // no moves until then
-	// pinned has subtrees that stay until a time, with everything in them. large has directories that are ignored
-	// until a time. Keys are paths in the server's own tree.
+	// pinned has subtrees that stay until a time, with everything in them. large has directories that are ignored until a
+	// time. Keys are paths in the server's own tree.
 	pinned, large map[string]time.Time
 }
 
-// choose returns the directory to move, or the reason why none moves. It depends only on its arguments and changes
-// only h.
+// choose returns the directory to move, or the reason why none moves. It depends only on its arguments and changes only
+// h.
 func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 	at := v.mountPoints()
 	p.recordArrivals(now, h, v, at)
@@ -125,8 +125,8 @@ type candidate struct {
 // similarity is the difference, as a fraction of the wanted load, below which two directories count as equal.
 const similarity = 0.2
 
-// better reports whether moving c is better than moving than. The better directory's load is closer to the wanted
-// load. Among similar loads, the better one is closer to the root or is a whole subtree, then the hotter one.
+// better reports whether moving c is better than moving than. The better directory's load is closer to the wanted load.
+// Among similar loads, the better one is closer to the root or is a whole subtree, then the hotter one.
 func (c candidate) better(than candidate) bool {
 	mine, other := math.Abs(c.Rate-c.want), math.Abs(than.Rate-than.want)
 	if math.Abs(mine-other) > similarity*c.want {

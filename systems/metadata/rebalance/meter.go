@@ -41,13 +41,13 @@ type Load struct {
 
 // Meter counts a server's operations per second: all of them, and for each directory with everything below it.
 //
-// Counts decay exponentially, like the popularity counters of Ceph's metadata servers (Weil, Pollack, Brandt and
-// Miller, "Dynamic Metadata Management for Petabyte-scale File Systems", SC'04). A steady rate r sums to r·h/ln 2
-// for half-life h, so a count times ln 2/h is a rate. New counts are weighted by 2^(t/h) instead of decaying old
-// ones (forward decay: Cormode, Shkapenyuk, Srivastava and Xu, ICDE 2009).
+// Counts decay exponentially, like the popularity counters of Ceph's metadata servers (Weil, Pollack, Brandt and Miller,
+// "Dynamic Metadata Management for Petabyte-scale File Systems", SC'04). A steady rate r sums to r·h/ln 2 for half-life
+// h, so a count times ln 2/h is a rate. New counts are weighted by 2^(t/h) instead of decaying old ones (forward decay:
+// Cormode, Shkapenyuk, Srivastava and Xu, ICDE 2009).
 //
-// Memory is bounded: each of the first Levels levels has a summary of its hottest directories. The meter samples
-// one operation in SampleEvery, and no operation waits for a lock.
+// Memory is bounded: each of the first Levels levels has a summary of its hottest directories. The meter samples one
+// operation in SampleEvery, and no operation waits for a lock.
 type Meter struct {
 	every uint32
 	now   func() time.Time
@@ -122,7 +122,6 @@ func (m *Meter) currentWeight() float64 {
 	return 1
 }
 
-// Load returns the load, decayed to now.
 func (m *Meter) Load() Load {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +144,6 @@ func (l *Load) sortDirectories() {
 	})
 }
 
-// SumLoads adds the loads of a server's replicas.
 func SumLoads(loads []Load) Load {
 	var sum Load
 	rates := make(map[string]float64)
@@ -162,8 +160,8 @@ func SumLoads(loads []Load) Load {
 	return sum
 }
 
-// chargedDirectory returns the directory that a command counts for: the listed directory, or the parent of the
-// entry. It returns "" for commands among servers, which are not load from clients.
+// chargedDirectory returns the directory that a command counts for: the listed directory, or the parent of the entry. It
+// returns "" for commands among servers, which are not load from clients.
 func chargedDirectory(c *metadata.Command) string {
 	if c.Op.Internal() || metadata.Under(c.Path, metadata.Incoming) || c.Path == metadata.Subtrees {
 		return ""
@@ -189,10 +187,10 @@ func subtreeBase(path string) string {
 const summarySize = 128
 
 // summary has the hottest directories of one level, by Space-Saving (Metwally, Agrawal and El Abbadi, "Efficient
-// Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005), one summary per level (Mitzenmacher,
-// Steinke and Thaler, "Hierarchical Heavy Hitters with the Space Saving Algorithm", ALENEX 2012). A new directory
-// replaces the one with the least weight and inherits that weight as its maximum error. Every directory with more
-// than 1/summarySize of the total weight is present.
+// Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005), one summary per level (Mitzenmacher, Steinke
+// and Thaler, "Hierarchical Heavy Hitters with the Space Saving Algorithm", ALENEX 2012). A new directory replaces the
+// one with the least weight and inherits that weight as its maximum error. Every directory with more than 1/summarySize
+// of the total weight is present.
 type summary struct {
 	hottest []counter
 	at      map[string]int // index in hottest by path

@@ -1,5 +1,5 @@
-// Package replica is a changelog.Log replicated by Raft (package consensus). One server of the metadata service is
-// a group of replicas, each with the whole state.
+// Package replica is a changelog.Log replicated by Raft (package consensus). One server of the metadata service is a
+// group of replicas, each with the whole state.
 //
 //	Append ─► consensus: durable on a majority ─► applied here, in order ─► answer
 //	Current ─► consensus: read index ─► applied here up to it
@@ -7,8 +7,8 @@
 //	DIR/raft/             the log
 //	DIR/snapshot-INDEX    the state after entry INDEX, which the log no longer needs
 //
-// Any replica accepts records; followers forward them to the leader. A record is in the log at most once, across
-// any number of leaders. The state is in memory. A restart needs the last snapshot and the log after it.
+// Any replica accepts records; followers forward them to the leader. A record is in the log at most once, across any
+// number of leaders. The state is in memory. A restart needs the last snapshot and the log after it.
 package replica
 
 import (
@@ -30,8 +30,8 @@ import (
 
 // Options configures a replica. Zero fields mean the defaults.
 type Options struct {
-	// SnapshotBytes is the minimum size of records applied between two snapshots. A larger last snapshot raises it
-	// to that snapshot's size. Default: 128 MiB.
+	// SnapshotBytes is the minimum size of records applied between two snapshots. A larger last snapshot raises it to
+	// that snapshot's size. Default: 128 MiB.
 	SnapshotBytes int64
 	// Patience is the maximum wait of a record or read for a majority. Default: 10 s.
 	Patience time.Duration
@@ -70,8 +70,8 @@ var _ changelog.SharedLog = (*Log)(nil)
 // headerSize is the size of the header of a record in an entry: the run that appended it, and its number there.
 const headerSize = 16
 
-// Open restores the machine from the directory's last snapshot and joins the group. The log after the snapshot is
-// applied from then on. Open sets the configuration's Dir and Snapshotter.
+// Open restores the machine from the directory's last snapshot and joins the group. The log after the snapshot is applied
+// from then on. Open sets the configuration's Dir and Snapshotter.
 func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log,
 	r changelog.Recovery, err error) {
 	if o.SnapshotBytes == 0 {
@@ -111,8 +111,7 @@ func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.
 	return l, r, nil
 }
 
-// Append implements changelog.Log. The record is applied on this replica when Append returns, and on the others
-// soon.
+// Append implements changelog.Log. The record is applied on this replica when Append returns, and on the others soon.
 func (l *Log) Append(ctx context.Context, record []byte) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Patience, errNoMajority)
 	defer cancel()
@@ -144,7 +143,6 @@ func (l *Log) Append(ctx context.Context, record []byte) (any, error) {
 	}
 }
 
-// Current implements changelog.SharedLog.
 func (l *Log) Current(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Patience, errNoMajority)
 	defer cancel()
@@ -155,7 +153,6 @@ func (l *Log) Current(ctx context.Context) error {
 	return l.awaitApplied(ctx, index)
 }
 
-// Close implements changelog.Log.
 func (l *Log) Close() error {
 	l.cancel()
 	err := l.node.Close()
@@ -251,7 +248,6 @@ func (l *Log) applyAll(from uint64, entries []consensus.Entry) {
 	l.advance(entries[len(entries)-1].Index)
 }
 
-// deliver passes a result to Append, if it still waits.
 func (l *Log) deliver(seq uint64, result any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -69,7 +69,6 @@ func (l *Log) saveSnapshot(index uint64, write func(io.Writer) error) error {
 // snapshotter implements consensus.Snapshotter for a Log.
 type snapshotter struct{ *Log }
 
-// Save implements consensus.Snapshotter.
 func (l snapshotter) Save(_ context.Context, w io.Writer) (uint64, error) {
 	l.snapping.Lock()
 	defer l.snapping.Unlock()
@@ -81,8 +80,7 @@ func (l snapshotter) Save(_ context.Context, w io.Writer) (uint64, error) {
 	return index, s.Write(w)
 }
 
-// Load implements consensus.Snapshotter. The state is durable when Load returns, because the log continues after
-// it.
+// Load implements consensus.Snapshotter. The state is durable when Load returns, because the log continues after it.
 func (l snapshotter) Load(_ context.Context, index uint64, r io.Reader) error {
 	l.snapping.Lock()
 	defer l.snapping.Unlock()

@@ -126,7 +126,6 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// send writes an answer. A failure means that the client has gone.
 func send(w http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -146,7 +145,6 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	send(w, http.StatusOK, s.o.Status())
 }
 
-// scope returns what a request's token allows.
 func (s *Server) scope(r *http.Request) bearer.Scope {
 	return s.o.Tokens.Scope(r.Header.Get("Authorization"))
 }

@@ -10,7 +10,6 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// metrics has the server's metrics. Those of operations are looked up once.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -72,7 +71,6 @@ func counter(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "skerry_metadata_" + name, Help: help}, read)
 }
 
-// Collectors returns the metrics of a status.
 func Collectors(status func() protocol.Status) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("directories", "Physical directories in the tree.", func() float64 { return float64(status().Tree.Directories) }),

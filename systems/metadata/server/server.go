@@ -1,5 +1,5 @@
-// Package server serves the metadata service over HTTP: text commands in the body of a POST, and the same commands
-// in JSON.
+// Package server serves the metadata service over HTTP: text commands in the body of a POST, and the same commands in
+// JSON.
 //
 //	POST /           ls /a/b              any path except those below
 //	POST /v1/ls      {"path": "/a/b"}     likewise for each operation, and /v1/batch
@@ -62,8 +62,7 @@ type Options struct {
 	// Status answers /v1/status. nil: not found.
 	Status func() protocol.Status
 	// Routes are additional routes for administrators by pattern: "POST /v1/members/add".
-	Routes map[string]http.HandlerFunc
-	// Collectors are added to /metrics.
+	Routes     map[string]http.HandlerFunc
 	Collectors []prometheus.Collector
 	Log        *slog.Logger
 }
@@ -100,7 +99,6 @@ type Server struct {
 	room    *bodylimit.Room
 }
 
-// New returns a server for a service.
 func New(service Service, o Options) *Server {
 	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux(), guard: webguard.New(nil, o.Hosts...),
 		room: bodylimit.NewRoom(o.MaxBodies)}
@@ -201,8 +199,8 @@ func (s *Server) serveText(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writePages writes the remaining pages of a listing, each of which shows one moment. extend extends the deadline
-// for the next page.
+// writePages writes the remaining pages of a listing, each of which shows one moment. extend extends the deadline for the
+// next page.
 func (s *Server) writePages(ctx context.Context, w io.Writer, extend func() error, c metadata.Command) error {
 	var b []byte
 	c.Limit = metadata.MaxLimit

@@ -17,8 +17,8 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// WriteStatus writes a server's status as a table. all has the statuses of the reachable replicas of all servers
-// that share the tree, by server.
+// WriteStatus writes a server's status as a table. all has the statuses of the reachable replicas of all servers that
+// share the tree, by server.
 func WriteStatus(out io.Writer, s protocol.Status, all map[string][]protocol.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	t, j := s.Tree, s.Journal
@@ -88,11 +88,9 @@ func writeGroup(w io.Writer, g consensus.Status) {
 	}
 }
 
-// hottest is the number of directories printed.
 const hottest = 10
 
-// writeLoad writes a server's load from the statuses of its replicas. replicas is empty for a server that shares
-// no tree.
+// writeLoad writes a server's load from the statuses of its replicas. replicas is empty for a server that shares no tree.
 func writeLoad(w io.Writer, s protocol.Status, replicas []protocol.Status) {
 	if len(replicas) == 0 {
 		replicas = []protocol.Status{s}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// Maximum number and size of remembered outcomes. They cover several seconds; a client needs three seconds to
-	// detect a hung replica.
+	// Maximum number and size of remembered outcomes. They cover several seconds; a client needs three seconds to detect
+	// a hung replica.
 	maxOutcomes     = 1 << 16
 	maxOutcomeBytes = 16 << 20
 )
@@ -115,7 +115,6 @@ func (r *outcomeCache) recallChange(identity string, seen uint64) metadata.Resul
 	return metadata.Result{}
 }
 
-// outcomeImage is the cache's form in snapshots.
 type outcomeImage struct {
 	Forgotten uint64     `json:"forgotten"`
 	Outcomes  []*outcome `json:"outcomes"`
@@ -137,7 +136,6 @@ func (m *outcomeImage) encode() ([]byte, error) {
 	return json.Marshal(written)
 }
 
-// decodeOutcomes decodes encode's output.
 func decodeOutcomes(text []byte) (*outcomeCache, error) {
 	var m outcomeImage
 	if err := json.Unmarshal(text, &m); err != nil {

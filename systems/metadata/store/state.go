@@ -26,7 +26,6 @@ type State struct {
 	outcomes *outcomeCache
 }
 
-// NewState returns a state with an empty tree.
 func NewState() *State {
 	s := &State{watches: make(map[string]*watch), outcomes: newOutcomeCache()}
 	s.tree.Store(tree.New())
@@ -34,11 +33,10 @@ func NewState() *State {
 	return s
 }
 
-// Tree returns the current tree. Restore replaces it.
 func (s *State) Tree() *tree.Tree { return s.tree.Load() }
 
-// Apply implements changelog.Machine. The record is a batch of commands; the result is a []metadata.Result. A
-// malformed record changes nothing. After a command that needs a locked path, the rest of the batch does not run.
+// Apply implements changelog.Machine. The record is a batch of commands; the result is a []metadata.Result. A malformed
+// record changes nothing. After a command that needs a locked path, the rest of the batch does not run.
 func (s *State) Apply(index uint64, record []byte) any {
 	s.index = index
 	defer s.applied.Store(index)
@@ -88,11 +86,10 @@ func (s *State) applyCommand(c metadata.Command) metadata.Result {
 // outcomesMarker is the first byte of a snapshot that begins with outcomes.
 const outcomesMarker = 0x81
 
-// partsMarker is the first byte of the transactions in a snapshot. Without them, the snapshot begins with the
-// tree's version, which is smaller.
+// partsMarker is the first byte of the transactions in a snapshot. Without them, the snapshot begins with the tree's
+// version, which is smaller.
 const partsMarker = 0x80
 
-// Snapshot implements changelog.Machine.
 func (s *State) Snapshot() (changelog.Snapshot, error) {
 	t, err := s.Tree().Snapshot()
 	if err != nil {
@@ -130,7 +127,6 @@ func (s snapshot) Write(w io.Writer) error {
 	return s.Snapshot.Write(w)
 }
 
-// Restore implements changelog.Machine.
 func (s *State) Restore(r io.Reader) error {
 	b := bufio.NewReader(r)
 	first, err := b.Peek(1)

@@ -1,5 +1,5 @@
-// Package store is a durable directory tree: changes become durable in a log, and are applied in log order. Reads
-// see only durable changes.
+// Package store is a durable directory tree: changes become durable in a log, and are applied in log order. Reads see
+// only durable changes.
 package store
 
 import (
@@ -33,13 +33,11 @@ func New(s *State, log changelog.Log) *Store {
 	return &Store{state: s, log: log, shared: shared, now: time.Now, Patience: 10 * time.Second}
 }
 
-// Tree returns the current tree.
 func (s *Store) Tree() *tree.Tree { return s.state.Tree() }
 
 // maxBatch is the approximate size at which a record accepts no further command.
 const maxBatch = changelog.MaxRecord / 4
 
-// Seen returns the server's log position.
 func (s *Store) Seen() metadata.Seen { return metadata.Seen{s.Name: s.state.applied.Load()} }
 
 // Do runs commands one after another. Changes without a read between them become durable together.
@@ -170,8 +168,8 @@ func (s *Store) awaitUnlock(ctx context.Context, h *lockTable, barred error) err
 }
 
 // mayWait reports whether a command may wait for a transaction. A step of another transaction may wait if that
-// transaction is older or holds no locks yet, so that no two transactions wait for each other (wait-die;
-// Rosenkrantz, Stearns and Lewis, 1978).
+// transaction is older or holds no locks yet, so that no two transactions wait for each other (wait-die; Rosenkrantz,
+// Stearns and Lewis, 1978).
 func mayWait(c metadata.Command, barred *metadata.HeldError) bool {
 	if c.Op != metadata.Transact {
 		return true
@@ -180,8 +178,8 @@ func mayWait(c metadata.Command, barred *metadata.HeldError) bool {
 	return err == nil && (step.First || step.Txn < barred.Txn)
 }
 
-// read answers from the tree at one moment. It does not answer while a transaction is being applied, or while
-// another server may have decided a transaction on the path.
+// read answers from the tree at one moment. It does not answer while a transaction is being applied, or while another
+// server may have decided a transaction on the path.
 func (s *Store) read(ctx context.Context, c metadata.Command) metadata.Result {
 	patience, end := s.startPatience(ctx)
 	defer end()

@@ -10,7 +10,6 @@ import (
 	"skerry/systems/metadata"
 )
 
-// transact applies a transaction step.
 func (s *State) transact(c metadata.Command) metadata.Result {
 	step, err := metadata.ParseStep(c.Data)
 	if err != nil {
@@ -86,8 +85,7 @@ func (s *State) prepare(c metadata.Command, step metadata.Step, h *lockTable, p 
 	return info
 }
 
-// lockPaths returns the paths that a step locks. The root and directories created in it with Parents are never
-// locked.
+// lockPaths returns the paths that a step locks. The root and directories created in it with Parents are never locked.
 func lockPaths(c metadata.Command, commands []metadata.Command) []string {
 	var locks []string
 	add := func(path string) {
@@ -214,8 +212,8 @@ func (s *State) runCommands(commands []metadata.Command, now int64) (result meta
 	return result
 }
 
-// resolve returns the outcome of a transaction that this server decides. A pending transaction continues, unless
-// the caller names the log entry of its last step. No clock is read here:
+// resolve returns the outcome of a transaction that this server decides. A pending transaction continues, unless the
+// caller names the log entry of its last step. No clock is read here:
 //
 //  1. A router prepares at log entry 7. The keeper of every replica sees that, and counts 5 s on its monotonic
 //     clock.
@@ -247,8 +245,8 @@ func (s *State) resolve(c metadata.Command, step metadata.Step, h *lockTable, p 
 type txnPart struct {
 	metadata.Txn
 	Batch []byte `json:"batch,omitempty"` // commands that finish runs
-	// Expires is the end of the lease on the wall clock of the record's author, in ns since 1970. It only applies
-	// to records from before leases were counted from log entries: they must be replayed with the same outcome.
+	// Expires is the end of the lease on the wall clock of the record's author, in ns since 1970. It only applies to
+	// records from before leases were counted from log entries: they must be replayed with the same outcome.
 	Expires int64 `json:"expires"`
 
 	// Only in snapshots: a watch, which holds no locks.
@@ -335,8 +333,8 @@ func removesSubtree(c metadata.Command) bool {
 	return false
 }
 
-// checkRead returns an error if a read must wait, because another server may already have decided a transaction
-// that changes the path. For transactions that this server decides, reads return the old state until then.
+// checkRead returns an error if a read must wait, because another server may already have decided a transaction that
+// changes the path. For transactions that this server decides, reads return the old state until then.
 func (h *lockTable) checkRead(c metadata.Command) error {
 	for _, p := range h.txns {
 		if p.Coordinator == "" {

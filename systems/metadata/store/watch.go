@@ -8,8 +8,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-// watch records the changes in a directory while a router copies it to another server. The machine's methods own
-// it.
+// watch records the changes in a directory while a router copies it to another server. The machine's methods own it.
 type watch struct {
 	path    string
 	since   uint64 // log entry that began or renewed it
@@ -94,13 +93,11 @@ func (s *State) watchDirectory(c metadata.Command, step metadata.Step) metadata.
 	return metadata.Result{Data: text}
 }
 
-// renewWatch restarts a watch's lease.
 func (s *State) renewWatch(w *watch, c metadata.Command, step metadata.Step) {
 	w.since, w.lease, w.expires = s.index, step.Lease, c.Time+step.Lease
 	s.setParts(s.locks.Load().txns)
 }
 
-// exportWatches returns the watches in their form in snapshots.
 func (s *State) exportWatches() (parts []*txnPart) {
 	for _, name := range slices.Sorted(maps.Keys(s.watches)) {
 		w := s.watches[name]

@@ -7,21 +7,18 @@ import (
 	"skerry/systems/metadata"
 )
 
-// with returns a directory's state with an entry added or replaced.
 func (s *state) with(it item, now int64) state {
 	next := *s
 	next.kids, next.modified = s.kids.with(it), now
 	return next
 }
 
-// without returns a directory's state without an entry.
 func (s *state) without(name string, now int64) state {
 	next := *s
 	next.kids, next.modified = s.kids.without(name), now
 	return next
 }
 
-// add creates a directory or file.
 func (t *Tree) add(c metadata.Command, s state) metadata.Result {
 	if c.Path == "/" {
 		return failure(c.Path, metadata.ErrExists)
@@ -39,7 +36,6 @@ func (t *Tree) add(c metadata.Command, s state) metadata.Result {
 	return t.attach(w.node, w.state, name, s)
 }
 
-// attach adds a node to a locked directory.
 func (t *Tree) attach(dir *node, at *state, name string, s state) metadata.Result {
 	n := newNode(t.lastID.Add(1), dir, s)
 	t.addCounts(&s, 1)
@@ -62,8 +58,8 @@ func (t *Tree) addCounts(s *state, by int64) {
 	}
 }
 
-// mkdirs creates a directory and its missing parents at one moment: it builds the new directories apart and
-// attaches them together.
+// mkdirs creates a directory and its missing parents at one moment: it builds the new directories apart and attaches them
+// together.
 func (t *Tree) mkdirs(c metadata.Command) metadata.Result {
 	defer t.moves.rlockOne(&t.waits).RUnlock()
 	for {
@@ -116,7 +112,6 @@ func (t *Tree) attachPath(dir *node, at *state, name, rest string, c metadata.Co
 	return entryResult(lastName(c.Path), bottom)
 }
 
-// write replaces a file's content.
 func (t *Tree) write(c metadata.Command) metadata.Result {
 	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
@@ -245,8 +240,8 @@ func checkReplace(moved, target *state, c metadata.Command) error {
 	return nil
 }
 
-// checkDepth returns an error if the moved subtree would exceed MaxDepth. It walks the subtree only if the move is
-// to a deeper level.
+// checkDepth returns an error if the moved subtree would exceed MaxDepth. It walks the subtree only if the move is to a
+// deeper level.
 func checkDepth(n *node, c metadata.Command) error {
 	depth := strings.Count(c.To, "/")
 	if depth <= strings.Count(c.Path, "/") {

@@ -6,9 +6,9 @@ import (
 	"skerry/systems/metadata"
 )
 
-// CheckAll returns an error unless all commands would succeed if they ran one after another with nothing between
-// them. The commands are those of transactions between servers: mkdir, write, touch, chmod, rmdir, rm, mv and
-// delegate. The directory of delegate must be empty, new, or virtual. CheckAll changes nothing.
+// CheckAll returns an error unless all commands would succeed if they ran one after another with nothing between them.
+// The commands are those of transactions between servers: mkdir, write, touch, chmod, rmdir, rm, mv and delegate. The
+// directory of delegate must be empty, new, or virtual. CheckAll changes nothing.
 func (t *Tree) CheckAll(commands []metadata.Command) error {
 	o := tentative{tree: t, changed: make(map[string]found)}
 	for _, c := range commands {
@@ -19,7 +19,6 @@ func (t *Tree) CheckAll(commands []metadata.Command) error {
 	return nil
 }
 
-// found is the entry at a path; kind is 0 if there is none.
 type found struct {
 	kind    metadata.Kind
 	entries int
@@ -206,8 +205,8 @@ func (o *tentative) checkMove(c metadata.Command, f found) error {
 	return nil
 }
 
-// CheckChange returns the error with which a change would fail now, or nil if it may succeed. A change that fails
-// need not be logged.
+// CheckChange returns the error with which a change would fail now, or nil if it may succeed. A change that fails need
+// not be logged.
 func (t *Tree) CheckChange(c metadata.Command) error {
 	var w walk
 	t.walkPath(c.Path, &w)

@@ -74,12 +74,12 @@ func (t *Tree) read(c metadata.Command) metadata.Result {
 	return metadata.Result{Data: []byte(w.state.content())}
 }
 
-// scanLimit is the maximum number of entries that find examines for a page. It bounds the cost of a search with
-// few matches.
+// scanLimit is the maximum number of entries that find examines for a page. It bounds the cost of a search with few
+// matches.
 const scanLimit = 100_000
 
-// search is the state of a page of find. The page is not a snapshot of the subtree: each directory is read when
-// the search reaches it.
+// search is the state of a page of find. The page is not a snapshot of the subtree: each directory is read when the
+// search reaches it.
 type search struct {
 	c       metadata.Command
 	limit   int
@@ -109,8 +109,8 @@ func (t *Tree) find(c metadata.Command) metadata.Result {
 	return s.result
 }
 
-// visitBelow visits the entries below a directory. If resumed, it continues after the relative path after. It
-// returns false when the page is full.
+// visitBelow visits the entries below a directory. If resumed, it continues after the relative path after. It returns
+// false when the page is full.
 func (s *search) visitBelow(dir string, at *state, after string, resumed bool, depth int) bool {
 	if s.c.MaxDepth >= 0 && depth > s.c.MaxDepth {
 		return true

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// width is the maximum number of items of a leaf and of branches of an inner node. A change copies one node per
-// level.
+// width is the maximum number of items of a leaf and of branches of an inner node. A change copies one node per level.
 const width = 16
 
 // sparse is the size below which a node tries to merge with a neighbour.
 const sparse = width / 4
 
-// set has the entries of a directory by name: an immutable B+ tree. A change copies the path from the root to the
-// leaf, so that readers can use old sets. nil is the empty set.
+// set has the entries of a directory by name: an immutable B+ tree. A change copies the path from the root to the leaf,
+// so that readers can use old sets. nil is the empty set.
 type set struct {
 	count    int
 	stamp    uint64   // leaf: random and unique
@@ -28,8 +27,8 @@ type item struct {
 	node *node
 }
 
-// branch is a child of an inner node. first is at most the smallest name in the child, and greater than every name
-// in the previous branch.
+// branch is a child of an inner node. first is at most the smallest name in the child, and greater than every name in the
+// previous branch.
 type branch struct {
 	first string
 	set   *set
@@ -42,7 +41,6 @@ func (s *set) len() int {
 	return s.count
 }
 
-// get returns the node of a name, nil if there is none.
 func (s *set) get(name string) *node {
 	if s == nil {
 		return nil
@@ -144,7 +142,6 @@ func (s *set) insert(it item) (*set, *set) {
 	return newInner(left), newInner(right)
 }
 
-// insertSplit inserts v at i into a copy of list, and splits the copy if it becomes too wide.
 func insertSplit[T any](list []T, i int, v T) (a, b []T) {
 	grown := make([]T, len(list)+1)
 	copy(grown, list[:i])
@@ -223,8 +220,8 @@ func concat[T any](a, b []T) []T {
 	return append(append(make([]T, 0, len(a)+len(b)), a...), b...)
 }
 
-// each calls yield for the items after the name after, or for all items, in order. It stops and returns false when
-// yield returns false.
+// each calls yield for the items after the name after, or for all items, in order. It stops and returns false when yield
+// returns false.
 func (s *set) each(after string, all bool, yield func(item) bool) bool {
 	return s.leaves(after, all, func(l *set, whole bool) bool {
 		i := 0
@@ -243,8 +240,8 @@ func (s *set) each(after string, all bool, yield func(item) bool) bool {
 	})
 }
 
-// leaves calls yield for the leaves from the one that contains or would contain after, or for all leaves. whole
-// means that all items of the leaf are after the name. leaves stops and returns false when yield returns false.
+// leaves calls yield for the leaves from the one that contains or would contain after, or for all leaves. whole means
+// that all items of the leaf are after the name. leaves stops and returns false when yield returns false.
 func (s *set) leaves(after string, all bool, yield func(l *set, whole bool) bool) bool {
 	if s == nil {
 		return true
@@ -264,9 +261,8 @@ func (s *set) leaves(after string, all bool, yield func(l *set, whole bool) bool
 	return true
 }
 
-// stampOf returns a stamp of the names after the name after (or of all names) up to last (or to the end). If a
-// name in that range is added or removed, the stamp changes, even if the change is later reverted. It returns 0
-// for an empty set.
+// stampOf returns a stamp of the names after the name after (or of all names) up to last (or to the end). If a name in
+// that range is added or removed, the stamp changes, even if the change is later reverted. It returns 0 for an empty set.
 func (s *set) stampOf(after string, all bool, last string) (stamp uint64) {
 	s.leaves(after, all, func(l *set, _ bool) bool {
 		if last != "" && l.items[0].name > last {

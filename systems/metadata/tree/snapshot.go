@@ -16,8 +16,7 @@ var ErrSnapshot = errors.New("invalid tree snapshot")
 
 const snapshotVersion = 1
 
-// Snapshot is the tree at one moment. It stores the old state of each node that changes while the snapshot is
-// written.
+// Snapshot is the tree at one moment. It stores the old state of each node that changes while the snapshot is written.
 type Snapshot struct {
 	tree   *Tree
 	lastID uint64
@@ -49,8 +48,8 @@ func (s *Snapshot) saveState(n *node) {
 	}
 }
 
-// state returns a node's state at the moment of the snapshot. A change saves the old state before it stores the
-// new one. So if the loaded state is new, the old one has been saved.
+// state returns a node's state at the moment of the snapshot. A change saves the old state before it stores the new one.
+// So if the loaded state is new, the old one has been saved.
 func (s *Snapshot) state(n *node) *state {
 	now := n.state.Load()
 	s.mu.RLock()
@@ -134,7 +133,6 @@ func Load(r io.Reader) (*Tree, error) {
 	return l.tree, nil
 }
 
-// loader decodes a snapshot until the first error.
 type loader struct {
 	r       *bufio.Reader
 	tree    *Tree
@@ -220,7 +218,6 @@ func (l *loader) readNode(parent *node, depth int) (string, *node) {
 	return name, n
 }
 
-// readEntries reads the entries of a directory, sorted by name.
 func (l *loader) readEntries(n *node, s *state, depth int) {
 	if depth > metadata.MaxDepth {
 		l.fail("too many levels")

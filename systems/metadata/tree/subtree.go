@@ -20,7 +20,6 @@ func (t *Tree) rmdir(c metadata.Command) metadata.Result {
 	})
 }
 
-// remove removes a file, or with Recursive a whole subtree.
 func (t *Tree) remove(c metadata.Command) metadata.Result {
 	if c.Recursive {
 		return t.removeAll(c)
@@ -117,8 +116,8 @@ func (t *Tree) dirOf(path string) (dir *node, name string, err error) {
 	return w.node, name, w.state.checkPassable(path, len(path)-len(name))
 }
 
-// each calls visit for the states of a node and of all nodes below it. It does not recurse, so that deep trees
-// need no deep stack.
+// each calls visit for the states of a node and of all nodes below it. It does not recurse, so that deep trees need no
+// deep stack.
 func (n *node) each(visit func(*state)) {
 	for open := []*node{n}; len(open) > 0; {
 		s := open[len(open)-1].state.Load()
@@ -131,8 +130,8 @@ func (n *node) each(visit func(*state)) {
 	}
 }
 
-// pathBelow returns the path of a node relative to an ancestor: "/b/c". It searches all entries of each directory
-// on the way.
+// pathBelow returns the path of a node relative to an ancestor: "/b/c". It searches all entries of each directory on the
+// way.
 func (n *node) pathBelow(top *node) string {
 	path := ""
 	for ; n != top && n.parent != nil; n = n.parent {
@@ -191,7 +190,6 @@ func (t *Tree) setOwner(c metadata.Command) (n, gone *node, err error) {
 	return n, gone, nil
 }
 
-// trackVirtual updates the list of virtual directories.
 func (t *Tree) trackVirtual(n *node, kind metadata.Kind) {
 	t.virtualsMu.Lock()
 	defer t.virtualsMu.Unlock()
@@ -238,8 +236,8 @@ func (t *Tree) checkLocal(top *node, path string) error {
 	return nil
 }
 
-// advanceEpochs gives the virtual directories at and below a moved node owners with the next epoch. The caller
-// holds all of moves.
+// advanceEpochs gives the virtual directories at and below a moved node owners with the next epoch. The caller holds all
+// of moves.
 func (t *Tree) advanceEpochs(top *node) {
 	for v := range t.virtualNodes(top) {
 		s := *v.state.Load()

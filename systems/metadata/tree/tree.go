@@ -1,8 +1,8 @@
 // Package tree is a directory tree in memory for concurrent readers and writers.
 //
-// Every operation takes effect at one moment between its call and its return, as if it locked its path from the
-// root: for reading, all nodes with read locks; for changing an entry, the entry's directory with a write lock.
-// Tree has the same effect without a lock that all operations must pass:
+// Every operation takes effect at one moment between its call and its return, as if it locked its path from the root: for
+// reading, all nodes with read locks; for changing an entry, the entry's directory with a write lock. Tree has the same
+// effect without a lock that all operations must pass:
 //
 //   - The state of a directory (entries, mode, time) is an immutable value behind one atomic pointer. A reader
 //     loads one pointer per level. At the end it checks that the edges on its path are unchanged since it
@@ -12,8 +12,8 @@
 //     locks one slot.
 //   - Locks are acquired in the order moves, directory, entry, so that no two operations deadlock.
 //
-// Listing a directory with millions of entries holds no lock. A Snapshot costs as much memory as changes while it
-// is written.
+// Listing a directory with millions of entries holds no lock. A Snapshot costs as much memory as changes while it is
+// written.
 package tree
 
 import (
@@ -24,8 +24,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Namespace is implemented by Tree and by the models of its tests. Commands must have passed
-// metadata.Command.Check.
+// Namespace is implemented by Tree and by the models of its tests. Commands must have passed metadata.Command.Check.
 type Namespace interface {
 	Do(c metadata.Command) metadata.Result
 }
@@ -63,7 +62,6 @@ type Counts struct {
 	ReadRetries int64 `json:"read_retries"` // reads that started again because their path changed
 }
 
-// New returns a tree with only a root.
 func New() *Tree {
 	t := &Tree{moves: newSlotLock(), virtuals: make(map[*node]struct{})}
 	t.root = newNode(rootID, nil, state{kind: metadata.Directory, mode: metadata.DefaultDirMode})
@@ -82,7 +80,6 @@ func (t *Tree) Counts() Counts {
 	}
 }
 
-// Do runs a command that passed Check.
 func (t *Tree) Do(c metadata.Command) metadata.Result {
 	switch c.Op {
 	case metadata.List:
@@ -140,8 +137,8 @@ func (t *Tree) pause() {
 type node struct {
 	// mu guards changes of state.
 	mu sync.Mutex
-	// edge counts the changes of the edge from the parent to this node. It is odd during a change, and forever
-	// after the node is removed.
+	// edge counts the changes of the edge from the parent to this node. It is odd during a change, and forever after the
+	// node is removed.
 	edge atomic.Uint32
 	id   uint64
 	// parent changes only while one goroutine holds all of moves.
@@ -150,7 +147,6 @@ type node struct {
 	state atomic.Pointer[state]
 }
 
-// state is the state of a node at one moment.
 type state struct {
 	kids     *set    // physical directory
 	text     *string // file: content; virtual directory: owner
@@ -169,7 +165,6 @@ func newNode(id uint64, parent *node, s state) *node {
 // removed reports whether the node is detached. The caller holds the lock of the node or of its parent.
 func (n *node) removed() bool { return n.edge.Load()&1 == 1 }
 
-// content returns a file's content or a virtual directory's owner.
 func (s *state) content() string {
 	if s.text == nil {
 		return ""

@@ -97,8 +97,7 @@ func (t *Tree) descend(path string, w *walk) bool {
 		if edge&1 == 1 {
 			return false
 		}
-		// The edge must have existed when its count was loaded: the entries are unchanged, or still contain the
-		// child.
+		// The edge must have existed when its count was loaded: the entries are unchanged, or still contain the child.
 		if s := w.node.state.Load(); s != w.state && (s.moving || s.kids.get(path[w.at:end]) != child) {
 			return false
 		}
@@ -120,8 +119,8 @@ func (s *state) checkPassable(path string, at int) error {
 	return nil
 }
 
-// lockPath walks a path and locks the last node. The caller holds one slot of moves, so that all ancestors stay.
-// If it returns an error, the path was whole at one moment and nothing is locked.
+// lockPath walks a path and locks the last node. The caller holds one slot of moves, so that all ancestors stay. If it
+// returns an error, the path was whole at one moment and nothing is locked.
 func (t *Tree) lockPath(path string, w *walk) error {
 	for ; ; runtime.Gosched() {
 		if !t.tryWalk(path, w) {
@@ -136,8 +135,7 @@ func (t *Tree) lockPath(path string, w *walk) error {
 	}
 }
 
-// lockNode locks the node that a walk reached and reloads its state. It returns false if the node has been
-// removed.
+// lockNode locks the node that a walk reached and reloads its state. It returns false if the node has been removed.
 func (t *Tree) lockNode(w *walk) bool {
 	t.waits.lock(&w.node.mu)
 	if w.node.removed() {
