@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -27,9 +28,9 @@ func (c *Command) Check() error {
 	}
 	switch c.Op {
 	case Mkdir:
-		c.Mode = either(c.Mode, DefaultDirMode)
+		c.Mode = cmp.Or(c.Mode, DefaultDirMode)
 	case Create, Write:
-		c.Mode = either(c.Mode, DefaultFileMode)
+		c.Mode = cmp.Or(c.Mode, DefaultFileMode)
 		if len(c.Data) > MaxFile {
 			return &Error{c.Path, fmt.Errorf("file of %d bytes: %w: at most %d", len(c.Data), ErrTooLong, MaxFile)}
 		}
@@ -63,7 +64,7 @@ func (c *Command) checkMove() error {
 }
 
 // PageSize is the maximum number of entries of a page: Limit or DefaultLimit.
-func (c *Command) PageSize() int { return either(c.Limit, DefaultLimit) }
+func (c *Command) PageSize() int { return cmp.Or(c.Limit, DefaultLimit) }
 
 func (c *Command) checkPage() error {
 	if c.Limit < 0 || c.Limit > MaxLimit {
@@ -76,14 +77,6 @@ func (c *Command) checkPage() error {
 		return fmt.Errorf("%w pattern %s", ErrInvalid, Quote(c.Pattern))
 	}
 	return nil
-}
-
-func either[T comparable](v, standard T) T {
-	var zero T
-	if v == zero {
-		return standard
-	}
-	return v
 }
 
 // CheckPath validates a path. A valid path is absolute, has at most MaxPath bytes and MaxDepth levels, and consists of

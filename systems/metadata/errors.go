@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -77,7 +78,7 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s: is locked by transaction %s of %s", Quote(e.Path), e.Txn, either(e.Coordinator, "this server"))
+	return fmt.Sprintf("%s: is locked by transaction %s of %s", Quote(e.Path), e.Txn, cmp.Or(e.Coordinator, "this server"))
 }
 
 func (e *HeldError) Unwrap() error { return ErrLocked }

@@ -191,14 +191,10 @@ func resolvePath(dir, p string) string {
 		}
 		return path.Clean(p)
 	}
-	return trimSlash(p)
-}
-
-func trimSlash(name string) string {
-	if len(name) > 1 && name[len(name)-1] == '/' {
-		return name[:len(name)-1]
+	if len(p) > 1 {
+		return strings.TrimSuffix(p, "/")
 	}
-	return name
+	return p
 }
 
 func parseMode(s string) (uint16, error) {

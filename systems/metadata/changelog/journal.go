@@ -1,6 +1,7 @@
 package changelog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,12 +81,8 @@ type outcome struct {
 // Open opens the journal of a directory, creates the directory if missing, and restores the machine to the recorded
 // state.
 func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = 64 << 20
-	}
-	if o.SnapshotBytes == 0 {
-		o.SnapshotBytes = 128 << 20
-	}
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, 64<<20)
+	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 128<<20)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

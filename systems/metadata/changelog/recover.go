@@ -98,9 +98,13 @@ type Recovery struct {
 // recover restores the machine from disk, and opens the last segment.
 func (j *Journal) recover() (r Recovery, err error) {
 	start := time.Now()
-	if r.Snapshot, err = j.loadSnapshot(); err != nil {
+	index, size, err := LoadSnapshot(j.dir, j.machine.Restore)
+	if err != nil {
 		return r, err
 	}
+	r.Snapshot = index
+	j.snapIndex.Store(int64(index))
+	j.snapBytes.Store(size)
 	j.next = r.Snapshot + 1
 	segments, err := listFiles(j.dir, segmentPrefix)
 	if err != nil {
@@ -127,15 +131,6 @@ func (j *Journal) recover() (r Recovery, err error) {
 	j.index.Store(int64(j.next - 1))
 	r.Took = time.Since(start)
 	return r, err
-}
-
-func (j *Journal) loadSnapshot() (uint64, error) {
-	index, size, err := LoadSnapshot(j.dir, j.machine.Restore)
-	if err == nil {
-		j.snapIndex.Store(int64(index))
-		j.snapBytes.Store(size)
-	}
-	return index, err
 }
 
 func corruptError(path string, err error) error {

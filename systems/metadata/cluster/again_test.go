@@ -34,7 +34,7 @@ const lateLease = 100 * time.Millisecond
 func askAgain(t *testing.T, line string, before bool) {
 	w := newWorld(t)
 	first, second := w.router(t, lateLease), w.router(t, lateLease)
-	w.keepOn(t, first)
+	w.startKeepers(t, first)
 	must(t, first, "mkdir /b", "delegate /b g2", "mkdir /b/d", "create /b/d/x", "mkdir /b/e", "write /f text", "mkdir /c", "delegate /c g3")
 	c, err := metadata.Parse(line)
 	if err != nil {
@@ -86,8 +86,8 @@ func decides(commands []metadata.Command, identity string) bool {
 	return false
 }
 
-// keepOn runs the keeper of every server until the test ends.
-func (w world) keepOn(t *testing.T, r *cluster.Router) {
+// startKeepers runs the keeper of every server until the test ends.
+func (w world) startKeepers(t *testing.T, r *cluster.Router) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var keepers sync.WaitGroup
 	for name, m := range w {

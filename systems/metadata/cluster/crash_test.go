@@ -125,7 +125,7 @@ func crashed(t *testing.T, line string, c crash, before, after string) {
 			m.restart()
 		}
 	}
-	w.keep(t, lease)
+	w.runKeepers(t, lease)
 	w.sweep(t, lease)
 	got := w.image(t)
 	switch {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,10 +109,7 @@ func trackLeases(before map[string]leaseStart, list []metadata.Txn, at time.Time
 
 // leaseOf returns a transaction's lease. Transactions in old snapshots have none recorded, and use the router's.
 func (r *Router) leaseOf(t metadata.Txn) time.Duration {
-	if t.Lease == 0 {
-		return r.lease
-	}
-	return time.Duration(t.Lease)
+	return cmp.Or(time.Duration(t.Lease), r.lease)
 }
 
 // runSweeps sweeps until the context ends. The first sweep waits until the leases of earlier routers have expired.

@@ -66,7 +66,7 @@ func TestKeeperEndsTransactionsDuringSweep(t *testing.T) {
 		select {
 		case <-changed:
 		case <-late:
-			t.Fatalf("while the server sweeps, nobody ends %+v", list)
+			t.Fatalf("%+v is not ended while the server sweeps", list)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestUnreachableCoordinator(t *testing.T) {
 			w["g2"].set(false, nil)
 			switch end {
 			case "back":
-				w.keep(t, lease)
+				w.runKeepers(t, lease)
 				if got := do(t, r, "read /f"); string(got.Data) != "text" {
 					t.Errorf("what was to move: %+v", got)
 				}

@@ -17,6 +17,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func NewRouter(s Servers) (*Router, error) {
 		asked[name] = new(atomic.Uint64)
 	}
 	s.Service = maps.Clone(s.Service)
-	if s.Lease == 0 {
-		s.Lease = lease
-	}
+	s.Lease = cmp.Or(s.Lease, lease)
 	return &Router{servers: s, asked: asked, token: randomToken, lease: s.Lease, patience: 2 * s.Lease}, nil
 }
 

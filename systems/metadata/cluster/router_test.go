@@ -152,7 +152,7 @@ func TestSubtrees(t *testing.T) {
 		if !errors.Is(r.Err, want) {
 			t.Errorf("%s: %v, want %v", line, r.Err, want)
 		} else if strings.Contains(r.Err.Error(), "/.subtrees/") && want != metadata.ErrElsewhere {
-			t.Errorf("%s: %v is about a path that nobody asked for", line, r.Err)
+			t.Errorf("%s: %v names a path that is not in the command", line, r.Err)
 		}
 	}
 	must(t, b, "mv /home/ann/mail /home/ann/post", "rm /home/bob/f", "rmdir /home/bob")
@@ -378,7 +378,7 @@ func TestOwnSubtreeNeedsNoOtherServer(t *testing.T) {
 			do(t, r, line)
 			after := r.Asked()
 			if after[at.home] == before[at.home] {
-				t.Errorf("%s asked nobody", line)
+				t.Errorf("%s sent no request", line)
 			}
 			before[at.home] = after[at.home]
 			if diff := cmp.Diff(before, after); diff != "" {

@@ -154,8 +154,8 @@ func (w world) router(t testing.TB, lease time.Duration) *cluster.Router {
 	return r
 }
 
-// keep runs every server's keeper until no transaction is left.
-func (w world) keep(t testing.TB, lease time.Duration) {
+// runKeepers runs every server's keeper until no transaction is left.
+func (w world) runKeepers(t testing.TB, lease time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

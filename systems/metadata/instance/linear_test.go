@@ -121,7 +121,7 @@ func leader(t *testing.T, all []*process) *process {
 			}
 		}
 	}
-	t.Fatal("nobody leads")
+	t.Fatal("no leader")
 	return nil
 }
 

@@ -129,7 +129,7 @@ func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 		}
 	}
 	admin := as("admin")
-	for why, at := range map[string]string{"another authority's": peers[1], "one by another name": peers[0], "nobody": testkit.Address(t)} {
+	for why, at := range map[string]string{"another authority's": peers[1], "one by another name": peers[0], "no replica": testkit.Address(t)} {
 		if err := admin.AddMember(ctx, "m2", at); !errors.Is(err, client.ErrRefused) {
 			t.Errorf("%s: %v", why, err)
 		}

@@ -6,6 +6,7 @@
 package rebalance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,29 +41,14 @@ type Policy struct {
 
 // WithDefaults returns the policy with defaults for zero fields.
 func (p Policy) WithDefaults() Policy {
-	def := func(d *time.Duration, to time.Duration) {
-		if *d == 0 {
-			*d = to
-		}
-	}
-	def(&p.Interval, 10*time.Second)
-	def(&p.Rest, time.Minute)
-	def(&p.Stay, 10*time.Minute)
-	if p.Factor == 0 {
-		p.Factor = 1.25
-	}
-	if p.Floor == 0 {
-		p.Floor = 1000
-	}
-	if p.Rounds == 0 {
-		p.Rounds = 3
-	}
-	if p.Margin == 0 {
-		p.Margin = 0.1
-	}
-	if p.Entries == 0 {
-		p.Entries = 100_000
-	}
+	p.Interval = cmp.Or(p.Interval, 10*time.Second)
+	p.Factor = cmp.Or(p.Factor, 1.25)
+	p.Floor = cmp.Or(p.Floor, 1000)
+	p.Rounds = cmp.Or(p.Rounds, 3)
+	p.Margin = cmp.Or(p.Margin, 0.1)
+	p.Rest = cmp.Or(p.Rest, time.Minute)
+	p.Stay = cmp.Or(p.Stay, 10*time.Minute)
+	p.Entries = cmp.Or(p.Entries, 100_000)
 	return p
 }
 

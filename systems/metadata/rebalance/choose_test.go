@@ -38,7 +38,7 @@ func TestChoose(t *testing.T) {
 		"another has more": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil),
 			"g2": server(9000, nil, nil), "g3": idle}, ""},
 		"hardly any load":     {"g1", map[string]ServerLoad{"g1": server(30, rates{"/a": 15}, nil), "g2": idle, "g3": idle}, ""},
-		"nobody else":         {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil)}, ""},
+		"single server":       {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil)}, ""},
 		"one that has it all": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000}, nil), "g2": idle, "g3": idle}, ""},
 		"nearly all":          {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 2900, "/b": 50}, nil), "g2": idle, "g3": idle}, ""},
 		"a part of it": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000, "/a/x": 1400, "/a/y": 1600},

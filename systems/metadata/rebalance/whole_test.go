@@ -80,8 +80,8 @@ func (w *world) now() time.Time { return time.Unix(0, w.at.Load()) }
 
 func (w *world) pass(d time.Duration) { w.at.Add(int64(d)) }
 
-// ask returns the view of the balancers.
-func (w *world) ask(context.Context) map[string]rebalance.ServerLoad {
+// loads returns the view of the balancers.
+func (w *world) loads(context.Context) map[string]rebalance.ServerLoad {
 	all := make(map[string]rebalance.ServerLoad)
 	for name, m := range w.machines {
 		all[name] = rebalance.ServerLoad{Load: m.meter.Load(), Subtrees: m.own.Tree().VirtualOwners()}
@@ -91,7 +91,7 @@ func (w *world) ask(context.Context) map[string]rebalance.ServerLoad {
 
 func (w *world) balancer(name string, p rebalance.Policy) *rebalance.Balancer {
 	return rebalance.NewBalancer(rebalance.Options{
-		Policy: p, Self: name, Root: "g1", Loads: w.ask, Whole: w.router, Own: w.machines[name].own,
+		Policy: p, Self: name, Root: "g1", Loads: w.loads, Whole: w.router, Own: w.machines[name].own,
 		Log: slog.New(slog.DiscardHandler), Now: w.now,
 	})
 }
@@ -230,7 +230,7 @@ func TestMoves(t *testing.T) {
 	if got := w.subtrees(); len(got) != 3 || last > 3*p.Stay {
 		t.Errorf("the last move came after %s; subtrees %v", last, got)
 	}
-	view := rebalance.View{Servers: w.ask(t.Context())}
+	view := rebalance.View{Servers: w.loads(t.Context())}
 	for name, s := range view.Servers {
 		if s.Load.Rate > p.Factor*view.Mean() {
 			t.Errorf("%s has %.0f operations/s, of %.0f on average", name, s.Load.Rate, view.Mean())
@@ -267,7 +267,7 @@ func TestConcurrentBalancers(t *testing.T) {
 	before := w.image()
 	p := policy(rebalance.Policy{Rounds: 1})
 	w.users(p.Interval)
-	seen := w.ask(t.Context())
+	seen := w.loads(t.Context())
 	var all sync.WaitGroup
 	for range 3 {
 		b := rebalance.NewBalancer(rebalance.Options{
@@ -296,7 +296,7 @@ func TestRefused(t *testing.T) {
 	w.make()
 	p := policy(rebalance.Policy{Rounds: 1})
 	w.users(p.Interval)
-	seen := w.ask(t.Context())
+	seen := w.loads(t.Context())
 	w.run("rm -r /home/ann")
 	before := w.image()
 	b := rebalance.NewBalancer(rebalance.Options{
@@ -321,7 +321,7 @@ func TestFollows(t *testing.T) {
 	leads := false
 	p := policy(rebalance.Policy{})
 	b := rebalance.NewBalancer(rebalance.Options{
-		Policy: p, Self: "g1", Root: "g1", Loads: w.ask, Whole: w.router, Own: w.machines["g1"].own,
+		Policy: p, Self: "g1", Root: "g1", Loads: w.loads, Whole: w.router, Own: w.machines["g1"].own,
 		Log: slog.New(slog.DiscardHandler), Now: w.now,
 		Leads: func() bool { return leads },
 	})

@@ -12,6 +12,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -74,12 +75,8 @@ const headerSize = 16
 // from then on. Open sets the configuration's Dir and Snapshotter.
 func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log,
 	r changelog.Recovery, err error) {
-	if o.SnapshotBytes == 0 {
-		o.SnapshotBytes = 128 << 20
-	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
-	}
+	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 128<<20)
+	o.Patience = cmp.Or(o.Patience, 10*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

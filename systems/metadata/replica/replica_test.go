@@ -96,7 +96,7 @@ func leader(t *testing.T, servers []*server) *server {
 		case <-time.After(time.Second):
 		}
 	}
-	t.Fatal("nobody leads")
+	t.Fatal("no leader")
 	return nil
 }
 

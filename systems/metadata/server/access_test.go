@@ -46,10 +46,10 @@ func TestGuard(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := fmt.Sprintf("/%x", name)
-			post := func(host, headers, body string) string {
+			send := func(host, headers, body string) string {
 				return fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %d\r\n\r\n%s", host, headers, len(body), body)
 			}
-			whole := post("m", "", "mkdir "+dir+"-before") + post(c.host, c.headers, "mkdir "+dir) + post("m", "", "mkdir "+dir+"-after")
+			whole := send("m", "", "mkdir "+dir+"-before") + send(c.host, c.headers, "mkdir "+dir) + send("m", "", "mkdir "+dir+"-after")
 			if _, err := io.WriteString(conn, whole); err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestGuard(t *testing.T) {
 					t.Errorf("request %d: %d, want %d", i, answer.StatusCode, want)
 				}
 			}
-			if _, status := ask(t, addr, "stat "+dir); (status == 200) != (c.status == 200) {
+			if _, status := post(t, addr, "stat "+dir); (status == 200) != (c.status == 200) {
 				t.Errorf("what was asked for is there or not: %d", status)
 			}
 		})

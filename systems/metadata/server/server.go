@@ -8,6 +8,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,18 +69,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxBody == 0 {
-		o.MaxBody = 8 << 20
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = 4096
-	}
-	if o.Idle == 0 {
-		o.Idle = 2 * time.Minute
-	}
-	if o.Patience == 0 {
-		o.Patience = 30 * time.Second
-	}
+	o.MaxBody = cmp.Or(o.MaxBody, 8<<20)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
+	o.Idle = cmp.Or(o.Idle, 2*time.Minute)
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

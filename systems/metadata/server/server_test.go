@@ -56,7 +56,7 @@ func begin(t testing.TB, o server.Options) (*server.Server, string) {
 	return s, l.Addr().String()
 }
 
-func ask(t *testing.T, addr, body string) (string, int) {
+func post(t *testing.T, addr, body string) (string, int) {
 	t.Helper()
 	c := client.New(addr)
 	defer c.Close()
@@ -93,7 +93,7 @@ func TestProtocol(t *testing.T) {
 		{"delegate /p other:1", "", 200},
 		{"ls /p/q", "/p: is on another server: other:1\n", 421},
 	} {
-		if answer, status := ask(t, addr, step.body); answer != step.answer || status != step.status {
+		if answer, status := post(t, addr, step.body); answer != step.answer || status != step.status {
 			t.Errorf("%.60q: %d %q, want %d %q", step.body, status, answer, step.status, step.answer)
 		}
 	}
@@ -138,7 +138,7 @@ func TestPipeline(t *testing.T) {
 			t.Fatalf("answer %d: %d %q, %v", i, response.StatusCode, body, err)
 		}
 	}
-	if answer, _ := ask(t, addr, "ls -n 10000 /"); strings.Count(answer, "\n") != 594 {
+	if answer, _ := post(t, addr, "ls -n 10000 /"); strings.Count(answer, "\n") != 594 {
 		t.Errorf("%d directories", strings.Count(answer, "\n"))
 	}
 }
@@ -150,12 +150,12 @@ func TestLongListing(t *testing.T) {
 	for i := range 2500 {
 		fmt.Fprintf(&b, "mkdir '/%05d x'\n", i)
 	}
-	ask(t, addr, b.String())
-	answer, status := ask(t, addr, "ls /")
+	post(t, addr, b.String())
+	answer, status := post(t, addr, "ls /")
 	if status != 200 || strings.Count(answer, "\n") != 2500 || !strings.HasSuffix(answer, "\n02499 x\n") {
 		t.Errorf("%d, %d lines", status, strings.Count(answer, "\n"))
 	}
-	if answer, _ := ask(t, addr, "find -type d /"); strings.Count(answer, "\n") != 2501 {
+	if answer, _ := post(t, addr, "find -type d /"); strings.Count(answer, "\n") != 2501 {
 		t.Errorf("found %d", strings.Count(answer, "\n"))
 	}
 	after, pages := "", 0
@@ -307,9 +307,9 @@ func TestJSON(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	addr := serve(t, server.Options{})
-	ask(t, addr, "mkdir /a")
-	ask(t, addr, "mkdir /a")
-	ask(t, addr, "nonsense")
+	post(t, addr, "mkdir /a")
+	post(t, addr, "mkdir /a")
+	post(t, addr, "nonsense")
 	response, err := http.Get("http://" + addr + "/metrics")
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func TestStalledRequests(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	if _, status := ask(t, addr, "mkdir /a"); status != http.StatusOK {
+	if _, status := post(t, addr, "mkdir /a"); status != http.StatusOK {
 		t.Errorf("a small one: %d", status)
 	}
 	for _, c := range stalled {

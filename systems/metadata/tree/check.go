@@ -217,13 +217,9 @@ func (t *Tree) CheckChange(c metadata.Command) error {
 		return nil
 	case c.Op == metadata.Mkdir && c.Parents, w.at+len(lastName(c.Path)) == len(c.Path):
 		// The missing entry is the one to create, unless the way to it is blocked.
-		if err := w.state.checkPassable(c.Path, w.at); err != nil || createsEntry(c.Op) {
+		if err := w.state.checkPassable(c.Path, w.at); err != nil || c.Op == metadata.Mkdir || c.Op == metadata.Create || c.Op == metadata.Write {
 			return err
 		}
 	}
 	return w.err
-}
-
-func createsEntry(o metadata.Op) bool {
-	return o == metadata.Mkdir || o == metadata.Create || o == metadata.Write
 }
