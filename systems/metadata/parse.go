@@ -11,20 +11,20 @@ import (
 )
 
 // Usage summarises the protocol, one line per operation.
-const Usage = `ls [-l] [-n LIMIT] [-a NAME] PATH      entries of a directory, those behind NAME
-stat PATH                              what is known about an entry
+const Usage = `ls [-l] [-n LIMIT] [-a NAME] PATH      list a directory; -a: entries after NAME
+stat PATH                              attributes of an entry
 find [-name PATTERN] [-type d|f|v] [-maxdepth N] [-n LIMIT] [-a PATH] PATH
-read PATH                              the content of a file
-mkdir [-p] [-m MODE] PATH              -p: with its parents, and no error where it exists
-rmdir PATH                             an empty directory
-create [-m MODE] PATH                  an empty file
-write [-x] [-m MODE] PATH TEXT         a file's whole content; -x: an error where it exists
-rm [-r] PATH                           a file; -r: or a directory with all below it
-mv [-f] FROM TO                        -f: in place of a file or empty directory
+read PATH                              content of a file
+mkdir [-p] [-m MODE] PATH              -p: with missing parents; accept an existing directory
+rmdir PATH                             remove an empty directory
+create [-m MODE] PATH                  create an empty file
+write [-x] [-m MODE] PATH TEXT         replace a file's content; -x: fail if the file exists
+rm [-r] PATH                           remove a file; -r: or a directory with its content
+mv [-f] FROM TO                        -f: replace a file or an empty directory
 chmod MODE PATH                        MODE in octal digits
 touch [-t TIME] PATH                   TIME as 2006-01-02T15:04:05Z
-delegate PATH SERVER                   the directory, with all below it, is on that server
-adopt PATH                             a directory of another server is here, and empty
+delegate PATH SERVER[,SERVER...]       move a directory with its content to a server
+adopt PATH                             make a virtual directory physical and empty
 `
 
 // Parse parses and checks a command of the text protocol: "mkdir -p /a/b". Quote quotes names with spaces or quotes.

@@ -40,17 +40,17 @@ type Client struct {
 	own      string // "/own" for the server's own tree
 	ids      *identities
 
-	quiet, floor time.Duration
+	pingAfter, minPingTimeout time.Duration
 }
 
 // New returns a client of the server at an address, "127.0.0.1:8080" or a URL. Addresses of several replicas are
 // separated by commas.
-func New(addr string, with ...Option) *Client {
-	c := &Client{ids: newIdentities(), quiet: pingAfter, floor: minPingTimeout, scheme: "http://",
+func New(addr string, options ...Option) *Client {
+	c := &Client{ids: newIdentities(), pingAfter: pingAfter, minPingTimeout: minPingTimeout, scheme: "http://",
 		http: &http.Client{Transport: &http.Transport{
 			MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
 		}}}
-	for _, set := range with {
+	for _, set := range options {
 		set(c)
 	}
 	c.SetAddr(addr)
@@ -102,8 +102,8 @@ func TLS(config func() *tls.Config) Option {
 }
 
 // NewOwn returns a client of the own tree of a server that shares a tree.
-func NewOwn(addr string, with ...Option) *Client {
-	c := New(addr, with...)
+func NewOwn(addr string, options ...Option) *Client {
+	c := New(addr, options...)
 	c.own = "/own"
 	return c
 }
@@ -240,7 +240,7 @@ func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, statu
 // replica.
 func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []byte, status int, sent bool, err error) {
 	if r.isSuspect() {
-		if err := c.probe(ctx, r, time.Now().Add(-c.quiet)); err != nil {
+		if err := c.probe(ctx, r, time.Now().Add(-c.pingAfter)); err != nil {
 			return nil, 0, false, err
 		}
 	}
@@ -275,7 +275,7 @@ func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []
 		}
 		return nil, 0, connected.Load(), err
 	}
-	r.recordAnswer(time.Since(start), c.quiet)
+	r.recordAnswer(time.Since(start), c.pingAfter)
 	return answer, response.StatusCode, true, nil
 }
 

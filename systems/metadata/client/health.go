@@ -44,12 +44,12 @@ type replica struct {
 func newReplica(base string) *replica { return &replica{base: base, turn: make(chan struct{}, 1)} }
 
 // recordAnswer records an answer and its duration. A duration above pingAfter says nothing about the network.
-func (r *replica) recordAnswer(took, quiet time.Duration) {
+func (r *replica) recordAnswer(took, pingAfter time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.heard, r.hung = time.Now(), nil
 	switch {
-	case took > quiet && r.srtt > 0:
+	case took > pingAfter && r.srtt > 0:
 	case r.srtt == 0:
 		r.srtt, r.rttv = took, took/2
 	default:
@@ -59,10 +59,10 @@ func (r *replica) recordAnswer(took, quiet time.Duration) {
 }
 
 // patience returns the timeout of a ping, which may have to connect first.
-func (r *replica) patience(floor time.Duration) time.Duration {
+func (r *replica) patience(minTimeout time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return max(floor, 2*r.srtt+4*r.rttv)
+	return max(minTimeout, 2*r.srtt+4*r.rttv)
 }
 
 // stateSince returns what was learnt about the replica after a moment, if anything.
@@ -110,7 +110,7 @@ func (c *Client) probe(ctx context.Context, r *replica, since time.Time) error {
 
 // ping sends a request that a server answers without waiting for its tree.
 func (c *Client) ping(ctx context.Context, r *replica) error {
-	ctx, cancel := context.WithTimeout(ctx, r.patience(c.floor))
+	ctx, cancel := context.WithTimeout(ctx, r.patience(c.minPingTimeout))
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, r.base+"/", http.NoBody)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Client) ping(ctx context.Context, r *replica) error {
 	if err != nil {
 		return err
 	}
-	r.recordAnswer(time.Since(start), c.quiet)
+	r.recordAnswer(time.Since(start), c.pingAfter)
 	return answer.Body.Close()
 }
 
@@ -133,14 +133,14 @@ func (c *Client) guardRequest(ctx context.Context, r *replica) (_ context.Contex
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	var watching sync.WaitGroup
 	watching.Add(1)
-	timer := time.AfterFunc(c.quiet, func() {
+	timer := time.AfterFunc(c.pingAfter, func() {
 		defer watching.Done()
 		for ctx.Err() == nil {
-			if err := c.probe(ctx, r, time.Now().Add(-c.quiet)); errors.Is(err, ErrHung) {
+			if err := c.probe(ctx, r, time.Now().Add(-c.pingAfter)); errors.Is(err, ErrHung) {
 				cancel(err)
 				return
 			}
-			again := time.NewTimer(c.quiet)
+			again := time.NewTimer(c.pingAfter)
 			select {
 			case <-again.C:
 			case <-ctx.Done():

@@ -33,7 +33,7 @@ func answering(t *testing.T, changes *atomic.Int32) string {
 // impatient returns a client with short timeouts.
 func impatient(addrs string) *Client {
 	c := New(addrs)
-	c.quiet, c.floor = 200*time.Millisecond, time.Second
+	c.pingAfter, c.minPingTimeout = 200*time.Millisecond, time.Second
 	return c
 }
 
@@ -115,8 +115,8 @@ func TestSlowReplicaIsNotHung(t *testing.T) {
 	}))
 	defer s.Close()
 	c := New(s.URL)
-	c.quiet = time.Millisecond
-	c.floor = time.Minute
+	c.pingAfter = time.Millisecond
+	c.minPingTimeout = time.Minute
 	defer c.Close()
 	if r := c.DoOne(t.Context(), mkdir); r.Err != nil {
 		t.Error(r.Err)

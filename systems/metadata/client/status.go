@@ -19,7 +19,7 @@ import (
 // StatusPoller reads the status of every replica of the servers that share a tree.
 type StatusPoller struct {
 	patience time.Duration
-	with     []Option
+	options  []Option
 
 	mu       sync.Mutex
 	replicas map[string][]*Client // by server
@@ -29,8 +29,8 @@ type StatusPoller struct {
 const watchPatience = 3 * time.Second
 
 // NewStatusPoller returns a poller. servers has addresses by name, separated by commas for replicas.
-func NewStatusPoller(servers map[string]string, with ...Option) *StatusPoller {
-	w := &StatusPoller{replicas: make(map[string][]*Client), patience: watchPatience, with: with}
+func NewStatusPoller(servers map[string]string, options ...Option) *StatusPoller {
+	w := &StatusPoller{replicas: make(map[string][]*Client), patience: watchPatience, options: options}
 	for name, addrs := range servers {
 		w.SetAddr(name, addrs)
 	}
@@ -46,7 +46,7 @@ func (w *StatusPoller) SetAddr(name, addrs string) {
 	}
 	var replicas []*Client
 	for addr := range strings.SplitSeq(addrs, ",") {
-		replicas = append(replicas, New(addr, w.with...))
+		replicas = append(replicas, New(addr, w.options...))
 	}
 	w.replicas[name] = replicas
 }
@@ -96,8 +96,8 @@ func (w *StatusPoller) Close() {
 
 // Discover returns a client of the server at addr and of all servers that share its tree. Any of them answers; if one is
 // lost, the next is used.
-func Discover(ctx context.Context, addr string, with ...Option) (*Client, error) {
-	c := New(addr, with...)
+func Discover(ctx context.Context, addr string, options ...Option) (*Client, error) {
+	c := New(addr, options...)
 	s, err := c.Status(ctx)
 	if err != nil {
 		c.Close()

@@ -34,9 +34,9 @@ const sweepRetry = time.Minute
 //  2. g2 sweeps. Listing its subtrees waits 10 s for the transaction, which only the keeper ends.
 //  3. The router of another transaction, of g3, has died. All its locks would last as long.
 func (r *Router) RunKeeper(ctx context.Context, name string, own OwnService, log *slog.Logger) {
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	beside.Go(func() { r.runSweeps(ctx, name, log) })
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	workers.Go(func() { r.runSweeps(ctx, name, log) })
 	// No clock knows how old these transactions are. They get half a lease: a router whose requests died with the process
 	// begins again anyway.
 	list, _ := own.Transactions()
@@ -54,7 +54,7 @@ func (r *Router) RunKeeper(ctx context.Context, name string, own OwnService, log
 				wait = min(wait, rest)
 			default:
 				ending[t.Name] = true
-				beside.Go(func() {
+				workers.Go(func() {
 					r.endTransaction(ctx, name, t, log)
 					select {
 					case ended <- t.Name:

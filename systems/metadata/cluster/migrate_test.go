@@ -28,47 +28,13 @@ func TestMigrateWhileChanging(t *testing.T) {
 				}
 				return want.Err == nil
 			}
-			path := func() string {
-				p := "/d"
-				for range 1 + random.IntN(3) {
-					p += fmt.Sprintf("/%d", random.IntN(5))
-				}
-				return p
-			}
 			for _, line := range []string{"mkdir /d", "mkdir /out", "mkdir /d/far", "delegate /d/far g3", "write /d/far/f far"} {
 				same(line)
 			}
 			for i := range 700 { // three exchanges in one directory
 				same(fmt.Sprintf("write /d/f%d %d", i, i))
 			}
-			change := func() string {
-				p := path()
-				switch random.IntN(14) {
-				case 0, 1:
-					return "mkdir -p -m 750 " + p
-				case 2, 3:
-					return fmt.Sprintf("write %s %d", p, random.IntN(1000))
-				case 4:
-					return "rm -r " + p
-				case 5:
-					return "rmdir " + p
-				case 6:
-					return "chmod 700 " + p
-				case 7:
-					return "mv " + p + " " + path() + "x"
-				case 8:
-					return fmt.Sprintf("mv %s /out/%d", p, random.IntN(5))
-				case 9:
-					return fmt.Sprintf("mv /out/%d %s", random.IntN(5), p)
-				case 10:
-					return "delegate " + p + " g3"
-				case 11:
-					return fmt.Sprintf("rm /d/f%d", random.IntN(700))
-				case 12:
-					return "chmod 711 /d"
-				}
-				return fmt.Sprintf("write /d/f%d new", random.IntN(700))
-			}
+			change := func() string { return randomChange(random) }
 			for range 60 {
 				one(t, same, change)
 			}
@@ -104,6 +70,43 @@ func TestMigrateWhileChanging(t *testing.T) {
 			}
 		})
 	}
+}
+
+// randomChange returns a change in or around /d.
+func randomChange(random *rand.Rand) string {
+	path := func() string {
+		p := "/d"
+		for range 1 + random.IntN(3) {
+			p += fmt.Sprintf("/%d", random.IntN(5))
+		}
+		return p
+	}
+	p := path()
+	switch random.IntN(14) {
+	case 0, 1:
+		return "mkdir -p -m 750 " + p
+	case 2, 3:
+		return fmt.Sprintf("write %s %d", p, random.IntN(1000))
+	case 4:
+		return "rm -r " + p
+	case 5:
+		return "rmdir " + p
+	case 6:
+		return "chmod 700 " + p
+	case 7:
+		return "mv " + p + " " + path() + "x"
+	case 8:
+		return fmt.Sprintf("mv %s /out/%d", p, random.IntN(5))
+	case 9:
+		return fmt.Sprintf("mv /out/%d %s", random.IntN(5), p)
+	case 10:
+		return "delegate " + p + " g3"
+	case 11:
+		return fmt.Sprintf("rm /d/f%d", random.IntN(700))
+	case 12:
+		return "chmod 711 /d"
+	}
+	return fmt.Sprintf("write /d/f%d new", random.IntN(700))
 }
 
 // one makes a change in both worlds and skips paths that are invalid commands.

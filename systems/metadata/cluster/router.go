@@ -277,8 +277,8 @@ type Client struct {
 
 // Connect asks the server at addr which servers share the tree, and returns a client of all of them. A server that shares
 // no tree answers all commands.
-func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, error) {
-	first := client.New(addr, with...)
+func Connect(ctx context.Context, addr string, options ...client.Option) (*Client, error) {
+	first := client.New(addr, options...)
 	status, err := first.Status(ctx)
 	if err != nil {
 		first.Close()
@@ -287,7 +287,7 @@ func Connect(ctx context.Context, addr string, with ...client.Option) (*Client, 
 	c := &Client{clients: []*client.Client{first}}
 	s := Servers{Root: status.Root, Service: make(map[string]Service)}
 	for name, addrs := range status.Servers {
-		own := client.NewOwn(addrs, with...)
+		own := client.NewOwn(addrs, options...)
 		c.clients = append(c.clients, own)
 		s.Service[name] = own
 	}

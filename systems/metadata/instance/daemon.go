@@ -45,14 +45,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Group != nil {
 		peer = o.Group.self()
 	}
-	who, err := o.Security.load(o.Listen, peer)
+	creds, err := o.Security.load(o.Listen, peer)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
-	if who.tokens != nil && bearer.InClear(who.tls, o.Listen) {
+	if creds.tokens != nil && bearer.InClear(creds.tls, o.Listen) {
 		o.Log.Warn(bearer.Clear, "listen", o.Listen)
 	}
-	k, recovery, err := o.openBackend(ctx, who)
+	k, recovery, err := o.openBackend(ctx, creds)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Share != nil {
 		own.Name = o.Share.Name
 	}
-	service, err := o.newFrontend(metered{own, meter}, who)
+	service, err := o.newFrontend(metered{own, meter}, creds)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		service.startBalancer(ctx, o, own, k)
 		service.watchAddressFile(ctx, o.Share, o.Log)
 	}
-	o.Server.Hosts, o.Server.Tokens = append(append(o.Server.Hosts, o.Listen), who.hosts()...), who.tokens
+	o.Server.Hosts, o.Server.Tokens = append(append(o.Server.Hosts, o.Listen), creds.hosts()...), creds.tokens
 	o.Server.Log, o.Server.Collectors = o.Log, append(server.Collectors(counts), service.collectors(meter)...)
 	o.Server.Seen = service.logPositions(own)
 	o.Server.Own, o.Server.Routes = service.own, k.routes(o.Log)
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	why := k.watch(ctx, cancel)
-	err = server.New(service.whole, o.Server).Serve(ctx, who.listener(l))
+	err = server.New(service.whole, o.Server).Serve(ctx, creds.listener(l))
 	cancel()
 	return errors.Join(err, why())
 }

@@ -59,8 +59,8 @@ type backend struct {
 	credentials
 }
 
-func (o *Options) openBackend(ctx context.Context, who credentials) (backend, changelog.Recovery, error) {
-	k := backend{state: store.NewState(), credentials: who}
+func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, changelog.Recovery, error) {
+	k := backend{state: store.NewState(), credentials: creds}
 	if o.Group == nil {
 		if err := checkLayout(filepath.Join(o.Dir, replicaDir),
 			"it belongs to a replica: give its --name and the --member flags of all replicas"); err != nil {
@@ -75,7 +75,7 @@ func (o *Options) openBackend(ctx context.Context, who credentials) (backend, ch
 		"it belongs to a server without replicas: omit --member, or give another --data directory"); err != nil {
 		return k, changelog.Recovery{}, err
 	}
-	cfg, err := o.Group.config(who.id)
+	cfg, err := o.Group.config(creds.id)
 	if err != nil {
 		return k, changelog.Recovery{}, err
 	}

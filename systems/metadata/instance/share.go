@@ -69,7 +69,7 @@ func (s *frontend) close() {
 	}
 }
 
-func (o *Options) newFrontend(own server.Service, who credentials) (*frontend, error) {
+func (o *Options) newFrontend(own server.Service, creds credentials) (*frontend, error) {
 	if o.Share == nil {
 		return &frontend{whole: own}, nil
 	}
@@ -89,7 +89,7 @@ func (o *Options) newFrontend(own server.Service, who credentials) (*frontend, e
 			all[name] = own
 			continue
 		}
-		c := client.NewOwn(addr, who.clientOptions()...)
+		c := client.NewOwn(addr, creds.clientOptions()...)
 		s.clients[name] = c
 		all[name] = c
 	}

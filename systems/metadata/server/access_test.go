@@ -156,11 +156,17 @@ func TestTokens(t *testing.T) {
 			}
 		}
 	}
+	testReadOnlyBatch(t, addr, secret["read"])
+}
+
+// testReadOnlyBatch sends a batch with a token that only allows reading: its change is refused.
+func testReadOnlyBatch(t *testing.T, addr, token string) {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/", strings.NewReader("ls /\nmkdir /batch\nls /"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+secret["read"])
+	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +174,6 @@ func TestTokens(t *testing.T) {
 	defer resp.Body.Close()
 	if text, _ := io.ReadAll(resp.Body); strings.Count(string(text), "\n200 ") != 1 ||
 		strings.Contains(string(text), "batch\n200") || !strings.Contains(string(text), "\n403 ") {
-		t.Errorf("a batch of one who may read: %q", text)
+		t.Errorf("batch with a read token: %q", text)
 	}
 }
