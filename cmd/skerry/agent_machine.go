@@ -12,7 +12,7 @@ import (
 	"skerry/internal/machine/statedir"
 )
 
-// newAgentMachine is this machine as it is asked from another one.
+// newAgentMachine returns the process that serves this machine to another one.
 func newAgentMachine(a *app) *cobra.Command {
 	var look bool
 	c := &cobra.Command{
@@ -44,7 +44,7 @@ func newAgentMachine(a *app) *cobra.Command {
 	return c
 }
 
-// examine is what this machine can do.
+// examine reports what this machine can do.
 func examine(ctx context.Context) (doctor.Report, error) {
 	dir, err := install.DefaultDir()
 	if err != nil {

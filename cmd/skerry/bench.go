@@ -1,9 +1,21 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"skerry/cmd/internal/cli"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/unit"
+	"skerry/internal/bench/labbench"
+	"skerry/internal/bench/linkbench"
+	"skerry/internal/bench/loadbench"
+	"skerry/internal/database/all"
+	"skerry/internal/database/redis"
 )
 
 // newBench groups the benchmarks behind the figures in the documentation.
@@ -29,4 +41,115 @@ func printBench(a *app, cmd *cobra.Command, result interface{ Text(io.Writer) er
 		return a.PrintJSON(result)
 	}
 	return result.Text(a.Out)
+}
+
+func newBenchLink(a *app) *cobra.Command {
+	var o linkbench.Options
+	var against string
+	steal := unit.Fraction(0.3)
+	c := &cobra.Command{
+		Use:   "link",
+		Short: "Measure the accuracy of emulated links",
+		Long: "Measure the userspace link engine in its own namespaces. The benchmark needs root and an otherwise idle machine.\n" +
+			"A full run takes nine minutes.\n" +
+			"\n" +
+			"  rtt        round trips of all pairs of azure8: idle, with busy cores, with TCP traffic, with stolen processors\n" +
+			"  sparse     1, 20 and 1,000 round trips per second, by kernel and by application, above a plain veth pair\n" +
+			"  bandwidth  throughput of links of 1 to 1,000 Mbit/s under overload\n" +
+			"  stream     one TCP stream without shaping, compared with a plain veth pair\n" +
+			"  grow       packets/s and TCP over two independent links, with one thread and with two\n" +
+			"  cost       CPU time of the emulator, idle and per packet, alternating with that of --against\n" +
+			"  long       one TCP stream at 100 ms and 1 Gbit/s\n" +
+			"  change     time to change all links of azure8",
+		Example: `  skerry bench link --only rtt --steal 30%
+  skerry bench link --only sparse,grow --json
+  skerry bench link --only cost --against /opt/skerry-0.1.0/skerry`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			exe, err := executable()
+			if err != nil {
+				return err
+			}
+			o.Command, o.Thief = []string{exe, "agent", "link"}, []string{exe, "agent", "stress", "steal"}
+			o.Steal = float64(steal)
+			if against != "" {
+				o.Against = []string{against, "agent", "link"}
+			}
+			o.Progress = func(what string) { a.Log.Info("measure", "what", what) }
+			r, err := linkbench.Run(cmd.Context(), o)
+			if errors.Is(err, linkbench.ErrPart) {
+				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
+			}
+			return errors.Join(err, printBench(a, cmd, r)) // the parts measured before an error are printed as well
+		},
+	}
+	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: "+strings.Join(linkbench.Parts(), ", "))
+	c.Flags().StringVar(&against, "against", "", "in part cost, alternate with the emulator of another skerry `PROGRAM`")
+	c.Flags().TextVar(&steal, "steal", steal, "steal one processor at a time, chosen at random, for this `SHARE` of the time; 0 disables it")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "take fewer samples")
+	return c
+}
+
+func newBenchLab(a *app) *cobra.Command {
+	var o labbench.Options
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Measure how fast labs start and stop",
+		Long: "Measure how long a lab takes to start and to stop, and the memory of a node. The topologies are azure8 (eight\n" +
+			"datacentres) and rings of 256 and 1000 nodes. Times are medians.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := a.prepare(cmd.Context()); err != nil {
+				return err
+			}
+			if o.Exe, err = executable(); err != nil {
+				return err
+			}
+			o.Progress = func(what string) { a.Log.Info("measure", "what", what) }
+			r, err := labbench.Run(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return printBench(a, cmd, r)
+		},
+	}
+	c.Flags().IntVar(&o.Runs, "runs", 3, "repetitions for each topology")
+	c.Flags().StringVar(&o.Engine, "engine", "auto", "link engine: auto, netem or userspace")
+	c.Flags().StringSliceVar(&o.Only, "only", nil, "topologies to measure: azure8, ring:256, ring:1000")
+	return c
+}
+
+func newBenchLoad(a *app) *cobra.Command {
+	var o loadbench.Options
+	c := &cobra.Command{
+		Use:   "load",
+		Short: "Measure the cost of the load driver",
+		Long: "Measure the load driver in operations per CPU-second: against a null database that answers at once, and against\n" +
+			"one Redis on loopback if Redis is installed. --ycsb alternates with YCSB itself (see bench/ycsb-java). Part audit\n" +
+			"measures the cost of tracking every write by its version, and the time to read back a million writes.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Exe, err = executable(); err != nil {
+				return err
+			}
+			if in, err := all.Databases()[redis.Name].Find("", ""); err == nil {
+				o.Server, o.Env = in.Programs["redis-server"], in.Env
+				o.Open = all.Databases()[redis.Name].Open
+			}
+			o.Progress = func(what string) { a.Log.Info("measure", "what", what) }
+			r, err := loadbench.Run(cmd.Context(), o)
+			if errors.Is(err, loadbench.ErrPart) {
+				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
+			}
+			if err != nil {
+				return err
+			}
+			return printBench(a, cmd, r)
+		},
+	}
+	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: null, redis, audit")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "run fewer operations")
+	c.Flags().StringVar(&o.YCSB, "ycsb", "", "compare with YCSB itself; `FOLDER` is the build of bench/ycsb-java")
+	return c
 }

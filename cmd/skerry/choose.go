@@ -80,7 +80,7 @@ func newChoose(a *app) *cobra.Command {
 			case (f.explain != "" || f.measured) && f.resume == "":
 				return fmt.Errorf("%w: --explain and --measured require --resume DIR", cli.ErrUsage)
 			}
-			if err := f.engine.check(); err != nil {
+			if err := checkFlags(cmd.Flags(), engineRules); err != nil {
 				return err
 			}
 			return a.choose(cmd.Context(), f)

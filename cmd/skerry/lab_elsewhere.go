@@ -110,17 +110,17 @@ func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
 	return infos, nil
 }
 
-// upElsewhere creates a lab on the machines in a machines file.
-func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, terms multihost.LabOptions) (l *lab.Lab, done func() error, err error) {
-	terms.Place = map[string]string{}
-	for _, p := range places {
+// upElsewhere creates a lab on the machines of --machines.
+func (a *app) upElsewhere(ctx context.Context, c lab.Config, up labUp) (l *lab.Lab, done func() error, err error) {
+	up.options.Place = map[string]string{}
+	for _, p := range up.places {
 		key, on, ok := strings.Cut(p, "=")
 		if !ok {
 			return nil, nil, fmt.Errorf("%w: --place %s is not NODE=MACHINE, SITE=MACHINE or *=MACHINE", cli.ErrUsage, p)
 		}
-		terms.Place[key] = on
+		up.options.Place[key] = on
 	}
-	f, err := inventory.Load(file)
+	f, err := inventory.Load(up.machines)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
@@ -133,7 +133,7 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if _, err := m.ConfigureLab(ctx, &c, terms, func(stage string) { a.Progress().Livef("%s", stage) }); err != nil {
+	if _, err := m.ConfigureLab(ctx, &c, up.options, func(stage string) { a.Progress().Livef("%s", stage) }); err != nil {
 		return nil, nil, err
 	}
 	memory := multihost.OpenLabStore(a.stateDir)

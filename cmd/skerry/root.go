@@ -3,12 +3,25 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
+	"os/exec"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"skerry/cmd/internal/cli"
+	"skerry/cmd/internal/labprep"
+	"skerry/internal/base/advice"
+	"skerry/internal/database"
+	"skerry/internal/database/all"
+	"skerry/internal/database/custom"
+	"skerry/internal/kernel/rootless"
+	"skerry/internal/lab"
+	"skerry/internal/load"
 	"skerry/internal/record"
 	"skerry/internal/report/compare"
 	"skerry/internal/run/choose"
@@ -58,3 +71,93 @@ func newRoot(a *app) *cobra.Command {
 
 // executable returns the path of this program, which also runs the agents (emulator, load driver).
 func executable() (string, error) { return os.Executable() }
+
+// groups returns the groups of commands in the order of the help.
+func groups(a *app) []group {
+	return []group{
+		{"Experiments:", []*cobra.Command{
+			newInit(a), newChoose(a), newRun(a), newPlay(a), newFire(a), newShow(a), newReport(a), newCompare(a),
+			newReproduce(a), newServe(a), newValidate(a), newSchema(a),
+		}},
+		{"Labs:", []*cobra.Command{newLab(a), newYCSB(a)}},
+		{"Other machines:", []*cobra.Command{newMachines(a)}},
+		{"This machine:", []*cobra.Command{newDoctor(a), newInstall(a), newBench(a), cli.NewVersion(a.App, "skerry", version)}},
+	}
+}
+
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// addCommands adds all commands to root.
+func addCommands(root *cobra.Command, a *app) {
+	for _, g := range groups(a) {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(
+		newMoved("hydra", "hydra"), newMoved("metadata", "metad"),
+		newDocs(a), newWanted(a), newPackaging(), cli.NewMan(), newAgent(a))
+}
+
+// prepare prepares a command that creates labs: see labprep.Prepare.
+func (a *app) prepare(ctx context.Context) error { return labprep.Prepare(ctx, a.App, a.stateDir) }
+
+// join restarts the command in the user namespace of the lab, if the lab has one.
+func (a *app) join(l lab.Info) error {
+	if l.Holder == nil || rootless.Inside() {
+		return nil
+	}
+	exe, err := executable()
+	if err != nil {
+		return err
+	}
+	return rootless.Join(*l.Holder, exe, os.Args[1:], labprep.Directories())
+}
+
+// remove removes a lab, from within its user namespace if it has one.
+func (a *app) remove(ctx context.Context, l lab.Info) error {
+	if l.Holder == nil || rootless.Inside() || l.State == lab.StateDead {
+		return lab.Remove(ctx, a.stateDir, l.Name)
+	}
+	exe, err := executable()
+	if err != nil {
+		return err
+	}
+	cmd, err := rootless.Command(ctx, *l.Holder, exe, []string{"lab", "down", "--state-dir", a.stateDir, "--", l.Name}, labprep.Directories())
+	if err != nil {
+		return err
+	}
+	return a.runInherited(cmd)
+}
+
+// runInherited runs a command with the standard streams of this one.
+func (a *app) runInherited(cmd *exec.Cmd) error {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
+	return cmd.Run()
+}
+
+// openDatabase returns the client constructor of a database, or of the null database.
+func openDatabase(name string) (func(context.Context, map[string]string) (load.Client, error), error) {
+	if name == load.NullName {
+		return new(load.NullDatabase).Open, nil
+	}
+	if db, ok := findDatabase(name); ok {
+		return db.Open, nil
+	}
+	known := append(slices.Sorted(maps.Keys(all.Databases())), load.NullName)
+	return nil, advice.With(fmt.Errorf("unknown database %q", name), "databases are %s", strings.Join(known, ", "))
+}
+
+// findDatabase returns the database that a client connects to.
+func findDatabase(name string) (database.Database, bool) {
+	if strings.HasPrefix(name, custom.Prefix) {
+		name = database.Exec // its clients read all settings from their properties
+	}
+	db, ok := all.Databases()[name]
+	return db, ok
+}

@@ -34,6 +34,17 @@ type runFlags struct {
 	ui          uiFlags
 }
 
+// runRules are the rules of the flags of skerry run, with engineRules.
+var runRules = []flagRule{
+	{flag: "resume", excludes: []string{
+		"out", "set", "fast", "retries", "parallel", "on", "sbatch", "image", "results", "dry-run", "follow",
+	}},
+	{flag: "follow", excludes: []string{"on", "sbatch", "image", "results", "dry-run"}},
+	{flag: "only", requires: "resume", excludes: []string{"ui", "open", "ui-keep", "strict", "machines"}},
+	{flag: "suspect", requires: "resume"},
+	{flag: "machines", excludes: []string{"on"}},
+}
+
 // uiFlags are the flags of the dashboard of a run.
 type uiFlags struct {
 	on, open, keep bool
@@ -63,24 +74,15 @@ func newRun(a *app) *cobra.Command {
   skerry run my.yaml --on slurm:debug --sbatch=--account=lab
   skerry run experiments/quickstart.yaml --machines machines.yaml
   skerry run --follow runs/latest`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if f.follow != "" {
-				if len(args) > 0 || f.resume != "" || f.engine.given() {
-					return fmt.Errorf("%w: --follow DIR excludes files, --resume and engine flags", cli.ErrUsage)
-				}
-				return nil
-			}
-			if len(args) > 1 || (f.resume == "") != (len(args) == 1) {
-				return advice.With(fmt.Errorf("%w: one experiment file or --resume DIR required", cli.ErrUsage), "see skerry run --help")
-			}
-			if err := f.engine.check(); err != nil {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := checkFlags(cmd.Flags(), append(runRules, engineRules...)); err != nil {
 				return err
 			}
-			if f.only != "" && (f.resume == "" || f.ui.on || f.ui.open || f.ui.keep || f.strict) {
-				return fmt.Errorf("%w: --only requires --resume DIR, and excludes the dashboard and --strict", cli.ErrUsage)
+			if f.follow != "" && len(args) > 0 {
+				return fmt.Errorf("%w: --follow excludes an experiment file", cli.ErrUsage)
 			}
-			if f.suspect && f.resume == "" {
-				return fmt.Errorf("%w: --suspect requires --resume DIR", cli.ErrUsage)
+			if f.follow == "" && (len(args) > 1 || (f.resume == "") != (len(args) == 1)) {
+				return advice.With(fmt.Errorf("%w: one experiment file or --resume DIR required", cli.ErrUsage), "see skerry run --help")
 			}
 			f.ui.on = f.ui.on || f.ui.open || f.ui.keep
 			return nil
@@ -122,11 +124,6 @@ func newRun(a *app) *cobra.Command {
 	c.Flags().StringVar(&f.machines, "machines", "",
 		"run each lab on the machines in a machines `FILE`, placed by place: in the experiment (default: the experiment's machines)")
 	f.engine.flags(c, &f.follow)
-	c.MarkFlagsMutuallyExclusive("machines", "on")
-	c.MarkFlagsMutuallyExclusive("machines", "only")
-	for _, other := range []string{"out", "set", "fast", "retries", "parallel", "on", "sbatch", "image", "results", "dry-run"} {
-		c.MarkFlagsMutuallyExclusive("resume", other)
-	}
 	return c
 }
 

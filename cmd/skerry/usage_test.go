@@ -9,7 +9,10 @@ import (
 )
 
 func TestUsageErrorsExitWithTwo(t *testing.T) {
-	for _, line := range []string{"frobnicate", "show a b c", "compare", "lab down x y", "serve a b", "bench nosuch", "doctor x", "lab exec", "schema nosuch", "run --nope", "install nosuch", "completion nosuch", "choose /nosuch", "validate", "fire"} {
+	for _, line := range []string{"frobnicate", "show a b c", "compare", "lab down x y", "serve a b", "bench nosuch", "doctor x", "lab exec",
+		"schema nosuch", "run --nope", "install nosuch", "completion nosuch", "choose /nosuch", "validate", "fire",
+		"run x.yaml --only 3", "run x.yaml --suspect", "run x.yaml --sbatch=--a", "run --follow r x.yaml", "run --resume r --set a=1",
+		"run --resume r --only 3 --ui", "choose x.yaml --image i"} {
 		if code, out, errs := skerry(t, strings.Fields(line)...); code != cli.ExitUsage || !strings.Contains(errs, "usage") {
 			t.Errorf("skerry %s: exit code %d, %s%s", line, code, out, errs)
 		}
@@ -41,7 +44,8 @@ func TestMovedCommandsNameTheirProgram(t *testing.T) {
 
 func TestWhatAShellIsOffered(t *testing.T) {
 	for line, want := range map[string]string{
-		"install red": "redis", "run --set workload.th": "workload.threads=", "run --set database=": "database=redis", "validate --set matr": "matrix=", "run --from ": "redis=",
+		"install red": "redis", "run --set workload.th": "workload.threads=", "run --set database=": "database=redis",
+		"validate --set matr": "matrix=", "run --from ": "redis=",
 	} {
 		words := strings.SplitN(line, " ", -1)
 		_, out, errs := skerry(t, append([]string{"__complete"}, words...)...)

@@ -63,7 +63,8 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 	f.DurationVar(&o.Timeout, "timeout", load.DefaultTimeout, "timeout of an operation")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of operations, keys and arrivals; use a different one for each client of a table")
 	f.StringVar((*string)(&o.Arrival), "arrival", "", "closed (each worker waits for its answer), or constant or poisson at the target rate")
-	f.IntVar(&o.MaxInFlight, "in-flight", 0, fmt.Sprintf("maximum number of operations in flight of an open loop (default %d)", load.DefaultMaxInFlight))
+	f.IntVar(&o.MaxInFlight, "in-flight", 0,
+		fmt.Sprintf("maximum number of operations in flight of an open loop (default %d)", load.DefaultMaxInFlight))
 	f.StringVar((*string)(&o.AfterStall), "after-stall", "",
 		"after a stall: catchup (send delayed operations late) or skip (count them as dropped)")
 	f.StringVar(&o.HDR, "hdr", "", "write HdrHistogram logs to `FOLDER`")

@@ -3,15 +3,62 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"skerry/cmd/internal/cli"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/all"
+	"skerry/internal/docgen"
 	"skerry/internal/install"
 )
+
+// newMoved returns a hidden command that names the program that replaced skerry old. It is removed in the next version.
+func newMoved(old, program string) *cobra.Command {
+	return &cobra.Command{
+		Use:                old,
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return advice.With(fmt.Errorf("skerry %s is now the program %s", old, program),
+				"run `%s` with the same arguments: %s --help", program, program)
+		},
+	}
+}
+
+// newDocs is hidden: it serves those who change skerry, through make docs.
+func newDocs(_ *app) *cobra.Command {
+	var source string
+	c := &cobra.Command{
+		Use:    "docs DIR",
+		Short:  "Write the generated documentation",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return docgen.Write(args[0], source, cmd.Root())
+		},
+	}
+	c.Flags().StringVar(&source, "source", ".", "the repository's root, relative to the working directory")
+	return c
+}
+
+// newPackaging returns the hidden commands of `make package` and `make notice`.
+func newPackaging() *cobra.Command {
+	c := &cobra.Command{Use: "packaging", Short: "Write files for packages", Hidden: true}
+	c.AddCommand(
+		&cobra.Command{
+			Use:   "notice REPOSITORY",
+			Short: "Print the licences of the dependencies",
+			Args:  cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return docgen.WriteNotice(cmd.Context(), os.Stdout, args[0])
+			},
+		})
+	return c
+}
 
 // newWanted returns a hidden command for the Makefile and scripts, so that they contain no names of databases.
 func newWanted(a *app) *cobra.Command {

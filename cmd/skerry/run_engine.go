@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"skerry/cmd/internal/cli"
@@ -41,13 +42,32 @@ func (e *engineFlags) flags(c *cobra.Command, follow *string) {
 	c.Flags().StringVar(follow, "follow", "", "follow the tasks of the run in `DIR` until they are done")
 }
 
-func (e *engineFlags) given() bool {
-	return e.on != "" || e.dryRun || len(e.options.Sbatch) > 0 || e.options.Image != "" || e.options.Results != ""
+// engineRules are the rules of the flags of engines.
+var engineRules = []flagRule{
+	{flag: "dry-run", requires: "on"}, {flag: "sbatch", requires: "on"}, {flag: "image", requires: "on"}, {flag: "results", requires: "on"},
 }
 
-func (e *engineFlags) check() error {
-	if e.given() && e.on == "" {
-		return fmt.Errorf("%w: --dry-run, --sbatch, --image and --results require --on ENGINE", cli.ErrUsage)
+// flagRule states which flags a flag requires and excludes.
+type flagRule struct {
+	flag     string
+	requires string // "" for none
+	excludes []string
+}
+
+// checkFlags returns a usage error for the first rule that the given flags violate.
+func checkFlags(given *pflag.FlagSet, rules []flagRule) error {
+	for _, r := range rules {
+		if !given.Changed(r.flag) {
+			continue
+		}
+		if r.requires != "" && !given.Changed(r.requires) {
+			return fmt.Errorf("%w: --%s requires --%s", cli.ErrUsage, r.flag, r.requires)
+		}
+		for _, other := range r.excludes {
+			if given.Changed(other) {
+				return fmt.Errorf("%w: --%s excludes --%s", cli.ErrUsage, r.flag, other)
+			}
+		}
 	}
 	return nil
 }
