@@ -28,7 +28,8 @@ function executable(): string {
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: executable(),
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+      '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
     timeout: 60_000,
   })
 }
@@ -64,7 +65,8 @@ export function run(...args: string[]): string {
 /** serious are axe's findings that keep somebody from using the page. */
 export async function serious(page: Page): Promise<string[]> {
   const found = await new AxeBuilder({ page }).analyze()
-  return found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`)
+  return found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) =>
+    `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`)
 }
 
 /**
@@ -82,7 +84,8 @@ const started: Process[] = []
 
 /** start runs skerry, which keeps its things in a folder, until its dashboard answers. */
 export async function start(home: string, args: string[], env: Record<string, string> = {}): Promise<Process> {
-  const child = spawn(skerry, ['--state-dir', join(home, 'state'), ...args], { env: { ...process.env, SKERRY_DATA: join(home, 'data'), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(skerry, ['--state-dir', join(home, 'state'), ...args],
+    { env: { ...process.env, SKERRY_DATA: join(home, 'data'), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   const ended = new Promise<number | null>((resolve) => child.on('close', (code) => resolve(code)))
   const url = await new Promise<string>((resolve, reject) => {
@@ -113,6 +116,7 @@ export async function stopAll(): Promise<void> {
 /** needs says why labs cannot be tested here, as testkit does. */
 export function needs(): string {
   const missing = process.getuid?.() !== 0 ? 'root' : !existsSync('/dev/net/tun') ? 'tun' : ''
-  if (missing && (process.env['SKERRY_REQUIRE'] ?? '').split(',').includes(missing)) throw new Error(`needs ${missing}, which SKERRY_REQUIRE says is here`)
+  if (missing && (process.env['SKERRY_REQUIRE'] ?? '').split(',').includes(missing)) throw new Error(
+    `needs ${missing}, which SKERRY_REQUIRE says is here`)
   return missing && `needs ${missing}`
 }

@@ -18,7 +18,8 @@ beforeAll(async () => {
   mkdirSync(join(runs, 'damaged'), { recursive: true })
   writeFileSync(join(runs, 'damaged', 'run.json'), '{"schema": "skerry/run/v1", "na')
   mkdirSync(join(runs, `hostile ${hostile.replaceAll('/', '')}`))
-  writeFileSync(join(runs, `hostile ${hostile.replaceAll('/', '')}`, 'run.json'), JSON.stringify({ schema: 'skerry/run/v1', name: hostile, description: hostile, started: '2026-01-01T00:00:00Z', plan: [] }))
+  writeFileSync(join(runs, `hostile ${hostile.replaceAll('/', '')}`, 'run.json'),
+    JSON.stringify({ schema: 'skerry/run/v1', name: hostile, description: hostile, started: '2026-01-01T00:00:00Z', plan: [] }))
   browser = await launch()
 })
 
@@ -39,7 +40,7 @@ describe('an experiment', () => {
     await page.waitForSelector('.note.fine >> text=1 trial')
     await page.fill('#new-name', 'of-a-form')
     await page.fill('#new-scales', '0.2, 1')
-    await page.click('text=Add an event')
+    await page.click('text=Add event')
     await page.selectOption('select[aria-label="Event 1"]', { label: 'Kill the database' })
     await page.selectOption('[aria-label="Target of event 1"]', 'Pune')
     await written(page, /kill: \{nodes: \[Pune\]\}/)
@@ -58,7 +59,9 @@ describe('an experiment', () => {
     expect(await page.isDisabled('text=Save')).toBe(true)
     expect(await serious(page)).toEqual([])
     await page.click('.wrong button')
-    expect(await page.evaluate(() => { const t = document.querySelector<HTMLTextAreaElement>('#yaml')!; return t.value.slice(t.selectionStart, t.selectionEnd) })).toContain('scael')
+    expect(await page.evaluate(
+      () => { const t = document.querySelector<HTMLTextAreaElement>('#yaml')!; return t.value.slice(t.selectionStart,
+      t.selectionEnd) })).toContain('scael')
     await page.click('text=Discard manual changes')
     await page.waitForSelector('.note.fine >> text=2 trials')
     await page.click('text=Save')
@@ -146,7 +149,8 @@ describe('runs that have ended', () => {
 describe('a run that goes on', () => {
   const why = needs()
   test.skipIf(why !== '')(`is followed, a link of it is cut, and its goodput dips${why && ` (${why})`}`, async () => {
-    const p = await start(folder.path, ['run', quickstart, '--ui', '--out', runs, '--set', 'matrix.workload=[a]', '--set', 'matrix.scale=[0.2]',
+    const p = await start(folder.path,
+      ['run', quickstart, '--ui', '--out', runs, '--set', 'matrix.workload=[a]', '--set', 'matrix.scale=[0.2]',
       '--set', 'workload.records=200', '--set', 'warmup=0s', '--set', 'stop.time=10m']) // until it is stopped
     onTestFailed(() => console.log(p.said()))
     const { page, errors } = await watch(browser)
@@ -155,7 +159,8 @@ describe('a run that goes on', () => {
     await page.waitForFunction(() => !document.querySelector<HTMLButtonElement>('.firing button')?.disabled)
     const goodput = () => page.textContent('.figure .value').then((v) => Number((v ?? '').replace(/[^\d.]/g, '')))
     await expect.poll(goodput, { timeout: 60_000 }).toBeGreaterThan(100)
-    await page.waitForFunction(() => document.querySelectorAll('table.nodes tbody tr').length > 8 && document.querySelectorAll('figure.chart svg path').length > 10)
+    await page.waitForFunction(() => document.querySelectorAll('table.nodes tbody tr').length > 8
+      && document.querySelectorAll('figure.chart svg path').length > 10)
     const before = await goodput()
     expect(await serious(page)).toEqual([])
 
@@ -202,7 +207,9 @@ describe('a run that goes on', () => {
 async function stranger(dashboard: string, run: string): Promise<Server> {
   const page = `<!doctype html><title>trying</title><script>
     (async () => {
-      await fetch('${dashboard}api/runs/${run}/events', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"link_down": {"of": "Singapore"}}' }).catch(() => {})
+      await fetch('${dashboard}api/runs/${run}/events', {
+        method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"link_down": {"of": "Singapore"}}',
+      }).catch(() => {})
       window.read = await fetch('${dashboard}api/runs').then((r) => r.text(), () => 'refused')
       document.title = 'done'
     })()

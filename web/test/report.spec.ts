@@ -43,13 +43,16 @@ describe('the report of a stored run', () => {
     expect(await page.title()).toBe('two-distances – Skerry report')
     for (const m of await marks(page)) expect(m.drawn, m.title).toBeGreaterThan(3)
     const titles = (await marks(page)).map((m) => m.title)
-    for (const t of ['Goodput by scale', 'Goodput and errors', 'Latency', '95th and 99th percentile by operation', 'CPU of the nodes', 'Memory of the nodes', 'Network of the nodes, received and sent', 'Map of the sites',
-      'Latency distribution', 'Latency over time', 'Traffic between nodes', 'Traffic matrix', 'Error of the round trip, link by link']) expect(titles).toContain(t)
+    for (const t of ['Goodput by scale', 'Goodput and errors', 'Latency', '95th and 99th percentile by operation', 'CPU of the nodes',
+      'Memory of the nodes', 'Network of the nodes, received and sent', 'Map of the sites',
+      'Latency distribution', 'Latency over time', 'Traffic between nodes', 'Traffic matrix',
+      'Round-trip error of each link']) expect(titles).toContain(t)
     // The data behind each chart: all have rows with numbers.
     for (const button of await page.$$('figure.chart .tools button[aria-label^="Data of"]')) {
       await button.evaluate((e) => (e as HTMLButtonElement).click())
       const name = await button.getAttribute('aria-label')
-      const numbers = await button.evaluate((e) => [...e.closest('figure')!.querySelectorAll('.data td.num')].filter((c) => c.textContent).length)
+      const numbers = await button.evaluate((e) =>
+        [...e.closest('figure')!.querySelectorAll('.data td.num')].filter((c) => c.textContent).length)
       expect(numbers, name ?? '').toBeGreaterThan(0)
     }
     expect(errors).toEqual([])
@@ -98,11 +101,13 @@ describe('the report of a stored run', () => {
     await page.getByLabel('Trial', { exact: true }).selectOption('3')
     await page.locator('html[data-ready]').waitFor()
     await page.locator('#trial .card table').first().waitFor()
-    const [csv] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV of Goodput and errors' }).click()])
+    const [csv] = await Promise.all([page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download CSV of Goodput and errors' }).click()])
     const text = readFileSync((await csv.path())!, 'utf8')
     expect(text.split('\r\n')[0]).toBe('t (s),ok,failed,unknown')
     expect(text.split('\r\n').length).toBeGreaterThan(10)
-    const [svg] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download SVG of Map of the sites' }).click()])
+    const [svg] = await Promise.all([page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download SVG of Map of the sites' }).click()])
     expect(readFileSync((await svg.path())!, 'utf8')).toContain('Frankfurt')
     expect(errors).toEqual([])
     await page.context().close()
@@ -145,7 +150,8 @@ describe('runs that are not as they should be', () => {
     cpSync(stored, dir, { recursive: true })
     const path = join(dir, 'summary.json')
     const summary = JSON.parse(readFileSync(path, 'utf8')) as { trials: { id: number; probes?: unknown[] }[] }
-    const job = (t: number, read: number) => ({ t, duration_s: 0.1, operations: { READ: { count: 100, failed: 0, service_us: { p95: read }, response_us: {} } } })
+    const job = (t: number, read: number) =>
+      ({ t, duration_s: 0.1, operations: { READ: { count: 100, failed: 0, service_us: { p95: read }, response_us: {} } } })
     summary.trials[0]!.probes = [job(0, 600), job(5, 900), job(10, 650), { t: 12, duration_s: 0, operations: {}, error: 'refused' }]
     writeFileSync(path, JSON.stringify(summary))
     const out = join(folder.path, 'probes.html')
@@ -154,7 +160,7 @@ describe('runs that are not as they should be', () => {
     await page.getByLabel('Trial', { exact: true }).selectOption(String(summary.trials[0]!.id))
     const figure = page.locator('figure.chart', { hasText: 'Probes: 95th percentile of each short job' })
     await figure.scrollIntoViewIfNeeded()
-    expect(await figure.locator('.title').textContent()).toContain('1 of 4 could not be driven')
+    expect(await figure.locator('.title').textContent()).toContain('1 of 4 failed')
     await figure.locator('button[aria-label^="Data of"]').click()
     expect(await figure.locator('.data td.num').allTextContents()).toEqual(expect.arrayContaining(['600', '900', '650']))
     await expect.poll(() => figure.locator('.plot').textContent()).toContain('cut') // an event's name

@@ -64,7 +64,8 @@ async function look(page: Page, name: string, there: string, at?: string): Promi
       const where = `${name}-${size.width}-${colorScheme}`
       if (!at) found.push(...(await serious(page)).map((s) => `${where}: ${s}`)) // axe reads the whole page, wherever it stands
       // Charts take the screen's new width when they hear of it.
-      await page.waitForFunction(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth, undefined, { timeout: 30_000 })
+      await page.waitForFunction(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth, undefined,
+        { timeout: 30_000 })
         .catch(() => found.push(`${where}: the page is wider than the screen`))
       if (screens) {
         await page.screenshot({ path: join(screens, `${where}.png`) })
@@ -86,7 +87,8 @@ test.each(shown)('the report of %s', async (name) => {
   await page.waitForSelector('html[data-ready]')
   await look(page, `report-${name}`, 'html[data-ready]')
   await page.setViewportSize(sizes[0]!)
-  const cut = await page.$$eval('#overview .wide, #fidelity .wide', (all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.getAttribute('aria-label')))
+  const cut = await page.$$eval('#overview .wide, #fidelity .wide',
+    (all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.getAttribute('aria-label')))
   expect(cut, 'tables that are wider than a desk has room for').toEqual([])
   await page.setViewportSize({ width: 700, height: 900 }) // a window that is made smaller
   await page.waitForFunction(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)
@@ -98,7 +100,8 @@ test.each(shown)('the report of %s', async (name) => {
 // SKERRY_CHOICES are folders of choices whose answers are looked at, as NAME=FOLDER with commas between; without them it is
 // the page that the tests of internal/report/choice keep.
 const answers = (process.env['SKERRY_CHOICES'] ?? '').split(',').filter(Boolean).map((c) => c.split('=') as [string, string])
-test.each(answers.length ? answers : [['made', join(root, 'internal/report/choice/testdata')]] as [string, string][])('the answer %s', async (name, from) => {
+test.each(answers.length ? answers : [['made', join(root, 'internal/report/choice/testdata')]] as [string, string][])('the answer %s',
+  async (name, from) => {
   const { page, errors, requests } = await watch(browser)
   await page.goto(pathToFileURL(join(from, 'answer.html')).href)
   await look(page, `answer-${name}`, 'h1.answer')
@@ -161,13 +164,15 @@ describe('the dashboard', () => {
 describe('with a lab', () => {
   const why = needs()
   test.skipIf(why !== '')(`live, with a link that is cut${why && ` (${why})`}`, async () => {
-    const p = await start(folder.path, ['run', join(root, 'experiments/quickstart.yaml'), '--ui', '--out', join(folder.path, 'live'), '--set', 'matrix.workload=[a]',
+    const p = await start(folder.path, ['run', join(root, 'experiments/quickstart.yaml'), '--ui', '--out', join(folder.path, 'live'),
+      '--set', 'matrix.workload=[a]',
       '--set', 'matrix.scale=[0.2]', '--set', 'workload.records=200', '--set', 'warmup=0s', '--set', 'stop.time=10m'])
     onTestFailed(() => console.log(p.said()))
     const { page, errors } = await watch(browser)
     await page.goto(`${p.url}#/live`)
     await page.waitForFunction(() => !document.querySelector<HTMLButtonElement>('.firing button')?.disabled)
-    await page.waitForFunction(() => document.querySelectorAll('table.nodes tbody tr').length > 8 && document.querySelectorAll('figure.chart svg path').length > 10)
+    await page.waitForFunction(() => document.querySelectorAll('table.nodes tbody tr').length > 8
+      && document.querySelectorAll('figure.chart svg path').length > 10)
     if (given) await expect.poll(() => page.textContent('main'), { timeout: 120_000 }).toMatch(/([2-9]\d|1\d\d) s of|\d:\d\d of 10:00/)
     await page.selectOption('#fire-what', { label: 'Cut links' })
     await page.selectOption('#fire-whom', { label: 'Pune – Seoul' })
@@ -195,7 +200,8 @@ const site = join(root, 'site/dist')
 test.skipIf(!existsSync(site))('the site of the documentation, where make site has built it', async () => {
   const server = await serveFiles(site)
   const { page, errors, requests } = await watch(browser)
-  for (const [name, path] of [['site', ''], ['site-tutorial', 'tutorial.html'], ['site-results', 'results/index.html'], ['site-events', 'events.html']] as const) {
+  for (const [name, path] of [['site', ''], ['site-tutorial', 'tutorial.html'], ['site-results', 'results/index.html'],
+    ['site-events', 'events.html']] as const) {
     await page.goto(`http://localhost:${(server.address() as AddressInfo).port}/${path}`)
     await page.waitForSelector('h1')
     await look(page, name, 'h1')
@@ -213,7 +219,8 @@ test.skipIf(!existsSync(site))('the site of the documentation, where make site h
 
 /** serveFiles serves a folder over HTTP, as modules ask for. */
 async function serveFiles(dir: string): Promise<Server> {
-  const kinds: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.png': 'image/png', '.woff2': 'font/woff2' }
+  const kinds: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml',
+    '.png': 'image/png', '.woff2': 'font/woff2' }
   const server = createServer((request, answer) => {
     const path = join(dir, decodeURIComponent(new URL(request.url ?? '/', 'http://x').pathname).replace(/\/$/, '/index.html'))
     if (!existsSync(path)) {

@@ -50,7 +50,8 @@ class Proxy {
     for (const host of addresses) {
       const headers = { ...from.headers, host: url.host, connection: 'close' }
       const done = await new Promise<boolean>((resolve) => {
-        const out = request({ host, port: url.port, method: from.method, path: url.pathname + url.search, headers, agent: false }, (answer) => {
+        const out = request({ host, port: url.port, method: from.method, path: url.pathname + url.search, headers, agent: false },
+          (answer) => {
           to.writeHead(answer.statusCode ?? 502, answer.headers)
           answer.pipe(to)
           answer.on('end', () => resolve(true))
@@ -177,10 +178,13 @@ describe('the wallet', () => {
     // Both clouds' applications say the same, each from what it reads itself.
     for (const wallet of ['wallet-aws', 'wallet-gcp']) {
       const read = async () => {
-        const [{ sum }, { accounts }, { entries }] = await Promise.all([get<Sum>(wallet, '/api/sum'), get<Accounts>(wallet, '/api/accounts'), get<History>(wallet, '/api/accounts/bob/history')])
-        return { holds: sum.holds, total: sum.total_cents, balances: accounts.map((a) => a.balance_cents), transfers: entries.length, keys: new Set(entries.map((e) => e.id)).size }
+        const [{ sum }, { accounts }, { entries }] = await Promise.all([get<Sum>(wallet, '/api/sum'),
+          get<Accounts>(wallet, '/api/accounts'), get<History>(wallet, '/api/accounts/bob/history')])
+        return { holds: sum.holds, total: sum.total_cents, balances: accounts.map((a) => a.balance_cents), transfers: entries.length,
+          keys: new Set(entries.map((e) => e.id)).size }
       }
-      await expect.poll(() => read().catch((e: unknown) => e), patience).toEqual({ holds: true, total: 10000, balances: [8800, 1200], transfers, keys: transfers })
+      await expect.poll(() => read().catch((e: unknown) => e), patience).toEqual({ holds: true, total: 10000, balances: [8800, 1200],
+        transfers, keys: transfers })
     }
     expect(requests.filter((url) => !url.startsWith(home))).toEqual([])
     await page.context().close()

@@ -42,25 +42,29 @@ export function markBands(bands: Band[], first: number, last: number, t: Theme, 
       xAxis: b.from,
       itemStyle: { color: 'transparent' },
       label: {
-        show: named && shown.length <= mostNamed, formatter: b.name.slice(0, 24).replaceAll('{', '('), position: 'insideTopLeft', color: t.muted, fontSize: 11,
+        show: named && shown.length <= mostNamed, formatter: b.name.slice(0, 24).replaceAll('{', '('), position: 'insideTopLeft',
+        color: t.muted, fontSize: 11,
         distance: 3 + 13 * (i % 3), rich: {},
       },
     },
     { xAxis: Math.max(b.from, Math.min(b.to ?? last, last)) },
   ])
-  areas.unshift(...united(shown, last).map(([from, to]) => [{ xAxis: from, itemStyle: { color: t.band }, label: { show: false } }, { xAxis: to }]))
+  areas.unshift(...united(shown, last).map(([from, to]) => [{ xAxis: from, itemStyle: { color: t.band }, label: { show: false } },
+    { xAxis: to }]))
   const taken = united(reached.filter(stolen), last)
   const widest = taken.reduce((w, [from, to], i) => (to - from > taken[w]![1] - taken[w]![0] ? i : w), 0)
   areas.unshift(...taken.map(([from, to], i) => [
     {
       xAxis: from, itemStyle: { color: t.stolen },
-      label: { show: named && i === widest, formatter: 'grey: CPU taken from the driver', position: 'insideBottom', color: t.muted, fontSize: 11 },
+      label: { show: named && i === widest, formatter: 'grey: CPU taken from the driver', position: 'insideBottom', color: t.muted,
+        fontSize: 11 },
     },
     { xAxis: to },
   ]))
   if (first < 0) {
     areas.push([
-      { xAxis: first, itemStyle: { color: t.faint }, label: { show: named, formatter: 'warm-up', position: 'insideBottomLeft', color: t.muted, fontSize: 11 } },
+      { xAxis: first, itemStyle: { color: t.faint },
+        label: { show: named, formatter: 'warm-up', position: 'insideBottomLeft', color: t.muted, fontSize: 11 } },
       { xAxis: 0 },
     ])
   }

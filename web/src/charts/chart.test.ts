@@ -14,8 +14,10 @@ test('CSV quotes what it must and lets no formula through', () => {
 const run = {
   vary: [{ name: 'workload', label: 'workload', values: ['A', 'C'] }, { name: 'scale', label: 'scale', values: ['X', '5X'] }],
   cells: [
-    { label: 'A X', values: [0, 0], planned: 2, trials: [1, 3], verdict: 'valid', estimates: { goodput: { n: 2, mean: 100, sd: 1, half: 9 } } },
-    { label: 'A 5X', values: [0, 1], planned: 2, trials: [2, 4], verdict: 'valid', estimates: { goodput: { n: 2, mean: 25, sd: 1, half: 9 } } },
+    { label: 'A X', values: [0, 0], planned: 2, trials: [1, 3], verdict: 'valid',
+      estimates: { goodput: { n: 2, mean: 100, sd: 1, half: 9 } } },
+    { label: 'A 5X', values: [0, 1], planned: 2, trials: [2, 4], verdict: 'valid',
+      estimates: { goodput: { n: 2, mean: 25, sd: 1, half: 9 } } },
     { label: 'C 5X', values: [1, 1], planned: 1, trials: [5], weak: true, verdict: 'suspect', estimates: {} },
   ],
   metrics: [{ id: 'goodput', label: 'Goodput', unit: 'ops' }],
@@ -24,7 +26,8 @@ const metric = run.metrics[0]!
 
 test('a comparison has a point for every value and a series for every other combination', () => {
   const s = seriesOf(run, { axis: 1, metric })
-  expect(s.map((x) => [x.name, x.points.map((p) => p.estimate?.mean)])).toEqual([['workload A', [100, 25]], ['workload C', [undefined, undefined]]])
+  expect(s.map((x) => [x.name, x.points.map((p) => p.estimate?.mean)])).toEqual(
+    [['workload A', [100, 25]], ['workload C', [undefined, undefined]]])
 })
 
 test('normalised, the base is 1 and what has no base is nothing', () => {

@@ -13,7 +13,7 @@ export interface Spec {
   title: string
   /** unit of the values, beside the title. */
   unit?: string
-  /** describe is a sentence for those who do not see the drawing. */
+  /** describe is a text alternative to the drawing. */
   describe: string
   option(t: Theme): Option
   table(): Table
@@ -21,9 +21,9 @@ export interface Spec {
   height?: number
   /** points is how many places the keyboard's cursor has; 0 for none. */
   points?: number
-  /** ready is told of the drawing once there is one. */
+  /** ready is called with the drawing when it exists. */
   ready?(c: ECharts): void
-  /** moved is told of the place to which the keyboard's cursor went. */
+  /** moved is called with the new position of the keyboard cursor. */
   moved?(at: number): void
 }
 
@@ -33,13 +33,13 @@ export interface Chart {
   update(spec: Spec): void
   /** draw draws without waiting until the figure is seen. */
   draw(): void
-  /** label writes the caption anew after the spec's own words changed. */
+  /** label updates the caption after the texts of the spec changed. */
   label(): void
   instance(): ECharts | undefined
   dispose(): void
 }
 
-/** csv writes a table as RFC 4180 has it. What a spreadsheet would take for a formula is quoted as text. */
+/** csv formats a table as RFC 4180. Text that a spreadsheet would read as a formula is quoted. */
 export function csv(t: Table): string {
   const cell = (v: string | number | null): string => {
     if (v === null) return ''
@@ -89,7 +89,7 @@ export interface Caption {
 
 export interface Frame {
   element: HTMLElement
-  /** label writes the caption anew after it changed. */
+  /** label updates the caption. */
   label(): void
 }
 
@@ -100,8 +100,11 @@ export function figureOf(plot: HTMLElement, caption: () => Caption, svg: () => s
   const data = h('div', { hidden: true })
   const toggle = h('button', { type: 'button', class: 'quiet', 'aria-expanded': 'false', onclick: () => show(data.hidden) }, 'Data')
   const keepSVG = h('button', { type: 'button', class: 'quiet', onclick: () => save() }, 'SVG')
-  const keepCSV = h('button', { type: 'button', class: 'quiet', onclick: () => download(fileName(caption().title, 'csv'), 'text/csv;charset=utf-8', csv(caption().table())) }, 'CSV')
-  const element = h('figure', { class: 'chart' }, h('figcaption', {}, title, unit, h('span', { class: 'tools' }, toggle, keepSVG, keepCSV)), plot, data)
+  const keepCSV = h('button',
+    { type: 'button', class: 'quiet',
+    onclick: () => download(fileName(caption().title, 'csv'), 'text/csv;charset=utf-8', csv(caption().table())) }, 'CSV')
+  const element = h('figure', { class: 'chart' },
+    h('figcaption', {}, title, unit, h('span', { class: 'tools' }, toggle, keepSVG, keepCSV)), plot, data)
 
   function show(open: boolean): void {
     data.hidden = !open
@@ -200,7 +203,7 @@ export function chart(first: Spec): Chart {
   }
 }
 
-/** drawAll draws what waits until it is seen: for paper and pictures. */
+/** drawAll draws all charts at once, for printing and screenshots. */
 export function drawAll(): void {
   for (const draw of [...waiting.values()]) draw()
 }

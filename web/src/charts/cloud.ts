@@ -8,7 +8,10 @@ import { touched } from './effect'
 export type State = 'up' | 'changed' | 'partly' | 'down'
 
 export interface Place { name: string; nodes: number[]; lat?: number; lon?: number; client: boolean }
-/** Pair is what one line shows between two places: a link, or all of them where they are too many to be told apart. It is drawn so far across the middle. */
+/**
+ * Pair is what one line shows between two places: a link, or all of them where they are too many to be told apart. It
+ * is drawn so far across the middle.
+ */
 export interface Pair { a: number; b: number; links: number[]; rtt: number; across: number }
 export interface Plan { places: Place[]; pairs: Pair[]; located: boolean }
 

@@ -8,7 +8,8 @@ import type { Option } from './echarts'
 
 /** unitOf is how a metric's values are written. */
 export function unitOf(m: Metric): Unit {
-  const known: Record<string, Unit> = { ops: units.opsPerSecond, us: units.latency, bytes: units.bytes, share: units.share, s: units.seconds, cores: units.cores }
+  const known: Record<string, Unit> = { ops: units.opsPerSecond, us: units.latency, bytes: units.bytes, share: units.share,
+    s: units.seconds, cores: units.cores }
   return known[m.unit] ?? units.plain
 }
 
@@ -74,7 +75,9 @@ export function comparison(run: Run, c: Choice): Spec {
     option: (t) => option(axis.label, axis.values, series, unit, c, t),
     table: () => ({
       columns: ['series', axis.label, `${nameOf(c)}${against} (${c.base === undefined ? c.metric.unit : '×'})`, '95 % CI half-width', 'n'],
-      rows: series.flatMap((s) => s.points.map((p, i) => [s.name || 'all', axis.values[i] ?? '', p.estimate?.mean ?? null, p.estimate?.half ?? null, p.estimate?.n ?? 0])),
+      rows: series.flatMap((s) =>
+        s.points.map((p, i) => [s.name || 'all', axis.values[i] ?? '', p.estimate?.mean ?? null, p.estimate?.half ?? null,
+        p.estimate?.n ?? 0])),
     }),
   }
 }
@@ -85,12 +88,14 @@ function option(label: string, values: string[], series: Series[], unit: Unit, c
   return {
     ...frame(t),
     grid: { left: 70, right: 20, top: one ? 14 : 44, bottom: 46 },
-    legend: { ...(frame(t)['legend'] as object), show: !one, type: 'scroll', pageTextStyle: { color: t.muted }, pageIconColor: t.muted, data: series.map((s) => s.name) },
+    legend: { ...(frame(t)['legend'] as object), show: !one, type: 'scroll', pageTextStyle: { color: t.muted }, pageIconColor: t.muted,
+      data: series.map((s) => s.name) },
     tooltip: {
       ...tooltipStyle(t), trigger: 'axis', axisPointer: { type: 'shadow', shadowStyle: { color: t.faint, opacity: 0.6 } },
       formatter: (hits: { dataIndex: number }[]) => legend(label, values, series, unit, hits[0]?.dataIndex ?? 0, t),
     },
-    xAxis: { ...axis, type: 'category', data: values, name: label, nameLocation: 'middle', nameGap: 30, axisLabel: { ...(axis['axisLabel'] as object), interval: 0 } },
+    xAxis: { ...axis, type: 'category', data: values, name: label, nameLocation: 'middle', nameGap: 30,
+      axisLabel: { ...(axis['axisLabel'] as object), interval: 0 } },
     yAxis: {
       ...axis, type: 'value', min: 0, axisLine: { show: false }, axisTick: { show: false }, splitNumber: 5,
       axisLabel: { ...(axis['axisLabel'] as object), formatter: (v: number) => unit.tick(v) },
@@ -99,10 +104,12 @@ function option(label: string, values: string[], series: Series[], unit: Unit, c
       const colour = t.series[i % t.series.length]!
       return [
         {
-          type: 'bar', name: s.name, barMaxWidth: 46, barGap: '18%', itemStyle: { color: colour, borderRadius: [3, 3, 0, 0] }, emphasis: { disabled: true },
+          type: 'bar', name: s.name, barMaxWidth: 46, barGap: '18%', itemStyle: { color: colour, borderRadius: [3, 3, 0, 0] },
+          emphasis: { disabled: true },
           data: s.points.map((p) => (p.estimate ? { value: p.estimate.mean, itemStyle: { opacity: p.cell?.weak ? 0.45 : 0.88 } } : null)),
           ...(i === 0 && c.base !== undefined
-            ? { markLine: { silent: true, symbol: 'none', label: { show: false }, lineStyle: { color: t.muted, type: 'dashed' }, data: [{ yAxis: 1 }] } } : {}),
+            ? { markLine: { silent: true, symbol: 'none', label: { show: false }, lineStyle: { color: t.muted, type: 'dashed' },
+              data: [{ yAxis: 1 }] } } : {}),
         },
         whiskers(s, i, series.length, t),
       ]
@@ -114,7 +121,8 @@ function option(label: string, values: string[], series: Series[], unit: Unit, c
 function whiskers(s: Series, place: number, of: number, t: Theme): Record<string, unknown> {
   return {
     type: 'custom', name: s.name, silent: true, z: 5, tooltip: { show: false },
-    data: s.points.flatMap((p, i) => (p.estimate?.half ? [[i, Math.max(0, p.estimate.mean - p.estimate.half), p.estimate.mean + p.estimate.half]] : [])),
+    data: s.points.flatMap((p, i) =>
+      (p.estimate?.half ? [[i, Math.max(0, p.estimate.mean - p.estimate.half), p.estimate.mean + p.estimate.half]] : [])),
     encode: { x: 0, y: [1, 2] },
     renderItem: (_: unknown, api: {
       value(i: number): number; coord(p: number[]): number[]; barLayout(o: object): { offsetCenter: number; width: number }[]
@@ -124,8 +132,10 @@ function whiskers(s: Series, place: number, of: number, t: Theme): Record<string
       const hi = api.coord([api.value(0), api.value(2)])
       const x = (lo[0] ?? 0) + (layout?.offsetCenter ?? 0)
       const cap = Math.min(7, (layout?.width ?? 14) / 3)
-      const line = (x1: number, y1: number, x2: number, y2: number) => ({ type: 'line', shape: { x1, y1, x2, y2 }, style: { stroke: t.text, lineWidth: 1.4 } })
-      return { type: 'group', children: [line(x, lo[1]!, x, hi[1]!), line(x - cap, lo[1]!, x + cap, lo[1]!), line(x - cap, hi[1]!, x + cap, hi[1]!)] }
+      const line = (x1: number, y1: number, x2: number, y2: number) =>
+        ({ type: 'line', shape: { x1, y1, x2, y2 }, style: { stroke: t.text, lineWidth: 1.4 } })
+      return { type: 'group', children: [line(x, lo[1]!, x, hi[1]!), line(x - cap, lo[1]!, x + cap, lo[1]!),
+        line(x - cap, hi[1]!, x + cap, hi[1]!)] }
     },
   }
 }
@@ -144,7 +154,8 @@ function legend(label: string, values: string[], series: Series[], unit: Unit, i
   const lines = series.flatMap((s, k) => {
     const p = s.points[i]
     const weak = p?.cell?.weak ? ' · suspect' : ''
-    return p?.estimate ? [{ colour: t.series[k % t.series.length]!, name: s.name || 'mean', value: withInterval(p.estimate, unit) + weak }] : []
+    return p?.estimate ? [{ colour: t.series[k % t.series.length]!, name: s.name || 'mean', value: withInterval(p.estimate, unit) + weak }]
+      : []
   })
   return tip(`${label} ${values[i] ?? ''}`, lines.slice(0, 16), lines.length ? undefined : 'not measured')
 }

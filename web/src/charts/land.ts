@@ -8,7 +8,8 @@ interface Topology {
 }
 
 /** isDateLine finds islands on the date line (Fiji): their two halves would be joined by a line across the map. */
-const isDateLine = (ring: [number, number][]): boolean => ring.some(([lon], i) => i > 0 && Math.abs(lon - ring[i - 1]![0]) > 180) && ring.every(([, lat]) => Math.abs(lat) < 60)
+const isDateLine = (ring: [number, number][]): boolean => ring.some(([lon], i) => i > 0 && Math.abs(lon - ring[i - 1]![0]) > 180)
+  && ring.every(([, lat]) => Math.abs(lat) < 60)
 
 /** land is rings of [longitude, latitude], from TopoJSON's quantised differences. */
 export function land(): [number, number][][] {

@@ -15,14 +15,16 @@ export function quantileName(tail: number): string {
 
 /** distribution draws latency against how many operations took longer, nine by nine. */
 export function distribution(all: Curve[]): Spec {
-  const curves = all.filter((c) => c.clock === 'response' || !all.some((o) => o.clock === 'response' && o.operation === c.operation && String(o.us) === String(c.us)))
+  const curves = all.filter((c) => c.clock === 'response'
+    || !all.some((o) => o.clock === 'response' && o.operation === c.operation && String(o.us) === String(c.us)))
   const smallest = Math.min(...curves.flatMap((c) => c.tail.filter((x) => x > 0)))
   const end = Math.pow(10, Math.floor(Math.log10(smallest || 1e-3)))
   const nameOf = (c: Curve) => `${c.operation}, ${c.clock} time`
   return {
     title: 'Latency distribution',
-    unit: 'latency by percentile, the tail drawn out',
-    describe: curves.map((c) => `${nameOf(c)}: ${thousands(c.count)} operations, median ${duration(at(c, 0.5))}, p99 ${duration(at(c, 0.01))}`).join('; ') + '.',
+    unit: 'latency by percentile, logarithmic tail',
+    describe: curves.map((c) =>
+      `${nameOf(c)}: ${thousands(c.count)} operations, median ${duration(at(c, 0.5))}, p99 ${duration(at(c, 0.01))}`).join('; ') + '.',
     height: 320,
     points: Math.max(0, ...curves.map((c) => c.tail.length)),
     option: (t) => drawDistribution(curves, nameOf, end, t),
@@ -57,7 +59,9 @@ function drawDistribution(curves: Curve[], nameOf: (c: Curve) => string, end: nu
       ...axis, type: 'log', inverse: true, min: end, max: 1, name: 'percentile', nameLocation: 'middle', nameGap: 28,
       axisLabel: { ...(axis['axisLabel'] as object), formatter: (v: number) => (v >= 0.999 ? 'p0' : quantileName(v)) },
     },
-    yAxis: { ...axis, type: 'log', axisLine: { show: false }, axisLabel: { ...(axis['axisLabel'] as object), formatter: (v: number) => units.latency.tick(v) }, min: (e: { min: number }) => Math.pow(10, Math.floor(Math.log10(Math.max(1, e.min)))) },
+    yAxis: { ...axis, type: 'log', axisLine: { show: false },
+      axisLabel: { ...(axis['axisLabel'] as object), formatter: (v: number) => units.latency.tick(v) },
+      min: (e: { min: number }) => Math.pow(10, Math.floor(Math.log10(Math.max(1, e.min)))) },
     series: curves.map((c) => ({
       type: 'line', name: nameOf(c), showSymbol: false, emphasis: { disabled: true },
       data: c.tail.map((x, i) => [Math.max(x, end), Math.max(1, c.us[i] ?? 1)]),
@@ -73,7 +77,8 @@ export function heatmap(h: Heat, bands: Band[], last: number): Spec {
   return {
     title: 'Latency over time',
     unit: `operations by ${h.clock} time; darker is more`,
-    describe: `${thousands(total)} operations in ${h.t.length} columns of ${clock(h.bin_s)} and ${h.edges.length - 1} bands of latency, from ${duration(h.edges[0] ?? 0)} to ${duration(h.edges.at(-1) ?? 0)}.`,
+    describe: `${thousands(total)} operations in ${h.t.length} columns of ${clock(h.bin_s)} and ${h.edges.length - 1} bands of ` +
+      `latency, from ${duration(h.edges[0] ?? 0)} to ${duration(h.edges.at(-1) ?? 0)}.`,
     height: 300,
     points: h.t.length,
     option: (t) => drawHeat(h, bands, last, most, t),
@@ -105,10 +110,13 @@ function drawHeat(h: Heat, bands: Band[], last: number, most: number, t: Theme):
       },
     },
     xAxis: { ...axis, type: 'category', data: h.t.map((x) => clock(x)), splitLine: { show: false } },
-    yAxis: { ...axis, type: 'category', data: h.edges.slice(0, -1).map((e) => duration(e)), axisLine: { show: false }, axisTick: { show: false }, axisLabel: { ...(axis['axisLabel'] as object), interval: Math.ceil(h.edges.length / 10) - 1 } },
+    yAxis: { ...axis, type: 'category', data: h.edges.slice(0, -1).map((e) => duration(e)), axisLine: { show: false },
+      axisTick: { show: false }, axisLabel: { ...(axis['axisLabel'] as object), interval: Math.ceil(h.edges.length / 10) - 1 } },
     visualMap: {
-      dimension: 2, min: 0, max: Math.log10(most + 1), calculable: false, orient: 'horizontal', left: 'center', bottom: 0, itemHeight: 120, itemWidth: 10,
-      text: [`${short(most)} operations`, '0'], textStyle: { color: t.muted, fontSize: 11 }, inRange: { color: t.heat }, show: true, hoverLink: false,
+      dimension: 2, min: 0, max: Math.log10(most + 1), calculable: false, orient: 'horizontal', left: 'center', bottom: 0, itemHeight: 120,
+      itemWidth: 10,
+      text: [`${short(most)} operations`, '0'], textStyle: { color: t.muted, fontSize: 11 }, inRange: { color: t.heat }, show: true,
+      hoverLink: false,
       formatter: (v: number) => short(Math.pow(10, v) - 1),
     },
     series: [{

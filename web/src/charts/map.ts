@@ -33,8 +33,8 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
   const plan = planOf(cloud)
   const view = projectionOf(plan, width)
   const concerned = new Set(bands.flatMap((b) => b.targets ?? []))
-  const ranked = plan.pairs.map((p, i) => ({ p, i, told: p.links.some((l) => concerned.has(cloud.links?.[l]?.id ?? '')) }))
-    .sort((x, y) => Number(y.told) - Number(x.told) || x.p.rtt - y.p.rtt)
+  const ranked = plan.pairs.map((p, i) => ({ p, i, concerned: p.links.some((l) => concerned.has(cloud.links?.[l]?.id ?? '')) }))
+    .sort((x, y) => Number(y.concerned) - Number(x.concerned) || x.p.rtt - y.p.rtt)
   const drawn = ranked.slice(0, mostLines)
   const left = plan.pairs.length - drawn.length + (cloud.left ?? 0)
   const nodes = plan.places.reduce((n, p) => n + p.nodes.length, 0)
@@ -45,7 +45,8 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
   const frame = figureOf(plot, () => ({
     title: plan.located ? 'Map of the sites' : 'Sites and links',
     unit: ['lines: round trip as set', left > 0 ? `${left} longer links are not drawn` : '', note].filter(Boolean).join('; '),
-    describe: `${plan.places.length} places with ${nodes} nodes and ${plan.pairs.length} connections, round trips ${range(plan.pairs.map((p) => p.rtt))}.`,
+    describe: `${plan.places.length} places with ${nodes} nodes and ${plan.pairs.length} connections, round trips ` +
+      `${range(plan.pairs.map((p) => p.rtt))}.`,
     table,
   }), () => new XMLSerializer().serializeToString(drawing), () => '')
   let drawing = s('svg', {})
@@ -59,7 +60,8 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
     const w = weather(cloud, plan, bands, moment)
     return {
       columns: ['from', 'to', 'link', 'round trip set (ms)', 'links', `state at ${clock(moment)}`],
-      rows: plan.pairs.map((p, i) => [plan.places[p.a]?.name ?? '', plan.places[p.b]?.name ?? '', p.links.length === 1 ? idsOf(p)[0]! : null, Number(figure(p.rtt).replace(/[^\d.]/g, '')), p.links.length, stateText(w.pairs[i] ?? 'up')]),
+      rows: plan.pairs.map((p, i) => [plan.places[p.a]?.name ?? '', plan.places[p.b]?.name ?? '', p.links.length === 1 ? idsOf(p)[0]!
+        : null, Number(figure(p.rtt).replace(/[^\d.]/g, '')), p.links.length, stateText(w.pairs[i] ?? 'up')]),
     }
   }
 
@@ -73,8 +75,11 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
       return e
     })
     const radius = plan.places.length > 200 ? 2.5 : plan.places.length > 60 ? 4 : 6
-    dots = plan.places.map((p, i) => s('circle', { cx: view.at[i]![0], cy: view.at[i]![1], r: p.client ? radius + 3 : radius, 'data-place': i, stroke: t.surface, 'stroke-width': 1.5 }))
-    drawing = s('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${width} ${view.height}`, 'font-family': 'system-ui, sans-serif', 'font-size': 13 },
+    dots = plan.places.map((p, i) =>
+      s('circle', { cx: view.at[i]![0], cy: view.at[i]![1], r: p.client ? radius + 3 : radius, 'data-place': i, stroke: t.surface,
+      'stroke-width': 1.5 }))
+    drawing = s('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${width} ${view.height}`,
+      'font-family': 'system-ui, sans-serif', 'font-size': 13 },
       s('rect', { width, height: view.height, fill: t.surface }), coast(t), joined, dots, names(t))
     replace(plot, drawing, hint)
     colour()
@@ -85,7 +90,8 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
     outlines ??= land()
     // A ring that crosses the date line is taken up again at its other side.
     const ring = (shift: number) => outlines!.map((r) => r.map(([lon, lat], i) =>
-      (i === 0 || Math.abs(lon - r[i - 1]![0]) > 180 ? 'M' : 'L') + view.project!(lon + shift, lat).map((v) => v.toFixed(1)).join(',')).join('')).join('')
+      (i === 0 || Math.abs(lon - r[i - 1]![0]) > 180 ? 'M' : 'L') + view.project!(lon + shift,
+        lat).map((v) => v.toFixed(1)).join(',')).join('')).join('')
     return s('path', { d: ring(0) + ring(360), fill: t.faint, stroke: t.line, 'stroke-width': 0.6, 'pointer-events': 'none' })
   }
 
@@ -101,7 +107,8 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
         if (box[0] < 0 || box[2] > width || box[1] < 0 || box[3] > view.height) continue
         if (taken.some((o) => box[0] < o[2] && o[0] < box[2] && box[1] < o[3] && o[1] < box[3])) continue
         taken.push(box)
-        return [s('text', { x: x + dx, y: y + dy, fill: t.text, stroke: t.surface, 'stroke-width': 3.5, 'paint-order': 'stroke', 'pointer-events': 'none' }, text)]
+        return [s('text', { x: x + dx, y: y + dy, fill: t.text, stroke: t.surface, 'stroke-width': 3.5, 'paint-order': 'stroke',
+          'pointer-events': 'none' }, text)]
       }
       return []
     })
@@ -124,8 +131,9 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
       e.setAttribute('stroke', state === 'up' ? t.surface : paint[state])
       e.setAttribute('stroke-width', state === 'up' ? '1.5' : '3')
     })
-    const told = bands.filter((b) => inForce(b, moment)).map(bandText)
-    now.textContent = `At ${clock(moment)}: ${told.length ? told.slice(0, 6).join(' · ') + (told.length > 6 ? ` · ${told.length - 6} more` : '') : 'all as set.'}`
+    const active = bands.filter((b) => inForce(b, moment)).map(bandText)
+    now.textContent = `At ${clock(moment)}: ` +
+      `${active.length ? active.slice(0, 6).join(' · ') + (active.length > 6 ? ` · ${active.length - 6} more` : '') : 'no changes.'}`
   }
 
   function hover(e: PointerEvent): void {
@@ -144,7 +152,8 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
         { name: `at ${clock(moment)}`, value: stateText(w.pairs[plan.pairs.indexOf(pair)] ?? 'up') }]))
     } else if (place) {
       replace(hint, tip(place.name, [
-        { name: 'nodes', value: place.nodes.slice(0, 6).map((n) => cloud.nodes?.[n]?.name ?? '').join(', ') + (place.nodes.length > 6 ? ` and ${place.nodes.length - 6} more` : '') },
+        { name: 'nodes', value: place.nodes.slice(0, 6).map((n) => cloud.nodes?.[n]?.name ?? '').join(', ') + (place.nodes.length > 6
+          ? ` and ${place.nodes.length - 6} more` : '') },
         { name: `at ${clock(moment)}`, value: stateText(w.places[plan.places.indexOf(place)] ?? 'up') }]))
     }
     const box = plot.getBoundingClientRect()
@@ -182,5 +191,6 @@ function range(values: number[]): string {
 
 function key(): HTMLElement {
   const mark = (kind: string, text: string) => h('span', {}, h('i', { class: `mark ${kind}`, 'aria-hidden': 'true' }), text)
-  return h('p', { class: 'key' }, mark('up', 'as set'), mark('changed', 'changed by an event'), mark('down', 'down'), h('span', {}, 'circles have the colours of their nodes; the largest has the client'))
+  return h('p', { class: 'key' }, mark('up', 'as set'), mark('changed', 'changed by an event'), mark('down', 'down'),
+    h('span', {}, 'circles: colours of nodes; largest circle: client'))
 }

@@ -61,7 +61,8 @@ function describe(p: Panel): string {
   const parts = p.curves.slice(0, 4).map((c) => {
     const values = c.values.filter((v): v is number => v !== null)
     const unit = c.unit ?? p.unit
-    return values.length ? `${c.name} from ${unit.write(Math.min(...values))} to ${unit.write(Math.max(...values))}` : `${c.name} without values`
+    return values.length ? `${c.name} from ${unit.write(Math.min(...values))} to ${unit.write(Math.max(...values))}`
+      : `${c.name} without values`
   })
   const more = p.curves.length > 4 ? ` and ${p.curves.length - 4} more curves` : ''
   const events = p.bands.filter((b) => b.to !== b.from && !stolen(b)).length
@@ -81,16 +82,19 @@ function option(p: Panel, first: number, t: Theme): Option {
       ...tooltipStyle(t), trigger: 'axis', axisPointer: { type: 'line', lineStyle: { color: t.muted } },
       formatter: (hits: { dataIndex: number; seriesIndex: number }[]) => legend(p, hits, t),
     },
-    xAxis: { ...axis, type: 'value', min: first, max: p.last, axisLabel: { ...(axis['axisLabel'] as object), formatter: clock }, splitLine: { show: false } },
+    xAxis: { ...axis, type: 'value', min: first, max: p.last, axisLabel: { ...(axis['axisLabel'] as object), formatter: clock },
+      splitLine: { show: false } },
     yAxis: {
       ...axis, type: p.log ? 'log' : 'value', splitNumber: 4, axisLine: { show: false }, axisTick: { show: false },
       axisLabel: { ...(axis['axisLabel'] as object), formatter: (v: number) => p.unit.tick(v) },
     },
-    dataZoom: [{ type: 'inside', xAxisIndex: 0, filterMode: 'none', zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: false, moveOnMouseMove: 'shift' }],
+    dataZoom: [{ type: 'inside', xAxisIndex: 0, filterMode: 'none', zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: false,
+      moveOnMouseMove: 'shift' }],
     series: p.curves.map((c, i) => ({
       type: 'line', name: c.name, showSymbol: p.t.length < 2, symbolSize: 5, sampling: 'lttb',
       data: p.t.map((x, k) => [Math.min(x + p.bin / 2, (x + p.last) / 2), p.log && !((c.values[k] ?? 0) > 0) ? null : c.values[k] ?? null]),
-      lineStyle: { width: c.stack && i > 0 ? 0 : 1.6, type: c.dashed ? 'dashed' : 'solid', color: c.colour(t) }, itemStyle: { color: c.colour(t) },
+      lineStyle: { width: c.stack && i > 0 ? 0 : 1.6, type: c.dashed ? 'dashed' : 'solid', color: c.colour(t) },
+      itemStyle: { color: c.colour(t) },
       ...(c.stack ? { stack: c.stack, areaStyle: { opacity: i > 0 ? 0.75 : 0.35 }, sampling: undefined } : {}),
       emphasis: { disabled: true },
       ...(i === 0 ? markBands(p.bands, first, p.last, t, p.named ?? false) : {}),

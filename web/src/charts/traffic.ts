@@ -35,10 +35,12 @@ export function trafficGraph(tr: Traffic, colour: NodeColour): Spec {
   return {
     title: 'Traffic between nodes',
     unit: `bytes of IP packets, ${bytes(total)} together${left ? `; ${left} smaller pairs are not drawn` : ''}`,
-    describe: top ? `${tr.nodes.length} nodes. Most between ${name(top.a)} and ${name(top.b)}: ${bytes(top.forth + top.back)}.` : 'No operations.',
+    describe: top ? `${tr.nodes.length} nodes. Most between ${name(top.a)} and ${name(top.b)}: ${bytes(top.forth + top.back)}.`
+      : 'No operations.',
     height: 420,
     option: (t) => drawGraph(tr, edges.slice(0, mostEdges), total, colour, t),
-    table: () => ({ columns: ['from', 'to', 'bytes'], rows: tr.from.map((from, i) => [name(from), name(tr.to[i] ?? 0), tr.bytes[i] ?? 0]) }),
+    table: () => ({ columns: ['from', 'to', 'bytes'],
+      rows: tr.from.map((from, i) => [name(from), name(tr.to[i] ?? 0), tr.bytes[i] ?? 0]) }),
   }
 }
 
@@ -64,15 +66,18 @@ function drawGraph(tr: Traffic, edges: Edge[], total: number, colour: NodeColour
       },
     },
     series: [{
-      type: 'graph', layout: 'circular', circular: { rotateLabel: tr.nodes.length > 14 }, roam: false, top: 46, bottom: 46, left: 90, right: 90,
+      type: 'graph', layout: 'circular', circular: { rotateLabel: tr.nodes.length > 14 }, roam: false, top: 46, bottom: 46, left: 90,
+      right: 90,
       data: tr.nodes.map((n, i) => ({
         name: String(i), symbolSize: 8 + 16 * Math.sqrt((weight[i] ?? 0) / Math.max(1, ...weight)),
         itemStyle: { color: colour(n, t) },
-        label: { show: tr.nodes.length <= 60, formatter: () => n.slice(0, 28), color: t.text, fontSize: 12, position: 'right', distance: 6 },
+        label: { show: tr.nodes.length <= 60, formatter: () => n.slice(0, 28), color: t.text, fontSize: 12, position: 'right',
+          distance: 6 },
       })),
       edges: edges.map((e) => {
         const share = (e.forth + e.back) / full
-        return { source: String(e.a), target: String(e.b), lineStyle: { width: 0.7 + 9 * share, opacity: 0.25 + 0.5 * share, color: t.muted, curveness: 0.12 } }
+        return { source: String(e.a), target: String(e.b),
+          lineStyle: { width: 0.7 + 9 * share, opacity: 0.25 + 0.5 * share, color: t.muted, curveness: 0.12 } }
       }),
       emphasis: { focus: 'adjacency', lineStyle: { opacity: 0.9 } },
     }],
@@ -91,7 +96,8 @@ export function trafficMatrix(tr: Traffic): Spec {
     sums[tr.to[i] ?? 0]! += tr.bytes[i] ?? 0
   })
   const heaviest = tr.nodes.map((_, i) => i).sort((a, b) => (sums[b] ?? 0) - (sums[a] ?? 0)).slice(0, mostInMatrix)
-  const shown = tr.nodes.map((_, i) => i).filter((i) => heaviest.includes(i)).sort((a, b) => (tr.nodes[a] ?? '').localeCompare(tr.nodes[b] ?? '', 'en', { numeric: true }))
+  const shown = tr.nodes.map((_, i) => i).filter((i) => heaviest.includes(i)).sort((a, b) =>
+    (tr.nodes[a] ?? '').localeCompare(tr.nodes[b] ?? '', 'en', { numeric: true }))
   const place = new Map(shown.map((n, i) => [n, i]))
   const cells = tr.from.flatMap((f, i) => {
     const x = place.get(tr.to[i] ?? -1)
@@ -101,7 +107,7 @@ export function trafficMatrix(tr: Traffic): Spec {
   const names = shown.map((i) => tr.nodes[i] ?? '')
   return {
     title: 'Traffic matrix',
-    unit: `bytes, a row a sender${shown.length < tr.nodes.length ? `; the ${shown.length} nodes with the most traffic` : ''}`,
+    unit: `bytes; rows are senders${shown.length < tr.nodes.length ? `; the ${shown.length} nodes with the most traffic` : ''}`,
     describe: `${names.length} senders by ${names.length} receivers.`,
     height: Math.min(640, 170 + 24 * names.length),
     option: (t) => drawMatrix(names, cells, t),
@@ -123,17 +129,22 @@ function drawMatrix(names: string[], cells: number[][], t: Theme): Option {
     grid: { left: 108, right: 14, top: 92, bottom: 48 },
     tooltip: {
       ...tooltipStyle(t), trigger: 'item',
-      formatter: (p: { value: number[] }) => tip(`${names[p.value[1] ?? 0]} → ${names[p.value[0] ?? 0]}`, [{ name: 'sent', value: bytes(p.value[3] ?? 0) }]),
+      formatter: (p: { value: number[] }) => tip(`${names[p.value[1] ?? 0]} → ${names[p.value[0] ?? 0]}`,
+        [{ name: 'sent', value: bytes(p.value[3] ?? 0) }]),
     },
-    xAxis: { ...axis, type: 'category', data: names, position: 'top', axisLabel: { ...label, rotate: names.length > 6 ? 50 : 0 }, axisLine: { show: false }, axisTick: { show: false } },
-    yAxis: { ...axis, type: 'category', data: names, inverse: true, axisLabel: label, axisLine: { show: false }, axisTick: { show: false } },
+    xAxis: { ...axis, type: 'category', data: names, position: 'top', axisLabel: { ...label, rotate: names.length > 6 ? 50 : 0 },
+      axisLine: { show: false }, axisTick: { show: false } },
+    yAxis: { ...axis, type: 'category', data: names, inverse: true, axisLabel: label, axisLine: { show: false },
+      axisTick: { show: false } },
     visualMap: {
-      dimension: 2, min: least, max: Math.log10(most), inRange: { color: t.heat }, orient: 'horizontal', left: 'center', bottom: 0, itemHeight: 120, itemWidth: 10, calculable: false, hoverLink: false,
+      dimension: 2, min: least, max: Math.log10(most), inRange: { color: t.heat }, orient: 'horizontal', left: 'center', bottom: 0,
+      itemHeight: 120, itemWidth: 10, calculable: false, hoverLink: false,
       text: [bytes(most), `${bytes(Math.pow(10, least))} `], textStyle: { color: t.muted, fontSize: 11 },
     },
     series: [{
       type: 'heatmap', progressive: 0, emphasis: { disabled: true }, itemStyle: { borderColor: t.surface, borderWidth: 1.5 },
-      label: { show: names.length <= mostWithValues, fontSize: 10, formatter: (p: { value: number[] }) => bytes(p.value[3] ?? 0, (v) => v.toPrecision(2).replace(/e.*/, '')).replace(' ', '') },
+      label: { show: names.length <= mostWithValues, fontSize: 10,
+        formatter: (p: { value: number[] }) => bytes(p.value[3] ?? 0, (v) => v.toPrecision(2).replace(/e.*/, '')).replace(' ', '') },
       data: cells.map(([x, y, n]) => {
         const v = Math.log10(Math.max(1, n ?? 1))
         // Dark squares of a light page, and light ones of a dark page, have text of the page's own colour.

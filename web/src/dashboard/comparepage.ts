@@ -1,5 +1,5 @@
-// Two runs side by side: every figure of both, and whether they differ by more than noise.
-import { duration, figure, percent, units } from '../format/format'
+// Comparison of two runs: all metrics with tests.
+import { duration, figure, percent, plural, units } from '../format/format'
 import { h, replace, s } from '../ui/dom'
 import { wide } from '../ui/table'
 import { theme } from '../ui/theme'
@@ -10,7 +10,7 @@ import { courses } from './courses'
 import { compareAddress, parameters, trouble, type Page } from './pages'
 import { olderFirst } from './runspage'
 
-/** write is a value in the unit that package metric names. */
+/** write formats a value in a unit of package metric. */
 export function write(v: number, unit: string): string {
   if (unit === 's') return duration(v * 1e6)
   if (unit === 'B') return units.bytes.write(v)
@@ -19,7 +19,7 @@ export function write(v: number, unit: string): string {
   return unit ? `${figure(v)} ${unit}` : figure(v)
 }
 
-/** strip draws the repetitions of both sides over one axis: a dot each, a bar for the mean's interval. */
+/** strip draws the repetitions of both sides as dots over one axis, with a bar for the interval of the mean. */
 export function strip(m: Metric): SVGElement {
   const t = theme()
   const all = [...m.a.values, ...m.b.values]
@@ -28,14 +28,16 @@ export function strip(m: Metric): SVGElement {
   const hi = Math.max(...all, ...span(m.a), ...span(m.b))
   const x = (v: number) => 8 + 164 * (hi > lo ? (v - lo) / (hi - lo) : 0.5)
   const side = (f: Figures, y: number, colour: string) => [
-    s('line', { x1: x(span(f)[0]!), x2: x(span(f)[1]!), y1: y, y2: y, stroke: colour, 'stroke-width': 5, 'stroke-opacity': 0.3, 'stroke-linecap': 'round' }),
+    s('line', { x1: x(span(f)[0]!), x2: x(span(f)[1]!), y1: y, y2: y, stroke: colour, 'stroke-width': 5, 'stroke-opacity': 0.3,
+      'stroke-linecap': 'round' }),
     ...f.values.map((v) => s('circle', { cx: x(v), cy: y, r: 3, fill: 'none', stroke: colour })),
     s('circle', { cx: x(f.mean), cy: y, r: 3.5, fill: colour }),
   ]
-  return s('svg', { class: 'strip', viewBox: '0 0 180 28', width: 180, height: 28, role: 'img', 'aria-label': m.sentence }, side(m.a, 8, t.series[0]!), side(m.b, 20, t.series[1]!))
+  return s('svg', { class: 'strip', viewBox: '0 0 180 28', width: 180, height: 28, role: 'img', 'aria-label': m.sentence },
+    side(m.a, 8, t.series[0]!), side(m.b, 20, t.series[1]!))
 }
 
-/** comparePage compares two runs; what is not named is to be chosen. */
+/** comparePage compares two runs. Runs without a name are selected in the form. */
 export function comparePage(a: string, b: string): Page {
   const out = h('div', { 'aria-live': 'polite' })
   const form = h('form', { class: 'card compare' })
@@ -48,11 +50,12 @@ export function comparePage(a: string, b: string): Page {
   async function build(): Promise<void> {
     const list = (await runs()).filter((r) => r.state !== 'unreadable')
     if (list.length === 0) {
-      replace(out, h('p', { class: 'muted' }, 'There are no runs to compare.'))
+      replace(out, h('p', { class: 'muted' }, 'No runs to compare.'))
       return
     }
     const pick = (label: string, chosen: string) => {
-      const e = h('select', { 'aria-label': `Run ${label}` }, list.map((r) => h('option', { value: r.name, selected: r.name === chosen }, r.name)))
+      const e = h('select', { 'aria-label': `Run ${label}` },
+        list.map((r) => h('option', { value: r.name, selected: r.name === chosen }, r.name)))
       if (chosen) e.value = chosen
       return e
     }
@@ -61,7 +64,8 @@ export function comparePage(a: string, b: string): Page {
     const cells = async (run: HTMLSelectElement, cell: HTMLSelectElement, first: number) => {
       const d = await detail(run.value)
       const name = (c: CellRow) => Object.entries(c.parameters).map(([k, v]) => `${k} ${v}`).join(', ')
-      replace(cell, h('option', { value: all }, 'all cells that are alike'), d.cells.map((c) => h('option', { value: c.number, disabled: c.ended_ok === 0 }, `${c.number}: ${name(c)}`)))
+      replace(cell, h('option', { value: all }, 'all matching cells'),
+        d.cells.map((c) => h('option', { value: c.number, disabled: c.ended_ok === 0 }, `${c.number}: ${name(c)}`)))
       const usable = d.cells.filter((c) => c.ended_ok > 0)
       cell.value = runA.value === runB.value && usable.length > 1 ? String(usable[Math.min(first, usable.length - 1)]!.number) : all
     }
@@ -86,7 +90,9 @@ export function comparePage(a: string, b: string): Page {
     for (const e of [runA, runB]) e.addEventListener('change', () => void refresh())
     for (const e of [cellA, cellB]) e.addEventListener('change', () => void show())
     form.addEventListener('submit', (e) => e.preventDefault())
-    replace(form, [['A', runA, cellA], ['B', runB, cellB]].map(([name, run, cell]) => h('div', { class: 'controls' }, h('b', { class: `side ${String(name).toLowerCase()}` }, String(name)), run as Node, cell as Node)), h('p', { class: 'small muted' }, 'The older run is A, the newer B.'))
+    replace(form, [['A', runA, cellA], ['B', runB, cellB]].map(([name, run, cell]) => h('div', { class: 'controls' },
+      h('b', { class: `side ${String(name).toLowerCase()}` }, String(name)), run as Node, cell as Node)),
+      h('p', { class: 'small muted' }, 'The older run is A, the newer B.'))
     await refresh()
   }
 
@@ -94,16 +100,16 @@ export function comparePage(a: string, b: string): Page {
   return { title: 'Compare', element, close() { closed = true; clear() } }
 }
 
-/** mostCourses pairs have their time courses shown: each is read and drawn. */
+/** mostCourses is the number of pairs whose time series are loaded and drawn. */
 const mostCourses = 6
 
-/** operationOf is the kind of operation that a metric is of: that of read.p95 is read; '' for none. */
+/** operationOf returns the operation of a metric, such as read for read.p95; '' for none. */
 export function operationOf(m: Metric): string {
   const [head, ...rest] = m.name.split('.')
   return /^(mean|p50|p95|p99|p999|max|count|failed)$/.test(rest.at(-1) ?? '') && head !== 'events' ? head! : ''
 }
 
-/** chosen are the metrics to show: the leading ones or all, none twice, latencies of one kind of operation or of each. */
+/** chosen filters metrics: leading ones or all, without duplicates, and latencies of one operation or all. */
 export function chosen(metrics: Metric[], all: boolean, operation: string): Metric[] {
   return metrics.filter((m) => !m.same_as && (all || m.leading) && (!operation || !operationOf(m) || operationOf(m) === operation))
 }
@@ -117,25 +123,37 @@ function result(c: Comparison, drawn: (() => void)[]): HTMLElement[] {
       const box = h('input', { type: 'checkbox', onchange: () => fill() })
       const body = h('tbody')
       const kinds = [...new Set(p.metrics.map(operationOf).filter(Boolean))]
-      const pick = h('select', { 'aria-label': 'Operation', onchange: () => fill() }, h('option', { value: '' }, 'every operation'), kinds.map((k) => h('option', { value: k }, k)))
+      const pick = h('select', { 'aria-label': 'Operation', onchange: () => fill() }, h('option', { value: '' }, 'every operation'),
+        kinds.map((k) => h('option', { value: k }, k)))
       const fill = () => replace(body, chosen(p.metrics, box.checked, pick.value).map(row))
       fill()
-      const side = (name: string, x: typeof p.a) => h('div', {}, h('b', { class: `side ${name.toLowerCase()}` }, name), h('div', {}, h('a', { href: reportOf(x.run), target: '_blank', rel: 'noopener' }, x.run), h('p', { class: 'tiles' }, parameters(x.parameters)),
-        h('p', { class: 'small muted' }, `${x.trials.length} repetition${x.trials.length === 1 ? '' : 's'}${x.suspect ? ', suspect: none was valid' : ''}`)))
+      const side = (name: string, x: typeof p.a) => h('div', {}, h('b', { class: `side ${name.toLowerCase()}` }, name),
+        h('div', {}, h('a', { href: reportOf(x.run), target: '_blank', rel: 'noopener' }, x.run),
+        h('p', { class: 'tiles' }, parameters(x.parameters)),
+        h('p', { class: 'small muted' }, `${plural(x.trials.length, 'repetition')}${x.suspect ? ', all suspect' : ''}`)))
       return h('section', { class: 'card' }, h('div', { class: 'sides' }, side('A', p.a), side('B', p.b)),
-        h('div', { class: 'controls' }, kinds.length > 1 ? h('label', { class: 'field' }, 'Latency of', pick) : null, h('label', { class: 'field' }, box, 'every metric')),
+        h('div', { class: 'controls' }, kinds.length > 1 ? h('label', { class: 'field' }, 'Latency of', pick) : null,
+          h('label', { class: 'field' }, box, 'every metric')),
         (p.censored ?? []).map((x) => h('p', { class: 'note' }, x)),
-        wide('Metrics of both sides', h('table', { class: 'metrics' }, h('caption', { class: 'visually-hidden' }, 'Metrics of both sides'), h('thead', {}, h('tr', {}, ['Metric', 'A', 'B', 'Change', 'Repetitions', 'g', 'p'].map((x, i) => h('th', { scope: 'col', class: i > 0 && i !== 4 ? 'num' : '' }, x)))), body)),
-        h('p', { class: 'small muted' }, 'Mean ± half-width of its 95 % interval over repetitions; g: Hedges’ g, positive where B is higher; p: permutation test. Of twenty metrics that are alike one has p below 0.05 by chance.'),
-        p.links?.length ? wide('Round trips of links', h('table', { class: 'metrics' }, h('caption', {}, 'Round trips of links, some of which were left as they are'),
+        wide('Metrics of both sides', h('table', { class: 'metrics' }, h('caption', { class: 'visually-hidden' }, 'Metrics of both sides'),
+          h('thead', {}, h('tr', {},
+          ['Metric', 'A', 'B', 'Change', 'Repetitions', 'g', 'p'].map((x, i) =>
+          h('th', { scope: 'col', class: i > 0 && i !== 4 ? 'num' : '' }, x)))), body)),
+        h('p', { class: 'small muted' },
+          'Mean ± half-width of its 95 % interval over repetitions; g: Hedges’ g, positive where B is higher; p: permutation ' +
+            'test. Of twenty equal metrics, about one has p below 0.05 by chance.'),
+        p.links?.length ? wide('Round trips of links',
+          h('table', { class: 'metrics' }, h('caption', {}, 'Round trips of emulated and real links'),
           h('thead', {}, h('tr', {}, ['Link', 'A', 'B', 'B/A'].map((x, i) => h('th', { scope: 'col', class: i > 0 ? 'num' : '' }, x)))),
-          h('tbody', {}, p.links.map((l) => h('tr', {}, h('th', { scope: 'row' }, `${l.from} – ${l.to}`), h('td', { class: 'num' }, linkFigure(l.a)), h('td', { class: 'num' }, linkFigure(l.b)), h('td', { class: 'num' }, l.ratio ? figure(l.ratio) : '–')))))) : null,
+          h('tbody', {}, p.links.map((l) => h('tr', {}, h('th', { scope: 'row' }, `${l.from} – ${l.to}`),
+            h('td', { class: 'num' }, linkFigure(l.a)), h('td', { class: 'num' }, linkFigure(l.b)),
+            h('td', { class: 'num' }, l.ratio ? figure(l.ratio) : '–')))))) : null,
         over?.element ?? null)
     }),
   ]
 }
 
-/** linkFigure says what one side's trials have measured of a link. */
+/** linkFigure formats the measurements of a link on one side. */
 export function linkFigure(f: LinkFigure): string {
   if (!f.rtt_ms) return 'no answer'
   const ms = units.milliseconds.write
@@ -143,9 +161,13 @@ export function linkFigure(f: LinkFigure): string {
 }
 
 function row(m: Metric): HTMLElement {
-  const value = (f: Figures) => [write(f.mean, m.unit), f.ci95 !== undefined ? h('span', { class: 'muted' }, ` ± ${write(f.ci95, m.unit)}`) : null]
+  const value = (f: Figures) => [write(f.mean, m.unit), f.ci95 !== undefined ? h('span', { class: 'muted' }, ` ± ${write(f.ci95, m.unit)}`)
+    : null]
   const sure = m.p !== undefined && m.p < 0.05
-  return h('tr', { title: m.sentence }, h('th', { scope: 'row' }, m.name), h('td', { class: 'num' }, value(m.a)), h('td', { class: 'num' }, value(m.b)),
-    h('td', { class: `num${sure ? ' sure' : ''}` }, m.change === undefined ? '–' : `${m.change > 0 ? '+' : m.change < 0 ? '−' : ''}${figure(Math.abs(m.change * 100))} %`),
-    h('td', {}, strip(m)), h('td', { class: 'num' }, m.hedges_g === undefined ? '–' : figure(m.hedges_g)), h('td', { class: `num${sure ? ' sure' : ''}` }, m.p === undefined ? '–' : figure(m.p)))
+  return h('tr', { title: m.sentence }, h('th', { scope: 'row' }, m.name), h('td', { class: 'num' }, value(m.a)),
+    h('td', { class: 'num' }, value(m.b)),
+    h('td', { class: `num${sure ? ' sure' : ''}` },
+      m.change === undefined ? '–' : `${m.change > 0 ? '+' : m.change < 0 ? '−' : ''}${figure(Math.abs(m.change * 100))} %`),
+    h('td', {}, strip(m)), h('td', { class: 'num' }, m.hedges_g === undefined ? '–' : figure(m.hedges_g)),
+    h('td', { class: `num${sure ? ' sure' : ''}` }, m.p === undefined ? '–' : figure(m.p)))
 }

@@ -1,4 +1,4 @@
-// Firing an event into the lab at hand: what, at whom, for how long.
+// The form that injects an event into a running lab.
 import { linkName } from '../charts/cloud'
 import type { Offer } from '../go/event'
 import type { Cloud } from '../go/live'
@@ -10,7 +10,7 @@ import { trouble } from './pages'
 
 type Aim = 'links' | 'nodes'
 
-/** eventOf is the event to send; without a time it lasts to the trial's end. */
+/** eventOf builds the event to send. Without a duration it lasts until the trial ends. */
 export function eventOf(offer: Offer, targets: string[], amount: string, lasting: string): object {
   const { kind, targets: key, amount: a } = offer
   const of = { [key]: targets, ...(a ? { [a.key]: a.number ? Number(amount.trim()) : amount.trim() } : {}) }
@@ -19,21 +19,21 @@ export function eventOf(offer: Offer, targets: string[], amount: string, lasting
 
 export interface Firing {
   element: HTMLElement
-  /** aim takes what the reader pointed out on the map. */
+  /** aim selects targets from the map. */
   aim(links: string[], nodes: string[], name: string): void
-  /** ready says whether a trial measures. */
+  /** ready enables the form while a trial measures. */
   ready(measuring: boolean): void
 }
 
 const mostChoices = 400
 
-/** firing makes the form; told hears of what was fired. */
-export function firing(run: string, cloud: Cloud, told: (e: LabEvent) => void): Firing {
+/** firing creates the form. onFired is called with each injected event. */
+export function firing(run: string, cloud: Cloud, onFired: (e: LabEvent) => void): Firing {
   const what = h('select', { id: 'fire-what' }, offers.map((o) => h('option', { value: o.id }, o.title)))
   const whom = h('select', { id: 'fire-whom' })
   const amount = h('input', { id: 'fire-amount', type: 'text', size: 6, autocomplete: 'off' })
   const amountField = h('label', { class: 'field', for: 'fire-amount' }, h('span', {}), amount)
-  const lasting = h('input', { id: 'fire-for', type: 'text', size: 5, value: '10s', autocomplete: 'off', placeholder: 'to the end' })
+  const lasting = h('input', { id: 'fire-for', type: 'text', size: 5, value: '10s', autocomplete: 'off', placeholder: 'until end' })
   const button = h('button', { type: 'submit', class: 'primary' }, 'Fire')
   const outcome = h('div', { class: 'outcome', 'aria-live': 'polite' })
   let picked: { links: string[]; nodes: string[]; name: string } | undefined
@@ -50,7 +50,8 @@ export function firing(run: string, cloud: Cloud, told: (e: LabEvent) => void): 
   function offered(): { name: string; targets: string[] }[] {
     const aim = offer().on as Aim
     const own = picked?.[aim] ?? []
-    return [...(picked && own.length ? [{ name: own.length > 1 ? `${picked.name} (${own.length} ${aim})` : picked.name, targets: own }] : []), ...choices[aim]]
+    return [...(picked && own.length ? [{ name: own.length > 1 ? `${picked.name} (${own.length} ${aim})` : picked.name, targets: own }]
+      : []), ...choices[aim]]
   }
 
   function show(): void {
@@ -78,7 +79,7 @@ export function firing(run: string, cloud: Cloud, told: (e: LabEvent) => void): 
     try {
       const got = await fire(run, eventOf(offer(), target.targets, amount.value, lasting.value))
       replace(outcome, h('p', { class: 'muted' }, `Fired: ${got.message}.`))
-      told(got)
+      onFired(got)
     } catch (e) {
       replace(outcome, trouble(e))
     } finally {
@@ -92,7 +93,8 @@ export function firing(run: string, cloud: Cloud, told: (e: LabEvent) => void): 
     h('div', { class: 'controls' },
       h('label', { class: 'field', for: 'fire-what' }, 'Event', what), h('label', { class: 'field', for: 'fire-whom' }, 'at', whom),
       amountField, h('label', { class: 'field', for: 'fire-for' }, 'for', lasting), button),
-    h('p', { class: 'muted small' }, 'The event is reverted when its time is over. It makes this trial suspect, because no other trial has it.'),
+    h('p', { class: 'muted small' },
+      'The event is reverted after its duration. It makes this trial suspect, because other trials do not have it.'),
     outcome)
   show()
   enable()

@@ -1,4 +1,4 @@
-// The map of a running lab: sites that swell with their traffic, lines that show their links.
+// The map of a running lab: sites sized by their traffic, and links.
 import { nodeColours } from '../charts/colour'
 import { land } from '../charts/land'
 import { lineOf, nameOf, planOf, type Plan } from '../charts/cloud'
@@ -12,9 +12,9 @@ import { linkCondition, roundTrip } from './model'
 
 export interface LiveMap {
   element: HTMLElement
-  /** links draws the links as they are. */
+  /** links draws the current state of the links. */
   links(all: Map<string, Link>): void
-  /** nodes draws what nodes are at, and what they used in the last second. */
+  /** nodes draws the conditions of nodes and their usage in the last second. */
   nodes(conditions: Map<string, Condition>, last: Map<string, NodeSecond>): void
   close(): void
 }
@@ -26,7 +26,7 @@ const highest = 420
 const mostLines = 1200
 const mostLabels = 40
 
-/** liveMap draws a cloud; picked hears which site or connection the reader points out. */
+/** liveMap draws a cloud. picked is called with a selected site or link. */
 export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
   const nodes = cloud.nodes ?? []
   const sites = cloud.sites ?? []
@@ -50,11 +50,16 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
   const lines: { pair: number; line: SVGElement; label: SVGElement; back: SVGElement }[] = []
   const halos: SVGElement[] = []
   const dots: SVGElement[] = []
-  const drawing = s('svg', { viewBox: `0 0 ${width} ${view.height}`, role: 'group', 'aria-label': `Map: ${plan.places.length} places, ${plan.pairs.length} connections` })
+  const drawing = s('svg',
+    { viewBox: `0 0 ${width} ${view.height}`, role: 'group',
+    'aria-label': `Map: ${plan.places.length} places, ${plan.pairs.length} connections` })
   const hint = h('p', { class: 'maphint muted' })
-  const key = h('p', { class: 'key' }, [['', 'link as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) => h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)), h('span', {}, 'labels on changed links: round trip'))
+  const key = h('p', { class: 'key' },
+    [['', 'link as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) =>
+    h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)), h('span', {}, 'labels on changed links: round trip'))
   const element = h('div', { class: 'livemap' }, drawing, key, hint)
 
+  const trafficOf = (node: string) => (last.get(node)?.rx_bytes ?? 0) + (last.get(node)?.tx_bytes ?? 0)
   const linksOf = (pair: number): Link[] => plan.pairs[pair]!.links.map((i) => links.get(all[i]!.id) ?? all[i]!)
   const nodesOf = (place: number): string[] => plan.places[place]!.nodes.map((i) => nodes[i]!.name)
   const pairName = (pair: number) => nameOf(plan, plan.pairs[pair]!, linksOf(pair).map((l) => l.id))
@@ -75,13 +80,15 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
     return c === 'down' ? 'cut' : units.milliseconds.write(Math.min(...rtts))
   }
 
-  function say(): void {
+  function showHint(): void {
     if (chosen < 0) {
       hint.textContent = 'Circle size: traffic of the site. Select a site to see its latencies; select a site or a link to fire an event.'
       return
     }
-    const of = nodesOf(chosen).map((n) => `${n}: ${figure(last.get(n)?.cpu_cores ?? 0)} cores, ${units.bytesPerSecond.write((last.get(n)?.rx_bytes ?? 0) + (last.get(n)?.tx_bytes ?? 0))}`)
-    hint.textContent = `${plan.places[chosen]!.name} · ${of.slice(0, 4).join(' · ')}${of.length > 4 ? ` · ${of.length - 4} more nodes` : ''}`
+    const of = nodesOf(chosen).map((n) =>
+      `${n}: ${figure(last.get(n)?.cpu_cores ?? 0)} cores, ${units.bytesPerSecond.write(trafficOf(n))}`)
+    const more = of.length > 4 ? ` · ${of.length - 4} more nodes` : ''
+    hint.textContent = `${plan.places[chosen]!.name} · ${of.slice(0, 4).join(' · ')}${more}`
   }
 
   function draw(t: Theme): void {
@@ -95,12 +102,13 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       const label = s('text', { 'text-anchor': 'middle', 'dominant-baseline': 'central', class: 'rtt', visibility: 'hidden' })
       lines.push({ pair: i, line, back, label })
       const name = pairName(i)
-      return few ? s('g', { class: 'link', tabindex: 0, role: 'button', 'aria-label': `Link ${name}`, ...press(() => picked({ links: linksOf(i), nodes: [], name })) },
+      return few ? s('g', { class: 'link', tabindex: 0, role: 'button', 'aria-label': `Link ${name}`,
+        ...press(() => picked({ links: linksOf(i), nodes: [], name })) },
         s('line', { ...ends, class: 'hit' }), s('title', {}, name), line) : line
     })
     const big = plan.places.length > 200 ? 2.5 : plan.places.length > 60 ? 4 : 7
     names = room()
-    for (const [x, y] of view.at) names.take(x - big - 2, y - big - 2, 2 * big + 4, 2 * big + 4)
+    for (const [x, y] of view.at) names.reserve(x - big - 2, y - big - 2, 2 * big + 4, 2 * big + 4)
     const places = plan.places.map((p, i) => {
       const [cx, cy] = view.at[i]!
       const halo = s('circle', { cx, cy, r: big, class: 'halo' })
@@ -108,22 +116,26 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       halos.push(halo)
       dots.push(dot)
       const choose = () => { chosen = chosen === i ? -1 : i; paint(); picked({ links: [], nodes: nodesOf(i), name: p.name }) }
-      return s('g', { class: 'place', tabindex: plan.places.length <= 200 ? 0 : -1, role: 'button', 'aria-label': `Site ${p.name}`, ...press(choose) },
-        s('title', {}, p.name), halo, dot, plan.places.length <= 120 ? called(p.client ? `${p.name} (client)` : p.name, cx, cy, big) : null)
+      return s('g', { class: 'place', tabindex: plan.places.length <= 200 ? 0 : -1, role: 'button', 'aria-label': `Site ${p.name}`,
+        ...press(choose) },
+        s('title', {}, p.name), halo, dot, plan.places.length <= 120 ? placeName(p.client ? `${p.name} (client)` : p.name, cx, cy, big)
+          : null)
     })
     drawing.replaceChildren()
     for (const e of [coast(t), ...joined, ...places, ...lines.flatMap((l) => [l.back, l.label])]) if (e) drawing.append(e)
     paint()
   }
 
-  /** called writes a name beside a place, where there is room for it. */
-  function called(name: string, cx: number, cy: number, r: number): SVGElement | null {
+  /** placeName returns the name next to a place, or null if there is no room. */
+  function placeName(name: string, cx: number, cy: number, r: number): SVGElement | null {
     const text = name.length > 26 ? `${name.slice(0, 25)}…` : name
     const w = text.length * 8.2
-    for (const [dx, dy, anchor] of [[-w / 2, -r - 21, 'middle'], [r + 6, -9, 'start'], [-w - r - 6, -9, 'end'], [-w / 2, r + 4, 'middle'], [r + 2, r, 'start'], [r + 2, -r - 20, 'start'], [-w - r, r, 'end']] as const) {
+    for (const [dx, dy, anchor] of [[-w / 2, -r - 21, 'middle'], [r + 6, -9, 'start'], [-w - r - 6, -9, 'end'], [-w / 2, r + 4, 'middle'],
+      [r + 2, r, 'start'], [r + 2, -r - 20, 'start'], [-w - r, r, 'end']] as const) {
       const [x, y] = [cx + dx, cy + dy]
-      if (x < 0 || x + w > width || y < 0 || y + 18 > view.height || !names.take(x, y, w, 18)) continue
-      return s('text', { x: anchor === 'middle' ? cx : anchor === 'start' ? x : x + w, y: y + 14, 'text-anchor': anchor, class: 'name' }, text)
+      if (x < 0 || x + w > width || y < 0 || y + 18 > view.height || !names.reserve(x, y, w, 18)) continue
+      return s('text', { x: anchor === 'middle' ? cx : anchor === 'start' ? x : x + w, y: y + 14, 'text-anchor': anchor, class: 'name' },
+        text)
     }
     return null
   }
@@ -141,7 +153,9 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
 
   function coast(t: Theme): SVGElement | null {
     if (!view.project) return null
-    const ring = (shift: number) => land().map((r) => 'M' + r.map(([lon, lat]) => view.project!(lon + shift, lat).map((v) => v.toFixed(1)).join(',')).join('L') + 'Z').join('')
+    const ring = (shift: number) =>
+      land().map((r) => 'M' + r.map(([lon, lat]) =>
+      view.project!(lon + shift, lat).map((v) => v.toFixed(1)).join(',')).join('L') + 'Z').join('')
     return s('path', { d: ring(0) + ring(360), fill: t.faint, stroke: t.line, 'stroke-width': 0.6, 'pointer-events': 'none' })
   }
 
@@ -161,11 +175,12 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       line.setAttribute('stroke-dasharray', c === 'down' ? '3 6' : c === 'changed' ? '10 4' : 'none')
       const content = (c !== 'up' || mine) && labels < mostLabels ? text(pair) : ''
       const w = content.length * 8 + 10
-      // Nearer to the end that was not chosen, where lines are apart.
+      // Closer to the other end, where the lines are apart.
       const { x1, y1, x2, y2 } = lineOf(p, view.at)
       const [from, to] = p.b === chosen ? [[x2, y2] as const, [x1, y1] as const] : [[x1, y1] as const, [x2, y2] as const]
-      const spot = content ? (mine ? [0.6, 0.75, 0.45, 0.85, 0.3] : [0.5, 0.38, 0.62, 0.26, 0.74]).map((k): [number, number] => [from[0] + k * (to[0] - from[0]), from[1] + k * (to[1] - from[1])])
-        .find(([x, y]) => taken.take(x - w / 2, y - 10, w, 20)) : undefined
+      const spot = content ? (mine ? [0.6, 0.75, 0.45, 0.85, 0.3] : [0.5, 0.38, 0.62, 0.26, 0.74]).map((k): [number, number] =>
+        [from[0] + k * (to[0] - from[0]), from[1] + k * (to[1] - from[1])])
+        .find(([x, y]) => taken.reserve(x - w / 2, y - 10, w, 20)) : undefined
       for (const e of [label, back]) e.setAttribute('visibility', spot ? 'visible' : 'hidden')
       if (!spot) continue
       labels++
@@ -181,13 +196,14 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       const c = placeCondition(i)
       const traffic = nodesOf(i).reduce((n, x) => n + (last.get(x)?.rx_bytes ?? 0) + (last.get(x)?.tx_bytes ?? 0), 0)
       const r = Number(dots[i]!.getAttribute('r'))
-      halos[i]!.setAttribute('r', (r + (c === 'down' ? 0 : 22 * Math.sqrt(traffic / busiest) * (plan.places.length > 60 ? 0.4 : 1))).toFixed(1))
+      halos[i]!.setAttribute('r',
+        (r + (c === 'down' ? 0 : 22 * Math.sqrt(traffic / busiest) * (plan.places.length > 60 ? 0.4 : 1))).toFixed(1))
       const colour = nodeColour(nodesOf(i)[0] ?? '', t)
       halos[i]!.setAttribute('fill', c === 'up' ? colour : stroke[c])
       dots[i]!.setAttribute('fill', c === 'down' ? t.surface : colour)
       dots[i]!.setAttribute('stroke', c !== 'up' ? stroke[c] : i === chosen ? t.text : t.surface)
     })
-    say()
+    showHint()
   }
 
   draw(theme())
@@ -202,18 +218,19 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       conditions = c
       last = l
       const traffic = plan.places.map((_, i) => nodesOf(i).reduce((n, x) => n + (l.get(x)?.rx_bytes ?? 0) + (l.get(x)?.tx_bytes ?? 0), 0))
-      busiest = Math.max(1, busiest * 0.98, ...traffic) // decays, so that a quiet time after a loud one is seen
+      busiest = Math.max(1, busiest * 0.98, ...traffic) // decays, so that low traffic after a peak stays visible
       paint()
     },
     close: stop,
   }
 }
 
-/** room is where a drawing has text already. */
-export function room(before: [number, number, number, number][] = []): { take(x: number, y: number, w: number, h: number): boolean; copy(): ReturnType<typeof room> } {
+/** room records the occupied rectangles of a drawing. reserve returns false for an overlap. */
+export function room(before: [number, number, number, number][] = []): { reserve(x: number, y: number, w: number,
+  h: number): boolean; copy(): ReturnType<typeof room> } {
   const boxes = [...before]
   return {
-    take(x, y, w, h) {
+    reserve(x, y, w, h) {
       if (boxes.some(([a, b, c, d]) => x < a + c && a < x + w && y < b + d && b < y + h)) return false
       boxes.push([x, y, w, h])
       return true
@@ -222,7 +239,7 @@ export function room(before: [number, number, number, number][] = []): { take(x:
   }
 }
 
-/** noMap stands where there is no lab yet. */
+/** noMap is the placeholder before a lab exists. */
 export function noMap(text: string): HTMLElement {
   const e = h('div', { class: 'livemap empty' })
   replace(e, h('p', { class: 'muted' }, text))

@@ -1,9 +1,9 @@
-// The dashboard: one page, whose address after # says what it shows.
+// The dashboard: one page; the fragment of its address selects the view.
 import '../ui/base.css'
 import './dashboard.css'
 import { h, replace } from '../ui/dom'
 import { onTheme, startTheme, theme, toggleTheme } from '../ui/theme'
-import { begin, runs } from './api'
+import { runs, startSession } from './api'
 import { choosePage } from './choosepage'
 import { comparePage } from './comparepage'
 import { livePage } from './livepage'
@@ -21,8 +21,9 @@ const label = () => { dark.textContent = theme().dark ? 'Light' : 'Dark' }
 onTheme(label)
 label()
 replace(document.getElementById('app')!,
-  h('a', { class: 'skip', href: '#main', onclick: (e: Event) => { e.preventDefault(); main.focus() } }, 'To the content'),
-  h('header', { class: 'bar' }, h('a', { class: 'brand', href: '#/runs' }, mark(), 'Skerry'), h('nav', { 'aria-label': 'Pages' }, links), dark), main)
+  h('a', { class: 'skip', href: '#main', onclick: (e: Event) => { e.preventDefault(); main.focus() } }, 'Skip to content'),
+  h('header', { class: 'bar' }, h('a', { class: 'brand', href: '#/runs' }, mark(), 'Skerry'), h('nav', { 'aria-label': 'Pages' }, links),
+    dark), main)
 
 let page: Page | undefined
 
@@ -51,7 +52,8 @@ function show(): void {
   replace(main, page.element)
   scrollTo(0, 0)
   where.forEach(([to], i) => {
-    if (location.hash.startsWith(to) || (to === '#/runs' && !/^#\/(live|new|choose)/.test(location.hash))) links[i]!.setAttribute('aria-current', 'page')
+    if (location.hash.startsWith(to)
+      || (to === '#/runs' && !/^#\/(live|new|choose)/.test(location.hash))) links[i]!.setAttribute('aria-current', 'page')
     else links[i]!.removeAttribute('aria-current')
   })
 }
@@ -61,17 +63,18 @@ function mark(): SVGElement {
   svg.setAttribute('viewBox', '0 0 24 24')
   svg.setAttribute('aria-hidden', 'true')
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path')
-  path.setAttribute('d', 'M3 15.5 8 7l3.2 5L14 8.5l7 7M2 19.5c2.2 0 2.2-1.4 4.4-1.4s2.2 1.4 4.4 1.4 2.2-1.4 4.4-1.4 2.2 1.4 4.4 1.4c1 0 1.6-.3 2.4-.7')
+  path.setAttribute('d', 'M3 15.5 8 7l3.2 5L14 8.5l7 7' +
+    'M2 19.5c2.2 0 2.2-1.4 4.4-1.4s2.2 1.4 4.4 1.4 2.2-1.4 4.4-1.4 2.2 1.4 4.4 1.4c1 0 1.6-.3 2.4-.7')
   svg.append(path)
   return svg
 }
 
 addEventListener('hashchange', show)
-/** home leads to the run that goes on, where nothing else was asked for. */
+/** home opens the running run, if the address has no fragment. */
 async function home(): Promise<void> {
   if (location.hash.replace(/^#\/?/, '')) return
   const running = (await runs().catch(() => [])).find((r) => r.state === 'running')
   if (running) history.replaceState(null, '', liveAddress(running.name))
 }
 
-begin().then(home).then(show, (e: unknown) => replace(main, trouble(e)))
+startSession().then(home).then(show, (e: unknown) => replace(main, trouble(e)))

@@ -1,41 +1,41 @@
-// A file that is made by form: the answers on one side, on the other the file that they make, which may
-// be written in too. The server checks each as it is typed.
+// A form that creates a file: answers on one side, the resulting file on the other. The file can be edited as well.
+// The server checks it during typing.
 import type { Checked, Form } from '../go/serve'
 import { download, h, replace } from '../ui/dom'
 import { form, interrupt, job, save, startRun, validateText, type Made } from './api'
 import { took, trouble, type Page } from './pages'
 
 const typing = 300
-const lookEvery = 1500
+const pollInterval = 1500
 
-/** offsetOf is where line and column, from 1, stand in a text. */
+/** offsetOf converts a line and column, both from 1, to an offset in a text. */
 export function offsetOf(text: string, line: number, column: number): number {
   const before = text.split('\n').slice(0, Math.max(0, line - 1))
   return Math.min(text.length, before.reduce((n, l) => n + l.length + 1, 0) + Math.max(0, column - 1))
 }
 
-/** Maker is what differs between the files that can be made. */
+/** Maker defines the form of one kind of file. */
 export interface Maker {
-  /** answers are the fields; changed is to be called when one was. */
+  /** answers returns the fields, which call changed after an edit. */
   answers(f: Form, fields: Fields, changed: () => void): HTMLElement[]
-  /** draft makes the file of the answers. */
+  /** draft creates the file from the answers. */
   draft(): Promise<Checked>
-  /** made is a text as the server is to take it. */
+  /** made wraps a text for a request. */
   made(text: string): Made
-  /** places hears what the topology of a valid file has. */
+  /** places is called with the sites, nodes and links of a valid file. */
   places(p: NonNullable<Checked['places']>): void
-  /** reach is what a valid file would be, in a few words. */
+  /** reach summarises a valid file. */
   reach(c: Checked): string
-  /** more is what else there is to say of a valid file. */
+  /** more returns details of a valid file. */
   more?(c: Checked): HTMLElement[]
   rows: number
-  /** taker is the command that takes the file, watch where it is followed, ended what is there then. */
-  taker: string
+  /** command reads the file. watch and ended are the pages of a running and a finished job. */
+  command: string
   watch: string
   ended: string
 }
 
-/** Fields make the inputs of a form; each has an id of its own. */
+/** Fields creates the inputs of a form, each with its own id. */
 export interface Fields {
   field(label: string, id: string, input: HTMLElement): HTMLElement
   words(id: string, value: string, put: (s: string) => void, list?: string): HTMLInputElement
@@ -44,28 +44,33 @@ export interface Fields {
   lines(id: string, value: string[], put: (l: string[]) => void): HTMLTextAreaElement
 }
 
-/** linesOf are the lines of a text, without empty ones. */
+/** linesOf returns the non-empty lines of a text. */
 export const linesOf = (text: string): string[] => text.split('\n').map((l) => l.trim()).filter(Boolean)
 
 function fields(changed: () => void): Fields {
   return {
     field: (label, id, input) => h('div', { class: 'answer' }, h('label', { for: id }, label), input),
-    words: (id, value, put, list = '') => h('input', { id, type: 'text', value, list: list || null, autocomplete: 'off', oninput: (e: Event) => { put((e.target as HTMLInputElement).value.trim()); changed() } }),
+    words: (id, value, put, list = '') =>
+      h('input', { id, type: 'text', value, list: list || null, autocomplete: 'off',
+      oninput: (e: Event) => { put((e.target as HTMLInputElement).value.trim()); changed() } }),
     pick(id, value, options, put) {
       const s = h('select', { id, onchange: () => { put(s.value); changed() } }, options.map((o) => h('option', { value: o }, o)))
       s.value = value
       return s
     },
-    amount: (id, value, put, min = 1) => h('input', { id, type: 'number', min, value, oninput: (e: Event) => { put(Number((e.target as HTMLInputElement).value)); changed() } }),
+    amount: (id, value, put, min = 1) =>
+      h('input', { id, type: 'number', min, value,
+      oninput: (e: Event) => { put(Number((e.target as HTMLInputElement).value)); changed() } }),
     lines(id, value, put) {
-      const t = h('textarea', { id, rows: Math.max(3, value.length + 1), spellcheck: 'false', oninput: () => { put(linesOf(t.value)); changed() } })
+      const t = h('textarea', { id, rows: Math.max(3, value.length + 1), spellcheck: 'false',
+        oninput: () => { put(linesOf(t.value)); changed() } })
       t.value = value.join('\n')
       return t
     },
   }
 }
 
-/** makerPage is the page of a kind of file; before stands above the form. */
+/** makerPage is the page of one kind of file; before is shown above the form. */
 export function makerPage(title: string, kind: (f: Form) => Maker, before: HTMLElement | null = null): Page {
   const element = h('div', { class: 'page new' }, before, h('h1', {}, title))
   let close = () => {}
@@ -82,25 +87,29 @@ export function makerPage(title: string, kind: (f: Form) => Maker, before: HTMLE
 function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
   let last: Checked | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
-  let looking: ReturnType<typeof setTimeout> | undefined
+  let jobTimer: ReturnType<typeof setTimeout> | undefined
   let asked = 0
   let byHand = false
   let closed = false
 
-  const text = h('textarea', { id: 'yaml', class: 'code', spellcheck: 'false', autocomplete: 'off', rows: m.rows, 'aria-describedby': 'new-verdict', oninput: () => { byHand = true; later() } })
+  const text = h('textarea',
+    { id: 'yaml', class: 'code', spellcheck: 'false', autocomplete: 'off', rows: m.rows, 'aria-describedby': 'new-verdict',
+    oninput: () => { byHand = true; checkLater() } })
   const verdict = h('div', { id: 'new-verdict', 'aria-live': 'polite' })
-  const hand = h('p', { class: 'note', hidden: true }, 'The file was edited manually. ', h('button', { type: 'button', onclick: () => { byHand = false; later() } }, 'Discard manual changes'))
+  const hand = h('p', { class: 'note', hidden: true }, 'The file was edited manually. ',
+    h('button', { type: 'button', onclick: () => { byHand = false; checkLater() } }, 'Discard manual changes'))
   const outcome = h('div', { 'aria-live': 'polite' })
-  const button = (label: string, primary: boolean, go: () => Promise<void> | void) => h('button', { type: 'button', class: primary ? 'primary' : '', onclick: () => void go() }, label)
+  const button = (label: string, primary: boolean, go: () => Promise<void> | void) =>
+    h('button', { type: 'button', class: primary ? 'primary' : '', onclick: () => void go() }, label)
   const start = button('Start', true, async () => attempt(async () => {
     await startRun(m.made(text.value))
-    await look()
+    await followJob()
   }))
-  const keep = button('Save', false, () => attempt(async () => {
+  const saveButton = button('Save', false, () => attempt(async () => {
     const { file } = await save(m.made(text.value))
-    replace(outcome, h('p', { class: 'muted' }, 'Saved. Continue with ', h('code', {}, `${m.taker} ${file}`)))
+    replace(outcome, h('p', { class: 'muted' }, 'Saved. Continue with ', h('code', {}, `${m.command} ${file}`)))
   }))
-  const get = button('Download', false, () => download(`${last?.name || 'file'}.yaml`, 'application/yaml', text.value))
+  const downloadButton = button('Download', false, () => download(`${last?.name || 'file'}.yaml`, 'application/yaml', text.value))
 
   async function attempt(go: () => Promise<void>): Promise<void> {
     try {
@@ -110,8 +119,8 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
     }
   }
 
-  /** later checks once nobody has typed for a while. Until then the text is not of these answers: it cannot be saved. */
-  function later(): void {
+  /** checkLater checks the file after a pause in typing. Until then it cannot be saved. */
+  function checkLater(): void {
     last = undefined
     enable()
     clearTimeout(timer)
@@ -127,17 +136,21 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
       last = c
       if (!own && c.text) text.value = c.text
       if (!own && c.places) m.places(c.places)
-      tell(c)
+      showVerdict(c)
     } catch (e) {
       if (turn === asked && !closed) replace(verdict, trouble(e))
     }
     enable()
   }
 
-  function tell(c: Checked): void {
+  function showVerdict(c: Checked): void {
     hand.hidden = !byHand
-    replace(verdict, c.valid ? h('p', { class: 'note fine' }, `Valid: ${m.reach(c)}${c.estimate_s ? `, at most about ${took(c.estimate_s)}` : ''}.`)
-      : h('ul', { class: 'note bad wrong' }, c.wrong.map((m) => h('li', {}, m.line ? h('button', { type: 'button', class: 'line', onclick: () => point(m.line!, m.column ?? 1) }, `line ${m.line}`) : null, ` ${m.message}`, m.hint ? `; ${m.hint}` : ''))),
+    replace(verdict, c.valid
+      ? h('p', { class: 'note fine' }, `Valid: ${m.reach(c)}${c.estimate_s ? `, at most about ${took(c.estimate_s)}` : ''}.`)
+      : h('ul', { class: 'note bad wrong' },
+        c.wrong.map((m) => h('li', {},
+        m.line ? h('button', { type: 'button', class: 'line', onclick: () => point(m.line!, m.column ?? 1) }, `line ${m.line}`) : null,
+        ` ${m.message}`, m.hint ? `; ${m.hint}` : ''))),
     c.notes.map((n) => h('p', { class: 'note' }, n)), (c.valid && m.more?.(c)) || [])
   }
 
@@ -149,31 +162,37 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
 
   function enable(): void {
     const ready = last?.valid === true
-    keep.disabled = get.disabled = start.disabled = !ready
+    saveButton.disabled = downloadButton.disabled = start.disabled = !ready
     start.hidden = !f.starts
   }
 
-  /** look follows the run that was started here, to its page once it is there. */
-  async function look(): Promise<void> {
-    clearTimeout(looking)
+  /** followJob shows the state of the job that this page started. */
+  async function followJob(): Promise<void> {
+    clearTimeout(jobTimer)
     const j = await job()
     if (closed || !j.file) return
     if (j.runs) {
-      replace(outcome, h('p', { class: 'note' }, `${j.file} is running. `, h('a', { href: m.watch }, 'Watch it'), ' ', h('button', { type: 'button', onclick: () => void attempt(async () => { await interrupt() }) }, 'Stop it')))
-      looking = setTimeout(() => void attempt(look), lookEvery)
+      replace(outcome, h('p', { class: 'note' }, `${j.file} is running. `, h('a', { href: m.watch }, 'Watch'), ' ',
+        h('button', { type: 'button', onclick: () => void attempt(async () => { await interrupt() }) }, 'Stop')))
+      jobTimer = setTimeout(() => void attempt(followJob), pollInterval)
     } else {
-      replace(outcome, j.error ? [h('p', { class: 'note bad', role: 'alert' }, `${j.file}: ${j.error}`), h('pre', { class: 'said', tabindex: 0 }, j.said ?? '')] : h('p', { class: 'note fine' }, `${j.file} has finished. `, h('a', { href: m.ended }, 'Its results')))
+      replace(outcome, j.error ? [h('p', { class: 'note bad', role: 'alert' }, `${j.file}: ${j.error}`),
+        h('pre', { class: 'said', tabindex: 0 }, j.said ?? '')] : h('p', { class: 'note fine' }, `${j.file} has finished. `,
+        h('a', { href: m.ended }, 'Show results')))
     }
   }
 
-  const changed = (): void => { byHand = false; later() }
-  const answers = h('form', { class: 'card answers', 'aria-label': 'Answers', onsubmit: (e: Event) => e.preventDefault() }, m.answers(f, fields(changed), changed))
+  const changed = (): void => { byHand = false; checkLater() }
+  const answers = h('form', { class: 'card answers', 'aria-label': 'Answers', onsubmit: (e: Event) => e.preventDefault() },
+    m.answers(f, fields(changed), changed))
   const element = h('div', { class: 'columns even' }, answers,
-    h('section', { class: 'card file', 'aria-label': 'The file' }, h('label', { for: 'yaml' }, 'The file that ', h('code', {}, m.taker), ' takes'), text, hand, verdict,
-      h('div', { class: 'controls' }, start, keep, get), f.starts ? null : h('p', { class: 'muted small' }, 'skerry serve starts runs; this page is of a run.'),
-      h('p', { class: 'muted small' }, `${f.starts ? 'Start and Save write' : 'Save writes'} the file into ${f.folder}.`), outcome))
+    h('section', { class: 'card file', 'aria-label': 'File' }, h('label', { for: 'yaml' }, 'File for ', h('code', {}, m.command)), text,
+      hand, verdict,
+      h('div', { class: 'controls' }, start, saveButton, downloadButton),
+      f.starts ? null : h('p', { class: 'muted small' }, 'Only skerry serve can start runs.'),
+      h('p', { class: 'muted small' }, `${f.starts ? 'Start and Save write' : 'Save writes'} the file to ${f.folder}.`), outcome))
   enable()
   void check()
-  void attempt(look)
-  return { element, close() { closed = true; clearTimeout(timer); clearTimeout(looking) } }
+  void attempt(followJob)
+  return { element, close() { closed = true; clearTimeout(timer); clearTimeout(jobTimer) } }
 }

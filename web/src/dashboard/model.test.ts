@@ -3,14 +3,18 @@ import type { Link, State } from '../go/live'
 import type { Condition, Effect, Event as LabEvent } from '../go/record'
 import { apply, empty, eventsOf, linkCondition, nodeConditions, roundTrip, type Model } from './model'
 
-const link = (id: string, more: Partial<Link> = {}): Link => ({ id, a: 'a', b: 'b', ab: { latency_ms: 20 }, ba: { latency_ms: 22 }, ...more })
+const link = (id: string, more: Partial<Link> = {}): Link =>
+  ({ id, a: 'a', b: 'b', ab: { latency_ms: 20 }, ba: { latency_ms: 22 }, ...more })
 const state = (): State => ({
-  run: { name: 'r', experiment: 'e', planned: 1 }, seconds: [], events: [], results: [], doubts: [], totals: { ok: 0, failed: 0, unknown: 0, dropped: 0 },
-  nodes: [{ t: 0, node: 'a', cpu_cores: 0.5, user_cores: 0, system_cores: 0, steal_cores: 0, throttled_cores: 0, memory_bytes: 1, read_bytes: 0, wrote_bytes: 0, rx_bytes: 0, tx_bytes: 0 }],
+  run: { name: 'r', experiment: 'e', planned: 1 }, seconds: [], events: [], results: [], doubts: [],
+  totals: { ok: 0, failed: 0, unknown: 0, dropped: 0 },
+  nodes: [{ t: 0, node: 'a', cpu_cores: 0.5, user_cores: 0, system_cores: 0, steal_cores: 0, throttled_cores: 0, memory_bytes: 1,
+    read_bytes: 0, wrote_bytes: 0, rx_bytes: 0, tx_bytes: 0 }],
   cloud: { name: 'c', sites: [], nodes: [], links: [link('a~b'), link('a~c')] },
 })
 const effect = (makes: Condition, settles = false, on: Effect['on'] = 'nodes'): Effect => ({ on, makes, settles })
-const event = (id: number, of: Effect, targets: string[], s: string): LabEvent => ({ t: 0, id, kind: 'x', effect: of, targets, state: s, message: '' })
+const event = (id: number, of: Effect, targets: string[], s: string): LabEvent =>
+  ({ t: 0, id, kind: 'x', effect: of, targets, state: s, message: '' })
 const kill = effect('down')
 
 describe('apply', () => {

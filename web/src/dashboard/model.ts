@@ -1,9 +1,9 @@
-// What is known of a running run: the server's state with every message since put on it.
+// The state of a running run: a snapshot from the server, updated by messages.
 import { touched } from '../charts/effect'
 import type { Cloud, Kind, Link, Node as LabNode, State } from '../go/live'
 import type { Condition, Event as LabEvent, NodeSecond } from '../go/record'
 
-/** How much of the past is kept: an hour of seconds; of nodes what a small drawing needs. */
+/** Limits of the history: an hour of seconds, and for nodes the width of a sparkline. */
 const keepSeconds = 3600
 const keepNodeSeconds = 90
 
@@ -16,10 +16,11 @@ export interface Model {
 }
 
 export function empty(): Model {
-  return { state: { run: { name: '', experiment: '', planned: 0 }, seconds: [], nodes: [], events: [], results: [], doubts: [], totals: { ok: 0, failed: 0, unknown: 0, dropped: 0 } }, history: new Map(), links: new Map(), over: false }
+  return { state: { run: { name: '', experiment: '', planned: 0 }, seconds: [], nodes: [], events: [], results: [], doubts: [],
+    totals: { ok: 0, failed: 0, unknown: 0, dropped: 0 } }, history: new Map(), links: new Map(), over: false }
 }
 
-/** apply puts a message on the model and returns the model to go on with. */
+/** apply applies a message to the model and returns the new model. */
 export function apply(m: Model, kind: Kind, data: unknown): Model {
   const s = m.state
   switch (kind) {
@@ -37,13 +38,13 @@ export function apply(m: Model, kind: Kind, data: unknown): Model {
       if (s.seconds.length > 2 * keepSeconds) s.seconds.splice(0, s.seconds.length - keepSeconds)
       break
     case 'operations':
-      s.operations = kept(s.operations, data as NonNullable<State['operations']>)
+      s.operations = appendRows(s.operations, data as NonNullable<State['operations']>)
       break
     case 'pools':
-      s.pools = kept(s.pools, data as NonNullable<State['pools']>)
+      s.pools = appendRows(s.pools, data as NonNullable<State['pools']>)
       break
     case 'errors':
-      s.errors = kept(s.errors, data as NonNullable<State['errors']>)
+      s.errors = appendRows(s.errors, data as NonNullable<State['errors']>)
       break
     case 'nodes':
       for (const row of data as NodeSecond[]) remember(m.history, row)
@@ -76,8 +77,8 @@ export function apply(m: Model, kind: Kind, data: unknown): Model {
   return m
 }
 
-/** kept is a list with rows put at its end, of which the last are kept. */
-function kept<T>(old: T[] | undefined, rows: T[]): T[] {
+/** appendRows appends rows to a list and drops the oldest beyond the limit. */
+function appendRows<T>(old: T[] | undefined, rows: T[]): T[] {
   const all = [...(old ?? []), ...rows]
   return all.length > 2 * keepSeconds ? all.slice(-keepSeconds) : all
 }
@@ -89,16 +90,16 @@ function remember(history: Map<string, NodeSecond[]>, row: NodeSecond): void {
   history.set(row.node, rows)
 }
 
-/** linkCondition is what a link is like for the packets on it. */
+/** linkCondition returns the condition of a link. */
 export function linkCondition(l: Link): Condition {
   if (l.carrier_down || l.ab.down || l.ba.down) return 'down'
   return l.changed ? 'changed' : 'up'
 }
 
-/** roundTrip is what a link's two directions are set to together, in milliseconds. */
+/** roundTrip returns the round-trip time of a link as set, in milliseconds. */
 export const roundTrip = (l: Link): number => l.ab.latency_ms + l.ba.latency_ms
 
-/** nodeConditions are what events have made of nodes so far, in the order in which they came. */
+/** nodeConditions returns the conditions of nodes after all events, in their order. */
 export function nodeConditions(events: LabEvent[]): Map<string, Condition> {
   const out = new Map<string, Condition>()
   for (const e of events) {
@@ -114,7 +115,7 @@ export function nodeConditions(events: LabEvent[]): Map<string, Condition> {
   return out
 }
 
-/** eventsOf are those that make something happen, the newest first. */
+/** eventsOf returns the events with effects, the newest first. */
 export function eventsOf(events: LabEvent[]): LabEvent[] {
   return events.filter((e) => e.id).reverse()
 }

@@ -1,21 +1,21 @@
-// The events of an experiment that is being made: a row each.
+// The events of a new experiment, one row each.
 import type { Event as DraftEvent, Places } from '../go/draft'
 import type { Offer } from '../go/event'
 import { h, replace } from '../ui/dom'
 
 export interface EventRows {
   element: HTMLElement
-  /** places says what events can be aimed at. */
+  /** places sets the possible targets of events. */
   places(p: Places): void
 }
 
-/** targetsOf are what an offer can be aimed at; '' is one at random, which not every offer has. */
+/** targetsOf returns the targets of an offer. '' is a random target, which some offers lack. */
 export function targetsOf(o: Offer, p: Places): string[] {
   return [...(o.on === 'nodes' && o.targets === 'of' ? [] : ['']), ...(o.on === 'links' ? p.links : p.nodes)]
 }
 
-/** eventRows edits a list of events; told hears of every change. */
-export function eventRows(offers: Offer[], told: (events: DraftEvent[]) => void): EventRows {
+/** eventRows edits a list of events. onChange is called after every change. */
+export function eventRows(offers: Offer[], onChange: (events: DraftEvent[]) => void): EventRows {
   let known: Places = { sites: [], nodes: [], links: [] }
   const events: DraftEvent[] = []
   const list = h('div')
@@ -24,7 +24,7 @@ export function eventRows(offers: Offer[], told: (events: DraftEvent[]) => void)
   function add(): void {
     events.push({ offer: offers[0]!.id, target: '', amount: '', at: '', for: '' })
     draw()
-    told(events)
+    onChange(events)
   }
 
   function fit(e: DraftEvent): void {
@@ -35,16 +35,22 @@ export function eventRows(offers: Offer[], told: (events: DraftEvent[]) => void)
   function row(e: DraftEvent, i: number): HTMLElement {
     const o = offerOf(e)
     const n = i + 1
-    const what = h('select', { 'aria-label': `Event ${n}`, onchange: () => { e.offer = what.value; e.amount = ''; fit(e); draw(); told(events) } }, offers.map((x) => h('option', { value: x.id }, x.title)))
+    const what = h('select',
+      { 'aria-label': `Event ${n}`, onchange: () => { e.offer = what.value; e.amount = ''; fit(e); draw(); onChange(events) } },
+      offers.map((x) => h('option', { value: x.id }, x.title)))
     what.value = e.offer
-    const whom = h('select', { 'aria-label': `Target of event ${n}`, onchange: () => { e.target = whom.value; told(events) } }, targetsOf(o, known).map((t) => h('option', { value: t }, t || `a ${o.on === 'links' ? 'link' : 'node'} at random`)))
+    const whom = h('select', { 'aria-label': `Target of event ${n}`, onchange: () => { e.target = whom.value; onChange(events) } },
+      targetsOf(o, known).map((t) => h('option', { value: t }, t || `random ${o.on === 'links' ? 'link' : 'node'}`)))
     whom.value = e.target
     const word = (key: 'amount' | 'at' | 'for', label: string, hint: string) => {
-      const input = h('input', { type: 'text', size: 5, value: e[key], placeholder: hint, 'aria-label': `${label}, event ${n}`, oninput: () => { e[key] = input.value.trim(); told(events) } })
+      const input = h('input', { type: 'text', size: 5, value: e[key], placeholder: hint, 'aria-label': `${label}, event ${n}`,
+        oninput: () => { e[key] = input.value.trim(); onChange(events) } })
       return h('span', { class: 'field' }, `${label} `, input)
     }
-    return h('div', { class: 'eventrow', role: 'group', 'aria-label': `Event ${n}` }, what, whom, o.amount ? word('amount', o.amount.label, o.amount.value) : null, word('at', 'at', 'evenly'), word('for', 'for', 'evenly'),
-      h('button', { type: 'button', 'aria-label': `Remove event ${n}`, onclick: () => { events.splice(i, 1); draw(); told(events) } }, '×'))
+    return h('div', { class: 'eventrow', role: 'group', 'aria-label': `Event ${n}` }, what, whom,
+      o.amount ? word('amount', o.amount.label, o.amount.value) : null, word('at', 'at', 'evenly'), word('for', 'for', 'evenly'),
+      h('button', { type: 'button', 'aria-label': `Remove event ${n}`, onclick: () => { events.splice(i, 1); draw(); onChange(events) } },
+        '×'))
   }
 
   function draw(): void {
@@ -52,7 +58,8 @@ export function eventRows(offers: Offer[], told: (events: DraftEvent[]) => void)
   }
 
   return {
-    element: h('fieldset', { class: 'happenings' }, h('legend', {}, 'Events while a trial measures'), list, h('button', { type: 'button', onclick: add }, 'Add an event')),
+    element: h('fieldset', { class: 'happenings' }, h('legend', {}, 'Events'), list,
+      h('button', { type: 'button', onclick: add }, 'Add event')),
     places(p) {
       const same = JSON.stringify(p) === JSON.stringify(known)
       known = p

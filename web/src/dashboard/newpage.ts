@@ -1,4 +1,4 @@
-// An experiment by form.
+// The form for a new experiment.
 import type { Event as DraftEvent, Experiment } from '../go/draft'
 import type { Form } from '../go/serve'
 import { plural } from '../format/format'
@@ -8,12 +8,12 @@ import { makerPage, type Maker } from './maker'
 import { eventRows } from './newevents'
 import type { Page } from './pages'
 
-/** numbersOf reads the factors that a person wrote; what is no number is left out. */
+/** numbersOf parses a list of factors and skips everything else. */
 export function numbersOf(text: string): number[] {
   return text.split(/[\s,;]+/).filter(Boolean).map(Number).filter((n) => Number.isFinite(n))
 }
 
-/** newPage makes an experiment. */
+/** newPage is the form for a new experiment. */
 export const newPage = (): Page => makerPage('New experiment', experiment)
 
 function experiment(f: Form): Maker {
@@ -23,7 +23,7 @@ function experiment(f: Form): Maker {
   const rows = eventRows(f.offers, (events: DraftEvent[]) => { d.events = events; changed() })
   const audit = h('input', { id: 'new-audit', type: 'checkbox', onchange: () => { d.audit = audit.checked; changed() } })
   return {
-    rows: 26, taker: 'skerry run', watch: '#/live', ended: '#/runs',
+    rows: 26, command: 'skerry run', watch: '#/live', ended: '#/runs',
     draft: () => draftOf(d),
     made: (text) => ({ text, needs: '' }),
     reach: (c) => plural(c.trials, 'trial'),
@@ -33,12 +33,13 @@ function experiment(f: Form): Maker {
       client.value = now
       rows.places(p)
     },
-    answers(_, { field, words, pick, amount, lines }, told) {
-      changed = told
+    answers(_, { field, words, pick, amount, lines }, onChange) {
+      changed = onChange
       return [
         field('Name', 'new-name', words('new-name', d.name, (s) => { d.name = s })),
         field('Database', 'new-database', pick('new-database', d.database, f.databases, (s) => { d.database = s })),
-        field('Topology (preset or file)', 'new-topology', words('new-topology', d.topology, (s) => { d.topology = s; d.client = '' }, 'new-topologies')),
+        field('Topology (preset or file)', 'new-topology',
+          words('new-topology', d.topology, (s) => { d.topology = s; d.client = '' }, 'new-topologies')),
         h('datalist', { id: 'new-topologies' }, f.topologies.map((t) => h('option', { value: t }))),
         field('Client site', 'new-client', client),
         field('Workload', 'new-workload', pick('new-workload', d.workload, f.workloads, (s) => { d.workload = s })),

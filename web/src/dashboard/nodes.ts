@@ -1,4 +1,4 @@
-// The nodes of a running lab, a row each: where, how busy, what they send.
+// The table of nodes of a running lab, with site, usage and traffic.
 import { figure, units, bytes } from '../format/format'
 import { h, replace, s } from '../ui/dom'
 import { wide } from '../ui/table'
@@ -29,7 +29,7 @@ export function spark(values: number[], most: number): SVGElement {
     last.length > 1 ? s('polyline', { points, fill: 'none' }) : null)
 }
 
-/** nodeTable lists nodes; of a large cloud those that are down, and the busiest. */
+/** nodeTable lists the nodes. For a large cloud it lists nodes that are down, then the busiest. */
 export function nodeTable(cloud: Cloud): NodeTable {
   const nodes = cloud.nodes ?? []
   const colour = nodeColours(nodes.map((n) => n.name))
@@ -38,17 +38,23 @@ export function nodeTable(cloud: Cloud): NodeTable {
   const element = h('div', {}, wide('Nodes, per second',
     h('table', { class: 'nodes' },
       h('caption', { class: 'visually-hidden' }, 'Nodes, per second'),
-      h('thead', {}, h('tr', {}, ['Node', 'State', 'CPU', '', 'Memory', 'In', 'Out'].map((c, i) => h('th', { scope: 'col', class: i === 2 || i > 3 ? 'num' : '' }, c || h('span', { class: 'visually-hidden' }, 'CPU, last minute'))))),
+      h('thead', {}, h('tr', {},
+        ['Node', 'State', 'CPU', '', 'Memory', 'In', 'Out'].map((c, i) => h('th', { scope: 'col', class: i === 2 || i > 3 ? 'num' : '' },
+        c || h('span', { class: 'visually-hidden' }, 'CPU, last minute'))))),
       body)), left)
 
   function row(n: LabNode, rows: NodeSecond[], condition: Condition, most: number): HTMLElement {
     const x = rows.at(-1)
-    const mark = condition === 'down' ? badge('down', 'bad') : condition === 'changed' ? badge('strained', 'warn') : badge(n.role === 'client' ? 'client' : 'up', n.role === 'client' ? '' : 'good')
+    const mark = condition === 'down' ? badge('down', 'bad') : condition === 'changed' ? badge('strained', 'warn')
+      : badge(n.role === 'client' ? 'client' : 'up', n.role === 'client' ? '' : 'good')
     return h('tr', { class: condition === 'down' ? 'bad' : '' },
-      h('th', { scope: 'row' }, swatch(colour(n.name, theme())), n.name, n.site !== n.name ? h('span', { class: 'muted' }, ` ${n.site}`) : null), h('td', {}, mark),
-      h('td', { class: 'num' }, x ? figure(x.cpu_cores) : '–', n.cpu_cores ? h('span', { class: 'muted' }, ` of ${figure(n.cpu_cores)}`) : null),
+      h('th', { scope: 'row' }, swatch(colour(n.name, theme())), n.name, n.site !== n.name ? h('span', { class: 'muted' }, ` ${n.site}`)
+        : null), h('td', {}, mark),
+      h('td', { class: 'num' }, x ? figure(x.cpu_cores) : '–', n.cpu_cores ? h('span', { class: 'muted' }, ` of ${figure(n.cpu_cores)}`)
+        : null),
       h('td', {}, spark(rows.map((r) => r.cpu_cores), n.cpu_cores ?? most)), h('td', { class: 'num' }, x ? bytes(x.memory_bytes) : '–'),
-      h('td', { class: 'num' }, x ? units.bytesPerSecond.write(x.rx_bytes) : '–'), h('td', { class: 'num' }, x ? units.bytesPerSecond.write(x.tx_bytes) : '–'))
+      h('td', { class: 'num' }, x ? units.bytesPerSecond.write(x.rx_bytes) : '–'),
+      h('td', { class: 'num' }, x ? units.bytesPerSecond.write(x.tx_bytes) : '–'))
   }
 
   return {
@@ -60,7 +66,7 @@ export function nodeTable(cloud: Cloud): NodeTable {
       const shown = nodes.length <= mostRows ? nodes : [...nodes].sort((a, b) => rank(b) - rank(a)).slice(0, mostRows)
       replace(body, shown.map((n) => row(n, history.get(n.name) ?? [], conditions.get(n.name) ?? 'up', most)))
       left.hidden = shown.length === nodes.length
-      left.textContent = `${nodes.length - shown.length} quieter nodes are not listed.`
+      left.textContent = `${nodes.length - shown.length} less busy nodes not shown.`
     },
   }
 }

@@ -17,24 +17,32 @@ import { ago } from './pages'
 import { matches, runsPage } from './runspage'
 
 const hostile = '<img src=x onerror=alert(1)>"\'&'
-const entry = (more: Partial<Entry> = {}): Entry => ({ name: '2026-quickstart', state: 'finished', planned: 2, trials: { valid: 2 }, notes: { schema: '', revision: 0 }, ...more })
+const entry = (more: Partial<Entry> = {}): Entry =>
+  ({ name: '2026-quickstart', state: 'finished', planned: 2, trials: { valid: 2 }, notes: { schema: '', revision: 0 }, ...more })
 const cloud = (sites: number): Cloud => ({
-  name: hostile, sites: Array.from({ length: sites }, (_, i) => ({ name: i ? `site ${i}` : hostile, lat: (i % 120) - 60, lon: (i % 360) - 180, located: true })),
-  nodes: Array.from({ length: sites }, (_, i) => ({ name: i ? `node ${i}` : hostile, site: i ? `site ${i}` : hostile, role: i === 1 ? 'client' : 'data' })),
-  links: Array.from({ length: sites - 1 }, (_, i) => ({ id: `l${i}`, a: hostile, b: `node ${i + 1}`, ab: { latency_ms: i }, ba: { latency_ms: i } })),
+  name: hostile, sites: Array.from({ length: sites },
+    (_, i) => ({ name: i ? `site ${i}` : hostile, lat: (i % 120) - 60, lon: (i % 360) - 180, located: true })),
+  nodes: Array.from({ length: sites },
+    (_, i) => ({ name: i ? `node ${i}` : hostile, site: i ? `site ${i}` : hostile, role: i === 1 ? 'client' : 'data' })),
+  links: Array.from({ length: sites - 1 },
+    (_, i) => ({ id: `l${i}`, a: hostile, b: `node ${i + 1}`, ab: { latency_ms: i }, ba: { latency_ms: i } })),
 })
-const second = (node: string, t: number, cpu: number): NodeSecond => ({ t, node, cpu_cores: cpu, user_cores: 0, system_cores: 0, steal_cores: 0, throttled_cores: 0, memory_bytes: 0, read_bytes: 0, wrote_bytes: 0, rx_bytes: 1000, tx_bytes: 10 })
+const second = (node: string, t: number, cpu: number): NodeSecond =>
+  ({ t, node, cpu_cores: cpu, user_cores: 0, system_cores: 0, steal_cores: 0, throttled_cores: 0, memory_bytes: 0, read_bytes: 0,
+  wrote_bytes: 0, rx_bytes: 1000, tx_bytes: 10 })
 
 afterEach(() => vi.unstubAllGlobals())
 
 describe('the list of runs', () => {
   it('searches every word, tags by name', () => {
-    const e = entry({ experiment: 'fhc', notes: { schema: '', revision: 1, note: 'Slow disk', tags: ['Baseline'] }, parameters: { scale: ['0.2', '1'] }, databases: { redis: '8.0' } })
+    const e = entry({ experiment: 'fhc', notes: { schema: '', revision: 1, note: 'Slow disk', tags: ['Baseline'] },
+      parameters: { scale: ['0.2', '1'] }, databases: { redis: '8.0' } })
     for (const s of ['', 'fhc', 'SLOW', 'scale=0.2', 'redis disk', 'tag:baseline', 'valid']) expect(matches(e, s), s).toBe(true)
     for (const s of ['etcd', 'slow fast', 'tag:base', 'scale=3']) expect(matches(e, s), s).toBe(false)
   })
   it('shows names as text, and what cannot be read', async () => {
-    const list = [entry({ experiment: hostile, description: hostile, notes: { schema: '', revision: 0, note: hostile, tags: [hostile] } }), entry({ name: hostile, state: 'unreadable', problem: hostile, trials: {} })]
+    const list = [entry({ experiment: hostile, description: hostile, notes: { schema: '', revision: 0, note: hostile, tags: [hostile] } }),
+      entry({ name: hostile, state: 'unreadable', problem: hostile, trials: {} })]
     vi.stubGlobal('fetch', async () => new Response(JSON.stringify(list)))
     const page = runsPage()
     await vi.waitFor(() => expect(page.element.querySelectorAll('tbody tr')).toHaveLength(2))
@@ -54,7 +62,8 @@ describe('firing', () => {
     expect(eventOf(of('kill'), ['a'], '', '')).toEqual({ kill: { nodes: ['a'] } })
   })
   it('tells the links of a pair apart', () => {
-    expect(['Pune~Seoul', 'Pune~Seoul#2', 'undersea'].map((id) => linkName(id, 'Pune', 'Seoul'))).toEqual(['Pune – Seoul', 'Pune – Seoul, link 2', 'Pune – Seoul, undersea'])
+    expect(['Pune~Seoul', 'Pune~Seoul#2', 'undersea'].map((id) => linkName(id, 'Pune', 'Seoul'))).toEqual(
+      ['Pune – Seoul', 'Pune – Seoul, link 2', 'Pune – Seoul, undersea'])
   })
   it('aims at what was pointed out, never kills the client, and waits for the measurement', () => {
     const f = firing('r', cloud(3), () => {})
@@ -100,7 +109,7 @@ describe('the picture', () => {
   })
   it('leaves room for every text', () => {
     const r = room()
-    expect([r.take(0, 0, 10, 10), r.take(5, 5, 10, 10), r.copy().take(20, 0, 5, 5), r.take(20, 0, 5, 5)]).toEqual([true, false, true, true])
+    expect([r.reserve(0, 0, 10, 10), r.reserve(5, 5, 10, 10), r.copy().reserve(20, 0, 5, 5), r.reserve(20, 0, 5, 5)]).toEqual([true, false, true, true])
   })
   it('shades seconds in which processors were taken away, those that follow each other in one band', () => {
     const at = (t: number, stolen_s?: number) => ({ t, length_s: 1, ...(stolen_s ? { stolen_s } : {}) }) as Second
@@ -108,7 +117,8 @@ describe('the picture', () => {
   })
 
   it('shows events as text, and as bands while they are in force', () => {
-    const e = { t: 3, id: 1, kind: 'kill', message: hostile, source: 'ui', state: 'active', targets: ['a'], apply: { due: { ns: 3e9, wall: '' }, began: { ns: 3e9, wall: '' } } } as LabEvent
+    const e = { t: 3, id: 1, kind: 'kill', message: hostile, source: 'ui', state: 'active', targets: ['a'],
+      apply: { due: { ns: 3e9, wall: '' }, began: { ns: 3e9, wall: '' } } } as LabEvent
     expect(eventRow(e).querySelector('img')).toBeNull()
     expect(eventRow(e).textContent).toContain('by hand')
     expect(bandsOf([e])[0]).toMatchObject({ from: 3 })
@@ -117,7 +127,8 @@ describe('the picture', () => {
   })
   it('shows what settles while it does, on its way there and back', () => {
     const at = (s: number) => ({ ns: s * 1e9, wall: '' })
-    const left: LabEvent = { t: 2, id: 1, kind: 'x', message: '', state: 'begun', effect: { on: 'nodes', makes: 'down', settles: true }, apply: { due: at(2), began: at(2) } }
+    const left: LabEvent = { t: 2, id: 1, kind: 'x', message: '', state: 'begun', effect: { on: 'nodes', makes: 'down', settles: true },
+      apply: { due: at(2), began: at(2) } }
     const spans = (e: LabEvent) => bandsOf([e]).map((b) => [b.from, b.to, b.reverts])
     expect(spans(left)).toEqual([[2, undefined, undefined]])
     const settled: LabEvent = { ...left, state: 'active', apply: { ...left.apply!, completed: at(5) } }
@@ -131,7 +142,9 @@ describe('the picture', () => {
 })
 
 describe('time courses', () => {
-  const detail = (t: number[], bin_s: number, names: string[]) => ({ timeline: { t, bin_s, ok: t.map((x) => 10 * x) }, operations: { t, bin_s, names, p95: names.map(() => t), p99: names.map(() => t) } }) as unknown as Detail
+  const detail = (t: number[], bin_s: number, names: string[]) =>
+    ({ timeline: { t, bin_s, ok: t.map((x) => 10 * x) },
+    operations: { t, bin_s, names, p95: names.map(() => t), p99: names.map(() => t) } }) as unknown as Detail
   it('of one operation are laid over those of the same', () => {
     const [a, b] = [detail([0, 1, 2, 3], 1, ['READ', 'UPDATE']), detail([0, 2], 2, ['READ', 'SCAN'])]
     const all = figuresOf(a, b)
@@ -146,7 +159,8 @@ describe('time courses', () => {
 describe('figures', () => {
   it('of one operation stand against those of the same, none of them twice', () => {
     const m = (name: string, more: Partial<Metric> = {}) => ({ name, leading: true, ...more }) as Metric
-    const all = [m('goodput'), m('throughput', { same_as: 'goodput' }), m('read.p95'), m('update.p95'), m('read.max', { leading: false }), m('events.read.dip')]
+    const all = [m('goodput'), m('throughput', { same_as: 'goodput' }), m('read.p95'), m('update.p95'), m('read.max', { leading: false }),
+      m('events.read.dip')]
     const names = (every: boolean, operation: string) => chosen(all, every, operation).map((x) => x.name)
     expect(names(false, '')).toEqual(['goodput', 'read.p95', 'update.p95', 'events.read.dip'])
     expect(names(true, 'read')).toEqual(['goodput', 'read.p95', 'read.max', 'events.read.dip'])

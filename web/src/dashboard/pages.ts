@@ -1,20 +1,20 @@
-// What every page of the dashboard is made with.
+// Elements and formats that all pages share.
 import { Refused } from './api'
 import { h } from '../ui/dom'
 
-/** Page is what the address names: shown until another is. */
+/** Page is a view of the dashboard. close is called before the next one opens. */
 export interface Page {
   title: string
   element: HTMLElement
   close(): void
 }
 
-/** badge is a word with a colour. */
+/** badge is a coloured word. */
 export function badge(text: string, kind: '' | 'good' | 'bad' | 'warn' = ''): HTMLElement {
   return h('span', { class: `badge ${kind}`.trim() }, text)
 }
 
-/** trouble shows an error with what to do about it. */
+/** trouble shows an error with its hint. */
 export function trouble(e: unknown): HTMLElement {
   const message = e instanceof Error ? e.message : String(e)
   return h('p', { class: 'note bad', role: 'alert' }, sentence(message), e instanceof Refused && e.hint ? ` ${sentence(e.hint)}` : null)
@@ -25,13 +25,13 @@ function sentence(text: string): string {
   return /[.!?]$/.test(s) ? s : `${s}.`
 }
 
-/** parameters writes a trial's parameters as small tiles. */
+/** parameters shows the parameters of a trial as tiles. */
 export function parameters(p: Record<string, unknown> | null | undefined, leaveOut: string[] = []): HTMLElement[] {
   return Object.entries(p ?? {}).filter(([k]) => !leaveOut.includes(k)).sort(([a], [b]) => a.localeCompare(b))
     .map(([k, v]) => h('span', { class: 'parameter' }, h('span', { class: 'muted' }, `${k} `), String(v)))
 }
 
-/** ago writes a time as people say it; the title has it exactly. */
+/** ago formats a time relative to now; its title has the exact time. */
 export function ago(time: string | undefined, now = Date.now()): HTMLElement {
   const at = time ? Date.parse(time) : NaN
   if (!Number.isFinite(at)) return h('span', { class: 'muted' }, '–')
@@ -41,12 +41,13 @@ export function ago(time: string | undefined, now = Date.now()): HTMLElement {
   return h('time', { datetime: time ?? '', title: new Date(at).toLocaleString() }, text)
 }
 
-/** took writes a length of time, in seconds, as people say it. */
+/** took formats a duration in seconds. */
 export function took(s: number): string {
   if (!Number.isFinite(s)) return '–'
   const whole = Math.round(s)
   if (whole < 60) return `${whole} s`
-  return whole < 3600 ? `${Math.floor(whole / 60)} min${whole % 60 ? ` ${whole % 60} s` : ''}` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+  return whole < 3600 ? `${Math.floor(whole / 60)} min${whole % 60 ? ` ${whole % 60} s` : ''}`
+    : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
 export const runAddress = (name: string) => `#/run/${encodeURIComponent(name)}`

@@ -10,7 +10,7 @@ const tasks: Tasks = {
 }
 
 test('tasks are counted, and what is 0 is not told', () => {
-  expect(summary(tasks)).toBe('Tasks at slurm:lab: 1 running, 4 waiting, 2 done, 1 trial suspect, 1 lost on the way, about 2 min left.')
+  expect(summary(tasks)).toBe('Tasks at slurm:lab: 1 running, 4 waiting, 2 done, 1 trial suspect, 1 lost, about 2 min left.')
 })
 
 test('a message puts tasks on the page, as text', () => {

@@ -3,9 +3,10 @@ import type { Warning } from '../go/warnings'
 import type { State } from '../go/live'
 import type { Entry } from '../go/serve'
 import { sorted, olderFirst } from './runspage'
-import { outcome, told, verdicts, weight } from './verdict'
+import { outcome, warningList, verdicts, weight } from './verdict'
 
-const entry = (more: Partial<Entry>): Entry => ({ name: 'x', state: 'finished', planned: 2, trials: { valid: 2 }, notes: { schema: '', revision: 0 }, ...more })
+const entry = (more: Partial<Entry>): Entry =>
+  ({ name: 'x', state: 'finished', planned: 2, trials: { valid: 2 }, notes: { schema: '', revision: 0 }, ...more })
 const doubt = (kind: Warning['kind'], ...trials: number[]): Warning => ({ kind, trials, text: `<b>${kind}</b>` })
 const texts = (e: Entry) => verdicts(e).map((b) => [b.textContent, b.className])
 
@@ -18,7 +19,8 @@ test('all is valid only where nothing is wrong', () => {
 })
 
 test('the gravest comes first', () => {
-  const list = [entry({ name: 'fine' }), entry({ name: 'suspect', doubts: [doubt('trust', 1)] }), entry({ name: 'broken', doubts: [doubt('assertion', 1), doubt('trust', 1)] }), entry({ name: 'lost', doubts: [doubt('audit', 1)] })]
+  const list = [entry({ name: 'fine' }), entry({ name: 'suspect', doubts: [doubt('trust', 1)] }),
+    entry({ name: 'broken', doubts: [doubt('assertion', 1), doubt('trust', 1)] }), entry({ name: 'lost', doubts: [doubt('audit', 1)] })]
   expect(sorted(list, { key: (e) => -weight(e) }, false).map((e) => e.name)).toEqual(['broken', 'lost', 'suspect', 'fine'])
 })
 
@@ -36,16 +38,19 @@ test('the older run is A, the newer B', () => {
 })
 
 test('what is wrong is text', () => {
-  expect(told([])).toBeNull()
-  const list = told([doubt('assertion', 1)])!
+  expect(warningList([])).toBeNull()
+  const list = warningList([doubt('assertion', 1)])!
   expect(list.querySelector('b')).toBeNull()
   expect(list.textContent).toContain('<b>')
 })
 
 test('the end of a run tells its verdict and its assertions', () => {
-  const s = (more: Partial<State>): State => ({ run: { name: '', experiment: '', planned: 1 }, seconds: [], nodes: [], events: [], totals: { ok: 0, failed: 0, unknown: 0, dropped: 0 }, doubts: [], results: [], ...more })
+  const s = (more: Partial<State>): State =>
+    ({ run: { name: '', experiment: '', planned: 1 }, seconds: [], nodes: [], events: [],
+    totals: { ok: 0, failed: 0, unknown: 0, dropped: 0 }, doubts: [], results: [], ...more })
   const ended = { id: 1, state: 'ok', goodput_ops_s: 1, verdict: 'valid' }
   expect(outcome(s({ results: [ended] }))).toBe('Finished: 1 valid trial.')
-  expect(outcome(s({ results: [{ ...ended, assertions: [{ text: 'x', held: false, value: '1' }] }], doubts: [doubt('assertion', 1)] }))).toBe('Finished. 0 of 1 assertions held.')
+  expect(outcome(s({ results: [{ ...ended, assertions: [{ text: 'x', held: false, value: '1' }] }],
+    doubts: [doubt('assertion', 1)] }))).toBe('Finished. 0 of 1 assertions held.')
   expect(outcome(s({}))).toBe('Finished: 0 of 1 trial.')
 })

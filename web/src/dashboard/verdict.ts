@@ -32,10 +32,11 @@ export function verdicts(e: Entry): HTMLElement[] {
   return [e.planned > 0 && e.trials['valid'] === e.planned ? badge('all valid', 'good') : badge(ended(e) ? 'finished' : 'nothing measured')]
 }
 
-/** told says what is wrong in sentences; null where nothing is. */
-export function told(list: Warning[] | undefined): HTMLElement | null {
+/** warningList says what is wrong in sentences; null where nothing is. */
+export function warningList(list: Warning[] | undefined): HTMLElement | null {
   if (!list?.length) return null
-  return h('ul', { class: 'doubts', 'aria-label': 'Warnings, most serious first' }, list.map((d) => h('li', { class: `note ${d.kind === 'trust' ? '' : 'bad'}`.trim() }, d.text)))
+  return h('ul', { class: 'doubts', 'aria-label': 'Warnings, most serious first' },
+    list.map((d) => h('li', { class: `note ${d.kind === 'trust' ? '' : 'bad'}`.trim() }, d.text)))
 }
 
 /** outcome is how a run ended, in a sentence. */

@@ -19,7 +19,8 @@ export const dashboard: Dashboard = ${JSON.stringify(dashboard)}
 // @ts-expect-error
 export const wrong: Dashboard = ${JSON.stringify({ ...dashboard, refreshh: '5s' })}
 `
-  const options = { strict: true, skipLibCheck: true, noEmit: true, module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler, types: [] }
+  const options = { strict: true, skipLibCheck: true, noEmit: true, module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler, types: [] }
   const host = ts.createCompilerHost(options)
   const { getSourceFile, fileExists } = host
   host.fileExists = (name) => name === file || fileExists(name)

@@ -5,8 +5,10 @@ import { comparison, type Choice } from '../charts/comparison'
 import { h } from '../ui/dom'
 
 /** select is a labelled choice; name says more than the label where there are several alike. */
-export function select(label: string, options: [string, string][], chosen: string, change: (value: string) => void, name = label): HTMLElement {
-  const e = h('select', { 'aria-label': name, onchange: () => change(e.value) }, options.map(([value, text]) => h('option', { value, selected: value === chosen }, text)))
+export function select(label: string, options: [string, string][], chosen: string, change: (value: string) => void,
+  name = label): HTMLElement {
+  const e = h('select', { 'aria-label': name, onchange: () => change(e.value) },
+    options.map(([value, text]) => h('option', { value, selected: value === chosen }, text)))
   return h('label', { class: 'field' }, label, e)
 }
 
@@ -33,7 +35,8 @@ export function compare(run: Run): HTMLElement | null {
   const bases = h('span')
   const baseChoice = () => {
     const values = run.vary[axis]!.values
-    bases.replaceChildren(select('Show', [['', 'values'], ...values.map((v, i): [string, string] => [String(i), `multiples of ${run.vary[axis]!.label} ${v}`])], base, (v) => {
+    bases.replaceChildren(select('Show',
+      [['', 'values'], ...values.map((v, i): [string, string] => [String(i), `multiples of ${run.vary[axis]!.label} ${v}`])], base, (v) => {
       base = v
       draw()
     }))
@@ -46,7 +49,9 @@ export function compare(run: Run): HTMLElement | null {
     }, `${label} ${which}`)
   return h('section', { class: 'part', id: 'compare', 'aria-labelledby': 'h-compare' },
     h('h2', { id: 'h-compare' }, 'Comparison'),
-    h('p', { class: 'about' }, 'Means over repetitions; whiskers are 95 % confidence intervals of the mean. Of a single repetition the goodput’s interval is over the batches within it. Pale bars rest on suspect trials. Latencies are of one kind of operation at a time; a cell that has none of it stays empty.'),
+    h('p', { class: 'about' },
+      'Bars are means over repetitions; whiskers are 95 % confidence intervals. With one repetition, the goodput interval is ' +
+        'from batches within the trial. Pale bars are from suspect trials. Latencies are for one operation; cells without it are empty.'),
     h('div', { class: 'card' },
       h('div', { class: 'controls' },
         run.vary.length > 1 ? select('Over', run.vary.map((a, i): [string, string] => [String(i), a.label]), String(axis), (v) => {

@@ -12,8 +12,8 @@ import { trials } from './trial'
 
 /** firstShown is the trial that a reader should see first: that of a highlight, else the first that measured. */
 export function firstShown(run: Run): number | undefined {
-  const told = run.highlights?.find((x) => x.trial)?.trial
-  return told ?? (run.trials.find((t) => t.detail) ?? run.trials[0])?.id
+  const highlighted = run.highlights?.find((x) => x.trial)?.trial
+  return highlighted ?? (run.trials.find((t) => t.detail) ?? run.trials[0])?.id
 }
 
 function show(run: Run, app: HTMLElement): void {
@@ -32,7 +32,8 @@ function show(run: Run, app: HTMLElement): void {
     h('a', { class: 'skip', href: '#overview' }, 'Skip to the results'),
     h('header', { class: 'top' },
       h('div', { class: 'line' }, h('span', { class: 'brand' }, 'Skerry report'), h('span', { class: 'tools no-print' },
-        h('button', { type: 'button', onclick: toggleTheme }, 'Light / dark'), h('button', { type: 'button', onclick: () => print() }, 'Print'))),
+        h('button', { type: 'button', onclick: toggleTheme }, 'Light / dark'),
+        h('button', { type: 'button', onclick: () => print() }, 'Print'))),
       h('div', { class: 'line' }, h('h1', {}, run.name), badge(run.state)),
       run.description ? h('p', { class: 'lead' }, run.description) : null,
       h('p', { class: 'meta' }, [
@@ -40,7 +41,7 @@ function show(run: Run, app: HTMLElement): void {
         ...run.fixed.map((a) => `${a.label} ${a.values[0] ?? ''}`)].join(' · '))),
     h('nav', { class: 'sections', 'aria-label': 'Sections' }, [...links.values()]),
     h('main', {}, there.map(({ e }) => e)),
-    h('footer', { class: 'end' }, `Made by Skerry from ${run.directory}. Everything is in this file; it loads nothing.`)))
+    h('footer', { class: 'end' }, `Created by Skerry from ${run.directory}. This file is self-contained.`)))
   mark(links)
   const first = firstShown(run)
   if (first !== undefined) {
@@ -68,5 +69,5 @@ startTheme()
 const app = document.getElementById('app')!
 readRun().then((run) => show(run, app), (e: unknown) => {
   replace(app, h('main', { class: 'page' }, h('h1', {}, 'This report cannot be shown'),
-    h('p', { class: 'note bad' }, `${e instanceof Error ? e.message : String(e)}. Write it again with skerry report DIR.`)))
+    h('p', { class: 'note bad' }, `${e instanceof Error ? e.message : String(e)}. Recreate it with skerry report DIR.`)))
 })

@@ -16,7 +16,9 @@ export function lastOf(d: Detail): number {
 export function panelsOf(d: Detail): Panel[] {
   const bands = d.bands ?? []
   const last = lastOf(d)
-  const panels = [...drivers(d, bands, last), ...rates('Goodput of each workload', d.pools, bands, last), ...rates('Failed operations by error class', d.errors, bands, last), ...operations(d, bands, last), ...probes(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last, coloursOf(d))]
+  const panels = [...drivers(d, bands, last), ...rates('Goodput of each workload', d.pools, bands, last),
+    ...rates('Failed operations by error class', d.errors, bands, last), ...operations(d, bands, last), ...probes(d, bands, last),
+    ...network(d, bands, last), ...nodes(d, bands, last, coloursOf(d))]
   // One axis for all: from the earliest to the end of the driver's.
   const first = Math.min(...panels.map((p) => p.t[0] ?? 0))
   return panels.map((p) => aligned(p, first))
@@ -41,7 +43,8 @@ function drivers(d: Detail, bands: Band[], last: number): Panel[] {
   if (!s) return []
   const outcome = (name: string, values: number[], colour: (t: Theme) => string): Curve => ({ name, values, colour, stack: 'outcomes' })
   const bin = s.bin_s > 1 ? `, highest of each ${s.bin_s} s` : ''
-  const latency = (name: string, values: number[], i: number, dashed: boolean): Curve => ({ name, values, colour: (t) => t.series[i]!, dashed })
+  const latency = (name: string, values: number[], i: number, dashed: boolean): Curve =>
+    ({ name, values, colour: (t) => t.series[i]!, dashed })
   const some = (values: number[]) => values.some((v) => v > 0)
   const alike = s.response_p99.every((v, i) => v === s.service_p99[i]) && s.response_p999.every((v, i) => v === s.service_p999[i])
   const response = some(s.response_p99)
@@ -56,8 +59,10 @@ function drivers(d: Detail, bands: Band[], last: number): Panel[] {
     {
       title: `Latency${bin}`, unit: { ...units.latency, name: 'logarithmic' }, t: s.t, bin: s.bin_s, last, bands, log: true, height: 250,
       curves: [
-        ...(response ? [latency('response p50', s.response_p50, 0, false), latency('response p99', s.response_p99, 2, false), latency('response p99.9', s.response_p999, 3, false)] : []),
-        ...[latency('service p50', s.service_p50, 0, true), latency('service p99', s.service_p99, 2, true), latency('service p99.9', s.service_p999, 3, true)]
+        ...(response ? [latency('response p50', s.response_p50, 0, false), latency('response p99', s.response_p99, 2, false),
+          latency('response p99.9', s.response_p999, 3, false)] : []),
+        ...[latency('service p50', s.service_p50, 0, true), latency('service p99', s.service_p99, 2, true),
+          latency('service p99.9', s.service_p999, 3, true)]
           .map((c) => ({ ...c, hidden: response && alike })),
       ],
     },
@@ -72,16 +77,19 @@ function operations(d: Detail, bands: Band[], last: number): Panel[] {
   const o = d.operations
   if (!o) return []
   const bin = o.bin_s > 1 ? `, highest of each ${o.bin_s} s` : ''
-  return [{ title: `95th and 99th percentile by operation${bin}`, unit: { ...units.latency, name: 'logarithmic' }, t: o.t, bin: o.bin_s, last, bands, log: true, height: 190,
-    curves: [...each(o.names.map((n) => `${n} p95`), o.p95), ...each(o.names.map((n) => `${n} p99`), o.p99).map((c) => ({ ...c, dashed: true }))] }]
+  return [{ title: `95th and 99th percentile by operation${bin}`, unit: { ...units.latency, name: 'logarithmic' }, t: o.t, bin: o.bin_s,
+    last, bands, log: true, height: 190,
+    curves: [...each(o.names.map((n) => `${n} p95`), o.p95),
+      ...each(o.names.map((n) => `${n} p99`), o.p99).map((c) => ({ ...c, dashed: true }))] }]
 }
 
 /** probes stand where they began. */
 function probes(d: Detail, bands: Band[], last: number): Panel[] {
   const p = d.probes
   if (!p) return []
-  const failed = p.failed ? `; ${p.failed} of ${p.t.length} could not be driven` : ''
-  return [{ title: `Probes: 95th percentile of each short job${failed}`, unit: { ...units.latency, name: 'logarithmic' }, t: p.t, bin: 0, last, bands, named: true, log: true,
+  const failed = p.failed ? `; ${p.failed} of ${p.t.length} failed` : ''
+  return [{ title: `Probes: 95th percentile of each short job${failed}`, unit: { ...units.latency, name: 'logarithmic' }, t: p.t, bin: 0,
+    last, bands, named: true, log: true,
     height: 190, curves: each(p.names, p.p95) }]
 }
 
@@ -91,7 +99,8 @@ function network(d: Detail, bands: Band[], last: number): Panel[] {
   return [{
     title: 'Round trips between nodes', unit: units.milliseconds, t: n.t, bin: n.bin_s, last, bands, height: 190,
     curves: [
-      { name: 'worst pair', values: n.worst_ms, colour: (t) => t.series[3]! }, { name: 'mean', values: n.mean_ms, colour: (t) => t.series[0]! },
+      { name: 'worst pair', values: n.worst_ms, colour: (t) => t.series[3]! },
+      { name: 'mean', values: n.mean_ms, colour: (t) => t.series[0]! },
       { name: 'pairs without an answer', values: n.unreachable, colour: (t) => t.failed, unit: units.plain },
     ],
   }]
@@ -106,7 +115,7 @@ export const coloursOf = (d: Detail): NodeColour => nodeColours(d.cloud?.nodes?.
 function nodes(d: Detail, bands: Band[], last: number, colour: NodeColour): Panel[] {
   const n = d.nodes
   if (!n) return []
-  const more = n.hidden ? `; ${n.hidden} nodes that used less are not shown` : ''
+  const more = n.hidden ? `; ${n.hidden} less busy nodes not shown` : ''
   const made = (title: string, unit: Unit, of: (u: NodeUse) => number[], machine: boolean): Panel[] => {
     const curves = n.names.flatMap((name, i): Curve[] => {
       const use = n.series[i]

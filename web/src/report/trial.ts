@@ -29,10 +29,11 @@ export function trials(run: Run): Shown {
     if (!trial) return
     wanted = id
     const at = run.trials.indexOf(trial)
-    const step = (by: number, text: string) => h('button', { type: 'button', disabled: !run.trials[at + by], onclick: () => void open(run.trials[at + by]!.id) }, text)
+    const step = (by: number, text: string) =>
+      h('button', { type: 'button', disabled: !run.trials[at + by], onclick: () => void open(run.trials[at + by]!.id) }, text)
     replace(head,
       run.trials.length > 1 ? [
-        select('Trial', run.trials.map((t): [string, string] => [String(t.id), `${t.id} · ${t.name}${t.state === 'ok' && t.verdict.state === 'valid' ? '' : ` · ${t.state === 'ok' ? t.verdict.state : t.state}`}`]), String(id), (v) => void open(Number(v))),
+        select('Trial', run.trials.map((t): [string, string] => [String(t.id), optionOf(t)]), String(id), (v) => void open(Number(v))),
         h('span', { class: 'segmented' }, step(-1, 'Previous'), step(1, 'Next'))] : null,
       badge(trial.state === 'ok' ? trial.verdict.state : trial.state))
     for (const x of live) x.dispose()
@@ -47,33 +48,46 @@ export function trials(run: Run): Shown {
       live = parts.live
       replace(body, summary, parts.elements)
     } catch (e) {
-      replace(body, summary, h('p', { class: 'note bad' }, `The data of this trial cannot be read: ${e instanceof Error ? e.message : String(e)}.`))
+      replace(body, summary, h('p', { class: 'note bad' },
+        `The data of this trial cannot be read: ${e instanceof Error ? e.message : String(e)}.`))
     }
   }
 
   return {
     open,
     element: h('section', { class: 'part', id: 'trial', 'aria-labelledby': 'h-trial' }, h('h2', { id: 'h-trial' }, 'Trials'),
-      h('p', { class: 'about' }, 'All panels share one time axis; the map shows the links at the moment under the cursor. Ctrl and the wheel zoom; arrow keys move along a chart that has the focus.'), head, body),
+      h('p', { class: 'about' },
+        'All panels share one time axis; the map shows the links at the moment under the cursor. Ctrl + wheel zooms; arrow keys ' +
+          'move along a focused chart.'), head, body),
   }
+}
+
+/** optionOf returns the text of a trial in the selector, with its verdict unless it is valid. */
+function optionOf(t: Trial): string {
+  const state = t.state === 'ok' ? t.verdict.state : t.state
+  return `${t.id} · ${t.name}${state === 'valid' ? '' : ` · ${state}`}`
 }
 
 /** made says what made a percentile of the response time. */
 function made(percentile: string, c: LatencyCause): HTMLElement {
   return h('span', {}, h('b', {}, `${percentile}: `), `${c.by}${c.what ? ` ${c.what}` : ''}: ${c.text}.`,
-    c.of_machine ? ' That is this machine’s, and not the database’s.' : '')
+    c.of_machine ? ' The cause is this machine, not the database.' : '')
 }
 
 function summaryOf(t: Trial): HTMLElement {
   const title = h('h3', {}, `Trial ${t.id}: ${t.name}`)
   if (t.state !== 'ok') {
-    return h('div', { class: 'card' }, title, h('p', { class: 'note bad failure' }, t.error || `The trial is ${t.state}; it measured nothing.`))
+    return h('div', { class: 'card' }, title,
+      h('p', { class: 'note bad failure' }, t.error || `The trial is ${t.state}; it measured nothing.`))
   }
   const o = t.outcomes
   const facts: [string, string][] = [
-    ['Goodput', `${figure(t.values['goodput'])}${t.goodput_half ? ` ± ${figure(t.goodput_half)}` : ''} operations/s${t.goodput_half ? ', by its own batches' : ''}`],
-    ['Operations', `${thousands(o.ok)} ok, ${thousands(o.failed)} failed, ${thousands(o.unknown)} unknown, ${thousands(o.dropped)} dropped`],
-    ['Measured', `${figure(t.duration_s)} s after ${figure(t.warmup_s)} s of warm-up and ${figure(t.setup_s)} s of setting up${t.stopped ? `; stopped by ${t.stopped}` : ''}`],
+    ['Goodput', `${figure(t.values['goodput'])}${t.goodput_half ? ` ± ${figure(t.goodput_half)}` : ''} ` +
+      `operations/s${t.goodput_half ? ', from batches' : ''}`],
+    ['Operations', `${thousands(o.ok)} ok, ${thousands(o.failed)} failed, ${thousands(o.unknown)} unknown, ` +
+      `${thousands(o.dropped)} dropped`],
+    ['Measured', `${figure(t.duration_s)} s after ${figure(t.warmup_s)} s of warm-up and ${figure(t.setup_s)} s of ` +
+      `setup${t.stopped ? `; stopped by ${t.stopped}` : ''}`],
   ]
   const operations = Object.entries(t.operations ?? {}).filter(([, s]) => s.count > 0)
   return h('div', { class: 'card stack' }, title,
@@ -85,8 +99,8 @@ function summaryOf(t: Trial): HTMLElement {
     h('dl', { class: 'facts' }, facts.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])),
     operations.length ? table([
       { head: 'operation', cell: ([name]) => name },
-      { head: 'ended ok', numeric: true, key: ([, s]) => s.count, cell: ([, s]) => thousands(s.count) },
-      { head: 'did not', numeric: true, key: ([, s]) => s.failed, cell: ([, s]) => thousands(s.failed) },
+      { head: 'ok', numeric: true, key: ([, s]) => s.count, cell: ([, s]) => thousands(s.count) },
+      { head: 'not ok', numeric: true, key: ([, s]) => s.failed, cell: ([, s]) => thousands(s.failed) },
       ...(['mean', 'p50', 'p95', 'p99', 'p999', 'max'] as const).map((q) => ({
         head: q === 'p999' ? 'p99.9' : q, numeric: true,
         key: ([, s]: (typeof operations)[number]) => (s.response_us.max ? s.response_us : s.service_us)[q],
@@ -98,11 +112,11 @@ function summaryOf(t: Trial): HTMLElement {
 function detailParts(trial: Trial, d: Detail): { elements: HTMLElement[]; live: { dispose(): void }[] } {
   const live: { dispose(): void }[] = []
   const elements: HTMLElement[] = []
-  const keep = (c: Chart) => {
+  const addChart = (c: Chart) => {
     live.push(c)
     return c.element
   }
-  if (d.notes?.length) elements.push(h('div', { class: 'note' }, h('b', {}, 'Of this trial could not be read: '), d.notes.join('; ')))
+  if (d.notes?.length) elements.push(h('div', { class: 'note' }, h('b', {}, 'Unreadable data of this trial: '), d.notes.join('; ')))
   let map: SiteMap | undefined
   if (d.cloud?.nodes?.length) {
     map = siteMap(d.cloud, d.bands ?? [])
@@ -113,13 +127,14 @@ function detailParts(trial: Trial, d: Detail): { elements: HTMLElement[]; live: 
   if (panels.element) elements.push(panels.element)
   if (map) elements.push(h('div', { class: 'card' }, map.element))
   const latencies = [
-    ...(d.curves?.length ? [keep(chart(distribution(d.curves)))] : []),
-    ...(d.heat ? [keep(chart(heatmap(d.heat, d.bands ?? [], lastOf(d))))] : []),
+    ...(d.curves?.length ? [addChart(chart(distribution(d.curves)))] : []),
+    ...(d.heat ? [addChart(chart(heatmap(d.heat, d.bands ?? [], lastOf(d))))] : []),
   ]
   if (latencies.length) elements.push(h('div', { class: 'card pair' }, latencies))
   if (trial.errors?.length) elements.push(errors(trial))
   if (d.traffic) {
-    elements.push(h('div', { class: 'card pair' }, keep(chart(trafficGraph(d.traffic, coloursOf(d)))), keep(chart(trafficMatrix(d.traffic)))))
+    elements.push(h('div', { class: 'card pair' }, addChart(chart(trafficGraph(d.traffic, coloursOf(d)))),
+      addChart(chart(trafficMatrix(d.traffic)))))
   }
   if (!elements.length) elements.push(h('p', { class: 'card empty' }, 'No other data of this trial was recorded.'))
   return { elements, live }
@@ -130,7 +145,8 @@ function errors(t: Trial): HTMLElement {
   return h('div', { class: 'card' }, h('h3', {}, 'Failed operations'), table([
     { head: 'operation', cell: (e) => e.operation }, { head: 'outcome', cell: (e) => e.outcome }, { head: 'class', cell: (e) => e.class },
     { head: 'node', cell: (e) => e.node ?? '' }, { head: 'count', numeric: true, key: (e) => e.count, cell: (e) => thousands(e.count) },
-    { head: 'of all', numeric: true, key: (e) => e.count, cell: (e) => percent(e.count / Math.max(1, all)) }, { head: 'for example', cell: (e) => e.example ?? '' },
+    { head: 'of all', numeric: true, key: (e) => e.count, cell: (e) => percent(e.count / Math.max(1, all)) },
+    { head: 'example', cell: (e) => e.example ?? '' },
   ], [...(t.errors ?? [])].sort((a, b) => b.count - a.count), { label: `Errors of trial ${t.id}` }))
 }
 

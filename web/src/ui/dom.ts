@@ -21,7 +21,8 @@ function assign(e: Element, attributes: Attributes): void {
 }
 
 /** h makes an element: h('p', { class: 'note', onclick: f }, 'text', child). */
-export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {},
+  ...children: Child[]): HTMLElementTagNameMap[K] {
   const e = document.createElement(tag)
   assign(e, attributes)
   append(e, children)
@@ -29,7 +30,8 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Att
 }
 
 /** s makes an SVG element. */
-export function s<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[K] {
+export function s<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {},
+  ...children: Child[]): SVGElementTagNameMap[K] {
   const e = document.createElementNS('http://www.w3.org/2000/svg', tag)
   assign(e, attributes)
   append(e, children)

@@ -3,7 +3,8 @@ import { table } from './table'
 
 const rows = Array.from({ length: 30 }, (_, i) => ({ name: `node-${i}`, value: (i * 7) % 30 }))
 const make = () => table([
-  { head: 'name', cell: (r: (typeof rows)[number]) => r.name }, { head: 'value', numeric: true, key: (r: (typeof rows)[number]) => r.value, cell: (r: (typeof rows)[number]) => r.value },
+  { head: 'name', cell: (r: (typeof rows)[number]) => r.name },
+  { head: 'value', numeric: true, key: (r: (typeof rows)[number]) => r.value, cell: (r: (typeof rows)[number]) => r.value },
 ], rows, { label: 'nodes', most: 25 })
 const names = (e: HTMLElement) => [...e.querySelectorAll('tbody td:first-child')].map((x) => x.textContent)
 

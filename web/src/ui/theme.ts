@@ -1,4 +1,4 @@
-// Light and dark: the system's choice unless the reader chose. Charts take their colours from here.
+// Light and dark themes. The system's preference applies until the reader toggles it.
 
 export interface Theme {
   dark: boolean
@@ -46,7 +46,7 @@ const watchers = new Set<(t: Theme) => void>()
 let chosen: 'light' | 'dark' | undefined
 let printing = false
 
-/** theme is the one in force; paper is always light. */
+/** theme returns the current theme. Printing is always light. */
 export function theme(): Theme {
   if (printing) return light
   return (chosen ?? (preferred?.matches ? 'dark' : 'light')) === 'dark' ? dark : light
@@ -58,7 +58,7 @@ export function onTheme(f: (t: Theme) => void): () => void {
   return () => watchers.delete(f)
 }
 
-function tell(): void {
+function notifyWatchers(): void {
   document.documentElement.dataset['theme'] = theme().dark ? 'dark' : 'light'
   for (const f of [...watchers]) f(theme())
 }
@@ -66,13 +66,13 @@ function tell(): void {
 /** toggleTheme changes between light and dark. */
 export function toggleTheme(): void {
   chosen = theme().dark ? 'light' : 'dark'
-  tell()
+  notifyWatchers()
 }
 
 /** startTheme marks the document and follows the system and the printer. */
 export function startTheme(): void {
-  tell()
-  preferred?.addEventListener('change', tell)
-  addEventListener('beforeprint', () => { printing = true; tell() })
-  addEventListener('afterprint', () => { printing = false; tell() })
+  notifyWatchers()
+  preferred?.addEventListener('change', notifyWatchers)
+  addEventListener('beforeprint', () => { printing = true; notifyWatchers() })
+  addEventListener('afterprint', () => { printing = false; notifyWatchers() })
 }
