@@ -80,7 +80,7 @@ func (m *model) assertionLines() (lines []string) {
 		}
 	}
 	if held > 0 {
-		lines = append(lines, plural(held, "assertion")+" held")
+		lines = append(lines, Plural(held, "assertion")+" held")
 	}
 	return slices.Clip(lines)
 }
@@ -94,7 +94,7 @@ func (m *model) writeAudits(p *printer) {
 		}
 		history := noFigure
 		if h := a.History; h != nil {
-			history = fmt.Sprintf("%s (%s of %s)", h.Result, plural(h.Operations, "operation"), plural(h.Keys, "record"))
+			history = fmt.Sprintf("%s (%s of %s)", h.Result, Plural(h.Operations, "operation"), Plural(h.Keys, "record"))
 		}
 		p.linef("trial %d: of %s acknowledged writes %s were lost; %s stale copies, %s unexpected values, %s records not read (%s "+
 			"read, %s replicas); history %s",

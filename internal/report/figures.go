@@ -131,10 +131,10 @@ func (m *model) unfinished() string {
 	switch {
 	case m.dir.Running:
 		return fmt.Sprintf("The run was still in progress when this report was made: %d of %s had ended.", len(m.dir.Summary.Trials),
-			plural(n.planned, "trial"))
+			Plural(n.planned, "trial"))
 	case n.missing()+n.interrupted > 0:
 		return fmt.Sprintf("The run was interrupted: %d of %s missing. The recorded trials are complete.", n.missing()+n.interrupted,
-			plural(n.planned, "trial"))
+			Plural(n.planned, "trial"))
 	}
 	return ""
 }
@@ -184,7 +184,7 @@ func (m *model) environment() (facts []Fact) {
 	add("System", r.Host.OS)
 	add("Kernel", r.Host.Kernel)
 	if r.Host.Cores > 0 {
-		add("Processor", fmt.Sprintf("%s, %s", r.Host.CPU, plural(r.Host.Cores, "core")))
+		add("Processor", fmt.Sprintf("%s, %s", r.Host.CPU, Plural(r.Host.Cores, "core")))
 	}
 	if r.Host.MemoryBytes > 0 {
 		add("Memory", fmt.Sprintf("%.1f GiB", float64(r.Host.MemoryBytes)/(1<<30)))

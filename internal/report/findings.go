@@ -44,7 +44,7 @@ func (m *model) suspectFinding() []string {
 	if weak == 0 {
 		return nil
 	}
-	out := []string{fmt.Sprintf("Caution: %d of %s had no valid trial; the figures come from suspect trials.", weak, plural(measured, "cell"))}
+	out := []string{fmt.Sprintf("Caution: %d of %s had no valid trial; the figures come from suspect trials.", weak, Plural(measured, "cell"))}
 	if remedy := m.commonRemedy(); weak == measured && remedy != "" {
 		out = append(out, "No trial is valid because of this machine: "+remedy+".")
 	}
@@ -55,10 +55,10 @@ func (m *model) suspectFinding() []string {
 func (m *model) commonRemedy() string {
 	suspect := map[string]int{} // trials
 	for _, t := range m.dir.Summary.Trials {
-		told := map[string]bool{}
+		counted := map[string]bool{}
 		for _, k := range t.Verdict.Kinds {
-			if r := verdict.Kind(k).Remedy(); r != "" && !told[r] {
-				told[r] = true
+			if r := verdict.Kind(k).Remedy(); r != "" && !counted[r] {
+				counted[r] = true
 				suspect[r]++
 			}
 		}
@@ -98,7 +98,7 @@ func (m *model) throughputFindings() (out []string) {
 	slices.SortStableFunc(changes, func(a, b scaleChange) int { return cmp.Compare(b.ratio, a.ratio) })
 	for i, c := range changes {
 		if i == maxFindings {
-			out = append(out, fmt.Sprintf("The other %s fall between %s and %s.", plural(len(changes)-i, "combination"),
+			out = append(out, fmt.Sprintf("The other %s fall between %s and %s.", Plural(len(changes)-i, "combination"),
 				formatFactor(changes[len(changes)-1].ratio), formatFactor(c.ratio)))
 			break
 		}
@@ -125,7 +125,7 @@ func (m *model) extremesFinding() []string {
 		return []string{fmt.Sprintf("Throughput of %s is %s ops/s.", m.cellName(first), interval(first.goodput()))}
 	case intervalsOverlap(first.goodput(), last.goodput()):
 		return []string{fmt.Sprintf("Throughput does not differ measurably between %s: %s to %s ops/s; the intervals overlap.",
-			plural(len(cells), "cell"), formatFigure(last.goodput().Mean), formatFigure(first.goodput().Mean))}
+			Plural(len(cells), "cell"), formatFigure(last.goodput().Mean), formatFigure(first.goodput().Mean))}
 	}
 	return []string{fmt.Sprintf("Throughput is highest with %s (%s ops/s) and lowest with %s (%s ops/s).",
 		m.cellName(first), interval(first.goodput()), m.cellName(last), interval(last.goodput()))}
@@ -271,7 +271,7 @@ func (m *model) trustFinding() []string {
 	}
 	return append(m.realLinkFinding(), fmt.Sprintf("%s of links before the trials found round-trip times within %s ms of the "+
 		"configured values.",
-		plural(links, "measurement"), formatHundredths(worst)))
+		Plural(links, "measurement"), formatHundredths(worst)))
 }
 
 // realLinkFinding describes the links that were measured but not emulated.

@@ -119,7 +119,8 @@ func FormatDuration(d time.Duration) string {
 
 func formatSeconds(s float64) string { return FormatDuration(time.Duration(s * float64(time.Second))) }
 
-func plural(n int, what string) string {
+// Plural writes a count with its noun: "1 trial", "2 trials".
+func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

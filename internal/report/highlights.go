@@ -183,14 +183,14 @@ func (m *model) recoveryHighlights() (out []Highlight) {
 	if w, ok := worstEvent(seen); ok {
 		head := "After"
 		if len(seen) > 1 {
-			head = fmt.Sprintf("Worst of %s with an observed recovery: after", plural(len(seen), "event"))
+			head = fmt.Sprintf("Worst of %s with an observed recovery: after", Plural(len(seen), "event"))
 		}
 		out = append(out, Highlight{Kind: "recovery", Trial: w.trial, Text: w.describe(head)})
 	}
 	if w, ok := worstEvent(open); ok {
 		head := "After"
 		if len(open) > 1 {
-			head = fmt.Sprintf("Worst of %s whose recovery was not observed to its end: after", plural(len(open), "event"))
+			head = fmt.Sprintf("Worst of %s whose recovery was not observed to its end: after", Plural(len(open), "event"))
 		}
 		out = append(out, Highlight{Kind: "recovery", Trial: w.trial, Text: w.describe(head)})
 	}

@@ -64,7 +64,7 @@ func (m *model) machineFacts() (facts []Fact) {
 		return nil
 	}
 	for _, p := range all {
-		parts := []string{plural(p.trials, "trial"), fmt.Sprintf("%s, %s", cmp.Or(p.CPU, "processor unknown"), plural(p.Cores, "core")), p.Kernel}
+		parts := []string{Plural(p.trials, "trial"), fmt.Sprintf("%s, %s", cmp.Or(p.CPU, "processor unknown"), Plural(p.Cores, "core")), p.Kernel}
 		if p.driver > 0 {
 			parts = append(parts, fmt.Sprintf("calibration: %.0f driver operations per CPU second, %.1f µs loopback round trip", p.driver,
 				p.loopback))
@@ -75,7 +75,7 @@ func (m *model) machineFacts() (facts []Fact) {
 }
 
 // calibrationFinding reports machines whose calibration deviates from the median.
-func (m *model) calibrationFinding() (told []string) {
+func (m *model) calibrationFinding() (deviations []string) {
 	var drivers, loopbacks []float64
 	var all []calibratedMachine
 	for _, p := range m.calibratedMachines() {
@@ -97,13 +97,13 @@ func (m *model) calibrationFinding() (told []string) {
 			off = append(off, fmt.Sprintf("%+.0f %% loopback round trip", 100*share))
 		}
 		if len(off) > 0 {
-			told = append(told, fmt.Sprintf("%s (%s)", p.Name, strings.Join(off, ", ")))
+			deviations = append(deviations, fmt.Sprintf("%s (%s)", p.Name, strings.Join(off, ", ")))
 		}
 	}
-	if len(told) == 0 {
+	if len(deviations) == 0 {
 		return nil
 	}
-	return []string{"Calibration deviates from the median machine: " + strings.Join(told, "; ") + "."}
+	return []string{"Calibration deviates from the median machine: " + strings.Join(deviations, "; ") + "."}
 }
 
 // significantP is the p value below which a difference between machines is reported.

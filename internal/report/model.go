@@ -100,18 +100,7 @@ func (m *model) groupCell(c *cell) {
 }
 
 func (m *model) estimateCell(c *cell) {
-	for _, t := range c.trials {
-		if t.State == record.TrialOK && t.Verdict.State == record.Valid {
-			c.used = append(c.used, t)
-		}
-	}
-	if c.used == nil {
-		for _, t := range c.trials {
-			if t.State == record.TrialOK {
-				c.used, c.weak = append(c.used, t), true
-			}
-		}
-	}
+	c.used, c.weak = UsableTrials(c.trials)
 	c.operations = m.mergeOperations(c.used)
 	leading, _ := c.leadingOperation()
 	c.estimates = estimateMetrics(c.used, leading.name)
@@ -271,4 +260,23 @@ func estimateMeans(trials []record.Trial, of func(record.Trial) map[string]float
 		estimates[name] = stats.EstimateMean(list)
 	}
 	return estimates
+}
+
+// UsableTrials returns the valid trials. If there are none, it returns the suspect ones and sets
+// weak.
+func UsableTrials(trials []record.Trial) (used []record.Trial, weak bool) {
+	for _, t := range trials {
+		if t.State == record.TrialOK && t.Verdict.State == record.Valid {
+			used = append(used, t)
+		}
+	}
+	if used != nil {
+		return used, false
+	}
+	for _, t := range trials {
+		if t.State == record.TrialOK {
+			used = append(used, t)
+		}
+	}
+	return used, used != nil
 }

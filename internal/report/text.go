@@ -20,7 +20,7 @@ type TextOptions struct {
 	Trials bool
 }
 
-// Text prints a run's results as a table with what is to be known about them.
+// Text prints a run's results as a table with findings and warnings.
 func Text(w io.Writer, d *record.Dir, o TextOptions) error { return newModel(d).writeText(w, o) }
 
 // Text prints the run without reading its files again.
@@ -110,7 +110,7 @@ func (m *model) state() string {
 		}
 		add(n.missing(), what)
 	}
-	s := plural(n.planned, "trial")
+	s := Plural(n.planned, "trial")
 	if len(parts) > 0 {
 		s += ": " + strings.Join(parts, ", ")
 	}

@@ -53,7 +53,7 @@ func newBench(t *testing.T, token string) *bench {
 }
 
 // ask sends a request with headers "Name: value".
-func (b *bench) ask(method, path, body string, headers ...string) (int, http.Header, string) {
+func (b *bench) request(method, path, body string, headers ...string) (int, http.Header, string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
@@ -84,7 +84,7 @@ func (b *bench) ask(method, path, body string, headers ...string) (int, http.Hea
 // get reads JSON.
 func (b *bench) get(path string, into any) {
 	b.t.Helper()
-	code, _, body := b.ask(http.MethodGet, path, "")
+	code, _, body := b.request(http.MethodGet, path, "")
 	if code != http.StatusOK {
 		b.t.Fatalf("GET %s: %d %s", path, code, body)
 	}
@@ -99,7 +99,7 @@ func (b *bench) own() []string {
 		"Content-Type: application/json"}
 }
 
-// run makes a run directory of two cells, with trials that ended as told.
+// run makes a run directory of two cells, with trials with the given results.
 func (b *bench) run(name string, finish bool, states ...string) string {
 	b.t.Helper()
 	var plan []record.Planned
@@ -136,15 +136,15 @@ func (b *bench) run(name string, finish bool, states ...string) string {
 	return filepath.Base(w.Dir())
 }
 
-// live makes a run that tells of itself.
+// live creates a run with a live feed.
 func (b *bench) live(name string) (*live.Feed, string) {
 	b.t.Helper()
-	name, tell := b.begun(name)
-	return tell(), name
+	name, start := b.begun(name)
+	return start(), name
 }
 
-// begun makes a run that has a directory, and tells of itself once it is told to.
-func (b *bench) begun(name string) (run string, tell func() *live.Feed) {
+// begun makes a run that has a directory, and starts its feed on request.
+func (b *bench) begun(name string) (run string, start func() *live.Feed) {
 	b.t.Helper()
 	w, err := record.Create(b.dir, record.Run{Name: name, Plan: []record.Planned{{ID: 1, Cell: 1, Repetition: 1}}})
 	if err != nil {

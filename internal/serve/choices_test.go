@@ -39,14 +39,14 @@ func TestChoices(t *testing.T) {
 		list[0].Grid != "" || list[0].Running {
 		t.Errorf("%+v", list)
 	}
-	code, header, page := b.ask(http.MethodGet, "/choices/20261124-101500/"+choose.PageFile, "", b.own()...)
+	code, header, page := b.request(http.MethodGet, "/choices/20261124-101500/"+choose.PageFile, "", b.own()...)
 	if policy := header.Get("Content-Security-Policy"); code != http.StatusOK || !strings.Contains(page, "Redis") ||
 		!strings.Contains(policy, "sandbox") || strings.Contains(policy, "script-src") {
 		t.Errorf("%d %q %s", code, policy, page)
 	}
 	for _, path := range []string{"/choices/20261124-101500/secret", "/choices/20261124-101500/choice.json",
 		"/choices/..%2f20261124-101500/" + choose.PageFile, "/choices/none/" + choose.PageFile} {
-		if code, _, text := b.ask(http.MethodGet, path, "", b.own()...); code != http.StatusNotFound {
+		if code, _, text := b.request(http.MethodGet, path, "", b.own()...); code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}

@@ -76,12 +76,12 @@ func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// draftLimit bounds the size of requests with experiments.
-const draftLimit = 256 << 10
+// bodyLimit bounds the size of requests with experiments or notes.
+const bodyLimit = 256 << 10
 
 // readBody decodes the JSON body of a request, or refuses the request.
 func readBody(w http.ResponseWriter, r *http.Request, into any) bool {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, draftLimit)).Decode(into); err != nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(into); err != nil {
 		writeRefusal(w, http.StatusBadRequest, "cannot decode request: "+err.Error(), "")
 		return false
 	}

@@ -34,7 +34,7 @@ func (b *bench) send(method, path string, body any, into any) int {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	code, _, answer := b.ask(method, path, string(text), b.own()...)
+	code, _, answer := b.request(method, path, string(text), b.own()...)
 	if into != nil {
 		if err := json.Unmarshal([]byte(answer), into); err != nil {
 			b.t.Fatalf("%s %s: %d %s", method, path, code, answer)
@@ -82,7 +82,7 @@ func TestDraftExperimentIsValid(t *testing.T) {
 	}
 }
 
-// The server's own file follows the page; one that somebody else wrote or changed stays.
+// The server's own file follows the page; a file with other changes stays.
 func TestSaveKeepsForeignFiles(t *testing.T) {
 	b := maker(t, nil)
 	text, err := draft.DefaultExperiment().YAML()
@@ -123,11 +123,11 @@ func TestStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/api/job", "/api/draft", "/api/validate"} {
-		if code, _, _ := b.ask(http.MethodPost, path, string(body), "Origin: "+b.http.URL); code != http.StatusForbidden {
+		if code, _, _ := b.request(http.MethodPost, path, string(body), "Origin: "+b.http.URL); code != http.StatusForbidden {
 			t.Errorf("POST %s without the header of a page: %d", path, code)
 		}
 	}
-	if code, _, _ := b.ask(http.MethodDelete, "/api/job", "", "Origin: http://evil.example"); code != http.StatusForbidden {
+	if code, _, _ := b.request(http.MethodDelete, "/api/job", "", "Origin: http://evil.example"); code != http.StatusForbidden {
 		t.Errorf("another site stops runs: %d", code)
 	}
 	if code := b.send(http.MethodPost, "/api/job", Text{Text: text}, nil); code != http.StatusAccepted {

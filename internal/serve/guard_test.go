@@ -40,7 +40,7 @@ func TestCrossSiteChangesAreRejected(t *testing.T) {
 		"a csrf in another letter case of it": {csrfHeader + ": " + strings.ToLower(b.server.csrf), "Sec-Fetch-Site: same-origin"},
 	}
 	for who, headers := range tests {
-		code, _, body := b.ask(http.MethodPost, path, cut, headers...)
+		code, _, body := b.request(http.MethodPost, path, cut, headers...)
 		if code != http.StatusForbidden && code != http.StatusMisdirectedRequest {
 			t.Errorf("%s: %d %s", who, code, body)
 		}
@@ -49,7 +49,7 @@ func TestCrossSiteChangesAreRejected(t *testing.T) {
 		t.Fatalf("%d events were fired", fired)
 	}
 	for _, headers := range [][]string{b.own(), {csrf, "Content-Type: application/json"}} { // a browser, and curl
-		if code, _, body := b.ask(http.MethodPost, path, cut, headers...); code != http.StatusOK {
+		if code, _, body := b.request(http.MethodPost, path, cut, headers...); code != http.StatusOK {
 			t.Errorf("an own page: %d %s", code, body)
 		}
 	}
@@ -57,7 +57,7 @@ func TestCrossSiteChangesAreRejected(t *testing.T) {
 		t.Errorf("%d events were fired", fired)
 	}
 	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
-		if code, _, _ := b.ask(method, "/api/runs/"+name+"/notes", "{}"); code != http.StatusForbidden {
+		if code, _, _ := b.request(method, "/api/runs/"+name+"/notes", "{}"); code != http.StatusForbidden {
 			t.Errorf("%s without csrf: %d", method, code)
 		}
 	}
@@ -68,19 +68,19 @@ func TestCrossSiteReadsAreRejected(t *testing.T) {
 	b := newBench(t, "")
 	name := b.run("x", true)
 	for _, path := range []string{"/api/runs", "/api/session", "/api/runs/" + name + "/live", "/api/runs/" + name} {
-		if code, _, _ := b.ask(http.MethodGet, path, "", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"); code != http.StatusForbidden {
+		if code, _, _ := b.request(http.MethodGet, path, "", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"); code != http.StatusForbidden {
 			t.Errorf("%s from another site: %d", path, code)
 		}
-		if code, _, _ := b.ask(http.MethodGet, path, "", "Host: rebound.example:80"); code != http.StatusMisdirectedRequest {
+		if code, _, _ := b.request(http.MethodGet, path, "", "Host: rebound.example:80"); code != http.StatusMisdirectedRequest {
 			t.Errorf("%s by another name: %d", path, code)
 		}
 	}
 	for _, host := range []string{"localhost", "localhost:8090", "127.0.0.1", "127.0.0.1:1", "[::1]:8090", "[::1]"} {
-		if code, _, _ := b.ask(http.MethodGet, "/api/runs", "", "Host: "+host); code != http.StatusOK {
+		if code, _, _ := b.request(http.MethodGet, "/api/runs", "", "Host: "+host); code != http.StatusOK {
 			t.Errorf("by the name %s: %d", host, code)
 		}
 	}
-	if code, _, _ := b.ask(http.MethodGet, "/", "", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"); code != http.StatusOK {
+	if code, _, _ := b.request(http.MethodGet, "/", "", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"); code != http.StatusOK {
 		t.Errorf("a link to the page: %d", code)
 	}
 }
@@ -88,7 +88,7 @@ func TestCrossSiteReadsAreRejected(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	b := newBench(t, "")
 	for _, path := range []string{"/", "/login", "/assets/a.js", "/api/runs", "/nothing", "/metrics"} {
-		_, h, _ := b.ask(http.MethodGet, path, "")
+		_, h, _ := b.request(http.MethodGet, path, "")
 		policy := h.Get("Content-Security-Policy")
 		if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "script-src 'unsafe-inline'") ||
 			!strings.Contains(policy, "frame-ancestors 'none'") {
@@ -110,39 +110,39 @@ func TestToken(t *testing.T) {
 			"a wrong cookie":      {"Cookie: " + b.server.cookieName() + "=x"},
 			"the token as cookie": {"Cookie: " + b.server.cookieName() + "=" + token}, "another scheme": {"Authorization: Basic " + token},
 		} {
-			if code, h, body := b.ask(http.MethodGet, path, "", headers...); code != http.StatusUnauthorized ||
+			if code, h, body := b.request(http.MethodGet, path, "", headers...); code != http.StatusUnauthorized ||
 				h.Get("WWW-Authenticate") == "" || !strings.Contains(body, "login") {
 				t.Errorf("%s, %s: %d %s", path, who, code, body)
 			}
 		}
-		if code, _, _ := b.ask(http.MethodGet, path, "", "Authorization: Bearer "+token); code != http.StatusOK {
+		if code, _, _ := b.request(http.MethodGet, path, "", "Authorization: Bearer "+token); code != http.StatusOK {
 			t.Errorf("%s with the token: %d", path, code)
 		}
-		if code, _, _ := b.ask(http.MethodGet, path, "", "Authorization: Bearer "+token, "Host: lab.example:8090"); code != http.StatusOK {
+		if code, _, _ := b.request(http.MethodGet, path, "", "Authorization: Bearer "+token, "Host: lab.example:8090"); code != http.StatusOK {
 			t.Errorf("%s with the token, by another name: %d", path, code)
 		}
 	}
-	if code, h, _ := b.ask(http.MethodGet, "/", ""); code != http.StatusSeeOther || h.Get("Location") != "/login" &&
+	if code, h, _ := b.request(http.MethodGet, "/", ""); code != http.StatusSeeOther || h.Get("Location") != "/login" &&
 		h.Get("Location") != "login" {
 		t.Errorf("the page without a token: %d to %s", code, h.Get("Location"))
 	}
 	form := "Content-Type: application/x-www-form-urlencoded"
-	if code, h, body := b.ask(http.MethodPost, "/login", "token=wrong", form); code != http.StatusUnauthorized ||
+	if code, h, body := b.request(http.MethodPost, "/login", "token=wrong", form); code != http.StatusUnauthorized ||
 		h.Get("Set-Cookie") != "" || !strings.Contains(body, "not the token") {
 		t.Errorf("a wrong token: %d %v %s", code, h, body)
 	}
-	if code, _, _ := b.ask(http.MethodPost, "/login", "token="+token, form, "Origin: http://evil.example",
+	if code, _, _ := b.request(http.MethodPost, "/login", "token="+token, form, "Origin: http://evil.example",
 		"Sec-Fetch-Site: cross-site"); code != http.StatusForbidden {
 		t.Errorf("a login from another site: %d", code)
 	}
-	code, h, _ := b.ask(http.MethodPost, "/login", "token="+token, form)
+	code, h, _ := b.request(http.MethodPost, "/login", "token="+token, form)
 	cookie := h.Get("Set-Cookie")
 	if code != http.StatusSeeOther || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") ||
 		strings.Contains(cookie, token) {
 		t.Fatalf("the right token: %d %s", code, cookie)
 	}
 	pair, _, _ := strings.Cut(cookie, ";")
-	if code, _, body := b.ask(http.MethodGet, "/", "", "Cookie: "+pair); code != http.StatusOK || !strings.Contains(body, "Skerry") {
+	if code, _, body := b.request(http.MethodGet, "/", "", "Cookie: "+pair); code != http.StatusOK || !strings.Contains(body, "Skerry") {
 		t.Errorf("the page after the login: %d %s", code, body)
 	}
 }

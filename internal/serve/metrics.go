@@ -209,10 +209,10 @@ func (g gauge) emitNodes() {
 	for _, n := range g.state.Cloud.Nodes {
 		site[n.Name] = n.Site
 	}
-	told := map[string]bool{} // a delayed sampler records two rows of one second
-	for i := len(rows) - 1; i >= 0 && rows[i].T == rows[len(rows)-1].T && !told[rows[i].Node]; i-- {
+	emitted := map[string]bool{} // a delayed sampler records two rows of one second
+	for i := len(rows) - 1; i >= 0 && rows[i].T == rows[len(rows)-1].T && !emitted[rows[i].Node]; i-- {
 		x := rows[i]
-		told[x.Node] = true
+		emitted[x.Node] = true
 		where := func() []string { return []string{x.Node, site[x.Node]} }
 		g.emit(nodeCPU, x.CPU, where()...)
 		if strings.HasPrefix(x.Node, "@") { // a helper process or the host: only its CPU is known

@@ -15,7 +15,7 @@ import (
 func TestMetrics(t *testing.T) {
 	b := newBench(t, "")
 	b.run("ended", true)
-	if code, _, body := b.ask(http.MethodGet, "/metrics", ""); code != http.StatusOK || strings.Contains(body, "skerry_") {
+	if code, _, body := b.request(http.MethodGet, "/metrics", ""); code != http.StatusOK || strings.Contains(body, "skerry_") {
 		t.Errorf("while nothing runs: %d %s", code, body)
 	}
 	feed, name := b.live("x")
@@ -23,7 +23,7 @@ func TestMetrics(t *testing.T) {
 	feed.SetNetwork(record.NetworkSecond{Mean: 20, Worst: 40, Unreachable: 1})
 	feed.AddEvent(record.Event{ID: 2, Kind: "latency", State: record.EventBegun, Source: record.SourceUI})
 	feed.EndTrial(record.Trial{ID: 1, State: record.TrialOK})
-	code, _, body := b.ask(http.MethodGet, "/metrics", "")
+	code, _, body := b.request(http.MethodGet, "/metrics", "")
 	if code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)
 	}

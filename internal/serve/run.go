@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -139,9 +138,6 @@ func (s *Server) notes(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, n)
 }
 
-// notesLimit bounds the size of notes.
-const notesLimit = 256 << 10
-
 func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
 	path, err := s.runs.path(r.PathValue("run"))
 	if err != nil {
@@ -149,8 +145,7 @@ func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var n record.Notes
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, notesLimit)).Decode(&n); err != nil {
-		writeRefusal(w, http.StatusBadRequest, "cannot decode notes: "+err.Error(), "")
+	if !readBody(w, r, &n) {
 		return
 	}
 	s.runs.mu.Lock() // one writer at a time

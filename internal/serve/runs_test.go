@@ -25,10 +25,10 @@ import (
 	"skerry/internal/run/live"
 )
 
-// A browser may hear of a run's directory before the run tells of itself.
+// A browser may hear of a run's directory before the run has a feed.
 func TestFollowFromStart(t *testing.T) {
 	b := newBench(t, "")
-	name, tell := b.begun("new")
+	name, start := b.begun("new")
 	asked, answered := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -49,7 +49,7 @@ func TestFollowFromStart(t *testing.T) {
 		answered <- err
 	}()
 	<-asked
-	tell()
+	start()
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
@@ -139,7 +139,7 @@ func TestTrial(t *testing.T) {
 	failed := b.run("failed", true, record.TrialFailed)
 	for _, path := range []string{name + "/trials/2", name + "/trials/0", name + "/trials/-1", name + "/trials/x",
 		failed + "/trials/1", "nothing/trials/1"} {
-		if code, _, body := b.ask(http.MethodGet, "/api/runs/"+path, ""); code != http.StatusNotFound {
+		if code, _, body := b.request(http.MethodGet, "/api/runs/"+path, ""); code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
@@ -160,7 +160,7 @@ func TestRunNamesAreValidated(t *testing.T) {
 	for _, bad := range []string{"nothing", "..", "%2e%2e", up, "..%2f..%2fetc", "%2fetc", name + "%2f..", name + "%2ftrials", "link",
 		"latest", "%00", name + "%00", "%5c..", ""} {
 		for _, path := range []string{"/api/runs/%s/notes", "/api/runs/%s", "/runs/%s/report", "/api/compare?a=%s&b=" + name} {
-			code, _, body := b.ask(http.MethodGet, fmt.Sprintf(path, bad), "")
+			code, _, body := b.request(http.MethodGet, fmt.Sprintf(path, bad), "")
 			if code == http.StatusOK && !strings.HasSuffix(fmt.Sprintf(path, bad), "/api/runs/") {
 				t.Errorf(path+": %d %s", bad, code, body)
 			}
@@ -168,7 +168,7 @@ func TestRunNamesAreValidated(t *testing.T) {
 	}
 	for _, path := range []string{"/secret", "/assets/../secret", "/assets/%2e%2e/secret", "/" + pageFile + "/../secret",
 		"/assets/..%2fsecret"} {
-		if code, _, body := b.ask(http.MethodGet, path, ""); code == http.StatusOK {
+		if code, _, body := b.request(http.MethodGet, path, ""); code == http.StatusOK {
 			t.Errorf("%s: %s", path, body)
 		}
 	}
@@ -181,7 +181,7 @@ func TestNotes(t *testing.T) {
 	var n record.Notes
 	b.get(path, &n)
 	put := func(text string) (int, string) {
-		code, _, body := b.ask(http.MethodPut, path, text, b.own()...)
+		code, _, body := b.request(http.MethodPut, path, text, b.own()...)
 		return code, body
 	}
 	if code, body := put(`{"revision": 0, "note": "slow disk", "tags": ["baseline"]}`); code != http.StatusOK {
@@ -192,7 +192,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("over a newer revision: %d %s", code, body)
 	}
 	for _, bad := range []string{"", "{", `{"revision": 1, "tags": ["a,b"]}`,
-		`{"revision": 1, "note": "` + strings.Repeat("x", notesLimit) + `"}`} {
+		`{"revision": 1, "note": "` + strings.Repeat("x", bodyLimit) + `"}`} {
 		if code, body := put(bad); code != http.StatusBadRequest {
 			t.Errorf("%.30q: %d %s", bad, code, body)
 		}
@@ -211,7 +211,7 @@ func TestReport(t *testing.T) {
 	name := b.run("x", true, record.Valid)
 	b.file(name+"/report.html", "<script>alert(1)</script>")
 	for range 2 {
-		code, h, body := b.ask(http.MethodGet, "/runs/"+name+"/report", "")
+		code, h, body := b.request(http.MethodGet, "/runs/"+name+"/report", "")
 		if code != http.StatusOK || body != "<title>report of 1 trials</title>" {
 			t.Errorf("%d %s", code, body)
 		}
@@ -221,7 +221,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	b.file("bad/run.json", `{"schema": "skerry/run/v9"}`)
-	if code, _, body := b.ask(http.MethodGet, "/runs/bad/report", ""); code != http.StatusUnprocessableEntity ||
+	if code, _, body := b.request(http.MethodGet, "/runs/bad/report", ""); code != http.StatusUnprocessableEntity ||
 		!strings.Contains(body, "newer skerry") {
 		t.Errorf("of a newer skerry: %d %s", code, body)
 	}
@@ -239,7 +239,7 @@ func TestCompare(t *testing.T) {
 	if len(r.Pairs) != 1 || r.Pairs[0].B.Cell != 2 {
 		t.Errorf("%+v", r)
 	}
-	if code, _, body := b.ask(http.MethodGet, "/api/compare?a="+one+"&b="+two+"&a_cell=7&b_cell=1", ""); code != http.StatusBadRequest {
+	if code, _, body := b.request(http.MethodGet, "/api/compare?a="+one+"&b="+two+"&a_cell=7&b_cell=1", ""); code != http.StatusBadRequest {
 		t.Errorf("a cell that is not there: %d %s", code, body)
 	}
 	renamed := one + "-kept" // by hand: the record has the old name
@@ -250,12 +250,12 @@ func TestCompare(t *testing.T) {
 	if len(r.Pairs) != 2 || r.Pairs[0].A.Run != renamed {
 		t.Errorf("a run that was renamed: %+v", r)
 	}
-	if code, _, body := b.ask(http.MethodGet, "/api/runs/"+r.Pairs[0].A.Run+"/trials/1", ""); code != http.StatusOK {
+	if code, _, body := b.request(http.MethodGet, "/api/runs/"+r.Pairs[0].A.Run+"/trials/1", ""); code != http.StatusOK {
 		t.Errorf("its series: %d %s", code, body)
 	}
 	one = renamed
 	empty := b.run("empty", false)
-	if code, _, body := b.ask(http.MethodGet, "/api/compare?a="+one+"&b="+empty, ""); code != http.StatusBadRequest ||
+	if code, _, body := b.request(http.MethodGet, "/api/compare?a="+one+"&b="+empty, ""); code != http.StatusBadRequest ||
 		!strings.Contains(body, "no trial succeeded") {
 		t.Errorf("a run without trials: %d %s", code, body)
 	}
@@ -338,17 +338,17 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	ended := b.run("ended", true)
-	if code, _, body := b.ask(http.MethodGet, "/api/runs/"+ended+"/live", ""); code != http.StatusNotFound ||
+	if code, _, body := b.request(http.MethodGet, "/api/runs/"+ended+"/live", ""); code != http.StatusNotFound ||
 		!strings.Contains(body, "not running") {
 		t.Errorf("of a run that has ended: %d %s", code, body)
 	}
-	if code, _, body := b.ask(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusConflict {
+	if code, _, body := b.request(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusConflict {
 		t.Errorf("an event while nothing measures: %d %s", code, body)
 	}
 	feed.SetMeasuring(time.Now(), func(context.Context, event.Event) (record.Event, error) {
 		return record.Event{}, fmt.Errorf("%w: no", event.ErrInvalid)
 	})
-	if code, _, body := b.ask(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusBadRequest ||
+	if code, _, body := b.request(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusBadRequest ||
 		!strings.Contains(body, "invalid event") {
 		t.Errorf("an event that cannot be: %d %s", code, body)
 	}

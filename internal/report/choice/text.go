@@ -110,7 +110,7 @@ func Explain(w io.Writer, v choose.Verdict) error {
 	}
 	fmt.Fprintf(&b, "result: %s\n", state(v))
 	for _, f := range v.Figures {
-		fmt.Fprintf(&b, "  %s: %s (%s)\n", f.Name, f, countTrials(f.N))
+		fmt.Fprintf(&b, "  %s: %s (%s)\n", f.Name, f, report.Plural(f.N, "trial"))
 	}
 	if len(v.Places) > 0 {
 		fmt.Fprintf(&b, "  each place: %s\n", formatPlaces(v))
@@ -130,7 +130,7 @@ func Explain(w io.Writer, v choose.Verdict) error {
 
 // Basis describes the trials, the time and the machine behind an answer.
 func Basis(a choose.Answer) string {
-	text := fmt.Sprintf("It is based on %s in %s of %s, on %d cores with %s.", countTrials(a.Trials), formatSeconds(a.SpentS),
+	text := fmt.Sprintf("It is based on %s in %s of %s, on %d cores with %s.", report.Plural(a.Trials, "trial"), formatSeconds(a.SpentS),
 		formatSeconds(a.BudgetS), a.Machine.Cores,
 		formatGigabytes(a.Machine.MemoryBytes))
 	if a.Exhaustive {
@@ -162,13 +162,6 @@ func formatGigabytes(n int64) string { return fmt.Sprintf("%.0f GB", float64(n)/
 
 func formatSeconds(s float64) string {
 	return report.FormatDuration(time.Duration(s * float64(time.Second)))
-}
-
-func countTrials(n int) string {
-	if n == 1 {
-		return "1 trial"
-	}
-	return fmt.Sprintf("%d trials", n)
 }
 
 func formatPreferred(v choose.Verdict, name string) string {

@@ -5,11 +5,11 @@ package compare
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"skerry/internal/evidence/stats"
-	"skerry/internal/record"
 	"skerry/internal/record/metric"
 )
 
@@ -238,25 +238,6 @@ func runs(args []string, seed uint64) (Report, error) {
 	return r, nil
 }
 
-// usableTrials returns the valid trials. If there are none, it returns the suspect ones and sets
-// weak.
-func usableTrials(trials []record.Trial) (used []record.Trial, weak bool) {
-	for _, t := range trials {
-		if t.State == record.TrialOK && t.Verdict.State == record.Valid {
-			used = append(used, t)
-		}
-	}
-	if used != nil {
-		return used, false
-	}
-	for _, t := range trials {
-		if t.State == record.TrialOK {
-			used = append(used, t)
-		}
-	}
-	return used, used != nil
-}
-
 // markDuplicates sets SameAs of metrics that repeat another one: service time that equals response
 // time, throughput that equals goodput, and an event kind that has a single event.
 func (p *Pair) markDuplicates() {
@@ -349,12 +330,10 @@ const minChange = 0.005
 // least half a percent, and by more than a negligible effect size if that is known.
 func (m Metric) IsNotable() bool {
 	switch {
-	case m.Unit.Format(m.A.Mean) == m.Unit.Format(m.B.Mean), m.Change != nil && abs(*m.Change) < minChange:
+	case m.Unit.Format(m.A.Mean) == m.Unit.Format(m.B.Mean), m.Change != nil && math.Abs(*m.Change) < minChange:
 		return false
 	case m.HedgesG != nil:
-		return abs(*m.HedgesG) >= negligibleEffect
+		return math.Abs(*m.HedgesG) >= negligibleEffect
 	}
 	return true
 }
-
-func abs(v float64) float64 { return max(v, -v) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"strconv"
 	"text/tabwriter"
 
@@ -29,7 +30,7 @@ func (m Metric) describe() string {
 	}
 	head := fmt.Sprintf("%s is %s in B: %s against %s", m.Name, what, b, a)
 	if m.Change != nil {
-		head = fmt.Sprintf("%s is %s %s in B: %s against %s", m.Name, formatPercent(abs(*m.Change)), what, b, a)
+		head = fmt.Sprintf("%s is %s %s in B: %s against %s", m.Name, formatPercent(math.Abs(*m.Change)), what, b, a)
 	}
 	switch {
 	case m.HedgesG == nil && (m.A.N < 2 || m.B.N < 2):
@@ -53,7 +54,7 @@ func (m Metric) effectSize() string {
 	if m.HedgesG == nil {
 		return ""
 	}
-	g := abs(*m.HedgesG)
+	g := math.Abs(*m.HedgesG)
 	word := "a negligible effect"
 	switch {
 	case g >= 0.8:
@@ -123,18 +124,11 @@ func (r Report) Text(w io.Writer, all bool) error {
 
 // String implements fmt.Stringer.
 func (s Side) String() string {
-	text := fmt.Sprintf("%s, cell %d: %s; %s", s.Run, s.Cell, describeParameters(s.Parameters), repetitions(len(s.Trials)))
+	text := fmt.Sprintf("%s, cell %d: %s; %s", s.Run, s.Cell, describeParameters(s.Parameters), report.Plural(len(s.Trials), "repetition"))
 	if s.Suspect {
 		text += ", all of them suspect"
 	}
 	return text
-}
-
-func repetitions(n int) string {
-	if n == 1 {
-		return "1 repetition"
-	}
-	return fmt.Sprintf("%d repetitions", n)
 }
 
 type printer struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"skerry/internal/record"
+	"skerry/internal/report"
 )
 
 // ErrCells means that the arguments do not name cells that can be compared.
@@ -71,7 +72,7 @@ func runCells(d *record.Dir) []Side {
 	var out []Side
 	for _, c := range slices.Sorted(maps.Keys(byCell)) {
 		s := *byCell[c]
-		s.trials, s.Suspect = usableTrials(ended[c])
+		s.trials, s.Suspect = report.UsableTrials(ended[c])
 		for _, t := range s.trials {
 			s.Trials = append(s.Trials, t.ID)
 		}

@@ -27,3 +27,23 @@ func TestCommonRemedy(t *testing.T) {
 		}
 	}
 }
+
+// Real links have a finding of their own and are not counted among the emulated ones.
+func TestRealLinkFinding(t *testing.T) {
+	trial := func(before float64, seen *record.LinkSeen) record.Trial {
+		return record.Trial{State: record.TrialOK, Fidelity: record.Fidelity{Links: []record.LinkFidelity{
+			{ID: "a~b", From: "a", To: "b", Real: true, Answered: true, RTTMS: before, Seen: seen},
+			{ID: "a~c", From: "a", To: "c", SetRTTMS: 10, Answered: true, RTTMS: 10.1, RTTErrorMS: 0.1},
+		}}}
+	}
+	trials := []record.Trial{
+		trial(20.1, &record.LinkSeen{Sent: 100, Lost: 1, MedianMS: 20.2, P99MS: 30}),
+		trial(20.3, &record.LinkSeen{Sent: 100, Lost: 1, MedianMS: 20.6, P99MS: 25}),
+	}
+	m := &model{cells: []*cell{{used: trials}}}
+	said := m.trustFinding()
+	if len(said) != 2 || !strings.HasPrefix(said[0], "Real links, not emulated: 1,") ||
+		!strings.Contains(said[0], "20.20 – 20.60 ms") || !strings.HasPrefix(said[1], "2 measurements of links") {
+		t.Errorf("%q", said)
+	}
+}
