@@ -67,36 +67,34 @@ func (s *Server) listChoices() ([]Choice, error) {
 	return out, nil
 }
 
-func (s *Server) choices(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) choices(w http.ResponseWriter, _ *http.Request) error {
 	list, err := s.listChoices()
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, list)
+	return nil
 }
 
 // choice serves a page of a listed choice.
-func (s *Server) choice(w http.ResponseWriter, r *http.Request) {
+func (s *Server) choice(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.listChoices()
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	at := slices.IndexFunc(list, func(c Choice) bool { return c.Name == r.PathValue("choice") })
 	page := r.PathValue("page")
 	if at < 0 || page == "" || page != list[at].Page && page != list[at].Grid {
-		writeError(w, errUnknownRun)
-		return
+		return errUnknownRun
 	}
 	text, err := os.ReadFile(filepath.Join(s.Choices, list[at].Name, page))
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	w.Header().Set("Content-Security-Policy", choicePolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(text) // the peer went
+	return nil
 }
 
 // validateNeeds validates a needs file as if it were saved, and lists the candidates.

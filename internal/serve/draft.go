@@ -128,17 +128,17 @@ func (s *Server) validateText(t Text) Checked {
 	return c
 }
 
-func (s *Server) save(w http.ResponseWriter, r *http.Request) {
+func (s *Server) save(w http.ResponseWriter, r *http.Request) error {
 	var t Text
 	if !readBody(w, r, &t) {
-		return
+		return nil
 	}
 	file, err := s.saveFile(t)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, Saved{File: file})
+	return nil
 }
 
 // saveFile writes a valid file to NAME.yaml. It replaces an existing file only if this server wrote

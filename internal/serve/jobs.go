@@ -103,32 +103,30 @@ func (s *Server) busy() (bool, error) {
 }
 
 // start saves an experiment and runs it, unless another run is in progress.
-func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 	var t Text
 	if !readBody(w, r, &t) {
-		return
+		return nil
 	}
 	if s.Launch == nil {
-		writeError(w, errNoLaunch)
-		return
+		return errNoLaunch
 	}
 	busy, err := s.busy()
 	if err == nil && busy {
 		err = errBusy
 	}
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	file, err := s.saveFile(t)
 	if err == nil {
 		err = s.jobs.begin(s.Launch, file, t.Needs != "")
 	}
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusAccepted, Saved{File: file})
+	return nil
 }
 
 func (s *Server) job(w http.ResponseWriter, _ *http.Request) {

@@ -67,13 +67,13 @@ type Cell struct {
 	Ended      int            `json:"ended_ok"`
 }
 
-func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) list(w http.ResponseWriter, _ *http.Request) error {
 	all, err := s.runs.list()
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, all)
+	return nil
 }
 
 // openRun opens the run of a request.
@@ -85,11 +85,10 @@ func (s *Server) openRun(r *http.Request) (path string, d *record.Dir, err error
 	return path, d, err
 }
 
-func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
+func (s *Server) detail(w http.ResponseWriter, r *http.Request) error {
 	path, d, err := s.openRun(r)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	out := Detail{Entry: readEntry(path), Command: append([]string{}, d.Run.Command...), Host: d.Run.Host, Engine: d.Run.Engine,
 		Seed: d.Run.Seed, Warnings: d.Run.Warnings,
@@ -122,40 +121,39 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 		out.Ended = append(out.Ended, row)
 	}
 	writeJSON(w, http.StatusOK, out)
+	return nil
 }
 
-func (s *Server) notes(w http.ResponseWriter, r *http.Request) {
+func (s *Server) notes(w http.ResponseWriter, r *http.Request) error {
 	path, err := s.runs.path(r.PathValue("run"))
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	n, err := record.ReadNotes(path)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, n)
+	return nil
 }
 
-func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
+func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) error {
 	path, err := s.runs.path(r.PathValue("run"))
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	var n record.Notes
 	if !readBody(w, r, &n) {
-		return
+		return nil
 	}
 	s.runs.mu.Lock() // one writer at a time
 	defer s.runs.mu.Unlock()
 	written, err := record.WriteNotes(path, n)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, written)
+	return nil
 }
 
 // assumedTrials sets the resolution of a trial's series to that of a report with this many trials,
@@ -163,19 +161,18 @@ func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
 const assumedTrials = 20
 
 // trial serves the series of one trial.
-func (s *Server) trial(w http.ResponseWriter, r *http.Request) {
+func (s *Server) trial(w http.ResponseWriter, r *http.Request) error {
 	_, d, err := s.openRun(r)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	id, _ := strconv.Atoi(r.PathValue("trial")) // 0 is not a trial
 	at := slices.IndexFunc(d.Summary.Trials, func(t record.Trial) bool { return t.ID == id && t.State == record.TrialOK })
 	if at < 0 {
-		writeError(w, fmt.Errorf("%w: %s has no successful trial %s", record.ErrNoTrial, d.Run.Name, r.PathValue("trial")))
-		return
+		return fmt.Errorf("%w: %s has no successful trial %s", record.ErrNoTrial, d.Run.Name, r.PathValue("trial"))
 	}
 	writeJSON(w, http.StatusOK, webdata.NewDetail(d, d.Summary.Trials[at], assumedTrials))
+	return nil
 }
 
 // reportPolicy isolates a report in an origin of its own, so that a foreign run directory cannot
@@ -225,30 +222,28 @@ func (r *reports) get(path string) ([]byte, error) {
 
 // report serves the report of a run. It is rendered from the data, because a report.html file from
 // elsewhere is not trusted.
-func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
 	path, err := s.runs.path(r.PathValue("run"))
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	page, err := s.reports.get(path)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	w.Header().Set("Content-Security-Policy", reportPolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(page)
+	return nil
 }
 
 // compare compares two runs, ?a=RUN&b=RUN, or cells of them, &a_cell=CELL&b_cell=CELL.
-func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
 	var args []string
 	for _, side := range []string{"a", "b"} {
 		path, err := s.runs.path(r.FormValue(side))
 		if err != nil {
-			writeError(w, err)
-			return
+			return err
 		}
 		if cell := r.FormValue(side + "_cell"); cell != "" {
 			path += ":" + cell
@@ -257,10 +252,10 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	got, err := compare.Runs(args, 1)
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, got)
+	return nil
 }
 
 // eventLimit bounds the size of an event.
@@ -271,7 +266,7 @@ const feedTimeout, feedPause = 10 * time.Second, 50 * time.Millisecond
 
 // follow forwards the feed of a run as server-sent events. A reconnecting browser sends the last
 // event ID in a header or as ?after=.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
+func (s *Server) follow(w http.ResponseWriter, r *http.Request) error {
 	after := r.Header.Get("Last-Event-ID")
 	if q := r.URL.Query().Get("after"); after == "" {
 		after = q
@@ -279,7 +274,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	if dir, err := s.runs.path(r.PathValue("run")); err == nil {
 		awaitFeed(r.Context(), dir)
 	}
-	s.forward(w, r, "/stream", http.Header{"Last-Event-Id": {after}})
+	return s.forward(w, r, "/stream", http.Header{"Last-Event-Id": {after}})
 }
 
 // awaitFeed waits until a new run opens its socket. On a timeout, the following request reports the
@@ -295,17 +290,16 @@ func awaitFeed(ctx context.Context, dir string) {
 }
 
 // fire forwards an event to the run, which answers with the result.
-func (s *Server) fire(w http.ResponseWriter, r *http.Request) {
+func (s *Server) fire(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, eventLimit)
-	s.forward(w, r, "/events", http.Header{"Content-Type": {"application/json"}})
+	return s.forward(w, r, "/events", http.Header{"Content-Type": {"application/json"}})
 }
 
 // forward passes a request to the socket of a run, without the browser's headers.
-func (s *Server) forward(w http.ResponseWriter, r *http.Request, path string, header http.Header) {
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, path string, header http.Header) error {
 	dir, err := s.runs.path(r.PathValue("run"))
 	if err != nil {
-		writeError(w, err)
-		return
+		return err
 	}
 	transport := live.Transport(dir)
 	defer transport.CloseIdleConnections()
@@ -318,4 +312,5 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, path string, he
 		ErrorLog:     nil,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { writeError(w, err) },
 	}).ServeHTTP(w, r)
+	return nil
 }
