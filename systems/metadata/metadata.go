@@ -74,7 +74,8 @@ type Command struct {
 
 	Mode uint16 // Mkdir, Create, Write (of a new file), Chmod: permission bits
 	Data []byte // Write: the content; Transact: a Step
-	// Delegate: server of the directory, or the servers of its parts, separated by commas; Rmdir: required owner of a virtual directory
+	// Owner: for Delegate, the server of the directory, or the servers of its parts, separated by commas; for Rmdir, the
+	// required owner of a virtual directory.
 	Owner string
 
 	Limit int    // List, Find: maximum number of entries; 0: DefaultLimit
@@ -121,7 +122,7 @@ type Entry struct {
 	ID       uint64 // does not change when the entry moves
 	Mode     uint16 // permission bits
 	Size     int64  // bytes of a file, entries of a directory
-	Modified int64
+	Modified int64  // ns since 1970
 	Owner    string // server of a virtual directory
 }
 

@@ -57,12 +57,12 @@ type Journal struct {
 
 // Status is the state of a journal.
 type Status struct {
-	Index         int64   `json:"index"`   // records since the journal was created
-	Groups        int64   `json:"groups"`  // fsyncs since the journal was opened
-	Syncing       float64 `json:"fsync_s"` // seconds of writing and syncing since the journal was opened
-	LongestSync   float64 `json:"longest_fsync_s"`
-	LogBytes      int64   `json:"log_bytes"`      // bytes of all segments
-	SnapshotIndex int64   `json:"snapshot_index"` // records in the last snapshot
+	Index         int64   `json:"index"`           // records since the journal was created
+	Groups        int64   `json:"groups"`          // fsyncs since the journal was opened
+	Syncing       float64 `json:"fsync_s"`         // seconds of writing and syncing since the journal was opened
+	LongestSync   float64 `json:"longest_fsync_s"` // seconds of the slowest group
+	LogBytes      int64   `json:"log_bytes"`       // bytes of all segments
+	SnapshotIndex int64   `json:"snapshot_index"`  // records in the last snapshot
 	SnapshotBytes int64   `json:"snapshot_bytes"`
 	Broken        string  `json:"broken,omitempty"` // reason why the journal is read-only
 }

@@ -18,11 +18,11 @@ import (
 type State struct {
 	tree  atomic.Pointer[tree.Tree]
 	locks atomic.Pointer[lockTable]
-	// by transaction; owned by the machine's methods
+	// watches are the watches by transaction. The machine's methods own them.
 	watches map[string]*watch
 	index   uint64 // of the record that is being applied
 	applied atomic.Uint64
-	// owned by the machine's methods
+	// outcomes belong to the machine's methods, too.
 	outcomes *outcomeCache
 }
 

@@ -249,7 +249,7 @@ type txnPart struct {
 	// records from before leases were counted from log entries: they must be replayed with the same outcome.
 	Expires int64 `json:"expires"`
 
-	// Only in snapshots: a watch, which holds no locks.
+	// The following fields describe a watch, which holds no locks. Only snapshots have them.
 	Watch   string          `json:"watch,omitempty"`
 	Changed map[string]bool `json:"changed,omitempty"`
 	Lost    bool            `json:"lost,omitempty"`

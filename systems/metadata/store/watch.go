@@ -11,8 +11,8 @@ import (
 // watch records the changes in a directory while a router copies it to another server. The machine's methods own it.
 type watch struct {
 	path    string
-	since   uint64 // log entry that began or renewed it
-	lease   int64
+	since   uint64          // log entry that began or renewed it
+	lease   int64           // ns
 	expires int64           // as in txnPart
 	changed map[string]bool // by path; true: entries below it may have changed as well
 	bytes   int             // size of the paths

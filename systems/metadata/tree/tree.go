@@ -150,7 +150,7 @@ type node struct {
 type state struct {
 	kids     *set    // physical directory
 	text     *string // file: content; virtual directory: owner
-	modified int64
+	modified int64   // ns since 1970
 	mode     uint16
 	kind     metadata.Kind
 	moving   bool // entries are about to change together with those of another directory
