@@ -27,10 +27,10 @@ const (
 	classNoStream      = "no_stream"     // a connection with all its requests outstanding: not sent
 )
 
-// answered are the classes of what a member answered, and whether a write that was
+// replyClasses are the classes of what a member answered, and whether a write that was
 // answered so certainly did not happen on any replica. A read that was answered at all
 // has ended.
-var answered = map[int]struct {
+var replyClasses = map[int]struct {
 	class   string
 	notDone bool
 }{
@@ -53,13 +53,13 @@ var answered = map[int]struct {
 	gocql.ErrCodeUnprepared:      {classInvalid, true},
 }
 
-// outcome is what became of an operation that ended with an error of the driver.
-func outcome(err error, node *gocql.HostInfo, write bool) error {
+// classifyError is what became of an operation that ended with an error of the driver.
+func classifyError(err error, node *gocql.HostInfo, write bool) error {
 	var reply gocql.RequestError
 	at := nodeName(node)
 	switch {
 	case errors.As(err, &reply):
-		a, known := answered[reply.Code()]
+		a, known := replyClasses[reply.Code()]
 		if !known {
 			a.class = classServer
 		}

@@ -25,14 +25,14 @@ type client struct {
 	name    []byte // scratch: a statement's name
 	key     []byte // scratch: a key's bytes
 	level   gocql.Consistency
-	here    *locator // of a client that reads one member alone, else nil
+	locator *locator // of a client that reads one member alone, else nil
 }
 
 var _ load.Client = (*client)(nil)
 
 func newClient(s *store, release func() error) *client {
 	return &client{store: s, release: release, reads: map[string]*statement{}, scans: map[string]*statement{}, writes: map[string]*statement{},
-		level: level(s.readLevel)}
+		level: consistencyLevel(s.readLevel)}
 }
 
 // statement is a query that is prepared once for each member.
@@ -54,8 +54,8 @@ func (c *client) newStatement(cql string, level gocql.Consistency, arguments int
 	return s
 }
 
-// start begins an operation on a key; cancel ends what bounds it.
-func (c *client) start(ctx context.Context, table string) (bounded context.Context, cancel context.CancelFunc, err error) {
+// begin begins an operation on a key; cancel ends what bounds it.
+func (c *client) begin(ctx context.Context, table string) (bounded context.Context, cancel context.CancelFunc, err error) {
 	if table != "" && table != c.table {
 		return nil, nil, load.Failed(classInvalid, "", fmt.Errorf("%w: %s, not %s", errTable, c.table, table))
 	}
@@ -82,8 +82,8 @@ func (c *client) run(ctx context.Context, s *statement, key string) *gocql.Iter 
 	return s.query.Bind(s.args...).IterContext(ctx)
 }
 
-// named finds the statement of some fields, or makes it.
-func (c *client) named(of map[string]*statement, kind byte, fields []string, prepare func() *statement) *statement {
+// statementFor finds the statement of some fields, or makes it.
+func (c *client) statementFor(of map[string]*statement, kind byte, fields []string, prepare func() *statement) *statement {
 	c.name = append(c.name[:0], kind)
 	for _, f := range fields {
 		c.name = append(append(c.name, f...), 0)
@@ -96,8 +96,8 @@ func (c *client) named(of map[string]*statement, kind byte, fields []string, pre
 	return s
 }
 
-// columnsOf are the fields that an operation names, all where it names none.
-func (c *client) columnsOf(fields []string) []string {
+// columnsFor are the fields that an operation names, all where it names none.
+func (c *client) columnsFor(fields []string) []string {
 	if len(fields) == 0 {
 		return c.columns
 	}

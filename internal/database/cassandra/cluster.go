@@ -51,19 +51,19 @@ func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster,
 	if c.ringDelay == 0 {
 		c.ringDelay = defaultRingDelay + ringDelayTrips*env.RTT
 	}
-	return c, c.place()
+	return c, c.placeMembers()
 }
 
-// place decides where on the ring the first members stand.
-func (c *cluster) place() error {
+// placeMembers decides where on the ring the first members stand.
+func (c *cluster) placeMembers() error {
 	sizes := map[string]int{}
-	places := make([]place, len(c.Env.Nodes))
+	places := make([]ringPlace, len(c.Env.Nodes))
 	for i, h := range c.Env.Nodes {
 		dc := c.center(h)
 		if !slices.Contains(c.centers, dc) {
 			c.centers = append(c.centers, dc)
 		}
-		places[i] = place{slices.Index(c.centers, dc), sizes[dc]}
+		places[i] = ringPlace{slices.Index(c.centers, dc), sizes[dc]}
 		sizes[dc]++
 	}
 	var perCenter []int
@@ -102,7 +102,7 @@ func (c *cluster) center(h host.Host) string {
 func (c *cluster) newMember(h host.Host) *member {
 	return &member{host: h, jmx: newJMX(h, c.options.adminPort), config: config{
 		options: c.options, dir: filepath.Join(h.Dir(), Name), listen: host.Listen(h), addr: h.Addr(),
-		center: c.center(h), seeds: c.seeds(),
+		center: c.center(h), seeds: c.seedAddresses(),
 	}}
 }
 
@@ -111,8 +111,8 @@ func (c *cluster) isSeed(h host.Host) bool {
 	return slices.ContainsFunc(c.Env.Nodes[:c.options.seeds], func(s host.Host) bool { return s.Name() == h.Name() })
 }
 
-// seeds are the addresses of the members that are seeds.
-func (c *cluster) seeds() []string {
+// seedAddresses are the addresses of the members that are seeds.
+func (c *cluster) seedAddresses() []string {
 	var list []string
 	for _, m := range c.All() {
 		if c.isSeed(m.host) {

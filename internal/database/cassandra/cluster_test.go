@@ -130,7 +130,7 @@ func copiesOn(t *testing.T, c *cluster, node string, keys map[string]int) {
 // checkTokens compares our places of keys on the ring with Cassandra's.
 func checkTokens(t *testing.T, c *cluster, keys map[string]int) {
 	t.Helper()
-	s, err := c.session(c.All()[0], defaultKeyspace)
+	s, err := c.openSession(c.All()[0], defaultKeyspace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type config struct {
 	bootstrap bool     // take data over from the others when the member is new
 }
 
-func (c config) conf(name string) string { return filepath.Join(c.dir, "conf", name) }
+func (c config) confPath(name string) string { return filepath.Join(c.dir, "conf", name) }
 
 // write writes the configuration files.
 func (c config) write(ctx context.Context, on files.System) error {
@@ -40,10 +40,10 @@ func (c config) write(ctx context.Context, on files.System) error {
 	}
 	for name, text := range map[string]string{
 		"cassandra.yaml":              c.yaml(),
-		"cassandra-rackdc.properties": fmt.Sprintf("dc=%s\nrack=%s\n", escape(c.center), rack),
+		"cassandra-rackdc.properties": fmt.Sprintf("dc=%s\nrack=%s\n", escapeProperty(c.center), rack),
 		"logback.xml":                 logback,
 	} {
-		if err := files.WriteText(ctx, on, c.conf(name), text); err != nil {
+		if err := files.WriteText(ctx, on, c.confPath(name), text); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (c config) yaml() string {
 	set("auto_bootstrap", c.bootstrap)
 	set("num_tokens", c.options.tokens)
 	if len(c.tokens) > 0 {
-		set("initial_token", strconv.Quote(join(c.tokens)))
+		set("initial_token", strconv.Quote(joinTokens(c.tokens)))
 	} else {
 		set("allocate_tokens_for_local_replication_factor", c.replication)
 	}
@@ -86,9 +86,9 @@ func (c config) yaml() string {
 	set("commitlog_sync", c.commitlogSync)
 	switch c.commitlogSync {
 	case "periodic":
-		set("commitlog_sync_period", millis(c.commitlogPeriod.Milliseconds()))
+		set("commitlog_sync_period", formatMillis(c.commitlogPeriod.Milliseconds()))
 	case "group":
-		set("commitlog_sync_group_window", millis(c.commitlogPeriod.Milliseconds()))
+		set("commitlog_sync_group_window", formatMillis(c.commitlogPeriod.Milliseconds()))
 	}
 	set("disk_failure_policy", c.diskFailure)
 	set("commit_failure_policy", commitPolicy(c.diskFailure))
@@ -98,7 +98,7 @@ func (c config) yaml() string {
 	set("auto_snapshot", false) // TRUNCATE would keep the rows in one
 
 	// Sizes for many small members on one machine.
-	set("memtable_heap_space", mib(c.memtable))
+	set("memtable_heap_space", formatMiB(c.memtable))
 	set("memtable_offheap_space", "32MiB")
 	set("commitlog_segment_size", "8MiB")
 	set("commitlog_total_space", "128MiB")
@@ -110,9 +110,9 @@ func (c config) yaml() string {
 	return b.String()
 }
 
-// escape writes a name as Java's properties have values: plain letters, digits, - and _
+// escapeProperty writes a name as Java's properties have values: plain letters, digits, - and _
 // as they are, all others by their code.
-func escape(name string) string {
+func escapeProperty(name string) string {
 	var b strings.Builder
 	for _, u := range utf16.Encode([]rune(name)) {
 		if u < 0x80 && (u >= '0' && u <= '9' || u >= 'A' && u <= 'Z' || u >= 'a' && u <= 'z' || u == '-' || u == '_') {
@@ -124,10 +124,10 @@ func escape(name string) string {
 	return b.String()
 }
 
-func millis(n int64) string { return strconv.FormatInt(n, 10) + "ms" }
-func mib(n int64) string    { return strconv.FormatInt(n>>20, 10) + "MiB" }
+func formatMillis(n int64) string { return strconv.FormatInt(n, 10) + "ms" }
+func formatMiB(n int64) string    { return strconv.FormatInt(n>>20, 10) + "MiB" }
 
-func join(tokens []int64) string {
+func joinTokens(tokens []int64) string {
 	var words []string
 	for _, t := range tokens {
 		words = append(words, strconv.FormatInt(t, 10))

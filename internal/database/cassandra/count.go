@@ -23,9 +23,9 @@ const (
 	countAtOnce = 4
 )
 
-// span is a part of the ring: behind from, up to and with to. The first begins at the
+// tokenRange is a part of the ring: behind from, up to and with to. The first begins at the
 // least number, which is nobody's token.
-type span struct {
+type tokenRange struct {
 	from, to int64
 	owner    string // address of the member whose token to is
 }
@@ -33,20 +33,20 @@ type span struct {
 // Count implements database.Cluster. Each member counts the rows of the ranges that it
 // owns, with all replicas of each, or where one of them is down with a majority.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	m, err := c.anyone()
+	m, err := c.runningMember()
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	s, err := c.session(m, "")
+	s, err := c.openSession(m, "")
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	spans, err := m.spans(ctx, s)
+	spans, err := m.querySpans(ctx, s)
 	s.Close()
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	shares := make(map[*member][]span)
+	shares := make(map[*member][]tokenRange)
 	for _, s := range spans {
 		by := m
 		for _, o := range c.All() {
@@ -67,8 +67,8 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return total.Load(), nil
 }
 
-func (c *cluster) countSpans(ctx context.Context, m *member, share []span, total *atomic.Int64) error {
-	s, err := c.session(m, defaultKeyspace)
+func (c *cluster) countSpans(ctx context.Context, m *member, share []tokenRange, total *atomic.Int64) error {
+	s, err := c.openSession(m, defaultKeyspace)
 	if err != nil {
 		return err
 	}
@@ -92,15 +92,15 @@ func (c *cluster) countSpans(ctx context.Context, m *member, share []span, total
 	return g.Wait()
 }
 
-func countSpan(ctx context.Context, s *gocql.Session, sp span, level gocql.Consistency) (n int64, err error) {
-	statement := "SELECT COUNT(*) FROM " + quote(defaultTable) +
-		" WHERE token(" + quote(keyColumn) + ") > ? AND token(" + quote(keyColumn) + ") <= ?"
+func countSpan(ctx context.Context, s *gocql.Session, sp tokenRange, level gocql.Consistency) (n int64, err error) {
+	statement := "SELECT COUNT(*) FROM " + quoteName(defaultTable) +
+		" WHERE token(" + quoteName(keyColumn) + ") > ? AND token(" + quoteName(keyColumn) + ") <= ?"
 	err = s.Query(statement, sp.from, sp.to).Consistency(level).PageSize(countPage).ScanContext(ctx, &n)
 	return n, err
 }
 
-// spans are all of the ring, in order, as a member knows it; the session is with it.
-func (m *member) spans(ctx context.Context, s *gocql.Session) ([]span, error) {
+// querySpans are all of the ring, in order, as a member knows it; the session is with it.
+func (m *member) querySpans(ctx context.Context, s *gocql.Session) ([]tokenRange, error) {
 	owners := make(map[string][]string)
 	var tokens []string
 	if err := s.Query("SELECT tokens FROM system.local").ScanContext(ctx, &tokens); err != nil {
@@ -114,31 +114,31 @@ func (m *member) spans(ctx context.Context, s *gocql.Session) ([]span, error) {
 	if err := peers.Close(); err != nil {
 		return nil, fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
 	}
-	return ring(owners)
+	return buildRing(owners)
 }
 
-// ring is the parts of the ring, in order, of the owners of its tokens.
-func ring(owners map[string][]string) ([]span, error) {
-	var spans []span
+// buildRing is the parts of the ring, in order, of the owners of its tokens.
+func buildRing(owners map[string][]string) ([]tokenRange, error) {
+	var spans []tokenRange
 	for owner, tokens := range owners {
 		for _, t := range tokens {
 			n, err := strconv.ParseInt(t, 10, 64)
 			if err != nil {
 				return nil, fmt.Errorf("the token %q of %s: %w", t, owner, err)
 			}
-			spans = append(spans, span{to: n, owner: owner})
+			spans = append(spans, tokenRange{to: n, owner: owner})
 		}
 	}
 	if len(spans) == 0 {
 		return nil, fmt.Errorf("%w: nobody owns a token", database.ErrNotMember)
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.to, b.to) })
+	slices.SortFunc(spans, func(a, b tokenRange) int { return cmp.Compare(a.to, b.to) })
 	from := int64(math.MinInt64)
 	for i := range spans {
 		spans[i].from, from = from, spans[i].to
 	}
 	if from < math.MaxInt64 { // the end of the ring is the first one's again
-		spans = append(spans, span{from: from, to: math.MaxInt64, owner: spans[0].owner})
+		spans = append(spans, tokenRange{from: from, to: math.MaxInt64, owner: spans[0].owner})
 	}
 	return spans, nil
 }

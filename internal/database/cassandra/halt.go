@@ -43,27 +43,27 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if m.Running() {
 		return nil
 	}
-	if seeds := c.seeds(); len(seeds) > 0 {
+	if seeds := c.seedAddresses(); len(seeds) > 0 {
 		m.config.seeds = seeds
 	}
 	if err := c.launch(ctx, m, true); err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
 	d := m.Server()
-	if err := d.Await(ctx, c.options.start, paced(func(ctx context.Context) error { return c.alive(ctx, m) })); err != nil {
+	if err := d.Await(ctx, c.options.start, withPacing(func(ctx context.Context) error { return c.checkAlive(ctx, m) })); err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, m.Halt(ctx, database.Abrupt)))
 	}
 	d.MarkMember()
 	return nil
 }
 
-// alive returns nil when a member serves and it and the others that run see each other.
-func (c *cluster) alive(ctx context.Context, m *member) error {
-	if err := m.serving(ctx); err != nil {
+// checkAlive returns nil when a member serves and it and the others that run see each other.
+func (c *cluster) checkAlive(ctx context.Context, m *member) error {
+	if err := m.checkServing(ctx); err != nil {
 		return err
 	}
 	running := c.Select((*member).Running)
-	views, err := lookAll(ctx, running, false)
+	views, err := queryViews(ctx, running, false)
 	if err != nil {
 		return err
 	}

@@ -50,23 +50,23 @@ type request struct {
 	Config    map[string]any `json:"config"`
 }
 
-// quiet keeps Java's stack traces out of answers.
-var quiet = map[string]any{"includeStackTrace": false}
+// noStackTrace keeps Java's stack traces out of answers.
+var noStackTrace = map[string]any{"includeStackTrace": false}
 
 // read reads attributes of a bean into the fields of a struct that are tagged so.
 func (j *jmx) read(ctx context.Context, bean string, into any, attributes ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	return j.ask(ctx, request{Type: "read", Bean: bean, Attribute: attributes, Config: quiet}, into)
+	return j.call(ctx, request{Type: "read", Bean: bean, Attribute: attributes, Config: noStackTrace}, into)
 }
 
 // exec carries an operation of a bean out and returns when it has ended: "drain", or
 // "decommission(boolean)" where there are several of a name.
 func (j *jmx) exec(ctx context.Context, bean, operation string, arguments ...any) error {
-	return j.ask(ctx, request{Type: "exec", Bean: bean, Operation: operation, Arguments: arguments, Config: quiet}, nil)
+	return j.call(ctx, request{Type: "exec", Bean: bean, Operation: operation, Arguments: arguments, Config: noStackTrace}, nil)
 }
 
-func (j *jmx) ask(ctx context.Context, q request, into any) error {
+func (j *jmx) call(ctx context.Context, q request, into any) error {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err := c.launch(ctx, m, true); err != nil {
 		return fail(err)
 	}
-	if err := c.bootstrap(ctx, m, began, &change); err != nil {
+	if err := c.awaitBootstrap(ctx, m, began, &change); err != nil {
 		return fail(errors.Join(err, c.undoJoin(ctx, m)))
 	}
 	m.Server().MarkMember()
@@ -60,11 +60,11 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return change, nil
 }
 
-// bootstrap waits until a new member is one.
-func (c *cluster) bootstrap(ctx context.Context, m *member, began time.Time, change *database.Change) error {
+// awaitBootstrap waits until a new member is one.
+func (c *cluster) awaitBootstrap(ctx context.Context, m *member, began time.Time, change *database.Change) error {
 	d := m.Server()
 	members := c.All()
-	err := d.Await(ctx, c.options.start, paced(func(ctx context.Context) error { return accepted(ctx, m, members[0]) }))
+	err := d.Await(ctx, c.options.start, withPacing(func(ctx context.Context) error { return checkJoining(ctx, m, members[0]) }))
 	if err != nil {
 		return err
 	}
@@ -72,26 +72,26 @@ func (c *cluster) bootstrap(ctx context.Context, m *member, began time.Time, cha
 	c.ReportProgress("data is moving to %s", m.host.Name())
 	// How long that takes depends on the data: the caller's context bounds it.
 	with := append(members, m)
-	if err := c.await(ctx, d, func(ctx context.Context) error {
-		views, err := lookAll(ctx, with, false)
+	if err := c.awaitMember(ctx, d, func(ctx context.Context) error {
+		views, err := queryViews(ctx, with, false)
 		if err != nil {
 			return err
 		}
-		return settled(views)
+		return checkSettled(views)
 	}); err != nil {
 		return err
 	}
-	if err := c.tookOver(ctx, m); err != nil {
+	if err := c.checkBootstrap(ctx, m); err != nil {
 		return err
 	}
 	change.Complete = time.Since(began)
-	change.Bytes = m.streamed(ctx, "TotalIncomingBytes")
+	change.Bytes = m.streamedBytes(ctx, "TotalIncomingBytes")
 	return nil
 }
 
-// accepted returns nil once a new member says that it is joining and another has heard it.
-func accepted(ctx context.Context, m, other *member) error {
-	views, err := lookAll(ctx, []*member{m, other}, false)
+// checkJoining returns nil once a new member says that it is joining and another has heard it.
+func checkJoining(ctx context.Context, m, other *member) error {
+	views, err := queryViews(ctx, []*member{m, other}, false)
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func accepted(ctx context.Context, m, other *member) error {
 	return fmt.Errorf("%w: %s is %s", database.ErrNotReady, m.host.Name(), views[0].Mode)
 }
 
-// tookOver returns nil when a member says that its bootstrap was completed and that
+// checkBootstrap returns nil when a member says that its bootstrap was completed and that
 // it received ranges of the table: one that heard of the table too late would have
 // joined without its rows.
-func (c *cluster) tookOver(ctx context.Context, m *member) error {
-	s, err := c.session(m, "")
+func (c *cluster) checkBootstrap(ctx context.Context, m *member) error {
+	s, err := c.openSession(m, "")
 	if err != nil {
 		return err
 	}
@@ -132,9 +132,9 @@ func (c *cluster) tookOver(ctx context.Context, m *member) error {
 	return nil
 }
 
-// streamed is how many bytes a member has sent or received in streams since it started,
+// streamedBytes is how many bytes a member has sent or received in streams since it started,
 // 0 where it does not tell.
-func (m *member) streamed(ctx context.Context, counter string) int64 {
+func (m *member) streamedBytes(ctx context.Context, counter string) int64 {
 	var v struct{ Count int64 }
 	if err := m.jmx.read(ctx, "org.apache.cassandra.metrics:type=Streaming,name="+counter, &v, "Count"); err != nil {
 		return 0
@@ -159,7 +159,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	}
 	addr, owner := m.host.Addr(), false
 	known := func(ctx context.Context) error {
-		views, err := lookAll(ctx, c.All(), false)
+		views, err := queryViews(ctx, c.All(), false)
 		if err != nil {
 			return err
 		}
@@ -170,10 +170,10 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 		}
 		return nil
 	}
-	err = errors.Join(err, c.Servers.Await(ctx, paced(known)))
+	err = errors.Join(err, c.Servers.Await(ctx, withPacing(known)))
 	if !owner {
 		return err
 	}
-	err = errors.Join(err, c.expel(ctx, m, c.All(), func() {}))
-	return errors.Join(err, c.forgotten(ctx))
+	err = errors.Join(err, c.removeDead(ctx, m, c.All(), func() {}))
+	return errors.Join(err, c.awaitAgreement(ctx))
 }

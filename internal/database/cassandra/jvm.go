@@ -15,12 +15,12 @@ const smallHeap = 1 << 30
 // opened are the packages of Java that Cassandra reaches into, from the jvm17 options of
 // its own archives.
 var (
-	exported = []string{
+	exportedPackages = []string{
 		"java.base/jdk.internal.misc", "java.base/jdk.internal.ref", "java.base/sun.nio.ch",
 		"java.management.rmi/com.sun.jmx.remote.internal.rmi", "java.rmi/sun.rmi.registry", "java.rmi/sun.rmi.server",
 		"java.rmi/sun.rmi.transport.tcp", "java.sql/java.sql",
 	}
-	opened = []string{
+	openedPackages = []string{
 		"java.base/java.lang.module", "java.base/jdk.internal.loader", "java.base/jdk.internal.ref",
 		"java.base/jdk.internal.reflect", "java.base/jdk.internal.math", "java.base/jdk.internal.module",
 		"java.base/jdk.internal.util.jar", "jdk.management/com.sun.management.internal", "java.base/sun.nio.ch",
@@ -29,19 +29,19 @@ var (
 	}
 )
 
-// arguments are those of java for a member.
-func (c config) arguments(l libraries, ringDelay time.Duration) []string {
+// javaArguments are those of java for a member.
+func (c config) javaArguments(l libraries, ringDelay time.Duration) []string {
 	heap := strconv.FormatInt(c.heap>>20, 10) + "m"
 	args := []string{
-		"-Xms" + heap, "-Xmx" + heap, "-Xss256k", "-XX:MaxDirectMemorySize=128m", collector(c.heap),
+		"-Xms" + heap, "-Xmx" + heap, "-Xss256k", "-XX:MaxDirectMemorySize=128m", collectorFlag(c.heap),
 		"-XX:+ExitOnOutOfMemoryError", "-XX:+PerfDisableSharedMem",
 		"-Djava.security.manager=allow", "-Djdk.attach.allowAttachSelf=true", "-Djava.io.tmpdir=" + c.dir + "/tmp",
 		"-javaagent:" + l.jamm,
 		// With a thread for each question, members answer others while one leaves or drains.
 		fmt.Sprintf("-javaagent:%s=host=%s,port=%d,discoveryEnabled=false,executor=cached", l.jolokia, c.listen, c.adminPort),
-		"-Dcassandra.config=file://" + c.conf("cassandra.yaml"),
-		"-Dcassandra-rackdc.properties=file://" + c.conf("cassandra-rackdc.properties"),
-		"-Dlogback.configurationFile=" + c.conf("logback.xml"),
+		"-Dcassandra.config=file://" + c.confPath("cassandra.yaml"),
+		"-Dcassandra-rackdc.properties=file://" + c.confPath("cassandra-rackdc.properties"),
+		"-Dlogback.configurationFile=" + c.confPath("logback.xml"),
 		"-Dcassandra.storagedir=" + c.dir, "-Dcassandra.logdir=" + c.dir,
 		// The wait for gossip to settle is a fixed time; here the members are asked.
 		"-Dcassandra.skip_wait_for_gossip_to_settle=0",
@@ -50,16 +50,16 @@ func (c config) arguments(l libraries, ringDelay time.Duration) []string {
 		"-Dcassandra.superuser_setup_delay_ms=0",
 		"-Dcassandra.ring_delay_ms=" + strconv.FormatInt(ringDelay.Milliseconds(), 10),
 	}
-	for _, p := range exported {
+	for _, p := range exportedPackages {
 		args = append(args, "--add-exports="+p+"=ALL-UNNAMED")
 	}
-	for _, p := range opened {
+	for _, p := range openedPackages {
 		args = append(args, "--add-opens="+p+"=ALL-UNNAMED")
 	}
 	return append(args, "-cp", l.classpath, mainClass)
 }
 
-func collector(heap int64) string {
+func collectorFlag(heap int64) string {
 	if heap <= smallHeap {
 		return "-XX:+UseSerialGC"
 	}

@@ -30,7 +30,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		return fail(err)
 	}
 	defer release()
-	if err := c.mayGo(m); err != nil {
+	if err := c.checkLeave(m); err != nil {
 		return fail(err)
 	}
 	c.ReportProgress("%s is leaving", node.Name())
@@ -44,8 +44,8 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// mayGo refuses what would leave the cluster without a seed, or replicas without a place.
-func (c *cluster) mayGo(m *member) error {
+// checkLeave refuses what would leave the cluster without a seed, or replicas without a place.
+func (c *cluster) checkLeave(m *member) error {
 	seeds, center := 0, 0
 	for _, o := range c.All() {
 		if c.isSeed(o.host) {
@@ -80,14 +80,14 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	// replicas; those of the benchmark's table were looked after by mayGo.
 	go func() { done <- m.jmx.exec(ctx, storageService, "decommission(boolean)", true) }()
 	var result error
-	err := c.await(ctx, m.Server(), func(ctx context.Context) error {
+	err := c.awaitMember(ctx, m.Server(), func(ctx context.Context) error {
 		select {
 		case result = <-done:
 			return nil
 		default:
 		}
 		if change.Accepted == 0 {
-			if v, err := m.look(ctx); err == nil && v.Mode == modeLeaving {
+			if v, err := m.queryView(ctx); err == nil && v.Mode == modeLeaving {
 				change.Accepted = time.Since(began)
 				c.ReportProgress("data is moving away from %s", m.host.Name())
 			}
@@ -105,12 +105,12 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	if change.Accepted == 0 {
 		change.Accepted = time.Since(began)
 	}
-	change.Bytes = m.streamed(ctx, "TotalOutgoingBytes")
+	change.Bytes = m.streamedBytes(ctx, "TotalOutgoingBytes")
 	if err := m.Server().Stop(ctx); err != nil {
 		return err
 	}
 	c.Drop(m)
-	if err := c.forgotten(ctx); err != nil {
+	if err := c.awaitAgreement(ctx); err != nil {
 		return err
 	}
 	change.Complete = time.Since(began)
@@ -120,12 +120,12 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 // forgetTimeout bounds how long members may take to agree after a change that has ended.
 const forgetTimeout = 2 * time.Minute
 
-// forgotten returns when the members that are left agree again.
-func (c *cluster) forgotten(ctx context.Context) error {
+// awaitAgreement returns when the members that are left agree again.
+func (c *cluster) awaitAgreement(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, forgetTimeout, fmt.Errorf("the others do not agree after %v", forgetTimeout))
 	defer cancel()
 	others := c.All()
-	if err := c.await(ctx, others[0].Server(), c.Ready); err != nil {
+	if err := c.awaitMember(ctx, others[0].Server(), c.Ready); err != nil {
 		return err
 	}
 	return c.settleSeeds(ctx) // one of them may be gone
@@ -137,7 +137,7 @@ const removeTimeout = 5 * time.Minute
 
 func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, change *database.Change) error {
 	others := c.others(m)
-	if views, err := lookAll(ctx, others, false); err != nil {
+	if views, err := queryViews(ctx, others, false); err != nil {
 		return err
 	} else if i := slices.IndexFunc(views, func(v view) bool { return v.Mode != modeNormal }); i >= 0 {
 		return fmt.Errorf("%w: %s is %s", database.ErrNotReady, views[i].member.host.Name(), views[i].Mode)
@@ -145,27 +145,27 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 	if err := m.Kill(); err != nil {
 		return err
 	}
-	if err := c.expel(ctx, m, others, func() { change.Accepted = time.Since(began) }); err != nil {
+	if err := c.removeDead(ctx, m, others, func() { change.Accepted = time.Since(began) }); err != nil {
 		return err
 	}
 	c.Drop(m)
-	if err := c.forgotten(ctx); err != nil {
+	if err := c.awaitAgreement(ctx); err != nil {
 		return err
 	}
 	change.Complete = time.Since(began)
 	return nil
 }
 
-// expel has members remove one that is dead, once they have noticed; begun is called then.
-func (c *cluster) expel(ctx context.Context, m *member, others []*member, begun func()) error {
+// removeDead has members remove one that is dead, once they have noticed; begun is called then.
+func (c *cluster) removeDead(ctx context.Context, m *member, others []*member, begun func()) error {
 	c.ReportProgress("waiting until the others notice that %s is gone", m.host.Name())
 	notice, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("the others have not noticed after %v", removeTimeout))
 	defer cancel()
 	by := others[0]
-	if err := c.await(notice, by.Server(), func(ctx context.Context) error { return gone(ctx, m, others) }); err != nil {
+	if err := c.awaitMember(notice, by.Server(), func(ctx context.Context) error { return checkDown(ctx, m, others) }); err != nil {
 		return err
 	}
-	id, err := by.idOf(ctx, m)
+	id, err := by.findHostID(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -177,9 +177,9 @@ func (c *cluster) expel(ctx context.Context, m *member, others []*member, begun 
 	return nil
 }
 
-// gone returns nil when members say that one is down.
-func gone(ctx context.Context, m *member, members []*member) error {
-	views, err := lookAll(ctx, members, false)
+// checkDown returns nil when members say that one is down.
+func checkDown(ctx context.Context, m *member, members []*member) error {
+	views, err := queryViews(ctx, members, false)
 	if err != nil {
 		return err
 	}
@@ -191,19 +191,19 @@ func gone(ctx context.Context, m *member, members []*member) error {
 	return nil
 }
 
-// errNoID says that a member has not heard of another.
-var errNoID = errors.New("it is not known")
+// errUnknownMember says that a member has not heard of another.
+var errUnknownMember = errors.New("it is not known")
 
-// idOf is the identity by which a member knows another one.
-func (m *member) idOf(ctx context.Context, other *member) (string, error) {
+// findHostID is the identity by which a member knows another one.
+func (m *member) findHostID(ctx context.Context, other *member) (string, error) {
 	var v struct{ EndpointWithPortToHostId map[string]string }
 	if err := m.jmx.read(ctx, storageService, &v, "EndpointWithPortToHostId"); err != nil {
 		return "", fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
 	}
 	for endpoint, id := range v.EndpointWithPortToHostId {
-		if addressOf(endpoint) == other.host.Addr() {
+		if endpointAddress(endpoint) == other.host.Addr() {
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("asking %s for the identity of %s: %w", m.host.Name(), other.host.Name(), errNoID)
+	return "", fmt.Errorf("asking %s for the identity of %s: %w", m.host.Name(), other.host.Name(), errUnknownMember)
 }

@@ -20,7 +20,7 @@ const nodeLocal = gocql.Consistency(11)
 
 // locator tells which keys a member holds by design.
 type locator struct {
-	ring        []span
+	ring        []tokenRange
 	centers     map[string]string // of each owner; nil where they are not told apart
 	replication int               // of the cluster, or of each data centre
 	member      string            // its address
@@ -31,7 +31,7 @@ type locator struct {
 // (SimpleStrategy) or in each data centre (NetworkTopologyStrategy; all members are in
 // the same rack).
 func (l *locator) holds(key string) bool {
-	first, _ := slices.BinarySearchFunc(l.ring, tokenOf(key), func(s span, token int64) int { return cmp.Compare(s.to, token) })
+	first, _ := slices.BinarySearchFunc(l.ring, tokenOf(key), func(s tokenRange, token int64) int { return cmp.Compare(s.to, token) })
 	center, found := l.centers[l.member], 0
 	var seen []string
 	for i := range l.ring {
@@ -58,11 +58,11 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 		return nil, fmt.Errorf("opening a client of cassandra on %s: %w", node, database.ErrNotMember)
 	}
 	m := members[i]
-	session, err := c.session(m, defaultKeyspace)
+	session, err := c.openSession(m, defaultKeyspace)
 	if err != nil {
 		return nil, err
 	}
-	client, err := c.openCopies(ctx, m, session)
+	client, err := c.newMemberClient(ctx, m, session)
 	if err != nil {
 		session.Close()
 		return nil, fmt.Errorf("opening a client of cassandra on %s: %w", node, err)
@@ -70,9 +70,9 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return client, nil
 }
 
-// openCopies makes a client of a session with one member.
-func (c *cluster) openCopies(ctx context.Context, m *member, session *gocql.Session) (*client, error) {
-	spans, err := m.spans(ctx, session)
+// newMemberClient makes a client of a session with one member.
+func (c *cluster) newMemberClient(ctx context.Context, m *member, session *gocql.Session) (*client, error) {
+	spans, err := m.querySpans(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,6 @@ func (c *cluster) openCopies(ctx context.Context, m *member, session *gocql.Sess
 		return nil, err
 	}
 	one := newClient(st, st.close)
-	one.level, one.here = nodeLocal, l
+	one.level, one.locator = nodeLocal, l
 	return one, nil
 }

@@ -17,7 +17,7 @@ import (
 const (
 	// askEvery is how often a state that becomes true is asked for: an answer costs a
 	// member that has just started some milliseconds of CPU, which it needs itself.
-	askEvery = 300 * time.Millisecond
+	pollInterval = 300 * time.Millisecond
 	// stopGrace is what a member gets between SIGTERM and SIGKILL: on SIGTERM it drains.
 	stopGrace = 20 * time.Second
 )
@@ -50,12 +50,12 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	if err := m.configure(ctx); err != nil {
 		return err
 	}
-	if err := m.mark(ctx); err != nil {
+	if err := m.markLog(ctx); err != nil {
 		return err
 	}
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
-			Name: Name, Path: c.libraries.java, Args: m.config.arguments(c.libraries, c.ringDelay), Dir: m.dir(), Log: m.log(),
+			Name: Name, Path: c.libraries.java, Args: m.config.javaArguments(c.libraries, c.ringDelay), Dir: m.dir(), Log: m.log(),
 			// One arena for each thread that allocates would double the memory of a small member.
 			Env: append([]string{"MALLOC_ARENA_MAX=2"}, c.Env.Installation.Env...),
 		},
@@ -69,8 +69,8 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	return nil
 }
 
-// mark parts the log of a process from those before it.
-func (m *member) mark(ctx context.Context) error {
+// markLog parts the log of a process from those before it.
+func (m *member) markLog(ctx context.Context) error {
 	line := fmt.Sprintf("%s starting cassandra on %s\n", time.Now().Format("2006-01-02T15:04:05.000"), m.host.Name())
 	if err := m.host.Files().Append(ctx, m.log(), []byte(line)); err != nil {
 		return fmt.Errorf("writing the log of cassandra on %s: %w", m.host.Name(), err)
@@ -95,19 +95,19 @@ func (m *member) wipe(ctx context.Context) error {
 	return nil
 }
 
-// paced asks no more often than every askEvery.
-func paced(ask func(context.Context) error) func(context.Context) error {
+// withPacing asks no more often than every askEvery.
+func withPacing(ask func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := ask(ctx)
 		if err != nil {
-			_ = linger.For(ctx, askEvery) // the next question meets its end
+			_ = linger.For(ctx, pollInterval) // the next question meets its end
 		}
 		return err
 	}
 }
 
-// await asks until the answer is nil, as long as ctx lasts and one member's process.
-func (c *cluster) await(ctx context.Context, on *daemon.Daemon, ask func(context.Context) error) error {
+// awaitMember asks until the answer is nil, as long as ctx lasts and one member's process.
+func (c *cluster) awaitMember(ctx context.Context, on *daemon.Daemon, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)
 		if err == nil {
@@ -121,13 +121,13 @@ func (c *cluster) await(ctx context.Context, on *daemon.Daemon, ask func(context
 			return fmt.Errorf("%s on %s has ended: %w%s", on.Name(), on.Host.Name(), err, on.LastLines())
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(askEvery):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// serving returns nil once the member is a full one and clients may come.
-func (m *member) serving(ctx context.Context) error {
+// checkServing returns nil once the member is a full one and clients may come.
+func (m *member) checkServing(ctx context.Context) error {
 	var v struct {
 		OperationMode          string
 		NativeTransportRunning bool

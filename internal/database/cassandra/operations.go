@@ -12,23 +12,23 @@ import (
 
 // Read reads a record, or some of its fields.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	ctx, cancel, err := c.start(ctx, table)
+	ctx, cancel, err := c.begin(ctx, table)
 	if err != nil {
 		return dst, err
 	}
 	defer cancel()
-	if c.here != nil && !c.here.holds(key) {
+	if c.locator != nil && !c.locator.holds(key) {
 		return dst, load.ErrNotHeld
 	}
-	s := c.named(c.reads, 'r', fields, func() *statement {
-		names := c.columnsOf(fields)
-		return c.newStatement("SELECT "+list(names)+" FROM "+quote(c.table)+" WHERE "+quote(keyColumn)+" = ?", c.level, 1, names, len(names))
+	s := c.statementFor(c.reads, 'r', fields, func() *statement {
+		names := c.columnsFor(fields)
+		return c.newStatement("SELECT "+columnList(names)+" FROM "+quoteName(c.table)+" WHERE "+quoteName(keyColumn)+" = ?", c.level, 1, names, len(names))
 	})
 	s.args[0] = key
 	iter := c.run(ctx, s, key)
 	found := s.next(iter)
 	if err := iter.Close(); err != nil {
-		return dst, outcome(err, iter.Host(), false)
+		return dst, classifyError(err, iter.Host(), false)
 	}
 	if !found {
 		return dst, load.ErrNotFound
@@ -56,11 +56,11 @@ func (s *statement) fields(values [][]byte, dst []load.Field) []load.Field {
 	return dst
 }
 
-// list is names as CQL has them between commas.
-func list(names []string) string {
+// columnList is names as CQL has them between commas.
+func columnList(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
-		quoted[i] = quote(n)
+		quoted[i] = quoteName(n)
 	}
 	return strings.Join(quoted, ", ")
 }
@@ -70,26 +70,26 @@ func (c *client) Update(ctx context.Context, table, key string, values []load.Fi
 	return c.write(ctx, table, key, values, func(names []string) string {
 		sets := make([]string, len(names))
 		for i, n := range names {
-			sets[i] = quote(n) + " = ?"
+			sets[i] = quoteName(n) + " = ?"
 		}
-		return "UPDATE " + quote(c.table) + " SET " + strings.Join(sets, ", ") + " WHERE " + quote(keyColumn) + " = ?"
+		return "UPDATE " + quoteName(c.table) + " SET " + strings.Join(sets, ", ") + " WHERE " + quoteName(keyColumn) + " = ?"
 	}, 'u', 0)
 }
 
 // Insert writes a record.
 func (c *client) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	return c.write(ctx, table, key, values, func(names []string) string {
-		return "INSERT INTO " + quote(c.table) + " (" + quote(keyColumn) + ", " + list(names) + ") VALUES (?" + strings.Repeat(", ?", len(names)) + ")"
+		return "INSERT INTO " + quoteName(c.table) + " (" + quoteName(keyColumn) + ", " + columnList(names) + ") VALUES (?" + strings.Repeat(", ?", len(names)) + ")"
 	}, 'i', 1)
 }
 
 // write runs a statement whose arguments are the values and the key, in front of them
 // when first is 1, else behind.
 func (c *client) write(ctx context.Context, table, key string, values []load.Field, cql func([]string) string, kind byte, first int) error {
-	if err := c.writable(); err != nil {
+	if err := c.checkWritable(); err != nil {
 		return err
 	}
-	ctx, cancel, err := c.start(ctx, table)
+	ctx, cancel, err := c.begin(ctx, table)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *client) write(ctx context.Context, table, key string, values []load.Fie
 		for _, f := range values {
 			names = append(names, strings.Clone(f.Name))
 		}
-		s = c.newStatement(cql(names), level(c.writeLevel), len(values)+1, nil, 0)
+		s = c.newStatement(cql(names), consistencyLevel(c.writeLevel), len(values)+1, nil, 0)
 		c.writes[string(c.name)] = s
 	}
 	for i := range values {
@@ -118,9 +118,9 @@ func (c *client) write(ctx context.Context, table, key string, values []load.Fie
 	return c.finish(c.run(ctx, s, key))
 }
 
-// writable refuses writes where one member alone is read.
-func (c *client) writable() error {
-	if c.here != nil {
+// checkWritable refuses writes where one member alone is read.
+func (c *client) checkWritable() error {
+	if c.locator != nil {
 		return fmt.Errorf("%w: this client reads one member's copies", load.ErrUnsupported)
 	}
 	return nil
@@ -129,23 +129,23 @@ func (c *client) writable() error {
 // finish ends a write.
 func (c *client) finish(iter *gocql.Iter) error {
 	if err := iter.Close(); err != nil {
-		return outcome(err, iter.Host(), true)
+		return classifyError(err, iter.Host(), true)
 	}
 	return nil
 }
 
 // Delete removes a record. Cassandra does not tell whether there was one.
 func (c *client) Delete(ctx context.Context, table, key string) error {
-	if err := c.writable(); err != nil {
+	if err := c.checkWritable(); err != nil {
 		return err
 	}
-	ctx, cancel, err := c.start(ctx, table)
+	ctx, cancel, err := c.begin(ctx, table)
 	if err != nil {
 		return err
 	}
 	defer cancel()
 	if c.remove == nil {
-		c.remove = c.newStatement("DELETE FROM "+quote(c.table)+" WHERE "+quote(keyColumn)+" = ?", level(c.writeLevel), 1, nil, 0)
+		c.remove = c.newStatement("DELETE FROM "+quoteName(c.table)+" WHERE "+quoteName(keyColumn)+" = ?", consistencyLevel(c.writeLevel), 1, nil, 0)
 	}
 	c.remove.args[0] = key
 	return c.finish(c.run(ctx, c.remove, key))

@@ -9,15 +9,15 @@ import (
 // Scan visits records in the order of their tokens, which is that of the ring and not of
 // the keys, as YCSB's binding does: Cassandra keeps no other. It is not atomic.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
-	ctx, cancel, err := c.start(ctx, table)
+	ctx, cancel, err := c.begin(ctx, table)
 	if err != nil || count <= 0 {
 		return 0, err
 	}
 	defer cancel()
-	s := c.named(c.scans, 's', fields, func() *statement {
-		names := c.columnsOf(fields)
-		return c.newStatement("SELECT "+quote(keyColumn)+", "+list(names)+" FROM "+quote(c.table)+
-			" WHERE token("+quote(keyColumn)+") >= token(?) LIMIT ?", c.level, 2, names, 1+len(names))
+	s := c.statementFor(c.scans, 's', fields, func() *statement {
+		names := c.columnsFor(fields)
+		return c.newStatement("SELECT "+quoteName(keyColumn)+", "+columnList(names)+" FROM "+quoteName(c.table)+
+			" WHERE token("+quoteName(keyColumn)+") >= token(?) LIMIT ?", c.level, 2, names, 1+len(names))
 	})
 	s.args[0], s.args[1] = start, int32(min(count, 1<<30))
 	s.query.PageSize(min(count, scanPage))
@@ -32,7 +32,7 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 		}
 	}
 	if err := iter.Close(); err != nil {
-		return seen, outcome(err, iter.Host(), false)
+		return seen, classifyError(err, iter.Host(), false)
 	}
 	return seen, nil
 }

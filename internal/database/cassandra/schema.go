@@ -18,18 +18,18 @@ const fieldType = "blob"
 // createTable makes the keyspace and the benchmark's table; a workload with more fields
 // adds columns when its client opens.
 func (c *cluster) createTable(ctx context.Context) error {
-	s, err := c.session(c.All()[0], "")
+	s, err := c.openSession(c.All()[0], "")
 	if err != nil {
 		return fmt.Errorf("making the table: %w", err)
 	}
 	defer s.Close()
-	columns := []string{quote(keyColumn) + " varchar PRIMARY KEY"}
+	columns := []string{quoteName(keyColumn) + " varchar PRIMARY KEY"}
 	for i := range defaultFields {
-		columns = append(columns, quote(fmt.Sprintf("field%d", i))+" "+fieldType)
+		columns = append(columns, quoteName(fmt.Sprintf("field%d", i))+" "+fieldType)
 	}
 	for _, statement := range []string{
-		fmt.Sprintf("CREATE KEYSPACE %s WITH replication = %s", quote(defaultKeyspace), c.replication()),
-		fmt.Sprintf("CREATE TABLE %s.%s (%s)", quote(defaultKeyspace), quote(defaultTable), strings.Join(columns, ", ")),
+		fmt.Sprintf("CREATE KEYSPACE %s WITH replication = %s", quoteName(defaultKeyspace), c.replicationCQL()),
+		fmt.Sprintf("CREATE TABLE %s.%s (%s)", quoteName(defaultKeyspace), quoteName(defaultTable), strings.Join(columns, ", ")),
 	} {
 		if err := s.Query(statement).ExecContext(ctx); err != nil {
 			return fmt.Errorf("making the table: %s: %w", statement, err)
@@ -41,8 +41,8 @@ func (c *cluster) createTable(ctx context.Context) error {
 // keyColumn is the column of the key, as YCSB's binding calls it.
 const keyColumn = "y_id"
 
-// replication is the keyspace's strategy in CQL.
-func (c *cluster) replication() string {
+// replicationCQL is the keyspace's strategy in CQL.
+func (c *cluster) replicationCQL() string {
 	if c.options.strategy == strategySimple {
 		return fmt.Sprintf("{'class': 'SimpleStrategy', 'replication_factor': %d}", c.options.replication)
 	}
@@ -53,22 +53,22 @@ func (c *cluster) replication() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// quote makes a name of CQL that is taken as it is.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+// quoteName makes a name of CQL that is taken as it is.
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // Clear implements database.Cluster. Every member must be up: those that are not would
 // bring rows back.
 func (c *cluster) Clear(ctx context.Context) error {
-	m, err := c.anyone()
+	m, err := c.runningMember()
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
-	s, err := c.session(m, defaultKeyspace)
+	s, err := c.openSession(m, defaultKeyspace)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
 	defer s.Close()
-	if err := s.Query("TRUNCATE " + quote(defaultTable)).ExecContext(ctx); err != nil {
+	if err := s.Query("TRUNCATE " + quoteName(defaultTable)).ExecContext(ctx); err != nil {
 		var dead *gocql.RequestErrUnavailable
 		if errors.As(err, &dead) {
 			err = fmt.Errorf("every member must be up: %w", err)
@@ -78,8 +78,8 @@ func (c *cluster) Clear(ctx context.Context) error {
 	return nil
 }
 
-// anyone is a member that runs.
-func (c *cluster) anyone() (*member, error) {
+// runningMember is a member that runs.
+func (c *cluster) runningMember() (*member, error) {
 	for _, m := range c.All() {
 		if m.Running() {
 			return m, nil

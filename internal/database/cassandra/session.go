@@ -26,8 +26,8 @@ func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn
 	return d(ctx, network, addr)
 }
 
-// session connects to one member, from its own node, and to no other. The caller closes it.
-func (c *cluster) session(m *member, keyspace string) (*gocql.Session, error) {
+// openSession connects to one member, from its own node, and to no other. The caller closes it.
+func (c *cluster) openSession(m *member, keyspace string) (*gocql.Session, error) {
 	g := gocql.NewCluster(host.Listen(m.host))
 	g.Port = c.options.nativePort
 	g.Keyspace = keyspace

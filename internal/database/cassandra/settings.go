@@ -68,15 +68,15 @@ type settings struct {
 	fieldCount            int
 }
 
-// named are the properties whose names begin with cassandra's prefix: others of that kind
+// prefixedProperties are the properties whose names begin with cassandra's prefix: others of that kind
 // are refused.
-func named() []string {
+func prefixedProperties() []string {
 	return slices.DeleteFunc(Properties(), func(p string) bool { return !strings.HasPrefix(p, "cassandra.") })
 }
 
 func parseSettings(p map[string]string) (settings, error) {
 	p = lowerLevels(p)
-	r := database.ReadProperties(ErrProperty, "cassandra.", p, named()...)
+	r := database.ReadProperties(ErrProperty, "cassandra.", p, prefixedProperties()...)
 	s := settings{
 		hosts:       strings.Join(r.Addresses(PropHosts, r.Int(PropPort, 1, 65535, defaultPort)), ","),
 		keyspace:    r.Text(PropKeyspace, defaultKeyspace),
@@ -109,8 +109,8 @@ func lowerLevels(p map[string]string) map[string]string {
 	return lower
 }
 
-// level is a level of consistency by its word, which has been checked.
-func level(word string) gocql.Consistency {
+// consistencyLevel is a level of consistency by its word, which has been checked.
+func consistencyLevel(word string) gocql.Consistency {
 	return map[string]gocql.Consistency{
 		"any": gocql.Any, "one": gocql.One, "two": gocql.Two, "three": gocql.Three, "quorum": gocql.Quorum, "all": gocql.All,
 		"local_one": gocql.LocalOne, "local_quorum": gocql.LocalQuorum, "each_quorum": gocql.EachQuorum,

@@ -37,7 +37,7 @@ func (c *cluster) start(ctx context.Context) error {
 	limit := fmt.Errorf("cassandra is not ready after %v", c.options.start)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.options.start, limit)
 	defer cancel()
-	if err := c.Servers.Await(ctx, paced(c.Ready)); err != nil {
+	if err := c.Servers.Await(ctx, withPacing(c.Ready)); err != nil {
 		return fmt.Errorf("forming the cluster: %w", err)
 	}
 	if err := c.settleSeeds(ctx); err != nil {
@@ -46,7 +46,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.createTable(ctx); err != nil {
 		return err
 	}
-	if err := c.Servers.Await(ctx, paced(c.Ready)); err != nil {
+	if err := c.Servers.Await(ctx, withPacing(c.Ready)); err != nil {
 		return fmt.Errorf("forming the cluster: %w", err)
 	}
 	return nil
@@ -61,7 +61,7 @@ func (c *cluster) startAll(ctx context.Context) error {
 	g.SetLimit(startsPerCPU * runtime.NumCPU())
 	for i, m := range members {
 		g.Go(func() error {
-			errs[i] = c.startNew(gctx, m)
+			errs[i] = c.startMember(gctx, m)
 			return errs[i]
 		})
 	}
@@ -72,15 +72,15 @@ func (c *cluster) startAll(ctx context.Context) error {
 	return first
 }
 
-// startNew starts a member without data and waits until it serves.
-func (c *cluster) startNew(ctx context.Context, m *member) error {
+// startMember starts a member without data and waits until it serves.
+func (c *cluster) startMember(ctx context.Context, m *member) error {
 	if err := m.wipe(ctx); err != nil {
 		return err
 	}
 	if err := c.launch(ctx, m, false); err != nil {
 		return err
 	}
-	return m.Server().Await(ctx, c.options.start, paced(m.serving))
+	return m.Server().Await(ctx, c.options.start, withPacing(m.checkServing))
 }
 
 // gossiper is the bean of a member's gossip.
@@ -89,7 +89,7 @@ const gossiper = "org.apache.cassandra.net:type=Gossiper"
 // settleSeeds has the members know those as seeds that are: all were each other's while
 // the cluster was new, since one that is no seed gives up when it starts before them.
 func (c *cluster) settleSeeds(ctx context.Context) error {
-	seeds := c.seeds()
+	seeds := c.seedAddresses()
 	for _, m := range c.All() {
 		m.config.seeds = seeds
 		if err := m.configure(ctx); err != nil {

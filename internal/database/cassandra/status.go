@@ -37,22 +37,22 @@ type view struct {
 var viewAttributes = []string{"OperationMode", "NativeTransportRunning", "SchemaVersion", "LiveNodes",
 	"JoiningNodes", "LeavingNodes", "MovingNodes", "OwnershipWithPort"}
 
-// look asks a member.
-func (m *member) look(ctx context.Context) (view, error) {
+// queryView asks a member.
+func (m *member) queryView(ctx context.Context) (view, error) {
 	v := view{member: m}
 	if err := m.jmx.read(ctx, storageService, &v, viewAttributes...); err != nil {
 		return v, fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
 	}
 	owners := make(map[string]float64, len(v.Owners))
 	for address, share := range v.Owners {
-		owners[addressOf(address)] = share
+		owners[endpointAddress(address)] = share
 	}
 	v.Owners = owners
 	return v, nil
 }
 
-// addressOf is the address in "10.0.0.1:7000" or "name/10.0.0.1:7000".
-func addressOf(endpoint string) string {
+// endpointAddress is the address in "10.0.0.1:7000" or "name/10.0.0.1:7000".
+func endpointAddress(endpoint string) string {
 	if _, after, ok := strings.Cut(endpoint, "/"); ok {
 		endpoint = after
 	}
@@ -62,9 +62,9 @@ func addressOf(endpoint string) string {
 	return endpoint
 }
 
-// lookAll asks members, all at the same time. Without lenient the first that does not
+// queryViews asks members, all at the same time. Without lenient the first that does not
 // answer is an error, with it that view has no mode.
-func lookAll(ctx context.Context, members []*member, lenient bool) ([]view, error) {
+func queryViews(ctx context.Context, members []*member, lenient bool) ([]view, error) {
 	views := make([]view, len(members))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
@@ -72,7 +72,7 @@ func lookAll(ctx context.Context, members []*member, lenient bool) ([]view, erro
 			if !m.Running() {
 				views[i].member, err = m, fmt.Errorf("%w: %s is halted", database.ErrNotReady, m.host.Name())
 			} else {
-				views[i], err = m.look(gctx)
+				views[i], err = m.queryView(gctx)
 			}
 			if lenient && ctx.Err() == nil {
 				return nil
@@ -88,15 +88,15 @@ func lookAll(ctx context.Context, members []*member, lenient bool) ([]view, erro
 // change of the ring, and has the same schema.
 func (c *cluster) Ready(ctx context.Context) error {
 	members := c.All()
-	views, err := lookAll(ctx, members, false)
+	views, err := queryViews(ctx, members, false)
 	if err != nil {
 		return err
 	}
-	return settled(views)
+	return checkSettled(views)
 }
 
-// settled returns nil when the members of the views are a cluster at rest.
-func settled(views []view) error {
+// checkSettled returns nil when the members of the views are a cluster at rest.
+func checkSettled(views []view) error {
 	if len(views) == 0 {
 		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
 	}
@@ -134,25 +134,25 @@ func settled(views []view) error {
 // another member: U or D for up or down, N, J or L for normal, joining or leaving. Rows
 // are Cassandra's own estimate, replicas included.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	views, err := lookAll(ctx, c.All(), true)
+	views, err := queryViews(ctx, c.All(), true)
 	if err != nil {
 		return nil, err
 	}
 	members := make([]database.Member, len(views))
 	for i, v := range views {
-		members[i] = seen(v.member, views)
+		members[i] = describeMember(v.member, views)
 		if v.Mode == "" {
 			continue
 		}
-		if members[i].Rows, err = v.member.rows(ctx); err != nil {
+		if members[i].Rows, err = v.member.estimateRows(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return members, nil
 }
 
-// seen is a member as another one sees it, or as itself does when no other answers.
-func seen(m *member, views []view) database.Member {
+// describeMember is a member as another one sees it, or as itself does when no other answers.
+func describeMember(m *member, views []view) database.Member {
 	by := slices.IndexFunc(views, func(v view) bool { return v.Mode != "" && v.member != m })
 	if by < 0 {
 		by = slices.IndexFunc(views, func(v view) bool { return v.Mode != "" })
@@ -176,8 +176,8 @@ func seen(m *member, views []view) database.Member {
 	return database.Member{Node: m.host.Name(), State: state, Share: v.Owners[addr]}
 }
 
-// rows is a member's estimate of the partitions that it holds.
-func (m *member) rows(ctx context.Context) (int64, error) {
+// estimateRows is a member's estimate of the partitions that it holds.
+func (m *member) estimateRows(ctx context.Context) (int64, error) {
 	var v struct{ Value int64 }
 	bean := "org.apache.cassandra.metrics:type=Table,keyspace=" + defaultKeyspace + ",scope=" + defaultTable + ",name=EstimatedPartitionCount"
 	err := m.jmx.read(ctx, bean, &v, "Value")

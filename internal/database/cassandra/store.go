@@ -57,15 +57,15 @@ func newStore(s settings) (*store, error) {
 		return nil, advice.With(fmt.Errorf("connecting to %s: %w", s.hosts, err), "is the keyspace %s there?", s.keyspace)
 	}
 	st := &store{settings: s, session: session}
-	if err := st.learn(); err != nil {
+	if err := st.ensureColumns(); err != nil {
 		session.Close()
 		return nil, err
 	}
 	return st, nil
 }
 
-// learn reads which columns the table has, and adds those that it lacks where it may.
-func (s *store) learn() error {
+// ensureColumns reads which columns the table has, and adds those that it lacks where it may.
+func (s *store) ensureColumns() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
 	if err := s.readColumns(ctx); err != nil {
@@ -74,15 +74,15 @@ func (s *store) learn() error {
 	var missing []string
 	for i := range s.fieldCount {
 		if name := fmt.Sprintf("%s%d", s.fieldPrefix, i); !slices.Contains(s.columns, name) {
-			missing = append(missing, quote(name)+" "+fieldType)
+			missing = append(missing, quoteName(name)+" "+fieldType)
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	statement := fmt.Sprintf("ALTER TABLE %s ADD (%s)", quote(s.table), strings.Join(missing, ", "))
+	statement := fmt.Sprintf("ALTER TABLE %s ADD (%s)", quoteName(s.table), strings.Join(missing, ", "))
 	if len(s.columns) == 0 {
-		statement = fmt.Sprintf("CREATE TABLE %s (%s varchar PRIMARY KEY, %s)", quote(s.table), quote(keyColumn), strings.Join(missing, ", "))
+		statement = fmt.Sprintf("CREATE TABLE %s (%s varchar PRIMARY KEY, %s)", quoteName(s.table), quoteName(keyColumn), strings.Join(missing, ", "))
 	}
 	if !s.extend {
 		return advice.With(fmt.Errorf("%w: keyspace %s, table %s, %d columns are missing", ErrSchema, s.keyspace, s.table, len(missing)),

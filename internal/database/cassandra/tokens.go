@@ -8,7 +8,7 @@ import (
 
 // A place is where a member stands on the ring: as the index-th of the members of its
 // data centre.
-type place struct{ center, index int }
+type ringPlace struct{ center, index int }
 
 // assignTokens gives every member of a new cluster so many tokens. sizes are the numbers
 // of members of the data centres; the result is by data centre and member.

@@ -117,8 +117,8 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	for _, l := range slices.Concat(readLevels, writeLevels) {
-		if !strings.EqualFold(level(l).String(), l) {
-			t.Errorf("level %s is %v to the driver", l, level(l))
+		if !strings.EqualFold(consistencyLevel(l).String(), l) {
+			t.Errorf("level %s is %v to the driver", l, consistencyLevel(l))
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestTokens(t *testing.T) {
 					owners[fmt.Sprint(m)] = append(owners[fmt.Sprint(m)], fmt.Sprint(token))
 				}
 			}
-			spans, err := ring(owners)
+			spans, err := buildRing(owners)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,18 +163,18 @@ func TestTokens(t *testing.T) {
 
 // The parts of the ring are all of it, none twice.
 func TestRing(t *testing.T) {
-	spans, err := ring(map[string][]string{"a": {"-5", "7"}, "b": {"0"}})
+	spans, err := buildRing(map[string][]string{"a": {"-5", "7"}, "b": {"0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []span{{math.MinInt64, -5, "a"}, {-5, 0, "b"}, {0, 7, "a"}, {7, math.MaxInt64, "a"}}
-	if d := cmp.Diff(want, spans, cmp.AllowUnexported(span{})); d != "" {
+	want := []tokenRange{{math.MinInt64, -5, "a"}, {-5, 0, "b"}, {0, 7, "a"}, {7, math.MaxInt64, "a"}}
+	if d := cmp.Diff(want, spans, cmp.AllowUnexported(tokenRange{})); d != "" {
 		t.Error(d)
 	}
-	if _, err := ring(map[string][]string{"a": {"x"}}); err == nil {
+	if _, err := buildRing(map[string][]string{"a": {"x"}}); err == nil {
 		t.Error("no error for a token that is no number")
 	}
-	if _, err := ring(nil); !errors.Is(err, database.ErrNotMember) {
+	if _, err := buildRing(nil); !errors.Is(err, database.ErrNotMember) {
 		t.Errorf("error %v for a ring without tokens", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestHolds(t *testing.T) {
 	// A ring in which a key's token is found by looking for the key's own.
 	key := "user1"
 	at := tokenOf(key)
-	spans := []span{{to: at - 2, owner: "z"}, {to: at, owner: "a"}, {to: at + 1, owner: "a"}, {to: at + 2, owner: "b"}, {to: at + 3, owner: "c"}}
+	spans := []tokenRange{{to: at - 2, owner: "z"}, {to: at, owner: "a"}, {to: at + 1, owner: "a"}, {to: at + 2, owner: "b"}, {to: at + 3, owner: "c"}}
 	centers := map[string]string{"z": "far", "a": "near", "b": "far", "c": "near"}
 	for _, test := range []struct {
 		centers     map[string]string
@@ -269,7 +269,7 @@ func TestConfiguration(t *testing.T) {
 	if _, ok := got["commitlog_sync_period"]; ok {
 		t.Error("commitlog_sync_period is given with commitlog_sync: group, which Cassandra refuses")
 	}
-	args := strings.Join(c.arguments(libraries{java: "java", classpath: "lib/*", jamm: "jamm.jar", jolokia: "jolokia.jar"}, 7*time.Second), " ")
+	args := strings.Join(c.javaArguments(libraries{java: "java", classpath: "lib/*", jamm: "jamm.jar", jolokia: "jolokia.jar"}, 7*time.Second), " ")
 	for _, want := range []string{"-Xmx256m ", "-XX:+UseSerialGC", "-javaagent:jolokia.jar=host=172.18.0.2,port=7199,", "-Dcassandra.ring_delay_ms=7000 "} {
 		if !strings.Contains(args, want) {
 			t.Errorf("java's arguments lack %s: %s", want, args)
@@ -286,7 +286,7 @@ func TestReplication(t *testing.T) {
 		{strategyNetwork, "{'class': 'NetworkTopologyStrategy', 'Seoul': 2, 'L''Aquila': 2}"},
 	} {
 		c := &cluster{options: options{strategy: test.strategy, replication: 2}, centers: []string{"Seoul", "L'Aquila"}}
-		if got := c.replication(); got != test.want {
+		if got := c.replicationCQL(); got != test.want {
 			t.Errorf("%s: %s, want %s", test.strategy, got, test.want)
 		}
 	}
@@ -294,7 +294,7 @@ func TestReplication(t *testing.T) {
 
 func TestProperty(t *testing.T) {
 	for name, want := range map[string]string{"Seoul": "Seoul", "São Paulo": `S\u00E3o\u0020Paulo`, `a\b=#`: `a\u005Cb\u003D\u0023`} {
-		if got := escape(name); got != want {
+		if got := escapeProperty(name); got != want {
 			t.Errorf("%q is written %s, want %s", name, got, want)
 		}
 	}
@@ -321,7 +321,7 @@ func FuzzDecode(f *testing.F) {
 		var v view
 		_ = decode(text, &v) // must not panic
 		for endpoint := range v.Owners {
-			addressOf(endpoint)
+			endpointAddress(endpoint)
 		}
 	})
 }
@@ -330,7 +330,7 @@ func TestAddressOf(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"10.0.0.1:7000": "10.0.0.1", "/10.0.0.1:7000": "10.0.0.1", "name/10.0.0.1:7000": "10.0.0.1", "10.0.0.1": "10.0.0.1",
 	} {
-		if got := addressOf(endpoint); got != want {
+		if got := endpointAddress(endpoint); got != want {
 			t.Errorf("%s is at %s, want %s", endpoint, got, want)
 		}
 	}
@@ -364,7 +364,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		for write, want := range map[bool]string{false: test.read, true: test.write} {
 			var e *load.OpError
-			if !errors.As(outcome(fmt.Errorf("wrapped: %w", test.err), nil, write), &e) || e.Class+" "+e.Outcome.String() != want {
+			if !errors.As(classifyError(fmt.Errorf("wrapped: %w", test.err), nil, write), &e) || e.Class+" "+e.Outcome.String() != want {
 				t.Errorf("%v, write %t: %+v, want %s", test.err, write, e, want)
 			}
 		}

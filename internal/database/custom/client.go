@@ -35,19 +35,19 @@ func Open(ctx context.Context, builtin Builtin, properties map[string]string) (l
 	switch protocol := properties[PropProtocol]; {
 	case protocol == HTTPKV:
 		return openHTTP(rest)
-	case !speaks(builtin, protocol):
-		return nil, fmt.Errorf("%w: %s: there is no protocol %q; known: %s", ErrProperty, PropProtocol, protocol, strings.Join(protocols(builtin), ", "))
+	case !isProtocol(builtin, protocol):
+		return nil, fmt.Errorf("%w: %s: there is no protocol %q; known: %s", ErrProperty, PropProtocol, protocol, strings.Join(protocolNames(builtin), ", "))
 	default:
 		db, _ := builtin.Protocol(protocol)
 		return db.Open(ctx, rest)
 	}
 }
 
-// speaks tells whether a client speaks a protocol.
-func speaks(builtin Builtin, protocol string) bool {
+// isProtocol tells whether a client speaks a protocol.
+func isProtocol(builtin Builtin, protocol string) bool {
 	_, ok := builtin.Protocol(protocol)
 	return ok || protocol == HTTPKV
 }
 
-// protocols are those that clients speak.
-func protocols(builtin Builtin) []string { return append(builtin.Protocols(), HTTPKV) }
+// protocolNames are those that clients speak.
+func protocolNames(builtin Builtin) []string { return append(builtin.Protocols(), HTTPKV) }

@@ -33,7 +33,7 @@ func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err := d.Check(len(env.Nodes), env.Options); err != nil {
 		return nil, err
 	}
-	options, err := d.options(env.Options)
+	options, err := d.mergeOptions(env.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluste
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	ctx, cancel := c.bounded(ctx)
+	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
 	c.ReportProgress("starting %d servers", len(c.Env.Nodes))
 	g, gctx := errgroup.WithContext(ctx)
@@ -68,7 +68,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	if len(c.def.Form) > 0 {
 		c.ReportProgress("forming the cluster")
-		if err := c.steps(ctx, c.def.Form, change{node: c.Env.Nodes[0], members: c.Env.Nodes, on: "first"}); err != nil {
+		if err := c.runSteps(ctx, c.def.Form, change{node: c.Env.Nodes[0], members: c.Env.Nodes, on: "first"}); err != nil {
 			return fmt.Errorf("forming the cluster: %w", err)
 		}
 	}
@@ -78,7 +78,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *cluster) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	d := time.Duration(c.def.Timeout)
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", database.ErrNotReady, d))
 }
@@ -92,8 +92,8 @@ func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.
 // startServer starts a node's server and waits until it is up. A new one begins with an
 // empty directory; one that is joining is no member yet.
 func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.Host, fresh, joining bool) error {
-	d := c.data(h, members)
-	uid, gid, err := c.def.Server.credential(ctx, h.Files())
+	d := c.templateData(h, members)
+	uid, gid, err := c.def.Server.lookupUser(ctx, h.Files())
 	if err != nil {
 		return fmt.Errorf("starting %s on %s: %w", c.def.Name, h.Name(), err)
 	}
@@ -106,7 +106,7 @@ func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.H
 	if err != nil {
 		return err
 	}
-	ports, err := c.ports(d)
+	ports, err := c.renderPorts(d)
 	if err != nil {
 		return err
 	}
@@ -121,13 +121,13 @@ func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.H
 		return err
 	}
 	return server.Await(ctx, time.Duration(c.def.Timeout), func(ctx context.Context) error {
-		_, err := c.run(ctx, h, c.def.Server.Up, d)
+		_, err := c.runCommand(ctx, h, c.def.Server.Up, d)
 		return err
 	})
 }
 
 // prepare empties the node's directory, writes the files and runs the command.
-func (c *cluster) prepare(ctx context.Context, h host.Host, d data, uid, gid uint32) error {
+func (c *cluster) prepare(ctx context.Context, h host.Host, d templateData, uid, gid uint32) error {
 	on := h.Files()
 	if err := files.Empty(ctx, on, d.Dir); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (c *cluster) prepare(ctx context.Context, h host.Host, d data, uid, gid uin
 		}
 	}
 	if c.def.Server.Prepare != "" {
-		if _, err := c.run(ctx, h, c.def.Server.Prepare, d); err != nil {
+		if _, err := c.runCommand(ctx, h, c.def.Server.Prepare, d); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (c *cluster) prepare(ctx context.Context, h host.Host, d data, uid, gid uin
 	return on.Own(ctx, d.Dir, uid, gid)
 }
 
-func (c *cluster) ports(d data) ([]int, error) {
+func (c *cluster) renderPorts(d templateData) ([]int, error) {
 	var ports []int
 	for _, text := range c.def.Server.Ports {
 		rendered, err := render(text, d)
@@ -182,7 +182,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, m := range members {
 		g.Go(func() error {
-			if _, err := c.run(gctx, m, command, c.data(m, members)); err != nil {
+			if _, err := c.runCommand(gctx, m, command, c.templateData(m, members)); err != nil {
 				return fmt.Errorf("%s is not ready: %w", m.Name(), err)
 			}
 			return nil
@@ -200,7 +200,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 		if len(c.Servers.RunningOn(m.Name())) == 0 {
 			list[i].State = "down"
 		} else if c.def.State != "" {
-			out, err := c.run(ctx, m, c.def.State, c.data(m, members))
+			out, err := c.runCommand(ctx, m, c.def.State, c.templateData(m, members))
 			if err != nil {
 				return nil, fmt.Errorf("asking %s for its state: %w", m.Name(), err)
 			}
@@ -213,7 +213,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 // Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	members := c.All()
-	out, err := c.run(ctx, members[0], c.def.Count, c.data(members[0], members))
+	out, err := c.runCommand(ctx, members[0], c.def.Count, c.templateData(members[0], members))
 	if err != nil {
 		return 0, fmt.Errorf("counting the rows: %w", err)
 	}
@@ -231,7 +231,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	members := c.All()
-	if _, err := c.run(ctx, members[0], c.def.Clear, c.data(members[0], members)); err != nil {
+	if _, err := c.runCommand(ctx, members[0], c.def.Clear, c.templateData(members[0], members)); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
 	return nil
@@ -242,7 +242,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 func (c *cluster) Properties() map[string]string {
 	members := c.All()
 	p := map[string]string{PropProtocol: c.def.Client.Protocol}
-	if program := c.def.program(); len(program) > 0 {
+	if program := c.def.clientCommand(); len(program) > 0 {
 		text, err := json.Marshal(program)
 		if err == nil { // strings always can
 			p = map[string]string{PropProgram: string(text)}
@@ -252,7 +252,7 @@ func (c *cluster) Properties() map[string]string {
 		return p
 	}
 	for name, text := range c.def.Client.Properties {
-		if value, err := render(text, c.data(members[0], members)); err == nil {
+		if value, err := render(text, c.templateData(members[0], members)); err == nil {
 			p[name] = value
 		}
 	}

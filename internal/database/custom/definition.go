@@ -181,11 +181,11 @@ func (d Definition) check(root *strict.Node) (ps strict.Problems) {
 		ps = append(ps, strict.Problem{Pos: pos, Path: path, Message: path + ": " + fmt.Sprintf(format, args...), Hint: hint, Err: ErrDefinition})
 	}
 	for path, text := range d.templates() {
-		if err := d.try(text); err != nil {
-			err = told(text, err)
+		if err := d.checkTemplate(text); err != nil {
+			err = explainTemplateError(text, err)
 			fail(path, "see docs/own-database.md for what a template may name", "%v", err)
 			if n := root.At(path); n != nil {
-				ps[len(ps)-1].Pos = place(n, err)
+				ps[len(ps)-1].Pos = templatePos(n, err)
 			}
 		}
 	}
@@ -249,8 +249,8 @@ func (d Definition) templates() map[string]string {
 	return texts
 }
 
-// program is the client's command line with its path made absolute.
-func (d Definition) program() []string {
+// clientCommand is the client's command line with its path made absolute.
+func (d Definition) clientCommand() []string {
 	p := slices.Clone(d.Client.Program)
 	if len(p) > 0 && strings.ContainsRune(p[0], '/') && !filepath.IsAbs(p[0]) {
 		p[0] = filepath.Join(d.dir, p[0])

@@ -60,8 +60,8 @@ func openHTTP(properties map[string]string) (load.Client, error) {
 	return c, r.Err()
 }
 
-// server chooses one for a key.
-func (c *httpClient) server(key string) string {
+// chooseServer chooses one for a key.
+func (c *httpClient) chooseServer(key string) string {
 	if c.hash {
 		return c.servers[crc32.ChecksumIEEE([]byte(key))%uint32(len(c.servers))]
 	}
@@ -69,8 +69,8 @@ func (c *httpClient) server(key string) string {
 	return c.servers[c.turn%len(c.servers)]
 }
 
-// do sends a request and decodes the answer into into, where that is not nil.
-func (c *httpClient) do(ctx context.Context, method, server, path string, body, into any) error {
+// send sends a request and decodes the answer into into, where that is not nil.
+func (c *httpClient) send(ctx context.Context, method, server, path string, body, into any) error {
 	var text io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -91,7 +91,7 @@ func (c *httpClient) do(ctx context.Context, method, server, path string, body, 
 		return nil
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return load.Failed("protocol", server, fmt.Errorf("%w: %w", errLine, err))
+		return load.Failed("protocol", server, fmt.Errorf("%w: %w", errProtocol, err))
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (c *httpClient) Read(ctx context.Context, table, key string, fields []strin
 		path += "?fields=" + url.QueryEscape(strings.Join(fields, ","))
 	}
 	var values map[string][]byte
-	if err := c.do(ctx, http.MethodGet, c.server(key), path, nil, &values); err != nil {
+	if err := c.send(ctx, http.MethodGet, c.chooseServer(key), path, nil, &values); err != nil {
 		return dst, err
 	}
 	return appendFields(dst, values), nil
@@ -122,8 +122,8 @@ func (c *httpClient) Scan(ctx context.Context, table, start string, count int, f
 	if len(fields) > 0 {
 		query.Set("fields", strings.Join(fields, ","))
 	}
-	var records []found
-	if err := c.do(ctx, http.MethodGet, c.server(start), "/"+url.PathEscape(table)+"?"+query.Encode(), nil, &records); err != nil {
+	var records []scanRecord
+	if err := c.send(ctx, http.MethodGet, c.chooseServer(start), "/"+url.PathEscape(table)+"?"+query.Encode(), nil, &records); err != nil {
 		return 0, err
 	}
 	var row []load.Field
@@ -138,17 +138,17 @@ func (c *httpClient) Scan(ctx context.Context, table, start string, count int, f
 
 // Insert implements load.Client.
 func (c *httpClient) Insert(ctx context.Context, table, key string, values []load.Field) error {
-	return c.do(ctx, http.MethodPut, c.server(key), recordPath(table, key), valuesOf(values), nil)
+	return c.send(ctx, http.MethodPut, c.chooseServer(key), recordPath(table, key), fieldValues(values), nil)
 }
 
 // Update implements load.Client.
 func (c *httpClient) Update(ctx context.Context, table, key string, values []load.Field) error {
-	return c.do(ctx, http.MethodPatch, c.server(key), recordPath(table, key), valuesOf(values), nil)
+	return c.send(ctx, http.MethodPatch, c.chooseServer(key), recordPath(table, key), fieldValues(values), nil)
 }
 
 // Delete implements load.Client.
 func (c *httpClient) Delete(ctx context.Context, table, key string) error {
-	return c.do(ctx, http.MethodDelete, c.server(key), recordPath(table, key), nil, nil)
+	return c.send(ctx, http.MethodDelete, c.chooseServer(key), recordPath(table, key), nil, nil)
 }
 
 // Close implements load.Client.
@@ -157,7 +157,7 @@ func (c *httpClient) Close() error {
 	return nil
 }
 
-func valuesOf(fields []load.Field) map[string][]byte {
+func fieldValues(fields []load.Field) map[string][]byte {
 	values := make(map[string][]byte, len(fields))
 	for _, f := range fields {
 		values[f.Name] = f.Value

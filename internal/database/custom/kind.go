@@ -30,19 +30,19 @@ func NewKind(builtin Builtin) *Kind {
 func (*Kind) Name() string { return database.Exec }
 
 // Check implements database.Database.
-func (*Kind) Check(int, database.Options) error { return notDescribed() }
+func (*Kind) Check(int, database.Options) error { return missingDescription() }
 
 // Find implements database.Database.
 func (*Kind) Find(string, string) (database.Installation, error) {
-	return database.Installation{}, notDescribed()
+	return database.Installation{}, missingDescription()
 }
 
 // Start implements database.Database.
 func (*Kind) Start(context.Context, database.Env) (database.Cluster, error) {
-	return nil, notDescribed()
+	return nil, missingDescription()
 }
 
-func notDescribed() error {
+func missingDescription() error {
 	return advice.With(ErrNotDescribed, "write database: {exec: FILE}")
 }
 

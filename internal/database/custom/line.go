@@ -30,10 +30,10 @@ type reply struct {
 	Node    string            `json:"node,omitempty"`  // that it concerns
 	Message string            `json:"message,omitempty"`
 	Values  map[string][]byte `json:"values,omitempty"`  // of a read
-	Records []found           `json:"records,omitempty"` // of a scan, in order
+	Records []scanRecord      `json:"records,omitempty"` // of a scan, in order
 }
 
-type found struct {
+type scanRecord struct {
 	Key    string            `json:"key"`
 	Values map[string][]byte `json:"values"`
 }
@@ -41,8 +41,8 @@ type found struct {
 // errEnded says that a program has ended, errLine that it answered with something else
 // than one line of the protocol.
 var (
-	errEnded = errors.New("the program has ended")
-	errLine  = errors.New("the program broke the protocol")
+	errProgramEnded = errors.New("the program has ended")
+	errProtocol     = errors.New("the program broke the protocol")
 )
 
 // err is what became of the operation.
@@ -64,5 +64,5 @@ func (a reply) err() error {
 	case "unknown":
 		return load.Unknown(class, a.Node, because)
 	}
-	return load.Unknown("protocol", a.Node, fmt.Errorf("%w: status %q", errLine, a.Status))
+	return load.Unknown("protocol", a.Node, fmt.Errorf("%w: status %q", errProtocol, a.Status))
 }

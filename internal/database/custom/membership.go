@@ -26,17 +26,17 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		return fail(err)
 	}
 	defer release()
-	ctx, cancel := c.bounded(ctx)
+	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
 	c.ReportProgress("%s is joining", node.Name())
 	began, members := time.Now(), append(c.All(), node)
 	err = c.startServer(ctx, node, members, true, true)
 	if err == nil {
-		err = c.steps(ctx, c.def.Join, change{node: node, members: members, on: "node",
-			alive: func() error { return c.alive(node) }, accepted: func() { result.Accepted = time.Since(began) }})
+		err = c.runSteps(ctx, c.def.Join, change{node: node, members: members, on: "node",
+			alive: func() error { return c.checkRunning(node) }, accepted: func() { result.Accepted = time.Since(began) }})
 	}
 	if err == nil {
-		err = c.stay(node)
+		err = c.markJoined(node)
 	}
 	if err != nil {
 		return fail(errors.Join(err, c.undoJoin(ctx, node)))
@@ -47,38 +47,38 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return result, nil
 }
 
-// alive is nil while the server on a node runs.
-func (c *cluster) alive(node host.Host) error {
+// checkRunning is nil while the server on a node runs.
+func (c *cluster) checkRunning(node host.Host) error {
 	if len(c.Servers.RunningOn(node.Name())) == 0 {
 		return fmt.Errorf("%s on %s %w", c.def.Name, node.Name(), daemon.ErrEnded)
 	}
 	return nil
 }
 
-// stay makes the end of a node's server the cluster's failure from here on.
-func (c *cluster) stay(node host.Host) error {
+// markJoined makes the end of a node's server the cluster's failure from here on.
+func (c *cluster) markJoined(node host.Host) error {
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if err := d.ConfirmMember(); err != nil {
 			return err
 		}
 	}
-	return c.alive(node)
+	return c.checkRunning(node)
 }
 
 // undoJoin ends the server of a node that could not join and repairs the cluster.
 func (c *cluster) undoJoin(ctx context.Context, node host.Host) error {
-	ctx, cancel := c.bounded(context.WithoutCancel(ctx))
+	ctx, cancel := c.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
-	err := c.end(ctx, node, database.Abrupt)
+	err := c.endServers(ctx, node, database.Abrupt)
 	if len(c.def.UndoJoin) == 0 {
 		return err
 	}
 	members := append(c.All(), node)
-	return errors.Join(err, c.steps(ctx, c.def.UndoJoin, change{node: node, members: members, on: "other"}))
+	return errors.Join(err, c.runSteps(ctx, c.def.UndoJoin, change{node: node, members: members, on: "other"}))
 }
 
-// end ends the servers on a node.
-func (c *cluster) end(ctx context.Context, node host.Host, manner database.Manner) error {
+// endServers ends the servers on a node.
+func (c *cluster) endServers(ctx context.Context, node host.Host, manner database.Manner) error {
 	var errs []error
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if manner == database.Abrupt {
@@ -115,20 +115,20 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	case len(members) <= c.def.Can.MinNodes:
 		return fail(fmt.Errorf("%w: %d members are the least", database.ErrFixed, len(members)))
 	}
-	ctx, cancel := c.bounded(ctx)
+	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
 	c.ReportProgress("%s is leaving", node.Name())
 	began := time.Now()
 	if manner == database.Abrupt {
-		if err := c.end(ctx, node, manner); err != nil {
+		if err := c.endServers(ctx, node, manner); err != nil {
 			return fail(err)
 		}
 	}
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		d.MarkLeaving()
 	}
-	err = c.steps(ctx, steps, change{node: node, members: members, on: on,
-		stop:     func() error { return c.end(ctx, node, database.Graceful) },
+	err = c.runSteps(ctx, steps, change{node: node, members: members, on: on,
+		stop:     func() error { return c.endServers(ctx, node, database.Graceful) },
 		accepted: func() { result.Accepted = time.Since(began) }})
 	if err != nil {
 		for _, d := range c.Servers.RunningOn(node.Name()) {
@@ -136,7 +136,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		}
 		return fail(err)
 	}
-	if err := c.end(ctx, node, database.Graceful); err != nil {
+	if err := c.endServers(ctx, node, database.Graceful); err != nil {
 		return fail(err)
 	}
 	c.Drop(member)
@@ -147,10 +147,10 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 
 // Halt implements database.Cluster.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	if err := c.restartable(node); err != nil {
+	if err := c.checkRestartable(node); err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
-	if err := c.end(ctx, node, manner); err != nil {
+	if err := c.endServers(ctx, node, manner); err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
 	return nil
@@ -158,13 +158,13 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 
 // Revive implements database.Cluster.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	if err := c.restartable(node); err != nil {
+	if err := c.checkRestartable(node); err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
 	if len(c.Servers.RunningOn(node.Name())) > 0 {
 		return nil
 	}
-	ctx, cancel := c.bounded(ctx)
+	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
 	err := c.startServer(ctx, node, c.All(), false, false)
 	if err == nil {
@@ -176,7 +176,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return nil
 }
 
-func (c *cluster) restartable(node host.Host) error {
+func (c *cluster) checkRestartable(node host.Host) error {
 	switch {
 	case !c.def.Can.Restart:
 		return database.ErrUnsupported

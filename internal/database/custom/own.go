@@ -85,16 +85,16 @@ func (d *Database) Check(nodes int, options database.Options) error {
 		return fmt.Errorf("%w: %d nodes, want at least %d", ErrOption, nodes, d.def.Can.MinNodes)
 	}
 	if p := d.def.Client.Protocol; p != "" {
-		if !speaks(d.builtin, p) {
-			return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, database.SpellingHint(p, protocols(d.builtin)))
+		if !isProtocol(d.builtin, p) {
+			return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, database.SpellingHint(p, protocolNames(d.builtin)))
 		}
 	}
-	_, err := d.options(options)
+	_, err := d.mergeOptions(options)
 	return err
 }
 
-// options are the definition's with those that were given, of the same kind.
-func (d *Database) options(given database.Options) (map[string]any, error) {
+// mergeOptions are the definition's with those that were given, of the same kind.
+func (d *Database) mergeOptions(given database.Options) (map[string]any, error) {
 	merged := maps.Clone(d.def.Options)
 	if merged == nil {
 		merged = make(map[string]any)
@@ -105,16 +105,16 @@ func (d *Database) options(given database.Options) (map[string]any, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: unknown %s%s", ErrOption, name, database.SpellingHint(name, known))
 		}
-		if kind(was) != "text" && kind(was) != kind(given[name]) {
-			return nil, fmt.Errorf("%w: %s: %v is no %s, as its default %v is", ErrOption, name, given[name], kind(was), was)
+		if scalarKind(was) != "text" && scalarKind(was) != scalarKind(given[name]) {
+			return nil, fmt.Errorf("%w: %s: %v is no %s, as its default %v is", ErrOption, name, given[name], scalarKind(was), was)
 		}
 		merged[name] = given[name]
 	}
 	return merged, nil
 }
 
-// kind is what a scalar is.
-func kind(v any) string {
+// scalarKind is what a scalar is.
+func scalarKind(v any) string {
 	switch v.(type) {
 	case bool:
 		return "true or false"
@@ -151,7 +151,7 @@ func (d *Database) Find(_, from string) (database.Installation, error) {
 		if in.Programs[p] != "" {
 			continue
 		}
-		path, err := look(p, dirs)
+		path, err := findProgram(p, dirs)
 		if err != nil {
 			err = fmt.Errorf("finding %s: %w", d.Name(), err)
 			if d.def.Install.Advice != "" {
@@ -161,12 +161,12 @@ func (d *Database) Find(_, from string) (database.Installation, error) {
 		}
 		in.Programs[p] = path
 	}
-	if err := d.clientProgram(); err != nil {
+	if err := d.checkClientProgram(); err != nil {
 		return in, err
 	}
 	if d.def.Install.Version != "" {
 		var err error
-		if in.Version, err = d.version(in); err != nil {
+		if in.Version, err = d.runVersion(in); err != nil {
 			return in, fmt.Errorf("finding %s: %w", d.Name(), err)
 		}
 	}
@@ -176,8 +176,8 @@ func (d *Database) Find(_, from string) (database.Installation, error) {
 	return in, nil
 }
 
-// clientProgram tells whether the program that speaks for the client is there.
-func (d *Database) clientProgram() error {
+// checkClientProgram tells whether the program that speaks for the client is there.
+func (d *Database) checkClientProgram() error {
 	if len(d.def.Client.Program) == 0 || strings.Contains(d.def.Client.Program[0], "{{") {
 		return nil
 	}
@@ -191,8 +191,8 @@ func (d *Database) clientProgram() error {
 	return nil
 }
 
-// look finds a program in one of the folders, or in PATH where there are none.
-func look(program string, dirs []string) (string, error) {
+// findProgram finds a program in one of the folders, or in PATH where there are none.
+func findProgram(program string, dirs []string) (string, error) {
 	if dirs == nil {
 		path, err := exec.LookPath(program)
 		if err != nil {
@@ -209,8 +209,8 @@ func look(program string, dirs []string) (string, error) {
 	return "", fmt.Errorf("no program %s in %s or its bin and sbin folders: %w", program, dirs[0], os.ErrNotExist)
 }
 
-// version asks the database for it.
-func (d *Database) version(in database.Installation) (string, error) {
+// runVersion asks the database for it.
+func (d *Database) runVersion(in database.Installation) (string, error) {
 	cmd := exec.Command("/bin/sh", "-c", d.def.Install.Version)
 	cmd.Env = append(os.Environ(), environment(in)...)
 	out, err := cmd.CombinedOutput()

@@ -18,8 +18,8 @@ import (
 	"skerry/internal/testkit/loophost"
 )
 
-// least is the shortest definition there is.
-const least = `name: demo
+// minimalDefinition is the shortest definition there is.
+const minimalDefinition = `name: demo
 server: {start: exec demo, up: "true"}
 count: echo 0
 clear: "true"
@@ -29,21 +29,21 @@ client: {protocol: redis}
 func TestMistakes(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing":           {"name: demo\n", "server is missing"},
-		"a key":             {least + "optoins: {}\n", `did you mean "options"?`},
-		"a template":        {strings.Replace(least, "echo 0", `echo {{.Adr}}`, 1), "there is no .Adr"},
-		"an option":         {strings.Replace(least, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `there is no "prot"`},
-		"a brace":           {strings.Replace(least, "echo 0", `"echo {{.Addr"`, 1), "unclosed action"},
-		"a step of nothing": {least + "form: [{on: first}]\n", "form[0]: a step is run, until or stop"},
-		"a step of two":     {least + "form: [{run: a, until: b}]\n", "exclude each other"},
-		"a stop":            {least + "form: [{stop: true}]\n", "only a node that leaves is stopped"},
-		"a place":           {least + "form: [{run: a, on: all}]\n", `"all" is not one of node, first, other, each`},
-		"no leave":          {least + "join: [{run: a}]\n", "joined and left, or neither"},
-		"no client":         {strings.Replace(least, "{protocol: redis}", "{properties: {a: b}}", 1), "want a protocol or a program"},
-		"two clients":       {strings.Replace(least, "{protocol: redis}", "{protocol: redis, program: [a]}", 1), "exclude each other"},
-		"a pattern":         {least + "install: {pattern: v1}\n", "one group"},
-		"nodes":             {least + "can: {min_nodes: 3, max_nodes: 2}\n", "below min_nodes"},
-		"a file elsewhere":  {strings.Replace(least, "{start", "{files: {../x: y}, start", 1), "not below the node's directory"},
-		"a name":            {strings.Replace(least, "demo", "De mo", 1), "does not match"},
+		"a key":             {minimalDefinition + "optoins: {}\n", `did you mean "options"?`},
+		"a template":        {strings.Replace(minimalDefinition, "echo 0", `echo {{.Adr}}`, 1), "there is no .Adr"},
+		"an option":         {strings.Replace(minimalDefinition, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `there is no "prot"`},
+		"a brace":           {strings.Replace(minimalDefinition, "echo 0", `"echo {{.Addr"`, 1), "unclosed action"},
+		"a step of nothing": {minimalDefinition + "form: [{on: first}]\n", "form[0]: a step is run, until or stop"},
+		"a step of two":     {minimalDefinition + "form: [{run: a, until: b}]\n", "exclude each other"},
+		"a stop":            {minimalDefinition + "form: [{stop: true}]\n", "only a node that leaves is stopped"},
+		"a place":           {minimalDefinition + "form: [{run: a, on: all}]\n", `"all" is not one of node, first, other, each`},
+		"no leave":          {minimalDefinition + "join: [{run: a}]\n", "joined and left, or neither"},
+		"no client":         {strings.Replace(minimalDefinition, "{protocol: redis}", "{properties: {a: b}}", 1), "want a protocol or a program"},
+		"two clients":       {strings.Replace(minimalDefinition, "{protocol: redis}", "{protocol: redis, program: [a]}", 1), "exclude each other"},
+		"a pattern":         {minimalDefinition + "install: {pattern: v1}\n", "one group"},
+		"nodes":             {minimalDefinition + "can: {min_nodes: 3, max_nodes: 2}\n", "below min_nodes"},
+		"a file elsewhere":  {strings.Replace(minimalDefinition, "{start", "{files: {../x: y}, start", 1), "not below the node's directory"},
+		"a name":            {strings.Replace(minimalDefinition, "demo", "De mo", 1), "does not match"},
 	} {
 		_, err := Parse("/dir/mydb.yaml", []byte(test.text))
 		var ps strict.Problems
@@ -51,14 +51,14 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: error %v, want one with a place that says %q", name, err, test.want)
 		}
 	}
-	if _, err := Parse("/dir/mydb.yaml", []byte(least)); err != nil {
+	if _, err := Parse("/dir/mydb.yaml", []byte(minimalDefinition)); err != nil {
 		t.Error(err)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(least))
-	f.Add([]byte(least + "form: [{run: 'a {{addrs .Members \",\"}}'}]\n"))
+	f.Add([]byte(minimalDefinition))
+	f.Add([]byte(minimalDefinition + "form: [{run: 'a {{addrs .Members \",\"}}'}]\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := Parse("/dir/mydb.yaml", text)
 		if err == nil && (d.Name == "" || d.Server.Start == "" || d.Count == "") {
@@ -77,7 +77,7 @@ func parse(t *testing.T, text string) *Database {
 }
 
 func TestOptionsOfADefinition(t *testing.T) {
-	db := parse(t, least+"options: {port: 7, sync: false, mode: fast}\ncan: {min_nodes: 2, max_nodes: 5, scan: true, memory: 1MiB}\nfixed: [0]\n")
+	db := parse(t, minimalDefinition+"options: {port: 7, sync: false, mode: fast}\ncan: {min_nodes: 2, max_nodes: 5, scan: true, memory: 1MiB}\nfixed: [0]\n")
 	for _, test := range []struct {
 		given database.Options
 		nodes int
@@ -99,7 +99,7 @@ func TestOptionsOfADefinition(t *testing.T) {
 	if fixed := db.Fixed([]string{"n1", "n2"}, nil); len(fixed) != 1 || fixed["n1"] == "" {
 		t.Errorf("fixed %v", fixed)
 	}
-	if db := parse(t, strings.Replace(least, "protocol: redis", "protocol: rediss", 1)); !errors.Is(db.Check(1, nil), ErrDefinition) {
+	if db := parse(t, strings.Replace(minimalDefinition, "protocol: redis", "protocol: rediss", 1)); !errors.Is(db.Check(1, nil), ErrDefinition) {
 		t.Error("a protocol that nobody speaks was accepted")
 	}
 }
@@ -113,7 +113,7 @@ func TestFind(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho demo-db v3.2.1 of today\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := least + "install: {programs: [demo-db], version: demo-db --version, advice: build it}\n"
+	text := minimalDefinition + "install: {programs: [demo-db], version: demo-db --version, advice: build it}\n"
 	_, err := parse(t, text).Find("", "")
 	if err == nil || advice.Of(err) != "build it" {
 		t.Errorf("error %v, advice %q where it is not", err, advice.Of(err))
@@ -134,9 +134,9 @@ func TestFind(t *testing.T) {
 // TestTemplates shows what a template sees.
 func TestTemplates(t *testing.T) {
 	hosts := loophost.New(t, 4)
-	db := parse(t, least+"options: {port: 7}\n")
+	db := parse(t, minimalDefinition+"options: {port: 7}\n")
 	c := &cluster{def: db.def, Cluster: daemon.NewCluster[host.Host]("demo", database.Env{Nodes: hosts[:3]}), options: map[string]any{"port": 8}}
-	d := c.data(hosts[3], hosts[1:])
+	d := c.templateData(hosts[3], hosts[1:])
 	for text, want := range map[string]string{
 		`{{.Node}} {{.Site}} {{.Index}}`:               "n4 s4 3",
 		`{{.Dir}}`:                                     filepath.Join(hosts[3].Dir(), "demo"),
@@ -166,10 +166,10 @@ func TestKind(t *testing.T) {
 		}
 	}
 	all := map[string]database.Database{database.Exec: k}
-	if db, err := database.Describe(all, "mydb.yaml", []byte(least)); err != nil || db.Name() != "exec:demo" {
+	if db, err := database.Describe(all, "mydb.yaml", []byte(minimalDefinition)); err != nil || db.Name() != "exec:demo" {
 		t.Errorf("described: %v, %v", db, err)
 	}
-	if _, err := database.Describe(nil, "mydb.yaml", []byte(least)); !errors.Is(err, database.ErrUnknown) {
+	if _, err := database.Describe(nil, "mydb.yaml", []byte(minimalDefinition)); !errors.Is(err, database.ErrUnknown) {
 		t.Errorf("error %v where nobody understands a description", err)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {

@@ -20,22 +20,22 @@ const (
 	// maxLine bounds an answer.
 	maxLine = 64 << 20
 	// keptComplaint is how much of its standard error an error shows.
-	keptComplaint = 2 << 10
+	stderrTail = 2 << 10
 )
 
 // program is a process.
 type program struct {
-	cmd       *exec.Cmd
-	asked     int64
-	in        io.WriteCloser
-	lines     chan []byte // closed at its end
-	complaint *tail.Tail
-	reading   sync.WaitGroup
+	cmd     *exec.Cmd
+	calls   int64
+	in      io.WriteCloser
+	lines   chan []byte // closed at its end
+	stderr  *tail.Tail
+	reading sync.WaitGroup
 }
 
 func startProgram(argv []string) (*program, error) {
-	p := &program{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan []byte), complaint: tail.New(keptComplaint)}
-	p.cmd.Stderr = p.complaint
+	p := &program{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan []byte), stderr: tail.New(stderrTail)}
+	p.cmd.Stderr = p.stderr
 	// A group of its own: what it started ends with it, and holds none of its pipes open.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error
@@ -60,13 +60,13 @@ func startProgram(argv []string) (*program, error) {
 	return p, nil
 }
 
-// ask sends a request and returns the answer.
-func (p *program) ask(ctx context.Context, r request) (reply, error) {
+// call sends a request and returns the answer.
+func (p *program) call(ctx context.Context, r request) (reply, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		r.TimeoutMS = max(1, time.Until(deadline).Milliseconds())
 	}
-	p.asked++
-	r.ID = p.asked
+	p.calls++
+	r.ID = p.calls
 	text, err := json.Marshal(r)
 	if err != nil {
 		return reply{}, err
@@ -78,13 +78,13 @@ func (p *program) ask(ctx context.Context, r request) (reply, error) {
 	case line, ok := <-p.lines:
 		var a reply
 		if !ok {
-			return a, errEnded
+			return a, errProgramEnded
 		}
 		if err := json.Unmarshal(line, &a); err != nil {
-			return a, fmt.Errorf("%w: %w in %.100q", errLine, err, line)
+			return a, fmt.Errorf("%w: %w in %.100q", errProtocol, err, line)
 		}
 		if a.ID != r.ID {
-			return a, fmt.Errorf("%w: it answered %d where %d was asked: %.100q", errLine, a.ID, r.ID, line)
+			return a, fmt.Errorf("%w: it answered %d where %d was asked: %.100q", errProtocol, a.ID, r.ID, line)
 		}
 		return a, nil
 	case <-ctx.Done():
@@ -97,7 +97,7 @@ func (p *program) send(ctx context.Context, line []byte) error {
 	deadline, _ := ctx.Deadline() // the zero time is none
 	if d, ok := p.in.(interface{ SetWriteDeadline(time.Time) error }); ok {
 		if err := d.SetWriteDeadline(deadline); err != nil {
-			return fmt.Errorf("%w: %w", errEnded, err)
+			return fmt.Errorf("%w: %w", errProgramEnded, err)
 		}
 	}
 	_, err := p.in.Write(line)
@@ -105,7 +105,7 @@ func (p *program) send(ctx context.Context, line []byte) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return context.DeadlineExceeded
 	case err != nil:
-		return fmt.Errorf("%w: %w", errEnded, err)
+		return fmt.Errorf("%w: %w", errProgramEnded, err)
 	}
 	return nil
 }
@@ -113,13 +113,13 @@ func (p *program) send(ctx context.Context, line []byte) error {
 // kill ends the program and waits for it.
 func (p *program) kill() error {
 	p.signal()
-	return p.end()
+	return p.wait()
 }
 
 func (p *program) signal() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
 
-// end waits for a program that is ending; how it ends does not matter.
-func (p *program) end() error {
+// wait waits for a program that is ending; how it ends does not matter.
+func (p *program) wait() error {
 	done := make(chan struct{})
 	go func() { // so that the reader never stands still
 		for range p.lines {
@@ -136,9 +136,9 @@ func (p *program) end() error {
 	return err
 }
 
-// complained is what it said on its standard error, introduced, for the end of an error.
-func (p *program) complained() string {
-	if s := p.complaint.String(); s != "" {
+// stderrSuffix is what it said on its standard error, introduced, for the end of an error.
+func (p *program) stderrSuffix() string {
+	if s := p.stderr.String(); s != "" {
 		return "; it complained: " + s
 	}
 	return ""

@@ -31,14 +31,14 @@ var _ load.Client = (*programClient)(nil)
 
 func openProgram(ctx context.Context, argv []string, properties map[string]string) (load.Client, error) {
 	c := &programClient{argv: argv, properties: properties}
-	if err := c.ensure(ctx); err != nil {
+	if err := c.ensureRunning(ctx); err != nil {
 		return nil, fmt.Errorf("opening a client: %w", err)
 	}
 	return c, nil
 }
 
-// ensure starts the program where none runs.
-func (c *programClient) ensure(ctx context.Context) error {
+// ensureRunning starts the program where none runs.
+func (c *programClient) ensureRunning(ctx context.Context) error {
 	if c.running != nil {
 		return nil
 	}
@@ -48,27 +48,27 @@ func (c *programClient) ensure(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	answer, err := p.ask(ctx, request{Op: "open", Properties: c.properties})
+	answer, err := p.call(ctx, request{Op: "open", Properties: c.properties})
 	if err == nil {
 		err = answer.err()
 	}
 	if err != nil {
 		ended := p.kill() // only then is its complaint whole
-		return errors.Join(fmt.Errorf("%s: open: %w%s", c.argv[0], err, p.complained()), ended)
+		return errors.Join(fmt.Errorf("%s: open: %w%s", c.argv[0], err, p.stderrSuffix()), ended)
 	}
 	c.running = p
 	return nil
 }
 
-// do carries an operation out.
-func (c *programClient) do(ctx context.Context, r request) (reply, error) {
+// send carries an operation out.
+func (c *programClient) send(ctx context.Context, r request) (reply, error) {
 	if err := ctx.Err(); err != nil {
 		return reply{}, load.Failed("canceled", "", err)
 	}
-	if err := c.ensure(ctx); err != nil {
+	if err := c.ensureRunning(ctx); err != nil {
 		return reply{}, load.Failed("program", "", err)
 	}
-	a, err := c.running.ask(ctx, r)
+	a, err := c.running.call(ctx, r)
 	if err == nil {
 		return a, a.err()
 	}
@@ -83,12 +83,12 @@ func (c *programClient) do(ctx context.Context, r request) (reply, error) {
 	case errors.Is(err, context.Canceled):
 		class = "canceled"
 	}
-	return reply{}, load.Unknown(class, "", errors.Join(fmt.Errorf("%s: %w%s", r.Op, err, p.complained()), ended))
+	return reply{}, load.Unknown(class, "", errors.Join(fmt.Errorf("%s: %w%s", r.Op, err, p.stderrSuffix()), ended))
 }
 
 // Read implements load.Client.
 func (c *programClient) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	a, err := c.do(ctx, request{Op: "read", Table: table, Key: key, Fields: fields})
+	a, err := c.send(ctx, request{Op: "read", Table: table, Key: key, Fields: fields})
 	if err != nil {
 		return dst, err
 	}
@@ -104,7 +104,7 @@ func appendFields(dst []load.Field, values map[string][]byte) []load.Field {
 
 // Scan implements load.Client.
 func (c *programClient) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
-	a, err := c.do(ctx, request{Op: "scan", Table: table, Key: start, Count: count, Fields: fields})
+	a, err := c.send(ctx, request{Op: "scan", Table: table, Key: start, Count: count, Fields: fields})
 	if err != nil {
 		return 0, err
 	}
@@ -129,13 +129,13 @@ func (c *programClient) Update(ctx context.Context, table, key string, values []
 }
 
 func (c *programClient) write(ctx context.Context, op, table, key string, values []load.Field) error {
-	_, err := c.do(ctx, request{Op: op, Table: table, Key: key, Values: valuesOf(values)})
+	_, err := c.send(ctx, request{Op: op, Table: table, Key: key, Values: fieldValues(values)})
 	return err
 }
 
 // Delete implements load.Client.
 func (c *programClient) Delete(ctx context.Context, table, key string) error {
-	_, err := c.do(ctx, request{Op: "delete", Table: table, Key: key})
+	_, err := c.send(ctx, request{Op: "delete", Table: table, Key: key})
 	return err
 }
 
@@ -149,7 +149,7 @@ func (c *programClient) Close() error {
 	late := time.AfterFunc(closeGrace, p.signal)
 	defer late.Stop()
 	_, _ = io.WriteString(p.in, `{"id":0,"op":"close"}`+"\n") // it may have ended
-	return errors.Join(ignoreClosed(p.in.Close()), p.end())
+	return errors.Join(ignoreClosed(p.in.Close()), p.wait())
 }
 
 func ignoreClosed(err error) error {

@@ -84,7 +84,7 @@ func serveLines() {
 			a.Status = "unsupported"
 		case r.Op == "scan":
 			for key, record := range records {
-				a.Records = append(a.Records, found{key, record})
+				a.Records = append(a.Records, scanRecord{key, record})
 			}
 		case r.Op != "open":
 			a.Status = "not_found"
@@ -189,7 +189,7 @@ func TestProgramThatFails(t *testing.T) {
 	if err := c.Insert(t.Context(), "t", "twice", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Delete(t.Context(), "t", "nobody"); !errors.Is(err, errLine) {
+	if err := c.Delete(t.Context(), "t", "nobody"); !errors.Is(err, errProtocol) {
 		t.Errorf("after an answer too many: %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // outputLines are how many lines of a command's output an error shows.
 const outputLines = 8
 
-// run carries a command out on a node and returns what it printed to standard output.
-func (c *cluster) run(ctx context.Context, at host.Host, text string, d data) (string, error) {
+// runCommand carries a command out on a node and returns what it printed to standard output.
+func (c *cluster) runCommand(ctx context.Context, at host.Host, text string, d templateData) (string, error) {
 	script, err := render(text, d)
 	if err != nil {
 		return "", err
@@ -32,18 +32,18 @@ func (c *cluster) run(ctx context.Context, at host.Host, text string, d data) (s
 	select {
 	case <-p.Done():
 	case <-ctx.Done():
-		return "", errors.Join(fmt.Errorf("on %s: %s: %w", at.Name(), first(script), context.Cause(ctx)), p.Kill())
+		return "", errors.Join(fmt.Errorf("on %s: %s: %w", at.Name(), firstLine(script), context.Cause(ctx)), p.Kill())
 	}
 	c.Log.Debug("command", "node", at.Name(), "command", script, "error", p.Err(), "output", out.String(), "complaint", complaint.String())
 	if p.Err() != nil {
 		lines := strings.Split(strings.TrimSpace(out.String()+complaint.String()), "\n")
-		return "", fmt.Errorf("on %s: %s: %w: %s", at.Name(), first(script), p.Err(), strings.Join(lines[max(0, len(lines)-outputLines):], "\n"))
+		return "", fmt.Errorf("on %s: %s: %w: %s", at.Name(), firstLine(script), p.Err(), strings.Join(lines[max(0, len(lines)-outputLines):], "\n"))
 	}
 	return out.String(), nil
 }
 
-// first is the first line of a script, for messages.
-func first(script string) string {
+// firstLine is the first line of a script, for messages.
+func firstLine(script string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(script), "\n")
 	if more {
 		line += " ..."
@@ -62,14 +62,14 @@ type change struct {
 	accepted func()
 }
 
-// steps carries them out in order.
-func (c *cluster) steps(ctx context.Context, steps []Step, ch change) error {
+// runSteps carries them out in order.
+func (c *cluster) runSteps(ctx context.Context, runSteps []Step, ch change) error {
 	marked := false
-	for _, s := range steps {
+	for _, s := range runSteps {
 		marked = marked || s.Accepted
 	}
-	for _, s := range steps {
-		if err := c.step(ctx, s, ch); err != nil {
+	for _, s := range runSteps {
+		if err := c.runStep(ctx, s, ch); err != nil {
 			return err
 		}
 		if ch.accepted != nil && (s.Accepted || !marked && s.Run != "") {
@@ -80,15 +80,15 @@ func (c *cluster) steps(ctx context.Context, steps []Step, ch change) error {
 	return nil
 }
 
-func (c *cluster) step(ctx context.Context, s Step, ch change) error {
+func (c *cluster) runStep(ctx context.Context, s Step, ch change) error {
 	if s.Stop {
 		return ch.stop()
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	for _, at := range ch.places(s.On) {
+	for _, at := range ch.targets(s.On) {
 		g.Go(func() error {
 			if s.Run != "" {
-				_, err := c.run(gctx, at, s.Run, c.dataFor(s, at, ch))
+				_, err := c.runCommand(gctx, at, s.Run, c.stepData(s, at, ch))
 				return err
 			}
 			return c.Servers.Await(gctx, func(ctx context.Context) error {
@@ -97,7 +97,7 @@ func (c *cluster) step(ctx context.Context, s Step, ch change) error {
 						return nil // told below: it will never be true
 					}
 				}
-				_, err := c.run(ctx, at, s.Until, c.dataFor(s, at, ch))
+				_, err := c.runCommand(ctx, at, s.Until, c.stepData(s, at, ch))
 				return err
 			})
 		})
@@ -109,17 +109,17 @@ func (c *cluster) step(ctx context.Context, s Step, ch change) error {
 	return err
 }
 
-// dataFor is what a step's template sees: the node at hand, unless the step runs on
+// stepData is what a step's template sees: the node at hand, unless the step runs on
 // each member, which then is the node at hand itself.
-func (c *cluster) dataFor(s Step, at host.Host, ch change) data {
+func (c *cluster) stepData(s Step, at host.Host, ch change) templateData {
 	if s.On == "each" {
-		return c.data(at, ch.members)
+		return c.templateData(at, ch.members)
 	}
-	return c.data(ch.node, ch.members)
+	return c.templateData(ch.node, ch.members)
 }
 
-// places are the nodes that a step's command runs on.
-func (ch change) places(on string) []host.Host {
+// targets are the nodes that a step's command runs on.
+func (ch change) targets(on string) []host.Host {
 	if on == "" {
 		on = ch.on
 	}

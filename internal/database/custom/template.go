@@ -18,9 +18,9 @@ type peer struct {
 	Index int    // its place among the nodes that formed the cluster, from 0; later ones follow
 }
 
-// data is what templates may name. The fields of the node at hand are named directly:
+// templateData is what templates may name. The fields of the node at hand are named directly:
 // {{.Addr}}, {{.Dir}}.
-type data struct {
+type templateData struct {
 	peer
 	// Nodes are those that formed the cluster. Members are the members, with one that is
 	// joining or leaving; Others are those without the node at hand, Other the first of
@@ -65,7 +65,7 @@ var functions = template.FuncMap{
 }
 
 // render fills a template in.
-func render(text string, d data) (string, error) {
+func render(text string, d templateData) (string, error) {
 	t, err := template.New("command").Funcs(functions).Option("missingkey=error").Parse(text)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrDefinition, err)
@@ -77,8 +77,8 @@ func render(text string, d data) (string, error) {
 	return b.String(), nil
 }
 
-// try renders a template for a cluster that could be.
-func (d Definition) try(text string) error {
+// checkTemplate renders a template for a cluster that could be.
+func (d Definition) checkTemplate(text string) error {
 	var peers []peer
 	for i := range 3 {
 		peers = append(peers, peer{Node: fmt.Sprint("n", i+1), Site: "s1", Addr: fmt.Sprint("10.0.0.", i+1), Dir: "/d", Index: i})
@@ -87,7 +87,7 @@ func (d Definition) try(text string) error {
 	for _, p := range d.Install.Programs {
 		programs[p] = "/bin/" + p
 	}
-	_, err := render(text, data{peer: peers[1], Nodes: peers, Members: peers, Others: peers[:1], First: peers[0], Other: peers[0],
+	_, err := render(text, templateData{peer: peers[1], Nodes: peers, Members: peers, Others: peers[:1], First: peers[0], Other: peers[0],
 		Options: d.Options, Programs: programs, Root: "/root", File: d.dir})
 	return err
 }
@@ -102,9 +102,9 @@ func (c *cluster) peerOf(h host.Host) peer {
 	return peer{Node: h.Name(), Site: h.Site(), Addr: h.Addr(), Dir: c.dir(h), Index: index}
 }
 
-// data is what a template sees on a node, with these members.
-func (c *cluster) data(at host.Host, members []host.Host) data {
-	d := data{peer: c.peerOf(at), Options: c.options, Programs: c.Env.Installation.Programs, Root: c.Env.Installation.Dir, File: c.def.dir}
+// templateData is what a template sees on a node, with these members.
+func (c *cluster) templateData(at host.Host, members []host.Host) templateData {
+	d := templateData{peer: c.peerOf(at), Options: c.options, Programs: c.Env.Installation.Programs, Root: c.Env.Installation.Dir, File: c.def.dir}
 	for _, n := range c.Env.Nodes {
 		d.Nodes = append(d.Nodes, c.peerOf(n))
 	}

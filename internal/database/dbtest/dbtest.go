@@ -146,16 +146,16 @@ func Run(t *testing.T, c Config) {
 	s.row = newRow(name, s.in, s.Config)
 	t.Cleanup(func() { s.row.publish(t) })
 
-	s.test(t, "options", s.testOptions)
-	s.test(t, "serving", s.testServing)
-	s.test(t, "faults", s.testFaults)
-	s.test(t, "disk_full", s.testDiskFull)
+	s.runPart(t, "options", s.testOptions)
+	s.runPart(t, "serving", s.testServing)
+	s.runPart(t, "faults", s.testFaults)
+	s.runPart(t, "disk_full", s.testDiskFull)
 }
 
-// test runs a part and books it in the row.
-func (s *suite) test(t *testing.T, aspect string, f func(t *testing.T)) {
+// runPart runs a part and books it in the row.
+func (s *suite) runPart(t *testing.T, aspect string, f func(t *testing.T)) {
 	t.Run(aspect, func(t *testing.T) {
-		defer s.row.book(t, aspect)
+		defer s.row.recordAspect(t, aspect)
 		f(t)
 	})
 }
@@ -164,37 +164,37 @@ func (s *suite) test(t *testing.T, aspect string, f func(t *testing.T)) {
 func (s *suite) testServing(t *testing.T) {
 	s.hosts = s.newHosts(t)
 	began := time.Now()
-	cluster := s.start(t)
-	s.row.set("ready_seconds", time.Since(began).Seconds())
+	cluster := s.startCluster(t)
+	s.row.setFigure("ready_seconds", time.Since(began).Seconds())
 
-	s.test(t, "status", func(t *testing.T) { s.testStatus(t, cluster) })
-	s.test(t, "records", func(t *testing.T) { s.testRecords(t, cluster) })
-	s.test(t, "values", func(t *testing.T) { s.testValues(t, cluster) })
-	s.test(t, "scan", func(t *testing.T) { s.testScan(t, cluster) })
-	s.test(t, "load", func(t *testing.T) { s.testLoad(t, cluster) })
+	s.runPart(t, "status", func(t *testing.T) { s.testStatus(t, cluster) })
+	s.runPart(t, "records", func(t *testing.T) { s.testRecords(t, cluster) })
+	s.runPart(t, "values", func(t *testing.T) { s.testValues(t, cluster) })
+	s.runPart(t, "scan", func(t *testing.T) { s.testScan(t, cluster) })
+	s.runPart(t, "load", func(t *testing.T) { s.testLoad(t, cluster) })
 	if t.Failed() {
 		t.Fatal("a cluster that does not serve well is not changed")
 	}
-	s.test(t, "refusals", func(t *testing.T) { s.testRefusals(t, cluster) })
+	s.runPart(t, "refusals", func(t *testing.T) { s.testRefusals(t, cluster) })
 	for _, part := range []struct {
 		aspect string
 		test   func(*testing.T, database.Cluster)
 	}{
 		{"churn", s.testChurn}, {"halt", s.testHalt}, {"kill", s.testKill}, {"lost_joiner", s.testLostJoiner},
 	} {
-		s.test(t, part.aspect, func(t *testing.T) {
+		s.runPart(t, part.aspect, func(t *testing.T) {
 			if err := cluster.Err(); err != nil {
 				t.Skipf("the cluster has failed: %v", err)
 			}
 			part.test(t, cluster)
 		})
 	}
-	s.test(t, "stop", func(t *testing.T) { s.testStop(t, cluster) })
+	s.runPart(t, "stop", func(t *testing.T) { s.testStop(t, cluster) })
 }
 
-// env is what the cluster starts with: the first of the hosts are its nodes, the last
+// newEnv is what the cluster starts with: the first of the hosts are its nodes, the last
 // is where admin commands and clients run.
-func (s *suite) env(t testing.TB) database.Env {
+func (s *suite) newEnv(t testing.TB) database.Env {
 	var nodes []host.Host
 	for _, h := range s.hosts[:s.Nodes] {
 		nodes = append(nodes, h)
@@ -205,12 +205,12 @@ func (s *suite) env(t testing.TB) database.Env {
 	}
 }
 
-// start forms the cluster; it is stopped when the test ends.
-func (s *suite) start(t *testing.T) database.Cluster {
+// startCluster forms the cluster; it is stopped when the test ends.
+func (s *suite) startCluster(t *testing.T) database.Cluster {
 	t.Helper()
-	ctx, cancel := s.bounded(t)
+	ctx, cancel := s.withTimeout(t)
 	defer cancel()
-	c, err := s.db.Start(ctx, s.env(t))
+	c, err := s.db.Start(ctx, s.newEnv(t))
 	if err != nil {
 		t.Fatalf("starting %s: %v", s.db.Name(), err)
 	}
@@ -225,12 +225,12 @@ func (s *suite) start(t *testing.T) database.Cluster {
 	return c
 }
 
-func (s *suite) bounded(t testing.TB) (context.Context, context.CancelFunc) {
+func (s *suite) withTimeout(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(t.Context(), s.Timeout, fmt.Errorf("not done after %v", s.Timeout))
 }
 
-// opener opens clients of a cluster as it is at that moment.
-func (s *suite) opener(c database.Cluster, more ...string) load.OpenClient {
+// clientOpener opens clients of a cluster as it is at that moment.
+func (s *suite) clientOpener(c database.Cluster, more ...string) load.OpenClient {
 	return func(ctx context.Context) (load.Client, error) {
 		properties := make(map[string]string)
 		for k, v := range c.Properties() {
@@ -246,10 +246,10 @@ func (s *suite) opener(c database.Cluster, more ...string) load.OpenClient {
 	}
 }
 
-// client opens a client that is closed when the test ends.
-func (s *suite) client(t *testing.T, c database.Cluster, more ...string) load.Client {
+// openClient opens a client that is closed when the test ends.
+func (s *suite) openClient(t *testing.T, c database.Cluster, more ...string) load.Client {
 	t.Helper()
-	client, err := s.opener(c, more...)(t.Context())
+	client, err := s.clientOpener(c, more...)(t.Context())
 	if err != nil {
 		t.Fatalf("opening a client: %v", err)
 	}
@@ -261,10 +261,10 @@ func (s *suite) client(t *testing.T, c database.Cluster, more ...string) load.Cl
 	return client
 }
 
-// clear empties the table and checks that it is.
-func (s *suite) clear(t *testing.T, c database.Cluster) {
+// clearTable empties the table and checks that it is.
+func (s *suite) clearTable(t *testing.T, c database.Cluster) {
 	t.Helper()
-	ctx, cancel := s.bounded(t)
+	ctx, cancel := s.withTimeout(t)
 	defer cancel()
 	if err := c.Clear(ctx); err != nil {
 		t.Fatalf("emptying the table: %v", err)

@@ -23,7 +23,7 @@ const (
 	diskFields = 10
 	diskField  = 1000
 	// tooMuch is how many times the disks' size is loaded.
-	tooMuch = 3
+	overloadFactor = 3
 	// giveUp ends a load of which nothing is acknowledged any more.
 	giveUp = 10 * time.Second
 	// shortDisk is the largest disk that the short form of the suite fills.
@@ -55,39 +55,39 @@ func (s *suite) testDiskFull(t *testing.T) {
 	}
 	options := s.Options
 	defer func() { s.Options = options }()
-	s.Options = s.with(s.DiskOptions)
-	cluster := s.start(t)
+	s.Options = s.withOptions(s.DiskOptions)
+	cluster := s.startCluster(t)
 	if full := database.ExplainDiskFull(t.Context(), errors.New("before the load"), nodes); errors.Is(full, database.ErrDiskFull) {
 		t.Fatalf("disks of %d bytes are too small for this test: %v", s.DiskFull, full)
 	}
-	ctx, cancel := s.bounded(t)
+	ctx, cancel := s.withTimeout(t)
 	defer cancel()
 	p, _ := ycsb.Builtin("a")
 	w, _, err := ycsb.Parse(p.Merge(ycsb.Properties{
 		"fieldcount": fmt.Sprint(diskFields), "fieldlength": fmt.Sprint(diskField),
-		"recordcount": fmt.Sprint(tooMuch * int64(s.Nodes) * s.DiskFull / (diskFields * diskField)),
+		"recordcount": fmt.Sprint(overloadFactor * int64(s.Nodes) * s.DiskFull / (diskFields * diskField)),
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := load.Spec{Phase: load.PhaseLoad, Workload: w, Threads: workers, Seed: 1, Timeout: giveUp / 2, GiveUp: giveUp}
-	r, err := load.Run(ctx, spec, s.opener(cluster), nil)
+	r, err := load.Run(ctx, spec, s.clientOpener(cluster), nil)
 	if !errors.Is(err, load.ErrIncomplete) {
 		t.Errorf("%d rows were acknowledged on disks of %d bytes: %v", r.OK, s.DiskFull, err)
 	}
 	err = database.ExplainDiskFull(ctx, errors.Join(err, cluster.Err()), nodes)
 	t.Logf("the load ended: %v", err)
-	if !errors.Is(err, database.ErrDiskFull) || advice.Of(err) == "" || !namesAny(err, s.names(0, s.Nodes)) {
+	if !errors.Is(err, database.ErrDiskFull) || advice.Of(err) == "" || !namesAnyNode(err, s.hostNames(0, s.Nodes)) {
 		t.Errorf("the error does not say whose disk is full, or what to do: %v", err)
 	}
 	if err := cluster.Stop(ctx); err != nil {
 		t.Errorf("stopping it: %v", err)
 	}
-	s.nothingLeft(t)
+	s.checkNothingLeft(t)
 }
 
-// namesAny tells whether an error names any of the nodes.
-func namesAny(err error, nodes []string) bool {
+// namesAnyNode tells whether an error names any of the nodes.
+func namesAnyNode(err error, nodes []string) bool {
 	for _, n := range nodes {
 		if strings.Contains(err.Error(), n) {
 			return true

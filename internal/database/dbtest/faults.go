@@ -13,17 +13,17 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// lastWord is what a server that fails says before it does.
-const lastWord = "the last word of the server"
+// dyingMessage is what a server that fails says before it does.
+const dyingMessage = "the last word of the server"
 
 // A server that never gets ready is waited for at least so long once it runs, and up to
 // mostPatience where the others are not ready either by then.
 const (
-	patience     = 3 * time.Second
-	mostPatience = 8 * patience
+	minNotReadyWait = 3 * time.Second
+	maxNotReadyWait = 8 * minNotReadyWait
 )
 
-var errPatience = errors.New("waited long enough")
+var errWaitedEnough = errors.New("waited long enough")
 
 // testFaults starts clusters that cannot start: each start ends with an error that says
 // why, and leaves nothing behind.
@@ -32,23 +32,23 @@ func (s *suite) testFaults(t *testing.T) {
 	bad := s.hosts[s.Nodes-1]
 
 	t.Run("a server that dies", func(t *testing.T) {
-		bad.set("echo "+lastWord+"; exit 3", nil)
-		defer bad.set("", nil)
+		bad.override("echo "+dyingMessage+"; exit 3", nil)
+		defer bad.override("", nil)
 		err := s.startBadly(t.Context(), t)
-		s.expectWords(t, err, lastWord, bad.Name(), "exit status 3")
+		s.expectWords(t, err, dyingMessage, bad.Name(), "exit status 3")
 	})
 	t.Run("a server that never gets ready", func(t *testing.T) {
-		defer bad.set("", nil)
+		defer bad.override("", nil)
 		var err error
-		for wait := patience; wait <= mostPatience && (err == nil || !strings.Contains(err.Error(), lastWord)); wait *= 2 {
+		for wait := minNotReadyWait; wait <= maxNotReadyWait && (err == nil || !strings.Contains(err.Error(), dyingMessage)); wait *= 2 {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			bad.set("echo "+lastWord+"; exec sleep 1000", func(host.Process) {
-				time.AfterFunc(wait, func() { cancel(errPatience) })
+			bad.override("echo "+dyingMessage+"; exec sleep 1000", func(host.Process) {
+				time.AfterFunc(wait, func() { cancel(errWaitedEnough) })
 			})
 			err = s.startBadly(ctx, t)
 		}
-		s.expectWords(t, err, lastWord, bad.Name())
+		s.expectWords(t, err, dyingMessage, bad.Name())
 	})
 	t.Run("a port that is taken", func(t *testing.T) {
 		if s.Port == 0 {
@@ -71,7 +71,7 @@ func (s *suite) testFaults(t *testing.T) {
 	t.Run("a start that is cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		env := s.env(t)
+		env := s.newEnv(t)
 		env.Progress = func(string) { cancel() }
 		c, err := s.db.Start(ctx, env)
 		if err == nil {
@@ -80,7 +80,7 @@ func (s *suite) testFaults(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that it was cancelled", err)
 		}
-		s.nothingLeft(t)
+		s.checkNothingLeft(t)
 	})
 }
 
@@ -89,11 +89,11 @@ func (s *suite) startBadly(ctx context.Context, t *testing.T) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	c, err := s.db.Start(ctx, s.env(t))
+	c, err := s.db.Start(ctx, s.newEnv(t))
 	if err == nil {
 		t.Fatalf("it was started; ending it: %v", c.Stop(t.Context()))
 	}
-	s.nothingLeft(t)
+	s.checkNothingLeft(t)
 	return err
 }
 

@@ -73,7 +73,7 @@ func Open(t testing.TB, d database.Database, properties map[string]string, more 
 // what a client costs: the server's and the waiting are not in it.
 func CPU(b *testing.B, op func(ctx context.Context) error) {
 	b.Helper()
-	before := used(b)
+	before := cpuTime(b)
 	for b.Loop() {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		if err := op(ctx); err != nil {
@@ -81,11 +81,11 @@ func CPU(b *testing.B, op func(ctx context.Context) error) {
 		}
 		cancel()
 	}
-	b.ReportMetric(float64(used(b)-before)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// used is the CPU time of this process so far, in ns.
-func used(b *testing.B) int64 {
+// cpuTime is the CPU time of this process so far, in ns.
+func cpuTime(b *testing.B) int64 {
 	b.Helper()
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

@@ -72,8 +72,8 @@ func (h *hostRecorder) running() []host.Process {
 	return left
 }
 
-// set changes what the node does with programs.
-func (h *hostRecorder) set(instead string, started func(host.Process)) {
+// override changes what the node does with programs.
+func (h *hostRecorder) override(instead string, started func(host.Process)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.instead, h.started = instead, started
@@ -82,12 +82,12 @@ func (h *hostRecorder) set(instead string, started func(host.Process)) {
 // endTimeout is what processes that were killed get to be gone.
 const endTimeout = 3 * time.Second
 
-// nothingLeft checks that no process of the cluster runs any more: none that was
+// checkNothingLeft checks that no process of the cluster runs any more: none that was
 // started on a node, and none that those left behind.
-func (s *suite) nothingLeft(t *testing.T) {
+func (s *suite) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		left := s.left(t)
+		left := s.describeLeft(t)
 		if len(left) == 0 {
 			return
 		}
@@ -98,8 +98,8 @@ func (s *suite) nothingLeft(t *testing.T) {
 	}
 }
 
-// left describes the processes of the nodes that run.
-func (s *suite) left(t *testing.T) (found []string) {
+// describeLeft describes the processes of the nodes that run.
+func (s *suite) describeLeft(t *testing.T) (found []string) {
 	t.Helper()
 	for _, h := range s.hosts {
 		for _, p := range h.running() {

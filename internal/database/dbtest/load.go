@@ -16,8 +16,8 @@ const workers = 8
 // testLoad loads a table with several workers, has the database count it, reads every
 // record back, and runs YCSB's workload A and, where it scans, E on it.
 func (s *suite) testLoad(t *testing.T, cluster database.Cluster) {
-	s.clear(t, cluster)
-	ctx, cancel := s.bounded(t)
+	s.clearTable(t, cluster)
+	ctx, cancel := s.withTimeout(t)
 	defer cancel()
 	names := []string{"a"}
 	if s.can.Scan {
@@ -29,7 +29,7 @@ func (s *suite) testLoad(t *testing.T, cluster database.Cluster) {
 		if s.can.Scan { // the index that some keep for scans is made while loading
 			more = []string{scanProperty, "0.95"}
 		}
-		open := s.opener(cluster, more...)
+		open := s.clientOpener(cluster, more...)
 		spec := load.Spec{Phase: load.PhaseLoad, Workload: w, Threads: workers, Batch: 7, Seed: 1}
 		if i == 0 {
 			if _, err := load.Run(ctx, spec, open, nil); err != nil {
@@ -54,7 +54,7 @@ func (s *suite) testLoad(t *testing.T, cluster database.Cluster) {
 		if result.OK != spec.Operations || len(result.Errors) > 0 {
 			t.Errorf("workload %s: %d of %d operations ended well; errors %+v", name, result.OK, spec.Operations, result.Errors)
 		}
-		s.row.set("workload_"+name+"_ops_s", float64(result.OK)/time.Since(began).Seconds())
+		s.row.setFigure("workload_"+name+"_ops_s", float64(result.OK)/time.Since(began).Seconds())
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 // testRefusals is what a cluster must not do.
 func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
-	ctx, cancel := s.bounded(t)
+	ctx, cancel := s.withTimeout(t)
 	defer cancel()
 	member, stranger := s.hosts[0], s.hosts[s.Nodes] // a spare node, or the client's
 	if !s.can.Resize {
@@ -29,7 +29,7 @@ func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 				t.Errorf("%s: %v, want database.ErrUnsupported", what, err)
 			}
 		}
-		s.row.deny("churn", "lost_joiner")
+		s.row.markUnclaimed("churn", "lost_joiner")
 	} else {
 		if _, err := cluster.Join(ctx, member); !errors.Is(err, database.ErrMember) {
 			t.Errorf("join of a member: %v, want database.ErrMember", err)
@@ -42,8 +42,8 @@ func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 				t.Errorf("an abrupt leave: %v, want database.ErrUnsupported", err)
 			}
 		}
-		for name, why := range s.fixed() {
-			if _, err := cluster.Leave(ctx, s.host(t, name), database.Graceful); !errors.Is(err, database.ErrFixed) {
+		for name, why := range s.fixedNodes() {
+			if _, err := cluster.Leave(ctx, s.findHost(t, name), database.Graceful); !errors.Is(err, database.ErrFixed) {
 				t.Errorf("leave of %s (%s): %v, want database.ErrFixed", name, why, err)
 			}
 		}
@@ -56,26 +56,26 @@ func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 				t.Errorf("%s: %v, want database.ErrUnsupported", what, err)
 			}
 		}
-		s.row.deny("halt", "kill")
+		s.row.markUnclaimed("halt", "kill")
 	} else if err := cluster.Halt(ctx, stranger, database.Graceful); !errors.Is(err, database.ErrNotMember) {
 		t.Errorf("halt of no member: %v, want database.ErrNotMember", err)
 	}
-	s.expectMembers(t, cluster, s.names(0, s.Nodes))
+	s.expectMembers(t, cluster, s.hostNames(0, s.Nodes))
 	if err := cluster.Ready(ctx); err != nil {
 		t.Errorf("after refusals: %v", err)
 	}
 }
 
-// fixed are the nodes that cannot leave.
-func (s *suite) fixed() map[string]string {
+// fixedNodes are the nodes that cannot leave.
+func (s *suite) fixedNodes() map[string]string {
 	a, ok := s.db.(database.Anchored)
 	if !ok {
 		return nil
 	}
-	return a.Fixed(s.names(0, s.Nodes), s.Options)
+	return a.Fixed(s.hostNames(0, s.Nodes), s.Options)
 }
 
-func (s *suite) host(t *testing.T, name string) host.Host {
+func (s *suite) findHost(t *testing.T, name string) host.Host {
 	t.Helper()
 	for _, h := range s.hosts {
 		if h.Name() == name {
@@ -86,8 +86,8 @@ func (s *suite) host(t *testing.T, name string) host.Host {
 	return nil
 }
 
-// members are the names of the members at this moment.
-func (s *suite) members(t *testing.T, cluster database.Cluster) []string {
+// memberNames are the names of the members at this moment.
+func (s *suite) memberNames(t *testing.T, cluster database.Cluster) []string {
 	t.Helper()
 	members, err := cluster.Members(t.Context())
 	if err != nil {
@@ -106,20 +106,20 @@ func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
 	if !s.can.Resize {
 		t.Skip("it cannot be resized")
 	}
-	s.clear(t, cluster)
+	s.clearTable(t, cluster)
 	s.joinTwice(t, cluster)
 	var nodes []host.Host
 	for _, h := range s.hosts[:s.Nodes+s.Spare] {
 		nodes = append(nodes, h)
 	}
-	members := s.members(t, cluster)
+	members := s.memberNames(t, cluster)
 	plan := churn.Plan{
 		Changes: int(settingInt(t, "SKERRY_CHANGES", 2)), Seed: uint64(settingInt(t, "SKERRY_SEED", rand.Int64N(1e6))),
-		Nodes: nodes, Members: members, Least: max(s.can.MinNodes, 1), Fixed: s.fixed(), Abrupt: s.LeavesAbruptly,
+		Nodes: nodes, Members: members, Least: max(s.can.MinNodes, 1), Fixed: s.fixedNodes(), Abrupt: s.LeavesAbruptly,
 		Writers: 4, Rate: 100, Timeout: s.Timeout, Progress: func(step string) { t.Log(step) },
 	}
 	t.Logf("SKERRY_SEED=%d SKERRY_CHANGES=%d repeat this", plan.Seed, plan.Changes)
-	report, err := churn.Run(t.Context(), cluster, s.opener(cluster), plan)
+	report, err := churn.Run(t.Context(), cluster, s.clientOpener(cluster), plan)
 	s.row.Churn = &report
 	if err != nil {
 		t.Fatalf("%v; rows %+v", err, report.Account)
@@ -153,7 +153,7 @@ func (s *suite) joinTwice(t *testing.T, cluster database.Cluster) {
 		both.Go(func() { _, errs[i] = cluster.Join(ctx, s.hosts[s.Nodes+i]) })
 	}
 	both.Wait()
-	want := s.names(0, s.Nodes)
+	want := s.hostNames(0, s.Nodes)
 	for i, err := range errs {
 		switch {
 		case err == nil:
@@ -188,10 +188,10 @@ func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner dat
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*s.Timeout)
 	defer cancel()
-	members := s.members(t, cluster)
-	victim := s.host(t, members[len(members)-1])
+	members := s.memberNames(t, cluster)
+	victim := s.findHost(t, members[len(members)-1])
 	ledger := churn.NewLedger("h" + manner.String())
-	open := s.opener(cluster)
+	open := s.clientOpener(cluster)
 	stop, err := churn.StartWriters(ctx, ledger, open, 4, 200)
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner dat
 	}
 	began := time.Now()
 	err = cluster.Revive(ctx, victim)
-	s.row.set("revive_after_"+aspectOf(manner)+"_seconds", time.Since(began).Seconds())
+	s.row.setFigure("revive_after_"+aspectName(manner)+"_seconds", time.Since(began).Seconds())
 	if err := errors.Join(err, stop()); err != nil {
 		t.Fatalf("revive: %v", err)
 	}
@@ -224,13 +224,13 @@ func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner dat
 	if err != nil {
 		t.Fatalf("reading the rows back: %v", err)
 	}
-	s.row.account(aspectOf(manner), account)
+	s.row.setAccount(aspectName(manner), account)
 	if err := account.Err(); err != nil && (manner == database.Graceful || s.Survives) {
 		t.Error(err)
 	}
 }
 
-func aspectOf(m database.Manner) string {
+func aspectName(m database.Manner) string {
 	if m == database.Abrupt {
 		return "kill"
 	}
@@ -258,19 +258,19 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*s.Timeout)
 	defer cancel()
-	before := s.members(t, cluster)
-	joiner := s.outsider(before)
+	before := s.memberNames(t, cluster)
+	joiner := s.findOutsider(before)
 	if joiner == nil {
-		leaver := s.leaver(t, before)
+		leaver := s.findLeaver(t, before)
 		if leaver == nil {
 			t.Skip("every node is a member and none may leave")
 		}
 		if _, err := cluster.Leave(ctx, leaver, database.Graceful); err != nil {
 			t.Fatalf("making room: %v", err)
 		}
-		joiner, before = leaver, s.members(t, cluster)
+		joiner, before = leaver, s.memberNames(t, cluster)
 	}
-	ledger, open := churn.NewLedger("j"), s.opener(cluster)
+	ledger, open := churn.NewLedger("j"), s.clientOpener(cluster)
 	stop, err := churn.StartWriters(ctx, ledger, open, 2, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +306,7 @@ func joinKilled(ctx context.Context, cluster database.Cluster, joiner *hostRecor
 	var kill atomic.Bool
 	var kills sync.WaitGroup
 	over := make(chan struct{})
-	joiner.set("", func(p host.Process) {
+	joiner.override("", func(p host.Process) {
 		if after == 0 {
 			kill.Store(true)
 			_ = p.Signal(syscall.SIGKILL) // the join tells
@@ -325,12 +325,12 @@ func joinKilled(ctx context.Context, cluster database.Cluster, joiner *hostRecor
 	_, err = cluster.Join(ctx, joiner)
 	close(over)
 	kills.Wait()
-	joiner.set("", nil)
+	joiner.override("", nil)
 	return kill.Load(), err
 }
 
-// outsider is a node that is no member, nil when all are.
-func (s *suite) outsider(members []string) *hostRecorder {
+// findOutsider is a node that is no member, nil when all are.
+func (s *suite) findOutsider(members []string) *hostRecorder {
 	is := make(map[string]bool)
 	for _, m := range members {
 		is[m] = true
@@ -343,16 +343,16 @@ func (s *suite) outsider(members []string) *hostRecorder {
 	return nil
 }
 
-// leaver is a member that may leave, the last one.
-func (s *suite) leaver(t *testing.T, members []string) *hostRecorder {
+// findLeaver is a member that may leave, the last one.
+func (s *suite) findLeaver(t *testing.T, members []string) *hostRecorder {
 	t.Helper()
-	fixed := s.fixed()
+	fixed := s.fixedNodes()
 	if len(members) <= s.can.MinNodes {
 		return nil
 	}
 	for i := len(members) - 1; i >= 0; i-- {
 		if fixed[members[i]] == "" {
-			return s.host(t, members[i]).(*hostRecorder)
+			return s.findHost(t, members[i]).(*hostRecorder)
 		}
 	}
 	return nil
@@ -360,14 +360,14 @@ func (s *suite) leaver(t *testing.T, members []string) *hostRecorder {
 
 // testStop ends the cluster, twice.
 func (s *suite) testStop(t *testing.T, cluster database.Cluster) {
-	ctx, cancel := s.bounded(t)
+	ctx, cancel := s.withTimeout(t)
 	defer cancel()
 	for range 2 {
 		if err := cluster.Stop(ctx); err != nil {
 			t.Errorf("stop: %v", err)
 		}
 	}
-	s.nothingLeft(t)
+	s.checkNothingLeft(t)
 	select {
 	case <-cluster.Failed():
 		t.Errorf("a stop counts as a failure: %v", cluster.Err())

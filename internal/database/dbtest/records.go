@@ -20,8 +20,8 @@ import (
 // sameBytes compares values in one go where cmp would compare them byte by byte.
 var sameBytes = gocmp.Comparer(bytes.Equal)
 
-// record is a record of ten fields.
-func record(key, version string) []load.Field {
+// newRecord is a record of ten fields.
+func newRecord(key, version string) []load.Field {
 	fields := make([]load.Field, 10)
 	for i := range fields {
 		name := fmt.Sprint("field", i)
@@ -30,8 +30,8 @@ func record(key, version string) []load.Field {
 	return fields
 }
 
-// clone copies fields, whose values are valid until the client's next call, in order.
-func clone(fields []load.Field) []load.Field {
+// cloneFields copies fields, whose values are valid until the client's next call, in order.
+func cloneFields(fields []load.Field) []load.Field {
 	var out []load.Field
 	for _, f := range fields {
 		out = append(out, load.Field{Name: strings.Clone(f.Name), Value: append([]byte{}, f.Value...)})
@@ -40,17 +40,17 @@ func clone(fields []load.Field) []load.Field {
 	return out
 }
 
-// read reads fields of a record.
-func read(t *testing.T, c load.Client, key string, fields ...string) []load.Field {
+// readRecord reads fields of a record.
+func readRecord(t *testing.T, c load.Client, key string, fields ...string) []load.Field {
 	t.Helper()
 	got, err := c.Read(t.Context(), churn.Table, key, fields, nil)
 	if err != nil {
 		t.Fatalf("read of %s%v: %v", key, fields, err)
 	}
-	return clone(got)
+	return cloneFields(got)
 }
 
-func diff(t *testing.T, what string, want, got []load.Field) {
+func expectFields(t *testing.T, what string, want, got []load.Field) {
 	t.Helper()
 	if d := gocmp.Diff(want, got, sameBytes); d != "" {
 		t.Fatalf("%s: %s", what, d)
@@ -60,8 +60,8 @@ func diff(t *testing.T, what string, want, got []load.Field) {
 // testRecords is what YCSB expects of a record: reads of some fields, updates that
 // leave the other fields alone, and records that are not there.
 func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
-	s.clear(t, cluster)
-	c, ctx := s.client(t, cluster), t.Context()
+	s.clearTable(t, cluster)
+	c, ctx := s.openClient(t, cluster), t.Context()
 	for i := range 20 {
 		key := fmt.Sprint("user", i*7919)
 		if _, err := c.Read(ctx, churn.Table, key, nil, nil); !errors.Is(err, load.ErrNotFound) {
@@ -73,18 +73,18 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 		if err := c.Delete(ctx, churn.Table, key); !errors.Is(err, load.ErrNotFound) && !(s.BlindDelete && err == nil) {
 			t.Fatalf("delete of nothing: %v, want load.ErrNotFound", err)
 		}
-		want := record(key, "1")
+		want := newRecord(key, "1")
 		if err := c.Insert(ctx, churn.Table, key, want); err != nil {
 			t.Fatalf("insert: %v", err)
 		}
-		diff(t, "the whole record", want, read(t, c, key))
-		diff(t, "two of its fields", []load.Field{want[3], want[7]}, read(t, c, key, "field7", "field3"))
+		expectFields(t, "the whole record", want, readRecord(t, c, key))
+		expectFields(t, "two of its fields", []load.Field{want[3], want[7]}, readRecord(t, c, key, "field7", "field3"))
 		changed := []load.Field{{Name: "field2", Value: []byte("new")}, {Name: "field9", Value: []byte("newer")}}
 		if err := c.Update(ctx, churn.Table, key, changed); err != nil {
 			t.Fatalf("update: %v", err)
 		}
 		want[2].Value, want[9].Value = []byte("new"), []byte("newer")
-		diff(t, "the record after an update of two fields", want, read(t, c, key))
+		expectFields(t, "the record after an update of two fields", want, readRecord(t, c, key))
 		if i%2 == 0 {
 			if err := c.Delete(ctx, churn.Table, key); err != nil {
 				t.Fatalf("delete: %v", err)
@@ -94,7 +94,7 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 			}
 		}
 	}
-	err := c.Update(ctx, churn.Table, "usernobody", record("usernobody", "1")[:1])
+	err := c.Update(ctx, churn.Table, "usernobody", newRecord("usernobody", "1")[:1])
 	switch {
 	case s.Upsert && err != nil:
 		t.Errorf("update of nothing: %v", err)
@@ -109,8 +109,8 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 		t.Errorf("count %d, %v; want %d", n, err, want)
 	}
 	// A client that another closes nothing for, and what one wrote the other reads.
-	other := s.client(t, cluster)
-	diff(t, "what another client reads", read(t, c, "user7919"), read(t, other, "user7919"))
+	other := s.openClient(t, cluster)
+	expectFields(t, "what another client reads", readRecord(t, c, "user7919"), readRecord(t, other, "user7919"))
 	s.testBulk(t, cluster, c)
 }
 
@@ -121,15 +121,15 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 	if !ok {
 		return
 	}
-	s.clear(t, cluster)
+	s.clearTable(t, cluster)
 	ctx := t.Context()
-	if err := c.Insert(ctx, churn.Table, "user0", record("user0", "1")); err != nil {
+	if err := c.Insert(ctx, churn.Table, "user0", newRecord("user0", "1")); err != nil {
 		t.Fatalf("insert: %v", err)
 	}
 	var records []load.Record
 	for i := range 300 {
 		key := fmt.Sprint("user", i)
-		values := record(key, "2")
+		values := newRecord(key, "2")
 		if i%100 == 7 {
 			values = values[:4]
 		}
@@ -139,7 +139,7 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 		t.Fatalf("inserting %d records: %v", len(records), err)
 	}
 	for _, i := range []int{0, 1, 6, 7, 8, 107, 299} {
-		diff(t, fmt.Sprintf("record %d", i), records[i].Values, read(t, c, records[i].Key))
+		expectFields(t, fmt.Sprintf("record %d", i), records[i].Values, readRecord(t, c, records[i].Key))
 	}
 	if n, err := cluster.Count(ctx); err != nil || n != int64(len(records)) {
 		t.Errorf("count %d, %v; want %d", n, err, len(records))
@@ -156,7 +156,7 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 
 // testValues writes bytes that are no text.
 func (s *suite) testValues(t *testing.T, cluster database.Cluster) {
-	c, ctx := s.client(t, cluster), t.Context()
+	c, ctx := s.openClient(t, cluster), t.Context()
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -166,16 +166,16 @@ func (s *suite) testValues(t *testing.T, cluster database.Cluster) {
 		"every byte": all, "one zero": {0}, "no UTF-8": {0xc3, 0x28, 0xff}, "a line's end": []byte("\r\n$1\r\n"),
 		"quotes": []byte(`'"\;--{}[]%s`), "64 KiB": big,
 	} {
-		want := record("uservalue", "1")
+		want := newRecord("uservalue", "1")
 		want[4].Value = value
 		if err := c.Insert(ctx, churn.Table, "uservalue", want); err != nil {
 			t.Fatalf("%s: insert: %v", name, err)
 		}
-		diff(t, name, want, read(t, c, "uservalue"))
+		expectFields(t, name, want, readRecord(t, c, "uservalue"))
 		if err := c.Update(ctx, churn.Table, "uservalue", []load.Field{{Name: "field5", Value: value}}); err != nil {
 			t.Fatalf("%s: update: %v", name, err)
 		}
-		diff(t, name+", updated", []load.Field{{Name: "field5", Value: value}}, read(t, c, "uservalue", "field5"))
+		expectFields(t, name+", updated", []load.Field{{Name: "field5", Value: value}}, readRecord(t, c, "uservalue", "field5"))
 		if err := c.Delete(ctx, churn.Table, "uservalue"); err != nil {
 			t.Fatalf("%s: delete: %v", name, err)
 		}

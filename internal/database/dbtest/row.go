@@ -40,8 +40,8 @@ func newRow(name string, in database.Installation, c Config) *Row {
 		Aspects: make(map[string]string), Figures: make(map[string]float64), Accounts: make(map[string]churn.Account)}
 }
 
-// book notes how a part of the suite ended.
-func (r *Row) book(t *testing.T, aspect string) {
+// recordAspect notes how a part of the suite ended.
+func (r *Row) recordAspect(t *testing.T, aspect string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -55,8 +55,8 @@ func (r *Row) book(t *testing.T, aspect string) {
 	}
 }
 
-// deny notes what the database does not claim to do.
-func (r *Row) deny(aspects ...string) {
+// markUnclaimed notes what the database does not claim to do.
+func (r *Row) markUnclaimed(aspects ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range aspects {
@@ -64,13 +64,13 @@ func (r *Row) deny(aspects ...string) {
 	}
 }
 
-func (r *Row) set(figure string, value float64) {
+func (r *Row) setFigure(figure string, value float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Figures[figure] = value
 }
 
-func (r *Row) account(aspect string, a churn.Account) {
+func (r *Row) setAccount(aspect string, a churn.Account) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Accounts[aspect] = a
@@ -91,7 +91,7 @@ func (r *Row) publish(t *testing.T) {
 	dir := os.Getenv("SKERRY_MATRIX")
 	name := filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "", "/", "-").Replace(r.Name())+".json")
 	if dir != "" {
-		r.complete(t, name)
+		r.fillFromEarlier(t, name)
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -107,9 +107,9 @@ func (r *Row) publish(t *testing.T) {
 	}
 }
 
-// complete takes what this run did not reach from the row that an earlier one wrote of the
+// fillFromEarlier takes what this run did not reach from the row that an earlier one wrote of the
 // same version.
-func (r *Row) complete(t *testing.T, file string) {
+func (r *Row) fillFromEarlier(t *testing.T, file string) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -122,16 +122,16 @@ func (r *Row) complete(t *testing.T, file string) {
 	if earlier.Version != r.Version {
 		return
 	}
-	fill(r.Aspects, earlier.Aspects)
-	fill(r.Figures, earlier.Figures)
-	fill(r.Accounts, earlier.Accounts)
+	fillMissing(r.Aspects, earlier.Aspects)
+	fillMissing(r.Figures, earlier.Figures)
+	fillMissing(r.Accounts, earlier.Accounts)
 	if r.Churn == nil {
 		r.Churn = earlier.Churn
 	}
 }
 
-// fill adds the entries of from that into lacks.
-func fill[V any](into, from map[string]V) {
+// fillMissing adds the entries of from that into lacks.
+func fillMissing[V any](into, from map[string]V) {
 	for key, value := range from {
 		if _, there := into[key]; !there {
 			into[key] = value

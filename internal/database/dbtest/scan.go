@@ -19,16 +19,16 @@ const scanProperty = "scanproportion"
 
 // testScan compares scans with a sorted list, or checks that they are refused.
 func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
-	s.clear(t, cluster)
+	s.clearTable(t, cluster)
 	if !s.can.Scan {
-		_, err := s.client(t, cluster).Scan(t.Context(), churn.Table, "user1", 5, nil, nil)
+		_, err := s.openClient(t, cluster).Scan(t.Context(), churn.Table, "user1", 5, nil, nil)
 		if !errors.Is(err, load.ErrUnsupported) {
 			t.Errorf("a scan ended with %v, want load.ErrUnsupported", err)
 		}
-		s.row.deny("scan")
+		s.row.markUnclaimed("scan")
 		return
 	}
-	c, ctx := s.client(t, cluster, scanProperty, "0.95"), t.Context()
+	c, ctx := s.openClient(t, cluster, scanProperty, "0.95"), t.Context()
 	var keys []string
 	for i := range 200 {
 		key := fmt.Sprintf("user%06d", i*i*37%999_983)
@@ -36,7 +36,7 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 			continue
 		}
 		keys = append(keys, key)
-		if err := c.Insert(ctx, churn.Table, key, record(key, "1")); err != nil {
+		if err := c.Insert(ctx, churn.Table, key, newRecord(key, "1")); err != nil {
 			t.Fatalf("insert: %v", err)
 		}
 	}
@@ -59,11 +59,11 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 		var got []string
 		n, err := c.Scan(ctx, churn.Table, test.start, test.count, test.fields, func(key string, fields []load.Field) {
 			got = append(got, string([]byte(key)))
-			expected := record(key, "1")
+			expected := newRecord(key, "1")
 			if test.fields != nil {
 				expected = []load.Field{expected[1], expected[8]}
 			}
-			if d := gocmp.Diff(expected, clone(fields), sameBytes); d != "" {
+			if d := gocmp.Diff(expected, cloneFields(fields), sameBytes); d != "" {
 				t.Errorf("scan of %d from %s: record %s: %s", test.count, test.start, key, d)
 			}
 		})
@@ -74,7 +74,7 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 			t.Errorf("scan of %d from %s: said that it saw %d, visited %d", test.count, test.start, n, len(got))
 		}
 		if s.Unordered {
-			someOf(t, test.start, test.count, got, keys)
+			checkUnorderedScan(t, test.start, test.count, got, keys)
 			continue
 		}
 		if d := gocmp.Diff(slices.Clone(want), got); d != "" && len(want)+len(got) > 0 {
@@ -86,9 +86,9 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// someOf checks a scan of a database that has no order of keys: it sees records that
+// checkUnorderedScan checks a scan of a database that has no order of keys: it sees records that
 // are there, each once, no more than were asked for, the one at the start first.
-func someOf(t *testing.T, start string, count int, got, keys []string) {
+func checkUnorderedScan(t *testing.T, start string, count int, got, keys []string) {
 	t.Helper()
 	if len(got) > count {
 		t.Errorf("scan of %d from %s saw %d", count, start, len(got))

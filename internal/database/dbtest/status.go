@@ -17,7 +17,7 @@ func (s *suite) testOptions(t *testing.T) {
 		t.Fatalf("the options of this test: %v", err)
 	}
 	for _, bad := range append([]database.Options{{unknownOption: 1}}, s.BadOptions...) {
-		if err := s.db.Check(s.Nodes, s.with(bad)); err == nil {
+		if err := s.db.Check(s.Nodes, s.withOptions(bad)); err == nil {
 			t.Errorf("options %v were accepted", bad)
 		}
 	}
@@ -27,16 +27,16 @@ func (s *suite) testOptions(t *testing.T) {
 		}
 	}
 	s.hosts = s.newHosts(t)
-	env := s.env(t)
-	env.Options = s.with(database.Options{unknownOption: 1})
+	env := s.newEnv(t)
+	env.Options = s.withOptions(database.Options{unknownOption: 1})
 	if c, err := s.db.Start(t.Context(), env); err == nil {
 		t.Errorf("a cluster with an option that does not exist was started; ending it: %v", c.Stop(t.Context()))
 	}
-	s.nothingLeft(t)
+	s.checkNothingLeft(t)
 }
 
-// with is the options and more of them.
-func (s *suite) with(more database.Options) database.Options {
+// withOptions is the options and more of them.
+func (s *suite) withOptions(more database.Options) database.Options {
 	o := maps.Clone(s.Options)
 	if o == nil {
 		o = make(database.Options)
@@ -47,7 +47,7 @@ func (s *suite) with(more database.Options) database.Options {
 
 // testStatus is what a cluster says of itself.
 func (s *suite) testStatus(t *testing.T, cluster database.Cluster) {
-	ctx, cancel := s.bounded(t)
+	ctx, cancel := s.withTimeout(t)
 	defer cancel()
 	if err := cluster.Ready(ctx); err != nil {
 		t.Errorf("it has started and is not ready: %v", err)
@@ -58,7 +58,7 @@ func (s *suite) testStatus(t *testing.T, cluster database.Cluster) {
 	if len(cluster.Properties()) == 0 {
 		t.Error("no properties for clients")
 	}
-	s.expectMembers(t, cluster, s.names(0, s.Nodes))
+	s.expectMembers(t, cluster, s.hostNames(0, s.Nodes))
 	logs := cluster.Logs()
 	if len(logs) < s.Nodes {
 		t.Errorf("%d logs of %d nodes: %v", len(logs), s.Nodes, logs)
@@ -70,8 +70,8 @@ func (s *suite) testStatus(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// names are those of the hosts from the from-th on.
-func (s *suite) names(from, to int) []string {
+// hostNames are those of the hosts from the from-th on.
+func (s *suite) hostNames(from, to int) []string {
 	var names []string
 	for _, h := range s.hosts[from:to] {
 		names = append(names, h.Name())

@@ -45,9 +45,9 @@ const (
 	raftStopped     = "raft: stopped" // the member was removed
 )
 
-// classify turns an error of etcd's client into an outcome. What timed out inside the
+// classifyError turns an error of etcd's client into an outcome. What timed out inside the
 // cluster, or ended with its member, may have been agreed on nevertheless.
-func classify(addr string, err error) error {
+func classifyError(addr string, err error) error {
 	for _, n := range notDone {
 		if errors.Is(err, n.err) {
 			return load.Failed(n.class, addr, err)
@@ -56,7 +56,7 @@ func classify(addr string, err error) error {
 	switch {
 	case strings.Contains(err.Error(), proposalDropped):
 		return load.Failed(classDropped, addr, err)
-	case neverSent(err):
+	case isUnsent(err):
 		return load.Failed(dialClass(err.Error()), addr, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, rpctypes.ErrTimeout),
 		errors.Is(err, rpctypes.ErrTimeoutDueToLeaderFail), errors.Is(err, rpctypes.ErrTimeoutDueToConnectionLost),
@@ -68,7 +68,7 @@ func classify(addr string, err error) error {
 		strings.Contains(err.Error(), raftStopped):
 		return load.Unknown(classStopped, addr, err)
 	}
-	switch code(err) {
+	switch grpcCode(err) {
 	case codes.DeadlineExceeded:
 		return load.Unknown(database.ClassTimeout, addr, err)
 	case codes.Canceled:
@@ -79,8 +79,8 @@ func classify(addr string, err error) error {
 	return load.Unknown(database.ClassOther, addr, err)
 }
 
-// code is an error's gRPC code, whether etcd knows the error or not.
-func code(err error) codes.Code {
+// grpcCode is an error's gRPC code, whether etcd knows the error or not.
+func grpcCode(err error) codes.Code {
 	var e rpctypes.EtcdError
 	if errors.As(err, &e) {
 		return e.Code()
@@ -88,10 +88,10 @@ func code(err error) codes.Code {
 	return status.Code(err)
 }
 
-// neverSent tells whether a request found no connection to go out on: gRPC then says
+// isUnsent tells whether a request found no connection to go out on: gRPC then says
 // why the last try to connect failed.
-func neverSent(err error) bool {
-	return code(err) == codes.Unavailable && strings.Contains(err.Error(), "transport: Error while dialing")
+func isUnsent(err error) bool {
+	return grpcCode(err) == codes.Unavailable && strings.Contains(err.Error(), "transport: Error while dialing")
 }
 
 // dialClass names a failure to connect. gRPC passes it on as text.
@@ -118,8 +118,8 @@ func brokenClass(text string) string {
 	return database.ClassEOF
 }
 
-// elsewhere tells whether another member may do what this one could not.
-func elsewhere(err error) bool {
+// canRetryElsewhere tells whether another member may do what this one could not.
+func canRetryElsewhere(err error) bool {
 	var e *load.OpError
 	if !errors.As(err, &e) {
 		return false

@@ -19,8 +19,8 @@ import (
 const (
 	// away is how long a worker stays with another member before it tries the one that
 	// it prefers again; it doubles with each try in vain.
-	away    = 2 * time.Second
-	maxAway = 32 * time.Second
+	retryPreferred    = 2 * time.Second
+	maxRetryPreferred = 32 * time.Second
 	// learnEvery is how often a worker asks its member who else there is. The member
 	// answers from what it knows, beside the worker's operations.
 	learnEvery = 5 * time.Second
@@ -30,26 +30,26 @@ const (
 // operation that was certainly not sent is sent to that one, others are not repeated.
 type client struct {
 	settings
-	dial    database.DialFunc // nil: the system's
-	alone   bool              // one member's own copy is read
-	decode  decoder
-	buffer  []byte       // of a record to be written
-	fields  []load.Field // of a record to be merged
-	retries atomic.Int64
+	dial         database.DialFunc // nil: the system's
+	singleMember bool              // one member's own copy is read
+	decode       decoder
+	buffer       []byte       // of a record to be written
+	fields       []load.Field // of a record to be merged
+	retries      atomic.Int64
 
-	at      int // the endpoint in use
-	until   time.Time
-	patient time.Duration
-	learnt  time.Time // when it asked last who there is
+	current        int // the endpoint in use
+	preferredAfter time.Time
+	preferredWait  time.Duration
+	lastLearned    time.Time // when it asked last who there is
 
 	mu    sync.Mutex
 	addrs []string // preferred first; more are learnt
 	conns []*clientv3.Client
 
-	learning sync.WaitGroup
-	busy     atomic.Bool // learning
-	ctx      context.Context
-	cancel   context.CancelFunc
+	learning   sync.WaitGroup
+	isLearning atomic.Bool // learning
+	ctx        context.Context
+	cancel     context.CancelFunc
 }
 
 var (
@@ -62,7 +62,7 @@ var (
 // openClient returns a client that has reached a member.
 func openClient(ctx context.Context, s settings, spread *spreader) (*client, error) {
 	c := newClient(ctx, s, nil)
-	c.addrs = spread.order(ctx, s.endpoints, s.route)
+	c.addrs = spread.orderEndpoints(ctx, s.endpoints, s.route)
 	c.conns = make([]*clientv3.Client, len(c.addrs))
 	// The first operation need not connect, and whoever misspelt an address learns it here.
 	if _, err := c.get(ctx, defaultTable, clientv3.WithSerializable(), clientv3.WithCountOnly()); err != nil {
@@ -72,7 +72,7 @@ func openClient(ctx context.Context, s settings, spread *spreader) (*client, err
 }
 
 func newClient(ctx context.Context, s settings, dial database.DialFunc) *client {
-	c := &client{settings: s, dial: dial, patient: away}
+	c := &client{settings: s, dial: dial, preferredWait: retryPreferred}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return c
 }
@@ -93,24 +93,24 @@ func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Cli
 	if c.requireLeader {
 		ctx = clientv3.WithRequireLeader(ctx)
 	}
-	if c.at != 0 && time.Now().After(c.until) {
-		c.at = 0
+	if c.current != 0 && time.Now().After(c.preferredAfter) {
+		c.current = 0
 	}
 	for try := 1; ; try++ {
-		conn, addr, count, err := c.conn(c.at)
+		conn, addr, count, err := c.conn(c.current)
 		if err != nil {
 			return load.Failed(database.ClassOther, addr, err)
 		}
 		if err = ask(ctx, conn); err == nil {
-			c.served()
+			c.noteServed()
 			return nil
 		}
-		sent := !neverSent(err)
-		err = classify(addr, err)
-		if c.alone || !elsewhere(err) {
+		sent := !isUnsent(err)
+		err = classifyError(addr, err)
+		if c.singleMember || !canRetryElsewhere(err) {
 			return err
 		}
-		c.turn(count)
+		c.nextEndpoint(count)
 		if sent || try >= count || ctx.Err() != nil {
 			return err
 		}
@@ -118,25 +118,25 @@ func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Cli
 	}
 }
 
-// served notes that the member in use serves.
-func (c *client) served() {
-	if c.at == 0 {
-		c.patient = away
+// noteServed notes that the member in use serves.
+func (c *client) noteServed() {
+	if c.current == 0 {
+		c.preferredWait = retryPreferred
 	}
-	if now := time.Now(); !c.alone && now.Sub(c.learnt) > learnEvery {
-		c.learnt = now
-		c.learn(c.at)
+	if now := time.Now(); !c.singleMember && now.Sub(c.lastLearned) > learnEvery {
+		c.lastLearned = now
+		c.learnMembers(c.current)
 	}
 }
 
-// turn goes on to the next member.
-func (c *client) turn(count int) {
-	if c.at == 0 {
-		c.until = time.Now().Add(c.patient)
-		c.patient = min(2*c.patient, maxAway)
+// nextEndpoint goes on to the next member.
+func (c *client) nextEndpoint(count int) {
+	if c.current == 0 {
+		c.preferredAfter = time.Now().Add(c.preferredWait)
+		c.preferredWait = min(2*c.preferredWait, maxRetryPreferred)
 	}
-	c.at = (c.at + 1) % count
-	c.learn(c.at)
+	c.current = (c.current + 1) % count
+	c.learnMembers(c.current)
 }
 
 // conn is the connection to the i-th endpoint.
@@ -149,18 +149,18 @@ func (c *client) conn(i int) (conn *clientv3.Client, addr string, count int, err
 	return c.conns[i], c.addrs[i], len(c.addrs), err
 }
 
-// learn asks a member who else there is, one question at a time: members may have joined.
-func (c *client) learn(i int) {
-	if !c.busy.CompareAndSwap(false, true) {
+// learnMembers asks a member who else there is, one question at a time: members may have joined.
+func (c *client) learnMembers(i int) {
+	if !c.isLearning.CompareAndSwap(false, true) {
 		return
 	}
 	conn, _, _, err := c.conn(i)
 	if err != nil {
-		c.busy.Store(false)
+		c.isLearning.Store(false)
 		return // the operation that needs it says so
 	}
 	c.learning.Go(func() {
-		defer c.busy.Store(false)
+		defer c.isLearning.Store(false)
 		ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
 		defer cancel()
 		list, err := conn.MemberList(ctx, clientv3.WithSerializable())

@@ -54,21 +54,21 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for i, h := range c.Env.Nodes {
-		m, err := c.add(h)
+		m, err := c.addMember(h)
 		if err != nil {
 			return err
 		}
 		// The first stands for election within one timeout, the others wait for a whole
 		// one first: all at once they may split their votes, each time for another timeout.
 		advance := "--initial-election-tick-advance=" + strconv.FormatBool(i == 0)
-		g.Go(func() error { return c.launch(gctx, m, stateNew, strings.Join(peers, ","), advance) })
+		g.Go(func() error { return c.startNew(gctx, m, stateNew, strings.Join(peers, ","), advance) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	c.ReportProgress("awaiting a leader")
 	for _, m := range c.All() {
-		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.serves) })
+		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.checkServing) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -78,15 +78,15 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		return err
 	}
-	return c.lead(ctx)
+	return c.ensureLeader(ctx)
 }
 
 func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(Name, format, args...)
 }
 
-// add makes a node's member known here; nothing of it runs yet.
-func (c *cluster) add(h host.Host) (*member, error) {
+// addMember makes a node's member known here; nothing of it runs yet.
+func (c *cluster) addMember(h host.Host) (*member, error) {
 	m, err := newMember(h, c.options)
 	if err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (c *cluster) add(h host.Host) (*member, error) {
 	return m, nil
 }
 
-// drop forgets a member, whose process has ended.
-func (c *cluster) drop(m *member) error {
+// dropMember forgets a member, whose process has ended.
+func (c *cluster) dropMember(m *member) error {
 	c.Drop(m)
 	return closeClient(m.admin)
 }
@@ -116,7 +116,7 @@ func (c *cluster) Properties() map[string]string {
 func (c *cluster) Stop(context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, m := range c.All() {
-		errs = append(errs, c.drop(m))
+		errs = append(errs, c.dropMember(m))
 	}
 	return errors.Join(errs...)
 }

@@ -117,11 +117,11 @@ func TestClearForgets(t *testing.T) {
 	if err := client.Insert(ctx, "usertable", "user1", record("a")); err != nil {
 		t.Fatal(err)
 	}
-	m, err := c.serving(ctx, nil)
+	m, err := c.findServing(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := m.admin.Get(ctx, keyOf("usertable", "user1"))
+	before, err := m.admin.Get(ctx, recordKey("usertable", "user1"))
 	if err != nil || len(before.Kvs) != 1 {
 		t.Fatalf("read %v, %v", before, err)
 	}
@@ -130,7 +130,7 @@ func TestClearForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := m.admin.Get(ctx, keyOf("usertable", "user1"), clientv3.WithRev(before.Header.Revision)); !errors.Is(err, rpctypes.ErrCompacted) {
+	if _, err := m.admin.Get(ctx, recordKey("usertable", "user1"), clientv3.WithRev(before.Header.Revision)); !errors.Is(err, rpctypes.ErrCompacted) {
 		t.Errorf("reading the table as it was before it was emptied: %v", err)
 	}
 }
@@ -365,7 +365,7 @@ func TestAllReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	client.learn(client.at)
+	client.learnMembers(client.current)
 	client.learning.Wait()
 	for _, h := range nodes[:2] {
 		if _, err := c.Leave(ctx, h, database.Graceful); err != nil {

@@ -35,8 +35,8 @@ var reconnect = grpc.ConnectParams{
 // spreader gives workers different members to begin with.
 type spreader struct{ next atomic.Uint32 }
 
-// order puts endpoints into the order in which a worker uses them.
-func (s *spreader) order(ctx context.Context, endpoints []string, route string) []string {
+// orderEndpoints puts endpoints into the order in which a worker uses them.
+func (s *spreader) orderEndpoints(ctx context.Context, endpoints []string, route string) []string {
 	switch route {
 	case routeNearest:
 		return database.SortByDistance(ctx, nil, endpoints)

@@ -16,7 +16,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 // Revive implements database.Cluster: it returns when a read that has to be agreed on
 // succeeds at the member.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	run := func(ctx context.Context, m *member) error { return c.run(ctx, m) }
-	serves := func(ctx context.Context, m *member) error { return m.serves(ctx) }
+	run := func(ctx context.Context, m *member) error { return c.startProcess(ctx, m) }
+	serves := func(ctx context.Context, m *member) error { return m.checkServing(ctx) }
 	return daemon.ReviveMember(ctx, &c.MemberList, node.Name(), run, serves)
 }

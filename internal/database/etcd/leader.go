@@ -7,9 +7,9 @@ import (
 	"skerry/internal/database"
 )
 
-// lead has the member lead that was asked for, and returns when all members agree that it
+// ensureLeader has the member lead that was asked for, and returns when all members agree that it
 // does. An election may give the cluster another leader later.
-func (c *cluster) lead(ctx context.Context) error {
+func (c *cluster) ensureLeader(ctx context.Context) error {
 	if c.options.leader == "" {
 		return nil
 	}
@@ -20,26 +20,26 @@ func (c *cluster) lead(ctx context.Context) error {
 		return fmt.Errorf("%s is to lead: %w", c.options.leader, database.ErrNotMember)
 	}
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
-		s, err := to.status(ctx)
+		s, err := to.queryStatus(ctx)
 		if err != nil {
 			return err
 		}
-		if role(s) == "leader" {
+		if raftRole(s) == "leader" {
 			return c.Ready(ctx)
 		}
-		from, err := c.serving(ctx, nil)
+		from, err := c.findServing(ctx, nil)
 		if err != nil {
 			return err
 		}
-		if err := move(ctx, from, to); err != nil {
+		if err := moveLeader(ctx, from, to); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: %s does not lead yet", database.ErrNotReady, to.host.Name())
 	})
 }
 
-// move has one member hand the leadership over to another.
-func move(ctx context.Context, from, to *member) error {
+// moveLeader has one member hand the leadership over to another.
+func moveLeader(ctx context.Context, from, to *member) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	if _, err := from.admin.MoveLeader(ctx, to.id.Load()); err != nil {

@@ -18,11 +18,11 @@ func TestLeader(t *testing.T) {
 		t.Errorf("%s leads the new cluster", got)
 	}
 	ctx := t.Context()
-	other, err := c.serving(ctx, c.On("n3"))
+	other, err := c.findServing(ctx, c.On("n3"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := move(ctx, c.On("n3"), other); err != nil {
+	if err := moveLeader(ctx, c.On("n3"), other); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Clear(ctx); err != nil {
@@ -38,7 +38,7 @@ func TestLeader(t *testing.T) {
 
 func leaderOf(t *testing.T, c *cluster) *member {
 	t.Helper()
-	m, err := c.serving(t.Context(), nil)
+	m, err := c.findServing(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type member struct {
 	admin *clientv3.Client
 	// patience bounds a read that has to be agreed on. A new leader drops those that
 	// come before its first entry is agreed on, and its member does not ask again.
-	patience time.Duration
+	readTimeout time.Duration
 
 	daemon.Seat
 	id atomic.Uint64
@@ -52,7 +52,7 @@ func newMember(h host.Host, o options) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &member{host: h, addr: addr, admin: admin, patience: o.election / 2}, nil
+	return &member{host: h, addr: addr, admin: admin, readTimeout: o.election / 2}, nil
 }
 
 func (o options) peerURL(h host.Host) string {
@@ -62,17 +62,17 @@ func (o options) peerURL(h host.Host) string {
 func (m *member) dir() string { return filepath.Join(m.host.Dir(), Name) }
 func (m *member) log() string { return filepath.Join(m.dir(), "etcd.log") }
 
-// launch starts a member on an empty directory.
-func (c *cluster) launch(ctx context.Context, m *member, state, peers string, more ...string) error {
+// startNew starts a member on an empty directory.
+func (c *cluster) startNew(ctx context.Context, m *member, state, peers string, more ...string) error {
 	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of etcd on %s: %w", m.host.Name(), err)
 	}
-	return c.run(ctx, m, append(more, "--initial-cluster-state", state, "--initial-cluster", peers, "--initial-cluster-token", "skerry")...)
+	return c.startProcess(ctx, m, append(more, "--initial-cluster-state", state, "--initial-cluster", peers, "--initial-cluster-token", "skerry")...)
 }
 
-// run starts a member's process. On a directory that holds data etcd takes the cluster
+// startProcess starts a member's process. On a directory that holds data etcd takes the cluster
 // from there.
-func (c *cluster) run(ctx context.Context, m *member, args ...string) error {
+func (c *cluster) startProcess(ctx context.Context, m *member, args ...string) error {
 	o := c.options
 	client, peer := "http://"+m.addr, o.peerURL(m.host)
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
@@ -93,8 +93,8 @@ func (c *cluster) run(ctx context.Context, m *member, args ...string) error {
 	return nil
 }
 
-// status is what a member says of itself.
-func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
+// queryStatus is what a member says of itself.
+func (m *member) queryStatus(ctx context.Context) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	s, err := m.admin.Status(ctx, m.addr)
@@ -105,12 +105,12 @@ func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
 	return s, nil
 }
 
-// serves returns nil when the member takes part in the cluster: a read that has to be
+// checkServing returns nil when the member takes part in the cluster: a read that has to be
 // agreed on succeeds.
-func (m *member) serves(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, m.patience)
+func (m *member) checkServing(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.readTimeout)
 	defer cancel()
-	if _, err := m.admin.Get(ctx, keyOf("", ""), clientv3.WithCountOnly()); err != nil {
+	if _, err := m.admin.Get(ctx, recordKey("", ""), clientv3.WithCountOnly()); err != nil {
 		return fmt.Errorf("%w: etcd on %s: %w", database.ErrNotReady, m.host.Name(), err)
 	}
 	return nil

@@ -12,11 +12,11 @@ import (
 	"skerry/internal/load"
 )
 
-// conflicts is how often an update is tried when others change its record meanwhile.
-const conflicts = 16
+// maxConflicts is how often an update is tried when others change its record meanwhile.
+const maxConflicts = 16
 
 // errConflict says that an update lost against others at every try.
-var errConflict = fmt.Errorf("the record was changed by others at each of %d tries", conflicts)
+var errConflict = fmt.Errorf("the record was changed by others at each of %d tries", maxConflicts)
 
 // get asks for keys.
 func (c *client) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
@@ -28,8 +28,8 @@ func (c *client) get(ctx context.Context, key string, options ...clientv3.OpOpti
 	return got, err
 }
 
-// consistency adds to a read what the client's reads are to be.
-func (c *client) consistency(options ...clientv3.OpOption) []clientv3.OpOption {
+// readOptions adds to a read what the client's reads are to be.
+func (c *client) readOptions(options ...clientv3.OpOption) []clientv3.OpOption {
 	if c.serializable {
 		options = append(options, clientv3.WithSerializable())
 	}
@@ -38,17 +38,17 @@ func (c *client) consistency(options ...clientv3.OpOption) []clientv3.OpOption {
 
 // Read implements load.Client.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	got, err := c.get(ctx, keyOf(table, key), c.consistency()...)
+	got, err := c.get(ctx, recordKey(table, key), c.readOptions()...)
 	switch {
 	case err != nil:
 		return dst, err
 	case len(got.Kvs) == 0:
 		return dst, load.ErrNotFound
 	}
-	return c.decoded(dst, got.Kvs[0], fields)
+	return c.decodeFields(dst, got.Kvs[0], fields)
 }
 
-func (c *client) decoded(dst []load.Field, kv *mvccpb.KeyValue, fields []string) ([]load.Field, error) {
+func (c *client) decodeFields(dst []load.Field, kv *mvccpb.KeyValue, fields []string) ([]load.Field, error) {
 	dst, err := c.decode.fields(dst, kv.Value, fields)
 	if err != nil {
 		return dst, load.Failed(classRecord, "", fmt.Errorf("reading %s: %w", kv.Key, err))
@@ -58,17 +58,17 @@ func (c *client) decoded(dst []load.Field, kv *mvccpb.KeyValue, fields []string)
 
 // Scan implements load.Client.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
-	got, err := c.get(ctx, keyOf(table, start), c.consistency(clientv3.WithRange(endOf(table)), clientv3.WithLimit(int64(count)))...)
+	got, err := c.get(ctx, recordKey(table, start), c.readOptions(clientv3.WithRange(tableEnd(table)), clientv3.WithLimit(int64(count)))...)
 	if err != nil {
 		return 0, err
 	}
 	var record []load.Field
 	for _, kv := range got.Kvs {
-		if record, err = c.decoded(record[:0], kv, fields); err != nil {
+		if record, err = c.decodeFields(record[:0], kv, fields); err != nil {
 			return 0, err
 		}
 		if visit != nil {
-			visit(suffix(kv.Key, table), record)
+			visit(keySuffix(kv.Key, table), record)
 		}
 	}
 	return len(got.Kvs), nil
@@ -79,7 +79,7 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 	c.buffer = appendRecord(c.buffer[:0], values)
 	text := string(c.buffer)
 	return c.do(ctx, func(ctx context.Context, conn *clientv3.Client) error {
-		_, err := conn.Put(ctx, keyOf(table, key), text)
+		_, err := conn.Put(ctx, recordKey(table, key), text)
 		return err
 	})
 }
@@ -93,7 +93,7 @@ func (c *client) InsertAll(ctx context.Context, table string, records []load.Rec
 		puts := make([]clientv3.Op, len(part))
 		for i, r := range part {
 			c.buffer = appendRecord(c.buffer[:0], r.Values)
-			puts[i] = clientv3.OpPut(keyOf(table, r.Key), string(c.buffer))
+			puts[i] = clientv3.OpPut(recordKey(table, r.Key), string(c.buffer))
 		}
 		if err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) error {
 			_, err := conn.Txn(ctx).Then(puts...).Commit()
@@ -107,21 +107,21 @@ func (c *client) InsertAll(ctx context.Context, table string, records []load.Rec
 
 // Update implements load.Client: see the package's comment.
 func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
-	full := keyOf(table, key)
+	full := recordKey(table, key)
 	got, err := c.get(ctx, full, clientv3.WithSerializable())
 	if err != nil {
-		return notDoneYet(err)
+		return asNotDone(err)
 	}
 	kvs := got.Kvs
-	for range conflicts {
+	for range maxConflicts {
 		var revision int64 // of no record
 		then := []clientv3.Op{}
 		if len(kvs) > 0 {
 			revision = kvs[0].ModRevision
-			if c.fields, err = c.decoded(c.fields[:0], kvs[0], nil); err != nil {
+			if c.fields, err = c.decodeFields(c.fields[:0], kvs[0], nil); err != nil {
 				return err
 			}
-			c.fields = merge(c.fields, values)
+			c.fields = mergeFields(c.fields, values)
 			c.buffer = appendRecord(c.buffer[:0], c.fields)
 			then = append(then, clientv3.OpPut(full, string(c.buffer)))
 		}
@@ -147,8 +147,8 @@ func (c *client) Update(ctx context.Context, table, key string, values []load.Fi
 	return load.Failed(classConflict, "", errConflict)
 }
 
-// notDoneYet is the error of an operation that had written nothing so far.
-func notDoneYet(err error) error {
+// asNotDone is the error of an operation that had written nothing so far.
+func asNotDone(err error) error {
 	var e *load.OpError
 	if errors.As(err, &e) {
 		return load.Failed(e.Class, e.Node, e.Err)
@@ -160,7 +160,7 @@ func notDoneYet(err error) error {
 func (c *client) Delete(ctx context.Context, table, key string) error {
 	var answer *clientv3.DeleteResponse
 	err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) (err error) {
-		answer, err = conn.Delete(ctx, keyOf(table, key))
+		answer, err = conn.Delete(ctx, recordKey(table, key))
 		return err
 	})
 	if err == nil && answer.Deleted == 0 {
@@ -171,7 +171,7 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 
 // Count implements load.Counter.
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
-	got, err := c.get(ctx, keyOf(table, ""), c.consistency(clientv3.WithRange(endOf(table)), clientv3.WithCountOnly())...)
+	got, err := c.get(ctx, recordKey(table, ""), c.readOptions(clientv3.WithRange(tableEnd(table)), clientv3.WithCountOnly())...)
 	if err != nil {
 		return 0, err
 	}

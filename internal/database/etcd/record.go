@@ -18,24 +18,24 @@ const defaultTable = "usertable"
 // separator stands between a table's name and a key.
 const separator = "/"
 
-// keyOf is where a record is.
-func keyOf(table, key string) string {
+// recordKey is where a record is.
+func recordKey(table, key string) string {
 	if table == "" {
 		table = defaultTable
 	}
 	return table + separator + key
 }
 
-// endOf is the key behind all of a table's.
-func endOf(table string) string {
+// tableEnd is the key behind all of a table's.
+func tableEnd(table string) string {
 	if table == "" {
 		table = defaultTable
 	}
 	return table + string(rune(separator[0]+1))
 }
 
-// suffix is the record's own key in a full one.
-func suffix(full []byte, table string) string {
+// keySuffix is the record's own key in a full one.
+func keySuffix(full []byte, table string) string {
 	if table == "" {
 		table = defaultTable
 	}
@@ -94,8 +94,8 @@ func (d *decoder) name(i int, text []byte) string {
 	return d.names[i]
 }
 
-// merge puts values into a record's fields.
-func merge(fields, values []load.Field) []load.Field {
+// mergeFields puts values into a record's fields.
+func mergeFields(fields, values []load.Field) []load.Field {
 	for _, v := range values {
 		i := slices.IndexFunc(fields, func(f load.Field) bool { return f.Name == v.Name })
 		if i < 0 {

@@ -15,10 +15,10 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// notYet are answers to a change that may be asked for again: for 5 s after a member
+// isTemporary are answers to a change that may be asked for again: for 5 s after a member
 // (re)connects the others do not count it as healthy, a learner catches up first, and an
 // address that was removed within the same second gets the same ID ("member not found").
-func notYet(err error) bool {
+func isTemporary(err error) bool {
 	for _, e := range []error{rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, rpctypes.ErrMemberLearnerNotReady,
 		rpctypes.ErrMemberNotFound, rpctypes.ErrTooManyLearners, rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged} {
 		if errors.Is(err, e) {
@@ -26,11 +26,11 @@ func notYet(err error) bool {
 		}
 	}
 	// No answer in time: it may have been agreed on, which the next try finds.
-	return errors.Is(err, context.DeadlineExceeded) || code(err) == codes.DeadlineExceeded || code(err) == codes.Unavailable
+	return errors.Is(err, context.DeadlineExceeded) || grpcCode(err) == codes.DeadlineExceeded || grpcCode(err) == codes.Unavailable
 }
 
-// refused tells answers that no repetition changes.
-func refused(err error) bool { return !notYet(err) }
+// isFinal tells answers that no repetition changes.
+func isFinal(err error) bool { return !isTemporary(err) }
 
 // Join implements database.Cluster:
 //
@@ -45,33 +45,33 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return c.RunJoin(ctx, node, daemon.JoinSteps{
 		Timeout: daemon.ChangeTimeout,
 		Check: func(ctx context.Context) (err error) {
-			entry, err = c.serving(ctx, nil)
+			entry, err = c.findServing(ctx, nil)
 			return err
 		},
 		Join: func(ctx context.Context, timer *daemon.ChangeTimer) (err error) {
-			if m, err = c.add(node); err != nil {
+			if m, err = c.addMember(node); err != nil {
 				return err
 			}
-			peers, err := c.register(ctx, entry, m)
+			peers, err := c.registerMember(ctx, entry, m)
 			if err != nil {
 				return err
 			}
 			timer.Accept()
-			return c.takeIn(ctx, entry, m, peers)
+			return c.startJoined(ctx, entry, m, peers)
 		},
 		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, entry, m) },
 	})
 }
 
-// register has the cluster agree on a new member and returns the list to start it with.
-func (c *cluster) register(ctx context.Context, entry, m *member) (peers string, err error) {
+// registerMember has the cluster agree on a new member and returns the list to start it with.
+func (c *cluster) registerMember(ctx context.Context, entry, m *member) (peers string, err error) {
 	add := entry.admin.MemberAdd
 	if c.options.learner {
 		add = entry.admin.MemberAddAsLearner
 	}
 	own := c.options.peerURL(m.host)
 	var list []string
-	err = daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
+	err = daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
 		_, err := add(ctx, []string{own})
 		if err != nil && !errors.Is(err, rpctypes.ErrPeerURLExist) { // that a try before has added it
 			return err
@@ -99,9 +99,9 @@ func (c *cluster) register(ctx context.Context, entry, m *member) (peers string,
 	return strings.Join(list, ","), nil
 }
 
-// takeIn starts a member that the cluster has agreed on and gives it its vote.
-func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) error {
-	if err := c.launch(ctx, m, stateExisting, peers); err != nil {
+// startJoined starts a member that the cluster has agreed on and gives it its vote.
+func (c *cluster) startJoined(ctx context.Context, entry, m *member, peers string) error {
+	if err := c.startNew(ctx, m, stateExisting, peers); err != nil {
 		return err
 	}
 	d := m.Server()
@@ -110,7 +110,7 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 		return d.Await(ctx, daemon.ChangeTimeout, ask)
 	}
 	if c.options.learner {
-		if err := daemon.RetryChange(ctx, wait, refused, func(ctx context.Context) error {
+		if err := daemon.RetryChange(ctx, wait, isFinal, func(ctx context.Context) error {
 			_, err := entry.admin.MemberPromote(ctx, m.id.Load())
 			if errors.Is(err, rpctypes.ErrMemberNotLearner) { // a try before has promoted it
 				return nil
@@ -120,7 +120,7 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 			return fmt.Errorf("member promote: %w", err)
 		}
 	}
-	if err := wait(ctx, m.serves); err != nil {
+	if err := wait(ctx, m.checkServing); err != nil {
 		return err
 	}
 	d.MarkMember()
@@ -135,11 +135,11 @@ func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*adminTimeout)
 	defer cancel()
 	errs := []error{m.Halt(ctx, database.Abrupt)}
-	there, err := listed(ctx, entry, c.options.peerURL(m.host))
+	there, err := findListed(ctx, entry, c.options.peerURL(m.host))
 	if err == nil && there != nil {
 		_, err = entry.admin.MemberRemove(ctx, there.ID)
 	}
-	return errors.Join(append(errs, err, c.drop(m))...)
+	return errors.Join(append(errs, err, c.dropMember(m))...)
 }
 
 // Leave implements database.Cluster:
@@ -151,7 +151,7 @@ func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
 // Abrupt, its process is killed first.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	return daemon.LeaveQuorum(ctx, c.Cluster, node, manner, daemon.QuorumSteps[*member]{
-		Check: c.checkLeave, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop,
+		Check: c.checkLeave, Yield: c.yieldLeadership, Remove: c.removeMember, Forgotten: c.checkForgotten, Drop: c.dropMember,
 	})
 }
 
@@ -160,38 +160,38 @@ func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Man
 	members := c.All()
 	others := 0
 	for _, o := range daemon.RunningExcept(members, m) {
-		if s, err := o.status(ctx); err == nil && !s.IsLearner {
+		if s, err := o.queryStatus(ctx); err == nil && !s.IsLearner {
 			others++
 		}
 	}
 	return daemon.CheckLeave(members, m, manner, others)
 }
 
-// yield has a leader hand over.
-func (c *cluster) yield(ctx context.Context, m *member) error {
-	s, err := m.status(ctx)
+// yieldLeadership has a leader hand over.
+func (c *cluster) yieldLeadership(ctx context.Context, m *member) error {
+	s, err := m.queryStatus(ctx)
 	if err != nil || s.Leader != m.id.Load() {
 		return nil // one that does not answer need not hand anything over
 	}
-	other, err := c.serving(ctx, m)
+	other, err := c.findServing(ctx, m)
 	if err != nil {
 		return err
 	}
-	if err := move(ctx, m, other); err != nil && !notYet(err) {
+	if err := moveLeader(ctx, m, other); err != nil && !isTemporary(err) {
 		return err
 	}
 	return nil
 }
 
-// unregister has the cluster agree that a member is none any more. Whoever leads may
+// removeMember has the cluster agree that a member is none any more. Whoever leads may
 // have changed since the last try.
-func (c *cluster) unregister(ctx context.Context, m *member) error {
-	if err := daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
-		other, err := c.serving(ctx, m)
+func (c *cluster) removeMember(ctx context.Context, m *member) error {
+	if err := daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
+		other, err := c.findServing(ctx, m)
 		if err != nil {
 			return err
 		}
-		there, err := listed(ctx, other, c.options.peerURL(m.host))
+		there, err := findListed(ctx, other, c.options.peerURL(m.host))
 		if err != nil || there == nil {
 			return err
 		}
@@ -203,17 +203,17 @@ func (c *cluster) unregister(ctx context.Context, m *member) error {
 	return nil
 }
 
-// forgotten returns nil when no member that runs lists m, and they serve.
-func (c *cluster) forgotten(ctx context.Context, m *member) error {
+// checkForgotten returns nil when no member that runs lists m, and they serve.
+func (c *cluster) checkForgotten(ctx context.Context, m *member) error {
 	for _, o := range daemon.RunningExcept(c.All(), m) {
-		there, err := listed(ctx, o, c.options.peerURL(m.host))
+		there, err := findListed(ctx, o, c.options.peerURL(m.host))
 		if err != nil {
 			return err
 		}
 		if there != nil {
 			return fmt.Errorf("%s still lists %s", o.host.Name(), m.host.Name())
 		}
-		if err := o.serves(ctx); err != nil {
+		if err := o.checkServing(ctx); err != nil {
 			return err
 		}
 	}

@@ -20,14 +20,14 @@ import (
 // read that has to be agreed on.
 func (c *cluster) Ready(ctx context.Context) error {
 	return daemon.CheckLeader(ctx, c.All(), func(ctx context.Context, m *member) (uint64, error) {
-		s, err := m.status(ctx)
+		s, err := m.queryStatus(ctx)
 		if err != nil {
 			return 0, fmt.Errorf("%w: %w", database.ErrNotReady, err)
 		}
 		if s.Leader == 0 {
 			return 0, fmt.Errorf("%w: %s knows no leader", database.ErrNotReady, m.Name())
 		}
-		return s.Leader, m.serves(ctx)
+		return s.Leader, m.checkServing(ctx)
 	})
 }
 
@@ -35,12 +35,12 @@ func (c *cluster) Ready(ctx context.Context) error {
 // unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return daemon.ReportMembers(ctx, c.All(), func(ctx context.Context, m *member, into *database.Member) error {
-		s, err := m.status(ctx)
+		s, err := m.queryStatus(ctx)
 		if err != nil {
 			return ctx.Err() // its state is unreachable
 		}
-		into.State, into.Share = role(s), 1
-		got, err := m.admin.Get(ctx, keyOf("", ""), clientv3.WithRange(endOf("")), clientv3.WithCountOnly(), clientv3.WithSerializable())
+		into.State, into.Share = raftRole(s), 1
+		got, err := m.admin.Get(ctx, recordKey("", ""), clientv3.WithRange(tableEnd("")), clientv3.WithCountOnly(), clientv3.WithSerializable())
 		if err != nil {
 			return fmt.Errorf("counting the rows of etcd on %s: %w", m.Name(), err)
 		}
@@ -49,8 +49,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	})
 }
 
-// role is a member's part in Raft.
-func role(s *clientv3.StatusResponse) string {
+// raftRole is a member's part in Raft.
+func raftRole(s *clientv3.StatusResponse) string {
 	switch {
 	case s.IsLearner:
 		return "learner"
@@ -62,17 +62,17 @@ func role(s *clientv3.StatusResponse) string {
 	return "follower"
 }
 
-// serving is a member that answers, for questions to the cluster: the leader when one
+// findServing is a member that answers, for questions to the cluster: the leader when one
 // is known, and never one that is left out.
-func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
+func (c *cluster) findServing(ctx context.Context, without *member) (*member, error) {
 	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, m *member) (daemon.Role, error) {
-		s, err := m.status(ctx)
+		s, err := m.queryStatus(ctx)
 		switch {
 		case err != nil:
 			return daemon.RoleNone, err
-		case role(s) == "leader":
+		case raftRole(s) == "leader":
 			return daemon.RoleLeader, nil
-		case role(s) == "follower":
+		case raftRole(s) == "follower":
 			return daemon.RoleFollower, nil
 		}
 		return daemon.RoleNone, nil
@@ -81,11 +81,11 @@ func (c *cluster) serving(ctx context.Context, without *member) (*member, error)
 
 // Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	m, err := c.serving(ctx, nil)
+	m, err := c.findServing(ctx, nil)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	got, err := m.admin.Get(ctx, keyOf("", ""), clientv3.WithRange(endOf("")), clientv3.WithCountOnly())
+	got, err := m.admin.Get(ctx, recordKey("", ""), clientv3.WithRange(tableEnd("")), clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: asking etcd on %s: %w", m.host.Name(), err)
 	}
@@ -97,14 +97,14 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 // cluster comes to gigabytes. Whoever was elected since then hands over to the leader that was
 // asked for.
 func (c *cluster) Clear(ctx context.Context) error {
-	m, err := c.serving(ctx, nil)
+	m, err := c.findServing(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
 	fail := func(err error) error {
 		return fmt.Errorf("emptying the table: asking etcd on %s: %w", m.host.Name(), err)
 	}
-	gone, err := m.admin.Delete(ctx, keyOf("", ""), clientv3.WithRange(endOf("")))
+	gone, err := m.admin.Delete(ctx, recordKey("", ""), clientv3.WithRange(tableEnd("")))
 	if err != nil {
 		return fail(err)
 	}
@@ -112,7 +112,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 	if _, err := m.admin.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fail(err)
 	}
-	return c.lead(ctx)
+	return c.ensureLeader(ctx)
 }
 
 // OpenMember implements database.Replicated: reads are the member's own.
@@ -122,12 +122,12 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}
 	one := newClient(ctx, settings{serializable: true, timeout: defaultTimeout}, host.Dialer(m.host, adminTimeout))
-	one.alone, one.addrs, one.conns = true, []string{m.addr}, make([]*clientv3.Client, 1)
+	one.singleMember, one.addrs, one.conns = true, []string{m.addr}, make([]*clientv3.Client, 1)
 	return one, nil
 }
 
-// listed is what a cluster's own list says of a member, nil when it is not on it.
-func listed(ctx context.Context, from *member, peerURL string) (*etcdserverpb.Member, error) {
+// findListed is what a cluster's own list says of a member, nil when it is not on it.
+func findListed(ctx context.Context, from *member, peerURL string) (*etcdserverpb.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	list, err := from.admin.MemberList(ctx)

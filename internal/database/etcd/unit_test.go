@@ -102,7 +102,7 @@ func TestClassify(t *testing.T) {
 		{errors.New("strange"), "error", load.InDoubt},
 	} {
 		var e *load.OpError
-		if err := classify("a:1", fmt.Errorf("wrapped: %w", test.err)); !errors.As(err, &e) || e.Class != test.class || e.Outcome != test.sent || e.Node != "a:1" {
+		if err := classifyError("a:1", fmt.Errorf("wrapped: %w", test.err)); !errors.As(err, &e) || e.Class != test.class || e.Outcome != test.sent || e.Node != "a:1" {
 			t.Errorf("%v: %+v, want %s %v", test.err, e, test.class, test.sent)
 		}
 	}
@@ -115,7 +115,7 @@ func TestMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields = merge(fields, []load.Field{{Name: "field1", Value: []byte("new")}, {Name: "more", Value: []byte("x")}})
+	fields = mergeFields(fields, []load.Field{{Name: "field1", Value: []byte("new")}, {Name: "more", Value: []byte("x")}})
 	got, err := d.fields(nil, appendRecord(nil, fields), nil)
 	if err != nil || text(got) != "field0=a field1=new field2= more=x" {
 		t.Errorf("%q, %v", text(got), err)

@@ -12,10 +12,10 @@ import (
 // admin asks the cluster itself, through a bridge on its first node.
 type admin struct{ *bridge }
 
-// ask puts a question: a verb and its arguments.
-func (a admin) ask(ctx context.Context, words ...string) ([]string, error) {
-	s := a.open()
-	defer a.release(s)
+// query puts a question: a verb and its arguments.
+func (a admin) query(ctx context.Context, words ...string) ([]string, error) {
+	s := a.acquireSlot()
+	defer a.releaseSlot(s)
 	frame := newFrame(nil, opAdminister)
 	frame = binary.BigEndian.AppendUint16(frame, uint16(len(words)))
 	for _, w := range words {
@@ -23,7 +23,7 @@ func (a admin) ask(ctx context.Context, words ...string) ([]string, error) {
 	}
 	r, err := a.call(ctx, s, frame, math.MaxInt32)
 	if err == nil {
-		err = r.failure()
+		err = r.err()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("asking hbase for %s: %w", words[0], err)
@@ -38,8 +38,8 @@ type state struct {
 	transition           []string // regions, with what is happening to them
 }
 
-func (a admin) status(ctx context.Context) (state, error) {
-	lines, err := a.ask(ctx, "status")
+func (a admin) queryState(ctx context.Context) (state, error) {
+	lines, err := a.query(ctx, "status")
 	var s state
 	for _, l := range lines {
 		kind, name, _ := strings.Cut(l, "\t")
@@ -63,16 +63,16 @@ func serverOn(servers []string, addr string) string {
 	name, youngest := "", int64(-1)
 	for _, s := range servers {
 		host, _, _ := strings.Cut(s, ",")
-		if start := startOf(s); host == addr && start > youngest {
+		if start := serverStart(s); host == addr && start > youngest {
 			name, youngest = s, start
 		}
 	}
 	return name
 }
 
-// startOf is when a server was started, in milliseconds since 1970; -1 if its name does
+// serverStart is when a server was started, in milliseconds since 1970; -1 if its name does
 // not tell.
-func startOf(server string) int64 {
+func serverStart(server string) int64 {
 	part := strings.Split(server, ",")
 	start, err := strconv.ParseInt(part[len(part)-1], 10, 64)
 	if len(part) != 3 || err != nil {
@@ -81,9 +81,9 @@ func startOf(server string) int64 {
 	return start
 }
 
-// numbers are lines of a server and a number, by server.
-func (a admin) numbers(ctx context.Context, words ...string) (map[string]int64, error) {
-	lines, err := a.ask(ctx, words...)
+// queryNumbers are lines of a server and a number, by server.
+func (a admin) queryNumbers(ctx context.Context, words ...string) (map[string]int64, error) {
+	lines, err := a.query(ctx, words...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func (a admin) numbers(ctx context.Context, words ...string) (map[string]int64, 
 	return n, nil
 }
 
-// number is an answer of one line with a number.
-func (a admin) number(ctx context.Context, words ...string) (int64, error) {
-	lines, err := a.ask(ctx, words...)
+// queryNumber is an answer of one line with a number.
+func (a admin) queryNumber(ctx context.Context, words ...string) (int64, error) {
+	lines, err := a.query(ctx, words...)
 	if err != nil {
 		return 0, err
 	}
@@ -119,8 +119,8 @@ type dataNodeState struct {
 	heard int64  // when it last was heard of, in milliseconds since 1970
 }
 
-func (a admin) dataNodes(ctx context.Context) (map[string]dataNodeState, error) {
-	lines, err := a.ask(ctx, "datanodes")
+func (a admin) queryDataNodes(ctx context.Context) (map[string]dataNodeState, error) {
+	lines, err := a.query(ctx, "datanodes")
 	nodes := make(map[string]dataNodeState, len(lines))
 	for _, l := range lines {
 		part := strings.Split(l, "\t")
@@ -138,16 +138,16 @@ func (a admin) dataNodes(ctx context.Context) (map[string]dataNodeState, error) 
 	return nodes, err
 }
 
-// create makes the benchmark's table, cut where YCSB's documentation advises.
-func (a admin) create(ctx context.Context, durability string, regions int) error {
-	_, err := a.ask(ctx, append([]string{"create", table, family, durability}, splits(regions)...)...)
+// createTable makes the benchmark's table, cut where YCSB's documentation advises.
+func (a admin) createTable(ctx context.Context, durability string, regions int) error {
+	_, err := a.query(ctx, append([]string{"create", table, family, durability}, splitKeys(regions)...)...)
 	return err
 }
 
-// splits are the keys at which a table is cut into so many regions, from YCSB's
+// splitKeys are the keys at which a table is cut into so many regions, from YCSB's
 // documentation: (1..n).map {|i| "user#{1000+i*(9999-1000)/n}"}. It cuts at n keys, of
 // which the last is beyond nearly all; n-1 make n regions.
-func splits(regions int) []string {
+func splitKeys(regions int) []string {
 	keys := make([]string, 0, regions)
 	for i := 1; i < regions; i++ {
 		keys = append(keys, "user"+strconv.Itoa(1000+i*(9999-1000)/regions))

@@ -62,7 +62,7 @@ func BenchmarkClient(b *testing.B) {
 	b.Run("loop", func(b *testing.B) {
 		out := filepath.Join(b.TempDir(), "out")
 		compileLoop(b, in, out)
-		args := append(java(128*mib, false, ""), "-cp", classpath(out, in.Dir), "Loop", c.Properties()[PropQuorum],
+		args := append(javaArguments(128*mib, false, ""), "-cp", classpath(out, in.Dir), "Loop", c.Properties()[PropQuorum],
 			strconv.Itoa(benchWorkers), strconv.Itoa(b.N), strconv.Itoa(benchRecords))
 		text, err := exec.Command(in.Programs["java"], args...).Output()
 		if err != nil {

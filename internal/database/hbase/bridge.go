@@ -74,7 +74,7 @@ func (b *bridge) receive(in *bufio.Reader) error {
 			more, _ := in.Peek(min(in.Buffered(), maxQuoted)) // they are there
 			return fmt.Errorf("%w: %q", errProtocol, append(head[:], more...))
 		}
-		s := b.slot(uint32(id >> 32))
+		s := b.slotAt(uint32(id >> 32))
 		if s == nil {
 			return fmt.Errorf("%w: to call %d, which nobody made", errProtocol, id)
 		}
@@ -84,7 +84,7 @@ func (b *bridge) receive(in *bufio.Reader) error {
 	}
 }
 
-func (b *bridge) slot(number uint32) *slot {
+func (b *bridge) slotAt(number uint32) *slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if int(number) >= len(b.slots) {
@@ -113,8 +113,8 @@ func (s *slot) receive(in *bufio.Reader, size int, call uint32) error {
 	return nil
 }
 
-// open takes a slot, close gives it back.
-func (b *bridge) open() *slot {
+// acquireSlot takes a slot, close gives it back.
+func (b *bridge) acquireSlot() *slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := len(b.free); n > 0 {
@@ -127,7 +127,7 @@ func (b *bridge) open() *slot {
 	return s
 }
 
-func (b *bridge) release(s *slot) {
+func (b *bridge) releaseSlot(s *slot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free = append(b.free, s.number)

@@ -69,7 +69,7 @@ func replyTo(id uint64, status byte, retries uint16, body ...byte) []byte {
 }
 
 func newClient(b *bridge) *client {
-	return &client{bridge: b, slot: b.open(), timeout: 10 * time.Second}
+	return &client{bridge: b, slot: b.acquireSlot(), timeout: 10 * time.Second}
 }
 
 // TestBridgeKeepsCallsApart has many workers read at the same time; each gets the key
@@ -209,7 +209,7 @@ func FuzzDecoder(f *testing.F) {
 		}
 		l := decoder{b: body}
 		_, _ = l.lines()
-		_ = reply{status: statusFailed, body: body}.failure()
+		_ = reply{status: statusFailed, body: body}.err()
 	})
 }
 
@@ -218,7 +218,7 @@ func TestBridgeHereEnds(t *testing.T) {
 	if err := os.WriteFile(sh, []byte("#!/bin/sh\necho no such class >&2\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bridgeHere(command{java: sh})
+	b, err := startLocalBridge(command{java: sh})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,13 +30,13 @@ var (
 // Retries implements load.Retrier.
 func (c *client) Retries() int64 { return c.retries.Load() }
 
-// begin begins a request about a key.
-func (c *client) begin(op byte, table, key string) {
+// beginRequest begins a request about a key.
+func (c *client) beginRequest(op byte, table, key string) {
 	c.frame = appendName(appendName(newFrame(c.frame, op), table), key)
 }
 
-// only appends the names of the fields that are asked for: none stands for all.
-func (c *client) only(limit int, fields []string) {
+// appendFieldNames appends the names of the fields that are asked for: none stands for all.
+func (c *client) appendFieldNames(limit int, fields []string) {
 	c.frame = binary.BigEndian.AppendUint32(c.frame, uint32(limit))
 	c.frame = binary.BigEndian.AppendUint16(c.frame, uint16(len(fields)))
 	for _, f := range fields {
@@ -44,10 +44,10 @@ func (c *client) only(limit int, fields []string) {
 	}
 }
 
-// do sends the request. An operation without a reply may have been carried out.
-func (c *client) do(ctx context.Context) (reply, error) {
+// send sends the request. An operation without a reply may have been carried out.
+func (c *client) send(ctx context.Context) (reply, error) {
 	if err := ctx.Err(); err != nil {
-		return reply{}, load.Failed(class(err), "", err)
+		return reply{}, load.Failed(errorClass(err), "", err)
 	}
 	limit := c.timeout
 	deadline, bounded := ctx.Deadline()
@@ -60,15 +60,15 @@ func (c *client) do(ctx context.Context) (reply, error) {
 	}
 	r, err := c.call(ctx, c.slot, c.frame, limit)
 	if err != nil {
-		return r, load.Unknown(class(err), "", err)
+		return r, load.Unknown(errorClass(err), "", err)
 	}
 	if r.retries > 0 {
 		c.retries.Add(int64(r.retries))
 	}
-	return r, r.failure()
+	return r, r.err()
 }
 
-func class(err error) string {
+func errorClass(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout"
@@ -82,14 +82,14 @@ func class(err error) string {
 
 // Read implements load.Client.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	c.begin(opRead, table, key)
-	c.only(1, fields)
-	r, err := c.do(ctx)
+	c.beginRequest(opRead, table, key)
+	c.appendFieldNames(1, fields)
+	r, err := c.send(ctx)
 	if err != nil {
 		return dst, err
 	}
 	d := decoder{b: r.body}
-	dst = d.record(dst, c.name)
+	dst = d.record(dst, c.internName)
 	return dst, d.err
 }
 
@@ -98,17 +98,17 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	if count <= 0 {
 		return 0, nil
 	}
-	c.begin(opScan, table, start)
-	c.only(count, fields)
-	r, err := c.do(ctx)
+	c.beginRequest(opScan, table, start)
+	c.appendFieldNames(count, fields)
+	r, err := c.send(ctx)
 	if err != nil {
 		return 0, err
 	}
 	d := decoder{b: r.body}
 	seen := 0
-	for n := d.long(); seen < n && d.err == nil; seen++ {
+	for n := d.uint32(); seen < n && d.err == nil; seen++ {
 		key := d.name()
-		c.fields = d.record(c.fields[:0], c.name)
+		c.fields = d.record(c.fields[:0], c.internName)
 		if visit != nil && d.err == nil {
 			visit(string(key), c.fields)
 		}
@@ -118,20 +118,20 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 
 // Update implements load.Client. HBase makes the record when there is none.
 func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
-	c.writes(table, 1)
-	c.write(key, values)
-	_, err := c.do(ctx)
+	c.beginWrite(table, 1)
+	c.appendRecord(key, values)
+	_, err := c.send(ctx)
 	return err
 }
 
-// writes begins a request that writes so many records.
-func (c *client) writes(table string, records int) {
+// beginWrite begins a request that writes so many records.
+func (c *client) beginWrite(table string, records int) {
 	c.frame = appendName(newFrame(c.frame, opWrite), table)
 	c.frame = binary.BigEndian.AppendUint32(c.frame, uint32(records))
 }
 
-// write adds a record to it.
-func (c *client) write(key string, values []load.Field) {
+// appendRecord adds a record to it.
+func (c *client) appendRecord(key string, values []load.Field) {
 	c.frame = binary.BigEndian.AppendUint16(appendName(c.frame, key), uint16(len(values)))
 	for _, f := range values {
 		c.frame = appendValue(appendName(c.frame, f.Name), f.Value)
@@ -143,11 +143,11 @@ func (c *client) InsertAll(ctx context.Context, table string, records []load.Rec
 	if len(records) == 0 {
 		return nil
 	}
-	c.writes(table, len(records))
+	c.beginWrite(table, len(records))
 	for _, r := range records {
-		c.write(r.Key, r.Values)
+		c.appendRecord(r.Key, r.Values)
 	}
-	_, err := c.do(ctx)
+	_, err := c.send(ctx)
 	return err
 }
 
@@ -159,17 +159,17 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 // Delete implements load.Client. The server looks whether there is a record and removes
 // it in one step.
 func (c *client) Delete(ctx context.Context, table, key string) error {
-	c.begin(opDelete, table, key)
-	_, err := c.do(ctx)
+	c.beginRequest(opDelete, table, key)
+	_, err := c.send(ctx)
 	return err
 }
 
 // maxNames bounds the memory that a record with very many fields leaves behind.
 const maxNames = 1024
 
-// name is text as a string. Records have the same fields in the same order: the strings
+// internName is text as a string. Records have the same fields in the same order: the strings
 // made for the last record serve for the next one.
-func (c *client) name(i int, text []byte) string {
+func (c *client) internName(i int, text []byte) string {
 	if i >= maxNames {
 		return string(text)
 	}
@@ -187,6 +187,6 @@ func (c *client) Close() error {
 	if c.release == nil {
 		return nil
 	}
-	c.bridge.release(c.slot)
+	c.bridge.releaseSlot(c.slot)
 	return c.release()
 }

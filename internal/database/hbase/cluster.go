@@ -22,13 +22,13 @@ type cluster struct {
 	admin   admin
 	formed  bool // its start came to its end
 
-	stored chan struct{} // closed when the NameNode takes connections
+	nameNodeReady chan struct{} // closed when the NameNode takes connections
 
 	mu      sync.Mutex // of the fields below
 	halted  map[string]bool
 	exclude map[string]bool // addresses of DataNodes that are to leave or have left
 	// standing is the bridge for clients of a cluster that is used again, nil before.
-	standing *standing
+	sharedBridge *sharedBridge
 }
 
 var _ database.Cluster = (*cluster)(nil)
@@ -37,11 +37,11 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(Name, format, args...)
 }
 
-// first is the node of master, NameNode and ZooKeeper.
-func (c *cluster) first() host.Host { return c.Env.Nodes[0] }
+// firstNode is the node of master, NameNode and ZooKeeper.
+func (c *cluster) firstNode() host.Host { return c.Env.Nodes[0] }
 
-// serving are the members that are not halted.
-func (c *cluster) serving() []host.Host {
+// activeMembers are the members that are not halted.
+func (c *cluster) activeMembers() []host.Host {
 	return c.Select(func(h host.Host) bool { return !c.isHalted(h) })
 }
 
@@ -51,7 +51,7 @@ func (c *cluster) isHalted(h host.Host) bool {
 	return c.halted[h.Name()]
 }
 
-func (c *cluster) forget(h host.Host) {
+func (c *cluster) forgetMember(h host.Host) {
 	c.Drop(c.On(h.Name()))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,14 +64,14 @@ func (c *cluster) setHalted(h host.Host, halted bool) {
 	c.halted[h.Name()] = halted
 }
 
-// poll is how often a state that becomes true is asked for; an answer takes the
+// pollInterval is how often a state that becomes true is asked for; an answer takes the
 // servers some milliseconds of CPU.
-const poll = 200 * time.Millisecond
+const pollInterval = 200 * time.Millisecond
 
-// await asks until the answer is nil. It gives up when a server ends by itself, one of
+// awaitState asks until the answer is nil. It gives up when a server ends by itself, one of
 // those that are joining too, and with ctx; so does a question that is under way.
-func (c *cluster) await(ctx context.Context, ask func(context.Context) error, joining ...*daemon.Daemon) error {
-	asking, stop := whileOpen(ctx, c.Servers.Failed(), joining)
+func (c *cluster) awaitState(ctx context.Context, ask func(context.Context) error, joining ...*daemon.Daemon) error {
+	asking, stop := withServers(ctx, c.Servers.Failed(), joining)
 	defer stop()
 	for {
 		err := ask(asking)
@@ -89,13 +89,13 @@ func (c *cluster) await(ctx context.Context, ask func(context.Context) error, jo
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		case <-asking.Done():
-		case <-time.After(poll):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// whileOpen is a context that ends when a channel is closed or one of the servers ends.
-func whileOpen(ctx context.Context, closed <-chan struct{}, servers []*daemon.Daemon) (_ context.Context, stop func()) {
+// withServers is a context that ends when a channel is closed or one of the servers ends.
+func withServers(ctx context.Context, closed <-chan struct{}, servers []*daemon.Daemon) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ends := []<-chan struct{}{closed}
 	for _, d := range servers {
@@ -120,14 +120,14 @@ func whileOpen(ctx context.Context, closed <-chan struct{}, servers []*daemon.Da
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	p := map[string]string{
-		PropQuorum:    c.first().Addr() + ":" + strconv.Itoa(portZooKeeper),
+		PropQuorum:    c.firstNode().Addr() + ":" + strconv.Itoa(portZooKeeper),
 		PropFamily:    family,
 		PropJava:      c.Env.Installation.Programs["java"],
 		PropClassPath: classpath(c.jar, c.Env.Installation.Dir),
-		PropHosts:     c.site(c.first()).hostsFile(),
+		PropHosts:     c.site(c.firstNode()).hostsFile(),
 		PropHeap:      strconv.FormatInt(c.options.client/mib, 10),
 	}
-	if addr := c.standsAt(); addr != "" {
+	if addr := c.sharedBridgeAddr(); addr != "" {
 		p[PropBridge] = addr
 	}
 	return p
@@ -141,8 +141,8 @@ func (c *cluster) Stop(ctx context.Context) error {
 	if c.admin.bridge != nil {
 		errs = append(errs, c.admin.Close())
 	}
-	if c.standing != nil {
-		errs = append(errs, c.standing.Close())
+	if c.sharedBridge != nil {
+		errs = append(errs, c.sharedBridge.Close())
 	}
 	nodes := slices.Clone(c.Env.Nodes)
 	for _, h := range c.All() {

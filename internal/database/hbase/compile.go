@@ -57,7 +57,7 @@ const bridgeJar = "bridge.jar"
 // bridgeClasses returns the jar of the bridge's classes, in a folder below root, which
 // holds the installation's jars in lib. They are compiled unless they are there; where
 // root cannot be written to, below fallback.
-func (w workshop) bridgeClasses(ctx context.Context, javaPath, root, fallback string) (string, error) {
+func (w buildHost) bridgeClasses(ctx context.Context, javaPath, root, fallback string) (string, error) {
 	name, err := bridgeFolder()
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrCompiler, err)
@@ -76,7 +76,7 @@ func (w workshop) bridgeClasses(ctx context.Context, javaPath, root, fallback st
 
 // compile compiles into a folder that appears when it is complete: several may do so at the
 // same time.
-func (w workshop) compile(ctx context.Context, javaPath, lib, folder string) (err error) {
+func (w buildHost) compile(ctx context.Context, javaPath, lib, folder string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
 	compilers := files.Glob(ctx, w, filepath.Join(lib, compilerPattern))
@@ -90,7 +90,7 @@ func (w workshop) compile(ctx context.Context, javaPath, lib, folder string) (er
 		}
 		err = errors.Join(err, w.Remove(context.WithoutCancel(ctx), tmp)) // where it has its name, nothing is there
 	}()
-	if err := w.lay(ctx, tmp); err != nil {
+	if err := w.writeSources(ctx, tmp); err != nil {
 		return err
 	}
 	args := append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-jar", compilers[0], "-source", javaRelease, "-target", javaRelease,
@@ -99,7 +99,7 @@ func (w workshop) compile(ctx context.Context, javaPath, lib, folder string) (er
 	if err := w.run(ctx, javaPath, args); err != nil {
 		return err
 	}
-	if err := w.pack(ctx, tmp); err != nil {
+	if err := w.packJar(ctx, tmp); err != nil {
 		return err
 	}
 	if err := w.Rename(ctx, tmp, folder); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -108,8 +108,8 @@ func (w workshop) compile(ctx context.Context, javaPath, lib, folder string) (er
 	return nil
 }
 
-// lay puts the sources into a folder.
-func (w workshop) lay(ctx context.Context, folder string) error {
+// writeSources puts the sources into a folder.
+func (w buildHost) writeSources(ctx context.Context, folder string) error {
 	return fs.WalkDir(bridgeSource, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

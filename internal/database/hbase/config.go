@@ -46,8 +46,8 @@ func (s site) root() string {
 	return fmt.Sprintf("hdfs://%s:%d/hbase", s.master, portNameNode)
 }
 
-// core is core-site.xml: which file system, and how long to try to reach it.
-func (s site) core() []property {
+// coreSite is core-site.xml: which file system, and how long to try to reach it.
+func (s site) coreSite() []property {
 	p := []property{
 		{"hadoop.tmp.dir", s.tmpDir()},
 		// A DataNode that is gone is given up after 2 s: what its writers left open is
@@ -69,9 +69,9 @@ func (s site) core() []property {
 	)
 }
 
-// hdfs is hdfs-site.xml. Addresses are numbers and nothing is looked up; a DataNode that
+// hdfsSite is hdfs-site.xml. Addresses are numbers and nothing is looked up; a DataNode that
 // is silent for 20 s is dead (2 x recheck + 10 x heartbeat).
-func (s site) hdfs() []property {
+func (s site) hdfsSite() []property {
 	at := func(name string, port int) string { return name + ":" + strconv.Itoa(port) }
 	return []property{
 		{"dfs.namenode.rpc-address", at(s.master, portNameNode)},
@@ -104,8 +104,8 @@ func (s site) hdfs() []property {
 	}
 }
 
-// hbase is hbase-site.xml.
-func (s site) hbase() []property {
+// hbaseSite is hbase-site.xml.
+func (s site) hbaseSite() []property {
 	return []property{
 		{"hbase.rootdir", s.root()},
 		{"hbase.cluster.distributed", "true"},
@@ -142,8 +142,8 @@ func (s site) hbase() []property {
 	}
 }
 
-// zookeeper is zoo.cfg: one server, which grants the session timeout that is asked for.
-func (s site) zookeeper() string {
+// zooCfg is zoo.cfg: one server, which grants the session timeout that is asked for.
+func (s site) zooCfg() string {
 	ms := s.session.Milliseconds()
 	return fmt.Sprintf("tickTime=1000\ndataDir=%s\nclientPort=%d\nclientPortAddress=%s\nmaxClientCnxns=0\n"+
 		"minSessionTimeout=2000\nmaxSessionTimeout=%d\nadmin.enableServer=false\n4lw.commands.whitelist=ruok\n",
@@ -176,10 +176,10 @@ func (s site) write(ctx context.Context, on files.System) error {
 		}
 	}
 	for path, text := range map[string]string{
-		filepath.Join(conf, "core-site.xml"):    siteXML(s.core()),
-		filepath.Join(conf, "hdfs-site.xml"):    siteXML(s.hdfs()),
-		filepath.Join(conf, "hbase-site.xml"):   siteXML(s.hbase()),
-		filepath.Join(conf, "zoo.cfg"):          s.zookeeper(),
+		filepath.Join(conf, "core-site.xml"):    siteXML(s.coreSite()),
+		filepath.Join(conf, "hdfs-site.xml"):    siteXML(s.hdfsSite()),
+		filepath.Join(conf, "hbase-site.xml"):   siteXML(s.hbaseSite()),
+		filepath.Join(conf, "zoo.cfg"):          s.zooCfg(),
 		filepath.Join(conf, "log4j.properties"): log4j,
 		s.hostsFile():                           s.hosts,
 	} {
@@ -203,9 +203,9 @@ func siteXML(properties []property) string {
 	return b.String()
 }
 
-// hostsOf is the hosts file of a node: Java asks nobody else for names, so that none has
+// hostsText is the hosts file of a node: Java asks nobody else for names, so that none has
 // to wait for a name server that the lab does not have.
-func hostsOf(own host.Host, hostname string, nodes []host.Host) string {
+func hostsText(own host.Host, hostname string, nodes []host.Host) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n")
 	fmt.Fprintf(&b, "%s %s\n", own.Addr(), own.Name())

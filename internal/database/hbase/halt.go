@@ -19,14 +19,14 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
 	defer release()
-	if node.Name() == c.first().Name() {
-		return fmt.Errorf("halting %s: %w: %s", node.Name(), database.ErrFixed, anchor(c.options.storage))
+	if node.Name() == c.firstNode().Name() {
+		return fmt.Errorf("halting %s: %w: %s", node.Name(), database.ErrFixed, anchorReason(c.options.storage))
 	}
 	c.setHalted(node, true)
 	if manner == database.Abrupt {
-		return c.kill(node)
+		return c.killServers(node)
 	}
-	return errors.Join(c.endRole(ctx, node, regionServer), c.endRole(ctx, node, dataNode))
+	return errors.Join(c.stopRole(ctx, node, regionServer), c.stopRole(ctx, node, dataNode))
 }
 
 // Revive implements database.Cluster: the member's servers are known again, and it has
@@ -42,11 +42,11 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 		return fail(fmt.Errorf("%w, and not halted", database.ErrMember))
 	}
 	began := time.Now()
-	if err := c.bringIn(ctx, node, began); err != nil {
-		return fail(errors.Join(err, c.kill(node)))
+	if err := c.startMember(ctx, node, began); err != nil {
+		return fail(errors.Join(err, c.killServers(node)))
 	}
 	c.setHalted(node, false)
-	if err := c.await(ctx, c.balanced); err != nil {
+	if err := c.awaitState(ctx, c.checkBalanced); err != nil {
 		return fail(err)
 	}
 	return nil

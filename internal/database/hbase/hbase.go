@@ -98,11 +98,11 @@ func (*HBase) Fixed(nodes []string, given database.Options) map[string]string {
 	if len(nodes) == 0 {
 		return nil
 	}
-	return map[string]string{nodes[0]: anchor(given["storage"])}
+	return map[string]string{nodes[0]: anchorReason(given["storage"])}
 }
 
-// anchor says why the first node cannot leave.
-func anchor(storage any) string {
+// anchorReason says why the first node cannot leave.
+func anchorReason(storage any) string {
 	if storage == storageDirectory {
 		return "the master and ZooKeeper are there"
 	}

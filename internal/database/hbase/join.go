@@ -32,37 +32,37 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	}
 	c.ReportProgress("%s is joining", node.Name())
 	began := time.Now()
-	if err := c.admitted(ctx, node, began); err != nil {
-		return fail(errors.Join(err, c.kill(node)))
+	if err := c.admitNode(ctx, node, began); err != nil {
+		return fail(errors.Join(err, c.killServers(node)))
 	}
 	change.Accepted = time.Since(began)
 	c.Add(node)
 	c.ReportProgress("moving regions to %s", node.Name())
-	if err := c.await(ctx, c.balanced); err != nil {
+	if err := c.awaitState(ctx, c.checkBalanced); err != nil {
 		return fail(fmt.Errorf("%w; it stays a member", err))
 	}
 	change.Complete = time.Since(began)
 	return change, nil
 }
 
-// admitted prepares a new node and brings it in.
-func (c *cluster) admitted(ctx context.Context, node host.Host, began time.Time) error {
+// admitNode prepares a new node and brings it in.
+func (c *cluster) admitNode(ctx context.Context, node host.Host, began time.Time) error {
 	if err := c.prepare(ctx, node); err != nil {
 		return err
 	}
 	if err := c.setExcluded(ctx, node, false); err != nil {
 		return err
 	}
-	return c.bringIn(ctx, node, began)
+	return c.startMember(ctx, node, began)
 }
 
-// bringIn starts a node's servers and returns when master and NameNode list them.
-func (c *cluster) bringIn(ctx context.Context, node host.Host, began time.Time) error {
+// startMember starts a node's servers and returns when master and NameNode list them.
+func (c *cluster) startMember(ctx context.Context, node host.Host, began time.Time) error {
 	servers, err := c.startServers(ctx, node, true)
 	if err != nil {
 		return err
 	}
-	if err := c.await(ctx, func(ctx context.Context) error { return c.listed(ctx, node, began) }, servers...); err != nil {
+	if err := c.awaitState(ctx, func(ctx context.Context) error { return c.checkListed(ctx, node, began) }, servers...); err != nil {
 		return err
 	}
 	var errs []error
@@ -72,20 +72,20 @@ func (c *cluster) bringIn(ctx context.Context, node host.Host, began time.Time) 
 	return errors.Join(errs...)
 }
 
-// listed returns nil when master and NameNode have heard of the node's servers that were
+// checkListed returns nil when master and NameNode have heard of the node's servers that were
 // started after a time; they may not yet have noticed the end of earlier ones.
-func (c *cluster) listed(ctx context.Context, node host.Host, since time.Time) error {
-	s, err := c.admin.status(ctx)
+func (c *cluster) checkListed(ctx context.Context, node host.Host, since time.Time) error {
+	s, err := c.admin.queryState(ctx)
 	if err != nil {
 		return err
 	}
-	if server := serverOn(s.live, node.Addr()); startOf(server) < since.UnixMilli() {
+	if server := serverOn(s.live, node.Addr()); serverStart(server) < since.UnixMilli() {
 		return fmt.Errorf("%w: the master does not know the RegionServer on %s", database.ErrNotReady, node.Name())
 	}
 	if c.options.storage != storageHDFS {
 		return nil
 	}
-	nodes, err := c.admin.dataNodes(ctx)
+	nodes, err := c.admin.queryDataNodes(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func (c *cluster) listed(ctx context.Context, node host.Host, since time.Time) e
 	return nil
 }
 
-// kill ends a node's servers at once.
-func (c *cluster) kill(node host.Host) error {
+// killServers ends a node's servers at once.
+func (c *cluster) killServers(node host.Host) error {
 	var errs []error
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		errs = append(errs, d.Kill())

@@ -35,11 +35,11 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		return fail(err)
 	}
 	defer release()
-	if err := c.mayGo(node); err != nil {
+	if err := c.checkLeave(node); err != nil {
 		return fail(err)
 	}
 	began := time.Now()
-	steps := c.lose
+	steps := c.removeLost
 	if manner == database.Graceful {
 		steps = c.decommission
 		if c.isHalted(node) {
@@ -57,13 +57,13 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// mayGo refuses the node without which there is no cluster,
+// checkLeave refuses the node without which there is no cluster,
 // and a member without which blocks would lack copies.
-func (c *cluster) mayGo(node host.Host) error {
-	if node.Name() == c.first().Name() {
-		return fmt.Errorf("%w: %s", database.ErrFixed, anchor(c.options.storage))
+func (c *cluster) checkLeave(node host.Host) error {
+	if node.Name() == c.firstNode().Name() {
+		return fmt.Errorf("%w: %s", database.ErrFixed, anchorReason(c.options.storage))
 	}
-	others := slices.DeleteFunc(c.serving(), func(h host.Host) bool { return h.Name() == node.Name() })
+	others := slices.DeleteFunc(c.activeMembers(), func(h host.Host) bool { return h.Name() == node.Name() })
 	if c.options.storage == storageHDFS && len(others) < c.options.replication {
 		return fmt.Errorf("%w: replication %d needs as many DataNodes, %d would be left", database.ErrFixed, c.options.replication, len(others))
 	}
@@ -71,23 +71,23 @@ func (c *cluster) mayGo(node host.Host) error {
 }
 
 func (c *cluster) decommission(ctx context.Context, node host.Host, accepted func()) error {
-	s, err := c.admin.status(ctx)
+	s, err := c.admin.queryState(ctx)
 	if err != nil {
 		return err
 	}
 	server := serverOn(s.live, node.Addr())
-	if _, err := c.admin.ask(ctx, "decommission", server); err != nil {
+	if _, err := c.admin.query(ctx, "decommission", server); err != nil {
 		return err
 	}
 	if err := c.setExcluded(ctx, node, true); err != nil {
 		return err
 	}
 	accepted()
-	if err := c.await(ctx, func(ctx context.Context) error { return c.drained(ctx, server) }); err != nil {
+	if err := c.awaitState(ctx, func(ctx context.Context) error { return c.checkDrained(ctx, server) }); err != nil {
 		return err
 	}
-	c.forget(node)
-	if err := c.endRole(ctx, node, regionServer); err != nil {
+	c.forgetMember(node)
+	if err := c.stopRole(ctx, node, regionServer); err != nil {
 		return err
 	}
 	if c.options.storage == storageHDFS {
@@ -95,23 +95,23 @@ func (c *cluster) decommission(ctx context.Context, node host.Host, accepted fun
 			return err
 		}
 	}
-	if err := c.await(ctx, func(ctx context.Context) error { return c.recovered(ctx, server) }); err != nil {
+	if err := c.awaitState(ctx, func(ctx context.Context) error { return c.checkRecovered(ctx, server) }); err != nil {
 		return err
 	}
-	return c.await(ctx, c.balanced)
+	return c.awaitState(ctx, c.checkBalanced)
 }
 
-// drained returns nil when a server has no regions.
-func (c *cluster) drained(ctx context.Context, server string) error {
-	n, err := c.admin.number(ctx, "regions", server)
+// checkDrained returns nil when a server has no regions.
+func (c *cluster) checkDrained(ctx context.Context, server string) error {
+	n, err := c.admin.queryNumber(ctx, "regions", server)
 	if err == nil && n > 0 {
 		err = fmt.Errorf("%w: %s has %d regions", database.ErrNotReady, server, n)
 	}
 	return err
 }
 
-// endRole ends a node's server of a role.
-func (c *cluster) endRole(ctx context.Context, node host.Host, r role) error {
+// stopRole ends a node's server of a role.
+func (c *cluster) stopRole(ctx context.Context, node host.Host, r role) error {
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if d.Name() == r.name {
 			return d.Stop(ctx)
@@ -120,10 +120,10 @@ func (c *cluster) endRole(ctx context.Context, node host.Host, r role) error {
 	return nil
 }
 
-// recovered returns nil when nothing waits for a server that is gone any more: its
+// checkRecovered returns nil when nothing waits for a server that is gone any more: its
 // write-ahead logs are split or put away, and its regions are served by others.
-func (c *cluster) recovered(ctx context.Context, server string) error {
-	s, err := c.admin.status(ctx)
+func (c *cluster) checkRecovered(ctx context.Context, server string) error {
+	s, err := c.admin.queryState(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,33 +133,33 @@ func (c *cluster) recovered(ctx context.Context, server string) error {
 	if n := len(s.transition); n > 0 {
 		return fmt.Errorf("%w: %d regions are in transition", database.ErrNotReady, n)
 	}
-	logs, err := c.admin.ask(ctx, "logs")
+	logs, err := c.admin.query(ctx, "logs")
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(logs, func(l string) bool { return strings.HasPrefix(l, server) }) {
 		return fmt.Errorf("%w: the write-ahead logs of %s are not split", database.ErrNotReady, server)
 	}
-	places, err := c.admin.numbers(ctx, "places", table)
+	places, err := c.admin.queryNumbers(ctx, "places", table)
 	if err == nil && places[server] > 0 {
 		err = fmt.Errorf("%w: %d regions are placed on %s", database.ErrNotReady, places[server], server)
 	}
 	return err
 }
 
-// lose takes a node that is lost out of the cluster.
-func (c *cluster) lose(ctx context.Context, node host.Host, accepted func()) error {
+// removeLost takes a node that is lost out of the cluster.
+func (c *cluster) removeLost(ctx context.Context, node host.Host, accepted func()) error {
 	server, err := c.lastServer(ctx, node)
 	if err != nil {
 		return err
 	}
-	c.forget(node)
-	if err := c.kill(node); err != nil {
+	c.forgetMember(node)
+	if err := c.killServers(node); err != nil {
 		return err
 	}
 	if server != "" {
-		err := c.await(ctx, func(ctx context.Context) error {
-			s, err := c.admin.status(ctx)
+		err := c.awaitState(ctx, func(ctx context.Context) error {
+			s, err := c.admin.queryState(ctx)
 			if err == nil && slices.Contains(s.live, server) {
 				err = fmt.Errorf("%w: the master has not noticed the end of %s", database.ErrNotReady, server)
 			}
@@ -171,26 +171,26 @@ func (c *cluster) lose(ctx context.Context, node host.Host, accepted func()) err
 	}
 	accepted()
 	if server != "" {
-		if err := c.await(ctx, func(ctx context.Context) error { return c.recovered(ctx, server) }); err != nil {
+		if err := c.awaitState(ctx, func(ctx context.Context) error { return c.checkRecovered(ctx, server) }); err != nil {
 			return err
 		}
 	}
 	if c.options.storage != storageHDFS {
 		return nil
 	}
-	s, err := c.admin.status(ctx)
+	s, err := c.admin.queryState(ctx)
 	if err != nil {
 		return err
 	}
 	if err := c.rollLogs(ctx, s.live); err != nil {
 		return err
 	}
-	return c.await(ctx, func(ctx context.Context) error { return c.redundant(ctx, node) })
+	return c.awaitState(ctx, func(ctx context.Context) error { return c.checkRedundant(ctx, node) })
 }
 
 // lastServer names the server that runs on a node, or ran there last.
 func (c *cluster) lastServer(ctx context.Context, node host.Host) (string, error) {
-	s, err := c.admin.status(ctx)
+	s, err := c.admin.queryState(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -26,16 +26,16 @@ func (d *HBase) Open(ctx context.Context, properties map[string]string) (load.Cl
 	if err != nil {
 		return nil, fmt.Errorf("opening a client of hbase: %w", err)
 	}
-	return &client{bridge: bridge, slot: bridge.open(), timeout: s.timeout, release: release}, nil
+	return &client{bridge: bridge, slot: bridge.acquireSlot(), timeout: s.timeout, release: release}, nil
 }
 
 // connect connects to the standing bridge, where there is one with the same settings, or
 // starts one.
 func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
-	if s.standing != "" && s.plain() {
-		b, err := dialBridge(ctx, s.standing)
+	if s.bridgeAddr != "" && s.isDefault() {
+		b, err := dialBridge(ctx, s.bridgeAddr)
 		if err == nil {
-			if err = b.warm(ctx); err == nil {
+			if err = b.warmUp(ctx); err == nil {
 				return b, nil
 			}
 			_ = b.Close() // it has ended
@@ -49,17 +49,17 @@ func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
 		if err != nil {
 			return nil, err
 		}
-		jar, err := here.bridgeClasses(ctx, in.Programs["java"], in.Dir, "")
+		jar, err := localBuildHost.bridgeClasses(ctx, in.Programs["java"], in.Dir, "")
 		if err != nil {
 			return nil, err
 		}
 		s.java, s.classpath = in.Programs["java"], classpath(jar, in.Dir)
 	}
-	b, err := bridgeHere(s.command(ctx, files.Local{}))
+	b, err := startLocalBridge(s.bridgeCommand(ctx, files.Local{}))
 	if err != nil {
 		return nil, err
 	}
-	if err := b.warm(ctx); err != nil {
+	if err := b.warmUp(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil

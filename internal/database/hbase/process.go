@@ -27,7 +27,7 @@ type command struct {
 // bridgeCommand runs the bridge with HBase's settings, and flags of its JVM besides those
 // of all.
 func bridgeCommand(javaPath, classpath, hostsFile string, heap int64, flags []string, settings []property) command {
-	args := append(append(java(heap, false, hostsFile), flags...), "-cp", classpath, "bridge.Bridge")
+	args := append(append(javaArguments(heap, false, hostsFile), flags...), "-cp", classpath, "bridge.Bridge")
 	for _, p := range settings {
 		args = append(args, p.name+"="+p.value)
 	}
@@ -50,15 +50,15 @@ func newPipes() (p pipes, err error) {
 	return p, nil
 }
 
-// started closes the ends that the process has.
-func (p pipes) started() error { return errors.Join(p.stdin.Close(), p.stdout.Close()) }
+// closeChildEnds closes the ends that the process has.
+func (p pipes) closeChildEnds() error { return errors.Join(p.stdin.Close(), p.stdout.Close()) }
 
-// closeOwn closes the ends that the process does not have.
-func (p pipes) closeOwn() error { return errors.Join(p.requests.Close(), p.replies.Close()) }
+// closeOwnEnds closes the ends that the process does not have.
+func (p pipes) closeOwnEnds() error { return errors.Join(p.requests.Close(), p.replies.Close()) }
 
-// bridgeHere runs a bridge as a child of this process: it stands where this process
+// startLocalBridge runs a bridge as a child of this process: it stands where this process
 // stands, and ends with it, since its input does.
-func bridgeHere(c command) (*bridge, error) {
+func startLocalBridge(c command) (*bridge, error) {
 	p, err := newPipes()
 	if err != nil {
 		return nil, fmt.Errorf("starting the bridge: %w", err)
@@ -67,12 +67,12 @@ func bridgeHere(c command) (*bridge, error) {
 	last := tail.New(tailBytes)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdin, p.stdout, last
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the bridge: %w", err), p.started(), p.closeOwn())
+		return nil, errors.Join(fmt.Errorf("starting the bridge: %w", err), p.closeChildEnds(), p.closeOwnEnds())
 	}
-	if err := p.started(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the bridge: %w", err), cmd.Process.Kill(), cmd.Wait(), p.closeOwn())
+	if err := p.closeChildEnds(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the bridge: %w", err), cmd.Process.Kill(), cmd.Wait(), p.closeOwnEnds())
 	}
-	replies := told{p.replies, last.String}
+	replies := tailReader{p.replies, last.String}
 	return newBridge(replies, p.requests, func() error {
 		closing := p.requests.Close()
 		late := time.AfterFunc(bridgeGrace, func() { _ = cmd.Process.Kill() }) // it may just have ended
@@ -82,30 +82,30 @@ func bridgeHere(c command) (*bridge, error) {
 	}), nil
 }
 
-// ending is how long a bridge may take to end by itself once its input has ended, and
+// endPolicy is how long a bridge may take to end by itself once its input has ended, and
 // what is done when it has done so without an error.
-type ending struct {
+type endPolicy struct {
 	grace time.Duration
-	then  func()
+	onEnd func()
 }
 
-// bridgeOn runs a bridge on a node.
-func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string, ends ending) (*bridge, error) {
+// startBridgeOn runs a bridge on a node.
+func startBridgeOn(ctx context.Context, h host.Host, c command, dir, log string, ends endPolicy) (*bridge, error) {
 	p, err := newPipes()
 	if err != nil {
 		return nil, fmt.Errorf("starting the bridge on %s: %w", h.Name(), err)
 	}
 	process, err := h.Start(ctx, host.Command{Name: "bridge", Path: c.java, Args: c.args, Dir: dir, Log: log, Stdin: p.stdin, Stdout: p.stdout})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the bridge on %s: %w", h.Name(), err), p.started(), p.closeOwn())
+		return nil, errors.Join(fmt.Errorf("starting the bridge on %s: %w", h.Name(), err), p.closeChildEnds(), p.closeOwnEnds())
 	}
 	// Its ends stay open until it has ended: of one on another machine they are read and written here.
 	ended := make(chan error, 1)
 	go func() {
 		<-process.Done()
-		ended <- p.started()
+		ended <- p.closeChildEnds()
 	}()
-	replies := told{p.replies, func() string { return process.Tail(tailLines) }}
+	replies := tailReader{p.replies, func() string { return process.Tail(tailLines) }}
 	deaf := sync.OnceValue(p.replies.Close)
 	return newBridge(replies, p.requests, func() error {
 		closing := p.requests.Close()
@@ -113,7 +113,7 @@ func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string, ends
 		select {
 		case <-process.Done():
 			if process.Err() == nil {
-				ends.then()
+				ends.onEnd()
 			}
 		case <-time.After(ends.grace):
 			_ = deaf() // told below; who has stopped reading would keep the end from being noticed
@@ -123,13 +123,13 @@ func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string, ends
 	}), nil
 }
 
-// told is an output whose end is told with the last that the process complained of.
-type told struct {
+// tailReader is an output whose end is told with the last that the process complained of.
+type tailReader struct {
 	io.Reader
 	last func() string
 }
 
-func (t told) Read(b []byte) (int, error) {
+func (t tailReader) Read(b []byte) (int, error) {
 	n, err := t.Reader.Read(b)
 	if err != nil {
 		if text := strings.TrimSpace(t.last()); text != "" {

@@ -45,8 +45,8 @@ var ports = map[string]int{
 	hMaster.name: portMaster, regionServer.name: portRegionServer,
 }
 
-// opened are the parts of Java that Hadoop, HBase and their libraries reach into.
-var opened = []string{
+// openedModules are the parts of Java that Hadoop, HBase and their libraries reach into.
+var openedModules = []string{
 	"--add-modules", "jdk.unsupported",
 	"--add-opens", "java.base/java.io=ALL-UNNAMED",
 	"--add-opens", "java.base/java.lang=ALL-UNNAMED",
@@ -60,8 +60,8 @@ var opened = []string{
 	"--add-exports", "java.security.jgss/sun.security.krb5=ALL-UNNAMED",
 }
 
-// java are the arguments of every Java process, without class path and class.
-func java(heap int64, brief bool, hostsFile string) []string {
+// javaArguments are the arguments of every Java process, without class path and class.
+func javaArguments(heap int64, brief bool, hostsFile string) []string {
 	args := []string{
 		fmt.Sprintf("-Xmx%dk", heap>>10), "-Xss256k", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr",
 		"-Djava.net.preferIPv4Stack=true", "-Dzookeeper.sasl.client=false",
@@ -72,7 +72,7 @@ func java(heap int64, brief bool, hostsFile string) []string {
 	if hostsFile != "" {
 		args = append(args, "-Djdk.net.hosts.file="+hostsFile)
 	}
-	return append(args, opened...)
+	return append(args, openedModules...)
 }
 
 // classpath is that of the bridge's classes, its first part, and an installation's jars.
@@ -80,7 +80,7 @@ func classpath(jar, root string) string { return jar + ":" + filepath.Join(root,
 
 // command runs the role on a node.
 func (r role) command(in database.Installation, s site) host.Command {
-	args := java(r.heap(s.options), r.brief, s.hostsFile())
+	args := javaArguments(r.heap(s.options), r.brief, s.hostsFile())
 	args = append(args, "-Djava.io.tmpdir="+s.tmpDir(), "-Dhadoop.log.dir="+s.dir, "-Dhbase.log.dir="+s.dir, "-cp", s.confDir()+":"+classpath(s.jar, in.Dir), r.class)
 	args = append(args, r.args...)
 	if r.name == zooKeeper.name {

@@ -17,7 +17,7 @@ import (
 
 // startFirst starts what the first node alone has.
 func (c *cluster) startFirst(ctx context.Context) error {
-	h := c.first()
+	h := c.firstNode()
 	s := c.site(h)
 	if _, err := c.Servers.Start(ctx, h, zooKeeper.spec(c.Env.Installation, s)); err != nil {
 		return err
@@ -30,10 +30,10 @@ func (c *cluster) startFirst(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := d.Await(ctx, readyTimeout, func(ctx context.Context) error { return reach(ctx, h, portNameNode) }); err != nil {
+		if err := d.Await(ctx, readyTimeout, func(ctx context.Context) error { return checkListening(ctx, h, portNameNode) }); err != nil {
 			return err
 		}
-		close(c.stored)
+		close(c.nameNodeReady)
 	}
 	_, err := c.Servers.Start(ctx, h, hMaster.spec(c.Env.Installation, s))
 	return err
@@ -41,7 +41,7 @@ func (c *cluster) startFirst(ctx context.Context) error {
 
 // format makes the NameNode's directory.
 func (c *cluster) format(ctx context.Context, s site) error {
-	p, err := c.first().Start(ctx, formatter.command(c.Env.Installation, s))
+	p, err := c.firstNode().Start(ctx, formatter.command(c.Env.Installation, s))
 	if err != nil {
 		return fmt.Errorf("formatting the NameNode: %w", err)
 	}
@@ -68,7 +68,7 @@ func (c *cluster) startServers(ctx context.Context, h host.Host, joining bool) (
 		return []*daemon.Daemon{r}, nil
 	}
 	select {
-	case <-c.stored:
+	case <-c.nameNodeReady:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("starting a DataNode on %s: waiting for the NameNode: %w", h.Name(), context.Cause(ctx))
 	}
@@ -82,21 +82,21 @@ func (c *cluster) startRole(ctx context.Context, h host.Host, r role, joining bo
 	return c.Servers.Start(ctx, h, spec)
 }
 
-// zooKeeperAnswers asks ZooKeeper, from its own node, whether it runs without error.
-func (c *cluster) zooKeeperAnswers(ctx context.Context) error {
-	answer, err := c.askZooKeeper(ctx, "ruok")
+// checkZooKeeper asks ZooKeeper, from its own node, whether it runs without error.
+func (c *cluster) checkZooKeeper(ctx context.Context) error {
+	answer, err := c.queryZooKeeper(ctx, "ruok")
 	if err == nil && strings.TrimSpace(answer) != "imok" {
 		err = fmt.Errorf("it answers %q", answer)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: zookeeper on %s: %w", database.ErrNotReady, c.first().Name(), err)
+		return fmt.Errorf("%w: zookeeper on %s: %w", database.ErrNotReady, c.firstNode().Name(), err)
 	}
 	return nil
 }
 
-// askZooKeeper sends it a word of four letters.
-func (c *cluster) askZooKeeper(ctx context.Context, word string) (string, error) {
-	conn, err := host.Dialer(c.first(), dialTimeout)(ctx, "tcp4", address(c.first(), portZooKeeper))
+// queryZooKeeper sends it a word of four letters.
+func (c *cluster) queryZooKeeper(ctx context.Context, word string) (string, error) {
+	conn, err := host.Dialer(c.firstNode(), dialTimeout)(ctx, "tcp4", listenAddress(c.firstNode(), portZooKeeper))
 	if err != nil {
 		return "", err
 	}
@@ -111,9 +111,11 @@ func (c *cluster) askZooKeeper(ctx context.Context, word string) (string, error)
 	return string(answer), err
 }
 
-// reach returns nil when a server of a node takes connections, asked from there.
-func reach(ctx context.Context, h host.Host, port int) error {
-	return host.Accepts(ctx, h, address(h, port), dialTimeout)
+// checkListening returns nil when a server of a node takes connections, asked from there.
+func checkListening(ctx context.Context, h host.Host, port int) error {
+	return host.Accepts(ctx, h, listenAddress(h, port), dialTimeout)
 }
 
-func address(h host.Host, port int) string { return net.JoinHostPort(h.Addr(), strconv.Itoa(port)) }
+func listenAddress(h host.Host, port int) string {
+	return net.JoinHostPort(h.Addr(), strconv.Itoa(port))
+}

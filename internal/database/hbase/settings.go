@@ -46,7 +46,7 @@ type settings struct {
 	timeout, pause         time.Duration
 	retries, heap          int
 	java, classpath, hosts string
-	standing               string
+	bridgeAddr             string
 }
 
 func parseSettings(p map[string]string) (settings, error) {
@@ -63,25 +63,25 @@ func parseSettings(p map[string]string) (settings, error) {
 		quorum: quorum, family: r.Text(PropFamily, family),
 		timeout: r.Milliseconds(PropTimeout, defaultTimeout), pause: r.Milliseconds(PropPause, defaultPause),
 		retries: r.Int(PropRetries, 0, 1000, defaultRetries), heap: r.Int(PropHeap, minHeap/mib, 1<<20, defaultHeap),
-		java: r.Text(PropJava, ""), classpath: r.Text(PropClassPath, ""), hosts: r.Text(PropHosts, ""), standing: r.Text(PropBridge, ""),
+		java: r.Text(PropJava, ""), classpath: r.Text(PropClassPath, ""), hosts: r.Text(PropHosts, ""), bridgeAddr: r.Text(PropBridge, ""),
 	}
 	return s, r.Err()
 }
 
-// plain tells whether the settings are those of a standing bridge, which no client chose.
-func (s settings) plain() bool {
+// isDefault tells whether the settings are those of a standing bridge, which no client chose.
+func (s settings) isDefault() bool {
 	return s.family == family && s.timeout == defaultTimeout && s.pause == defaultPause && s.retries == defaultRetries
 }
 
-// command runs a bridge for clients, on a machine with those files.
-func (s settings) command(ctx context.Context, on files.System, more ...property) command {
+// bridgeCommand runs a bridge for clients, on a machine with those files.
+func (s settings) bridgeCommand(ctx context.Context, on files.System, more ...property) command {
 	jar, _, _ := strings.Cut(s.classpath, ":")
-	return bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, mapping(ctx, on, jar, s.java), append(s.bridge(), more...))
+	return bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, archiveFlags(ctx, on, jar, s.java), append(s.bridgeProperties(), more...))
 }
 
-// bridge are the settings of a bridge for clients: HBase's library tries once and
+// bridgeProperties are the settings of a bridge for clients: HBase's library tries once and
 // leaves the rest to the bridge.
-func (s settings) bridge() []property {
+func (s settings) bridgeProperties() []property {
 	return []property{
 		{"hbase.zookeeper.quorum", s.quorum},
 		{"hbase.client.retries.number", "0"},

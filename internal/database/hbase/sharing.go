@@ -29,12 +29,12 @@ const (
 	writingGrace = 30 * time.Second
 )
 
-// quiet keeps what a JVM has to say of an archive off its output, which holds frames.
-var quiet = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-Xlog:disable", "-Xlog:all=error:stderr"}
+// archiveLogFlags keeps what a JVM has to say of an archive off its output, which holds frames.
+var archiveLogFlags = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-Xlog:disable", "-Xlog:all=error:stderr"}
 
-// archive is where the archive for the classes in a jar and a Java is kept: one that
+// archivePath is where the archive for the classes in a jar and a Java is kept: one that
 // another Java wrote is of no use.
-func archive(ctx context.Context, on files.System, jar, javaPath string) (string, error) {
+func archivePath(ctx context.Context, on files.System, jar, javaPath string) (string, error) {
 	program, err := on.Stat(ctx, javaPath)
 	if err != nil {
 		return "", fmt.Errorf("looking for %s: %w", javaPath, err)
@@ -50,39 +50,39 @@ func archive(ctx context.Context, on files.System, jar, javaPath string) (string
 	return strings.TrimSuffix(jar, ".jar") + "-" + hex.EncodeToString(sum.Sum(nil))[:12] + ".jsa", nil
 }
 
-// mapping are the flags of a JVM that maps the archive; none where there is none.
-func mapping(ctx context.Context, on files.System, jar, javaPath string) []string {
-	path, err := archive(ctx, on, jar, javaPath)
+// archiveFlags are the flags of a JVM that maps the archive; none where there is none.
+func archiveFlags(ctx context.Context, on files.System, jar, javaPath string) []string {
+	path, err := archivePath(ctx, on, jar, javaPath)
 	if err != nil || !files.Exists(ctx, on, path) {
 		return nil // it starts without, or its own start tells
 	}
-	return append([]string{"-XX:SharedArchiveFile=" + path}, quiet...)
+	return append([]string{"-XX:SharedArchiveFile=" + path}, archiveLogFlags...)
 }
 
-// sharing is how the bridge for administration starts and ends: it maps the archive, or
+// archiveSettings is how the bridge for administration starts and ends: it maps the archive, or
 // writes it, by way of a path of its own. It is kept only when the cluster was formed: a
 // bridge that ends before that has loaded few of the classes that a client needs. An archive
 // that cannot be kept is told to the log: all goes on without.
-func (c *cluster) sharing(ctx context.Context, own string) (flags []string, ends ending) {
+func (c *cluster) archiveSettings(ctx context.Context, own string) (flags []string, ends endPolicy) {
 	javaPath := c.Env.Installation.Programs["java"]
-	on := c.first().Files()
-	if flags = mapping(ctx, on, c.jar, javaPath); flags != nil {
-		return flags, ending{bridgeGrace, func() {}}
+	on := c.firstNode().Files()
+	if flags = archiveFlags(ctx, on, c.jar, javaPath); flags != nil {
+		return flags, endPolicy{bridgeGrace, func() {}}
 	}
-	flags = append([]string{"-XX:ArchiveClassesAtExit=" + own}, quiet...)
-	return flags, ending{writingGrace, func() {
+	flags = append([]string{"-XX:ArchiveClassesAtExit=" + own}, archiveLogFlags...)
+	return flags, endPolicy{writingGrace, func() {
 		if !c.formed {
 			return
 		}
-		if err := keep(context.WithoutCancel(ctx), on, own, c.jar, javaPath); err != nil {
+		if err := keepArchive(context.WithoutCancel(ctx), on, own, c.jar, javaPath); err != nil {
 			c.Log.Info("keeping the classes of HBase's client", "error", err)
 		}
 	}}
 }
 
-// keep keeps what a JVM wrote for those that follow; one that knows no archives wrote nothing.
-func keep(ctx context.Context, on files.System, written, jar, javaPath string) error {
-	path, err := archive(ctx, on, jar, javaPath)
+// keepArchive keeps what a JVM wrote for those that follow; one that knows no archives wrote nothing.
+func keepArchive(ctx context.Context, on files.System, written, jar, javaPath string) error {
+	path, err := archivePath(ctx, on, jar, javaPath)
 	if err != nil {
 		return err
 	}

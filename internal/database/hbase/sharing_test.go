@@ -30,11 +30,11 @@ func TestSharing(t *testing.T) {
 		t.Fatal(err)
 	}
 	javaPath := in.Programs["java"]
-	jar, err := here.bridgeClasses(t.Context(), javaPath, root, "")
+	jar, err := localBuildHost.bridgeClasses(t.Context(), javaPath, root, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := archive(t.Context(), files.Local{}, jar, javaPath)
+	path, err := archivePath(t.Context(), files.Local{}, jar, javaPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,13 +43,13 @@ func TestSharing(t *testing.T) {
 	begin := func(formed bool) *bridge {
 		t.Helper()
 		c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, database.Env{Nodes: []host.Host{node}, Installation: in}), jar: jar, formed: formed}
-		flags, ends := c.sharing(t.Context(), filepath.Join(node.Dir(), sharedClasses))
+		flags, ends := c.archiveSettings(t.Context(), filepath.Join(node.Dir(), sharedClasses))
 		run := bridgeCommand(javaPath, classpath(jar, root), "", 64*mib, flags, []property{{"hbase.rootdir", "file://" + root}})
-		b, err := bridgeOn(t.Context(), node, run, node.Dir(), filepath.Join(node.Dir(), "bridge.log"), ends)
+		b, err := startBridgeOn(t.Context(), node, run, node.Dir(), filepath.Join(node.Dir(), "bridge.log"), ends)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (admin{b}).ask(t.Context(), "logs"); err != nil {
+		if _, err := (admin{b}).query(t.Context(), "logs"); err != nil {
 			t.Fatal(err)
 		}
 		return b

@@ -68,7 +68,7 @@ func TestStanding(t *testing.T) {
 		t.Errorf("%d attempts went to regions that are no more", n)
 	}
 
-	if err := c.standing.Close(); err != nil {
+	if err := c.sharedBridge.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Read(ctx, table, "b", nil, nil); !errors.Is(err, errBridge) {

@@ -29,7 +29,7 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, env), options: o, halted: make(map[string]bool), exclude: make(map[string]bool), stored: make(chan struct{})}
+	c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, env), options: o, halted: make(map[string]bool), exclude: make(map[string]bool), nameNodeReady: make(chan struct{})}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -37,7 +37,7 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	defer cancel()
 	if err := c.start(ctx); err != nil {
 		if ctx.Err() != nil && context.Cause(ctx) != context.Canceled { // whoever just cancels knows why
-			err = fmt.Errorf("%w%s", err, c.silent(context.WithoutCancel(ctx)))
+			err = fmt.Errorf("%w%s", err, c.describeUnreachable(context.WithoutCancel(ctx)))
 		}
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -51,8 +51,8 @@ func (c *cluster) start(ctx context.Context) error {
 		}
 	}
 	var err error
-	fallback := filepath.Join(c.first().Dir(), Name)
-	if c.jar, err = at(c.first()).bridgeClasses(ctx, c.Env.Installation.Programs["java"], c.Env.Installation.Dir, fallback); err != nil {
+	fallback := filepath.Join(c.firstNode().Dir(), Name)
+	if c.jar, err = buildHostOn(c.firstNode()).bridgeClasses(ctx, c.Env.Installation.Programs["java"], c.Env.Installation.Dir, fallback); err != nil {
 		return err
 	}
 	c.ReportProgress("starting %d nodes of HBase", len(c.Env.Nodes))
@@ -63,14 +63,14 @@ func (c *cluster) start(ctx context.Context) error {
 		c.Add(h)
 	}
 	c.ReportProgress("waiting for the master")
-	if err := c.await(ctx, c.Ready); err != nil {
+	if err := c.awaitState(ctx, c.Ready); err != nil {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
 	c.ReportProgress("creating the table")
-	if err := c.admin.create(ctx, c.options.durability, c.options.regions*len(c.Env.Nodes)); err != nil {
+	if err := c.admin.createTable(ctx, c.options.durability, c.options.regions*len(c.Env.Nodes)); err != nil {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
-	if err := c.await(ctx, c.balanced); err != nil {
+	if err := c.awaitState(ctx, c.checkBalanced); err != nil {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
 	c.formed = true
@@ -105,13 +105,13 @@ func (c *cluster) startAll(ctx context.Context) error {
 	return watch.Wait()
 }
 
-// silent names the servers that do not listen, with the last lines of their logs: what a
+// describeUnreachable names the servers that do not listen, with the last lines of their logs: what a
 // start that took too long was waiting for.
-func (c *cluster) silent(ctx context.Context) string {
+func (c *cluster) describeUnreachable(ctx context.Context) string {
 	var text strings.Builder
 	for _, h := range c.Env.Nodes {
 		for _, d := range c.Servers.RunningOn(h.Name()) {
-			if reach(ctx, h, ports[d.Name()]) != nil {
+			if checkListening(ctx, h, ports[d.Name()]) != nil {
 				fmt.Fprintf(&text, "\n%s on %s does not listen%s", d.Name(), h.Name(), d.LastLines())
 			}
 		}
@@ -126,7 +126,7 @@ const hostnameFile = "/proc/sys/kernel/hostname"
 func (c *cluster) prepare(ctx context.Context, h host.Host) error {
 	s, on := c.site(h), h.Files()
 	hostname, _ := files.Read(ctx, on, hostnameFile) // unknown, it is not listed
-	s.hosts = hostsOf(h, strings.TrimSpace(hostname), c.Env.Nodes)
+	s.hosts = hostsText(h, strings.TrimSpace(hostname), c.Env.Nodes)
 	if err := on.Remove(ctx, s.dir); err != nil {
 		return fmt.Errorf("emptying the directory of hbase on %s: %w", h.Name(), err)
 	}
@@ -136,7 +136,7 @@ func (c *cluster) prepare(ctx context.Context, h host.Host) error {
 		}
 	}
 	err := s.write(ctx, on)
-	if err == nil && h.Name() == c.first().Name() {
+	if err == nil && h.Name() == c.firstNode().Name() {
 		err = files.WriteText(ctx, on, s.exclude, "")
 	}
 	if err != nil {
@@ -147,21 +147,21 @@ func (c *cluster) prepare(ctx context.Context, h host.Host) error {
 
 // site is what a node's files are generated from.
 func (c *cluster) site(h host.Host) site {
-	first := filepath.Join(c.first().Dir(), Name)
+	first := filepath.Join(c.firstNode().Dir(), Name)
 	return site{
-		options: c.options, jar: c.jar, master: c.first().Addr(), addr: h.Addr(), dir: filepath.Join(h.Dir(), Name),
+		options: c.options, jar: c.jar, master: c.firstNode().Addr(), addr: h.Addr(), dir: filepath.Join(h.Dir(), Name),
 		shared: filepath.Join(first, "shared"), exclude: filepath.Join(first, "exclude"),
 	}
 }
 
 // startAdmin starts the bridge that the cluster is asked through.
 func (c *cluster) startAdmin(ctx context.Context) error {
-	h := c.first()
+	h := c.firstNode()
 	s := c.site(h)
-	settings := append(append(s.core(), s.hdfs()...), s.hbase()...)
-	flags, ends := c.sharing(ctx, filepath.Join(s.dir, sharedClasses))
+	settings := append(append(s.coreSite(), s.hdfsSite()...), s.hbaseSite()...)
+	flags, ends := c.archiveSettings(ctx, filepath.Join(s.dir, sharedClasses))
 	run := bridgeCommand(c.Env.Installation.Programs["java"], classpath(c.jar, c.Env.Installation.Dir), s.hostsFile(), c.options.client, flags, settings)
-	b, err := bridgeOn(ctx, h, run, s.dir, filepath.Join(s.dir, "bridge.log"), ends)
+	b, err := startBridgeOn(ctx, h, run, s.dir, filepath.Join(s.dir, "bridge.log"), ends)
 	if err != nil {
 		return err
 	}

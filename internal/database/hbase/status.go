@@ -12,28 +12,28 @@ import (
 // initialised and lists the RegionServer of every member, no region is in transition,
 // and the NameNode has heard of every member's DataNode.
 func (c *cluster) Ready(ctx context.Context) error {
-	if err := c.zooKeeperAnswers(ctx); err != nil {
+	if err := c.checkZooKeeper(ctx); err != nil {
 		return err
 	}
-	if _, err := c.settled(ctx); err != nil {
+	if _, err := c.checkSettled(ctx); err != nil {
 		return err
 	}
-	for _, h := range c.serving() {
-		if err := c.stores(ctx, h); err != nil {
+	for _, h := range c.activeMembers() {
+		if err := c.checkDataNode(ctx, h); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settled is without error when the master lists every member's RegionServer and no
+// checkSettled is without error when the master lists every member's RegionServer and no
 // region is in transition.
-func (c *cluster) settled(ctx context.Context) (state, error) {
-	s, err := c.admin.status(ctx)
+func (c *cluster) checkSettled(ctx context.Context) (state, error) {
+	s, err := c.admin.queryState(ctx)
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", database.ErrNotReady, err)
 	}
-	for _, h := range c.serving() {
+	for _, h := range c.activeMembers() {
 		if serverOn(s.live, h.Addr()) == "" {
 			return s, fmt.Errorf("%w: the master does not know the RegionServer on %s", database.ErrNotReady, h.Name())
 		}
@@ -44,19 +44,19 @@ func (c *cluster) settled(ctx context.Context) (state, error) {
 	return s, nil
 }
 
-// balanced returns nil when the cluster is settled and every member has as many of the
+// checkBalanced returns nil when the cluster is settled and every member has as many of the
 // table's regions as any other, or one more. It has the balancer run until then.
-func (c *cluster) balanced(ctx context.Context) error {
-	s, err := c.settled(ctx)
+func (c *cluster) checkBalanced(ctx context.Context) error {
+	s, err := c.checkSettled(ctx)
 	if err != nil {
 		return err
 	}
-	places, err := c.admin.numbers(ctx, "places", table)
+	places, err := c.admin.queryNumbers(ctx, "places", table)
 	if err != nil {
 		return err
 	}
-	if uneven(places, s.live, c.serving()) {
-		if _, err := c.admin.ask(ctx, "balance"); err != nil {
+	if isUneven(places, s.live, c.activeMembers()) {
+		if _, err := c.admin.query(ctx, "balance"); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: regions are not in balance: %v", database.ErrNotReady, places)
@@ -64,9 +64,9 @@ func (c *cluster) balanced(ctx context.Context) error {
 	return nil
 }
 
-// uneven tells whether the table's regions are not spread evenly, or lie elsewhere than
+// isUneven tells whether the table's regions are not spread evenly, or lie elsewhere than
 // with the members.
-func uneven(places map[string]int64, live []string, members []host.Host) bool {
+func isUneven(places map[string]int64, live []string, members []host.Host) bool {
 	var total, counted, least, most int64
 	for _, n := range places {
 		total += n
@@ -85,15 +85,15 @@ func uneven(places map[string]int64, live []string, members []host.Host) bool {
 // Members implements database.Cluster. A member's state is what the master says of its
 // RegionServer: "serving", "draining", "dead"; its share is that of the table's regions.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	s, err := c.admin.status(ctx)
+	s, err := c.admin.queryState(ctx)
 	if err != nil {
 		return nil, err
 	}
-	places, err := c.admin.numbers(ctx, "places", table)
+	places, err := c.admin.queryNumbers(ctx, "places", table)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := c.admin.numbers(ctx, "count", table)
+	rows, err := c.admin.queryNumbers(ctx, "count", table)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 
 // Count implements database.Cluster: scans of keys, all regions at the same time.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	rows, err := c.admin.numbers(ctx, "count", table)
+	rows, err := c.admin.queryNumbers(ctx, "count", table)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -133,12 +133,12 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 
 // Clear implements database.Cluster: the table is truncated and stays cut as it is.
 func (c *cluster) Clear(ctx context.Context) error {
-	if _, err := c.admin.ask(ctx, "truncate", table); err != nil {
+	if _, err := c.admin.query(ctx, "truncate", table); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
-	if err := c.await(ctx, c.balanced); err != nil {
+	if err := c.awaitState(ctx, c.checkBalanced); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
-	c.stand(ctx)
+	c.ensureSharedBridge(ctx)
 	return nil
 }

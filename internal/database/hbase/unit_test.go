@@ -138,8 +138,8 @@ func TestSites(t *testing.T) {
 	} {
 		s := testSite(t, test.given)
 		for name, pair := range map[string][2]map[string]string{
-			"core": {test.core, parseXML(t, siteXML(s.core()))}, "hdfs": {test.hdfs, parseXML(t, siteXML(s.hdfs()))},
-			"hbase": {test.hbase, parseXML(t, siteXML(s.hbase()))},
+			"core": {test.core, parseXML(t, siteXML(s.coreSite()))}, "hdfs": {test.hdfs, parseXML(t, siteXML(s.hdfsSite()))},
+			"hbase": {test.hbase, parseXML(t, siteXML(s.hbaseSite()))},
 		} {
 			for k, want := range pair[0] {
 				if got := pair[1][k]; got != want {
@@ -148,7 +148,7 @@ func TestSites(t *testing.T) {
 			}
 		}
 	}
-	if z := testSite(t, database.Options{"zookeeper_session_timeout": "60s"}).zookeeper(); !strings.Contains(z, "maxSessionTimeout=60000\n") {
+	if z := testSite(t, database.Options{"zookeeper_session_timeout": "60s"}).zooCfg(); !strings.Contains(z, "maxSessionTimeout=60000\n") {
 		t.Errorf("ZooKeeper does not grant a session timeout of 60 s:\n%s", z)
 	}
 }
@@ -163,7 +163,7 @@ func TestHosts(t *testing.T) {
 		{nodes[1], []string{"127.0.0.1 localhost", nodes[0].Addr() + " n1", nodes[1].Addr() + " n2", nodes[1].Addr() + " machine"}},
 		{joiner, []string{joiner.Addr() + " n4", nodes[2].Addr() + " n3"}},
 	} {
-		got := hostsOf(test.own, "machine", nodes)
+		got := hostsText(test.own, "machine", nodes)
 		for _, line := range test.want {
 			if strings.Count(got, line+"\n") != 1 {
 				t.Errorf("hosts of %s: not once %q in\n%s", test.own.Name(), line, got)
@@ -173,10 +173,10 @@ func TestHosts(t *testing.T) {
 }
 
 func TestSplits(t *testing.T) {
-	if diff := cmp.Diff([]string{"user3249", "user5499", "user7749"}, splits(4)); diff != "" {
+	if diff := cmp.Diff([]string{"user3249", "user5499", "user7749"}, splitKeys(4)); diff != "" {
 		t.Error(diff)
 	}
-	if got := splits(1); len(got) != 0 {
+	if got := splitKeys(1); len(got) != 0 {
 		t.Errorf("one region is cut at %v", got)
 	}
 }
@@ -204,7 +204,7 @@ func TestUneven(t *testing.T) {
 		{map[string]int64{a: 1, b: 1, "10.9.9.9,16020,1": 1}, true},
 		{nil, false},
 	} {
-		if got := uneven(test.places, []string{a, b}, nodes); got != test.want {
+		if got := isUneven(test.places, []string{a, b}, nodes); got != test.want {
 			t.Errorf("%v: uneven is %v", test.places, got)
 		}
 	}

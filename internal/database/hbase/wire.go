@@ -69,7 +69,7 @@ type decoder struct {
 	err error
 }
 
-func (d *decoder) take(n int) []byte {
+func (d *decoder) next(n int) []byte {
 	if n < 0 || n > len(d.b) {
 		if d.err == nil {
 			d.err = fmt.Errorf("%w: it ends early", errProtocol)
@@ -82,27 +82,27 @@ func (d *decoder) take(n int) []byte {
 	return v
 }
 
-func (d *decoder) short() int {
-	if b := d.take(2); b != nil {
+func (d *decoder) uint16() int {
+	if b := d.next(2); b != nil {
 		return int(binary.BigEndian.Uint16(b))
 	}
 	return 0
 }
 
-func (d *decoder) long() int {
-	if b := d.take(4); b != nil {
+func (d *decoder) uint32() int {
+	if b := d.next(4); b != nil {
 		return int(binary.BigEndian.Uint32(b))
 	}
 	return 0
 }
 
-func (d *decoder) name() []byte  { return d.take(d.short()) }
-func (d *decoder) value() []byte { return d.take(d.long()) }
+func (d *decoder) name() []byte  { return d.next(d.uint16()) }
+func (d *decoder) value() []byte { return d.next(d.uint32()) }
 
 // record appends a record's fields. Values stay where they are; names are made strings
 // by intern.
 func (d *decoder) record(dst []load.Field, intern func(int, []byte) string) []load.Field {
-	for i, n := 0, d.short(); i < n && d.err == nil; i++ {
+	for i, n := 0, d.uint16(); i < n && d.err == nil; i++ {
 		name, value := d.name(), d.value()
 		if d.err == nil {
 			dst = append(dst, load.Field{Name: intern(i, name), Value: value})
@@ -114,7 +114,7 @@ func (d *decoder) record(dst []load.Field, intern func(int, []byte) string) []lo
 // lines are the answer to a question of administration.
 func (d *decoder) lines() ([]string, error) {
 	var lines []string
-	for i, n := 0, d.long(); i < n && d.err == nil; i++ {
+	for i, n := 0, d.uint32(); i < n && d.err == nil; i++ {
 		lines = append(lines, string(d.value()))
 	}
 	return lines, d.err
@@ -134,8 +134,8 @@ func parseReply(b []byte) (reply, error) {
 	return reply{status: b[8], retries: int(binary.BigEndian.Uint16(b[9:])), body: b[replyHead:]}, nil
 }
 
-// failure is the outcome that a reply tells, nil when all went well.
-func (r reply) failure() error {
+// err is the outcome that a reply tells, nil when all went well.
+func (r reply) err() error {
 	switch r.status {
 	case statusOK:
 		return nil

@@ -14,15 +14,15 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// workshop is a machine on which the bridge can be compiled: its files, and how a program is
+// buildHost is a machine on which the bridge can be compiled: its files, and how a program is
 // run there to its end.
-type workshop struct {
+type buildHost struct {
 	files.System
 	run func(ctx context.Context, path string, args []string) error
 }
 
-// here is the machine of this process.
-var here = workshop{files.Local{}, func(ctx context.Context, path string, args []string) error {
+// localBuildHost is the machine of this process.
+var localBuildHost = buildHost{files.Local{}, func(ctx context.Context, path string, args []string) error {
 	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
@@ -30,9 +30,9 @@ var here = workshop{files.Local{}, func(ctx context.Context, path string, args [
 	return nil
 }}
 
-// at is that of a node.
-func at(h host.Host) workshop {
-	return workshop{h.Files(), func(ctx context.Context, path string, args []string) error {
+// buildHostOn is that of a node.
+func buildHostOn(h host.Host) buildHost {
+	return buildHost{h.Files(), func(ctx context.Context, path string, args []string) error {
 		var out bytes.Buffer
 		p, err := h.Start(ctx, host.Command{Name: "ecj", Path: path, Args: args, Stdout: &out, Stderr: &out})
 		if err != nil {
@@ -50,8 +50,8 @@ func at(h host.Host) workshop {
 	}}
 }
 
-// pack makes the jar of the compiled classes below a folder and of the settings beside them.
-func (w workshop) pack(ctx context.Context, folder string) error {
+// packJar makes the jar of the compiled classes below a folder and of the settings beside them.
+func (w buildHost) packJar(ctx context.Context, folder string) error {
 	var jar bytes.Buffer
 	z := zip.NewWriter(&jar)
 	add := func(name, path string) error {

@@ -38,7 +38,7 @@ var _ load.Client = (*application)(nil)
 
 func openApplication(s settings) *application {
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
-		all, err := lookup(ctx, s.names)
+		all, err := lookupWallet(ctx, s.walletDNS)
 		if err != nil {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 		}
@@ -60,8 +60,8 @@ func openApplication(s settings) *application {
 	}
 }
 
-// ask sends a request, with a body where there is one.
-func (a *application) ask(ctx context.Context, method, path string, body any) ([]byte, error) {
+// send sends a request, with a body where there is one.
+func (a *application) send(ctx context.Context, method, path string, body any) ([]byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, load.Failed(database.ClassOther, a.server, err)
@@ -82,7 +82,7 @@ func (a *application) ask(ctx context.Context, method, path string, body any) ([
 
 // Read implements load.Client.
 func (a *application) Read(ctx context.Context, _, key string, _ []string, dst []load.Field) ([]load.Field, error) {
-	answer, err := a.ask(ctx, http.MethodGet, "/api/accounts/"+url.PathEscape(key), nil)
+	answer, err := a.send(ctx, http.MethodGet, "/api/accounts/"+url.PathEscape(key), nil)
 	if err != nil {
 		return dst, err
 	}
@@ -103,19 +103,19 @@ func (a *application) Read(ctx context.Context, _, key string, _ []string, dst [
 // Insert implements load.Client. An account that is there already is what an insert asks for: the load asks
 // again, as another request, for a record whose first request was done and got no answer.
 func (a *application) Insert(ctx context.Context, _, key string, _ []load.Field) error {
-	_, err := a.ask(ctx, http.MethodPost, "/api/accounts", map[string]any{"name": key})
-	if op := new(load.OpError); errors.As(err, &op) && op.Class == taken {
+	_, err := a.send(ctx, http.MethodPost, "/api/accounts", map[string]any{"name": key})
+	if op := new(load.OpError); errors.As(err, &op) && op.Class == conflictClass {
 		return nil
 	}
 	return err
 }
 
-// taken is the class of the wallet's answer that an account is there already.
-var taken = "http_" + strconv.Itoa(http.StatusConflict)
+// conflictClass is the class of the wallet's answer that an account is there already.
+var conflictClass = "http_" + strconv.Itoa(http.StatusConflict)
 
 // Update implements load.Client.
 func (a *application) Update(ctx context.Context, _, key string, _ []load.Field) error {
-	_, err := a.ask(ctx, http.MethodPost, "/api/deposits", map[string]any{"to": key, "amount_cents": 1})
+	_, err := a.send(ctx, http.MethodPost, "/api/deposits", map[string]any{"to": key, "amount_cents": 1})
 	return err
 }
 

@@ -18,10 +18,10 @@ import (
 // defaultTable is YCSB's.
 const defaultTable = "usertable"
 
-// arrange puts endpoints in the order in which a worker tries them: the nearest first, as
+// orderEndpoints puts endpoints in the order in which a worker tries them: the nearest first, as
 // the time to connect tells once for all workers; as they are listed; or each worker, or
 // each of its operations, beginning with another one.
-func (d *Hydra) arrange(ctx context.Context, s settings) []string {
+func (d *Hydra) orderEndpoints(ctx context.Context, s settings) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch s.route {
@@ -42,7 +42,7 @@ func (d *Hydra) arrange(ctx context.Context, s settings) []string {
 // worker is one worker's client.
 type worker struct {
 	// all are the clients that take turns, each beginning with another member.
-	all     []*hydraclient.Client
+	clients []*hydraclient.Client
 	release []func() error // releases all
 	turn    int
 	decode  decoder
@@ -51,9 +51,9 @@ type worker struct {
 	count   hydraclient.Option // of retries
 }
 
-// next gives the operation that begins its client.
-func (w *worker) next() *hydraclient.Client {
-	c := w.all[w.turn%len(w.all)]
+// nextClient gives the operation that begins its client.
+func (w *worker) nextClient() *hydraclient.Client {
+	c := w.clients[w.turn%len(w.clients)]
 	w.turn++
 	return c
 }
@@ -70,7 +70,7 @@ func openClient(ctx context.Context, s settings, clients *clientPool) (*worker, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.next().Tables(ctx, hydraclient.Read(api.Local), w.count); err != nil {
+	if _, err := w.nextClient().Tables(ctx, hydraclient.Read(api.Local), w.count); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 	}
 	return w, nil
@@ -92,15 +92,15 @@ func newWorker(ctx context.Context, s settings, dial database.DialFunc, clients 
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 		}
-		w.all, w.release = append(w.all, c), append(w.release, release)
+		w.clients, w.release = append(w.clients, c), append(w.release, release)
 	}
 	return w, nil
 }
 
-func tableOf(name string) string { return cmp.Or(name, defaultTable) }
+func tableName(name string) string { return cmp.Or(name, defaultTable) }
 
-// outcome turns an error of Hydra's client into one of the load driver's.
-func outcome(err error) error {
+// classifyError turns an error of Hydra's client into one of the load driver's.
+func classifyError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -120,9 +120,9 @@ func outcome(err error) error {
 
 // Read implements load.Client.
 func (w *worker) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	row, err := w.next().Get(ctx, tableOf(table), key, w.count)
+	row, err := w.nextClient().Get(ctx, tableName(table), key, w.count)
 	if err != nil {
-		return dst, outcome(err)
+		return dst, classifyError(err)
 	}
 	return w.decode.fields(dst, row.Value, fields)
 }
@@ -132,9 +132,9 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 	page := hydraclient.Page{From: start, Limit: min(count, api.MaxScan)}
 	var record []load.Field
 	for {
-		rows, err := w.next().Scan(ctx, tableOf(table), page, w.count)
+		rows, err := w.nextClient().Scan(ctx, tableName(table), page, w.count)
 		if err != nil {
-			return seen, outcome(err)
+			return seen, classifyError(err)
 		}
 		for _, row := range rows.Rows {
 			if record, err = w.decode.fields(record[:0], row.Value, fields); err != nil {
@@ -155,27 +155,27 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 // Insert implements load.Client. It writes the whole record, whether there is one or not.
 func (w *worker) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	w.buffer = appendRecord(w.buffer[:0], values)
-	_, err := w.next().Put(ctx, tableOf(table), key, w.buffer, w.count)
-	return outcome(err)
+	_, err := w.nextClient().Put(ctx, tableName(table), key, w.buffer, w.count)
+	return classifyError(err)
 }
 
 // Update implements load.Client.
 func (w *worker) Update(ctx context.Context, table, key string, values []load.Field) error {
 	w.buffer = appendRecord(w.buffer[:0], values)
-	_, err := w.next().Merge(ctx, tableOf(table), key, w.buffer, w.count)
-	return outcome(err)
+	_, err := w.nextClient().Merge(ctx, tableName(table), key, w.buffer, w.count)
+	return classifyError(err)
 }
 
 // Delete implements load.Client.
 func (w *worker) Delete(ctx context.Context, table, key string) error {
-	_, err := w.next().Delete(ctx, tableOf(table), key, w.count)
-	return outcome(err)
+	_, err := w.nextClient().Delete(ctx, tableName(table), key, w.count)
+	return classifyError(err)
 }
 
 // Count implements load.Counter.
 func (w *worker) Count(ctx context.Context, table string) (int64, error) {
-	n, err := w.next().Count(ctx, tableOf(table), w.count)
-	return n, outcome(err)
+	n, err := w.nextClient().Count(ctx, tableName(table), w.count)
+	return n, classifyError(err)
 }
 
 // Retries implements load.Retrier.

@@ -31,7 +31,7 @@ type cluster struct {
 	options options
 
 	// names is the DNS server that names the wallet, "" where operations ask members.
-	names string
+	walletDNS string
 
 	mu     sync.Mutex
 	stores map[string]*store // by cloud
@@ -70,21 +70,21 @@ func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, 
 func (c *cluster) start(ctx context.Context) error {
 	c.ReportProgress("starting %d members of hydra", len(c.Env.Nodes))
 	for _, h := range c.Env.Nodes {
-		if _, err := c.add(h); err != nil {
+		if _, err := c.addMember(h); err != nil {
 			return err
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	members := c.All()
 	for _, m := range members {
-		g.Go(func() error { return c.launch(gctx, m, members, false) })
+		g.Go(func() error { return c.startNew(gctx, m, members, false) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	c.ReportProgress("awaiting a leader")
 	for _, m := range members {
-		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.serves) })
+		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.checkServing) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -92,11 +92,11 @@ func (c *cluster) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("hydra is not ready after %v", readyTimeout))
 	defer cancel()
 	err := c.Servers.Await(ctx, func(ctx context.Context) error {
-		m, err := c.serving(ctx, nil)
+		m, err := c.findServing(ctx, nil)
 		if err != nil {
 			return err
 		}
-		for _, table := range c.tables() {
+		for _, table := range c.tableNames() {
 			err = errors.Join(err, m.admin.CreateTable(ctx, table, hydraclient.Ack(api.Applied)))
 		}
 		return errors.Join(err, c.Ready(ctx))
@@ -104,11 +104,11 @@ func (c *cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.fronts(ctx)
+	return c.startFronts(ctx)
 }
 
-// add makes a node's member known here; nothing of it runs yet.
-func (c *cluster) add(h host.Host) (*member, error) {
+// addMember makes a node's member known here; nothing of it runs yet.
+func (c *cluster) addMember(h host.Host) (*member, error) {
 	m, err := c.newMember(h)
 	if err != nil {
 		return nil, err
@@ -117,8 +117,8 @@ func (c *cluster) add(h host.Host) (*member, error) {
 	return m, nil
 }
 
-// drop forgets a member, whose process has ended.
-func (c *cluster) drop(m *member) error {
+// dropMember forgets a member, whose process has ended.
+func (c *cluster) dropMember(m *member) error {
 	c.Drop(m)
 	return m.admin.Close()
 }
@@ -135,8 +135,8 @@ func (c *cluster) Properties() map[string]string {
 		PropEndpoints: strings.Join(endpoints, ","), PropReads: c.options.reads, PropAck: c.options.ack, PropRoute: c.options.route,
 		PropStaleness: strconv.FormatInt(c.options.staleness.Milliseconds(), 10), PropShare: strconv.Itoa(c.options.share),
 	}
-	if c.names != "" {
-		p[PropWallet] = c.names
+	if c.walletDNS != "" {
+		p[PropWallet] = c.walletDNS
 	}
 	return p
 }
@@ -156,7 +156,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 func (c *cluster) Stop(ctx context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, m := range c.All() {
-		errs = append(errs, c.drop(m))
+		errs = append(errs, c.dropMember(m))
 	}
 	return errors.Join(append(errs, c.stopStores(ctx))...)
 }

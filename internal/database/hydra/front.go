@@ -20,12 +20,12 @@ import (
 // zone is the wallet's name.
 const zone = "hydra.test"
 
-// fronts starts what stands between clients and members where operations go through the wallet: in each
+// startFronts starts what stands between clients and members where operations go through the wallet: in each
 // cloud a balancer and the wallet, on the node of its last member, and a DNS server with the witness, or with the
 // first member where there is none.
 //
 //	client ─► DNS ─► a cloud's balancer ─► its wallet ─► its balancer ─► member
-func (c *cluster) fronts(ctx context.Context) error {
+func (c *cluster) startFronts(ctx context.Context) error {
 	if c.options.through != throughWallet {
 		return nil
 	}
@@ -50,18 +50,18 @@ func (c *cluster) fronts(ctx context.Context) error {
 		return fmt.Errorf("planning the way through the wallet: %w", err)
 	}
 	for _, s := range services {
-		if err := c.front(ctx, s); err != nil {
+		if err := c.startFront(ctx, s); err != nil {
 			return err
 		}
 		if s.Kind == deploy.DNSServer {
-			c.names = deploy.HostPort(s.Host, deploy.PortDNS)
+			c.walletDNS = deploy.HostPort(s.Host, deploy.PortDNS)
 		}
 	}
 	return nil
 }
 
-// front starts one service, and waits until it is ready.
-func (c *cluster) front(ctx context.Context, s deploy.Service) error {
+// startFront starts one service, and waits until it is ready.
+func (c *cluster) startFront(ctx context.Context, s deploy.Service) error {
 	at, err := url.Parse(s.URL)
 	if err != nil {
 		return fmt.Errorf("where %s listens: %w", s.Name, err)
@@ -84,16 +84,16 @@ func (c *cluster) front(ctx context.Context, s deploy.Service) error {
 	return d.Await(ctx, readyTimeout, func(ctx context.Context) error { return s.CheckReady(ctx, hydraclient.Config{}) })
 }
 
-// tables are those that operations end up in.
-func (c *cluster) tables() []string {
+// tableNames are those that operations end up in.
+func (c *cluster) tableNames() []string {
 	if c.options.through == throughWallet {
 		return []string{wallet.Accounts, wallet.Entries}
 	}
 	return []string{defaultTable}
 }
 
-// rows counts the records of the benchmark's table as a member tells: of a wallet its customers' accounts.
-func (c *cluster) rows(ctx context.Context, m *member) (int64, error) {
+// countRows counts the records of the benchmark's table as a member tells: of a wallet its customers' accounts.
+func (c *cluster) countRows(ctx context.Context, m *member) (int64, error) {
 	if c.options.through == throughWallet {
 		sum, _, err := wallet.New(m.admin, time.Now).Sum(ctx)
 		return int64(sum.Accounts), err
@@ -101,8 +101,8 @@ func (c *cluster) rows(ctx context.Context, m *member) (int64, error) {
 	return m.admin.Count(ctx, defaultTable)
 }
 
-// lookup is where the wallet is, as a DNS server says to whoever connects: no answer is kept.
-func lookup(ctx context.Context, names string) ([]string, error) {
+// lookupWallet is where the wallet is, as a DNS server says to whoever connects: no answer is kept.
+func lookupWallet(ctx context.Context, names string) ([]string, error) {
 	var d net.Dialer
 	found, err := deploy.Lookup(ctx, d.DialContext, names, zone)
 	if err != nil {

@@ -83,9 +83,9 @@ func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Cl
 	if err != nil {
 		return nil, err
 	}
-	if s.names != "" {
+	if s.walletDNS != "" {
 		return openApplication(s), nil
 	}
-	s.endpoints = d.arrange(ctx, s)
+	s.endpoints = d.orderEndpoints(ctx, s)
 	return openClient(ctx, s, &d.clients)
 }

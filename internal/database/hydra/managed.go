@@ -56,8 +56,8 @@ type store struct {
 	running database.Cluster
 }
 
-// store is that of a cloud.
-func (c *cluster) store(cloud string) *store {
+// cloudStore is that of a cloud.
+func (c *cluster) cloudStore(cloud string) *store {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stores[cloud] == nil {
@@ -66,9 +66,9 @@ func (c *cluster) store(cloud string) *store {
 	return c.stores[cloud]
 }
 
-// database returns the URL of the database of a member's cloud, which is made where there is none yet.
-func (c *cluster) database(ctx context.Context, m *member) (string, error) {
-	s := c.store(m.cloud)
+// ensureDatabase returns the URL of the database of a member's cloud, which is made where there is none yet.
+func (c *cluster) ensureDatabase(ctx context.Context, m *member) (string, error) {
+	s := c.cloudStore(m.cloud)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.url != "" {
@@ -76,11 +76,11 @@ func (c *cluster) database(ctx context.Context, m *member) (string, error) {
 	}
 	var err error
 	if of, ok := servers[c.options.backend]; ok {
-		if err = s.start(ctx, c.Env, m.host, of); err == nil {
-			c.watch(m.cloud, s.running)
+		if err = s.startServer(ctx, c.Env, m.host, of); err == nil {
+			c.watchServer(m.cloud, s.running)
 		}
 	} else {
-		err = s.file(ctx, m.host, m.cloud)
+		err = s.createFile(ctx, m.host, m.cloud)
 	}
 	if err != nil {
 		return "", fmt.Errorf("the database of cloud %s: %w", m.cloud, err)
@@ -88,8 +88,8 @@ func (c *cluster) database(ctx context.Context, m *member) (string, error) {
 	return s.url, nil
 }
 
-// file makes room for an SQLite file.
-func (s *store) file(ctx context.Context, on host.Host, cloud string) error {
+// createFile makes room for an SQLite file.
+func (s *store) createFile(ctx context.Context, on host.Host, cloud string) error {
 	dir := filepath.Join(on.Dir(), "hydra-"+cloud)
 	if err := files.Empty(ctx, on.Files(), dir); err != nil {
 		return fmt.Errorf("emptying its directory: %w", err)
@@ -98,8 +98,8 @@ func (s *store) file(ctx context.Context, on host.Host, cloud string) error {
 	return nil
 }
 
-// start starts a server of one member on a node.
-func (s *store) start(ctx context.Context, env database.Env, on host.Host, of server) error {
+// startServer starts a server of one member on a node.
+func (s *store) startServer(ctx context.Context, env database.Env, on host.Host, of server) error {
 	db := of.new()
 	in, err := db.Find("", "")
 	if err != nil {
@@ -113,8 +113,8 @@ func (s *store) start(ctx context.Context, env database.Env, on host.Host, of se
 	return nil
 }
 
-// watch has the cluster fail when a cloud's server ends by itself, until the cluster is stopped.
-func (c *cluster) watch(cloud string, running database.Cluster) {
+// watchServer has the cluster fail when a cloud's server ends by itself, until the cluster is stopped.
+func (c *cluster) watchServer(cloud string, running database.Cluster) {
 	c.watchers.Go(func() {
 		select {
 		case <-running.Failed():
@@ -124,8 +124,8 @@ func (c *cluster) watch(cloud string, running database.Cluster) {
 	})
 }
 
-// running are the clouds' servers. One that is being started is waited for.
-func (c *cluster) running() (all []database.Cluster) {
+// runningServers are the clouds' servers. One that is being started is waited for.
+func (c *cluster) runningServers() (all []database.Cluster) {
 	c.mu.Lock()
 	stores := slices.Collect(maps.Values(c.stores))
 	c.mu.Unlock()
@@ -144,7 +144,7 @@ func (c *cluster) stopStores(ctx context.Context) error {
 	c.stop()
 	c.watchers.Wait()
 	var errs []error
-	for _, r := range c.running() {
+	for _, r := range c.runningServers() {
 		errs = append(errs, r.Stop(ctx))
 	}
 	return errors.Join(errs...)
@@ -153,11 +153,11 @@ func (c *cluster) stopStores(ctx context.Context) error {
 // Logs implements database.Cluster: those of members, and of the clouds' servers.
 func (c *cluster) Logs() map[string]files.File {
 	logs := c.Servers.Logs()
-	for _, r := range c.running() {
+	for _, r := range c.runningServers() {
 		maps.Copy(logs, r.Logs())
 	}
 	return logs
 }
 
-// backends are the names of what a cloud may keep its rows in.
-func backends() []string { return []string{backendSQLite, backendPostgres, backendMariaDB} }
+// backendNames are the names of what a cloud may keep its rows in.
+func backendNames() []string { return []string{backendSQLite, backendPostgres, backendMariaDB} }

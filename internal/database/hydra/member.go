@@ -65,29 +65,29 @@ func (m *member) log() string { return filepath.Join(m.host.Dir(), "hydra.log") 
 
 // configuration is a member's file. JSON is YAML.
 type configuration struct {
-	Cluster      string   `json:"cluster"`
-	ID           uint64   `json:"id"`
-	Name         string   `json:"name"`
-	Cloud        string   `json:"cloud"`
-	Listen       string   `json:"listen"`
-	Peer         string   `json:"peer"`
-	Data         string   `json:"data"`
-	Database     string   `json:"database,omitempty"`
-	Witness      bool     `json:"witness"`
-	Members      []peerOf `json:"members,omitempty"`
-	Join         bool     `json:"join"`
-	Direct       bool     `json:"direct"`
-	Insecure     bool     `json:"insecure"`
-	Election     string   `json:"election"`
-	PreferCloud  string   `json:"prefer_cloud,omitempty"`
-	FollowWrites bool     `json:"follow_writes"`
-	MaxLog       string   `json:"max_log"`
-	MaxAge       string   `json:"max_age"`
-	Drain        string   `json:"drain"`
+	Cluster      string      `json:"cluster"`
+	ID           uint64      `json:"id"`
+	Name         string      `json:"name"`
+	Cloud        string      `json:"cloud"`
+	Listen       string      `json:"listen"`
+	Peer         string      `json:"peer"`
+	Data         string      `json:"data"`
+	Database     string      `json:"database,omitempty"`
+	Witness      bool        `json:"witness"`
+	Members      []peerEntry `json:"members,omitempty"`
+	Join         bool        `json:"join"`
+	Direct       bool        `json:"direct"`
+	Insecure     bool        `json:"insecure"`
+	Election     string      `json:"election"`
+	PreferCloud  string      `json:"prefer_cloud,omitempty"`
+	FollowWrites bool        `json:"follow_writes"`
+	MaxLog       string      `json:"max_log"`
+	MaxAge       string      `json:"max_age"`
+	Drain        string      `json:"drain"`
 }
 
-// peerOf is a member in the list of all.
-type peerOf struct {
+// peerEntry is a member in the list of all.
+type peerEntry struct {
 	ID      uint64 `json:"id"`
 	Name    string `json:"name"`
 	Cloud   string `json:"cloud"`
@@ -96,8 +96,8 @@ type peerOf struct {
 	Witness bool   `json:"witness"`
 }
 
-// launch starts a member on an empty directory: one of a new cluster, or one that joins.
-func (c *cluster) launch(ctx context.Context, m *member, members []*member, join bool) error {
+// startNew starts a member on an empty directory: one of a new cluster, or one that joins.
+func (c *cluster) startNew(ctx context.Context, m *member, members []*member, join bool) error {
 	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of hydra on %s: %w", m.host.Name(), err)
 	}
@@ -109,31 +109,31 @@ func (c *cluster) launch(ctx context.Context, m *member, members []*member, join
 	}
 	if !m.witness {
 		var err error
-		if file.Database, err = c.database(ctx, m); err != nil {
+		if file.Database, err = c.ensureDatabase(ctx, m); err != nil {
 			return err
 		}
 	}
 	for _, other := range members {
-		file.Members = append(file.Members, peerOf{ID: other.id, Name: other.host.Name(), Cloud: other.cloud, Peer: other.peer, API: other.addr, Witness: other.witness})
+		file.Members = append(file.Members, peerEntry{ID: other.id, Name: other.host.Name(), Cloud: other.cloud, Peer: other.peer, API: other.addr, Witness: other.witness})
 	}
 	text, err := json.MarshalIndent(file, "", "  ")
 	if err == nil {
-		err = m.host.Files().Write(ctx, m.config(), 0o600, bytes.NewReader(text))
+		err = m.host.Files().Write(ctx, m.configPath(), 0o600, bytes.NewReader(text))
 	}
 	if err != nil {
 		return fmt.Errorf("writing the configuration of hydra on %s: %w", m.host.Name(), err)
 	}
-	return c.run(ctx, m, join)
+	return c.startProcess(ctx, m, join)
 }
 
-func (m *member) config() string { return filepath.Join(m.dir(), "node.yaml") }
+func (m *member) configPath() string { return filepath.Join(m.dir(), "node.yaml") }
 
-// run starts a member's process. On a directory that holds its log it goes on with it.
-func (c *cluster) run(ctx context.Context, m *member, joining bool) error {
+// startProcess starts a member's process. On a directory that holds its log it goes on with it.
+func (c *cluster) startProcess(ctx context.Context, m *member, joining bool) error {
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
 			Name: Name, Path: c.Env.Installation.Programs[program], Env: c.Env.Installation.Env,
-			Dir: m.dir(), Log: m.log(), Args: []string{"node", "--config", m.config()},
+			Dir: m.dir(), Log: m.log(), Args: []string{"node", "--config", m.configPath()},
 		},
 		Ports: []int{c.options.port, c.options.peerPort}, Grace: stopGrace, Joining: joining,
 	})
@@ -144,8 +144,8 @@ func (c *cluster) run(ctx context.Context, m *member, joining bool) error {
 	return nil
 }
 
-// status is what a member says of itself.
-func (m *member) status(ctx context.Context) (api.Status, error) {
+// queryStatus is what a member says of itself.
+func (m *member) queryStatus(ctx context.Context) (api.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	s, err := m.admin.Status(ctx)
@@ -155,10 +155,10 @@ func (m *member) status(ctx context.Context) (api.Status, error) {
 	return s, nil
 }
 
-// serves returns nil when the member takes part in the cluster: it answers a read that
+// checkServing returns nil when the member takes part in the cluster: it answers a read that
 // has to be agreed on, or, without a database, knows the leader.
-func (m *member) serves(ctx context.Context) error {
-	s, err := m.status(ctx)
+func (m *member) checkServing(ctx context.Context) error {
+	s, err := m.queryStatus(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", database.ErrNotReady, err)

@@ -62,7 +62,7 @@ func parseOptions(given database.Options) (options, error) {
 		port:         r.Int("port", 1, 65535, defaultPort),
 		peerPort:     r.Int("peer_port", 1, 65535, defaultPeerPort),
 		clouds:       r.Choice("clouds", cloudSite, cloudSite, cloudNode),
-		backend:      r.Choice("backend", backendSQLite, backends()...),
+		backend:      r.Choice("backend", backendSQLite, backendNames()...),
 		witness:      r.Text("witness", ""),
 		election:     r.Duration("election", 0),
 		preferCloud:  r.Text("prefer_cloud", ""),
@@ -70,9 +70,9 @@ func parseOptions(given database.Options) (options, error) {
 		maxLog:       r.Bytes("max_log", 1<<30),
 		maxAge:       r.Duration("max_age", 0),
 		direct:       r.Bool("direct", false),
-		reads:        reads(r, "reads"),
+		reads:        readChoice(r, "reads"),
 		staleness:    r.Duration("staleness", time.Second),
-		ack:          acks(r, "ack"),
+		ack:          ackChoice(r, "ack"),
 		route:        r.Choice("route", routeNearest, routeNearest, routeListed, routeSpread, routeRotate),
 		share:        r.Int("share", 0, maxShare, defaultShare),
 		through:      r.Choice("through", throughMembers, throughMembers, throughWallet),
@@ -86,11 +86,11 @@ func parseOptions(given database.Options) (options, error) {
 	return o, r.Err()
 }
 
-func reads(r *database.SettingReader, name string) string {
+func readChoice(r *database.SettingReader, name string) string {
 	return r.Choice(name, string(api.Linearizable), string(api.Linearizable), string(api.Local), string(api.Bounded))
 }
 
-func acks(r *database.SettingReader, name string) string {
+func ackChoice(r *database.SettingReader, name string) string {
 	return r.Choice(name, string(api.Committed), string(api.Committed), string(api.Applied), string(api.Everywhere))
 }
 
@@ -122,21 +122,21 @@ type settings struct {
 	share     int
 	timeout   time.Duration
 	token     string
-	names     string // the DNS server that names the wallet, "" to ask members
+	walletDNS string // the DNS server that names the wallet, "" to ask members
 }
 
 func parseSettings(p map[string]string) (settings, error) {
 	r := database.ReadProperties(ErrProperty, "hydra.", p, Properties()...)
 	s := settings{
 		endpoints: r.Addresses(PropEndpoints, defaultPort),
-		reads:     api.Read(reads(r, PropReads)),
+		reads:     api.Read(readChoice(r, PropReads)),
 		staleness: r.Milliseconds(PropStaleness, time.Second),
-		ack:       api.Ack(acks(r, PropAck)),
+		ack:       api.Ack(ackChoice(r, PropAck)),
 		route:     r.Choice(PropRoute, routeNearest, routeNearest, routeListed, routeSpread, routeRotate),
 		share:     r.Int(PropShare, 0, maxShare, defaultShare),
 		timeout:   r.Milliseconds(PropTimeout, defaultTimeout),
 		token:     r.Text(PropToken, ""),
-		names:     r.Text(PropWallet, ""),
+		walletDNS: r.Text(PropWallet, ""),
 	}
 	return s, r.Err()
 }

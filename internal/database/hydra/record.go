@@ -71,11 +71,11 @@ func (d *decoder) fields(dst []load.Field, value []byte, wanted []string) ([]loa
 		if rest[0] == ',' {
 			rest = rest[1:]
 		}
-		name, after, err := d.text(rest)
+		name, after, err := d.readString(rest)
 		if err != nil || len(after) == 0 || after[0] != ':' {
 			return dst, errors.Join(errRecord, err)
 		}
-		text, after, err := d.text(after[1:])
+		text, after, err := d.readString(after[1:])
 		if err != nil {
 			return dst, err
 		}
@@ -93,8 +93,8 @@ func (d *decoder) fields(dst []load.Field, value []byte, wanted []string) ([]loa
 	return dst, nil
 }
 
-// text reads a JSON string off the front.
-func (d *decoder) text(b []byte) (text, rest []byte, err error) {
+// readString reads a JSON string off the front.
+func (d *decoder) readString(b []byte) (readString, rest []byte, err error) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, errRecord
 	}

@@ -12,9 +12,9 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// refused tells answers that no repetition changes. Changes of membership are harmless to
+// isFinal tells answers that no repetition changes. Changes of membership are harmless to
 // repeat.
-func refused(err error) bool { return errors.Is(err, hydraclient.ErrBadRequest) }
+func isFinal(err error) bool { return errors.Is(err, hydraclient.ErrBadRequest) }
 
 // Join implements database.Cluster:
 //
@@ -33,23 +33,23 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 			return nil
 		},
 		Join: func(ctx context.Context, timer *daemon.ChangeTimer) (err error) {
-			if m, err = c.add(node); err != nil {
+			if m, err = c.addMember(node); err != nil {
 				return err
 			}
-			if err := c.register(ctx, m); err != nil {
+			if err := c.registerMember(ctx, m); err != nil {
 				return err
 			}
 			timer.Accept()
-			return c.takeIn(ctx, m)
+			return c.startJoined(ctx, m)
 		},
 		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, m) },
 	})
 }
 
-// register has the cluster agree on a new member.
-func (c *cluster) register(ctx context.Context, m *member) error {
-	return daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
-		entry, err := c.serving(ctx, m)
+// registerMember has the cluster agree on a new member.
+func (c *cluster) registerMember(ctx context.Context, m *member) error {
+	return daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
+		entry, err := c.findServing(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -58,21 +58,21 @@ func (c *cluster) register(ctx context.Context, m *member) error {
 	})
 }
 
-// takeIn starts a member that the cluster has agreed on and waits until it has its vote.
-func (c *cluster) takeIn(ctx context.Context, m *member) error {
-	if err := c.launch(ctx, m, c.All(), true); err != nil {
+// startJoined starts a member that the cluster has agreed on and waits until it has its vote.
+func (c *cluster) startJoined(ctx context.Context, m *member) error {
+	if err := c.startNew(ctx, m, c.All(), true); err != nil {
 		return err
 	}
 	d := m.Server()
 	err := d.Await(ctx, daemon.ChangeTimeout, func(ctx context.Context) error {
-		there, err := c.listed(ctx, m)
+		there, err := c.findListed(ctx, m)
 		switch {
 		case err != nil:
 			return err
 		case there == nil || there.Learner:
 			return fmt.Errorf("%w: %s has no vote yet", database.ErrNotReady, m.host.Name())
 		}
-		return m.serves(ctx)
+		return m.checkServing(ctx)
 	})
 	if err != nil {
 		return err
@@ -80,9 +80,9 @@ func (c *cluster) takeIn(ctx context.Context, m *member) error {
 	return d.ConfirmMember()
 }
 
-// listed is what another member's list says of a member, nil when it is not on it.
-func (c *cluster) listed(ctx context.Context, m *member) (*api.Member, error) {
-	entry, err := c.serving(ctx, m)
+// findListed is what another member's list says of a member, nil when it is not on it.
+func (c *cluster) findListed(ctx context.Context, m *member) (*api.Member, error) {
+	entry, err := c.findServing(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	ctx, cancel := context.WithTimeout(ctx, 6*adminTimeout)
 	defer cancel()
 	halted := m.Halt(ctx, database.Abrupt)
-	return errors.Join(halted, c.unregister(ctx, m), c.drop(m))
+	return errors.Join(halted, c.removeMember(ctx, m), c.dropMember(m))
 }
 
 // Leave implements database.Cluster:
@@ -118,7 +118,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 // Abrupt, its process is killed first.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	return daemon.LeaveQuorum(ctx, c.Cluster, node, manner, daemon.QuorumSteps[*member]{
-		Check: c.checkLeave, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop,
+		Check: c.checkLeave, Yield: c.yieldLeadership, Remove: c.removeMember, Forgotten: c.checkForgotten, Drop: c.dropMember,
 	})
 }
 
@@ -127,7 +127,7 @@ func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Man
 	members := c.All()
 	others, databases := 0, 0
 	for _, o := range daemon.RunningExcept(members, m) {
-		if s, err := o.status(ctx); err == nil && s.Role != "learner" && s.Leader != "" {
+		if s, err := o.queryStatus(ctx); err == nil && s.Role != "learner" && s.Leader != "" {
 			others++
 			if !o.witness {
 				databases++
@@ -140,13 +140,13 @@ func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Man
 	return daemon.CheckLeave(members, m, manner, others)
 }
 
-// yield has a leader hand over; where that fails an election decides.
-func (c *cluster) yield(ctx context.Context, m *member) error {
-	s, err := m.status(ctx)
+// yieldLeadership has a leader hand over; where that fails an election decides.
+func (c *cluster) yieldLeadership(ctx context.Context, m *member) error {
+	s, err := m.queryStatus(ctx)
 	if err != nil || s.Leader != m.host.Name() {
 		return nil
 	}
-	if other, err := c.serving(ctx, m); err == nil {
+	if other, err := c.findServing(ctx, m); err == nil {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 		defer cancel()
 		if err := m.admin.TransferLeader(ctx, other.host.Name()); err != nil {
@@ -156,10 +156,10 @@ func (c *cluster) yield(ctx context.Context, m *member) error {
 	return nil
 }
 
-// unregister has the cluster agree that a member is none any more.
-func (c *cluster) unregister(ctx context.Context, m *member) error {
-	return daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
-		entry, err := c.serving(ctx, m)
+// removeMember has the cluster agree that a member is none any more.
+func (c *cluster) removeMember(ctx context.Context, m *member) error {
+	return daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
+		entry, err := c.findServing(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -167,8 +167,8 @@ func (c *cluster) unregister(ctx context.Context, m *member) error {
 	})
 }
 
-// forgotten returns nil when no member that runs lists m, and they serve.
-func (c *cluster) forgotten(ctx context.Context, m *member) error {
+// checkForgotten returns nil when no member that runs lists m, and they serve.
+func (c *cluster) checkForgotten(ctx context.Context, m *member) error {
 	for _, o := range daemon.RunningExcept(c.All(), m) {
 		list, err := o.admin.Members(ctx)
 		if err != nil {
@@ -179,7 +179,7 @@ func (c *cluster) forgotten(ctx context.Context, m *member) error {
 				return fmt.Errorf("%s still lists %s", o.host.Name(), m.host.Name())
 			}
 		}
-		if err := o.serves(ctx); err != nil {
+		if err := o.checkServing(ctx); err != nil {
 			return err
 		}
 	}

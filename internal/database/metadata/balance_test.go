@@ -21,7 +21,7 @@ func TestBalancing(t *testing.T) {
 		},
 	} {
 		o, err := parseOptions(test.options)
-		if got := o.balancing(); err != nil || !slices.Equal(got, test.want) {
+		if got := o.balancerArguments(); err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%v: %q, %v; want %q", test.options, got, err, test.want)
 		}
 	}

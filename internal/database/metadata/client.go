@@ -53,8 +53,8 @@ func (w *worker) Close() error {
 	return nil
 }
 
-// do runs commands, each with its defaults.
-func (w *worker) do(ctx context.Context, commands []vocab.Command) ([]vocab.Result, error) {
+// runCommands runs commands, each with its defaults.
+func (w *worker) runCommands(ctx context.Context, commands []vocab.Command) ([]vocab.Result, error) {
 	for i := range commands {
 		if err := commands[i].Check(); err != nil {
 			return nil, load.Failed(vocab.ErrorCode(err), "", err)
@@ -66,8 +66,8 @@ func (w *worker) do(ctx context.Context, commands []vocab.Command) ([]vocab.Resu
 // unchanged is what a server says that refused a change.
 const unchanged = "nothing was changed"
 
-// outcome turns an error of the service into one of the load driver's.
-func outcome(err error) error {
+// classifyError turns an error of the service into one of the load driver's.
+func classifyError(err error) error {
 	var dial *net.OpError
 	switch {
 	case err == nil:
@@ -88,11 +88,11 @@ func outcome(err error) error {
 	return load.Unknown(class, "", err)
 }
 
-func fileOf(dir, field string) vocab.Command {
+func readCommand(dir, field string) vocab.Command {
 	return vocab.Command{Op: vocab.Read, Path: path.Join(dir, field)}
 }
 
-func writes(dir string, values []load.Field) []vocab.Command {
+func writeCommands(dir string, values []load.Field) []vocab.Command {
 	var all []vocab.Command
 	for _, f := range values {
 		all = append(all, vocab.Command{Op: vocab.Write, Path: path.Join(dir, f.Name), Data: f.Value})
@@ -103,7 +103,7 @@ func writes(dir string, values []load.Field) []vocab.Command {
 // Insert implements load.Client. It writes the whole record, whether there is one or not.
 func (w *worker) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	dir := path.Join(tableDir(table), key)
-	results, err := w.do(ctx, append([]vocab.Command{{Op: vocab.Mkdir, Path: dir}}, writes(dir, values)...))
+	results, err := w.runCommands(ctx, append([]vocab.Command{{Op: vocab.Mkdir, Path: dir}}, writeCommands(dir, values)...))
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (w *worker) Insert(ctx context.Context, table, key string, values []load.Fi
 			continue
 		}
 		if r.Err != nil {
-			return outcome(r.Err)
+			return classifyError(r.Err)
 		}
 	}
 	return nil
@@ -120,32 +120,32 @@ func (w *worker) Insert(ctx context.Context, table, key string, values []load.Fi
 
 // Update implements load.Client.
 func (w *worker) Update(ctx context.Context, table, key string, values []load.Field) error {
-	results, err := w.do(ctx, writes(path.Join(tableDir(table), key), values))
+	results, err := w.runCommands(ctx, writeCommands(path.Join(tableDir(table), key), values))
 	for i := 0; i < len(results) && err == nil; i++ {
-		err = outcome(results[i].Err)
+		err = classifyError(results[i].Err)
 	}
 	return err
 }
 
 // Delete implements load.Client.
 func (w *worker) Delete(ctx context.Context, table, key string) error {
-	results, err := w.do(ctx, []vocab.Command{{Op: vocab.Remove, Path: path.Join(tableDir(table), key), Recursive: true}})
+	results, err := w.runCommands(ctx, []vocab.Command{{Op: vocab.Remove, Path: path.Join(tableDir(table), key), Recursive: true}})
 	if err != nil {
 		return err
 	}
-	return outcome(results[0].Err)
+	return classifyError(results[0].Err)
 }
 
 // Count implements load.Counter.
 func (w *worker) Count(ctx context.Context, table string) (int64, error) {
-	results, err := w.do(ctx, []vocab.Command{{Op: vocab.Stat, Path: tableDir(table)}})
+	results, err := w.runCommands(ctx, []vocab.Command{{Op: vocab.Stat, Path: tableDir(table)}})
 	switch {
 	case err != nil:
 		return 0, err
 	case errors.Is(results[0].Err, vocab.ErrNotFound):
 		return 0, nil
 	case results[0].Err != nil:
-		return 0, outcome(results[0].Err)
+		return 0, classifyError(results[0].Err)
 	}
 	return results[0].Entries[0].Size, nil
 }

@@ -40,7 +40,7 @@ func (*Metadata) Start(ctx context.Context, env database.Env) (database.Cluster,
 		return nil, err
 	}
 	c := &cluster{Cluster: daemon.NewCluster[*replica](Name, env), options: o}
-	if c.layout, err = o.layout(env.Nodes); err != nil {
+	if c.layout, err = o.planServers(env.Nodes); err != nil {
 		return nil, err
 	}
 	if err := c.start(ctx); err != nil {
@@ -52,21 +52,21 @@ func (*Metadata) Start(ctx context.Context, env database.Env) (database.Cluster,
 func (c *cluster) start(ctx context.Context) error {
 	for _, s := range c.layout {
 		for _, h := range s.nodes {
-			c.add(s, h)
+			c.addReplica(s, h)
 		}
 	}
 	all := c.All()
 	c.Env.ReportProgress(Name, "starting %d replicas of %d metadata servers", len(all), len(c.layout))
 	g, gctx := errgroup.WithContext(ctx)
 	for _, r := range all {
-		g.Go(func() error { return c.launch(gctx, r, false) })
+		g.Go(func() error { return c.startNew(gctx, r, false) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	g, gctx = errgroup.WithContext(ctx)
 	for _, r := range all {
-		g.Go(func() error { return r.Server().Await(gctx, readyTimeout, r.serves) })
+		g.Go(func() error { return r.Server().Await(gctx, readyTimeout, r.checkServing) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *cluster) start(ctx context.Context) error {
 	c.Env.ReportProgress(Name, "making the tree")
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("metadata is not ready after %v", readyTimeout))
 	defer cancel()
-	return c.Servers.Await(ctx, func(ctx context.Context) error { return errors.Join(c.furnish(ctx), c.Ready(ctx)) })
+	return c.Servers.Await(ctx, func(ctx context.Context) error { return errors.Join(c.createTree(ctx), c.Ready(ctx)) })
 }
 
 // Tops of the tree.
@@ -83,8 +83,8 @@ const (
 	sharedTop = "/shared"
 )
 
-// areas are the directories of the nodes that the cluster began with.
-func (c *cluster) areas() []string {
+// areaPaths are the directories of the nodes that the cluster began with.
+func (c *cluster) areaPaths() []string {
 	var all []string
 	for _, top := range []string{ownTop, sharedTop} {
 		for _, h := range c.Env.Nodes {
@@ -94,26 +94,26 @@ func (c *cluster) areas() []string {
 	return all
 }
 
-// furnish makes what the tree begins with. To do so twice is no error.
-func (c *cluster) furnish(ctx context.Context) error {
-	by, err := c.serving(ctx, nil)
+// createTree makes what the tree begins with. To do so twice is no error.
+func (c *cluster) createTree(ctx context.Context) error {
+	by, err := c.findServing(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if _, err := ask(ctx, by.admin, vocab.Command{Op: vocab.Mkdir, Path: tableDir(""), Parents: true}); err != nil {
+	if _, err := runCommand(ctx, by.admin, vocab.Command{Op: vocab.Mkdir, Path: tableDir(""), Parents: true}); err != nil {
 		return fmt.Errorf("making the table: %w", err)
 	}
 	for _, top := range []string{ownTop, sharedTop} {
 		for _, h := range c.Env.Nodes {
 			area := path.Join(top, h.Name())
-			if _, err := ask(ctx, by.admin, vocab.Command{Op: vocab.Mkdir, Path: area, Parents: true}); err != nil {
+			if _, err := runCommand(ctx, by.admin, vocab.Command{Op: vocab.Mkdir, Path: area, Parents: true}); err != nil {
 				return fmt.Errorf("making the areas: %w", err)
 			}
-			s := serverOf(c.layout, h)
+			s := serverFor(c.layout, h)
 			if s.name == c.layout[0].name {
 				continue
 			}
-			_, err := ask(ctx, by.admin, vocab.Command{Op: vocab.Delegate, Path: area, Owner: s.name})
+			_, err := runCommand(ctx, by.admin, vocab.Command{Op: vocab.Delegate, Path: area, Owner: s.name})
 			if err != nil && !errors.Is(err, vocab.ErrElsewhere) { // it was delegated before
 				return fmt.Errorf("giving %s to %s: %w", area, s.name, err)
 			}
@@ -122,22 +122,22 @@ func (c *cluster) furnish(ctx context.Context) error {
 	return nil
 }
 
-// add makes a replica known here; nothing of it runs yet.
-func (c *cluster) add(s server, h host.Host) *replica {
+// addReplica makes a replica known here; nothing of it runs yet.
+func (c *cluster) addReplica(s server, h host.Host) *replica {
 	r := c.newReplica(s, h, len(c.AllOn(h.Name())))
 	c.Add(r)
 	return r
 }
 
-// drop forgets a replica, whose process has ended.
-func (c *cluster) drop(r *replica) error {
+// dropReplica forgets a replica, whose process has ended.
+func (c *cluster) dropReplica(r *replica) error {
 	c.Drop(r)
-	r.close()
+	r.closeClients()
 	return nil
 }
 
-// addresses are a server's, with commas between.
-func (c *cluster) addresses(server string) string {
+// serverAddresses are a server's, with commas between.
+func (c *cluster) serverAddresses(server string) string {
 	var all []string
 	for _, r := range c.All() {
 		if r.server == server {
@@ -184,7 +184,7 @@ func (c *cluster) Properties() map[string]string {
 func (c *cluster) Stop(context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, r := range c.All() {
-		errs = append(errs, c.drop(r))
+		errs = append(errs, c.dropReplica(r))
 	}
 	return errors.Join(errs...)
 }

@@ -40,10 +40,10 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 			if r.Server().Running() {
 				return nil
 			}
-			if err := c.run(gctx, r, false); err != nil {
+			if err := c.startProcess(gctx, r, false); err != nil {
 				return err
 			}
-			return r.Server().Await(gctx, daemon.ChangeTimeout, r.serves)
+			return r.Server().Await(gctx, daemon.ChangeTimeout, r.checkServing)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -52,8 +52,8 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return nil
 }
 
-// errFixed is why a member of this cluster cannot join or leave.
-func (c *cluster) errFixed() error {
+// checkResizable is why a member of this cluster cannot join or leave.
+func (c *cluster) checkResizable() error {
 	if c.options.resizable() {
 		return nil
 	}

@@ -14,8 +14,8 @@ type server struct {
 	nodes []host.Host
 }
 
-// layout are the servers that options make of nodes, that which has the root first.
-func (o options) layout(nodes []host.Host) ([]server, error) {
+// planServers are the servers that options make of nodes, that which has the root first.
+func (o options) planServers(nodes []host.Host) ([]server, error) {
 	if o.root != "" {
 		at := slices.IndexFunc(nodes, func(h host.Host) bool { return h.Name() == o.root })
 		if at < 0 {
@@ -58,9 +58,9 @@ func (o options) layout(nodes []host.Host) ([]server, error) {
 	return servers, nil
 }
 
-// serverOf is the server that has a node's areas: that which belongs to it, else the one
+// serverFor is the server that has a node's areas: that which belongs to it, else the one
 // of its site, else the first.
-func serverOf(servers []server, node host.Host) server {
+func serverFor(servers []server, node host.Host) server {
 	for _, s := range servers {
 		if s.name == node.Name() {
 			return s

@@ -40,7 +40,7 @@ func TestLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		servers, err := o.layout(nodes)
+		servers, err := o.planServers(nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,14 +57,14 @@ func TestLayout(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s%s:%s", alone, s.name, strings.Join(names, ",")))
 		}
 		for _, h := range nodes {
-			of = append(of, serverOf(servers, h).name)
+			of = append(of, serverFor(servers, h).name)
 		}
 		if d := cmp.Diff([]string{test.want, test.of}, []string{strings.Join(got, " "), strings.Join(of, " ")}); d != "" {
 			t.Errorf("%v: %s", test.options, d)
 		}
 	}
 	o, err := parseOptions(database.Options{"root": "z"})
-	if _, bad := o.layout(nodes); err != nil || !errors.Is(bad, ErrOption) {
+	if _, bad := o.planServers(nodes); err != nil || !errors.Is(bad, ErrOption) {
 		t.Errorf("a root that is no node: %v, %v", err, bad)
 	}
 }

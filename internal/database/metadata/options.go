@@ -63,8 +63,8 @@ func parseOptions(given database.Options) (options, error) {
 	return o, r.Err()
 }
 
-// balancing are the arguments of `metadata serve` for the balancer.
-func (o options) balancing() []string {
+// balancerArguments are the arguments of `metadata serve` for the balancer.
+func (o options) balancerArguments() []string {
 	if !o.balance {
 		return nil
 	}

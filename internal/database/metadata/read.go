@@ -13,9 +13,9 @@ import (
 
 const (
 	// fieldsAtMost are in a record.
-	fieldsAtMost = vocab.MaxLimit
+	maxFields = vocab.MaxLimit
 	// together is how many records a scan reads with one request.
-	together = 100
+	scanBatch = 100
 )
 
 // Read implements load.Client. A whole record is listed and read with one request as long
@@ -23,7 +23,7 @@ const (
 func (w *worker) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	var found [][]load.Field
 	var err error
-	if found, err = w.records(ctx, tableDir(table), []string{key}, fields); err != nil {
+	if found, err = w.readRecords(ctx, tableDir(table), []string{key}, fields); err != nil {
 		return dst, err
 	}
 	if found[0] == nil {
@@ -32,20 +32,20 @@ func (w *worker) Read(ctx context.Context, table, key string, fields []string, d
 	return append(dst, found[0]...), nil
 }
 
-// records reads records, nil for one that is not there; all fields where none is named.
-func (w *worker) records(ctx context.Context, dir string, keys, fields []string) ([][]load.Field, error) {
+// readRecords reads records, nil for one that is not there; all fields where none is named.
+func (w *worker) readRecords(ctx context.Context, dir string, keys, fields []string) ([][]load.Field, error) {
 	if fields != nil {
-		return w.files(ctx, dir, keys, func(int) []string { return fields })
+		return w.readFiles(ctx, dir, keys, func(int) []string { return fields })
 	}
 	var commands []vocab.Command
 	for _, key := range keys {
 		at := path.Join(dir, key)
-		commands = append(commands, vocab.Command{Op: vocab.List, Path: at, Limit: fieldsAtMost})
+		commands = append(commands, vocab.Command{Op: vocab.List, Path: at, Limit: maxFields})
 		for _, f := range w.fields {
-			commands = append(commands, fileOf(at, f))
+			commands = append(commands, readCommand(at, f))
 		}
 	}
-	results, err := w.do(ctx, commands)
+	results, err := w.runCommands(ctx, commands)
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +57,13 @@ func (w *worker) records(ctx context.Context, dir string, keys, fields []string)
 			continue
 		}
 		if list.Err != nil {
-			return nil, outcome(list.Err)
+			return nil, classifyError(list.Err)
 		}
 		for _, e := range list.Entries {
 			names[i] = append(names[i], e.Name)
 		}
 		asKnown = asKnown && slices.Equal(names[i], w.fields)
-		if found[i], err = fieldsOf(w.fields, results[i*each+1:(i+1)*each]); err != nil {
+		if found[i], err = presentFields(w.fields, results[i*each+1:(i+1)*each]); err != nil {
 			return nil, err
 		}
 	}
@@ -75,25 +75,25 @@ func (w *worker) records(ctx context.Context, dir string, keys, fields []string)
 			w.fields = n
 		}
 	}
-	return w.files(ctx, dir, keys, func(i int) []string { return names[i] })
+	return w.readFiles(ctx, dir, keys, func(i int) []string { return names[i] })
 }
 
-// files reads the fields of records that are known by name.
-func (w *worker) files(ctx context.Context, dir string, keys []string, fields func(i int) []string) ([][]load.Field, error) {
+// readFiles reads the fields of records that are known by name.
+func (w *worker) readFiles(ctx context.Context, dir string, keys []string, fields func(i int) []string) ([][]load.Field, error) {
 	var commands []vocab.Command
 	for i, key := range keys {
 		for _, f := range fields(i) {
-			commands = append(commands, fileOf(path.Join(dir, key), f))
+			commands = append(commands, readCommand(path.Join(dir, key), f))
 		}
 	}
-	results, err := w.do(ctx, commands)
+	results, err := w.runCommands(ctx, commands)
 	if err != nil {
 		return nil, err
 	}
 	found := make([][]load.Field, len(keys))
 	for i := range keys {
 		n := len(fields(i))
-		if found[i], err = fieldsOf(fields(i), results[:n]); err != nil {
+		if found[i], err = presentFields(fields(i), results[:n]); err != nil {
 			return nil, err
 		}
 		results = results[n:]
@@ -101,14 +101,14 @@ func (w *worker) files(ctx context.Context, dir string, keys []string, fields fu
 	return found, nil
 }
 
-// fieldsOf are the fields that are there, nil where none is.
-func fieldsOf(names []string, results []vocab.Result) (fields []load.Field, err error) {
+// presentFields are the fields that are there, nil where none is.
+func presentFields(names []string, results []vocab.Result) (fields []load.Field, err error) {
 	for i, r := range results {
 		switch {
 		case r.Err == nil:
 			fields = append(fields, load.Field{Name: names[i], Value: r.Data})
 		case !errors.Is(r.Err, vocab.ErrNotFound):
-			return nil, outcome(r.Err)
+			return nil, classifyError(r.Err)
 		}
 	}
 	return fields, nil
@@ -120,8 +120,8 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 	first := vocab.Command{Op: vocab.Stat, Path: path.Join(dir, start)} // List begins behind it
 	list := vocab.Command{Op: vocab.List, Path: dir, After: start}
 	for seen < count {
-		list.Limit = min(count-seen, together)
-		results, err := w.do(ctx, []vocab.Command{first, list})
+		list.Limit = min(count-seen, scanBatch)
+		results, err := w.runCommands(ctx, []vocab.Command{first, list})
 		if err != nil {
 			return seen, err
 		}
@@ -130,13 +130,13 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 			keys = append(keys, start)
 		}
 		if results[1].Err != nil {
-			return seen, outcome(results[1].Err)
+			return seen, classifyError(results[1].Err)
 		}
 		for _, e := range results[1].Entries {
 			keys = append(keys, e.Name)
 		}
 		keys = keys[:min(len(keys), count-seen)]
-		found, err := w.records(ctx, dir, keys, fields)
+		found, err := w.readRecords(ctx, dir, keys, fields)
 		if err != nil {
 			return seen, err
 		}

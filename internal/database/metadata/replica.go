@@ -73,16 +73,16 @@ func (r *replica) label() string {
 func (r *replica) dir() string { return filepath.Join(r.host.Dir(), r.label()) }
 func (r *replica) log() string { return filepath.Join(r.host.Dir(), r.label()+".log") }
 
-// launch starts a replica on an empty directory: one of a new group, or one that joins.
-func (c *cluster) launch(ctx context.Context, r *replica, join bool) error {
+// startNew starts a replica on an empty directory: one of a new group, or one that joins.
+func (c *cluster) startNew(ctx context.Context, r *replica, join bool) error {
 	if err := files.Empty(ctx, r.host.Files(), r.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of metadata on %s: %w", r.host.Name(), err)
 	}
-	return c.run(ctx, r, join)
+	return c.startProcess(ctx, r, join)
 }
 
-// run starts a replica's process. On a directory that holds its state it goes on with it.
-func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
+// startProcess starts a replica's process. On a directory that holds its state it goes on with it.
+func (c *cluster) startProcess(ctx context.Context, r *replica, join bool) error {
 	args := []string{"serve", "--listen", r.addr, "--data", r.dir(), "--cluster", r.server, "--insecure"}
 	ports := []int{c.options.port + r.slot}
 	if r.name != "" {
@@ -100,9 +100,9 @@ func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
 	if len(c.layout) > 1 {
 		args = append(args, "--root", c.layout[0].name)
 		for _, s := range c.layout {
-			args = append(args, "--server", s.name+"="+c.addresses(s.name))
+			args = append(args, "--server", s.name+"="+c.serverAddresses(s.name))
 		}
-		args = append(args, c.options.balancing()...)
+		args = append(args, c.options.balancerArguments()...)
 	}
 	d, err := c.Servers.Start(ctx, r.host, daemon.Spec{
 		Command: host.Command{
@@ -118,8 +118,8 @@ func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
 	return nil
 }
 
-// status is what a replica says of itself.
-func (r *replica) status(ctx context.Context) (protocol.Status, error) {
+// queryStatus is what a replica says of itself.
+func (r *replica) queryStatus(ctx context.Context) (protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	s, err := r.admin.Status(ctx)
@@ -129,10 +129,10 @@ func (r *replica) status(ctx context.Context) (protocol.Status, error) {
 	return s, nil
 }
 
-// serves returns nil when the replica answers a read of its server's tree, which its group
+// checkServing returns nil when the replica answers a read of its server's tree, which its group
 // has to agree on.
-func (r *replica) serves(ctx context.Context) error {
-	s, err := r.status(ctx)
+func (r *replica) checkServing(ctx context.Context) error {
+	s, err := r.queryStatus(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", database.ErrNotReady, err)
@@ -141,21 +141,21 @@ func (r *replica) serves(ctx context.Context) error {
 	case s.Journal.Broken != "":
 		return fmt.Errorf("%w: %s: %s", database.ErrNotReady, r.host.Name(), s.Journal.Broken)
 	}
-	if _, err := ask(ctx, r.own, vocab.Command{Op: vocab.Stat, Path: "/"}); err != nil {
+	if _, err := runCommand(ctx, r.own, vocab.Command{Op: vocab.Stat, Path: "/"}); err != nil {
 		return fmt.Errorf("%w: metadata on %s: %w", database.ErrNotReady, r.host.Name(), err)
 	}
 	return nil
 }
 
-// ask has one command run.
-func ask(ctx context.Context, by *client.Client, c vocab.Command) (vocab.Result, error) {
+// runCommand has one command run.
+func runCommand(ctx context.Context, by *client.Client, c vocab.Command) (vocab.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	r := by.DoOne(ctx, c)
 	return r, r.Err
 }
 
-func (r *replica) close() {
+func (r *replica) closeClients() {
 	r.admin.Close()
 	r.own.Close()
 }

@@ -11,12 +11,12 @@ import (
 	"skerry/systems/metadata/client"
 )
 
-// persist asks a replica that serves for a change until it is granted or refused. Changes of
+// retryChange asks a replica that serves for a change until it is granted or refused. Changes of
 // membership are harmless to repeat.
-func (c *cluster) persist(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
+func (c *cluster) retryChange(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
 	refused := func(err error) bool { return errors.Is(err, client.ErrRefused) }
 	return daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
-		by, err := c.serving(ctx, without)
+		by, err := c.findServing(ctx, without)
 		if err != nil {
 			return err
 		}
@@ -34,18 +34,18 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	var r *replica
 	return c.RunJoin(ctx, node, daemon.JoinSteps{
 		Timeout: daemon.ChangeTimeout,
-		Check:   func(context.Context) error { return c.errFixed() },
+		Check:   func(context.Context) error { return c.checkResizable() },
 		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
-			r = c.add(c.layout[0], node)
-			if err := c.launch(ctx, r, true); err != nil {
+			r = c.addReplica(c.layout[0], node)
+			if err := c.startNew(ctx, r, true); err != nil {
 				return err
 			}
-			err := c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.AddMember(ctx, r.name, r.peer) })
+			err := c.retryChange(ctx, r, func(ctx context.Context, by *client.Client) error { return by.AddMember(ctx, r.name, r.peer) })
 			if err != nil {
 				return err
 			}
 			timer.Accept()
-			err = r.Server().Await(ctx, daemon.ChangeTimeout, func(ctx context.Context) error { return c.votes(ctx, r) })
+			err = r.Server().Await(ctx, daemon.ChangeTimeout, func(ctx context.Context) error { return c.checkVotes(ctx, r) })
 			if err != nil {
 				return err
 			}
@@ -55,19 +55,19 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	})
 }
 
-// votes returns nil when another replica says that r has its vote, and r serves.
-func (c *cluster) votes(ctx context.Context, r *replica) error {
-	by, err := c.serving(ctx, r)
+// checkVotes returns nil when another replica says that r has its vote, and r serves.
+func (c *cluster) checkVotes(ctx context.Context, r *replica) error {
+	by, err := c.findServing(ctx, r)
 	if err != nil {
 		return err
 	}
-	s, err := by.status(ctx)
+	s, err := by.queryStatus(ctx)
 	if err != nil {
 		return err
 	}
 	for _, m := range s.Group.Members {
 		if m.Name == r.name && m.Votes {
-			return r.serves(ctx)
+			return r.checkServing(ctx)
 		}
 	}
 	return fmt.Errorf("%w: %s has no vote yet", database.ErrNotReady, r.host.Name())
@@ -78,12 +78,12 @@ func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
 	ctx, cancel := context.WithTimeout(ctx, 6*adminTimeout)
 	defer cancel()
 	halted := r.Halt(ctx, database.Abrupt)
-	return errors.Join(halted, c.unregister(ctx, r), c.drop(r))
+	return errors.Join(halted, c.removeMember(ctx, r), c.dropReplica(r))
 }
 
-// unregister has the group agree that a replica is none any more.
-func (c *cluster) unregister(ctx context.Context, r *replica) error {
-	err := c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.RemoveMember(ctx, r.name) })
+// removeMember has the group agree that a replica is none any more.
+func (c *cluster) removeMember(ctx context.Context, r *replica) error {
+	err := c.retryChange(ctx, r, func(ctx context.Context, by *client.Client) error { return by.RemoveMember(ctx, r.name) })
 	if errors.Is(err, client.ErrNoMember) {
 		return nil
 	}
@@ -98,29 +98,29 @@ func (c *cluster) unregister(ctx context.Context, r *replica) error {
 // Abrupt, its process is killed first.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	return daemon.LeaveQuorum(ctx, c.Cluster, node, manner, daemon.QuorumSteps[*replica]{
-		Check: c.checkLeave, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop,
+		Check: c.checkLeave, Remove: c.removeMember, Forgotten: c.checkForgotten, Drop: c.dropReplica,
 	})
 }
 
 // checkLeave refuses what would leave the group without a majority.
 func (c *cluster) checkLeave(ctx context.Context, r *replica, manner database.Manner) error {
-	if err := c.errFixed(); err != nil {
+	if err := c.checkResizable(); err != nil {
 		return err
 	}
 	all := c.All()
 	others := 0
 	for _, o := range daemon.RunningExcept(all, r) {
-		if o.serves(ctx) == nil {
+		if o.checkServing(ctx) == nil {
 			others++
 		}
 	}
 	return daemon.CheckLeave(all, r, manner, others)
 }
 
-// forgotten returns nil when no replica that runs lists r, and they serve.
-func (c *cluster) forgotten(ctx context.Context, r *replica) error {
+// checkForgotten returns nil when no replica that runs lists r, and they serve.
+func (c *cluster) checkForgotten(ctx context.Context, r *replica) error {
 	for _, o := range daemon.RunningExcept(c.All(), r) {
-		s, err := o.status(ctx)
+		s, err := o.queryStatus(ctx)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (c *cluster) forgotten(ctx context.Context, r *replica) error {
 				return fmt.Errorf("%s still lists %s", o.host.Name(), r.host.Name())
 			}
 		}
-		if err := o.serves(ctx); err != nil {
+		if err := o.checkServing(ctx); err != nil {
 			return err
 		}
 	}

@@ -26,10 +26,10 @@ func (c *cluster) Ready(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for i, r := range all {
 		g.Go(func() error {
-			if err := r.serves(gctx); err != nil {
+			if err := r.checkServing(gctx); err != nil {
 				return err
 			}
-			s, err := r.status(gctx)
+			s, err := r.queryStatus(gctx)
 			if err == nil && s.Group != nil {
 				leaders[i] = s.Group.Leader
 			}
@@ -45,8 +45,8 @@ func (c *cluster) Ready(ctx context.Context) error {
 			return fmt.Errorf("%w: %s and %s name different leaders", database.ErrNotReady, r.host.Name(), all[first].host.Name())
 		}
 	}
-	for _, area := range c.areas() {
-		if _, err := ask(ctx, all[0].admin, vocab.Command{Op: vocab.Stat, Path: area}); err != nil {
+	for _, area := range c.areaPaths() {
+		if _, err := runCommand(ctx, all[0].admin, vocab.Command{Op: vocab.Stat, Path: area}); err != nil {
 			return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 		}
 	}
@@ -69,7 +69,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	for i, r := range firsts {
 		g.Go(func() error {
-			s, err := r.status(gctx)
+			s, err := r.queryStatus(gctx)
 			if err != nil {
 				return ctx.Err() // that it does not answer is what was asked
 			}
@@ -80,7 +80,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 			if r.server != c.layout[0].name {
 				return nil
 			}
-			list[i].Rows, err = rows(gctx, r)
+			list[i].Rows, err = countRows(gctx, r)
 			if err != nil && !errors.Is(err, vocab.ErrUnavailable) {
 				return fmt.Errorf("counting the rows on %s: %w", r.host.Name(), err)
 			}
@@ -90,9 +90,9 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return list, g.Wait()
 }
 
-// rows are the table's.
-func rows(ctx context.Context, r *replica) (int64, error) {
-	result, err := ask(ctx, r.admin, vocab.Command{Op: vocab.Stat, Path: tableDir("")})
+// countRows are the table's.
+func countRows(ctx context.Context, r *replica) (int64, error) {
+	result, err := runCommand(ctx, r.admin, vocab.Command{Op: vocab.Stat, Path: tableDir("")})
 	if errors.Is(err, vocab.ErrNotFound) {
 		return 0, nil
 	}
@@ -102,14 +102,14 @@ func rows(ctx context.Context, r *replica) (int64, error) {
 	return result.Entries[0].Size, nil
 }
 
-// serving is a replica of the root's server that answers, for questions to the cluster,
+// findServing is a replica of the root's server that answers, for questions to the cluster,
 // and never one that is left out.
-func (c *cluster) serving(ctx context.Context, without *replica) (*replica, error) {
+func (c *cluster) findServing(ctx context.Context, without *replica) (*replica, error) {
 	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, r *replica) (daemon.Role, error) {
 		if r.server != c.layout[0].name || r.Server() == nil {
 			return daemon.RoleNone, nil
 		}
-		s, err := r.status(ctx)
+		s, err := r.queryStatus(ctx)
 		if err == nil && (s.Group == nil || s.Group.Leader != 0) {
 			return daemon.RoleLeader, nil // the first that serves is as good as any
 		}
@@ -119,18 +119,18 @@ func (c *cluster) serving(ctx context.Context, without *replica) (*replica, erro
 
 // Count implements database.Cluster: records of the table, and files of the areas.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	r, err := c.serving(ctx, nil)
+	r, err := c.findServing(ctx, nil)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	n, err := rows(ctx, r)
+	n, err := countRows(ctx, r)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	for _, area := range c.areas() {
+	for _, area := range c.areaPaths() {
 		files := vocab.Command{Op: vocab.Find, Path: area, Kind: vocab.File, MaxDepth: -1, Limit: vocab.MaxLimit}
 		for {
-			page, err := ask(ctx, r.admin, files)
+			page, err := runCommand(ctx, r.admin, files)
 			if err != nil {
 				return 0, fmt.Errorf("counting files: %w", err)
 			}
@@ -145,23 +145,23 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 
 // Clear implements database.Cluster: the table is emptied, and the areas.
 func (c *cluster) Clear(ctx context.Context) error {
-	r, err := c.serving(ctx, nil)
+	r, err := c.findServing(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
-	err = remove(ctx, r, tableDir(""))
+	err = removeTree(ctx, r, tableDir(""))
 	if err == nil {
-		_, err = ask(ctx, r.admin, vocab.Command{Op: vocab.Mkdir, Path: tableDir(""), Parents: true})
+		_, err = runCommand(ctx, r.admin, vocab.Command{Op: vocab.Mkdir, Path: tableDir(""), Parents: true})
 	}
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
-	for _, area := range c.areas() {
+	for _, area := range c.areaPaths() {
 		list := vocab.Command{Op: vocab.List, Path: area, Limit: vocab.MaxLimit}
 		for {
-			page, err := ask(ctx, r.admin, list)
+			page, err := runCommand(ctx, r.admin, list)
 			for i := 0; i < len(page.Entries) && err == nil; i++ {
-				err = remove(ctx, r, path.Join(area, page.Entries[i].Name))
+				err = removeTree(ctx, r, path.Join(area, page.Entries[i].Name))
 			}
 			if err != nil {
 				return fmt.Errorf("emptying %s: %w", area, err)
@@ -174,9 +174,9 @@ func (c *cluster) Clear(ctx context.Context) error {
 	return nil
 }
 
-// remove removes a directory with all below it, or a file; what is not there is no error.
-func remove(ctx context.Context, r *replica, at string) error {
-	_, err := ask(ctx, r.admin, vocab.Command{Op: vocab.Remove, Path: at, Recursive: true})
+// removeTree removes a directory with all below it, or a file; what is not there is no error.
+func removeTree(ctx context.Context, r *replica, at string) error {
+	_, err := runCommand(ctx, r.admin, vocab.Command{Op: vocab.Remove, Path: at, Recursive: true})
 	if errors.Is(err, vocab.ErrNotFound) {
 		return nil
 	}

@@ -49,13 +49,13 @@ func (w *worker) Tree(ctx context.Context, op *mdtest.Op) error {
 	if op.Kind == mdtest.Create && op.Parents {
 		commands = []vocab.Command{{Op: vocab.Mkdir, Path: dir, Parents: true}, c}
 	}
-	results, err := w.do(ctx, commands)
+	results, err := w.runCommands(ctx, commands)
 	if err != nil {
 		return err
 	}
 	for _, r := range results {
 		if r.Err != nil && !(op.Parents && errors.Is(r.Err, vocab.ErrExists)) { // loaded before
-			return outcome(r.Err)
+			return classifyError(r.Err)
 		}
 	}
 	return nil

@@ -45,17 +45,17 @@ func command() *cobra.Command {
 					return err
 				}
 				defer os.RemoveAll(dir)
-				failed = suites(cmd.Context(), cmd.ErrOrStderr(), dir, timeout, packages)
+				failed = runSuites(cmd.Context(), cmd.ErrOrStderr(), dir, timeout, packages)
 			}
 			rows, err := readRows(dir)
 			if err != nil {
 				return errors.Join(failed, err)
 			}
-			text := table(rows)
+			text := formatTable(rows)
 			if page == "" {
 				_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 			} else {
-				err = insert(page, text)
+				err = insertTable(page, text)
 			}
 			return errors.Join(failed, err)
 		},
@@ -66,8 +66,8 @@ func command() *cobra.Command {
 	return c
 }
 
-// suites runs the conformance tests, which write their rows to dir.
-func suites(ctx context.Context, out io.Writer, dir string, timeout time.Duration, packages []string) error {
+// runSuites runs the conformance tests, which write their rows to dir.
+func runSuites(ctx context.Context, out io.Writer, dir string, timeout time.Duration, packages []string) error {
 	args := []string{"test", "-count=1", "-p=1", "-run=^TestConformance", "-timeout=" + timeout.String()}
 	if len(packages) == 0 {
 		args = append(args, "./internal/database/...")

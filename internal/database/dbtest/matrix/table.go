@@ -50,8 +50,8 @@ var aspects = []struct{ key, title string }{
 	{"faults", "failed starts"}, {"disk_full", "disk full"}, {"stop", "stop"},
 }
 
-// table is the matrix in Markdown.
-func table(rows []*dbtest.Row) string {
+// formatTable is the matrix in Markdown.
+func formatTable(rows []*dbtest.Row) string {
 	var b strings.Builder
 	head, rule := "| database | version |", "|---|---|"
 	for _, a := range aspects {
@@ -63,15 +63,15 @@ func table(rows []*dbtest.Row) string {
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| %s | %s |", r.Name(), r.Version)
 		for _, a := range aspects {
-			fmt.Fprintf(&b, " %s |", cell(r, a.key))
+			fmt.Fprintf(&b, " %s |", formatCell(r, a.key))
 		}
 		fmt.Fprintln(&b)
 	}
 	return b.String()
 }
 
-// cell is how a part of the suite ended, with the rows that it counted.
-func cell(r *dbtest.Row, aspect string) string {
+// formatCell is how a part of the suite ended, with the rows that it counted.
+func formatCell(r *dbtest.Row, aspect string) string {
 	word := map[string]string{"pass": "yes", "fail": "**no**", "no": "-", "skip": "-", "": notReached}[r.Aspects[aspect]]
 	if aspect == "churn" && r.Churn != nil {
 		return fmt.Sprintf("%s: %d changes, %d rows, %d lost", word, len(r.Churn.Steps), r.Churn.Rows, r.Churn.Lost+r.Churn.Stale)
@@ -91,9 +91,9 @@ const (
 // errNoMarks says that a page has no place for the matrix.
 var errNoMarks = errors.New("the page has no marks around a matrix")
 
-// insert puts the matrix into a page. What the page has and the new matrix lacks stays, where
+// insertTable puts the matrix into a page. What the page has and the new matrix lacks stays, where
 // the columns are the same: each machine has suites that it cannot run.
-func insert(page, table string) error {
+func insertTable(page, table string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -104,19 +104,19 @@ func insert(page, table string) error {
 		return fmt.Errorf("%s: %w: %q and %q", page, errNoMarks, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
 	old, _, _ := strings.Cut(rest, end)
-	return os.WriteFile(page, []byte(before+begin+"\n"+merge(old, table)+"\n"+end+after), 0o644)
+	return os.WriteFile(page, []byte(before+begin+"\n"+mergeTables(old, table)+"\n"+end+after), 0o644)
 }
 
-// merge is a table with those rows of an old one that it lacks, and with the cells that it did
+// mergeTables is a table with those rows of an old one that it lacks, and with the cells that it did
 // not reach where the database is of the same version.
-func merge(old, table string) string {
-	head, rows := split(table)
-	oldHead, oldRows := split(old)
+func mergeTables(old, table string) string {
+	head, rows := splitTable(table)
+	oldHead, oldRows := splitTable(old)
 	if head != oldHead {
 		return table
 	}
 	for name, row := range rows {
-		oldRows[name] = complete(oldRows[name], row)
+		oldRows[name] = fillRow(oldRows[name], row)
 	}
 	var b strings.Builder
 	b.WriteString(head)
@@ -126,8 +126,8 @@ func merge(old, table string) string {
 	return b.String()
 }
 
-// complete is a row whose cells that were not reached are an old row's.
-func complete(old, row string) string {
+// fillRow is a row whose cells that were not reached are an old row's.
+func fillRow(old, row string) string {
 	was, is := strings.Split(old, "|"), strings.Split(row, "|")
 	if len(was) != len(is) || was[versionCell] != is[versionCell] {
 		return row
@@ -140,8 +140,8 @@ func complete(old, row string) string {
 	return strings.Join(is, "|")
 }
 
-// split parts a table into its first two lines and its rows by their first cell.
-func split(table string) (head string, rows map[string]string) {
+// splitTable parts a table into its first two lines and its rows by their first cell.
+func splitTable(table string) (head string, rows map[string]string) {
 	rows = make(map[string]string)
 	lines := slices.Collect(strings.Lines(strings.TrimLeft(table, "\n")))
 	for i, line := range lines {

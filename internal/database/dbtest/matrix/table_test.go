@@ -17,7 +17,7 @@ func TestRowsOfOtherDatabasesStay(t *testing.T) {
 		"nothing was there":       {"\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
 		"the columns were others": {"| database | load |\n|---|---|\n| a | yes |\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
 	} {
-		if got := merge("\n"+tt.old+"\n", tt.table); got != tt.want {
+		if got := mergeTables("\n"+tt.old+"\n", tt.table); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
@@ -41,7 +41,7 @@ func TestMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(table(rows), "\n")
+	lines := strings.Split(formatTable(rows), "\n")
 	if len(lines) != 5 || !strings.HasPrefix(lines[2], "| etcd | 3.4.23 |") {
 		t.Fatalf("table %q", lines)
 	}
@@ -56,7 +56,7 @@ func TestMatrix(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := insert(page, "new\n"); err != nil {
+		if err := insertTable(page, "new\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestMatrix(t *testing.T) {
 	if err := os.WriteFile(page, []byte("a\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := insert(page, "new\n"); !errors.Is(err, errNoMarks) {
+	if err := insertTable(page, "new\n"); !errors.Is(err, errNoMarks) {
 		t.Errorf("error %v of a page without marks", err)
 	}
 }
