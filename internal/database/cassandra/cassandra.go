@@ -27,6 +27,7 @@ package cassandra
 
 import (
 	"errors"
+	"time"
 
 	"skerry/internal/database"
 )
@@ -104,4 +105,37 @@ func (*Cassandra) Fixed(nodes []string, given database.Options) map[string]strin
 // Find implements database.Database.
 func (*Cassandra) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes(), version, from)
+}
+
+// About is what the laboratory and its documentation know of Cassandra.
+var About = database.About{
+	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes(),
+	Choices:  choices,
+	Protocol: "cql",
+	Row:      database.Row{Scan: "yes, in the order of hashes", Replicas: "yes", Smallest: "1 node"},
+	Suite:    database.Suite{Takes: 150 * time.Second, Alone: true},
+	Smoke: database.Smoke{
+		Text: "Does Cassandra work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records, each on two of " +
+			"the nodes.",
+		Options: "{replication_factor: 2}",
+	},
+}
+
+// choices: how many of the copies answer before a request counts as done.
+func choices(p database.Placement) []database.Choice {
+	copies := p.Copies()
+	out := []database.Choice{{
+		Name: "quorum", Options: database.Options{"replication_factor": copies}, Reads: database.ReadsMonotonic,
+		GivesUp: "a request waits for the second nearest copy; of two writes at the same time the later clock wins",
+	}, {
+		Name: "one", Options: database.Options{"replication_factor": copies, "read_consistency": "one", "write_consistency": "one"},
+		GivesUp: "a read may return what was; a write is acknowledged when a single copy has it",
+	}}
+	if copies >= 3 {
+		out = append(out, database.Choice{
+			Name: "writes to all", Options: database.Options{"replication_factor": copies, "read_consistency": "one", "write_consistency": "all"}, Reads: database.ReadsMonotonic,
+			GivesUp: "no write while any copy of its record is away",
+		})
+	}
+	return out
 }

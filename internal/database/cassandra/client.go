@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -106,3 +107,254 @@ func (c *client) columnsFor(fields []string) []string {
 
 // Close implements load.Client.
 func (c *client) Close() error { return c.release() }
+
+// Read reads a record, or some of its fields.
+func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	ctx, cancel, err := c.begin(ctx, table)
+	if err != nil {
+		return dst, err
+	}
+	defer cancel()
+	if c.locator != nil && !c.locator.holds(key) {
+		return dst, load.ErrNotHeld
+	}
+	s := c.statementFor(c.reads, 'r', fields, func() *statement {
+		names := c.columnsFor(fields)
+		return c.newStatement("SELECT "+columnList(names)+" FROM "+quoteName(c.table)+" WHERE "+quoteName(keyColumn)+" = ?", c.level, 1, names, len(names))
+	})
+	s.args[0] = key
+	iter := c.run(ctx, s, key)
+	found := s.next(iter)
+	if err := iter.Close(); err != nil {
+		return dst, classifyError(err, iter.Host(), false)
+	}
+	if !found {
+		return dst, load.ErrNotFound
+	}
+	return s.fields(s.values, dst), nil
+}
+
+// next reads a row.
+func (s *statement) next(iter *gocql.Iter) bool {
+	for i, v := range s.values {
+		if v == nil { // the driver leaves nil where a value is empty, and where there is none
+			s.values[i] = []byte{}
+		}
+	}
+	return iter.Scan(s.into...)
+}
+
+// fields appends a row's fields that have a value.
+func (s *statement) fields(values [][]byte, dst []load.Field) []load.Field {
+	for i, v := range values {
+		if v != nil {
+			dst = append(dst, load.Field{Name: s.names[i], Value: v})
+		}
+	}
+	return dst
+}
+
+// columnList is names as CQL has them between commas.
+func columnList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = quoteName(n)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// Update writes fields of a record. Cassandra makes the record when there is none.
+func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
+	return c.write(ctx, table, key, values, func(names []string) string {
+		sets := make([]string, len(names))
+		for i, n := range names {
+			sets[i] = quoteName(n) + " = ?"
+		}
+		return "UPDATE " + quoteName(c.table) + " SET " + strings.Join(sets, ", ") + " WHERE " + quoteName(keyColumn) + " = ?"
+	}, 'u', 0)
+}
+
+// Insert writes a record.
+func (c *client) Insert(ctx context.Context, table, key string, values []load.Field) error {
+	return c.write(ctx, table, key, values, func(names []string) string {
+		return "INSERT INTO " + quoteName(c.table) + " (" + quoteName(keyColumn) + ", " + columnList(names) + ") VALUES (?" + strings.Repeat(", ?", len(names)) + ")"
+	}, 'i', 1)
+}
+
+// write runs a statement whose arguments are the values and the key, in front of them
+// when first is 1, else behind.
+func (c *client) write(ctx context.Context, table, key string, values []load.Field, cql func([]string) string, kind byte, first int) error {
+	if err := c.checkWritable(); err != nil {
+		return err
+	}
+	ctx, cancel, err := c.begin(ctx, table)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	c.name = append(c.name[:0], kind)
+	for _, f := range values {
+		c.name = append(append(c.name, f.Name...), 0)
+	}
+	s := c.writes[string(c.name)]
+	if s == nil {
+		var names []string
+		for _, f := range values {
+			names = append(names, strings.Clone(f.Name))
+		}
+		s = c.newStatement(cql(names), consistencyLevel(c.writeLevel), len(values)+1, nil, 0)
+		c.writes[string(c.name)] = s
+	}
+	for i := range values {
+		s.args[first+i] = values[i].Value
+	}
+	if first == 1 {
+		s.args[0] = key
+	} else {
+		s.args[len(values)] = key
+	}
+	return c.finish(c.run(ctx, s, key))
+}
+
+// checkWritable refuses writes where one member alone is read.
+func (c *client) checkWritable() error {
+	if c.locator != nil {
+		return fmt.Errorf("%w: this client reads one member's copies", load.ErrUnsupported)
+	}
+	return nil
+}
+
+// finish ends a write.
+func (c *client) finish(iter *gocql.Iter) error {
+	if err := iter.Close(); err != nil {
+		return classifyError(err, iter.Host(), true)
+	}
+	return nil
+}
+
+// Delete removes a record. Cassandra does not tell whether there was one.
+func (c *client) Delete(ctx context.Context, table, key string) error {
+	if err := c.checkWritable(); err != nil {
+		return err
+	}
+	ctx, cancel, err := c.begin(ctx, table)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if c.remove == nil {
+		c.remove = c.newStatement("DELETE FROM "+quoteName(c.table)+" WHERE "+quoteName(keyColumn)+" = ?", consistencyLevel(c.writeLevel), 1, nil, 0)
+	}
+	c.remove.args[0] = key
+	return c.finish(c.run(ctx, c.remove, key))
+}
+
+// Scan visits records in the order of their tokens, which is that of the ring and not of
+// the keys, as YCSB's binding does: Cassandra keeps no other. It is not atomic.
+func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
+	ctx, cancel, err := c.begin(ctx, table)
+	if err != nil || count <= 0 {
+		return 0, err
+	}
+	defer cancel()
+	s := c.statementFor(c.scans, 's', fields, func() *statement {
+		names := c.columnsFor(fields)
+		return c.newStatement("SELECT "+quoteName(keyColumn)+", "+columnList(names)+" FROM "+quoteName(c.table)+
+			" WHERE token("+quoteName(keyColumn)+") >= token(?) LIMIT ?", c.level, 2, names, 1+len(names))
+	})
+	s.args[0], s.args[1] = start, int32(min(count, 1<<30))
+	s.query.PageSize(min(count, scanPage))
+	iter := c.run(ctx, s, start)
+	seen := 0
+	var row []load.Field
+	for s.next(iter) {
+		seen++
+		if visit != nil {
+			row = s.fields(s.values[1:], row[:0])
+			visit(string(s.values[0]), row)
+		}
+	}
+	if err := iter.Close(); err != nil {
+		return seen, classifyError(err, iter.Host(), false)
+	}
+	return seen, nil
+}
+
+// scanPage is how many records come in one answer, the driver's own default.
+const scanPage = 5000
+
+// Classes of errors that Cassandra reports, and the driver's own.
+const (
+	classUnavailable   = "unavailable"   // too few replicas alive: not begun
+	classOverloaded    = "overloaded"    // not begun
+	classBootstrapping = "bootstrapping" // not begun
+	classWriteTimeout  = "write_timeout" // too few replicas answered in time
+	classWriteFailure  = "write_failure" // a replica failed
+	classReadTimeout   = "read_timeout"
+	classReadFailure   = "read_failure"
+	classInvalid       = "invalid"
+	classAuth          = "auth"
+	classServer        = "server_error"
+	classNoNode        = "no_connection" // to any member: not sent
+	classNoStream      = "no_stream"     // a connection with all its requests outstanding: not sent
+)
+
+// replyClasses are the classes of what a member answered, and whether a write that was
+// answered so certainly did not happen on any replica. A read that was answered at all
+// has ended.
+var replyClasses = map[int]struct {
+	class   string
+	notDone bool
+}{
+	gocql.ErrCodeServer:          {classServer, false},
+	gocql.ErrCodeProtocol:        {classInvalid, true},
+	gocql.ErrCodeCredentials:     {classAuth, true},
+	gocql.ErrCodeUnavailable:     {classUnavailable, true},
+	gocql.ErrCodeOverloaded:      {classOverloaded, true},
+	gocql.ErrCodeBootstrapping:   {classBootstrapping, true},
+	gocql.ErrCodeWriteTimeout:    {classWriteTimeout, false},
+	gocql.ErrCodeWriteFailure:    {classWriteFailure, false},
+	gocql.ErrCodeCDCWriteFailure: {classWriteFailure, false},
+	gocql.ErrCodeCASWriteUnknown: {classWriteTimeout, false},
+	gocql.ErrCodeReadTimeout:     {classReadTimeout, true},
+	gocql.ErrCodeReadFailure:     {classReadFailure, true},
+	gocql.ErrCodeSyntax:          {classInvalid, true},
+	gocql.ErrCodeUnauthorized:    {classAuth, true},
+	gocql.ErrCodeInvalid:         {classInvalid, true},
+	gocql.ErrCodeConfig:          {classInvalid, true},
+	gocql.ErrCodeUnprepared:      {classInvalid, true},
+}
+
+// classifyError is what became of an operation that ended with an error of the driver.
+func classifyError(err error, node *gocql.HostInfo, write bool) error {
+	var reply gocql.RequestError
+	at := nodeName(node)
+	switch {
+	case errors.As(err, &reply):
+		a, known := replyClasses[reply.Code()]
+		if !known {
+			a.class = classServer
+		}
+		if a.notDone || !write {
+			return load.Failed(a.class, at, err)
+		}
+		return load.Unknown(a.class, at, err)
+	case errors.Is(err, gocql.ErrNoConnections), errors.Is(err, gocql.ErrUnavailable), errors.Is(err, gocql.ErrSessionClosed):
+		return load.Failed(classNoNode, at, err)
+	case errors.Is(err, gocql.ErrNoStreams):
+		return load.Failed(classNoStream, at, err)
+	case errors.Is(err, gocql.ErrTimeoutNoResponse), errors.Is(err, context.DeadlineExceeded):
+		return load.Unknown(database.ClassTimeout, at, err)
+	case errors.Is(err, gocql.ErrConnectionClosed):
+		return load.Unknown(database.ClassEOF, at, err)
+	}
+	return load.Unknown(database.ErrorClass(err), at, err)
+}
+
+// nodeName is a member's address and port, "" where the driver had none to ask.
+func nodeName(h *gocql.HostInfo) string {
+	if h == nil {
+		return ""
+	}
+	return strings.TrimPrefix(h.ConnectAddressAndPort(), "/")
+}

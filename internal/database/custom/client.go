@@ -1,13 +1,22 @@
 package custom
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -51,3 +60,150 @@ func isProtocol(builtin Builtin, protocol string) bool {
 
 // protocolNames are those that clients speak.
 func protocolNames(builtin Builtin) []string { return append(builtin.Protocols(), HTTPKV) }
+
+// HTTPKV is records over HTTP: a record is {"FIELD": "BASE64", ...} at
+// SERVER/TABLE/KEY.
+//
+//	GET    /usertable/user1?fields=field0,field1   200, 404
+//	PUT    /usertable/user1                        2xx except 202
+//	PATCH  /usertable/user1                        2xx except 202, 404: fields that are not named stay
+//	DELETE /usertable/user1                        2xx except 202, 404
+//	GET    /usertable?start=user1&count=10         200: [{"key": ..., "values": {...}}, ...]
+//	                                               in order; 501 where it cannot scan
+const HTTPKV = "http-kv"
+
+// Properties of a client of http-kv.
+const (
+	PropServers = "http.servers" // host:port,host:port,...
+	// PropSpread is how keys choose their server: "hash" (CRC-32 of the key modulo the
+	// number of servers, where each holds a part), or "any" (in turn, where each serves
+	// all).
+	PropSpread = "http.spread"
+)
+
+// httpTimeout is of an operation that nothing else bounds.
+const httpTimeout = 10 * time.Second
+
+// httpClient is one worker's.
+type httpClient struct {
+	servers []string
+	hash    bool
+	turn    int
+	client  *http.Client
+}
+
+var _ load.Client = (*httpClient)(nil)
+
+func openHTTP(properties map[string]string) (load.Client, error) {
+	r := database.ReadProperties(ErrProperty, "http.", properties, PropServers, PropSpread)
+	c := &httpClient{
+		servers: r.Addresses(PropServers, 80), hash: r.Choice(PropSpread, "hash", "hash", "any") == "hash",
+		client: &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: (&net.Dialer{Timeout: httpTimeout}).DialContext}, Timeout: httpTimeout},
+	}
+	return c, r.Err()
+}
+
+// chooseServer chooses one for a key.
+func (c *httpClient) chooseServer(key string) string {
+	if c.hash {
+		return c.servers[crc32.ChecksumIEEE([]byte(key))%uint32(len(c.servers))]
+	}
+	c.turn++
+	return c.servers[c.turn%len(c.servers)]
+}
+
+// send sends a request and decodes the answer into into, where that is not nil.
+func (c *httpClient) send(ctx context.Context, method, server, path string, body, into any) error {
+	var text io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return load.Failed(database.ClassOther, server, err)
+		}
+		text = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+server+path, text)
+	if err != nil {
+		return load.Failed(database.ClassOther, server, err)
+	}
+	answer, err := database.DoRequest(c.client, req, server)
+	if err != nil {
+		return err
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return load.Failed("protocol", server, fmt.Errorf("%w: %w", errProtocol, err))
+	}
+	return nil
+}
+
+func recordPath(table, key string) string {
+	return "/" + url.PathEscape(table) + "/" + url.PathEscape(key)
+}
+
+// Read implements load.Client.
+func (c *httpClient) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	path := recordPath(table, key)
+	if len(fields) > 0 {
+		path += "?fields=" + url.QueryEscape(strings.Join(fields, ","))
+	}
+	var values map[string][]byte
+	if err := c.send(ctx, http.MethodGet, c.chooseServer(key), path, nil, &values); err != nil {
+		return dst, err
+	}
+	return appendFields(dst, values), nil
+}
+
+// Scan implements load.Client. With keys spread by hash no server has them in order.
+func (c *httpClient) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
+	if c.hash && len(c.servers) > 1 {
+		return 0, load.ErrUnsupported
+	}
+	query := url.Values{"start": {start}, "count": {strconv.Itoa(count)}}
+	if len(fields) > 0 {
+		query.Set("fields", strings.Join(fields, ","))
+	}
+	var records []scanRecord
+	if err := c.send(ctx, http.MethodGet, c.chooseServer(start), "/"+url.PathEscape(table)+"?"+query.Encode(), nil, &records); err != nil {
+		return 0, err
+	}
+	var row []load.Field
+	for _, r := range records {
+		if visit != nil {
+			row = appendFields(row[:0], r.Values)
+			visit(r.Key, row)
+		}
+	}
+	return len(records), nil
+}
+
+// Insert implements load.Client.
+func (c *httpClient) Insert(ctx context.Context, table, key string, values []load.Field) error {
+	return c.send(ctx, http.MethodPut, c.chooseServer(key), recordPath(table, key), fieldValues(values), nil)
+}
+
+// Update implements load.Client.
+func (c *httpClient) Update(ctx context.Context, table, key string, values []load.Field) error {
+	return c.send(ctx, http.MethodPatch, c.chooseServer(key), recordPath(table, key), fieldValues(values), nil)
+}
+
+// Delete implements load.Client.
+func (c *httpClient) Delete(ctx context.Context, table, key string) error {
+	return c.send(ctx, http.MethodDelete, c.chooseServer(key), recordPath(table, key), nil, nil)
+}
+
+// Close implements load.Client.
+func (c *httpClient) Close() error {
+	c.client.CloseIdleConnections()
+	return nil
+}
+
+func fieldValues(fields []load.Field) map[string][]byte {
+	values := make(map[string][]byte, len(fields))
+	for _, f := range fields {
+		values[f.Name] = f.Value
+	}
+	return values
+}

@@ -5,12 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"skerry/internal/base/advice"
+	"skerry/internal/database"
+	"skerry/internal/load"
+	"skerry/internal/load/ycsb"
 	"skerry/internal/machine/host"
+	"skerry/internal/testkit"
 )
 
 // dyingMessage is what a server that fails says before it does.
@@ -104,4 +111,82 @@ func (s *suite) expectWords(t *testing.T, err error, words ...string) {
 			t.Errorf("the error does not say %q: %v", w, err)
 		}
 	}
+}
+
+const (
+	// diskFields of diskField bytes are a row: large ones fill a disk sooner.
+	diskFields = 10
+	diskField  = 1000
+	// tooMuch is how many times the disks' size is loaded.
+	overloadFactor = 3
+	// giveUp ends a load of which nothing is acknowledged any more.
+	giveUp = 10 * time.Second
+	// shortDisk is the largest disk that the short form of the suite fills.
+	shortDisk = 4 << 20
+)
+
+// testDiskFull loads more than the nodes' disks hold: the load ends with an error that
+// names the nodes whose disk is full, and the cluster can be stopped.
+func (s *suite) testDiskFull(t *testing.T) {
+	switch {
+	case s.DiskFull == 0:
+		t.Skip("nothing is written to disks, or nobody said how small they may be")
+	case s.DiskFull > shortDisk && os.Getenv("SKERRY_REQUIRE") != "" && os.Getenv("SKERRY_LONG") == "":
+		t.Skip("it takes half a minute: make conformance fills the disks of all databases")
+	}
+	testkit.Need(t, testkit.Root)
+	s.hosts = s.newHosts(t)
+	var nodes []host.Host
+	for _, h := range s.hosts[:s.Nodes] {
+		nodes = append(nodes, h)
+		if err := unix.Mount("tmpfs", h.Dir(), "tmpfs", 0, fmt.Sprintf("size=%d,mode=0755", s.DiskFull)); err != nil {
+			t.Fatalf("mounting a small disk: %v", err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(h.Dir(), unix.MNT_DETACH); err != nil {
+				t.Errorf("unmounting a small disk: %v", err)
+			}
+		})
+	}
+	options := s.Options
+	defer func() { s.Options = options }()
+	s.Options = s.withOptions(s.DiskOptions)
+	cluster := s.startCluster(t)
+	if full := database.ExplainDiskFull(t.Context(), errors.New("before the load"), nodes); errors.Is(full, database.ErrDiskFull) {
+		t.Fatalf("disks of %d bytes are too small for this test: %v", s.DiskFull, full)
+	}
+	ctx, cancel := s.withTimeout(t)
+	defer cancel()
+	p, _ := ycsb.Builtin("a")
+	w, _, err := ycsb.Parse(p.Merge(ycsb.Properties{
+		"fieldcount": fmt.Sprint(diskFields), "fieldlength": fmt.Sprint(diskField),
+		"recordcount": fmt.Sprint(overloadFactor * int64(s.Nodes) * s.DiskFull / (diskFields * diskField)),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := load.Spec{Phase: load.PhaseLoad, Workload: w, Threads: workers, Seed: 1, Timeout: giveUp / 2, GiveUp: giveUp}
+	r, err := load.Run(ctx, spec, s.clientOpener(cluster), nil)
+	if !errors.Is(err, load.ErrIncomplete) {
+		t.Errorf("%d rows were acknowledged on disks of %d bytes: %v", r.OK, s.DiskFull, err)
+	}
+	err = database.ExplainDiskFull(ctx, errors.Join(err, cluster.Err()), nodes)
+	t.Logf("the load ended: %v", err)
+	if !errors.Is(err, database.ErrDiskFull) || advice.Of(err) == "" || !namesAnyNode(err, s.hostNames(0, s.Nodes)) {
+		t.Errorf("the error does not say whose disk is full, or what to do: %v", err)
+	}
+	if err := cluster.Stop(ctx); err != nil {
+		t.Errorf("stopping it: %v", err)
+	}
+	s.checkNothingLeft(t)
+}
+
+// namesAnyNode tells whether an error names any of the nodes.
+func namesAnyNode(err error, nodes []string) bool {
+	for _, n := range nodes {
+		if strings.Contains(err.Error(), n) {
+			return true
+		}
+	}
+	return false
 }

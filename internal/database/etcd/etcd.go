@@ -22,6 +22,7 @@ package etcd
 
 import (
 	"context"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/load"
@@ -71,4 +72,28 @@ func (d *Etcd) Open(ctx context.Context, properties map[string]string) (load.Cli
 		return nil, err
 	}
 	return openClient(ctx, s, &d.spread)
+}
+
+// About is what the laboratory and its documentation know of etcd.
+var About = database.About{
+	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
+	Choices:  choices,
+	Protocol: "etcd",
+	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},
+	Suite:    database.Suite{Takes: 40 * time.Second},
+	Smoke: database.Smoke{
+		Text: "Does etcd work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
+	},
+}
+
+// choices: one log, and reads that ask its leader or do not.
+func choices(p database.Placement) []database.Choice {
+	near := database.Options{"leader": p.Near}
+	return []database.Choice{{
+		Name: "leader at the client", Options: near, Reads: database.ReadsLinearizable,
+		GivesUp: "a write waits for the nearer half of the members; without a majority nothing is answered",
+	}, {
+		Name: "local reads", Options: database.Options{"leader": p.Near, "read": "serializable"},
+		GivesUp: "a read may return what was, on a member that is cut off for as long as that lasts",
+	}}
 }

@@ -34,6 +34,7 @@ package hbase
 import (
 	"context"
 	_ "embed"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/install"
@@ -120,3 +121,25 @@ func (*HBase) Start(ctx context.Context, env database.Env) (database.Cluster, er
 }
 
 var _ load.Client = (*client)(nil)
+
+// About is what the laboratory and its documentation know of HBase.
+var About = database.About{
+	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices: choices,
+	Row:     database.Row{Replicas: "of HDFS' blocks", Smallest: "1 node"},
+	Suite:   database.Suite{Takes: 200 * time.Second, Alone: true},
+	Smoke: database.Smoke{
+		Text: "Does HBase work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records. ZooKeeper, the " +
+			"NameNode and the master are on n1; every node has a DataNode and a RegionServer. Needs Java 11 or 17 " +
+			"and 2.5 GiB of memory.",
+		Options: "{regions: 3}",
+	},
+}
+
+// choices: a row is served by one server at a time, from files with several copies.
+func choices(p database.Placement) []database.Choice {
+	return []database.Choice{{
+		Name: "two copies", Options: database.Options{"replication": min(2, len(p.Nodes))}, Reads: database.ReadsLinearizable,
+		GivesUp: "rows of a server that is lost wait until it is given up and its log is read",
+	}}
+}

@@ -89,3 +89,26 @@ func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Cl
 	s.endpoints = d.orderEndpoints(ctx, s)
 	return openClient(ctx, s, &d.clients)
 }
+
+// About is what the laboratory and its documentation know of Hydra.
+var About = database.About{
+	Name: Name, New: func() database.Database { return New() },
+	Choices: choices,
+	Row:     database.Row{Replicas: "every cloud has all data", Smallest: "1 node; 3 survive a loss"},
+	Smoke: database.Smoke{
+		Text: "Does the laboratory work here? Three nodes 5 ms apart with Hydra, which is part of skerry so that " +
+			"nothing has to be installed, and YCSB's workload A on 1,000 records.",
+	},
+}
+
+// choices: what a read asks. The leader stands at the client.
+func choices(p database.Placement) []database.Choice {
+	return []database.Choice{{
+		Name: "linearizable", Options: database.Options{"prefer_cloud": p.Site}, Reads: database.ReadsLinearizable,
+		GivesUp: "a read asks the leader for the newest place in the log",
+	}, {
+		Name: "local reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "local"}, GivesUp: "a read may return what was",
+	}, {
+		Name: "bounded reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "bounded", "staleness": "1s"}, GivesUp: "a read may return what was a second ago",
+	}}
+}

@@ -6,15 +6,96 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/machine/host"
 )
+
+// fieldType is that of the columns of fields: any bytes. YCSB's documentation has varchar,
+// which takes valid UTF-8 alone; the client works with both.
+const fieldType = "blob"
+
+// createTable makes the keyspace and the benchmark's table; a workload with more fields
+// adds columns when its client opens.
+func (c *cluster) createTable(ctx context.Context) error {
+	s, err := c.openSession(c.All()[0], "")
+	if err != nil {
+		return fmt.Errorf("making the table: %w", err)
+	}
+	defer s.Close()
+	columns := []string{quoteName(keyColumn) + " varchar PRIMARY KEY"}
+	for i := range defaultFields {
+		columns = append(columns, quoteName(fmt.Sprintf("field%d", i))+" "+fieldType)
+	}
+	for _, statement := range []string{
+		fmt.Sprintf("CREATE KEYSPACE %s WITH replication = %s", quoteName(defaultKeyspace), c.replicationCQL()),
+		fmt.Sprintf("CREATE TABLE %s.%s (%s)", quoteName(defaultKeyspace), quoteName(defaultTable), strings.Join(columns, ", ")),
+	} {
+		if err := s.Query(statement).ExecContext(ctx); err != nil {
+			return fmt.Errorf("making the table: %s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// keyColumn is the column of the key, as YCSB's binding calls it.
+const keyColumn = "y_id"
+
+// replicationCQL is the keyspace's strategy in CQL.
+func (c *cluster) replicationCQL() string {
+	if c.options.strategy == strategySimple {
+		return fmt.Sprintf("{'class': 'SimpleStrategy', 'replication_factor': %d}", c.options.replication)
+	}
+	parts := []string{"'class': 'NetworkTopologyStrategy'"}
+	for _, dc := range c.centers {
+		parts = append(parts, fmt.Sprintf("'%s': %d", strings.ReplaceAll(dc, "'", "''"), c.options.replication))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// quoteName makes a name of CQL that is taken as it is.
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// Clear implements database.Cluster. Every member must be up: those that are not would
+// bring rows back.
+func (c *cluster) Clear(ctx context.Context) error {
+	m, err := c.runningMember()
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	s, err := c.openSession(m, defaultKeyspace)
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	defer s.Close()
+	if err := s.Query("TRUNCATE " + quoteName(defaultTable)).ExecContext(ctx); err != nil {
+		var dead *gocql.RequestErrUnavailable
+		if errors.As(err, &dead) {
+			err = fmt.Errorf("every member must be up: %w", err)
+		}
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return nil
+}
+
+// runningMember is a member that runs.
+func (c *cluster) runningMember() (*member, error) {
+	for _, m := range c.All() {
+		if m.Running() {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no member runs", database.ErrNotMember)
+}
 
 const (
 	// countPage is how many rows a member reads at once while it counts.
@@ -141,4 +222,36 @@ func buildRing(owners map[string][]string) ([]tokenRange, error) {
 		spans = append(spans, tokenRange{from: from, to: math.MaxInt64, owner: spans[0].owner})
 	}
 	return spans, nil
+}
+
+// truncateTimeout is above Cassandra's own for TRUNCATE, 60 s, the longest there is.
+const truncateTimeout = 70 * time.Second
+
+// startupTimeout is for the first answers of a member that takes connections: it may be
+// compacting, with a fraction of a core.
+const startupTimeout = 30 * time.Second
+
+// dialer is a function as gocql's interface for connecting.
+type dialer database.DialFunc
+
+func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d(ctx, network, addr)
+}
+
+// openSession connects to one member, from its own node, and to no other. The caller closes it.
+func (c *cluster) openSession(m *member, keyspace string) (*gocql.Session, error) {
+	g := gocql.NewCluster(host.Listen(m.host))
+	g.Port = c.options.nativePort
+	g.Keyspace = keyspace
+	g.Dialer = dialer(host.Dialer(m.host, adminTimeout))
+	g.ConnectTimeout, g.Timeout = startupTimeout, truncateTimeout
+	g.NumConns, g.WriteCoalesceWaitTime, g.ReconnectInterval = 1, 0, 0
+	g.DisableInitialHostLookup = true
+	g.Events.DisableNodeStatusEvents, g.Events.DisableTopologyEvents, g.Events.DisableSchemaEvents = true, true, true
+	g.Metadata.CacheMode = gocql.Disabled
+	s, err := g.CreateSession()
+	if err != nil {
+		return nil, fmt.Errorf("connecting to cassandra on %s: %w", m.host.Name(), err)
+	}
+	return s, nil
 }

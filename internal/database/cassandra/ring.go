@@ -3,7 +3,12 @@ package cassandra
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -11,6 +16,88 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/load"
 )
+
+// A place is where a member stands on the ring: as the index-th of the members of its
+// data centre.
+type ringPlace struct{ center, index int }
+
+// assignTokens gives every member of a new cluster so many tokens. sizes are the numbers
+// of members of the data centres; the result is by data centre and member.
+//
+// Each data centre is a ring of its own to the strategy that places replicas, so its
+// tokens are spread evenly over the whole range, a little behind those of the data centre
+// before, and every member owns the same share of it. Their order is drawn anew for each
+// round (with a fixed seed), so that the ranges of a member that leaves go to many:
+//
+//	center 0   |a   |b   |c   |b   |a   |c   |c  ...
+//	center 1   . |d   |e   |d   |e   |d   |e   | ...
+func assignTokens(sizes []int, perMember int) [][][]int64 {
+	tokens := make([][][]int64, len(sizes))
+	random := rand.New(rand.NewPCG(1, 2))
+	for c, size := range sizes {
+		tokens[c] = make([][]int64, size)
+		points := size * perMember
+		for at := 0; at < points; at += size {
+			for i, m := range random.Perm(size) {
+				tokens[c][m] = append(tokens[c][m], ringPoint(at+i, points, c, len(sizes)))
+			}
+		}
+	}
+	return tokens
+}
+
+// ringPoint is the i-th of n points evenly on the ring of Murmur3Partitioner, all
+// 64-bit numbers but the least, moved by part/parts of their distance.
+func ringPoint(i, n, part, parts int) int64 {
+	// least + (i + part/parts)/n of 2^64, rounded down
+	p := big.NewInt(int64(i)*int64(parts) + int64(part))
+	p.Lsh(p, 64).Div(p, big.NewInt(int64(n)*int64(parts)))
+	p.Add(p, big.NewInt(math.MinInt64))
+	return max(p.Int64(), math.MinInt64+1)
+}
+
+// tokenOf is the place of a key on the ring of Murmur3Partitioner: the first half of
+// MurmurHash3_x64_128 with seed 0, in Cassandra's variant of it, which takes the bytes
+// of the tail as signed numbers.
+func tokenOf(key string) int64 {
+	const c1, c2 = 0x87c37b91114253d5, 0x4cf5ad432745937f
+	var h1, h2 uint64
+	data := []byte(key)
+	for ; len(data) >= 16; data = data[16:] {
+		h1 ^= mixBlock(binary.LittleEndian.Uint64(data), c1, c2, 31)
+		h1 = (bits.RotateLeft64(h1, 27)+h2)*5 + 0x52dce729
+		h2 ^= mixBlock(binary.LittleEndian.Uint64(data[8:]), c2, c1, 33)
+		h2 = (bits.RotateLeft64(h2, 31)+h1)*5 + 0x38495ab5
+	}
+	var k1, k2 uint64
+	for i, b := range data {
+		signed := uint64(int64(int8(b)))
+		if i < 8 {
+			k1 ^= signed << (8 * i)
+		} else {
+			k2 ^= signed << (8 * (i - 8))
+		}
+	}
+	h2 ^= mixBlock(k2, c2, c1, 33)
+	h1 ^= mixBlock(k1, c1, c2, 31)
+	h1 ^= uint64(len(key))
+	h2 ^= uint64(len(key))
+	h1 += h2
+	h2 += h1
+	h1 = finalMix(h1) + finalMix(h2)
+	if int64(h1) == math.MinInt64 { // nobody's token
+		return math.MaxInt64
+	}
+	return int64(h1)
+}
+
+func mixBlock(k, by, then uint64, rotate int) uint64 { return bits.RotateLeft64(k*by, rotate) * then }
+
+func finalMix(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
 
 // nodeLocal is the level of consistency at which a member answers a read from its own
 // copy alone, https://issues.apache.org/jira/browse/CASSANDRA-7168. The driver has no
