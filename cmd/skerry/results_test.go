@@ -104,7 +104,7 @@ func TestShowReadsTheLatestRun(t *testing.T) {
 	}
 }
 
-func TestShowTellsWhatIsNoRun(t *testing.T) {
+func TestShowRejectsFoldersWithoutRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("run.json", []byte(`{"schema":"skerry/run/v99"}`), 0o600); err != nil {
 		t.Fatal(err)

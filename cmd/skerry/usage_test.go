@@ -42,7 +42,7 @@ func TestMovedCommandsNameTheirProgram(t *testing.T) {
 	}
 }
 
-func TestWhatAShellIsOffered(t *testing.T) {
+func TestShellCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"install red": "redis", "run --set workload.th": "workload.threads=", "run --set database=": "database=redis",
 		"validate --set matr": "matrix=", "run --from ": "redis=",

@@ -89,7 +89,7 @@ func TestValidateCommand(t *testing.T) {
 }
 
 // A valid file that cannot be run here says what is missing: the database's program, or the client's.
-func TestValidateTellsWhatIsMissingHere(t *testing.T) {
+func TestValidateReportsMissingFeatures(t *testing.T) {
 	for name, tt := range map[string]struct{ ends, want string }{
 		"the database": {"client: {protocol: redis}\ninstall: {programs: [nosuch-database], advice: build it}\n", "nosuch-database"},
 		"the client":   {"client: {program: [nosuch-client]}\n", "the client's program of exec:made"},

@@ -1,14 +1,14 @@
-// Events behind curves: bands where something was in force, lines where something happened.
+// Events behind curves: bands for their duration, lines for their start.
 import type { Band } from '../go/series'
 import { clock } from '../format/format'
 import type { Theme } from '../ui/theme'
 
-/** inForce tells whether a band holds at a moment. */
+/** inForce returns true if a band covers time t. */
 export function inForce(b: Band, t: number): boolean {
   return b.from <= t && (b.to === undefined || t < b.to) && b.to !== b.from
 }
 
-/** bandText is an event in a line: "lost: lab-1 killed, 5 s to 12.5 s". */
+/** bandText describes an event in a line: "lost: lab-1 killed, 5 s to 12.5 s". */
 export function bandText(b: Band): string {
   const what = (b.name === b.text || !b.text ? b.name : `${b.name}: ${b.text}`) + (b.reverts ? ', reverted' : '')
   const till = b.to === b.from ? '' : b.to === undefined ? ' to the end' : ` to ${clock(b.to)}`
@@ -18,7 +18,7 @@ export function bandText(b: Band): string {
 
 const mostNamed = 12
 
-/** united are the stretches in which any band was in force, so that overlapping ones are not darker. */
+/** united merges overlapping bands, so that an overlap is not darker. */
 export function united(bands: Band[], last: number): [number, number][] {
   const out: [number, number][] = []
   for (const b of [...bands].sort((x, y) => x.from - y.from)) {
@@ -30,10 +30,10 @@ export function united(bands: Band[], last: number): [number, number][] {
   return out
 }
 
-/** stolen tells a band of processors that were taken from the driver from one of an event. */
+/** stolen returns true for a band of CPU taken from the driver, false for an event. */
 export const stolen = (b: Band): boolean => b.kind === 'stolen'
 
-/** markBands is the part of a series' option that shows events and the warm-up up to last. */
+/** markBands is the part of the option of a series that shows events and the warm-up until last. */
 export function markBands(bands: Band[], first: number, last: number, t: Theme, named: boolean): Record<string, unknown> {
   const reached = bands.filter((b) => b.to !== b.from && b.state !== 'skipped' && b.from <= last)
   const shown = reached.filter((b) => !stolen(b))

@@ -1,9 +1,9 @@
-// A chart on the page: figure, caption, drawing, its data as a table, SVG and CSV to keep.
+// A chart: figure, caption, drawing, data table, and downloads as SVG and CSV.
 import { download, fileName, h, replace } from '../ui/dom'
 import { onTheme, theme, type Theme } from '../ui/theme'
 import { init, type ECharts, type Option } from './echarts'
 
-/** Table is the data behind a chart: what CSV and screen readers get. */
+/** Table is the data of a chart, for CSV and screen readers. */
 export interface Table {
   columns: string[]
   rows: (string | number | null)[][]
@@ -11,7 +11,7 @@ export interface Table {
 
 export interface Spec {
   title: string
-  /** unit of the values, beside the title. */
+  /** unit of the values, shown next to the title. */
   unit?: string
   /** describe is a text alternative to the drawing. */
   describe: string
@@ -19,7 +19,7 @@ export interface Spec {
   table(): Table
   /** height in CSS pixels. */
   height?: number
-  /** points is how many places the keyboard's cursor has; 0 for none. */
+  /** points is the number of positions of the keyboard cursor; 0 for none. */
   points?: number
   /** ready is called with the drawing when it exists. */
   ready?(c: ECharts): void
@@ -31,7 +31,7 @@ export interface Spec {
 export interface Chart {
   element: HTMLElement
   update(spec: Spec): void
-  /** draw draws without waiting until the figure is seen. */
+  /** draw draws at once, even if the figure is not visible. */
   draw(): void
   /** label updates the caption after the texts of the spec changed. */
   label(): void
@@ -52,7 +52,7 @@ export function csv(t: Table): string {
 
 const shownRows = 500
 
-/** dataTable shows a table; of a long one the first rows. */
+/** dataTable shows the first rows of a table. */
 export function dataTable(t: Table, label: string): HTMLElement {
   const numeric = t.columns.map((_, i) => t.rows.some((r) => typeof r[i] === 'number'))
   return h('div', { class: 'data', tabindex: 0, role: 'region', 'aria-label': `Data of ${label}` },
@@ -79,7 +79,7 @@ if (typeof addEventListener === 'function') {
   addEventListener('beforeprint', () => drawAll())
 }
 
-/** Caption is what every figure has, whatever draws it. */
+/** Caption is the common part of all figures. */
 export interface Caption {
   title: string
   unit?: string
@@ -93,7 +93,7 @@ export interface Frame {
   label(): void
 }
 
-/** figureOf puts a drawing into a figure with its caption, its data, and files of both. */
+/** figureOf wraps a drawing in a figure with caption, data and downloads. */
 export function figureOf(plot: HTMLElement, caption: () => Caption, svg: () => string | undefined, keys: () => string): Frame {
   const title = h('span', { class: 'title' })
   const unit = h('span', { class: 'unit' })
@@ -133,7 +133,7 @@ export function figureOf(plot: HTMLElement, caption: () => Caption, svg: () => s
   return { element, label }
 }
 
-/** chart makes a figure that is drawn when it comes into view. */
+/** chart creates a figure that is drawn when it becomes visible. */
 export function chart(first: Spec): Chart {
   let spec = first
   let drawing: ECharts | undefined
@@ -208,7 +208,7 @@ export function drawAll(): void {
   for (const draw of [...waiting.values()]) draw()
 }
 
-/** tip is what a hover legend shows: a title, then a line a series. */
+/** tip is the content of a tooltip: a title, then a line for each series. */
 export function tip(head: string, lines: { colour?: string; name: string; value: string }[], foot?: string): HTMLElement {
   return h('div', { class: 'tip' }, h('b', {}, head),
     h('table', {}, h('tbody', {}, lines.map((l) => h('tr', {},
@@ -216,14 +216,14 @@ export function tip(head: string, lines: { colour?: string; name: string; value:
     foot ? h('span', {}, foot) : null)
 }
 
-/** swatch is a spot of a colour, before what has it. */
+/** swatch is a coloured mark before a name. */
 export function swatch(colour: string): HTMLElement {
   const e = h('span', { class: 'swatch' })
   e.style.background = colour
   return e
 }
 
-/** frame is what every chart's option starts from. */
+/** frame is the base of the option of every chart. */
 export function frame(t: Theme): Option {
   return {
     animation: false,
@@ -236,7 +236,7 @@ export function frame(t: Theme): Option {
   }
 }
 
-/** tooltipStyle is how hover legends look. */
+/** tooltipStyle is the style of tooltips. */
 export function tooltipStyle(t: Theme): Record<string, unknown> {
   return {
     backgroundColor: t.surface, borderColor: t.line, borderWidth: 1, padding: [6, 10], textStyle: { color: t.text, fontSize: 12.5 },
@@ -244,7 +244,7 @@ export function tooltipStyle(t: Theme): Record<string, unknown> {
   }
 }
 
-/** legendStyle is how the names of series look. */
+/** legendStyle is the style of legends. */
 export function legendStyle(t: Theme): Record<string, unknown> {
   return {
     top: 0, left: 4, type: 'plain', icon: 'roundRect', itemWidth: 12, itemHeight: 8, itemGap: 14,
@@ -252,7 +252,7 @@ export function legendStyle(t: Theme): Record<string, unknown> {
   }
 }
 
-/** axisStyle is how axes look. */
+/** axisStyle is the style of axes. */
 export function axisStyle(t: Theme): Record<string, unknown> {
   return {
     axisLine: { lineStyle: { color: t.line } }, axisTick: { lineStyle: { color: t.line } },

@@ -1,4 +1,4 @@
-// A cloud as a map shows it: places, and what joins each two of them, as events leave it.
+// The model of a map: places, connections, and their state after events.
 import type { Band } from '../go/series'
 import type { Cloud } from '../go/webdata'
 import { inForce } from './bands'
@@ -15,11 +15,11 @@ export interface Place { name: string; nodes: number[]; lat?: number; lon?: numb
 export interface Pair { a: number; b: number; links: number[]; rtt: number; across: number }
 export interface Plan { places: Place[]; pairs: Pair[]; located: boolean }
 
-/** Links between two places that have a line each, and how far apart those are. */
+/** Maximum number of links between two places with separate lines, and the distance of the lines. */
 const mostStrands = 3
 const strandGap = 7
 
-/** planOf takes sites as places; of one site its nodes. */
+/** planOf uses sites as places, or the nodes of a single site. */
 export function planOf(c: Cloud): Plan {
   const sites = c.sites ?? []
   const nodes = c.nodes ?? []
@@ -48,7 +48,7 @@ export function planOf(c: Cloud): Plan {
   return { places, pairs: strands, located: places.length > 0 && places.every((p) => p.lat !== undefined) }
 }
 
-/** lineOf is where the line of a pair begins and ends. */
+/** lineOf returns the ends of the line of a pair. */
 export function lineOf(p: Pair, at: [number, number][]): { x1: number; y1: number; x2: number; y2: number } {
   const [x1, y1] = at[p.a]!
   const [x2, y2] = at[p.b]!
@@ -57,7 +57,7 @@ export function lineOf(p: Pair, at: [number, number][]): { x1: number; y1: numbe
   return { x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy }
 }
 
-/** nameOf is what a line is called: that of a link beside others tells which it is. */
+/** nameOf returns the name of a line, with the link if the pair has several. */
 export function nameOf(plan: Plan, p: Pair, ids: string[]): string {
   const [a, b] = [plan.places[p.a]!.name, plan.places[p.b]!.name]
   return p.across ? linkName(ids[0] ?? '', a, b) : `${a} – ${b}`
@@ -71,7 +71,7 @@ export function linkName(id: string, a: string, b: string): string {
 
 export interface Weather { places: State[]; pairs: State[] }
 
-/** weather is the state of places and pairs at a moment. */
+/** weather is the state of places and pairs at time t. */
 export function weather(c: Cloud, plan: Plan, bands: Band[], t: number): Weather {
   const down = new Set<string>()
   const changed = new Set<string>()
@@ -80,7 +80,7 @@ export function weather(c: Cloud, plan: Plan, bands: Band[], t: number): Weather
     const { makes, settles } = b.effect
     const force = inForce(b, t)
     for (const x of touched(b)) {
-      // What has settled stays: a member that left is away although its band is over.
+      // A settled change persists: a member that left stays away after the band.
       if (makes === 'down' && (force || (settles && b.from <= t))) down.add(x)
       else if (makes === 'up' && (settles ? (b.to ?? Infinity) <= t : force)) down.delete(x)
       else if (force) changed.add(x)
@@ -100,7 +100,7 @@ export function weather(c: Cloud, plan: Plan, bands: Band[], t: number): Weather
   }
 }
 
-/** stateText says a state in words. */
+/** stateText returns a state in words. */
 export function stateText(s: State): string {
   return { up: 'as set', changed: 'changed by an event', partly: 'partly down', down: 'down' }[s]
 }

@@ -1,10 +1,10 @@
 // The colours of nodes: the same in every drawing of a page, live and in the report.
 import type { Theme } from '../ui/theme'
 
-/** NodeColour gives a node its colour; what is no node, as the machine, is grey. */
+/** NodeColour returns the colour of a node. Other names, such as the machine, are grey. */
 export type NodeColour = (name: string, t: Theme) => string
 
-/** nodeColours goes by the places of nodes in their cloud, so that a node keeps its colour whatever else is shown. */
+/** nodeColours assigns colours by the order of nodes in the cloud, so that every chart uses the same ones. */
 export function nodeColours(names: string[]): NodeColour {
   const place = new Map(names.map((n, i) => [n, i]))
   return (name, t) => {

@@ -1,4 +1,4 @@
-// Cells of a matrix against each other: a metric over an axis, with confidence intervals.
+// Comparison of cells: a metric over an axis, with confidence intervals.
 import type { Cell, Estimate, Metric, Run } from '../go/webdata'
 import { ratio } from '../data/estimate'
 import { units, type Unit } from '../format/format'
@@ -6,7 +6,7 @@ import type { Theme } from '../ui/theme'
 import { axisStyle, frame, tip, tooltipStyle, type Spec } from './chart'
 import type { Option } from './echarts'
 
-/** unitOf is how a metric's values are written. */
+/** unitOf returns the unit of a metric. */
 export function unitOf(m: Metric): Unit {
   const known: Record<string, Unit> = { ops: units.opsPerSecond, us: units.latency, bytes: units.bytes, share: units.share,
     s: units.seconds, cores: units.cores }
@@ -14,25 +14,25 @@ export function unitOf(m: Metric): Unit {
 }
 
 export interface Choice {
-  /** axis is the place of a varying parameter. */
+  /** axis is the index of a varying parameter. */
   axis: number
   metric: Metric
-  /** base is the place of the value of the axis that is 1; undefined shows the values. */
+  /** base is the index of the axis value that is scaled to 1; undefined shows absolute values. */
   base?: number | undefined
-  /** operation is whose latency is shown, where the metric is one. */
+  /** operation of the latency, for latency metrics. */
   operation?: string | undefined
 }
 
-/** valueOf is a cell's estimate: of a latency that of the operation chosen, and none where the cell has no such operation. */
+/** valueOf returns the estimate of a cell. A latency is that of the selected operation, if the cell has it. */
 function valueOf(cell: Cell, c: Choice): Estimate | undefined {
   if (!c.metric.latency || !c.operation) return cell.estimates[c.metric.id]
   return cell.latencies.find((l) => l.operation === c.operation)?.estimates[c.metric.id]
 }
 
-/** nameOf is what a chart shows, in a few words. */
+/** nameOf returns the title of a chart. */
 const nameOf = (c: Choice): string => (c.metric.latency && c.operation ? `${c.operation}: ${c.metric.label.toLowerCase()}` : c.metric.label)
 
-/** Point is one cell of a series; without an estimate it was not measured. */
+/** Point is one cell of a series. It has no estimate if it was not measured. */
 export interface Point { cell: Cell | undefined; estimate: Estimate | undefined }
 export interface Series { name: string; points: Point[] }
 
@@ -140,7 +140,7 @@ function whiskers(s: Series, place: number, of: number, t: Theme): Record<string
   }
 }
 
-/** withInterval writes a mean with its half-width. */
+/** withInterval formats a mean with its half-width. */
 export function withInterval(e: Estimate, unit: Unit): string {
   if (!e.half) return `${unit.write(e.mean)}${e.n === 1 ? ' (one repetition)' : ''}`
   const mean = unit.write(e.mean)

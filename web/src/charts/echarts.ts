@@ -1,4 +1,4 @@
-// The parts of ECharts that are used, drawn as SVG: sharp on paper, and what is seen can be kept.
+// The required parts of ECharts, with the SVG renderer for sharp prints and downloads.
 import { BarChart, CustomChart, GraphChart, HeatmapChart, LineChart, ScatterChart } from 'echarts/charts'
 import { AriaComponent, AxisPointerComponent, DataZoomComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent,
   TooltipComponent, VisualMapComponent } from 'echarts/components'

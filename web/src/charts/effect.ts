@@ -1,7 +1,7 @@
-// What an event does to links and nodes, as its record tells it. No kind is known here.
+// The recorded effect of an event on links and nodes, independent of its kind.
 import type { Effect } from '../go/record'
 
-/** touched are the links or nodes that an event happens to: of streams the nodes at both ends. */
+/** touched returns the links or nodes of an event. For streams it returns the nodes at both ends. */
 export function touched(e: { effect?: Effect; targets?: string[] }): string[] {
   const targets = e.targets ?? []
   return e.effect?.on === 'streams' ? targets.flatMap((t) => t.split('>')) : targets

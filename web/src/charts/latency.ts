@@ -1,4 +1,4 @@
-// Latency: its distribution with the tail drawn out, and where it lay over time.
+// Latency: its distribution with a logarithmic tail, and its heat map over time.
 import type { Band, Curve, Heat } from '../go/series'
 import { clock, duration, percent, short, thousands, units } from '../format/format'
 import type { Theme } from '../ui/theme'
@@ -7,13 +7,13 @@ import { axisStyle, frame, tip, tooltipStyle, type Spec } from './chart'
 import type { Option } from './echarts'
 import { gridLeft, gridRight } from './timeseries'
 
-/** quantileName names a share that took longer: p50, p99.9. */
+/** quantileName names the quantile with a given tail: p50, p99.9. */
 export function quantileName(tail: number): string {
   if (tail <= 0) return 'max'
   return `p${Number(((1 - tail) * 100).toFixed(6))}`
 }
 
-/** distribution draws latency against how many operations took longer, nine by nine. */
+/** distribution draws latency over the share of slower operations, on a logarithmic axis. */
 export function distribution(all: Curve[]): Spec {
   const curves = all.filter((c) => c.clock === 'response'
     || !all.some((o) => o.clock === 'response' && o.operation === c.operation && String(o.us) === String(c.us)))
@@ -70,7 +70,7 @@ function drawDistribution(curves: Curve[], nameOf: (c: Curve) => string, end: nu
   }
 }
 
-/** heatmap draws how many operations took how long, when. */
+/** heatmap draws the number of operations by time and latency. */
 export function heatmap(h: Heat, bands: Band[], last: number): Spec {
   const most = Math.max(1, ...h.counts.flat())
   const total = h.counts.flat().reduce((a, b) => a + b, 0)

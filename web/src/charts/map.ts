@@ -1,4 +1,4 @@
-// The map of the sites: where they are, what joins them, and its state at a moment.
+// The map of sites and links, with their state at a time of the trial.
 import type { Band } from '../go/series'
 import type { Cloud } from '../go/webdata'
 import { clock, figure, units } from '../format/format'
@@ -13,15 +13,15 @@ import { projectionOf } from './projection'
 
 export interface SiteMap {
   element: HTMLElement
-  /** at shows the state at a moment of the trial. */
+  /** at shows the state at time t of the trial. */
   at(t: number): void
-  /** update shows other events at the moment shown. */
+  /** update replaces the events. */
   update(bands: Band[]): void
   dispose(): void
 }
 
 const width = 1000
-/** Lines that are drawn: the shortest, and those that events concern. */
+/** Maximum number of lines: links with events first, then the shortest. */
 const mostLines = 1500
 const mostNames = 80
 let outlines: [number, number][][] | undefined
@@ -88,7 +88,7 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
   function coast(t: Theme): SVGElement | null {
     if (!view.project) return null
     outlines ??= land()
-    // A ring that crosses the date line is taken up again at its other side.
+    // A ring that crosses the date line continues on its other side.
     const ring = (shift: number) => outlines!.map((r) => r.map(([lon, lat], i) =>
       (i === 0 || Math.abs(lon - r[i - 1]![0]) > 180 ? 'M' : 'L') + view.project!(lon + shift,
         lat).map((v) => v.toFixed(1)).join(',')).join('')).join('')

@@ -1,20 +1,20 @@
-// Where places stand in a drawing: by longitude and latitude, or in a circle.
+// Positions of places in a drawing: by longitude and latitude, or in a circle.
 import type { Plan } from './cloud'
 
 export interface Projection {
   width: number
   height: number
   at: [number, number][]
-  /** project places a point of the globe; undefined where places stand in a circle. */
+  /** project maps a point of the globe; undefined for places in a circle. */
   project?: (lon: number, lat: number) => [number, number]
 }
 
 const margin = 46
 
 /**
- * projectionOf fits the places into a drawing of that width, which is at most so high. On the globe it is the plate
- * carrée at the middle latitude of the places; the map begins at the widest gap between their
- * longitudes, so that places on both sides of the Pacific stay together.
+ * projectionOf fits the places into a drawing with the given width and maximum height. It uses the plate carrée at the
+ * middle latitude of the places. The map starts at the widest gap between their longitudes, so that places on both
+ * sides of the Pacific stay together.
  */
 export function projectionOf(plan: Plan, width: number, highest = 520): Projection {
   if (!plan.located) return circle(plan, width, highest)

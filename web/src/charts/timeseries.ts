@@ -1,4 +1,4 @@
-// Curves over the seconds of a trial, with its events behind them.
+// Time series of a trial, with its events in the background.
 import type { Band } from '../go/series'
 import { clock, plural, type Unit } from '../format/format'
 import type { Theme } from '../ui/theme'
@@ -11,9 +11,9 @@ export interface Curve {
   values: (number | null)[]
   colour(t: Theme): string
   dashed?: boolean
-  /** Curves of one stack are drawn upon each other. */
+  /** Curves of one stack are stacked. */
   stack?: string
-  /** hidden curves are shown when the reader asks for them in the legend. */
+  /** hidden curves can be enabled in the legend. */
   hidden?: boolean
   unit?: Unit
 }
@@ -22,21 +22,21 @@ export interface Panel {
   title: string
   unit: Unit
   t: number[]
-  /** first is where the axis begins, without it at the first bin. */
+  /** first is the start of the axis, by default the first bin. */
   first?: number | undefined
-  /** bin is how long each bin is, in seconds, and last where the last one ends. */
+  /** bin is the length of each bin in seconds; last is the end of the last bin. */
   bin: number
   last: number
   curves: Curve[]
   bands: Band[]
-  /** named writes the events' names into the drawing. */
+  /** named shows the names of events. */
   named?: boolean
   log?: boolean
   height?: number
   describe?: string
 }
 
-/** gridLeft and gridRight are alike in all panels, so that they stand under each other. */
+/** gridLeft and gridRight are equal in all panels, so that their axes align. */
 export const gridLeft = 66
 export const gridRight = 18
 

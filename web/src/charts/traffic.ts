@@ -1,4 +1,4 @@
-// Who sent how much to whom: as a graph and as a matrix.
+// Traffic between nodes, as a graph and as a matrix.
 import type { Traffic } from '../go/webdata'
 import { bytes, percent } from '../format/format'
 import type { Theme } from '../ui/theme'
@@ -8,7 +8,7 @@ import type { Option } from './echarts'
 
 interface Edge { a: number; b: number; forth: number; back: number }
 
-/** edgesOf puts both directions of a pair together, the heaviest first. */
+/** edgesOf combines both directions of each pair, the heaviest first. */
 export function edgesOf(t: Traffic): Edge[] {
   const pairs = new Map<string, Edge>()
   t.from.forEach((from, i) => {
@@ -25,7 +25,7 @@ export function edgesOf(t: Traffic): Edge[] {
 
 const mostEdges = 400
 
-/** trafficGraph draws nodes in a circle, lines as thick as what was sent. */
+/** trafficGraph draws nodes in a circle, and lines with a width by traffic. */
 export function trafficGraph(tr: Traffic, colour: NodeColour): Spec {
   const edges = edgesOf(tr)
   const total = edges.reduce((sum, e) => sum + e.forth + e.back, 0)
@@ -85,10 +85,10 @@ function drawGraph(tr: Traffic, edges: Edge[], total: number, colour: NodeColour
 }
 
 const mostInMatrix = 40
-/** Nodes of a matrix whose values fit into its squares. */
+/** Maximum number of nodes of a matrix with visible values. */
 const mostWithValues = 14
 
-/** trafficMatrix is a square of senders and receivers. */
+/** trafficMatrix draws senders as rows and receivers as columns. */
 export function trafficMatrix(tr: Traffic): Spec {
   const sums = tr.nodes.map(() => 0)
   tr.from.forEach((f, i) => {

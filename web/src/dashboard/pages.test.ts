@@ -109,7 +109,8 @@ describe('the picture', () => {
   })
   it('leaves room for every text', () => {
     const r = room()
-    expect([r.reserve(0, 0, 10, 10), r.reserve(5, 5, 10, 10), r.copy().reserve(20, 0, 5, 5), r.reserve(20, 0, 5, 5)]).toEqual([true, false, true, true])
+    expect([r.reserve(0, 0, 10, 10), r.reserve(5, 5, 10, 10), r.copy().reserve(20, 0, 5, 5),
+      r.reserve(20, 0, 5, 5)]).toEqual([true, false, true, true])
   })
   it('shades seconds in which processors were taken away, those that follow each other in one band', () => {
     const at = (t: number, stolen_s?: number) => ({ t, length_s: 1, ...(stolen_s ? { stolen_s } : {}) }) as Second

@@ -1,7 +1,7 @@
-// The feed of a run. It comes back by itself: after a server's restart, a cable, a night's sleep.
+// The live feed of a run. It reconnects after a server restart, a network failure or a suspended machine.
 import { everyKind, type Kind } from '../go/live'
 
-/** The server pings every 5 s: who hears nothing for so long is not connected any more. */
+/** The server pings every 5 s. After this silence the connection counts as lost. */
 export const silence = 12_000
 const retry = 1_500
 
@@ -9,19 +9,19 @@ export type Connection = 'connecting' | 'live' | 'lost' | 'ended'
 
 export interface Stream { close(): void }
 
-export interface Hearing {
+export interface Listener {
   message(kind: Kind, data: unknown): void
   connection(c: Connection): void
 }
 
 /**
- * follow opens the feed at url(after), where after is the last message heard, '' for none. It
- * opens it anew when it breaks, and when the page is looked at again after it was silent.
+ * follow opens the feed at url(after), where after is the ID of the last message, '' for none. It reopens the feed
+ * after a failure, and when the page becomes visible again after a silence.
  */
-export function follow(url: (after: string) => string, to: Hearing): Stream {
+export function follow(url: (after: string) => string, to: Listener): Stream {
   let source: EventSource | undefined
   let after = ''
-  let heard = 0
+  let lastMessage = 0
   let closed = false
   let timer: ReturnType<typeof setTimeout> | undefined
 
@@ -30,10 +30,10 @@ export function follow(url: (after: string) => string, to: Hearing): Stream {
     clearTimeout(timer)
     if (closed) return
     to.connection('connecting')
-    heard = Date.now()
+    lastMessage = Date.now()
     const s = new EventSource(url(after))
     source = s
-    const alive = () => { heard = Date.now() }
+    const alive = () => { lastMessage = Date.now() }
     s.addEventListener('open', alive)
     s.addEventListener('ping', alive)
     s.onerror = () => {
@@ -45,7 +45,7 @@ export function follow(url: (after: string) => string, to: Hearing): Stream {
     for (const kind of everyKind) {
       s.addEventListener(kind, (e: MessageEvent<string>) => {
         if (s !== source || closed) return
-        heard = Date.now()
+        lastMessage = Date.now()
         after = e.lastEventId || after
         to.connection('live')
         to.message(kind, JSON.parse(e.data))
@@ -62,25 +62,25 @@ export function follow(url: (after: string) => string, to: Hearing): Stream {
     clearTimeout(timer)
     timer = setTimeout(() => {
       if (closed) return
-      if (Date.now() - heard >= silence) {
+      if (Date.now() - lastMessage >= silence) {
         to.connection('lost')
         open()
       } else watch()
     }, silence / 2)
   }
 
-  function look(): void {
-    if (document.visibilityState === 'visible' && !closed && Date.now() - heard >= silence) open()
+  function reopenIfSilent(): void {
+    if (document.visibilityState === 'visible' && !closed && Date.now() - lastMessage >= silence) open()
   }
 
   function close(): void {
     closed = true
     clearTimeout(timer)
     source?.close()
-    document.removeEventListener('visibilitychange', look)
+    document.removeEventListener('visibilitychange', reopenIfSilent)
   }
 
-  document.addEventListener('visibilitychange', look)
+  document.addEventListener('visibilitychange', reopenIfSilent)
   open()
   return { close }
 }

@@ -1,7 +1,7 @@
-// Documents inside the page: JSON, compressed by gzip, in base 64.
+// Documents embedded in the page: JSON, gzip, base 64.
 import { schema, type Detail, type Run } from '../go/webdata'
 
-/** unpack turns base 64 of gzip of JSON into its value. */
+/** unpack decodes a document. */
 export async function unpack(text: string): Promise<unknown> {
   const raw = atob(text.trim())
   const bytes = new Uint8Array(raw.length)
@@ -12,20 +12,20 @@ export async function unpack(text: string): Promise<unknown> {
 
 async function read(name: string): Promise<unknown> {
   const text = document.getElementById(`data-${name}`)?.textContent
-  if (!text) throw new Error(`this page holds no data of ${name}`)
+  if (!text) throw new Error(`this page has no data of ${name}`)
   const value = await unpack(text)
   if ((value as { schema?: unknown }).schema !== schema) throw new Error(`its data are not ${schema}`)
   return value
 }
 
-/** readRun reads the document of the run. */
+/** readRun returns the document of the run. */
 export async function readRun(): Promise<Run> {
   return (await read('run')) as Run
 }
 
 const details = new Map<number, Promise<Detail>>()
 
-/** readDetail reads the document of one trial, once. */
+/** readDetail returns the document of a trial. It is decoded once. */
 export function readDetail(id: number): Promise<Detail> {
   let d = details.get(id)
   if (!d) {

@@ -1,9 +1,9 @@
-// Figures as people read them: about three digits that count, thousands apart, with a unit.
+// Formats of figures: about three significant digits, grouped thousands, units.
 
 const none = '–'
 const thin = '\u202f'
 
-/** figure writes a number with about three digits that count. */
+/** figure formats a number with about three significant digits. */
 export function figure(v: number | null | undefined): string {
   if (v === null || v === undefined || !Number.isFinite(v)) return none
   const a = Math.abs(v)
@@ -14,7 +14,7 @@ export function figure(v: number | null | undefined): string {
   return String(Number(v.toPrecision(2)))
 }
 
-/** plural writes a count with its noun: "1 run", "3 runs". */
+/** plural formats a count with its noun: "1 run", "3 runs". */
 export const plural = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
 
 /** thousands groups the digits of a whole number. */
@@ -23,15 +23,15 @@ export function thousands(v: number): string {
   return (v < 0 ? '−' : '') + s
 }
 
-/** Unit says how values of a kind are written and named on an axis. */
+/** Unit formats values, and names the axis. */
 export interface Unit {
   name: string
   write(v: number): string
-  /** tick is shorter, for axes. */
+  /** tick is a shorter format for axes. */
   tick(v: number): string
 }
 
-/** tick writes the value of a tick, which is round: no more digits than it has. */
+/** tick formats a round value without trailing digits. */
 function tick(v: number): string {
   return Math.abs(v) >= 1e4 ? thousands(v) : String(Number(v.toPrecision(4)))
 }
@@ -46,12 +46,12 @@ function scaled(v: number, base: number, units: string[], write: (v: number) => 
   return `${v < 0 ? '−' : ''}${write(a)}${units[i] === '' ? '' : ' ' + units[i]}`
 }
 
-/** short writes counts as 1.2 k, 3.4 M. */
+/** short formats counts as 1.2 k, 3.4 M. */
 export function short(v: number): string {
   return scaled(v, 1000, ['', 'k', 'M', 'G', 'T'], tick)
 }
 
-/** duration writes microseconds as a time: 840 µs, 12.5 ms, 2.1 s. */
+/** duration formats microseconds: 840 µs, 12.5 ms, 2.1 s. */
 export function duration(us: number, write: (v: number) => string = figure): string {
   if (!Number.isFinite(us)) return none
   if (Math.abs(us) < 1000) return `${write(us)} µs`
@@ -59,12 +59,12 @@ export function duration(us: number, write: (v: number) => string = figure): str
   return `${write(us / 1e6)} s`
 }
 
-/** bytes writes 1.5 MB; powers of ten, as networks count. */
+/** bytes formats bytes in powers of ten: 1.5 MB. */
 export function bytes(v: number, write: (v: number) => string = figure): string {
   return scaled(v, 1000, ['B', 'kB', 'MB', 'GB', 'TB'], write)
 }
 
-/** clock writes seconds since the start: 42 s, 3:20, 1:02:03. */
+/** clock formats seconds since the start: 42 s, 3:20, 1:02:03. */
 export function clock(s: number): string {
   const sign = s < 0 ? '−' : ''
   const a = Math.abs(s)
@@ -76,7 +76,7 @@ export function clock(s: number): string {
   return sign + (hours ? `${hours}:${two(minutes)}` : String(minutes)) + ':' + two(whole % 60)
 }
 
-/** percent writes a share of 0 to 1. */
+/** percent formats a share of 0 to 1. */
 export function percent(share: number): string {
   if (!Number.isFinite(share)) return none
   const p = share * 100

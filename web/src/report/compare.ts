@@ -1,10 +1,10 @@
-// Cells against each other, over any axis of the matrix.
+// The section that compares cells over any axis of the matrix.
 import type { Metric, Run } from '../go/webdata'
 import { chart } from '../charts/chart'
 import { comparison, type Choice } from '../charts/comparison'
 import { h } from '../ui/dom'
 
-/** select is a labelled choice; name says more than the label where there are several alike. */
+/** select is a labelled selector. name is its accessible name if several have the same label. */
 export function select(label: string, options: [string, string][], chosen: string, change: (value: string) => void,
   name = label): HTMLElement {
   const e = h('select', { 'aria-label': name, onchange: () => change(e.value) },
@@ -12,7 +12,7 @@ export function select(label: string, options: [string, string][], chosen: strin
   return h('label', { class: 'field' }, label, e)
 }
 
-/** compare is the section; null where there is nothing to compare. */
+/** compare returns the section, or null if the run has nothing to compare. */
 export function compare(run: Run): HTMLElement | null {
   const metrics = run.metrics.filter((m) => run.cells.some((c) => c.estimates[m.id]))
   const measured = run.cells.filter((c) => Object.keys(c.estimates).length > 0)

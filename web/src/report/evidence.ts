@@ -1,4 +1,4 @@
-// Recovery, audits and assertions; fidelity; and how to run it again.
+// The sections on recovery, audits and assertions, fidelity, and reproduction.
 import type { LawViolation, EventImpact, LinkFidelity } from '../go/record'
 import type { Run, Trial } from '../go/webdata'
 import { axisStyle, chart, frame, tip, tooltipStyle, type Chart } from '../charts/chart'
@@ -12,7 +12,7 @@ import { select } from './compare'
 
 interface TrialEvent { trial: Trial; event: EventImpact }
 
-/** recovery is the section; null where nothing happened and nothing was checked. */
+/** recovery returns the section, or null for a run without events, assertions and audits. */
 export function recovery(run: Run, open: (trial: number) => void): HTMLElement | null {
   const events = run.trials.flatMap((trial) => (trial.events ?? []).map((event): TrialEvent => ({ trial, event })))
   const asserted = run.trials.flatMap((t) => (t.assertions ?? []).map((a) => ({ t, a })))
@@ -59,7 +59,7 @@ export function recovery(run: Run, open: (trial: number) => void): HTMLElement |
         || r.a.history?.result === 'violated' })) : null))
 }
 
-/** fidelity is the section of what was set against what was measured. */
+/** fidelity is the section that compares link settings with measurements. */
 export function fidelity(run: Run, open: (trial: number) => void): HTMLElement | null {
   if (!run.trials.length) return null
   const measured = run.trials.filter((t) => t.detail)
@@ -98,7 +98,7 @@ const lawNames: Record<string, string> = {
   fast: 'left the queue before its rate allows', slow: 'left the queue after its rate allows',
 }
 
-/** packets is what the emulator observed on links while trials measured: the worst case of each broken law. */
+/** packets shows the worst violation of each link setting that the emulator observed during trials. */
 function packets(run: Run, open: (trial: number) => void): HTMLElement | null {
   const accounts = run.trials.flatMap((t) => (t.fidelity.account ? [{ t, a: t.fidelity.account }] : []))
   const seen = accounts.reduce((sum, { a }) => sum + (a.packets ?? 0), 0)
@@ -225,7 +225,7 @@ function evidence(run: Run, open: (trial: number) => void): HTMLElement {
   ], run.trials, { label: 'Evidence of every trial', bad: (t) => t.state !== 'ok' || t.verdict.state !== 'valid' })
 }
 
-/** reproduce is the section with the exact command and the whole environment. */
+/** reproduce is the section with the command and the environment. */
 export function reproduce(run: Run): HTMLElement {
   const block = (text: string, label: string) => {
     const copy = h('button',

@@ -10,7 +10,7 @@ import { fidelity, recovery, reproduce } from './evidence'
 import { badge, overview } from './overview'
 import { trials } from './trial'
 
-/** firstShown is the trial that a reader should see first: that of a highlight, else the first that measured. */
+/** firstShown returns the initial trial: that of a highlight, else the first with data. */
 export function firstShown(run: Run): number | undefined {
   const highlighted = run.highlights?.find((x) => x.trial)?.trial
   return highlighted ?? (run.trials.find((t) => t.detail) ?? run.trials[0])?.id
@@ -52,7 +52,7 @@ function show(run: Run, app: HTMLElement): void {
   } else document.documentElement.dataset['ready'] = 'yes'
 }
 
-/** mark shows in the navigation which section is read. */
+/** mark highlights the visible section in the navigation. */
 function mark(links: Map<HTMLElement, HTMLElement>): void {
   if (typeof IntersectionObserver !== 'function') return
   const seen = new IntersectionObserver((entries) => {

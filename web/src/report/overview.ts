@@ -1,11 +1,11 @@
-// The first screen: what was run, whether it can be believed, and what matters.
+// The overview: validity, highlights and results of the run.
 import type { Cell, Latencies, Run, Trial } from '../go/webdata'
 import { withInterval } from '../charts/comparison'
 import { clock, duration, figure, percent, thousands } from '../format/format'
 import { h } from '../ui/dom'
 import { table, type Column } from '../ui/table'
 
-/** badge shows a verdict or state in its colour. */
+/** badge is a coloured verdict or state. */
 export function badge(state: string): HTMLElement {
   const kind = state === 'valid' || state === 'ok' ? 'good' : state.includes('failed') ? 'bad' : state.includes('suspect')
     || state.includes('not run') || state.includes('interrupted') ? 'warn' : ''
@@ -54,7 +54,7 @@ function highlights(run: Run, open: (trial: number) => void): HTMLElement | null
       h('span', {}, x.text, ' ', x.trial ? h('a', { href: '#trial', onclick: () => open(x.trial!) }, `See trial ${x.trial}`) : null)))))
 }
 
-/** lines are one for each kind of operation of a cell, below each other. */
+/** lines shows one line for each operation of a cell. */
 function lines(c: Cell, of: (l: Latencies) => string): HTMLElement | string {
   return c.latencies.length ? h('span', { class: 'lines' }, c.latencies.map((l) => h('span', {}, of(l)))) : '–'
 }

@@ -1,4 +1,4 @@
-// What a trial's seconds are shown as: one panel a kind of figure, on one time axis.
+// The time series of a trial: one panel for each figure, on a common time axis.
 import type { Band, NodeUse, Rates } from '../go/series'
 import type { Detail } from '../go/webdata'
 import { nodeColours, type NodeColour } from '../charts/colour'
@@ -6,32 +6,32 @@ import type { Curve, Panel } from '../charts/timeseries'
 import { units, type Unit } from '../format/format'
 import type { Theme } from '../ui/theme'
 
-/** lastOf is where the trial's last bin ends. */
+/** lastOf returns the end of the last bin. */
 export function lastOf(d: Detail): number {
   const end = (s: { t: number[]; bin_s: number } | undefined) => (s?.t.length ? s.t.at(-1)! + s.bin_s : 0)
   return Math.max(1, end(d.timeline), d.timeline ? 0 : end(d.nodes))
 }
 
-/** panelsOf are the panels of a trial. */
+/** panelsOf returns the panels of a trial. */
 export function panelsOf(d: Detail): Panel[] {
   const bands = d.bands ?? []
   const last = lastOf(d)
   const panels = [...drivers(d, bands, last), ...rates('Goodput of each workload', d.pools, bands, last),
     ...rates('Failed operations by error class', d.errors, bands, last), ...operations(d, bands, last), ...probes(d, bands, last),
     ...network(d, bands, last), ...nodes(d, bands, last, coloursOf(d))]
-  // One axis for all: from the earliest to the end of the driver's.
+  // All panels share an axis from the earliest start to the end of the driver.
   const first = Math.min(...panels.map((p) => p.t[0] ?? 0))
   return panels.map((p) => aligned(p, first))
 }
 
-/** aligned makes a panel begin where the others do. */
+/** aligned extends a panel to the common start. */
 function aligned(p: Panel, first: number): Panel {
   const from = p.t[0] ?? 0
   if (from === first) return p
   return { ...p, t: [first, ...p.t], curves: p.curves.map((c) => ({ ...c, values: [null, ...c.values] })) }
 }
 
-/** rates are operations a second by name. */
+/** rates is a panel of operations per second by name. */
 function rates(title: string, r: Rates | undefined, bands: Band[], last: number): Panel[] {
   if (!r) return []
   return [{ title, unit: units.opsPerSecond, t: r.t, bin: r.bin_s, last, bands, named: true, height: 190,
@@ -69,7 +69,7 @@ function drivers(d: Detail, bands: Band[], last: number): Panel[] {
   ]
 }
 
-/** each is a curve for each kind of operation; where none ended ok there is a gap. */
+/** each returns a curve for each operation, with gaps in seconds without successful operations. */
 const each = (names: string[], p95: number[][]): Curve[] =>
   names.map((name, i) => ({ name, values: (p95[i] ?? []).map((v) => v || null), colour: (t) => t.series[i % t.series.length]! }))
 
@@ -83,7 +83,7 @@ function operations(d: Detail, bands: Band[], last: number): Panel[] {
       ...each(o.names.map((n) => `${n} p99`), o.p99).map((c) => ({ ...c, dashed: true }))] }]
 }
 
-/** probes stand where they began. */
+/** probes are shown at their start. */
 function probes(d: Detail, bands: Band[], last: number): Panel[] {
   const p = d.probes
   if (!p) return []
@@ -106,10 +106,10 @@ function network(d: Detail, bands: Band[], last: number): Panel[] {
   }]
 }
 
-/** own are names of what is no node: the machine, the emulator, tunnels. */
+/** own returns true for the machine, the emulator and tunnels, which are not nodes. */
 const own = (name: string) => name.startsWith('@')
 
-/** coloursOf are the colours of a trial's nodes. */
+/** coloursOf returns the colours of the nodes of a trial. */
 export const coloursOf = (d: Detail): NodeColour => nodeColours(d.cloud?.nodes?.map((n) => n.name) ?? d.nodes?.names ?? [])
 
 function nodes(d: Detail, bands: Band[], last: number, colour: NodeColour): Panel[] {

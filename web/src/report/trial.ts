@@ -1,4 +1,4 @@
-// One trial: second by second, its latencies, its traffic, its map.
+// The section of one trial: time series, latencies, traffic and map.
 import type { LatencyCause } from '../go/record'
 import type { Detail, Run, Trial } from '../go/webdata'
 import { chart, type Chart } from '../charts/chart'
@@ -14,10 +14,10 @@ import { badge } from './overview'
 import { coloursOf, lastOf, panelsOf } from './panels'
 import { select } from './compare'
 
-/** Shown is the section, and how to show another trial in it. */
+/** Shown is the section with a function that opens another trial. */
 export interface Shown { element: HTMLElement; open(id: number): Promise<void> }
 
-/** trials is the section of single trials. */
+/** trials returns the section of single trials. */
 export function trials(run: Run): Shown {
   const head = h('div', { class: 'trial-head' })
   const body = h('div', { class: 'stack', 'aria-live': 'polite' })
@@ -68,7 +68,7 @@ function optionOf(t: Trial): string {
   return `${t.id} · ${t.name}${state === 'valid' ? '' : ` · ${state}`}`
 }
 
-/** made says what made a percentile of the response time. */
+/** made describes the main cause of a percentile of the response time. */
 function made(percentile: string, c: LatencyCause): HTMLElement {
   return h('span', {}, h('b', {}, `${percentile}: `), `${c.by}${c.what ? ` ${c.what}` : ''}: ${c.text}.`,
     c.of_machine ? ' The cause is this machine, not the database.' : '')
@@ -150,7 +150,7 @@ function errors(t: Trial): HTMLElement {
   ], [...(t.errors ?? [])].sort((a, b) => b.count - a.count), { label: `Errors of trial ${t.id}` }))
 }
 
-/** timeline stacks the panels on one time axis with one cursor and one zoom. */
+/** timeline stacks the panels with a common time axis, cursor and zoom. */
 function timeline(d: Detail, moved: (t: number) => void): { element: HTMLElement | null; live: Chart[] } {
   const panels = panelsOf(d)
   const cursor = h('div', { class: 'cursor', hidden: true })

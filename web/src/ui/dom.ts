@@ -1,4 +1,4 @@
-// Elements are made with h; text from data only ever becomes text, so no name can become markup.
+// Creation of elements. Data only ever becomes text nodes, so that names cannot inject markup.
 
 type Child = Node | string | number | null | undefined | false | Child[]
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>
@@ -38,7 +38,7 @@ export function s<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attr
   return e
 }
 
-/** replace makes children the only content of e. */
+/** replace replaces the content of e. */
 export function replace(e: Element, ...children: Child[]): void {
   e.replaceChildren()
   append(e, children)
@@ -54,7 +54,7 @@ export function download(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }
 
-/** fileName makes a name from a title: lower case, words apart by dashes. */
+/** fileName converts a title to a file name in lower case with dashes. */
 export function fileName(title: string, extension: string): string {
   const base = title.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 80)
   return `${base || 'chart'}.${extension}`

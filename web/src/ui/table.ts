@@ -1,9 +1,9 @@
-// Tables that can be sorted and, when they are long, searched.
+// Sortable tables. Long tables are searchable.
 import { h, replace } from './dom'
 
 export interface Column<T> {
   head: string
-  /** cell is what is shown; key is what is sorted by, the text when there is none. */
+  /** cell is the content; key is the sort key, by default the text of the cell. */
   cell(row: T): Node | string | number | null
   key?(row: T): number | string
   numeric?: boolean
@@ -13,13 +13,13 @@ export interface Column<T> {
 export interface TableOptions<T> {
   label: string
   bad?(row: T): boolean
-  /** most rows are shown at once. */
+  /** most is the maximum number of visible rows. */
   most?: number
 }
 
 const searchable = 20
 
-/** table makes a table of rows; heads sort, a field searches. */
+/** table creates a table with sortable columns and a search field. */
 export function table<T>(columns: Column<T>[], rows: T[], o: TableOptions<T>): HTMLElement {
   const most = o.most ?? 200
   let by = -1
@@ -71,7 +71,7 @@ export function table<T>(columns: Column<T>[], rows: T[], o: TableOptions<T>): H
     wide(o.label, h('table', {}, h('thead', {}, h('tr', {}, heads)), body)), rest)
 }
 
-/** wide holds a table that may be wider than the screen: the keyboard scrolls it. */
+/** wide is a scrollable container for a wide table, with keyboard focus. */
 export function wide(label: string, content: HTMLElement): HTMLElement {
   return h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': label }, content)
 }

@@ -7,7 +7,7 @@ export interface Theme {
   line: string
   faint: string
   surface: string
-  /** Outcomes, told apart by readers with any colour vision (after Okabe and Ito). */
+  /** Outcomes, in colours for all kinds of colour vision (after Okabe and Ito). */
   ok: string
   failed: string
   unknown: string
@@ -15,11 +15,11 @@ export interface Theme {
   /** Event bands behind curves. */
   band: string
   bandLine: string
-  /** Seconds in which processors were taken from the driver. */
+  /** Seconds with CPU taken from the driver. */
   stolen: string
   /** Series in order. */
   series: string[]
-  /** Heat from little to much. */
+  /** Heat map colours from low to high. */
   heat: string[]
 }
 
@@ -69,7 +69,7 @@ export function toggleTheme(): void {
   notifyWatchers()
 }
 
-/** startTheme marks the document and follows the system and the printer. */
+/** startTheme applies the theme, and follows the system and printing. */
 export function startTheme(): void {
   notifyWatchers()
   preferred?.addEventListener('change', notifyWatchers)
