@@ -28,7 +28,7 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 	file := b.write("never.yaml", never)
 	r := b.run(0, "run", file)
 	contains(t, r.stderr.String(), "retry of trial 1", "suspect: the driver was more than")
-	contains(t, r.stdout.String(), "trial 1 was run again: the attempt in replaced/1-1 was suspect: the driver was more than")
+	contains(t, r.stdout.String(), "trial 1 was repeated: the attempt in replaced/1-1 was suspect: the driver was more than")
 	x := b.summary(b.path("runs/latest")).Trials[0]
 	if len(x.Replaced) != 1 || x.Replaced[0].Verdict.State != record.Suspect || !x.Replaced[0].Started.Before(x.Started) {
 		t.Errorf("replaced %+v", x.Replaced)
@@ -39,7 +39,7 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 	if !exists(b.path("runs/latest/replaced/1-1/timeline.parquet")) {
 		t.Error("the first attempt was not kept")
 	}
-	contains(t, r.stdout.String(), "No trial is valid, because of this machine: its processors came too late")
+	contains(t, r.stdout.String(), "No trial is valid because of this machine: its processors came too late")
 
 	// For a CI, a trial that cannot be believed is no result.
 	strict := b.run(3, "run", "--strict", "--retries", "0", file)
