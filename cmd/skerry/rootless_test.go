@@ -111,7 +111,7 @@ func TestLabWithoutRoot(t *testing.T) {
 			"0\nn2\n" + u.dir + "\n10.77.0.1"},
 		{0, []string{"lab", "set", "--lab", "pair", "n1~n2", "rtt=1ms"}, ""},
 		{0, []string{"lab", "links", "pair"}, "500us"},
-		{1, []string{"lab", "down"}, "name one of other, pair"},
+		{1, []string{"lab", "down"}, "give one of the names other, pair"},
 	}
 	for _, s := range steps {
 		if out := u.skerry(t, s.code, s.args...); !strings.Contains(out, s.want) {

@@ -100,7 +100,7 @@ func TestValidateReportsMissingFeatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, out, errs := skerry(t, "validate", "../../experiments/quickstart.yaml", "--set", "database={exec: "+file+"}")
-		if code != cli.ExitOK || !strings.Contains(out, "note: the run would not start here") || !strings.Contains(out, tt.want) {
+		if code != cli.ExitOK || !strings.Contains(out, "note: run cannot start on this machine") || !strings.Contains(out, tt.want) {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
 		}
 	}

@@ -171,7 +171,7 @@ var valueOf = map[metric.Unit]string{
 	metric.Share: "a share: `99.9%`", metric.Bytes: "a size: `12MB`, `1GiB`", metric.Cores: "cores: `1.5`",
 }
 
-const operatorOrigin = "the operators in internal/evidence/assert"
+const operatorOrigin = "the operators in internal/record/metric"
 
 // operatorTable is the table of operators in docs/assertions.md.
 func operatorTable() string {
@@ -184,7 +184,7 @@ func operatorTable() string {
 	return b.String()
 }
 
-const overlayOrigin = "the registry in internal/lab/overlay/kinds"
+const overlayOrigin = "the registry in internal/lab"
 
 // overlayTable is the table of docs/routing.md.
 func overlayTable() string {

@@ -16,7 +16,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// CheckCapabilities holds every trial of an experiment against what the databases can do. The error is
+// CheckCapabilities compares every trial of an experiment with the abilities of its database. The error is
 // strict.Problems.
 func CheckCapabilities(e Experiment, databases map[string]database.Database) error {
 	var problems strict.Problems
@@ -35,10 +35,10 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 	name := e.Database.Label()
 	db, err := e.ResolveDatabase(databases)
 	switch described := (strict.Problems)(nil); {
-	case errors.As(err, &described): // mistakes in the file that describes it
+	case errors.As(err, &described): // mistakes in the description file
 		return described
 	case errors.Is(err, database.ErrUnknown):
-		fail("database.name", suggestName(name, slices.Sorted(maps.Keys(databases))), "there is no database %q", name)
+		fail("database.name", suggestName(name, slices.Sorted(maps.Keys(databases))), "unknown database %q", name)
 		return ps
 	case err != nil:
 		fail("database.exec", advice.Of(err), "%v", err)
@@ -46,16 +46,16 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 	}
 	can, nodes := db.Capabilities(), len(e.DataNodes())
 	if nodes < can.MinNodes {
-		fail("database.count", "", "%s needs at least %d nodes, this is %d", name, can.MinNodes, nodes)
+		fail("database.count", "", "%s needs at least %d nodes, got %d", name, can.MinNodes, nodes)
 		return ps
 	}
 	for _, p := range e.Pools() {
 		ps = append(ps, e.checkClient(p, database.ClientProperties(db), name)...)
 		if p.Workload.isTree() && !can.Tree {
-			fail(p.path+".name", "use one of YCSB's workloads", "%s is no directory tree, which the workload %s is on", name, p.Label())
+			fail(p.path+".name", "use a workload of YCSB", "workload %[2]s needs a directory tree, %[1]s is none", name, p.Label())
 		}
 		if w, err := e.YCSBWorkload(p); err == nil && w.Uses(ycsb.Scan) && !can.Scan {
-			fail(p.path+".name", "leave out workload e", "%s cannot scan, which the workload %s asks for", name, p.Label())
+			fail(p.path+".name", "use a workload without scans, not e", "workload %[2]s scans, %[1]s cannot", name, p.Label())
 		}
 	}
 	if err := db.Check(nodes, e.Database.Options); err != nil {
@@ -74,7 +74,7 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 	return ps
 }
 
-// Members are the nodes that the database is on at some time, in the topology's order.
+// Members are the nodes that run the database at some time, in the topology's order.
 func (e Experiment) Members(db database.Database) []string {
 	if e.origin == nil {
 		return nil
@@ -89,7 +89,7 @@ func (e Experiment) Members(db database.Database) []string {
 	return members
 }
 
-// Ports are those that members of the database listen on, where it can say so.
+// Ports are the ports of the database's members, empty if the database does not announce them.
 func (e Experiment) Ports(db database.Database) (database.Ports, error) {
 	a, ok := db.(database.Published)
 	if !ok {
@@ -98,15 +98,14 @@ func (e Experiment) Ports(db database.Database) (database.Ports, error) {
 	return a.Ports(len(e.DataNodes()), e.Database.Options)
 }
 
-// checkService holds the service networking and the volumes against what the database can
-// do, and finds ports that conflict before anything starts.
+// checkService compares service networking and volumes with the abilities of the database, and detects port conflicts.
 func (e Experiment) checkService(db database.Database, name string, fail func(path, hint, format string, args ...any)) {
 	cloud, err := e.Cloud()
 	if err != nil {
 		return
 	}
 	if cloud.Volume.Enabled() && len(event.DiskSizes(e.Events, e.EventLayout(db))) > 0 {
-		fail("topology.volumes", "leave out the volumes, or the event", "an event fills the disks of nodes, which are then in memory and on no volume")
+		fail("topology.volumes", "remove the volumes or the event", "an event fills disks of nodes: these disks are in memory, not on a volume")
 	}
 	s := cloud.Service
 	if !s.Enabled() {
@@ -114,19 +113,20 @@ func (e Experiment) checkService(db database.Database, name string, fail func(pa
 	}
 	_, announced := db.(database.Published)
 	if direct := s.Kind == topology.ServiceIP && !s.Own(); !announced && !direct {
-		fail("topology.service", "with {kind: service-ip, members: shared} members are known by their containers' addresses",
-			"members of %s cannot be known by another address than they listen at, which service: %s (members: %s) asks for", name, s.Kind, s.Members)
+		fail("topology.service", "use {kind: service-ip, members: shared}, which exposes the containers' addresses",
+			"members of %s cannot announce another address than they listen on, service: %s (members: %s) needs that", name, s.Kind, s.Members)
 		return
 	}
 	ports, err := e.Ports(db)
 	if err != nil {
-		return // Check has told
+		return // reported by CheckCapabilities
 	}
 	members := e.Members(db)
 	places := make([]service.NodeSpec, len(cloud.Nodes))
 	for i, n := range cloud.Nodes {
-		// Any addresses do: they are all different.
-		places[i] = service.NodeSpec{Name: n.Name, Addr: netip.AddrFrom4([4]byte{10, 77, byte(i >> 8), byte(i)}), Member: slices.Contains(members, n.Name)}
+		// Any distinct addresses will do.
+		places[i] = service.NodeSpec{Name: n.Name, Addr: netip.AddrFrom4([4]byte{10, 77, byte(i >> 8), byte(i)}),
+			Member: slices.Contains(members, n.Name)}
 	}
 	plan, err := service.NewPlan(s, places, ports.All, nil)
 	if err != nil {
@@ -134,7 +134,7 @@ func (e Experiment) checkService(db database.Database, name string, fail func(pa
 		return
 	}
 	if ports.Fixed && plan.Remaps() {
-		fail("topology.service", "take host-port with static ports, service-ip, or members: shared",
-			"members of %s tell each other the ports that they listen at, and service: %s publishes them as others", name, s.Kind)
+		fail("topology.service", "use host-port with static ports, service-ip, or members: shared",
+			"members of %s announce the ports they listen on, service: %s publishes other ports", name, s.Kind)
 	}
 }

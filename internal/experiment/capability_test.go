@@ -44,11 +44,15 @@ func TestCheck(t *testing.T) {
 	}{
 		{"as it is", nil, nil},
 		{"an option it has", []string{"database.options.replicas=1"}, nil},
-		{"unknown database", []string{"database=rediss"}, []string{`--set database=rediss: database.name: there is no database "rediss"; did you mean "redis"?`}},
-		{"too few nodes", []string{"database.count=2"}, []string{"--set database.count=2: database.count: redis needs at least 3 nodes, this is 2"}},
-		{"it cannot scan", []string{"database=plain", "workload=e"}, []string{"--set workload=e: workload.name: plain cannot scan, which the workload e asks for; leave out workload e"}},
-		{"an option it has not", []string{"database.options.replcas=1"}, []string{"--set database.options.replcas=1: database.options.replcas: unknown option replcas"}},
-		{"in one trial only", []string{"matrix.database=[redis, plain]", "matrix.workload=[a, e]"}, []string{"--set matrix.workload=[a, e]: workload.name: plain cannot scan, which the workload e asks for; leave out workload e"}},
+		{"unknown database", []string{"database=rediss"},
+			[]string{`--set database=rediss: database.name: unknown database "rediss"; did you mean "redis"?`}},
+		{"too few nodes", []string{"database.count=2"}, []string{"--set database.count=2: database.count: redis needs at least 3 nodes, got 2"}},
+		{"it cannot scan", []string{"database=plain", "workload=e"},
+			[]string{"--set workload=e: workload.name: workload e scans, plain cannot; use a workload without scans, not e"}},
+		{"an option it has not", []string{"database.options.replcas=1"},
+			[]string{"--set database.options.replcas=1: database.options.replcas: unknown option replcas"}},
+		{"in one trial only", []string{"matrix.database=[redis, plain]", "matrix.workload=[a, e]"},
+			[]string{"--set matrix.workload=[a, e]: workload.name: workload e scans, plain cannot; use a workload without scans, not e"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +85,7 @@ func TestValidate(t *testing.T) {
 		"quickstart.yaml is valid: A Redis Cluster over eight datacentres",
 		"redis on 8 nodes, client at Singapore",
 		"8 trials: workload a, c x scale 0.2, 1 x 2 repetitions",
-		"each: warm-up 500ms, then 2s",
+		"each trial: warm-up 500ms, then 2s",
 		"ORDER  TRIAL  REPETITION  WORKLOAD  SCALE  SEED",
 	} {
 		if !strings.Contains(b.String(), part) {

@@ -8,18 +8,17 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// minEvery is as often as links can be set: changing all of azure8 takes some milliseconds.
+// minEvery is the shortest interval between changes of links: changing all of azure8 takes some milliseconds.
 const minEvery = unit.Duration(10 * time.Millisecond)
 
-// check completes an experiment that was decoded and returns what cannot be: the
-// combinations that no single field shows.
+// check completes a decoded experiment, and returns the problems that involve more than one field.
 func (e *Experiment) check() strict.Problems {
 	c := &checker{e: e}
 	c.database()
 	c.adoptFiles()
 	c.checkStop()
 	c.checkWorkloads()
-	if len(c.problems) == 0 { // they ask for what the workload has
+	if len(c.problems) == 0 { // both depend on the workload
 		c.checkAudit()
 		c.checkAssertions()
 	}
@@ -44,39 +43,41 @@ func (c *checker) fail(path, hint, format string, args ...any) {
 func (c *checker) checkStop() {
 	s := &c.e.Stop
 	if c.e.isSet("stop.time") && s.Time == 0 {
-		c.fail("stop.time", "leave it out for no limit", "a measurement of no time measures nothing")
+		c.fail("stop.time", "remove it for no limit", "measurement time must be positive")
 	}
 	if s.Operations == 0 && s.Time == 0 {
 		s.Time = defaultTime
 	}
 	if s.Confidence >= 1 {
-		c.fail("stop.confidence", "5% is usual", "an interval as wide as the mean says nothing")
+		c.fail("stop.confidence", "write 5%", "confidence must be below 100%%")
 	}
 	if s.Time > 0 && s.MinTime > s.Time {
 		if s.Confidence > 0 && c.e.isSet("stop.min_time") && !c.e.origin.fast {
-			c.fail("stop.min_time", "make it shorter than time", "after %v, when the trial has ended (stop.time), confidence cannot end it", s.MinTime)
+			c.fail("stop.min_time", "make it shorter than stop.time",
+				"%v is not before the end of the trial (stop.time), so confidence cannot end it", s.MinTime)
 		}
 		s.MinTime = s.Time
 	}
 }
 
-// checkDrift checks that the links can drift as asked, and do so before the trial ends.
+// checkDrift checks the drift, and that it begins before the trial ends.
 func (c *checker) checkDrift() {
 	d := c.e.Drift
 	if d == nil {
 		return
 	}
 	if len(d.Steps) == 0 && d.Trace == "" && d.Mobility == nil {
-		c.fail("drift", "give steps, trace or mobility", "nothing says how the links drift")
+		c.fail("drift", "give steps, trace or mobility", "drift is empty")
 		return
 	}
 	if d.Every < minEvery {
-		c.fail("drift.every", "100ms is usual", "%v is too often: the least is %v", d.Every, minEvery)
+		c.fail("drift.every", "write 100ms", "interval %v is below the minimum %v", d.Every, minEvery)
 	}
 	end := c.e.Stop.Time
 	for i, s := range d.Steps {
 		if end > 0 && s.At >= end {
-			c.fail(fmt.Sprintf("drift.steps[%d].at", i), "make the trial longer or the step earlier", "at %v the trial has ended (stop.time is %v)", s.At, end)
+			c.fail(fmt.Sprintf("drift.steps[%d].at", i), "make the trial longer or the step earlier",
+				"step at %v is after the end of the trial (stop.time is %v)", s.At, end)
 		}
 	}
 	if _, err := c.e.LinkProfiles(c.e.origin.cloud); err != nil {

@@ -16,10 +16,10 @@ import (
 	"skerry/internal/topology"
 )
 
-// minMemory is less than any database starts in.
+// minMemory is less than any database needs to start.
 const minMemory = 16 << 20
 
-// buildCloud builds the topology, places the client and chooses the nodes of the database.
+// buildCloud builds the topology, adds the clients, and chooses the nodes of the database.
 func (c *checker) buildCloud() {
 	e := c.e
 	t, err := e.Topology.Build(e.origin.dir, e.origin.files.get)
@@ -45,7 +45,8 @@ func (c *checker) buildCloud() {
 	}
 	for _, n := range e.origin.cloud.Nodes {
 		if n.Memory > 0 && n.Memory < minMemory {
-			c.fail("topology.defaults.memory", "4GiB is what the papers' machines had", "%v are too few for anything to start on %s", unit.Bytes(n.Memory), n.Name)
+			c.fail("topology.defaults.memory", "write 4GiB, as in the papers", "memory %v of %s is too small for any database",
+				unit.Bytes(n.Memory), n.Name)
 			break
 		}
 	}
@@ -53,7 +54,7 @@ func (c *checker) buildCloud() {
 	c.checkConnected()
 }
 
-// placeClients places the clients that pools have of their own.
+// placeClients adds the clients of pools.
 func (c *checker) placeClients() bool {
 	e := c.e
 	for i, p := range e.Workloads {
@@ -70,10 +71,10 @@ func (c *checker) placeClients() bool {
 	return true
 }
 
-// applyLimits gives a node what the client may use.
+// applyLimits sets the client's limits on a node.
 func (c Client) applyLimits(n *topology.Node) { n.CPU, n.Memory = c.CPU, int64(c.Memory) }
 
-// chooseNodes chooses the nodes that carry the database.
+// chooseNodes chooses the nodes that run the database.
 func (c *checker) chooseNodes(t topology.Topology) {
 	e := c.e
 	var data []string
@@ -87,25 +88,24 @@ func (c *checker) chooseNodes(t topology.Topology) {
 		for i, name := range d.Nodes {
 			path := fmt.Sprintf("database.nodes[%d]", i)
 			if !slices.Contains(data, name) {
-				c.fail(path, suggestName(name, data), "%q is no data node of the topology", name)
+				c.fail(path, suggestName(name, data), "%q is not a data node of the topology", name)
 			} else if slices.Contains(d.Nodes[:i], name) {
-				c.fail(path, "", "%s is named twice", name)
+				c.fail(path, "", "duplicate node %s", name)
 			}
 		}
 		e.origin.nodes = slices.DeleteFunc(data, func(n string) bool { return !slices.Contains(d.Nodes, n) })
 	case d.Count > len(data):
-		c.fail("database.count", "", "%d nodes are asked for, the topology has %d data nodes", d.Count, len(data))
+		c.fail("database.count", "", "count is %d, the topology has %d data nodes", d.Count, len(data))
 	case d.Count > 0:
 		e.origin.nodes = data[:d.Count]
 	case len(data) == 0:
-		c.fail("topology", "", "there is no data node")
+		c.fail("topology", "", "topology has no data node")
 	default:
 		e.origin.nodes = data
 	}
 }
 
-// checkConnected checks that every member of the cluster and the client reach each other: nodes
-// forward for others only where an overlay routes.
+// checkConnected checks that all members and clients reach each other. Nodes forward packets only with an overlay.
 func (c *checker) checkConnected() {
 	links := map[[2]string]bool{}
 	for _, l := range c.e.origin.cloud.Links {
@@ -115,30 +115,30 @@ func (c *checker) checkConnected() {
 	all := slices.Concat(members, c.e.ClientNodes())
 	if c.e.origin.cloud.Overlay.Routed() {
 		if a, b, apart := c.e.origin.cloud.Apart(all); apart {
-			c.fail("topology", "link the parts", "there is no way between %s and %s over any links", a, b)
+			c.fail("topology", "link the parts", "no path from %s to %s over any links", a, b)
 		}
 		return
 	}
-	for i, a := range members { // clients do not talk to each other
+	for i, a := range members { // clients do not communicate
 		for _, b := range all[i+1:] {
 			if !links[[2]string{a, b}] {
-				c.fail("topology", "connect: full links every pair, overlay: babel lets nodes forward for others", "there is no link between %s and %s, and nodes do not forward for others", a, b)
+				c.fail("topology", "use connect: full to link every pair, or overlay: babel to forward packets",
+					"no link between %s and %s, and nodes do not forward packets", a, b)
 				return
 			}
 		}
 	}
 }
 
-// suggestName is the hint for a name that is not among the known ones.
+// suggestName is the hint for an unknown name.
 func suggestName(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return "known are " + strings.Join(known, ", ")
+	return "use one of " + strings.Join(known, ", ")
 }
 
-// EventLayout is where the experiment's events happen. Which nodes cannot leave is known where
-// the database is given; it may be nil.
+// EventLayout is the layout on which events occur. db may be nil; then it is unknown which nodes cannot leave.
 func (e Experiment) EventLayout(db database.Database) event.Layout {
 	if e.origin == nil {
 		return event.Layout{}
@@ -162,13 +162,14 @@ func (c *checker) checkEvents() {
 	switch {
 	case s.AfterEvents == nil:
 	case len(c.e.Events) == 0:
-		c.fail("stop.after_events", "leave it out, or give events", "there are no events")
+		c.fail("stop.after_events", "remove it, or give events", "after_events without events")
 	case s.Time == 0:
-		c.fail("stop.after_events", "give stop.time too, the longest that the trial may take", "an event that never ends would never end the trial")
+		c.fail("stop.after_events", "give stop.time, the maximum time of the trial",
+			"after_events without stop.time: an event that never ends would keep the trial running")
 	}
 }
 
-// describeEvents names the events, in order: "latency, kill (killing), leave".
+// describeEvents lists the events in order: "latency, kill (killing), leave".
 func (e Experiment) describeEvents() string {
 	names := make([]string, len(e.Events))
 	for i, x := range e.Events {

@@ -18,46 +18,46 @@ import (
 	"skerry/internal/topology"
 )
 
-// defaultTime is how long a trial measures when its file gives neither operations nor time.
+// defaultTime is the measurement time if the file gives neither operations nor time.
 const defaultTime = unit.Duration(30 * time.Second)
 
-// origin is where an experiment came from: its document, with what was set put in.
+// origin is the document of an experiment, with all settings applied.
 type origin struct {
 	root  *strict.Node
-	dir   string // that files are relative to
+	dir   string // base of relative paths
 	fast  bool
 	files files
-	cells []Cell // in the order of running
+	cells []Cell // in the order of execution
 	cloud topology.Topology
-	nodes []string        // that carry the database
-	real  map[string]bool // links that are left as they are, or may be where places are not known
+	nodes []string        // that run the database
+	real  map[string]bool // real links, and possibly real ones without a placement
 }
 
-// Load reads an experiment file. sets are "path=value" as --set gives them and win over
-// everything; fast applies what the file says under fast. Whatever is wrong with the file
-// or with any trial that it expands to is in the error, strict.Problems.
+// Load reads an experiment file. sets are "path=value" as for --set, and override everything; fast applies the file's
+// fast section. The error is strict.Problems, with all mistakes of the file and of the trials that it expands to.
 func Load(path string, sets []string, fast bool) (Experiment, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return Experiment{}, fmt.Errorf("reading the experiment: %w", err)
+		return Experiment{}, fmt.Errorf("read experiment: %w", err)
 	}
 	return Parse(path, data, sets, fast)
 }
 
-// Parse is Load for a text that is at hand already; path is where it came from.
+// Parse is Load for a text in memory; path is its origin.
 func Parse(path string, data []byte, sets []string, fast bool) (Experiment, error) {
 	root, err := strict.Parse(path, data)
 	if err != nil {
 		return Experiment{}, err
 	}
 	if root.Kind != strict.Map {
-		return Experiment{}, strict.Problems{{Pos: root.Pos, Message: fmt.Sprintf("an experiment is a mapping, not %v", root.Kind), Hint: "begin with name: ..."}}
+		return Experiment{}, strict.Problems{{Pos: root.Pos, Message: fmt.Sprintf("experiment must be a mapping, not %v", root.Kind),
+			Hint: "start with name: ..."}}
 	}
 	overrides, problems := parseSets(sets)
 	l := &loader{dir: filepath.Dir(path), problems: problems}
 	e := l.load(root, overrides, fast)
 	if !fast && len(l.problems) == 0 && root.Has("fast") {
-		l.load(root, overrides, true) // a mistake under fast is told before it is needed
+		l.load(root, overrides, true) // reports mistakes under fast early
 	}
 	if len(l.problems) > 0 {
 		return Experiment{}, l.problems.Sorted()
@@ -65,7 +65,7 @@ func Parse(path string, data []byte, sets []string, fast bool) (Experiment, erro
 	return e, nil
 }
 
-// assignment is a value to put at a path.
+// assignment is a value for a path.
 type assignment struct {
 	path  string
 	pos   strict.Pos
@@ -80,7 +80,8 @@ func parseSets(sets []string) (list []assignment, problems strict.Problems) {
 		value, err := strict.ParseValue(name, text)
 		switch {
 		case !ok:
-			problems = append(problems, strict.Problem{Pos: pos, Message: "there is no = in it", Hint: "write --set PATH=VALUE, such as --set scale=0.2"})
+			problems = append(problems, strict.Problem{Pos: pos, Message: "no = in setting",
+				Hint: "write --set PATH=VALUE, such as --set scale=0.2"})
 		case err != nil:
 			problems = append(problems, asProblems(err, pos)...)
 		default:
@@ -90,10 +91,10 @@ func parseSets(sets []string) (list []assignment, problems strict.Problems) {
 	return list, problems
 }
 
-// loader makes an experiment of a document and keeps what is wrong.
+// loader builds an experiment from a document and collects problems.
 type loader struct {
 	dir      string
-	fast     bool // what the file says under fast is put in
+	fast     bool // the file's fast section is applied
 	problems strict.Problems
 }
 
@@ -133,13 +134,13 @@ func (l *loader) load(doc *strict.Node, overrides []assignment, fast bool) Exper
 	l.checkPinned(axes, overrides)
 	l.checkAxes(root, axes)
 	if len(l.problems) > 0 {
-		l.decode(root) // for whatever else is wrong
+		l.decode(root) // reports further problems
 		return Experiment{}
 	}
 	return l.expand(root, axes)
 }
 
-// assignments are the entries of a fast section.
+// assignments returns the entries of a fast section.
 func (l *loader) assignments(n *strict.Node) (list []assignment) {
 	if n == nil || n.Kind == strict.Null {
 		return nil
@@ -152,17 +153,18 @@ func (l *loader) assignments(n *strict.Node) (list []assignment) {
 	return list
 }
 
-// checkPinned reports values that are set where the matrix would overwrite them.
+// checkPinned reports settings that the matrix would overwrite.
 func (l *loader) checkPinned(axes Matrix, set []assignment) {
 	for _, a := range set {
 		if slices.ContainsFunc(axes, func(x Axis) bool { return x.Path == a.path }) {
-			l.problems = append(l.problems, strict.Problem{Pos: a.pos, Path: a.path, Message: fmt.Sprintf("%s varies in the matrix, which wins over this", a.path),
-				Hint: fmt.Sprintf("set matrix.%s to a list of one", a.path)})
+			l.problems = append(l.problems, strict.Problem{Pos: a.pos, Path: a.path,
+				Message: fmt.Sprintf("%s varies in the matrix, which overrides this setting", a.path),
+				Hint:    fmt.Sprintf("set matrix.%s to a list with one value", a.path)})
 		}
 	}
 }
 
-// decode reads one trial's document and checks it.
+// decode decodes and checks one trial's document.
 func (l *loader) decode(root *strict.Node) (Experiment, bool) {
 	e := Experiment{origin: &origin{root: root, dir: l.dir, fast: l.fast}}
 	if ps := strict.Decode(root, &e, ""); len(ps) > 0 {
@@ -174,17 +176,17 @@ func (l *loader) decode(root *strict.Node) (Experiment, bool) {
 	return e, len(ps) == 0
 }
 
-// JSON is the experiment with every default filled in, under the keys of the file.
+// JSON encodes the experiment with all defaults, under the keys of the file.
 func (e Experiment) JSON() (json.RawMessage, error) {
 	data, err := json.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("writing experiment %s as JSON: %w", e.Name, err)
+		return nil, fmt.Errorf("encode experiment %s: %w", e.Name, err)
 	}
 	return data, nil
 }
 
-// files are those that an experiment names. Each is read once: what a trial works with is
-// what was checked, whatever becomes of the file meanwhile.
+// files caches the files that an experiment names. Each is read once, so that a trial uses the content that was
+// checked.
 type files struct {
 	mu   sync.Mutex
 	read map[string][]byte // by path
@@ -207,7 +209,7 @@ func (f *files) get(path string) ([]byte, error) {
 	return data, nil
 }
 
-// digests are the SHA-256 sums of what was read, in hexadecimal, by the path relative to dir.
+// digests returns the SHA-256 sums of the read files, in hexadecimal, by path relative to dir.
 func (f *files) digests(dir string) map[string]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -222,8 +224,7 @@ func (f *files) digests(dir string) map[string]string {
 	return sums
 }
 
-// FileDigests are the SHA-256 sums, in hexadecimal, of the files that the experiment and its
-// trials name (matrices, traces, property files, descriptions of databases), by their path
+// FileDigests returns the SHA-256 sums, in hexadecimal, of all files that the experiment and its trials name, by path
 // relative to the experiment's file.
 func (e Experiment) FileDigests() map[string]string {
 	sums := map[string]string{}
@@ -237,7 +238,7 @@ func (e Experiment) FileDigests() map[string]string {
 	return sums
 }
 
-// readFile reads a file that the experiment names, relative to it.
+// readFile reads a file that the experiment names.
 func (e Experiment) readFile(path string) ([]byte, error) {
 	if e.origin == nil {
 		return os.ReadFile(path)
@@ -245,7 +246,7 @@ func (e Experiment) readFile(path string) ([]byte, error) {
 	return e.origin.files.get(e.resolvePath(path))
 }
 
-// resolvePath is where a file is that the experiment names.
+// resolvePath resolves a path relative to the experiment's file.
 func (e Experiment) resolvePath(file string) string {
 	if file != "" && e.origin != nil && !filepath.IsAbs(file) {
 		return filepath.Join(e.origin.dir, file)

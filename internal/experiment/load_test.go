@@ -121,7 +121,8 @@ func parse(t *testing.T, text string, sets ...string) Experiment {
 
 func TestDefaults(t *testing.T) {
 	e := parse(t, small)
-	got := []any{e.Scale, e.SetupScale, e.Engine, e.Workload.Threads, e.Workload.Arrival, e.Stop.Time, e.Repetitions, e.Seed, e.Fidelity.BandwidthError, e.ClientNode(), e.DataNodes()}
+	got := []any{e.Scale, e.SetupScale, e.Engine, e.Workload.Threads, e.Workload.Arrival, e.Stop.Time, e.Repetitions, e.Seed,
+		e.Fidelity.BandwidthError, e.ClientNode(), e.DataNodes()}
 	want := []any{1.0, 0.0, "auto", 16, "closed", defaultTime, 1, uint64(1), unit.Fraction(0.05), "client", []string{"n1", "n2", "n3", "n4"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -152,7 +153,8 @@ func TestSetWinsOverFast(t *testing.T) {
 
 func TestWorkloadFile(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "w.properties"), []byte("recordcount=77\nreadproportion=1\nupdateproportion=0\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "w.properties"), []byte("recordcount=77\nreadproportion=1\nupdateproportion=0\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Replace(small, "name: a,", "file: w.properties,", 1)
@@ -197,7 +199,8 @@ func TestExpectedOperations(t *testing.T) {
 		{"file: silent, records: 300", "time: 10s", 300, 60},
 		{"file: endless, records: 300", "time: 10s", 0, 0},
 	} {
-		text := "name: x\ntopology: mesh:4\ndatabase: redis\nworkload: {" + tt.workload + "}\nstop: {" + tt.stop + "}\nmatrix: {workload.threads: [1, 8]}\n"
+		text := "name: x\ntopology: mesh:4\ndatabase: redis\nworkload: {" + tt.workload + "}\nstop: {" + tt.stop +
+			"}\nmatrix: {workload.threads: [1, 8]}\n"
 		e, err := Parse(filepath.Join(dir, "x.yaml"), []byte(text), nil, false)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +209,8 @@ func TestExpectedOperations(t *testing.T) {
 			w, err := cell.Experiment.YCSBWorkload(cell.Experiment.Pools()[0])
 			inserts, bounded := w.ExpectedInserts()
 			if err != nil || w.ExpectedOperations != tt.want || inserts != tt.inserts || !bounded {
-				t.Errorf("%s, %s: %d expected operations, %d inserts, %v; want %d, %d", tt.workload, tt.stop, w.ExpectedOperations, inserts, err, tt.want, tt.inserts)
+				t.Errorf("%s, %s: %d expected operations, %d inserts, %v; want %d, %d", tt.workload, tt.stop, w.ExpectedOperations, inserts, err,
+					tt.want, tt.inserts)
 			}
 			scrambled := ycsb.NewScrambledZipf(w.RecordCount + tt.inserts + 1)
 			rank := int64(0)
@@ -263,7 +267,8 @@ stop: {time: 10s, confidence: 5%}
 
 func FuzzParse(f *testing.F) {
 	f.Add(small)
-	for _, path := range []string{"../../experiments/quickstart.yaml", "../../experiments/fhc/latency.yaml", "../../experiments/examples/drift.yaml", "../../experiments/examples/mobility.yaml"} {
+	for _, path := range []string{"../../experiments/quickstart.yaml", "../../experiments/fhc/latency.yaml",
+		"../../experiments/examples/drift.yaml", "../../experiments/examples/mobility.yaml"} {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)

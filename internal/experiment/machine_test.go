@@ -15,9 +15,11 @@ func TestExamine(t *testing.T) {
 		why  error
 		want []string
 	}{
-		"nothing asked":      {nil, missing, nil},
-		"a flavor":           {[]string{"topology={from: azure8, defaults: {flavor: {disk: {write: 50MB}}}}"}, missing, []string{"disks of flavors are not bounded on this machine: no such controller"}},
-		"an event":           {[]string{"events=[{at: 1s, disk_slow: {nodes: Pune, write: 1MiB}}]"}, missing, []string{"disk_slow is unavailable on this machine, the event will fail: no such controller"}},
+		"nothing asked": {nil, missing, nil},
+		"a flavor": {[]string{"topology={from: azure8, defaults: {flavor: {disk: {write: 50MB}}}}"}, missing,
+			[]string{"disk limits of flavors are not enforced on this machine: no such controller"}},
+		"an event": {[]string{"events=[{at: 1s, disk_slow: {nodes: Pune, write: 1MiB}}]"}, missing,
+			[]string{"event disk_slow will fail on this machine: no such controller"}},
 		"a machine that can": {[]string{"events=[{at: 1s, disk_slow: {nodes: Pune, write: 1MiB}}]"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,13 +18,13 @@ import (
 	"skerry/internal/machine/inventory"
 )
 
-// ReadMachines are the machines that labs stand on, as their file has them.
+// ReadMachines reads the machines of the labs.
 func (e Experiment) ReadMachines() (inventory.File, error) {
 	return e.Machines.Read(e.resolvePath("experiment"))
 }
 
-// Placement are where the nodes of the lab stand on machines of which no more is known than their file
-// tells; nil where the experiment is about this machine, or a cluster has to be asked for machines.
+// Placement places the nodes of the lab on the machines, as far as the machines file describes them. It is nil for this
+// machine, and if a Kubernetes cluster provides the machines.
 func (e Experiment) Placement() (*placement.Plan, error) {
 	if !e.Machines.Any() {
 		return nil, nil
@@ -41,12 +41,12 @@ func (e Experiment) Placement() (*placement.Plan, error) {
 	return &plan, err
 }
 
-// checkMachines checks that labs can stand on the machines that are given.
+// checkMachines checks that labs can run on the given machines.
 func (c *checker) checkMachines() {
 	e := c.e
 	if !e.Machines.Any() {
 		if e.Links == realLinks {
-			c.fail("links", "give machines: FILE, or --machines FILE (docs/machines.md)", "links between machines are to be left as they are, and the lab stands on this machine alone")
+			c.fail("links", "give machines: FILE, or --machines FILE (docs/machines.md)", "real links need several machines, the lab runs on one")
 		}
 		return
 	}
@@ -61,12 +61,12 @@ func (c *checker) checkMachines() {
 		return
 	}
 	if err != nil {
-		c.fail("machines", "give a machines file, see machines.md", "%v", err)
+		c.fail("machines", "give a machines file (see machines.md)", "%v", err)
 		return
 	}
 	for _, m := range file.Machines {
 		if addr, err := netip.ParseAddr(m.Address()); err == nil && e.Between == "plain" && !machine.Private(addr) {
-			c.fail("between", "leave it out, and packets are encrypted", "%s is reached by %s, which is not a private address: packets cannot be plain", m.Name, addr)
+			c.fail("between", "remove it to encrypt packets", "packets to %s cannot be plain: address %s is not private", m.Name, addr)
 		}
 	}
 	if err := lab.CheckMultiMachine(e.origin.cloud, e.Engine); err != nil {
@@ -89,17 +89,16 @@ func (c *checker) checkMachines() {
 	}
 	for node := range event.DiskSizes(e.Events, e.EventLayout(nil)) {
 		if slices.Contains(whole, node) {
-			c.fail("events", "use disk_slow, or leave out whole: true", "disk_full cannot happen to %s, whose disk is a whole machine's own", node)
+			c.fail("events", "use disk_slow, or remove whole: true", "disk_full is not possible on %s, which is a whole machine", node)
 		}
 	}
 }
 
-// describePlacement writes where the nodes of an experiment's lab stand, as far as that can be told before the
-// machines are reached.
+// describePlacement writes the placement of the lab's nodes, as far as it is known without the machines.
 func (e Experiment) describePlacement(w io.Writer) {
 	e.describeRealLinks(w)
 	plan, err := e.Placement()
-	if plan == nil || err != nil { // it was checked
+	if plan == nil || err != nil { // checked earlier
 		return
 	}
 	for _, u := range plan.Used {
@@ -113,25 +112,26 @@ func (e Experiment) describePlacement(w io.Writer) {
 		fmt.Fprintf(w, "  on %s: %s (%s)\n", u.Machine, strings.Join(u.Nodes, ", "), asks)
 	}
 	if plan.Guessed {
-		fmt.Fprintf(w, "  machines whose file tells no cores or memory are asked when the run begins: nodes that are spread may stand elsewhere then\n")
+		fmt.Fprintf(w, "  cores or memory of some machines are read when the run begins: spread nodes may move then\n")
 	}
 }
 
-// realLinks is what Links is where links between machines are left as they are.
+// realLinks is the value of Links for real links.
 const realLinks = "real"
 
-// checkRealLinks checks what is asked of links that are left as they are, and notes which those are. Plan is nil
-// where it is not known what stands where.
+// checkRealLinks checks an experiment with real links, and records which links are real. plan is nil if the placement
+// is unknown.
 func (c *checker) checkRealLinks(plan *placement.Plan) {
 	e := c.e
 	if plan != nil && !plan.Guessed && len(plan.Used) == 1 {
-		c.fail("links", "give machines for other sites (site in the machines file, or place), or leave links out", "links between machines are to be left as they are, and all nodes stand on %s", plan.Used[0].Machine)
+		c.fail("links", "assign machines to other sites (site in the machines file, or place), or remove links",
+			"real links need several machines, all nodes are on %s", plan.Used[0].Machine)
 	}
 	if e.Scale != 1 {
-		c.fail("scale", "leave scale out, or links: real", "links between machines are left as they are, and no scale changes them")
+		c.fail("scale", "remove scale, or links: real", "scale does not apply to real links")
 	}
 	if e.Drift != nil {
-		c.fail("drift", "leave drift out, or links: real", "links between machines are left as they are, and do not follow a drift")
+		c.fail("drift", "remove drift, or links: real", "drift does not apply to real links")
 	}
 	e.origin.real = map[string]bool{}
 	for _, l := range e.origin.cloud.Links {
@@ -141,14 +141,14 @@ func (c *checker) checkRealLinks(plan *placement.Plan) {
 	}
 }
 
-// describeRealLinks writes which links are left as they are.
+// describeRealLinks writes which links are real.
 func (e Experiment) describeRealLinks(w io.Writer) {
 	if e.Links != realLinks {
 		return
 	}
 	if plan, err := e.Placement(); err != nil || plan == nil || plan.Guessed {
-		fmt.Fprintf(w, "  links between machines are left as they are: which those are is known when nodes are placed\n")
+		fmt.Fprintf(w, "  links between machines are real: which links is known after placement\n")
 		return
 	}
-	fmt.Fprintf(w, "  %d links between machines are left as they are, whatever the topology says of them\n", len(e.origin.real))
+	fmt.Fprintf(w, "  %d links between machines are real: the topology's settings do not apply to them\n", len(e.origin.real))
 }

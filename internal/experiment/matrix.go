@@ -10,23 +10,23 @@ import (
 	"skerry/internal/base/strict"
 )
 
-// maxTrials bounds a plan: at a minute a trial, more than this runs for a day on a hundred machines.
+// maxTrials bounds a plan: at one minute per trial, more would run for a day on a hundred machines.
 const maxTrials = 100_000
 
-// Matrix is the axes in the order of the file.
+// Matrix is the list of axes, in the order of the file.
 type Matrix []Axis
 
 // Axis is one parameter that varies.
 type Axis struct {
-	// Path is where in the file the values go: "scale", "workload.threads".
+	// Path is the path of the values in the file: "scale", "workload.threads".
 	Path string
-	// Values are scalars, or mappings where the path is one ("workload").
+	// Values are scalars, or mappings if the path is a mapping ("workload").
 	Values []any
 
 	nodes []*strict.Node
 }
 
-// Settings are paths with the values to put there, in the order of the file.
+// Settings are values by path, in the order of the file.
 type Settings []Setting
 
 // Setting is one path and its value.
@@ -40,10 +40,10 @@ var (
 	_ strict.Decoder = (*Settings)(nil)
 )
 
-// DecodeNode implements strict.Decoder.
 func (m *Matrix) DecodeNode(n *strict.Node, path string, report func(strict.Problem)) {
 	if n.Kind != strict.Map {
-		report(strict.Problem{Pos: n.Pos, Path: path, Message: fmt.Sprintf("%s: want a mapping from paths to lists, not %v", path, n.Kind), Hint: "write matrix: {scale: [0.2, 1.0]}"})
+		report(strict.Problem{Pos: n.Pos, Path: path, Message: fmt.Sprintf("%s: want a mapping of paths to lists, not %v", path, n.Kind),
+			Hint: "write matrix: {scale: [0.2, 1.0]}"})
 		return
 	}
 	*m = nil
@@ -51,17 +51,19 @@ func (m *Matrix) DecodeNode(n *strict.Node, path string, report func(strict.Prob
 		at := strict.Join(path, e.Key)
 		switch {
 		case e.Value.Kind == strict.List && len(e.Value.Items) == 0:
-			report(strict.Problem{Pos: e.Value.Pos, Path: at, Message: at + ": the axis is empty: no trial would run", Hint: "give it values, or remove it"})
+			report(strict.Problem{Pos: e.Value.Pos, Path: at, Message: at + ": axis is empty", Hint: "give values, or remove the axis"})
 			continue
 		case e.Value.Kind != strict.List:
-			report(strict.Problem{Pos: e.Value.Pos, Path: at, Message: fmt.Sprintf("%s: want a list of values, not %v", at, e.Value.Kind), Hint: "write [VALUE, VALUE]"})
+			report(strict.Problem{Pos: e.Value.Pos, Path: at, Message: fmt.Sprintf("%s: want a list of values, not %v", at, e.Value.Kind),
+				Hint: "write [VALUE, VALUE]"})
 			continue
 		}
 		axis := Axis{Path: e.Key, nodes: e.Value.Items}
 		seen := map[string]bool{}
 		for _, item := range e.Value.Items {
 			if text := fmt.Sprint(item.Value()); seen[text] {
-				report(strict.Problem{Pos: item.Pos, Path: at, Message: fmt.Sprintf("%s: %v is here twice", at, nodeLabel(item)), Hint: "to run it more often, raise repetitions"})
+				report(strict.Problem{Pos: item.Pos, Path: at, Message: fmt.Sprintf("%s: duplicate value %v", at, nodeLabel(item)),
+					Hint: "raise repetitions to run a cell more often"})
 			} else {
 				seen[text] = true
 			}
@@ -71,10 +73,10 @@ func (m *Matrix) DecodeNode(n *strict.Node, path string, report func(strict.Prob
 	}
 }
 
-// DecodeNode implements strict.Decoder.
 func (s *Settings) DecodeNode(n *strict.Node, path string, report func(strict.Problem)) {
 	if n.Kind != strict.Map {
-		report(strict.Problem{Pos: n.Pos, Path: path, Message: fmt.Sprintf("%s: want a mapping from paths to values, not %v", path, n.Kind), Hint: "write fast: {stop.time: 3s}"})
+		report(strict.Problem{Pos: n.Pos, Path: path, Message: fmt.Sprintf("%s: want a mapping of paths to values, not %v", path, n.Kind),
+			Hint: "write fast: {stop.time: 3s}"})
 		return
 	}
 	*s = nil
@@ -83,12 +85,12 @@ func (s *Settings) DecodeNode(n *strict.Node, path string, report func(strict.Pr
 	}
 }
 
-// MarshalJSON writes the axes as the file does, in order.
+// MarshalJSON keeps the order of the axes.
 func (m Matrix) MarshalJSON() ([]byte, error) {
 	return marshalOrdered(len(m), func(i int) (string, any) { return m[i].Path, m[i].Values })
 }
 
-// MarshalJSON writes the settings as the file does, in order.
+// MarshalJSON keeps the order of the settings.
 func (s Settings) MarshalJSON() ([]byte, error) {
 	return marshalOrdered(len(s), func(i int) (string, any) { return s[i].Path, s[i].Value })
 }
@@ -117,10 +119,10 @@ func marshalOrdered(n int, entry func(int) (string, any)) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fixedKeys are the keys that describe the whole run and so cannot vary between its trials.
+// fixedKeys describe the whole run, and so cannot vary between its trials.
 var fixedKeys = []string{"name", "description", "matrix", "repetitions", "retries", "parallel", "fast"}
 
-// checkAxes checks that every axis leads somewhere and that the plan is not too long.
+// checkAxes checks the paths of the axes and the length of the plan.
 func (l *loader) checkAxes(root *strict.Node, checkAxes Matrix) {
 	trials := 1
 	for _, a := range checkAxes {
@@ -132,19 +134,21 @@ func (l *loader) checkAxes(root *strict.Node, checkAxes Matrix) {
 		}
 		head, _, _ := strings.Cut(a.Path, ".")
 		if slices.Contains(fixedKeys, head) {
-			l.problems = append(l.problems, strict.Problem{Pos: pos, Path: "matrix." + a.Path, Message: fmt.Sprintf("matrix: %s cannot vary, it belongs to the whole run", head)})
+			l.problems = append(l.problems, strict.Problem{Pos: pos, Path: "matrix." + a.Path,
+				Message: fmt.Sprintf("matrix: %s cannot vary, it applies to the whole run", head)})
 			continue
 		}
 		l.addError(strict.Set(root.Clone(), Experiment{}, a.Path, pos, a.nodes[0]))
 		if trials *= len(a.nodes); trials > maxTrials {
-			l.problems = append(l.problems, strict.Problem{Pos: pos, Path: "matrix", Message: fmt.Sprintf("matrix: more than %d trials", maxTrials), Hint: "split the experiment"})
+			l.problems = append(l.problems, strict.Problem{Pos: pos, Path: "matrix",
+				Message: fmt.Sprintf("matrix: more than %d trials", maxTrials), Hint: "split the experiment"})
 			return
 		}
 	}
 }
 
-// labels are how the values of an axis are shown: single values as they are, mappings, and
-// lists of them, by their names where that tells them apart, else as "a threads=4".
+// labels are the labels of the values. A mapping or a list is labelled by the names in it if these are distinct, else
+// in full ("a threads=4").
 func (a Axis) labels() []any {
 	short, long := make([]any, len(a.nodes)), make([]any, len(a.nodes))
 	seen := map[any]bool{}
@@ -158,7 +162,7 @@ func (a Axis) labels() []any {
 	return long
 }
 
-// shortLabel is how one value is shown by the names in it.
+// shortLabel labels a value by the names in it.
 func shortLabel(n *strict.Node) any {
 	switch name, own := n.Get("name"), n.Get("exec"); {
 	case n.Kind == strict.Map && name != nil:
@@ -177,7 +181,7 @@ func shortLabel(n *strict.Node) any {
 	return nodeLabel(n)
 }
 
-// nodeLabel is how one value is shown in full.
+// nodeLabel labels a value in full.
 func nodeLabel(n *strict.Node) any {
 	switch n.Kind {
 	case strict.List:

@@ -17,28 +17,27 @@ import (
 
 // Cell is one planned trial: one combination of the matrix, in one repetition.
 type Cell struct {
-	// ID is from 1 in the order of the file: all cells of the first repetition in matrix
-	// order (the last axis fastest), then those of the second. It does not change with the seed.
+	// ID counts from 1 in the order of the file: all cells of the first repetition in matrix order (the last axis
+	// fastest), then those of the second. It does not depend on the seed.
 	ID int `json:"id"`
-	// Repetition is from 1.
+	// Repetition counts from 1.
 	Repetition int `json:"repetition"`
-	// Parameters are what tells this cell from others: database, workload and scale
-	// always, and every axis of the matrix under its path. Values are strings, numbers, booleans.
+	// Parameters identify the cell: database, workload and scale, and every axis of the matrix under its path. Values
+	// are strings, numbers and booleans.
 	Parameters map[string]any `json:"parameters"`
-	// Axes are the keys of Parameters that vary, in the order of the matrix; where none
-	// does, database, workload and scale.
+	// Axes are the keys of Parameters that vary, in the order of the matrix; without a matrix, database, workload and
+	// scale.
 	Axes []string `json:"axes"`
-	// Seed of everything random in this trial: see TrialSeed.
+	// Seed is the trial's seed; see TrialSeed.
 	Seed uint64 `json:"seed"`
-	// Experiment is what this trial runs: the file with the cell's values put in.
+	// Experiment is the file with the cell's values applied.
 	Experiment Experiment `json:"-"`
 }
 
-// Plan returns the trials in the order of running: repetition by repetition, each with
-// all cells in an order of its own that the seed decides, so that whatever changes slowly
-// on the machine falls on all cells alike. Where trials reuse clusters, those of one cluster
-// follow each other. It is the same for the same file and seed, and not the caller's to change: a copy of 100,000
-// trials takes a good part of a second.
+// Plan returns the trials in the order of execution. Each repetition runs all cells once, in an order that the seed
+// determines, so that slow changes of the machine affect all cells alike. Trials that share a cluster are consecutive.
+// The same file and seed give the same plan. The caller must not modify it: a copy of 100,000 trials would take a large
+// part of a second.
 func (e Experiment) Plan() []Cell {
 	if e.origin == nil {
 		return nil
@@ -46,9 +45,8 @@ func (e Experiment) Plan() []Cell {
 	return e.origin.cells
 }
 
-// TrialSeed derives a trial's seed from the experiment's and the trial's ID: the ID-th
-// output of SplitMix64 (Steele, Lea and Flood, 2014) started at seed. Seeds of one
-// experiment never repeat.
+// TrialSeed derives a trial's seed from the experiment's seed and the trial's ID: the ID-th output of SplitMix64
+// (Steele, Lea and Flood, 2014) started at seed. Seeds of one experiment never repeat.
 func TrialSeed(seed uint64, id int) uint64 {
 	z := seed + uint64(id)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -56,7 +54,7 @@ func TrialSeed(seed uint64, id int) uint64 {
 	return z ^ z>>31
 }
 
-// expand makes the cells of all repetitions and the experiment that they belong to.
+// expand builds the cells of all repetitions, and their experiment.
 func (l *loader) expand(root *strict.Node, axes Matrix) Experiment {
 	var cells []Cell
 	for i := range countCombinations(axes) {
@@ -69,15 +67,16 @@ func (l *loader) expand(root *strict.Node, axes Matrix) Experiment {
 		return e
 	}
 	if e.Repetitions*len(cells) > maxTrials {
-		l.problems = append(l.problems, strict.Problem{Pos: root.At("repetitions").Pos, Path: "repetitions", Message: fmt.Sprintf("repetitions: more than %d trials in all", maxTrials), Hint: "split the experiment"})
+		l.problems = append(l.problems, strict.Problem{Pos: root.At("repetitions").Pos, Path: "repetitions",
+			Message: fmt.Sprintf("repetitions: more than %d trials in total", maxTrials), Hint: "split the experiment"})
 		return e
 	}
 	e.origin.cells = scheduleCells(e, cells)
 	return e
 }
 
-// loadBase is the experiment of the whole run: what the file says outside the matrix, or where
-// that is no experiment without it, with the first value of every axis.
+// loadBase decodes the experiment of the whole run: the file without the matrix or, if that is invalid, with the first
+// value of every axis.
 func (l *loader) loadBase(root *strict.Node, axes Matrix) (Experiment, bool) {
 	alone := &loader{dir: l.dir, fast: l.fast}
 	if e, ok := alone.decode(root); ok || len(axes) == 0 {
@@ -99,7 +98,7 @@ func countCombinations(axes Matrix) int {
 	return n
 }
 
-// loadCell makes the i-th combination of the axes; the last axis is the fastest.
+// loadCell decodes the i-th combination of the axes; the last axis is the fastest.
 func (l *loader) loadCell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	doc := root.Clone()
 	chosen, labels := make([]*strict.Node, len(axes)), make([]any, len(axes))
@@ -132,7 +131,7 @@ func (l *loader) loadCell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	return c, true
 }
 
-// Label is how results call the workload.
+// Label is the workload's name in results.
 func (w Workload) Label() string {
 	if w.Name != "" {
 		return w.Name
@@ -140,8 +139,8 @@ func (w Workload) Label() string {
 	return strings.TrimSuffix(filepath.Base(w.File), filepath.Ext(w.File))
 }
 
-// scheduleCells repeats the cells, numbers them and shuffles each repetition (Fisher and Yates,
-// with numbers of its own so that no library can change the order of an old seed).
+// scheduleCells repeats, numbers and shuffles the cells (Fisher and Yates, with the package's own random numbers, so
+// that no library can change the order of an old seed).
 func scheduleCells(e Experiment, cells []Cell) []Cell {
 	plan := make([]Cell, 0, len(cells)*e.Repetitions)
 	for r := range e.Repetitions {
@@ -152,7 +151,7 @@ func scheduleCells(e Experiment, cells []Cell) []Cell {
 			c.Seed = TrialSeed(c.Experiment.Seed, c.ID)
 		}
 		for i := len(block) - 1; i > 0; i-- {
-			// Apart from the trials' seeds, whose IDs are below maxTrials.
+			// These indices are disjoint from trial IDs, which are below maxTrials.
 			j := int(TrialSeed(e.Seed, (r+1)<<20+i) % uint64(i+1))
 			block[i], block[j] = block[j], block[i]
 		}
@@ -164,17 +163,17 @@ func scheduleCells(e Experiment, cells []Cell) []Cell {
 	return plan
 }
 
-// Before a trial measures, bringing up eight nodes, forming a cluster and probing the links takes about setupTime, and
-// its records are loaded, loadRate of them a second by the slower databases. Databases whose clusters are worth
-// sharing or warming up are slow to start: each member takes memberTime more, as Cassandra's do on two processors.
+// Bringing up eight nodes, forming a cluster and probing the links takes about setupTime. Slow databases load loadRate
+// records per second. A member of a database for which reuse or warm-up is worthwhile takes memberTime to start, as
+// Cassandra does on two processors.
 const (
 	setupTime  = 8 * time.Second
 	memberTime = 8 * time.Second
 	loadRate   = 2000
 )
 
-// TrialTime is the longest that one trial is likely to take, without what Forming says, and whether that is known: where
-// only the number of operations ends it it depends on the database.
+// TrialTime estimates the maximum time of one trial without FormationTime. It returns false if only the number of
+// operations ends the trial.
 func (e Experiment) TrialTime() (time.Duration, bool) {
 	if e.Stop.Time == 0 {
 		return 0, false
@@ -183,7 +182,7 @@ func (e Experiment) TrialTime() (time.Duration, bool) {
 	return setupTime + load + e.Warmup.Duration() + e.Stop.Time.Duration(), true
 }
 
-// FormationTime is how much longer a trial is likely to take that forms a cluster, and does not reuse an earlier trial's.
+// FormationTime estimates the additional time of a trial that forms a cluster instead of reusing one.
 func (e Experiment) FormationTime() time.Duration {
 	if !e.Reuse && e.ClusterWarmup == 0 {
 		return 0
@@ -191,17 +190,17 @@ func (e Experiment) FormationTime() time.Duration {
 	return memberTime*time.Duration(len(e.DataNodes())) + e.ClusterWarmup.Duration()
 }
 
-// Estimate is the longest that the plan is likely to take, one trial after another, and whether that is known.
+// Estimate estimates the maximum time of the plan, run sequentially, and whether it is known.
 func (e Experiment) Estimate() (time.Duration, bool) {
 	var sum time.Duration
-	on := "" // the footing of the cluster that there is
+	current := "" // cluster key of the running cluster
 	for _, c := range e.Plan() {
 		lasts, known := c.Experiment.TrialTime()
 		if !known {
 			return 0, false
 		}
-		if footing := c.Experiment.ClusterKey(); footing == "" || footing != on {
-			on = footing
+		if key := c.Experiment.ClusterKey(); key == "" || key != current {
+			current = key
 			sum += c.Experiment.FormationTime()
 		}
 		sum += lasts
@@ -209,7 +208,6 @@ func (e Experiment) Estimate() (time.Duration, bool) {
 	return sum, true
 }
 
-// roundEstimate rounds a time to what is worth saying.
 func roundEstimate(d time.Duration) unit.Duration {
 	switch {
 	case d > 2*time.Hour:
@@ -222,15 +220,14 @@ func roundEstimate(d time.Duration) unit.Duration {
 	return unit.Duration(d)
 }
 
-// What Experiment.Spread may be; the default is trial.
+// Values of Experiment.Spread; the default is trial.
 const (
 	SpreadRepetition = "repetition"
 	SpreadCell       = "cell"
 )
 
-// ClusterKey names the lab and the cluster that a trial runs on: trials with the same one can
-// run on the same, one after another. It is "" where every trial has its own. Clouds of hundreds of nodes take
-// milliseconds: who asks for many trials again and again should keep the answers.
+// ClusterKey identifies the lab and the cluster of a trial: trials with the same key can share them, one after another.
+// It is "" if every trial has its own cluster. Computing it takes milliseconds for clouds of hundreds of nodes.
 func (e Experiment) ClusterKey() string {
 	if !e.Reuse || e.origin == nil {
 		return ""
@@ -243,46 +240,44 @@ func (e Experiment) ClusterKey() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// groupByCluster puts the cells of one footing beside each other, where the first of them stands.
+// groupByCluster makes the cells of one cluster key consecutive, at the position of the first one.
 func groupByCluster(cells []Cell) {
 	first := map[string]int{}
 	place := map[int]int{}
 	for i, c := range cells {
-		footing := c.Experiment.ClusterKey()
-		if _, ok := first[footing]; !ok {
-			first[footing] = i
+		key := c.Experiment.ClusterKey()
+		if _, ok := first[key]; !ok {
+			first[key] = i
 		}
-		place[c.ID] = first[footing]
+		place[c.ID] = first[key]
 	}
 	slices.SortStableFunc(cells, func(a, b Cell) int { return place[a.ID] - place[b.ID] })
 }
 
-// checkReuse refuses what would be handed on from one trial to the next.
+// checkReuse refuses experiments whose trials would change a shared cluster for later trials.
 func (c *checker) checkReuse() {
 	if !c.e.Reuse {
 		return
 	}
 	if len(c.e.Events) > 0 {
-		c.fail("reuse", "leave reuse out", "the next trial would run on what events have made of the cluster")
+		c.fail("reuse", "remove reuse", "events would change the cluster for the next trial")
 	}
 	for _, n := range c.e.origin.cloud.Nodes {
 		if n.Flavor != nil && n.Flavor.Governed() {
-			c.fail("reuse", "leave reuse out", "%s", fmt.Sprintf("the processor credits of %s, which setting up must not cost, would be handed on", n.Name))
+			c.fail("reuse", "remove reuse", "the CPU credits of %s would carry over to the next trial", n.Name)
 			return
 		}
 	}
 }
 
-// Parallel is how many trials may run at the same time; Auto is as many as this machine has room for.
+// Parallel is the number of concurrent trials; Auto is the number for which this machine has resources.
 type Parallel int
 
-// Auto stands for as many as there is room for.
 const Auto Parallel = -1
 
-// MaxParallel bounds every other value.
+// MaxParallel bounds explicit values.
 const MaxParallel = 64
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Parallel) UnmarshalText(text []byte) error {
 	if string(text) == "auto" {
 		*p = Auto
@@ -296,7 +291,6 @@ func (p *Parallel) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText implements encoding.TextMarshaler.
 func (p Parallel) MarshalText() ([]byte, error) {
 	if p == Auto {
 		return []byte("auto"), nil

@@ -25,7 +25,8 @@ func TestPlan(t *testing.T) {
 			t.Errorf("trial %d in place %d is of repetition %d, want %d: repetitions run one after the other", c.ID, i, c.Repetition, want)
 		}
 		x := c.Experiment
-		byID[c.ID] = fmt.Sprintf("%d %v %v %v %v %v", c.Repetition, c.Parameters["workload"], c.Parameters["scale"], x.Workload.Name, x.Scale, x.Workload.Threads)
+		byID[c.ID] = fmt.Sprintf("%d %v %v %v %v %v", c.Repetition, c.Parameters["workload"], c.Parameters["scale"], x.Workload.Name, x.Scale,
+			x.Workload.Threads)
 		seeds[c.Seed] = true
 		if c.Parameters["database"] != "redis" || !slices.Equal(c.Axes, []string{"workload", "scale"}) {
 			t.Errorf("trial %d: parameters %v, axes %v", c.ID, c.Parameters, c.Axes)
@@ -87,7 +88,8 @@ func TestParameters(t *testing.T) {
 		want         map[string]any // of trial 1, beside database and workload
 	}{
 		{"none", "", map[string]any{"scale": 1.0}},
-		{"numbers", "matrix: {workload.threads: [4, 8], seed: [7]}", map[string]any{"scale": 1.0, "workload.threads": int64(4), "seed": int64(7)}},
+		{"numbers", "matrix: {workload.threads: [4, 8], seed: [7]}",
+			map[string]any{"scale": 1.0, "workload.threads": int64(4), "seed": int64(7)}},
 		{"lists", "matrix: {database.nodes: [[n1, n2, n3], [n2, n3, n4]]}", map[string]any{"scale": 1.0, "database.nodes": "n1,n2,n3"}},
 		{"mappings", "matrix: {stop: [{time: 1s}, {time: 2s}]}", map[string]any{"scale": 1.0, "stop": "time=1s"}},
 		{"topologies", "matrix: {topology: [ring:3, 'mesh:3']}", map[string]any{"scale": 1.0, "topology": "ring:3"}},
@@ -108,7 +110,8 @@ func TestParameters(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	if d, known := parse(t, small, "stop.time=20s", "warmup=2s", "repetitions=3", "workload.records=10000").Estimate(); !known || d != 3*(setupTime+27e9) {
+	if d, known := parse(t, small, "stop.time=20s", "warmup=2s", "repetitions=3", "workload.records=10000").Estimate(); !known ||
+		d != 3*(setupTime+27e9) {
 		t.Errorf("three trials of 22 s that load for 5 s take %v (known: %v)", d, known)
 	}
 	pools := strings.Replace(small, "workload: {name: a, properties: {fieldlength: 50}}",

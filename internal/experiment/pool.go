@@ -13,21 +13,20 @@ import (
 	"skerry/internal/topology"
 )
 
-// Pool is one of several workloads that run side by side in a trial: clients of its own, with
-// figures of their own. All pools work on the same table.
+// Pool is one of several workloads that run side by side in a trial, with its own clients and figures. All pools use
+// the same table.
 type Pool struct {
-	// Name stands before the pool's figures: readers.goodput, readers.read.p99.
+	// Name is the prefix of the pool's figures: readers.goodput, readers.read.p99.
 	Name string `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z][a-z0-9_]*$"`
-	// Client is where the pool's load comes from, a node of its own: client-NAME. Left out, it comes from
-	// the experiment's client node.
+	// Client is the node that generates the pool's load: client-NAME. The default is the experiment's client node.
 	Client *Client `yaml:"client" json:"client,omitempty"`
-	// Workload is what the pool asks for. Records, and the shape of a record, are the same for all pools.
+	// Workload is the load of the pool. Records, and the shape of a record, must be equal in all pools.
 	Workload Workload `yaml:"workload" json:"workload" jsonschema:"required"`
 
 	path string // of the workload in the file
 }
 
-// Pools are the workloads of each trial. A single workload is one pool, without a name.
+// Pools are the workloads of each trial. A single workload is one pool without a name.
 func (e Experiment) Pools() []Pool {
 	if len(e.Workloads) == 0 {
 		return []Pool{{Workload: e.Workload, path: "workload"}}
@@ -39,7 +38,7 @@ func (e Experiment) Pools() []Pool {
 	return pools
 }
 
-// Node is the node that a pool's load comes from.
+// Node is the node that generates the pool's load.
 func (p Pool) Node(e Experiment) string {
 	if p.Client == nil {
 		return e.ClientNode()
@@ -47,7 +46,7 @@ func (p Pool) Node(e Experiment) string {
 	return topology.PoolClient(p.Name)
 }
 
-// ClientSpec is the client that a pool's load comes from.
+// ClientSpec is the client that generates the pool's load.
 func (p Pool) ClientSpec(e Experiment) Client {
 	if p.Client == nil {
 		return e.Client
@@ -55,7 +54,7 @@ func (p Pool) ClientSpec(e Experiment) Client {
 	return *p.Client
 }
 
-// ClientNodes are the nodes that load comes from. The first one is the experiment's own.
+// ClientNodes are the nodes that generate load. The first one is the experiment's client node.
 func (e Experiment) ClientNodes() []string {
 	nodes := []string{e.ClientNode()}
 	for _, p := range e.Pools() {
@@ -66,7 +65,7 @@ func (e Experiment) ClientNodes() []string {
 	return nodes
 }
 
-// workloadLabel is how results call what a trial asks for: "a", "readers+writers".
+// workloadLabel is the workload's name in results: "a", "readers+writers".
 func (e Experiment) workloadLabel() string {
 	var names []string
 	for _, p := range e.Pools() {
@@ -78,7 +77,7 @@ func (e Experiment) workloadLabel() string {
 	return strings.Join(names, "+")
 }
 
-// Label is how messages call a pool's workload.
+// Label is the pool's name in messages.
 func (p Pool) Label() string {
 	if p.Name == "" {
 		return p.Workload.Label()
@@ -86,7 +85,7 @@ func (p Pool) Label() string {
 	return p.Name + " (" + p.Workload.Label() + ")"
 }
 
-// AuditedPools are the pools whose writes an audit reads back: those that write.
+// AuditedPools are the pools that write, whose writes an audit reads back.
 func (e Experiment) AuditedPools() (audited []Pool) {
 	pools := e.Pools()
 	for _, p := range pools {
@@ -97,13 +96,13 @@ func (e Experiment) AuditedPools() (audited []Pool) {
 	return audited
 }
 
-// writes tells whether a pool changes records.
+// writes reports whether a pool changes records.
 func (e Experiment) writes(p Pool) bool {
 	w, err := e.YCSBWorkload(p)
 	return err == nil && w.Mix.Update+w.Mix.Insert+w.Mix.ReadModifyWrite+w.Mix.Delete > 0
 }
 
-// poolNames are the names of the workloads that run side by side.
+// poolNames are the names of the parallel workloads.
 func (e Experiment) poolNames() (names []string) {
 	for _, p := range e.Workloads {
 		names = append(names, p.Name)
@@ -111,11 +110,10 @@ func (e Experiment) poolNames() (names []string) {
 	return names
 }
 
-// ErrNotLoaded says that an experiment did not come from Load or Plan, so that nobody
-// checked it.
-var ErrNotLoaded = errors.New("the experiment was not loaded from a file")
+// ErrNotLoaded means that an experiment did not come from Load or Plan, so that it was not checked.
+var ErrNotLoaded = errors.New("experiment was not loaded from a file")
 
-// Cloud is the topology with the client in it, at scale 1.
+// Cloud is the topology with the clients, at scale 1.
 func (e Experiment) Cloud() (topology.Topology, error) {
 	if e.origin == nil {
 		return topology.Topology{}, ErrNotLoaded
@@ -123,7 +121,7 @@ func (e Experiment) Cloud() (topology.Topology, error) {
 	return e.origin.cloud, nil
 }
 
-// DataNodes are the nodes that carry the database, in the order of the topology.
+// DataNodes are the nodes that run the database, in the order of the topology.
 func (e Experiment) DataNodes() []string {
 	if e.origin == nil {
 		return nil
@@ -131,7 +129,7 @@ func (e Experiment) DataNodes() []string {
 	return slices.Clone(e.origin.nodes)
 }
 
-// ClientNode is the node that the load driver runs on.
+// ClientNode is the node that runs the load driver.
 func (e Experiment) ClientNode() string {
 	if e.origin != nil {
 		for _, n := range e.origin.cloud.Nodes {
@@ -143,33 +141,32 @@ func (e Experiment) ClientNode() string {
 	return topology.ClientName
 }
 
-// ResolveDatabase finds the database that the experiment is about.
+// ResolveDatabase returns the database of the experiment.
 func (e Experiment) ResolveDatabase(databases map[string]database.Database) (database.Database, error) {
 	if e.Database.Exec == "" {
 		return database.Lookup(databases, e.Database.Name)
 	}
 	text, err := e.readFile(e.Database.Exec)
 	if err != nil {
-		return nil, fmt.Errorf("reading the definition of a database: %w", err)
+		return nil, fmt.Errorf("read database definition: %w", err)
 	}
 	return database.Describe(databases, e.resolvePath(e.Database.Exec), text)
 }
 
-// YCSBWorkload is a pool's workload as YCSB describes it: the built-in one or the file, under the
-// properties, with records and operations put in.
+// YCSBWorkload returns a pool's workload in YCSB's terms.
 func (e Experiment) YCSBWorkload(of Pool) (ycsb.Workload, error) {
 	p, err := e.Properties(of)
 	if err != nil {
 		return ycsb.Workload{}, err
 	}
-	w, _, err := ycsb.Parse(p) // of a workload on a tree no more than the records count
+	w, _, err := ycsb.Parse(p) // a workload on a tree uses only the records
 	if err != nil {
 		return w, fmt.Errorf("workload %s: %w", of.Label(), err)
 	}
 	return w, nil
 }
 
-// Properties are the YCSB properties of a pool's workload, complete.
+// Properties returns the complete YCSB properties of a pool's workload.
 func (e Experiment) Properties(of Pool) (ycsb.Properties, error) {
 	p, err := e.baseProperties(of.Workload)
 	if err != nil {
@@ -179,7 +176,7 @@ func (e Experiment) Properties(of Pool) (ycsb.Properties, error) {
 		p[k] = v
 	}
 	p["recordcount"] = fmt.Sprint(of.Workload.Records)
-	// Also where time ends a trial, this is the number of operations that keys are drawn for.
+	// Keys are drawn for this number of operations, also if time ends the trial.
 	switch {
 	case of.Workload.ExpectedOperations > 0:
 		p["operationcount"] = fmt.Sprint(of.Workload.ExpectedOperations)
@@ -191,7 +188,7 @@ func (e Experiment) Properties(of Pool) (ycsb.Properties, error) {
 	return p, nil
 }
 
-// baseProperties are the properties of a workload's name or file.
+// baseProperties returns the properties of a workload's name or file.
 func (e Experiment) baseProperties(w Workload) (ycsb.Properties, error) {
 	if w.isTree() {
 		return ycsb.Properties{}, nil
@@ -199,7 +196,7 @@ func (e Experiment) baseProperties(w Workload) (ycsb.Properties, error) {
 	if w.File == "" {
 		p, ok := ycsb.Builtin(w.Name)
 		if !ok {
-			return nil, fmt.Errorf("there is no workload %q", w.Name)
+			return nil, fmt.Errorf("unknown workload %q", w.Name)
 		}
 		return p, nil
 	}
@@ -207,26 +204,26 @@ func (e Experiment) baseProperties(w Workload) (ycsb.Properties, error) {
 	return ycsb.CollectEntries(entries), err
 }
 
-// propertyEntries are the lines of a workload's property file, none where it has no file.
+// propertyEntries returns the lines of a workload's property file, none without a file.
 func (e Experiment) propertyEntries(w Workload) ([]ycsb.Entry, error) {
 	if w.File == "" {
 		return nil, nil
 	}
 	data, err := e.readFile(w.File)
 	if err != nil {
-		return nil, fmt.Errorf("reading the workload: %w", err)
+		return nil, fmt.Errorf("read workload: %w", err)
 	}
 	entries, err := ycsb.ReadEntries(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("reading the workload %s: %w", w.File, err)
+		return nil, fmt.Errorf("read workload %s: %w", w.File, err)
 	}
 	return entries, nil
 }
 
-// isSet says whether the document itself holds a path, as opposed to a default.
+// isSet reports whether the document contains a path.
 func (e Experiment) isSet(path string) bool { return e.origin != nil && e.origin.root.Has(path) }
 
-// problem is a mistake at a path of the experiment.
+// problem returns a mistake at a path of the experiment.
 func (e Experiment) problem(path, hint, format string, args ...any) strict.Problem {
 	p := strict.Problem{Path: path, Message: fmt.Sprintf(format, args...), Hint: hint}
 	if e.origin != nil {

@@ -73,19 +73,19 @@ func TestSinglePool(t *testing.T) {
 
 func TestPoolsRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ from, to, want string }{
-		"name of figure": {"name: readers", "name: read", `"read" is the name of a figure`},
-		"same name":      {"name: readers", "name: writers", `two workloads are called "writers"`},
+		"name of figure": {"name: readers", "name: read", `workload name "read" is the name of a figure`},
+		"same name":      {"name: readers", "name: writers", `duplicate workload name "writers"`},
 		"records":        {"name: c,", "name: c, records: 50,", "share one table"},
-		"fields":         {"threads: 30}", `threads: 30, properties: {fieldcount: "3"}}`, "the records of this one are otherwise"},
-		"two insert":     {"name: c, threads: 30}}", "name: d}}\n  - {name: more, workload: d}", "insert the same keys"},
-		"two audited":    {"name: c, threads: 30}}\n", "name: a}}\n", "both write"},
+		"fields":         {"threads: 30}", `threads: 30, properties: {fieldcount: "3"}}`, "this workload has other records"},
+		"two insert":     {"name: c, threads: 30}}", "name: d}}\n  - {name: more, workload: d}", "inserts the same keys"},
+		"two audited":    {"name: c, threads: 30}}\n", "name: a}}\n", "write the same records"},
 		"nowhere":        {"site: Sydney", "site: Atlantis", "cannot be placed"},
 		"unknown pool":   {"readers.p99", "reader.p99", `did you mean "readers"?`},
 		"whose":          {"readers.p99", "read.p99", "write readers.read.p99"},
-		"no such figure": {"readers.p99", "readers.update.p99", "the workload does no update"},
-		"none":           {beside[strings.Index(beside, "workloads:"):], "", "no workload is given"},
-		"tree":           {"name: c, threads: 30", "name: mdtest", "cannot stand beside others"},
-		"probes":         {"threads: 4,", "threads: 4, probes: {every: 1ms},", "too often"},
+		"no such figure": {"readers.p99", "readers.update.p99", "the workload has no operation update"},
+		"none":           {beside[strings.Index(beside, "workloads:"):], "", "workload is empty"},
+		"tree":           {"name: c, threads: 30", "name: mdtest", "cannot run next to others"},
+		"probes":         {"threads: 4,", "threads: 4, probes: {every: 1ms},", "below the minimum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(beside, tt.from, tt.to, 1)
@@ -120,17 +120,20 @@ workloads:
 	if got := parse(t, two(`insertstart: "50"`)).AuditedPools(); len(got) != 2 {
 		t.Errorf("an audit is of %+v, want both", got)
 	}
-	if _, err := Parse("x.yaml", []byte(two(`insertstart: "49"`)), nil, false); err == nil || !strings.Contains(err.Error(), "here and there both write the same records") {
+	if _, err := Parse("x.yaml", []byte(two(`insertstart: "49"`)), nil, false); err == nil ||
+		!strings.Contains(err.Error(), "here and there write the same records") {
 		t.Errorf("of one record in common: %v", err)
 	}
-	if _, err := Parse("x.yaml", []byte(strings.Replace(two(`insertstart: "50"`), "name: a, records: 100, properties: {insertc", "name: d, records: 100, properties: {insertc", 1)), nil, false); err == nil || !strings.Contains(err.Error(), "those from 50 on") {
+	if _, err := Parse("x.yaml", []byte(strings.Replace(two(`insertstart: "50"`), "name: a, records: 100, properties: {insertc",
+		"name: d, records: 100, properties: {insertc", 1)), nil, false); err == nil ||
+		!strings.Contains(err.Error(), "existing records, from 50 on") {
 		t.Errorf("of inserts into the other's records: %v", err)
 	}
 }
 
 func TestDeleteIsNotAudited(t *testing.T) {
 	text := strings.Replace(small, "fieldlength: 50", `readproportion: "0.2", deleteproportion: "0.3"`, 1) + "audit: true\n"
-	if _, err := Parse("x.yaml", []byte(text), nil, false); err == nil || !strings.Contains(err.Error(), "an audit does not follow deletes") {
+	if _, err := Parse("x.yaml", []byte(text), nil, false); err == nil || !strings.Contains(err.Error(), "an audit does not support deletes") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"skerry/internal/topology"
 )
 
-// LinkProfile is how one link changes over the time of a measurement.
+// LinkProfile is the change of one link over the time of a measurement.
 type LinkProfile struct {
 	ID     string
 	AB, BA link.Profile
 
+	// baseLoss is the topology's loss of AB and BA.
 	baseLoss [2]float64 // of the topology, of AB and BA
 }
 
-// LinkProfiles returns the links of t that the experiment's drift changes, in the order of t,
-// with their qualities at every time. t is at scale 1; the profiles are at the
-// experiment's scale.
+// LinkProfiles returns the links of t that the drift changes, in the order of t. t is at scale 1; the profiles are at
+// the experiment's scale.
 func (e Experiment) LinkProfiles(t topology.Topology) ([]LinkProfile, error) {
 	if e.Drift == nil {
 		return nil, nil
@@ -62,16 +62,15 @@ func (e Experiment) LinkProfiles(t topology.Topology) ([]LinkProfile, error) {
 	return list, nil
 }
 
-// checkedDrift is how long a drift is followed for mistakes, of an experiment without stop.time.
+// checkedDrift is the checked length of a drift if the experiment has no stop.time.
 const checkedDrift = time.Hour
 
-// checkDrift refuses a drift that gives a link a quality which is not possible, such as a latency that
-// becomes too small for the jitter.
+// checkDrift refuses impossible qualities, such as a latency below the jitter.
 func (e Experiment) checkDrift(t topology.Topology, profiles map[string]LinkProfile) strict.Problems {
 	end := cmp.Or(time.Duration(e.Stop.Time), checkedDrift)
 	for _, l := range t.Links {
 		p, ok := profiles[l.ID]
-		if !ok || e.Drift.Mobility != nil && l.AB.Jitter == 0 { // a journey does not change it
+		if !ok || e.Drift.Mobility != nil && l.AB.Jitter == 0 { // mobility does not change its jitter
 			continue
 		}
 		for at := time.Duration(0); at <= end; at += e.Drift.Every.Duration() {
@@ -92,7 +91,7 @@ func mobileProfiles(m topology.Mobility, t topology.Topology, scale float64) map
 	return profiles
 }
 
-// driftingLink is a link on its way through the changes of a drift.
+// driftingLink is a link with the changes of a drift so far.
 type driftingLink struct {
 	link.Change // AB and BA are the state so far
 	a, b        string
@@ -100,7 +99,7 @@ type driftingLink struct {
 	ab, ba      []link.Step
 }
 
-// timeline follows all links of a topology.
+// timeline applies a drift to all links of a topology.
 type timeline struct {
 	links []*driftingLink
 	site  map[string]string // of nodes
@@ -118,12 +117,12 @@ func newTimeline(t topology.Topology, scale float64) *timeline {
 	return l
 }
 
-// matches says whether a node or its site has the name; "" is the name of all.
+// matches reports whether the node or its site has the name; "" matches all.
 func (l *timeline) matches(node, name string) bool {
 	return name == "" || node == name || l.site[node] == name
 }
 
-// changeAt notes the state of a link at a time.
+// changeAt records the qualities of a link from a time on.
 func (d *driftingLink) changeAt(at time.Duration, ab, ba link.Quality) {
 	if !ab.Equal(*d.AB) {
 		d.ab = append(d.ab, link.Step{At: at, Quality: ab})
@@ -134,7 +133,7 @@ func (d *driftingLink) changeAt(at time.Duration, ab, ba link.Quality) {
 	*d.AB, *d.BA = ab, ba
 }
 
-// profiles are those of the links that ever change.
+// profiles returns the profiles of the links that change.
 func (l *timeline) profiles() map[string]LinkProfile {
 	profiles := map[string]LinkProfile{}
 	for _, d := range l.links {
@@ -146,7 +145,7 @@ func (l *timeline) profiles() map[string]LinkProfile {
 	return profiles
 }
 
-// stepProfiles follows steps: what a step says of single links holds on top of every scale.
+// stepProfiles applies steps. Changes of single links override every scale.
 func stepProfiles(steps []Step, t topology.Topology, scale float64) (map[string]LinkProfile, strict.Problems) {
 	var ps strict.Problems
 	l := newTimeline(t, scale)
@@ -154,7 +153,8 @@ func stepProfiles(steps []Step, t topology.Topology, scale float64) (map[string]
 	for i, s := range steps {
 		path := fmt.Sprintf("steps[%d]", i)
 		if i > 0 && s.At < steps[i-1].At {
-			ps = append(ps, strict.Problem{Path: path + ".at", Message: fmt.Sprintf("%v is before the step above it (%v)", s.At, steps[i-1].At), Hint: "put the steps in order"})
+			ps = append(ps, strict.Problem{Path: path + ".at", Message: fmt.Sprintf("%v is before the step above it (%v)", s.At, steps[i-1].At),
+				Hint: "put the steps in order"})
 		}
 		if s.Scale == nil && len(s.Links) == 0 {
 			ps = append(ps, strict.Problem{Path: path, Message: "the step changes nothing", Hint: "give scale or links"})
@@ -181,7 +181,7 @@ func stepProfiles(steps []Step, t topology.Topology, scale float64) (map[string]
 	return l.profiles(), ps
 }
 
-// hasLink says whether any link is between the two ends.
+// hasLink reports whether the topology has a link between the two ends.
 func (l *timeline) hasLink(s topology.LinkSpec) bool {
 	return slices.ContainsFunc(l.links, func(d *driftingLink) bool {
 		forward, back := l.directionsOf(s, d.ID, d.a, d.b)
@@ -194,13 +194,13 @@ func (l *timeline) missingLink(path string, s topology.LinkSpec) strict.Problem 
 	unnamed := s
 	unnamed.Name = ""
 	if s.Name == "" || !l.hasLink(unnamed) {
-		return strict.Problem{Path: path + ".between", Message: fmt.Sprintf("there is no link between %v", s.Between)}
+		return strict.Problem{Path: path + ".between", Message: fmt.Sprintf("no link between %v", s.Between)}
 	}
-	return strict.Problem{Path: path + ".name", Message: fmt.Sprintf("no link between %v is called %q", s.Between, s.Name),
-		Hint: "skerry validate --links lists their names; without a name all of them change"}
+	return strict.Problem{Path: path + ".name", Message: fmt.Sprintf("no link between %v has the name %q", s.Between, s.Name),
+		Hint: "list the names with `skerry validate --links`, or remove name to change all of them"}
 }
 
-// directionsOf says whether a link from a to b is among those meant, in which direction.
+// directionsOf reports whether a spec selects the link from a to b, and in which direction.
 func (l *timeline) directionsOf(s topology.LinkSpec, id, a, b string) (forward, back bool) {
 	if len(s.Between) != 2 || s.Name != "" && s.Name != id && !strings.HasPrefix(id, s.Name+":") {
 		return false, false
@@ -209,17 +209,16 @@ func (l *timeline) directionsOf(s topology.LinkSpec, id, a, b string) (forward, 
 	return l.matches(a, x) && l.matches(b, y), l.matches(a, y) && l.matches(b, x)
 }
 
-// unixTime is more than any trial lasts, and less than any Unix time stamp since 2001.
+// unixTime is longer than any trial, and below any Unix time stamp since 2001.
 const unixTime = 1e9 * time.Second
 
-// moment is when a drift changes links, and where that is written.
+// moment is the time of a drift's change, and its position in the file.
 type moment struct {
 	at  time.Duration
 	pos strict.Pos
 }
 
-// moments returns those of a drift's steps or of its trace's rows, in order; none of mobility, which never ends. The
-// drift has been checked.
+// moments returns the times of a checked drift's steps or rows, in order; none for mobility, which never ends.
 func (e Experiment) moments() (list []moment) {
 	if e.Drift == nil {
 		return nil
@@ -240,7 +239,7 @@ func (e Experiment) moments() (list []moment) {
 	return list
 }
 
-// checkTraceTimes refuses a trace whose times cannot be meant: Unix time stamps, and rows that are all after the trial's end.
+// checkTraceTimes refuses Unix time stamps, and traces whose rows are all after the trial's end.
 func (c *checker) checkTraceTimes() {
 	moments := c.e.moments()
 	if c.e.Drift.Trace == "" || len(moments) == 0 {
@@ -251,16 +250,17 @@ func (c *checker) checkTraceTimes() {
 	}
 	if i := slices.IndexFunc(moments, func(m moment) bool { return m.at >= unixTime }); i >= 0 {
 		refuse(moments[i], "subtract the time of the first row from every row: times count from the start of the measurement",
-			"the time %d s looks like a Unix time stamp", moments[i].at/time.Second)
+			"time %d s looks like a Unix time stamp", moments[i].at/time.Second)
 		return
 	}
 	if end := c.e.Stop.Time; end > 0 && moments[0].at >= end.Duration() {
-		refuse(moments[0], "make the trial longer or the rows earlier", "at %v the trial has ended (stop.time is %v), and no row is earlier", unit.Duration(moments[0].at), end)
+		refuse(moments[0], "make the trial longer or the rows earlier", "first row at %v is after the end of the trial (stop.time is %v)",
+			unit.Duration(moments[0].at), end)
 	}
 }
 
-// DriftNotes says what a trial that ended after a time does not show of its drift: rows or steps that it did not reach,
-// links that are dead until its end. A time of 0 is not known.
+// DriftNotes describes the parts of a drift without effect in a trial of length end (0 if unknown): rows or steps after
+// the end, and links that remain dead until the end.
 func (e Experiment) DriftNotes(end time.Duration) (notes []string) {
 	moments := e.moments()
 	if len(moments) == 0 {
@@ -291,7 +291,8 @@ func (e Experiment) DriftNotes(end time.Duration) (notes []string) {
 		}
 	}
 	if early != nil {
-		notes = append(notes, fmt.Sprintf("%s: the outage at 0s starts with the measurement, since no database can be set up over a dead link", listLinks(early)))
+		notes = append(notes, fmt.Sprintf("%s: the outage at 0s starts with the measurement, since no database can be set up over a dead link",
+			listLinks(early)))
 	}
 	for _, m := range moments {
 		if links, ok := dead[m.at]; ok {
@@ -302,7 +303,7 @@ func (e Experiment) DriftNotes(end time.Duration) (notes []string) {
 	return notes
 }
 
-// listLinks names at most three of several links.
+// listLinks names at most three links.
 func listLinks(links []string) string {
 	const most = 3
 	if len(links) == 1 {
@@ -314,14 +315,14 @@ func listLinks(links []string) string {
 	return fmt.Sprintf("links %s and %d more", strings.Join(links[:most], ", "), len(links)-most)
 }
 
-// isDead tells whether a direction loses every packet at a time.
+// isDead reports whether a direction loses every packet at a time.
 func (p LinkProfile) isDead(t time.Duration) bool {
 	return losesAll(p.AB.At(t)) || losesAll(p.BA.At(t))
 }
 
 func losesAll(q link.Quality) bool { return q.Loss >= 1 }
 
-// deadSince returns the moment from which on a direction loses every packet, to the last of the moments.
+// deadSince returns the moment from which on a direction loses every packet until the last moment.
 func (p LinkProfile) deadSince(moments []moment) (since time.Duration, ok bool) {
 	for _, m := range slices.Backward(moments) {
 		if !p.isDead(m.at) {
@@ -332,8 +333,8 @@ func (p LinkProfile) deadSince(moments []moment) (since time.Duration, ok bool) 
 	return since, ok
 }
 
-// BeforeMeasurement returns the qualities of both directions while a trial is set up and warmed up: those at 0s. A
-// direction that is dead then has the topology's own loss until the measurement starts, as no database forms over it.
+// BeforeMeasurement returns the qualities of both directions during setup and warm-up: those at 0s. A direction that is
+// dead at 0s keeps the topology's loss until the measurement starts, since no database forms over a dead link.
 func (p LinkProfile) BeforeMeasurement() (ab, ba link.Quality) {
 	ab, ba = p.AB.At(0), p.BA.At(0)
 	if losesAll(ab) {
@@ -345,7 +346,7 @@ func (p LinkProfile) BeforeMeasurement() (ab, ba link.Quality) {
 	return ab, ba
 }
 
-// allDriftNotes are the notes of all trials, each once.
+// allDriftNotes returns the distinct notes of all trials.
 func (e Experiment) allDriftNotes() (notes []string) {
 	type drift struct {
 		trace string
@@ -355,7 +356,7 @@ func (e Experiment) allDriftNotes() (notes []string) {
 	for _, c := range e.Plan() {
 		x := c.Experiment
 		if x.Drift == nil || x.Drift.Trace != "" && seen[drift{x.Drift.Trace, x.Stop.Time}] {
-			continue // a trace may be long, and the cells many
+			continue // long traces with many cells take time
 		}
 		seen[drift{x.Drift.Trace, x.Stop.Time}] = true
 		for _, n := range x.DriftNotes(x.Stop.Time.Duration()) {

@@ -82,7 +82,7 @@ stop: {time: 10s}
 		}
 	}
 	_, err := Parse("x.yaml", []byte(cloud+"drift: {steps: [{at: 1s, links: [{name: spar, between: [a, b], latency: 9ms}]}]}\n"), nil, false)
-	if err == nil || !strings.Contains(err.Error(), `no link between [a b] is called "spar"`) {
+	if err == nil || !strings.Contains(err.Error(), `no link between [a b] has the name "spar"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -98,7 +98,8 @@ func TestOutageInTrace(t *testing.T) {
 	if !errors.As(err, &ps) || len(ps) != 1 {
 		t.Fatalf("%d problems, want 1: %v", len(ps), err)
 	}
-	if p := ps[0]; p.Pos.Line != 5 || p.Message != "bandwidth: a bandwidth of 0 carries nothing (and so do 2 more rows)" || !strings.Contains(p.Hint, "write 100% in the column loss") {
+	if p := ps[0]; p.Pos.Line != 5 || p.Message != "bandwidth must not be 0 (also in 2 more rows)" ||
+		!strings.Contains(p.Hint, "write 100% in the column loss") {
 		t.Errorf("line %d: %s (%s)", p.Pos.Line, p.Message, p.Hint)
 	}
 }

@@ -48,12 +48,12 @@ func TestTrialsOfOneClusterFollowEachOther(t *testing.T) {
 
 func TestFooting(t *testing.T) {
 	e := parse(t, shared)
-	footings := map[string]bool{}
+	keys := map[string]bool{}
 	for _, c := range e.Plan() {
-		footings[c.Experiment.ClusterKey()] = true
+		keys[c.Experiment.ClusterKey()] = true
 	}
-	if len(footings) != 2 || footings[""] {
-		t.Errorf("%d footings, want one for each database", len(footings))
+	if len(keys) != 2 || keys[""] {
+		t.Errorf("%d cluster keys, want one per database", len(keys))
 	}
 	for _, c := range parse(t, shared, "reuse=false").Plan() {
 		if c.Experiment.ClusterKey() != "" {
@@ -64,8 +64,8 @@ func TestFooting(t *testing.T) {
 
 func TestReuseIsRefusedWhereSomethingIsHandedOn(t *testing.T) {
 	for set, want := range map[string]string{
-		"events=[{at: 5s, kill: n2}]":          "what events have made",
-		"topology.defaults={flavor: t2.small}": "processor credits",
+		"events=[{at: 5s, kill: n2}]":          "events would change",
+		"topology.defaults={flavor: t2.small}": "CPU credits",
 	} {
 		_, err := Parse("x.yaml", []byte(shared), []string{set}, false)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -15,17 +15,16 @@ import (
 	"skerry/internal/topology"
 )
 
-// traceColumns are the columns of a trace with the units that may stand in their names.
+// traceColumns are the columns of a trace, with the units allowed in their names.
 var traceColumns = map[string][]string{
 	"time": {"s", "ms"}, "from": nil, "to": nil,
 	"latency": {"ms", "us"}, "bandwidth": {"mbit", "kbit", "gbit"}, "loss": nil,
 }
 
-// maxTraceProblems is how many mistakes of a trace are told: a wrong file is wrong in
-// every line.
+// maxTraceProblems bounds the reported mistakes: a wrong file has one in every line.
 const maxTraceProblems = 20
 
-// traceRow is one row: a change of one direction of the links between two ends.
+// traceRow changes one direction of the links between two ends.
 type traceRow struct {
 	at       time.Duration
 	from, to string
@@ -41,11 +40,12 @@ func (e Experiment) openTrace() (*traceReader, error) {
 	return &traceReader{src: strict.NewSource(e.Drift.Trace, string(data)), csv: csv.NewReader(strings.NewReader(string(data)))}, nil
 }
 
-// traceProfiles replays the drift's CSV file.
+// traceProfiles applies the drift's CSV file.
 func (e Experiment) traceProfiles(t topology.Topology) (map[string]LinkProfile, strict.Problems) {
 	r, err := e.openTrace()
 	if err != nil {
-		return nil, strict.Problems{{Path: "trace", Message: "reading the trace: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"}}
+		return nil, strict.Problems{{Path: "trace", Message: "read trace: " + err.Error(), Err: err,
+			Hint: "give the path of a CSV file, relative to this file"}}
 	}
 	rows := r.readRows()
 	l := newTimeline(t, e.Scale)
@@ -62,7 +62,7 @@ func (e Experiment) traceProfiles(t topology.Topology) (map[string]LinkProfile, 
 			d.changeAt(row.at, ab, ba)
 		}
 		if !touched {
-			r.fail(r.lines[i], 1, "there is no link from %q to %q", row.from, row.to)
+			r.fail(r.lines[i], 1, "no link from %q to %q", row.from, row.to)
 		}
 		if len(r.problems) > maxTraceProblems {
 			break
@@ -86,7 +86,8 @@ type column struct {
 }
 
 func (r *traceReader) fail(line, col int, format string, args ...any) {
-	r.problems = append(r.problems, strict.Problem{Pos: strict.Pos{Source: r.src, Line: line, Column: col}, Message: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, strict.Problem{Pos: strict.Pos{Source: r.src, Line: line, Column: col},
+		Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *traceReader) readRows() []traceRow {
@@ -99,11 +100,11 @@ func (r *traceReader) readRows() []traceRow {
 		}
 		var parse *csv.ParseError
 		if errors.As(err, &parse) {
-			r.fail(parse.Line, parse.Column, "this is no CSV: %v", parse.Err)
+			r.fail(parse.Line, parse.Column, "invalid CSV: %v", parse.Err)
 			return nil
 		}
 		if err != nil {
-			r.fail(1, 1, "this is no CSV: %v", err)
+			r.fail(1, 1, "invalid CSV: %v", err)
 			return nil
 		}
 		if r.columns == nil {
@@ -128,13 +129,13 @@ func (r *traceReader) readRows() []traceRow {
 	if n := len(r.outages); n > 0 {
 		p := r.outages[0]
 		if n > 1 {
-			p.Message += fmt.Sprintf(" (and so do %d more rows)", n-1)
+			p.Message += fmt.Sprintf(" (also in %d more rows)", n-1)
 		}
-		p.Hint = "for an outage leave the cell empty and write 100% in the column loss, and 0% in the row that ends the outage"
+		p.Hint = "leave the cell empty for an outage, write loss 100%, and loss 0% in the row that ends the outage"
 		r.problems = append(r.problems, p)
 	}
 	if len(rows) == 0 && len(r.problems) == 0 {
-		r.fail(1, 1, "the trace is empty: the first line names the columns, each further one is a change")
+		r.fail(1, 1, "trace is empty: want a line with the columns, then one line per change")
 	}
 	return rows
 }
@@ -149,19 +150,19 @@ func (r *traceReader) parseHeader(record []string) {
 		case !known:
 			r.fail(1, col, "unknown column %q, want time, from, to, latency, bandwidth or loss", name)
 		case suffix != "" && !slices.Contains(units, suffix):
-			r.fail(1, col, "%q is no unit of %s here, want one of %v or cells with units", suffix, name, units)
+			r.fail(1, col, "%q is not a unit of %s, want one of %v or cells with units", suffix, name, units)
 		}
 		r.columns[name] = column{i, suffix}
 	}
 	if _, ok := r.columns["time"]; !ok {
-		r.fail(1, 1, "there is no column time")
+		r.fail(1, 1, "no column time")
 	}
 	if len(r.columns) < 2 {
-		r.fail(1, 1, "no column says what changes: want latency, bandwidth or loss")
+		r.fail(1, 1, "no column with a change, want latency, bandwidth or loss")
 	}
 }
 
-// cell is the text of a column with its unit, "" where it is empty.
+// cell returns the text of a column with its unit, "" if it is empty.
 func (r *traceReader) cell(record []string, name string) string {
 	c, ok := r.columns[name]
 	if !ok || strings.TrimSpace(record[c.index]) == "" {
@@ -191,7 +192,8 @@ func (r *traceReader) parseRow(record []string) traceRow {
 		v, err := unit.ParseBandwidth(s)
 		if errors.Is(err, unit.ErrNoBandwidth) {
 			line, col := r.csv.FieldPos(r.columns["bandwidth"].index)
-			r.outages = append(r.outages, strict.Problem{Pos: strict.Pos{Source: r.src, Line: line, Column: col}, Message: "bandwidth: a bandwidth of 0 carries nothing"})
+			r.outages = append(r.outages, strict.Problem{Pos: strict.Pos{Source: r.src, Line: line, Column: col},
+				Message: "bandwidth must not be 0"})
 		} else {
 			check("bandwidth", err)
 		}

@@ -33,10 +33,11 @@ func TestWorkloadOnATree(t *testing.T) {
 		t.Errorf("workload a on a tree: %+v, %v", w, err)
 	}
 	for name, test := range map[string]struct{ set, want string }{
-		"a value":          {"workload.properties.shared=2", "--set workload.properties.shared=2: workload.properties.shared: \"2\" is not a number between 0 and 1"},
+		"a value": {"workload.properties.shared=2",
+			"--set workload.properties.shared=2: workload.properties.shared: \"2\" is not a number between 0 and 1"},
 		"a property":       {"workload.properties.fieldlength=2", "unknown for workload namespace"},
-		"of another":       {"assert=[read.p95 < 1s]", "the workload does no read"},
-		"none of those":    {"assert=[mkdir.p95 < 1s]", "the workload does no mkdir"},
+		"of another":       {"assert=[read.p95 < 1s]", "the workload has no operation read"},
+		"none of those":    {"assert=[mkdir.p95 < 1s]", "the workload has no operation mkdir"},
 		"probed":           {"workload.probes={every: 5s}", "the same names"},
 		"too few to share": {"workload.records=1", "at least 2 records"},
 	} {
@@ -50,7 +51,8 @@ func TestWorkloadOnATree(t *testing.T) {
 func TestTreesNeedADirectoryTree(t *testing.T) {
 	e := parse(t, treeful)
 	all := databases()
-	if err := CheckCapabilities(e, all); err == nil || !strings.Contains(err.Error(), "redis is no directory tree, which the workload namespace is on") {
+	if err := CheckCapabilities(e, all); err == nil || !strings.Contains(err.Error(),
+		"workload namespace needs a directory tree, redis is none") {
 		t.Errorf("on records: %v", err)
 	}
 	all["redis"] = fake{can: database.Capabilities{Tree: true}}

@@ -18,20 +18,20 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// Validation is what can be said of an experiment file before anything runs.
+// Validation is the result of checking an experiment file without running it.
 type Validation struct {
 	File     string    `json:"file"`
 	Valid    bool      `json:"valid"`
 	Problems []Mistake `json:"problems,omitempty"`
-	// Name, Trials, EstimateS and Plan are of a valid file. EstimateS is the longest that
-	// the run is likely to take, in seconds; 0 where nobody knows.
+	// Name, Trials, EstimateS and Plan are set for a valid file. EstimateS is the estimated maximum time of the run in
+	// seconds, 0 if unknown.
 	Name      string  `json:"name,omitempty"`
 	Trials    int     `json:"trials,omitempty"`
 	EstimateS float64 `json:"estimate_s,omitempty"`
 	Plan      []Cell  `json:"plan,omitempty"` // in the order of running
-	// Places are where nodes stand, as far as the machines file tells; nil on this machine.
+	// Placement is the placement of nodes, as far as the machines file determines it; nil on this machine.
 	Placement *placement.Plan `json:"places,omitempty"`
-	// Notes say what of it has no effect, and what this machine will not do of it.
+	// Notes describe settings without effect, and limits of this machine.
 	Notes []string `json:"notes,omitempty"`
 
 	experiment Experiment
@@ -48,7 +48,7 @@ type Mistake struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// ListMistakes are those that an error of a file at path tells: one each of strict.Problems, else the error itself.
+// ListMistakes converts an error of the file at path: strict.Problems give one mistake each, any other error gives one.
 func ListMistakes(err error, path string) (list []Mistake) {
 	var ps strict.Problems
 	if !errors.As(err, &ps) {
@@ -64,13 +64,13 @@ func ListMistakes(err error, path string) (list []Mistake) {
 	return list
 }
 
-// Validate loads a file and checks it against the databases.
+// Validate checks the experiment file at path with the settings of --set and --fast.
 func Validate(path string, sets []string, fast bool, databases map[string]database.Database) Validation {
 	e, err := Load(path, sets, fast)
 	return validate(path, e, err, databases)
 }
 
-// ValidateText is Validate for a text that is at hand already; path is where it is to lie.
+// ValidateText checks the text of an experiment file; path is its origin.
 func ValidateText(path string, text []byte, databases map[string]database.Database) Validation {
 	e, err := Parse(path, text, nil, false)
 	return validate(path, e, err, databases)
@@ -88,7 +88,7 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
 		v.Trials = len(v.Plan)
 		v.Notes = slices.Concat(v.experiment.UnusedSettings(databases), v.experiment.eventNotes(), v.experiment.allDriftNotes())
-		v.Placement, v.err = v.experiment.Placement() // which was checked
+		v.Placement, v.err = v.experiment.Placement() // checked before
 		if d, known := v.experiment.Estimate(); known {
 			v.EstimateS = d.Seconds()
 		}
@@ -96,7 +96,7 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 	return v
 }
 
-// NoteMissingDatabases notes which databases of a valid file are not installed here.
+// NoteMissingDatabases adds a note for each database of a valid file that is not installed.
 func (v *Validation) NoteMissingDatabases(databases map[string]database.Database) {
 	seen := map[string]bool{}
 	for _, c := range v.Plan {
@@ -110,13 +110,13 @@ func (v *Validation) NoteMissingDatabases(databases map[string]database.Database
 			_, err = database.Locate(db, d.Version, "")
 		}
 		if err != nil {
-			v.Notes = append(v.Notes, strings.TrimSuffix(fmt.Sprintf("the run would not start here: %v; %s", err, advice.Of(err)), "; "))
+			v.Notes = append(v.Notes, strings.TrimSuffix(fmt.Sprintf("run cannot start on this machine: %v; %s", err, advice.Of(err)), "; "))
 		}
 	}
 }
 
-// NoteDiskLimits notes what this machine cannot do of a valid file. Disks tells whether disks of
-// nodes can be bounded here; it is asked where that is wanted.
+// NoteDiskLimits adds notes on disk limits that this machine cannot enforce. disks reports whether it can; it is called
+// only if the experiment limits disks.
 func (v *Validation) NoteDiskLimits(disks func() error) {
 	if !v.Valid {
 		return
@@ -130,14 +130,15 @@ func (v *Validation) NoteDiskLimits(disks func() error) {
 		return
 	}
 	if flavors {
-		v.Notes = append(v.Notes, fmt.Sprintf("disks of flavors are not bounded on this machine: %v", err))
+		v.Notes = append(v.Notes, fmt.Sprintf("disk limits of flavors are not enforced on this machine: %v", err))
 	}
 	for _, kind := range kinds {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s is unavailable on this machine, the event will fail: %v", kind, err))
+		v.Notes = append(v.Notes, fmt.Sprintf("event %s will fail on this machine: %v", kind, err))
 	}
 }
 
-// NoteCongestionControls notes congestion controls of a valid file that this machine's kernel does not have among its available ones.
+// NoteCongestionControls adds a note for each congestion control of a valid file that is not among the kernel's
+// available ones.
 func (v *Validation) NoteCongestionControls(available []string) {
 	for _, c := range v.Plan {
 		cloud, err := c.Experiment.Cloud()
@@ -145,7 +146,8 @@ func (v *Validation) NoteCongestionControls(available []string) {
 		if err != nil || control == "" || slices.Contains(available, control) {
 			continue
 		}
-		note := fmt.Sprintf("the congestion control %s is not loaded on this machine (%s): nodes get it if root runs the experiment and the kernel has a module tcp_%s",
+		note := fmt.Sprintf("congestion control %s is not loaded on this machine (%s): nodes get it if root runs the experiment and the "+
+			"kernel has the module tcp_%s",
 			control, strings.Join(available, ", "), control)
 		if !slices.Contains(v.Notes, note) {
 			v.Notes = append(v.Notes, note)
@@ -153,8 +155,7 @@ func (v *Validation) NoteCongestionControls(available []string) {
 	}
 }
 
-// boundsDisks tells whether any trial's flavors bound the disks of nodes, and which kinds of
-// its events do.
+// boundsDisks reports whether any flavor limits disks, and returns the kinds of events that do.
 func (e Experiment) boundsDisks() (flavors bool, kinds []string) {
 	for _, c := range e.Plan() {
 		if cloud, err := c.Experiment.Cloud(); err == nil {
@@ -174,10 +175,10 @@ func (e Experiment) boundsDisks() (flavors bool, kinds []string) {
 // Cloud is the topology of a valid file.
 func (v Validation) Cloud() topology.Topology { return v.experiment.origin.cloud }
 
-// Err is what is wrong with the file, nil when it is valid.
+// Err is nil for a valid file.
 func (v Validation) Err() error { return v.err }
 
-// Describe writes what would be run, and with plan every trial in the order of running.
+// Describe writes a summary of the run and, with plan, every trial in the order of execution.
 func (v Validation) Describe(w io.Writer, plan bool) error {
 	e := v.experiment
 	about := ""
@@ -191,17 +192,17 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 	}
 	fmt.Fprintf(w, "  %s\n", describeTrials(e))
 	if e.ClusterWarmup > 0 {
-		fmt.Fprintf(w, "  a new cluster: warmed up for %v\n", e.ClusterWarmup)
+		fmt.Fprintf(w, "  new clusters: warm-up %v\n", e.ClusterWarmup)
 	}
-	fmt.Fprintf(w, "  each: warm-up %v, then %s\n", e.Warmup, e.Stop)
+	fmt.Fprintf(w, "  each trial: warm-up %v, then %s\n", e.Warmup, e.Stop)
 	if len(e.Events) > 0 {
-		fmt.Fprintf(w, "  meanwhile: %s\n", e.describeEvents())
+		fmt.Fprintf(w, "  events: %s\n", e.describeEvents())
 	}
 	e.describeCloud(w)
 	if d, known := e.Estimate(); known {
-		fmt.Fprintf(w, "  at most about %v in all\n", roundEstimate(d))
+		fmt.Fprintf(w, "  at most about %v in total\n", roundEstimate(d))
 	} else {
-		fmt.Fprintf(w, "  how long it takes depends on the database: stop.time would bound it\n")
+		fmt.Fprintf(w, "  duration depends on the database; set stop.time to bound it\n")
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "  note: %s\n", n)
@@ -227,7 +228,7 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 	return t.Flush()
 }
 
-// describeTrials says what varies: "4 trials: workload a, c x scale 0.2, 1".
+// describeTrials lists the parameters that vary: "4 trials: workload a, c x scale 0.2, 1".
 func describeTrials(e Experiment) string {
 	cells := e.Plan()
 	text := fmt.Sprintf("%d trials", len(cells))
@@ -251,29 +252,27 @@ func describeTrials(e Experiment) string {
 	return text
 }
 
-// describeRate says how a workload is driven.
 func (w Workload) describeRate() string {
 	text := fmt.Sprintf("%d threads", w.Threads)
 	if w.Arrival != "closed" {
 		text = w.Arrival + " arrivals"
 	}
 	if w.Target > 0 {
-		text += fmt.Sprintf(" at %g a second", w.Target)
+		text += fmt.Sprintf(" at %g per second", w.Target)
 	}
 	return text
 }
 
-// clientLocation is where a client stands.
 func (e Experiment) clientLocation(client string) string {
 	for _, n := range e.origin.cloud.Nodes {
 		if n.Name == client {
 			return "at " + n.Site
 		}
 	}
-	return "nowhere"
+	return "without a site"
 }
 
-// String says what ends a trial: "12s, or 5% confidence after 5s".
+// String describes the end of a trial: "12s, or 5% confidence after 5s".
 func (s Stop) String() string {
 	var parts []string
 	if s.Time > 0 {
@@ -289,12 +288,12 @@ func (s Stop) String() string {
 		parts = append(parts, fmt.Sprintf("%v after the last event", *s.AfterEvents))
 	}
 	if s.Confidence > 0 {
-		parts = append(parts, fmt.Sprintf("goodput known to %v after %v", s.Confidence, s.MinTime))
+		parts = append(parts, fmt.Sprintf("goodput confidence %v after %v", s.Confidence, s.MinTime))
 	}
 	return strings.Join(parts, ", or ")
 }
 
-// describeCloud writes the cloud that an experiment asks for, and what it asserts.
+// describeCloud writes the cloud and the assertions of an experiment.
 func (e Experiment) describeCloud(w io.Writer) {
 	cloud := e.origin.cloud
 	least, most := math.Inf(1), 0.0
@@ -303,12 +302,12 @@ func (e Experiment) describeCloud(w io.Writer) {
 		least, most = min(least, rtt), max(most, rtt)
 	}
 	if n := len(cloud.Links); n > 0 {
-		fmt.Fprintf(w, "  %d links, round trips of %.4g to %.4g ms before any scale\n", n, least, most)
+		fmt.Fprintf(w, "  %d links, round trips of %.4g to %.4g ms at scale 1\n", n, least, most)
 	}
 	if cloud.Overlay.Routed() {
-		fmt.Fprintf(w, "  routes: %s finds ways over several links\n", cloud.Overlay.Kind)
+		fmt.Fprintf(w, "  routes: %s routes over several links\n", cloud.Overlay.Kind)
 	} else {
-		fmt.Fprintf(w, "  routes: each packet takes the one link between its two nodes\n")
+		fmt.Fprintf(w, "  routes: each packet uses the link between its two nodes\n")
 	}
 	e.describePlacement(w)
 	for _, a := range e.Assert {
@@ -320,10 +319,10 @@ func roundTripMS(l topology.Link) float64 {
 	return float64(l.AB.Latency+l.BA.Latency) / float64(time.Millisecond)
 }
 
-// Links returns the links of the experiment's cloud, as they are before any scale.
+// Links returns the links of the experiment's cloud, at scale 1.
 func (v Validation) Links() []topology.Link { return v.experiment.origin.cloud.Links }
 
-// eventNotes are notes about events that the end of the trial cuts short.
+// eventNotes are notes on events that the end of the trial cuts short.
 func (e Experiment) eventNotes() (notes []string) {
 	end := time.Duration(e.Stop.Time)
 	for _, x := range e.Events {
@@ -336,7 +335,8 @@ func (e Experiment) eventNotes() (notes []string) {
 			if x.Name != "" {
 				name = strings.TrimSpace(x.Name + " (" + name + ")")
 			}
-			notes = append(notes, fmt.Sprintf("event %s, at %v for %v, outlasts the trial of %v: it is taken back at its end, and its recovery is not seen", name, begin, lasts, end))
+			notes = append(notes, fmt.Sprintf("event %s, at %v for %v, outlasts the trial of %v: its recovery is not measured", name, begin, lasts,
+				end))
 		}
 	}
 	return notes

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// adoptFiles takes from the workloads' property files what the experiment leaves out.
+// adoptFiles applies settings of property files that the experiment omits.
 func (c *checker) adoptFiles() {
 	if len(c.e.Workloads) == 0 {
 		c.adoptFile("workload", &c.e.Workload)
@@ -23,7 +23,7 @@ func (c *checker) adoptFiles() {
 	}
 }
 
-// adoptFile is adoptFiles of the workload at path. A file that cannot be read is reported by properties.
+// adoptFile applies the file of the workload at path. checkProperties reports a file that cannot be read.
 func (c *checker) adoptFile(path string, w *Workload) {
 	entries, err := c.e.propertyEntries(*w)
 	if err != nil || len(entries) == 0 {
@@ -34,7 +34,7 @@ func (c *checker) adoptFile(path string, w *Workload) {
 	if err != nil {
 		c.reportProperties(path, w, err)
 	}
-	counts := ycsb.Properties{"recordcount": "1"} // which Parse requires
+	counts := ycsb.Properties{"recordcount": "1"} // required by Parse
 	for _, name := range []string{"recordcount", "operationcount"} {
 		if v, ok := p[name]; ok {
 			counts[name] = v
@@ -59,19 +59,19 @@ func (c *checker) adoptFile(path string, w *Workload) {
 	}
 }
 
-// stopsByFile reports whether a workload's file decides when a trial ends: there is one workload,
-// and the experiment gives neither operations nor time.
+// stopsByFile reports whether a workload's file decides when a trial ends: there is one workload, and the experiment
+// gives neither operations nor time.
 func (e Experiment) stopsByFile() bool {
 	return len(e.Workloads) == 0 && !e.isSet("stop.operations") && !e.isSet("stop.time")
 }
 
-// propertyPos is where a workload's file sets a property.
+// propertyPos is the position of a property in a workload's file.
 func (e Experiment) propertyPos(w Workload, name string) (strict.Pos, bool) {
 	entries, err := e.propertyEntries(w)
 	if err != nil {
 		return strict.Pos{}, false
 	}
-	data, _ := e.readFile(w.File) // read before
+	data, _ := e.readFile(w.File) // cached
 	for _, x := range slices.Backward(entries) {
 		if x.Name == name {
 			return strict.Pos{Source: strict.NewSource(w.File, string(data)), Line: x.Line, Column: 1}, true
@@ -80,7 +80,7 @@ func (e Experiment) propertyPos(w Workload, name string) (strict.Pos, bool) {
 	return strict.Pos{}, false
 }
 
-// UnusedSettings name the settings of workloads that have no effect in a trial, and say why, a line each.
+// UnusedSettings describes the settings of workloads that have no effect in a trial, one per line.
 func (e Experiment) UnusedSettings(databases map[string]database.Database) (notes []string) {
 	seen := map[string]bool{}
 	for _, c := range e.Plan() {
@@ -100,7 +100,7 @@ func (e Experiment) UnusedSettings(databases map[string]database.Database) (note
 func (e Experiment) unusedSettings(databases map[string]database.Database) (notes []string) {
 	db, err := e.ResolveDatabase(databases)
 	if err != nil {
-		return nil // reported by Check
+		return nil // reported by CheckCapabilities
 	}
 	client := database.ClientProperties(db)
 	for _, p := range e.Pools() {
@@ -116,14 +116,14 @@ func (e Experiment) unusedSettings(databases map[string]database.Database) (note
 		for _, name := range slices.Sorted(maps.Keys(p.Workload.Properties)) {
 			value := p.Workload.Properties[name]
 			if why := unusedReason(name, value, client); why != "" {
-				notes = append(notes, fmt.Sprintf("%s.properties.%s=%s is not used with %s: %s", p.path, name, value, e.Database.Label(), why))
+				notes = append(notes, fmt.Sprintf("%s.properties.%s=%s has no effect with %s: %s", p.path, name, value, e.Database.Label(), why))
 			}
 		}
 	}
 	return notes
 }
 
-// fileSettingNote says what a trial does with a line of a workload's file, "" where it does what YCSB does.
+// fileSettingNote describes how a trial treats a line of a workload's file, "" if it does what YCSB does.
 func (e Experiment) fileSettingNote(p Pool, x ycsb.Entry, client []string) string {
 	w, why, value := p.Workload, x.OverrideReason(), strings.TrimSpace(x.Value)
 	given := func(key string, holds float64) {
@@ -146,7 +146,7 @@ func (e Experiment) fileSettingNote(p Pool, x ycsb.Entry, client []string) strin
 		given("target", w.Target)
 	case x.Name == "operationcount", x.Name == "maxexecutiontime":
 		if value != "0" && !e.stopsByFile() {
-			return "does not end a trial: stop says when, " + e.Stop.String()
+			return "does not end a trial: stop ends it, " + e.Stop.String()
 		}
 	case x.Name == "insertstart" && value != "0", x.Name == "insertcount" && value != fmt.Sprint(w.Records):
 		return fmt.Sprintf("bounds the records that requests choose; all %d records are loaded", w.Records)
@@ -156,14 +156,14 @@ func (e Experiment) fileSettingNote(p Pool, x ycsb.Entry, client []string) strin
 	if why == "" {
 		return ""
 	}
-	return "is not used: " + why
+	return "has no effect: " + why
 }
 
-// OverriddenSettings names the settings of workloads that the client properties of a trial's cluster replace.
+// OverriddenSettings describes the settings of workloads that the client properties of a trial's cluster replace.
 func (e Experiment) OverriddenSettings(cluster map[string]string) (notes []string) {
 	note := func(place, name, value string) {
 		if v, ok := cluster[name]; ok && v != value {
-			notes = append(notes, fmt.Sprintf("%s%s=%s is not used: the trial's cluster has %s=%s", place, name, value, name, v))
+			notes = append(notes, fmt.Sprintf("%s%s=%s has no effect: the trial's cluster has %s=%s", place, name, value, name, v))
 		}
 	}
 	for _, p := range e.Pools() {
@@ -183,8 +183,7 @@ func (e Experiment) OverriddenSettings(cluster map[string]string) (notes []strin
 	return notes
 }
 
-// checkClient refuses properties that a database's clients would refuse: those with the clients' prefix that
-// they do not know.
+// checkClient refuses unknown properties with the prefix of a database's client properties.
 func (e Experiment) checkClient(p Pool, client []string, database string) (ps strict.Problems) {
 	given, err := e.Properties(p)
 	if err != nil {
@@ -206,9 +205,9 @@ func (e Experiment) checkClient(p Pool, client []string, database string) (ps st
 	return ps
 }
 
-// trialEquivalents says what a trial does in place of what some properties of YCSB's client ask for.
+// trialEquivalents describes what a trial does instead of some properties of YCSB's client.
 var trialEquivalents = map[string]string{
-	"label":                    "the experiment's name and description stand in the record",
+	"label":                    "the record has the experiment's name and description",
 	"status":                   "a run shows its own progress",
 	"status.interval":          "a run shows its own progress",
 	"measurement.interval":     "a trial records both service and response times",
@@ -217,7 +216,7 @@ var trialEquivalents = map[string]string{
 	"hdrhistogram.output.path": "a trial always records its histograms in its directory",
 }
 
-// unusedReason says why a property has no effect in an experiment, "" if it has one.
+// unusedReason is the reason why a property has no effect in an experiment, "" if it has one.
 func unusedReason(name, value string, client []string) string {
 	if why := trialEquivalents[name]; why != "" {
 		return why

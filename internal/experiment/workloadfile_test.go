@@ -61,10 +61,10 @@ func TestCorpusWorkloads(t *testing.T) {
 		Time       string
 	}
 	paced := []string{
-		"paced.properties:14: hdrhistogram.percentiles=50,95,99,99.9 is not used: a trial records whole histograms",
-		"paced.properties:15: hdrhistogram.fileoutput=true is not used: " + histograms,
-		"paced.properties:16: hdrhistogram.output.path=/tmp/ycsb- is not used: " + histograms,
-		"paced.properties:17: status.interval=1 is not used: a run shows its own progress",
+		"paced.properties:14: hdrhistogram.percentiles=50,95,99,99.9 has no effect: a trial records whole histograms",
+		"paced.properties:15: hdrhistogram.fileoutput=true has no effect: " + histograms,
+		"paced.properties:16: hdrhistogram.output.path=/tmp/ycsb- has no effect: " + histograms,
+		"paced.properties:17: status.interval=1 has no effect: a run shows its own progress",
 	}
 	for _, c := range []struct {
 		file, workload, rest string
@@ -73,35 +73,35 @@ func TestCorpusWorkloads(t *testing.T) {
 	}{
 		{"paced.properties", "", "", outcome{2000, 8, 100, 30000, "5m"}, paced},
 		{"paced.properties", ", records: 50, threads: 2, target: 7", "stop: {time: 10s}", outcome{50, 2, 7, 0, "10s"}, append([]string{
-			"paced.properties:2: recordcount=2000 is not used: workload.records is 50",
-			"paced.properties:3: operationcount=30000 does not end a trial: stop says when, 10s",
-			"paced.properties:10: threadcount=8 is not used: workload.threads is 2",
-			"paced.properties:11: target=100 is not used: workload.target is 7",
-			"paced.properties:12: maxexecutiontime=300 does not end a trial: stop says when, 10s",
+			"paced.properties:2: recordcount=2000 has no effect: workload.records is 50",
+			"paced.properties:3: operationcount=30000 does not end a trial: stop ends it, 10s",
+			"paced.properties:10: threadcount=8 has no effect: workload.threads is 2",
+			"paced.properties:11: target=100 has no effect: workload.target is 7",
+			"paced.properties:12: maxexecutiontime=300 does not end a trial: stop ends it, 10s",
 		}, paced...)},
 		{"paced.properties", ", records: 2000, threads: 8, target: 100.0, properties: {readproportion: 1, updateproportion: 0}",
 			"stop: {operations: 5, time: 10s}",
 			outcome{2000, 8, 100, 5, "10s"}, append([]string{
-				"paced.properties:3: operationcount=30000 does not end a trial: stop says when, 10s, or 5 operations",
-				"paced.properties:5: readproportion=0.9 is not used: workload.properties.readproportion is 1",
-				"paced.properties:6: updateproportion=0.1 is not used: workload.properties.updateproportion is 0",
-				"paced.properties:12: maxexecutiontime=300 does not end a trial: stop says when, 10s, or 5 operations",
+				"paced.properties:3: operationcount=30000 does not end a trial: stop ends it, 10s, or 5 operations",
+				"paced.properties:5: readproportion=0.9 has no effect: workload.properties.readproportion is 1",
+				"paced.properties:6: updateproportion=0.1 has no effect: workload.properties.updateproportion is 0",
+				"paced.properties:12: maxexecutiontime=300 does not end a trial: stop ends it, 10s, or 5 operations",
 			}, paced...)},
 		{"template.properties", "", "", outcome{1000000, 16, 0, 3000000, "0s"}, []string{
-			"template.properties:23: measurementtype=histogram is not used: " + always,
-			"template.properties:24: histogram.buckets=1000 is not used: " + always,
-			"template.properties:25: timeseries.granularity=1000 is not used: " + always,
+			"template.properties:23: measurementtype=histogram has no effect: " + always,
+			"template.properties:24: histogram.buckets=1000 has no effect: " + always,
+			"template.properties:25: timeseries.granularity=1000 has no effect: " + always,
 		}},
 		{"loader-2-of-4.properties", "", "", outcome{4000, 16, 0, 0, "30s"}, []string{
 			"loader-2-of-4.properties:3: insertstart=1000 bounds the records that requests choose; all 4000 records are loaded",
 			"loader-2-of-4.properties:4: insertcount=1000 bounds the records that requests choose; all 4000 records are loaded",
 		}},
 		{"misspelt.properties", ", properties: {updateproportion: 0.05}", "", outcome{1000, 32, 0, 0, "30s"}, []string{
-			"misspelt.properties:2: readpropotion=1.0 is not used: the name is unknown: did you mean readproportion?",
-			"misspelt.properties:3: updateproportion=0 is not used: workload.properties.updateproportion is 0.05",
-			"misspelt.properties:4: requestdistributon=latest is not used: the name is unknown: did you mean requestdistribution?",
-			"misspelt.properties:5: threadcount=4 is not used: line 7 sets it again",
-			"misspelt.properties:6: mongodb.url=mongodb://localhost:27017/ycsb?w=1 is not used: " +
+			"misspelt.properties:2: readpropotion=1.0 has no effect: the name is unknown: did you mean readproportion?",
+			"misspelt.properties:3: updateproportion=0 has no effect: workload.properties.updateproportion is 0.05",
+			"misspelt.properties:4: requestdistributon=latest has no effect: the name is unknown: did you mean requestdistribution?",
+			"misspelt.properties:5: threadcount=4 has no effect: line 7 sets it again",
+			"misspelt.properties:6: mongodb.url=mongodb://localhost:27017/ycsb?w=1 has no effect: " +
 				"neither YCSB nor the database's client has a property of this name",
 		}},
 	} {
@@ -157,8 +157,8 @@ workloads:
 	}
 	notes := strings.Join(e.UnusedSettings(configurables()), "\n")
 	for _, want := range []string{
-		"paced.properties:3: operationcount=30000 does not end a trial: stop says when, 30s",
-		"paced.properties:10: threadcount=8 is not used: workloads[1].workload.threads is 3",
+		"paced.properties:3: operationcount=30000 does not end a trial: stop ends it, 30s",
+		"paced.properties:10: threadcount=8 has no effect: workloads[1].workload.threads is 3",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no note %q in\n%s", want, notes)
@@ -195,14 +195,14 @@ func TestClientProperties(t *testing.T) {
 	e, err = load("database: redis\nmatrix: {database: [redis, mongodb]}\n" +
 		"workload: {name: a, properties: {redis.timeout: 7, mongodb.url: x}}\n")
 	want := []string{
-		"workload.properties.mongodb.url=x is not used with redis: neither YCSB nor the database's client has a property of this name",
-		"workload.properties.redis.timeout=7 is not used with mongodb: neither YCSB nor the database's client has a property of this name",
+		"workload.properties.mongodb.url=x has no effect with redis: neither YCSB nor the database's client has a property of this name",
+		"workload.properties.redis.timeout=7 has no effect with mongodb: neither YCSB nor the database's client has a property of this name",
 	}
 	if d := cmp.Diff(want, e.UnusedSettings(configurables())); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
 	}
 	over := e.OverriddenSettings(map[string]string{"redis.timeout": "10", "redis.hosts": "a"})
-	if d := cmp.Diff([]string{"workload.properties.redis.timeout=7 is not used: the trial's cluster has redis.timeout=10"}, over); d != "" {
+	if d := cmp.Diff([]string{"workload.properties.redis.timeout=7 has no effect: the trial's cluster has redis.timeout=10"}, over); d != "" {
 		t.Error(d)
 	}
 	e = withFile(t, "misspelt.properties", ", properties: {updateproportion: 0.05}", "")

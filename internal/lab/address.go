@@ -14,8 +14,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// needsLinkAddresses tells whether the devices of links have addresses of their own: where nodes
-// pass packets on, or a pair has several links, a node's address does not say which link.
+// needsLinkAddresses reports whether the devices of links need their own addresses: if nodes forward packets, or a pair
+// has several links, a node's address does not identify the link.
 func needsLinkAddresses(c Config) bool {
 	pairs := make(map[[2]string]bool)
 	for _, l := range c.Topology.Links {
@@ -28,7 +28,7 @@ func needsLinkAddresses(c Config) bool {
 	return c.Overlay != nil || c.Topology.Encryption == topology.WireGuard
 }
 
-// assignAddresses gives the devices of links their addresses and lays the tunnels.
+// assignAddresses assigns addresses to the devices of links, and creates the tunnels.
 func (l *Lab) assignAddresses(ctx context.Context, c Config) error {
 	encrypted := c.Topology.Encryption == topology.WireGuard
 	if encrypted {
@@ -42,7 +42,7 @@ func (l *Lab) assignAddresses(ctx context.Context, c Config) error {
 	return l.part.Address(ctx, l.forwardingDevices(encrypted))
 }
 
-// underlayDevices are the devices under tunnels.
+// underlayDevices are the devices below tunnels.
 func (l *Lab) underlayDevices() []machine.Device {
 	var all []machine.Device
 	for i, k := range l.links.Links {
@@ -54,10 +54,10 @@ func (l *Lab) underlayDevices() []machine.Device {
 	return all
 }
 
-// pairBits is the length of the prefix of a network of two.
+// pairBits is the prefix length of a network of two.
 const pairBits = 31
 
-// tunnelEnds are those of a tunnel over every link.
+// tunnelEnds are the ends of a tunnel over every link.
 func (l *Lab) tunnelEnds() []machine.TunnelEnd {
 	var all []machine.TunnelEnd
 	for i, k := range l.links.Links {
@@ -69,8 +69,8 @@ func (l *Lab) tunnelEnds() []machine.TunnelEnd {
 	return all
 }
 
-// forwardingDevices are those that packets leave nodes by. Each has the node's own address first, which
-// packets leave with, and then one that says which link it is.
+// forwardingDevices are the devices that packets leave nodes by. Each has the node's address first, which is the source
+// address, and then one that identifies the link.
 func (l *Lab) forwardingDevices(tunnels bool) []machine.Device {
 	own := make(map[string]netip.Addr, len(l.state.Topology.Nodes))
 	for i, n := range l.state.Topology.Nodes {
@@ -94,8 +94,7 @@ func (l *Lab) forwardingDevices(tunnels bool) []machine.Device {
 	return all
 }
 
-// perNet is how many addresses of 10.77.x.0/24 are used: some software takes .0 and .255
-// for something else.
+// perNet is the number of usable addresses of 10.77.x.0/24: some software treats .0 and .255 specially.
 const (
 	perNet   = 254
 	maxNodes = perNet * 256
@@ -106,14 +105,14 @@ func nodeAddress(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 77, byte(i / perNet), byte(i%perNet + 1)})
 }
 
-// Networks of addresses, two for each link: linkNet those of the links' devices, 10.80.0.0
-// to 10.95.255.255, and tunnelNet those of the tunnels', 10.96.0.0 to 10.111.255.255.
+// Networks with two addresses per link: linkNet for the links' devices, 10.80.0.0 to 10.95.255.255, and tunnelNet for
+// tunnels, 10.96.0.0 to 10.111.255.255.
 const (
 	linkNet   = 10<<24 | 80<<16
 	tunnelNet = 10<<24 | 96<<16
 )
 
-// endAddresses are those of the two ends of the i-th link.
+// endAddresses are the addresses of the two ends of the i-th link.
 func endAddresses(net uint32, i int) (a, b netip.Addr) {
 	n := net + 2*uint32(i)
 	at := func(n uint32) netip.Addr {
@@ -122,21 +121,21 @@ func endAddresses(net uint32, i int) (a, b netip.Addr) {
 	return at(n), at(n + 1)
 }
 
-// deviceName names the device of the i-th link, the same at both ends. It is unique in
-// the lab, since engines may keep the other half of it in a namespace of their own.
+// deviceName is the name of the i-th link's device at both ends. It is unique in the lab, since engines may keep the
+// other half of it in their own namespace.
 func deviceName(i int) string { return fmt.Sprintf("lk%d", i) }
 
-// tunnelName names the device that encrypts the i-th link.
+// tunnelName is the name of the device that encrypts the i-th link.
 func tunnelName(i int) string { return fmt.Sprintf("wg%d", i) }
 
-// linkSeed gives each link its own sequence of random choices.
+// linkSeed gives each link its own random sequence.
 func linkSeed(seed uint64, id string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s", seed, id)
 	return h.Sum64()
 }
 
-// routes are the nodes': from each to every neighbour over the first link of the pair.
+// routes are from each node to every neighbour over the first link of the pair.
 func (l *Lab) routes() []machine.Route {
 	addr := make(map[string]netip.Addr, len(l.state.Topology.Nodes))
 	for i, n := range l.state.Topology.Nodes {
@@ -156,7 +155,7 @@ func (l *Lab) routes() []machine.Route {
 	return all
 }
 
-// hostNames are those of the nodes, and those that the service adds.
+// hostNames are the names of the nodes and of the service.
 func (l *Lab) hostNames() []machine.Named {
 	var all []machine.Named
 	for i, n := range l.state.Topology.Nodes {
@@ -172,8 +171,8 @@ func (l *Lab) hostNames() []machine.Named {
 	return all
 }
 
-// SetResolver has what is started on the nodes from now on ask the DNS server at an address,
-// port 53, for the names that are not those of nodes.
+// SetResolver sets the DNS server, at port 53, that processes started from now on use for names other than those of
+// nodes.
 func (l *Lab) SetResolver(ctx context.Context, server netip.Addr) error {
 	return l.part.Resolve(ctx, server)
 }

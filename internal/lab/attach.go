@@ -10,8 +10,7 @@ import (
 	"skerry/internal/machine/local"
 )
 
-// Attach opens a lab that another process made. A rootless lab is opened from within
-// its user namespace.
+// Attach opens a lab of another process. A rootless lab must be opened from within its user namespace.
 func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
 	m, err := localMachine(stateDir)
 	if err != nil {
@@ -20,12 +19,12 @@ func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
 	return AttachOn(ctx, m, name)
 }
 
-// localMachine is this machine, as its state directory tells.
+// localMachine is this machine with a state directory.
 func localMachine(stateDir string) (machine.Machine, error) {
 	return local.New(local.Config{State: stateDir})
 }
 
-// AttachOn is Attach of a lab on any machine.
+// AttachOn is Attach for a lab on any machine.
 func AttachOn(ctx context.Context, m machine.Machine, name string) (*Lab, error) {
 	l, err := openLab(ctx, m, name)
 	if err != nil {
@@ -40,7 +39,7 @@ func AttachOn(ctx context.Context, m machine.Machine, name string) (*Lab, error)
 	return l, nil
 }
 
-// openLab reads what is said about a lab that is up.
+// openLab reads the state of a running lab.
 func openLab(ctx context.Context, m machine.Machine, name string) (l *Lab, err error) {
 	l = &Lab{log: slog.New(slog.DiscardHandler)}
 	if l.part, err = m.Open(ctx, name); err != nil {
@@ -54,19 +53,19 @@ func openLab(ctx context.Context, m machine.Machine, name string) (l *Lab, err e
 	return l, l.loadLinks(ctx)
 }
 
-// adviseNotFound says, with an error of a machine, what to do about a lab that is not there.
+// adviseNotFound adds advice to ErrNotFound.
 func adviseNotFound(ctx context.Context, m machine.Machine, err error) error {
 	if !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	if found, listErr := m.List(ctx); listErr != nil || len(found) == 0 {
-		return advice.With(err, "make one with `skerry lab up azure8`")
+		return advice.With(err, "create one with `skerry lab up azure8`")
 	}
-	return advice.With(err, "see `skerry lab status` for those that are there")
+	return advice.With(err, "list the labs with `skerry lab status`")
 }
 
-// OpenNode opens a node of a lab that another process made, to run something on it by
-// Exec. A rootless lab's is opened from within its user namespace.
+// OpenNode opens a node of another process's lab, to run a program on it. A rootless lab must be opened from within its
+// user namespace.
 func OpenNode(ctx context.Context, stateDir, name, node string) (machine.Inside, error) {
 	l, err := loadNodes(ctx, stateDir, name)
 	if err != nil {
@@ -75,8 +74,7 @@ func OpenNode(ctx context.Context, stateDir, name, node string) (machine.Inside,
 	return l.Node(node)
 }
 
-// OpenMember is OpenNode of where the database runs on a node: in its container, where the
-// lab has a service that makes some.
+// OpenMember is OpenNode for the environment of the database: its container, if the lab's service has containers.
 func OpenMember(ctx context.Context, stateDir, name, node string) (machine.Inside, error) {
 	l, err := loadNodes(ctx, stateDir, name)
 	if err != nil {
@@ -101,7 +99,7 @@ func loadNodes(ctx context.Context, stateDir, name string) (*Lab, error) {
 	return l, l.attachNodes()
 }
 
-// Remove ends a lab that another process made, damaged ones included.
+// Remove ends a lab of another process, even if it is damaged.
 func Remove(ctx context.Context, stateDir, name string) error {
 	m, err := localMachine(stateDir)
 	if err != nil {
@@ -113,8 +111,8 @@ func Remove(ctx context.Context, stateDir, name string) error {
 	return nil
 }
 
-// Sweep clears the labs whose owner died, and returns their names. It needs no
-// room on the disk and touches nothing that no lab made.
+// Sweep clears the labs whose owner died, and returns their names. It needs no disk space, and touches only what labs
+// created.
 func Sweep(ctx context.Context, stateDir string) ([]string, error) {
 	m, err := localMachine(stateDir)
 	if err != nil {

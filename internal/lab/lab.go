@@ -1,7 +1,5 @@
-// Package lab brings a topology to life: nodes with an address each, the links between them,
-// the way that packets take, and how clients find the database. It decides what is about the
-// whole - who has which address, how far everybody is from whom at which scale, who routes -
-// and has package machine make it.
+// Package lab runs a topology: nodes with addresses, links between them, routing, and service networking. It decides
+// what concerns the whole lab (addresses, latencies at a scale, routes), and package machine carries it out.
 package lab
 
 import (
@@ -25,7 +23,6 @@ import (
 	"skerry/internal/topology"
 )
 
-// Errors that callers tell apart.
 var (
 	ErrExists   = machine.ErrExists
 	ErrNotFound = machine.ErrNotFound
@@ -36,27 +33,27 @@ var (
 	ErrInvalid  = errors.New("invalid lab")
 )
 
-// Lab is a topology that is up. Its methods may be called from several goroutines.
+// Lab is a running topology. Its methods are safe for concurrent use.
 type Lab struct {
 	part    machine.Part
 	state   state
-	owned   bool // it ends with the process that made it
+	owned   bool // ends with its process
 	nodes   []host.Host
 	byName  map[string]host.Host
-	overlay overlay.Running  // nil without one, and in processes that did not start it
-	service *service.Running // likewise
-	// containers are the hosts of members that a service leads to, by node.
+	overlay overlay.Running  // nil without an overlay, and in processes that did not start it
+	service *service.Running // nil likewise
+	// containers are the hosts of members in containers, by node.
 	containers map[string]host.Host
 	log        *slog.Logger
 
-	mu    sync.Mutex // of what follows, and of what changes it
+	mu    sync.Mutex // guards links and their changes
 	links linksState
 }
 
 // Name returns the lab's name.
 func (l *Lab) Name() string { return l.state.Name }
 
-// Host returns a node's host; ErrNoNode when there is none of that name.
+// Host returns a node's host; ErrNoNode if it does not exist.
 func (l *Lab) Host(name string) (host.Host, error) {
 	if n := l.byName[name]; n != nil {
 		return n, nil
@@ -72,8 +69,8 @@ func (l *Lab) Host(name string) (host.Host, error) {
 	return nil, advice.With(err, "see `skerry lab status`")
 }
 
-// Node returns a node to work within the network of; ErrNoNode when there is none of that
-// name, machine.ErrOutside where it is on another machine.
+// Node returns a node whose network this process can enter; ErrNoNode if it does not exist, machine.ErrOutside if it is
+// on another machine.
 func (l *Lab) Node(name string) (machine.Inside, error) {
 	h, err := l.Host(name)
 	if err != nil {
@@ -82,10 +79,10 @@ func (l *Lab) Node(name string) (machine.Inside, error) {
 	return machine.Enter(h)
 }
 
-// Hosts returns all nodes' hosts in the topology's order.
+// Hosts returns all hosts in the topology's order.
 func (l *Lab) Hosts() []host.Host { return slices.Clone(l.nodes) }
 
-// LocalHosts returns the nodes of this machine for who works on their networks.
+// LocalHosts returns the nodes on this machine, for work on their networks.
 func (l *Lab) LocalHosts() []host.Inside {
 	var hosts []host.Inside
 	for _, n := range l.nodes {
@@ -96,61 +93,57 @@ func (l *Lab) LocalHosts() []host.Inside {
 	return hosts
 }
 
-// Files are those of the machine that the lab's own processes run on.
+// Files is the file system of the machine that runs the lab's processes.
 func (l *Lab) Files() files.System { return l.part.Files() }
 
-// Topology returns the topology the lab was made from.
+// Topology returns the topology of the lab.
 func (l *Lab) Topology() topology.Topology { return l.state.Topology }
 
-// Engine tells which engine makes the links and why that one.
+// Engine returns the link engine and the reason for its selection.
 func (l *Lab) Engine() (name, why string) {
 	f := l.part.Facts()
 	return f.Engine, f.Why
 }
 
-// Machines are the parts of the lab on each machine that it stands on.
+// Machines are the parts of the lab on its machines.
 func (l *Lab) Machines() []machine.Member { return l.part.Members() }
 
-// EmulatorPID is the process that moves packets, 0 where the kernel does.
+// EmulatorPID is the process that forwards packets, 0 if the kernel does.
 func (l *Lab) EmulatorPID() int { return l.part.Facts().Emulator }
 
-// TunnelPID is the process that encrypts what goes over the links, 0 where nothing does, or
-// the kernel, or a process that another command started.
+// TunnelPID is the process that encrypts links; 0 without encryption, with encryption in the kernel, or if another
+// command started it.
 func (l *Lab) TunnelPID() int { return l.part.Facts().Tunneller }
 
-// EmulatorDone is closed when the process that moves the packets has ended; nil where the
-// kernel moves them.
+// EmulatorDone is closed when the process that forwards packets ends; nil if the kernel forwards them.
 func (l *Lab) EmulatorDone() <-chan struct{} { return l.part.Ended() }
 
-// Warnings lists what this machine could not give: CPU limits, real-time
-// priority, big TCP buffers.
+// Warnings lists limits of this machine: CPU limits, real-time priority, large TCP buffers.
 func (l *Lab) Warnings() []string { return l.part.Facts().Warnings }
 
-// Settings returns the kernel settings that nodes have.
+// Settings returns the kernel settings of nodes.
 func (l *Lab) Settings() map[string]string { return l.part.Facts().Settings }
 
-// Lateness tells how late the engine handed packets over, on all links together,
-// since the last reset. Known is false for an engine that cannot know.
+// Lateness returns the lateness of the engine on all links together since the last reset.
 func (l *Lab) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
 	return l.part.Lateness(ctx, reset)
 }
 
-// Close lets go of a lab without ending it: processes that it started go on. An
-// ephemeral lab is ended by Down instead.
+// Close releases a lab without ending it: its processes continue. An ephemeral lab is ended by Down instead.
 func (l *Lab) Close() error {
 	return errors.Join(l.closeService(), l.closeOverlay(), l.part.Close())
 }
 
-// Down ends the lab: its processes, links, namespaces, control groups and
-// directories. It does all it can whatever fails, and may be called again.
+// Down ends the lab: its processes, links, namespaces, control groups and directories. It continues after failures, and
+// may be called again.
 func (l *Lab) Down(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Nobody is to start again what ends now.
+	// First stop the supervisors, which would restart ended processes.
 	return errors.Join(l.closeService(), l.closeOverlay(), l.part.Down(ctx))
 }
 
-// attachNodes finds the hosts of the lab's nodes.
+// attachNodes opens the hosts of the lab's nodes.
 func (l *Lab) attachNodes() error {
 	l.nodes, l.byName = nil, make(map[string]host.Host, len(l.state.Topology.Nodes))
 	for _, n := range l.state.Topology.Nodes {
@@ -164,19 +157,19 @@ func (l *Lab) attachNodes() error {
 	return l.attachContainers()
 }
 
-// state is what a lab says of itself when it is up, for commands that come later.
+// state is the saved description of a running lab.
 type state struct {
 	Name     string            `json:"name"`
 	Created  time.Time         `json:"created"`
 	Topology topology.Topology `json:"topology"`
 	Seed     uint64            `json:"seed"`
-	// Numbered says that the devices of links have addresses of their own.
+	// Numbered is true if the devices of links have their own addresses.
 	Numbered bool `json:"numbered,omitempty"`
-	// Service is how clients reach the database, nil without one.
+	// Service is the access to the database, nil without a service.
 	Service *service.Plan `json:"service,omitempty"`
 }
 
-// linksState is what changes of a lab while it is up.
+// linksState is the part of a lab that changes while it runs.
 type linksState struct {
 	Factor float64 `json:"factor"`
 	Links  []Link  `json:"links"`
@@ -187,11 +180,11 @@ func (l linksState) clone() linksState {
 	return l
 }
 
-// saveState notes that the lab is up, and what it is.
+// saveState records that the lab is up, and its description.
 func (l *Lab) saveState(ctx context.Context) error {
 	whole, err := json.Marshal(l.state)
 	if err != nil {
-		return fmt.Errorf("write state of lab: %w", err)
+		return fmt.Errorf("encode lab state: %w", err)
 	}
 	if err := l.saveLinks(ctx, l.links); err != nil {
 		return err
@@ -199,16 +192,16 @@ func (l *Lab) saveState(ctx context.Context) error {
 	return l.part.Keep(ctx, whole)
 }
 
-// saveLinks writes how links are.
+// saveLinks saves the state of the links.
 func (l *Lab) saveLinks(ctx context.Context, s linksState) error {
 	note, err := json.Marshal(s)
 	if err != nil {
-		return fmt.Errorf("write state of lab: %w", err)
+		return fmt.Errorf("encode lab state: %w", err)
 	}
 	return l.part.SetNote(ctx, note)
 }
 
-// loadLinks reads how links are.
+// loadLinks loads the state of the links.
 func (l *Lab) loadLinks(ctx context.Context) error {
 	note, err := l.part.Note(ctx)
 	if err == nil {
@@ -219,7 +212,7 @@ func (l *Lab) loadLinks(ctx context.Context) error {
 
 func parseState(text json.RawMessage, v any) error {
 	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("read state of lab: %w", err)
+		return fmt.Errorf("decode lab state: %w", err)
 	}
 	return nil
 }

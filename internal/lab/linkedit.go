@@ -1,8 +1,3 @@
-// Package edit reads changes to links as people write them on a command line:
-//
-//	Sydney~Pune latency=40ms bandwidth=100mbit loss=1%
-//	'Sydney~*' rtt=300ms
-//	Sydney~Pune#1 down=true
 package lab
 
 import (
@@ -22,41 +17,47 @@ import (
 	"skerry/internal/topology"
 )
 
-// Errors that callers tell apart.
+// Errors of link edits.
 var (
-	ErrSetting   = errors.New("wrong setting")
+	ErrSetting   = errors.New("invalid setting")
 	ErrPattern   = errors.New("no link matches")
 	ErrAmbiguous = errors.New("several links match")
 )
 
-// LinkEdit changes some of the qualities of a link and leaves the others.
+// LinkEdit changes some qualities of a link and keeps the others.
 type LinkEdit struct {
 	changes []func(*link.Quality)
-	// halves says that a round trip was given, which takes both directions.
+	// halves is true if a round trip was given, which requires both directions.
 	halves bool
 }
 
-// linkSetting is one thing that can be changed.
+// linkSetting is one quality that can be changed.
 type linkSetting struct {
 	name, help string
 	parse      func(value string) (func(*link.Quality), error)
 }
 
 var linkSettings = []linkSetting{
-	{"latency", "one-way delay of each direction, such as 40ms", newSettingParser(unit.ParseDuration, func(q *link.Quality) *time.Duration { return &q.Latency })},
+	{"latency", "one-way delay of each direction, such as 40ms",
+		newSettingParser(unit.ParseDuration, func(q *link.Quality) *time.Duration { return &q.Latency })},
 	{"rtt", "round trip, half of it each way: rtt=80ms is latency=40ms", parseRTT},
-	{"jitter", "spread of the latency, such as 2ms", newSettingParser(unit.ParseDuration, func(q *link.Quality) *time.Duration { return &q.Jitter })},
+	{"jitter", "spread of the latency, such as 2ms", newSettingParser(unit.ParseDuration,
+		func(q *link.Quality) *time.Duration { return &q.Jitter })},
 	{"distribution", "of the jitter: uniform, normal, pareto or paretonormal", parseDistribution},
-	{"bandwidth", "such as 100mbit, or unlimited; counts the bytes of IP packets", newSettingParser(unit.ParseBandwidth, func(q *link.Quality) *int64 { return &q.Bandwidth })},
-	{"queue", "bytes that wait for the bandwidth, such as 256KiB; 0B is a default", newSettingParser(unit.ParseBytes, func(q *link.Quality) *int64 { return &q.Queue })},
+	{"bandwidth", "such as 100mbit, or unlimited; counts the bytes of IP packets",
+		newSettingParser(unit.ParseBandwidth, func(q *link.Quality) *int64 { return &q.Bandwidth })},
+	{"queue", "size of the queue, such as 256KiB; 0B for the default",
+		newSettingParser(unit.ParseBytes, func(q *link.Quality) *int64 { return &q.Queue })},
 	{"loss", "share of packets lost, such as 1%, or '{burst: {mean: 1%, length: 5}}'", parseLoss},
-	{"duplicate", "share of packets that arrive twice", newSettingParser(unit.ParseFraction, func(q *link.Quality) *float64 { return &q.Duplicate })},
-	{"reorder", "share of packets sent past those that are delayed", newSettingParser(unit.ParseFraction, func(q *link.Quality) *float64 { return &q.Reorder })},
-	{"corrupt", "share of packets with a flipped bit", newSettingParser(unit.ParseFraction, func(q *link.Quality) *float64 { return &q.Corrupt })},
+	{"duplicate", "share of duplicated packets", newSettingParser(unit.ParseFraction, func(q *link.Quality) *float64 { return &q.Duplicate })},
+	{"reorder", "share of packets that overtake delayed ones", newSettingParser(unit.ParseFraction,
+		func(q *link.Quality) *float64 { return &q.Reorder })},
+	{"corrupt", "share of packets with a flipped bit", newSettingParser(unit.ParseFraction,
+		func(q *link.Quality) *float64 { return &q.Corrupt })},
 	{"down", "true drops every packet, false lets them pass", parseDown},
 }
 
-// LinkSettingNames lists what can be set, each followed by "=", for completion.
+// LinkSettingNames lists the settings for completion, each followed by "=".
 func LinkSettingNames() []string {
 	names := make([]string, len(linkSettings))
 	for i, s := range linkSettings {
@@ -65,7 +66,7 @@ func LinkSettingNames() []string {
 	return names
 }
 
-// LinkSettingHelp describes what can be set, a line each.
+// LinkSettingHelp describes the settings, one per line.
 func LinkSettingHelp() string {
 	var b strings.Builder
 	for _, s := range linkSettings {
@@ -74,7 +75,7 @@ func LinkSettingHelp() string {
 	return b.String()
 }
 
-// parseLinkEdit reads settings of the form name=value.
+// parseLinkEdit parses settings of the form name=value.
 func parseLinkEdit(words []string) (LinkEdit, error) {
 	var e LinkEdit
 	given := map[string]bool{}
@@ -85,7 +86,7 @@ func parseLinkEdit(words []string) (LinkEdit, error) {
 			return e, unknownSetting(word, name)
 		}
 		if given[name] {
-			return e, fmt.Errorf("%w: %s is given twice", ErrSetting, name)
+			return e, fmt.Errorf("%w: duplicate %s", ErrSetting, name)
 		}
 		given[name] = true
 		change, err := linkSettings[i].parse(value)
@@ -103,7 +104,6 @@ func parseLinkEdit(words []string) (LinkEdit, error) {
 	return e, nil
 }
 
-// Apply returns q changed.
 func (e LinkEdit) Apply(q link.Quality) link.Quality {
 	for _, change := range e.changes {
 		change(&q)
@@ -123,7 +123,7 @@ func unknownSetting(word, name string) error {
 	return advice.With(err, "write name=value, with one of %s", strings.Join(names, ", "))
 }
 
-// newSettingParser makes a parser that stores its value where field says.
+// newSettingParser returns a parser that stores its value in a field.
 func newSettingParser[T any](parse func(string) (T, error), field func(*link.Quality) *T) func(string) (func(*link.Quality), error) {
 	return func(value string) (func(*link.Quality), error) {
 		v, err := parse(value)
@@ -136,7 +136,7 @@ func parseRTT(value string) (func(*link.Quality), error) {
 	return func(q *link.Quality) { q.Latency = v / 2 }, err
 }
 
-// parseLoss reads what a topology has under the same key.
+// parseLoss parses the value of the same key of a topology.
 func parseLoss(value string) (func(*link.Quality), error) {
 	var s topology.LossSpec
 	root, err := strict.Parse("loss", []byte(value))
@@ -160,31 +160,33 @@ func parseDistribution(value string) (func(*link.Quality), error) {
 func parseDown(value string) (func(*link.Quality), error) {
 	d, err := strconv.ParseBool(value)
 	if err != nil {
-		return nil, fmt.Errorf("%q is neither true nor false", value)
+		return nil, fmt.Errorf("%q is not true or false", value)
 	}
 	return func(q *link.Quality) { q.Down = d }, nil
 }
 
-// EditDirection of a link as a pattern names it: from its left end to its right one, back,
-// or both.
+// EditDirection is the direction of a link relative to a pattern: from its left end to its right end, back, or both.
 type EditDirection string
 
-// The directions.
 const (
 	EditAB   EditDirection = "ab"
 	EditBA   EditDirection = "ba"
 	EditBoth EditDirection = "both"
 )
 
-// LinkRequest is an Edit of some links in some direction.
+// LinkRequest is an edit of some links in some direction.
 type LinkRequest struct {
-	// Patterns name links as topology.Match has them.
+	// Patterns select links; see topology.Match.
 	Patterns  []string
 	Edit      LinkEdit
 	Direction EditDirection
 }
 
-// ParseLinkRequest reads a command line: patterns and settings in any order.
+// ParseLinkRequest parses a command line of patterns and settings in any order:
+//
+//	Sydney~Pune latency=40ms bandwidth=100mbit loss=1%
+//	'Sydney~*' rtt=300ms
+//	Sydney~Pune#1 down=true
 func ParseLinkRequest(words []string, d EditDirection) (LinkRequest, error) {
 	r := LinkRequest{Direction: d}
 	var settings []string
@@ -203,21 +205,20 @@ func ParseLinkRequest(words []string, d EditDirection) (LinkRequest, error) {
 	case d != EditAB && d != EditBA && d != EditBoth:
 		return r, fmt.Errorf("%w: direction %q: want ab, ba or both", ErrSetting, d)
 	case r.Edit.halves && d != EditBoth:
-		return r, advice.With(fmt.Errorf("%w: rtt belongs to both directions", ErrSetting), "give latency, which is one way")
+		return r, advice.With(fmt.Errorf("%w: rtt applies to both directions", ErrSetting), "use latency, which is one way")
 	case len(settings) > 0 && len(r.Patterns) == 0:
-		return r, advice.With(fmt.Errorf("%w: no link is named", ErrPattern), "give one such as Pune~Sydney, or '*' for all")
+		return r, advice.With(fmt.Errorf("%w: no link given", ErrPattern), "name a link such as Pune~Sydney, or '*' for all")
 	case len(settings) == 0 && len(r.Patterns) > 0:
-		return r, fmt.Errorf("%w: none is given for %s", ErrSetting, strings.Join(r.Patterns, " "))
+		return r, fmt.Errorf("%w: no setting for %s", ErrSetting, strings.Join(r.Patterns, " "))
 	}
 	return r, nil
 }
 
-// Empty tells that nothing is asked for.
+// Empty reports whether no change is requested.
 func (r LinkRequest) Empty() bool { return len(r.Patterns) == 0 }
 
-// Changes are what r makes of links. A pattern that matches none is an error, and so is a pair
-// that has several links: what one of them was set to by its ID is overwritten only if the
-// pattern includes it explicitly.
+// Changes returns the changes of links. A pattern without a match is an error, and so is a pair with several links: a
+// setting made by ID is overwritten only by an explicit pattern.
 func (r LinkRequest) Changes(links []Link) ([]link.Change, error) {
 	changes := make([]link.Change, len(links))
 	for _, pattern := range r.Patterns {
@@ -246,7 +247,7 @@ func (r LinkRequest) Changes(links []Link) ([]link.Change, error) {
 			return nil, noLinkMatches(pattern, links)
 		case len(found) > 1 && strings.Contains(pattern, "~") && !strings.ContainsAny(pattern, "*?[#"):
 			return nil, advice.With(fmt.Errorf("%w %s: %s", ErrAmbiguous, pattern, strings.Join(found, ", ")),
-				"name one of them, or write '%s#*' for all", pattern)
+				"name one link, or write '%s#*' for all", pattern)
 		}
 	}
 	var made []link.Change
@@ -268,5 +269,5 @@ func noLinkMatches(pattern string, links []Link) error {
 	if near := topology.NearestLink(pattern, known); near != "" {
 		return advice.With(err, "did you mean %s?", near)
 	}
-	return advice.With(err, "see `skerry lab links`")
+	return advice.With(err, "list the links with `skerry lab links`")
 }

@@ -17,13 +17,16 @@ func TestParse(t *testing.T) {
 		words []string
 		want  link.Quality
 	}{
-		"one way":     {[]string{"latency=40ms"}, link.Quality{Latency: 40 * time.Millisecond, Loss: 0.5, Bandwidth: 1000}},
-		"round trip":  {[]string{"rtt=80ms"}, link.Quality{Latency: 40 * time.Millisecond, Loss: 0.5, Bandwidth: 1000}},
-		"no limit":    {[]string{"bandwidth=unlimited", "loss=0%"}, link.Quality{Latency: time.Second}},
-		"cut":         {[]string{"down=true"}, link.Quality{Latency: time.Second, Loss: 0.5, Bandwidth: 1000, Down: true}},
-		"all at once": {[]string{"latency=1ms", "jitter=2ms", "distribution=pareto", "bandwidth=1mbit", "queue=4KiB", "loss=1%", "duplicate=2%", "reorder=3%", "corrupt=4%"}, link.Quality{Latency: time.Millisecond, Jitter: 2 * time.Millisecond, Distribution: link.Pareto, Bandwidth: 1e6, Queue: 4096, Loss: 0.01, Duplicate: 0.02, Reorder: 0.03, Corrupt: 0.04}},
-		"bursts":      {[]string{"loss={burst: {mean: 20%, length: 4}}"}, link.Quality{Latency: time.Second, Bandwidth: 1000, Burst: &link.GilbertElliott{P: 0.0625, R: 0.25, K: 1}}},
-		"nothing":     {nil, was},
+		"one way":    {[]string{"latency=40ms"}, link.Quality{Latency: 40 * time.Millisecond, Loss: 0.5, Bandwidth: 1000}},
+		"round trip": {[]string{"rtt=80ms"}, link.Quality{Latency: 40 * time.Millisecond, Loss: 0.5, Bandwidth: 1000}},
+		"no limit":   {[]string{"bandwidth=unlimited", "loss=0%"}, link.Quality{Latency: time.Second}},
+		"cut":        {[]string{"down=true"}, link.Quality{Latency: time.Second, Loss: 0.5, Bandwidth: 1000, Down: true}},
+		"all at once": {[]string{"latency=1ms", "jitter=2ms", "distribution=pareto", "bandwidth=1mbit", "queue=4KiB", "loss=1%", "duplicate=2%",
+			"reorder=3%", "corrupt=4%"}, link.Quality{Latency: time.Millisecond, Jitter: 2 * time.Millisecond, Distribution: link.Pareto,
+			Bandwidth: 1e6, Queue: 4096, Loss: 0.01, Duplicate: 0.02, Reorder: 0.03, Corrupt: 0.04}},
+		"bursts": {[]string{"loss={burst: {mean: 20%, length: 4}}"},
+			link.Quality{Latency: time.Second, Bandwidth: 1000, Burst: &link.GilbertElliott{P: 0.0625, R: 0.25, K: 1}}},
+		"nothing": {nil, was},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +44,9 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for _, words := range [][]string{
 		{"latency"}, {"latency=40"}, {"latency=-4ms"}, {"latncy=4ms"}, {"loss=2"}, {"bandwidth=0mbit"},
-		{"down=perhaps"}, {"distribution=flat"}, {"loss=1%", "loss=2%"}, {"loss={burst: {mean: 1%}}"}, {"loss={burst: {mean: 90%, length: 2}}"}, {"loss={brust: {}}"}, {"loss="}, {"rtt=4ms", "latency=2ms"},
+		{"down=perhaps"}, {"distribution=flat"}, {"loss=1%",
+			"loss=2%"}, {"loss={burst: {mean: 1%}}"}, {"loss={burst: {mean: 90%, length: 2}}"}, {"loss={brust: {}}"}, {"loss="},
+		{"rtt=4ms", "latency=2ms"},
 	} {
 		if _, err := parseLinkEdit(words); !errors.Is(err, ErrSetting) {
 			t.Errorf("%v: error %v, want ErrSetting", words, err)
@@ -151,7 +156,7 @@ func TestParallelLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Changes(links)
-	if want := "name one of them, or write 'Sydney~Pune#*' for all"; !errors.Is(err, ErrAmbiguous) || advice.Of(err) != want {
+	if want := "name one link, or write 'Sydney~Pune#*' for all"; !errors.Is(err, ErrAmbiguous) || advice.Of(err) != want {
 		t.Errorf("error %v (%s), want ErrSeveral (%s)", err, advice.Of(err), want)
 	}
 }
@@ -166,9 +171,9 @@ func TestChangesRefuses(t *testing.T) {
 	}{
 		"misspelt":             {[]string{"Pune~Sidney", "loss=1%"}, EditBoth, ErrPattern, "did you mean Pune~Sydney?"},
 		"bad pattern":          {[]string{"[~x", "loss=1%"}, EditBoth, ErrPattern, ""},
-		"half a round trip":    {[]string{"Pune", "rtt=1ms"}, EditAB, ErrSetting, "give latency, which is one way"},
+		"half a round trip":    {[]string{"Pune", "rtt=1ms"}, EditAB, ErrSetting, "use latency, which is one way"},
 		"direction":            {[]string{"Pune", "loss=1%"}, "up", ErrSetting, ""},
-		"no link":              {[]string{"loss=1%"}, EditBoth, ErrPattern, "give one such as Pune~Sydney, or '*' for all"},
+		"no link":              {[]string{"loss=1%"}, EditBoth, ErrPattern, "name a link such as Pune~Sydney, or '*' for all"},
 		"nothing to be set":    {[]string{"Pune"}, EditBoth, ErrSetting, ""},
 		"not a setting at all": {[]string{"Pune", "colour=red"}, EditBoth, ErrSetting, ""},
 	}

@@ -21,15 +21,15 @@ func (l *Lab) Links() []Link {
 	return slices.Clone(l.links.Links)
 }
 
-// Factor is what Scale was last given.
+// Factor is the present scale.
 func (l *Lab) Factor() float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.links.Factor
 }
 
-// Set replaces the quality of links, all at one moment. The latency given is what the
-// link has then; its base becomes that latency and jitter divided by the factor in force.
+// Set replaces the qualities of links atomically. The base of a link becomes the given latency and jitter divided by
+// the present factor.
 func (l *Lab) Set(ctx context.Context, changes []link.Change) error {
 	return l.changeLinks(ctx, func(s *linksState) ([]link.Change, error) {
 		for _, c := range changes {
@@ -58,8 +58,8 @@ func replaceQuality(present, base, given *link.Quality, factor float64) {
 	}
 }
 
-// Scale makes every link's latency and jitter its base times factor, 0 or more, and the overlay that this
-// process has started go by that.
+// Scale sets every link's latency and jitter to its base times factor, which must not be negative. The overlay of this
+// process follows.
 func (l *Lab) Scale(ctx context.Context, factor float64) error {
 	if err := l.scale(ctx, factor); err != nil || l.overlay == nil {
 		return err
@@ -95,7 +95,7 @@ func (s *linksState) scale(factor float64) error {
 	return nil
 }
 
-// changeLinks works out changes of links from a copy of the state, notes them and makes them.
+// changeLinks computes changes from a copy of the state, saves the state, and applies the changes.
 func (l *Lab) changeLinks(ctx context.Context, work func(*linksState) ([]link.Change, error)) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *Lab) changeLinks(ctx context.Context, work func(*linksState) ([]link.Ch
 		return err
 	}
 	defer func() { err = errors.Join(err, l.part.Unlock()) }()
-	if !l.owned { // another command may have changed it
+	if !l.owned { // another command may have changed the links
 		if err := l.loadLinks(ctx); err != nil {
 			return err
 		}
@@ -113,9 +113,9 @@ func (l *Lab) changeLinks(ctx context.Context, work func(*linksState) ([]link.Ch
 	if err != nil {
 		return err
 	}
-	// Noted before they are made: a command that dies between may leave the wrong note,
-	// which the next change mends, but never a note that nobody wrote. That of an ephemeral
-	// lab is for onlookers, who can wait: the change cannot, should the disk be slow.
+	// Save before applying: a command that dies in between leaves a wrong state that the next change repairs,
+	// but never an unsaved change. The saved state of an ephemeral lab only serves other commands, so that a slow
+	// disk must not delay the change.
 	if !l.owned {
 		if err := l.saveLinks(ctx, next); err != nil {
 			return err
@@ -129,12 +129,12 @@ func (l *Lab) changeLinks(ctx context.Context, work func(*linksState) ([]link.Ch
 	}
 	l.links = next
 	if l.owned {
-		_ = l.saveLinks(ctx, next) // it is owned by this process, which knows
+		_ = l.saveLinks(ctx, next) // this process owns the lab and has the state
 	}
 	return nil
 }
 
-// Link is a link of a lab that is up.
+// Link is a link of a running lab.
 type Link struct {
 	ID string `json:"id"`
 	A  string `json:"a"` // node
@@ -142,21 +142,19 @@ type Link struct {
 	// AB and BA are the present qualities.
 	AB link.Quality `json:"ab"`
 	BA link.Quality `json:"ba"`
-	// BaseAB and BaseBA are what Scale multiplies the latency of.
+	// BaseAB and BaseBA are the qualities at scale 1.
 	BaseAB link.Quality `json:"base_ab"`
 	BaseBA link.Quality `json:"base_ba"`
-	// Real says that the link is left as it is: what lies between two machines, with AB and BA on top of
-	// that. Way is how long packets took there, one way, when the lab came up.
+	// Real marks a link that uses the network between two machines, with AB and BA added to it. Way is its one-way
+	// latency when the lab started.
 	Real bool          `json:"real,omitempty"`
 	Way  time.Duration `json:"way_ns,omitempty"`
-	// Device is the name of the network device at both ends, Tunnel that of the device
-	// that encrypts what goes over it, "" where nothing does.
+	// Device is the name of the network device at both ends. Tunnel is the device that encrypts the link, "" for none.
 	Device string `json:"device"`
 	Tunnel string `json:"tunnel,omitempty"`
 }
 
-// RTT is the round trip as it is to be at present; of a real link what was measured when the lab came
-// up, and what is added to it.
+// RTT is the set round trip; for a real link, the measured one plus the added latency.
 func (k Link) RTT() time.Duration { return k.AB.Latency + k.BA.Latency + 2*k.Way }
 
 // specs describes the links for machines.
@@ -171,7 +169,7 @@ func (l *Lab) specs() []link.Spec {
 	return specs
 }
 
-// byID are the links' places in the topology's order.
+// byID maps links to their indices.
 func (s linksState) byID() map[string]int {
 	at := make(map[string]int, len(s.Links))
 	for i, k := range s.Links {
@@ -185,7 +183,7 @@ func (l *Lab) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	return l.part.Stats(ctx, ids...)
 }
 
-// link returns a link as it is; ErrNoLink when there is none of that name.
+// link returns a link; ErrNoLink if it does not exist.
 func (l *Lab) link(id string) (Link, error) {
 	for _, k := range l.Links() {
 		if k.ID == id {
@@ -195,9 +193,8 @@ func (l *Lab) link(id string) (Link, error) {
 	return Link{}, fmt.Errorf("%w in lab %s: %s", ErrNoLink, l.state.Name, id)
 }
 
-// Carrier sets the devices at both ends of a link down or up, as pulling out a cable
-// does, those of the tunnel over it too: the nodes notice at once. A link whose Quality is
-// Down looks alive to them.
+// Carrier sets the devices at both ends of a link down or up, like unplugging a cable, including those of its tunnel.
+// Nodes notice it at once. A link whose Quality is Down looks alive to them.
 func (l *Lab) Carrier(id string, up bool) error {
 	k, err := l.link(id)
 	if err != nil {
@@ -214,14 +211,14 @@ func (l *Lab) Carrier(id string, up bool) error {
 				c.Routes = append(c.Routes, r)
 			}
 		}
-		if err := l.part.Carrier(context.Background(), c, up); err != nil { // events give no context
+		if err := l.part.Carrier(context.Background(), c, up); err != nil { // events have no context
 			return fmt.Errorf("link %s at %s: %w", id, node, err)
 		}
 	}
 	return nil
 }
 
-// devices are those of a link at each end, the lower one first.
+// devices are the link's devices at each end, the lower one first.
 func (k Link) devices() []string {
 	if k.Tunnel == "" {
 		return []string{k.Device}
@@ -229,7 +226,7 @@ func (k Link) devices() []string {
 	return []string{k.Device, k.Tunnel}
 }
 
-// RealLinks are the links that are left as they are.
+// RealLinks returns the real links.
 func (l *Lab) RealLinks() (links []Link) {
 	for _, k := range l.Links() {
 		if k.Real {
@@ -239,7 +236,7 @@ func (l *Lab) RealLinks() (links []Link) {
 	return links
 }
 
-// markRealLinks has links between machines be as they are; ErrInvalid where there is none.
+// markRealLinks marks the links between machines as real; ErrOneMachine if there are none.
 func (l *Lab) markRealLinks() error {
 	at, found := l.NodeMachines(), false
 	for i, k := range l.links.Links {
@@ -256,16 +253,15 @@ func (l *Lab) markRealLinks() error {
 	return ErrOneMachine
 }
 
-// ErrOneMachine says that links are to be left as they are, and none leads to another machine.
-var ErrOneMachine = advice.With(fmt.Errorf("%w: links between machines are to be left as they are, and all nodes stand on one machine", ErrInvalid),
-	"give machines for the sites (site in the machines file, or place), or leave links: real out")
+// ErrOneMachine means that real links were requested and no link leads to another machine.
+var ErrOneMachine = advice.With(fmt.Errorf("%w: real links need several machines, all nodes are on one", ErrInvalid),
+	"assign machines to the sites (site in the machines file, or place), or remove links: real")
 
-// measureRealLinks notes how far apart the machines are that real links lead between. Packets have crossed on all
-// of them.
+// measureRealLinks records the latency of real links. Packets must have crossed all of them.
 func (l *Lab) measureRealLinks(ctx context.Context) error {
 	stats, err := l.part.Stats(ctx)
 	if err != nil {
-		return fmt.Errorf("measuring the ways between machines: %w", err)
+		return fmt.Errorf("measure links between machines: %w", err)
 	}
 	at := l.links.byID()
 	for _, s := range stats {

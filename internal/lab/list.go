@@ -24,7 +24,7 @@ func List(ctx context.Context, stateDir string) ([]Info, error) {
 	return ListOn(ctx, m)
 }
 
-// ListOn is List of the labs on any machine.
+// ListOn is List for the labs on any machine.
 func ListOn(ctx context.Context, m machine.Machine) ([]Info, error) {
 	found, err := m.List(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func ListOn(ctx context.Context, m machine.Machine) ([]Info, error) {
 	return infos, nil
 }
 
-// Find describes a lab by its name; with "" the one that is there, when there is one only.
+// Find describes a lab by its name; with "" the only running lab.
 func Find(ctx context.Context, stateDir, name string) (Info, error) {
 	m, err := localMachine(stateDir)
 	if err != nil {
@@ -54,8 +54,7 @@ func Find(ctx context.Context, stateDir, name string) (Info, error) {
 	return found, err
 }
 
-// SelectLab is the lab of a name among labs, or with "" the one that is there; ErrNotFound when there is
-// none.
+// SelectLab returns the lab with a name, or with "" the only running one. The error is ErrNotFound if there is none.
 func SelectLab(infos []Info, name string) (Info, error) {
 	var found []Info
 	for _, i := range infos {
@@ -71,15 +70,15 @@ func SelectLab(infos []Info, name string) (Info, error) {
 	case len(found) == 0:
 		return Info{}, fmt.Errorf("%w: %s", ErrNotFound, name)
 	}
-	err := fmt.Errorf("%d labs are there", len(found))
+	err := fmt.Errorf("%d labs match", len(found))
 	names := make([]string, len(found))
 	for i, f := range found {
 		names[i] = f.Name
 	}
-	return Info{}, advice.With(err, "name one of %s", strings.Join(names, ", "))
+	return Info{}, advice.With(err, "give one of the names %s", strings.Join(names, ", "))
 }
 
-// newInfo is what a machine found, with what the lab says of itself as far as it can be read.
+// newInfo describes a lab, including its own state if that is readable.
 func newInfo(f machine.Found) Info {
 	i := Info{
 		Name: f.Name, State: f.State, Problem: f.Problem, OwnerPID: f.Owner, Processes: f.Processes,
@@ -109,16 +108,16 @@ func newInfo(f machine.Found) Info {
 	return i
 }
 
-// Info describes a lab found in a state directory.
+// Info describes a lab in a state directory.
 type Info struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Problem says what is wrong with a lab that is damaged or dead.
+	// Problem is the fault of a damaged or dead lab.
 	Problem string    `json:"problem,omitempty"`
 	Created time.Time `json:"created,omitzero"`
-	// OwnerPID is the command that an owned lab ends with.
+	// OwnerPID is the command with which an owned lab ends.
 	OwnerPID int `json:"owner_pid,omitempty"`
-	// Holder is the process that keeps the user namespace of a rootless lab.
+	// Holder is the process that holds the user namespace of a rootless lab.
 	Holder   *machine.Process `json:"holder,omitempty"`
 	Engine   string           `json:"engine,omitempty"`
 	Why      string           `json:"engine_why,omitempty"`
@@ -126,7 +125,7 @@ type Info struct {
 	Topology string           `json:"topology,omitempty"`
 	Nodes    []NodeInfo       `json:"nodes,omitempty"`
 	Links    []Link           `json:"links,omitempty"`
-	// Service is how clients reach the database, nil without one.
+	// Service is the access to the database, nil without a service.
 	Service   *service.Plan     `json:"service,omitempty"`
 	Processes int               `json:"processes"`
 	Warnings  []string          `json:"warnings,omitempty"`
@@ -140,16 +139,15 @@ type NodeInfo struct {
 	Role topology.Role `json:"role,omitempty"`
 	Addr string        `json:"addr"`
 	Dir  string        `json:"dir"`
-	// Machine is the name of its machine, "" where the lab is on this one alone.
+	// Machine is its machine, "" for a lab on this machine only.
 	Machine string `json:"machine,omitempty"`
-	// Netns is the name that `ip netns` knows, or the path of the namespace.
+	// Netns is the name for `ip netns`, or the path of the namespace.
 	Netns string `json:"netns"`
 }
 
 // State of a lab in a state directory.
 type State = machine.State
 
-// States of labs.
 const (
 	StateUp      = machine.Up
 	StateOwned   = machine.Owned   // up or coming up, and owned by a running command

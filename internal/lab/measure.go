@@ -12,7 +12,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// NodeMachines are the names of the nodes' machines, by node; nil where all are on this machine.
+// NodeMachines maps nodes to the names of their machines; nil if all are on this machine.
 func (l *Lab) NodeMachines() map[string]string {
 	var places map[string]string
 	for _, n := range l.part.Facts().Nodes {
@@ -27,7 +27,7 @@ func (l *Lab) NodeMachines() map[string]string {
 	return places
 }
 
-// Exe is the skerry program as a node's machine has it.
+// Exe is the path of the skerry program on a node's machine.
 func (l *Lab) Exe(node string) (string, error) {
 	for _, n := range l.part.Facts().Nodes {
 		if n.Name == node && n.Exe != "" {
@@ -37,13 +37,12 @@ func (l *Lab) Exe(node string) (string, error) {
 	return "", fmt.Errorf("%w in lab %s with a skerry program: %s", ErrNoNode, l.state.Name, node)
 }
 
-// Echo measures round trips over links, so many times each, from the one end; Measures say how.
+// Echo measures count round trips over each link, from its first end, and excludes disturbances by the machine.
 func (l *Lab) Echo(ctx context.Context, links []Link, count int, interval time.Duration) ([]probe.RTTResult, error) {
 	return l.echo(ctx, links, machine.Echoes{Count: count, Interval: interval, Undisturbed: true})
 }
 
-// EchoContinuously is Echo that takes no longer than the echoes do, and leaves none out: what the machine held up
-// is among the round trips.
+// EchoContinuously is Echo in bounded time and without exclusions: delays by the machine are included.
 func (l *Lab) EchoContinuously(ctx context.Context, links []Link, count int, interval time.Duration) ([]probe.RTTResult, error) {
 	return l.echo(ctx, links, machine.Echoes{Count: count, Interval: interval})
 }
@@ -63,7 +62,7 @@ func (l *Lab) echo(ctx context.Context, links []Link, e machine.Echoes) ([]probe
 	return l.part.Echo(ctx, e)
 }
 
-// ProbeWay is one direction of a link, to send trains of packets in: from its A, or back.
+// ProbeWay is one direction of a link for packet trains: from its A, or back.
 func (l *Lab) ProbeWay(k Link, back bool) (probe.Way, error) {
 	from, to := machine.End{Node: k.A}, machine.End{Node: k.B}
 	var err error
@@ -103,39 +102,29 @@ func (l *Lab) hostAddress(node string) (netip.Addr, error) {
 	return netip.ParseAddr(h.Addr())
 }
 
-// CheckMultiMachine says why a topology cannot stand on several machines with an engine asked for; nil when it
-// can.
+// CheckMultiMachine reports why a topology cannot span several machines with the requested engine.
 func CheckMultiMachine(t topology.Topology, engine string) error {
 	if engine == emulator.Netem {
-		return fmt.Errorf("%w: engine: %s shapes links within one machine alone; links between machines need %s", ErrInvalid, engine, emulator.Userspace)
+		return fmt.Errorf("%w: engine %s cannot shape links between machines, use %s", ErrInvalid, engine, emulator.Userspace)
 	}
 	if t.Encryption == topology.WireGuard {
-		return fmt.Errorf("%w: encryption: %s is between nodes of one machine; packets between machines are encrypted without it", ErrInvalid, t.Encryption)
+		return fmt.Errorf("%w: encryption %s works within one machine only; packets between machines are encrypted anyway", ErrInvalid,
+			t.Encryption)
 	}
 	return nil
 }
 
-// End is a node at one end of a link, to measure the link from.
+// End is a node at one end of a link, from which the link is measured.
 type End struct {
 	machine.Inside
 	addr string
 }
 
-// Addr is the address that the other end reaches this one by over that link.
+// Addr is the address of this end for the other end.
 func (e *End) Addr() string { return e.addr }
 
-// Ends are the two ends of a link; ErrNoLink when there is none of that name.
-func (l *Lab) Ends(id string) (a, b *End, err error) { return l.ends(id, linkNet) }
-
-// TunnelEnds are the two ends of the tunnel over a link; ErrNoLink when there is none.
-func (l *Lab) TunnelEnds(id string) (a, b *End, err error) {
-	if l.state.Topology.Encryption != topology.WireGuard {
-		return nil, nil, fmt.Errorf("%w: the links of lab %s have no tunnels", ErrNoLink, l.state.Name)
-	}
-	return l.ends(id, tunnelNet)
-}
-
-func (l *Lab) ends(id string, network uint32) (a, b *End, err error) {
+// Ends are the two ends of a link; ErrNoLink if it does not exist.
+func (l *Lab) Ends(id string) (a, b *End, err error) {
 	for i, k := range l.Links() {
 		if k.ID != id {
 			continue
@@ -147,7 +136,7 @@ func (l *Lab) ends(id string, network uint32) (a, b *End, err error) {
 			return nil, nil, err
 		}
 		if l.state.Numbered {
-			x, y := endAddresses(network, i)
+			x, y := endAddresses(linkNet, i)
 			a.addr, b.addr = x.String(), y.String()
 		}
 		return a, b, nil

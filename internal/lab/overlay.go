@@ -20,7 +20,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// overlayNet is the lab as its overlay sees it: tunnels in place of links that have one.
+// overlayNet describes the lab for its overlay: tunnels replace the links below them.
 func (l *Lab) overlayNet() overlay.Network {
 	n := overlay.Network{Nodes: l.Hosts(), On: l.part, Measure: l.part, Log: l.log}
 	near := l.Factor() == 0
@@ -40,7 +40,7 @@ func (l *Lab) overlayNet() overlay.Network {
 	return n
 }
 
-// startOverlay starts the daemons that route.
+// startOverlay starts the routing daemons.
 func (l *Lab) startOverlay(ctx context.Context, c Config) (err error) {
 	if c.Overlay == nil {
 		return nil
@@ -50,8 +50,7 @@ func (l *Lab) startOverlay(ctx context.Context, c Config) (err error) {
 	return err
 }
 
-// Trace returns the links that packets take from one node to another at this moment, with
-// the latency that they add up to.
+// Trace returns the links on the present path from one node to another, and their total latency.
 func (l *Lab) Trace(ctx context.Context, from, to string) (overlay.Path, error) {
 	for _, name := range []string{from, to} {
 		if _, err := l.Host(name); err != nil {
@@ -80,16 +79,15 @@ func (l *Lab) Trace(ctx context.Context, from, to string) (overlay.Path, error) 
 	return p, nil
 }
 
+// Routes count as settled if no path changed for quietRoutes. settleTimeout bounds the wait, since links that come and
+// go never settle.
 const (
-	// quietRoutes is how long no way must have changed for routes to count as settled,
-	// settleTimeout bounds the wait: with links that come and go they never are.
 	quietRoutes   = 1500 * time.Millisecond
 	settleTimeout = 15 * time.Second
 	settlePoll    = 250 * time.Millisecond
 )
 
-// WaitRoutes waits until the routes between nodes have not changed for a while. It looks at
-// the kernel's; what tinc does inside itself is not seen.
+// WaitRoutes waits until the kernel's routes between nodes are settled. It does not see tinc's internal routes.
 func (l *Lab) WaitRoutes(ctx context.Context) error {
 	if !l.state.Topology.Overlay.Routed() {
 		return nil
@@ -121,8 +119,7 @@ func (l *Lab) WaitRoutes(ctx context.Context) error {
 	return nil
 }
 
-// OverlayRestarts is how many routing daemons ended by themselves and were started again
-// by this process.
+// OverlayRestarts is the number of routing daemons that ended and were restarted by this process.
 func (l *Lab) OverlayRestarts() int {
 	if l.overlay == nil {
 		return 0
@@ -130,7 +127,7 @@ func (l *Lab) OverlayRestarts() int {
 	return l.overlay.Restarts()
 }
 
-// closeOverlay stops looking after the daemons, which end with their nodes.
+// closeOverlay stops the supervision of the daemons, which end with their nodes.
 func (l *Lab) closeOverlay() error {
 	if l.overlay == nil {
 		return nil
@@ -140,7 +137,7 @@ func (l *Lab) closeOverlay() error {
 	return running.Close()
 }
 
-// Overlays is every overlay, in the order of lists.
+// Overlays is the registry of overlays, in display order.
 func Overlays() []overlay.Definition {
 	return []overlay.Definition{
 		babel.Definition,
@@ -148,7 +145,7 @@ func Overlays() []overlay.Definition {
 	}
 }
 
-// OverlayNames are what topologies call them.
+// OverlayNames are the names of overlays in topologies.
 func OverlayNames() []string {
 	var names []string
 	for _, a := range Overlays() {
@@ -157,7 +154,7 @@ func OverlayNames() []string {
 	return names
 }
 
-// OverlayRecipes say how the programs of overlays are installed.
+// OverlayRecipes are the installation recipes of overlays.
 func OverlayRecipes() []install.Recipe {
 	var recipes []install.Recipe
 	for _, a := range Overlays() {
@@ -166,7 +163,7 @@ func OverlayRecipes() []install.Recipe {
 	return recipes
 }
 
-// findOverlay is the overlay of a name.
+// findOverlay returns the overlay with a name.
 func findOverlay(name string) (overlay.Definition, bool) {
 	all := Overlays()
 	i := slices.IndexFunc(all, func(a overlay.Definition) bool { return a.Name == name })
@@ -176,17 +173,17 @@ func findOverlay(name string) (overlay.Definition, bool) {
 	return all[i], true
 }
 
-// NewOverlay returns the overlay that a topology asks for, with its program as it is installed; nil
-// for direct. The error is Check's, or tells how to install it.
+// NewOverlay returns the overlay of a topology with its installed program; nil for direct. The error is that of
+// CheckOverlay, or has installation advice.
 func NewOverlay(ctx context.Context, o topology.Overlay) (overlay.Overlay, error) {
 	if err := checkOverlaySpec(o).AsError(); err != nil {
-		return nil, fmt.Errorf("the topology's overlay: %w", err)
+		return nil, fmt.Errorf("topology overlay: %w", err)
 	}
 	a, ok := findOverlay(o.Kind)
 	if !ok {
 		return nil, nil
 	}
-	options, _ := readOverlayOptions(a, o.Settings[a.Name]) // that Check found nothing in
+	options, _ := readOverlayOptions(a, o.Settings[a.Name]) // checked above
 	in, err := FindOverlayProgram(ctx, o)
 	if err != nil {
 		return nil, err
@@ -194,8 +191,7 @@ func NewOverlay(ctx context.Context, o topology.Overlay) (overlay.Overlay, error
 	return options.New(in), nil
 }
 
-// FindOverlayProgram is what the overlay that a topology asks for runs on nodes, the zero value where it runs
-// nothing.
+// FindOverlayProgram locates the program of the topology's overlay; the zero value if it has none.
 func FindOverlayProgram(ctx context.Context, o topology.Overlay) (install.Installation, error) {
 	a, ok := findOverlay(o.Kind)
 	if !ok {
@@ -207,16 +203,15 @@ func FindOverlayProgram(ctx context.Context, o topology.Overlay) (install.Instal
 	}
 	in, err := install.Store{Dir: dir}.Find(ctx, a.Recipe, "")
 	if err != nil {
-		return in, fmt.Errorf("the topology's overlay: %w", err)
+		return in, fmt.Errorf("topology overlay: %w", err)
 	}
 	return in, nil
 }
 
-// overlaySection is where a topology has its overlay.
+// overlaySection is the key of the overlay in a topology.
 const overlaySection = "overlay"
 
-// CheckOverlay returns what is wrong with the overlay of a topology: its kind, and what tunes it.
-// Paths are relative to the topology.
+// CheckOverlay returns the mistakes in the overlay of a topology. Paths are relative to the topology.
 func CheckOverlay(t topology.Topology) strict.Problems { return checkOverlaySpec(t.Overlay) }
 
 func checkOverlaySpec(o topology.Overlay) (ps strict.Problems) {
@@ -235,9 +230,9 @@ func checkOverlaySpec(o topology.Overlay) (ps strict.Problems) {
 		path := strict.Join(overlaySection, name)
 		switch _, known := findOverlay(name); {
 		case !known:
-			fail(path, fmt.Sprintf("unknown key %q", name), "known are kind, "+strings.Join(OverlayNames(), ", "))
+			fail(path, fmt.Sprintf("unknown key %q", name), "use one of kind, "+strings.Join(OverlayNames(), ", "))
 		case name != o.Kind:
-			fail(path, fmt.Sprintf("this tunes %s, which does not route here", name), fmt.Sprintf("write overlay: {kind: %s, ...}", name))
+			fail(path, fmt.Sprintf("options of %s have no effect: it is not the overlay", name), fmt.Sprintf("write overlay: {kind: %s, ...}", name))
 		}
 	}
 	if routed {
@@ -247,11 +242,11 @@ func checkOverlaySpec(o topology.Overlay) (ps strict.Problems) {
 	return ps
 }
 
-// readOverlayOptions makes the options of what a topology has under an overlay's name.
+// readOverlayOptions decodes the options of an overlay.
 func readOverlayOptions(a overlay.Definition, settings map[string]any) (overlay.Options, strict.Problems) {
 	options, path := a.Options(), strict.Join(overlaySection, a.Name)
 	ps := strict.Decode(strict.Mapping(settings), options, path)
-	for i, p := range ps { // messages begin with the path of the key, or of what lacks one
+	for i, p := range ps { // messages start with the path of the key or of its parent
 		ps[i].Message = strings.TrimPrefix(strings.TrimPrefix(p.Message, p.Path+": "), path+": ")
 	}
 	if len(ps) > 0 {

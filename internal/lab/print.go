@@ -1,4 +1,3 @@
-// Package view prints labs: tables for people, DOT for Graphviz.
 package lab
 
 import (
@@ -17,7 +16,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// PrintStatus prints labs, their nodes and what is the matter with them.
+// PrintStatus prints labs, their nodes and their problems.
 func PrintStatus(w io.Writer, labs []Info, now time.Time) error {
 	t := newTabWriter(w)
 	fmt.Fprintln(t, "LAB\tSTATE\tNODES\tLINKS\tSCALE\tENGINE\tPROCESSES\tAGE")
@@ -26,7 +25,8 @@ func PrintStatus(w io.Writer, labs []Info, now time.Time) error {
 		if !l.Created.IsZero() {
 			age = unit.Duration(now.Sub(l.Created).Round(time.Second)).String()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%g\t%s\t%d\t%s\n", l.Name, l.State, len(l.Nodes), len(l.Links), l.Factor, cmp.Or(l.Engine, "-"), l.Processes, age)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%g\t%s\t%d\t%s\n", l.Name, l.State, len(l.Nodes), len(l.Links), l.Factor, cmp.Or(l.Engine, "-"),
+			l.Processes, age)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -76,10 +76,10 @@ func printDetails(w io.Writer, l Info) error {
 	return err
 }
 
-// PrintLinks prints the links of a lab: a line each, or one a direction where the two differ.
+// PrintLinks prints the links of a lab: one line each, or one per direction if the two differ.
 func PrintLinks(w io.Writer, l Info) error { return printLinkTable(w, l.Links, "DEVICE\t") }
 
-// PrintPlannedLinks prints the links of a topology in the same form, as they are before any scale.
+// PrintPlannedLinks prints the links of a topology in the same form, at scale 1.
 func PrintPlannedLinks(w io.Writer, t []topology.Link) error {
 	links := make([]Link, len(t))
 	for i, k := range t {
@@ -88,7 +88,7 @@ func PrintPlannedLinks(w io.Writer, t []topology.Link) error {
 	return printLinkTable(w, links, "")
 }
 
-// printLinkTable leaves out devices if their column has no title.
+// printLinkTable omits devices if their column has no title.
 func printLinkTable(w io.Writer, links []Link, device string) error {
 	t := newTabWriter(w)
 	fmt.Fprintf(t, "LINK\tENDS\t%sONE WAY\tRTT\tBANDWIDTH\tLOSS\tOTHER\n", device)
@@ -98,7 +98,8 @@ func printLinkTable(w io.Writer, links []Link, device string) error {
 			if device != "" {
 				fmt.Fprintf(t, "%s\t", k.Device)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", formatLatency(q.Latency+k.Way), formatLatency(k.RTT()), unit.Bandwidth(q.Bandwidth), unit.Fraction(math.Round(1e6*q.LossShare())/1e6), formatOtherQualities(k, q))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", formatLatency(q.Latency+k.Way), formatLatency(k.RTT()), unit.Bandwidth(q.Bandwidth),
+				unit.Fraction(math.Round(1e6*q.LossShare())/1e6), formatOtherQualities(k, q))
 		}
 		if k.AB.Equal(k.BA) {
 			row(k.A+" <> "+k.B, k.AB)
@@ -112,7 +113,7 @@ func printLinkTable(w io.Writer, links []Link, device string) error {
 
 func formatLatency(d time.Duration) string { return unit.Duration(d.Round(time.Microsecond)).String() }
 
-// formatOtherQualities tells the qualities that few links have.
+// formatOtherQualities lists the less common qualities.
 func formatOtherQualities(k Link, q link.Quality) string {
 	var all []string
 	add := func(given bool, format string, args ...any) {
@@ -137,8 +138,8 @@ func formatOtherQualities(k Link, q link.Quality) string {
 	return strings.Join(all, " ")
 }
 
-// PrintDOT prints a lab as an undirected graph for Graphviz. Links are labelled with round trips,
-// bandwidths, and their ID where it is more than their ends; `neato` lays the graph out by them.
+// PrintDOT prints a lab as an undirected graph for Graphviz. Labels are round trips, bandwidths, and IDs that differ
+// from the ends; `neato` uses the lengths.
 func PrintDOT(w io.Writer, l Info) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "graph %s {\n  node [shape=box];\n", strconv.Quote(l.Name))
@@ -161,7 +162,8 @@ func PrintDOT(w io.Writer, l Info) error {
 			style = ", style=dashed"
 		}
 		// Graphviz refuses a length of 0.
-		fmt.Fprintf(&b, "  %s -- %s [label=\"%s\", len=%.2f%s];\n", strconv.Quote(k.A), strconv.Quote(k.B), label, max(0.5, rtt.Seconds()*20), style)
+		fmt.Fprintf(&b, "  %s -- %s [label=\"%s\", len=%.2f%s];\n", strconv.Quote(k.A), strconv.Quote(k.B), label, max(0.5, rtt.Seconds()*20),
+			style)
 	}
 	b.WriteString("}\n")
 	_, err := io.WriteString(w, b.String())

@@ -20,7 +20,8 @@ func example() Info {
 	return Info{
 		Name: "two", State: StateUp, Created: now.Add(-90 * time.Second), Engine: "userspace",
 		Why: "the kernel has no sch_netem", Factor: 2, Topology: "pair", Warnings: []string{"no real time"},
-		Nodes: []NodeInfo{{Name: "Pune", Addr: "10.77.0.1", Netns: "skerry-two-Pune"}, {Name: "Sydney", Addr: "10.77.0.2", Netns: "skerry-two-Sydney"}},
+		Nodes: []NodeInfo{{Name: "Pune", Addr: "10.77.0.1", Netns: "skerry-two-Pune"},
+			{Name: "Sydney", Addr: "10.77.0.2", Netns: "skerry-two-Sydney"}},
 		Links: []Link{
 			{ID: "Pune~Sydney", A: "Pune", B: "Sydney", Device: "lk0", AB: q, BA: q},
 			{ID: "spare", A: "Sydney", B: "Pune", Device: "lk1", AB: q, BA: slow},

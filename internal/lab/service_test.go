@@ -318,7 +318,8 @@ func TestPortsThatAreTaken(t *testing.T) {
 	s := serviceOf(topology.HostPort, topology.Own)
 	s.Auto, s.Low = true, 655 // tinc's
 	c := withService(t, "taken", s)
-	c.Topology.Overlay = topology.Overlay{Kind: tinc.Name, Settings: map[string]map[string]any{tinc.Name: {"ping_interval": "1s", "ping_timeout": "1s"}}}
+	c.Topology.Overlay = topology.Overlay{Kind: tinc.Name, Settings: map[string]map[string]any{tinc.Name: {"ping_interval": "1s",
+		"ping_timeout": "1s"}}}
 	var err error
 	if c.Overlay, err = NewOverlay(t.Context(), c.Topology.Overlay); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,8 @@ func TestTCPOfNodes(t *testing.T) {
 		want  string
 	}{
 		"tcp-server": {nil, "cubic\n4096 131072 67108864\n1"},
-		"tcp-given":  {map[string]string{"congestion_control": "reno", "rmem": "4096 87380 6291456", "slow_start_after_idle": "0"}, "reno\n4096 87380 6291456\n0"},
+		"tcp-given": {map[string]string{"congestion_control": "reno", "rmem": "4096 87380 6291456", "slow_start_after_idle": "0"},
+			"reno\n4096 87380 6291456\n0"},
 	} {
 		c := config(t, name)
 		c.Topology.TCP = tt.given

@@ -17,13 +17,13 @@ import (
 	"skerry/internal/topology"
 )
 
-// Up makes a lab. When it fails or ctx ends, everything made is undone.
+// Up creates a lab. If it fails or ctx ends, everything is removed again.
 func Up(ctx context.Context, c Config) (*Lab, error) {
 	c.setDefaults()
 	l, err := bringUp(ctx, c)
-	// The emulator's errors come as text.
+	// Errors of the emulator arrive as text.
 	if err != nil && (errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), unix.ENOSPC.Error())) {
-		err = advice.With(err, "the disk is full: free some space, or give other directories by SKERRY_STATE and SKERRY_DATA")
+		err = advice.With(err, "free some disk space, or set other directories with SKERRY_STATE and SKERRY_DATA")
 	}
 	return l, err
 }
@@ -56,7 +56,7 @@ func bringUp(ctx context.Context, c Config) (*Lab, error) {
 	return l, nil
 }
 
-// resolveMachine is the one that the lab is made on.
+// resolveMachine returns the machine that hosts the lab.
 func (c *Config) resolveMachine() (machine.Machine, error) {
 	if c.Machine != nil {
 		return c.Machine, nil
@@ -64,7 +64,7 @@ func (c *Config) resolveMachine() (machine.Machine, error) {
 	return local.New(local.Config{State: c.StateDir, Data: c.DataDir, Exe: c.Exe, Log: c.Log, Progress: c.Progress})
 }
 
-// build makes the lab on the part that was prepared.
+// build creates the lab on its prepared part.
 func (l *Lab) build(ctx context.Context, c Config) error {
 	if err := l.part.Make(ctx, c.nodes()); err != nil {
 		return err
@@ -104,12 +104,11 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 	return l.saveState(ctx)
 }
 
-// clientWeight puts clients before the servers that they drive: each is a machine of its own
-// in what is emulated, and a driver that waits for this machine's processors while servers
-// have them would count its own delay as theirs.
+// clientWeight gives clients priority over the servers: each is a separate machine in the emulated cloud, and a driver
+// that waits for a processor would count its own delay as the servers'.
 const clientWeight = 20
 
-// nodes are what the machine is asked for.
+// nodes describes the nodes for the machine.
 func (c *Config) nodes() []machine.Node {
 	members := c.members()
 	nodes := make([]machine.Node, len(c.Topology.Nodes))
@@ -129,7 +128,7 @@ func (c *Config) nodes() []machine.Node {
 	return nodes
 }
 
-// setUpRoutes has packets find their way: over the first link of each pair, or as the overlay routes.
+// setUpRoutes sets static routes over the first link of each pair, or starts the overlay.
 func (l *Lab) setUpRoutes(ctx context.Context, c Config) error {
 	if l.state.Numbered {
 		if err := l.assignAddresses(ctx, c); err != nil {
@@ -142,7 +141,7 @@ func (l *Lab) setUpRoutes(ctx context.Context, c Config) error {
 	return l.part.Route(ctx, l.routes())
 }
 
-// members are the nodes that carry the database.
+// members are the nodes that run the database.
 func (c *Config) members() []string {
 	if c.Members != nil {
 		return c.Members
@@ -156,7 +155,7 @@ func (c *Config) members() []string {
 	return names
 }
 
-// startService makes the service that the topology asks for.
+// startService starts the topology's service.
 func (l *Lab) startService(ctx context.Context, c Config) (err error) {
 	s := c.Topology.Service
 	if !s.Enabled() {
@@ -170,7 +169,7 @@ func (l *Lab) startService(ctx context.Context, c Config) (err error) {
 	}
 	plan, err := service.NewPlan(s, places, c.Ports, func(node string, port int) bool {
 		taken, err := l.part.Listening(ctx, node, port)
-		return err == nil && taken // what cannot be told shows when it is published
+		return err == nil && taken // otherwise publishing the port fails
 	})
 	if err != nil {
 		return err
@@ -192,8 +191,7 @@ func (l *Lab) startService(ctx context.Context, c Config) (err error) {
 	return nil
 }
 
-// attachContainers makes the hosts of the members that the service has others reach elsewhere than
-// on their nodes.
+// attachContainers creates the hosts of members in containers.
 func (l *Lab) attachContainers() error {
 	l.containers = map[string]host.Host{}
 	if l.state.Service == nil {
@@ -215,8 +213,8 @@ func (l *Lab) attachContainers() error {
 	return nil
 }
 
-// Member returns where the database runs on a node: in its container, where the lab has a
-// service, else on the node itself. ErrNoNode when there is none of that name.
+// Member returns the host of the database on a node: its container if it has one, else the node. ErrNoNode if the node
+// does not exist.
 func (l *Lab) Member(name string) (host.Host, error) {
 	if c := l.containers[name]; c != nil {
 		return c, nil
@@ -224,7 +222,7 @@ func (l *Lab) Member(name string) (host.Host, error) {
 	return l.Host(name)
 }
 
-// Service tells how clients reach the database; ok is false where there is no service.
+// Service returns the access to the database; ok is false without a service.
 func (l *Lab) Service() (plan service.Plan, ok bool) {
 	if l.state.Service == nil {
 		return plan, false
@@ -232,8 +230,7 @@ func (l *Lab) Service() (plan service.Plan, ok bool) {
 	return *l.state.Service, true
 }
 
-// ServiceRunning is the service at work, nil without one and in processes that did not
-// start it.
+// ServiceRunning is the running service, nil without one and in processes that did not start it.
 func (l *Lab) ServiceRunning() *service.Running { return l.service }
 
 func (l *Lab) closeService() error {

@@ -148,7 +148,8 @@ func TestNodesReachNeighbours(t *testing.T) {
 			t.Errorf("n0 does not reach %s: %v", to, err)
 		}
 	}
-	if out, err := shell(t, l, "n0", "getent hosts n2; hostname"); err != nil || !strings.Contains(out, "10.77.0.3") || !strings.HasSuffix(out, "n0") {
+	if out, err := shell(t, l, "n0", "getent hosts n2; hostname"); err != nil || !strings.Contains(out, "10.77.0.3") ||
+		!strings.HasSuffix(out, "n0") {
 		t.Errorf("names: %v\n%s", err, out)
 	}
 	if out, err := shell(t, l, "n0", "ip route show default"); err != nil || out != "" {

@@ -22,9 +22,10 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 		return len(files)
 	}
 	for name, o := range map[string]order{
-		"volumes":    {DieAt: "namespaces 1", Volume: topology.Volume{Kind: topology.OverlayVolume}},
-		"containers": {DieAt: "service 0", Service: serviceOf(topology.HostPort, topology.Own), Volume: topology.Volume{Kind: topology.BindVolume}},
-		"up":         {Service: serviceOf(topology.NodePort, topology.Own), Volume: topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}},
+		"volumes": {DieAt: "namespaces 1", Volume: topology.Volume{Kind: topology.OverlayVolume}},
+		"containers": {DieAt: "service 0", Service: serviceOf(topology.HostPort, topology.Own),
+			Volume: topology.Volume{Kind: topology.BindVolume}},
+		"up": {Service: serviceOf(topology.NodePort, topology.Own), Volume: topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, "killed")

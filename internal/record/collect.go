@@ -14,16 +14,16 @@ import (
 	"skerry/internal/base/atomicfile"
 )
 
-// Collect takes in what others have measured for the run since the last time, and returns those
-// trials. Half-written attempts are left alone.
+// Collect adds the results that workers have delivered since the last call, and returns them. It ignores unfinished
+// attempts.
 func (w *Writer) Collect() ([]Trial, error) {
 	landed, err := w.readNewResults()
 	if err != nil {
-		return nil, fmt.Errorf("collecting results: %w", adviseDiskFull(err, w.dir))
+		return nil, fmt.Errorf("collect results: %w", adviseDiskFull(err, w.dir))
 	}
 	waiting, err := listAttempts(w.dir)
 	if err != nil {
-		return nil, fmt.Errorf("collecting results: %w", err)
+		return nil, fmt.Errorf("collect results: %w", err)
 	}
 	for _, a := range waiting {
 		if !a.whole {
@@ -31,7 +31,7 @@ func (w *Writer) Collect() ([]Trial, error) {
 		}
 		t, err := w.judgeAttempt(a)
 		if err != nil {
-			return nil, fmt.Errorf("collecting attempt %s: %w", a.name, adviseDiskFull(err, w.dir))
+			return nil, fmt.Errorf("collect attempt %s: %w", a.name, adviseDiskFull(err, w.dir))
 		}
 		if t != nil {
 			landed = append(landed, *t)
@@ -40,7 +40,7 @@ func (w *Writer) Collect() ([]Trial, error) {
 	return landed, adviseDiskFull(w.applyTrials(landed), w.dir)
 }
 
-// readNewResults are the trials that have got a result which summary.json does not know.
+// readNewResults returns the results that summary.json does not have.
 func (w *Writer) readNewResults() ([]Trial, error) {
 	ids, err := w.newResults()
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *Writer) readNewResults() ([]Trial, error) {
 	var all []Trial
 	for _, id := range ids {
 		t, err := readResult(w.dir, id)
-		if err != nil { // half of it is there: it is measured again
+		if err != nil { // incomplete: the trial is measured again
 			err = discardDir(w.dir, w.trialDir(id))
 		} else if t != nil {
 			all = append(all, *t)
@@ -61,14 +61,14 @@ func (w *Writer) readNewResults() ([]Trial, error) {
 	return all, nil
 }
 
-// judgeAttempt judges one attempt that is whole: it becomes the trial's result where it is worth more
-// than what stands, and is removed else. Only the writer does that, so that no two decide at once:
-// a failed one gives way to any later one, and a result that measured to the first attempt of the next round.
+// judgeAttempt makes a complete attempt the trial's result if it is better than the current one, and removes it
+// otherwise. Only the writer does so, which excludes concurrent decisions. A failed result gives way to any later one,
+// and a result that measured to the first attempt of the next round.
 func (w *Writer) judgeAttempt(a attempt) (*Trial, error) {
 	dir := filepath.Join(w.dir, attemptsDir, a.name)
 	var t Trial
 	if err := readJSON(filepath.Join(dir, trialFile), "", &t); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it has just landed
+		return nil, nil // promoted concurrently
 	} else if err != nil || t.ID != a.id {
 		return nil, discardDir(w.dir, dir)
 	}
@@ -94,7 +94,7 @@ func (w *Writer) judgeAttempt(a attempt) (*Trial, error) {
 	return &t, nil
 }
 
-// replaceResult puts a trial that was run again in place of the result of the round before.
+// replaceResult replaces the result of the previous round by a repeated trial.
 func (w *Writer) replaceResult(a attempt, dir string, t Trial) (*Trial, error) {
 	earlier, measured := w.previousAttempt(a.id)
 	if t.State != TrialOK || !measured || len(earlier.Replaced) != a.round-1 {
@@ -111,29 +111,28 @@ func (w *Writer) replaceResult(a attempt, dir string, t Trial) (*Trial, error) {
 	return &t, atomicfile.SyncDir(filepath.Dir(final))
 }
 
-// removeAttempts removes what attempts have left, once every trial has its result: who is still writing
-// there finds that the attempt was given up.
+// removeAttempts removes attempts/ once every trial has its result. A worker that still writes there fails.
 func (w *Writer) removeAttempts() error {
 	dir := filepath.Join(w.dir, attemptsDir)
 	if len(w.Remaining()) > 0 {
-		_ = os.Remove(dir) // where nobody has used it
+		_ = os.Remove(dir) // succeeds only if empty
 		return nil
 	}
 	return os.RemoveAll(dir)
 }
 
-// Receive takes in an attempt that was made in a copy of the plan: fill writes its files. Collect
-// judges it as any other. One that came before is not taken twice.
+// Receive adds an attempt that was made in a copy of the plan: fill writes its files, and Collect judges it later. An
+// attempt that was received before is ignored.
 func (w *Writer) Receive(name string, fill func(dir string) error) error {
 	a, ok := parseAttempt(name)
 	if !ok || !a.whole || filepath.Base(name) != name {
-		return fmt.Errorf("receiving a result: %q is no attempt's name", name)
+		return fmt.Errorf("receive result: %q is not the name of an attempt", name)
 	}
 	if t, err := readResult(w.dir, a.id); err == nil && t != nil && t.Attempt == name {
 		return nil
 	}
 	final := filepath.Join(w.dir, attemptsDir, name)
-	err := os.RemoveAll(final + partial) // half of it, from when this was killed
+	err := os.RemoveAll(final + partial) // remains of a killed process
 	if err == nil {
 		err = os.MkdirAll(final+partial, 0o755)
 	}
@@ -145,25 +144,23 @@ func (w *Writer) Receive(name string, fill func(dir string) error) error {
 		err = readJSON(filepath.Join(final+partial, trialFile), "", &t)
 	}
 	if err == nil && (t.ID != a.id || t.Attempt != name) {
-		err = fmt.Errorf("it holds attempt %q at trial %d", t.Attempt, t.ID)
+		err = fmt.Errorf("contains attempt %q at trial %d", t.Attempt, t.ID)
 	}
 	if err == nil {
 		if err = os.Rename(final+partial, final); errors.Is(err, fs.ErrExist) {
-			return os.RemoveAll(final + partial) // it waits to be judged already
+			return os.RemoveAll(final + partial) // received before
 		}
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("receiving attempt %s: %w", name, adviseDiskFull(err, w.dir)), os.RemoveAll(final+partial))
+		return errors.Join(fmt.Errorf("receive attempt %s: %w", name, adviseDiskFull(err, w.dir)), os.RemoveAll(final+partial))
 	}
 	return nil
 }
 
-// replacedDir holds the directories of attempts that were replaced, apart from those of trials:
-// who reads all of trials/ reads what counts.
+// replacedDir holds replaced attempts. They are not in trials/, where readers expect results that count.
 const replacedDir = "replaced"
 
-// Replaced is an attempt at a trial that measured and was run again: its directory is kept,
-// its figures count for nothing.
+// Replaced is an attempt that measured and was repeated. Its directory is kept; its figures do not count.
 type Replaced struct {
 	Dir     string    `json:"dir"` // within the run directory
 	Started time.Time `json:"started"`
@@ -171,8 +168,8 @@ type Replaced struct {
 	Verdict Verdict   `json:"verdict"`
 }
 
-// listReplaced lists in a trial the earlier attempts that measured, and returns where in the run
-// directory the last of them is to be kept; "" where there is none.
+// listReplaced adds the earlier attempts that measured to a trial. It returns the path in the run directory at which
+// the last of them must be kept, "" if there is none.
 func (w *Writer) listReplaced(trial *Trial) (keepAs string) {
 	earlier, measured := w.previousAttempt(trial.ID)
 	if !measured {
@@ -185,10 +182,10 @@ func (w *Writer) listReplaced(trial *Trial) (keepAs string) {
 	return keepAs
 }
 
-// installTrial gives a trial's directory its final name. What stands there is kept under another one,
-// and is back there when that fails; without such a name it is removed.
+// installTrial gives a trial's directory its final name. The current directory is moved to keepAs, and moved back on
+// failure; without keepAs it is removed.
 func (w *Writer) installTrial(dir, final, keepAs string) error {
-	if keepAs == "" { // an attempt that did not end ok
+	if keepAs == "" { // the current attempt did not end ok
 		if _, err := os.Stat(final); err == nil {
 			if err := discardDir(w.dir, final); err != nil {
 				return err
@@ -200,7 +197,7 @@ func (w *Writer) installTrial(dir, final, keepAs string) error {
 	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
 		return err
 	}
-	// It is there already where a run was killed between these two; what stands in its place then came late.
+	// kept exists if a run was killed between the two renames; the directory at final then came later.
 	if err := os.Rename(final, kept); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
 		return err
 	}
@@ -210,8 +207,8 @@ func (w *Writer) installTrial(dir, final, keepAs string) error {
 	return nil
 }
 
-// moveTrial gives a directory its final name, and removes an attempt of an earlier round that has
-// landed there since that name was free.
+// moveTrial renames a directory to its final name, and removes an attempt of an earlier round that took the name
+// meanwhile.
 func (w *Writer) moveTrial(dir, final string) error {
 	err := os.Rename(dir, final)
 	if errors.Is(err, unix.ENOTEMPTY) {
@@ -220,7 +217,7 @@ func (w *Writer) moveTrial(dir, final string) error {
 	return err
 }
 
-// previousAttempt is the attempt at a trial that summary.json has, and whether it measured.
+// previousAttempt returns the trial in summary.json, and whether it measured.
 func (w *Writer) previousAttempt(id int) (t Trial, measured bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

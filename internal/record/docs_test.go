@@ -20,7 +20,8 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{runFile, summaryFile, trialFile, timelineFile, nodesFile, directionsFile, eventsFile, trafficFile, topologyFile, ycsbFile, logsDir, partial, notesFile, RunSchema, SummarySchema, NotesSchema} {
+	for _, name := range []string{runFile, summaryFile, trialFile, timelineFile, nodesFile, directionsFile, eventsFile, trafficFile,
+		topologyFile, ycsbFile, logsDir, partial, notesFile, RunSchema, SummarySchema, NotesSchema} {
 		if !strings.Contains(page, name) {
 			t.Errorf("%s is not in docs/run-directory.md", name)
 		}

@@ -1,43 +1,42 @@
 package record
 
-// Effect is what an event does to its targets. Reports, maps and the runner of events know
-// this of an event and not its kind, so that a new kind is theirs from its first record on.
+// Effect is what an event does to its targets. Reports, maps and the runner of events depend on the effect and not on
+// the kind of an event, so that they handle a new kind without changes.
 //
-//	            begun                complete                  taken back
-//	settles     │◄── in force ──────►│ its targets stay so
-//	otherwise   │◄── in force ────────────────────────────────►│ its targets are as before
+//	            begun                complete                  reverted
+//	settles     │◄── in force ──────►│ the targets keep the new condition
+//	otherwise   │◄── in force ────────────────────────────────►│ the targets return to their old condition
 //
-// What takes a settling event back settles too, and makes of its targets the opposite.
+// The reversal of a settling event settles too, and sets the opposite condition.
 type Effect struct {
 	On    Scope     `json:"on"`
 	Makes Condition `json:"makes"`
-	// Settles says that the event is over when its change is complete.
+	// Settles is true if the event ends when its change is complete.
 	Settles bool `json:"settles,omitempty"`
-	// Member is what becomes of the targets' membership of the database; the end of a trial
-	// does not take such a change back.
+	// Member is the change of the targets' membership of the database. The end of a trial does not revert it.
 	Member Membership `json:"member,omitempty"`
 }
 
-// Opposite is the effect of taking it back, where that settles too.
+// Opposite is the effect of the reversal of a settling event.
 func (e Effect) Opposite() *Effect {
 	e.Makes, e.Member = e.Makes.opposite(), e.Member.Opposite()
 	return &e
 }
 
-// Scope is what an event happens to.
+// Scope is the kind of an event's targets.
 type Scope string
 
-// The scopes: links by name, nodes by name, and streams of data from node to node ("a>b").
+// Scopes: names of links, names of nodes, and streams of data between nodes ("a>b").
 const (
 	OnLinks   Scope = "links"
 	OnNodes   Scope = "nodes"
 	OnStreams Scope = "streams"
 )
 
-// Condition is what a link or a node is like.
+// Condition is the condition of a link or a node.
 type Condition string
 
-// The conditions: as it was set, changed by an event, or out of use.
+// Conditions: as set, changed by an event, or out of use.
 const (
 	Up      Condition = "up"
 	Changed Condition = "changed"
@@ -54,13 +53,12 @@ func (c Condition) opposite() Condition {
 // Membership is a change of the members of a database.
 type Membership string
 
-// The changes of membership.
 const (
 	Leaves Membership = "leave"
 	Joins  Membership = "join"
 )
 
-// Opposite is what takes the change back.
+// Opposite is the reverse change.
 func (m Membership) Opposite() Membership {
 	switch m {
 	case Leaves:
@@ -71,8 +69,8 @@ func (m Membership) Opposite() Membership {
 	return m
 }
 
-// deriveEffect gives the events of runs from before record.Effect the effect of their kind. These are
-// the kinds that there were then; a newer one is recorded with its own.
+// deriveEffect sets the effect of events that were recorded before Effect existed, from their kind. Newer kinds are
+// recorded with their effect.
 func deriveEffect(kind string, of **Effect) {
 	if e, ok := effectsBefore[kind]; ok && *of == nil {
 		*of = &e

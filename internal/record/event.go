@@ -5,92 +5,88 @@ import (
 	"time"
 )
 
-// Event is one line of events.jsonl: something that happened in a trial. What the
-// experiment's events make happen has an ID and is written anew each time it gets on;
-// the last line of an ID tells all of it, and that alone is what Dir.Events returns.
+// Event is one line of events.jsonl. An event of the experiment has an ID and is written again at every change of its
+// state; only the last line of an ID counts, and Dir.Events returns only that.
 type Event struct {
-	// T is seconds since the measurement began: of when it began, or was due where it
-	// never did.
+	// T is the time in seconds since the measurement began at which the event began, or was due if it never began.
 	T       float64 `json:"t"`
 	Kind    string  `json:"kind"` // "scale", "drift", or that of an experiment's event, by its key there
 	Message string  `json:"message"`
 
-	// ID counts what the experiment's events make happen, from 1; 0 is anything else.
+	// ID numbers the events of the experiment from 1; 0 marks any other entry.
 	ID int `json:"id,omitempty"`
-	// Entry is the place in the experiment's list of events, from 0, and Turn how often
-	// that entry has made something happen, from 1; Name is the entry's, "" where it has none.
-	// Entry is -1 where Source says who fired it in the experiment's stead.
+	// Entry is the index in the experiment's list of events, from 0; Turn counts the occurrences of that entry, from 1;
+	// Name is the entry's name, or "". Entry is -1 if Source fired the event.
 	Entry int    `json:"entry,omitempty"`
 	Turn  int    `json:"turn,omitempty"`
 	Name  string `json:"name,omitempty"`
-	// Source is SourceUI for an event fired from the dashboard, "" for the experiment's own.
+	// Source is SourceUI for an event fired from the dashboard, "" for an event of the experiment.
 	Source string `json:"source,omitempty"`
-	// Effect is what it does to its targets; nil for what is no event of an experiment.
+	// Effect is what the event does to its targets; nil for entries that are not events of an experiment.
 	Effect *Effect `json:"effect,omitempty"`
-	// Targets are the nodes, or the links, that it happens to.
+	// Targets are names of nodes or links.
 	Targets []string `json:"targets,omitempty"`
-	// Carried is what the links among its targets carried just before; nil where that is not known.
+	// Carried is what the links among its targets carried just before; nil if unknown.
 	Carried *Carried `json:"carried,omitempty"`
-	// Spec is the entry as the experiment has it.
+	// Spec is the entry as written in the experiment.
 	Spec json.RawMessage `json:"spec,omitempty"`
 	// State is one of the EventX constants.
 	State string `json:"state,omitempty"`
-	// Apply is the change itself, Revert the one that took it back; nil while that is not
-	// due and where it lasts to the trial's end by what it is (a member that left).
+	// Apply is the change; Revert is its reversal, nil before it is due and for events that are never reverted (a
+	// member that left).
 	Apply  *Step `json:"apply,omitempty"`
 	Revert *Step `json:"revert,omitempty"`
-	// Observed is what the emulator observed after a step of the drift; nil where that was not checked.
+	// Observed is what the emulator observed after a step of the drift; nil if it was not checked.
 	Observed *Observed `json:"observed,omitempty"`
-	// Error says why it failed or was skipped.
+	// Error is why the event failed or was skipped.
 	Error string `json:"error,omitempty"`
 }
 
-// Carried is what links carried together in the seconds before something happened to them.
+// Carried is the traffic of links in the seconds before an event.
 type Carried struct {
-	// Rate is in bytes a second, both directions together; Share is their part of what all links carried.
+	// Rate is in bytes per second, both directions together; Share is the part of all links' traffic.
 	Rate  float64 `json:"bytes_s"`
 	Share float64 `json:"share"`
 }
 
-// KeepAliveShare is the share of all that was carried below which a link has what keeps connections and routes
-// alive, and not what operations wait for.
+// KeepAliveShare is the share of all traffic below which a link carries only keep-alives and routing, and no
+// operations.
 const KeepAliveShare = 0.01
 
-// InUse tells whether operations went over the links.
+// InUse reports whether operations used the links.
 func (c Carried) InUse() bool { return c.Share > KeepAliveShare }
 
-// SourceUI is an event that a person fired from the dashboard.
+// SourceUI is the source of events fired from the dashboard.
 const SourceUI = "ui"
 
 // States of an event.
 const (
-	EventBegun    = "begun"    // the change is under way
+	EventBegun    = "begun"    // the change is in progress
 	EventActive   = "active"   // the change is complete and holds
-	EventReverted = "reverted" // it was taken back completely
-	EventFailed   = "failed"   // Error says why; what was done of it was taken back
-	EventSkipped  = "skipped"  // it never began: what it waited for did not come about
+	EventReverted = "reverted" // it was reverted completely
+	EventFailed   = "failed"   // see Error; partial changes were reverted
+	EventSkipped  = "skipped"  // it never began: its condition was not met
 )
 
-// Step is one change that an event makes. A change is accepted when the command that asks
-// for it reports success and complete when it is really done, as the database itself says
-// of its members; for what takes effect at once the two are the same moment.
+// Step is one change by an event. It is accepted when its command reports success, and complete when the change is
+// really done, as the database reports for its members. For changes that take effect at once, the two are equal.
 type Step struct {
 	Due       Moment  `json:"due"`
 	Began     *Moment `json:"began,omitempty"`
 	Accepted  *Moment `json:"accepted,omitempty"`
 	Completed *Moment `json:"completed,omitempty"`
-	Bytes     int64   `json:"bytes,omitempty"` // moved, where the database tells
-	// Observed is what the emulator observed after a change of links; nil where nothing was.
+	Bytes     int64   `json:"bytes,omitempty"` // moved data, if the database reports it
+	// Observed is what the emulator observed after a change of links; nil if nothing was observed.
 	Observed *Observed `json:"observed,omitempty"`
 }
 
-// Moment is a time on both clocks.
+// Moment is a time on two clocks.
 type Moment struct {
 	NS   int64     `json:"ns"` // since the measurement began
 	Wall time.Time `json:"wall"`
 }
 
-// Late is how long after it was due the step began, 0 where it has not.
+// Late is the delay between the due time and the start of the step, 0 if it has not started.
 func (s *Step) Late() time.Duration {
 	if s == nil || s.Began == nil {
 		return 0
@@ -98,10 +94,10 @@ func (s *Step) Late() time.Duration {
 	return time.Duration(s.Began.NS - s.Due.NS)
 }
 
-// Seconds is the moment in seconds since the measurement began.
+// Seconds is the time in seconds since the measurement began.
 func (m Moment) Seconds() float64 { return time.Duration(m.NS).Seconds() }
 
-// latestEvents keeps the last line of every ID, where its first one was.
+// latestEvents keeps the last line of every ID, at the position of its first line.
 func latestEvents(events []Event) []Event {
 	var out []Event
 	at := map[int]int{}
@@ -116,35 +112,33 @@ func latestEvents(events []Event) []Event {
 	return out
 }
 
-// EventImpact is one event of a trial and what became of the clients' operations around it.
+// EventImpact is one event of a trial and its effect on the clients' operations.
 type EventImpact struct {
-	// Name is what assertions call it: the name that the experiment gave, else its kind.
+	// Name is the event's name in assertions: the name in the experiment, else its kind.
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	// Source is that of the Event.
 	Source string `json:"source,omitempty"`
 	// Effect is that of the Event.
 	Effect *Effect `json:"effect,omitempty"`
-	// AtS is when it took effect, RevertedS when it was taken back, in seconds since the
-	// measurement began.
+	// AtS and RevertedS are when the event took effect and was reverted, in seconds since the measurement began.
 	AtS       float64  `json:"at_s"`
 	RevertedS *float64 `json:"reverted_s,omitempty"`
-	// AcceptedS and CompleteS are of changes of membership, in seconds since the request.
+	// AcceptedS and CompleteS belong to changes of membership, in seconds since the request.
 	AcceptedS *float64 `json:"accepted_s,omitempty"`
 	CompleteS *float64 `json:"complete_s,omitempty"`
 	Carried   *Carried `json:"carried,omitempty"` // that of the Event
 	Recovery  Recovery `json:"recovery"`
 }
 
-// Recovery compares the seconds from an event to the next one, or to the end of the
-// measurement, with those before it. docs/recovery.md defines every figure.
+// Recovery compares the seconds from an event to the next event, or to the end of the measurement, with the seconds
+// before it. docs/recovery.md defines every figure.
 type Recovery struct {
-	// BaselineS is how much time before the event was looked at; 0 when there was none, and
-	// then only what needs no baseline is told.
+	// BaselineS is the length of the period before the event. If it is 0, only figures that need no baseline are set.
 	BaselineS     float64 `json:"baseline_s"`
 	BaselineOps   float64 `json:"baseline_ops_s"`
 	BaselineP99US float64 `json:"baseline_p99_us"`
-	// WatchedS is how much time after the event was looked at.
+	// WatchedS is the length of the period after the event.
 	WatchedS float64 `json:"watched_s"`
 	// Availability by requests and by time: shares of 0 to 1.
 	Availability     float64 `json:"availability"`
@@ -153,18 +147,16 @@ type Recovery struct {
 	UnresponsivePeriods  int     `json:"unresponsive_periods"`
 	UnresponsiveS        float64 `json:"unresponsive_s"`
 	LongestUnresponsiveS float64 `json:"longest_unresponsive_s"`
-	// TakeoverS is when the first write after the event was acknowledged; absent when none was.
+	// TakeoverS is when the first write after the event was acknowledged; absent if none was.
 	TakeoverS *float64 `json:"takeover_s,omitempty"`
-	// RecoverS is how long it took to be as before; when Censored, it was not while it was
-	// watched, and RecoverS is how long that was.
+	// RecoverS is the time until recovery. If Censored, no recovery was observed, and RecoverS is the observed time.
 	RecoverS float64 `json:"recover_s"`
 	Censored bool    `json:"censored,omitempty"`
-	// DipDepth is the share of the baseline that was missing in the worst second, DipOps
-	// the operations that were missing until it recovered, OvershootOps those above the
-	// baseline, counted apart.
+	// DipDepth is the share of the baseline that was missing in the worst second. DipOps are the operations missing
+	// until recovery. OvershootOps are those above the baseline, counted separately.
 	DipDepth     float64 `json:"dip_depth"`
 	DipOps       float64 `json:"dip_ops"`
 	OvershootOps float64 `json:"overshoot_ops"`
-	// SLAViolationS counts the seconds that broke the service level.
+	// SLAViolationS is the time in seconds that violated the service level.
 	SLAViolationS float64 `json:"sla_violation_s"`
 }

@@ -78,7 +78,8 @@ func FuzzTables(f *testing.F) {
 		if _, err := readTable[Second](path); err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("table: an error of no kind: %v", err)
 		}
-		if err := readIntervals(path, func(_ float64, h *hdrhistogram.PackedHistogram) { MergeHistogram(nil, h) }); err != nil && !errors.Is(err, ErrDamaged) {
+		if err := readIntervals(path, func(_ float64, h *hdrhistogram.PackedHistogram) { MergeHistogram(nil, h) }); err != nil &&
+			!errors.Is(err, ErrDamaged) {
 			t.Errorf("histogram: an error of no kind: %v", err)
 		}
 	})

@@ -13,10 +13,11 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram reads a trial's log of a name ("READ.service"), merged over its intervals; nil where
-// there is none, or one without intervals. Values are microseconds.
+// Histogram returns a trial's log of a name ("READ.service"), merged over its intervals. It is nil if there is no log
+// or no interval. Values are microseconds.
 func (d *Dir) Histogram(id int, name string) (sum *hdrhistogram.Histogram, err error) {
-	err = readIntervals(filepath.Join(d.trialDir(id), name+histogramExt), func(_ float64, h *hdrhistogram.PackedHistogram) { sum = MergeHistogram(sum, h) })
+	err = readIntervals(filepath.Join(d.trialDir(id), name+histogramExt),
+		func(_ float64, h *hdrhistogram.PackedHistogram) { sum = MergeHistogram(sum, h) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -26,7 +27,7 @@ func (d *Dir) Histogram(id int, name string) (sum *hdrhistogram.Histogram, err e
 	return sum, nil
 }
 
-// MergeHistogram adds an interval to a sum, which is made where there is none yet.
+// MergeHistogram adds an interval to sum, and creates sum if it is nil.
 func MergeHistogram(sum *hdrhistogram.Histogram, h *hdrhistogram.PackedHistogram) *hdrhistogram.Histogram {
 	if sum == nil {
 		sum = hdrhistogram.New(h.LowestTrackableValue(), h.HighestTrackableValue(), int(h.SignificantFigures()))
@@ -35,10 +36,9 @@ func MergeHistogram(sum *hdrhistogram.Histogram, h *hdrhistogram.PackedHistogram
 	return sum
 }
 
-// Intervals calls f for every interval of a trial's *.hdr logs, log after log by name
-// ("READ.service"), with the seconds from the log's first interval to its begin. The histogram
-// holds microseconds and is f's to keep. Of a damaged log the intervals before the damage are
-// told; the logs after it are read as well.
+// Intervals calls f for every interval of a trial's *.hdr logs, log by log in the order of names. at is in seconds
+// since the log's first interval. f may keep the histogram, which is in microseconds. f receives the intervals before a
+// damage, and those of the other logs.
 func (d *Dir) Intervals(id int, f func(name string, at float64, h *hdrhistogram.PackedHistogram)) error {
 	entries, err := os.ReadDir(d.trialDir(id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,22 +50,22 @@ func (d *Dir) Intervals(id int, f func(name string, at float64, h *hdrhistogram.
 	var damage []error
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), histogramExt); ok && !e.IsDir() {
-			damage = append(damage, readIntervals(filepath.Join(d.trialDir(id), e.Name()), func(at float64, h *hdrhistogram.PackedHistogram) { f(name, at, h) }))
+			damage = append(damage, readIntervals(filepath.Join(d.trialDir(id), e.Name()),
+				func(at float64, h *hdrhistogram.PackedHistogram) { f(name, at, h) }))
 		}
 	}
 	return errors.Join(damage...)
 }
 
-// readIntervals reads a log. Its histograms are packed, because a second uses few of the 36,000
-// buckets that three digits up to an hour have. The library's own reader of logs fills and scans
-// all of them, which is what most of a report's time went into.
+// readIntervals reads a log into packed histograms, because a second uses few of the 36,000 buckets of three digits up
+// to an hour. The library's log reader fills and scans all of them, which dominated the time of reports.
 func readIntervals(path string, f func(at float64, h *hdrhistogram.PackedHistogram)) (err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// The library panics on some corrupt lines; those are damage as any other.
+		// The library panics on some corrupt lines.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s: %w: %v", path, ErrDamaged, p)
 		}
@@ -101,7 +101,7 @@ func readIntervals(path string, f func(at float64, h *hdrhistogram.PackedHistogr
 	return nil
 }
 
-// splitInterval parts a line of HdrHistogram's log, format 1.3: [Tag=T,]start,length,maximum,histogram.
+// splitInterval splits a line of an HdrHistogram log, format 1.3: [Tag=T,]start,length,maximum,histogram.
 func splitInterval(line string) (start, histogram string, ok bool) {
 	if strings.HasPrefix(line, "Tag=") {
 		_, line, _ = strings.Cut(line, ",")

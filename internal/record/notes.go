@@ -14,16 +14,14 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// NotesSchema versions notes.json.
 const NotesSchema = "skerry/notes/v1"
 
 const notesFile = "notes.json"
 
-// Notes is notes.json: what people wrote down about a run. It may be changed at any time,
-// while the run goes on too.
+// Notes is notes.json: a user's notes on a run. They may change at any time, also during the run.
 type Notes struct {
 	Schema string `json:"schema"`
-	// Revision counts the changes; who changes notes names the one that they had read.
+	// Revision counts the changes; a writer states the revision that it read.
 	Revision int       `json:"revision"`
 	Changed  time.Time `json:"changed,omitzero"`
 	Note     string    `json:"note,omitempty"`
@@ -32,20 +30,20 @@ type Notes struct {
 
 // Errors of notes.
 var (
-	// ErrNotes says that notes are too long, or tags are not words.
+	// ErrNotes means that a note is too long or a tag is not a word.
 	ErrNotes = errors.New("invalid notes")
-	// ErrChanged says that somebody else has changed the notes meanwhile.
-	ErrChanged = errors.New("the notes were changed by somebody else meanwhile")
+	// ErrChanged means that the notes were changed concurrently.
+	ErrChanged = errors.New("notes were changed concurrently")
 )
 
-// Limits of notes: what is longer is a document of its own.
+// Limits of notes.
 const (
 	noteBytes = 64 << 10
 	tagBytes  = 64
 	tagsMost  = 32
 )
 
-// ReadNotes reads the notes of a run directory; none are no error.
+// ReadNotes reads the notes of a run directory, empty if there are none.
 func ReadNotes(dir string) (Notes, error) {
 	var n Notes
 	err := readJSON(filepath.Join(dir, notesFile), NotesSchema, &n)
@@ -53,21 +51,20 @@ func ReadNotes(dir string) (Notes, error) {
 		return Notes{Schema: NotesSchema}, nil
 	}
 	if err != nil {
-		return n, fmt.Errorf("reading the notes of %s: %w", dir, err)
+		return n, fmt.Errorf("read notes of %s: %w", dir, err)
 	}
 	return n, nil
 }
 
-// WriteNotes replaces the notes of a run directory, in one step. n.Revision is the one that
-// the caller had read: ErrChanged says that it is not the present one. It returns the notes as
-// they were written: without space around, every tag once.
+// WriteNotes replaces the notes of a run directory atomically, and returns them normalised: trimmed, tags without
+// duplicates. n.Revision is the revision that the caller read; ErrChanged means that it is outdated.
 func WriteNotes(dir string, n Notes) (Notes, error) {
 	was, err := ReadNotes(dir)
-	if err != nil && !errors.Is(err, ErrDamaged) { // what is damaged is replaced
+	if err != nil && !errors.Is(err, ErrDamaged) { // damaged notes are replaced
 		return n, err
 	}
 	if err == nil && was.Revision != n.Revision {
-		return was, advice.With(ErrChanged, "read them again, then change them")
+		return was, advice.With(ErrChanged, "reload the notes, then change them")
 	}
 	if n, err = n.normalize(); err != nil {
 		return n, err
@@ -82,7 +79,7 @@ func WriteNotes(dir string, n Notes) (Notes, error) {
 func (n Notes) normalize() (Notes, error) {
 	n.Note = strings.TrimSpace(n.Note)
 	if len(n.Note) > noteBytes || !utf8.ValidString(n.Note) {
-		return n, fmt.Errorf("%w: a note is text of %d KiB at most", ErrNotes, noteBytes>>10)
+		return n, fmt.Errorf("%w: note exceeds %d KiB or is not UTF-8", ErrNotes, noteBytes>>10)
 	}
 	var tags []string
 	for _, t := range n.Tags {
@@ -91,12 +88,12 @@ func (n Notes) normalize() (Notes, error) {
 			continue
 		}
 		if len(t) > tagBytes || !utf8.ValidString(t) || strings.ContainsFunc(t, func(r rune) bool { return !unicode.IsGraphic(r) || r == ',' }) {
-			return n, fmt.Errorf("%w: a tag is a word of %d bytes at most, without commas", ErrNotes, tagBytes)
+			return n, fmt.Errorf("%w: tag must have at most %d bytes and no commas", ErrNotes, tagBytes)
 		}
 		tags = append(tags, t)
 	}
 	if len(tags) > tagsMost {
-		return n, fmt.Errorf("%w: %d tags are more than %d", ErrNotes, len(tags), tagsMost)
+		return n, fmt.Errorf("%w: %d tags, at most %d", ErrNotes, len(tags), tagsMost)
 	}
 	n.Tags = tags
 	return n, nil

@@ -15,7 +15,8 @@ func TestNotes(t *testing.T) {
 	dir := t.TempDir()
 	empty, err := ReadNotes(dir)
 	noError(t, err)
-	first, err := WriteNotes(dir, Notes{Revision: empty.Revision, Note: "  <b>slow</b> disk\n", Tags: []string{" baseline ", "", "baseline", "große Ω"}})
+	first, err := WriteNotes(dir, Notes{Revision: empty.Revision, Note: "  <b>slow</b> disk\n",
+		Tags: []string{" baseline ", "", "baseline", "große Ω"}})
 	noError(t, err)
 	want := Notes{Schema: NotesSchema, Revision: 1, Note: "<b>slow</b> disk", Tags: []string{"baseline", "große Ω"}}
 	if diff := cmp.Diff(want, first, cmpopts.IgnoreFields(Notes{}, "Changed")); diff != "" {
@@ -40,7 +41,8 @@ func TestNotesThatAreNone(t *testing.T) {
 	for name, n := range map[string]Notes{
 		"too long": {Note: strings.Repeat("x", noteBytes+1)}, "not text": {Note: "\xff"}, "a tag of two lines": {Tags: []string{"a\nb"}},
 		"a list of tags": {Tags: []string{"a,b"}}, "a long tag": {Tags: []string{strings.Repeat("x", tagBytes+1)}},
-		"many tags": {Tags: strings.Split(strings.Repeat("x", 40), "")}, "many different tags": {Tags: strings.Split("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN", "")},
+		"many tags": {Tags: strings.Split(strings.Repeat("x", 40),
+			"")}, "many different tags": {Tags: strings.Split("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN", "")},
 	} {
 		_, err := WriteNotes(t.TempDir(), n)
 		if wrong := name != "many tags"; wrong != errors.Is(err, ErrNotes) {

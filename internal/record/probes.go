@@ -7,19 +7,18 @@ import (
 	"slices"
 )
 
-// ProbeStats is what the short jobs beside a trial's workload saw of one kind of operation, as FAULTS tells it: the 95th
-// percentile of each job, in microseconds.
+// ProbeStats describes one kind of operation of the short jobs: the 95th percentile of each job, in microseconds.
 type ProbeStats struct {
 	Operation string
 	P95US     []float64 // of each job, as they began; 0 of one without such an operation
-	// BeforeUS is the median of the jobs that ended before the first event, DuringUS of those that ran while an event
-	// was in force; without an event all are in DuringUS. They are 0 where there were none.
+	// BeforeUS is the median of the jobs that ended before the first event, DuringUS of those that overlapped an event;
+	// without events all jobs count in DuringUS. They are 0 without jobs.
 	BeforeUS, DuringUS float64
-	// HighestUS is the highest of any job, which began at HighestAtS seconds of the measurement.
+	// HighestUS is the maximum over all jobs; the job began at HighestAtS seconds of the measurement.
 	HighestUS, HighestAtS float64
 }
 
-// ProbeStats are the kinds of operations of the trial's short jobs, by name.
+// ProbeStats returns the statistics of the trial's short jobs, ordered by operation.
 func (t Trial) ProbeStats() []ProbeStats {
 	jobs := slices.SortedFunc(slices.Values(t.Probes), func(a, b Probe) int { return cmp.Compare(a.StartS, b.StartS) })
 	names := map[string]bool{}
@@ -55,18 +54,21 @@ func (t Trial) ProbeStats() []ProbeStats {
 	return out
 }
 
-// endedBefore tells whether the job had ended when the first event began.
+// endedBefore reports whether the job ended before the first event.
 func (p Probe) endedBefore(events []EventImpact) bool {
 	return !slices.ContainsFunc(events, func(h EventImpact) bool { return p.StartS+p.DurationS > h.AtS })
 }
 
-// overlapsEvent tells whether any event was in force while the job ran, or whether there is none.
+// overlapsEvent reports whether any event was in force during the job, or whether there are no events.
 func (p Probe) overlapsEvent(events []EventImpact) bool {
-	return len(events) == 0 || slices.ContainsFunc(events, func(h EventImpact) bool { return p.StartS+p.DurationS > h.AtS && p.StartS < h.EndS() })
+	return len(events) == 0 || slices.ContainsFunc(events, func(h EventImpact) bool {
+		return p.StartS+p.DurationS > h.AtS &&
+			p.StartS < h.EndS()
+	})
 }
 
-// EndS is when the event was in force no longer, in seconds since the measurement began: a change of membership when
-// it was complete, a fault when it had been taken back; infinite where that did not happen.
+// EndS is when the event ceased to be in force, in seconds since the measurement began: the completion of a change of
+// membership, the reversal of a fault, else infinity.
 func (h EventImpact) EndS() float64 {
 	switch {
 	case h.RevertedS != nil:
@@ -77,7 +79,7 @@ func (h EventImpact) EndS() float64 {
 	return math.Inf(1)
 }
 
-// upperMedian is the median, of an even number the higher of the two in the middle; 0 of none.
+// upperMedian is the median, or the higher of the two middle values; 0 without values.
 func upperMedian(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

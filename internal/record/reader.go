@@ -23,26 +23,25 @@ import (
 	"skerry/internal/topology"
 )
 
-// Dir is a run directory that was opened for reading.
+// Dir is a run directory that is open for reading.
 type Dir struct {
 	Path    string
 	Run     Run
 	Summary Summary
-	// Running tells that a skerry is writing to it.
+	// Running is true if a Writer holds the directory.
 	Running bool
-	// Unfinished lists the trials that began and did not end: the one that runs, or
-	// the one that a killed run was at.
+	// Unfinished lists the trials that began and did not end: the current trial, or that of a killed run.
 	Unfinished []int
-	// Notes tell in sentences what was not as it should be and was got around.
+	// Notes describe damage that reading worked around.
 	Notes []string
 }
 
-// Open reads a run directory, finished or not. ErrNotRun, ErrNewer and ErrDamaged tell why it
-// cannot be.
+// Open reads a run directory, finished or not. Its errors wrap ErrNotRun, ErrNewer or ErrDamaged.
 func Open(dir string) (*Dir, error) {
 	path, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, advice.With(fmt.Errorf("opening run %s: %w", dir, missingDirError{}), "skerry run makes one; runs are below runs/ unless --out said otherwise")
+		return nil, advice.With(fmt.Errorf("opening run %s: %w", dir, missingDirError{}),
+			"create one with `skerry run`; runs are in runs/ unless --out names another directory")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening run %s: %w", dir, err)
@@ -68,13 +67,13 @@ func (d *Dir) read() error {
 func (d *Dir) readRun() error {
 	err := readJSON(filepath.Join(d.Path, runFile), RunSchema, &d.Run)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-		return advice.With(fmt.Errorf("%w: it has no %s", ErrNotRun, runFile),
+		return advice.With(fmt.Errorf("%w: no %s", ErrNotRun, runFile),
 			"give the directory of one run, such as runs/latest")
 	}
 	return err
 }
 
-// readSummary reads summary.json; where it is missing or damaged the trials tell.
+// readSummary reads summary.json. If it is missing or damaged, the trials' own files replace it.
 func (d *Dir) readSummary() error {
 	err := readJSON(filepath.Join(d.Path, summaryFile), SummarySchema, &d.Summary)
 	switch {
@@ -89,8 +88,7 @@ func (d *Dir) readSummary() error {
 	return nil
 }
 
-// readTrials takes in the trials that ended without reaching summary.json and notes
-// those that did not end.
+// readTrials reads the trials that ended without reaching summary.json, and lists those that did not end.
 func (d *Dir) readTrials() error {
 	trials := map[int]Trial{}
 	for _, t := range d.Summary.Trials {
@@ -147,42 +145,41 @@ func trialDir(dir string, id int) string { return filepath.Join(dir, trialsDir, 
 
 func (d *Dir) trialDir(id int) string { return trialDir(d.Path, id) }
 
-// Timeline reads the seconds of a trial; a trial without any has none and no error.
+// Timeline reads the seconds of a trial; a trial without a timeline is no error.
 func (d *Dir) Timeline(id int) ([]Second, error) {
 	return optional(readTable[Second](filepath.Join(d.trialDir(id), timelineFile)))
 }
 
-// Nodes reads the nodes' seconds of a trial.
 func (d *Dir) Nodes(id int) ([]NodeSecond, error) {
 	return optional(readTable[NodeSecond](filepath.Join(d.trialDir(id), nodesFile)))
 }
 
-// Network reads the network's seconds of a trial; one without an overlay and real links has none.
+// Network reads network.parquet of a trial. It is empty without an overlay or real links.
 func (d *Dir) Network(id int) ([]NetworkSecond, error) {
 	return optional(readTable[NetworkSecond](filepath.Join(d.trialDir(id), networkFile)))
 }
 
-// Links reads the seconds of a trial's real links; one without such has none.
+// Links reads the seconds of a trial's real links.
 func (d *Dir) Links(id int) ([]LinkSecond, error) {
 	return optional(readTable[LinkSecond](filepath.Join(d.trialDir(id), linksFile)))
 }
 
-// Directions reads the seconds of the directions of a trial's links; an older run has none.
+// Directions reads the seconds of a trial's link directions; empty for older runs.
 func (d *Dir) Directions(id int) ([]DirectionSecond, error) {
 	return optional(readTable[DirectionSecond](filepath.Join(d.trialDir(id), directionsFile)))
 }
 
-// PoolSeconds reads the seconds of the workloads of a trial; a single one has no more than the timeline.
+// PoolSeconds reads the seconds of a trial's workloads; empty for a single workload.
 func (d *Dir) PoolSeconds(id int) ([]PoolSecond, error) {
 	return optional(readTable[PoolSecond](filepath.Join(d.trialDir(id), poolsFile)))
 }
 
-// ErrorSeconds reads the errors of a trial second by second; one without errors has none.
+// ErrorSeconds reads the errors of a trial, second by second.
 func (d *Dir) ErrorSeconds(id int) ([]ErrorSecond, error) {
 	return optional(readTable[ErrorSecond](filepath.Join(d.trialDir(id), errorsFile)))
 }
 
-// Topology reads the cloud that a trial ran on; nil when it was not recorded.
+// Topology reads the cloud of a trial; nil if it was not recorded.
 func (d *Dir) Topology(id int) (*topology.Topology, error) {
 	var t topology.Topology
 	err := readJSON(filepath.Join(d.trialDir(id), topologyFile), "", &t)
@@ -195,8 +192,8 @@ func (d *Dir) Topology(id int) (*topology.Topology, error) {
 	return &t, nil
 }
 
-// Events reads what happened in a trial: of every event its last line, in the order in which
-// they were first told. A last line that was cut short is left out.
+// Events reads the last line of every event of a trial, in the order of their first lines. A truncated last line is
+// ignored.
 func (d *Dir) Events(id int) ([]Event, error) {
 	path := filepath.Join(d.trialDir(id), eventsFile)
 	b, err := os.ReadFile(path)
@@ -235,7 +232,7 @@ func optional[T any](rows []T, err error) ([]T, error) {
 	return rows, err
 }
 
-// readJSON reads a file whose schema field must be the one given, unless that is "".
+// readJSON reads a file and checks its schema field, unless schema is "".
 func readJSON(path, schema string, v any) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -252,19 +249,19 @@ func readJSON(path, schema string, v any) error {
 	return nil
 }
 
-// describeJSONError says where a JSON document breaks.
+// describeJSONError adds the position of a syntax error.
 func describeJSONError(err error, size int) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return fmt.Errorf("byte %d of %d: %w", syntax.Offset, size, err)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("it ends too early: %w", err)
+		return fmt.Errorf("unexpected end: %w", err)
 	}
 	return err
 }
 
-// checkSchema compares a document's schema, "skerry/run/v1", with the one understood.
+// checkSchema compares a document's schema, such as "skerry/run/v1", with the supported one.
 func checkSchema(b []byte, want string) error {
 	var head struct {
 		Schema string `json:"schema"`
@@ -277,10 +274,10 @@ func checkSchema(b []byte, want string) error {
 	}
 	kind, version := cutVersion(want)
 	if k, v := cutVersion(head.Schema); k == kind && v > version {
-		return advice.With(fmt.Errorf("%w: its schema is %s, this one reads up to %s", ErrNewer, head.Schema, want),
-			"read it with the skerry that wrote it, or a later one")
+		return advice.With(fmt.Errorf("%w: schema %s, this skerry reads up to %s", ErrNewer, head.Schema, want),
+			"read it with the skerry that wrote it, or a newer one")
 	}
-	return fmt.Errorf("%w: its schema is %q in place of %q", ErrNotRun, head.Schema, want)
+	return fmt.Errorf("%w: schema %q, want %q", ErrNotRun, head.Schema, want)
 }
 
 func cutVersion(schema string) (kind string, version int) {
@@ -295,7 +292,7 @@ func cutVersion(schema string) (kind string, version int) {
 	return schema[:at], version
 }
 
-// IsRunning tells whether a Writer holds a run's directory.
+// IsRunning reports whether a Writer holds a run's directory.
 func IsRunning(dir string) bool {
 	held, err := flock.Held(dir)
 	return err == nil && held
@@ -303,33 +300,26 @@ func IsRunning(dir string) bool {
 
 // Errors that Create, Resume, Open and the writers wrap.
 var (
-	// ErrNotRun says that a directory holds no run.
-	ErrNotRun = errors.New("not a run directory")
-	// ErrNewer says that a file was written by a newer skerry.
-	ErrNewer = errors.New("written by a newer skerry")
-	// ErrDamaged says that a file of a run cannot be read as what it should be.
-	ErrDamaged = errors.New("damaged")
-	// ErrBusy says that another skerry is writing to the run.
-	ErrBusy = errors.New("another skerry is writing to it")
-	// ErrFinished says that nothing is left to do in a run.
-	ErrFinished = errors.New("every trial of the plan is done")
-	// ErrNoTrial says that a run has no such trial.
-	ErrNoTrial = errors.New("no such trial")
+	ErrNotRun   = errors.New("not a run directory")
+	ErrNewer    = errors.New("written by a newer skerry")
+	ErrDamaged  = errors.New("damaged")
+	ErrBusy     = errors.New("another skerry writes to it")
+	ErrFinished = errors.New("all trials of the plan are done")
+	ErrNoTrial  = errors.New("no such trial")
 )
 
-// adviseDiskFull adds to an error of a file system without space what to do about it.
+// adviseDiskFull adds advice to an error of a full file system.
 func adviseDiskFull(err error, dir string) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = fmt.Errorf("the disk is full: %w", err)
-		return advice.With(err, "finished trials are kept; make room and go on with: skerry run --resume %s", dir)
+		return advice.With(err, "free some space and continue with `skerry run --resume %s`; finished trials are kept", dir)
 	}
 	return err
 }
 
-// missingDirError is ErrNotRun of a directory that is not there.
+// missingDirError is ErrNotRun for a directory that does not exist.
 type missingDirError struct{}
 
-func (missingDirError) Error() string { return "there is no such directory" }
+func (missingDirError) Error() string { return "no such directory" }
 
-// Is implements what package errors asks for.
 func (missingDirError) Is(target error) bool { return target == ErrNotRun || target == fs.ErrNotExist }

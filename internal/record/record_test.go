@@ -73,7 +73,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	nodes := []NodeSecond{{T: 0, Node: "pune", CPU: 0.5}, {T: 0, Node: "@host", CPU: 1.5}}
 	due := Moment{NS: 1e9, Wall: time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)}
 	began := Moment{NS: due.NS + 2e6, Wall: due.Wall.Add(2 * time.Millisecond)}
-	leave := Event{T: 1.002, Kind: "leave", Message: "pune leaves", ID: 1, Turn: 1, Effect: &Effect{On: OnNodes, Makes: Down, Settles: true, Member: Leaves}, Targets: []string{"pune"},
+	leave := Event{T: 1.002, Kind: "leave", Message: "pune leaves", ID: 1, Turn: 1,
+		Effect: &Effect{On: OnNodes, Makes: Down, Settles: true, Member: Leaves}, Targets: []string{"pune"},
 		Spec: json.RawMessage(`{"at":"1s"}`), State: EventBegun, Apply: &Step{Due: due, Began: &began}}
 	left := leave
 	left.State, left.Apply = EventActive, &Step{Due: due, Began: &began, Accepted: &began, Completed: &began, Bytes: 9}

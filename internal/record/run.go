@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DescribeMachine describes the host that the process runs on.
+// DescribeMachine describes the host of this process.
 func DescribeMachine() (Machine, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -40,37 +40,37 @@ func DescribeMachine() (Machine, error) {
 	return m, nil
 }
 
-// TrialMachine is where a trial was measured.
+// TrialMachine is the machine that measured a trial.
 type TrialMachine struct {
 	Machine
-	// Task is what an engine calls the task that the trial was part of, "" where none ran it.
+	// Task is the engine's name for the task of the trial, "" without an engine.
 	Task string `json:"task,omitempty"`
-	// Engine emulated the links; Warnings are what the machine could not give.
+	// Engine emulated the links; Warnings are limits of the machine.
 	Engine   Engine   `json:"engine"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Settings are the kernel's as nodes had them: TCP's congestion control, its buffers and others; nil in runs of
-	// older versions.
+	// Settings are the kernel settings of the nodes, such as TCP congestion control and buffers; nil in runs of older
+	// versions.
 	Settings map[string]string `json:"settings,omitempty"`
 	// Database is the version that ran.
 	Database string `json:"database,omitempty"`
 	// Program is the SHA-256 sum of the skerry program that measured, in hexadecimal.
 	Program string `json:"program,omitempty"`
-	// Calibration was measured before the task's first trial; nil where none was.
+	// Calibration was measured before the task's first trial; nil if it was not measured.
 	Calibration *Calibration `json:"calibration,omitempty"`
 }
 
-// Calibration is what a machine does of work that is the same everywhere (run/runner).
+// Calibration is a machine's speed for a fixed piece of work (run/runner).
 type Calibration struct {
-	// DriverOps is operations of the load driver against no database, per second of processor time.
+	// DriverOps is operations of the load driver without a database, per second of CPU time.
 	DriverOps float64 `json:"driver_ops_per_cpu_s"`
-	// Round trips of a byte over loopback, in microseconds.
+	// Round trips of one byte over loopback, in microseconds.
 	LoopbackP50US float64 `json:"loopback_p50_us"`
 	LoopbackP99US float64 `json:"loopback_p99_us"`
 }
 
-// HashProgram is the SHA-256 sum of the program that runs, in hexadecimal.
+// HashProgram returns the SHA-256 sum of the running program, in hexadecimal.
 func HashProgram() (string, error) {
-	f, err := os.Open("/proc/self/exe") // what runs, also after its file was replaced
+	f, err := os.Open("/proc/self/exe") // the running program, even if its file was replaced
 	if err != nil {
 		return "", fmt.Errorf("reading this program: %w", err)
 	}
@@ -82,8 +82,7 @@ func HashProgram() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// firstValue returns the value of the first of the keys that a file of "key SEP value"
-// lines has, or "".
+// firstValue returns the value of the first of the keys that a file of "key SEP value" lines has, or "".
 func firstValue(path, sep string, keys ...string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -105,7 +104,7 @@ func firstValue(path, sep string, keys ...string) string {
 	return ""
 }
 
-// fillMachine fills in what a caller of Create left open.
+// fillMachine sets the versions and the machine if the caller of Create omitted them.
 func (r *Run) fillMachine() error {
 	if r.Versions.Go == "" {
 		r.Versions.Go = runtime.Version()
@@ -118,36 +117,35 @@ func (r *Run) fillMachine() error {
 	return err
 }
 
-// RunSchema versions run.json.
 const RunSchema = "skerry/run/v1"
 
-// Run is run.json: what was run, where, with what, and in which order.
+// Run is run.json: the experiment, the machine, the versions, and the plan.
 type Run struct {
 	Schema string `json:"schema"`
-	// Name is the experiment's; the directory is named after it and the start.
+	// Name is the experiment's name; the directory is named after it and the start.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Command is the command line, the program first.
+	// Command is the command line, program first.
 	Command  []string  `json:"command"`
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished,omitzero"` // absent while it runs and when it was killed
-	// Resumed holds the moments at which the run was taken up again.
+	// Resumed lists the times at which the run was resumed.
 	Resumed  []time.Time `json:"resumed,omitempty"`
 	Versions Versions    `json:"versions"`
 	Host     Machine     `json:"host"`
 	Engine   Engine      `json:"engine"`
-	// Seed is the experiment's; every trial's own seed stands in the plan.
+	// Seed is the experiment's seed; the plan has the seed of every trial.
 	Seed uint64 `json:"seed"`
-	// Warnings are settings of the experiment that have no effect, and what the machine could not give.
+	// Warnings are settings of the experiment without effect, and limits of the machine.
 	Warnings []string `json:"warnings,omitempty"`
-	// Experiment is the experiment as expanded: defaults filled in, --set applied.
+	// Experiment is the expanded experiment: defaults filled in, --set applied.
 	Experiment json.RawMessage `json:"experiment,omitempty"`
 	// File is the experiment as its author wrote it.
 	File File `json:"file"`
-	// Files are the SHA-256 sums, in hexadecimal, of the files that the experiment names, by
-	// their path relative to its own.
+	// Files are the SHA-256 sums, in hexadecimal, of the files that the experiment names, by their path relative to the
+	// experiment's file.
 	Files map[string]string `json:"files,omitempty"`
-	// Plan lists the trials in the order in which they are run.
+	// Plan lists the trials in the order of execution.
 	Plan []Planned `json:"plan"`
 }
 
@@ -157,11 +155,11 @@ type Versions struct {
 	// Program is the SHA-256 sum of the program, in hexadecimal; "" in runs of older versions.
 	Program string `json:"program,omitempty"`
 	Go      string `json:"go"`
-	// Databases maps a database's name to the version that ran.
+	// Databases maps names of databases to versions.
 	Databases map[string]string `json:"databases,omitempty"`
 }
 
-// Machine is the host that the run was made on.
+// Machine is the host of the run.
 type Machine struct {
 	Name        string `json:"name"`
 	OS          string `json:"os"`     // "Debian GNU/Linux 12 (bookworm)"
@@ -171,20 +169,20 @@ type Machine struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 }
 
-// Engine is the link engine that was chosen and the reason in a sentence.
+// Engine is the selected link engine and the reason.
 type Engine struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
 }
 
-// File is a text file that a run was given.
+// File is a text file given to a run.
 type File struct {
 	Path string `json:"path,omitempty"`
 	Text string `json:"text,omitempty"`
-	// Set and Fast are what was given beside it: --set and --fast.
+	// Set and Fast are the options --set and --fast.
 	Set  []string `json:"set,omitempty"`
 	Fast bool     `json:"fast,omitempty"`
-	// From are the builds of databases that were asked for: --from.
+	// From are the database builds of the option --from.
 	From []string `json:"from,omitempty"`
 }
 
@@ -193,22 +191,21 @@ type Planned struct {
 	ID         int `json:"id"`         // from 1, in the order of the experiment file; names the trial's directory
 	Cell       int `json:"cell"`       // from 1, in the order of the matrix; the same in every repetition
 	Repetition int `json:"repetition"` // from 1
-	// Task is from 1; trials of the same one share a lab, and run in one place one after another.
+	// Task numbers tasks from 1. The trials of a task share a lab and run in one place, one after another.
 	Task       int            `json:"task,omitempty"`
 	Seed       uint64         `json:"seed"`
 	Parameters map[string]any `json:"parameters"`
 }
 
-// Task is the part of a plan that is run in one place, in one go: trials that share a lab, else
-// a single one.
+// Task is the part of a plan that runs in one place: the trials that share a lab, or a single trial.
 type Task struct {
-	// ID is that of its trials (Planned.Task).
+	// ID is Planned.Task of its trials.
 	ID int
-	// Trials are in the order of running.
+	// Trials are in the order of execution.
 	Trials []Planned
 }
 
-// Tasks cuts trials, of a whole plan or what is left of one, into tasks, in their order.
+// Tasks divides trials of a plan into tasks and keeps their order.
 func Tasks(trials []Planned) []Task {
 	var all []Task
 	at := make(map[int]int, len(trials))
@@ -228,7 +225,6 @@ func Tasks(trials []Planned) []Task {
 	return all
 }
 
-// IDs are the trials of the task.
 func (t Task) IDs() []int {
 	ids := make([]int, len(t.Trials))
 	for i, p := range t.Trials {
@@ -237,7 +233,7 @@ func (t Task) IDs() []int {
 	return ids
 }
 
-// findPlanned is the planned trial of that id.
+// findPlanned returns the planned trial with an ID.
 func findPlanned(plan []Planned, id int) (Planned, error) {
 	i := slices.IndexFunc(plan, func(p Planned) bool { return p.ID == id })
 	if i < 0 {

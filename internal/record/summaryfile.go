@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// lag is how summary.json of a large run follows what others measure. The file is written whole, and
-// that of 10,000 trials is some 200 MB: written for each result, it would cost a core. So it may be behind:
+// lag is the delay of summary.json behind the results in a large run. The file is written as a whole, and has some
+// 200 MB for 10,000 trials; writing it for each result would occupy a core. So it may lag:
 //
-//  1. A result lands in trials/17, and Collect takes it in. summary.json does not have it yet.
-//  2. A reader finds in summary.json no trial 17, and reads trials/17 (Open).
-//  3. The writer is killed. Who takes the run up does as that reader, and writes what was behind.
+//  1. A result arrives in trials/17, and Collect reads it. summary.json does not have it yet.
+//  2. A reader misses trial 17 in summary.json, and reads trials/17 (Open).
+//  3. The writer is killed. The process that resumes the run does as that reader, and writes the missing results.
 //
-// A result in place of one that the file has is written at once, since a reader would look for no other one.
+// A result that replaces one in the file is written at once, since readers would not look for another one.
 type lag struct {
 	known  map[int]bool // trials of the summary
 	behind bool
@@ -26,15 +26,15 @@ type lag struct {
 }
 
 const (
-	// atOnce is how long writing may take without any lag.
+	// atOnce is the writing time up to which the file never lags.
 	atOnce = 50 * time.Millisecond
-	// lagFactor times as long as writing takes, the file may be behind: half a percent of the time.
+	// lagFactor bounds the lag to this multiple of the writing time: half a percent of the time.
 	lagFactor = 200
 )
 
 func (l *lag) due() bool { return l.took <= atOnce || time.Since(l.wrote) >= lagFactor*l.took }
 
-// knownIDs are the trials that the summary knows; the lock is held.
+// knownIDs returns the trials in the summary. The caller holds the lock.
 func (w *Writer) knownIDs() map[int]bool {
 	if w.lag.known == nil || len(w.lag.known) != len(w.summary.Trials) {
 		w.lag.known = make(map[int]bool, len(w.summary.Trials))
@@ -45,7 +45,7 @@ func (w *Writer) knownIDs() map[int]bool {
 	return w.lag.known
 }
 
-// newResults are the trials that have got a directory and are not in the summary, in their order.
+// newResults lists, in order, the trials that have a directory and are not in the summary.
 func (w *Writer) newResults() ([]int, error) {
 	d, err := os.Open(filepath.Join(w.dir, trialsDir))
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *Writer) newResults() ([]int, error) {
 	}
 	names, err := d.Readdirnames(-1)
 	if err = errors.Join(err, d.Close()); err != nil {
-		return nil, fmt.Errorf("listing results: %w", err)
+		return nil, fmt.Errorf("list results: %w", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *Writer) newResults() ([]int, error) {
 	return all, nil
 }
 
-// applyTrials puts trials into the summary, and into its file as soon as that is due.
+// applyTrials puts trials into the summary, and writes the file if that is due.
 func (w *Writer) applyTrials(trials []Trial) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +91,7 @@ func (w *Writer) applyTrials(trials []Trial) error {
 	return nil
 }
 
-// catchUp writes what summary.json lacks.
+// catchUp writes pending results to summary.json.
 func (w *Writer) catchUp() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *Writer) catchUp() error {
 	return adviseDiskFull(w.writeSummary(), w.dir)
 }
 
-// writeSummary writes summary.json; the lock is held.
+// writeSummary writes summary.json. The caller holds the lock.
 func (w *Writer) writeSummary() error {
 	slices.SortFunc(w.summary.Trials, byID)
 	begun := time.Now()

@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// Second is one row of timeline.parquet: what the driver saw in one second of a trial.
+// Second is one row of timeline.parquet: one second of a trial as the driver measured it.
 type Second struct {
 	T            int64   `parquet:"t" json:"t"`               // seconds since the measurement began; negative in warm-up
 	Length       float64 `parquet:"length_s" json:"length_s"` // of the bin: the last one of a trial is shorter
@@ -29,20 +29,17 @@ type Second struct {
 	ResponseP999 float64 `parquet:"response_p999_us" json:"response_p999_us"`
 	ClientCPU    float64 `parquet:"client_cpu_cores" json:"client_cpu_cores"`
 	InFlight     int64   `parquet:"in_flight" json:"in_flight"`
-	// Stolen is for how long the driver could not have a processor that something else than the
-	// trial had.
+	// Stolen is the time during which the driver waited for a processor that another program had.
 	Stolen float64 `parquet:"stolen_s" json:"stolen_s,omitempty"`
 }
 
-// PoolSecond is one row of pools.parquet, where several workloads run side by side: one of them in
-// one second.
+// PoolSecond is one row of pools.parquet, which exists if several workloads run side by side.
 type PoolSecond struct {
 	Pool string `parquet:"pool,dict" json:"pool"`
 	Second
 }
 
-// ErrorSecond is one row of errors.parquet: operations of one kind that did not end ok in one second,
-// for one reason.
+// ErrorSecond is one row of errors.parquet: operations of one kind that did not end ok in one second, for one reason.
 type ErrorSecond struct {
 	T         int64  `parquet:"t" json:"t"`
 	Operation string `parquet:"operation,dict" json:"operation"`
@@ -52,8 +49,8 @@ type ErrorSecond struct {
 	Count     int64  `parquet:"count" json:"count"`
 }
 
-// OperationSecond is one kind of operation in one second: those that ended ok, and their response
-// times. Onlookers are told of it; of a trial that is over its histograms tell.
+// OperationSecond is one kind of operation in one second: those that ended ok, and their response times. It feeds the
+// live view; afterwards the histograms have the same data.
 type OperationSecond struct {
 	T         int64   `json:"t"`
 	Operation string  `json:"operation"`
@@ -63,24 +60,23 @@ type OperationSecond struct {
 	P99       float64 `json:"p99_us"`
 }
 
-// NetworkSecond is one row of network.parquet: what packets met between the nodes in one
-// second, where an overlay routes them; else over links that are real, of those alone.
+// NetworkSecond is one row of network.parquet: the round trips between the nodes in one second, if an overlay routes
+// packets; otherwise over real links only.
 type NetworkSecond struct {
 	T int64 `parquet:"t" json:"t"`
 	// Mean and Worst round trip over all pairs of nodes, or real links, that answered.
 	Mean  float64 `parquet:"rtt_mean_ms" json:"rtt_mean_ms"`
 	Worst float64 `parquet:"rtt_worst_ms" json:"rtt_worst_ms"`
-	// Pairs were asked, Unreachable of them did not answer.
+	// Pairs is the number of probed pairs; Unreachable of them did not answer.
 	Pairs       int64 `parquet:"pairs" json:"pairs"`
 	Unreachable int64 `parquet:"unreachable" json:"unreachable"`
 }
 
-// LinkSecond is one row of links.parquet: what was measured in one second of a link that is left as it
-// is.
+// LinkSecond is one row of links.parquet: the measurement of one real link in one second.
 type LinkSecond struct {
 	T    int64  `parquet:"t" json:"t"`
 	Link string `parquet:"link,dict" json:"link"`
-	// Sent echoes and Lost ones, and the round trips of the others, 0 where there are none.
+	// Sent and Lost count echoes; the round trips are 0 if none returned.
 	Sent   int64   `parquet:"sent" json:"sent"`
 	Lost   int64   `parquet:"lost" json:"lost"`
 	Min    float64 `parquet:"rtt_min_ms" json:"rtt_min_ms"`
@@ -88,9 +84,8 @@ type LinkSecond struct {
 	Max    float64 `parquet:"rtt_max_ms" json:"rtt_max_ms"`
 }
 
-// NodeSecond is one row of nodes.parquet: one node in one second. The emulator
-// and the host appear as the nodes "@emulator" and "@host", the process of encrypted links
-// as "@wireguard".
+// NodeSecond is one row of nodes.parquet: one node in one second. The nodes "@emulator", "@host" and "@wireguard" are
+// the emulator, the machine and the process of encrypted links.
 type NodeSecond struct {
 	T          int64   `parquet:"t" json:"t"`
 	Node       string  `parquet:"node,dict" json:"node"`
@@ -101,28 +96,66 @@ type NodeSecond struct {
 	WroteBytes int64   `parquet:"wrote_bytes" json:"wrote_bytes"`
 	RxBytes    int64   `parquet:"rx_bytes" json:"rx_bytes"`
 	TxBytes    int64   `parquet:"tx_bytes" json:"tx_bytes"`
-	// User and System are parts of CPU; Steal is what neighbours of the node's flavor, or the
-	// machine's hypervisor, kept from it. Credits is the balance of a flavor that has some.
-	// Foreign is what of the machine's CPU processes used that are not of the trial.
+	// User and System are parts of CPU. Steal is CPU time that neighbours of the node's flavor, or the machine's
+	// hypervisor, withheld. Credits is the balance of a flavor with CPU credits. Foreign is the machine's CPU time that
+	// processes outside the trial used.
 	User    float64  `parquet:"user_cores" json:"user_cores"`
 	System  float64  `parquet:"system_cores" json:"system_cores"`
 	Steal   float64  `parquet:"steal_cores" json:"steal_cores"`
 	Credits *float64 `parquet:"credits,optional" json:"credits,omitempty"`
 	Foreign float64  `parquet:"foreign_cores" json:"foreign_cores,omitempty"`
-	// ProcessorWait adds up, over the node's threads, the seconds that each was ready to run and waited for a
-	// processor; DiskWait is for how much of the second at least one thread waited for a disk.
+	// ProcessorWait sums, over the node's threads, the time ready to run but waiting for a processor. DiskWait is the
+	// part of the second in which at least one thread waited for a disk.
 	ProcessorWait float64 `parquet:"processor_wait_s" json:"processor_wait_s,omitempty"`
 	DiskWait      float64 `parquet:"disk_wait_s" json:"disk_wait_s,omitempty"`
 }
 
-// rowGroup is how many rows are held in memory before they go to the disk: half a
-// minute of a thousand nodes, hours of eight.
+// DirectionSecond is one row of directions.parquet: one direction of a link in one second of the measurement in which
+// it carried, dropped or queued packets.
+type DirectionSecond struct {
+	T    int64  `parquet:"t" json:"t"`
+	Link string `parquet:"link,dict" json:"link"`
+	From string `parquet:"from,dict" json:"from"` // node
+	To   string `parquet:"to,dict" json:"to"`     // node
+	// Delivered packets and bytes, and packets dropped by a full queue, or as loss or because the link was down.
+	Packets      int64 `parquet:"packets" json:"packets"`
+	Bytes        int64 `parquet:"bytes" json:"bytes"`
+	DroppedQueue int64 `parquet:"dropped_queue" json:"dropped_queue"`
+	DroppedLoss  int64 `parquet:"dropped_loss" json:"dropped_loss"`
+	// Settings in force at the end of the second. BPS is 0 without a limit.
+	SetLatency float64 `parquet:"set_latency_ms" json:"set_latency_ms"`
+	SetJitter  float64 `parquet:"set_jitter_ms" json:"set_jitter_ms"`
+	SetBPS     int64   `parquet:"set_bps" json:"set_bps"`
+	SetDown    bool    `parquet:"set_down" json:"set_down"`
+	// Observed is false if the engine does not see packets (netem); the columns below are 0 then.
+	Observed bool `parquet:"observed" json:"observed"`
+	// Waiting bytes are in the queue at the end of the second; flying packets have left it.
+	Waiting int64 `parquet:"waiting_bytes" json:"waiting_bytes"`
+	Flying  int64 `parquet:"flying_packets" json:"flying_packets"`
+	// Delay is the time from arrival to delivery. Queued is its part until the last bit left the wire.
+	DelayMean float64 `parquet:"delay_mean_ms" json:"delay_mean_ms"`
+	DelayP50  float64 `parquet:"delay_p50_ms" json:"delay_p50_ms"`
+	DelayP99  float64 `parquet:"delay_p99_ms" json:"delay_p99_ms"`
+	Queued    float64 `parquet:"queued_mean_ms" json:"queued_mean_ms"`
+	// Spread is the delay without queueing and latency: jitter and the emulator's lateness.
+	SpreadMean float64 `parquet:"spread_mean_ms" json:"spread_mean_ms"`
+	SpreadSD   float64 `parquet:"spread_sd_ms" json:"spread_sd_ms"`
+	// Changes of the settings in this second.
+	Changes int64 `parquet:"changes" json:"changes"`
+	// Packets that broke a law; see LawEarly.
+	Early int64 `parquet:"early" json:"early"`
+	Late  int64 `parquet:"late" json:"late"`
+	Fast  int64 `parquet:"fast" json:"fast"`
+	Slow  int64 `parquet:"slow" json:"slow"`
+}
+
+// rowGroup is the number of rows in memory before a write: half a minute of a thousand nodes.
 const rowGroup = 32 << 10
 
-// errClosed answers rows that come after the end of a trial.
+// errClosed is returned for rows after the end of a trial.
 var errClosed = errors.New("the trial has ended")
 
-// table is a parquet file that is being written, compressed with zstd.
+// table is a parquet file open for writing, compressed with zstd.
 type table[T any] struct {
 	file *os.File
 	rows *parquet.GenericWriter[T]
@@ -151,8 +184,7 @@ func (t *table[T]) close() error {
 	return errors.Join(t.rows.Close(), t.file.Sync(), t.file.Close())
 }
 
-// readTable reads a whole parquet file. The library trusts much of what a file says
-// and panics on some lies; those are damage as any other.
+// readTable reads a whole parquet file. The library panics on some corrupt files; a panic is reported as ErrDamaged.
 func readTable[T any](path string) (rows []T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -174,8 +206,7 @@ func readTable[T any](path string) (rows []T, err error) {
 	return rows, nil
 }
 
-// readRows reads in chunks, so that a number of rows that a file claims and does not
-// have costs no memory.
+// readRows reads in chunks, so that a false row count in a corrupt file costs no memory.
 func readRows[T any](f io.ReaderAt, size int64) (rows []T, err error) {
 	file, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {

@@ -33,9 +33,8 @@ const (
 	histogramExt   = ".hdr"
 )
 
-// TrialWriter writes one trial. Its directory carries the suffix .partial until Finish,
-// so that a directory without it is always whole. Its methods may be called from
-// several goroutines.
+// TrialWriter writes one trial. Its directory has the suffix .partial until Finish, so a directory without the suffix
+// is complete. Its methods are safe for concurrent use.
 type TrialWriter struct {
 	home    trialHome
 	planned Planned
@@ -44,7 +43,7 @@ type TrialWriter struct {
 	mu       sync.Mutex
 	timeline *table[Second]
 	nodes    *table[NodeSecond]
-	// Of these there is none until there is a row.
+	// Created when the first row is written.
 	network    *table[NetworkSecond]
 	links      *table[LinkSecond]
 	directions *table[DirectionSecond]
@@ -54,14 +53,14 @@ type TrialWriter struct {
 	written    []Event
 }
 
-// trialHome is the run directory that a trial is for.
+// trialHome is the run directory of a trial.
 type trialHome interface {
 	Dir() string
-	// finish takes in the directory of a trial that has ended, whose tables are complete.
+	// finishTrial accepts the directory of an ended trial whose tables are complete.
 	finishTrial(dir string, trial Trial) error
 }
 
-// OpenTrial begins a planned trial; what a killed attempt at it left is removed.
+// OpenTrial begins a planned trial and removes the remains of a killed attempt.
 func (w *Writer) OpenTrial(id int) (*TrialWriter, error) {
 	dir := w.trialDir(id) + partial
 	planned, err := findPlanned(w.Run().Plan, id)
@@ -72,18 +71,18 @@ func (w *Writer) OpenTrial(id int) (*TrialWriter, error) {
 		err = os.Mkdir(dir, 0o755)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening trial %d: %w", id, adviseDiskFull(err, w.dir))
+		return nil, fmt.Errorf("open trial %d: %w", id, adviseDiskFull(err, w.dir))
 	}
 	return beginTrial(w, planned, dir)
 }
 
 func (w *Writer) trialDir(id int) string { return trialDir(w.dir, id) }
 
-// beginTrial begins a trial in a directory that is its own.
+// beginTrial begins a trial in an exclusive directory.
 func beginTrial(h trialHome, planned Planned, dir string) (*TrialWriter, error) {
 	t := &TrialWriter{home: h, planned: planned, dir: dir}
 	if err := t.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening trial %d: %w", planned.ID, adviseDiskFull(err, h.Dir())), t.Abandon())
+		return nil, errors.Join(fmt.Errorf("open trial %d: %w", planned.ID, adviseDiskFull(err, h.Dir())), t.Abandon())
 	}
 	return t, nil
 }
@@ -100,49 +99,49 @@ func (t *TrialWriter) open() error {
 	return err
 }
 
-// Dir is where the trial's files are until Finish.
+// Dir is the directory of the trial's files until Finish.
 func (t *TrialWriter) Dir() string { return t.dir }
 
 // Second adds a row to timeline.parquet.
 func (t *TrialWriter) Second(s Second) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.wrapError("recording a second", t.timeline.add(s))
+	return t.wrapError("write timeline", t.timeline.add(s))
 }
 
 // NodeSeconds adds rows to nodes.parquet.
 func (t *TrialWriter) NodeSeconds(rows ...NodeSecond) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.wrapError("recording nodes", t.nodes.add(rows...))
+	return t.wrapError("write node samples", t.nodes.add(rows...))
 }
 
 // NetworkSecond adds a row to network.parquet.
 func (t *TrialWriter) NetworkSecond(s NetworkSecond) error {
-	return addRows(t, "recording the network", &t.network, networkFile, s)
+	return addRows(t, "write network samples", &t.network, networkFile, s)
 }
 
 // LinkSeconds adds rows to links.parquet.
 func (t *TrialWriter) LinkSeconds(rows ...LinkSecond) error {
-	return addRows(t, "recording links", &t.links, linksFile, rows...)
+	return addRows(t, "write link samples", &t.links, linksFile, rows...)
 }
 
 // DirectionSeconds adds rows to directions.parquet.
 func (t *TrialWriter) DirectionSeconds(rows ...DirectionSecond) error {
-	return addRows(t, "recording directions of links", &t.directions, directionsFile, rows...)
+	return addRows(t, "write link directions", &t.directions, directionsFile, rows...)
 }
 
 // PoolSeconds adds rows to pools.parquet.
 func (t *TrialWriter) PoolSeconds(rows ...PoolSecond) error {
-	return addRows(t, "recording workloads", &t.pools, poolsFile, rows...)
+	return addRows(t, "write workload samples", &t.pools, poolsFile, rows...)
 }
 
 // ErrorSeconds adds rows to errors.parquet.
 func (t *TrialWriter) ErrorSeconds(rows ...ErrorSecond) error {
-	return addRows(t, "recording errors", &t.errors, errorsFile, rows...)
+	return addRows(t, "write errors", &t.errors, errorsFile, rows...)
 }
 
-// addRows adds rows to a table that is made with its first one.
+// addRows adds rows to a table and creates the table with the first row.
 func addRows[T any](t *TrialWriter, doing string, to **table[T], file string, rows ...T) error {
 	if len(rows) == 0 {
 		return nil
@@ -159,57 +158,56 @@ func addRows[T any](t *TrialWriter, doing string, to **table[T], file string, ro
 	return t.wrapError(doing, err)
 }
 
-// Event adds a line to events.jsonl, at once.
+// Event appends a line to events.jsonl immediately.
 func (t *TrialWriter) Event(e Event) error {
 	line, err := json.Marshal(e)
 	if err != nil {
-		return t.wrapError("recording an event", err)
+		return t.wrapError("write event", err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.written = append(t.written, e)
 	_, err = t.events.Write(append(line, '\n'))
-	return t.wrapError("recording an event", err)
+	return t.wrapError("write event", err)
 }
 
-// Events returns what Dir.Events will: of every event the last line so far.
+// Events returns the last line of every event so far, like Dir.Events.
 func (t *TrialWriter) Events() []Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return latestEvents(t.written)
 }
 
-// Histogram writes NAME.hdr, an HdrHistogram log in microseconds. Names are
-// an operation and a clock: "READ.service", "READ.response".
+// Histogram writes NAME.hdr, an HdrHistogram log in microseconds. Names combine an operation and a clock:
+// "READ.service", "READ.response".
 func (t *TrialWriter) Histogram(name string, write func(io.Writer) error) error {
 	return t.writeFile(sanitizeName(name)+histogramExt, write)
 }
 
-// YCSB writes ycsb.txt, the result in YCSB's own text format.
+// YCSB writes ycsb.txt, the result in YCSB's text format.
 func (t *TrialWriter) YCSB(write func(io.Writer) error) error { return t.writeFile(ycsbFile, write) }
 
-// Topology writes topology.json, the cloud as it was brought up for the trial.
+// Topology writes topology.json, the cloud of the trial.
 func (t *TrialWriter) Topology(topo topology.Topology) error {
-	return t.wrapError("recording the topology", writeJSON(filepath.Join(t.dir, topologyFile), topo))
+	return t.wrapError("write topology", writeJSON(filepath.Join(t.dir, topologyFile), topo))
 }
 
 func (t *TrialWriter) writeFile(name string, write func(io.Writer) error) error {
-	return t.wrapError("recording a file", atomicfile.File(filepath.Join(t.dir, name), write))
+	return t.wrapError("write file", atomicfile.File(filepath.Join(t.dir, name), write))
 }
 
-// maxLog bounds what is kept of one log: its end, where the reason of a failure stands.
+// maxLog bounds the kept end of one log; the reason of a failure is at the end.
 const maxLog = 8 << 20
 
-// Logs copies the end of each log, by name, into logs/. What stands before the offsets of from
-// is another trial's.
+// Logs copies the end of each log, by name, into logs/. Content before the offsets of from belongs to another trial.
 func (t *TrialWriter) Logs(ctx context.Context, logs map[string]files.File, from map[string]int64) error {
 	var errs []error
 	for name, log := range logs {
 		if err := copyEnd(ctx, filepath.Join(t.dir, logsDir, sanitizeName(name)+".log"), log, from[name]); err != nil {
-			errs = append(errs, fmt.Errorf("keeping log %s: %w", name, err))
+			errs = append(errs, fmt.Errorf("log %s: %w", name, err))
 		}
 	}
-	return t.wrapError("keeping logs", errors.Join(errs...))
+	return t.wrapError("copy logs", errors.Join(errs...))
 }
 
 func copyEnd(ctx context.Context, to string, from files.File, offset int64) error {
@@ -220,7 +218,7 @@ func copyEnd(ctx context.Context, to string, from files.File, offset int64) erro
 	if err != nil {
 		return err
 	}
-	if st.Size < offset { // the log was begun anew
+	if st.Size < offset { // the log was truncated
 		offset = 0
 	}
 	in, err := from.On.Open(ctx, from.Path, max(offset, st.Size-maxLog))
@@ -234,10 +232,9 @@ func copyEnd(ctx context.Context, to string, from files.File, offset int64) erro
 	})
 }
 
-// Finish ends the trial: its tables are completed, its directory gets its final name and
-// summary.json takes it in. ID, repetition and parameters come from the plan. When it fails
-// the trial does not count, and every trial finished before is as it was. A trial that did
-// not end ok does not replace an earlier attempt that did.
+// Finish completes the tables, gives the directory its final name, and adds the trial to summary.json. ID, repetition
+// and parameters come from the plan. If it fails, the trial does not count and earlier trials are unchanged. A trial
+// that did not end ok does not replace an earlier attempt that did.
 func (t *TrialWriter) Finish(trial Trial) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,11 +243,11 @@ func (t *TrialWriter) Finish(trial Trial) error {
 	if err == nil {
 		err = t.home.finishTrial(t.dir, trial)
 	}
-	return t.wrapError("finishing it", err)
+	return t.wrapError("finish", err)
 }
 
 func (w *Writer) finishTrial(dir string, trial Trial) error {
-	if _, measured := w.previousAttempt(trial.ID); measured && trial.State != TrialOK { // it is worth more
+	if _, measured := w.previousAttempt(trial.ID); measured && trial.State != TrialOK { // the earlier attempt measured
 		return os.RemoveAll(dir)
 	}
 	keepAs := w.listReplaced(&trial)
@@ -264,18 +261,18 @@ func (w *Writer) finishTrial(dir string, trial Trial) error {
 	return errors.Join(atomicfile.SyncDir(filepath.Dir(final)), w.recordTrial(trial))
 }
 
-// writeTrial writes what a trial's directory lacks in the end.
+// writeTrial writes the last files of a trial's directory.
 func writeTrial(dir string, trial Trial) error {
 	return errors.Join(
 		writeJSON(filepath.Join(dir, trafficFile), trial.Traffic),
 		writeJSON(filepath.Join(dir, trialFile), trial))
 }
 
-// Abandon gives the trial up and removes its directory. After Finish it does nothing.
+// Abandon removes the trial's directory. After Finish it does nothing.
 func (t *TrialWriter) Abandon() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.closeFiles() // they go
+	_ = t.closeFiles() // the files are removed next
 	return os.RemoveAll(t.dir)
 }
 

@@ -14,26 +14,23 @@ import (
 	"skerry/internal/base/atomicfile"
 )
 
-// attemptsDir holds what is measured for a run by others than its writer:
+// attemptsDir holds the results of machines other than the writer's:
 //
-//	attempts/17-0-host-x.partial  ─ended─►  attempts/17-0-host-x  ─first one─►  trials/17
+//	attempts/17-0-host-x.partial  ─ended─►  attempts/17-0-host-x  ─first─►  trials/17
 //	                                              │
-//	                                              └ failed, or a trial again: Writer.Collect decides
+//	                                              └ failed or repeated: Writer.Collect decides
 //
-// The number behind the trial's is the round: how many results of the trial were replaced when the
-// attempt began.
+// The second number is the round: the number of replaced results of the trial when the attempt began.
 const attemptsDir = "attempts"
 
-// Worker is a run directory, or a copy of its plan, as somebody sees it who measures trials for it and is not its
-// writer. It needs no lock, which excludes nobody over a network file system, and never writes
-// run.json or summary.json. Several may work on the same trial, also when one of them is thought
-// dead and is not:
+// Worker measures trials for a run directory, or a copy of its plan, without being its writer. It needs no lock, since
+// a lock excludes no one over a network file system, and never writes run.json or summary.json. Several workers may
+// run the same trial, also if one of them is wrongly presumed dead:
 //
-//  1. Attempt A and attempt B each write a directory of their own name, so neither sees half of the other.
-//  2. A ends and renames its directory to trials/17, which no directory that is there already lets happen: the
-//     result is A's, whole.
-//  3. B ends later. Its rename is refused, and B removes its own directory. Nothing of A's has changed, so
-//     what the writer has read of A is what stands there.
+//  1. Attempts A and B write directories with distinct names, so neither sees parts of the other.
+//  2. A ends and renames its directory to trials/17. A rename onto an existing directory fails, so the result is A's.
+//  3. B ends later. Its rename fails, and B removes its directory. A's files are unchanged, so the writer's copy of A
+//     remains correct.
 type Worker struct {
 	dir  string
 	run  Run
@@ -44,30 +41,29 @@ type Worker struct {
 func OpenWorker(dir string) (*Worker, error) {
 	d := Dir{Path: dir}
 	if err := d.readRun(); err != nil {
-		return nil, fmt.Errorf("opening run %s: %w", dir, err)
+		return nil, fmt.Errorf("open run %s: %w", dir, err)
 	}
 	name, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("asking for this machine's name: %w", err)
+		return nil, fmt.Errorf("read host name: %w", err)
 	}
 	for _, sub := range []string{trialsDir, attemptsDir} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			return nil, fmt.Errorf("opening run %s: %w", dir, adviseDiskFull(err, dir))
+			return nil, fmt.Errorf("open run %s: %w", dir, adviseDiskFull(err, dir))
 		}
 	}
 	return &Worker{dir: dir, run: d.Run, name: sanitizeName(name)}, nil
 }
 
-// Dir is the run directory.
 func (w *Worker) Dir() string { return w.dir }
 
-// Run is what run.json holds.
+// Run returns the content of run.json.
 func (w *Worker) Run() Run { return w.run }
 
-// Result is the result that stands for a trial, nil where there is none.
+// Result returns the current result of a trial, nil if there is none.
 func (w *Worker) Result(id int) (*Trial, error) { return readResult(w.dir, id) }
 
-// readResult is the trial whose directory has its final name.
+// readResult reads the trial from the directory with the final name; nil if there is none.
 func readResult(dir string, id int) (*Trial, error) {
 	var t Trial
 	err := readJSON(filepath.Join(trialDir(dir, id), trialFile), "", &t)
@@ -75,12 +71,12 @@ func readResult(dir string, id int) (*Trial, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the result of trial %d: %w", id, err)
+		return nil, fmt.Errorf("read result of trial %d: %w", id, err)
 	}
 	return &t, nil
 }
 
-// nextRound is which attempt the next one is: one that follows a result which measured is not the first.
+// nextRound is the round of the next attempt: 0 unless the current result measured.
 func nextRound(standing *Trial) int {
 	if standing == nil || standing.State != TrialOK {
 		return 0
@@ -92,7 +88,7 @@ func nextRound(standing *Trial) int {
 func (w *Worker) OpenTrial(id int) (*TrialWriter, error) {
 	planned, err := findPlanned(w.run.Plan, id)
 	if err != nil {
-		return nil, fmt.Errorf("opening trial %d: %w", id, err)
+		return nil, fmt.Errorf("open trial %d: %w", id, err)
 	}
 	was, err := w.Result(id)
 	if err != nil {
@@ -103,13 +99,13 @@ func (w *Worker) OpenTrial(id int) (*TrialWriter, error) {
 		err = os.Chmod(dir, 0o755)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening trial %d: %w", id, adviseDiskFull(err, w.dir))
+		return nil, fmt.Errorf("open trial %d: %w", id, adviseDiskFull(err, w.dir))
 	}
 	return beginTrial(w, planned, dir)
 }
 
-// finishTrial makes an attempt whole, and the trial's result where it measured and is the first. What
-// was interrupted leaves nothing.
+// finishTrial completes an attempt, and makes it the trial's result if it is the first that measured. An interrupted
+// attempt is removed.
 func (w *Worker) finishTrial(dir string, trial Trial) error {
 	if trial.State == TrialInterrupted {
 		return os.RemoveAll(dir)
@@ -120,11 +116,11 @@ func (w *Worker) finishTrial(dir string, trial Trial) error {
 		return err
 	}
 	if err := os.Rename(dir, done); err != nil {
-		return fmt.Errorf("the attempt was given up by the run's writer: %w", err)
+		return fmt.Errorf("attempt was removed by the run's writer: %w", err)
 	}
 	a, ok := parseAttempt(trial.Attempt)
 	if !ok || a.round > 0 || trial.State != TrialOK {
-		return nil // the writer's to judge
+		return nil // the writer decides
 	}
 	_, err := promoteAttempt(w.dir, trial, done)
 	return err
@@ -138,7 +134,7 @@ type attempt struct {
 	whole bool
 }
 
-// parseAttempt reads the name of an attempt's directory.
+// parseAttempt parses the name of an attempt's directory.
 func parseAttempt(name string) (attempt, bool) {
 	full, isPartial := strings.CutSuffix(name, partial)
 	parts := strings.SplitN(full, "-", 3)
@@ -150,7 +146,6 @@ func parseAttempt(name string) (attempt, bool) {
 	return attempt{name: full, id: id, round: round, whole: !isPartial}, errors.Join(err, err2) == nil && id > 0 && round >= 0
 }
 
-// listAttempts lists what stands in attempts/.
 func listAttempts(dir string) ([]attempt, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, attemptsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -165,8 +160,8 @@ func listAttempts(dir string) ([]attempt, error) {
 	return all, nil
 }
 
-// promoteAttempt makes an attempt that is whole the trial's result, unless there is one; then the attempt is
-// removed where the result measured, and else stays for Collect. It tells whether it is the result.
+// promoteAttempt makes a complete attempt the trial's result, unless a result exists. If the existing result measured,
+// the attempt is removed; otherwise Collect decides later. It reports whether the attempt is the result.
 func promoteAttempt(dir string, trial Trial, from string) (bool, error) {
 	final := trialDir(dir, trial.ID)
 	err := os.Rename(from, final)
@@ -174,11 +169,11 @@ func promoteAttempt(dir string, trial Trial, from string) (bool, error) {
 	case err == nil:
 		return true, atomicfile.SyncDir(filepath.Dir(final))
 	case errors.Is(err, fs.ErrNotExist):
-		// The writer has judged it before this; or a network file system asked its server twice, and
-		// hears of the second time.
+		// The writer has processed it already, or a network file system repeated the request and
+		// returned the second answer.
 		t, err2 := readResult(dir, trial.ID)
 		if err2 != nil || t == nil || t.State != TrialOK {
-			return false, errors.Join(fmt.Errorf("the attempt is gone: %w", err), err2)
+			return false, errors.Join(fmt.Errorf("attempt is missing: %w", err), err2)
 		}
 		return t.Attempt == trial.Attempt, nil
 	case !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST):
@@ -191,8 +186,8 @@ func promoteAttempt(dir string, trial Trial, from string) (bool, error) {
 	return false, os.RemoveAll(from)
 }
 
-// discardDir removes a directory of the run under a name that nobody lands on: while a directory is
-// emptied under its own name, a rename to that name succeeds, and what was renamed would be removed with it.
+// discardDir removes a directory of the run after renaming it. Without the rename, another attempt could be renamed to
+// the path while the directory is emptied, and would be removed with it.
 func discardDir(dir, path string) error {
 	if err := os.MkdirAll(filepath.Join(dir, attemptsDir), 0o755); err != nil {
 		return err

@@ -182,7 +182,8 @@ func TestCollectAfterACrash(t *testing.T) {
 	}
 	if err := errors.Join(os.Mkdir(filepath.Join(w.Dir(), replacedDir), 0o755),
 		os.Rename(trialDir(w.Dir(), 1), filepath.Join(w.Dir(), replacedDir, "1-1")),
-		os.Mkdir(trialDir(w.Dir(), 2), 0o755), os.WriteFile(filepath.Join(trialDir(w.Dir(), 2), trialFile), []byte(`{"id":`), 0o644)); err != nil {
+		os.Mkdir(trialDir(w.Dir(), 2), 0o755), os.WriteFile(filepath.Join(trialDir(w.Dir(), 2), trialFile), []byte(`{"id":`),
+			0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if got := collect(t, w); len(got) != 1 || got[0].Goodput != 2 || len(got[0].Replaced) != 1 {

@@ -25,27 +25,25 @@ const (
 	summaryFile = "summary.json"
 	trialsDir   = "trials"
 	latest      = "latest"
-	// partial marks the directory of a trial that has not ended.
+	// partial is the suffix of the directory of an unfinished trial.
 	partial = ".partial"
 )
 
-// Writer writes a run directory while the run goes on. It holds a lock on the
-// directory that ends with the process. Its methods may be called from several
-// goroutines.
+// Writer writes a run directory during the run. It holds a lock on the directory that ends with the process. Its
+// methods are safe for concurrent use.
 type Writer struct {
 	dir     string
 	lock    *flock.Lock
-	suspect bool // suspect trials are run again
+	suspect bool // suspect trials remain
 
 	mu      sync.Mutex
 	run     Run
 	summary Summary
-	lag     lag // of summary.json behind what others have measured
+	lag     lag // of summary.json behind the results
 }
 
-// Create makes a new run directory below parent, named after the start and the
-// experiment, and points parent/latest at it. It fills in what the caller
-// left open: the schema, the start, the versions of Go and the machine.
+// Create makes a new run directory in parent, named after the start and the experiment, and links parent/latest to it.
+// It sets the schema, the start, the Go version and the machine if the caller omitted them.
 func Create(parent string, run Run) (*Writer, error) {
 	run.Schema = RunSchema
 	if run.Started.IsZero() {
@@ -55,26 +53,26 @@ func Create(parent string, run Run) (*Writer, error) {
 		return nil, err
 	}
 	if err := checkPlan(run.Plan); err != nil {
-		return nil, fmt.Errorf("making a run directory: %w", err)
+		return nil, fmt.Errorf("create run directory: %w", err)
 	}
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, fmt.Errorf("making a run directory: %w", adviseDiskFull(err, parent))
+		return nil, fmt.Errorf("create run directory: %w", adviseDiskFull(err, parent))
 	}
 	dir, err := makeUnique(filepath.Join(parent, run.Started.Format("20060102-150405")+"-"+sanitizeName(run.Name)))
 	if err != nil {
-		return nil, fmt.Errorf("making a run directory: %w", adviseDiskFull(err, parent))
+		return nil, fmt.Errorf("create run directory: %w", adviseDiskFull(err, parent))
 	}
 	w := &Writer{dir: dir, run: run, summary: Summary{
 		Schema: SummarySchema, Experiment: run.Name, Run: filepath.Base(dir), Planned: len(run.Plan), Trials: []Trial{},
 		Complete: len(run.Plan) == 0,
 	}}
 	if err := w.initialize(); err != nil {
-		return nil, errors.Join(fmt.Errorf("making a run directory: %w", adviseDiskFull(err, dir)), w.Close(), os.RemoveAll(dir))
+		return nil, errors.Join(fmt.Errorf("create run directory: %w", adviseDiskFull(err, dir)), w.Close(), os.RemoveAll(dir))
 	}
 	return w, nil
 }
 
-// initialize locks the directory, writes its first files and makes it the latest.
+// initialize locks the directory, writes its first files and links it as the latest.
 func (w *Writer) initialize() error {
 	if err := w.acquireLock(); err != nil {
 		return err
@@ -88,23 +86,20 @@ func (w *Writer) initialize() error {
 	return linkTo(filepath.Join(filepath.Dir(w.dir), latest), filepath.Base(w.dir))
 }
 
-// Resume takes up a run that was interrupted. Remaining tells what is left of it: the
-// trials that have not ended ok, and where suspect is set those that ended ok but are
-// suspect. ErrFinished says that nothing is.
-//
-// What others have measured for the run since (Work) is taken in first.
+// Resume reopens an interrupted run, and collects what other machines have measured since. Remaining then lists the
+// trials that did not end ok and, if suspect is set, the suspect ones. ErrFinished means that no trial remains.
 func Resume(dir string, suspect bool) (*Writer, error) {
-	if _, err := Open(dir); err != nil { // tells better than the lock what is wrong
+	if _, err := Open(dir); err != nil { // its errors are more specific than the lock's
 		return nil, err
 	}
 	w := &Writer{dir: dir, suspect: suspect}
 	if err := w.reopen(); err != nil {
-		return nil, errors.Join(fmt.Errorf("resuming %s: %w", dir, adviseDiskFull(err, dir)), w.Close())
+		return nil, errors.Join(fmt.Errorf("resume %s: %w", dir, adviseDiskFull(err, dir)), w.Close())
 	}
 	return w, nil
 }
 
-// reopen reads the run once nobody else writes to it.
+// reopen reads the run after locking it.
 func (w *Writer) reopen() error {
 	if err := w.acquireLock(); err != nil {
 		return err
@@ -129,7 +124,7 @@ func (w *Writer) reopen() error {
 	return errors.Join(w.writeRun(), w.writeSummary())
 }
 
-// acquireLock locks the directory itself, so that no lock file is left behind.
+// acquireLock locks the directory itself, so that no lock file remains.
 func (w *Writer) acquireLock() error {
 	f, err := os.Open(w.dir)
 	if err != nil {
@@ -145,17 +140,16 @@ func (w *Writer) acquireLock() error {
 	return nil
 }
 
-// Dir is the run directory.
 func (w *Writer) Dir() string { return w.dir }
 
-// Run returns what run.json holds.
+// Run returns a copy of run.json.
 func (w *Writer) Run() Run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.run
 }
 
-// Summary returns what summary.json holds.
+// Summary returns a copy of summary.json.
 func (w *Writer) Summary() Summary {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,8 +159,8 @@ func (w *Writer) Summary() Summary {
 	return s
 }
 
-// Trials goes through those of summary.json in any order, without a copy of a large run's: they may be looked at
-// meanwhile, and not kept, and no other method be called.
+// Trials iterates over the trials of summary.json in any order, without copying them. The loop body must not keep the
+// pointers and must not call other methods.
 func (w *Writer) Trials(yield func(*Trial) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,9 +171,8 @@ func (w *Writer) Trials(yield func(*Trial) bool) {
 	}
 }
 
-// Remaining returns, in the order of the plan, the trials that have not ended ok: those
-// never begun, and those that failed or were interrupted. A Writer that Resume was asked
-// to makes the suspect ones remain too.
+// Remaining returns, in the order of the plan, the trials that did not end ok, and the suspect ones if Resume was
+// called with suspect.
 func (w *Writer) Remaining() []Planned {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -194,7 +187,7 @@ func remainingTrials(run Run, summary Summary, suspect bool) []Planned {
 	return slices.DeleteFunc(slices.Clone(run.Plan), func(p Planned) bool { return done[p.ID] })
 }
 
-// Update changes what run.json says: warnings, versions of databases, the engine.
+// Update changes run.json.
 func (w *Writer) Update(change func(*Run)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,12 +195,12 @@ func (w *Writer) Update(change func(*Run)) error {
 	return adviseDiskFull(w.writeRun(), w.dir)
 }
 
-// Finish records that the run has ended, whether or not every trial did, and closes it.
+// Finish records the end of the run, even if trials remain, and closes it.
 func (w *Writer) Finish() error {
 	return errors.Join(w.catchUp(), w.Update(func(r *Run) { r.Finished = time.Now() }), w.removeAttempts(), w.Close())
 }
 
-// Close gives up the directory and leaves its files as they are.
+// Close unlocks the directory and keeps its files.
 func (w *Writer) Close() error {
 	if w.lock == nil {
 		return nil
@@ -217,7 +210,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// recordTrial puts ended trials into summary.json, in place of earlier attempts.
+// recordTrial puts ended trials into summary.json, replacing earlier attempts.
 func (w *Writer) recordTrial(trials ...Trial) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -244,7 +237,7 @@ func withTrials(trials, with []Trial) []Trial {
 
 func byID(a, b Trial) int { return a.ID - b.ID }
 
-// covers tells whether every planned trial ended by itself.
+// covers reports whether every planned trial ended without interruption.
 func (s Summary) covers(plan []Planned) bool {
 	ended := map[int]bool{}
 	for _, t := range s.Trials {
@@ -266,7 +259,7 @@ func checkPlan(plan []Planned) error {
 	return nil
 }
 
-// makeUnique makes a directory, with -2, -3 ... behind its name when runs start in one second.
+// makeUnique makes a directory, with the suffix -2, -3 ... if the name is in use.
 func makeUnique(path string) (string, error) {
 	for n := 1; ; n++ {
 		p := path
@@ -279,7 +272,7 @@ func makeUnique(path string) (string, error) {
 	}
 }
 
-// sanitizeName turns any text into a short name of letters, digits, - _ and dots within.
+// sanitizeName turns text into a short file name of letters, digits, - _ and inner dots.
 func sanitizeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -307,8 +300,8 @@ func writeJSON(path string, v any) error {
 	})
 }
 
-// linkTo makes the symbolic link name point at target, in place of an older link. What
-// is there and is no link is a user's own and stays.
+// linkTo makes the symbolic link name point at target and replaces an older link. A file that is not a link belongs to
+// the user and is kept.
 func linkTo(name, target string) error {
 	if st, err := os.Lstat(name); err == nil && st.Mode()&os.ModeSymlink == 0 {
 		return nil

@@ -58,10 +58,10 @@ func TestMembersBehindServices(t *testing.T) {
 func TestConflictingPortsAreRefused(t *testing.T) {
 	b := newBench(t)
 	for service, want := range map[string]string{
-		"{kind: host-port, publish: ['16379:6379']}":       "16379 is to lead to the containers' 6379 and to their 16379",
+		"{kind: host-port, publish: ['16379:6379']}":       "16379 is assigned to the containers' ports 6379 and 16379",
 		"{kind: node-port, range: 30000-30001}":            "too few free ports",
-		"{kind: central, publish: ['6379:6379']}":          "port 6379 of s-1 already",
-		"{kind: host-port, publish: ['7000:80']}":          "nothing in the containers listens on 80",
+		"{kind: central, publish: ['6379:6379']}":          "port 6379 of s-1 is in use",
+		"{kind: host-port, publish: ['7000:80']}":          "no container listens on 80",
 		"{kind: host-port, publish: ['7:6379','7:16379']}": "published for 6379 already",
 	} {
 		r := b.run(2, "validate", b.write("behind.yaml", behind), "--set", "matrix.topology.service=["+service+"]")

@@ -36,9 +36,9 @@ func TestWholeMachines(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for what, said := range map[string]string{
-		"validate full.yaml": "disk_full cannot happen to",
-		"validate trial.yaml --set topology.defaults.cpu=1":   "cannot be a whole machine with a limit",
-		"validate trial.yaml --set topology.overlay=babel":    "cannot be a whole machine with overlay",
+		"validate full.yaml": "disk_full is not possible on",
+		"validate trial.yaml --set topology.defaults.cpu=1":   "does not allow a limit",
+		"validate trial.yaml --set topology.overlay=babel":    "does not allow overlay",
 		"lab up ring:3 --machines whole.yaml --place '*=two'": "at once",
 	} {
 		if out, err := lines("./skerry " + what); err == nil || !strings.Contains(out, said) {

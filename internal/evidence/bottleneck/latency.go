@@ -10,23 +10,23 @@ import (
 	"skerry/internal/record"
 )
 
-// What may make a percentile of the response time, besides Distance, Client, Machine, Node and Database.
+// Causes of a percentile of the response time, in addition to Distance, Client, Machine, Node and Database.
 const (
-	Disk  = "disk"  // members waited for their disk
+	Disk  = "disk"  // members waited for the disk
 	Queue = "queue" // packets waited in a link's queue
 )
 
-// causeShare is the share of the time beyond round trips from which on one wait is what made it.
+// causeShare is the share of the time beyond round trips from which on one wait counts as the cause.
 const causeShare = 0.5
 
-// Second is what was waited for in one second of a measurement. Waits are in seconds, of the member that
-// waited longest, and at most 1.
+// Second is the waits in one second of a measurement. Waits are in seconds, at most 1, of the member that waited
+// longest.
 type Second struct {
-	Operations float64 // that ended, a second
-	LatencyS   float64 // mean of those
-	Servers    float64 // for a processor of the machine
-	Quota      float64 // for the node's own quota
-	Client     float64 // the driver's node, for a processor
+	Operations float64 // completed per second
+	LatencyS   float64 // their mean
+	Servers    float64 // wait for a processor of the machine
+	Quota      float64 // wait for the node's CPU quota
+	Client     float64 // wait of the driver for a processor
 	Disk       float64
 }
 
@@ -35,39 +35,39 @@ type Percentile struct {
 	Quantile float64
 	LatencyS float64 // response time
 	LateS    float64 // the same percentile of the driver's lateness
-	QueueS   float64 // the same percentile of the time in the queue of the link where that was longest
-	Link     string  // that link, FROM~TO
+	QueueS   float64 // the same percentile of the time in the longest queue
+	Link     string  // link of this queue, FROM~TO
 }
 
-// Waiting is the evidence of what made response times.
+// Waiting is the evidence for the causes of response times.
 type Waiting struct {
 	RoundTripS, FarthestS float64 // as in Evidence
 	Seconds               []Second
-	// SlowDisk says that the experiment bounds the disk, so that waiting for it is a property of the experiment
-	// and not of the machine.
+	// SlowDisk is true if the experiment limits the disk: then waiting for it is a property of the experiment and not
+	// of the machine.
 	SlowDisk bool
 	// Unknown lists what could not be measured, with the reason.
 	Unknown []string
 }
 
-// wait is one of the waits that may have made a percentile.
+// wait is a possible cause of a percentile.
 type wait struct {
 	by, what, text string
 	ms             float64
 }
 
-// ExplainLatency says what made a percentile of the response time:
+// ExplainLatency returns the cause of a percentile of the response time:
 //
 //	nearly all of it is round trips (as for the throughput) ─► distance
 //	  ─► of the rest, the longest wait if it is at least half: servers for a processor, for their quota or for the
 //	  disk, the driver for a processor, packets in a link's queue
-//	  ─► else the database itself
+//	  ─► otherwise the database itself
 //
-// A wait of u seconds in a second delays what is under way: by Little's law u x latency for each operation, and
-// at least u / operations where fewer than one is under way on average. That is the mean wait of the second's
-// operations. Single waits are not seen: they may be alike, as behind a disk that is always busy, or exponentially
-// distributed, as in a queue that comes and goes. The part of a wait is the percentile over all operations by the
-// assumption that gives more: the former for the median, the latter for the tail.
+// A wait of u seconds in a second delays the concurrent operations: by Little's law u x latency for each operation, and
+// at least u / operations if fewer than one is concurrent on average. That is the mean wait of the second's operations.
+// Single waits are not observed: they may be equal, as behind a disk that is always busy, or exponentially distributed,
+// as in an intermittent queue. The part of a wait is the percentile over all operations under the assumption that gives
+// the larger value: equal waits for the median, exponential waits for the tail.
 func ExplainLatency(e Waiting, p Percentile) record.LatencyCause {
 	c := record.LatencyCause{LatencyMS: 1e3 * p.LatencyS, Unknown: e.Unknown}
 	c.RoundTripMS = 1e3 * min(p.LatencyS, max(e.RoundTripS, min(p.LatencyS, e.RoundTripS+hops*e.FarthestS)))
@@ -111,8 +111,8 @@ func (e Waiting) waitQuantile(q float64, of func(Second) float64) float64 {
 	return max(equalWaitQuantile(seconds, q, mean), exponentialWaitQuantile(seconds, q, mean))
 }
 
-// equalWaitQuantile is the q-quantile where all operations of a second wait for the same time; the seconds are in the order of
-// that time.
+// equalWaitQuantile is the q-quantile if all operations of a second wait equally long. The seconds must be sorted by
+// mean.
 func equalWaitQuantile(seconds []Second, q float64, mean func(Second) float64) float64 {
 	all, below := 0.0, 0.0
 	for _, s := range seconds {
@@ -126,7 +126,7 @@ func equalWaitQuantile(seconds []Second, q float64, mean func(Second) float64) f
 	return 0
 }
 
-// exponentialWaitQuantile is the q-quantile of a mixture of exponential distributions, one a second.
+// exponentialWaitQuantile is the q-quantile of a mixture of exponential distributions, one per second.
 func exponentialWaitQuantile(seconds []Second, q float64, mean func(Second) float64) float64 {
 	all, most := 0.0, 0.0
 	for _, s := range seconds {

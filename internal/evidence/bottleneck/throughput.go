@@ -1,17 +1,16 @@
-// Package bottleneck says what limited the throughput of a trial, with the evidence.
+// Package bottleneck explains what limited the throughput of a trial and what determined its response times.
 //
-// By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", 1961) the
-// operations under way are the throughput times the time that each takes. Threads of a closed loop
-// that all wait, while nothing they wait for is used up, wait for distance:
+// By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", 1961) the number of concurrent
+// operations is the throughput times the latency. If all threads of a closed loop wait while no resource is
+// saturated, they wait for distance. The first rule that applies is reported:
 //
 //	target reached ─► nearly all of the wait is the client's own round trips: distance
-//	  ─► the client's cores are full ─► a link's bandwidth ─► a node's cores ─► the machine's
-//	  ─► a target that was missed by operations that found no room behind those without an answer: the database
+//	  ─► the client's cores are saturated ─► a link's bandwidth ─► a node's cores ─► the machine's cores
+//	  ─► the target was missed because earlier operations were unanswered: the database
 //	  ─► threads that do not wait: the client ─► round trips between nodes explain the wait: distance
-//	  ─► else the database itself
+//	  ─► otherwise the database itself
 //
-// The first that holds is told. Distance comes first where it explains the wait alone: a machine
-// that other work keeps busy did not make it longer.
+// Distance comes first if it explains the wait alone: other work on the machine did not prolong it.
 package bottleneck
 
 import (
@@ -22,32 +21,32 @@ import (
 	"skerry/internal/record"
 )
 
-// What may bind a trial, as summary.json has it.
+// Possible limits, as in summary.json.
 const (
-	Target    = "target"    // the rate that was asked for was reached
-	Client    = "client"    // the client's processors, or its threads were not all waiting
-	Machine   = "machine"   // the processors of the machine that emulates all
-	Node      = "node"      // the processors of one node
-	Bandwidth = "bandwidth" // of one direction of a link
+	Target    = "target"    // target rate reached
+	Client    = "client"    // client CPU, or threads that do not wait
+	Machine   = "machine"   // CPU of the emulating machine
+	Node      = "node"      // CPU of one node
+	Bandwidth = "bandwidth" // one direction of a link
 	Distance  = "distance"  // round trips
-	Database  = "database"  // none of these: its own waiting
+	Database  = "database"  // internal waits
 )
 
 const (
-	// full is the share of a thing from which on it is used up: queues are long there.
+	// fullShare is the utilisation above which a resource counts as saturated: queues are long there.
 	fullShare = 0.9
-	// reached is the share of a target that counts as all of it.
+	// reachedShare is the share of a target that counts as reached.
 	reachedShare = 0.98
-	// explained is the share of the wait that leaves nothing else to look for.
+	// explainedShare is the share of the wait that counts as all of it.
 	explainedShare = 0.8
-	// waiting is the share of threads that wait where all do, but for starts and ends.
+	// waitingShare is the share of waiting threads that counts as all, apart from starts and ends.
 	waitingShare = 0.7
-	// hops is how many round trips between nodes an operation may need behind its own: to a
-	// coordinator's copies, or to a leader and its followers.
+	// hops is the number of round trips between nodes that an operation may need after its own: to a coordinator's
+	// replicas, or to a leader and its followers.
 	hops = 2
 )
 
-// Use is how much of something was used, on average; Of is 0 where it has no bound.
+// Use is the mean use of a resource; Limit is 0 without a limit.
 type Use struct{ Used, Limit float64 }
 
 func (u Use) share() float64 {
@@ -57,37 +56,36 @@ func (u Use) share() float64 {
 	return u.Used / u.Limit
 }
 
-// NodeUse is the cores that a node used, of its quota or else the machine's.
+// NodeUse is the cores that a node used, out of its quota or the machine's cores.
 type NodeUse struct {
 	Name string
 	Use
-	// Throttled is for how much of the time its quota held it back, as the kernel adds it up over processors: it can be
-	// more than 1.
+	// Throttled is the share of time in which the quota stopped the node, summed over processors, so it may exceed 1.
 	Throttled float64
 }
 
-// LinkUse is the bit/s that one direction of a link carried.
+// LinkUse is the bit/s in one direction of a link.
 type LinkUse struct {
 	From, To string
 	Use
 }
 
-// Evidence of a measurement, all of it means over its time.
+// Evidence is the means over a measurement.
 type Evidence struct {
 	Threads    int     // of a closed loop
-	Target     float64 // operations a second that were asked for, 0 for as many as it can
-	Throughput float64 // operations a second
-	Dropped    float64 // operations a second that were due and not sent, as those under way were not answered
-	LatencyS   float64 // seconds that an operation took
-	// RoundTripS is the round trip from the client to the nodes that it talked with, weighted by
-	// what was sent, and FarthestS the longest between nodes that talked with each other.
+	Target     float64 // operations per second, 0 for no target
+	Throughput float64 // operations per second
+	Dropped    float64 // operations per second not sent because earlier ones were unanswered
+	LatencyS   float64 // mean latency in seconds
+	// RoundTripS is the round trip from the client to its nodes, weighted by traffic. FarthestS is the longest round
+	// trip between nodes that communicated.
 	RoundTripS, FarthestS float64
 	Client, Machine       Use // cores
 	Nodes                 []NodeUse
 	Links                 []LinkUse
 }
 
-// ExplainThroughput says what bound a trial.
+// ExplainThroughput returns what limited the throughput of a trial.
 func ExplainThroughput(e Evidence) record.Bound {
 	b := record.Bound{
 		Waiting: e.Throughput * e.LatencyS, LatencyMS: 1e3 * e.LatencyS, RoundTripMS: 1e3 * e.RoundTripS,
@@ -95,40 +93,43 @@ func ExplainThroughput(e Evidence) record.Bound {
 	}
 	node, link := e.busiestNode(), e.fullestLink()
 	b.NodeShare, b.LinkShare = node.share(), link.share()
-	say := func(by, what, format string, args ...any) record.Bound {
+	report := func(by, what, format string, args ...any) record.Bound {
 		b.By, b.What, b.Text = by, what, fmt.Sprintf(format, args...)
 		return b
 	}
 	distance := func() record.Bound {
-		return say(Distance, "", "%d threads wait %s ms each, processors %s busy", e.Threads, formatNumber(b.LatencyMS), formatPercent(b.MachineShare))
+		return report(Distance, "", "%d threads wait %s ms each, CPU utilisation %s", e.Threads, formatNumber(b.LatencyMS),
+			formatPercent(b.MachineShare))
 	}
 	switch {
 	case e.Target > 0 && e.Throughput >= reachedShare*e.Target:
-		return say(Target, "", "the target of %.4g operations a second was reached", e.Target)
+		return report(Target, "", "target of %.4g operations per second reached", e.Target)
 	case DistanceExplains(b) && b.Waiting >= waitingShare*float64(e.Threads):
 		return distance()
 	case b.ClientShare >= fullShare:
-		return say(Client, "", "the client's processors are %s busy", formatPercent(b.ClientShare))
+		return report(Client, "", "CPU utilisation of the client %s", formatPercent(b.ClientShare))
 	case b.LinkShare >= fullShare:
-		return say(Bandwidth, link.From+"~"+link.To, "the link from %s to %s is %s full", link.From, link.To, formatPercent(b.LinkShare))
+		return report(Bandwidth, link.From+"~"+link.To, "utilisation of the link from %s to %s is %s", link.From, link.To,
+			formatPercent(b.LinkShare))
 	case b.NodeShare >= fullShare || node.Throttled >= 1-fullShare:
-		return say(Node, node.Name, "the processors of %s are %s busy, and held back %s of the time", node.Name, formatPercent(b.NodeShare), formatPercent(min(1, node.Throttled)))
+		return report(Node, node.Name, "CPU utilisation of %s is %s, throttled %s of the time", node.Name, formatPercent(b.NodeShare),
+			formatPercent(min(1, node.Throttled)))
 	case b.MachineShare >= fullShare:
-		return say(Machine, "", "the machine's processors are %s busy", formatPercent(b.MachineShare))
+		return report(Machine, "", "CPU utilisation of the machine %s", formatPercent(b.MachineShare))
 	case e.Dropped > 0 && e.Throughput+e.Dropped >= reachedShare*e.Target:
-		return say(Database, "", "%.4g of the %.4g operations a second that were asked for were not sent, as those under way were not answered; processors are %s busy",
+		return report(Database, "", "%.4g of the %.4g operations per second of the target were not sent, since earlier ones were unanswered; CPU "+
+			"utilisation %s",
 			e.Dropped, e.Target, formatPercent(b.MachineShare))
 	case b.Waiting < waitingShare*float64(e.Threads):
-		return say(Client, "", "of %d threads %.3g wait for an answer at a time", e.Threads, b.Waiting)
+		return report(Client, "", "of %d threads, on average %.3g wait for an answer", e.Threads, b.Waiting)
 	case e.LatencyS <= e.RoundTripS+hops*e.FarthestS:
 		return distance()
 	}
-	return say(Database, "", "%d threads wait %s ms each, round trips take %s of it, processors are %s busy",
+	return report(Database, "", "%d threads wait %s ms each, of which round trips take %s; CPU utilisation %s",
 		e.Threads, formatNumber(b.LatencyMS), formatNumber(1e3*e.RoundTripS), formatPercent(b.MachineShare))
 }
 
-// DistanceExplains tells whether the client's own round trips are nearly all that operations took, so that nothing
-// else made them much longer.
+// DistanceExplains reports whether the client's own round trips make up nearly all of the latency.
 func DistanceExplains(b record.Bound) bool {
 	return b.LatencyMS > 0 && b.RoundTripMS >= explainedShare*b.LatencyMS
 }
@@ -151,7 +152,7 @@ func (e Evidence) fullestLink() LinkUse {
 
 func formatPercent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// formatNumber has three digits where there are as many.
+// formatNumber formats at least three digits.
 func formatNumber(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

@@ -11,27 +11,24 @@ import (
 	"skerry/internal/record"
 )
 
-// How the distribution of jitter is judged.
+// Parameters of the jitter check.
 const (
-	// wrongly is the probability that a correct direction is off. A lab has up to some thousands.
+	// falseAlarmRate is the probability that a correct direction fails. A lab has up to some thousands.
 	falseAlarmRate = 1e-6
-	// meanShare and varianceShare are what else they may be off by, relative to the jitter that was
-	// set: the emulator keeps packets in order and delays above 0, which moves the mean by up to 2 %
-	// of the jitter and its variance by up to 10 %.
+	// meanShare and varianceShare are further tolerances, relative to the set jitter. The emulator keeps packets in
+	// order and delays above 0, which moves the mean by up to 2 % of the jitter and its variance by up to 10 %.
 	meanShare     = 0.02
 	varianceShare = 0.1
-	// independent is the time after which two values of the emulator's jitter are independent, in
-	// units of the jitter.
+	// independent is the time, in units of the jitter, after which two values of the emulator's jitter are independent.
 	independent = 16
-	// leastBlocks and leastValues are what a judgement needs.
+	// minBlocks and minValues are the least data for a judgement.
 	minBlocks = 10
 	minValues = 20
 )
 
-// jitter sums the spread of the delays of one direction, in blocks that are long enough to be
-// independent of each other: where packets come in bursts, the blocks show how few independent values
-// there are. Seconds with a change, and those after, are left out: packets in flight have been given
-// their time, and the ones behind wait for them.
+// jitter sums the spread of one direction's delays, in blocks long enough to be independent of each other. For bursts
+// of packets, the blocks show how few independent values exist. Seconds with a change, and those after, are excluded:
+// packets in flight keep their old delay, and later packets wait for them.
 type jitter struct {
 	block  sums
 	length time.Duration // of block
@@ -45,7 +42,7 @@ type jitter struct {
 	late     time.Duration
 }
 
-// sums are of packets, in ms and ms², and how many independent values these can have by their time.
+// sums are over packets, in ms and ms², with the number of independent values possible in their time.
 type sums struct{ packets, spread, squares, set, values float64 }
 
 // scatter sums a quantity y over blocks of p packets, for the standard error of its mean over packets.
@@ -57,13 +54,13 @@ func (c *scatter) add(y, p float64) {
 	c.pp += p * p
 }
 
-// standardError is the standard error of the mean over all packets, by the scatter of the blocks around it.
+// standardError is the standard error of the mean over all packets, from the scatter of the blocks around it.
 func (c scatter) standardError(mean, packets, blocks float64) float64 {
 	squares := c.yy - 2*mean*c.yp + mean*mean*c.pp
 	return math.Sqrt(max(0, squares)*blocks/(blocks-1)) / packets
 }
 
-// effectiveBlocks is how many blocks of equal size would scatter as much (Kish, "Survey Sampling", 1965).
+// effectiveBlocks is the number of blocks of equal size with the same scatter (Kish, "Survey Sampling", 1965).
 func (c scatter) effectiveBlocks(packets float64) float64 { return packets * packets / c.pp }
 
 func (j *jitter) add(s Second) {
@@ -101,7 +98,7 @@ func (j *jitter) add(s Second) {
 	j.block, j.length = sums{}, 0
 }
 
-// result compares mean and standard deviation with what was set; nil where too little was observed.
+// result compares mean and standard deviation with the setting; nil without enough data.
 func (j *jitter) result(w Direction) *record.Jitter {
 	if j.blocks < minBlocks || j.all.values < minValues {
 		return nil
@@ -109,8 +106,8 @@ func (j *jitter) result(w Direction) *record.Jitter {
 	n := j.all.packets
 	mean, set, excess := j.all.spread/n, j.all.set/n, (j.all.squares-j.all.set)/n
 	late := ms(j.late)
-	// Blocks may hide rare large values, which the distribution has; the distribution does not know bursts,
-	// which leave fewer independent values than the time could have.
+	// Blocks may miss rare large values of the distribution. The distribution does not cover bursts,
+	// which give fewer independent values than their time could have.
 	meanError := max(j.spread.standardError(mean, n, j.blocks), math.Sqrt(set/j.all.values))
 	values := min(j.all.values, set/(meanError*meanError))
 	varianceError := max(j.excess.standardError(excess, n, j.blocks), set*math.Sqrt((j.kurtosis-1)/values))
@@ -124,7 +121,7 @@ func (j *jitter) result(w Direction) *record.Jitter {
 	}
 }
 
-// jitterDeviation is how far mean or standard deviation are from what was set, in units of their limits.
+// jitterDeviation is the deviation of mean or standard deviation from the setting, in units of their limits.
 func jitterDeviation(j record.Jitter) float64 {
 	far := math.Abs(j.MeanMS) / j.MeanLimitMS
 	if j.SDMS < j.SetSDMS {
@@ -136,7 +133,7 @@ func jitterDeviation(j record.Jitter) float64 {
 // JitterExceeded reports whether mean or standard deviation are beyond their limits.
 func JitterExceeded(j record.Jitter) bool { return jitterDeviation(j) > 1 }
 
-// distributionKurtosis of the values of a distribution: the mean of x⁴ by the square of the mean of x².
+// distributionKurtosis is the mean of x⁴ divided by the square of the mean of x².
 func distributionKurtosis(d link.Distribution) float64 {
 	if k := kurtoses[d]; k != nil {
 		return k()

@@ -1,11 +1,11 @@
-// Package linkcheck checks that links did to packets what was set while a trial measured, from the
-// emulator's account of every direction in every second.
+// Package linkcheck checks that links met their settings while a trial measured, from the emulator's account of every
+// direction in every second.
 //
 //	link.Stats, a second ─► Second ─┬─► Row: directions.parquet
 //	                                └─► Check.Add ─► Check.Result: fidelity.account
 //
-// The emulator holds each packet against the settings in force (link.Account). This package decides how
-// many of them may break a law, and compares the distribution of jitter with its setting. It is pure.
+// The emulator compares each packet with the settings in force (link.Account). This package decides how many packets
+// may break a law, and compares the distribution of jitter with its setting. It does no I/O.
 package linkcheck
 
 import (
@@ -22,18 +22,18 @@ import (
 // Direction is one direction of a link.
 type Direction struct{ Link, From, To string }
 
-// Second is what one direction did in one second.
+// Second is the activity of one direction in one second.
 type Second struct {
 	Direction
 	T      int64         // seconds since the measurement began
 	Length time.Duration // the time that the counters are of
 	Set    link.Quality  // at its end
-	// Counters are of this second alone. Account.Changes is the number of changes in it, Late that
-	// since the link was made.
+	// Counters cover this second only. Account.Changes is the number of changes in it; Late counts since the link was
+	// created.
 	Counters link.Counters
 }
 
-// CountersBetween is the second between two readings of a direction.
+// CountersBetween returns the counters between two readings of a direction.
 func CountersBetween(before, after link.Counters) link.Counters {
 	after.Bytes -= before.Bytes
 	after.Packets -= before.Packets
@@ -51,7 +51,7 @@ func (s Second) Idle() bool {
 	return c.Packets+c.DroppedQueue+c.DroppedLoss == 0 && c.Account.Packets == 0 && c.Account.Waiting == 0
 }
 
-// Row is the second as directions.parquet has it.
+// Row converts the second to a row of directions.parquet.
 func (s Second) Row() record.DirectionSecond {
 	c, a := s.Counters, s.Counters.Account
 	r := record.DirectionSecond{
@@ -71,7 +71,7 @@ func (s Second) Row() record.DirectionSecond {
 	return r
 }
 
-// Check collects the seconds of a measurement. The zero value is ready.
+// Check accumulates the seconds of a measurement. The zero value is ready.
 type Check struct {
 	packets    uint64
 	unobserved bool
@@ -79,14 +79,14 @@ type Check struct {
 	changes    record.Changes
 }
 
-// directionState is what one direction did so far.
+// directionState accumulates one direction.
 type directionState struct {
 	packets uint64
 	laws    [4]tally
 	jitter  jitter
 }
 
-// tally is how often one direction broke one law.
+// tally counts the violations of one law in one direction.
 type tally struct {
 	packets uint64
 	worst   record.LawViolation // second
@@ -119,7 +119,7 @@ func (c *Check) Add(s Second) {
 	w.jitter.add(s)
 }
 
-// AddChange adds what was observed after a change of links.
+// AddChange adds the observation after a change of links.
 func (c *Check) AddChange(o record.Observed) { c.changes.Add(o) }
 
 type law struct {
@@ -131,18 +131,17 @@ func laws(a link.Account) [4]law {
 	return [4]law{{record.LawEarly, a.Early}, {record.LawLate, a.Late}, {record.LawFast, a.Fast}, {record.LawSlow, a.Slow}}
 }
 
-// Tolerances. A thread of the emulator that the machine holds up between two readings of its clock
-// misdates the packets of that moment (3 of 160,000 were seen), so a few packets that break a law show
-// nothing about the link. A wrong setting concerns nearly every packet while it lasts: ten in a second
-// are a change that came late. Links with few packets a second are judged over the whole
-// measurement, where moments of the machine add up, so more of their packets may break a law.
+// Tolerances. If the machine holds up a thread of the emulator between two readings of its clock, the packets of that
+// moment are misdated (3 of 160,000 were seen), so a few violations prove nothing about the link. A wrong setting
+// affects nearly every packet while it lasts: ten in a second are a late change. Links with few packets per second are
+// judged over the whole measurement, where such moments add up, so a larger share may break a law.
 const (
 	minPackets  = 10
 	secondShare = 0.001
 	wholeShare  = 0.01
 )
 
-// ExceedsTolerance reports whether so many of a direction's packets in one second are more than the tolerance.
+// ExceedsTolerance reports whether the number of violations in one second of a direction exceeds the tolerance.
 func ExceedsTolerance(broke, of uint64) bool { return exceedsShare(broke, of, secondShare) }
 
 func exceedsShare(broke, of uint64, share float64) bool {
@@ -167,8 +166,7 @@ func (y *tally) add(s Second, l law) {
 	}
 }
 
-// compareViolations compares two cases of a broken law: what is beyond the tolerance, then what delayed or hurried
-// packets the most.
+// compareViolations orders violations: beyond the tolerance, then by packets times worst deviation.
 func compareViolations(a, b record.LawViolation) int {
 	switch {
 	case a.Beyond != b.Beyond && a.Beyond:
@@ -179,7 +177,7 @@ func compareViolations(a, b record.LawViolation) int {
 	return cmp.Compare(float64(a.Packets)*a.WorstMS, float64(b.Packets)*b.WorstMS)
 }
 
-// Result sums the measurement up.
+// Result summarises the measurement.
 func (c *Check) Result() record.Account {
 	if len(c.ways) == 0 && c.unobserved {
 		return record.Account{NotMeasured: "the links' engine does not see packets"}
@@ -215,7 +213,7 @@ func (c *Check) Result() record.Account {
 	return r
 }
 
-// mergeInto adds one direction's packets to those of all; of is how many it carried.
+// mergeInto adds one direction's violations to those of all; of is its number of packets.
 func (y tally) mergeInto(all *record.LawViolation, of uint64) *record.LawViolation {
 	if y.packets == 0 {
 		return all
@@ -239,5 +237,5 @@ func (y tally) mergeInto(all *record.LawViolation, of uint64) *record.LawViolati
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// ChangeIgnored reports whether a change did not take effect: as many packets crossed as a broken law needs.
+// ChangeIgnored reports whether a change had no effect, judged by the number of packets that crossed after it.
 func ChangeIgnored(u record.Unconfirmed) bool { return u.Packets >= minPackets }

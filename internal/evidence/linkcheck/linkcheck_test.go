@@ -14,7 +14,8 @@ var pune = Direction{"Pune~Seoul", "Pune", "Seoul"}
 
 // second is one second with so many packets, as an account has them.
 func second(t int64, packets uint64, change func(*link.Account), set ...link.Quality) Second {
-	s := Second{Direction: pune, T: t, Length: time.Second, Counters: link.Counters{Packets: packets, Account: link.Account{Known: true, Packets: packets}}}
+	s := Second{Direction: pune, T: t, Length: time.Second, Counters: link.Counters{Packets: packets,
+		Account: link.Account{Known: true, Packets: packets}}}
 	if change != nil {
 		change(&s.Counters.Account)
 	}
@@ -46,7 +47,8 @@ func TestLaws(t *testing.T) {
 			&record.LawViolation{Law: "slow", Packets: 90, Of: 100_000, WorstMS: 1, Total: 90}},
 		"too large a share of many": {[]Second{second(0, 100_000, slow(120, time.Millisecond))},
 			&record.LawViolation{Law: "slow", Packets: 120, Of: 100_000, WorstMS: 1, Beyond: true, Times: 1, Total: 120}},
-		"few packets a second": {[]Second{second(0, 4, slow(4, time.Second)), second(1, 4, slow(4, time.Second)), second(2, 4, slow(4, time.Second))},
+		"few packets a second": {[]Second{second(0, 4, slow(4, time.Second)), second(1, 4, slow(4, time.Second)),
+			second(2, 4, slow(4, time.Second))},
 			&record.LawViolation{Law: "slow", T: -1, Packets: 12, Of: 12, WorstMS: 1000, Beyond: true, Total: 12}},
 		"two moments of the machine": {[]Second{second(0, 5000, slow(6, time.Millisecond)), second(1, 5000, slow(7, time.Millisecond))},
 			&record.LawViolation{Law: "slow", T: 1, Packets: 7, Of: 5000, WorstMS: 1, Total: 13}},
@@ -86,7 +88,8 @@ func TestLawsOfSeveralDirections(t *testing.T) {
 	if got.Directions != 2 || got.Packets != 200 || len(got.Broken) != 3 {
 		t.Fatalf("got %+v", got)
 	}
-	for i, want := range []record.LawViolation{{Law: "early", To: "Seoul", Total: 130, Times: 2}, {Law: "late", To: "Seoul", Total: 30, Times: 1}, {Law: "fast", To: "Pune", Total: 60, Times: 1}} {
+	for i, want := range []record.LawViolation{{Law: "early", To: "Seoul", Total: 130, Times: 2},
+		{Law: "late", To: "Seoul", Total: 30, Times: 1}, {Law: "fast", To: "Pune", Total: 60, Times: 1}} {
 		if b := got.Broken[i]; b.Law != want.Law || b.To != want.To || b.Total != want.Total || b.Times != want.Times {
 			t.Errorf("got %+v, want %+v", b, want)
 		}
@@ -107,13 +110,16 @@ func TestNotMeasured(t *testing.T) {
 }
 
 func TestRow(t *testing.T) {
-	before := link.Counters{Packets: 100, Bytes: 10_000, Account: link.Account{Known: true, Packets: 100, Delay: time.Second, Changes: 2, Squares: 5}}
+	before := link.Counters{Packets: 100, Bytes: 10_000, Account: link.Account{Known: true, Packets: 100, Delay: time.Second, Changes: 2,
+		Squares: 5}}
 	after := link.Counters{Packets: 104, Bytes: 11_000, DroppedQueue: 3, Account: link.Account{
 		Known: true, Packets: 104, Delay: time.Second + 48*time.Millisecond, Queued: 8 * time.Millisecond, Spread: 4 * time.Millisecond,
-		Squares: 8_000_005, Delays: make([]uint64, link.DelayBucket(12*time.Millisecond)+1), Waiting: 1500, Flying: 2, Changes: 3, Late: breach(1, time.Second),
+		Squares: 8_000_005, Delays: make([]uint64,
+			link.DelayBucket(12*time.Millisecond)+1), Waiting: 1500, Flying: 2, Changes: 3, Late: breach(1, time.Second),
 	}}
 	after.Account.Delays[link.DelayBucket(12*time.Millisecond)] = 4
-	s := Second{Direction: pune, T: 7, Set: link.Quality{Latency: 10 * time.Millisecond, Jitter: time.Millisecond, Bandwidth: 1e6, Down: true}, Counters: CountersBetween(before, after)}
+	s := Second{Direction: pune, T: 7, Set: link.Quality{Latency: 10 * time.Millisecond, Jitter: time.Millisecond, Bandwidth: 1e6,
+		Down: true}, Counters: CountersBetween(before, after)}
 	bound := ms(link.DelayBound(link.DelayBucket(12 * time.Millisecond)))
 	want := record.DirectionSecond{
 		T: 7, Link: "Pune~Seoul", From: "Pune", To: "Seoul", Packets: 4, Bytes: 1000, DroppedQueue: 3,

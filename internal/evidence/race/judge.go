@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	// priorNoise is the relative deviation between repetitions as long as few were seen, and
-	// priorWeight how many degrees of freedom that opinion has.
+	// priorNoise is the assumed relative deviation between repetitions, with the weight of priorWeight degrees of
+	// freedom.
 	priorNoise, priorWeight = 0.08, 3.0
-	// sure is the probability from which on two candidates count as told apart, and doubtless
-	// the one from which on a candidate goes for it.
+	// sure is the probability from which on two candidates count as separated; doubtless is that for removing a
+	// candidate.
 	sure, doubtless = 0.975, 0.999
 )
 
-// statistics is what all results together say.
+// statistics are derived from all results together.
 type statistics struct {
-	// deviation is that of the logarithm of a score between repetitions, pooled over all
-	// candidates, freedom how many degrees of freedom it has.
+	// deviation is that of the logarithm of a score between repetitions, pooled over all candidates, with freedom
+	// degrees of freedom.
 	deviation, freedom float64
-	// sure and doubtless are how many standard errors are that probable.
+	// sure and doubtless are the numbers of standard errors of these probabilities.
 	sure, doubtless float64
 	standings       map[string]Standing
 }
 
-// statistics works out what the results say, once until another is told.
+// statistics computes the statistics once after each new result.
 func (r *Race) statistics() *statistics {
 	if r.stats == nil {
 		r.stats = &statistics{standings: map[string]Standing{}}
@@ -54,7 +54,7 @@ func (r *Race) meanLogScore(candidate string) float64 {
 	return sum / float64(len(scores))
 }
 
-// noise pools what repetitions differ by.
+// noise pools the deviation between repetitions.
 func (r *Race) noise() (deviation, freedom float64) {
 	squares := priorNoise * priorNoise * priorWeight
 	freedom = priorWeight
@@ -73,13 +73,13 @@ func (r *Race) noise() (deviation, freedom float64) {
 	return math.Sqrt(squares / freedom), freedom
 }
 
-// separation is by how many standard errors a's score is better than b's.
+// separation is the number of standard errors by which a's score is better than b's.
 func (r *Race) separation(a, b string) float64 {
 	na, nb := float64(len(r.cells[cell{a, Quiet}])), float64(len(r.cells[cell{b, Quiet}]))
 	return (r.meanLogScore(b) - r.meanLogScore(a)) / (r.statistics().deviation * math.Sqrt(1/na+1/nb))
 }
 
-// judge tells whether a candidate is still in the race, looking at it alone and at the best that is.
+// judge decides whether a candidate is still in the race, from its own results and those of better candidates.
 func (r *Race) judge(candidate string) Standing {
 	alone := r.statistics().standings
 	s := alone[candidate]
@@ -91,7 +91,7 @@ func (r *Race) judge(candidate string) Standing {
 			continue
 		}
 		o := alone[other]
-		// Only one that has met its needs on every day makes another superfluous: a faster one may fail yet.
+		// Only a candidate that met its needs on every day removes another: a faster one may still fail.
 		if o.Out == "" && o.Quiet > 0 && o.Tried && r.separation(other, candidate) >= r.stats.doubtless {
 			s.Out, s.Need = Worse, other
 			break
@@ -100,7 +100,7 @@ func (r *Race) judge(candidate string) Standing {
 	return s
 }
 
-// judgeAlone is what a candidate's own results say of it.
+// judgeAlone judges a candidate from its own results.
 func (r *Race) judgeAlone(candidate string) Standing {
 	s := Standing{Candidate: candidate, Quiet: len(r.cells[cell{candidate, Quiet}]), Tried: true}
 	for _, day := range append([]string{Quiet}, r.Days...) {
@@ -124,8 +124,8 @@ func (r *Race) judgeAlone(candidate string) Standing {
 	return s
 }
 
-// failedNeed is the need that a candidate did not meet on a day beyond doubt: a count once, a figure
-// that is worse than the limit by more than the noise explains; "" where there is none.
+// failedNeed returns a need that a candidate certainly failed on a day: a count once, or a figure beyond its limit by
+// more than the noise explains; "" if there is none.
 func (r *Race) failedNeed(at cell) string {
 	sums := map[string]float64{}
 	var needs []string
@@ -141,7 +141,7 @@ func (r *Race) failedNeed(at cell) string {
 	n := float64(len(r.cells[at]))
 	bound := r.stats.halfWidth(len(r.cells[at]))
 	for _, need := range needs {
-		// One repetition more would not change what happens in half of them.
+		// From three repetitions on, the mean alone decides.
 		if sums[need]/n < -bound || n >= 3 && sums[need] < 0 {
 			return need
 		}
@@ -149,7 +149,7 @@ func (r *Race) failedNeed(at cell) string {
 	return ""
 }
 
-// Standings are all candidates: those in the race first, each group by score.
+// Standings returns all candidates: first those in the race, each group by score.
 func (r *Race) Standings() []Standing {
 	ranked := r.Ranking()
 	for _, c := range r.Candidates {
@@ -173,8 +173,8 @@ func (r *Race) Standings() []Standing {
 	return append(in, out...)
 }
 
-// Wins is how often each candidate that met its needs would be the best, were the trials repeated:
-// means drawn from what is known of them.
+// Wins is how often each candidate that met its needs would win if the trials were repeated, from means drawn from
+// their distributions.
 func (r *Race) Wins(seed uint64) map[string]float64 {
 	const draws = 10_000
 	k := r.statistics()
@@ -203,8 +203,9 @@ func (r *Race) Wins(seed uint64) map[string]float64 {
 	return wins
 }
 
-// Noise is the deviation of the logarithm of a score between repetitions, pooled over all candidates: 0.1 is some 10 %.
+// Noise is the deviation of the logarithm of a score between repetitions, pooled over all candidates: 0.1 is about 10
+// %.
 func (r *Race) Noise() float64 { return r.statistics().deviation }
 
-// MarginError is how far the mean of n margins may be from the truth, with 95 % confidence.
+// MarginError is the half-width of the 95 % interval of the mean of n margins.
 func (r *Race) MarginError(n int) float64 { return r.statistics().halfWidth(n) }

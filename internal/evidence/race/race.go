@@ -1,16 +1,14 @@
-// Package race decides which trials are worth their time where the best of many candidates is
-// looked for: all are tried a little, those that are worse or fail beyond doubt go, and what is
-// left of the budget is spent on those that are close. It is pure: trials are asked for by Next
-// and told by Tell, and the same trials told again lead to the same decisions.
+// Package race decides which trial to run next in the search for the best of many candidates. All candidates run a
+// little; those that are clearly worse or fail leave; the rest of the budget goes to the close ones. The package does no
+// I/O: Next returns the next trials, AddResult adds their results, and the same results give the same decisions.
 //
-//	quiet day, each once ─► bad days, the best few ─► quiet day again, those that are close ─► bad days again, the winner
+//	quiet day, each once ─► bad days, the best few ─► quiet day again, close candidates ─► bad days again, the winner
 //	                             ▲       │ fails
-//	                             └───────┘ the next best
+//	                             └───────┘ next best
 //
-// Scores and margins are compared as logarithms: noise of response times is relative. The idea is
-// that of racing (Maron and Moore, Hoeffding Races, 1994) with t-tests in place of bounds, and
-// of sampling the top two more often (Russo, Simple Bayesian Algorithms for Best-Arm
-// Identification, 2020).
+// Scores and margins are compared as logarithms, since noise of response times is relative. The method is racing
+// (Maron and Moore, Hoeffding Races, 1994) with t-tests instead of bounds, and more samples for the top two (Russo,
+// Simple Bayesian Algorithms for Best-Arm Identification, 2020).
 package race
 
 import (
@@ -19,7 +17,7 @@ import (
 	"slices"
 )
 
-// Quiet is the day on which nothing happens.
+// Quiet is the day without events.
 const Quiet = "quiet"
 
 // Heat is one trial: a candidate on a day for the n-th time, from 1.
@@ -29,80 +27,79 @@ type Heat struct {
 	N         int    `json:"n"`
 }
 
-// Result is what came of a heat.
+// Result is the result of a heat.
 type Result struct {
 	Heat
-	// Void says why the heat decides nothing: it failed, is suspect, or was bound by the machine.
+	// Void is the reason if the heat decides nothing: it failed, is suspect, or was limited by the machine.
 	Void string
-	// Score is what counts on the quiet day: above 0, less is better.
+	// Score counts on the quiet day; it is above 0, and lower is better.
 	Score float64
-	// Margins tell by how much each need was met, by its text: the logarithm of limit over figure
-	// or of figure over limit, below 0 where it was not met; infinite where it is a count, which
-	// has no noise. Needs that say nothing of the day are left out.
+	// Margins are the margins by which needs were met, by their text: the logarithm of limit over figure or of figure
+	// over limit. A negative margin is a failure. Counts have no noise and an infinite margin. Needs that do not
+	// concern the day are absent.
 	Margins map[string]float64
 	// Cost of the heat, in the budget's unit.
 	Cost float64
 }
 
-// Config is what a race is held by.
+// Config sets the rules of a race.
 type Config struct {
 	Candidates []string
-	// Days are the bad ones, in the order in which they are tried.
+	// Days are the bad days, in the order of execution.
 	Days   []string
 	Budget float64
-	// Guess is what a quiet heat costs as long as none has been told, BadGuess what one of a bad day does.
+	// Guess and BadGuess are the assumed costs of a quiet and a bad heat until results are known.
 	Guess, BadGuess float64
-	// Repetitions of the winner, at least, on each day.
+	// Repetitions is the minimum number of heats of the winner on each day.
 	Repetitions int
-	// Exhaustive has all days of all candidates repeated, whatever they say and cost: what a race is
-	// compared with.
+	// Exhaustive repeats all days of all candidates regardless of results and cost, as a reference for a race.
 	Exhaustive bool
 }
 
-// Outs are the ways in which a candidate leaves the race.
+// Reasons for which a candidate leaves the race.
 const (
 	Failed  = "failed"  // a need is not met
-	Worse   = "worse"   // another is better
-	Void    = "void"    // it could not be measured
-	Waiting = "waiting" // the budget went to better ones
+	Worse   = "worse"   // another candidate is better
+	Void    = "void"    // measurement impossible
+	Waiting = "waiting" // the budget was spent on better candidates
 )
 
-// Standing is where a candidate is.
+// Standing is the state of a candidate.
 type Standing struct {
 	Candidate string
-	Out       string // "" while it is in the race
-	Need, Day string // what failed, and when; Void: Need is why
-	// Score is the geometric mean of its quiet days, Low and High the 95 % interval; 0 without one.
+	Out       string // "" in the race
+	Need, Day string // failed need and its day; for Void, the reason
+	// Score is the geometric mean of its quiet days, Low and High are the 95 % interval; 0 without one.
 	Score, Low, High float64
 	Quiet            int  // quiet days
-	Tried            bool // on all bad days
+	Tried            bool // ran on all days
 }
 
-// Race is a race under way.
+// Race is a race in progress.
 type Race struct {
 	Config
 	results []Result
 	cells   map[cell][]Result // without void ones
 	void    map[cell][]Result
 
-	stats *statistics // what follows from the results, nil when they have changed
+	stats *statistics // derived from the results; nil when outdated
 }
 
 type cell struct{ candidate, day string }
 
-// maxFinalists are how many candidates without a failed need the bad days look for.
+// maxFinalists is the number of candidates without a failed need that run the bad days.
 const maxFinalists = 3
 
-// maxAttempts are how often a cell that yields nothing is tried.
+// maxAttempts is how often a cell without a usable result is tried.
 const maxAttempts = 2
 
-// New is a race that has not begun.
+// New returns a race without results.
 func New(c Config) *Race {
 	c.Repetitions = max(1, c.Repetitions)
 	return &Race{Config: c, cells: map[cell][]Result{}, void: map[cell][]Result{}}
 }
 
-// AddResult adds what came of a heat.
+// AddResult adds the result of a heat.
 func (r *Race) AddResult(x Result) {
 	r.results, r.stats = append(r.results, x), nil
 	at := cell{x.Candidate, x.Day}
@@ -113,10 +110,10 @@ func (r *Race) AddResult(x Result) {
 	r.cells[at] = append(r.cells[at], x)
 }
 
-// Results are all that were told.
+// Results returns all results.
 func (r *Race) Results() []Result { return slices.Clone(r.results) }
 
-// Spent is what the heats so far have cost.
+// Spent is the cost of the heats so far.
 func (r *Race) Spent() (sum float64) {
 	for _, x := range r.results {
 		sum += x.Cost
@@ -124,8 +121,8 @@ func (r *Race) Spent() (sum float64) {
 	return sum
 }
 
-// Next are the heats that are worth their time now, most urgent first; none when the race is over.
-// They may run in any order, or side by side.
+// Next returns the most useful heats, most urgent first; none when the race is over. They may run in any order, or
+// concurrently.
 func (r *Race) Next() []Heat {
 	if r.Exhaustive {
 		return r.gridHeats()
@@ -139,17 +136,17 @@ func (r *Race) Next() []Heat {
 	return heats
 }
 
-// BudgetExhausted tells whether the race ended because its budget did not suffice for what was worth its time.
+// BudgetExhausted reports whether the race ended because its budget did not suffice.
 func (r *Race) BudgetExhausted() bool { return !r.Exhaustive && len(r.Next()) < len(r.wantedHeats()) }
 
-// budgetLeft is what is left of the budget.
 func (r *Race) budgetLeft() float64 { return r.Budget - r.Spent() }
 
-// gridHeats are the heats that are left of all of them.
+// gridHeats returns the remaining heats of an exhaustive race.
 func (r *Race) gridHeats() []Heat {
 	for n := 1; n <= r.Repetitions; n++ {
 		for _, day := range append([]string{Quiet}, r.Days...) {
-			heats := slices.DeleteFunc(r.missingHeats(r.Candidates, day, n), func(h Heat) bool { return len(r.void[cell{h.Candidate, h.Day}]) >= maxAttempts })
+			heats := slices.DeleteFunc(r.missingHeats(r.Candidates, day, n),
+				func(h Heat) bool { return len(r.void[cell{h.Candidate, h.Day}]) >= maxAttempts })
 			if len(heats) > 0 {
 				return heats
 			}
@@ -158,14 +155,14 @@ func (r *Race) gridHeats() []Heat {
 	return nil
 }
 
-// wantedHeats are the heats of the earliest stage that is not finished.
+// wantedHeats returns the heats of the earliest unfinished stage.
 func (r *Race) wantedHeats() []Heat {
 	if heats := r.missingHeats(r.contenders(r.Candidates), Quiet, 1); len(heats) > 0 {
 		return heats
 	}
 	ranked := r.contenders(r.Ranking())
-	// The noise is learnt from those who most likely need a second quiet day anyway, where that leaves enough for
-	// the bad days of the best.
+	// The noise is estimated from the candidates that most likely need a second quiet day anyway, if the budget
+	// still covers the bad days of the best candidate.
 	again := r.missingHeats(ranked[:min(maxFinalists, len(ranked))], Quiet, 2)
 	if len(again) > 0 && r.remainingCost(ranked[:1])+r.cost(Quiet)*float64(len(again)) <= r.budgetLeft() {
 		return again
@@ -182,7 +179,7 @@ func (r *Race) wantedHeats() []Heat {
 	return r.confirmingHeats(trying)
 }
 
-// contenders are those of the candidates that are in the race.
+// contenders returns the candidates that are still in the race.
 func (r *Race) contenders(candidates []string) (contenders []string) {
 	for _, c := range candidates {
 		if s := r.judge(c); s.Out == "" {
@@ -192,9 +189,9 @@ func (r *Race) contenders(candidates []string) (contenders []string) {
 	return contenders
 }
 
-// pickFinalists are the candidates that the bad days are for: the best few, so that where one of them
-// fails the next best comes in its place. They are as few as the budget carries through all days: one that met its
-// needs on every day is an answer, and three that were left half-way are none.
+// pickFinalists returns the candidates for the bad days: the best few, so that the next best replaces one that fails.
+// Their number is limited to those that the budget carries through all days, since one complete candidate is an answer
+// and three incomplete ones are none.
 func (r *Race) pickFinalists(ranked []string) []string {
 	few := ranked[:min(maxFinalists, len(ranked))]
 	for len(few) > 1 && r.remainingCost(few) > r.budgetLeft() {
@@ -203,7 +200,7 @@ func (r *Race) pickFinalists(ranked []string) []string {
 	return few
 }
 
-// remainingCost is what it costs to take candidates through the bad days that they have not had.
+// remainingCost is the cost of the missing bad days of candidates.
 func (r *Race) remainingCost(candidates []string) (sum float64) {
 	for _, day := range r.Days {
 		sum += r.cost(day) * float64(len(r.missingHeats(candidates, day, 1)))
@@ -211,7 +208,7 @@ func (r *Race) remainingCost(candidates []string) (sum float64) {
 	return sum
 }
 
-// missingHeats are the heats that candidates lack to have had a day so often.
+// missingHeats returns the heats that candidates need to have had a day so often.
 func (r *Race) missingHeats(candidates []string, day string, often int) (heats []Heat) {
 	for _, c := range candidates {
 		at := cell{c, day}
@@ -222,7 +219,7 @@ func (r *Race) missingHeats(candidates []string, day string, often int) (heats [
 	return heats
 }
 
-// closeHeats is one more quiet day for the two that are most likely the best and not told apart.
+// closeHeats returns one more quiet day for the top two if their scores are not separated.
 func (r *Race) closeHeats(trying []string) []Heat {
 	if len(trying) < 2 {
 		return nil
@@ -238,12 +235,12 @@ func (r *Race) closeHeats(trying []string) []Heat {
 	}
 	slices.SortStableFunc(heats, func(a, b Heat) int { return cmp.Compare(a.N, b.N) })
 	if heats[0].N < heats[1].N {
-		return heats[:1] // the one of which less is known
+		return heats[:1] // the candidate with fewer results
 	}
 	return heats
 }
 
-// budgetReserved tells whether what is left of the budget is needed to confirm the winner.
+// budgetReserved reports whether the confirmation of the winner needs the remaining budget.
 func (r *Race) budgetReserved() bool {
 	bad := 0.0
 	for _, day := range r.Days {
@@ -269,8 +266,8 @@ func (r *Race) confirmingHeats(trying []string) []Heat {
 	return nil
 }
 
-// cost is what a heat of a day takes: by those of its kind so far, quiet or bad, else by the guess, as far as
-// guesses were right.
+// cost estimates the cost of a heat: the mean of its kind (quiet or bad), else the guess, corrected by the error of the
+// guesses so far.
 func (r *Race) cost(day string) float64 {
 	guess := func(day string) float64 {
 		if day == Quiet {
@@ -294,7 +291,7 @@ func (r *Race) cost(day string) float64 {
 	return guess(day)
 }
 
-// Ranking is all candidates with a score, the best first.
+// Ranking returns all candidates with a score, best first.
 func (r *Race) Ranking() []string {
 	var ranked []string
 	for _, c := range r.Candidates {

@@ -1,5 +1,5 @@
-// Package recovery measures what an event did to a database's clients: how far goodput fell,
-// for how long, and when it was as before. It computes from the seconds of a timeline alone.
+// Package recovery measures the effect of an event on a database's clients: the loss of goodput, its duration, and the
+// time until recovery. It uses the seconds of a timeline only.
 //
 //	goodput
 //	  │▔▔▔▔▔▔▔▔▔▔▔╲ ← event          ╱▔▔▔▔▔▔▔ baseline
@@ -18,17 +18,16 @@ import (
 	"skerry/internal/record"
 )
 
-// Rules are what recovery is measured by. Zero fields stand for those of DefaultRules.
+// Rules define recovery. A zero field means the value of DefaultRules.
 type Rules struct {
-	// Baseline is how many seconds before an event it is compared with.
+	// Baseline is the length of the reference period before an event, in seconds.
 	Baseline float64
-	// Goodput is the share of the baseline that a second must reach, P99 how many times
-	// the baseline's p99 it may take.
+	// Goodput is the share of the baseline that a second must reach; P99 is the maximum multiple of the baseline's p99.
 	Goodput, P99 float64
-	// Hold is how many seconds in a row must do so.
+	// Hold is the number of consecutive seconds that must meet the limits.
 	Hold float64
-	// SLA is the p99 in microseconds above which a second violates the service level; 0 is
-	// the baseline's times P99.
+	// SLA is the p99 in microseconds above which a second violates the service level; 0 means the baseline's p99 times
+	// P99.
 	SLA float64
 }
 
@@ -47,16 +46,16 @@ func (r Rules) withDefaults() Rules {
 	return r
 }
 
-// WriteSlot is how finely a Bin tells when writes were acknowledged, in seconds.
+// WriteSlot is the resolution of Bin.Writes, in seconds.
 const WriteSlot = 0.01
 
-// Bin is what clients saw in about a second.
+// Bin is about one second of the clients' operations.
 type Bin struct {
-	// At is its begin in seconds since the measurement began, Length how long it is.
+	// At is its start in seconds since the measurement began; Length is in seconds.
 	At, Length float64
 	// OK, Failed, Unknown and Dropped count operations.
 	OK, Failed, Unknown, Dropped int64
-	// P99 of the response time of those that ended ok, in microseconds.
+	// P99 is that of the response time of ok operations, in microseconds.
 	P99 float64
 	// Writes has a bit for every WriteSlot since At in which a write was acknowledged.
 	Writes []uint64
@@ -64,7 +63,7 @@ type Bin struct {
 
 func (b Bin) end() float64 { return b.At + b.Length }
 
-// goodput is operations a second.
+// goodput is in operations per second.
 func (b Bin) goodput() float64 {
 	if b.Length <= 0 {
 		return 0
@@ -72,13 +71,11 @@ func (b Bin) goodput() float64 {
 	return float64(b.OK) / b.Length
 }
 
-// minBin is the shortest bin that counts, in seconds: what remains at the end of a
-// measurement is no rate.
+// minBin is the shortest bin that counts, in seconds; the remainder of a measurement gives no rate.
 const minBin = 0.5
 
-// MeasureEvent measures what happened from an event at a time until another: the next event, or the
-// end of the measurement. Bins are in order of time; those before 0, of the warm-up, are no
-// baseline.
+// MeasureEvent measures the time from an event until the next event or the end of the measurement. Bins are ordered by
+// time. Bins before 0 (warm-up) are not part of the baseline.
 func MeasureEvent(bins []Bin, at, until float64, rules Rules) record.Recovery {
 	rules = rules.withDefaults()
 	bins = slices.DeleteFunc(slices.Clone(bins), func(b Bin) bool { return b.Length < minBin || b.At < 0 })
@@ -97,8 +94,7 @@ func MeasureEvent(bins []Bin, at, until float64, rules Rules) record.Recovery {
 	return m.r
 }
 
-// splitBins returns the bins that ended before an event, no longer ago than window, and those
-// from the one that the event fell into up to a time.
+// splitBins returns the bins that ended within window before an event, and those from the event's own bin until a time.
 func splitBins(bins []Bin, at, until, window float64) (before, after []Bin) {
 	for _, b := range bins {
 		switch {
@@ -111,7 +107,7 @@ func splitBins(bins []Bin, at, until, window float64) (before, after []Bin) {
 	return before, after
 }
 
-// measure is one event being measured.
+// measure is the measurement of one event.
 type measure struct {
 	rules Rules
 	at    float64
@@ -119,8 +115,8 @@ type measure struct {
 	r     record.Recovery
 }
 
-// setBaseline compares seconds with seconds: its p99 is the median of those of its seconds,
-// since that of all their operations together is of a far rarer event in each.
+// setBaseline computes the baseline. Its p99 is the median of the p99 of its seconds, which compares with single
+// seconds; the p99 of all their operations together would be that of a far rarer event.
 func (m *measure) setBaseline(before []Bin) {
 	var ok int64
 	var p99s []float64
@@ -183,7 +179,7 @@ func (m *measure) findTakeover() {
 	}
 }
 
-// meetsBaseline tells whether a second is as good as the baseline's were.
+// meetsBaseline reports whether a second is as good as the baseline.
 func (m *measure) meetsBaseline(b Bin) bool {
 	return b.goodput() >= m.rules.Goodput*m.r.BaselineOps && b.OK > 0 && b.P99 <= m.rules.P99*m.r.BaselineP99US
 }
@@ -196,7 +192,7 @@ func (m *measure) violatesSLA(b Bin) bool {
 	return b.OK == 0 || b.goodput() < m.rules.Goodput*m.r.BaselineOps || b.P99 > limit
 }
 
-// findRecovery finds when it was as before for long enough, and what was missing until then.
+// findRecovery finds the time of recovery, and the operations lost until then.
 func (m *measure) findRecovery() {
 	since, held, recovered := -1, 0.0, false
 	for i, b := range m.after {
@@ -207,7 +203,7 @@ func (m *measure) findRecovery() {
 		if since < 0 {
 			since = i
 		}
-		// A second that is a few milliseconds short is one.
+		// Accept seconds that are a few milliseconds short.
 		if held += b.Length; held >= m.rules.Hold-0.05*m.rules.Hold {
 			recovered = true
 			break
@@ -239,12 +235,11 @@ func (m *measure) findRecovery() {
 	}
 }
 
-// minWatch is how many seconds an event is watched at least: what happens closer behind it
-// is part of it.
+// minWatch is the minimum observed time of an event, in seconds: a later event within it counts as part of the first.
 const minWatch = 1.0
 
-// MeasureEvents measures each of a trial's events that took place, in order of time; end is
-// when the measurement ended, in its seconds.
+// MeasureEvents measures each of a trial's events that took place, ordered by time. end is the end of the measurement
+// in its seconds.
 func MeasureEvents(events []record.Event, bins []Bin, end float64, rules Rules) []record.EventImpact {
 	events = slices.DeleteFunc(slices.Clone(events), func(e record.Event) bool {
 		return e.ID == 0 || e.Apply == nil || e.Apply.Began == nil || e.Apply.Began.Seconds() >= end
@@ -259,7 +254,8 @@ func MeasureEvents(events []record.Event, bins []Bin, end float64, rules Rules) 
 				break
 			}
 		}
-		h := record.EventImpact{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Source: e.Source, Effect: e.Effect, AtS: at, Carried: e.Carried, Recovery: MeasureEvent(bins, at, until, rules)}
+		h := record.EventImpact{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Source: e.Source, Effect: e.Effect, AtS: at, Carried: e.Carried,
+			Recovery: MeasureEvent(bins, at, until, rules)}
 		if e.Revert != nil && e.Revert.Completed != nil {
 			h.RevertedS = new(float64)
 			*h.RevertedS = e.Revert.Completed.Seconds()
@@ -270,7 +266,7 @@ func MeasureEvents(events []record.Event, bins []Bin, end float64, rules Rules) 
 	return out
 }
 
-// elapsed is the time between two moments, nil where the second did not come.
+// elapsed is the time between two moments, nil if the second did not occur.
 func elapsed(from, to *record.Moment) *float64 {
 	if to == nil {
 		return nil

@@ -69,11 +69,12 @@ func TestRecoveryRules(t *testing.T) {
 		recover  float64
 		censored bool
 	}{
-		"nothing happens":               {series(repeat(100, 40)...), 20, Rules{}, 0, false},
-		"never":                         {series(rates(repeat(100, 20), repeat(80, 30))...), 20, Rules{}, 30, true},
-		"too late to be sure":           {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 9))...), 20, Rules{}, 14, true},
-		"just in time":                  {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 10))...), 20, Rules{}, 5, false},
-		"a relapse counts":              {series(rates(repeat(100, 20), repeat(0, 2), repeat(100, 5), repeat(10, 1), repeat(100, 12))...), 20, Rules{}, 8, false},
+		"nothing happens":     {series(repeat(100, 40)...), 20, Rules{}, 0, false},
+		"never":               {series(rates(repeat(100, 20), repeat(80, 30))...), 20, Rules{}, 30, true},
+		"too late to be sure": {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 9))...), 20, Rules{}, 14, true},
+		"just in time":        {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 10))...), 20, Rules{}, 5, false},
+		"a relapse counts": {series(rates(repeat(100, 20), repeat(0, 2), repeat(100, 5), repeat(10, 1), repeat(100, 12))...), 20,
+			Rules{}, 8, false},
 		"fast enough, but slow answers": {slow(series(repeat(100, 50)...), 20, 27, 2001), 20, Rules{}, 7, false},
 		"in the midst of a second":      {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 20))...), 20.25, Rules{}, 4.75, false},
 		"a shorter hold":                {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 3))...), 20, Rules{Hold: 3}, 5, false},
@@ -142,7 +143,8 @@ func TestHappenings(t *testing.T) {
 	events := []record.Event{
 		{Kind: "scale"}, // of the trial itself
 		{ID: 3, Kind: "kill", Apply: &record.Step{Due: *moment(40), Began: moment(40), Accepted: moment(40), Completed: moment(40)}},
-		{ID: 1, Kind: "leave", Name: "one goes", Apply: &record.Step{Due: *moment(20), Began: moment(20), Accepted: moment(21), Completed: moment(24.5)},
+		{ID: 1, Kind: "leave", Name: "one goes", Apply: &record.Step{Due: *moment(20), Began: moment(20), Accepted: moment(21),
+			Completed: moment(24.5)},
 			Revert: &record.Step{Began: moment(30), Completed: moment(31)}},
 		{ID: 2, Kind: "cpu", State: record.EventSkipped},
 		{ID: 4, Kind: "late", Apply: &record.Step{Began: moment(61)}},

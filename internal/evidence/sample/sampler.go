@@ -1,5 +1,4 @@
-// Package sample reads, once a second, what nodes, links, the emulator and the whole
-// machine are using while a trial runs.
+// Package sample reads, once per second, the resource use of nodes, links, the emulator and the machine during a trial.
 package sample
 
 import (
@@ -21,38 +20,38 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// Names under which the emulator and the machine appear among the nodes.
+// Names of the emulator, the tunnel process and the machine among the nodes.
 const (
 	EmulatorNode = "@emulator"
 	TunnelNode   = "@wireguard"
 	HostNode     = "@host"
 )
 
-// Traffic is layer-3 bytes by node, as senders and as receivers.
+// Traffic is layer-3 bytes by node, sent and received.
 type Traffic struct {
 	Tx, Rx map[string]uint64
 }
 
-// Sampler takes samples of a lab; Run takes one a second.
+// Sampler samples a lab. Run samples once per second.
 type Sampler struct {
 	Hosts []host.Host
-	// Machines are those that the hosts are on. They are told of together.
+	// Machines are the hosts' machines. Their figures are added up.
 	Machines []Machine
-	// Traffic reads what the links have carried; nil for no traffic.
+	// Traffic reads the traffic of the links; nil for none.
 	Traffic func(ctx context.Context) (Traffic, error)
-	// Governed tells what a node whose flavor changes its quota is at; nil for none.
+	// FlavorState returns the state of a node whose flavor changes its quota; nil for none.
 	FlavorState func(node string) (flavor.State, bool)
 
 	last  map[string]reading
 	since time.Time
 }
 
-// Machine is a machine, and what works there for the lab.
+// Machine is a machine with the lab's helper processes.
 type Machine struct {
 	Files files.System
-	// Emulator is the process that moves packets, 0 where the kernel does.
+	// Emulator is the process that forwards packets, 0 if the kernel does.
 	Emulator int
-	// Tunneller is the process that encrypts what goes over links, 0 where there is none.
+	// Tunneller is the process that encrypts links, 0 if there is none.
 	Tunneller int
 }
 
@@ -60,18 +59,16 @@ type reading struct {
 	usage  host.Usage
 	rx, tx uint64
 	steal  time.Duration
-	// processes and self are of the machine: what all processes used, and this one.
+	// processes and self belong to the machine: the CPU time of all processes, and of this process.
 	processes, self time.Duration
-	// credits is the balance now, nil for a node without.
+	// credits is the present balance, nil for a node without credits.
 	credits *float64
 }
 
-// Run calls emit once a second with what every node used in that second, until ctx
-// ends. T counts seconds since zero, and a second is that of zero's clock: it ends where the
-// driver's does, so that what an event did is not seen before it. Were samples a second after
-// each other from whenever the first was taken, a node that is killed at 6.3 s would be idle in a
-// row of second 5, which went from 5.9 s to 6.9 s. It returns the first error of reading, or nil
-// when ctx ended.
+// Run calls emit once per second with the use of every node, until ctx ends. T counts seconds since zero. Samples end
+// where the driver's seconds end, so that the effect of an event does not appear before it: with samples from an
+// arbitrary start, a node killed at 6.3 s could be idle in a row of second 5 that covers 5.9 s to 6.9 s. Run returns
+// the first read error, or nil when ctx ended.
 func (s *Sampler) Run(ctx context.Context, zero time.Time, emit func([]record.NodeSecond) error) error {
 	if _, err := s.Sample(ctx, 0); err != nil {
 		return err
@@ -98,18 +95,18 @@ func (s *Sampler) Run(ctx context.Context, zero time.Time, emit func([]record.No
 	}
 }
 
-// untilNext is how long it is to the end of the second at hand.
+// untilNext is the time to the end of the current second.
 func untilNext(since time.Duration) time.Duration {
 	return (since.Truncate(time.Second) + time.Second - since).Abs()
 }
 
-// lastCompleted is the last second that is over.
+// lastCompleted is the last complete second.
 func lastCompleted(since time.Duration) int64 {
 	return int64(since.Truncate(time.Second)/time.Second) - 1
 }
 
-// Sample reads everything and returns a row per node with what was used since the call
-// before; the first call returns none.
+// Sample reads everything and returns one row per node with its use since the previous call. The first call returns no
+// rows.
 func (s *Sampler) Sample(ctx context.Context, t int64) ([]record.NodeSecond, error) {
 	next, err := s.readAll(ctx)
 	if err != nil {
@@ -121,17 +118,17 @@ func (s *Sampler) Sample(ctx context.Context, t int64) ([]record.NodeSecond, err
 	if last == nil || elapsed <= 0 {
 		return nil, nil
 	}
-	// A sample that came late is of more than a second: what it counted is told as a rate.
+	// A late sample covers more than a second, so counters become rates.
 	rate := func(bytes int64) int64 { return int64(math.Round(float64(bytes) / elapsed)) }
 	rows := make([]record.NodeSecond, 0, len(next))
-	var ours time.Duration // of the trial's processes, and of this one
+	var ours time.Duration // the trial's processes and this one
 	for _, name := range s.names() {
 		a, b := last[name], next[name]
 		if name != HostNode {
 			ours += b.usage.CPU - a.usage.CPU
 		}
 		throttled := b.usage.Throttled - a.usage.Throttled
-		if name == HostNode { // a machine is held back by its hypervisor
+		if name == HostNode { // the hypervisor throttles a machine
 			throttled = b.steal - a.steal
 		}
 		rows = append(rows, record.NodeSecond{
@@ -158,7 +155,7 @@ func (s *Sampler) Sample(ctx context.Context, t int64) ([]record.NodeSecond, err
 	return rows, nil
 }
 
-// processes are those that work for a lab on each machine, by the names that they appear under.
+// processes are the helper processes of a machine, by node name.
 var processes = map[string]func(Machine) int{
 	EmulatorNode: func(m Machine) int { return m.Emulator },
 	TunnelNode:   func(m Machine) int { return m.Tunneller },
@@ -184,11 +181,11 @@ func (s *Sampler) readAll(ctx context.Context) (map[string]reading, error) {
 	if s.Traffic != nil {
 		var err error
 		if traffic, err = s.Traffic(ctx); err != nil {
-			return nil, fmt.Errorf("sample the traffic of links: %w", err)
+			return nil, fmt.Errorf("sample link traffic: %w", err)
 		}
 	}
 	usage, machines := make([]host.Usage, len(s.Hosts)), make([]map[string]reading, len(s.Machines))
-	var all errgroup.Group // other machines are asked at the same time
+	var all errgroup.Group // machines are read concurrently
 	for i, h := range s.Hosts {
 		all.Go(func() (err error) {
 			if usage[i], err = h.Usage(); err != nil {
@@ -226,7 +223,7 @@ func (s *Sampler) readAll(ctx context.Context) (map[string]reading, error) {
 	return out, nil
 }
 
-// readUsage is what a machine, and what works there for the lab, have used.
+// readUsage reads the use of a machine and its helper processes.
 func (m Machine) readUsage(ctx context.Context) (map[string]reading, error) {
 	out := map[string]reading{}
 	for name, pid := range processes {
@@ -253,27 +250,25 @@ func (m Machine) readUsage(ctx context.Context) (map[string]reading, error) {
 	return out, nil
 }
 
-// plus is what two machines used together.
+// plus adds the use of another machine.
 func (r reading) plus(x reading) reading {
 	r.usage.CPU, r.usage.User, r.usage.System = r.usage.CPU+x.usage.CPU, r.usage.User+x.usage.User, r.usage.System+x.usage.System
 	r.steal, r.processes, r.self = r.steal+x.steal, r.processes+x.processes, r.self+x.self
 	return r
 }
 
-// clockTick is the unit of CPU times in /proc: USER_HZ, 100 on every Linux
-// architecture Go runs on.
+// clockTick is the unit of CPU times in /proc: USER_HZ, 100 on every Linux architecture that Go supports.
 const clockTick = 10 * time.Millisecond
 
-// MachineUsage is what the whole machine has used since it booted.
+// MachineUsage is the CPU time of a machine since boot.
 type MachineUsage struct {
 	Busy   time.Duration // over all cores: user, nice, system, irq, softirq
 	User   time.Duration // user and nice
 	System time.Duration // system, irq and softirq
-	Steal  time.Duration // taken by the hypervisor for others
-	// Processes is of Busy what is counted for processes: without interrupts, which serve the
-	// packets of all.
+	Steal  time.Duration // stolen by the hypervisor
+	// Processes is the part of Busy without interrupts, which handle the packets of all processes.
 	Processes time.Duration
-	// Cores are the processors that are online.
+	// Cores is the number of online processors.
 	Cores int
 }
 
@@ -315,10 +310,10 @@ func parseMachineUsage(stat string) (MachineUsage, error) {
 	if m != nil {
 		return *m, nil
 	}
-	return MachineUsage{}, fmt.Errorf("read CPU times of the machine: /proc/stat has no line for all CPUs")
+	return MachineUsage{}, fmt.Errorf("read CPU times of the machine: no cpu line in /proc/stat")
 }
 
-// ReadProcessCPU is the CPU time a process of a machine has used, all its threads together.
+// ReadProcessCPU reads the CPU time of a process with all its threads.
 func ReadProcessCPU(ctx context.Context, on files.System, pid int) (time.Duration, error) {
 	text, err := files.Read(ctx, on, fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -328,7 +323,7 @@ func ReadProcessCPU(ctx context.Context, on files.System, pid int) (time.Duratio
 }
 
 func parseProcessCPU(stat string) (time.Duration, error) {
-	// The second field is the program's name in brackets and may hold anything.
+	// The second field is the program's name in brackets and may contain any character.
 	_, rest, ok := cutLast(stat, ") ")
 	f := strings.Fields(rest)
 	if !ok || len(f) < 13 {

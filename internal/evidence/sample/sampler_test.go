@@ -46,7 +46,8 @@ func TestTakeReportsDifferences(t *testing.T) {
 	}
 	got := rows[0]
 	most := func(v, rate int64) bool { return v > 0 && v <= rate } // it may have come later still
-	if got.T != 5 || got.Node != "Pune" || !most(got.TxBytes, 10_000) || got.Memory != 7 || !most(got.ReadBytes, 110) || !most(got.WroteBytes, 130) || got.CPU <= 0 {
+	if got.T != 5 || got.Node != "Pune" || !most(got.TxBytes, 10_000) || got.Memory != 7 || !most(got.ReadBytes, 110) ||
+		!most(got.WroteBytes, 130) || got.CPU <= 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -86,7 +87,8 @@ func TestParseMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := MachineUsage{Busy: 1630 * time.Millisecond, User: 1200 * time.Millisecond, System: 430 * time.Millisecond, Steal: 800 * time.Millisecond, Processes: 1500 * time.Millisecond, Cores: 1}
+	want := MachineUsage{Busy: 1630 * time.Millisecond, User: 1200 * time.Millisecond, System: 430 * time.Millisecond,
+		Steal: 800 * time.Millisecond, Processes: 1500 * time.Millisecond, Cores: 1}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

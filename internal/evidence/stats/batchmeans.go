@@ -6,76 +6,69 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// How a trial's seconds become batches, and when a trial is long enough. With these, 95 %
-// intervals of synthetic first-order autoregressive series cover the true mean so often
-// (TestCoverage; phi is the correlation of neighbouring seconds):
+// Parameters of batches and of early stopping. With these, 95 % intervals of synthetic first-order autoregressive
+// series have the following coverage (TestCoverage; phi is the correlation of neighbouring seconds):
 //
 //	phi                      0     0.3    0.6    0.8
 //	after 40 seconds        96 %   94 %   92 %   90 %
 //	after 160 seconds       97 %   96 %   96 %   94 %
 //	when Reached stops it   95 %   93 %   87 %   80 %
 const (
-	// minBatches: with fewer, Student's t is so wide and the correlation of batches
-	// so ill known that an interval says little.
+	// minBatches: with fewer, Student's t is wide and the estimate of the correlation poor.
 	minBatches = 10
-	// aimBatches is how many batches a longer series is cut into: few and long, so that
-	// what is left of the correlation between them is small.
+	// aimBatches is the number of batches of a longer series: few and long, so that little correlation remains.
 	aimBatches = 15
 	// minBatch is the shortest batch, in observations.
 	minBatch = 2
-	// holdFor is how many observations in a row must find the interval narrow enough.
-	// A single look would stop on a lucky stretch.
+	// holdFor is the number of consecutive observations with a narrow interval. A single check would stop at a lucky
+	// stretch.
 	holdFor = 5
 	// maxCorrelation bounds the correction of an interval at a factor of 4.4.
 	maxCorrelation = 0.9
 )
 
-// BatchMeans estimates the mean of one trial while it goes on, from observations at
-// equal distances of time (a second's rate each) that are correlated.
+// BatchMeans estimates the mean of a running trial from equidistant observations (the rate of each second) that are
+// correlated.
 //
-// The method is that of batch means (Law, "Simulation Modeling and Analysis", 5th ed.,
-// 9.5.3; Fishman and Yarberry, "An Implementation of the Batch Means Method", 1997): the
-// series is cut into batches, whose means are nearly independent if batches are long. Batches
-// grow with the series, so that their number stays between 10 and 22. As trials are short, the
-// correlation that is left between neighbouring batches (corrected for its bias in small
-// samples, Marriott and Pope 1954) widens the interval by sqrt((1+r)/(1-r)), as Skart does
-// (Tafazzoli, Wilson, Lada and Steiger 2011). Refusing an interval until a test finds
-// the batches uncorrelated, as von Neumann's, covers worse at these lengths: such a test
-// passes just when chance hides the correlation.
+// The method is batch means (Law, "Simulation Modeling and Analysis", 5th ed., 9.5.3; Fishman and Yarberry, "An
+// Implementation of the Batch Means Method", 1997): the series is divided into batches, whose means are nearly
+// independent if batches are long. Batches grow with the series, so that their number stays between 10 and 22. As
+// trials are short, the remaining correlation of neighbouring batches (corrected for its small-sample bias, Marriott and
+// Pope 1954) widens the interval by sqrt((1+r)/(1-r)), as in Skart (Tafazzoli, Wilson, Lada and Steiger 2011). Refusing
+// an interval until a test finds the batches uncorrelated, such as von Neumann's, has worse coverage at these lengths:
+// such a test passes when chance hides the correlation.
 //
 // The zero value is not ready; a BatchMeans is not safe for concurrent use.
 type BatchMeans struct {
 	xs []float64
 
-	checkedAt int // how many observations there were when Reached looked last
-	held      int // how many looks in a row found it narrow enough
+	checkedAt int // number of observations at the last call of Reached
+	held      int // consecutive calls with a narrow interval
 }
 
-// BatchInterval is what BatchMeans knows about a mean.
+// BatchInterval is an estimate of a mean with its interval.
 type BatchInterval struct {
 	Mean float64
 	// HalfWidth of the 95 % confidence interval; 0 unless OK.
 	HalfWidth float64
 	Batches   int // 0 unless OK
-	BatchSize int // observations a batch; 0 unless OK
-	// Correlation of neighbouring batches, for which HalfWidth is corrected when positive.
+	BatchSize int // observations per batch; 0 unless OK
+	// Correlation of neighbouring batches; HalfWidth is corrected for a positive one.
 	Correlation float64
-	// OK tells that there are enough observations for an interval: 20.
+	// OK is true with enough observations for an interval: 20.
 	OK bool
 }
 
-// NewBatchMeans returns an estimator without observations.
 func NewBatchMeans() *BatchMeans { return &BatchMeans{} }
 
-// Add takes the next observation. One that is no number is left out.
+// Add adds the next observation; NaN and infinities are ignored.
 func (b *BatchMeans) Add(x float64) {
 	if !math.IsNaN(x) && !math.IsInf(x, 0) {
 		b.xs = append(b.xs, x)
 	}
 }
 
-// Interval estimates the mean of what was observed. The oldest observations that do not
-// fill a batch are left out of it.
+// Interval estimates the mean. The oldest observations that do not fill a batch are ignored.
 func (b *BatchMeans) Interval() BatchInterval {
 	n := len(b.xs)
 	size := max(minBatch, n/aimBatches)
@@ -96,7 +89,7 @@ func (b *BatchMeans) Interval() BatchInterval {
 	return BatchInterval{Mean: e.Mean, HalfWidth: half, Batches: k, BatchSize: size, Correlation: r, OK: true}
 }
 
-// lag1 estimates the correlation of neighbours, corrected for its bias and bounded.
+// lag1 estimates the correlation of neighbours, corrected for bias and bounded.
 func lag1(xs []float64) float64 {
 	m := mean(xs)
 	var products, squares float64
@@ -122,11 +115,9 @@ func mean(xs []float64) float64 {
 	return stat.Mean(xs, nil)
 }
 
-// Reached is the rule for stopping early: the half-width has been at most a share relative
-// of the mean at the last 5 observations, 24 at least. It is asked once for every
-// observation; asking again before the next one changes nothing.
-//
-// A rule that looks at its data stops somewhat too soon, on average: see the table above.
+// Reached is the rule for early stopping: the half-width was at most relative times the mean at the last 5 of at least
+// 24 observations. It is called once per observation; further calls change nothing. Sequential rules stop too early on
+// average; see the table above.
 func (b *BatchMeans) Reached(relative float64) bool {
 	if b.checkedAt != len(b.xs) {
 		b.checkedAt = len(b.xs)

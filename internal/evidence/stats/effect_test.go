@@ -11,7 +11,8 @@ func TestHedgesGOfKnownSamples(t *testing.T) {
 	// Means 3 and 5 of five values each, SD sqrt(2.5) both: d = 1.2649, J(8) = 0.9027.
 	a, b := EstimateMean([]float64{1, 2, 3, 4, 5}), EstimateMean([]float64{3, 4, 5, 6, 7})
 	e := ComputeEffect(a, b)
-	if !e.OK || !e.HasHedges || !isClose(e.Uncorrected, 1.26491, 1e-5) || !isClose(e.Correction, 0.90273, 1e-4) || !isClose(e.Hedges, 1.14187, 1e-4) {
+	if !e.OK || !e.HasHedges || !isClose(e.Uncorrected, 1.26491, 1e-5) || !isClose(e.Correction, 0.90273, 1e-4) ||
+		!isClose(e.Hedges, 1.14187, 1e-4) {
 		t.Errorf("%+v", e)
 	}
 	if back := ComputeEffect(b, a); back.Hedges != -e.Hedges {

@@ -1,6 +1,5 @@
-// Package stats is the arithmetic behind every figure with an interval: means over
-// independent repetitions, and the mean of one trial whose seconds depend on each other.
-// It is pure; no result is ever NaN or infinite.
+// Package stats computes means with confidence intervals: over independent repetitions, and over the correlated seconds
+// of one trial. It does no I/O, and no result is NaN or infinite.
 package stats
 
 import (
@@ -11,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Confidence is the level of every interval of this package.
+// Confidence is the level of all intervals.
 const Confidence = 0.95
 
 // Estimate is a mean over independent repetitions.
@@ -20,13 +19,11 @@ type Estimate struct {
 	Mean float64
 	// SD is the standard deviation of the sample (n-1), 0 for fewer than two values.
 	SD float64
-	// HalfWidth of the 95 % confidence interval of the mean, t(n-1) x SD / sqrt(n); 0 where
-	// there is none because there are fewer than two values.
+	// HalfWidth of the 95 % confidence interval of the mean, t(n-1) x SD / sqrt(n); 0 for fewer than two values.
 	HalfWidth float64
 }
 
-// EstimateMean estimates the mean of values that are independent of each other. Seconds of one
-// trial are not: BatchMeans is for those.
+// EstimateMean estimates the mean of independent values. For the seconds of one trial, use BatchMeans.
 func EstimateMean(values []float64) Estimate {
 	e := Estimate{N: len(values)}
 	switch len(values) {
@@ -41,13 +38,12 @@ func EstimateMean(values []float64) Estimate {
 	return e
 }
 
-// HasInterval tells whether HalfWidth means anything.
+// HasInterval reports whether HalfWidth is meaningful.
 func (e Estimate) HasInterval() bool { return e.N >= 2 }
 
-// EstimateRatio estimates a.Mean / b.Mean for independent a and b by the delta method: relative
-// variances of the means add up, with Welch and Satterthwaite's degrees of freedom
-// (Welch 1947). It is the zero Estimate when b.Mean is 0, and has no interval when a or b has
-// none; N is the smaller of both.
+// EstimateRatio estimates a.Mean / b.Mean for independent a and b by the delta method: relative variances of the means
+// add up, with Welch and Satterthwaite's degrees of freedom (Welch 1947). It is the zero Estimate if b.Mean is 0, and
+// has no interval if a or b has none; N is the smaller of both.
 func EstimateRatio(a, b Estimate) Estimate {
 	if b.Mean == 0 {
 		return Estimate{}
@@ -78,25 +74,24 @@ func tQuantile(df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1 - (1-Confidence)/2)
 }
 
-// Effect is how far apart two means are, in standard deviations: positive where the second
-// is the larger.
+// Effect is the difference of two means in standard deviations, positive if the second is larger.
 type Effect struct {
-	// Uncorrected divides by sqrt((SD1^2 + SD2^2) / 2) and leaves it at that: the form
-	// that documents call Hedges' g without saying how many values they had.
+	// Uncorrected divides by sqrt((SD1^2 + SD2^2) / 2), the form that some documents call Hedges' g without stating the
+	// number of values.
 	Uncorrected float64
-	// Hedges is Hedges' g: Cohen's d over the SD pooled by degrees of freedom, times the
-	// correction J for small samples. 0 unless HasHedges.
+	// Hedges is Hedges' g: Cohen's d over the SD pooled by degrees of freedom, times the correction J for small
+	// samples. 0 unless HasHedges.
 	Hedges float64
 	// Correction is J, below 1: 0.90 for five repetitions each.
 	Correction float64
-	// OK is false where both SDs are 0, which leaves nothing to divide by.
+	// OK is false if both SDs are 0.
 	OK bool
-	// HasHedges is false where either mean is of fewer than two values.
+	// HasHedges is false if either mean has fewer than two values.
 	HasHedges bool
 }
 
-// ComputeEffect compares two means (Hedges, "Distribution Theory for Glass's Estimator of Effect
-// Size and Related Estimators", 1981: the exact J, by the gamma function).
+// ComputeEffect compares two means (Hedges, "Distribution Theory for Glass's Estimator of Effect Size and Related
+// Estimators", 1981: the exact J, by the gamma function).
 func ComputeEffect(a, b Estimate) Effect {
 	var e Effect
 	if rms := math.Sqrt((a.SD*a.SD + b.SD*b.SD) / 2); rms > 0 {
@@ -114,9 +109,8 @@ func ComputeEffect(a, b Estimate) Effect {
 	return e
 }
 
-// EstimateDifference estimates b.Mean - a.Mean for independent a and b, with Welch's interval
-// (Welch 1947): the SDs need not be alike. It has no interval when a or b has none; N is
-// the smaller of both.
+// EstimateDifference estimates b.Mean - a.Mean for independent a and b, with Welch's interval (Welch 1947), which
+// allows different SDs. It has no interval if a or b has none; N is the smaller of both.
 func EstimateDifference(a, b Estimate) Estimate {
 	d := Estimate{N: min(a.N, b.N), Mean: b.Mean - a.Mean}
 	if !a.HasInterval() || !b.HasInterval() {
@@ -133,7 +127,7 @@ func EstimateDifference(a, b Estimate) Estimate {
 	return d
 }
 
-// Median is the middle one of values, of an even number the mean of the two in the middle; 0 of none. Values keep their order.
+// Median returns the median, 0 without values. It does not modify values.
 func Median[T int64 | float64](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	switch n := len(sorted); {

@@ -5,34 +5,33 @@ import (
 	"math/rand/v2"
 )
 
-// Observation is a value of a cell that was measured on one of several machines. Cell and Machine
-// are any small numbers from 0.
+// Observation is a value of a cell, measured on one of several machines. Cell and Machine are small numbers from 0.
 type Observation struct {
 	Cell, Machine int
 	Value         float64
 }
 
-// Factor tells how much of a spread machines explain. The model is additive, so take logarithms of what
-// machines make larger or smaller by a share:
+// Factor is how much of a variance machines explain. The model is additive, so take logarithms of values that machines
+// change by a factor:
 //
 //	value = cell + machine + rest,  machine and rest random
 //
-// Cells and machines are fitted in turn until they stand still, which also holds where machines did not have the same
-// cells. The variance of a factor's effects is by the method of moments: what their means
-// differ, less what the rest alone makes means of so many values differ.
+// Cells and machines are fitted alternately until they converge, which also holds if machines did not run the same cells.
+// The variance of a factor's effects follows from the method of moments: the variance of their means, without the
+// variance that the rest alone gives to means of so many values.
 type Factor struct {
 	Machines, Cells, Rest float64 // standard deviations
-	// P is how often machines that are dealt anew within each cell explain as much.
+	// P is how often a random assignment of machines within each cell explains as much.
 	P float64
-	// CellMeans are those of the cells as machines that are alike would have them, but for a constant.
+	// CellMeans are the means of the cells on equal machines, up to a constant.
 	CellMeans []float64
 }
 
-// factorDeals know a P of 0.05 to within 0.007.
+// factorDeals give a P of 0.05 to within 0.007.
 const factorDeals = 1000
 
-// FitMachineFactor is false where machines cannot be told from cells: with one machine, where no
-// cell was measured on two, or where nothing is left to tell the rest by.
+// FitMachineFactor returns false if machines cannot be separated from cells: with one machine, if no cell ran on two
+// machines, or without degrees of freedom for the rest.
 func FitMachineFactor(values []Observation, seed uint64) (Factor, bool) {
 	return fitMachineFactor(values, seed, factorDeals)
 }
@@ -57,7 +56,7 @@ func fitMachineFactor(values []Observation, seed uint64, deals int) (Factor, boo
 	f := Factor{Rest: math.Sqrt(rest), Machines: fit.machines.deviation(rest), Cells: fit.cells.deviation(rest), CellMeans: fit.cells.mean}
 
 	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	dealt, asGood := append([]Observation(nil), values...), 1 // the real deal among them
+	dealt, asGood := append([]Observation(nil), values...), 1 // includes the real assignment
 	for range deals {
 		dealWithin(dealt, cells, r)
 		if fitFactors(dealt, cells, machines).left <= fit.left*(1+ties) {
@@ -68,7 +67,7 @@ func fitMachineFactor(values []Observation, seed uint64, deals int) (Factor, boo
 	return f, true
 }
 
-// dealWithin deals the machines of each cell's values anew among them.
+// dealWithin permutes the machines of each cell's values.
 func dealWithin(values []Observation, cells int, r *rand.Rand) {
 	of := make([][]int, cells)
 	for i, v := range values {
@@ -81,19 +80,20 @@ func dealWithin(values []Observation, cells int, r *rand.Rand) {
 	}
 }
 
-// effects are those of one factor, each with how many values it is of.
+// effects are those of one factor, each with its number of values.
 type effects struct{ mean, n []float64 }
 
 type factors struct {
 	cells, machines effects
-	left            float64 // sum of squares that neither explains
+	left            float64 // unexplained sum of squares
 }
 
-// fitRounds are enough for designs that are not far from balanced; one that is needs two.
+// fitRounds are enough for nearly balanced designs; a balanced design needs two.
 const fitRounds = 50
 
 func fitFactors(values []Observation, cells, machines int) factors {
-	f := factors{cells: effects{make([]float64, cells), make([]float64, cells)}, machines: effects{make([]float64, machines), make([]float64, machines)}}
+	f := factors{cells: effects{make([]float64, cells), make([]float64, cells)},
+		machines: effects{make([]float64, machines), make([]float64, machines)}}
 	for _, v := range values {
 		f.cells.n[v.Cell]++
 		f.machines.n[v.Machine]++
@@ -125,7 +125,7 @@ func (e effects) fit(values []Observation, part func(Observation) (int, float64)
 	}
 }
 
-// deviation is the standard deviation of the effects, beyond what the rest's variance makes them differ.
+// deviation is the standard deviation of the effects without the part that the variance of the rest causes.
 func (e effects) deviation(rest float64) float64 {
 	var mean, used, noise, squares float64
 	for i, n := range e.n {

@@ -5,31 +5,30 @@ import (
 	"math/rand/v2"
 )
 
-// Permutation is a test of whether two samples could be one: how often a random deal of all
-// values into two groups of the same sizes sets their means at least as far apart.
+// Permutation is a test of whether two samples have the same distribution: how often a random division of all values
+// into groups of the same sizes separates their means at least as far.
 type Permutation struct {
-	// P is that share, both directions counted.
+	// P is that share, two-sided.
 	P float64
-	// Deals is how many were looked at. Exact says that those were all that there are;
-	// else they were drawn, and P counts the real one among them (Phipson and Smyth 2010),
-	// so that it is never 0.
+	// Deals is the number of divisions examined. Exact is true if these were all; otherwise they were drawn, and P
+	// includes the real one (Phipson and Smyth 2010), so that it is never 0.
 	Deals int
 	Exact bool
-	// OK is false where a sample is empty, or both hold one value: no deal is another.
+	// OK is false if a sample is empty, or both have one value.
 	OK bool
 }
 
 const (
-	// exactDeals is how many deals are looked at one by one: two groups of nine.
+	// exactDeals is the maximum number of divisions for an exact test: two groups of nine.
 	exactDeals = 50_000
-	// drawnDeals know a P of 0.05 to within 0.002 (one standard error).
+	// drawnDeals give a P of 0.05 to within 0.002 (one standard error).
 	drawnDeals = 10_000
-	// ties is the relative difference below which two differences of means are one: sums
-	// of the same values in another order differ by rounding.
+	// ties is the relative difference below which two differences of means are equal: sums of the same values in
+	// another order differ by rounding.
 	ties = 1e-9
 )
 
-// PermutationTest compares the means of a and b. One seed gives one answer.
+// PermutationTest compares the means of a and b. The same seed gives the same result.
 func PermutationTest(a, b []float64, seed uint64) Permutation {
 	n, k := len(a)+len(b), len(a)
 	if len(a) == 0 || len(b) == 0 || n < 3 {
@@ -77,7 +76,7 @@ func sumOf(xs []float64) (sum float64) {
 	return sum
 }
 
-// deals is n over k, as far as it is below exactDeals.
+// deals is n over k, or a value above exactDeals.
 func deals(n, k int) int {
 	c := 1
 	for i := range min(k, n-k) {

@@ -9,41 +9,42 @@ import (
 	"skerry/internal/record"
 )
 
-// Events are what happened, and how late: the 99th percentile, in us.
+// Events are the events of a trial, and their lateness: the 99th percentile, in us.
 type Events struct {
 	Happened []record.Event
 	LateUS   float64
 }
 
-// NewEvents is the evidence of a trial's events.
+// NewEvents returns the evidence of a trial's events.
 func NewEvents(happened []record.Event) Events {
 	return Events{happened, float64(eventLateness(happened)) / float64(time.Microsecond)}
 }
 
-// judgeEvents judges what became of the events.
+// judgeEvents judges the states and the lateness of the events.
 func (l Limits) judgeEvents(e Events) (out []reason) {
-	out = reasonIf(e.LateUS > l.EventLateUS, EventLate, "1 %% of the events began more than %.1f ms late (limit %.1f ms)", e.LateUS/1000, l.EventLateUS/1000)
+	out = reasonIf(e.LateUS > l.EventLateUS, EventLate, "1 %% of the events began more than %.1f ms late (limit %.1f ms)", e.LateUS/1000,
+		l.EventLateUS/1000)
 	byHand := 0
 	for _, x := range e.Happened {
 		switch x.State {
 		case record.EventFailed:
-			why, _, _ := strings.Cut(x.Error, "\n") // logs of a database follow
+			why, _, _ := strings.Cut(x.Error, "\n") // the database's log follows
 			out = append(out, newReason(EventFailed, "event %d (%s) failed: %s", x.ID, x.Message, why))
 		case record.EventSkipped:
-			out = append(out, newReason(EventSkipped, "event %d (%s) did not happen: %s", x.ID, x.Message, x.Error))
+			out = append(out, newReason(EventSkipped, "event %d (%s) was skipped: %s", x.ID, x.Message, x.Error))
 		}
 		if x.Source != "" {
 			byHand++
 		}
 	}
-	// With events of its own a trial is no repetition of the others.
+	// A trial with additional events is not comparable with its repetitions.
 	if byHand == 1 {
 		return append(out, newReason(EventByHand, "an event was fired by hand"))
 	}
 	return append(out, reasonIf(byHand > 1, EventByHand, "%d events were fired by hand", byHand)...)
 }
 
-// eventLateness is how late events began and were reverted, 99th percentile; 0 without events.
+// eventLateness is the lateness of starts and reversals of events, 99th percentile; 0 without events.
 func eventLateness(events []record.Event) time.Duration {
 	var late []time.Duration
 	for _, e := range events {
@@ -60,19 +61,18 @@ func eventLateness(events []record.Event) time.Duration {
 	return late[int(math.Ceil(0.99*float64(len(late))))-1]
 }
 
-// judgeAudit are the reasons for which an audit makes a trial suspect. Histories that are not
-// linearizable are told, but many databases do not promise that they are.
+// judgeAudit judges an audit. A history that is not linearizable is no reason, since many databases do not promise it.
 func judgeAudit(a record.Audit) (out []reason) {
 	for _, f := range []struct {
 		n    int64
 		what string
 	}{
 		{a.Lost, "acknowledged writes were lost"}, {a.Stale, "copies were older than what was acknowledged"},
-		{a.Unexpected, "values were found that nobody wrote there"},
+		{a.Unexpected, "values were found that were never written there"},
 	} {
 		out = append(out, reasonIf(f.n > 0, Audit, "audit: %d %s", f.n, f.what)...)
 	}
-	// What it could not read may be lost as well: its counts are too low.
+	// Unread records may be lost too, so the counts may be too low.
 	out = append(out, reasonIf(a.Unread > 0, NoEvidence, "audit: %d records could not be read back", a.Unread)...)
 	for _, r := range a.Replicas {
 		why, _, _ := strings.Cut(r.Error, "\n")

@@ -17,7 +17,7 @@ var lawTexts = map[string]string{
 	record.LawSlow:  "left the queue up to %s later than its rate allows",
 }
 
-// judgeAccount are the reasons for which what the emulator observed on links makes a trial suspect.
+// judgeAccount judges what the emulator observed on links.
 func judgeAccount(a record.Account) (out []reason) {
 	for _, b := range a.Broken {
 		out = append(out, reasonIf(b.Beyond, LinkLaw, "%s", DescribeViolation(b))...)
@@ -37,17 +37,18 @@ func judgeAccount(a record.Account) (out []reason) {
 	return out
 }
 
-// DescribeViolation says which packets broke a law, and by how much.
+// DescribeViolation describes the packets that broke a law.
 func DescribeViolation(b record.LawViolation) string {
 	when := fmt.Sprintf("%d s", b.T)
 	if b.T < 0 {
 		when = "the whole measurement"
 	}
 	worst := time.Duration(b.WorstMS * float64(time.Millisecond))
-	return fmt.Sprintf("link %s to %s, %s: %d of %d packets "+lawTexts[b.Law]+"%s", b.Link, b.To, when, b.Packets, b.Of, formatDuration(worst), andMore(b.Times-1, "other seconds of links"))
+	return fmt.Sprintf("link %s to %s, %s: %d of %d packets "+lawTexts[b.Law]+"%s", b.Link, b.To, when, b.Packets, b.Of,
+		formatDuration(worst), andMore(b.Times-1, "other seconds of links"))
 }
 
-// describeJitter says how mean and standard deviation differ from what was set.
+// describeJitter describes the deviation of the jitter from its setting.
 func describeJitter(j record.Jitter) string {
 	if math.Abs(j.MeanMS) > j.MeanLimitMS {
 		return fmt.Sprintf("link %s to %s: jitter moves the mean delay by %.2f ms (limit %.2f ms)", j.Link, j.To, j.MeanMS, j.MeanLimitMS)
@@ -60,10 +61,10 @@ func andMore(n int64, what string) string {
 	if n < 1 {
 		return ""
 	}
-	return fmt.Sprintf("; so in %d %s", n, what)
+	return fmt.Sprintf("; also in %d %s", n, what)
 }
 
-// formatDuration writes a duration with two or three digits.
+// formatDuration formats two or three digits.
 func formatDuration(d time.Duration) string {
 	if d >= time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
@@ -71,7 +72,7 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }
 
-// judgeLinks judges how the links were measured before the workload began.
+// judgeLinks judges the measurement of the links before the workload.
 func (l Limits) judgeLinks(all []record.LinkFidelity) (out []reason) {
 	var silent, slow, lost, disturbed int
 	for _, x := range all {
@@ -96,10 +97,12 @@ func (l Limits) judgeLinks(all []record.LinkFidelity) (out []reason) {
 		out = append(out, newReason(LinkTrain, "no bandwidth train arrived on %d of %d links", lost, len(all)))
 	}
 	if disturbed > 0 {
-		out = append(out, newReason(LinkTrain, "the bandwidth of %d of %d links could not be measured: the machine held up every train", disturbed, len(all)))
+		out = append(out, newReason(LinkTrain, "the bandwidth of %d of %d links could not be measured: the machine held up every train",
+			disturbed, len(all)))
 	}
 	if slow > 0 {
-		out = append(out, newReason(LinkRTT, "the RTT of %d of %d links is off by more than %.2g ms (worst %.2f ms)", slow, len(all), l.RTTErrorMS, rtt))
+		out = append(out, newReason(LinkRTT, "the RTT of %d of %d links is off by more than %.2g ms (worst %.2f ms)", slow, len(all),
+			l.RTTErrorMS, rtt))
 	}
 	if bandwidth > l.BandwidthError {
 		out = append(out, newReason(LinkBandwidth, "a link's bandwidth is off by %.1f %% (limit %.1f %%)", 100*bandwidth, 100*l.BandwidthError))
@@ -107,8 +110,8 @@ func (l Limits) judgeLinks(all []record.LinkFidelity) (out []reason) {
 	return out
 }
 
-// WorstLinkErrors is the largest error of any link's round trip, in ms, and of any bandwidth, relative.
-// What was not measured has none.
+// WorstLinkErrors returns the largest error of any link's round trip, in ms, and of any bandwidth, relative. Unmeasured
+// links have no error.
 func WorstLinkErrors(links []record.LinkFidelity) (rtt, bandwidth float64) {
 	for _, l := range links {
 		rtt = max(rtt, math.Abs(l.RTTErrorMS))

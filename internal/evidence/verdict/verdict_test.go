@@ -28,7 +28,8 @@ func stolen(moved float64) record.Stolen {
 // whole is the evidence of a trial that can be believed.
 func whole() Evidence {
 	return Evidence{
-		Links:        Present([]record.LinkFidelity{{ID: "a~b", SetRTTMS: 35, Answered: true, RTTMS: 35.2, RTTErrorMS: 0.2, SetABbps: 1000, ABbps: 1010}}),
+		Links: Present([]record.LinkFidelity{{ID: "a~b", SetRTTMS: 35, Answered: true, RTTMS: 35.2, RTTErrorMS: 0.2, SetABbps: 1000,
+			ABbps: 1010}}),
 		Account:      Present(record.Account{Directions: 2, Packets: 40_000}),
 		EmulatorLate: Present(Late{US: 120}),
 		DriverLate:   Present(90.0),
@@ -72,7 +73,8 @@ func observed(change func(*record.Account)) func(*Evidence) {
 // broken is a law that 86 of 120 packets broke in one second.
 func broken(law string, worstMS float64, times int64) func(*Evidence) {
 	return observed(func(a *record.Account) {
-		a.Broken = []record.LawViolation{{Law: law, Link: "Pune~Seoul", From: "Pune", To: "Seoul", T: 12, Packets: 86, Of: 120, WorstMS: worstMS, Beyond: times > 0, Times: times, Total: 86}}
+		a.Broken = []record.LawViolation{{Law: law, Link: "Pune~Seoul", From: "Pune", To: "Seoul", T: 12, Packets: 86, Of: 120,
+			WorstMS: worstMS, Beyond: times > 0, Times: times, Total: 86}}
 	})
 }
 
@@ -87,7 +89,8 @@ func jittered(mean, sd float64) func(*Evidence) {
 func unconfirmed(packets int64) func(*Evidence) {
 	return observed(func(a *record.Account) {
 		a.Changes = &record.Changes{}
-		a.Changes.Add(record.Observed{Directions: 2, Confirmed: 1, Unconfirmed: []record.Unconfirmed{{Link: "a~b", AtS: 12.25, Packets: packets}}})
+		a.Changes.Add(record.Observed{Directions: 2, Confirmed: 1,
+			Unconfirmed: []record.Unconfirmed{{Link: "a~b", AtS: 12.25, Packets: packets}}})
 	})
 }
 
@@ -102,62 +105,81 @@ func TestJudge(t *testing.T) {
 		kind   Kind
 		reason string // part of the only one; "" for a valid trial
 	}{
-		"whole":                            {func(*Evidence) {}, "", ""},
-		"RTT":                              {links(func(l *record.LinkFidelity) { l.RTTErrorMS = -0.8 }), LinkRTT, "worst 0.80 ms"},
-		"a real link":                      {links(func(l *record.LinkFidelity) { l.Real, l.SetRTTMS, l.RTTErrorMS, l.SetABbps, l.ABbps = true, 0, 0, 0, 0 }), "", ""},
-		"a silent real link":               {links(func(l *record.LinkFidelity) { l.Real, l.Answered = true, false }), LinkSilent, "1 of 1 links answered no probe"},
-		"jitter":                           {links(func(l *record.LinkFidelity) { l.SetJitterMS, l.RTTErrorMS = 4, 1.5 }), "", ""},
-		"lost train":                       {links(func(l *record.LinkFidelity) { l.TrainLost = true }), LinkTrain, "no bandwidth train arrived on 1 of 1 links"},
-		"disturbed trains":                 {links(func(l *record.LinkFidelity) { l.ABbps, l.TrainDisturbed = 0, true }), LinkTrain, "the bandwidth of 1 of 1 links could not be measured"},
-		"silent link":                      {links(func(l *record.LinkFidelity) { l.Answered = false }), LinkSilent, "1 of 1 links answered no probe"},
-		"bandwidth":                        {links(func(l *record.LinkFidelity) { l.ABbps = 1200 }), LinkBandwidth, "20.0 %"},
-		"no bandwidth":                     {links(func(l *record.LinkFidelity) { l.ABbps = 0 }), "", ""}, // the sender could not fill the link
-		"emulator":                         {func(e *Evidence) { e.EmulatorLate = Present(Late{US: 5000, Machine: "rack-1"}) }, EmulatorLate, "the emulator of rack-1 handed 1 % of the packets over more than 5.0 ms late"},
-		"a rate that comes late":           {broken(record.LawSlow, 6900, 1), LinkLaw, "link Pune~Seoul to Seoul, 12 s: 86 of 120 packets left the queue up to 6.9 s later than its rate allows"},
-		"a rate that is exceeded":          {broken(record.LawFast, 4, 1), LinkLaw, "left the queue up to 4.00 ms sooner than its rate allows"},
-		"a latency that is too short":      {broken(record.LawEarly, 4, 1), LinkLaw, "arrived up to 4.00 ms sooner than its latency and jitter allow"},
-		"a latency that is too long":       {broken(record.LawLate, 4, 3), LinkLaw, "later than its latency, its jitter and the emulator's lateness explain; so in 2 other seconds of links"},
-		"a law within its tolerance":       {broken(record.LawSlow, 6900, 0), "", ""},
-		"a jitter that moves the mean":     {jittered(4.6, 5), LinkJitter, "link a~b to b: jitter moves the mean delay by 4.60 ms (limit 0.60 ms)"},
-		"a jitter that is too small":       {jittered(0.1, 3.2), LinkJitter, "the standard deviation of the delay is 3.20 ms, set were 5.00 ms (limits 4.20 and 5.80 ms)"},
-		"jitter as set":                    {jittered(-0.5, 5.5), "", ""},
-		"a change that did not happen":     {unconfirmed(40), LinkChange, "link a~b, 12.2 s: 40 packets crossed after a change of it, and none obeyed the change within 200 ms"},
+		"whole": {func(*Evidence) {}, "", ""},
+		"RTT":   {links(func(l *record.LinkFidelity) { l.RTTErrorMS = -0.8 }), LinkRTT, "worst 0.80 ms"},
+		"a real link": {links(func(l *record.LinkFidelity) {
+			l.Real, l.SetRTTMS, l.RTTErrorMS, l.SetABbps, l.ABbps = true,
+				0, 0, 0, 0
+		}), "", ""},
+		"a silent real link": {links(func(l *record.LinkFidelity) { l.Real, l.Answered = true, false }), LinkSilent,
+			"1 of 1 links answered no probe"},
+		"jitter": {links(func(l *record.LinkFidelity) { l.SetJitterMS, l.RTTErrorMS = 4, 1.5 }), "", ""},
+		"lost train": {links(func(l *record.LinkFidelity) { l.TrainLost = true }), LinkTrain,
+			"no bandwidth train arrived on 1 of 1 links"},
+		"disturbed trains": {links(func(l *record.LinkFidelity) { l.ABbps, l.TrainDisturbed = 0, true }), LinkTrain,
+			"the bandwidth of 1 of 1 links could not be measured"},
+		"silent link": {links(func(l *record.LinkFidelity) { l.Answered = false }), LinkSilent,
+			"1 of 1 links answered no probe"},
+		"bandwidth":    {links(func(l *record.LinkFidelity) { l.ABbps = 1200 }), LinkBandwidth, "20.0 %"},
+		"no bandwidth": {links(func(l *record.LinkFidelity) { l.ABbps = 0 }), "", ""}, // the sender could not fill the link
+		"emulator": {func(e *Evidence) { e.EmulatorLate = Present(Late{US: 5000, Machine: "rack-1"}) }, EmulatorLate,
+			"the emulator of rack-1 delivered 1 % of the packets more than 5.0 ms late"},
+		"a rate that comes late": {broken(record.LawSlow, 6900, 1), LinkLaw,
+			"link Pune~Seoul to Seoul, 12 s: 86 of 120 packets left the queue up to 6.9 s later than its rate allows"},
+		"a rate that is exceeded": {broken(record.LawFast, 4, 1), LinkLaw, "left the queue up to 4.00 ms sooner than its rate allows"},
+		"a latency that is too short": {broken(record.LawEarly, 4, 1), LinkLaw,
+			"arrived up to 4.00 ms sooner than its latency and jitter allow"},
+		"a latency that is too long": {broken(record.LawLate, 4, 3), LinkLaw,
+			"later than its latency, its jitter and the emulator's lateness explain; also in 2 other seconds of links"},
+		"a law within its tolerance": {broken(record.LawSlow, 6900, 0), "", ""},
+		"a jitter that moves the mean": {jittered(4.6, 5), LinkJitter,
+			"link a~b to b: jitter moves the mean delay by 4.60 ms (limit 0.60 ms)"},
+		"a jitter that is too small": {jittered(0.1, 3.2), LinkJitter,
+			"the standard deviation of the delay is 3.20 ms, set were 5.00 ms (limits 4.20 and 5.80 ms)"},
+		"jitter as set": {jittered(-0.5, 5.5), "", ""},
+		"a change that did not happen": {unconfirmed(40), LinkChange,
+			"link a~b, 12.2 s: 40 packets crossed after a change of it, and none obeyed the change within 200 ms"},
 		"a change that few packets met":    {unconfirmed(9), "", ""},
 		"an engine that sees no packets":   {func(e *Evidence) { e.Account = Present(record.Account{NotMeasured: "netem"}) }, "", ""},
 		"driver late":                      {func(e *Evidence) { e.DriverLate = Present(9000.0) }, DriverLate, "9.0 ms late"},
 		"driver late, taken and no matter": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.01)) }, "", ""},
-		"driver late, taken and changed":   {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.2)) }, DriverLate, "processors were taken from it (limit 5.0 ms): without the marked 10 % of the measurement p99 moves by 20.0 %"},
+		"driver late, taken and changed": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.2)) }, DriverLate,
+			"due to stolen CPU time (limit 5.0 ms): without the marked 10 % of the measurement, p99 changes by 20.0 %"},
 		"driver late, taken and else": {func(e *Evidence) {
 			e.DriverLate = Present(9000.0)
 			s := stolen(0.01)
 			s.LateLeftP99US = 8000
 			e.Stolen = Present(s)
-		}, DriverLate, "the client's own delay"},
+		}, DriverLate, "the client's delay"},
 		"driver late, full": {func(e *Evidence) {
 			e.DriverLate, e.Stolen = Present(9000.0), Present(record.Stolen{LateLeftP99US: 9000, LateNotFullP99US: 300})
-		}, DriverCPU, "its own cores were full"},
+		}, DriverCPU, "saturated its cores"},
 		"steal, no matter": {func(e *Evidence) { e.Steal, e.Stolen = Present(Share{Of: 0.3}), Present(stolen(0.01)) }, "", ""},
 		"steal, too little left": {func(e *Evidence) {
 			s := stolen(0.01)
 			s.Share = 0.95
 			e.Steal, e.Stolen = Present(Share{Of: 0.3}), Present(s)
-		}, Steal, "95 % of the measurement is marked, and too little is left"},
-		"other work":              {func(e *Evidence) { e.Others = Present(Use{Cores: 0.64, Of: 2}) }, OtherWork, "other programs used 0.64 of the 2 cores of the machine (limit 10 %)"},
+		}, Steal, "95 % of the measurement is marked, too little remains"},
+		"other work": {func(e *Evidence) { e.Others = Present(Use{Cores: 0.64, Of: 2}) }, OtherWork,
+			"other programs used 0.64 of the 2 cores of the machine (limit 10 %)"},
 		"other work on a machine": {func(e *Evidence) { e.Others = Present(Use{0.64, 2, "rack-2"}) }, OtherWork, "of rack-2"},
 		"other work, not known":   {func(e *Evidence) { e.Others = Unknown[Use]("no control groups") }, "", ""},
 		// etcd at 200 operations/s beside other work: the driver had the higher weight and was on time.
 		"changed, and nobody late": {func(e *Evidence) {
 			e.Stolen = Present(record.Stolen{Share: 0.53, Left: 1800, LateLeftP99US: 300, LateNotFullP99US: 300, Moved: 0.55, MovedBy: "p99"})
-		}, Disturbed, "processors were taken from the trial: without the marked 53 % of the measurement p99 moves by 55.0 % (limit 5 %)"},
+		}, Disturbed, "CPU time was stolen from the trial: without the marked 53 % of the measurement, p99 changes by 55.0 % (limit 5 %)"},
 		"changed, and too few operations left": {func(e *Evidence) {
 			e.Stolen = Present(record.Stolen{Share: 0.53, Left: 100, Moved: 0.55, MovedBy: "p99"})
 		}, "", ""},
 		"changed by trials of the run": {func(e *Evidence) {
-			e.Stolen = Present(record.Stolen{Share: 0.53, Left: 1800, LateLeftP99US: 300, LateNotFullP99US: 300, Moved: 0.55, MovedBy: "p99", OwnTrials: true})
+			e.Stolen = Present(record.Stolen{Share: 0.53, Left: 1800, LateLeftP99US: 300, LateNotFullP99US: 300, Moved: 0.55, MovedBy: "p99",
+				OwnTrials: true})
 		}, "", ""},
 		"little changed, and nobody late": {func(e *Evidence) { e.Stolen = Present(stolen(0.04)) }, "", ""},
-		"driver CPU":                      {func(e *Evidence) { e.DriverCPU = Present(Use{Cores: 1.95, Of: 2}) }, DriverCPU, "used 1.95 of its 2 cores: the client, not the database"},
-		"host CPU":                        {func(e *Evidence) { e.HostCPU = Present(Use{1.99, 2, "rack-2"}) }, HostCPU, "bound by rack-2, which was busy with 1.99 of its 2 cores on average: CPU, not the network"},
+		"driver CPU": {func(e *Evidence) { e.DriverCPU = Present(Use{Cores: 1.95, Of: 2}) }, DriverCPU,
+			"used 1.95 of its 2 cores: the client, not the database"},
+		"host CPU": {func(e *Evidence) { e.HostCPU = Present(Use{1.99, 2, "rack-2"}) }, HostCPU,
+			"bound by rack-2, which used 1.99 of its 2 cores on average: CPU, not the network"},
 		"host CPU, where distance is the limit": {func(e *Evidence) {
 			e.HostCPU, e.Bound = Present(Use{Cores: 1.99, Of: 2}), Present(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
 		}, "", ""},
@@ -166,24 +188,29 @@ func TestJudge(t *testing.T) {
 		}, HostCPU, "bound by the machine"},
 		"steal":                 {func(e *Evidence) { e.Steal = Present(Share{0.3, "rack-2"}) }, Steal, "30 % of the CPU time of rack-2"},
 		"a clock that is known": {func(e *Evidence) { e.Clocks = Present(Clock{9000, 9000, "rack-2"}) }, "", ""},
-		"a clock that moves":    {func(e *Evidence) { e.Clocks = Present(Clock{9000, 12000, "rack-2"}) }, MachineClock, "the clock of rack-2 is known to 9.0 ms, and moved by 12.0 ms"},
-		"late event":            {happened(record.Event{Apply: &record.Step{Began: &late}}), EventLate, "more than 30.0 ms late"},
-		"failed event":          {happened(record.Event{ID: 2, Message: "kill Pune", State: record.EventFailed, Error: "no such\nlog"}), EventFailed, "event 2 (kill Pune) failed: no such"},
-		"skipped event":         {happened(record.Event{ID: 1, Message: "kill Pune", State: record.EventSkipped, Error: "the trial ended"}), EventSkipped, "did not happen: the trial ended"},
-		"event by hand":         {happened(record.Event{Source: record.SourceUI}), EventByHand, "an event was fired by hand"},
-		"events by hand":        {happened(record.Event{Source: record.SourceUI}, record.Event{Source: record.SourceUI}), EventByHand, "2 events were"},
-		"stuck":                 {func(e *Evidence) { e.Stuck = Present(int64(3)) }, Stuck, "3 operations outlived"},
-		"few samples":           {func(e *Evidence) { e.Samples = Present(Samples{4, 10}) }, NoEvidence, "sampled in 4 of 10 seconds"},
-		"blink":                 {func(e *Evidence) { e.Samples = Present(Samples{0, 0}) }, "", ""},
-		"lost write":            {audited(record.Audit{Lost: 2}), Audit, "audit: 2 acknowledged writes were lost"},
-		"stale copy":            {audited(record.Audit{Stale: 1}), Audit, "older than what was acknowledged"},
-		"unexpected":            {audited(record.Audit{Unexpected: 1}), Audit, "nobody wrote there"},
-		"unread record":         {audited(record.Audit{Unread: 1}), NoEvidence, "could not be read back"},
-		"unread replica":        {audited(record.Audit{Replicas: []record.ReplicaAudit{{Node: "Pune", Error: "refused\nat ..."}}}), NoEvidence, "audit: the copy on Pune could not be read: refused"},
-		"violated":              {audited(record.Audit{History: &record.HistoryAudit{Result: record.Violated}}), "", ""},
-		"kernel's engine":       {func(e *Evidence) { e.EmulatorLate = NotDue[Late]() }, "", ""},
-		"no audit":              {func(e *Evidence) { e.Audit = NotDue[record.Audit]() }, "", ""},
-		"no flavors":            {func(e *Evidence) { e.Flavors = NotDue[int]() }, "", ""},
+		"a clock that moves": {func(e *Evidence) { e.Clocks = Present(Clock{9000, 12000, "rack-2"}) }, MachineClock,
+			"the clock of rack-2 is known to 9.0 ms, and moved by 12.0 ms"},
+		"late event": {happened(record.Event{Apply: &record.Step{Began: &late}}), EventLate, "more than 30.0 ms late"},
+		"failed event": {happened(record.Event{ID: 2, Message: "kill Pune", State: record.EventFailed, Error: "no such\nlog"}),
+			EventFailed, "event 2 (kill Pune) failed: no such"},
+		"skipped event": {happened(record.Event{ID: 1, Message: "kill Pune", State: record.EventSkipped, Error: "the trial ended"}),
+			EventSkipped, "was skipped: the trial ended"},
+		"event by hand": {happened(record.Event{Source: record.SourceUI}), EventByHand, "an event was fired by hand"},
+		"events by hand": {happened(record.Event{Source: record.SourceUI}, record.Event{Source: record.SourceUI}), EventByHand,
+			"2 events were"},
+		"stuck":         {func(e *Evidence) { e.Stuck = Present(int64(3)) }, Stuck, "3 operations exceeded"},
+		"few samples":   {func(e *Evidence) { e.Samples = Present(Samples{4, 10}) }, NoEvidence, "sampled in 4 of 10 seconds"},
+		"blink":         {func(e *Evidence) { e.Samples = Present(Samples{0, 0}) }, "", ""},
+		"lost write":    {audited(record.Audit{Lost: 2}), Audit, "audit: 2 acknowledged writes were lost"},
+		"stale copy":    {audited(record.Audit{Stale: 1}), Audit, "older than what was acknowledged"},
+		"unexpected":    {audited(record.Audit{Unexpected: 1}), Audit, "never written there"},
+		"unread record": {audited(record.Audit{Unread: 1}), NoEvidence, "could not be read back"},
+		"unread replica": {audited(record.Audit{Replicas: []record.ReplicaAudit{{Node: "Pune", Error: "refused\nat ..."}}}), NoEvidence,
+			"audit: the copy on Pune could not be read: refused"},
+		"violated":        {audited(record.Audit{History: &record.HistoryAudit{Result: record.Violated}}), "", ""},
+		"kernel's engine": {func(e *Evidence) { e.EmulatorLate = NotDue[Late]() }, "", ""},
+		"no audit":        {func(e *Evidence) { e.Audit = NotDue[record.Audit]() }, "", ""},
+		"no flavors":      {func(e *Evidence) { e.Flavors = NotDue[int]() }, "", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +271,7 @@ func TestEachPieceCounts(t *testing.T) {
 			suspect(t, e, "gone")
 			e = whole()
 			reflect.ValueOf(&e).Elem().Field(i).SetZero()
-			suspect(t, e, "nobody looked for it")
+			suspect(t, e, "not collected")
 		})
 	}
 }
@@ -253,12 +280,12 @@ func TestEachPieceCounts(t *testing.T) {
 func TestNotes(t *testing.T) {
 	e := whole()
 	e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.013))
-	want := []string{"processors were taken away, which changed nothing: without the marked 10 % of the measurement p99 moves by 1.3 %"}
+	want := []string{"CPU time was stolen without effect: without the marked 10 % of the measurement, p99 changes by 1.3 %"}
 	if v := Judge(e, limits); !slices.Equal(v.Notes, want) || v.State != record.Valid {
 		t.Errorf("got %+v, want %q", v, want)
 	}
 	for note, change := range map[string]func(*Evidence){
-		"the machine was busy with 1.99 of its 2 cores, which changed little: round trips are 95 % of what operations took": func(e *Evidence) {
+		"the machine used 1.99 of its 2 cores, which changed little: round trips are 95 % of the latency": func(e *Evidence) {
 			e.HostCPU, e.Bound = Present(Use{Cores: 1.99, Of: 2}), Present(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
 		},
 		// Within its limit, or where the limit was raised, what the machine bound is valid, and not silently.
@@ -276,12 +303,13 @@ func TestNotes(t *testing.T) {
 	s := unknown
 	s.Share, s.Left, s.Moved, s.MovedBy, s.OwnTrials = 0.2, 1800, 0.07, "p99", true
 	e.Stolen = Present(s)
-	if v := Judge(e, limits); !slices.Equal(v.Notes, []string{"other trials of the run took processors: without the marked 20 % of the measurement p99 moves by 7.0 %"}) {
+	if v := Judge(e, limits); !slices.Equal(v.Notes,
+		[]string{"other trials of the run used CPU time: without the marked 20 % of the measurement, p99 changes by 7.0 %"}) {
 		t.Errorf("%q of trials that share the machine", v.Notes)
 	}
 	e = whole()
 	e.Others = Unknown[Use]("no control groups")
-	if v := Judge(e, limits); !slices.Equal(v.Notes, []string{"how much of the machine other programs used is not known: no control groups"}) {
+	if v := Judge(e, limits); !slices.Equal(v.Notes, []string{"CPU use of other programs is unknown: no control groups"}) {
 		t.Errorf("%q of others that are not known", v.Notes)
 	}
 	if v := Judge(whole(), limits); len(v.Notes) > 0 {
@@ -291,7 +319,8 @@ func TestNotes(t *testing.T) {
 
 // What fills processors would come again, as would what events and audits found.
 func TestMayPass(t *testing.T) {
-	for kind, want := range map[Kind]bool{Steal: true, OtherWork: true, Disturbed: true, DriverLate: true, LinkRTT: true, HostCPU: false, DriverCPU: false, Audit: false, EventFailed: false, NoEvidence: false} {
+	for kind, want := range map[Kind]bool{Steal: true, OtherWork: true, Disturbed: true, DriverLate: true, LinkRTT: true, HostCPU: false,
+		DriverCPU: false, Audit: false, EventFailed: false, NoEvidence: false} {
 		if kind.Transient() != want {
 			t.Errorf("%s may pass: %v", kind, kind.Transient())
 		}
@@ -313,7 +342,8 @@ func TestKindsAreDocumented(t *testing.T) {
 func TestLateIsOfBeginsAndReverts(t *testing.T) {
 	at := func(d time.Duration) *record.Moment { return &record.Moment{NS: int64(d)} }
 	e := NewEvents([]record.Event{
-		{Apply: &record.Step{Due: *at(time.Second), Began: at(1001 * time.Millisecond)}, Revert: &record.Step{Due: *at(2 * time.Second), Began: at(2250 * time.Millisecond)}},
+		{Apply: &record.Step{Due: *at(time.Second), Began: at(1001 * time.Millisecond)},
+			Revert: &record.Step{Due: *at(2 * time.Second), Began: at(2250 * time.Millisecond)}},
 		{Apply: &record.Step{Due: *at(3 * time.Second)}},
 	})
 	if e.LateUS != 250_000 {

@@ -1,5 +1,5 @@
-// Package warnings is what a reader must know of trials before any figure of theirs: what did not
-// hold, what was lost, what failed and what was measured with doubt.
+// Package warnings lists what a reader must know before the figures of a run: failed assertions, audit findings, failed
+// and suspect trials.
 package warnings
 
 import (
@@ -11,39 +11,38 @@ import (
 	"skerry/internal/record"
 )
 
-// Warning is one kind of trouble, of however many trials.
+// Warning is one kind of problem with some trials.
 type Warning struct {
 	Kind Kind `json:"kind"`
-	// Trials are the IDs of those that it is about.
+	// Trials are the IDs of the affected trials.
 	Trials []int  `json:"trials"`
 	Text   string `json:"text"`
 }
 
-// Kind is what is wrong, the gravest first.
+// Kind is the kind of a problem.
 type Kind string
 
-// The kinds of doubt, in the order in which they are told.
+// Kinds, most severe first.
 const (
-	Assertion Kind = "assertion" // one did not hold
-	Audit     Kind = "audit"     // it found something
+	Assertion Kind = "assertion" // a condition failed
+	Audit     Kind = "audit"     // lost writes or stale copies
 	Failed    Kind = "failed"    // nothing was measured
 	Trust     Kind = "trust"     // measured, and suspect
 )
 
-// kinds say of each kind how a sentence begins and what is wrong with a trial, "" for nothing.
+// kinds define the order, the text, and the test of each kind; "" from wrong means no problem.
 var kinds = []struct {
 	kind  Kind
 	lead  string
 	wrong func(record.Trial) string
 }{
-	{Assertion, "Assertions did not hold in %d of %s.", describeAssertions},
-	{Audit, "The audit found something in %d of %s.", describeAudit},
-	{Failed, "%d of %s failed and measured nothing.", describeFailure},
-	{Trust, "%d of %s measured with doubt.", describeVerdict},
+	{Assertion, "Assertions failed in %d of %s.", describeAssertions},
+	{Audit, "The audit reported problems in %d of %s.", describeAudit},
+	{Failed, "%d of %s failed without a measurement.", describeFailure},
+	{Trust, "%d of %s are suspect.", describeVerdict},
 }
 
-// Collect returns the doubts about trials of a run of so many, the gravest first; none means that
-// all holds.
+// Collect returns the warnings about trials of a run with planned trials, most severe first.
 func Collect(trials []record.Trial, planned int) []Warning {
 	out := []Warning{}
 	for _, k := range kinds {
@@ -74,7 +73,7 @@ func describeAssertions(t record.Trial) string {
 	var all []string
 	for _, a := range t.Assertions {
 		if !a.Held {
-			all = append(all, a.Text+", it is "+cmp.Or(a.Value, "not measured"))
+			all = append(all, a.Text+", measured "+cmp.Or(a.Value, "nothing"))
 		}
 	}
 	return strings.Join(all, "; ")
@@ -88,7 +87,8 @@ func describeAudit(t record.Trial) string {
 	for _, f := range []struct {
 		n    int64
 		what string
-	}{{t.Audit.Lost, "acknowledged writes were lost"}, {t.Audit.Stale, "copies were stale"}, {t.Audit.Unexpected, "values were unexpected"}, {t.Audit.Unread, "records could not be read back"}} {
+	}{{t.Audit.Lost, "acknowledged writes were lost"}, {t.Audit.Stale, "copies were stale"}, {t.Audit.Unexpected,
+		"values were unexpected"}, {t.Audit.Unread, "records could not be read back"}} {
 		if f.n > 0 {
 			all = append(all, strconv.FormatInt(f.n, 10)+" "+f.what)
 		}
@@ -104,12 +104,12 @@ func describeFailure(t record.Trial) string {
 		return ""
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(t.Error), "\n")
-	return cmp.Or(line, "it does not say why")
+	return cmp.Or(line, "reason unknown")
 }
 
 func describeVerdict(t record.Trial) string {
 	if t.State != record.TrialOK || t.Verdict.State == record.Valid {
 		return ""
 	}
-	return cmp.Or(strings.Join(t.Verdict.Reasons, "; "), "it does not say why")
+	return cmp.Or(strings.Join(t.Verdict.Reasons, "; "), "reason unknown")
 }

@@ -30,10 +30,10 @@ func TestTheGravestComesFirst(t *testing.T) {
 		of(7, func(t *record.Trial) { t.Audit = &record.Audit{History: &record.HistoryAudit{Result: record.Violated}} }),
 	}
 	want := []Warning{
-		{Assertion, []int{5, 6}, "Assertions did not hold in 2 of 8 trials. Trial 5: lost_writes == 0, it is 2."},
-		{Audit, []int{4, 7}, "The audit found something in 2 of 8 trials. Trial 4: 2 acknowledged writes were lost; 1 copies were stale."},
-		{Failed, []int{3}, "1 of 8 trials failed and measured nothing. Trial 3: no cluster."},
-		{Trust, []int{2}, "1 of 8 trials measured with doubt. Trial 2: the machine was busy."},
+		{Assertion, []int{5, 6}, "Assertions failed in 2 of 8 trials. Trial 5: lost_writes == 0, measured 2."},
+		{Audit, []int{4, 7}, "The audit reported problems in 2 of 8 trials. Trial 4: 2 acknowledged writes were lost; 1 copies were stale."},
+		{Failed, []int{3}, "1 of 8 trials failed without a measurement. Trial 3: no cluster."},
+		{Trust, []int{2}, "1 of 8 trials are suspect. Trial 2: the machine was busy."},
 	}
 	if diff := cmp.Diff(want, Collect(trials, 8)); diff != "" {
 		t.Error(diff)
@@ -41,7 +41,8 @@ func TestTheGravestComesFirst(t *testing.T) {
 	if got := Collect(trials[:1], 1); len(got) != 0 {
 		t.Errorf("a valid trial: %v", got)
 	}
-	if got := Collect(trials[6:], 1); len(got) != 1 || got[0].Text != "The audit found something in 1 of 1 trial. Trial 7: the history is not linearizable." {
+	if got := Collect(trials[6:], 1); len(got) != 1 ||
+		got[0].Text != "The audit reported problems in 1 of 1 trial. Trial 7: the history is not linearizable." {
 		t.Errorf("a violated history: %v", got)
 	}
 }

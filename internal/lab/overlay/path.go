@@ -10,10 +10,10 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Path is the way from one node to another: the links it takes.
+// Path is the links from one node to another.
 type Path struct {
 	Links []string `json:"links"` // IDs
-	// Latency is the sum of the links' latencies, one way.
+	// Latency is the sum of the links' one-way latencies.
 	Latency time.Duration `json:"latency_ns"`
 }
 
@@ -30,10 +30,9 @@ type Tracer struct {
 // end is a device of a node.
 type end struct{ node, device string }
 
-// hop is where a device leads.
+// hop is the destination of a device.
 type hop struct{ link, node string }
 
-// NewTracer returns a Tracer of a lab's nodes and links.
 func NewTracer(n Network) *Tracer {
 	t := &Tracer{net: n, hosts: make(map[string]host.Host), ends: make(map[end]hop)}
 	for _, h := range n.Nodes {
@@ -46,8 +45,7 @@ func NewTracer(n Network) *Tracer {
 	return t
 }
 
-// Trace returns the links that packets take from a node to another; ErrNoRoute when they
-// do not arrive.
+// Trace returns the links on the path from one node to another; ErrNoRoute if packets do not arrive.
 func (t *Tracer) Trace(ctx context.Context, from, to string) ([]string, error) {
 	target, err := netip.ParseAddr(t.hosts[to].Addr())
 	if err != nil {
@@ -64,17 +62,17 @@ func (t *Tracer) Trace(ctx context.Context, from, to string) ([]string, error) {
 		}
 		next, ok := t.ends[end{at, devices[0]}]
 		if !ok {
-			return links, fmt.Errorf("%s to %s: %s sends it to the device %q, which is no link: %w", from, to, at, devices[0], ErrNoRoute)
+			return links, fmt.Errorf("%s to %s: device %[4]q of %[3]s is not a link: %[5]w", from, to, at, devices[0], ErrNoRoute)
 		}
 		if links = append(links, next.link); len(links) > len(t.hosts) {
-			return links, fmt.Errorf("%s to %s: the way goes round in circles: %w", from, to, ErrNoRoute)
+			return links, fmt.Errorf("%s to %s: routing loop: %w", from, to, ErrNoRoute)
 		}
 		at = next.node
 	}
 	return links, nil
 }
 
-// Routed returns nil when every node's kernel has a route to every other node.
+// Routed returns nil if every node's kernel has a route to every other node.
 func (n Network) Routed(ctx context.Context) error {
 	var to []netip.Addr
 	for _, h := range n.Nodes {
@@ -98,8 +96,7 @@ func (n Network) Routed(ctx context.Context) error {
 	return nil
 }
 
-// ShortestRTTs returns the round trip along the shortest path between every two nodes that
-// the links join (Floyd and Warshall).
+// ShortestRTTs returns the round trip of the shortest path between every two connected nodes (Floyd and Warshall).
 func ShortestRTTs(links []Link) map[string]map[string]time.Duration {
 	rtts := map[string]map[string]time.Duration{}
 	shorten := func(a, b string, rtt time.Duration) {

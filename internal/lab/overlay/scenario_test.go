@@ -178,7 +178,8 @@ const far = 3 * time.Minute
 func TestEveryOverlayForwards(t *testing.T) {
 	for _, a := range lab.Overlays() {
 		t.Run(a.Name, func(t *testing.T) {
-			l := up(t, installed(t, a, nil), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 20*time.Millisecond), wire("d", "vm1", "vm2", 20*time.Millisecond))
+			l := up(t, installed(t, a, nil), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 20*time.Millisecond),
+				wire("d", "vm1", "vm2", 20*time.Millisecond))
 			within(t, far, "an answer from the other end", func() error {
 				if rtt(t, l, "vm0", "vm2") == 0 {
 					return overlay.ErrNoRoute

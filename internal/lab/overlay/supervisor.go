@@ -17,29 +17,28 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// restartPause keeps a daemon that cannot run from being started in a loop.
+// restartPause separates restarts of a daemon that cannot run.
 const restartPause = 200 * time.Millisecond
 
-// Supervisor starts daemons on nodes and starts again those that end.
+// Supervisor starts daemons on nodes and restarts those that end.
 type Supervisor struct {
 	log      *slog.Logger
-	ctx      context.Context // of restarts
+	ctx      context.Context // bounds restarts
 	stop     context.CancelFunc
 	restarts atomic.Int64
 	watchers sync.WaitGroup
 
 	mu      sync.Mutex
 	daemons []*daemon
-	last    string // what the daemon said that ended last
+	last    string // log lines of the daemon that ended last
 }
 
-// renewGrace is how long a daemon may take to end that is to be started anew.
+// renewGrace is the time for a daemon to end before a requested restart.
 const renewGrace = 5 * time.Second
 
-// lastLines are how many lines of a daemon's log are kept when it ends.
+// lastLines is the number of log lines that are kept of an ended daemon.
 const lastLines = 6
 
-// NewSupervisor returns a Keeper that keeps nothing.
 func NewSupervisor(log *slog.Logger) *Supervisor {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -49,15 +48,14 @@ func NewSupervisor(log *slog.Logger) *Supervisor {
 	return k
 }
 
-// daemon is one that a Keeper looks after.
+// daemon is a supervised process.
 type daemon struct {
 	host    host.Host
 	command host.Command
-	// renew is where it is asked to be started anew; the answer is nil when it has been.
+	// renew receives requests for a restart; the answer is nil on success.
 	renew chan chan<- error
 }
 
-// Start starts a daemon on a node.
 func (k *Supervisor) Start(ctx context.Context, h host.Host, c host.Command) error {
 	p, err := h.Start(ctx, c)
 	if err != nil {
@@ -71,13 +69,14 @@ func (k *Supervisor) Start(ctx context.Context, h host.Host, c host.Command) err
 	return nil
 }
 
-// watch starts a daemon again whenever it ends, and when it is asked to.
+// watch restarts a daemon when it ends, and on request.
 func (k *Supervisor) watch(d *daemon, p host.Process) {
 	for {
 		select {
 		case <-p.Done():
 			k.mu.Lock()
-			k.last = fmt.Sprintf("; %s on %s ended, the last lines of its log:\n%s", d.command.Name, d.host.Name(), strings.TrimSpace(p.Tail(lastLines)))
+			k.last = fmt.Sprintf("; %s on %s ended, the last lines of its log:\n%s", d.command.Name, d.host.Name(),
+				strings.TrimSpace(p.Tail(lastLines)))
 			k.mu.Unlock()
 		case answer := <-d.renew:
 			err := p.Stop(k.ctx, renewGrace)
@@ -97,8 +96,7 @@ func (k *Supervisor) watch(d *daemon, p host.Process) {
 	}
 }
 
-// restartEnded starts a daemon that has ended, as soon as that can be done; nil when it is not to
-// run any more.
+// restartEnded restarts an ended daemon as soon as possible; nil if it must not run any more.
 func (k *Supervisor) restartEnded(d *daemon) host.Process {
 	for {
 		if linger.For(k.ctx, restartPause) != nil {
@@ -107,17 +105,17 @@ func (k *Supervisor) restartEnded(d *daemon) host.Process {
 		p, err := d.host.Start(k.ctx, d.command)
 		if err == nil {
 			k.restarts.Add(1)
-			k.log.Warn("a routing daemon ended and was started again", "node", d.host.Name(), "daemon", d.command.Name)
+			k.log.Warn("routing daemon ended and was restarted", "node", d.host.Name(), "daemon", d.command.Name)
 			return p
 		}
 		if errors.Is(err, host.ErrClosed) {
 			return nil
 		}
-		k.log.Warn("a routing daemon cannot be started again", "node", d.host.Name(), "daemon", d.command.Name, "error", err)
+		k.log.Warn("restart of routing daemon failed", "node", d.host.Name(), "daemon", d.command.Name, "error", err)
 	}
 }
 
-// Restart ends all daemons and starts them, so that they read their configuration.
+// Restart restarts all daemons, so that they read their configuration.
 func (k *Supervisor) Restart(ctx context.Context) error {
 	k.mu.Lock()
 	daemons := slices.Clone(k.daemons)
@@ -126,7 +124,7 @@ func (k *Supervisor) Restart(ctx context.Context) error {
 	for _, d := range daemons {
 		g.Go(func() error {
 			if err := k.requestRestart(ctx, d); err != nil {
-				return fmt.Errorf("starting %s on %s anew: %w", d.command.Name, d.host.Name(), err)
+				return fmt.Errorf("restart %s on %s: %w", d.command.Name, d.host.Name(), err)
 			}
 			return nil
 		})
@@ -134,7 +132,7 @@ func (k *Supervisor) Restart(ctx context.Context) error {
 	return g.Wait()
 }
 
-// requestRestart has a daemon started anew by the one that watches it, which may be starting it already.
+// requestRestart requests a restart from the watching goroutine, which may be restarting the daemon already.
 func (k *Supervisor) requestRestart(ctx context.Context, d *daemon) error {
 	answer := make(chan error, 1)
 	select {
@@ -147,18 +145,17 @@ func (k *Supervisor) requestRestart(ctx context.Context, d *daemon) error {
 	}
 }
 
-// LastLog are the last lines of the log of the daemon that ended last, introduced, for the
-// end of an error; "" when none has.
+// LastLog returns the last log lines of the daemon that ended last, as a suffix for an error; "" if none ended.
 func (k *Supervisor) LastLog() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.last
 }
 
-// Restarts is how often a daemon was started again.
+// Restarts is the number of daemons that ended and were restarted.
 func (k *Supervisor) Restarts() int { return int(k.restarts.Load()) }
 
-// Close leaves the daemons to themselves.
+// Close stops the supervision; the daemons end with their nodes.
 func (k *Supervisor) Close() error {
 	k.stop()
 	k.watchers.Wait()

@@ -1,5 +1,5 @@
-// Package placement decides which machine each node of a lab is on: where users say so, where a machine
-// stands for a site, and else by processors and memory, sites kept together where they fit.
+// Package placement assigns the nodes of a lab to machines: by user rules, by the site of a machine, and otherwise by
+// CPU and memory, with the nodes of a site together if they fit.
 package placement
 
 import (
@@ -17,29 +17,28 @@ import (
 	"skerry/internal/topology"
 )
 
-// ErrPlace says that nodes cannot be placed.
 var ErrPlace = errors.New("nodes cannot be placed")
 
 const (
-	// Spread is the place of nodes that may be anywhere.
+	// Spread is the rule for nodes that may run on any machine.
 	Spread = "spread"
-	// Others is the key of nodes that nothing else is said of.
+	// Others is the key of the rule for all other nodes.
 	Others = "*"
 )
 
-// Machine is what a machine has to give.
+// Machine is the resources of a machine.
 type Machine struct {
 	Name string
-	// Site is the one that it stands for, "" for none.
+	// Site is the site that the machine represents, "" for none.
 	Site string
-	// Cores and Memory, in bytes, are what may be used; 0 where it is not known.
+	// Cores and Memory, in bytes, are available; 0 if unknown.
 	Cores  float64
 	Memory int64
-	// Whole machines have one node at most, which is the machine.
+	// Whole machines have at most one node, which has the whole machine.
 	Whole bool
 }
 
-// FromInventory is what a machines file says of what its machines have.
+// FromInventory converts the machines of a machines file.
 func FromInventory(list []inventory.Machine) []Machine {
 	machines := make([]Machine, len(list))
 	for i, m := range list {
@@ -48,29 +47,28 @@ func FromInventory(list []inventory.Machine) []Machine {
 	return machines
 }
 
-// Plan is where nodes are.
+// Plan is a placement of nodes.
 type Plan struct {
-	// At are the machines' names, by node.
+	// MachineOf is the name of the machine by node.
 	MachineOf map[string]string `json:"at"`
-	// Used is what is asked of each machine that has nodes, in the order of the machines.
+	// Used lists the machines with nodes, in the order of the machines.
 	Used []Used `json:"used"`
-	// Guessed says that nodes were spread over machines of which not all is known.
+	// Guessed is true if nodes were spread over machines with unknown resources.
 	Guessed bool `json:"guessed,omitempty"`
 }
 
-// Used is what nodes ask of a machine.
+// Used is the demand of nodes on a machine.
 type Used struct {
 	Machine string   `json:"machine"`
 	Nodes   []string `json:"nodes"`
-	// Cores and Memory, in bytes, are sums of the nodes' limits; nodes without a limit on
-	// processors count as one core.
+	// Cores and Memory, in bytes, are sums of the nodes' limits; a node without a CPU limit counts as one core.
 	Cores  float64 `json:"cores"`
 	Memory int64   `json:"memory_bytes,omitempty"`
-	// Whole says that its one node is the machine.
+	// Whole is true if its only node has the whole machine.
 	Whole bool `json:"whole,omitempty"`
 }
 
-// Whole are the nodes that are a machine each.
+// Whole lists the nodes that have a whole machine.
 func (p Plan) Whole() (nodes []string) {
 	for _, u := range p.Used {
 		if u.Whole {
@@ -80,14 +78,14 @@ func (p Plan) Whole() (nodes []string) {
 	return nodes
 }
 
-// PlaceNodes places a topology's nodes. Rules say where a node, the nodes of a site or all Others are:
-// on a machine, or Spread. What is said of a node comes before what is said of its site.
+// PlaceNodes places a topology's nodes. Rules assign a node, the nodes of a site, or Others to a machine or Spread. The
+// rule of a node precedes that of its site.
 func PlaceNodes(t topology.Topology, machines []Machine, rules map[string]string) (Plan, error) {
 	p := planner{topology: t, machines: machines, used: make([]Used, len(machines)), at: map[string]string{}}
 	if err := p.checkRules(rules); err != nil {
 		return Plan{}, err
 	}
-	sites := map[string][]topology.Node{} // what is to be spread
+	sites := map[string][]topology.Node{} // nodes without a rule
 	for _, n := range t.Nodes {
 		if i, ok := p.ruledMachine(n, rules); ok {
 			p.assign(n, i)
@@ -113,10 +111,10 @@ type planner struct {
 	guessed  bool
 }
 
-// checkRules refuses rules about what is not there.
+// checkRules refuses rules with unknown names.
 func (p *planner) checkRules(rules map[string]string) error {
 	if len(p.machines) == 0 {
-		return fmt.Errorf("%w: there are no machines", ErrPlace)
+		return fmt.Errorf("%w: no machines", ErrPlace)
 	}
 	known := []string{Others}
 	for _, n := range p.topology.Nodes {
@@ -128,10 +126,10 @@ func (p *planner) checkRules(rules map[string]string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(rules)) {
 		if !slices.Contains(known, key) {
-			return withSuggestion(fmt.Errorf("%w: the topology has no node and no site %q", ErrPlace, key), key, known)
+			return withSuggestion(fmt.Errorf("%w: no node or site %q in the topology", ErrPlace, key), key, known)
 		}
 		if !slices.Contains(names, rules[key]) {
-			return withSuggestion(fmt.Errorf("%w: %s is to be on %q, which is no machine", ErrPlace, key, rules[key]), rules[key], names)
+			return withSuggestion(fmt.Errorf("%w: unknown machine %[3]q for %[2]s", ErrPlace, key, rules[key]), rules[key], names)
 		}
 	}
 	return nil
@@ -144,7 +142,7 @@ func withSuggestion(err error, word string, known []string) error {
 	return err
 }
 
-// ruledMachine is the machine that a node is to be on, where anything says so.
+// ruledMachine is the machine that a rule or a site determines.
 func (p *planner) ruledMachine(n topology.Node, rules map[string]string) (int, bool) {
 	for _, key := range []string{n.Name, n.Site} {
 		if name, ok := rules[key]; ok {
@@ -164,8 +162,8 @@ func (p *planner) index(name string) (int, bool) {
 	return i, i >= 0
 }
 
-// spreadNodes puts the nodes of a site on the machine that is then the least full, all on one where
-// they fit there, else each where it fits.
+// spreadNodes puts the nodes of a site on the least loaded machine, all on one if they fit, else each on a machine
+// where it fits.
 func (p *planner) spreadNodes(nodes []topology.Node) error {
 	if i := p.leastLoaded(nodes); i >= 0 {
 		for _, n := range nodes {
@@ -180,23 +178,23 @@ func (p *planner) spreadNodes(nodes []topology.Node) error {
 			if n.Memory > 0 {
 				what = fmt.Sprintf("%s, with %s of memory,", n.Name, unit.Bytes(n.Memory))
 			}
-			return advice.With(fmt.Errorf("%w: %s fits on no machine any more", ErrPlace, what), "%s", p.spreadAdvice())
+			return advice.With(fmt.Errorf("%w: no machine has room for %s", ErrPlace, what), "%s", p.spreadAdvice())
 		}
 		p.assign(n, i)
 	}
 	return nil
 }
 
-// spreadAdvice says what to do where nodes do not fit.
+// spreadAdvice is the advice if nodes do not fit.
 func (p *planner) spreadAdvice() string {
 	if slices.ContainsFunc(p.machines, func(m Machine) bool { return m.Whole }) {
-		return "give more machines, or the nodes less memory; a machine with whole: true has one node, without limits"
+		return "add machines, or reduce the nodes' memory; a machine with whole: true has one node, without limits"
 	}
-	return "give more machines, or the nodes less memory"
+	return "add machines, or reduce the nodes' memory"
 }
 
-// leastLoaded is the machine that is the least full with some more nodes, -1 where they fit nowhere. A
-// site that has more cores than a machine is split where there are others.
+// leastLoaded is the machine with the lowest load after adding the nodes, -1 if they fit nowhere. A site that needs
+// more cores than a machine has is split if there are several machines.
 func (p *planner) leastLoaded(nodes []topology.Node) int {
 	best, least := -1, 0.0
 	for i, m := range p.machines {
@@ -225,7 +223,7 @@ func (p *planner) assign(n topology.Node, i int) {
 	p.at[n.Name] = u.Machine
 }
 
-// buildPlan is what was placed; ErrPlace where a machine was given more memory's worth than it has.
+// buildPlan returns the plan; ErrPlace if a machine has too little memory.
 func (p *planner) buildPlan() (Plan, error) {
 	plan := Plan{MachineOf: p.at, Guessed: p.guessed}
 	for i, u := range p.used {
@@ -233,18 +231,19 @@ func (p *planner) buildPlan() (Plan, error) {
 			continue
 		}
 		if m := p.machines[i]; m.Memory > 0 && u.Memory > m.Memory {
-			return Plan{}, fmt.Errorf("%w: %s of %s is to hold %s (%s)", ErrPlace, unit.Bytes(m.Memory), m.Name, unit.Bytes(u.Memory), strings.Join(u.Nodes, ", "))
+			return Plan{}, fmt.Errorf("%w: memory %s of %s is below the %s of its nodes (%s)", ErrPlace, unit.Bytes(m.Memory), m.Name,
+				unit.Bytes(u.Memory), strings.Join(u.Nodes, ", "))
 		}
 		if u.Whole && len(u.Nodes) > 1 {
-			err := fmt.Errorf("%w: %s is to be %s at once", ErrPlace, u.Machine, strings.Join(u.Nodes, " and "))
-			return Plan{}, advice.With(err, "a machine with whole: true has one node: place the others elsewhere, or leave whole out")
+			err := fmt.Errorf("%w: whole machine %s has several nodes: %s", ErrPlace, u.Machine, strings.Join(u.Nodes, " and "))
+			return Plan{}, advice.With(err, "place the other nodes elsewhere, or remove whole: true")
 		}
 		plan.Used = append(plan.Used, u)
 	}
 	return plan, nil
 }
 
-// hasLimits tells whether a node has less than its machine.
+// hasLimits reports whether a node has less than its machine.
 func hasLimits(n topology.Node) bool { return n.CPU > 0 || n.Memory > 0 || n.Flavor != nil }
 
 func sumCores(nodes []topology.Node) (sum float64) {

@@ -31,7 +31,8 @@ func TestNew(t *testing.T) {
 		"by what machines have": {[]Machine{small, big}, nil, map[string]string{"p1": "big", "p2": "big", "s1": "small", "client": "big"}},
 		"sites keep together": {[]Machine{{Name: "a"}, {Name: "b"}, {Name: "c"}}, nil,
 			map[string]string{"p1": "a", "p2": "a", "s1": "b", "client": "c"}},
-		"a site is split that fits nowhere": {[]Machine{{Name: "a", Cores: 2, Memory: gib}, {Name: "b", Cores: 2, Memory: 3 * gib}, {Name: "c", Memory: 2 * gib, Cores: 1}},
+		"a site is split that fits nowhere": {[]Machine{{Name: "a", Cores: 2, Memory: gib}, {Name: "b", Cores: 2, Memory: 3 * gib},
+			{Name: "c", Memory: 2 * gib, Cores: 1}},
 			map[string]string{"Sydney": "c"}, map[string]string{"p1": "b", "p2": "b", "s1": "c", "client": "a"}},
 		"as it is said": {[]Machine{small, big}, map[string]string{"Pune": "small", "p2": "big", "*": "big"},
 			map[string]string{"p1": "small", "p2": "big", "s1": "big", "client": "big"}},
@@ -53,7 +54,8 @@ func TestNew(t *testing.T) {
 
 // A machine that is a node itself has one, which has no limits.
 func TestNewWhole(t *testing.T) {
-	cloud := topology.Topology{Nodes: []topology.Node{node("client", "home", 0, 0), node("p1", "Pune", 0, 0), node("p2", "Pune", 0, 0), node("s1", "Sydney", 1, 0)}}
+	cloud := topology.Topology{Nodes: []topology.Node{node("client", "home", 0, 0), node("p1", "Pune", 0, 0), node("p2", "Pune", 0, 0),
+		node("s1", "Sydney", 1, 0)}}
 	got, err := PlaceNodes(cloud, []Machine{{Name: "a", Whole: true}, {Name: "b", Whole: true}, {Name: "rest"}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ var Recipe = install.Recipe{
 // versionPattern finds the version in "HAProxy version 2.6.12-1+deb12u4 2024/...".
 var versionPattern = regexp.MustCompile(`HAProxy version ([0-9][^ \n]*)`)
 
-// FindBalancer locates the balancer that a service needs, if it needs one.
+// FindBalancer locates the balancer of a service, if it needs one.
 func FindBalancer(ctx context.Context, s topology.Service) (install.Installation, error) {
 	if s.Kind != topology.Central {
 		return install.Installation{}, nil
@@ -47,13 +47,13 @@ func FindBalancer(ctx context.Context, s topology.Service) (install.Installation
 	}
 	in, err := install.Store{Dir: dir}.Find(ctx, Recipe, "")
 	if err != nil {
-		return in, fmt.Errorf("the topology's service: %w", err)
+		return in, fmt.Errorf("topology service: %w", err)
 	}
 	return in, nil
 }
 
 const (
-	// balancerTimeout bounds how long HAProxy may take to listen.
+	// balancerTimeout bounds the time for HAProxy to listen.
 	balancerTimeout = 20 * time.Second
 	balancerPoll    = 20 * time.Millisecond
 )
@@ -63,11 +63,11 @@ func (r *Running) startBalancer(ctx context.Context) error {
 	on := r.Hosts[r.Plan.Balancer]
 	dir := filepath.Join(on.Dir(), "haproxy")
 	if err := on.Files().MakeDir(ctx, dir); err != nil {
-		return fmt.Errorf("make the balancer's directory: %w", err)
+		return fmt.Errorf("create balancer directory: %w", err)
 	}
 	file := filepath.Join(dir, "haproxy.cfg")
 	if err := files.WriteText(ctx, on.Files(), file, r.Plan.haproxyConfig()); err != nil {
-		return fmt.Errorf("configure the balancer: %w", err)
+		return fmt.Errorf("configure balancer: %w", err)
 	}
 	p, err := on.Start(ctx, host.Command{
 		Name: "haproxy", Path: r.Balancer.Programs["haproxy"], Env: r.Balancer.Env,
@@ -93,8 +93,8 @@ func (r *Running) startBalancer(ctx context.Context) error {
 	}
 }
 
-// haproxyConfig is HAProxy's configuration. The service for all members leads to those that
-// accept connections; one of a single member has nobody else to lead to.
+// haproxyConfig is HAProxy's configuration. The shared service selects members that accept connections; the service of
+// a single member has no alternative.
 func (p Plan) haproxyConfig() string {
 	var b strings.Builder
 	b.WriteString("defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n")

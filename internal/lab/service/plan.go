@@ -1,7 +1,6 @@
-// Package service is the service networking of container orchestrators: how a client finds
-// its way to the members of a database that run in containers, and what that way costs. The
-// kinds are those of Truyen et al., "Evaluation of container orchestration systems for
-// deploying and managing NoSQL database clusters" (IEEE CLOUD 2018):
+// Package service provides the service networking of container orchestrators: how clients reach the members of a
+// database that run in containers, and at which cost. The kinds follow Truyen et al., "Evaluation of container
+// orchestration systems for deploying and managing NoSQL database clusters" (IEEE CLOUD 2018):
 //
 //	none        a process with its node's address, as `docker run --net=host`
 //	host-port   a container on a bridge of its node; the node's address and a port lead
@@ -12,8 +11,8 @@
 //	            connection begins, as kube-proxy's ClusterIP and Swarm's VIP
 //	central     one HAProxy in front of processes with their nodes' addresses
 //
-// A container is a network namespace beside that of its node. The network over all nodes is
-// VXLAN: what it carries crosses the lab's links in UDP packets from node to node.
+// A container is a network namespace next to that of its node. The network over all nodes is VXLAN: its packets cross
+// the lab's links in UDP packets from node to node.
 //
 //	node n1 ─────────────────────────────┐        ┌───────────────── node n2
 //	  container         10.77.0.1 (lo)   │        │
@@ -21,16 +20,14 @@
 //	     │                               ╞════════╡
 //	    svc0 ── vx0 ── VXLAN, UDP 4789 ──┘        └── vx0 ── svc0 ── container
 //
-// Choosing a member and translating addresses is the kernel's nftables, set over netlink.
+// The kernel's nftables, set over netlink, select members and translate addresses.
 //
 // # Members and services
 //
-// A database that is a cluster names its members' addresses to clients, and clients connect
-// to these. So every member has a service of its own, as in the study, which the database
-// announces for it (members: own); and there is one that leads to all of them, which is all
-// that clients are told of with members: shared. Of the latter a client that is redirected,
-// such as Redis Cluster's, makes its first contact alone; for a database where any member
-// serves any request it balances connections.
+// A clustered database tells clients its members' addresses, and clients connect to these. So every member has its own
+// service, as in the study, which the database announces for it (members: own). Another service leads to all members;
+// with members: shared, clients know only this one. A client that follows redirections, such as Redis Cluster's, uses it
+// for its first contact only; for a database in which any member serves any request, it balances connections.
 package service
 
 import (
@@ -46,39 +43,37 @@ import (
 	"skerry/internal/topology"
 )
 
-// Plan is which addresses and ports a service has: all that can be known before anything is
-// made.
+// Plan is the addresses and ports of a service, known before anything is created.
 type Plan struct {
 	Service topology.Service `json:"service"`
-	// Ports are those of each container, the one that clients connect to first.
+	// Ports are the ports of each container, the clients' first.
 	Ports []int  `json:"ports"`
 	Nodes []Node `json:"nodes"`
 	// Front are the addresses of the service for all members.
 	Front []netip.Addr `json:"front,omitempty"`
-	// Shared are its ports, by the containers'.
+	// Shared maps the containers' ports to those of the shared service.
 	Shared map[int]int `json:"shared,omitempty"`
-	// Balancer is the index of the node that central's HAProxy runs on.
+	// Balancer is the index of the node that runs HAProxy for central.
 	Balancer int `json:"balancer,omitempty"`
 }
 
-// Node is a node under a service.
+// Node is a node with a service.
 type Node struct {
 	Name string     `json:"name"`
 	Addr netip.Addr `json:"addr"`
-	// Gateway is its address on the network of containers, where it has one.
+	// Gateway is its address on the network of containers, if it has one.
 	Gateway netip.Addr `json:"gateway,omitzero"`
 	// Member is nil for a node without one.
 	Member *Member `json:"member,omitempty"`
 }
 
-// Member is where the database's process of a node is.
+// Member is the database process of a node.
 type Member struct {
-	// Listen is where servers listen; Addr and Ports, by the port there, is where others
-	// reach them.
+	// Listen is the address of the servers. Others reach them by Addr and Ports, a map from the servers' ports.
 	Listen netip.Addr  `json:"listen"`
 	Addr   netip.Addr  `json:"addr"`
 	Ports  map[int]int `json:"ports,omitempty"`
-	// VIP is the virtual address of its own service.
+	// VIP is the virtual address of the member's own service.
 	VIP netip.Addr `json:"vip,omitzero"`
 }
 
@@ -89,13 +84,13 @@ type NodeSpec struct {
 	Member bool
 }
 
-// Networks. Those of links are 10.80 to 10.111, nodes have 10.77.
+// Networks. Links use 10.80 to 10.111, nodes 10.77.
 var (
-	// overlayNet is the network over all nodes: containers from .0.1, nodes' own addresses
-	// from .64.1, virtual ones from .128.1, that of the service for all members last.
+	// overlayNet is the network over all nodes: containers from .0.1, nodes from .64.1, virtual addresses from .128.1,
+	// the shared service last.
 	overlayNet = netip.MustParsePrefix("10.112.0.0/16")
 	frontIP    = netip.MustParseAddr("10.112.255.1")
-	// bridgeNet is the network of a node's own bridge, the same on every node.
+	// bridgeNet is the network of a node's bridge, the same on every node.
 	bridgeNet     = netip.MustParsePrefix("172.18.0.0/24")
 	bridgeGateway = netip.MustParseAddr("172.18.0.1")
 	bridgeMember  = netip.MustParseAddr("172.18.0.2")
@@ -114,15 +109,15 @@ func overlayAddr(part, i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{base[0], base[1], byte(part + i/perNet), byte(i%perNet + 1)})
 }
 
-// PortTaken tells whether a program listens on a port of a node's address.
+// PortTaken reports whether a program listens on a port of a node's address.
 type PortTaken func(node string, port int) bool
 
-// NewPlan plans a service for members with those ports. Ports that conflict with each other or
-// with what is taken, where that is not nil, are ErrPort.
+// NewPlan plans a service for members with these ports. Ports that conflict with each other or, if taken is not nil,
+// with programs give ErrPort.
 func NewPlan(s topology.Service, places []NodeSpec, ports []int, taken PortTaken) (Plan, error) {
 	p := Plan{Service: s, Ports: mergePorts(ports, s.Expose)}
 	if len(places) > maxNodes {
-		return p, fmt.Errorf("%w: %d, there are addresses for %d", ErrTooMany, len(places), maxNodes)
+		return p, fmt.Errorf("%w: %d nodes, at most %d", ErrTooMany, len(places), maxNodes)
 	}
 	if taken == nil {
 		taken = func(string, int) bool { return false }
@@ -144,7 +139,7 @@ func NewPlan(s topology.Service, places []NodeSpec, ports []int, taken PortTaken
 		return p, err
 	}
 	if s.Enabled() && s.Kind != topology.ServiceIP && len(p.Ports) == 0 {
-		return p, advice.With(fmt.Errorf("%w: nothing says which ports there are", ErrPort), "list them as service.expose, the clients' first")
+		return p, advice.With(fmt.Errorf("%w: ports unknown", ErrPort), "list the ports as service.expose, the clients' first")
 	}
 	a := allocator{plan: &p, taken: taken, next: s.Low}
 	switch s.Kind {
@@ -160,7 +155,7 @@ func NewPlan(s topology.Service, places []NodeSpec, ports []int, taken PortTaken
 	case topology.Central:
 		p.Balancer = slices.IndexFunc(p.Nodes, func(n Node) bool { return n.Name == s.On || s.On == "" && n.Member != nil })
 		if p.Balancer < 0 {
-			return p, fmt.Errorf("%w: there is no node %s for the balancer", ErrBalancer, s.On)
+			return p, fmt.Errorf("%w: no node %s for the balancer", ErrBalancer, s.On)
 		}
 		on := p.Nodes[p.Balancer]
 		p.Front = []netip.Addr{on.Addr}
@@ -171,7 +166,7 @@ func NewPlan(s topology.Service, places []NodeSpec, ports []int, taken PortTaken
 	return p, nil
 }
 
-// member is where the i-th node's member is, its ports still unknown.
+// member describes the i-th node's member, without ports.
 func (p *Plan) member(i int, place NodeSpec) *Member {
 	m := &Member{Listen: place.Addr, Addr: place.Addr}
 	if p.Overlay() {
@@ -190,26 +185,26 @@ func (p *Plan) member(i int, place NodeSpec) *Member {
 	return m
 }
 
-// checkPublished tells whether what is published is there.
+// checkPublished checks that published ports exist.
 func (p *Plan) checkPublished() error {
 	for _, c := range slices.Sorted(maps.Keys(p.Service.Publish)) {
 		if !slices.Contains(p.Ports, c) {
-			return advice.With(fmt.Errorf("%w: nothing in the containers listens on %d, which is to be published as %d", ErrPort, c, p.Service.Publish[c]),
-				"their ports are %v", p.Ports)
+			return advice.With(fmt.Errorf("%w: no container listens on %d, to be published as %d", ErrPort, c, p.Service.Publish[c]),
+				"use one of the ports %v", p.Ports)
 		}
 	}
 	return nil
 }
 
-// Overlay tells whether containers are on a network over all nodes.
+// Overlay reports whether containers use a network over all nodes.
 func (p Plan) Overlay() bool {
 	return p.Service.Kind == topology.NodePort || p.Service.Kind == topology.ServiceIP
 }
 
-// Contained tells whether members are in containers.
+// Contained reports whether members run in containers.
 func (p Plan) Contained() bool { return p.Overlay() || p.Service.Kind == topology.HostPort }
 
-// Remaps tells whether a member is known by another port than it listens at.
+// Remaps reports whether any member has another public port than it listens on.
 func (p Plan) Remaps() bool {
 	for _, n := range p.Nodes {
 		if n.Member == nil {
@@ -224,13 +219,8 @@ func (p Plan) Remaps() bool {
 	return false
 }
 
-// Announces tells whether members are known by other addresses than they listen at.
-func (p Plan) Announces() bool {
-	return slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Member != nil && n.Member.Addr != n.Member.Listen })
-}
-
-// ContactPoints returns where clients reach the service for all members, for a port of the
-// containers; nil where they are told of the members themselves.
+// ContactPoints returns the addresses of the shared service for a port of the containers; nil if clients get the
+// members' addresses.
 func (p Plan) ContactPoints(port int) []string {
 	outside, ok := p.Shared[port]
 	if !ok || p.Service.Own() {
@@ -243,14 +233,13 @@ func (p Plan) ContactPoints(port int) []string {
 	return all
 }
 
-// NodeOf names the node of the member at an address, with its port or without, "" when
-// there is none there.
+// NodeOf returns the node of the member at an address, with or without port; "" if there is none.
 func (p Plan) NodeOf(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		host = address
 	}
-	for _, n := range p.Nodes { // several members may be behind different ports of an address
+	for _, n := range p.Nodes { // members may share an address with different ports
 		if n.Member == nil || n.Member.Addr.String() != host {
 			continue
 		}
@@ -272,8 +261,7 @@ func (p Plan) NodeOf(address string) string {
 	return ""
 }
 
-// Names are what the service adds to /etc/hosts: its own name and, where members are in
-// containers, theirs below it.
+// Names are the service's entries in /etc/hosts: its own name and, with containers, the members' names below it.
 func (p Plan) Names() map[string]netip.Addr {
 	names := map[string]netip.Addr{}
 	if len(p.Front) > 0 {
@@ -287,8 +275,7 @@ func (p Plan) Names() map[string]netip.Addr {
 	return names
 }
 
-// DescribeAddresses are the addresses that lead to members, one a line, for people:
-// "10.77.0.1:30000 -> any member's 6379".
+// DescribeAddresses lists the public addresses of members, one per line: "10.77.0.1:30000 -> any member's 6379".
 func (p Plan) DescribeAddresses() (lines []string) {
 	for _, inside := range p.Ports {
 		for _, a := range p.Front {
@@ -309,7 +296,7 @@ func (p Plan) DescribeAddresses() (lines []string) {
 	return lines
 }
 
-// mergePorts are ports and those that they do not hold.
+// mergePorts appends the missing ports.
 func mergePorts(ports, more []int) []int {
 	ports = slices.Clone(ports)
 	for _, p := range more {
@@ -328,18 +315,14 @@ func identityPorts(ports []int) map[int]int {
 	return m
 }
 
-// Sentinel errors.
 var (
-	// ErrPort says that a port cannot be published.
-	ErrPort = errors.New("port cannot be published")
-	// ErrTooMany says that there are more nodes than addresses.
-	ErrTooMany = errors.New("too many nodes for the service's network")
-	// ErrBalancer says that the balancer of central does not work.
-	ErrBalancer = errors.New("the balancer failed")
+	ErrPort     = errors.New("port cannot be published")
+	ErrTooMany  = errors.New("too many nodes for the service's network")
+	ErrBalancer = errors.New("balancer failed")
 )
 
-// Domain is that of the services' names.
+// Domain is the domain of the services' names.
 const Domain = "skerry.internal"
 
-// FullName is what a service is called in the network.
+// FullName is the domain name of a service.
 func FullName(s topology.Service) string { return s.Name + "." + Domain }

@@ -57,15 +57,21 @@ func TestPlan(t *testing.T) {
 	}{
 		{"none", topology.Service{}, nil, []string{"10.77.0.2", "10.77.0.2:6379", "10.77.0.2:16379"}, nil, false},
 		{"static", of(topology.HostPort, topology.Own), nil, []string{"172.18.0.2", "10.77.0.2:6379", "10.77.0.2:16379"}, nil, false},
-		{"published", of(topology.HostPort, topology.Own, publish(7000, 6379)), nil, []string{"172.18.0.2", "10.77.0.2:7000", "10.77.0.2:16379"}, nil, true},
-		{"auto", of(topology.HostPort, topology.Own, auto), map[string]int{"n2": 30000}, []string{"172.18.0.2", "10.77.0.2:30001", "10.77.0.2:30002"}, nil, true},
-		{"auto on another node", of(topology.HostPort, topology.Own, auto), map[string]int{"n1": 30000}, []string{"172.18.0.2", "10.77.0.2:30000", "10.77.0.2:30001"}, nil, true},
+		{"published", of(topology.HostPort, topology.Own, publish(7000, 6379)), nil,
+			[]string{"172.18.0.2", "10.77.0.2:7000", "10.77.0.2:16379"}, nil, true},
+		{"auto", of(topology.HostPort, topology.Own, auto), map[string]int{"n2": 30000},
+			[]string{"172.18.0.2", "10.77.0.2:30001", "10.77.0.2:30002"}, nil, true},
+		{"auto on another node", of(topology.HostPort, topology.Own, auto), map[string]int{"n1": 30000},
+			[]string{"172.18.0.2", "10.77.0.2:30000", "10.77.0.2:30001"}, nil, true},
 		{"node-port", of(topology.NodePort, topology.Own), nil, []string{"10.112.0.2", "10.77.0.2:30004", "10.77.0.2:30005"}, nil, true},
-		{"node-port, taken on the client's node", of(topology.NodePort, topology.Own), map[string]int{"client": 30001}, []string{"10.112.0.2", "10.77.0.2:30005", "10.77.0.2:30006"}, nil, true},
-		{"node-port, shared", of(topology.NodePort, topology.Shared, publish(30010, 6379)), nil, []string{"10.112.0.2", "10.112.0.2:6379", "10.112.0.2:16379"},
+		{"node-port, taken on the client's node", of(topology.NodePort, topology.Own), map[string]int{"client": 30001},
+			[]string{"10.112.0.2", "10.77.0.2:30005", "10.77.0.2:30006"}, nil, true},
+		{"node-port, shared", of(topology.NodePort, topology.Shared, publish(30010, 6379)), nil,
+			[]string{"10.112.0.2", "10.112.0.2:6379", "10.112.0.2:16379"},
 			[]string{"10.77.0.1:30010", "10.77.0.2:30010", "10.77.0.3:30010"}, false},
 		{"service-ip", of(topology.ServiceIP, topology.Own), nil, []string{"10.112.0.2", "10.112.128.2:6379", "10.112.128.2:16379"}, nil, false},
-		{"service-ip, shared", of(topology.ServiceIP, topology.Shared), nil, []string{"10.112.0.2", "10.112.0.2:6379", "10.112.0.2:16379"}, []string{"10.112.255.1:6379"}, false},
+		{"service-ip, shared", of(topology.ServiceIP, topology.Shared), nil, []string{"10.112.0.2", "10.112.0.2:6379", "10.112.0.2:16379"},
+			[]string{"10.112.255.1:6379"}, false},
 		{"central", of(topology.Central, topology.Own), nil, []string{"10.77.0.2", "10.77.0.1:30004", "10.77.0.1:30005"}, nil, true},
 		{"central on the client's node", of(topology.Central, topology.Shared, func(s *topology.Service) { s.On = "client" }), nil,
 			[]string{"10.77.0.2", "10.77.0.2:6379", "10.77.0.2:16379"}, []string{"10.77.0.4:30000"}, false},
@@ -107,13 +113,16 @@ func TestPortConflicts(t *testing.T) {
 		taken   map[string]int
 		want    string
 	}{
-		{"published twice", of(topology.HostPort, topology.Own, publish(16379, 6379)), nil, "16379 is to lead to the containers' 6379 and to their 16379"},
-		{"no port at all", of(topology.Central, topology.Own, noPorts), nil, "nothing says which ports"},
-		{"nobody listens", of(topology.HostPort, topology.Own, publish(80, 8080)), nil, "nothing in the containers listens on 8080"},
-		{"static and taken", of(topology.HostPort, topology.Own), map[string]int{"n3": 6379}, "port 6379 of n3 already"},
+		{"published twice", of(topology.HostPort, topology.Own, publish(16379, 6379)), nil,
+			"16379 is assigned to the containers' ports 6379 and 16379"},
+		{"no port at all", of(topology.Central, topology.Own, noPorts), nil, "ports unknown"},
+		{"nobody listens", of(topology.HostPort, topology.Own, publish(80, 8080)), nil, "no container listens on 8080"},
+		{"static and taken", of(topology.HostPort, topology.Own), map[string]int{"n3": 6379}, "port 6379 of n3 is in use"},
 		{"the range is too narrow", of(topology.NodePort, topology.Own, narrow), nil, "too few free ports"},
-		{"the range is taken", of(topology.HostPort, topology.Own, auto, func(s *topology.Service) { s.High = 30001 }), map[string]int{"n2": 30001}, "too few free ports"},
-		{"node-port taken", of(topology.NodePort, topology.Shared, publish(30010, 6379)), map[string]int{"client": 30010}, "port 30010 of client"},
+		{"the range is taken", of(topology.HostPort, topology.Own, auto, func(s *topology.Service) { s.High = 30001 }),
+			map[string]int{"n2": 30001}, "too few free ports"},
+		{"node-port taken", of(topology.NodePort, topology.Shared, publish(30010, 6379)), map[string]int{"client": 30010},
+			"port 30010 of client"},
 		{"the balancer's node has a member", of(topology.Central, topology.Shared, publish(6379, 6379)), nil, "port 6379 of n1"},
 	}
 	for _, tt := range tests {
@@ -129,7 +138,8 @@ func TestPortConflicts(t *testing.T) {
 }
 
 func TestExposedPorts(t *testing.T) {
-	p, err := NewPlan(of(topology.HostPort, topology.Own, func(s *topology.Service) { s.Expose = []int{80, 6379} }), places(), []int{6379}, nil)
+	p, err := NewPlan(of(topology.HostPort, topology.Own, func(s *topology.Service) { s.Expose = []int{80, 6379} }), places(), []int{6379},
+		nil)
 	if diff := cmp.Diff([]int{6379, 80}, p.Ports); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -156,7 +166,8 @@ func TestAddressesOfManyNodes(t *testing.T) {
 	if _, err := NewPlan(of(topology.ServiceIP, topology.Own), make([]NodeSpec, maxNodes+1), nil, nil); !errors.Is(err, ErrTooMany) {
 		t.Errorf("too many nodes: %v", err)
 	}
-	if _, err := NewPlan(of(topology.Central, topology.Own, func(s *topology.Service) { s.On = "nobody" }), places(), []int{1}, nil); !errors.Is(err, ErrBalancer) {
+	if _, err := NewPlan(of(topology.Central, topology.Own, func(s *topology.Service) { s.On = "nobody" }), places(), []int{1},
+		nil); !errors.Is(err, ErrBalancer) {
 		t.Errorf("a balancer nowhere: %v", err)
 	}
 }
@@ -212,7 +223,8 @@ func TestTargets(t *testing.T) {
 }
 
 func TestHAProxyConfiguration(t *testing.T) {
-	p, err := NewPlan(of(topology.Central, topology.Own, func(s *topology.Service) { s.Check = 1e9; s.Balance = roundRobin }), places()[:2], []int{6379}, nil)
+	p, err := NewPlan(of(topology.Central, topology.Own, func(s *topology.Service) { s.Check = 1e9; s.Balance = roundRobin }), places()[:2],
+		[]int{6379}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

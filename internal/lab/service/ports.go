@@ -8,14 +8,14 @@ import (
 	"skerry/internal/topology"
 )
 
-// allocator gives out ports.
+// allocator assigns public ports.
 type allocator struct {
 	plan  *Plan
 	taken PortTaken
 	next  int // of the range
 }
 
-// publishHostPorts publishes every member's ports on its own node.
+// publishHostPorts publishes every member's ports on its node.
 func (a *allocator) publishHostPorts() error {
 	for _, n := range a.plan.Nodes {
 		if n.Member == nil {
@@ -46,8 +46,8 @@ func (a *allocator) publishHostPorts() error {
 	return nil
 }
 
-// publishFronts publishes the ports of the service for all members on nodes, and those of each
-// member where members are known by services of their own.
+// publishFronts publishes the ports of the shared service on nodes, and those of each member if members have their own
+// services.
 func (a *allocator) publishFronts(on []Node) error {
 	p := a.plan
 	p.Shared = map[int]int{}
@@ -101,23 +101,23 @@ func (a *allocator) publishFronts(on []Node) error {
 	return nil
 }
 
-// publish publishes a port of the containers as a certain one.
+// publish reserves a public port for a port of the containers.
 func (a *allocator) publish(on []Node, outside, inside int, used map[int]int) error {
 	if other, twice := used[outside]; twice {
-		return advice.With(fmt.Errorf("%w: %d is to lead to the containers' %d and to their %d", ErrPort, outside, other, inside),
-			"publish one of them as another port, or take ports: auto")
+		return advice.With(fmt.Errorf("%w: %d is assigned to the containers' ports %d and %d", ErrPort, outside, other, inside),
+			"publish one of them as another port, or use ports: auto")
 	}
 	for _, n := range on {
 		if a.inUse(n, outside) {
-			return advice.With(fmt.Errorf("%w: something listens on port %d of %s already", ErrPort, outside, n.Name),
-				"publish %d as another port, or take ports: auto", inside)
+			return advice.With(fmt.Errorf("%w: port %d of %s is in use", ErrPort, outside, n.Name),
+				"publish %d as another port, or use ports: auto", inside)
 		}
 	}
 	used[outside] = inside
 	return nil
 }
 
-// nextFree is the next port of the range that nothing listens on.
+// nextFree is the next unused port of the range.
 func (a *allocator) nextFree(on []Node) (int, error) {
 	for ; a.next <= a.plan.Service.High; a.next++ {
 		if !slices.ContainsFunc(on, func(n Node) bool { return a.inUse(n, a.next) }) {
@@ -126,11 +126,10 @@ func (a *allocator) nextFree(on []Node) (int, error) {
 		}
 	}
 	s := a.plan.Service
-	return 0, advice.With(fmt.Errorf("%w: the range %d-%d has too few free ports", ErrPort, s.Low, s.High), "give a wider service.range")
+	return 0, advice.With(fmt.Errorf("%w: range %d-%d has too few free ports", ErrPort, s.Low, s.High), "widen service.range")
 }
 
-// inUse tells whether a port of a node's own address is in use: by a program, or by the
-// member there, where it is in no container.
+// inUse reports whether a port of a node is in use, by a program or by a member outside a container.
 func (a *allocator) inUse(n Node, port int) bool {
 	own := !a.plan.Contained() && n.Member != nil && slices.Contains(a.plan.Ports, port)
 	return own || a.taken(n.Name, port)

@@ -9,11 +9,11 @@ import (
 	"skerry/internal/topology"
 )
 
-// serving tells which members the service for all may lead to.
+// serving is the set of members that answer.
 type serving map[string]bool
 
-// targets are the members that a shared service leads to: those that serve or, where none
-// does, all, so that clients hear from them that they do not.
+// targets are the members that a shared service selects: those that serve or, if none does, all, so that clients get an
+// error from a member.
 func (p Plan) targets(s serving) []netip.Addr {
 	var all, up []netip.Addr
 	for _, n := range p.Nodes {
@@ -31,7 +31,7 @@ func (p Plan) targets(s serving) []netip.Addr {
 	return up
 }
 
-// nodeRules are those of a node's own namespace.
+// nodeRules are the rules of a node's namespace.
 func (p Plan) nodeRules(n Node, s serving) machine.Rules {
 	r := machine.Rules{Passing: true}
 	switch p.Service.Kind {
@@ -40,11 +40,12 @@ func (p Plan) nodeRules(n Node, s serving) machine.Rules {
 			return machine.Rules{}
 		}
 		for _, inside := range p.Ports {
-			r.Forwards = append(r.Forwards, machine.Forward{To: n.Addr, Port: n.Member.Ports[inside], Members: []netip.Addr{n.Member.Listen}, Inside: inside})
+			r.Forwards = append(r.Forwards, machine.Forward{To: n.Addr, Port: n.Member.Ports[inside], Members: []netip.Addr{n.Member.Listen},
+				Inside: inside})
 		}
 		r.Sources = []machine.Source{
 			{From: bridgeNet, As: n.Addr},
-			// A container that connects to its own published port.
+			// For a container that connects to its own published port.
 			{From: bridgeNet, Into: true, As: n.Gateway},
 		}
 	case topology.NodePort:
@@ -52,13 +53,14 @@ func (p Plan) nodeRules(n Node, s serving) machine.Rules {
 		for _, m := range p.Nodes {
 			if m.Member != nil {
 				for _, inside := range slices.Sorted(maps.Keys(m.Member.Ports)) {
-					r.Forwards = append(r.Forwards, machine.Forward{To: n.Addr, Port: m.Member.Ports[inside], Members: []netip.Addr{m.Member.Listen}, Inside: inside})
+					r.Forwards = append(r.Forwards, machine.Forward{To: n.Addr, Port: m.Member.Ports[inside], Members: []netip.Addr{m.Member.Listen},
+						Inside: inside})
 				}
 			}
 		}
 		r.Sources = []machine.Source{
 			{From: overlayNet, As: n.Addr},
-			// Whoever asks: the member must answer the node that knows of the connection.
+			// The member must answer through the node that tracks the connection.
 			{Into: true, As: n.Gateway},
 		}
 	case topology.ServiceIP:
@@ -68,7 +70,7 @@ func (p Plan) nodeRules(n Node, s serving) machine.Rules {
 	return r
 }
 
-// insideRules are those of a container, or of any namespace on the network over all nodes.
+// insideRules are the rules of a container, or of any namespace on the network over all nodes.
 func (p Plan) insideRules(s serving) machine.Rules {
 	if p.Service.Kind != topology.ServiceIP {
 		return machine.Rules{}
@@ -84,7 +86,7 @@ func (p Plan) insideRules(s serving) machine.Rules {
 	return r
 }
 
-// sharedForwards leads from addresses to all members.
+// sharedForwards forwards addresses to all members.
 func (p Plan) sharedForwards(front []netip.Addr, s serving) (all []machine.Forward) {
 	for _, a := range front {
 		for _, inside := range p.Ports {
@@ -94,7 +96,7 @@ func (p Plan) sharedForwards(front []netip.Addr, s serving) (all []machine.Forwa
 	return all
 }
 
-// rules are those of all namespaces that have any.
+// rules are the rules of all namespaces.
 func (p Plan) rules(s serving) []machine.Rules {
 	var all []machine.Rules
 	add := func(r machine.Rules, n Node, container bool) {
@@ -113,8 +115,7 @@ func (p Plan) rules(s serving) []machine.Rules {
 	return all
 }
 
-// bridges are the containers' network as machines are asked for it, none where members are in
-// no containers.
+// bridges describes the containers' network, empty without containers.
 func (p Plan) bridges(mtu int) []machine.Bridge {
 	bits := bridgeNet.Bits()
 	var over []machine.Located
@@ -140,7 +141,7 @@ func (p Plan) bridges(mtu int) []machine.Bridge {
 	return all
 }
 
-// containerAddrs are the addresses on the containers' network that are on a node.
+// containerAddrs are the node's addresses on the containers' network.
 func (n Node) containerAddrs() []netip.Addr {
 	all := []netip.Addr{n.Gateway}
 	if n.Member != nil {

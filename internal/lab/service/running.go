@@ -17,19 +17,19 @@ import (
 	"skerry/internal/topology"
 )
 
-// Config is what a service is made on.
+// Config is the environment of a service.
 type Config struct {
 	Plan Plan
 	// Hosts are the nodes, in the plan's order.
 	Hosts []host.Host
-	// On makes what the service is made of.
+	// Machine creates bridges and rules.
 	Machine machine.Services
 	// Balancer is an installation of Recipe, for central.
 	Balancer install.Installation
 	Log      *slog.Logger
 }
 
-// Running is a service at work.
+// Running is a running service.
 type Running struct {
 	Config
 	mtu     int // of the containers' network
@@ -41,15 +41,14 @@ type Running struct {
 	failed  error
 }
 
-// Start makes the service. What it makes are containers, devices and rules on the nodes, and
-// processes of the nodes: all go with the nodes.
+// Start starts the service. Its containers, devices, rules and processes end with the nodes.
 func Start(ctx context.Context, c Config) (*Running, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Running{Config: c}
 	if err := r.setUp(ctx); err != nil {
-		return nil, fmt.Errorf("make the service %s (%s): %w", c.Plan.Service.Name, c.Plan.Service.Kind, err)
+		return nil, fmt.Errorf("create service %s (%s): %w", c.Plan.Service.Name, c.Plan.Service.Kind, err)
 	}
 	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if r.checksMembers() {
@@ -79,7 +78,7 @@ func (r *Running) setUp(ctx context.Context) (err error) {
 
 const roundRobin = "round-robin"
 
-// MTU is that of the containers' network, in bytes; 0 where there is none.
+// MTU is the MTU of the containers' network in bytes; 0 without one.
 func (r *Running) MTU() int {
 	if !r.Plan.Contained() {
 		return 0
@@ -87,16 +86,16 @@ func (r *Running) MTU() int {
 	return r.mtu
 }
 
-// checksMembers tells whether members are tried from here: HAProxy does so by itself.
+// checksMembers reports whether this process probes members; HAProxy does so itself.
 func (r *Running) checksMembers() bool {
 	return r.Plan.Overlay() && r.Plan.Service.Check > 0 && len(r.Plan.Ports) > 0
 }
 
-// checkTimeout bounds how long a member may take to accept a connection.
+// checkTimeout bounds the time for a member to accept a connection.
 const checkTimeout = time.Second
 
-// watchMembers tries the members again and again, on their own nodes as Kubernetes' kubelet does,
-// and has the service for all members lead to those that answer.
+// watchMembers probes the members periodically, on their own nodes as Kubernetes' kubelet does, and directs the shared
+// service to those that answer.
 func (r *Running) watchMembers(ctx context.Context) {
 	tick := time.NewTicker(r.Plan.Service.Check)
 	defer tick.Stop()
@@ -139,7 +138,7 @@ func hostPort(a netip.Addr, port int) string {
 	return net.JoinHostPort(a.String(), strconv.Itoa(port))
 }
 
-// rulesMatch tells whether the rules lead to those members already.
+// rulesMatch reports whether the rules already select these members.
 func (r *Running) rulesMatch(now serving) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +153,7 @@ func (r *Running) rulesMatch(now serving) bool {
 	return true
 }
 
-// Serving are the nodes whose members answered when they were tried last.
+// Serving are the nodes whose members answered the last probe.
 func (r *Running) Serving() map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,8 +166,7 @@ func (r *Running) fail(err error) {
 	r.failed = errors.Join(r.failed, err)
 }
 
-// Close stops looking after the members. What was made goes with the nodes. The error is
-// that of a check that could not change the rules.
+// Close stops probing. The service ends with the nodes. The error is that of a failed change of rules.
 func (r *Running) Close() error {
 	r.cancel()
 	r.checker.Wait()

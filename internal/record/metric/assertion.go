@@ -1,10 +1,3 @@
-// Package assert is the lines of an experiment's assert: what a trial's figures must be, so
-// that a run can stand in a user's tests.
-//
-//	read.p95 < 300ms
-//	availability > 99.9%
-//	lost_writes == 0
-//	events.leave.recover < 60s
 package metric
 
 import (
@@ -17,19 +10,19 @@ import (
 	"skerry/internal/record"
 )
 
-// Assertion is one assertion.
+// Assertion is one line of an experiment's assert: "read.p95 < 300ms", "lost_writes == 0".
 type Assertion struct {
 	Text string
-	// Name is the metric, Metric what it is of.
+	// Name is the metric as written.
 	Name   string
 	Metric Name
 	op     string
 	value  float64 // in the metric's unit
 }
 
-// SyntaxError is a line that cannot be read.
+// SyntaxError reports a line that cannot be parsed.
 type SyntaxError struct {
-	// Offset is where in the text, in bytes.
+	// Offset is the byte offset in the line.
 	Offset  int
 	Message string
 	Hint    string
@@ -45,20 +38,19 @@ func (e *SyntaxError) Error() string {
 
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// assertionExample ends the message about a line that is none.
 const assertionExample = "write METRIC OPERATOR VALUE, such as read.p95 < 300ms"
 
 // operators, longer ones first.
 var operators = []string{"<=", ">=", "==", "!=", "<", ">"}
 
-// AssertionOperators are the comparisons that there are.
+// AssertionOperators are the comparison operators.
 func AssertionOperators() []string { return slices.Clone(operators) }
 
-// ParseAssertion reads a line. The error is a *SyntaxError.
+// ParseAssertion parses a line. The error is a *SyntaxError.
 func ParseAssertion(text string) (Assertion, error) {
 	at := strings.IndexAny(text, "<>=!")
 	if at < 0 {
-		return Assertion{}, &SyntaxError{Offset: len(text), Message: "there is no comparison in it", Hint: assertionExample}
+		return Assertion{}, &SyntaxError{Offset: len(text), Message: "no comparison operator", Hint: assertionExample}
 	}
 	l := Assertion{Text: strings.TrimSpace(text), Name: strings.TrimSpace(text[:at])}
 	for _, op := range operators {
@@ -68,14 +60,14 @@ func ParseAssertion(text string) (Assertion, error) {
 		}
 	}
 	if l.op == "" {
-		hint := "there are " + strings.Join(operators, " ")
+		hint := "use one of " + strings.Join(operators, " ")
 		if text[at] == '=' {
-			hint = "equality is =="
+			hint = "write == for equality"
 		}
-		return Assertion{}, &SyntaxError{Offset: at, Message: fmt.Sprintf("%q is no comparison", text[at:at+1]), Hint: hint}
+		return Assertion{}, &SyntaxError{Offset: at, Message: fmt.Sprintf("%q is not a comparison operator", text[at:at+1]), Hint: hint}
 	}
 	if l.Name == "" {
-		return Assertion{}, &SyntaxError{Offset: at, Message: "no metric is named", Hint: assertionExample}
+		return Assertion{}, &SyntaxError{Offset: at, Message: "no metric before the operator", Hint: assertionExample}
 	}
 	var err error
 	if l.Metric, err = ParseName(l.Name); err != nil {
@@ -85,7 +77,7 @@ func ParseAssertion(text string) (Assertion, error) {
 	value := strings.TrimSpace(rest)
 	from := at + len(l.op) + strings.Index(rest, value)
 	if value == "" {
-		return Assertion{}, &SyntaxError{Offset: len(text), Message: fmt.Sprintf("nothing is given to compare %s with", l.Name), Hint: assertionExample}
+		return Assertion{}, &SyntaxError{Offset: len(text), Message: fmt.Sprintf("no value to compare %s with", l.Name), Hint: assertionExample}
 	}
 	if l.value, err = parseQuantity(l.Metric.Unit, value); err != nil {
 		return Assertion{}, &SyntaxError{Offset: from, Message: err.Error(), Err: err}
@@ -93,7 +85,7 @@ func ParseAssertion(text string) (Assertion, error) {
 	return l, nil
 }
 
-// parseQuantity reads a value in a unit.
+// parseQuantity parses a value in a unit.
 func parseQuantity(u Unit, s string) (float64, error) {
 	switch u {
 	case Time:
@@ -112,17 +104,17 @@ func parseQuantity(u Unit, s string) (float64, error) {
 	return parseNumber(s, s, "0")
 }
 
-// parseNumber reads text; whole is what to show of it.
+// parseNumber parses text; whole is the text for error messages.
 func parseNumber(text, whole, example string) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f != f || f < 0 || f > 1e300 || strings.ContainsAny(text, "xXpP_") {
-		return 0, fmt.Errorf("%w: %q is no number from 0 on (write %s)", unit.ErrSyntax, whole, example)
+		return 0, fmt.Errorf("%w: %q is not a number from 0 on (write %s)", unit.ErrSyntax, whole, example)
 	}
 	return f, nil
 }
 
-// Check holds a trial's figures against the line. Where a name stands for several events all
-// of them must hold; a figure that the trial does not have does not hold.
+// Check compares a trial's figures with the assertion. If several events have the name, all must hold. A missing figure
+// does not hold.
 func (l Assertion) Check(t record.Trial) record.Assertion {
 	out := record.Assertion{Text: l.Text}
 	for _, v := range Values(t) {
@@ -145,7 +137,7 @@ func formatValue(v Value) string {
 	return v.Unit.Format(v.V)
 }
 
-// holds compares; of a figure that is only known to be at least so much only what is sure holds.
+// holds compares; a lower bound holds only if every possible value does.
 func (l Assertion) holds(v Value) bool {
 	switch l.op {
 	case "<":
@@ -162,8 +154,7 @@ func (l Assertion) holds(v Value) bool {
 	return v.V > l.value || !v.LowerBound && v.V != l.value
 }
 
-// CheckAssertions checks every line of an experiment that was read before; a line that cannot be read
-// does not hold.
+// CheckAssertions checks every line of an experiment. A line that cannot be parsed does not hold.
 func CheckAssertions(lines []string, t record.Trial) []record.Assertion {
 	var out []record.Assertion
 	for _, text := range lines {
@@ -177,12 +168,11 @@ func CheckAssertions(lines []string, t record.Trial) []record.Assertion {
 	return out
 }
 
-// Value is what the figure is compared with, in the metric's unit.
+// Value is the limit, in the metric's unit.
 func (l Assertion) Value() float64 { return l.value }
 
-// Below tells whether the figure must be below the value, Equality whether it must be that, or
-// must not.
+// Below reports whether the figure must be below the limit.
 func (l Assertion) Below() bool { return strings.HasPrefix(l.op, "<") }
 
-// Equality: see Below.
+// Equality reports whether the figure must equal, or differ from, the limit.
 func (l Assertion) Equality() bool { return l.op == "==" || l.op == "!=" }

@@ -57,7 +57,8 @@ func TestLines(t *testing.T) {
 }
 
 func TestWhatWasMeasuredIsTold(t *testing.T) {
-	for text, want := range map[string]string{"read.p95 < 1ms": "250 ms", "availability > 99.99%": "99.95 %", "events.kill.recover < 1s": "more than 90 s", "update.p95 < 1s": ""} {
+	for text, want := range map[string]string{"read.p95 < 1ms": "250 ms", "availability > 99.99%": "99.95 %",
+		"events.kill.recover < 1s": "more than 90 s", "update.p95 < 1s": ""} {
 		l, err := ParseAssertion(text)
 		if err != nil {
 			t.Fatal(err)
@@ -73,20 +74,20 @@ func TestMistakesAreToldWhereTheyAre(t *testing.T) {
 		offset int
 		word   string
 	}{
-		"read.p95":             {8, "no comparison"},
+		"read.p95":             {8, "no comparison operator"},
 		"read.p95 = 3ms":       {9, "=="},
-		"read.p95 ! 3ms":       {9, "no comparison"},
+		"read.p95 ! 3ms":       {9, "not a comparison operator"},
 		" < 3ms":               {1, "no metric"},
-		"read.p95 <":           {10, "nothing is given"},
+		"read.p95 <":           {10, "no value to compare"},
 		"read.p95 < 300":       {11, "no unit"},
 		"read.p95 < 3mbit":     {11, "duration"},
 		"  read.p59 < 3ms":     {2, "did you mean"},
-		"lost_writes == none":  {15, "no number"},
-		"lost_writes == NaN":   {15, "no number"},
-		"lost_writes < -1":     {14, "no number"},
-		"lost_writes < 1 < 2":  {14, "no number"},
+		"lost_writes == none":  {15, "not a number"},
+		"lost_writes == NaN":   {15, "not a number"},
+		"lost_writes < -1":     {14, "not a number"},
+		"lost_writes < 1 < 2":  {14, "not a number"},
 		"availability > 99.9":  {15, "percent"},
-		"goodput > 5k":         {10, "no number"},
+		"goodput > 5k":         {10, "not a number"},
 		"goodput => 5":         {8, "=="},
 		"events.leave > 3s":    {0, "events.NAME"},
 		"traffic.total < 5mbs": {16, "unit"},
@@ -103,7 +104,8 @@ func TestMistakesAreToldWhereTheyAre(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"read.p95 < 300ms", "availability > 99.9%", "lost_writes == 0", "events.leave.recover < 60s", "a<", "<=>=", "goodput >= 1e3/s", "=", "read.p95 < 1h\xff"} {
+	for _, s := range []string{"read.p95 < 300ms", "availability > 99.9%", "lost_writes == 0", "events.leave.recover < 60s", "a<", "<=>=",
+		"goodput >= 1e3/s", "=", "read.p95 < 1h\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

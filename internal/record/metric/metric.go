@@ -1,5 +1,5 @@
-// Package metric names the figures of a trial, so that assertions and comparisons call them
-// alike: "goodput", "read.p95", "lost_writes", "events.leave.recover".
+// Package metric names the figures of a trial ("goodput", "read.p95", "lost_writes", "events.leave.recover"), and
+// checks assertions on them.
 package metric
 
 import (
@@ -12,10 +12,10 @@ import (
 	"skerry/internal/record"
 )
 
-// Unit is what a metric is measured in.
+// Unit is the unit of a metric.
 type Unit string
 
-// Units. A Time is in seconds, a Share from 0 to 1.
+// Units. Time is in seconds; Share is from 0 to 1.
 const (
 	Number Unit = ""
 	Rate   Unit = "/s"
@@ -30,12 +30,11 @@ type Value struct {
 	Name string
 	Unit Unit
 	V    float64
-	// Beyond says that the figure is at least V: a recovery that was not seen.
+	// LowerBound is true if the figure is at least V: a recovery that was not observed.
 	LowerBound bool
 }
 
-// Values returns a trial's figures, in a fixed order. A name comes once for each event that
-// has it.
+// Values returns a trial's figures in a fixed order. A name occurs once for each event that has it.
 func Values(t record.Trial) []Value {
 	var out valueList
 	out.add("goodput", Rate, t.Goodput)
@@ -80,7 +79,7 @@ func Values(t record.Trial) []Value {
 	return out
 }
 
-// addSlowest are the response times of whichever kind of operation is the slowest.
+// addSlowest adds the response times of the slowest kind of operation.
 func (vs *valueList) addSlowest(operations map[string]record.OperationSummary) {
 	worst := map[string]float64{}
 	for _, o := range operations {
@@ -98,7 +97,7 @@ func (vs *valueList) addSlowest(operations map[string]record.OperationSummary) {
 	}
 }
 
-// latencyValues are the figures of a latency, in microseconds.
+// latencyValues returns the figures of a latency by name, in microseconds.
 func latencyValues(l record.Latency) map[string]float64 {
 	return map[string]float64{"mean": l.Mean, "p50": l.P50, "p95": l.P95, "p99": l.P99, "p999": l.P999, "max": l.Max}
 }
@@ -123,8 +122,7 @@ func (vs *valueList) addOperation(name string, o record.OperationSummary) {
 	}
 }
 
-// addPool adds the figures of one of several workloads. Those of its operations are among the trial's,
-// under its name.
+// addPool adds the figures of one of several workloads, except those of its operations, which are among the trial's.
 func (vs *valueList) addPool(p record.Pool) {
 	vs.add(p.Name+".goodput", Rate, p.Goodput)
 	vs.add(p.Name+".throughput", Rate, p.Throughput)
@@ -191,12 +189,12 @@ func (vs *valueList) addEvent(prefix string, h record.EventImpact) {
 	vs.add(prefix+"sla_violation", Time, r.SLAViolationS)
 }
 
-// operationName is that of an operation as YCSB calls it: READ-MODIFY-WRITE is read_modify_write.
+// operationName converts YCSB's name of an operation: READ-MODIFY-WRITE becomes read_modify_write.
 func operationName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "-", "_")
 }
 
-// UpperBound is infinite where the figure is only known to be at least V.
+// UpperBound is V, or infinity for a lower bound.
 func (v Value) UpperBound() float64 {
 	if v.LowerBound {
 		return math.Inf(1)
@@ -204,8 +202,7 @@ func (v Value) UpperBound() float64 {
 	return v.V
 }
 
-// Format writes a figure as people write its unit: "250 ms", "99.95 %", "1,234 ops/s" without
-// the separators.
+// Format formats a figure with its unit: "250 ms", "99.95 %", "1234 ops/s".
 func (u Unit) Format(v float64) string {
 	switch u {
 	case Time:
@@ -238,7 +235,7 @@ func (u Unit) Format(v float64) string {
 	return formatDigits(v)
 }
 
-// formatDigits writes four digits that count; whole numbers have all of theirs.
+// formatDigits formats four significant digits, and all digits of whole numbers.
 func formatDigits(v float64) string {
 	if math.Abs(v) >= 1000 || v == math.Trunc(v) {
 		return strconv.FormatFloat(v, 'f', 0, 64)

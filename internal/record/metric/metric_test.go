@@ -20,7 +20,8 @@ func full() record.Trial {
 		},
 		Audit: &record.Audit{Lost: 2},
 		Events: []record.EventImpact{
-			{Name: "leave", Kind: "leave", AcceptedS: &took, CompleteS: &took, Recovery: record.Recovery{BaselineOps: 100, RecoverS: 4, TakeoverS: &took}},
+			{Name: "leave", Kind: "leave", AcceptedS: &took, CompleteS: &took,
+				Recovery: record.Recovery{BaselineOps: 100, RecoverS: 4, TakeoverS: &took}},
 			{Name: "power cut", Kind: "leave", Recovery: record.Recovery{BaselineOps: 100, RecoverS: 60, Censored: true}},
 		},
 	}
@@ -40,7 +41,8 @@ func TestFigures(t *testing.T) {
 	for _, v := range Values(full()) {
 		got[v.Name] = append(got[v.Name], v)
 	}
-	for name, want := range map[string]float64{"availability": 0.99, "read.p95": 0.25, "read.service.p95": 0.2, "lost_writes": 2, "read_modify_write.count": 10} {
+	for name, want := range map[string]float64{"availability": 0.99, "read.p95": 0.25, "read.service.p95": 0.2, "lost_writes": 2,
+		"read_modify_write.count": 10} {
 		if len(got[name]) != 1 || got[name][0].V != want {
 			t.Errorf("%s: %v, want %v", name, got[name], want)
 		}
@@ -56,7 +58,8 @@ func TestFigures(t *testing.T) {
 
 func TestUnknownNamesComeWithTheNearest(t *testing.T) {
 	for name, hint := range map[string]string{
-		"read.p59": `"read.p`, "goodputt": `"goodput"`, "events.leave.recovery": `"events.leave.recover"`, "events": "events.NAME", "": "there are", "lost_write": `"lost_writes"`,
+		"read.p59": `"read.p`, "goodputt": `"goodput"`, "events.leave.recovery": `"events.leave.recover"`, "events": "events.NAME",
+		"": "want one of", "lost_write": `"lost_writes"`,
 	} {
 		if _, err := ParseName(name); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%q: %v, want a hint of %s", name, err, hint)

@@ -174,7 +174,7 @@ func TestNotesAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"w:3: flavour=2 is not used: the name is unknown", "no real-time priority"}
+	want := []string{"w:3: flavour=2 has no effect: the name is unknown", "no real-time priority"}
 	if diff := cmp.Diff(want, d.Run.Warnings); diff != "" || !slices.Contains(c.Experiment.UnusedSettings(c.Databases), want[0]) {
 		t.Error(diff)
 	}

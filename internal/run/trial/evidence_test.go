@@ -69,16 +69,16 @@ func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 	}{
 		"nothing":           {func(*findings) {}, nil},
 		"kernel's engine":   {func(f *findings) { f.moved = false; removeLateness(f) }, nil},
-		"emulator's figure": {removeLateness, []string{"the emulator's lateness: not reported by the emulator"}},
+		"emulator's figure": {removeLateness, []string{"the lateness of the emulator: not reported by the emulator"}},
 		"driver's lateness": {
 			func(f *findings) { f.drive.Late = load.Histogram{} },
-			[]string{"the driver's lateness: not reported by the driver"},
+			[]string{"the lateness of the driver: not reported by the driver"},
 		},
-		"driver's CPU": {func(f *findings) { f.drive.CPU = 0 }, []string{"the driver's use of processors: not reported by the driver"}},
+		"driver's CPU": {func(f *findings) { f.drive.CPU = 0 }, []string{"the CPU use of the driver: not reported by the driver"}},
 		"begin": {
 			func(f *findings) { f.started = false },
 			[]string{
-				"what links did to packets", "the emulator's lateness", "the machine's use", "taken by the hypervisor",
+				"the account of packets on links", "the lateness of the emulator", "CPU use of the machine", "stolen by the hypervisor",
 				"the events", "other programs' use",
 			},
 		},
@@ -91,11 +91,11 @@ func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 			func(f *findings) { f.flavors = verdict.Missing[int]("no control groups") },
 			[]string{"held to their flavors: no control groups"},
 		},
-		"flavors, unlooked": {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"held to their flavors: nobody looked for it"}},
+		"flavors, unlooked": {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"limits of flavors: not collected"}},
 		"a link's answer":   {func(f *findings) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
 		"an event that fell": {
 			func(f *findings) { f.events = []record.Event{{ID: 1, State: record.EventSkipped, Error: "too late"}} },
-			[]string{"did not happen: too late"},
+			[]string{"was skipped: too late"},
 		},
 		"operations": {func(f *findings) { f.drive.Stuck = 1 }, []string{"1 operations outlived their timeout"}},
 	} {

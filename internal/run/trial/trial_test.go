@@ -127,7 +127,7 @@ func TestUnsupportedFlavorMakesTrialSuspect(t *testing.T) {
 	x := runSmall(t, filepath.Join(memory, "a", "b"), "topology.defaults.flavor={disk: {write: 50MB}}")
 	i := slices.Index(x.Verdict.Kinds, string(verdict.NoEvidence))
 	if x.Verdict.State != record.Suspect || i < 0 || !strings.Contains(
-		x.Verdict.Reasons[i], "no evidence of nodes being held to their flavors: disk throughput of",
+		x.Verdict.Reasons[i], "no evidence of the limits of flavors: disk throughput of",
 	) {
 		t.Errorf("verdict %+v", x.Verdict)
 	}

@@ -1,6 +1,5 @@
-// Package babel routes with babeld: the Babel protocol (RFC 8966) with its extension for
-// delay-based routing (draft-ietf-babel-rtt-extension), by which a link costs what its
-// round-trip time is, and which so prefers short ways from the start.
+// Package babel routes with babeld: the Babel protocol (RFC 8966) with its extension for delay-based routing
+// (draft-ietf-babel-rtt-extension), in which the cost of a link is its round-trip time.
 package babel
 
 import (
@@ -23,7 +22,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Name is how topologies call it.
+// Name is the overlay's name in topologies.
 const Name = "babel"
 
 // Recipe installs Debian's babeld.
@@ -45,11 +44,10 @@ var Recipe = install.Recipe{
 // versionPattern finds the version in "babeld-1.12.1".
 var versionPattern = regexp.MustCompile(`babeld-([0-9][^ \n]*)`)
 
-// readyTimeout bounds how long routes may take to spread at a start: a second or so
-// between eight nodes, much longer between many on a machine of few cores.
+// readyTimeout bounds the time for routes to spread: about a second for eight nodes, much longer for many nodes on a
+// machine with few cores.
 const readyTimeout = 2 * time.Minute
 
-// Babel is the overlay.
 type Babel struct {
 	program string
 	env     []string
@@ -58,15 +56,12 @@ type Babel struct {
 
 var _ overlay.Overlay = (*Babel)(nil)
 
-// Name implements overlay.Overlay.
 func (*Babel) Name() string { return Name }
 
-// Needs implements overlay.Overlay.
 func (*Babel) Needs() overlay.Needs {
 	return overlay.Needs{IPv6: true}
 }
 
-// Start implements overlay.Overlay.
 func (b *Babel) Start(ctx context.Context, n overlay.Network) (overlay.Running, error) {
 	r := &running{babel: b, Supervisor: overlay.NewSupervisor(n.Log), net: n, span: rttSpan(n.Links)}
 	var g errgroup.Group
@@ -84,12 +79,12 @@ func (b *Babel) Start(ctx context.Context, n overlay.Network) (overlay.Running, 
 		err = r.waitRoutes(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting babel: %w%s", err, r.LastLog()), r.Close())
+		return nil, errors.Join(fmt.Errorf("start babel: %w%s", err, r.LastLog()), r.Close())
 	}
 	return r, nil
 }
 
-// configure writes the configuration of a node, and returns what to start there.
+// configure writes the configuration of a node, and returns the command to start.
 func (b *Babel) configure(ctx context.Context, h host.Host, all []overlay.Link, span time.Duration) (host.Command, error) {
 	var links []overlay.Link
 	for _, l := range all {
@@ -99,15 +94,15 @@ func (b *Babel) configure(ctx context.Context, h host.Host, all []overlay.Link, 
 	}
 	dir := filepath.Join(h.Dir(), "babel")
 	if err := h.Files().MakeDir(ctx, dir); err != nil {
-		return host.Command{}, fmt.Errorf("making the directory of babeld on %s: %w", h.Name(), err)
+		return host.Command{}, fmt.Errorf("create directory of babeld on %s: %w", h.Name(), err)
 	}
 	file := filepath.Join(dir, "babeld.conf")
 	if err := files.WriteText(ctx, h.Files(), file, formatConfig(h.Addr(), links, span, b.options)); err != nil {
-		return host.Command{}, fmt.Errorf("configuring babeld on %s: %w", h.Name(), err)
+		return host.Command{}, fmt.Errorf("configure babeld on %s: %w", h.Name(), err)
 	}
 	return host.Command{
 		Name: "babeld", Path: b.program, Env: b.env, Dir: dir, Log: filepath.Join(dir, "babeld.log"),
-		// It refuses to start beside a pid file, which one that was killed leaves.
+		// babeld refuses to start if a killed one left a pid file.
 		Args: []string{"-c", file, "-S", filepath.Join(dir, "state"), "-I", ""},
 	}, nil
 }
@@ -121,8 +116,8 @@ type running struct {
 	span time.Duration // that the daemons go by
 }
 
-// UpdateLatencies implements overlay.Running. What a link costs is set when babeld starts: where the
-// span is another now, the daemons are started anew, and for about a second there are no routes.
+// UpdateLatencies restarts the daemons if the span changes, since babeld reads link costs only at start. Routes are
+// missing for about a second.
 func (r *running) UpdateLatencies(ctx context.Context, links []overlay.Link) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,48 +136,44 @@ func (r *running) UpdateLatencies(ctx context.Context, links []overlay.Link) err
 		err = r.waitRoutes(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("making babel go by other distances: %w%s", err, r.LastLog())
+		return fmt.Errorf("update latencies of babel: %w%s", err, r.LastLog())
 	}
 	return nil
 }
 
-// waitRoutes waits until there are routes from everywhere to everywhere.
+// waitRoutes waits for routes between all nodes.
 func (r *running) waitRoutes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("no routes after %v", readyTimeout))
 	defer cancel()
 	return overlay.Await(ctx, r.Ready)
 }
 
-// Ready implements overlay.Running.
 func (r *running) Ready(ctx context.Context) error { return r.net.Routed(ctx) }
 
-// A link costs babeld its round trip in units, rounded down, plus hopCost. A metric is the sum
-// of a path's costs and has 16 bits: 65535 is unreachable. Invariants:
+// The cost of a link is its round trip in units, rounded down, plus hopCost. A metric is the sum of a path's costs and
+// has 16 bits: 65535 is unreachable. Invariants:
 //
-//   - The longest of all shortest paths costs at most 1/headroom of the range. Failures and
-//     slower links may lengthen it that often before a node counts as unreachable.
-//   - One link alone costs at most maxPenalty, so that a path over one very slow link and
-//     otherwise no longer than usual has a finite metric.
-//   - A path is chosen although another is shorter only if the other is less than one unit a
-//     hop shorter: 0.03 ms where the longest path is 300 ms.
+//   - The longest of all shortest paths costs at most 1/headroom of the range. Failures and slower links may lengthen
+//     it by that factor before a node counts as unreachable.
+//   - One link alone costs at most maxPenalty, so that a path over one very slow link and otherwise no longer than usual
+//     has a finite metric.
+//   - A longer path is chosen only if the shorter one is less than one unit per hop shorter: 0.03 ms if the longest path
+//     is 300 ms.
 //
-// The finer the units the better also for another reason: a shorter path can look like a loop
-// to babeld, and then babeld requests it only if it is 512 units shorter.
+// Fine units have another advantage: a shorter path can look like a loop to babeld, which then requests it only if it is
+// 512 units shorter.
 const (
-	// metricRange is what round trips may use of the 16 bits; hops have the rest.
+	// metricRange is the part of the 16 bits for round trips; hops use the rest.
 	metricRange = 65_000
 	headroom    = 6
 	maxPenalty  = metricRange / headroom * (headroom - 2)
-	// hopCost is the least that babeld accepts. Among equally long paths it prefers the one
-	// with fewer hops.
+	// hopCost is the minimum that babeld accepts. Among paths of equal length it prefers fewer hops.
 	hopCost = 1
-	// rttMin, in ms, is the least that babeld accepts. It costs nothing and is subtracted
-	// from every round trip.
+	// rttMin, in ms, is the minimum that babeld accepts. It costs nothing and is subtracted from every round trip.
 	rttMin = 0.001
-	// leastSpan keeps a unit at 4.6 us: round trips vary by some 50 us, and babeld
-	// announces changes from 384 units.
+	// leastSpan keeps a unit at 4.6 us: round trips vary by some 50 us, and babeld announces changes from 384 units.
 	leastSpan = 300 * time.Millisecond
-	// rttDecay is the weight of a new round trip against those before, in 1/256.
+	// rttDecay is the weight of a new round trip against earlier ones, in 1/256.
 	rttDecay = 128
 )
 
@@ -197,11 +188,11 @@ func rttSpan(links []overlay.Link) time.Duration {
 	return max(headroom*longest, leastSpan)
 }
 
-// formatConfig is babeld's configuration on one node; the span is the same on all of them.
+// formatConfig is babeld's configuration on one node; the span is the same on all nodes.
 func formatConfig(addr string, links []overlay.Link, span time.Duration, o Options) string {
 	var b strings.Builder
 	b.WriteString("random-id true\nskip-kernel-setup true\nlink-detect true\n")
-	// What changes must show at once: no smoothing of costs over time.
+	// Changes must show at once, so costs are not smoothed.
 	b.WriteString("smoothing-half-life 0\n")
 	// Each link that is slower than rttMax costs maxPenalty.
 	rttMax := span.Seconds() * 1000 * maxPenalty / metricRange
@@ -215,12 +206,12 @@ func formatConfig(addr string, links []overlay.Link, span time.Duration, o Optio
 	return b.String()
 }
 
-// formatSeconds writes an interval in seconds, with the hundredths that babeld reads.
+// formatSeconds formats an interval with the hundredths that babeld reads.
 func formatSeconds(d unit.Duration) string {
 	return fmt.Sprintf("%.2f", time.Duration(d).Seconds())
 }
 
-// Definition is what the laboratory and its documentation know of babel.
+// Definition registers babel.
 var Definition = overlay.Definition{
 	Name: Name, Recipe: Recipe, Options: func() overlay.Options { return new(Options) },
 	Intervals: []overlay.Interval{{Key: "hello", Usage: "babel's hello interval"}, {Key: "update", Usage: "babel's update interval"}},
@@ -232,21 +223,20 @@ var Definition = overlay.Definition{
 	},
 }
 
-// Options tune babeld. The defaults detect a link that died silently in about half a second.
+// Options tune babeld. The defaults detect a silent link failure in about half a second.
 type Options struct {
-	// Hello is how often a node says hello on each link: a link that died silently is
-	// given up after about four of them. At least 10ms.
+	// Hello is the interval of hellos on each link. A link that fails silently is given up after about four hellos. At
+	// least 10ms.
 	Hello unit.Duration `yaml:"hello" jsonschema:"default=150ms"`
-	// Update is how often a node tells all its routes; changes are told at once.
+	// Update is the interval of full routing updates; changes are announced at once.
 	Update unit.Duration `yaml:"update" jsonschema:"default=1s"`
 }
 
 var _ overlay.Options = (*Options)(nil)
 
-// minInterval is what babeld counts in.
+// minInterval is the resolution of babeld.
 const minInterval = unit.Duration(10 * time.Millisecond)
 
-// Check implements overlay.Options.
 func (o *Options) Check() (ps strict.Problems) {
 	for _, i := range []struct {
 		key string
@@ -259,7 +249,6 @@ func (o *Options) Check() (ps strict.Problems) {
 	return ps
 }
 
-// New implements overlay.Options.
 func (o *Options) New(in install.Installation) overlay.Overlay {
 	return &Babel{program: in.Programs["babeld"], env: in.Env, options: *o}
 }

@@ -104,7 +104,8 @@ func (g *graph) shortest(from int, cost func(link int) int64) (total []int64, rt
 // or as a ring. A link is up to half longer than the straight line.
 func randomGraph(seed uint64) *graph {
 	r := rand.New(rand.NewPCG(seed, 1))
-	spans := []time.Duration{3 * time.Millisecond, 20 * time.Millisecond, 120 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond}
+	spans := []time.Duration{3 * time.Millisecond, 20 * time.Millisecond, 120 * time.Millisecond, 300 * time.Millisecond,
+		900 * time.Millisecond}
 	shapes := []string{"full", "near", "ring", "clusters"}
 	span, shape := spans[seed%5], shapes[seed/5%4]
 	g := &graph{nodes: 3 + r.IntN(22)}

@@ -20,7 +20,7 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// peer is a node as tinc knows it.
+// peer is a node of tinc's mesh.
 type peer struct {
 	name string // tinc allows letters, digits and underscores
 	node string
@@ -28,19 +28,20 @@ type peer struct {
 	key  *rsa.PrivateKey
 }
 
-// formatMainConfig is tinc.conf of a node that calls the neighbours by name.
+// formatMainConfig is tinc.conf of a node that calls the named neighbours.
 func formatMainConfig(self peer, neighbours []string, o Options) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Name = %s\nMode = router\nDeviceType = tun\nDevice = /dev/net/tun\nInterface = %s\nAddressFamily = ipv4\n", self.name, device)
-	fmt.Fprintf(&b, "PingInterval = %d\nPingTimeout = %d\n", time.Duration(o.PingInterval)/time.Second, time.Duration(o.PingTimeout)/time.Second)
+	fmt.Fprintf(&b, "Name = %s\nMode = router\nDeviceType = tun\nDevice = /dev/net/tun\nInterface = %s\nAddressFamily = ipv4\n", self.name,
+		device)
+	fmt.Fprintf(&b, "PingInterval = %d\nPingTimeout = %d\n", time.Duration(o.PingInterval)/time.Second,
+		time.Duration(o.PingTimeout)/time.Second)
 	for _, n := range neighbours {
 		fmt.Fprintf(&b, "ConnectTo = %s\n", n)
 	}
 	return b.String()
 }
 
-// formatHostConfig is the file hosts/NAME of a peer: what a node knows of it. Addresses are
-// tried in this order.
+// formatHostConfig is the file hosts/NAME of a peer. Tinc tries the addresses in order.
 func formatHostConfig(p peer, addresses []string) string {
 	var b strings.Builder
 	for _, a := range addresses {
@@ -51,8 +52,7 @@ func formatHostConfig(p peer, addresses []string) string {
 	return b.String()
 }
 
-// peerAddresses are those of a peer over the links that a node shares with it, the shortest
-// first: so a person would list them.
+// peerAddresses are the addresses of a peer over its links to a node, shortest first.
 func peerAddresses(node, peer string, links []overlay.Link) []string {
 	links = slices.Clone(links)
 	slices.SortStableFunc(links, func(x, y overlay.Link) int { return cmp.Compare(x.Latency, y.Latency) })
@@ -68,9 +68,8 @@ func peerAddresses(node, peer string, links []overlay.Link) []string {
 	return all
 }
 
-// writeConfig writes the configuration of the i-th node into dir, on its machine. It calls the neighbours
-// before it, and those after it call it: two that called each other at the same time would
-// each close the other's connection, again and again.
+// writeConfig writes the configuration of the i-th node into dir. A node calls only the neighbours before it: two nodes
+// that called each other at the same time would repeatedly close each other's connection.
 func writeConfig(ctx context.Context, on files.System, dir string, i int, peers []peer, links []overlay.Link, o Options) error {
 	self := peers[i]
 	if err := on.MakeDir(ctx, filepath.Join(dir, "hosts")); err != nil {
@@ -94,17 +93,16 @@ func writeConfig(ctx context.Context, on files.System, dir string, i int, peers 
 	return on.Write(ctx, filepath.Join(dir, "rsa_key.priv"), 0o600, bytes.NewReader(key))
 }
 
-// Options tune tincd. It counts in whole seconds; the defaults are its own.
+// Options tune tincd, which counts in whole seconds. The defaults are tincd's.
 type Options struct {
-	// PingInterval is how long a connection may be silent before it is tried.
+	// PingInterval is the time without traffic after which a connection is pinged.
 	PingInterval unit.Duration `yaml:"ping_interval" jsonschema:"default=60s"`
-	// PingTimeout is how long an answer may take, and an attempt to connect.
+	// PingTimeout is the time for an answer, and for a connection attempt.
 	PingTimeout unit.Duration `yaml:"ping_timeout" jsonschema:"default=5s"`
 }
 
 var _ overlay.Options = (*Options)(nil)
 
-// Check implements overlay.Options.
 func (o *Options) Check() (ps strict.Problems) {
 	for _, i := range []struct {
 		key string
@@ -117,7 +115,6 @@ func (o *Options) Check() (ps strict.Problems) {
 	return ps
 }
 
-// New implements overlay.Options.
 func (o *Options) New(in install.Installation) overlay.Overlay {
 	return &Tinc{program: in.Programs["tincd"], env: in.Env, options: *o}
 }

@@ -1,7 +1,6 @@
-// Package tinc routes with tinc 1.0, a mesh VPN: every node connects to every neighbour,
-// over the first of the neighbour's addresses that answers, and packets take the path of
-// the fewest connections. It does not look at latencies once connected, and finds out
-// that a link has died when a ping is not answered.
+// Package tinc routes with tinc 1.0, a mesh VPN: every node connects to every neighbour, over the first of its
+// addresses that answers, and packets use the path with the fewest connections. Tinc ignores latencies once connected,
+// and detects a dead link by an unanswered ping.
 package tinc
 
 import (
@@ -23,7 +22,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Name is how topologies call it.
+// Name is the overlay's name in topologies.
 const Name = "tinc"
 
 // Recipe installs Debian's tinc.
@@ -48,13 +47,12 @@ var versionPattern = regexp.MustCompile(`tinc version ([0-9][^ \n]*)`)
 const (
 	keyBits = 2048
 	port    = 655
-	// listenTimeout bounds how long a daemon may take to listen.
+	// listenTimeout bounds the time for a daemon to listen.
 	listenTimeout = 10 * time.Second
-	// readyTimeout bounds how long the connections may take at the start.
+	// readyTimeout bounds the time for the initial connections.
 	readyTimeout = 60 * time.Second
 )
 
-// Tinc is the overlay.
 type Tinc struct {
 	program string
 	env     []string
@@ -63,13 +61,10 @@ type Tinc struct {
 
 var _ overlay.Overlay = (*Tinc)(nil)
 
-// Name implements overlay.Overlay.
 func (*Tinc) Name() string { return Name }
 
-// Needs implements overlay.Overlay.
 func (*Tinc) Needs() overlay.Needs { return overlay.Needs{} }
 
-// Start implements overlay.Overlay.
 func (t *Tinc) Start(ctx context.Context, n overlay.Network) (overlay.Running, error) {
 	r := &running{Supervisor: overlay.NewSupervisor(n.Log), nodes: n.Nodes, measure: n.Measure}
 	err := t.start(ctx, r.Supervisor, n)
@@ -79,7 +74,7 @@ func (t *Tinc) Start(ctx context.Context, n overlay.Network) (overlay.Running, e
 		err = overlay.Await(ctx, r.Ready)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting tinc: %w%s", err, r.LastLog()), r.Close())
+		return nil, errors.Join(fmt.Errorf("start tinc: %w%s", err, r.LastLog()), r.Close())
 	}
 	return r, nil
 }
@@ -89,12 +84,12 @@ func (t *Tinc) start(ctx context.Context, k *overlay.Supervisor, n overlay.Netwo
 	if err != nil {
 		return err
 	}
-	// One after the other: each calls those before it, and where one does not answer yet
-	// would take a longer link.
+	// Start one by one: each daemon calls the earlier ones, and would use a longer link to one that
+	// does not answer yet.
 	for i, h := range n.Nodes {
 		dir := filepath.Join(h.Dir(), "tinc")
 		if err := writeConfig(ctx, h.Files(), dir, i, peers, n.Links, t.options); err != nil {
-			return fmt.Errorf("configuring tinc on %s: %w", h.Name(), err)
+			return fmt.Errorf("configure tinc on %s: %w", h.Name(), err)
 		}
 		if err := makeDevice(ctx, n, h.Name()); err != nil {
 			return err
@@ -113,16 +108,16 @@ func (t *Tinc) start(ctx context.Context, k *overlay.Supervisor, n overlay.Netwo
 	return nil
 }
 
-// waitListening waits until tincd takes connections.
+// waitListening waits until tincd accepts connections.
 func waitListening(ctx context.Context, h host.Host) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, listenTimeout, fmt.Errorf("it does not listen after %v", listenTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, listenTimeout, fmt.Errorf("not listening after %v", listenTimeout))
 	defer cancel()
 	return overlay.Await(ctx, func(ctx context.Context) error {
 		return host.Accepts(ctx, h, fmt.Sprintf("127.0.0.1:%d", port), listenTimeout)
 	})
 }
 
-// newPeers names the nodes for tinc and makes their keys.
+// newPeers names the nodes for tinc and creates their keys.
 func newPeers(nodes []host.Host) ([]peer, error) {
 	peers := make([]peer, len(nodes))
 	var g errgroup.Group
@@ -134,12 +129,12 @@ func newPeers(nodes []host.Host) ([]peer, error) {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, fmt.Errorf("making keys: %w", err)
+		return nil, fmt.Errorf("create keys: %w", err)
 	}
 	return peers, nil
 }
 
-// UpdateLatencies implements overlay.Running: tinc does not look at latencies once it is connected.
+// UpdateLatencies does nothing: tinc ignores latencies once it is connected.
 func (*running) UpdateLatencies(context.Context, []overlay.Link) error { return nil }
 
 type running struct {
@@ -148,7 +143,7 @@ type running struct {
 	measure machine.Measures
 }
 
-// Ready implements overlay.Running: tinc's kernel routes say nothing, so packets are sent.
+// Ready sends packets, since the kernel's routes do not show tinc's connections.
 func (r *running) Ready(ctx context.Context) error {
 	e := machine.Echoes{Count: 1}
 	var names []string
@@ -177,7 +172,7 @@ func (r *running) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Definition is what the laboratory and its documentation know of tinc.
+// Definition registers tinc.
 var Definition = overlay.Definition{
 	Name: Name, Recipe: Recipe, Options: func() overlay.Options { return new(Options) },
 	Intervals: []overlay.Interval{{Key: "ping_interval", Usage: "tinc's"}, {Key: "ping_timeout", Usage: "tinc's"}},
@@ -190,20 +185,19 @@ var Definition = overlay.Definition{
 }
 
 const (
-	// device is what tincd reads packets from and writes them to.
+	// device is the TUN device of tincd.
 	device = "tinc"
 	// mtu leaves room in 1500 bytes for tinc's header, padding, digest, UDP and IP.
 	mtu = 1400
 )
 
-// overlayNet is where the nodes' addresses are.
+// overlayNet contains the nodes' addresses.
 var overlayNet = netip.MustParsePrefix("10.77.0.0/16")
 
-// makeDevice makes the device on a node and sends to it what is for other nodes; tincd,
-// which finds it there, needs no script for that.
+// makeDevice creates the device on a node and routes packets for other nodes to it, so that tincd needs no script.
 func makeDevice(ctx context.Context, n overlay.Network, node string) error {
 	if err := n.On.TUN(ctx, machine.TUN{Node: node, Name: device, MTU: mtu, To: overlayNet}); err != nil {
-		return fmt.Errorf("preparing %s for tinc: %w", node, err)
+		return fmt.Errorf("create tinc device on %s: %w", node, err)
 	}
 	return nil
 }
