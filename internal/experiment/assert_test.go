@@ -17,7 +17,7 @@ assert:
   - read.p95 < 300ms
 `
 
-func TestAssertionsAreCheckedWhereTheyStand(t *testing.T) {
+func TestAssertionPositions(t *testing.T) {
 	for line, want := range map[string]struct {
 		column int
 		word   string
@@ -45,7 +45,7 @@ func TestAssertionsAreCheckedWhereTheyStand(t *testing.T) {
 	}
 }
 
-func TestAuditNeedsRoomForVersions(t *testing.T) {
+func TestAuditNeedsLongValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  string
 		word string

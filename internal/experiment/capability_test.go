@@ -36,7 +36,7 @@ func databases() map[string]database.Database {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckCapabilities(t *testing.T) {
 	tests := []struct {
 		name string
 		sets []string

@@ -34,7 +34,7 @@ type frail struct{ fake }
 
 func (frail) Frail(int, database.Options) string { return "it takes its records with it" }
 
-func TestEventsThatADatabaseCannot(t *testing.T) {
+func TestUnsupportedEvents(t *testing.T) {
 	known := map[string]database.Database{
 		"still":   fake{can: database.Capabilities{MinNodes: 1}},
 		"elastic": resizable{fake{can: database.Capabilities{MinNodes: 2, MaxNodes: 4, Resize: true, Restart: true}}},
@@ -89,7 +89,7 @@ func TestEventsThatADatabaseCannot(t *testing.T) {
 }
 
 // A node that joins needs links to all others, as the first ones do.
-func TestJoiningNodesAreLinked(t *testing.T) {
+func TestJoiningNodesNeedLinks(t *testing.T) {
 	text := "name: x\nworkload: a\ndatabase: {name: redis, nodes: [a, b]}\nevents: [{at: 1s, join: c}]\n" +
 		"topology: {sites: [a, b, c], connect: none, links: [{between: [a, b], latency: 1ms}, {between: [b, c], latency: 1ms}]}\nclient: b\n"
 	_, err := Parse("x.yaml", []byte(text), nil, false)

@@ -14,7 +14,7 @@ import (
 
 // Every file that some trial names is known by its contents, and is what it was when the
 // experiment was loaded, whatever becomes of it.
-func TestDigests(t *testing.T) {
+func TestFileDigests(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()

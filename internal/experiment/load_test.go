@@ -140,7 +140,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestSetWinsOverFast(t *testing.T) {
+func TestSetOverridesFast(t *testing.T) {
 	text := small + "stop: {time: 60s}\nfast: {stop.time: 3s, repetitions: 2}\n"
 	e, err := Parse("small.yaml", []byte(text), []string{"stop.time=1s", "database.count=3"}, true)
 	if err != nil {

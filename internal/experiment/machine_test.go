@@ -8,7 +8,7 @@ import (
 )
 
 // What a machine cannot do of a file is noted, where the file asks for it.
-func TestExamine(t *testing.T) {
+func TestDiskLimitNotes(t *testing.T) {
 	missing := errors.New("no such controller")
 	for name, tt := range map[string]struct {
 		sets []string
@@ -44,7 +44,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-func TestExamineTCP(t *testing.T) {
+func TestCongestionControlNotes(t *testing.T) {
 	e := parse(t, small+`
 matrix: {topology.defaults.tcp.congestion_control: [cubic, cubix]}
 repetitions: 2

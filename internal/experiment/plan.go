@@ -45,9 +45,9 @@ func (e Experiment) Plan() []Cell {
 	return e.origin.cells
 }
 
-// TrialSeed derives a trial's seed from the experiment's seed and the trial's ID: the ID-th output of SplitMix64
+// trialSeed derives a trial's seed from the experiment's seed and the trial's ID: the ID-th output of SplitMix64
 // (Steele, Lea and Flood, 2014) started at seed. Seeds of one experiment never repeat.
-func TrialSeed(seed uint64, id int) uint64 {
+func trialSeed(seed uint64, id int) uint64 {
 	z := seed + uint64(id)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
@@ -148,11 +148,11 @@ func scheduleCells(e Experiment, cells []Cell) []Cell {
 		for i := range block {
 			c := &block[i]
 			c.ID, c.Repetition = r*len(cells)+i+1, r+1
-			c.Seed = TrialSeed(c.Experiment.Seed, c.ID)
+			c.Seed = trialSeed(c.Experiment.Seed, c.ID)
 		}
 		for i := len(block) - 1; i > 0; i-- {
 			// These indices are disjoint from trial IDs, which are below maxTrials.
-			j := int(TrialSeed(e.Seed, (r+1)<<20+i) % uint64(i+1))
+			j := int(trialSeed(e.Seed, (r+1)<<20+i) % uint64(i+1))
 			block[i], block[j] = block[j], block[i]
 		}
 		if e.Reuse {

@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestOrderFollowsTheSeed(t *testing.T) {
+func TestOrderDependsOnSeed(t *testing.T) {
 	text := small + "matrix: {scale: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]}\nrepetitions: 2\n"
 	order := func(e Experiment) (ids []int) {
 		for _, c := range e.Plan() {
@@ -76,7 +76,7 @@ func TestOrderFollowsTheSeed(t *testing.T) {
 // The outputs of SplitMix64 started at 1234567, as its reference implementation gives them.
 func TestTrialSeed(t *testing.T) {
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
-		if got := TrialSeed(1234567, i+1); got != want {
+		if got := trialSeed(1234567, i+1); got != want {
 			t.Errorf("trial %d: seed %d, want %d", i+1, got, want)
 		}
 	}

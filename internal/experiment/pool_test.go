@@ -71,7 +71,7 @@ func TestSinglePool(t *testing.T) {
 	}
 }
 
-func TestPoolsRefused(t *testing.T) {
+func TestInvalidPools(t *testing.T) {
 	for name, tt := range map[string]struct{ from, to, want string }{
 		"name of figure": {"name: readers", "name: read", `workload name "read" is the name of a figure`},
 		"same name":      {"name: readers", "name: writers", `duplicate workload name "writers"`},
@@ -105,7 +105,7 @@ func TestPoolsRefused(t *testing.T) {
 }
 
 // Workloads that write may be audited together where each has records of its own.
-func TestWritersWithRecordsOfTheirOwn(t *testing.T) {
+func TestAuditOfDisjointWriters(t *testing.T) {
 	two := func(second string) string {
 		return `name: two
 topology: {sites: [a, b, c], defaults: {rtt: 10ms}}
@@ -131,7 +131,7 @@ workloads:
 	}
 }
 
-func TestDeleteIsNotAudited(t *testing.T) {
+func TestAuditRefusesDeletes(t *testing.T) {
 	text := strings.Replace(small, "fieldlength: 50", `readproportion: "0.2", deleteproportion: "0.3"`, 1) + "audit: true\n"
 	if _, err := Parse("x.yaml", []byte(text), nil, false); err == nil || !strings.Contains(err.Error(), "an audit does not support deletes") {
 		t.Errorf("got %v", err)

@@ -99,7 +99,7 @@ func TestOutageInTrace(t *testing.T) {
 		t.Fatalf("%d problems, want 1: %v", len(ps), err)
 	}
 	if p := ps[0]; p.Pos.Line != 5 || p.Message != "bandwidth must not be 0 (also in 2 more rows)" ||
-		!strings.Contains(p.Hint, "write 100% in the column loss") {
+		!strings.Contains(p.Hint, "write loss 100%") {
 		t.Errorf("line %d: %s (%s)", p.Pos.Line, p.Message, p.Hint)
 	}
 }
@@ -145,7 +145,7 @@ drift: {mobility: {sites: [{site: Ship, waypoints: [{at: 0s, lat: 0, lon: 0.5}, 
 }
 
 // A drift that brings a link nearer than its jitter allows is refused, with link and time.
-func TestDriftThatJitterForbids(t *testing.T) {
+func TestDriftBelowJitter(t *testing.T) {
 	const text = `
 name: x
 topology: {sites: [A, B], defaults: {rtt: 40ms, jitter: 5ms}}

@@ -17,7 +17,7 @@ repetitions: 4
 reuse: true
 `
 
-func TestTrialsOfOneClusterFollowEachOther(t *testing.T) {
+func TestTrialsOfOneClusterAreConsecutive(t *testing.T) {
 	e := parse(t, shared)
 	orders := map[string]bool{}
 	for r := range e.Repetitions {
@@ -46,7 +46,7 @@ func TestTrialsOfOneClusterFollowEachOther(t *testing.T) {
 	}
 }
 
-func TestFooting(t *testing.T) {
+func TestClusterKey(t *testing.T) {
 	e := parse(t, shared)
 	keys := map[string]bool{}
 	for _, c := range e.Plan() {
@@ -62,7 +62,7 @@ func TestFooting(t *testing.T) {
 	}
 }
 
-func TestReuseIsRefusedWhereSomethingIsHandedOn(t *testing.T) {
+func TestReuseRefusesLeftovers(t *testing.T) {
 	for set, want := range map[string]string{
 		"events=[{at: 5s, kill: n2}]":          "events would change",
 		"topology.defaults={flavor: t2.small}": "CPU credits",
@@ -74,7 +74,7 @@ func TestReuseIsRefusedWhereSomethingIsHandedOn(t *testing.T) {
 	}
 }
 
-func TestEstimateCountsTheFormingOfEveryCluster(t *testing.T) {
+func TestEstimateIncludesClusterFormation(t *testing.T) {
 	for clusters, sets := range map[int][]string{
 		24: {"reuse=false"},
 		1:  {"matrix={scale: [0.5, 1, 2]}"}, // goes on through all repetitions

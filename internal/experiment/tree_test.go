@@ -17,7 +17,7 @@ database: redis
 workload: {name: namespace, records: 500, properties: {shared: 0.5, files: 10, mkdirproportion: 0}}
 `
 
-func TestWorkloadOnATree(t *testing.T) {
+func TestTreeWorkload(t *testing.T) {
 	e := parse(t, treeful, "assert=[list.p95 < 1s, rename.count > 0]")
 	w, err := e.Workload.Tree()
 	if err != nil {
@@ -48,7 +48,7 @@ func TestWorkloadOnATree(t *testing.T) {
 	}
 }
 
-func TestTreesNeedADirectoryTree(t *testing.T) {
+func TestTreeWorkloadNeedsTreeDatabase(t *testing.T) {
 	e := parse(t, treeful)
 	all := databases()
 	if err := CheckCapabilities(e, all); err == nil || !strings.Contains(err.Error(),

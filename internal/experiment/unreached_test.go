@@ -20,7 +20,7 @@ func withTrace(t *testing.T, trace, text string) (Experiment, error) {
 
 const header = "time_s,from,to,latency_ms,loss\n"
 
-func TestTracesThatNoTrialReaches(t *testing.T) {
+func TestUnreachedTraces(t *testing.T) {
 	for name, tt := range map[string]struct{ trace, stop, want string }{
 		"the only row": {header + "20,n1,n2,80,0%", "stop: {time: 10s}",
 			"t.csv:2:1: first row at 20s is after the end of the trial (stop.time is 10s)"},
@@ -86,7 +86,7 @@ drift: {steps: [{at: 2s, links: [{between: [n1, n2], loss: 100%}]}, {at: 20s, sc
 }
 
 // An outage at 0s begins with the measurement: no database could be set up over a dead link.
-func TestOutageDuringSetUp(t *testing.T) {
+func TestOutageDuringSetup(t *testing.T) {
 	e, err := withTrace(t, header+"0,n1,n2,80,100%\n4,n1,n2,,1%", "")
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestOutageDuringSetUp(t *testing.T) {
 }
 
 // Traces of the kind that others write, and what becomes of each.
-func TestCorpusTraces(t *testing.T) {
+func TestTraceCorpus(t *testing.T) {
 	for file, tt := range map[string]struct {
 		stop, refused string
 		notes         []string

@@ -46,9 +46,9 @@ func withFile(t *testing.T, file, workload, rest string) Experiment {
 	return e
 }
 
-// TestCorpusWorkloads: a file's settings hold where the experiment leaves them out. What has no effect is noted
+// TestWorkloadCorpus: a file's settings hold where the experiment leaves them out. What has no effect is noted
 // with its file, line and reason.
-func TestCorpusWorkloads(t *testing.T) {
+func TestWorkloadCorpus(t *testing.T) {
 	const (
 		histograms = "a trial always records its histograms in its directory"
 		always     = "latencies are always recorded in HdrHistograms"
@@ -116,8 +116,8 @@ func TestCorpusWorkloads(t *testing.T) {
 	}
 }
 
-// TestFileOfAnotherProgram: the error on go-ycsb's class names the line of the file.
-func TestFileOfAnotherProgram(t *testing.T) {
+// TestForeignWorkloadFile: the error on go-ycsb's class names the line of the file.
+func TestForeignWorkloadFile(t *testing.T) {
 	text := "name: x\ntopology: mesh:3\ndatabase: redis\nworkload: {file: goycsb-redis.properties}\n"
 	_, err := Parse("../../test/corpus/workloads/x.yaml", []byte(text), nil, false)
 	if err == nil || !strings.Contains(err.Error(), "goycsb-redis.properties:4:1: property workload: unsupported class core") {
@@ -125,8 +125,8 @@ func TestFileOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// TestOperationCountOfAFile: keys are made for the operations that a file expects, also where time ends a trial.
-func TestOperationCountOfAFile(t *testing.T) {
+// TestFileOperationCount: keys are made for the operations that a file expects, also where time ends a trial.
+func TestFileOperationCount(t *testing.T) {
 	for _, c := range []struct {
 		stop string
 		want int64
@@ -138,8 +138,8 @@ func TestOperationCountOfAFile(t *testing.T) {
 	}
 }
 
-// TestFilesSideBySide: each workload has its file's threads and target; the experiment ends the trial.
-func TestFilesSideBySide(t *testing.T) {
+// TestFilesOfParallelWorkloads: each workload has its file's threads and target; the experiment ends the trial.
+func TestFilesOfParallelWorkloads(t *testing.T) {
 	e, err := Parse("../../test/corpus/workloads/x.yaml", []byte(`
 name: x
 topology: mesh:3
@@ -212,8 +212,8 @@ func TestClientProperties(t *testing.T) {
 	}
 }
 
-// TestBadSettingsOfAFile: values that YCSB would refuse are refused at their line, also where the experiment wins.
-func TestBadSettingsOfAFile(t *testing.T) {
+// TestInvalidFileSettings: values that YCSB would refuse are refused at their line, also where the experiment wins.
+func TestInvalidFileSettings(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"recordcount=many\n":                          "w:1:1: property recordcount:",

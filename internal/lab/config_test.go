@@ -38,7 +38,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-func TestNameOf(t *testing.T) {
+func TestSanitizeName(t *testing.T) {
 	for from, want := range map[string]string{
 		"azure8": "azure8", "My Cloud": "my-cloud", "8 sites!": "sites", "": "lab", "ring:16,rtt=40ms": "ring-16-rtt-40ms",
 		strings.Repeat("x", 60): strings.Repeat("x", 40),
@@ -49,9 +49,9 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
-// TestDirectoriesThatAreNotOurs: one that a user made stays when its last lab goes, one
+// TestForeignDirectories: one that a user made stays when its last lab goes, one
 // that somebody else put where anyone may is refused.
-func TestDirectoriesThatAreNotOurs(t *testing.T) {
+func TestForeignDirectories(t *testing.T) {
 	c := config(t, "dirs")
 	for _, dir := range []string{c.StateDir, c.DataDir} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -90,7 +90,7 @@ func TestDirectoriesThatAreNotOurs(t *testing.T) {
 }
 
 // What a node cannot be, or have, that is a machine itself is refused with the reason.
-func TestWholly(t *testing.T) {
+func TestCheckWholeMachines(t *testing.T) {
 	plain := func() topology.Topology {
 		return topology.Topology{Nodes: []topology.Node{{Name: "a", Role: topology.Client}, {Name: "b"}, {Name: "c"}}}
 	}

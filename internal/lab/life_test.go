@@ -21,7 +21,7 @@ import (
 	"skerry/internal/testkit/traces"
 )
 
-func TestNothingIsLeft(t *testing.T) {
+func TestDownLeavesNothing(t *testing.T) {
 	c := config(t, "nothing")
 	before := ownNetwork(t)
 	l, err := Up(t.Context(), c)
@@ -92,8 +92,8 @@ func TestNameIsTaken(t *testing.T) {
 	}
 }
 
-// TestLastingLab: another process finds it, changes it and ends it.
-func TestLastingLab(t *testing.T) { onEngines(t, lastingLab) }
+// TestPersistentLab: another process finds it, changes it and ends it.
+func TestPersistentLab(t *testing.T) { onEngines(t, lastingLab) }
 
 func lastingLab(t *testing.T, engine string) {
 	c := config(t, "lasting")
@@ -201,9 +201,9 @@ func TestOwnedLabIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestForeignThingsStay: what somebody else put on the machine, even in the lab's own
+// TestForeignObjectsStay: what somebody else put on the machine, even in the lab's own
 // namespaces, survives; only the devices of the lab leave it.
-func TestForeignThingsStay(t *testing.T) {
+func TestForeignObjectsStay(t *testing.T) {
 	c := config(t, "foreign")
 	l := mustUp(t, c)
 	if err := os.MkdirAll(traces.ShownDir, 0o755); err != nil {

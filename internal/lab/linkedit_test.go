@@ -11,7 +11,7 @@ import (
 	"skerry/internal/link"
 )
 
-func TestParse(t *testing.T) {
+func TestParseLinkEdit(t *testing.T) {
 	was := link.Quality{Latency: time.Second, Loss: 0.5, Bandwidth: 1000}
 	tests := map[string]struct {
 		words []string
@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseLinkEditErrors(t *testing.T) {
 	for _, words := range [][]string{
 		{"latency"}, {"latency=40"}, {"latency=-4ms"}, {"latncy=4ms"}, {"loss=2"}, {"bandwidth=0mbit"},
 		{"down=perhaps"}, {"distribution=flat"}, {"loss=1%",
@@ -71,7 +71,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestChanges(t *testing.T) {
+func TestLinkChanges(t *testing.T) {
 	links := []Link{
 		{ID: "Pune~Sydney", A: "Pune", B: "Sydney"},
 		{ID: "Pune~Tokyo", A: "Pune", B: "Tokyo"},
@@ -161,7 +161,7 @@ func TestParallelLinks(t *testing.T) {
 	}
 }
 
-func TestChangesRefuses(t *testing.T) {
+func TestLinkChangeErrors(t *testing.T) {
 	links := []Link{{ID: "Pune~Sydney", A: "Pune", B: "Sydney"}}
 	tests := map[string]struct {
 		words     []string

@@ -40,7 +40,7 @@ func TestLabByMessage(t *testing.T) {
 				t.Fatal(err)
 			}
 			startGreeter(t, b)
-			if who, err := ask(a, addressOf(t, l, "n2"), nil); err != nil || who != "n2" {
+			if who, err := exchange(a, addressOf(t, l, "n2"), nil); err != nil || who != "n2" {
 				t.Errorf("n2's own address leads to %q, %v", who, err)
 			}
 			if _, err := l.Stats(t.Context()); err != nil {

@@ -145,8 +145,8 @@ func Overlays() []overlay.Definition {
 	}
 }
 
-// OverlayNames are the names of overlays in topologies.
-func OverlayNames() []string {
+// overlayNames are the names of overlays in topologies.
+func overlayNames() []string {
 	var names []string
 	for _, a := range Overlays() {
 		names = append(names, a.Name)
@@ -219,7 +219,7 @@ func checkOverlaySpec(o topology.Overlay) (ps strict.Problems) {
 		ps = append(ps, strict.Problem{Path: path, Message: message, Hint: hint})
 	}
 	chosen, routed := findOverlay(o.Kind)
-	if known := append([]string{topology.Direct}, OverlayNames()...); o.Kind != "" && !slices.Contains(known, o.Kind) {
+	if known := append([]string{topology.Direct}, overlayNames()...); o.Kind != "" && !slices.Contains(known, o.Kind) {
 		hint := ""
 		if near := suggest.Nearest(o.Kind, known); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
@@ -230,7 +230,7 @@ func checkOverlaySpec(o topology.Overlay) (ps strict.Problems) {
 		path := strict.Join(overlaySection, name)
 		switch _, known := findOverlay(name); {
 		case !known:
-			fail(path, fmt.Sprintf("unknown key %q", name), "use one of kind, "+strings.Join(OverlayNames(), ", "))
+			fail(path, fmt.Sprintf("unknown key %q", name), "use one of kind, "+strings.Join(overlayNames(), ", "))
 		case name != o.Kind:
 			fail(path, fmt.Sprintf("options of %s have no effect: it is not the overlay", name), fmt.Sprintf("write overlay: {kind: %s, ...}", name))
 		}

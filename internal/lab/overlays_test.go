@@ -11,9 +11,9 @@ import (
 	"skerry/internal/topology"
 )
 
-// TestRegistry holds the registry against the folders beside it. That every overlay passes
+// TestOverlayRegistry holds the registry against the folders beside it. That every overlay passes
 // packets on is tested beside package overlay; its docs are, in package docgen.
-func TestRegistry(t *testing.T) {
+func TestOverlayRegistry(t *testing.T) {
 	names := map[string]bool{topology.Direct: true}
 	for _, a := range Overlays() {
 		if names[a.Name] || a.Name == "kind" {
@@ -44,7 +44,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckOverlay(t *testing.T) {
 	for text, want := range map[string]string{
 		"overlay: direct": "",
 		"overlay: babel":  "",

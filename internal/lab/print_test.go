@@ -29,7 +29,7 @@ func example() Info {
 	}
 }
 
-func TestStatus(t *testing.T) {
+func TestPrintStatus(t *testing.T) {
 	var b strings.Builder
 	if err := PrintStatus(&b, []Info{example(), {Name: "old", State: StateDead, Problem: "left over"}}, now); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ old: topology unknown
 	}
 }
 
-func TestLinks(t *testing.T) {
+func TestPrintLinks(t *testing.T) {
 	var b strings.Builder
 	if err := PrintLinks(&b, example()); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ spare        Pune > Sydney   lk1     60ms     100ms  unlimited  1%    jitter=1ms
 }
 
 // A planned link shows both directions where they differ, and what is not limited.
-func TestPlanned(t *testing.T) {
+func TestPrintPlannedLinks(t *testing.T) {
 	slow := link.Quality{Latency: 5 * time.Millisecond, Bandwidth: 5e6}
 	var b strings.Builder
 	err := PrintPlannedLinks(&b, []topology.Link{{ID: "a~b", A: "a", B: "b", AB: link.Quality{Latency: 5 * time.Millisecond}, BA: slow}})
@@ -83,7 +83,7 @@ a~b   b > a  5ms      10ms  5mbit      0%    -
 	}
 }
 
-func TestDOT(t *testing.T) {
+func TestPrintDOT(t *testing.T) {
 	var b strings.Builder
 	if err := PrintDOT(&b, example()); err != nil {
 		t.Fatal(err)

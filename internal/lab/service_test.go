@@ -118,8 +118,8 @@ func greeters(t *testing.T, l *Lab) map[string]*greeter {
 	return all
 }
 
-// ask connects from a host and returns who answered; what is sent must come back whole.
-func ask(from host.Host, address string, sent []byte) (who string, err error) {
+// exchange connects from a host and returns who answered; what is sent must come back whole.
+func exchange(from host.Host, address string, sent []byte) (who string, err error) {
 	err = from.(host.Inside).Do(func() error {
 		conn, err := net.DialTimeout("tcp4", address, 5*time.Second)
 		if err != nil {
@@ -180,7 +180,7 @@ func addressOf(t *testing.T, l *Lab, node string) string {
 
 // Every member is reached by its own address from every node and every member, itself
 // included, with more than a packet holds.
-func TestMembersAreReached(t *testing.T) {
+func TestMembersAreReachable(t *testing.T) {
 	payload := make([]byte, 200<<10)
 	rand.Read(payload)
 	auto := serviceOf(topology.HostPort, topology.Own)
@@ -196,7 +196,7 @@ func TestMembersAreReached(t *testing.T) {
 			greeters(t, l)
 			for from, h := range everywhere(t, l) {
 				for _, to := range []string{"n0", "n1", "n2"} {
-					who, err := ask(h, addressOf(t, l, to), payload)
+					who, err := exchange(h, addressOf(t, l, to), payload)
 					if err != nil || who != to {
 						t.Errorf("from %s to %s at %s: %q answered, %v", from, to, addressOf(t, l, to), who, err)
 					}
@@ -224,7 +224,7 @@ func TestSharedService(t *testing.T) {
 				seen := map[string]bool{}
 				for i := range 60 {
 					at := plan.ContactPoints(inner)
-					who, err := ask(client, at[i%len(at)], nil)
+					who, err := exchange(client, at[i%len(at)], nil)
 					if err != nil {
 						who = err.Error()
 					}
@@ -260,7 +260,7 @@ func TestSharedService(t *testing.T) {
 			await("after it returned", "n0", "n1", "n2")
 			for from, h := range everywhere(t, l) { // a member itself may be chosen
 				for range 6 {
-					if _, err := ask(h, plan.ContactPoints(inner)[0], nil); err != nil {
+					if _, err := exchange(h, plan.ContactPoints(inner)[0], nil); err != nil {
 						t.Errorf("from %s: %v", from, err)
 					}
 				}
@@ -281,7 +281,7 @@ func TestRoundRobin(t *testing.T) {
 	plan, _ := l.Service()
 	counted := map[string]int{}
 	for range 9 {
-		who, err := ask(client, plan.ContactPoints(inner)[0], nil)
+		who, err := exchange(client, plan.ContactPoints(inner)[0], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestRoundRobin(t *testing.T) {
 }
 
 // A process on any node knows the service by its name.
-func TestServiceHasAName(t *testing.T) {
+func TestServiceName(t *testing.T) {
 	l := mustUp(t, withService(t, "name", serviceOf(topology.ServiceIP, topology.Own)))
 	plan, _ := l.Service()
 	for name, want := range map[string]string{
@@ -313,7 +313,7 @@ func TestServiceHasAName(t *testing.T) {
 
 // Ports that programs listen on, here one that routes, are not given out, and a static one
 // that is taken is told of.
-func TestPortsThatAreTaken(t *testing.T) {
+func TestTakenPorts(t *testing.T) {
 	testkit.Need(t, testkit.Installed(tinc.Recipe))
 	s := serviceOf(topology.HostPort, topology.Own)
 	s.Auto, s.Low = true, 655 // tinc's
@@ -343,7 +343,7 @@ func TestPortsThatAreTaken(t *testing.T) {
 }
 
 // Another process finds the containers of a lab that stays.
-func TestServiceOfALastingLab(t *testing.T) {
+func TestServiceOfPersistentLab(t *testing.T) {
 	c := withService(t, "stays", serviceOf(topology.NodePort, topology.Own))
 	c.Ephemeral = false
 	l := mustUp(t, c)
@@ -355,7 +355,7 @@ func TestServiceOfALastingLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	greeters(t, again)
-	if who, err := ask(again.Hosts()[3], addressOf(t, again, "n1"), nil); err != nil || who != "n1" {
+	if who, err := exchange(again.Hosts()[3], addressOf(t, again, "n1"), nil); err != nil || who != "n1" {
 		t.Errorf("%q, %v", who, err)
 	}
 	if err := again.Down(context.Background()); err != nil {

@@ -45,7 +45,7 @@ func TestFullSizePackets(t *testing.T) {
 			startGreeter(t, b)
 			payload := make([]byte, 2<<20)
 			rand.Read(payload)
-			if who, err := ask(a, addressOf(t, l, "n2"), payload); err != nil || who != "n2" {
+			if who, err := exchange(a, addressOf(t, l, "n2"), payload); err != nil || who != "n2" {
 				t.Errorf("a long stream: %q, %v", who, err)
 			}
 			mtu := l.ServiceRunning().MTU()

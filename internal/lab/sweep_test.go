@@ -9,7 +9,7 @@ import (
 	"skerry/internal/machine/statedir"
 )
 
-func TestSweepLeavesWhatItCannotRead(t *testing.T) {
+func TestSweepKeepsUnreadableLabs(t *testing.T) {
 	c := config(t, "unread")
 	c.Ephemeral = false
 	l, err := Up(t.Context(), c)

@@ -37,7 +37,7 @@ func TestTCPOfNodes(t *testing.T) {
 }
 
 // A lab whose nodes would have another congestion control than the topology gives does not come up.
-func TestTCPThatTheKernelLacks(t *testing.T) {
+func TestUnavailableTCPSetting(t *testing.T) {
 	c := config(t, "tcp")
 	c.Topology.TCP = map[string]string{"congestion_control": "none_such"}
 	l, err := Up(t.Context(), c)

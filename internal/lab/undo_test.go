@@ -43,7 +43,7 @@ func (f failingEngine) Create(ctx context.Context, specs []link.Spec) error {
 	return errors.Join(err, f.inCreate)
 }
 
-func TestUpFailsAndUndoes(t *testing.T) {
+func TestFailedUpCleansUp(t *testing.T) {
 	boom := errors.New("boom")
 	ctx, cancel := context.WithCancel(t.Context())
 	tests := map[string]struct {

@@ -79,7 +79,7 @@ func TestFullDiskKeepsFinishedTrials(t *testing.T) {
 	}
 }
 
-func TestNoRunOnAFullDisk(t *testing.T) {
+func TestCreateOnFullDisk(t *testing.T) {
 	disk := smallDisk(t, "64k")
 	fill(t, filepath.Join(disk, "ballast"))
 	if _, err := Create(disk, testRun(1)); !errors.Is(err, syscall.ENOSPC) {

@@ -37,7 +37,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-func TestNotesThatAreNone(t *testing.T) {
+func TestInvalidNotes(t *testing.T) {
 	for name, n := range map[string]Notes{
 		"too long": {Note: strings.Repeat("x", noteBytes+1)}, "not text": {Note: "\xff"}, "a tag of two lines": {Tags: []string{"a\nb"}},
 		"a list of tags": {Tags: []string{"a,b"}}, "a long tag": {Tags: []string{strings.Repeat("x", tagBytes+1)}},

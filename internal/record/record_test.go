@@ -65,7 +65,7 @@ func open(t *testing.T, dir string) *Dir {
 	return d
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWriteAndRead(t *testing.T) {
 	w := create(t, 1)
 	tw := openTrial(t, w, 1)
 
@@ -159,7 +159,7 @@ func check[T any](t *testing.T, what string, want, got T, err error) {
 	}
 }
 
-func TestRunsOfOneSecondHaveDirectoriesOfTheirOwn(t *testing.T) {
+func TestRunsInOneSecond(t *testing.T) {
 	parent := t.TempDir()
 	var names []string
 	for range 2 {
@@ -180,7 +180,7 @@ func TestRunsOfOneSecondHaveDirectoriesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestLatestThatIsAUsersOwnStays(t *testing.T) {
+func TestUserOwnedLatestIsKept(t *testing.T) {
 	parent := t.TempDir()
 	mine := filepath.Join(parent, "latest")
 	noError(t, os.WriteFile(mine, []byte("mine"), 0o600))
@@ -192,7 +192,7 @@ func TestLatestThatIsAUsersOwnStays(t *testing.T) {
 }
 
 // A run killed at any moment: no Finish, a trial open, its tables unwritten.
-func TestKilledRunKeepsItsTrialsAndResumes(t *testing.T) {
+func TestResumeAfterKill(t *testing.T) {
 	w := create(t, 4)
 	finish(t, w, 1, Trial{State: TrialOK, Goodput: 11})
 	finish(t, w, 2, Trial{State: TrialFailed, Error: "no cluster"})
@@ -235,7 +235,7 @@ func TestKilledRunKeepsItsTrialsAndResumes(t *testing.T) {
 	}
 }
 
-func TestResumeTakesSuspectTrialsWhereAsked(t *testing.T) {
+func TestResumeRepeatsSuspectTrials(t *testing.T) {
 	w := create(t, 2)
 	finish(t, w, 1, Trial{State: TrialOK, Verdict: Verdict{State: Valid}})
 	finish(t, w, 2, Trial{State: TrialOK, Verdict: Verdict{State: Suspect}})
@@ -293,7 +293,7 @@ func TestTwoWritersOfOneRun(t *testing.T) {
 }
 
 // The rename of a trial's directory and the summary are two steps; a kill may fall between.
-func TestTrialThatMissedTheSummaryIsFound(t *testing.T) {
+func TestTrialMissingFromSummary(t *testing.T) {
 	for _, damage := range []struct {
 		name string
 		do   func(path string) error
@@ -317,7 +317,7 @@ func TestTrialThatMissedTheSummaryIsFound(t *testing.T) {
 	}
 }
 
-func TestOpenTellsWhatIsWrong(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, file, text string
 		want             error
@@ -345,7 +345,7 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestDamagedFilesOfATrialAreToldNotFatal(t *testing.T) {
+func TestDamagedTrialFiles(t *testing.T) {
 	w := create(t, 1)
 	finish(t, w, 1, Trial{State: TrialOK})
 	dir := filepath.Join(w.Dir(), "trials", "1")
@@ -366,7 +366,7 @@ func TestDamagedFilesOfATrialAreToldNotFatal(t *testing.T) {
 	}
 }
 
-func TestEventLineCutShortIsLeftOut(t *testing.T) {
+func TestTruncatedEventLine(t *testing.T) {
 	w := create(t, 1)
 	finish(t, w, 1, Trial{State: TrialOK})
 	path := filepath.Join(w.Dir(), "trials/1/events.jsonl")
@@ -375,7 +375,7 @@ func TestEventLineCutShortIsLeftOut(t *testing.T) {
 	check(t, "events", []Event{{T: 1, Kind: "a"}}, events, err)
 }
 
-func TestRowsAfterTheEndAreRefused(t *testing.T) {
+func TestRowsAfterFinish(t *testing.T) {
 	w := create(t, 1)
 	tw := openTrial(t, w, 1)
 	noError(t, tw.Finish(Trial{State: TrialOK}))
@@ -388,7 +388,7 @@ func TestRowsAfterTheEndAreRefused(t *testing.T) {
 	}
 }
 
-func TestUnplannedTrialIsRefused(t *testing.T) {
+func TestUnplannedTrial(t *testing.T) {
 	if _, err := create(t, 1).OpenTrial(2); !errors.Is(err, ErrNoTrial) {
 		t.Errorf("got %v, want ErrNoTrial", err)
 	}

@@ -49,7 +49,7 @@ func left(t *testing.T, dir string) []string {
 
 // Many places finish the same trial at once, while the writer collects: one of them is the result, it
 // stays the one that the writer has read, and nothing else is left.
-func TestAttemptsThatRaceLeaveOneResult(t *testing.T) {
+func TestRacingAttempts(t *testing.T) {
 	const racers, rounds = 8, 25
 	for range rounds {
 		w := create(t, 1)
@@ -95,7 +95,7 @@ func TestAttemptsThatRaceLeaveOneResult(t *testing.T) {
 
 // A machine that was thought dead ends its attempt after another place has measured the trial,
 // after that was replaced, and after the run is over: each time it changes nothing.
-func TestALateAttemptChangesNothing(t *testing.T) {
+func TestLateAttempt(t *testing.T) {
 	w := create(t, 2)
 	dead := []func(Trial) error{attemptAt(t, work(t, w.Dir()), 1), attemptAt(t, work(t, w.Dir()), 1), attemptAt(t, work(t, w.Dir()), 1)}
 	late := Trial{State: TrialOK, Goodput: 666}
@@ -199,7 +199,7 @@ func TestCollectAfterACrash(t *testing.T) {
 
 // Where writing summary.json takes long it is written seldom: readers find what it lacks, a kill loses nothing, and a result in
 // place of one that it has is written at once.
-func TestSummaryMayBeBehind(t *testing.T) {
+func TestSummaryLag(t *testing.T) {
 	w := create(t, 4)
 	lands := func(id int, goodput float64) {
 		t.Helper()
@@ -266,7 +266,7 @@ func TestTasks(t *testing.T) {
 }
 
 // A plan of 100,000 trials is written, read and collected from without work that grows with its square.
-func TestPlansAreLarge(t *testing.T) {
+func TestLargePlan(t *testing.T) {
 	run := testRun(0)
 	run.Started = time.Time{}
 	for i := range 100_000 {

@@ -18,7 +18,7 @@ func steady(s Second) Waiting {
 // far is what three members of etcd, 5 ms apart, do at 200 operations a second on a quiet machine.
 var far = Second{Operations: 200, LatencyS: 0.008, Servers: 0.02, Client: 0.01, Disk: 0.04}
 
-func TestFindLatency(t *testing.T) {
+func TestExplainLatency(t *testing.T) {
 	p99 := func(latency float64) Percentile { return Percentile{Quantile: 0.99, LatencyS: latency} }
 	p50 := func(latency float64) Percentile { return Percentile{Quantile: 0.5, LatencyS: latency} }
 	change := func(f func(*Second)) Second { s := far; f(&s); return s }
@@ -65,7 +65,7 @@ func TestFindLatency(t *testing.T) {
 }
 
 // A wait of a tenth of the seconds makes the tail and not the median.
-func TestATailIsOfTheSecondsThatWait(t *testing.T) {
+func TestTailFromWaitingSeconds(t *testing.T) {
 	e := steady(far)
 	e.Seconds[3] = Second{Operations: 150, LatencyS: 0.15, Servers: 1}
 	if c := ExplainLatency(e, Percentile{Quantile: 0.99, LatencyS: 0.3}); c.By != Machine {
@@ -77,7 +77,7 @@ func TestATailIsOfTheSecondsThatWait(t *testing.T) {
 }
 
 // Equal waits give the larger median, exponential ones the larger tail.
-func TestPartIsTheLargerQuantile(t *testing.T) {
+func TestWaitQuantileIsLarger(t *testing.T) {
 	servers := func(s Second) float64 { return s.Servers }
 	e := steady(Second{Operations: 100, LatencyS: 0.1, Servers: 0.5}) // a mean of 50 ms
 	for q, want := range map[float64]float64{0.5: 0.05, 0.99: 0.05 * math.Log(100)} {

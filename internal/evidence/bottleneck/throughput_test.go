@@ -17,7 +17,7 @@ func idle() Evidence {
 // near has operations wait for more than distance.
 func near(e *Evidence) { e.RoundTripS, e.FarthestS = 0.001, 0.002 }
 
-func TestFind(t *testing.T) {
+func TestExplainThroughput(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change   func(*Evidence)
 		by, what string

@@ -101,7 +101,7 @@ func TestJitterAcrossChanges(t *testing.T) {
 }
 
 // Correct jitter passes also where packets come in rare bursts of very different size.
-func TestCorrectJitterIsNotOff(t *testing.T) {
+func TestCorrectJitterPasses(t *testing.T) {
 	for _, d := range []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal} {
 		q := link.Quality{Latency: 50 * time.Millisecond, Jitter: 5 * time.Millisecond, Distribution: d}
 		off := 0

@@ -141,8 +141,8 @@ const (
 	wholeShare  = 0.01
 )
 
-// ExceedsTolerance reports whether the number of violations in one second of a direction exceeds the tolerance.
-func ExceedsTolerance(broke, of uint64) bool { return exceedsShare(broke, of, secondShare) }
+// exceedsTolerance reports whether the number of violations in one second of a direction exceeds the tolerance.
+func exceedsTolerance(broke, of uint64) bool { return exceedsShare(broke, of, secondShare) }
 
 func exceedsShare(broke, of uint64, share float64) bool {
 	return broke >= minPackets && float64(broke) > share*float64(of)
@@ -156,7 +156,7 @@ func (y *tally) add(s Second, l law) {
 	of := s.Counters.Account.Packets
 	b := record.LawViolation{
 		Law: l.name, Link: s.Link, From: s.From, To: s.To, T: s.T,
-		Packets: int64(l.Packets), Of: int64(of), WorstMS: ms(l.Worst), Beyond: ExceedsTolerance(l.Packets, of),
+		Packets: int64(l.Packets), Of: int64(of), WorstMS: ms(l.Worst), Beyond: exceedsTolerance(l.Packets, of),
 	}
 	if b.Beyond {
 		y.times++

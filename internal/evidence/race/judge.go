@@ -151,7 +151,7 @@ func (r *Race) failedNeed(at cell) string {
 
 // Standings returns all candidates: first those in the race, each group by score.
 func (r *Race) Standings() []Standing {
-	ranked := r.Ranking()
+	ranked := r.ranking()
 	for _, c := range r.Candidates {
 		if !slices.Contains(ranked, c) {
 			ranked = append(ranked, c)

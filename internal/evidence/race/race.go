@@ -160,7 +160,7 @@ func (r *Race) wantedHeats() []Heat {
 	if heats := r.missingHeats(r.contenders(r.Candidates), Quiet, 1); len(heats) > 0 {
 		return heats
 	}
-	ranked := r.contenders(r.Ranking())
+	ranked := r.contenders(r.ranking())
 	// The noise is estimated from the candidates that most likely need a second quiet day anyway, if the budget
 	// still covers the bad days of the best candidate.
 	again := r.missingHeats(ranked[:min(maxFinalists, len(ranked))], Quiet, 2)
@@ -291,8 +291,8 @@ func (r *Race) cost(day string) float64 {
 	return guess(day)
 }
 
-// Ranking returns all candidates with a score, best first.
-func (r *Race) Ranking() []string {
+// ranking returns all candidates with a score, best first.
+func (r *Race) ranking() []string {
 	var ranked []string
 	for _, c := range r.Candidates {
 		if len(r.cells[cell{c, Quiet}]) > 0 {

@@ -31,14 +31,14 @@ type Rules struct {
 	SLA float64
 }
 
-// DefaultRules are those of docs/recovery.md.
-var DefaultRules = Rules{Baseline: 60, Goodput: 0.9, P99: 2, Hold: 10}
+// defaultRules are those of docs/recovery.md.
+var defaultRules = Rules{Baseline: 60, Goodput: 0.9, P99: 2, Hold: 10}
 
 func (r Rules) withDefaults() Rules {
 	for _, f := range []struct {
 		v *float64
 		d float64
-	}{{&r.Baseline, DefaultRules.Baseline}, {&r.Goodput, DefaultRules.Goodput}, {&r.P99, DefaultRules.P99}, {&r.Hold, DefaultRules.Hold}} {
+	}{{&r.Baseline, defaultRules.Baseline}, {&r.Goodput, defaultRules.Goodput}, {&r.P99, defaultRules.P99}, {&r.Hold, defaultRules.Hold}} {
 		if *f.v == 0 {
 			*f.v = f.d
 		}
@@ -74,9 +74,9 @@ func (b Bin) goodput() float64 {
 // minBin is the shortest bin that counts, in seconds; the remainder of a measurement gives no rate.
 const minBin = 0.5
 
-// MeasureEvent measures the time from an event until the next event or the end of the measurement. Bins are ordered by
+// measureEvent measures the time from an event until the next event or the end of the measurement. Bins are ordered by
 // time. Bins before 0 (warm-up) are not part of the baseline.
-func MeasureEvent(bins []Bin, at, until float64, rules Rules) record.Recovery {
+func measureEvent(bins []Bin, at, until float64, rules Rules) record.Recovery {
 	rules = rules.withDefaults()
 	bins = slices.DeleteFunc(slices.Clone(bins), func(b Bin) bool { return b.Length < minBin || b.At < 0 })
 	before, after := splitBins(bins, at, until, rules.Baseline)
@@ -255,7 +255,7 @@ func MeasureEvents(events []record.Event, bins []Bin, end float64, rules Rules) 
 			}
 		}
 		h := record.EventImpact{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Source: e.Source, Effect: e.Effect, AtS: at, Carried: e.Carried,
-			Recovery: MeasureEvent(bins, at, until, rules)}
+			Recovery: measureEvent(bins, at, until, rules)}
 		if e.Revert != nil && e.Revert.Completed != nil {
 			h.RevertedS = new(float64)
 			*h.RevertedS = e.Revert.Completed.Seconds()

@@ -37,13 +37,13 @@ func rates(parts ...[]int64) (all []int64) {
 
 var about = cmpopts.EquateApprox(0, 1e-9)
 
-func TestAnOutageIsMeasured(t *testing.T) {
+func TestOutage(t *testing.T) {
 	// Twenty good seconds, four without an answer, two of half the rate, one above, then as before.
 	bins := series(rates(repeat(100, 20), repeat(0, 4), repeat(50, 2), []int64{130}, repeat(100, 20))...)
 	for i := 20; i < 24; i++ {
 		bins[i].Failed = 10
 	}
-	got := MeasureEvent(bins, 20, 47, Rules{})
+	got := measureEvent(bins, 20, 47, Rules{})
 	want := record.Recovery{
 		BaselineS: 20, BaselineOps: 100, BaselineP99US: 1000, WatchedS: 27,
 		Availability: 2230.0 / 2270, AvailabilityTime: 21.0 / 27,
@@ -80,54 +80,54 @@ func TestRecoveryRules(t *testing.T) {
 		"a shorter hold":                {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 3))...), 20, Rules{Hold: 3}, 5, false},
 		"a laxer share":                 {series(rates(repeat(100, 20), repeat(80, 30))...), 20, Rules{Goodput: 0.75}, 0, false},
 	} {
-		got := MeasureEvent(c.bins, c.at, float64(len(c.bins)), c.rules)
+		got := measureEvent(c.bins, c.at, float64(len(c.bins)), c.rules)
 		if math.Abs(got.RecoverS-c.recover) > 1e-9 || got.Censored != c.censored {
 			t.Errorf("%s: recovered after %v (censored %t), want %v (%t)", name, got.RecoverS, got.Censored, c.recover, c.censored)
 		}
 	}
 }
 
-func TestBaselineIsTheWindowBeforeTheEvent(t *testing.T) {
+func TestBaselineWindow(t *testing.T) {
 	bins := series(rates(repeat(1, 100), repeat(100, 60), repeat(0, 10))...)
-	if got := MeasureEvent(bins, 160, 170, Rules{}); got.BaselineOps != 100 || got.BaselineS != 60 {
+	if got := measureEvent(bins, 160, 170, Rules{}); got.BaselineOps != 100 || got.BaselineS != 60 {
 		t.Errorf("60 s: %v ops/s over %v s", got.BaselineOps, got.BaselineS)
 	}
-	if got := MeasureEvent(bins, 160, 170, Rules{Baseline: 120}); got.BaselineS != 120 || got.BaselineOps != 50.5 {
+	if got := measureEvent(bins, 160, 170, Rules{Baseline: 120}); got.BaselineS != 120 || got.BaselineOps != 50.5 {
 		t.Errorf("120 s: %v ops/s over %v s", got.BaselineOps, got.BaselineS)
 	}
 	warm := append([]Bin{{At: -2, Length: 1, OK: 9999}, {At: -1, Length: 1, OK: 9999}}, series(repeat(10, 5)...)...)
-	if got := MeasureEvent(warm, 2, 5, Rules{}); got.BaselineOps != 10 || got.BaselineS != 2 {
+	if got := measureEvent(warm, 2, 5, Rules{}); got.BaselineOps != 10 || got.BaselineS != 2 {
 		t.Errorf("the warm-up is no baseline: %+v", got)
 	}
-	if got := MeasureEvent(warm, 0, 5, Rules{}); got.BaselineS != 0 || got.Censored || got.Availability != 1 {
+	if got := measureEvent(warm, 0, 5, Rules{}); got.BaselineS != 0 || got.Censored || got.Availability != 1 {
 		t.Errorf("without a baseline: %+v", got)
 	}
 }
 
-func TestTheNextEventEndsTheWatch(t *testing.T) {
+func TestNextEventEndsMeasurement(t *testing.T) {
 	bins := series(rates(repeat(100, 20), repeat(90, 5), repeat(0, 20))...)
-	got := MeasureEvent(bins, 20, 25, Rules{})
+	got := measureEvent(bins, 20, 25, Rules{})
 	if got.WatchedS != 5 || got.UnresponsivePeriods != 0 || got.Availability != 1 {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestTakeoverIsTheFirstWriteAfterTheEvent(t *testing.T) {
+func TestTakeover(t *testing.T) {
 	bins := series(repeat(100, 30)...)
 	bins[20].Writes = []uint64{1<<10 | 1<<12, 0} // 20.10 and 20.12, before the event at 20.3
 	bins[23].Writes = []uint64{0, 1 << 6}        // 23.70
-	got := MeasureEvent(bins, 20.3, 30, Rules{})
+	got := measureEvent(bins, 20.3, 30, Rules{})
 	if got.TakeoverS == nil || math.Abs(*got.TakeoverS-3.4) > 1e-9 {
 		t.Errorf("takeover %v, want 3.4", got.TakeoverS)
 	}
-	if got := MeasureEvent(bins, 24, 30, Rules{}); got.TakeoverS != nil {
+	if got := measureEvent(bins, 24, 30, Rules{}); got.TakeoverS != nil {
 		t.Errorf("takeover %v where no write came", *got.TakeoverS)
 	}
 }
 
-func TestNothingToMeasureIsNoNumberThatIsNone(t *testing.T) {
+func TestEmptyMeasurementIsFinite(t *testing.T) {
 	for _, bins := range [][]Bin{nil, series(0, 0, 0), {{At: 0, Length: 0, OK: 5}}} {
-		got := MeasureEvent(bins, 1, 3, Rules{})
+		got := measureEvent(bins, 1, 3, Rules{})
 		for _, f := range []float64{got.Availability, got.AvailabilityTime, got.DipDepth, got.RecoverS, got.BaselineOps} {
 			if math.IsNaN(f) || math.IsInf(f, 0) {
 				t.Errorf("%v: %+v", bins, got)
@@ -138,7 +138,7 @@ func TestNothingToMeasureIsNoNumberThatIsNone(t *testing.T) {
 
 func moment(s float64) *record.Moment { return &record.Moment{NS: int64(s * 1e9)} }
 
-func TestHappenings(t *testing.T) {
+func TestMeasureEvents(t *testing.T) {
 	bins := series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 15), repeat(50, 20))...)
 	events := []record.Event{
 		{Kind: "scale"}, // of the trial itself
@@ -165,7 +165,7 @@ func TestHappenings(t *testing.T) {
 	}
 }
 
-func TestEventsOfOneMomentAreWatchedTogether(t *testing.T) {
+func TestSimultaneousEvents(t *testing.T) {
 	bins := series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 15))...)
 	events := []record.Event{
 		{ID: 1, Kind: "kill", Apply: &record.Step{Began: moment(20)}},

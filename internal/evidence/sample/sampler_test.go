@@ -21,7 +21,7 @@ type node struct {
 func (n *node) Name() string               { return n.name }
 func (n *node) Usage() (host.Usage, error) { return n.usage, n.err }
 
-func TestTakeReportsDifferences(t *testing.T) {
+func TestSampleReportsDifferences(t *testing.T) {
 	n := &node{name: "Pune"}
 	var sent uint64
 	s := &Sampler{
@@ -52,7 +52,7 @@ func TestTakeReportsDifferences(t *testing.T) {
 	}
 }
 
-func TestTakeNamesTheNodeThatFails(t *testing.T) {
+func TestSampleErrorNamesNode(t *testing.T) {
 	gone := errors.New("gone")
 	s := &Sampler{Hosts: []host.Host{&node{name: "Pune", err: gone}}}
 	if _, err := s.Sample(t.Context(), 0); !errors.Is(err, gone) {
@@ -61,7 +61,7 @@ func TestTakeNamesTheNodeThatFails(t *testing.T) {
 }
 
 // A sample is of a second of the measurement's clock, whenever the sampler was started.
-func TestSecondsAreThoseOfTheMeasurement(t *testing.T) {
+func TestSecondsMatchMeasurement(t *testing.T) {
 	for _, tt := range []struct {
 		since, until time.Duration
 		ended        int64
@@ -81,7 +81,7 @@ func TestSecondsAreThoseOfTheMeasurement(t *testing.T) {
 	}
 }
 
-func TestParseMachine(t *testing.T) {
+func TestParseMachineUsage(t *testing.T) {
 	const stat = "cpu  100 20 30 4000 500 6 7 80 0 0\ncpu0 50 10 15 2000 250 3 3 40 0 0\n"
 	got, err := parseMachineUsage(stat)
 	if err != nil {

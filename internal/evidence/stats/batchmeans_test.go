@@ -123,7 +123,7 @@ func TestLuckyStartDoesNotStop(t *testing.T) {
 	}
 }
 
-func TestAStrayStartsTheCountAgain(t *testing.T) {
+func TestOutlierRestartsCount(t *testing.T) {
 	b := NewBatchMeans()
 	add := func(x float64, times int) (reached bool) {
 		for range times {
@@ -137,7 +137,7 @@ func TestAStrayStartsTheCountAgain(t *testing.T) {
 	}
 }
 
-func TestAskingTwiceIsAskingOnce(t *testing.T) {
+func TestReachedIsIdempotent(t *testing.T) {
 	b := NewBatchMeans()
 	for range 20 {
 		b.Add(trueMean)
@@ -160,7 +160,7 @@ func TestZeroThroughputNeverStops(t *testing.T) {
 	}
 }
 
-func TestNoNumbersInNoNumbersOut(t *testing.T) {
+func TestNaNIsIgnored(t *testing.T) {
 	b := NewBatchMeans()
 	for i := range 40 {
 		b.Add(float64(i % 3))

@@ -7,7 +7,7 @@ import (
 
 func isClose(a, b, within float64) bool { return math.Abs(a-b) <= within }
 
-func TestHedgesGOfKnownSamples(t *testing.T) {
+func TestHedgesG(t *testing.T) {
 	// Means 3 and 5 of five values each, SD sqrt(2.5) both: d = 1.2649, J(8) = 0.9027.
 	a, b := EstimateMean([]float64{1, 2, 3, 4, 5}), EstimateMean([]float64{3, 4, 5, 6, 7})
 	e := ComputeEffect(a, b)
@@ -46,7 +46,7 @@ func TestEffectWithoutSpreadOrRepetitions(t *testing.T) {
 	}
 }
 
-func TestDifferenceIsWelchs(t *testing.T) {
+func TestEstimateDifference(t *testing.T) {
 	a, b := EstimateMean([]float64{27.5, 21.0, 19.0, 23.6, 17.0, 17.9}), EstimateMean([]float64{27.1, 22.0, 20.8, 23.4, 23.4, 23.5})
 	d := EstimateDifference(a, b)
 	// Standard error 1.8351 with 7.64 degrees of freedom, of which t is 2.325.
@@ -58,7 +58,7 @@ func TestDifferenceIsWelchs(t *testing.T) {
 	}
 }
 
-func TestPermutationTestOfAllDeals(t *testing.T) {
+func TestExactPermutationTest(t *testing.T) {
 	// Of the 252 deals of ten values into five and five only two are as extreme.
 	p := PermutationTest([]float64{1, 2, 3, 4, 5}, []float64{6, 7, 8, 9, 10}, 1)
 	if !p.OK || !p.Exact || p.Deals != 252 || !isClose(p.P, 2.0/252, 1e-12) {
@@ -77,7 +77,7 @@ func TestPermutationTestOfAllDeals(t *testing.T) {
 	}
 }
 
-func TestPermutationTestOfDrawnDeals(t *testing.T) {
+func TestSampledPermutationTest(t *testing.T) {
 	var a, b, far []float64
 	for i := range 30 {
 		a, b, far = append(a, float64(i)), append(b, float64(i)+0.5), append(far, float64(i)+100)

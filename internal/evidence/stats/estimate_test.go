@@ -10,7 +10,7 @@ import (
 
 var near = cmpopts.EquateApprox(1e-6, 1e-9)
 
-func TestOf(t *testing.T) {
+func TestEstimateMean(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		values []float64
@@ -32,7 +32,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestRatio(t *testing.T) {
+func TestEstimateRatio(t *testing.T) {
 	a, b := EstimateMean([]float64{19, 20, 21}), EstimateMean([]float64{9.5, 10, 10.5})
 	r := EstimateRatio(a, b)
 	// Both have a relative variance of (0.05)^2/3, so that df = 4 and

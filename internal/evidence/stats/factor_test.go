@@ -28,7 +28,7 @@ func made(cells, machines, repetitions int, ofCell, ofMachine, rest float64, see
 }
 
 // On made data the components are found: on average over many grids, since one has few machines.
-func TestMachineFactorFindsWhatWasPutIn(t *testing.T) {
+func TestFitMachineFactor(t *testing.T) {
 	const grids = 100
 	for _, c := range []struct{ cell, machine, rest float64 }{{0.5, 0.2, 0.05}, {0.1, 0.4, 0.1}, {0.3, 0, 0.1}} {
 		var cell, machine, rest float64
@@ -66,7 +66,7 @@ func TestMachineFactorP(t *testing.T) {
 	}
 }
 
-func TestMachinesThatCannotBeToldFromCells(t *testing.T) {
+func TestConfoundedMachines(t *testing.T) {
 	for name, values := range map[string][]Observation{
 		"nothing":               nil,
 		"one machine":           {{0, 0, 1}, {0, 0, 2}, {1, 0, 3}, {1, 0, 4}},

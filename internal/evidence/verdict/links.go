@@ -20,7 +20,7 @@ var lawTexts = map[string]string{
 // judgeAccount judges what the emulator observed on links.
 func judgeAccount(a record.Account) (out []reason) {
 	for _, b := range a.Broken {
-		out = append(out, reasonIf(b.Beyond, LinkLaw, "%s", DescribeViolation(b))...)
+		out = append(out, reasonIf(b.Beyond, LinkLaw, "%s", describeViolation(b))...)
 	}
 	if j := a.Jitter; j != nil && linkcheck.JitterExceeded(*j) {
 		out = append(out, newReason(LinkJitter, "%s", describeJitter(*j)))
@@ -37,8 +37,8 @@ func judgeAccount(a record.Account) (out []reason) {
 	return out
 }
 
-// DescribeViolation describes the packets that broke a law.
-func DescribeViolation(b record.LawViolation) string {
+// describeViolation describes the packets that broke a law.
+func describeViolation(b record.LawViolation) string {
 	when := fmt.Sprintf("%d s", b.T)
 	if b.T < 0 {
 		when = "the whole measurement"

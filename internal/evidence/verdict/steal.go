@@ -102,7 +102,7 @@ const ForeignShare = 0.05
 // FullShare is the share of its cores above which a driver holds itself up; throttledShare is the share of a second in
 // which its quota may stop it.
 const (
-	FullShare      = 0.9
+	fullShare      = 0.9
 	throttledShare = 0.05
 )
 
@@ -126,7 +126,7 @@ func (m DriverMachine) Taken(s DriverSecond) bool {
 
 // driverFull reports whether the driver saturated its cores in a second.
 func (m DriverMachine) driverFull(s DriverSecond) bool {
-	return s.Cores() >= FullShare*m.DriverCores || s.Throttled >= throttledShare
+	return s.Cores() >= fullShare*m.DriverCores || s.Throttled >= throttledShare
 }
 
 // MeasureSteal compares a measurement with its remainder without the marked stretches:

@@ -32,7 +32,7 @@ func second(heldFor time.Duration, change func(*DriverSecond)) DriverSecond {
 	return s
 }
 
-func TestFind(t *testing.T) {
+func TestMeasureSteal(t *testing.T) {
 	for name, tt := range map[string]struct {
 		s           DriverSecond
 		share       float64

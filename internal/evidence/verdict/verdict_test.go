@@ -231,9 +231,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestEachPieceCounts: whichever piece of evidence is taken away, the trial is suspect, and the
+// TestMissingPieces: whichever piece of evidence is taken away, the trial is suspect, and the
 // reason says why there is none; one that was never handed over counts like one that is missing.
-func TestEachPieceCounts(t *testing.T) {
+func TestMissingPieces(t *testing.T) {
 	taken := map[string]func(*Evidence){
 		"Links":        func(e *Evidence) { e.Links = Missing[[]record.LinkFidelity]("gone") },
 		"Account":      func(e *Evidence) { e.Account = Missing[record.Account]("gone") },
@@ -318,7 +318,7 @@ func TestNotes(t *testing.T) {
 }
 
 // What fills processors would come again, as would what events and audits found.
-func TestMayPass(t *testing.T) {
+func TestTransientKinds(t *testing.T) {
 	for kind, want := range map[Kind]bool{Steal: true, OtherWork: true, Disturbed: true, DriverLate: true, LinkRTT: true, HostCPU: false,
 		DriverCPU: false, Audit: false, EventFailed: false, NoEvidence: false} {
 		if kind.Transient() != want {
@@ -339,7 +339,7 @@ func TestKindsAreDocumented(t *testing.T) {
 	}
 }
 
-func TestLateIsOfBeginsAndReverts(t *testing.T) {
+func TestEventLateness(t *testing.T) {
 	at := func(d time.Duration) *record.Moment { return &record.Moment{NS: int64(d)} }
 	e := NewEvents([]record.Event{
 		{Apply: &record.Step{Due: *at(time.Second), Began: at(1001 * time.Millisecond)},

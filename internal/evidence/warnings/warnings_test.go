@@ -8,7 +8,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestTheGravestComesFirst(t *testing.T) {
+func TestSeverityOrder(t *testing.T) {
 	valid := record.Trial{ID: 1, State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}}
 	of := func(id int, change func(*record.Trial)) record.Trial {
 		x := valid

@@ -14,7 +14,7 @@ import (
 )
 
 // A daemon that cannot run is started again and again, and what it said is kept.
-func TestKeeper(t *testing.T) {
+func TestSupervisor(t *testing.T) {
 	h := loophost.New(t, 1)[0]
 	k := overlay.NewSupervisor(nil)
 	err := k.Start(t.Context(), h, host.Command{
@@ -25,7 +25,7 @@ func TestKeeper(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err = overlay.Await(ctx, func(context.Context) error {
+	err = overlay.WaitUntil(ctx, func(context.Context) error {
 		if k.Restarts() < 2 {
 			return errors.New("not started again twice")
 		}

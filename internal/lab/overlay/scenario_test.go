@@ -145,7 +145,7 @@ func within(t *testing.T, limit time.Duration, what string, ask func() error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	if err := overlay.Await(ctx, func(context.Context) error { return ask() }); err != nil {
+	if err := overlay.WaitUntil(ctx, func(context.Context) error { return ask() }); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	t.Logf("%s: after %v", what, time.Since(began).Round(time.Millisecond))
@@ -173,9 +173,9 @@ func takes(l *lab.Lab, from, to, want string) func() error {
 // far bounds waits of tests: what is reached in a second may take long beside other work.
 const far = 3 * time.Minute
 
-// TestEveryOverlayForwards: under whichever overlay of the registry, nodes that no link joins
+// TestOverlaysForward: under whichever overlay of the registry, nodes that no link joins
 // reach each other through the one between them.
-func TestEveryOverlayForwards(t *testing.T) {
+func TestOverlaysForward(t *testing.T) {
 	for _, a := range lab.Overlays() {
 		t.Run(a.Name, func(t *testing.T) {
 			l := up(t, installed(t, a, nil), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 20*time.Millisecond),
@@ -190,7 +190,7 @@ func TestEveryOverlayForwards(t *testing.T) {
 	}
 }
 
-func TestBabelTakesTheShortestWay(t *testing.T) {
+func TestBabelShortestPath(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "at the start: c+d", takes(l, "vm0", "vm2", "c+d"))
 	// By c and d it is 90 ms; on a busy machine a packet may be late, or take another way.
@@ -212,7 +212,7 @@ func TestBabelTakesTheShortestWay(t *testing.T) {
 
 // Between sites of one region a direct link of 3.23 ms is shorter than two links of 1.26 and
 // 2.57 ms, and than three of 1.2 ms.
-func TestBabelTakesTheDirectLinkInARegion(t *testing.T) {
+func TestBabelDirectLinkInRegion(t *testing.T) {
 	const us = time.Microsecond
 	l := up(t, newBabel(t), "", "a b c x y", wire("ab", "a", "b", 1260*us), wire("bc", "b", "c", 2570*us), wire("ac", "a", "c", 3230*us),
 		wire("ax", "a", "x", 1200*us), wire("xy", "x", "y", 1200*us), wire("yc", "y", "c", 1200*us))
@@ -256,7 +256,7 @@ func TestBabelFollowsScale(t *testing.T) {
 	}
 }
 
-func TestBabelSeesTheCarrier(t *testing.T) {
+func TestBabelDetectsCarrier(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 	if err := l.Carrier("c", false); err != nil {
@@ -286,7 +286,7 @@ func TestBabelOneDirection(t *testing.T) {
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 }
 
-func TestDaemonIsStartedAgain(t *testing.T) {
+func TestDaemonRestart(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 	kill(t, l, "vm1", "babeld")
@@ -336,7 +336,7 @@ func kill(t *testing.T, l *lab.Lab, node, name string) {
 
 // What the paper says of tinc: it takes b; a when b is cut; c+d when both are cut; b
 // again when that returns.
-func TestTincTakesWhatAnswers(t *testing.T) {
+func TestTincUsesAnsweringAddress(t *testing.T) {
 	l := fig2(t, newTinc(t))
 	round := func(want time.Duration) func() error {
 		return func() error {

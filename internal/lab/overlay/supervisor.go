@@ -162,9 +162,9 @@ func (k *Supervisor) Close() error {
 	return nil
 }
 
-// Await asks until the answer is nil, or ctx ends. It leaves four fifths of the time to
+// WaitUntil asks until the answer is nil, or ctx ends. It leaves four fifths of the time to
 // those that it waits for: with many nodes a question costs as much as their answer.
-func Await(ctx context.Context, ask func(context.Context) error) error {
+func WaitUntil(ctx context.Context, ask func(context.Context) error) error {
 	const least, share = 10 * time.Millisecond, 4
 	for {
 		began := time.Now()

@@ -16,7 +16,7 @@ func node(name, site string, cpu float64, memory int64) topology.Node {
 	return topology.Node{Name: name, Site: site, CPU: cpu, Memory: memory}
 }
 
-func TestNew(t *testing.T) {
+func TestPlaceNodes(t *testing.T) {
 	cloud := topology.Topology{Nodes: []topology.Node{
 		node("client", "home", 0, 0),
 		node("p1", "Pune", 1, gib), node("p2", "Pune", 1, gib),
@@ -53,7 +53,7 @@ func TestNew(t *testing.T) {
 }
 
 // A machine that is a node itself has one, which has no limits.
-func TestNewWhole(t *testing.T) {
+func TestPlaceWholeMachines(t *testing.T) {
 	cloud := topology.Topology{Nodes: []topology.Node{node("client", "home", 0, 0), node("p1", "Pune", 0, 0), node("p2", "Pune", 0, 0),
 		node("s1", "Sydney", 1, 0)}}
 	got, err := PlaceNodes(cloud, []Machine{{Name: "a", Whole: true}, {Name: "b", Whole: true}, {Name: "rest"}}, nil)
@@ -73,7 +73,7 @@ func TestNewWhole(t *testing.T) {
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestPlaceNodesErrors(t *testing.T) {
 	cloud := topology.Topology{Nodes: []topology.Node{node("a", "Pune", 1, 2*gib), node("b", "Pune", 1, 2*gib)}}
 	one := []Machine{{Name: "rack-1", Memory: 3 * gib}}
 	for name, tt := range map[string]struct {

@@ -188,7 +188,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestWays(t *testing.T) {
+func TestDescribeAddresses(t *testing.T) {
 	p, err := NewPlan(of(topology.NodePort, topology.Own), places()[2:], []int{80}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -141,9 +141,9 @@ func formatValue(v Value) string {
 func (l Assertion) holds(v Value) bool {
 	switch l.op {
 	case "<":
-		return v.UpperBound() < l.value
+		return v.upperBound() < l.value
 	case "<=":
-		return v.UpperBound() <= l.value
+		return v.upperBound() <= l.value
 	case ">":
 		return v.V > l.value
 	case ">=":

@@ -23,7 +23,7 @@ func trial() record.Trial {
 	}
 }
 
-func TestLines(t *testing.T) {
+func TestAssertionSyntax(t *testing.T) {
 	for text, want := range map[string]bool{
 		"read.p95 < 300ms":           true,
 		"read.p95<0.2s":              false,
@@ -56,7 +56,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestWhatWasMeasuredIsTold(t *testing.T) {
+func TestMeasuredValues(t *testing.T) {
 	for text, want := range map[string]string{"read.p95 < 1ms": "250 ms", "availability > 99.99%": "99.95 %",
 		"events.kill.recover < 1s": "more than 90 s", "update.p95 < 1s": ""} {
 		l, err := ParseAssertion(text)
@@ -69,7 +69,7 @@ func TestWhatWasMeasuredIsTold(t *testing.T) {
 	}
 }
 
-func TestMistakesAreToldWhereTheyAre(t *testing.T) {
+func TestSyntaxErrorPositions(t *testing.T) {
 	for text, want := range map[string]struct {
 		offset int
 		word   string

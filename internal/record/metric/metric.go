@@ -194,8 +194,8 @@ func operationName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "-", "_")
 }
 
-// UpperBound is V, or infinity for a lower bound.
-func (v Value) UpperBound() float64 {
+// upperBound is V, or infinity for a lower bound.
+func (v Value) upperBound() float64 {
 	if v.LowerBound {
 		return math.Inf(1)
 	}

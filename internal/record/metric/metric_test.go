@@ -27,7 +27,7 @@ func full() record.Trial {
 	}
 }
 
-func TestEveryNameThatATrialHasIsKnownWithItsUnit(t *testing.T) {
+func TestAllTrialNamesParse(t *testing.T) {
 	for _, v := range Values(full()) {
 		n, err := ParseName(v.Name)
 		if err != nil || n.Unit != v.Unit {
@@ -51,12 +51,12 @@ func TestFigures(t *testing.T) {
 		t.Error("a latency of operations of which none succeeded")
 	}
 	r := got["events.leave.recover"]
-	if len(r) != 2 || r[0].LowerBound || r[0].UpperBound() != 4 || !r[1].LowerBound || r[1].UpperBound() < 1e300 {
+	if len(r) != 2 || r[0].LowerBound || r[0].upperBound() != 4 || !r[1].LowerBound || r[1].upperBound() < 1e300 {
 		t.Errorf("recovery of both events: %+v", r)
 	}
 }
 
-func TestUnknownNamesComeWithTheNearest(t *testing.T) {
+func TestUnknownNamesSuggestNearest(t *testing.T) {
 	for name, hint := range map[string]string{
 		"read.p59": `"read.p`, "goodputt": `"goodput"`, "events.leave.recovery": `"events.leave.recover"`, "events": "events.NAME",
 		"": "want one of", "lost_write": `"lost_writes"`,

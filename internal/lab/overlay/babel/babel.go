@@ -145,7 +145,7 @@ func (r *running) UpdateLatencies(ctx context.Context, links []overlay.Link) err
 func (r *running) waitRoutes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("no routes after %v", readyTimeout))
 	defer cancel()
-	return overlay.Await(ctx, r.Ready)
+	return overlay.WaitUntil(ctx, r.Ready)
 }
 
 func (r *running) Ready(ctx context.Context) error { return r.net.Routed(ctx) }

@@ -71,7 +71,7 @@ func (t *Tinc) Start(ctx context.Context, n overlay.Network) (overlay.Running, e
 	if err == nil {
 		ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not connected after %v", readyTimeout))
 		defer cancel()
-		err = overlay.Await(ctx, r.Ready)
+		err = overlay.WaitUntil(ctx, r.Ready)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start tinc: %w%s", err, r.LastLog()), r.Close())
@@ -112,7 +112,7 @@ func (t *Tinc) start(ctx context.Context, k *overlay.Supervisor, n overlay.Netwo
 func waitListening(ctx context.Context, h host.Host) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, listenTimeout, fmt.Errorf("not listening after %v", listenTimeout))
 	defer cancel()
-	return overlay.Await(ctx, func(ctx context.Context) error {
+	return overlay.WaitUntil(ctx, func(ctx context.Context) error {
 		return host.Accepts(ctx, h, fmt.Sprintf("127.0.0.1:%d", port), listenTimeout)
 	})
 }
