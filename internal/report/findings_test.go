@@ -13,8 +13,8 @@ func TestCommonRemedy(t *testing.T) {
 		kinds [][]string // of the trials
 		want  string     // the beginning
 	}{
-		"late twice, full once": {[][]string{{"driver-late", "emulator-late"}, {"steal"}, {"host-cpu"}}, "its processors came too late"},
-		"full":                  {[][]string{{"host-cpu"}, {"driver-cpu", "driver-late"}}, "its processors were full"},
+		"late twice, full once": {[][]string{{"driver-late", "emulator-late"}, {"steal"}, {"host-cpu"}}, "CPU time was delayed"},
+		"full":                  {[][]string{{"host-cpu"}, {"driver-cpu", "driver-late"}}, "CPU saturated"},
 		"the database's":        {[][]string{{"event-failed"}, {"audit"}}, ""},
 		"not told":              {[][]string{{}}, ""},
 	} {

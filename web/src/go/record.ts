@@ -1,29 +1,29 @@
 // Made by "make docs" from the types of internal/record.
 
-/** Account sums up what the emulator observed on links while a trial measured. */
+/** Account summarises what the emulator observed on links while a trial measured. */
 export interface Account {
-  /** not_measured is why there is none: nothing else is set then. */
+  /** not_measured is the reason if there is no account; no other field is set then. */
   not_measured?: string
-  /** directions of links that carried packets, and these packets; a super-packet counts as one. */
+  /** directions of links that carried packets, and the number of packets; a super-packet counts as one. */
   directions?: number
   packets?: number
-  /** broken are the laws that packets broke, each with the worst case. */
+  /** broken lists the violated laws, each with its worst case. */
   broken?: LawViolation[]
-  /** jitter is that of the direction that is farthest from its setting; nil if none could be judged. */
+  /** jitter describes the direction that is farthest from its setting; nil if no direction could be judged. */
   jitter?: Jitter
   /** changes of directions by events and drift. */
   changes?: Changes
 }
 
-/** Assertion is one line of an experiment's assert and whether it held. */
+/** Assertion is one line of an experiment's assert, with its result. */
 export interface Assertion {
   text: string
   held: boolean
-  /** value is what the trial measured, as the line would write it; "" where it has none. */
+  /** value is the measured value, in the notation of the line; "" if the trial has none. */
   value: string
   /**
-   * measured is the same as a number: in seconds, bytes, operations a second or cores, or a share
-   * of 0 to 1, as Unit says; absent where the trial has none. AtLeast says that it is a lower bound.
+   * measured is the value as a number in seconds, bytes, operations per second or cores, or a share of 0 to 1,
+   * according to Unit; absent if the trial has none. AtLeast marks a lower bound.
    */
   measured?: number
   /** unit is s, B, /s, cores, % for a share, or absent for a count. */
@@ -31,27 +31,24 @@ export interface Assertion {
   at_least?: boolean
 }
 
-/**
- * Audit is what reading every acknowledged write back found. docs/audit.md says how each
- * figure is counted.
- */
+/** Audit is the result of reading every acknowledged write back. docs/audit.md defines every figure. */
 export interface Audit {
   /**
-   * acknowledged_writes, InDoubt and Refused count the writes of the trial by outcome, the
-   * warm-up's too; Keys the records that were read back, those of the load among them.
+   * acknowledged_writes, InDoubt and Refused count the writes of the trial by outcome, including the warm-up's. Keys counts
+   * the records that were read back, including those of the load.
    */
   acknowledged_writes: number
   writes_in_doubt: number
   writes_refused: number
   audited_keys: number
-  /** lost_writes counts acknowledged writes that are nowhere any more. */
+  /** lost_writes counts acknowledged writes that no copy has. */
   lost_writes: number
   /**
-   * stale_copies counts copies that held an older value than was acknowledged, while another
-   * copy, or the same one later, held the newer.
+   * stale_copies counts copies that held an older value than acknowledged, while another copy, or the same copy later, held
+   * the newer value.
    */
   stale_copies: number
-  /** unexpected_values counts values that nobody wrote there, or that were refused. */
+  /** unexpected_values counts values that were never written, or whose write was refused. */
   unexpected_values: number
   /** unread_keys counts records that could not be read. */
   unread_keys: number
@@ -60,22 +57,22 @@ export interface Audit {
   history?: HistoryAudit
 }
 
-/** Bound says what limited a trial's throughput, with the evidence (evidence/bound has the rules). */
+/** Bound is what limited a trial's throughput, with the evidence (evidence/bottleneck has the rules). */
 export interface Bound {
   /** by is target, client, machine, node, bandwidth, distance or database. */
   by: string
   /** the node, or FROM~TO of the link */
   what?: string
   text: string
-  /** waiting is how many operations were under way on average: throughput times latency. */
+  /** waiting is the mean number of concurrent operations: throughput times latency. */
   waiting: number
   /** mean of all operations */
   latency_ms: number
-  /** of the client, by what it sent where */
+  /** of the client, weighted by traffic */
   round_trip_ms: number
   /**
-   * Shares of what there was: the machine's and the client's cores, those of the busiest node, and
-   * the fullest direction of a link.
+   * Utilisations of the machine's and the client's cores, of the busiest node's cores, and of the fullest direction
+   * of a link.
    */
   machine_share: number
   client_share: number
@@ -83,51 +80,48 @@ export interface Bound {
   link_share: number
 }
 
-/** Carried is what links carried together in the seconds before something happened to them. */
+/** Carried is the traffic of links in the seconds before an event. */
 export interface Carried {
-  /** bytes_s is in bytes a second, both directions together; Share is their part of what all links carried. */
+  /** bytes_s is in bytes per second, both directions together; Share is the part of all links' traffic. */
   bytes_s: number
   share: number
 }
 
-/** Changes counts directions of links that events and drift changed, by what was observed. */
+/** Changes counts changed directions of links, by the observed outcome. */
 export interface Changes {
   directions: number
   in_effect: number
   no_packet: number
   superseded: number
   unconfirmed: number
-  /** worst is the unconfirmed one that most packets crossed. */
+  /** worst is the unconfirmed change that most packets crossed. */
   worst?: Unconfirmed
 }
 
-/** Condition is what a link or a node is like. */
+/** Condition is the condition of a link or a node. */
 export type Condition = (typeof everyCondition)[number]
 export const everyCondition = ['up', 'changed', 'down'] as const
 
 /**
- * Effect is what an event does to its targets. Reports, maps and the runner of events know
- * this of an event and not its kind, so that a new kind is theirs from its first record on.
+ * Effect is what an event does to its targets. Reports, maps and the runner of events depend on the effect and not on
+ * the kind of an event, so that they handle a new kind without changes.
  *
- * 	            begun                complete                  taken back
- * 	settles     │◄── in force ──────►│ its targets stay so
- * 	otherwise   │◄── in force ────────────────────────────────►│ its targets are as before
+ * 	            begun                complete                  reverted
+ * 	settles     │◄── in force ──────►│ the targets keep the new condition
+ * 	otherwise   │◄── in force ────────────────────────────────►│ the targets return to their old condition
  *
- * What takes a settling event back settles too, and makes of its targets the opposite.
+ * The reversal of a settling event settles too, and sets the opposite condition.
  */
 export interface Effect {
   on: Scope
   makes: Condition
-  /** settles says that the event is over when its change is complete. */
+  /** settles is true if the event ends when its change is complete. */
   settles?: boolean
-  /**
-   * member is what becomes of the targets' membership of the database; the end of a trial
-   * does not take such a change back.
-   */
+  /** member is the change of the targets' membership of the database. The end of a trial does not revert it. */
   member?: Membership
 }
 
-/** Engine is the link engine that was chosen and the reason in a sentence. */
+/** Engine is the selected link engine and the reason. */
 export interface Engine {
   name: string
   why: string
@@ -144,10 +138,7 @@ export interface ErrorCount {
   example?: string
 }
 
-/**
- * ErrorSecond is one row of errors.parquet: operations of one kind that did not end ok in one second,
- * for one reason.
- */
+/** ErrorSecond is one row of errors.parquet: operations of one kind that did not end ok in one second, for one reason. */
 export interface ErrorSecond {
   t: number
   operation: string
@@ -159,69 +150,61 @@ export interface ErrorSecond {
 }
 
 /**
- * Event is one line of events.jsonl: something that happened in a trial. What the
- * experiment's events make happen has an ID and is written anew each time it gets on;
- * the last line of an ID tells all of it, and that alone is what Dir.Events returns.
+ * Event is one line of events.jsonl. An event of the experiment has an ID and is written again at every change of its
+ * state; only the last line of an ID counts, and Dir.Events returns only that.
  */
 export interface Event {
-  /**
-   * t is seconds since the measurement began: of when it began, or was due where it
-   * never did.
-   */
+  /** t is the time in seconds since the measurement began at which the event began, or was due if it never began. */
   t: number
   /** "scale", "drift", or that of an experiment's event, by its key there */
   kind: string
   message: string
-  /** id counts what the experiment's events make happen, from 1; 0 is anything else. */
+  /** id numbers the events of the experiment from 1; 0 marks any other entry. */
   id?: number
   /**
-   * entry is the place in the experiment's list of events, from 0, and Turn how often
-   * that entry has made something happen, from 1; Name is the entry's, "" where it has none.
-   * Entry is -1 where Source says who fired it in the experiment's stead.
+   * entry is the index in the experiment's list of events, from 0; Turn counts the occurrences of that entry, from 1;
+   * Name is the entry's name, or "". Entry is -1 if Source fired the event.
    */
   entry?: number
   turn?: number
   name?: string
-  /** source is SourceUI for an event fired from the dashboard, "" for the experiment's own. */
+  /** source is SourceUI for an event fired from the dashboard, "" for an event of the experiment. */
   source?: string
-  /** effect is what it does to its targets; nil for what is no event of an experiment. */
+  /** effect is what the event does to its targets; nil for entries that are not events of an experiment. */
   effect?: Effect
-  /** targets are the nodes, or the links, that it happens to. */
+  /** targets are names of nodes or links. */
   targets?: string[]
-  /** carried is what the links among its targets carried just before; nil where that is not known. */
+  /** carried is what the links among its targets carried just before; nil if unknown. */
   carried?: Carried
-  /** spec is the entry as the experiment has it. */
+  /** spec is the entry as written in the experiment. */
   spec?: unknown
   /** state is one of the EventX constants. */
   state?: string
   /**
-   * apply is the change itself, Revert the one that took it back; nil while that is not
-   * due and where it lasts to the trial's end by what it is (a member that left).
+   * apply is the change; Revert is its reversal, nil before it is due and for events that are never reverted (a
+   * member that left).
    */
   apply?: Step
   revert?: Step
-  /** observed is what the emulator observed after a step of the drift; nil where that was not checked. */
+  /** observed is what the emulator observed after a step of the drift; nil if it was not checked. */
   observed?: Observed
-  /** error says why it failed or was skipped. */
+  /** error is why the event failed or was skipped. */
   error?: string
 }
 
-/** EventImpact is one event of a trial and what became of the clients' operations around it. */
+/** EventImpact is one event of a trial and its effect on the clients' operations. */
 export interface EventImpact {
-  /** name is what assertions call it: the name that the experiment gave, else its kind. */
+  /** name is the event's name in assertions: the name in the experiment, else its kind. */
   name: string
   kind: string
   /** source is that of the Event. */
   source?: string
   /** effect is that of the Event. */
   effect?: Effect
-  /**
-   * at_s is when it took effect, RevertedS when it was taken back, in seconds since the
-   * measurement began.
-   */
+  /** at_s and RevertedS are when the event took effect and was reverted, in seconds since the measurement began. */
   at_s: number
   reverted_s?: number
-  /** accepted_s and CompleteS are of changes of membership, in seconds since the request. */
+  /** accepted_s and CompleteS belong to changes of membership, in seconds since the request. */
   accepted_s?: number
   complete_s?: number
   /** that of the Event */
@@ -229,7 +212,7 @@ export interface EventImpact {
   recovery: Recovery
 }
 
-/** Fidelity is the evidence that the emulation was true. */
+/** Fidelity is the evidence that the emulation was accurate. */
 export interface Fidelity {
   engine: string
   links: LinkFidelity[]
@@ -238,16 +221,16 @@ export interface Fidelity {
   /** worst_bandwidth_error is the largest relative error of a measured bandwidth. */
   worst_bandwidth_error: number
   /**
-   * emulator_late_p99_us: how late the emulator handed packets over while the trial
-   * measured; negative when the engine cannot know.
+   * emulator_late_p99_us is the lateness with which the emulator delivered packets during the measurement; negative if
+   * the engine cannot report it.
    */
   emulator_late_p99_us: number
   emulator_drops: number
-  /** event_late_p99_us: how late the experiment's events began after they were due. */
+  /** event_late_p99_us is the lateness with which the experiment's events began. */
   event_late_p99_us?: number
-  /** CPU in cores: of the load driver, and of everything on the machine (out of HostCores). */
+  /** client_cpu_cores is the cores that the load driver used. */
   client_cpu_cores: number
-  /** client_late_p99_us: how late the driver sent operations after it meant to. */
+  /** client_late_p99_us is the lateness with which the driver sent operations. */
   client_late_p99_us: number
   host_cpu_cores: number
   host_cpu_cores_max_1s: number
@@ -255,35 +238,29 @@ export interface Fidelity {
   /** of the host's CPU time */
   steal_share: number
   /**
-   * others_cpu_cores is the cores that processes used, on average, that are neither the trial's nor of another trial of the
-   * run; nil where that is not known, for the reason OthersUnknown, and in runs of older versions.
+   * others_cpu_cores is the mean number of cores that processes outside the run used; nil in runs of older versions, and if
+   * unknown for the reason OthersUnknown.
    */
   others_cpu_cores?: number
   others_not_known?: string
   /**
-   * machines are those that the lab stood on, where it stood on machines of a machines file; the
-   * figures of host are of them together then, and lateness of the worst.
+   * machines are the machines of the lab, if it used a machines file. The host's figures are then totals over all
+   * machines, and lateness is that of the worst one.
    */
   machines?: MachineFidelity[]
   /**
-   * own_cpu_cores is the cores that the trial's own processes used on average, OwnMemory the bytes of its
-   * nodes at the most.
+   * own_cpu_cores is the mean number of cores that the trial's own processes used; OwnMemory is the maximum memory of its
+   * nodes.
    */
   own_cpu_cores?: number
   own_memory_bytes?: number
-  /**
-   * account is what the emulator observed on links while the trial measured; nil in runs of older
-   * versions.
-   */
+  /** account is what the emulator observed on links during the measurement; nil in runs of older versions. */
   account?: Account
-  /**
-   * stolen is what processors that were taken from the driver could have changed; nil in runs
-   * of older versions.
-   */
+  /** stolen is the effect of CPU time stolen from the driver; nil in runs of older versions. */
   stolen?: Stolen
 }
 
-/** Figures are those that a verdict is about; response times in microseconds. */
+/** Figures are the figures that a verdict covers; response times in microseconds. */
 export interface Figures {
   goodput_ops_s: number
   p50_us: number
@@ -291,35 +268,35 @@ export interface Figures {
   p99_us: number
 }
 
-/** File is a text file that a run was given. */
+/** File is a text file given to a run. */
 export interface File {
   path?: string
   text?: string
-  /** set and Fast are what was given beside it: --set and --fast. */
+  /** set and Fast are the options --set and --fast. */
   set?: string[]
   fast?: boolean
-  /** from are the builds of databases that were asked for: --from. */
+  /** from are the database builds of the option --from. */
   from?: string[]
 }
 
-/** HistoryAudit is the check of a few records' whole history for linearizability. */
+/** HistoryAudit is the linearizability check of a few records' whole history. */
 export interface HistoryAudit {
   history_keys: number
   history_operations: number
-  /** result is linearizable, violated, or undecided when time ran out. */
+  /** result is linearizable, violated, or undecided if the check ran out of time. */
   result: string
   /** violated lists the record and field of each violation. */
   violated?: string[]
 }
 
-/** Jitter compares the spread of the delays of one direction with the jitter that was set. */
+/** Jitter compares the spread of one direction's delays with its setting. */
 export interface Jitter {
   link: string
   from: string
   to: string
   /** mean delay less queue and latency; 0 is right */
   mean_ms: number
-  /** mean_limit_ms is what the mean may be off by. */
+  /** mean_limit_ms is the tolerance of the mean. */
   mean_limit_ms: number
   sd_ms: number
   set_sd_ms: number
@@ -327,7 +304,7 @@ export interface Jitter {
   most_sd_ms: number
 }
 
-/** Latency of the operations that ended ok, in microseconds. */
+/** Latency describes the operations that ended ok, in microseconds. */
 export interface Latency {
   mean: number
   p50: number
@@ -337,27 +314,27 @@ export interface Latency {
   max: number
 }
 
-/** LatencyBound says what made the median and the 99th percentile of the response time of all operations. */
+/** LatencyBound explains the median and the 99th percentile of the response time of all operations. */
 export interface LatencyBound {
   p50: LatencyCause
   p99: LatencyCause
 }
 
-/** LatencyCause says what made a percentile of the response time, with the evidence (evidence/bound has the rules). */
+/** LatencyCause explains one percentile of the response time, with the evidence (evidence/bottleneck has the rules). */
 export interface LatencyCause {
   /**
-   * by is distance, machine (its processors, for which servers waited), client (the driver waited for a processor),
-   * node (quotas), disk, queue or database.
+   * by is distance, machine (servers waited for a processor), client (the driver waited for a processor), node
+   * (quotas), disk, queue or database.
    */
   by: string
   /** FROM~TO of the link */
   what?: string
   text: string
-  /** of_machine says that processors or the disk of the machine made it, and not the database or the emulated cloud. */
+  /** of_machine is true if the machine's processors or disk are the cause, and not the database or the emulated cloud. */
   of_machine?: boolean
   /**
-   * latency_ms is the percentile; the others are what each of the waits accounts for in it. They may overlap, and
-   * their sum may be more than the whole.
+   * latency_ms is the percentile; the other fields are the parts of each wait in it. The parts may overlap, and their
+   * sum may exceed the percentile.
    */
   latency_ms: number
   round_trip_ms: number
@@ -371,8 +348,8 @@ export interface LatencyCause {
 }
 
 /**
- * LawViolation is a law that packets broke. The packets are those of one direction in the second T, or in
- * the whole measurement where T is -1.
+ * LawViolation describes the packets that broke a law in one direction, in the second T, or in the whole measurement if
+ * T is -1.
  */
 export interface LawViolation {
   law: string
@@ -385,16 +362,19 @@ export interface LawViolation {
   /** delivered */
   of: number
   worst_ms: number
-  /** beyond says that these are more than the tolerance, and Times how many seconds of directions had that. */
+  /**
+   * beyond is true if more packets than the tolerance broke the law; Times is the number of seconds of directions in
+   * which that happened.
+   */
   beyond?: boolean
   times?: number
-  /** total is how many packets of all directions broke it in the measurement. */
+  /** total is the number of packets of all directions that broke the law during the measurement. */
   total: number
 }
 
 /**
- * LinkFidelity compares one link with what was asked of it. Measurement is made
- * before the workload starts, so that it sees the emulator and not the queue.
+ * LinkFidelity compares one link with its settings. Links are measured before the workload starts, so that the result
+ * shows the emulator and not a queue.
  */
 export interface LinkFidelity {
   id: string
@@ -402,34 +382,34 @@ export interface LinkFidelity {
   to: string
   set_rtt_ms: number
   /**
-   * real says that the link was left as it is: nothing was asked of it, so that what is set is 0 and there is no
-   * error. Seen is what it was while the trial measured.
+   * real marks a real link. It has no settings, so the set values and the error are 0. Seen is its behaviour during
+   * the trial.
    */
   real?: boolean
   seen?: LinkSeen
-  /** set_jitter_ms is the jitter of both directions together: what the median may stray by. */
+  /** set_jitter_ms is the jitter of both directions together, by which the median may deviate. */
   set_jitter_ms?: number
-  /** answered says whether any echo came back; without one the figures are 0. */
+  /** answered is true if any echo returned; otherwise the figures are 0. */
   answered: boolean
   /** median */
   rtt_ms: number
   rtt_p99_ms: number
   /** median - set */
   rtt_error_ms: number
-  /** Bits per second of layer 3, 0 where unlimited or not measured; AB is From to To. */
+  /** Bits per second of layer 3, 0 if unlimited or not measured; AB is From to To. */
   set_ab_bps?: number
   ab_bps?: number
   set_ba_bps?: number
   ba_bps?: number
-  /** train_lost says that of a direction that loses nothing no packet train arrived. */
+  /** train_lost is true if no packet train arrived in a direction that loses nothing. */
   train_lost?: boolean
-  /** train_disturbed says that the machine held up every train, so that a bandwidth is not known. */
+  /** train_disturbed is true if the machine held up every train, so that a bandwidth is unknown. */
   train_disturbed?: boolean
-  /** train_starved says that the sender of a direction could not keep it busy, so that a bandwidth is not known. */
+  /** train_starved is true if a sender could not saturate a direction, so that a bandwidth is unknown. */
   train_starved?: boolean
 }
 
-/** LinkSeen is what a real link was while the trial measured, over all echoes. */
+/** LinkSeen describes a real link during the measurement, over all echoes. */
 export interface LinkSeen {
   sent: number
   lost: number
@@ -441,7 +421,7 @@ export interface LinkSeen {
   jitter_ms: number
 }
 
-/** Machine is the host that the run was made on. */
+/** Machine is the host of the run. */
 export interface Machine {
   name: string
   /** "Debian GNU/Linux 12 (bookworm)" */
@@ -454,20 +434,20 @@ export interface Machine {
   memory_bytes: number
 }
 
-/** MachineFidelity is what one of several machines had to do with a trial. */
+/** MachineFidelity describes one of several machines that ran a trial. */
 export interface MachineFidelity {
   name: string
   kernel: string
   nodes: string[]
-  /** cpu_cores in cores of everything there, on average, out of Cores; StealShare of its CPU time. */
+  /** cpu_cores is the mean number of busy cores, out of Cores; StealShare is a share of the CPU time. */
   cpu_cores: number
   cores: number
   steal_share: number
-  /** emulator_late_p99_us: how late its emulator handed packets over; negative where it cannot know. */
+  /** emulator_late_p99_us is the lateness of its emulator; negative if the engine cannot report it. */
   emulator_late_p99_us: number
   /**
-   * Its clock was so far ahead of the controller's when the measurement began, within the
-   * uncertainty either way, and moved by so much until its end.
+   * The machine's clock was ClockAheadUS ahead of the controller's when the measurement began, plus or minus
+   * ClockUncertainUS. It moved by ClockMovedUS during the measurement.
    */
   clock_ahead_us: number
   clock_uncertain_us: number
@@ -478,7 +458,7 @@ export interface MachineFidelity {
 export type Membership = (typeof everyMembership)[number]
 export const everyMembership = ['leave', 'join'] as const
 
-/** Moment is a time on both clocks. */
+/** Moment is a time on two clocks. */
 export interface Moment {
   /** since the measurement began */
   ns: number
@@ -486,23 +466,22 @@ export interface Moment {
 }
 
 /**
- * NetworkSecond is one row of network.parquet: what packets met between the nodes in one
- * second, where an overlay routes them; else over links that are real, of those alone.
+ * NetworkSecond is one row of network.parquet: the round trips between the nodes in one second, if an overlay routes
+ * packets; otherwise over real links only.
  */
 export interface NetworkSecond {
   t: number
   /** rtt_mean_ms and Worst round trip over all pairs of nodes, or real links, that answered. */
   rtt_mean_ms: number
   rtt_worst_ms: number
-  /** pairs were asked, Unreachable of them did not answer. */
+  /** pairs is the number of probed pairs; Unreachable of them did not answer. */
   pairs: number
   unreachable: number
 }
 
 /**
- * NodeSecond is one row of nodes.parquet: one node in one second. The emulator
- * and the host appear as the nodes "@emulator" and "@host", the process of encrypted links
- * as "@wireguard".
+ * NodeSecond is one row of nodes.parquet: one node in one second. The nodes "@emulator", "@host" and "@wireguard" are
+ * the emulator, the machine and the process of encrypted links.
  */
 export interface NodeSecond {
   t: number
@@ -515,9 +494,9 @@ export interface NodeSecond {
   rx_bytes: number
   tx_bytes: number
   /**
-   * user_cores and System are parts of CPU; Steal is what neighbours of the node's flavor, or the
-   * machine's hypervisor, kept from it. Credits is the balance of a flavor that has some.
-   * Foreign is what of the machine's CPU processes used that are not of the trial.
+   * user_cores and System are parts of CPU. Steal is CPU time that neighbours of the node's flavor, or the machine's
+   * hypervisor, withheld. Credits is the balance of a flavor with CPU credits. Foreign is the machine's CPU time that
+   * processes outside the trial used.
    */
   user_cores: number
   system_cores: number
@@ -525,20 +504,17 @@ export interface NodeSecond {
   credits?: number
   foreign_cores?: number
   /**
-   * processor_wait_s adds up, over the node's threads, the seconds that each was ready to run and waited for a
-   * processor; DiskWait is for how much of the second at least one thread waited for a disk.
+   * processor_wait_s sums, over the node's threads, the time ready to run but waiting for a processor. DiskWait is the
+   * part of the second in which at least one thread waited for a disk.
    */
   processor_wait_s?: number
   disk_wait_s?: number
 }
 
-/**
- * Notes is notes.json: what people wrote down about a run. It may be changed at any time,
- * while the run goes on too.
- */
+/** Notes is notes.json: a user's notes on a run. They may change at any time, also during the run. */
 export interface Notes {
   schema: string
-  /** revision counts the changes; who changes notes names the one that they had read. */
+  /** revision counts the changes; a writer states the revision that it read. */
   revision: number
   changed?: string
   note?: string
@@ -547,14 +523,14 @@ export interface Notes {
 
 /** Observed is what the emulator observed after one change of links. */
 export interface Observed {
-  /** set is when the emulator had all changes. */
+  /** set is when the emulator had received all changes. */
   set: Moment
-  /** in_effect is by when a packet had obeyed the last of the changes that were confirmed; nil without any. */
+  /** in_effect is when a packet had obeyed the last confirmed change; nil if none was confirmed. */
   in_effect?: Moment
   /**
-   * directions that were changed. Of these a packet was observed to obey the change on Confirmed ones,
-   * no packet crossed NoPacket ones, and Superseded ones were changed again before a packet did. The
-   * others are Unconfirmed: packets crossed, and none obeyed.
+   * directions that changed. A packet obeyed the change on Confirmed directions; no packet crossed NoPacket
+   * directions; Superseded directions changed again before a packet obeyed. On Unconfirmed directions packets crossed
+   * and none obeyed.
    */
   directions: number
   confirmed: number
@@ -564,8 +540,8 @@ export interface Observed {
 }
 
 /**
- * OperationSecond is one kind of operation in one second: those that ended ok, and their response
- * times. Onlookers are told of it; of a trial that is over its histograms tell.
+ * OperationSecond is one kind of operation in one second: those that ended ok, and their response times. It feeds the
+ * live view; afterwards the histograms have the same data.
  */
 export interface OperationSecond {
   t: number
@@ -596,27 +572,21 @@ export interface Outcomes {
   dropped: number
 }
 
-/**
- * PoolSecond is one row of pools.parquet, where several workloads run side by side: one of them in
- * one second.
- */
+/** PoolSecond is one row of pools.parquet, which exists if several workloads run side by side. */
 export interface PoolSecond extends Second {
   pool: string
 }
 
 /**
- * Recovery compares the seconds from an event to the next one, or to the end of the
- * measurement, with those before it. docs/recovery.md defines every figure.
+ * Recovery compares the seconds from an event to the next event, or to the end of the measurement, with the seconds
+ * before it. docs/recovery.md defines every figure.
  */
 export interface Recovery {
-  /**
-   * baseline_s is how much time before the event was looked at; 0 when there was none, and
-   * then only what needs no baseline is told.
-   */
+  /** baseline_s is the length of the period before the event. If it is 0, only figures that need no baseline are set. */
   baseline_s: number
   baseline_ops_s: number
   baseline_p99_us: number
-  /** watched_s is how much time after the event was looked at. */
+  /** watched_s is the length of the period after the event. */
   watched_s: number
   /** availability by requests and by time: shares of 0 to 1. */
   availability: number
@@ -625,30 +595,23 @@ export interface Recovery {
   unresponsive_periods: number
   unresponsive_s: number
   longest_unresponsive_s: number
-  /** takeover_s is when the first write after the event was acknowledged; absent when none was. */
+  /** takeover_s is when the first write after the event was acknowledged; absent if none was. */
   takeover_s?: number
-  /**
-   * recover_s is how long it took to be as before; when Censored, it was not while it was
-   * watched, and RecoverS is how long that was.
-   */
+  /** recover_s is the time until recovery. If Censored, no recovery was observed, and RecoverS is the observed time. */
   recover_s: number
   censored?: boolean
   /**
-   * dip_depth is the share of the baseline that was missing in the worst second, DipOps
-   * the operations that were missing until it recovered, OvershootOps those above the
-   * baseline, counted apart.
+   * dip_depth is the share of the baseline that was missing in the worst second. DipOps are the operations missing
+   * until recovery. OvershootOps are those above the baseline, counted separately.
    */
   dip_depth: number
   dip_ops: number
   overshoot_ops: number
-  /** sla_violation_s counts the seconds that broke the service level. */
+  /** sla_violation_s is the time in seconds that violated the service level. */
   sla_violation_s: number
 }
 
-/**
- * Replaced is an attempt at a trial that measured and was run again: its directory is kept,
- * its figures count for nothing.
- */
+/** Replaced is an attempt that measured and was repeated. Its directory is kept; its figures do not count. */
 export interface Replaced {
   /** within the run directory */
   dir: string
@@ -661,22 +624,22 @@ export interface Replaced {
 export interface ReplicaAudit {
   node: string
   /**
-   * held_keys counts records that the member holds, Stale those of them that were older
-   * than what was acknowledged to the end of the audit.
+   * held_keys counts records on the member. Stale counts those that remained older than acknowledged until the end of the
+   * audit.
    */
   held_keys: number
   stale_copies: number
   unexpected_values: number
   unread_keys: number
-  /** why it could not be asked */
+  /** why it could not be read */
   error?: string
 }
 
-/** Scope is what an event happens to. */
+/** Scope is the kind of an event's targets. */
 export type Scope = (typeof everyScope)[number]
 export const everyScope = ['links', 'nodes', 'streams'] as const
 
-/** Second is one row of timeline.parquet: what the driver saw in one second of a trial. */
+/** Second is one row of timeline.parquet: one second of a trial as the driver measured it. */
 export interface Second {
   /** seconds since the measurement began; negative in warm-up */
   t: number
@@ -698,32 +661,28 @@ export interface Second {
   response_p999_us: number
   client_cpu_cores: number
   in_flight: number
-  /**
-   * stolen_s is for how long the driver could not have a processor that something else than the
-   * trial had.
-   */
+  /** stolen_s is the time during which the driver waited for a processor that another program had. */
   stolen_s?: number
 }
 
 /**
- * Step is one change that an event makes. A change is accepted when the command that asks
- * for it reports success and complete when it is really done, as the database itself says
- * of its members; for what takes effect at once the two are the same moment.
+ * Step is one change by an event. It is accepted when its command reports success, and complete when the change is
+ * really done, as the database reports for its members. For changes that take effect at once, the two are equal.
  */
 export interface Step {
   due: Moment
   began?: Moment
   accepted?: Moment
   completed?: Moment
-  /** moved, where the database tells */
+  /** moved data, if the database reports it */
   bytes?: number
-  /** observed is what the emulator observed after a change of links; nil where nothing was. */
+  /** observed is what the emulator observed after a change of links; nil if nothing was observed. */
   observed?: Observed
 }
 
 /**
- * Stolen compares a measurement with what is left of it without the stretches in which the
- * driver could not have a processor that something else had (evidence/stolen has the rules).
+ * Stolen compares a measurement with the rest that remains without the stretches in which another program had the
+ * driver's processor (evidence/verdict has the rules).
  */
 export interface Stolen {
   /** of the measurement that is marked */
@@ -732,24 +691,24 @@ export interface Stolen {
   /** operations that ended ok and neither began nor ended in a mark */
   left: number
   /**
-   * The driver's lateness, 99th percentile: outside of the marks, and in the seconds in which it
-   * had not used its cores up.
+   * The driver's lateness, 99th percentile: outside the marked stretches, and in the seconds in which the driver had
+   * not saturated its cores.
    */
   late_left_p99_us: number
   late_not_full_p99_us: number
   all: Figures
   without: Figures
-  /** moved is the largest relative change of these figures, MovedBy which one it is. */
+  /** moved is the largest relative change of these figures; MovedBy names the figure. */
   moved: number
   moved_by?: string
   /**
-   * own_trials says that other trials of the run took the processors, which ran at the same time: neither other programs
-   * nor the hypervisor used much.
+   * own_trials is true if concurrent trials of the run had the processors: other programs and the hypervisor used
+   * little.
    */
   own_trials?: boolean
 }
 
-/** Unconfirmed is a direction that was changed, and whose packets did not obey the change. */
+/** Unconfirmed is a changed direction whose packets did not obey the change. */
 export interface Unconfirmed {
   link: string
   /** from its end B to A */
@@ -760,13 +719,13 @@ export interface Unconfirmed {
   packets: number
 }
 
-/** Verdict says whether the trial can be believed. */
+/** Verdict states whether the trial is valid. */
 export interface Verdict {
   /** valid | suspect */
   state: string
   reasons?: string[]
-  /** kinds names the kind of each reason, in the same order (evidence/verdict has them). */
+  /** kinds has the kind of each reason, in the same order (see evidence/verdict). */
   kinds?: string[]
-  /** notes are what disturbed the machine and changed nothing. */
+  /** notes are disturbances of the machine that did not change the figures. */
   notes?: string[]
 }

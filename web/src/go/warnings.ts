@@ -1,13 +1,13 @@
 // Made by "make docs" from the types of internal/evidence/warnings.
 
-/** Kind is what is wrong, the gravest first. */
+/** Kind is the kind of a problem. */
 export type Kind = (typeof everyKind)[number]
 export const everyKind = ['assertion', 'audit', 'failed', 'trust'] as const
 
-/** Warning is one kind of trouble, of however many trials. */
+/** Warning is one kind of problem with some trials. */
 export interface Warning {
   kind: Kind
-  /** trials are the IDs of those that it is about. */
+  /** trials are the IDs of the affected trials. */
   trials: number[]
   text: string
 }
