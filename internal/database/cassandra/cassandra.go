@@ -107,7 +107,7 @@ func (*Cassandra) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes(), version, from)
 }
 
-// About is what the laboratory and its documentation know of Cassandra.
+// About describes Cassandra to the laboratory and its documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes(),
 	Choices:  choices,

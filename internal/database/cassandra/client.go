@@ -14,8 +14,8 @@ import (
 	"skerry/internal/load"
 )
 
-// client is one worker's. Its statements are its own: the driver's queries are changed
-// in place from one operation to the next.
+// client is the client of one worker. Workers do not share statements, because the driver's
+// queries are modified between operations.
 type client struct {
 	*store
 	release func() error
@@ -36,7 +36,7 @@ func newClient(s *store, release func() error) *client {
 		level: consistencyLevel(s.readLevel)}
 }
 
-// statement is a query that is prepared once for each member.
+// statement is a query that is prepared once per member.
 type statement struct {
 	query *gocql.Query
 	args  []any
@@ -55,7 +55,7 @@ func (c *client) newStatement(cql string, level gocql.Consistency, arguments int
 	return s
 }
 
-// begin begins an operation on a key; cancel ends what bounds it.
+// begin checks the table and bounds the context. The caller must call cancel.
 func (c *client) begin(ctx context.Context, table string) (bounded context.Context, cancel context.CancelFunc, err error) {
 	if table != "" && table != c.table {
 		return nil, nil, load.Failed(classInvalid, "", fmt.Errorf("%w: %s, not %s", errTable, c.table, table))
@@ -74,7 +74,7 @@ func (c *client) begin(ctx context.Context, table string) (bounded context.Conte
 	return bounded, cancel, nil
 }
 
-// run sends a statement with its arguments to a replica of key; "" goes to any member.
+// run sends a statement to a replica of key, or to any member if key is "".
 func (c *client) run(ctx context.Context, s *statement, key string) *gocql.Iter {
 	if key != "" {
 		c.key = append(c.key[:0], key...)
@@ -83,7 +83,7 @@ func (c *client) run(ctx context.Context, s *statement, key string) *gocql.Iter 
 	return s.query.Bind(s.args...).IterContext(ctx)
 }
 
-// statementFor finds the statement of some fields, or makes it.
+// statementFor returns the statement for these fields, and prepares it if needed.
 func (c *client) statementFor(of map[string]*statement, kind byte, fields []string, prepare func() *statement) *statement {
 	c.name = append(c.name[:0], kind)
 	for _, f := range fields {
@@ -97,7 +97,7 @@ func (c *client) statementFor(of map[string]*statement, kind byte, fields []stri
 	return s
 }
 
-// columnsFor are the fields that an operation names, all where it names none.
+// columnsFor returns the named fields, or all columns if none is named.
 func (c *client) columnsFor(fields []string) []string {
 	if len(fields) == 0 {
 		return c.columns
@@ -154,7 +154,7 @@ func (s *statement) fields(values [][]byte, dst []load.Field) []load.Field {
 	return dst
 }
 
-// columnList is names as CQL has them between commas.
+// columnList formats names as a CQL list.
 func columnList(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
@@ -216,7 +216,7 @@ func (c *client) write(ctx context.Context, table, key string, values []load.Fie
 	return c.finish(c.run(ctx, s, key))
 }
 
-// checkWritable refuses writes where one member alone is read.
+// checkWritable refuses writes if the client reads one member alone.
 func (c *client) checkWritable() error {
 	if c.locator != nil {
 		return fmt.Errorf("%w: this client reads one member's copies", load.ErrUnsupported)
@@ -232,7 +232,7 @@ func (c *client) finish(iter *gocql.Iter) error {
 	return nil
 }
 
-// Delete removes a record. Cassandra does not tell whether there was one.
+// Delete removes a record. Cassandra does not report whether it existed.
 func (c *client) Delete(ctx context.Context, table, key string) error {
 	if err := c.checkWritable(); err != nil {
 		return err
@@ -280,7 +280,7 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	return seen, nil
 }
 
-// scanPage is how many records come in one answer, the driver's own default.
+// scanPage is the page size of scans, the driver's default.
 const scanPage = 5000
 
 // Classes of errors that Cassandra reports, and the driver's own.
@@ -299,9 +299,8 @@ const (
 	classNoStream      = "no_stream"     // a connection with all its requests outstanding: not sent
 )
 
-// replyClasses are the classes of what a member answered, and whether a write that was
-// answered so certainly did not happen on any replica. A read that was answered at all
-// has ended.
+// replyClasses maps the error codes of members to classes, and to whether a write with that error
+// certainly did not happen on any replica. A read with an answer has always ended.
 var replyClasses = map[int]struct {
 	class   string
 	notDone bool
@@ -325,7 +324,7 @@ var replyClasses = map[int]struct {
 	gocql.ErrCodeUnprepared:      {classInvalid, true},
 }
 
-// classifyError is what became of an operation that ended with an error of the driver.
+// classifyError turns an error of the driver into an outcome.
 func classifyError(err error, node *gocql.HostInfo, write bool) error {
 	var reply gocql.RequestError
 	at := nodeName(node)
@@ -351,7 +350,7 @@ func classifyError(err error, node *gocql.HostInfo, write bool) error {
 	return load.Unknown(database.ErrorClass(err), at, err)
 }
 
-// nodeName is a member's address and port, "" where the driver had none to ask.
+// nodeName returns a member's address and port, "" if the driver had no member to ask.
 func nodeName(h *gocql.HostInfo) string {
 	if h == nil {
 		return ""

@@ -57,7 +57,7 @@ func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster,
 	return c, c.placeMembers()
 }
 
-// placeMembers decides where on the ring the first members stand.
+// placeMembers assigns tokens to the initial members.
 func (c *cluster) placeMembers() error {
 	sizes := map[string]int{}
 	places := make([]ringPlace, len(c.Env.Nodes))
@@ -93,7 +93,7 @@ func (c *cluster) placeMembers() error {
 	return nil
 }
 
-// center is the data centre of a node.
+// center returns the data centre of a node.
 func (c *cluster) center(h host.Host) string {
 	if c.options.strategy == strategyNetwork {
 		return h.Site()
@@ -101,7 +101,7 @@ func (c *cluster) center(h host.Host) string {
 	return defaultCenter
 }
 
-// newMember is a member that does not run.
+// newMember returns a member that does not run yet.
 func (c *cluster) newMember(h host.Host) *member {
 	return &member{host: h, jmx: newJMX(h, c.options.adminPort), config: config{
 		options: c.options, dir: filepath.Join(h.Dir(), Name), listen: host.Listen(h), addr: h.Addr(),
@@ -109,12 +109,12 @@ func (c *cluster) newMember(h host.Host) *member {
 	}}
 }
 
-// isSeed tells whether a node is one of the seeds: the first of the cluster's nodes.
+// isSeed reports whether a node is a seed: one of the first nodes of the cluster.
 func (c *cluster) isSeed(h host.Host) bool {
 	return slices.ContainsFunc(c.Env.Nodes[:c.options.seeds], func(s host.Host) bool { return s.Name() == h.Name() })
 }
 
-// seedAddresses are the addresses of the members that are seeds.
+// seedAddresses returns the addresses of the seeds that are members.
 func (c *cluster) seedAddresses() []string {
 	var list []string
 	for _, m := range c.All() {
@@ -149,7 +149,7 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// Stop implements database.Cluster. Nothing is drained: what is stopped is over.
+// Stop implements database.Cluster. It kills the members without a drain.
 func (c *cluster) Stop(ctx context.Context) error {
 	var errs []error
 	for _, m := range c.All() {
@@ -158,9 +158,8 @@ func (c *cluster) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, c.Servers.Stop(ctx))...) // waits for those that watch
 }
 
-// startsPerCPU is how many members may be starting at the same time for each processor.
-// A start takes 7 to 9 s of CPU; more at once would come near to Cassandra's own
-// timeouts.
+// startsPerCPU limits concurrent starts per processor. A start takes 7 to 9 s of CPU; more at
+// once would come near Cassandra's own timeouts.
 const startsPerCPU = 4
 
 // Start implements database.Database.
@@ -199,8 +198,8 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// startAll starts the first members and waits until each says that it serves. The error
-// is that of the first that failed; when time was up, those of all that were not ready.
+// startAll starts the first members and waits until all serve. It returns the first error, or,
+// after the deadline, the errors of all members that were not ready.
 func (c *cluster) startAll(ctx context.Context) error {
 	members := c.All()
 	errs := make([]error, len(members))
@@ -233,8 +232,8 @@ func (c *cluster) startMember(ctx context.Context, m *member) error {
 // gossiper is the bean of a member's gossip.
 const gossiper = "org.apache.cassandra.net:type=Gossiper"
 
-// settleSeeds has the members know those as seeds that are: all were each other's while
-// the cluster was new, since one that is no seed gives up when it starts before them.
+// settleSeeds sets the final seeds on all members. While the cluster is new, all members are
+// seeds, because a member that is not a seed gives up if it starts before the seeds.
 func (c *cluster) settleSeeds(ctx context.Context) error {
 	seeds := c.seedAddresses()
 	for _, m := range c.All() {
@@ -243,7 +242,7 @@ func (c *cluster) settleSeeds(ctx context.Context) error {
 			return err
 		}
 		if err := m.jmx.exec(ctx, gossiper, "reloadSeeds"); err != nil {
-			return fmt.Errorf("telling cassandra on %s its seeds: %w", m.host.Name(), err)
+			return fmt.Errorf("reloading the seeds of cassandra on %s: %w", m.host.Name(), err)
 		}
 	}
 	return nil

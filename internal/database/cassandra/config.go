@@ -12,7 +12,7 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// defaultCenter is the data centre of all members where sites are not told apart.
+// defaultCenter is the data centre of all members if sites are not distinguished.
 const defaultCenter = "dc1"
 
 // rack is that of every member.
@@ -111,8 +111,7 @@ func (c config) yaml() string {
 	return b.String()
 }
 
-// escapeProperty writes a name as Java's properties have values: plain letters, digits, - and _
-// as they are, all others by their code.
+// escapeProperty escapes a value for a Java properties file.
 func escapeProperty(name string) string {
 	var b strings.Builder
 	for _, u := range utf16.Encode([]rune(name)) {
@@ -136,8 +135,7 @@ func joinTokens(tokens []int64) string {
 	return strings.Join(words, ",")
 }
 
-// commitPolicy is the policy for failures of the commit log that goes with that for
-// failures of the data's disk.
+// commitPolicy returns the commit log's failure policy that matches the disk's.
 func commitPolicy(disk string) string {
 	if disk == "die" || disk == "ignore" {
 		return disk
@@ -157,7 +155,7 @@ const logback = `<configuration>
 // mainClass is the server's.
 const mainClass = "org.apache.cassandra.service.CassandraDaemon"
 
-// smallHeap is up to where the collector without threads of its own is the best one.
+// smallHeap is the largest heap for which the serial collector is best.
 const smallHeap = 1 << 30
 
 // opened are the packages of Java that Cassandra reaches into, from the jvm17 options of
@@ -177,7 +175,7 @@ var (
 	}
 )
 
-// javaArguments are those of java for a member.
+// javaArguments returns the arguments of java for a member.
 func (c config) javaArguments(l libraries, ringDelay time.Duration) []string {
 	heap := strconv.FormatInt(c.heap>>20, 10) + "m"
 	args := []string{

@@ -14,17 +14,17 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// errJMX marks an answer of a member's agent that says no.
+// errJMX marks a refusal by a member's agent.
 var errJMX = errors.New("the member refused")
 
 const (
-	// adminTimeout bounds one question to one member.
+	// adminTimeout bounds one request to one member.
 	adminTimeout = 5 * time.Second
 	// storageService is the bean that most of a member's state is in.
 	storageService = "org.apache.cassandra.db:type=StorageService"
 )
 
-// jmx asks a member's beans through Jolokia's agent,
+// jmx is a client of a member's JMX beans through Jolokia's agent,
 // https://jolokia.org/reference/html/manual/jolokia_protocol.html.
 type jmx struct {
 	http *http.Client

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// errNoData says that a member took no data over.
-var errNoData = errors.New("it joined without taking data over")
+// errNoData marks a member that joined without data.
+var errNoData = errors.New("the member joined without streaming data")
 
 // Join implements database.Cluster. The node bootstraps, the only one at that time:
 //
@@ -60,7 +60,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return change, nil
 }
 
-// awaitBootstrap waits until a new member is one.
+// awaitBootstrap waits until a new member has bootstrapped.
 func (c *cluster) awaitBootstrap(ctx context.Context, m *member, began time.Time, change *database.Change) error {
 	d := m.Server()
 	members := c.All()
@@ -89,7 +89,8 @@ func (c *cluster) awaitBootstrap(ctx context.Context, m *member, began time.Time
 	return nil
 }
 
-// checkJoining returns nil once a new member says that it is joining and another has heard it.
+// checkJoining returns nil once a new member reports that it joins and another member has heard
+// of it.
 func checkJoining(ctx context.Context, m, other *member) error {
 	views, err := queryViews(ctx, []*member{m, other}, false)
 	if err != nil {
@@ -103,9 +104,8 @@ func checkJoining(ctx context.Context, m, other *member) error {
 	return fmt.Errorf("%w: %s is %s", database.ErrNotReady, m.host.Name(), views[0].Mode)
 }
 
-// checkBootstrap returns nil when a member says that its bootstrap was completed and that
-// it received ranges of the table: one that heard of the table too late would have
-// joined without its rows.
+// checkBootstrap returns nil when a member reports a complete bootstrap and received ranges of
+// the table. A member that heard of the table too late would have joined without its rows.
 func (c *cluster) checkBootstrap(ctx context.Context, m *member) error {
 	s, err := c.openSession(m, "")
 	if err != nil {
@@ -132,8 +132,7 @@ func (c *cluster) checkBootstrap(ctx context.Context, m *member) error {
 	return nil
 }
 
-// streamedBytes is how many bytes a member has sent or received in streams since it started,
-// 0 where it does not tell.
+// streamedBytes returns how many bytes a member has streamed since it started, 0 if unknown.
 func (m *member) streamedBytes(ctx context.Context, counter string) int64 {
 	var v struct{ Count int64 }
 	if err := m.jmx.read(ctx, "org.apache.cassandra.metrics:type=Streaming,name="+counter, &v, "Count"); err != nil {
@@ -145,9 +144,8 @@ func (m *member) streamedBytes(ctx context.Context, counter string) int64 {
 // undoTimeout bounds the repair after a change that failed.
 const undoTimeout = 3 * time.Minute
 
-// undoJoin ends a member whose join failed and waits until the others have forgotten it:
-// until then no other could join. One that some of them name as an owner already has to
-// be removed.
+// undoJoin kills a member whose join failed and waits until the others have forgotten it: no
+// other node can join before. If a member already lists it as an owner, it is removed.
 func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	name := m.host.Name()
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTimeout,
@@ -155,7 +153,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	defer cancel()
 	err := m.Server().Kill()
 	if c.Err() != nil {
-		return err // the cluster has failed: nobody is there to ask
+		return err // the cluster has failed: no member can answer
 	}
 	addr, owner := m.host.Addr(), false
 	known := func(ctx context.Context) error {

@@ -44,7 +44,8 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// checkLeave refuses what would leave the cluster without a seed, or replicas without a place.
+// checkLeave refuses a leave that would cost the last seed or leave too few nodes for the
+// replicas.
 func (c *cluster) checkLeave(m *member) error {
 	seeds, center := 0, 0
 	for _, o := range c.All() {
@@ -117,10 +118,10 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	return nil
 }
 
-// forgetTimeout bounds how long members may take to agree after a change that has ended.
+// forgetTimeout bounds awaitAgreement.
 const forgetTimeout = 2 * time.Minute
 
-// awaitAgreement returns when the members that are left agree again.
+// awaitAgreement waits until the remaining members agree, then sets the seeds.
 func (c *cluster) awaitAgreement(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, forgetTimeout, fmt.Errorf("the others do not agree after %v", forgetTimeout))
 	defer cancel()
@@ -131,8 +132,8 @@ func (c *cluster) awaitAgreement(ctx context.Context) error {
 	return c.settleSeeds(ctx) // one of them may be gone
 }
 
-// removeTimeout bounds how long members may take to notice that one is dead: 20 to 30 s
-// with Cassandra's own threshold.
+// removeTimeout bounds how long members may take to notice a dead one: 20 to 30 s with
+// Cassandra's default threshold.
 const removeTimeout = 5 * time.Minute
 
 func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, change *database.Change) error {
@@ -156,7 +157,8 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 	return nil
 }
 
-// removeDead has members remove one that is dead, once they have noticed; begun is called then.
+// removeDead makes members remove a dead one after they have noticed its death. It calls begun
+// when the removal starts.
 func (c *cluster) removeDead(ctx context.Context, m *member, others []*member, begun func()) error {
 	c.ReportProgress("waiting until the others notice that %s is gone", m.host.Name())
 	notice, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("the others have not noticed after %v", removeTimeout))
@@ -177,7 +179,7 @@ func (c *cluster) removeDead(ctx context.Context, m *member, others []*member, b
 	return nil
 }
 
-// checkDown returns nil when members say that one is down.
+// checkDown returns nil when all members report that m is down.
 func checkDown(ctx context.Context, m *member, members []*member) error {
 	views, err := queryViews(ctx, members, false)
 	if err != nil {
@@ -191,10 +193,10 @@ func checkDown(ctx context.Context, m *member, members []*member) error {
 	return nil
 }
 
-// errUnknownMember says that a member has not heard of another.
-var errUnknownMember = errors.New("it is not known")
+// errUnknownMember marks a member that another has not heard of.
+var errUnknownMember = errors.New("unknown member")
 
-// findHostID is the identity by which a member knows another one.
+// findHostID returns the host ID by which a member knows another one.
 func (m *member) findHostID(ctx context.Context, other *member) (string, error) {
 	var v struct{ EndpointWithPortToHostId map[string]string }
 	if err := m.jmx.read(ctx, storageService, &v, "EndpointWithPortToHostId"); err != nil {

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// askEvery is how often a state that becomes true is asked for: an answer costs a
-	// member that has just started some milliseconds of CPU, which it needs itself.
+	// pollInterval is the time between polls: an answer costs a starting member some milliseconds of
+	// CPU, which the member needs itself.
 	pollInterval = 300 * time.Millisecond
-	// stopGrace is what a member gets between SIGTERM and SIGKILL: on SIGTERM it drains.
+	// stopGrace is the time between SIGTERM and SIGKILL: on SIGTERM a member drains.
 	stopGrace = 20 * time.Second
 )
 
@@ -44,8 +44,8 @@ func (m *member) configure(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the process on the data that the member has. One that joins a running
-// cluster may fail without the cluster's having failed.
+// launch starts the process on the member's data. The exit of a joining member does not fail the
+// cluster.
 func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	if err := m.configure(ctx); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	return nil
 }
 
-// markLog parts the log of a process from those before it.
+// markLog writes a line that separates the log of a process from earlier ones.
 func (m *member) markLog(ctx context.Context) error {
 	line := fmt.Sprintf("%s starting cassandra on %s\n", time.Now().Format("2006-01-02T15:04:05.000"), m.host.Name())
 	if err := m.host.Files().Append(ctx, m.log(), []byte(line)); err != nil {
@@ -78,7 +78,7 @@ func (m *member) markLog(ctx context.Context) error {
 	return nil
 }
 
-// wipe empties the member's directory, but for the log of an earlier membership.
+// wipe empties the member's directory, except for the log of an earlier membership.
 func (m *member) wipe(ctx context.Context) error {
 	entries, err := m.host.Files().List(ctx, m.dir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,7 @@ func (m *member) wipe(ctx context.Context) error {
 	return nil
 }
 
-// withPacing asks no more often than every askEvery.
+// withPacing delays the next call by pollInterval after an error.
 func withPacing(ask func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := ask(ctx)
@@ -106,7 +106,7 @@ func withPacing(ask func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// awaitMember asks until the answer is nil, as long as ctx lasts and one member's process.
+// awaitMember repeats ask until it succeeds, ctx ends or the member's process exits.
 func (c *cluster) awaitMember(ctx context.Context, on *daemon.Daemon, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)
@@ -126,7 +126,7 @@ func (c *cluster) awaitMember(ctx context.Context, on *daemon.Daemon, ask func(c
 	}
 }
 
-// checkServing returns nil once the member is a full one and clients may come.
+// checkServing returns nil once the member is NORMAL and serves clients.
 func (m *member) checkServing(ctx context.Context) error {
 	var v struct {
 		OperationMode          string

@@ -171,8 +171,8 @@ var (
 	writeLevels = []string{"any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum"}
 )
 
-// settings are the client's properties, understood. They are comparable: clients with
-// the same ones share a session.
+// settings are the parsed client properties. They are comparable: clients with equal settings
+// share a session.
 type settings struct {
 	hosts                 string // addresses, comma separated
 	keyspace              string
@@ -187,7 +187,7 @@ type settings struct {
 	fieldCount            int
 }
 
-// prefixedProperties are the properties whose names begin with cassandra's prefix: others of that kind
+// prefixedProperties lists the properties with the prefix cassandra. Other names with that prefix
 // are refused.
 func prefixedProperties() []string {
 	return slices.DeleteFunc(Properties(), func(p string) bool { return !strings.HasPrefix(p, "cassandra.") })
@@ -216,7 +216,7 @@ func parseSettings(p map[string]string) (settings, error) {
 	return s, r.Err()
 }
 
-// lowerLevels has levels of consistency in lower case: YCSB takes them in any.
+// lowerLevels lowers the case of consistency levels: YCSB accepts any case.
 func lowerLevels(p map[string]string) map[string]string {
 	lower := make(map[string]string, len(p))
 	for k, v := range p {
@@ -228,7 +228,7 @@ func lowerLevels(p map[string]string) map[string]string {
 	return lower
 }
 
-// consistencyLevel is a level of consistency by its word, which has been checked.
+// consistencyLevel returns the level of a valid name.
 func consistencyLevel(word string) gocql.Consistency {
 	return map[string]gocql.Consistency{
 		"any": gocql.Any, "one": gocql.One, "two": gocql.Two, "three": gocql.Three, "quorum": gocql.Quorum, "all": gocql.All,

@@ -17,8 +17,7 @@ import (
 	"skerry/internal/load"
 )
 
-// A place is where a member stands on the ring: as the index-th of the members of its
-// data centre.
+// ringPlace is the position of a member: the index-th of its data centre.
 type ringPlace struct{ center, index int }
 
 // assignTokens gives every member of a new cluster so many tokens. sizes are the numbers
@@ -105,7 +104,7 @@ func finalMix(h uint64) uint64 {
 // cassandra.enable_nodelocal_queries.
 const nodeLocal = gocql.Consistency(11)
 
-// locator tells which keys a member holds by design.
+// locator finds the keys that a member holds by design.
 type locator struct {
 	ring        []tokenRange
 	centers     map[string]string // of each owner; nil where they are not told apart

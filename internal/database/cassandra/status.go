@@ -21,7 +21,7 @@ const (
 	modeLeaving = "LEAVING"
 )
 
-// view is the cluster as one member sees it. Members are named by their addresses.
+// view is the cluster as one member sees it. Members are named by address.
 type view struct {
 	member *member
 	Mode   string             `json:"OperationMode"`
@@ -37,7 +37,7 @@ type view struct {
 var viewAttributes = []string{"OperationMode", "NativeTransportRunning", "SchemaVersion", "LiveNodes",
 	"JoiningNodes", "LeavingNodes", "MovingNodes", "OwnershipWithPort"}
 
-// queryView asks a member.
+// queryView reads a member's view.
 func (m *member) queryView(ctx context.Context) (view, error) {
 	v := view{member: m}
 	if err := m.jmx.read(ctx, storageService, &v, viewAttributes...); err != nil {
@@ -51,7 +51,7 @@ func (m *member) queryView(ctx context.Context) (view, error) {
 	return v, nil
 }
 
-// endpointAddress is the address in "10.0.0.1:7000" or "name/10.0.0.1:7000".
+// endpointAddress returns the address in "10.0.0.1:7000" or "name/10.0.0.1:7000".
 func endpointAddress(endpoint string) string {
 	if _, after, ok := strings.Cut(endpoint, "/"); ok {
 		endpoint = after
@@ -62,8 +62,8 @@ func endpointAddress(endpoint string) string {
 	return endpoint
 }
 
-// queryViews asks members, all at the same time. Without lenient the first that does not
-// answer is an error, with it that view has no mode.
+// queryViews reads the views of all members concurrently. If lenient, a member that does not
+// answer has no mode; otherwise the first failure is an error.
 func queryViews(ctx context.Context, members []*member, lenient bool) ([]view, error) {
 	views := make([]view, len(members))
 	g, gctx := errgroup.WithContext(ctx)
@@ -95,7 +95,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return checkSettled(views)
 }
 
-// checkSettled returns nil when the members of the views are a cluster at rest.
+// checkSettled returns nil when the views describe a cluster at rest.
 func checkSettled(views []view) error {
 	if len(views) == 0 {
 		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
@@ -151,7 +151,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// describeMember is a member as another one sees it, or as itself does when no other answers.
+// describeMember returns a member as another member sees it, or as it sees itself if no other
+// answers.
 func describeMember(m *member, views []view) database.Member {
 	by := slices.IndexFunc(views, func(v view) bool { return v.Mode != "" && v.member != m })
 	if by < 0 {
@@ -176,7 +177,7 @@ func describeMember(m *member, views []view) database.Member {
 	return database.Member{Node: m.host.Name(), State: state, Share: v.Owners[addr]}
 }
 
-// estimateRows is a member's estimate of the partitions that it holds.
+// estimateRows returns the member's estimate of its partitions.
 func (m *member) estimateRows(ctx context.Context) (int64, error) {
 	var v struct{ Value int64 }
 	bean := "org.apache.cassandra.metrics:type=Table,keyspace=" + defaultKeyspace + ",scope=" + defaultTable + ",name=EstimatedPartitionCount"

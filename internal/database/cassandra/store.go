@@ -15,8 +15,7 @@ import (
 	"skerry/internal/load"
 )
 
-// store is what clients share: the driver's session, with its connections to every
-// member and its knowledge of the ring, and the table's columns.
+// store holds what clients share: the driver's session and the table's columns.
 type store struct {
 	settings
 	session *gocql.Session
@@ -47,7 +46,7 @@ func newStore(s settings) (*store, error) {
 	}
 	g.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(near, gocql.ShuffleReplicas())
 	if s.contactOnly {
-		// Which member is behind a connection nobody knows.
+		// The member behind a connection is unknown.
 		g.DisableInitialHostLookup = true
 		g.Events.DisableNodeStatusEvents, g.Events.DisableTopologyEvents = true, true
 		g.PoolConfig.HostSelectionPolicy = gocql.RoundRobinHostPolicy()
@@ -64,7 +63,7 @@ func newStore(s settings) (*store, error) {
 	return st, nil
 }
 
-// ensureColumns reads which columns the table has, and adds those that it lacks where it may.
+// ensureColumns reads the table's columns, and adds missing ones if the settings allow it.
 func (s *store) ensureColumns() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
@@ -133,8 +132,8 @@ func (d *Cassandra) Open(ctx context.Context, properties map[string]string) (loa
 	return newClient(st, release), nil
 }
 
-// openStore is newStore bounded by a context. The driver connects without one, so that a
-// store whose context ended is closed once it is connected.
+// openStore is newStore bounded by a context. The driver connects without a context, so a store
+// whose context ended is closed once it is connected.
 func openStore(ctx context.Context, s settings) (*store, error) {
 	type result struct {
 		*store
@@ -164,5 +163,5 @@ func (s *store) close() error {
 	return nil
 }
 
-// errTable says that a workload uses a table that its client was not opened for.
+// errTable marks the use of a table that the client was not opened for.
 var errTable = errors.New("the client was opened for another table")

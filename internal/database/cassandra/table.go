@@ -20,8 +20,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// fieldType is that of the columns of fields: any bytes. YCSB's documentation has varchar,
-// which takes valid UTF-8 alone; the client works with both.
+// fieldType is the type of field columns. YCSB's documentation uses varchar, which accepts valid
+// UTF-8 only; the client works with both.
 const fieldType = "blob"
 
 // createTable makes the keyspace and the benchmark's table; a workload with more fields
@@ -65,8 +65,8 @@ func (c *cluster) replicationCQL() string {
 // quoteName makes a name of CQL that is taken as it is.
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// Clear implements database.Cluster. Every member must be up: those that are not would
-// bring rows back.
+// Clear implements database.Cluster. Every member must be up: a member that is down would bring
+// rows back.
 func (c *cluster) Clear(ctx context.Context) error {
 	m, err := c.runningMember()
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 	return nil
 }
 
-// runningMember is a member that runs.
+// runningMember returns a member that runs.
 func (c *cluster) runningMember() (*member, error) {
 	for _, m := range c.All() {
 		if m.Running() {
@@ -104,8 +104,8 @@ const (
 	countAtOnce = 4
 )
 
-// tokenRange is a part of the ring: behind from, up to and with to. The first begins at the
-// least number, which is nobody's token.
+// tokenRange is the part (from, to] of the ring. The first range starts at the least number,
+// which is never a token.
 type tokenRange struct {
 	from, to int64
 	owner    string // address of the member whose token to is
@@ -180,7 +180,8 @@ func countSpan(ctx context.Context, s *gocql.Session, sp tokenRange, level gocql
 	return n, err
 }
 
-// querySpans are all of the ring, in order, as a member knows it; the session is with it.
+// querySpans returns the ranges of the ring, in order, as a member knows them. The session must
+// be with that member.
 func (m *member) querySpans(ctx context.Context, s *gocql.Session) ([]tokenRange, error) {
 	owners := make(map[string][]string)
 	var tokens []string
@@ -198,7 +199,7 @@ func (m *member) querySpans(ctx context.Context, s *gocql.Session) ([]tokenRange
 	return buildRing(owners)
 }
 
-// buildRing is the parts of the ring, in order, of the owners of its tokens.
+// buildRing returns the ranges of the ring, in order.
 func buildRing(owners map[string][]string) ([]tokenRange, error) {
 	var spans []tokenRange
 	for owner, tokens := range owners {
@@ -211,7 +212,7 @@ func buildRing(owners map[string][]string) ([]tokenRange, error) {
 		}
 	}
 	if len(spans) == 0 {
-		return nil, fmt.Errorf("%w: nobody owns a token", database.ErrNotMember)
+		return nil, fmt.Errorf("%w: no member owns a token", database.ErrNotMember)
 	}
 	slices.SortFunc(spans, func(a, b tokenRange) int { return cmp.Compare(a.to, b.to) })
 	from := int64(math.MinInt64)
@@ -238,7 +239,7 @@ func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn
 	return d(ctx, network, addr)
 }
 
-// openSession connects to one member, from its own node, and to no other. The caller closes it.
+// openSession connects to one member alone, from its node. The caller closes the session.
 func (c *cluster) openSession(m *member, keyspace string) (*gocql.Session, error) {
 	g := gocql.NewCluster(host.Listen(m.host))
 	g.Port = c.options.nativePort

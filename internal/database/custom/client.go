@@ -20,15 +20,14 @@ import (
 	"skerry/internal/load"
 )
 
-// Properties of the client of a database that a user described. Those of the protocol's
-// own client, or whatever the program understands, stand beside them.
+// Client properties. Further properties are those of the protocol's client or of the program.
 const (
 	PropProtocol = "exec.protocol"
 	PropProgram  = "exec.program" // a JSON list: the program and its arguments
 )
 
 // ErrProperty marks properties that no client can be opened with.
-var ErrProperty = errors.New("bad property of a database of one's own")
+var ErrProperty = errors.New("invalid custom-database property")
 
 // Open returns a client: the protocol's own one, or one that starts the program.
 func Open(ctx context.Context, builtin Builtin, properties map[string]string) (load.Client, error) {
@@ -37,7 +36,7 @@ func Open(ctx context.Context, builtin Builtin, properties map[string]string) (l
 	if text := properties[PropProgram]; text != "" {
 		var argv []string
 		if err := json.Unmarshal([]byte(text), &argv); err != nil || len(argv) == 0 {
-			return nil, fmt.Errorf("%w: %s: %q is no list of texts in JSON", ErrProperty, PropProgram, text)
+			return nil, fmt.Errorf("%w: %s: %q is not a JSON list of strings", ErrProperty, PropProgram, text)
 		}
 		return openProgram(ctx, argv, rest)
 	}
@@ -45,20 +44,20 @@ func Open(ctx context.Context, builtin Builtin, properties map[string]string) (l
 	case protocol == HTTPKV:
 		return openHTTP(rest)
 	case !isProtocol(builtin, protocol):
-		return nil, fmt.Errorf("%w: %s: there is no protocol %q; known: %s", ErrProperty, PropProtocol, protocol, strings.Join(protocolNames(builtin), ", "))
+		return nil, fmt.Errorf("%w: %s: unknown protocol %q; known: %s", ErrProperty, PropProtocol, protocol, strings.Join(protocolNames(builtin), ", "))
 	default:
 		db, _ := builtin.Protocol(protocol)
 		return db.Open(ctx, rest)
 	}
 }
 
-// isProtocol tells whether a client speaks a protocol.
+// isProtocol reports whether a client speaks the protocol.
 func isProtocol(builtin Builtin, protocol string) bool {
 	_, ok := builtin.Protocol(protocol)
 	return ok || protocol == HTTPKV
 }
 
-// protocolNames are those that clients speak.
+// protocolNames lists the protocols that clients speak.
 func protocolNames(builtin Builtin) []string { return append(builtin.Protocols(), HTTPKV) }
 
 // HTTPKV is records over HTTP: a record is {"FIELD": "BASE64", ...} at
@@ -81,10 +80,10 @@ const (
 	PropSpread = "http.spread"
 )
 
-// httpTimeout is of an operation that nothing else bounds.
+// httpTimeout bounds an operation whose context has no deadline.
 const httpTimeout = 10 * time.Second
 
-// httpClient is one worker's.
+// httpClient is the http-kv client of one worker.
 type httpClient struct {
 	servers []string
 	hash    bool
@@ -103,7 +102,7 @@ func openHTTP(properties map[string]string) (load.Client, error) {
 	return c, r.Err()
 }
 
-// chooseServer chooses one for a key.
+// chooseServer returns the server for a key.
 func (c *httpClient) chooseServer(key string) string {
 	if c.hash {
 		return c.servers[crc32.ChecksumIEEE([]byte(key))%uint32(len(c.servers))]

@@ -89,8 +89,8 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 
 func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.Name) }
 
-// startServer starts a node's server and waits until it is up. A new one begins with an
-// empty directory; one that is joining is no member yet.
+// startServer starts the server of a node and waits until it is up. If fresh, the directory is
+// emptied first. A joining node is not a member yet.
 func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.Host, fresh, joining bool) error {
 	d := c.templateData(h, members)
 	uid, gid, err := c.def.Server.lookupUser(ctx, h.Files())
@@ -126,7 +126,7 @@ func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.H
 	})
 }
 
-// prepare empties the node's directory, writes the files and runs the command.
+// prepare empties the node's directory, writes the files and runs server.prepare.
 func (c *cluster) prepare(ctx context.Context, h host.Host, d templateData, uid, gid uint32) error {
 	on := h.Files()
 	if err := files.Empty(ctx, on, d.Dir); err != nil {
@@ -202,7 +202,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 		} else if c.def.State != "" {
 			out, err := c.runCommand(ctx, m, c.def.State, c.templateData(m, members))
 			if err != nil {
-				return nil, fmt.Errorf("asking %s for its state: %w", m.Name(), err)
+				return nil, fmt.Errorf("reading the state of %s: %w", m.Name(), err)
 			}
 			list[i].State = strings.TrimSpace(out)
 		}
@@ -262,10 +262,10 @@ func (c *cluster) Properties() map[string]string {
 // Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error { return c.Servers.Stop(ctx) }
 
-// passwdFile is where a machine lists its users: name:password:UID:GID:...
+// passwdFile lists the users of a machine as name:password:UID:GID:...
 const passwdFile = "/etc/passwd"
 
-// lookupUser is the user that the server runs as on a machine, 0 for who looks after it.
+// lookupUser returns the IDs of the user that runs the server, 0 for the user of the agent.
 func (s Server) lookupUser(ctx context.Context, on files.System) (uid, gid uint32, err error) {
 	if s.User == "" {
 		return 0, 0, nil

@@ -1,7 +1,6 @@
-// Package custom is a database that a user describes in a file, without compiling: commands
-// that start its servers, say when they are up, form the cluster, and have members join
-// and leave; and either a protocol that a built-in client speaks or a program that carries
-// out operations over a protocol of lines.
+// Package custom runs databases that a user defines in a YAML file instead of in Go. The file
+// lists shell commands that start servers, check them, form the cluster and change membership.
+// Clients use a built-in protocol, or a program that speaks a line protocol.
 //
 //	definition ──► Database ── Start ──► cluster ──► sh -c COMMAND on a node
 //	 (YAML,                      │                     └─ its exit code is the answer
@@ -28,14 +27,13 @@ import (
 	"skerry/internal/load"
 )
 
-// Prefix begins the names of databases that users describe.
+// Prefix starts the name of every custom database.
 const Prefix = "exec:"
 
-// ErrOption marks an option that cannot be used.
-var ErrOption = errors.New("bad option of a database of one's own")
+// ErrOption marks an invalid option.
+var ErrOption = errors.New("invalid custom-database option")
 
-// Builtin finds a built-in database: the one whose client speaks a protocol, or the one
-// of a name.
+// Builtin looks up built-in databases by client protocol or by name.
 type Builtin interface {
 	Protocol(name string) (database.Database, bool)
 	Protocols() []string
@@ -93,7 +91,8 @@ func (d *Database) Check(nodes int, options database.Options) error {
 	return err
 }
 
-// mergeOptions are the definition's with those that were given, of the same kind.
+// mergeOptions returns the defaults of the definition, overridden by the given options. A given
+// value must have the same type as its default.
 func (d *Database) mergeOptions(given database.Options) (map[string]any, error) {
 	merged := maps.Clone(d.def.Options)
 	if merged == nil {
@@ -113,7 +112,7 @@ func (d *Database) mergeOptions(given database.Options) (map[string]any, error) 
 	return merged, nil
 }
 
-// scalarKind is what a scalar is.
+// scalarKind returns the type of a scalar, as error messages name it.
 func scalarKind(v any) string {
 	switch v.(type) {
 	case bool:
@@ -176,7 +175,7 @@ func (d *Database) Find(_, from string) (database.Installation, error) {
 	return in, nil
 }
 
-// checkClientProgram tells whether the program that speaks for the client is there.
+// checkClientProgram returns an error if the client program is not installed.
 func (d *Database) checkClientProgram() error {
 	if len(d.def.Client.Program) == 0 || strings.Contains(d.def.Client.Program[0], "{{") {
 		return nil
@@ -191,7 +190,7 @@ func (d *Database) checkClientProgram() error {
 	return nil
 }
 
-// findProgram finds a program in one of the folders, or in PATH where there are none.
+// findProgram searches the given folders, or PATH if dirs is nil.
 func findProgram(program string, dirs []string) (string, error) {
 	if dirs == nil {
 		path, err := exec.LookPath(program)
@@ -209,7 +208,7 @@ func findProgram(program string, dirs []string) (string, error) {
 	return "", fmt.Errorf("no program %s in %s or its bin and sbin folders: %w", program, dirs[0], os.ErrNotExist)
 }
 
-// runVersion asks the database for it.
+// runVersion runs install.version and returns the part of the output that matches the pattern.
 func (d *Database) runVersion(in database.Installation) (string, error) {
 	cmd := exec.Command("/bin/sh", "-c", d.def.Install.Version)
 	cmd.Env = append(os.Environ(), environment(in)...)
@@ -224,7 +223,7 @@ func (d *Database) runVersion(in database.Installation) (string, error) {
 	return string(m[1]), nil
 }
 
-// environment lets commands find the installation's programs.
+// environment returns a PATH that starts with the folders of the installed programs.
 func environment(in database.Installation) []string {
 	dirs := make(map[string]bool)
 	for _, path := range in.Programs {
@@ -250,19 +249,19 @@ func (d *Database) Open(ctx context.Context, properties map[string]string) (load
 	return Open(ctx, d.builtin, properties)
 }
 
-// Kind stands in the list of all databases for those that users describe. Clients of all
-// of them are opened by it: what they need is in the properties.
+// Kind is the registry entry for all custom databases. It opens their clients, whose settings are
+// all in the properties.
 type Kind struct {
-	*Database // that nobody described
+	*Database // without a definition
 	builtin   Builtin
 }
 
 var _ database.Describer = (*Kind)(nil)
 
-// ErrNotDescribed says that a file with the description is missing.
-var ErrNotDescribed = errors.New("a database of one's own is described by a file")
+// ErrNotDescribed is returned for operations that need a definition file.
+var ErrNotDescribed = errors.New("a custom database needs a definition file")
 
-// NewKind returns the kind.
+// NewKind returns the registry entry.
 func NewKind(builtin Builtin) *Kind {
 	return &Kind{builtin: builtin, Database: New(Definition{}, builtin)}
 }

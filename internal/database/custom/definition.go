@@ -13,8 +13,8 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// Definition is what a file says of a database. Texts are commands for /bin/sh or
-// values, and templates (see data).
+// Definition is the file of a custom database. Strings are shell commands or values, and are
+// templates (see templateData).
 type Definition struct {
 	// Name of the database; records and reports call it exec:NAME.
 	Name string `yaml:"name" jsonschema:"required,pattern=^[a-z][a-z0-9-]*$"`
@@ -141,9 +141,9 @@ type Client struct {
 func (Client) Alternatives() [][]string { return [][]string{{"protocol", "program"}} }
 
 // ErrDefinition marks a definition that cannot be used.
-var ErrDefinition = errors.New("bad definition of a database")
+var ErrDefinition = errors.New("invalid database definition")
 
-// Load reads a definition. Mistakes in it are strict.Problems.
+// Load reads a definition. Errors in the file are strict.Problems.
 func Load(path string) (Definition, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -152,8 +152,7 @@ func Load(path string) (Definition, error) {
 	return Parse(path, text)
 }
 
-// Parse is Load for the text of the file, which is at hand; paths in it are relative to the
-// file's folder.
+// Parse is Load for text that is already read. Paths are relative to the folder of path.
 func Parse(path string, text []byte) (Definition, error) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -171,7 +170,7 @@ func Parse(path string, text []byte) (Definition, error) {
 	return d, problems.Sorted().AsError()
 }
 
-// check finds what decoding cannot.
+// check finds errors that decoding cannot find.
 func (d Definition) check(root *strict.Node) (ps strict.Problems) {
 	fail := func(path, hint, format string, args ...any) {
 		pos := root.Pos
@@ -194,9 +193,9 @@ func (d Definition) check(root *strict.Node) (ps strict.Problems) {
 			path := fmt.Sprintf("%s[%d]", name, i)
 			switch {
 			case s.Run == "" && s.Until == "" && !s.Stop:
-				fail(path, "", "a step is run, until or stop")
+				fail(path, "", "a step needs run, until or stop")
 			case s.Stop && name != "leave":
-				fail(path, "", "only a node that leaves is stopped")
+				fail(path, "", "stop is allowed in leave only")
 			}
 		}
 	}
@@ -207,7 +206,7 @@ func (d Definition) check(root *strict.Node) (ps strict.Problems) {
 		fail("client", "", "want a protocol or a program")
 	}
 	if len(d.Join) > 0 != (len(d.Leave) > 0) {
-		fail("join", "give both, or none", "a database can be joined and left, or neither")
+		fail("join", "give both, or none", "join and leave need each other")
 	}
 	if d.Can.MaxNodes > 0 && d.Can.MaxNodes < d.Can.MinNodes {
 		fail("can.max_nodes", "", "%d is below min_nodes %d", d.Can.MaxNodes, d.Can.MinNodes)
@@ -220,12 +219,12 @@ func (d Definition) check(root *strict.Node) (ps strict.Problems) {
 	return ps
 }
 
-// phases are the lists of steps by their keys.
+// phases returns the lists of steps by their keys.
 func (d Definition) phases() map[string][]Step {
 	return map[string][]Step{"form": d.Form, "join": d.Join, "undo_join": d.UndoJoin, "leave": d.Leave, "leave_abrupt": d.LeaveAbrupt}
 }
 
-// templates are all texts that are templates, by their paths.
+// templates returns all templates by their paths.
 func (d Definition) templates() map[string]string {
 	texts := map[string]string{
 		"server.prepare": d.Server.Prepare, "server.start": d.Server.Start, "server.up": d.Server.Up,
@@ -249,7 +248,7 @@ func (d Definition) templates() map[string]string {
 	return texts
 }
 
-// clientCommand is the client's command line with its path made absolute.
+// clientCommand returns the client's command line with an absolute path.
 func (d Definition) clientCommand() []string {
 	p := slices.Clone(d.Client.Program)
 	if len(p) > 0 && strings.ContainsRune(p[0], '/') && !filepath.IsAbs(p[0]) {

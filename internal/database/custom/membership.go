@@ -47,7 +47,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return result, nil
 }
 
-// checkRunning is nil while the server on a node runs.
+// checkRunning returns an error if no server runs on the node.
 func (c *cluster) checkRunning(node host.Host) error {
 	if len(c.Servers.RunningOn(node.Name())) == 0 {
 		return fmt.Errorf("%s on %s %w", c.def.Name, node.Name(), daemon.ErrEnded)
@@ -55,7 +55,7 @@ func (c *cluster) checkRunning(node host.Host) error {
 	return nil
 }
 
-// markJoined makes the end of a node's server the cluster's failure from here on.
+// markJoined makes a later exit of the node's server a failure of the cluster.
 func (c *cluster) markJoined(node host.Host) error {
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if err := d.ConfirmMember(); err != nil {
@@ -65,7 +65,7 @@ func (c *cluster) markJoined(node host.Host) error {
 	return c.checkRunning(node)
 }
 
-// undoJoin ends the server of a node that could not join and repairs the cluster.
+// undoJoin stops the server of a node that failed to join and runs undo_join.
 func (c *cluster) undoJoin(ctx context.Context, node host.Host) error {
 	ctx, cancel := c.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
@@ -113,7 +113,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	case slices.Contains(c.def.Fixed, i):
 		return fail(database.ErrFixed)
 	case len(members) <= c.def.Can.MinNodes:
-		return fail(fmt.Errorf("%w: %d members are the least", database.ErrFixed, len(members)))
+		return fail(fmt.Errorf("%w: the cluster needs at least %d members", database.ErrFixed, len(members)))
 	}
 	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()

@@ -20,13 +20,12 @@ import (
 const (
 	// openTimeout bounds the answer to open.
 	openTimeout = 30 * time.Second
-	// closeGrace is what a program gets to end after close.
+	// closeGrace is the time between close and SIGKILL.
 	closeGrace = 2 * time.Second
 )
 
-// programClient is one worker's: a process that carries operations out. A process that
-// broke the protocol or did not answer in time is ended, and the next operation starts
-// another.
+// programClient is the client of one worker. After a protocol error or a timeout, the process is
+// killed, and the next operation starts another.
 type programClient struct {
 	argv       []string
 	properties map[string]string
@@ -43,7 +42,7 @@ func openProgram(ctx context.Context, argv []string, properties map[string]strin
 	return c, nil
 }
 
-// ensureRunning starts the program where none runs.
+// ensureRunning starts the program if none runs.
 func (c *programClient) ensureRunning(ctx context.Context) error {
 	if c.running != nil {
 		return nil
@@ -59,7 +58,7 @@ func (c *programClient) ensureRunning(ctx context.Context) error {
 		err = answer.err()
 	}
 	if err != nil {
-		ended := p.kill() // only then is its complaint whole
+		ended := p.kill() // standard error is complete only then
 		return errors.Join(fmt.Errorf("%s: open: %w%s", c.argv[0], err, p.stderrSuffix()), ended)
 	}
 	c.running = p
@@ -78,7 +77,7 @@ func (c *programClient) send(ctx context.Context, r request) (reply, error) {
 	if err == nil {
 		return a, a.err()
 	}
-	// What it would answer later belongs to no operation any more.
+	// A late answer must not be taken for that of the next operation.
 	p := c.running
 	c.running = nil
 	ended := p.kill()
@@ -168,11 +167,11 @@ func ignoreClosed(err error) error {
 const (
 	// maxLine bounds an answer.
 	maxLine = 64 << 20
-	// keptComplaint is how much of its standard error an error shows.
+	// stderrTail is how much standard error an error quotes.
 	stderrTail = 2 << 10
 )
 
-// program is a process.
+// program is a running client process.
 type program struct {
 	cmd     *exec.Cmd
 	calls   int64
@@ -233,7 +232,7 @@ func (p *program) call(ctx context.Context, r request) (reply, error) {
 			return a, fmt.Errorf("%w: %w in %.100q", errProtocol, err, line)
 		}
 		if a.ID != r.ID {
-			return a, fmt.Errorf("%w: it answered %d where %d was asked: %.100q", errProtocol, a.ID, r.ID, line)
+			return a, fmt.Errorf("%w: answer %d to request %d: %.100q", errProtocol, a.ID, r.ID, line)
 		}
 		return a, nil
 	case <-ctx.Done():
@@ -267,10 +266,10 @@ func (p *program) kill() error {
 
 func (p *program) signal() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
 
-// wait waits for a program that is ending; how it ends does not matter.
+// wait waits for a program that is ending. Its exit status does not matter.
 func (p *program) wait() error {
 	done := make(chan struct{})
-	go func() { // so that the reader never stands still
+	go func() { // so that the reader never blocks
 		for range p.lines {
 		}
 		close(done)
@@ -285,15 +284,15 @@ func (p *program) wait() error {
 	return err
 }
 
-// stderrSuffix is what it said on its standard error, introduced, for the end of an error.
+// stderrSuffix returns the end of standard error, introduced, for the end of an error.
 func (p *program) stderrSuffix() string {
 	if s := p.stderr.String(); s != "" {
-		return "; it complained: " + s
+		return "; standard error: " + s
 	}
 	return ""
 }
 
-// request is a line that the program reads. Values are Base64, as JSON has bytes.
+// request is a line that the program reads. JSON encodes values as Base64.
 type request struct {
 	ID         int64             `json:"id"` // the answer has it too
 	Op         string            `json:"op"` // open, read, scan, insert, update, delete, close
@@ -303,10 +302,10 @@ type request struct {
 	Fields     []string          `json:"fields,omitempty"`     // to read; all where there are none
 	Values     map[string][]byte `json:"values,omitempty"`     // to write
 	Properties map[string]string `json:"properties,omitempty"` // of open
-	TimeoutMS  int64             `json:"timeout_ms,omitempty"` // after which nobody waits
+	TimeoutMS  int64             `json:"timeout_ms,omitempty"` // the client stops waiting after that
 }
 
-// reply is the line that answers it.
+// reply is the line that answers a request.
 type reply struct {
 	ID int64 `json:"id"`
 	// Status is ok, not_found, failed (it certainly was not done), unknown (it may have

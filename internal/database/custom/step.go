@@ -12,10 +12,10 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// outputLines are how many lines of a command's output an error shows.
+// outputLines limits the command output in an error.
 const outputLines = 8
 
-// runCommand carries a command out on a node and returns what it printed to standard output.
+// runCommand runs a command on a node and returns its standard output.
 func (c *cluster) runCommand(ctx context.Context, at host.Host, text string, d templateData) (string, error) {
 	script, err := render(text, d)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *cluster) runCommand(ctx context.Context, at host.Host, text string, d t
 	return out.String(), nil
 }
 
-// firstLine is the first line of a script, for messages.
+// firstLine returns the first line of a script, for messages.
 func firstLine(script string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(script), "\n")
 	if more {
@@ -51,18 +51,18 @@ func firstLine(script string) string {
 	return line
 }
 
-// change is what steps are carried out for.
+// change is the context in which steps run.
 type change struct {
 	node    host.Host   // the node at hand
 	members []host.Host // with the node at hand
-	on      string      // where steps run that do not say
+	on      string      // default target of steps
 	alive   func() error
 	stop    func() error
 	// accepted is called once, after the step with which the change is accepted.
 	accepted func()
 }
 
-// runSteps carries them out in order.
+// runSteps runs steps in order.
 func (c *cluster) runSteps(ctx context.Context, runSteps []Step, ch change) error {
 	marked := false
 	for _, s := range runSteps {
@@ -94,7 +94,7 @@ func (c *cluster) runStep(ctx context.Context, s Step, ch change) error {
 			return c.Servers.Await(gctx, func(ctx context.Context) error {
 				if ch.alive != nil {
 					if err := ch.alive(); err != nil {
-						return nil // told below: it will never be true
+						return nil // returned below; the condition can no longer become true
 					}
 				}
 				_, err := c.runCommand(ctx, at, s.Until, c.stepData(s, at, ch))
@@ -109,8 +109,8 @@ func (c *cluster) runStep(ctx context.Context, s Step, ch change) error {
 	return err
 }
 
-// stepData is what a step's template sees: the node at hand, unless the step runs on
-// each member, which then is the node at hand itself.
+// stepData returns the template data of a step: for the changed node, or for each member if the
+// step runs on each.
 func (c *cluster) stepData(s Step, at host.Host, ch change) templateData {
 	if s.On == "each" {
 		return c.templateData(at, ch.members)
@@ -118,7 +118,7 @@ func (c *cluster) stepData(s Step, at host.Host, ch change) templateData {
 	return c.templateData(ch.node, ch.members)
 }
 
-// targets are the nodes that a step's command runs on.
+// targets returns the nodes that a step runs on.
 func (ch change) targets(on string) []host.Host {
 	if on == "" {
 		on = ch.on

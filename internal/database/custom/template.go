@@ -69,7 +69,7 @@ var functions = template.FuncMap{
 	},
 }
 
-// render fills a template in.
+// render executes a template.
 func render(text string, d templateData) (string, error) {
 	t, err := template.New("command").Funcs(functions).Option("missingkey=error").Parse(text)
 	if err != nil {
@@ -82,7 +82,7 @@ func render(text string, d templateData) (string, error) {
 	return b.String(), nil
 }
 
-// checkTemplate renders a template for a cluster that could be.
+// checkTemplate renders a template with the data of a sample cluster.
 func (d Definition) checkTemplate(text string) error {
 	var peers []peer
 	for i := range 3 {
@@ -129,7 +129,7 @@ func (c *cluster) templateData(at host.Host, members []host.Host) templateData {
 	return d
 }
 
-// templateError is what is wrong with a template, in the words of who wrote it.
+// templateError is an error of a template in terms of its author.
 type templateError struct {
 	message string
 	part    string // the part that is wrong, "" where that is all of it
@@ -153,7 +153,7 @@ var functionExamples = map[string]string{
 	"addrs": `{{addrs .Members ","}}`, "names": `{{names .Members ","}}`, "hostports": `{{hostports .Members 6379 ","}}`,
 }
 
-// explainTemplateError turns an error of text/template into one that speaks of the template.
+// explainTemplateError rewrites an error of text/template in terms of the template.
 func explainTemplateError(template string, err error) error {
 	text := err.Error()
 	if i := strings.Index(text, "template: "); i >= 0 {
@@ -185,7 +185,7 @@ func explainTemplateError(template string, err error) error {
 	}
 }
 
-// findBadAction is the first {{...}} of a template that cannot be read, on its line; "" where all can.
+// findBadAction returns the first {{...}} that does not parse, "" if all parse.
 func findBadAction(text string) string {
 	for end := 0; end < len(text); {
 		next := strings.Index(text[end:], "}}")
@@ -205,8 +205,8 @@ func findBadAction(text string) string {
 	return ""
 }
 
-// templatePos is where in a document what is wrong with a template stands: the part itself, where the
-// line has it, else the value.
+// templatePos returns the position of the faulty part of a template, or of the whole value if the
+// part is not found.
 func templatePos(n *strict.Node, err error) strict.Pos {
 	var wrong templateError
 	if !errors.As(err, &wrong) || wrong.part == "" {

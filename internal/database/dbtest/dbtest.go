@@ -82,7 +82,7 @@ type Config struct {
 	Hosts func(t testing.TB, n int) []host.Host
 }
 
-// suite is a conformance test under way.
+// suite is a running conformance test.
 type suite struct {
 	Config
 	db    database.Database
@@ -152,7 +152,7 @@ func Run(t *testing.T, c Config) {
 	s.runPart(t, "disk_full", s.testDiskFull)
 }
 
-// runPart runs a part and books it in the row.
+// runPart runs a part of the suite and records its result in the row.
 func (s *suite) runPart(t *testing.T, aspect string, f func(t *testing.T)) {
 	t.Run(aspect, func(t *testing.T) {
 		defer s.row.recordAspect(t, aspect)
@@ -160,7 +160,7 @@ func (s *suite) runPart(t *testing.T, aspect string, f func(t *testing.T)) {
 	})
 }
 
-// testServing is all that one healthy cluster is needed for.
+// testServing runs the parts that need one healthy cluster.
 func (s *suite) testServing(t *testing.T) {
 	s.hosts = s.newHosts(t)
 	began := time.Now()
@@ -192,8 +192,8 @@ func (s *suite) testServing(t *testing.T) {
 	s.runPart(t, "stop", func(t *testing.T) { s.testStop(t, cluster) })
 }
 
-// newEnv is what the cluster starts with: the first of the hosts are its nodes, the last
-// is where admin commands and clients run.
+// newEnv returns the environment of the cluster: the first hosts are its nodes, the last host
+// runs admin commands and clients.
 func (s *suite) newEnv(t testing.TB) database.Env {
 	var nodes []host.Host
 	for _, h := range s.hosts[:s.Nodes] {
@@ -205,7 +205,7 @@ func (s *suite) newEnv(t testing.TB) database.Env {
 	}
 }
 
-// startCluster forms the cluster; it is stopped when the test ends.
+// startCluster starts the cluster and stops it with the test.
 func (s *suite) startCluster(t *testing.T) database.Cluster {
 	t.Helper()
 	ctx, cancel := s.withTimeout(t)
@@ -229,7 +229,7 @@ func (s *suite) withTimeout(t testing.TB) (context.Context, context.CancelFunc) 
 	return context.WithTimeoutCause(t.Context(), s.Timeout, fmt.Errorf("not done after %v", s.Timeout))
 }
 
-// clientOpener opens clients of a cluster as it is at that moment.
+// clientOpener opens clients with the cluster's current properties.
 func (s *suite) clientOpener(c database.Cluster, more ...string) load.OpenClient {
 	return func(ctx context.Context) (load.Client, error) {
 		properties := make(map[string]string)
@@ -261,7 +261,7 @@ func (s *suite) openClient(t *testing.T, c database.Cluster, more ...string) loa
 	return client
 }
 
-// clearTable empties the table and checks that it is.
+// clearTable empties the table and checks that it is empty.
 func (s *suite) clearTable(t *testing.T, c database.Cluster) {
 	t.Helper()
 	ctx, cancel := s.withTimeout(t)
@@ -274,7 +274,7 @@ func (s *suite) clearTable(t *testing.T, c database.Cluster) {
 	}
 }
 
-// settingInt is an environment variable's number.
+// settingInt reads a number from an environment variable.
 func settingInt(t testing.TB, name string, missing int64) int64 {
 	t.Helper()
 	text := strings.TrimSpace(os.Getenv(name))
@@ -283,12 +283,12 @@ func settingInt(t testing.TB, name string, missing int64) int64 {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		t.Fatalf("%s=%s is no whole number", name, text)
+		t.Fatalf("%s=%s is not a whole number", name, text)
 	}
 	return n
 }
 
-// settingTime is an environment variable's length of time, 0 without one.
+// settingTime reads a duration from an environment variable, 0 if unset.
 func settingTime(t testing.TB, name string) time.Duration {
 	t.Helper()
 	text := strings.TrimSpace(os.Getenv(name))
@@ -297,7 +297,7 @@ func settingTime(t testing.TB, name string) time.Duration {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		t.Fatalf("%s=%s is no length of time, like 15m", name, text)
+		t.Fatalf("%s=%s is not a duration such as 15m", name, text)
 	}
 	return d
 }

@@ -20,7 +20,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// dyingMessage is what a server that fails says before it does.
+// dyingMessage is what a failing server prints before it exits.
 const dyingMessage = "the last word of the server"
 
 // A server that never gets ready is waited for at least so long once it runs, and up to
@@ -91,7 +91,7 @@ func (s *suite) testFaults(t *testing.T) {
 	})
 }
 
-// startBadly starts a cluster that cannot start.
+// startBadly starts a cluster whose start must fail.
 func (s *suite) startBadly(ctx context.Context, t *testing.T) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
@@ -181,7 +181,7 @@ func (s *suite) testDiskFull(t *testing.T) {
 	s.checkNothingLeft(t)
 }
 
-// namesAnyNode tells whether an error names any of the nodes.
+// namesAnyNode reports whether an error names any of the nodes.
 func namesAnyNode(err error, nodes []string) bool {
 	for _, n := range nodes {
 		if strings.Contains(err.Error(), n) {

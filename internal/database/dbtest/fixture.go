@@ -29,7 +29,7 @@ func Start(t testing.TB, d database.Database, env database.Env) database.Cluster
 	return c
 }
 
-// TryStart is Start for a cluster that may not come up, and is the test's to stop.
+// TryStart is Start for a start that may fail. The caller stops the cluster.
 func TryStart(t testing.TB, d database.Database, env database.Env) (database.Cluster, error) {
 	t.Helper()
 	in, err := d.Find("", "")
@@ -49,8 +49,8 @@ func TryStart(t testing.TB, d database.Database, env database.Env) (database.Clu
 	return d.Start(t.Context(), env)
 }
 
-// Open opens a client that is closed with the test. More are properties besides, each a name
-// and a value.
+// Open opens a client and closes it with the test. More lists further properties as names and
+// values.
 func Open(t testing.TB, d database.Database, properties map[string]string, more ...string) load.Client {
 	t.Helper()
 	p := maps.Clone(properties)
@@ -69,8 +69,8 @@ func Open(t testing.TB, d database.Database, properties map[string]string, more 
 	return c
 }
 
-// CPU is a benchmark of an operation that reports the CPU time of this process, which is
-// what a client costs: the server's and the waiting are not in it.
+// CPU benchmarks an operation and reports the CPU time of this process, the cost of the client
+// without the server and the waiting.
 func CPU(b *testing.B, op func(ctx context.Context) error) {
 	b.Helper()
 	before := cpuTime(b)
@@ -84,7 +84,7 @@ func CPU(b *testing.B, op func(ctx context.Context) error) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// cpuTime is the CPU time of this process so far, in ns.
+// cpuTime returns the CPU time of this process, in nanoseconds.
 func cpuTime(b *testing.B) int64 {
 	b.Helper()
 	var r syscall.Rusage

@@ -13,8 +13,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// hostRecorder is a node that remembers what was started on it, and can be made to
-// start something else in its place.
+// hostRecorder is a node that records its processes and can run another program instead.
 type hostRecorder struct {
 	host.Host
 
@@ -57,7 +56,7 @@ func (h *hostRecorder) Start(ctx context.Context, c host.Command) (host.Process,
 	return p, nil
 }
 
-// running are the processes that have not ended.
+// running returns the processes that have not ended.
 func (h *hostRecorder) running() []host.Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,18 +71,17 @@ func (h *hostRecorder) running() []host.Process {
 	return left
 }
 
-// override changes what the node does with programs.
+// override sets the script that replaces programs, and the callback for started processes.
 func (h *hostRecorder) override(instead string, started func(host.Process)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.instead, h.started = instead, started
 }
 
-// endTimeout is what processes that were killed get to be gone.
+// endTimeout is how long killed processes may take to end.
 const endTimeout = 3 * time.Second
 
-// checkNothingLeft checks that no process of the cluster runs any more: none that was
-// started on a node, and none that those left behind.
+// checkNothingLeft fails the test if a process of the cluster, or a descendant, still runs.
 func (s *suite) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -98,7 +96,7 @@ func (s *suite) checkNothingLeft(t *testing.T) {
 	}
 }
 
-// describeLeft describes the processes of the nodes that run.
+// describeLeft describes the running processes of the nodes.
 func (s *suite) describeLeft(t *testing.T) (found []string) {
 	t.Helper()
 	for _, h := range s.hosts {

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// workers is how many clients work at once.
+// workers is the number of concurrent clients.
 const workers = 8
 
 // testLoad loads a table with several workers, has the database count it, reads every

@@ -16,7 +16,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// testRefusals is what a cluster must not do.
+// testRefusals checks what a cluster must refuse.
 func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 	ctx, cancel := s.withTimeout(t)
 	defer cancel()
@@ -66,7 +66,7 @@ func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// fixedNodes are the nodes that cannot leave.
+// fixedNodes returns the nodes that cannot leave, with reasons.
 func (s *suite) fixedNodes() map[string]string {
 	a, ok := s.db.(database.Anchored)
 	if !ok {
@@ -86,7 +86,7 @@ func (s *suite) findHost(t *testing.T, name string) host.Host {
 	return nil
 }
 
-// memberNames are the names of the members at this moment.
+// memberNames returns the names of the current members.
 func (s *suite) memberNames(t *testing.T, cluster database.Cluster) []string {
 	t.Helper()
 	members, err := cluster.Members(t.Context())
@@ -131,7 +131,7 @@ func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
 	s.checkCount(t, cluster, report.Rows, report.Rows+report.Failed+report.InDoubt)
 }
 
-// checkCount has the database count its rows, which writes in doubt make uncertain.
+// checkCount checks the row count, which writes in doubt make uncertain.
 func (s *suite) checkCount(t *testing.T, cluster database.Cluster, least, most int64) {
 	t.Helper()
 	if n, err := cluster.Count(t.Context()); err != nil || n < least || n > most {
@@ -179,8 +179,7 @@ func (s *suite) testKill(t *testing.T, cluster database.Cluster) {
 	s.haltAndRevive(t, cluster, database.Abrupt)
 }
 
-// haltAndRevive ends the processes of a member while rows are written, and starts them
-// again.
+// haltAndRevive halts a member while rows are written, and revives it.
 func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner database.Manner) {
 	t.Helper()
 	if !s.can.Restart {
@@ -237,7 +236,7 @@ func aspectName(m database.Manner) string {
 	return "halt"
 }
 
-// awaitRows waits until a ledger has so many rows.
+// awaitRows waits until a ledger has n rows.
 func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *churn.Ledger, n int64) {
 	t.Helper()
 	for {
@@ -300,8 +299,8 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// joinKilled has a node join whose processes are killed so long after their start, which is somewhere in the join, unless
-// the join is over by then.
+// joinKilled joins a node and kills its processes after the given time. killed is false if the
+// join ended first.
 func joinKilled(ctx context.Context, cluster database.Cluster, joiner *hostRecorder, after time.Duration) (killed bool, err error) {
 	var kill atomic.Bool
 	var kills sync.WaitGroup
@@ -329,7 +328,7 @@ func joinKilled(ctx context.Context, cluster database.Cluster, joiner *hostRecor
 	return kill.Load(), err
 }
 
-// findOutsider is a node that is no member, nil when all are.
+// findOutsider returns a node that is not a member, nil if all are.
 func (s *suite) findOutsider(members []string) *hostRecorder {
 	is := make(map[string]bool)
 	for _, m := range members {
@@ -343,7 +342,7 @@ func (s *suite) findOutsider(members []string) *hostRecorder {
 	return nil
 }
 
-// findLeaver is a member that may leave, the last one.
+// findLeaver returns the last member that may leave.
 func (s *suite) findLeaver(t *testing.T, members []string) *hostRecorder {
 	t.Helper()
 	fixed := s.fixedNodes()
@@ -358,7 +357,7 @@ func (s *suite) findLeaver(t *testing.T, members []string) *hostRecorder {
 	return nil
 }
 
-// testStop ends the cluster, twice.
+// testStop stops the cluster twice.
 func (s *suite) testStop(t *testing.T, cluster database.Cluster) {
 	ctx, cancel := s.withTimeout(t)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 // sameBytes compares values in one go where cmp would compare them byte by byte.
 var sameBytes = gocmp.Comparer(bytes.Equal)
 
-// newRecord is a record of ten fields.
+// newRecord returns a record of ten fields.
 func newRecord(key, version string) []load.Field {
 	fields := make([]load.Field, 10)
 	for i := range fields {
@@ -30,7 +30,7 @@ func newRecord(key, version string) []load.Field {
 	return fields
 }
 
-// cloneFields copies fields, whose values are valid until the client's next call, in order.
+// cloneFields copies and sorts fields, whose values are valid until the client's next call.
 func cloneFields(fields []load.Field) []load.Field {
 	var out []load.Field
 	for _, f := range fields {
@@ -154,7 +154,7 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 	}
 }
 
-// testValues writes bytes that are no text.
+// testValues writes binary values.
 func (s *suite) testValues(t *testing.T, cluster database.Cluster) {
 	c, ctx := s.openClient(t, cluster), t.Context()
 	all := make([]byte, 256)
@@ -255,8 +255,8 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// checkUnorderedScan checks a scan of a database that has no order of keys: it sees records that
-// are there, each once, no more than were asked for, the one at the start first.
+// checkUnorderedScan checks a scan of a database without an order of keys: existing records, each
+// once, at most count, the start first.
 func checkUnorderedScan(t *testing.T, start string, count int, got, keys []string) {
 	t.Helper()
 	if len(got) > count {

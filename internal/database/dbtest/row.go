@@ -40,7 +40,7 @@ func newRow(name string, in database.Installation, c Config) *Row {
 		Aspects: make(map[string]string), Figures: make(map[string]float64), Accounts: make(map[string]churn.Account)}
 }
 
-// recordAspect notes how a part of the suite ended.
+// recordAspect records the result of a part of the suite.
 func (r *Row) recordAspect(t *testing.T, aspect string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *Row) recordAspect(t *testing.T, aspect string) {
 	}
 }
 
-// markUnclaimed notes what the database does not claim to do.
+// markUnclaimed records parts that the database does not claim.
 func (r *Row) markUnclaimed(aspects ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,9 +84,8 @@ func (r *Row) Name() string {
 	return r.Database + ", " + r.Variant
 }
 
-// publish gives the row to whoever collects: as an attribute of the test, and as a file. A
-// file that is there already keeps what this run did not reach, so that a suite can be run
-// in parts.
+// publish emits the row as a test attribute and writes it to SKERRY_MATRIX. Parts that this run
+// did not reach keep the values of an existing file, so that a suite can be run in parts.
 func (r *Row) publish(t *testing.T) {
 	dir := os.Getenv("SKERRY_MATRIX")
 	name := filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "", "/", "-").Replace(r.Name())+".json")
@@ -107,8 +106,8 @@ func (r *Row) publish(t *testing.T) {
 	}
 }
 
-// fillFromEarlier takes what this run did not reach from the row that an earlier one wrote of the
-// same version.
+// fillFromEarlier fills unreached parts from the row that an earlier run of the same version
+// wrote.
 func (r *Row) fillFromEarlier(t *testing.T, file string) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +129,7 @@ func (r *Row) fillFromEarlier(t *testing.T, file string) {
 	}
 }
 
-// fillMissing adds the entries of from that into lacks.
+// fillMissing copies entries that into lacks.
 func fillMissing[V any](into, from map[string]V) {
 	for key, value := range from {
 		if _, there := into[key]; !there {

@@ -11,7 +11,7 @@ import (
 // unknownOption is no database's.
 const unknownOption = "no_such_option"
 
-// testOptions is what Check says before anything starts.
+// testOptions checks the validation of options.
 func (s *suite) testOptions(t *testing.T) {
 	if err := s.db.Check(s.Nodes, s.Options); err != nil {
 		t.Fatalf("the options of this test: %v", err)
@@ -45,7 +45,7 @@ func (s *suite) withOptions(more database.Options) database.Options {
 	return o
 }
 
-// testStatus is what a cluster says of itself.
+// testStatus checks what a cluster reports about itself.
 func (s *suite) testStatus(t *testing.T, cluster database.Cluster) {
 	ctx, cancel := s.withTimeout(t)
 	defer cancel()

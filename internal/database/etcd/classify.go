@@ -13,19 +13,19 @@ import (
 	"skerry/internal/load"
 )
 
-// Classes of errors beside those of package failure.
+// Error classes of etcd, next to those of package database.
 const (
 	classNoLeader = "no_leader"        // no consensus at the time
 	classNoSpace  = "no_space"         // the quota of the backend is used up
 	classOverload = "too_many"         // too many requests wait for consensus
-	classDropped  = "proposal_dropped" // the member had nobody to hand the proposal to
+	classDropped  = "proposal_dropped" // the member had no leader to forward the proposal to
 	classStopped  = "stopped"          // the member is going down
 	classConflict = "conflict"         // another client changed the record at every try
 	classRecord   = "record"           // the value is not a record
 )
 
-// notDone are answers that say that a request was not proposed to the cluster: etcd
-// gives them before Raft sees it.
+// notDone lists errors that etcd returns before Raft sees the request: the request was not
+// proposed.
 var notDone = []struct {
 	err   error
 	class string
@@ -39,14 +39,14 @@ var notDone = []struct {
 	{rpctypes.ErrPermissionDenied, "denied"},
 }
 
-// What errors of Raft say; they reach clients as they are.
+// Texts of Raft errors, which reach clients unchanged.
 const (
 	proposalDropped = "raft proposal dropped"
 	raftStopped     = "raft: stopped" // the member was removed
 )
 
-// classifyError turns an error of etcd's client into an outcome. What timed out inside the
-// cluster, or ended with its member, may have been agreed on nevertheless.
+// classifyError turns an error of etcd's client into an outcome. A request that timed out inside
+// the cluster, or whose member stopped, may still have been committed.
 func classifyError(addr string, err error) error {
 	for _, n := range notDone {
 		if errors.Is(err, n.err) {
@@ -79,7 +79,7 @@ func classifyError(addr string, err error) error {
 	return load.Unknown(database.ClassOther, addr, err)
 }
 
-// grpcCode is an error's gRPC code, whether etcd knows the error or not.
+// grpcCode returns the gRPC code of an error.
 func grpcCode(err error) codes.Code {
 	var e rpctypes.EtcdError
 	if errors.As(err, &e) {
@@ -88,13 +88,12 @@ func grpcCode(err error) codes.Code {
 	return status.Code(err)
 }
 
-// isUnsent tells whether a request found no connection to go out on: gRPC then says
-// why the last try to connect failed.
+// isUnsent reports whether a request was never sent: gRPC then reports why the last dial failed.
 func isUnsent(err error) bool {
 	return grpcCode(err) == codes.Unavailable && strings.Contains(err.Error(), "transport: Error while dialing")
 }
 
-// dialClass names a failure to connect. gRPC passes it on as text.
+// dialClass classifies a failed dial. gRPC reports the cause as text.
 func dialClass(text string) string {
 	switch {
 	case strings.Contains(text, "connection refused"):
@@ -107,7 +106,7 @@ func dialClass(text string) string {
 	return database.ClassOther
 }
 
-// brokenClass names the end of a connection with a request on it.
+// brokenClass classifies the loss of a connection with a request on it.
 func brokenClass(text string) string {
 	switch {
 	case strings.Contains(text, "reset by peer"), strings.Contains(text, "broken pipe"):
@@ -118,7 +117,7 @@ func brokenClass(text string) string {
 	return database.ClassEOF
 }
 
-// canRetryElsewhere tells whether another member may do what this one could not.
+// canRetryElsewhere reports whether another member may succeed.
 func canRetryElsewhere(err error) bool {
 	var e *load.OpError
 	if !errors.As(err, &e) {

@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// away is how long a worker stays with another member before it tries the one that
-	// it prefers again; it doubles with each try in vain.
+	// retryPreferred is how long a worker stays with another member before it retries its preferred
+	// one. The time doubles with each failure, up to maxRetryPreferred.
 	retryPreferred    = 2 * time.Second
 	maxRetryPreferred = 32 * time.Second
-	// learnEvery is how often a worker asks its member who else there is. The member
-	// answers from what it knows, beside the worker's operations.
+	// learnEvery is how often a worker refreshes the list of members. The member answers from
+	// memory, without Raft.
 	learnEvery = 5 * time.Second
 )
 
-// client is one worker's. It uses one member, and the next one where that fails; an
-// operation that was certainly not sent is sent to that one, others are not repeated.
+// client is the client of one worker. It uses one member and moves to the next when that fails.
+// Only an operation that was certainly not sent is sent again.
 type client struct {
 	settings
 	dial         database.DialFunc // nil: the system's
@@ -68,7 +68,7 @@ func openClient(ctx context.Context, s settings, spread *spreader) (*client, err
 	c := newClient(ctx, s, nil)
 	c.addrs = spread.orderEndpoints(ctx, s.endpoints, s.route)
 	c.conns = make([]*clientv3.Client, len(c.addrs))
-	// The first operation need not connect, and whoever misspelt an address learns it here.
+	// Connecting now reports a wrong address at once and keeps it out of the first operation.
 	if _, err := c.get(ctx, defaultTable, clientv3.WithSerializable(), clientv3.WithCountOnly()); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening a client of etcd: %w", err), c.Close())
 	}
@@ -122,7 +122,7 @@ func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Cli
 	}
 }
 
-// noteServed notes that the member in use serves.
+// noteServed records that the current member answered.
 func (c *client) noteServed() {
 	if c.current == 0 {
 		c.preferredWait = retryPreferred
@@ -133,7 +133,7 @@ func (c *client) noteServed() {
 	}
 }
 
-// nextEndpoint goes on to the next member.
+// nextEndpoint moves to the next member.
 func (c *client) nextEndpoint(count int) {
 	if c.current == 0 {
 		c.preferredAfter = time.Now().Add(c.preferredWait)
@@ -153,7 +153,8 @@ func (c *client) conn(i int) (conn *clientv3.Client, addr string, count int, err
 	return c.conns[i], c.addrs[i], len(c.addrs), err
 }
 
-// learnMembers asks a member who else there is, one question at a time: members may have joined.
+// learnMembers fetches the member list in the background, one request at a time, to find members
+// that joined.
 func (c *client) learnMembers(i int) {
 	if !c.isLearning.CompareAndSwap(false, true) {
 		return
@@ -161,7 +162,7 @@ func (c *client) learnMembers(i int) {
 	conn, _, _, err := c.conn(i)
 	if err != nil {
 		c.isLearning.Store(false)
-		return // the operation that needs it says so
+		return // the operation that needs the connection reports the error
 	}
 	c.learning.Go(func() {
 		defer c.isLearning.Store(false)
@@ -169,7 +170,7 @@ func (c *client) learnMembers(i int) {
 		defer cancel()
 		list, err := conn.MemberList(ctx, clientv3.WithSerializable())
 		if err != nil {
-			return // asked again with the next failure
+			return // retried after the next failure
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -214,10 +215,10 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: 3 * time.Second,
 }
 
-// spreader gives workers different members to begin with.
+// spreader assigns different first members to workers.
 type spreader struct{ next atomic.Uint32 }
 
-// orderEndpoints puts endpoints into the order in which a worker uses them.
+// orderEndpoints returns endpoints in the order in which a worker uses them.
 func (s *spreader) orderEndpoints(ctx context.Context, endpoints []string, route string) []string {
 	switch route {
 	case routeNearest:
@@ -229,8 +230,8 @@ func (s *spreader) orderEndpoints(ctx context.Context, endpoints []string, route
 	return endpoints
 }
 
-// dialMember makes a client of one member. It does not connect yet. Its own retries are
-// off: a caller that wants to try again says so. A nil dial is the system's.
+// dialMember returns a client of one member, which connects later. Its own retries are off, so
+// that callers decide. A nil dial uses the system's.
 func dialMember(addr string, dial database.DialFunc) (*clientv3.Client, error) {
 	options := []grpc.DialOption{grpc.WithConnectParams(reconnect), grpc.WithChainUnaryInterceptor(failFast)}
 	if dial != nil {
@@ -249,13 +250,13 @@ func dialMember(addr string, dial database.DialFunc) (*clientv3.Client, error) {
 	return c, nil
 }
 
-// failFast has a request fail while there is no connection, where etcd's client would have
-// it wait for one until its time is over: another member can be asked meanwhile.
+// failFast fails a request while there is no connection, instead of waiting until its deadline.
+// The caller can then try another member.
 func failFast(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, req, reply, cc, append(options, grpc.WaitForReady(false))...)
 }
 
-// closeClient closes a client. That its context ended with it is no error.
+// closeClient closes a client and ignores the cancellation of its own context.
 func closeClient(c *clientv3.Client) error {
 	if err := c.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("closing a client of etcd: %w", err)

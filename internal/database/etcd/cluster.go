@@ -18,7 +18,7 @@ import (
 // readyTimeout bounds how long a new cluster may take to agree on a leader.
 const readyTimeout = 60 * time.Second
 
-// cluster is a running etcd.
+// cluster is a running etcd cluster.
 type cluster struct {
 	*daemon.Cluster[*member]
 	options options
@@ -29,8 +29,8 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database. All members start at the same time with the same
-// list of all.
+// Start implements database.Database. All members start at the same time with the same member
+// list.
 func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options, env.RTT)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(Name, format, args...)
 }
 
-// addMember makes a node's member known here; nothing of it runs yet.
+// addMember registers a node's member here, before it runs.
 func (c *cluster) addMember(h host.Host) (*member, error) {
 	m, err := newMember(h, c.options)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *cluster) addMember(h host.Host) (*member, error) {
 	return m, nil
 }
 
-// dropMember forgets a member, whose process has ended.
+// dropMember removes a member whose process has ended.
 func (c *cluster) dropMember(m *member) error {
 	c.Drop(m)
 	return closeClient(m.admin)
@@ -110,9 +110,8 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{PropEndpoints: strings.Join(endpoints, ","), PropRead: c.options.read}
 }
 
-// Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
-// a leader tries for 7 s to hand over to others that are ending too, and a member's data
-// outlives SIGKILL.
+// Stop implements database.Cluster. It kills all members at once: on SIGTERM a leader tries for 7
+// s to hand over to members that are ending too. Data survives SIGKILL.
 func (c *cluster) Stop(context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, m := range c.All() {
@@ -121,21 +120,20 @@ func (c *cluster) Stop(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Halt implements database.Cluster. SIGTERM has a leader hand over first.
+// Halt implements database.Cluster. On SIGTERM a leader hands over first.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	return daemon.HaltMember(ctx, &c.MemberList, node.Name(), manner)
 }
 
-// Revive implements database.Cluster: it returns when a read that has to be agreed on
-// succeeds at the member.
+// Revive implements database.Cluster. It returns when a linearizable read succeeds at the member.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	run := func(ctx context.Context, m *member) error { return c.startProcess(ctx, m) }
 	serves := func(ctx context.Context, m *member) error { return m.checkServing(ctx) }
 	return daemon.ReviveMember(ctx, &c.MemberList, node.Name(), run, serves)
 }
 
-// ensureLeader has the member lead that was asked for, and returns when all members agree that it
-// does. An election may give the cluster another leader later.
+// ensureLeader makes the configured member the leader and returns when all members agree. A later
+// election may change the leader.
 func (c *cluster) ensureLeader(ctx context.Context) error {
 	if c.options.leader == "" {
 		return nil
@@ -144,7 +142,7 @@ func (c *cluster) ensureLeader(ctx context.Context) error {
 	defer cancel()
 	to := c.On(c.options.leader)
 	if to == nil {
-		return fmt.Errorf("%s is to lead: %w", c.options.leader, database.ErrNotMember)
+		return fmt.Errorf("option leader %s: %w", c.options.leader, database.ErrNotMember)
 	}
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		s, err := to.queryStatus(ctx)
@@ -165,7 +163,7 @@ func (c *cluster) ensureLeader(ctx context.Context) error {
 	})
 }
 
-// moveLeader has one member hand the leadership over to another.
+// moveLeader transfers the leadership from one member to another.
 func moveLeader(ctx context.Context, from, to *member) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

@@ -29,7 +29,7 @@ const (
 	stateExisting = "existing"
 )
 
-// member is an etcd on a node.
+// member is an etcd server on a node.
 type member struct {
 	host host.Host
 	addr string // for clients
@@ -70,8 +70,8 @@ func (c *cluster) startNew(ctx context.Context, m *member, state, peers string, 
 	return c.startProcess(ctx, m, append(more, "--initial-cluster-state", state, "--initial-cluster", peers, "--initial-cluster-token", "skerry")...)
 }
 
-// startProcess starts a member's process. On a directory that holds data etcd takes the cluster
-// from there.
+// startProcess starts a member's process. If the directory holds data, etcd ignores the cluster
+// arguments.
 func (c *cluster) startProcess(ctx context.Context, m *member, args ...string) error {
 	o := c.options
 	client, peer := "http://"+m.addr, o.peerURL(m.host)
@@ -93,7 +93,7 @@ func (c *cluster) startProcess(ctx context.Context, m *member, args ...string) e
 	return nil
 }
 
-// queryStatus is what a member says of itself.
+// queryStatus returns the member's own status.
 func (m *member) queryStatus(ctx context.Context) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -105,8 +105,7 @@ func (m *member) queryStatus(ctx context.Context) (*clientv3.StatusResponse, err
 	return s, nil
 }
 
-// checkServing returns nil when the member takes part in the cluster: a read that has to be
-// agreed on succeeds.
+// checkServing returns nil when a linearizable read succeeds at the member.
 func (m *member) checkServing(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.readTimeout)
 	defer cancel()

@@ -14,13 +14,13 @@ import (
 	"skerry/internal/load"
 )
 
-// maxConflicts is how often an update is tried when others change its record meanwhile.
+// maxConflicts is how often an update is tried while other clients change its record.
 const maxConflicts = 16
 
-// errConflict says that an update lost against others at every try.
+// errConflict marks an update that lost against other clients at every try.
 var errConflict = fmt.Errorf("the record was changed by others at each of %d tries", maxConflicts)
 
-// get asks for keys.
+// get reads keys.
 func (c *client) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	var got *clientv3.GetResponse
 	err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) (err error) {
@@ -30,7 +30,7 @@ func (c *client) get(ctx context.Context, key string, options ...clientv3.OpOpti
 	return got, err
 }
 
-// readOptions adds to a read what the client's reads are to be.
+// readOptions adds the configured consistency to the options of a read.
 func (c *client) readOptions(options ...clientv3.OpOption) []clientv3.OpOption {
 	if c.serializable {
 		options = append(options, clientv3.WithSerializable())
@@ -86,7 +86,7 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 	})
 }
 
-// maxTxn is how many operations a transaction may have by default (--max-txn-ops).
+// maxTxn is etcd's default limit of operations per transaction (--max-txn-ops).
 const maxTxn = 128
 
 // InsertAll implements load.BulkClient, by transactions.
@@ -149,7 +149,7 @@ func (c *client) Update(ctx context.Context, table, key string, values []load.Fi
 	return load.Failed(classConflict, "", errConflict)
 }
 
-// asNotDone is the error of an operation that had written nothing so far.
+// asNotDone marks the error of an operation that has not written anything yet as not done.
 func asNotDone(err error) error {
 	var e *load.OpError
 	if errors.As(err, &e) {
@@ -180,7 +180,7 @@ func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	return got.Count, nil
 }
 
-// errRecord says that a value is none that this package wrote.
+// errRecord marks a value that this package did not write.
 var errRecord = errors.New("the value is not a record")
 
 // defaultTable is YCSB's.
@@ -189,7 +189,7 @@ const defaultTable = "usertable"
 // separator stands between a table's name and a key.
 const separator = "/"
 
-// recordKey is where a record is.
+// recordKey returns the key of a record.
 func recordKey(table, key string) string {
 	if table == "" {
 		table = defaultTable
@@ -197,7 +197,7 @@ func recordKey(table, key string) string {
 	return table + separator + key
 }
 
-// tableEnd is the key behind all of a table's.
+// tableEnd returns the first key after those of a table.
 func tableEnd(table string) string {
 	if table == "" {
 		table = defaultTable
@@ -205,7 +205,7 @@ func tableEnd(table string) string {
 	return table + string(rune(separator[0]+1))
 }
 
-// keySuffix is the record's own key in a full one.
+// keySuffix returns the record's key without the table's prefix.
 func keySuffix(full []byte, table string) string {
 	if table == "" {
 		table = defaultTable
@@ -222,8 +222,8 @@ func appendRecord(dst []byte, fields []load.Field) []byte {
 	return dst
 }
 
-// decoder reads records. Those of a table have the same fields, mostly in the same order:
-// the strings made for the last record serve for the next one.
+// decoder decodes records. It reuses the field names of the previous record, which are mostly the
+// same.
 type decoder struct{ names []string }
 
 // maxNames bounds the memory that a record with very many fields leaves behind.
@@ -265,7 +265,7 @@ func (d *decoder) name(i int, text []byte) string {
 	return d.names[i]
 }
 
-// mergeFields puts values into a record's fields.
+// mergeFields sets values in the fields of a record.
 func mergeFields(fields, values []load.Field) []load.Field {
 	for _, v := range values {
 		i := slices.IndexFunc(fields, func(f load.Field) bool { return f.Name == v.Name })

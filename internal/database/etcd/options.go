@@ -22,7 +22,7 @@ const (
 	maxElection = 50 * time.Second
 )
 
-// options are a cluster's settings. What is not named keeps etcd's own default.
+// options are the settings of a cluster. Other settings keep etcd's defaults.
 type options struct {
 	port, peerPort      int
 	heartbeat, election time.Duration
@@ -111,7 +111,7 @@ const (
 	defaultTimeout = 10 * time.Second
 )
 
-// settings are the client's properties, understood.
+// settings are the parsed client properties.
 type settings struct {
 	endpoints     []string
 	serializable  bool

@@ -15,9 +15,9 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// isTemporary are answers to a change that may be asked for again: for 5 s after a member
-// (re)connects the others do not count it as healthy, a learner catches up first, and an
-// address that was removed within the same second gets the same ID ("member not found").
+// isTemporary reports whether a failed change should be repeated. For 5 s after a member
+// (re)connects, the others do not count it as healthy. A learner must catch up first. An address
+// that was removed within the same second gets the same ID ("member not found").
 func isTemporary(err error) bool {
 	for _, e := range []error{rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, rpctypes.ErrMemberLearnerNotReady,
 		rpctypes.ErrMemberNotFound, rpctypes.ErrTooManyLearners, rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged} {
@@ -25,11 +25,11 @@ func isTemporary(err error) bool {
 			return true
 		}
 	}
-	// No answer in time: it may have been agreed on, which the next try finds.
+	// Without an answer the change may be committed; the next try finds out.
 	return errors.Is(err, context.DeadlineExceeded) || grpcCode(err) == codes.DeadlineExceeded || grpcCode(err) == codes.Unavailable
 }
 
-// isFinal tells answers that no repetition changes.
+// isFinal reports whether repeating the change cannot help.
 func isFinal(err error) bool { return !isTemporary(err) }
 
 // Join implements database.Cluster:
@@ -63,7 +63,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	})
 }
 
-// registerMember has the cluster agree on a new member and returns the list to start it with.
+// registerMember adds a member to the cluster and returns the list to start it with.
 func (c *cluster) registerMember(ctx context.Context, entry, m *member) (peers string, err error) {
 	add := entry.admin.MemberAdd
 	if c.options.learner {
@@ -99,7 +99,7 @@ func (c *cluster) registerMember(ctx context.Context, entry, m *member) (peers s
 	return strings.Join(list, ","), nil
 }
 
-// startJoined starts a member that the cluster has agreed on and gives it its vote.
+// startJoined starts a member that the cluster has added, and promotes it.
 func (c *cluster) startJoined(ctx context.Context, entry, m *member, peers string) error {
 	if err := c.startNew(ctx, m, stateExisting, peers); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (c *cluster) startJoined(ctx context.Context, entry, m *member, peers strin
 	return nil
 }
 
-// undoJoin takes a member back that did not come to be one.
+// undoJoin removes a member whose join failed.
 func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
 	if m == nil {
 		return nil
@@ -155,7 +155,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	})
 }
 
-// checkLeave refuses what would leave the cluster without a majority.
+// checkLeave refuses a leave that would cost the majority.
 func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Manner) error {
 	members := c.All()
 	others := 0
@@ -167,7 +167,7 @@ func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Man
 	return daemon.CheckLeave(members, m, manner, others)
 }
 
-// yieldLeadership has a leader hand over.
+// yieldLeadership makes a leader hand over.
 func (c *cluster) yieldLeadership(ctx context.Context, m *member) error {
 	s, err := m.queryStatus(ctx)
 	if err != nil || s.Leader != m.id.Load() {
@@ -183,8 +183,7 @@ func (c *cluster) yieldLeadership(ctx context.Context, m *member) error {
 	return nil
 }
 
-// removeMember has the cluster agree that a member is none any more. Whoever leads may
-// have changed since the last try.
+// removeMember removes a member from the cluster. The leader may change between tries.
 func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	if err := daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
 		other, err := c.findServing(ctx, m)
@@ -203,7 +202,7 @@ func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	return nil
 }
 
-// checkForgotten returns nil when no member that runs lists m, and they serve.
+// checkForgotten returns nil when no running member lists m, and all of them serve.
 func (c *cluster) checkForgotten(ctx context.Context, m *member) error {
 	for _, o := range daemon.RunningExcept(c.All(), m) {
 		there, err := findListed(ctx, o, c.options.peerURL(m.host))

@@ -16,8 +16,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Ready implements database.Cluster: every member names the same leader and answers a
-// read that has to be agreed on.
+// Ready implements database.Cluster: every member names the same leader and serves a linearizable
+// read.
 func (c *cluster) Ready(ctx context.Context) error {
 	return daemon.CheckLeader(ctx, c.All(), func(ctx context.Context, m *member) (uint64, error) {
 		s, err := m.queryStatus(ctx)
@@ -49,7 +49,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	})
 }
 
-// raftRole is a member's part in Raft.
+// raftRole returns the Raft role of a member.
 func raftRole(s *clientv3.StatusResponse) string {
 	switch {
 	case s.IsLearner:
@@ -62,8 +62,8 @@ func raftRole(s *clientv3.StatusResponse) string {
 	return "follower"
 }
 
-// findServing is a member that answers, for questions to the cluster: the leader when one
-// is known, and never one that is left out.
+// findServing returns a member that answers: the leader if one is known. It never returns the
+// excluded member.
 func (c *cluster) findServing(ctx context.Context, without *member) (*member, error) {
 	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, m *member) (daemon.Role, error) {
 		s, err := m.queryStatus(ctx)
@@ -92,10 +92,9 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return got.Count, nil
 }
 
-// Clear implements database.Cluster. What the table was is forgotten, too: etcd keeps every
-// version in memory's index until it is told to compact, which across the trials of a reused
-// cluster comes to gigabytes. Whoever was elected since then hands over to the leader that was
-// asked for.
+// Clear implements database.Cluster. It also compacts: etcd keeps every version in its index,
+// which would grow to gigabytes over the trials of a reused cluster. If another member was
+// elected, the configured leader takes over again.
 func (c *cluster) Clear(ctx context.Context) error {
 	m, err := c.findServing(ctx, nil)
 	if err != nil {
@@ -108,7 +107,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 	if err != nil {
 		return fail(err)
 	}
-	// Somebody else may have compacted further.
+	// Another client may have compacted further.
 	if _, err := m.admin.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fail(err)
 	}
@@ -126,7 +125,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return one, nil
 }
 
-// findListed is what a cluster's own list says of a member, nil when it is not on it.
+// findListed returns the entry of a member in the cluster's list, nil if it is not listed.
 func findListed(ctx context.Context, from *member, peerURL string) (*etcdserverpb.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

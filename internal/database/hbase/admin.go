@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// admin asks the cluster itself, through a bridge on its first node.
+// admin queries the cluster through a bridge on its first node.
 type admin struct{ *bridge }
 
-// query puts a question: a verb and its arguments.
+// query sends an administrative request: a verb and its arguments.
 func (a admin) query(ctx context.Context, words ...string) ([]string, error) {
 	s := a.acquireSlot()
 	defer a.releaseSlot(s)
@@ -32,7 +32,7 @@ func (a admin) query(ctx context.Context, words ...string) ([]string, error) {
 	return d.lines()
 }
 
-// state is what the master says of the cluster. Servers are named HOST,PORT,START.
+// state is the cluster as the master reports it. Servers are named HOST,PORT,START.
 type state struct {
 	live, dead, draining []string
 	transition           []string // regions, with what is happening to them
@@ -57,8 +57,8 @@ func (a admin) queryState(ctx context.Context) (state, error) {
 	return s, err
 }
 
-// serverOn finds the server at an address: the youngest, since one that was lost may
-// still be listed beside the one that took its place.
+// serverOn returns the latest server at an address: a lost one may still be listed next to its
+// successor.
 func serverOn(servers []string, addr string) string {
 	name, youngest := "", int64(-1)
 	for _, s := range servers {
@@ -70,8 +70,7 @@ func serverOn(servers []string, addr string) string {
 	return name
 }
 
-// serverStart is when a server was started, in milliseconds since 1970; -1 if its name does
-// not tell.
+// serverStart returns the start time of a server in Unix milliseconds, -1 if its name has none.
 func serverStart(server string) int64 {
 	part := strings.Split(server, ",")
 	start, err := strconv.ParseInt(part[len(part)-1], 10, 64)
@@ -81,7 +80,7 @@ func serverStart(server string) int64 {
 	return start
 }
 
-// queryNumbers are lines of a server and a number, by server.
+// queryNumbers returns a number per server.
 func (a admin) queryNumbers(ctx context.Context, words ...string) (map[string]int64, error) {
 	lines, err := a.query(ctx, words...)
 	if err != nil {
@@ -99,7 +98,7 @@ func (a admin) queryNumbers(ctx context.Context, words ...string) (map[string]in
 	return n, nil
 }
 
-// queryNumber is an answer of one line with a number.
+// queryNumber returns a single number.
 func (a admin) queryNumber(ctx context.Context, words ...string) (int64, error) {
 	lines, err := a.query(ctx, words...)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// errBridge says that the bridge does not run any more.
+// errBridge marks a bridge that has ended.
 var errBridge = errors.New("the bridge to HBase's client ended")
 
 // bridge talks to a Java process with HBase's client (bridge/Bridge.java). Calls of many
@@ -82,7 +82,7 @@ func (b *bridge) receive(in *bufio.Reader) error {
 		}
 		s := b.slotAt(uint32(id >> 32))
 		if s == nil {
-			return fmt.Errorf("%w: to call %d, which nobody made", errProtocol, id)
+			return fmt.Errorf("%w: response to unknown call %d", errProtocol, id)
 		}
 		if err := s.receive(in, int(size), uint32(id)); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (s *slot) receive(in *bufio.Reader, size int, call uint32) error {
 	return nil
 }
 
-// acquireSlot takes a slot, close gives it back.
+// acquireSlot returns a free slot, which the caller must release.
 func (b *bridge) acquireSlot() *slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,7 +171,7 @@ func (b *bridge) call(ctx context.Context, s *slot, frame []byte, limit time.Dur
 	return parseReply(s.body)
 }
 
-// abandon gives up waiting and tells whether there is no reply.
+// abandon stops waiting and reports whether there is no reply.
 func (s *slot) abandon() bool {
 	s.mu.Lock()
 	waited := s.waited
@@ -234,7 +234,7 @@ func bridgeCommand(javaPath, classpath, hostsFile string, heap int64, flags []st
 	return command{java: javaPath, args: args}
 }
 
-// pipes are both ends of a process's input and output.
+// pipes are both ends of the input and output of a process.
 type pipes struct {
 	stdin, requests *os.File
 	replies, stdout *os.File
@@ -250,14 +250,13 @@ func newPipes() (p pipes, err error) {
 	return p, nil
 }
 
-// closeChildEnds closes the ends that the process has.
+// closeChildEnds closes the ends of the process.
 func (p pipes) closeChildEnds() error { return errors.Join(p.stdin.Close(), p.stdout.Close()) }
 
-// closeOwnEnds closes the ends that the process does not have.
+// closeOwnEnds closes the ends of this process.
 func (p pipes) closeOwnEnds() error { return errors.Join(p.requests.Close(), p.replies.Close()) }
 
-// startLocalBridge runs a bridge as a child of this process: it stands where this process
-// stands, and ends with it, since its input does.
+// startLocalBridge runs a bridge as a child of this process. The bridge ends when its input ends.
 func startLocalBridge(c command) (*bridge, error) {
 	p, err := newPipes()
 	if err != nil {
@@ -282,8 +281,8 @@ func startLocalBridge(c command) (*bridge, error) {
 	}), nil
 }
 
-// endPolicy is how long a bridge may take to end by itself once its input has ended, and
-// what is done when it has done so without an error.
+// endPolicy is how long a bridge may take to end after its input ends, and what runs after a
+// clean end.
 type endPolicy struct {
 	grace time.Duration
 	onEnd func()
@@ -323,7 +322,7 @@ func startBridgeOn(ctx context.Context, h host.Host, c command, dir, log string,
 	}), nil
 }
 
-// tailReader is an output whose end is told with the last that the process complained of.
+// tailReader adds the last output of the process to the read error.
 type tailReader struct {
 	io.Reader
 	last func() string
@@ -333,7 +332,7 @@ func (t tailReader) Read(b []byte) (int, error) {
 	n, err := t.Reader.Read(b)
 	if err != nil {
 		if text := strings.TrimSpace(t.last()); text != "" {
-			err = fmt.Errorf("%w; the last it said:\n%s", err, text)
+			err = fmt.Errorf("%w; its last output:\n%s", err, text)
 		}
 	}
 	return n, err

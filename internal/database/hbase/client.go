@@ -13,7 +13,7 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// client is one worker's: a slot of the bridge that all workers share.
+// client is the client of one worker: a slot of the shared bridge.
 type client struct {
 	*bridge
 	slot    *slot
@@ -170,8 +170,8 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 // maxNames bounds the memory that a record with very many fields leaves behind.
 const maxNames = 1024
 
-// internName is text as a string. Records have the same fields in the same order: the strings
-// made for the last record serve for the next one.
+// internName returns text as a string and reuses the strings of the previous record, which mostly
+// has the same fields.
 func (c *client) internName(i int, text []byte) string {
 	if i >= maxNames {
 		return string(text)

@@ -46,7 +46,7 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 // firstNode is the node of master, NameNode and ZooKeeper.
 func (c *cluster) firstNode() host.Host { return c.Env.Nodes[0] }
 
-// activeMembers are the members that are not halted.
+// activeMembers returns the members that are not halted.
 func (c *cluster) activeMembers() []host.Host {
 	return c.Select(func(h host.Host) bool { return !c.isHalted(h) })
 }
@@ -70,12 +70,11 @@ func (c *cluster) setHalted(h host.Host, halted bool) {
 	c.halted[h.Name()] = halted
 }
 
-// pollInterval is how often a state that becomes true is asked for; an answer takes the
-// servers some milliseconds of CPU.
+// pollInterval is the time between polls; an answer costs the servers some milliseconds of CPU.
 const pollInterval = 200 * time.Millisecond
 
-// awaitState asks until the answer is nil. It gives up when a server ends by itself, one of
-// those that are joining too, and with ctx; so does a question that is under way.
+// awaitState repeats ask until it succeeds. It gives up when a server exits by itself, including
+// the joining ones, or when ctx ends.
 func (c *cluster) awaitState(ctx context.Context, ask func(context.Context) error, joining ...*daemon.Daemon) error {
 	asking, stop := withServers(ctx, c.Servers.Failed(), joining)
 	defer stop()
@@ -100,7 +99,7 @@ func (c *cluster) awaitState(ctx context.Context, ask func(context.Context) erro
 	}
 }
 
-// withServers is a context that ends when a channel is closed or one of the servers ends.
+// withServers returns a context that ends when the channel closes or one of the servers exits.
 func withServers(ctx context.Context, closed <-chan struct{}, servers []*daemon.Daemon) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ends := []<-chan struct{}{closed}
@@ -139,9 +138,8 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// Stop implements database.Cluster. The servers are killed: nothing of their data is
-// needed any more, and each, asked to end, would write it back to others that are ending
-// too.
+// Stop implements database.Cluster. It kills the servers: a graceful stop would write data to
+// servers that are ending too.
 func (c *cluster) Stop(ctx context.Context) error {
 	var errs []error
 	if c.admin.bridge != nil {
@@ -252,8 +250,7 @@ func (c *cluster) startAll(ctx context.Context) error {
 	return watch.Wait()
 }
 
-// describeUnreachable names the servers that do not listen, with the last lines of their logs: what a
-// start that took too long was waiting for.
+// describeUnreachable names the servers that do not listen, with the ends of their logs.
 func (c *cluster) describeUnreachable(ctx context.Context) string {
 	var text strings.Builder
 	for _, h := range c.Env.Nodes {

@@ -79,8 +79,8 @@ func (w buildHost) bridgeClasses(ctx context.Context, javaPath, root, fallback s
 	return filepath.Join(folder, bridgeJar), err
 }
 
-// compile compiles into a folder that appears when it is complete: several may do so at the
-// same time.
+// compile compiles into a temporary folder and renames it when complete, because several
+// processes may compile at the same time.
 func (w buildHost) compile(ctx context.Context, javaPath, lib, folder string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
@@ -113,7 +113,7 @@ func (w buildHost) compile(ctx context.Context, javaPath, lib, folder string) (e
 	return nil
 }
 
-// writeSources puts the sources into a folder.
+// writeSources writes the sources to a folder.
 func (w buildHost) writeSources(ctx context.Context, folder string) error {
 	return fs.WalkDir(bridgeSource, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -130,8 +130,7 @@ func (w buildHost) writeSources(ctx context.Context, folder string) error {
 	})
 }
 
-// buildHost is a machine on which the bridge can be compiled: its files, and how a program is
-// run there to its end.
+// buildHost is a machine that can compile the bridge.
 type buildHost struct {
 	files.System
 	run func(ctx context.Context, path string, args []string) error
@@ -166,7 +165,7 @@ func buildHostOn(h host.Host) buildHost {
 	}}
 }
 
-// packJar makes the jar of the compiled classes below a folder and of the settings beside them.
+// packJar packs the compiled classes and the settings into the jar.
 func (w buildHost) packJar(ctx context.Context, folder string) error {
 	var jar bytes.Buffer
 	z := zip.NewWriter(&jar)

@@ -203,8 +203,8 @@ func siteXML(properties []property) string {
 	return b.String()
 }
 
-// hostsText is the hosts file of a node: Java asks nobody else for names, so that none has
-// to wait for a name server that the lab does not have.
+// hostsText returns a node's hosts file. Java uses nothing else for names, because the lab has no
+// name server.
 func hostsText(own host.Host, hostname string, nodes []host.Host) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n")

@@ -122,7 +122,7 @@ func (*HBase) Start(ctx context.Context, env database.Env) (database.Cluster, er
 
 var _ load.Client = (*client)(nil)
 
-// About is what the laboratory and its documentation know of HBase.
+// About describes HBase to the laboratory and its documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
 	Choices: choices,

@@ -45,7 +45,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return change, nil
 }
 
-// admitNode prepares a new node and brings it in.
+// admitNode prepares a new node and starts its member.
 func (c *cluster) admitNode(ctx context.Context, node host.Host, began time.Time) error {
 	if err := c.prepare(ctx, node); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (c *cluster) startMember(ctx context.Context, node host.Host, began time.Ti
 	return errors.Join(errs...)
 }
 
-// checkListed returns nil when master and NameNode have heard of the node's servers that were
-// started after a time; they may not yet have noticed the end of earlier ones.
+// checkListed returns nil when master and NameNode list servers of the node that started after
+// since. Earlier servers may still be listed.
 func (c *cluster) checkListed(ctx context.Context, node host.Host, since time.Time) error {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *cluster) checkListed(ctx context.Context, node host.Host, since time.Ti
 	return nil
 }
 
-// killServers ends a node's servers at once.
+// killServers kills a node's servers.
 func (c *cluster) killServers(node host.Host) error {
 	var errs []error
 	for _, d := range c.Servers.RunningOn(node.Name()) {

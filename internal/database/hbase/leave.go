@@ -59,8 +59,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// checkLeave refuses the node without which there is no cluster,
-// and a member without which blocks would lack copies.
+// checkLeave refuses to remove the first node, or a member that HDFS needs for its replication.
 func (c *cluster) checkLeave(node host.Host) error {
 	if node.Name() == c.firstNode().Name() {
 		return fmt.Errorf("%w: %s", database.ErrFixed, anchorReason(c.options.storage))
@@ -112,7 +111,7 @@ func (c *cluster) checkDrained(ctx context.Context, server string) error {
 	return err
 }
 
-// stopRole ends a node's server of a role.
+// stopRole stops a node's server of a role.
 func (c *cluster) stopRole(ctx context.Context, node host.Host, r role) error {
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if d.Name() == r.name {
@@ -122,8 +121,8 @@ func (c *cluster) stopRole(ctx context.Context, node host.Host, r role) error {
 	return nil
 }
 
-// checkRecovered returns nil when nothing waits for a server that is gone any more: its
-// write-ahead logs are split or put away, and its regions are served by others.
+// checkRecovered returns nil when nothing depends on a removed server: its write-ahead logs are
+// split or archived, and others serve its regions.
 func (c *cluster) checkRecovered(ctx context.Context, server string) error {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {
@@ -149,7 +148,7 @@ func (c *cluster) checkRecovered(ctx context.Context, server string) error {
 	return err
 }
 
-// removeLost takes a node that is lost out of the cluster.
+// removeLost removes a lost node from the cluster.
 func (c *cluster) removeLost(ctx context.Context, node host.Host, accepted func()) error {
 	server, err := c.lastServer(ctx, node)
 	if err != nil {
@@ -190,7 +189,7 @@ func (c *cluster) removeLost(ctx context.Context, node host.Host, accepted func(
 	return c.awaitState(ctx, func(ctx context.Context) error { return c.checkRedundant(ctx, node) })
 }
 
-// lastServer names the server that runs on a node, or ran there last.
+// lastServer returns the server that runs on a node, or ran there last.
 func (c *cluster) lastServer(ctx context.Context, node host.Host) (string, error) {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {
@@ -204,7 +203,7 @@ func (c *cluster) lastServer(ctx context.Context, node host.Host) (string, error
 
 func (c *cluster) dataNodeAddr(h host.Host) string { return listenAddress(h, portDataNode) }
 
-// setExcluded tells the NameNode whether a DataNode is to leave.
+// setExcluded sets whether the NameNode excludes a DataNode.
 func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool) error {
 	if c.options.storage != storageHDFS {
 		return nil
@@ -217,7 +216,7 @@ func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool
 	text := strings.Join(slices.Sorted(maps.Keys(c.exclude)), "\n") + "\n"
 	c.mu.Unlock()
 	if err := files.WriteText(ctx, c.firstNode().Files(), c.site(c.firstNode()).exclude, text); err != nil {
-		return fmt.Errorf("telling the NameNode who is to leave: %w", err)
+		return fmt.Errorf("writing the NameNode's list of excluded nodes: %w", err)
 	}
 	_, err := c.admin.query(ctx, "datanodes-changed")
 	return err
@@ -243,8 +242,7 @@ func (c *cluster) releaseBlocks(ctx context.Context, node host.Host, leaving str
 	return c.stopRole(ctx, node, dataNode)
 }
 
-// rollLogs has servers begin new write-ahead logs: a block that is being written is copied
-// nowhere until it is finished.
+// rollLogs makes servers begin new write-ahead logs: a block is not copied until it is finished.
 func (c *cluster) rollLogs(ctx context.Context, servers []string) error {
 	for _, s := range servers {
 		if _, err := c.admin.query(ctx, "roll", s); err != nil {
@@ -254,8 +252,8 @@ func (c *cluster) rollLogs(ctx context.Context, servers []string) error {
 	return nil
 }
 
-// checkRedundant returns nil when the NameNode has given a DataNode up and every block has
-// all its copies elsewhere.
+// checkRedundant returns nil when the NameNode has given up the DataNode and every block has all
+// its copies elsewhere.
 func (c *cluster) checkRedundant(ctx context.Context, node host.Host) error {
 	nodes, err := c.admin.queryDataNodes(ctx)
 	if err != nil {
@@ -271,7 +269,7 @@ func (c *cluster) checkRedundant(ctx context.Context, node host.Host) error {
 	return err
 }
 
-// checkDataNode returns nil when the NameNode counts the node's DataNode among those that live.
+// checkDataNode returns nil when the NameNode counts the node's DataNode as live.
 func (c *cluster) checkDataNode(ctx context.Context, h host.Host) error {
 	if c.options.storage != storageHDFS {
 		return nil

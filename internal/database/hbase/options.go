@@ -137,7 +137,7 @@ const (
 	defaultHeap    = 128 // MiB
 )
 
-// settings are the client's properties, understood.
+// settings are the parsed client properties.
 type settings struct {
 	quorum, family         string
 	timeout, pause         time.Duration
@@ -165,7 +165,7 @@ func parseSettings(p map[string]string) (settings, error) {
 	return s, r.Err()
 }
 
-// isDefault tells whether the settings are those of a standing bridge, which no client chose.
+// isDefault reports whether the settings are those of a shared bridge.
 func (s settings) isDefault() bool {
 	return s.family == family && s.timeout == defaultTimeout && s.pause == defaultPause && s.retries == defaultRetries
 }

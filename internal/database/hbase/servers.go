@@ -16,7 +16,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// startFirst starts what the first node alone has.
+// startFirst starts the servers of the first node.
 func (c *cluster) startFirst(ctx context.Context) error {
 	h := c.firstNode()
 	s := c.site(h)
@@ -95,7 +95,7 @@ func (c *cluster) checkZooKeeper(ctx context.Context) error {
 	return nil
 }
 
-// queryZooKeeper sends it a word of four letters.
+// queryZooKeeper sends a four-letter command.
 func (c *cluster) queryZooKeeper(ctx context.Context, word string) (string, error) {
 	conn, err := host.Dialer(c.firstNode(), dialTimeout)(ctx, "tcp4", listenAddress(c.firstNode(), portZooKeeper))
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *cluster) queryZooKeeper(ctx context.Context, word string) (string, erro
 	return string(answer), err
 }
 
-// checkListening returns nil when a server of a node takes connections, asked from there.
+// checkListening returns nil when a server of a node accepts connections from that node.
 func checkListening(ctx context.Context, h host.Host, port int) error {
 	return host.Accepts(ctx, h, listenAddress(h, port), dialTimeout)
 }

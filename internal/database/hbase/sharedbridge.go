@@ -17,7 +17,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// portBridge is where the standing bridge takes connections, on the client's node.
+// portBridge is the port of the shared bridge on the client's node.
 const portBridge = 16040
 
 // sharedBridge is a bridge on the client's node that outlives the drivers: once a cluster is used
@@ -34,8 +34,8 @@ type sharedBridge struct {
 	addr string
 }
 
-// ensureSharedBridge has a standing bridge run. That there is none is told to the log: clients start
-// bridges of their own then.
+// ensureSharedBridge starts a shared bridge if none runs. A failure is only logged: clients then
+// start their own bridges.
 func (c *cluster) ensureSharedBridge(ctx context.Context) {
 	if c.Env.Control == nil || c.sharedBridgeAddr() != "" {
 		return
@@ -70,7 +70,7 @@ func (c *cluster) startSharedBridge(ctx context.Context) (*sharedBridge, error) 
 	return &sharedBridge{b, addr}, nil
 }
 
-// sharedBridgeAddr is the address of the standing bridge; none when there is none, or it has ended.
+// sharedBridgeAddr returns the address of the running shared bridge, "" if there is none.
 func (c *cluster) sharedBridgeAddr() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *cluster) sharedBridgeAddr() string {
 	}
 }
 
-// dialBridge connects to the standing bridge.
+// dialBridge connects to the shared bridge.
 func dialBridge(ctx context.Context, addr string) (*bridge, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	conn, err := d.DialContext(ctx, "tcp4", addr)
@@ -128,11 +128,10 @@ const (
 	writingGrace = 30 * time.Second
 )
 
-// archiveLogFlags keeps what a JVM has to say of an archive off its output, which holds frames.
+// archiveLogFlags keep messages about archives out of the standard output, which carries frames.
 var archiveLogFlags = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-Xlog:disable", "-Xlog:all=error:stderr"}
 
-// archivePath is where the archive for the classes in a jar and a Java is kept: one that
-// another Java wrote is of no use.
+// archivePath returns the path of the archive for a jar and a Java; another Java cannot use it.
 func archivePath(ctx context.Context, on files.System, jar, javaPath string) (string, error) {
 	program, err := on.Stat(ctx, javaPath)
 	if err != nil {
@@ -149,7 +148,7 @@ func archivePath(ctx context.Context, on files.System, jar, javaPath string) (st
 	return strings.TrimSuffix(jar, ".jar") + "-" + hex.EncodeToString(sum.Sum(nil))[:12] + ".jsa", nil
 }
 
-// archiveFlags are the flags of a JVM that maps the archive; none where there is none.
+// archiveFlags returns the JVM flags that map the archive, nil if there is none.
 func archiveFlags(ctx context.Context, on files.System, jar, javaPath string) []string {
 	path, err := archivePath(ctx, on, jar, javaPath)
 	if err != nil || !files.Exists(ctx, on, path) {
@@ -179,7 +178,8 @@ func (c *cluster) archiveSettings(ctx context.Context, own string) (flags []stri
 	}}
 }
 
-// keepArchive keeps what a JVM wrote for those that follow; one that knows no archives wrote nothing.
+// keepArchive stores a written archive for later bridges. A JVM without support for archives
+// wrote none.
 func keepArchive(ctx context.Context, on files.System, written, jar, javaPath string) error {
 	path, err := archivePath(ctx, on, jar, javaPath)
 	if err != nil {

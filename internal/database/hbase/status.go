@@ -26,8 +26,8 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return nil
 }
 
-// checkSettled is without error when the master lists every member's RegionServer and no
-// region is in transition.
+// checkSettled returns the state once the master lists every member's RegionServer and no region
+// is in transition.
 func (c *cluster) checkSettled(ctx context.Context) (state, error) {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {
@@ -64,8 +64,8 @@ func (c *cluster) checkBalanced(ctx context.Context) error {
 	return nil
 }
 
-// isUneven tells whether the table's regions are not spread evenly, or lie elsewhere than
-// with the members.
+// isUneven reports whether the table's regions are unbalanced, or are on servers that are not
+// members.
 func isUneven(places map[string]int64, live []string, members []host.Host) bool {
 	var total, counted, least, most int64
 	for _, n := range places {

@@ -18,9 +18,8 @@ import (
 // defaultTable is YCSB's.
 const defaultTable = "usertable"
 
-// orderEndpoints puts endpoints in the order in which a worker tries them: the nearest first, as
-// the time to connect tells once for all workers; as they are listed; or each worker, or
-// each of its operations, beginning with another one.
+// orderEndpoints returns the endpoints in the order in which a worker tries them. For nearest,
+// the time to connect is measured once for all workers.
 func (d *Hydra) orderEndpoints(ctx context.Context, s settings) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -39,7 +38,7 @@ func (d *Hydra) orderEndpoints(ctx context.Context, s settings) []string {
 	return d.order[key]
 }
 
-// worker is one worker's client.
+// worker is the client of one worker.
 type worker struct {
 	// all are the clients that take turns, each beginning with another member.
 	clients []*hydraclient.Client
@@ -51,7 +50,7 @@ type worker struct {
 	count   hydraclient.Option // of retries
 }
 
-// nextClient gives the operation that begins its client.
+// nextClient returns the client for the next operation.
 func (w *worker) nextClient() *hydraclient.Client {
 	c := w.clients[w.turn%len(w.clients)]
 	w.turn++
@@ -99,7 +98,7 @@ func newWorker(ctx context.Context, s settings, dial database.DialFunc, clients 
 
 func tableName(name string) string { return cmp.Or(name, defaultTable) }
 
-// classifyError turns an error of Hydra's client into one of the load driver's.
+// classifyError turns an error of Hydra's client into one of the load driver.
 func classifyError(err error) error {
 	if err == nil {
 		return nil

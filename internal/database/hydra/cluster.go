@@ -107,7 +107,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.startFronts(ctx)
 }
 
-// addMember makes a node's member known here; nothing of it runs yet.
+// addMember registers a node's member here, before it runs.
 func (c *cluster) addMember(h host.Host) (*member, error) {
 	m, err := c.newMember(h)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *cluster) addMember(h host.Host) (*member, error) {
 	return m, nil
 }
 
-// dropMember forgets a member, whose process has ended.
+// dropMember removes a member whose process has ended.
 func (c *cluster) dropMember(m *member) error {
 	c.Drop(m)
 	return m.admin.Close()
@@ -151,8 +151,8 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return newWorker(ctx, s, host.Dialer(m.host, adminTimeout), nil)
 }
 
-// Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
-// a leader would hand over to others that are ending too.
+// Stop implements database.Cluster. It kills all members at once: on SIGTERM a leader would hand
+// over to members that are ending too.
 func (c *cluster) Stop(ctx context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, m := range c.All() {
@@ -161,8 +161,8 @@ func (c *cluster) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, c.stopStores(ctx))...)
 }
 
-// Ready implements database.Cluster: every member names the same leader and answers a
-// read that has to be agreed on.
+// Ready implements database.Cluster: every member names the same leader and serves a linearizable
+// read.
 func (c *cluster) Ready(ctx context.Context) error {
 	return daemon.CheckLeader(ctx, c.All(), func(ctx context.Context, m *member) (string, error) {
 		if err := m.checkServing(ctx); err != nil {
@@ -194,8 +194,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	})
 }
 
-// findServing is a member that answers, for questions to the cluster: the leader when one
-// is known, and never one that is left out or a witness.
+// findServing returns a member that answers: the leader if one is known. It never returns a
+// witness or the excluded member.
 func (c *cluster) findServing(ctx context.Context, without *member) (*member, error) {
 	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, m *member) (daemon.Role, error) {
 		if m.witness || m.Server() == nil {

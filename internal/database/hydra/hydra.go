@@ -90,7 +90,7 @@ func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Cl
 	return openClient(ctx, s, &d.clients)
 }
 
-// About is what the laboratory and its documentation know of Hydra.
+// About describes Hydra to the laboratory and its documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() },
 	Choices: choices,

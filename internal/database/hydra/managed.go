@@ -24,7 +24,7 @@ const (
 	backendMariaDB  = "mariadb"
 )
 
-// server is a database of the laboratory that a cloud may have in SQLite's place.
+// server is a built-in database that a cloud can use instead of SQLite.
 type server struct {
 	new     func() database.Database
 	options database.Options
@@ -47,7 +47,7 @@ var servers = map[string]server{
 	},
 }
 
-// store is what a cloud keeps its rows in: on the node of its first member, and outliving it, as
+// store is the database of a cloud, on the node of its first member. It outlives that member, as
 // a managed database would.
 type store struct {
 	mu  sync.Mutex
@@ -56,7 +56,7 @@ type store struct {
 	running database.Cluster
 }
 
-// cloudStore is that of a cloud.
+// cloudStore returns the store of a cloud.
 func (c *cluster) cloudStore(cloud string) *store {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *cluster) cloudStore(cloud string) *store {
 	return c.stores[cloud]
 }
 
-// ensureDatabase returns the URL of the database of a member's cloud, which is made where there is none yet.
+// ensureDatabase returns the URL of the database of a member's cloud, and creates it if needed.
 func (c *cluster) ensureDatabase(ctx context.Context, m *member) (string, error) {
 	s := c.cloudStore(m.cloud)
 	s.mu.Lock()
@@ -88,7 +88,7 @@ func (c *cluster) ensureDatabase(ctx context.Context, m *member) (string, error)
 	return s.url, nil
 }
 
-// createFile makes room for an SQLite file.
+// createFile prepares the directory of an SQLite file.
 func (s *store) createFile(ctx context.Context, on host.Host, cloud string) error {
 	dir := filepath.Join(on.Dir(), "hydra-"+cloud)
 	if err := files.Empty(ctx, on.Files(), dir); err != nil {
@@ -98,7 +98,7 @@ func (s *store) createFile(ctx context.Context, on host.Host, cloud string) erro
 	return nil
 }
 
-// startServer starts a server of one member on a node.
+// startServer starts a database server on a node.
 func (s *store) startServer(ctx context.Context, env database.Env, on host.Host, of server) error {
 	db := of.new()
 	in, err := db.Find("", "")
@@ -113,7 +113,8 @@ func (s *store) startServer(ctx context.Context, env database.Env, on host.Host,
 	return nil
 }
 
-// watchServer has the cluster fail when a cloud's server ends by itself, until the cluster is stopped.
+// watchServer fails the cluster when a cloud's server exits by itself, until the cluster is
+// stopped.
 func (c *cluster) watchServer(cloud string, running database.Cluster) {
 	c.watchers.Go(func() {
 		select {
@@ -124,7 +125,7 @@ func (c *cluster) watchServer(cloud string, running database.Cluster) {
 	})
 }
 
-// runningServers are the clouds' servers. One that is being started is waited for.
+// runningServers returns the clouds' servers. It waits for a server that is starting.
 func (c *cluster) runningServers() (all []database.Cluster) {
 	c.mu.Lock()
 	stores := slices.Collect(maps.Values(c.stores))
@@ -139,7 +140,7 @@ func (c *cluster) runningServers() (all []database.Cluster) {
 	return all
 }
 
-// stopStores ends the clouds' servers.
+// stopStores stops the clouds' servers.
 func (c *cluster) stopStores(ctx context.Context) error {
 	c.stop()
 	c.watchers.Wait()

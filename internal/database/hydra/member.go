@@ -27,7 +27,7 @@ const (
 	stopGrace = 15 * time.Second
 )
 
-// member is a member on a node.
+// member is a Hydra process on a node.
 type member struct {
 	host    host.Host
 	id      uint64
@@ -63,7 +63,7 @@ func (c *cluster) newMember(h host.Host) (*member, error) {
 func (m *member) dir() string { return filepath.Join(m.host.Dir(), Name) }
 func (m *member) log() string { return filepath.Join(m.host.Dir(), "hydra.log") }
 
-// configuration is a member's file. JSON is YAML.
+// configuration is a member's configuration file. JSON is valid YAML.
 type configuration struct {
 	Cluster      string      `json:"cluster"`
 	ID           uint64      `json:"id"`
@@ -96,7 +96,7 @@ type peerEntry struct {
 	Witness bool   `json:"witness"`
 }
 
-// startNew starts a member on an empty directory: one of a new cluster, or one that joins.
+// startNew starts a member on an empty directory, of a new cluster or to join.
 func (c *cluster) startNew(ctx context.Context, m *member, members []*member, join bool) error {
 	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of hydra on %s: %w", m.host.Name(), err)
@@ -128,7 +128,7 @@ func (c *cluster) startNew(ctx context.Context, m *member, members []*member, jo
 
 func (m *member) configPath() string { return filepath.Join(m.dir(), "node.yaml") }
 
-// startProcess starts a member's process. On a directory that holds its log it goes on with it.
+// startProcess starts a member's process, which continues from its log if there is one.
 func (c *cluster) startProcess(ctx context.Context, m *member, joining bool) error {
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
@@ -144,7 +144,7 @@ func (c *cluster) startProcess(ctx context.Context, m *member, joining bool) err
 	return nil
 }
 
-// queryStatus is what a member says of itself.
+// queryStatus returns the member's own status.
 func (m *member) queryStatus(ctx context.Context) (api.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -155,8 +155,8 @@ func (m *member) queryStatus(ctx context.Context) (api.Status, error) {
 	return s, nil
 }
 
-// checkServing returns nil when the member takes part in the cluster: it answers a read that
-// has to be agreed on, or, without a database, knows the leader.
+// checkServing returns nil when the member takes part in the cluster: a linearizable read
+// succeeds, or, for a witness, the member knows the leader.
 func (m *member) checkServing(ctx context.Context) error {
 	s, err := m.queryStatus(ctx)
 	switch {

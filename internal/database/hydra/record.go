@@ -12,11 +12,11 @@ import (
 	"skerry/internal/load"
 )
 
-// encoded is what a value begins with that is written in base64.
+// encoded is the prefix of values in base64.
 const encoded = "base64:"
 
-// errRecord says that a row is no record.
-var errRecord = errors.New("the row is no record: a field is no string")
+// errRecord marks a row that is not a record.
+var errRecord = errors.New("the row is not a record: a field is not a string")
 
 // appendRecord appends fields as a JSON object.
 func appendRecord(dst []byte, fields []load.Field) []byte {

@@ -12,7 +12,7 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// isFinal tells answers that no repetition changes. Changes of membership are harmless to
+// isFinal reports whether repeating a change cannot help. Changes of membership are safe to
 // repeat.
 func isFinal(err error) bool { return errors.Is(err, hydraclient.ErrBadRequest) }
 
@@ -46,7 +46,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	})
 }
 
-// registerMember has the cluster agree on a new member.
+// registerMember adds a member to the cluster.
 func (c *cluster) registerMember(ctx context.Context, m *member) error {
 	return daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
 		entry, err := c.findServing(ctx, m)
@@ -58,7 +58,7 @@ func (c *cluster) registerMember(ctx context.Context, m *member) error {
 	})
 }
 
-// startJoined starts a member that the cluster has agreed on and waits until it has its vote.
+// startJoined starts a member that the cluster has added, and waits for its vote.
 func (c *cluster) startJoined(ctx context.Context, m *member) error {
 	if err := c.startNew(ctx, m, c.All(), true); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *cluster) startJoined(ctx context.Context, m *member) error {
 	return d.ConfirmMember()
 }
 
-// findListed is what another member's list says of a member, nil when it is not on it.
+// findListed returns the entry of a member in another member's list, nil if it is not listed.
 func (c *cluster) findListed(ctx context.Context, m *member) (*api.Member, error) {
 	entry, err := c.findServing(ctx, m)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *cluster) findListed(ctx context.Context, m *member) (*api.Member, error
 	return nil, nil
 }
 
-// undoJoin takes a member back that did not come to be one.
+// undoJoin removes a member whose join failed.
 func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	if m == nil {
 		return nil
@@ -122,7 +122,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	})
 }
 
-// checkLeave refuses what would leave the cluster without a majority, or without a database.
+// checkLeave refuses a leave that would cost the majority or the last database.
 func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Manner) error {
 	members := c.All()
 	others, databases := 0, 0
@@ -140,7 +140,7 @@ func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Man
 	return daemon.CheckLeave(members, m, manner, others)
 }
 
-// yieldLeadership has a leader hand over; where that fails an election decides.
+// yieldLeadership makes a leader hand over. If that fails, an election decides.
 func (c *cluster) yieldLeadership(ctx context.Context, m *member) error {
 	s, err := m.queryStatus(ctx)
 	if err != nil || s.Leader != m.host.Name() {
@@ -156,7 +156,7 @@ func (c *cluster) yieldLeadership(ctx context.Context, m *member) error {
 	return nil
 }
 
-// removeMember has the cluster agree that a member is none any more.
+// removeMember removes a member from the cluster.
 func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	return daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
 		entry, err := c.findServing(ctx, m)
@@ -167,7 +167,7 @@ func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	})
 }
 
-// checkForgotten returns nil when no member that runs lists m, and they serve.
+// checkForgotten returns nil when no running member lists m, and all of them serve.
 func (c *cluster) checkForgotten(ctx context.Context, m *member) error {
 	for _, o := range daemon.RunningExcept(c.All(), m) {
 		list, err := o.admin.Members(ctx)
@@ -191,8 +191,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return daemon.HaltMember(ctx, &c.MemberList, node.Name(), manner)
 }
 
-// Revive implements database.Cluster: it returns when a read that has to be agreed on
-// succeeds at the member.
+// Revive implements database.Cluster. It returns when a linearizable read succeeds at the member.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	run := func(ctx context.Context, m *member) error { return c.startProcess(ctx, m, false) }
 	serves := func(ctx context.Context, m *member) error { return m.checkServing(ctx) }

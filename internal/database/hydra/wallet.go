@@ -25,14 +25,14 @@ import (
 	"skerry/systems/hydra/wallet"
 )
 
-// application is one worker's client of the wallet: the document's way, in which a record is an account.
+// application is one worker's client of the wallet, where a record is an account.
 //
-//	insert  POST /api/accounts   an account is opened, with nothing in it
-//	update  POST /api/deposits   a cent is paid in: a transaction over account, bank and history
-//	read    GET /api/accounts/…  its balance
+//	insert  POST /api/accounts   opens an empty account
+//	update  POST /api/deposits   deposits a cent: one transaction over account, bank and history
+//	read    GET /api/accounts/…  reads the balance
 //
-// Each worker has one connection, made to the first address of the DNS server's answer that can be reached,
-// and made anew, with a new answer, when it has ended.
+// Each worker has one connection, to the first reachable address of the DNS answer. When the
+// connection ends, the worker resolves the name again.
 type application struct {
 	client *http.Client
 	server string // what errors call it
@@ -116,7 +116,7 @@ func (a *application) Insert(ctx context.Context, _, key string, _ []load.Field)
 	return err
 }
 
-// conflictClass is the class of the wallet's answer that an account is there already.
+// conflictClass is the error class for an account that exists already.
 var conflictClass = "http_" + strconv.Itoa(http.StatusConflict)
 
 // Update implements load.Client.
@@ -139,12 +139,12 @@ func (a *application) Close() error {
 	return nil
 }
 
-// zone is the wallet's name.
+// zone is the DNS name of the wallet.
 const zone = "hydra.test"
 
-// startFronts starts what stands between clients and members where operations go through the wallet: in each
-// cloud a balancer and the wallet, on the node of its last member, and a DNS server with the witness, or with the
-// first member where there is none.
+// startFronts starts the services between clients and members for operations through the wallet.
+// Each cloud has a balancer and the wallet on the node of its last member. The DNS server runs
+// with the witness, or with the first member if there is none.
 //
 //	client ─► DNS ─► a cloud's balancer ─► its wallet ─► its balancer ─► member
 func (c *cluster) startFronts(ctx context.Context) error {
@@ -182,7 +182,7 @@ func (c *cluster) startFronts(ctx context.Context) error {
 	return nil
 }
 
-// startFront starts one service, and waits until it is ready.
+// startFront starts one service and waits until it is ready.
 func (c *cluster) startFront(ctx context.Context, s deploy.Service) error {
 	at, err := url.Parse(s.URL)
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *cluster) startFront(ctx context.Context, s deploy.Service) error {
 	return d.Await(ctx, readyTimeout, func(ctx context.Context) error { return s.CheckReady(ctx, hydraclient.Config{}) })
 }
 
-// tableNames are those that operations end up in.
+// tableNames lists the tables that operations write to.
 func (c *cluster) tableNames() []string {
 	if c.options.through == throughWallet {
 		return []string{wallet.Accounts, wallet.Entries}
@@ -214,7 +214,8 @@ func (c *cluster) tableNames() []string {
 	return []string{defaultTable}
 }
 
-// countRows counts the records of the benchmark's table as a member tells: of a wallet its customers' accounts.
+// countRows counts the records of the benchmark at a member: rows of the table, or accounts of
+// the wallet.
 func (c *cluster) countRows(ctx context.Context, m *member) (int64, error) {
 	if c.options.through == throughWallet {
 		sum, _, err := wallet.New(m.admin, time.Now).Sum(ctx)
@@ -223,7 +224,7 @@ func (c *cluster) countRows(ctx context.Context, m *member) (int64, error) {
 	return m.admin.Count(ctx, defaultTable)
 }
 
-// lookupWallet is where the wallet is, as a DNS server says to whoever connects: no answer is kept.
+// lookupWallet resolves the wallet's addresses, without a cache.
 func lookupWallet(ctx context.Context, names string) ([]string, error) {
 	var d net.Dialer
 	found, err := deploy.Lookup(ctx, d.DialContext, names, zone)

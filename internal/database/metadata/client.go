@@ -26,7 +26,7 @@ func tableDir(table string) string {
 	return "/" + table
 }
 
-// worker is one worker's client, which asks the servers that have what it is about.
+// worker is the client of one worker.
 type worker struct {
 	tree   *metacluster.Client
 	areas  []string
@@ -53,7 +53,7 @@ func (w *worker) Close() error {
 	return nil
 }
 
-// runCommands runs commands, each with its defaults.
+// runCommands runs commands after checking each.
 func (w *worker) runCommands(ctx context.Context, commands []vocab.Command) ([]vocab.Result, error) {
 	for i := range commands {
 		if err := commands[i].Check(); err != nil {
@@ -66,7 +66,7 @@ func (w *worker) runCommands(ctx context.Context, commands []vocab.Command) ([]v
 // unchanged is what a server says that refused a change.
 const unchanged = "nothing was changed"
 
-// classifyError turns an error of the service into one of the load driver's.
+// classifyError turns an error of the service into one of the load driver.
 func classifyError(err error) error {
 	var dial *net.OpError
 	switch {
@@ -150,8 +150,8 @@ func (w *worker) Count(ctx context.Context, table string) (int64, error) {
 	return results[0].Entries[0].Size, nil
 }
 
-// ErrAreas says that a client was not told of the tree's areas.
-var ErrAreas = errors.New("the tree's areas are not known")
+// ErrAreas is returned if the client properties name no areas.
+var ErrAreas = errors.New("no areas of the tree are configured")
 
 // Areas implements load.TreeClient.
 func (w *worker) Areas() int { return len(w.areas) }

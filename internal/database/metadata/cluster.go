@@ -82,7 +82,7 @@ const (
 	sharedTop = "/shared"
 )
 
-// areaPaths are the directories of the nodes that the cluster began with.
+// areaPaths lists the directories of the initial nodes.
 func (c *cluster) areaPaths() []string {
 	var all []string
 	for _, top := range []string{ownTop, sharedTop} {
@@ -93,7 +93,7 @@ func (c *cluster) areaPaths() []string {
 	return all
 }
 
-// createTree makes what the tree begins with. To do so twice is no error.
+// createTree creates the initial directories. It can be repeated.
 func (c *cluster) createTree(ctx context.Context) error {
 	by, err := c.findServing(ctx, nil)
 	if err != nil {
@@ -121,21 +121,21 @@ func (c *cluster) createTree(ctx context.Context) error {
 	return nil
 }
 
-// addReplica makes a replica known here; nothing of it runs yet.
+// addReplica registers a replica here, before it runs.
 func (c *cluster) addReplica(s server, h host.Host) *replica {
 	r := c.newReplica(s, h, len(c.AllOn(h.Name())))
 	c.Add(r)
 	return r
 }
 
-// dropReplica forgets a replica, whose process has ended.
+// dropReplica removes a replica whose process has ended.
 func (c *cluster) dropReplica(r *replica) error {
 	c.Drop(r)
 	r.closeClients()
 	return nil
 }
 
-// serverAddresses are a server's, with commas between.
+// serverAddresses returns the addresses of a server, comma separated.
 func (c *cluster) serverAddresses(server string) string {
 	var all []string
 	for _, r := range c.All() {
@@ -178,8 +178,8 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{PropAddresses: strings.Join(append(near, far...), ","), PropAreas: strings.Join(areas, ",")}
 }
 
-// Stop implements database.Cluster. Replicas are killed, all at the same time: what they
-// acknowledged is on disk.
+// Stop implements database.Cluster. It kills all replicas at once: acknowledged changes are on
+// disk.
 func (c *cluster) Stop(context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, r := range c.All() {
@@ -195,7 +195,8 @@ type server struct {
 	nodes []host.Host
 }
 
-// planServers are the servers that options make of nodes, that which has the root first.
+// planServers returns the servers that the options make of the nodes, the one with the root
+// first.
 func (o options) planServers(nodes []host.Host) ([]server, error) {
 	if o.root != "" {
 		at := slices.IndexFunc(nodes, func(h host.Host) bool { return h.Name() == o.root })
@@ -239,8 +240,8 @@ func (o options) planServers(nodes []host.Host) ([]server, error) {
 	return servers, nil
 }
 
-// serverFor is the server that has a node's areas: that which belongs to it, else the one
-// of its site, else the first.
+// serverFor returns the server for a node's areas: its own, else the one of its site, else the
+// first.
 func serverFor(servers []server, node host.Host) server {
 	for _, s := range servers {
 		if s.name == node.Name() {

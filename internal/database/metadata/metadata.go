@@ -115,7 +115,7 @@ func (*Metadata) Open(ctx context.Context, properties map[string]string) (load.C
 	return openClient(ctx, s)
 }
 
-// About is what the laboratory and its documentation know of the metadata service.
+// About describes the metadata service to the laboratory and its documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() },
 	Row: database.Row{Resize: "yes, of one server", Replicas: "every replica has its server's tree", Smallest: "1 node; 3 survive a loss"},

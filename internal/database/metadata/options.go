@@ -63,7 +63,7 @@ func parseOptions(given database.Options) (options, error) {
 	return o, r.Err()
 }
 
-// balancerArguments are the arguments of `metadata serve` for the balancer.
+// balancerArguments are the balancer's arguments of `metad serve`.
 func (o options) balancerArguments() []string {
 	if !o.balance {
 		return nil
@@ -84,10 +84,10 @@ func (o options) balancerArguments() []string {
 	return args
 }
 
-// slots is how many replicas a node has at most.
+// slots is the maximum number of replicas on a node.
 const slots = 64
 
-// resizable tells whether members can join and leave.
+// resizable reports whether members can join and leave.
 func (o options) resizable() bool { return o.servers == serversOne && o.replicas != 1 }
 
 // Properties of the client.

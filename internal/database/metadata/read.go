@@ -32,7 +32,7 @@ func (w *worker) Read(ctx context.Context, table, key string, fields []string, d
 	return append(dst, found[0]...), nil
 }
 
-// readRecords reads records, nil for one that is not there; all fields where none is named.
+// readRecords reads records, nil for a missing one. Without field names it reads all fields.
 func (w *worker) readRecords(ctx context.Context, dir string, keys, fields []string) ([][]load.Field, error) {
 	if fields != nil {
 		return w.readFiles(ctx, dir, keys, func(int) []string { return fields })
@@ -101,7 +101,7 @@ func (w *worker) readFiles(ctx context.Context, dir string, keys []string, field
 	return found, nil
 }
 
-// presentFields are the fields that are there, nil where none is.
+// presentFields returns the fields that exist, nil if there are none.
 func presentFields(names []string, results []vocab.Result) (fields []load.Field, err error) {
 	for i, r := range results {
 		switch {

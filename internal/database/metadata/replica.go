@@ -25,7 +25,7 @@ const (
 	stopGrace = 10 * time.Second
 )
 
-// replica is a process: a replica of a server, or a whole one.
+// replica is a process: one replica of a server, or a whole server.
 type replica struct {
 	host   host.Host
 	server string
@@ -62,7 +62,7 @@ func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
 	return r
 }
 
-// label tells a node's replicas apart in processes and files.
+// label names a node's replica in processes and files.
 func (r *replica) label() string {
 	if r.slot == 0 {
 		return Name
@@ -73,7 +73,7 @@ func (r *replica) label() string {
 func (r *replica) dir() string { return filepath.Join(r.host.Dir(), r.label()) }
 func (r *replica) log() string { return filepath.Join(r.host.Dir(), r.label()+".log") }
 
-// startNew starts a replica on an empty directory: one of a new group, or one that joins.
+// startNew starts a replica on an empty directory, of a new group or to join.
 func (c *cluster) startNew(ctx context.Context, r *replica, join bool) error {
 	if err := files.Empty(ctx, r.host.Files(), r.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of metadata on %s: %w", r.host.Name(), err)
@@ -81,7 +81,7 @@ func (c *cluster) startNew(ctx context.Context, r *replica, join bool) error {
 	return c.startProcess(ctx, r, join)
 }
 
-// startProcess starts a replica's process. On a directory that holds its state it goes on with it.
+// startProcess starts a replica's process, which continues from its state if there is one.
 func (c *cluster) startProcess(ctx context.Context, r *replica, join bool) error {
 	args := []string{"serve", "--listen", r.addr, "--data", r.dir(), "--cluster", r.server, "--insecure"}
 	ports := []int{c.options.port + r.slot}
@@ -118,7 +118,7 @@ func (c *cluster) startProcess(ctx context.Context, r *replica, join bool) error
 	return nil
 }
 
-// queryStatus is what a replica says of itself.
+// queryStatus returns the replica's own status.
 func (r *replica) queryStatus(ctx context.Context) (protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -129,8 +129,7 @@ func (r *replica) queryStatus(ctx context.Context) (protocol.Status, error) {
 	return s, nil
 }
 
-// checkServing returns nil when the replica answers a read of its server's tree, which its group
-// has to agree on.
+// checkServing returns nil when the replica answers an agreed read of its server's tree.
 func (r *replica) checkServing(ctx context.Context) error {
 	s, err := r.queryStatus(ctx)
 	switch {
@@ -147,7 +146,7 @@ func (r *replica) checkServing(ctx context.Context) error {
 	return nil
 }
 
-// runCommand has one command run.
+// runCommand runs one command.
 func runCommand(ctx context.Context, by *client.Client, c vocab.Command) (vocab.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"skerry/systems/metadata/client"
 )
 
-// retryChange asks a replica that serves for a change until it is granted or refused. Changes of
-// membership are harmless to repeat.
+// retryChange repeats a change at a serving replica until it is accepted or refused. Changes of
+// membership are safe to repeat.
 func (c *cluster) retryChange(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
 	refused := func(err error) bool { return errors.Is(err, client.ErrRefused) }
 	return daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
@@ -57,7 +57,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	})
 }
 
-// checkVotes returns nil when another replica says that r has its vote, and r serves.
+// checkVotes returns nil when another replica reports that r votes, and r serves.
 func (c *cluster) checkVotes(ctx context.Context, r *replica) error {
 	by, err := c.findServing(ctx, r)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *cluster) checkVotes(ctx context.Context, r *replica) error {
 	return fmt.Errorf("%w: %s has no vote yet", database.ErrNotReady, r.host.Name())
 }
 
-// undoJoin takes a replica back that did not come to be one.
+// undoJoin removes a replica whose join failed.
 func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
 	ctx, cancel := context.WithTimeout(ctx, 6*adminTimeout)
 	defer cancel()
@@ -83,7 +83,7 @@ func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
 	return errors.Join(halted, c.removeMember(ctx, r), c.dropReplica(r))
 }
 
-// removeMember has the group agree that a replica is none any more.
+// removeMember removes a replica from its group.
 func (c *cluster) removeMember(ctx context.Context, r *replica) error {
 	err := c.retryChange(ctx, r, func(ctx context.Context, by *client.Client) error { return by.RemoveMember(ctx, r.name) })
 	if errors.Is(err, client.ErrNoMember) {
@@ -104,7 +104,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	})
 }
 
-// checkLeave refuses what would leave the group without a majority.
+// checkLeave refuses a leave that would cost the majority.
 func (c *cluster) checkLeave(ctx context.Context, r *replica, manner database.Manner) error {
 	if err := c.checkResizable(); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *cluster) checkLeave(ctx context.Context, r *replica, manner database.Ma
 	return daemon.CheckLeave(all, r, manner, others)
 }
 
-// checkForgotten returns nil when no replica that runs lists r, and they serve.
+// checkForgotten returns nil when no running replica lists r, and all of them serve.
 func (c *cluster) checkForgotten(ctx context.Context, r *replica) error {
 	for _, o := range daemon.RunningExcept(c.All(), r) {
 		s, err := o.queryStatus(ctx)
@@ -152,8 +152,8 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return g.Wait()
 }
 
-// Revive implements database.Cluster: it returns when a read that has to be agreed on
-// succeeds at every replica of the node.
+// Revive implements database.Cluster. It returns when every replica of the node serves an agreed
+// read.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	replicas, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
@@ -178,7 +178,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return nil
 }
 
-// checkResizable is why a member of this cluster cannot join or leave.
+// checkResizable returns an error if members of this cluster cannot join or leave.
 func (c *cluster) checkResizable() error {
 	if c.options.resizable() {
 		return nil

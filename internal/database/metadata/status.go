@@ -90,7 +90,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return list, g.Wait()
 }
 
-// countRows are the table's.
+// countRows counts the records of the table.
 func countRows(ctx context.Context, r *replica) (int64, error) {
 	result, err := runCommand(ctx, r.admin, vocab.Command{Op: vocab.Stat, Path: tableDir("")})
 	if errors.Is(err, vocab.ErrNotFound) {
@@ -102,8 +102,7 @@ func countRows(ctx context.Context, r *replica) (int64, error) {
 	return result.Entries[0].Size, nil
 }
 
-// findServing is a replica of the root's server that answers, for questions to the cluster,
-// and never one that is left out.
+// findServing returns a serving replica of the root's server, never the excluded one.
 func (c *cluster) findServing(ctx context.Context, without *replica) (*replica, error) {
 	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, r *replica) (daemon.Role, error) {
 		if r.server != c.layout[0].name || r.Server() == nil {
@@ -174,7 +173,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 	return nil
 }
 
-// removeTree removes a directory with all below it, or a file; what is not there is no error.
+// removeTree removes a file or a directory tree. A missing one is no error.
 func removeTree(ctx context.Context, r *replica, at string) error {
 	_, err := runCommand(ctx, r.admin, vocab.Command{Op: vocab.Remove, Path: at, Recursive: true})
 	if errors.Is(err, vocab.ErrNotFound) {
