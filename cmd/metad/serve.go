@@ -133,7 +133,7 @@ func (s *serveCommand) flags(c *cobra.Command) {
 	f.BoolVar(&s.o.Security.Insecure, "insecure", false,
 		"allow addresses beyond this machine without tokens, and replicas without certificates")
 	f.Int64Var(&s.o.Server.MaxBody, "max-body", 8<<20, "maximum size of a request body in bytes")
-	f.Int64Var(&s.o.Server.MaxBodies, "max-bodies", bodylimit.DefaultRoom, "maximum size of all request bodies together in bytes")
+	f.Int64Var(&s.o.Server.MaxBodies, "max-bodies", bodylimit.DefaultBudget, "maximum size of all request bodies together in bytes")
 	f.IntVar(&s.o.Server.MaxConnections, "max-connections", 4096, "maximum number of open connections")
 	f.DurationVar(&s.o.Server.Idle, "idle", 2*time.Minute, "close connections without a request after this time")
 	f.DurationVar(&s.o.Server.Patience, "patience", 30*time.Second, "timeout of reading a request and of writing an answer")

@@ -247,8 +247,8 @@ func saveAnswer(contest *choose.Contest, running bool) (answer choose.Answer, pa
 		}
 		file, page = filepath.Join(contest.Dir, choose.GridFile), filepath.Join(contest.Dir, choose.GridPage)
 	}
-	return answer, page, errors.Join(atomicfile.File(page, func(w io.Writer) error { return choice.HTML(w, answer, contest.Dir) }),
-		atomicfile.File(file, func(w io.Writer) error { return cli.EncodeJSON(w, answer) }))
+	return answer, page, errors.Join(atomicfile.Write(page, func(w io.Writer) error { return choice.HTML(w, answer, contest.Dir) }),
+		atomicfile.Write(file, func(w io.Writer) error { return cli.EncodeJSON(w, answer) }))
 }
 
 // showAnswer prints an answer and the path of its page.

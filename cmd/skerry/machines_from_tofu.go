@@ -44,7 +44,7 @@ func newMachinesFromTofu(a *app) *cobra.Command {
 			if file == "" {
 				return write(a.Out)
 			}
-			if err := atomicfile.File(file, write); err != nil {
+			if err := atomicfile.Write(file, write); err != nil {
 				return err
 			}
 			machines := "machines"

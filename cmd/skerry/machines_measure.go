@@ -70,10 +70,10 @@ func newMachinesMeasure(a *app) *cobra.Command {
 				err = writing(p.Topology)(a.Out)
 			}
 			if topology != "" {
-				err = errors.Join(err, atomicfile.File(topology, writing(p.Topology)))
+				err = errors.Join(err, atomicfile.Write(topology, writing(p.Topology)))
 			}
 			if trace != "" {
-				err = errors.Join(err, atomicfile.File(trace, writing(p.Trace)))
+				err = errors.Join(err, atomicfile.Write(trace, writing(p.Trace)))
 			}
 			if err == nil && !p.Whole() {
 				err = errMachines

@@ -183,7 +183,7 @@ func (l LinkSelector) draw(s Layout, turn int, busy map[string]bool, r *rand.Ran
 	all := l.match(s)
 	spoken := func(i int) bool { return busy[all[i].id] }
 	if l.Connected {
-		spoken = func(i int) bool { return busy[all[i].id] || s.Topology.Bridge(all[i].id, busy) }
+		spoken = func(i int) bool { return busy[all[i].id] || s.Topology.IsBridge(all[i].id, busy) }
 	}
 	var links []linkTarget
 	for _, i := range l.pick(len(all), turn, spoken, r) {

@@ -141,7 +141,7 @@ func TestConnectedSelection(t *testing.T) {
 			for _, n := range cloud.Nodes {
 				names = append(names, n.Name)
 			}
-			if a, b, apart := left.Apart(names); apart {
+			if a, b, apart := left.FindDisconnected(names); apart {
 				t.Fatalf("after %d links %s and %s are apart", turn+1, a, b)
 			}
 		}

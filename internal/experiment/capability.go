@@ -112,7 +112,7 @@ func (e Experiment) checkService(db database.Database, name string, fail func(pa
 		return
 	}
 	_, announced := db.(database.Published)
-	if direct := s.Kind == topology.ServiceIP && !s.Own(); !announced && !direct {
+	if direct := s.Kind == topology.ServiceIP && !s.PerMember(); !announced && !direct {
 		fail("topology.service", "use {kind: service-ip, members: shared}, which exposes the containers' addresses",
 			"members of %s cannot announce another address than they listen on, service: %s (members: %s) needs that", name, s.Kind, s.Members)
 		return

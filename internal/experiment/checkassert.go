@@ -21,13 +21,13 @@ func (c *checker) checkAssertions() {
 		switch {
 		case errors.As(err, &s):
 			p := c.e.problem(path, s.Hint, "%s", s.Message)
-			p.Pos, p.Err = p.Pos.Into(s.Offset), err
+			p.Pos, p.Err = p.Pos.Advance(s.Offset), err
 			c.problems = append(c.problems, p)
 		case l.Metric.Audit && !c.e.Audit.Enabled:
 			c.fail(path, "set audit: true", "metric %s requires an audit", l.Name)
 		case l.Metric.Pool != "" && len(c.e.Workloads) == 0:
 			p := c.e.problem(path, "", "%v", metric.UnknownError(l.Name))
-			p.Pos = p.Pos.Into(strings.Index(text, l.Name))
+			p.Pos = p.Pos.Advance(strings.Index(text, l.Name))
 			c.problems = append(c.problems, p)
 		case l.Metric.Pool != "" && !c.hasPool(l.Metric.Pool):
 			c.fail(path, suggestName(l.Metric.Pool, c.e.poolNames()), "unknown workload %q", l.Metric.Pool)

@@ -114,7 +114,7 @@ func (c *checker) checkConnected() {
 	members := slices.Concat(c.e.origin.nodes, event.JoiningNodes(c.e.Events, c.e.EventLayout(nil)))
 	all := slices.Concat(members, c.e.ClientNodes())
 	if c.e.origin.cloud.Overlay.Routed() {
-		if a, b, apart := c.e.origin.cloud.Apart(all); apart {
+		if a, b, apart := c.e.origin.cloud.FindDisconnected(all); apart {
 			c.fail("topology", "link the parts", "no path from %s to %s over any links", a, b)
 		}
 		return

@@ -43,7 +43,7 @@ func (p Pool) Node(e Experiment) string {
 	if p.Client == nil {
 		return e.ClientNode()
 	}
-	return topology.PoolClient(p.Name)
+	return topology.PoolClientName(p.Name)
 }
 
 // ClientSpec is the client that generates the pool's load.

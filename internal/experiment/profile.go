@@ -84,7 +84,7 @@ func (e Experiment) checkDrift(t topology.Topology, profiles map[string]LinkProf
 
 func mobileProfiles(m topology.Mobility, t topology.Topology, scale float64) map[string]LinkProfile {
 	profiles := map[string]LinkProfile{}
-	for id, p := range m.Profiles(t, scale) {
+	for id, p := range m.LinkProfiles(t, scale) {
 		loss := p.At(0).Loss
 		profiles[id] = LinkProfile{ID: id, AB: p, BA: p, baseLoss: [2]float64{loss, loss}}
 	}

@@ -158,7 +158,7 @@ func (s Store) publish(m Manifest, tmp, name string) error {
 	if err := os.Rename(tmp, final); err != nil {
 		return fmt.Errorf("installing %s: %w", m.Database, err)
 	}
-	if err := atomicfile.Link(filepath.Join(base, currentName), name); err != nil {
+	if err := atomicfile.Symlink(filepath.Join(base, currentName), name); err != nil {
 		return fmt.Errorf("installing %s: %w", m.Database, err)
 	}
 	return nil
@@ -180,7 +180,7 @@ func (s Store) lock(ctx context.Context, name string) (func(), error) {
 	}
 	var lock *flock.Lock
 	for waiting := false; ; {
-		if lock, err = flock.Take(f); err == nil {
+		if lock, err = flock.Acquire(f); err == nil {
 			break
 		}
 		if !errors.Is(err, flock.ErrHeld) {

@@ -15,7 +15,7 @@ import (
 // noTraces fails the test when anything is left of its labs.
 func noTraces(t *testing.T, c Config) {
 	t.Helper()
-	traces.None(t, c.Name, filepath.Dir(c.StateDir))
+	traces.Check(t, c.Name, filepath.Dir(c.StateDir))
 }
 
 // ownNetwork is what the machine's own network namespace holds.

@@ -149,7 +149,7 @@ func PrintDOT(w io.Writer, l Info) error {
 	for _, k := range l.Links {
 		rtt := k.RTT()
 		label := unit.Duration(rtt.Round(100 * time.Microsecond)).String()
-		if k.ID != topology.ID(k.A, k.B) {
+		if k.ID != topology.LinkID(k.A, k.B) {
 			label = k.ID + `\n` + label
 		}
 		if there, back := unit.Bandwidth(k.AB.Bandwidth), unit.Bandwidth(k.BA.Bandwidth); there != back {

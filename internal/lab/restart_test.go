@@ -53,7 +53,7 @@ func restart(f machine.Facts, p statedir.Place) error {
 	}
 	for err == nil && moving.Alive() {
 	}
-	shown, globErr := filepath.Glob(traces.ShownDir + "/" + "skerry-" + p.Name + "-*")
+	shown, globErr := filepath.Glob(traces.NetnsDir + "/" + "skerry-" + p.Name + "-*")
 	errs := []error{err, globErr, network.Unmount(p.Namespaces())}
 	for _, name := range shown {
 		errs = append(errs, os.Remove(name))

@@ -48,7 +48,7 @@ func TestNamespacesAreMountedOnce(t *testing.T) {
 	if err := l.Down(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, trace := range traces.Of(t, c.Name, mount) {
+	for _, trace := range traces.Find(t, c.Name, mount) {
 		t.Errorf("left: %s", trace)
 	}
 }

@@ -38,7 +38,7 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 			p := startOwner(t, whole)
 			<-p.said
 			p.killed()
-			if len(traces.Of(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
+			if len(traces.Find(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
 				t.Fatal("the owner made nothing")
 			}
 			mustSweep(t, c)

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/base/errs"
+	"skerry/internal/base/advice"
 	"skerry/internal/machine/host"
 )
 
@@ -243,9 +243,9 @@ func (s *Session) logTail() string {
 func (f *failure) toError() error {
 	switch f.Kind {
 	case kindSpec:
-		return errs.As(f.Text, errSpec)
+		return advice.WithText(f.Text, errSpec)
 	case kindIncomplete:
-		return errs.As(f.Text, ErrIncomplete)
+		return advice.WithText(f.Text, ErrIncomplete)
 	}
 	return errors.New(f.Text)
 }

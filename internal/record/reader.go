@@ -294,7 +294,7 @@ func cutVersion(schema string) (kind string, version int) {
 
 // IsRunning reports whether a Writer holds a run's directory.
 func IsRunning(dir string) bool {
-	held, err := flock.Held(dir)
+	held, err := flock.IsHeld(dir)
 	return err == nil && held
 }
 

@@ -193,7 +193,7 @@ func (t *TrialWriter) Topology(topo topology.Topology) error {
 }
 
 func (t *TrialWriter) writeFile(name string, write func(io.Writer) error) error {
-	return t.wrapError("write file", atomicfile.File(filepath.Join(t.dir, name), write))
+	return t.wrapError("write file", atomicfile.Write(filepath.Join(t.dir, name), write))
 }
 
 // maxLog bounds the kept end of one log; the reason of a failure is at the end.
@@ -226,7 +226,7 @@ func copyEnd(ctx context.Context, to string, from files.File, offset int64) erro
 		return err
 	}
 	defer in.Close()
-	return atomicfile.File(to, func(w io.Writer) error {
+	return atomicfile.Write(to, func(w io.Writer) error {
 		_, err := io.Copy(w, io.LimitReader(in, maxLog))
 		return err
 	})

@@ -130,7 +130,7 @@ func (w *Writer) acquireLock() error {
 	if err != nil {
 		return err
 	}
-	w.lock, err = flock.Take(f)
+	w.lock, err = flock.Acquire(f)
 	if errors.Is(err, flock.ErrHeld) {
 		err = ErrBusy
 	}
@@ -292,7 +292,7 @@ func sanitizeName(s string) string {
 }
 
 func writeJSON(path string, v any) error {
-	return atomicfile.File(path, func(w io.Writer) error {
+	return atomicfile.Write(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
@@ -306,5 +306,5 @@ func linkTo(name, target string) error {
 	if st, err := os.Lstat(name); err == nil && st.Mode()&os.ModeSymlink == 0 {
 		return nil
 	}
-	return atomicfile.Link(name, target)
+	return atomicfile.Symlink(name, target)
 }

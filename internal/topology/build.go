@@ -93,7 +93,7 @@ func readMatrix[T ~int64](b *builder, read ReadFile, given string, f tableFormat
 		text = string(data)
 		f.src = strict.NewSource(given, text)
 	}
-	t, problems := f.read(text)
+	t, problems := f.parseTable(text)
 	b.problems = append(b.problems, problems...)
 	return t
 }
@@ -137,7 +137,7 @@ func (b *builder) matrixSites(path string, names []string) {
 	}
 	for _, name := range names {
 		if _, ok := b.sites[name]; !ok {
-			b.fail(path, fmt.Sprintf("the matrix names %q, which is no site", name), b.meant(name, b.siteNames()))
+			b.fail(path, fmt.Sprintf("the matrix names %q, which is no site", name), b.suggestName(name, b.siteNames()))
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (b *builder) addNodes() {
 			}
 		}
 		if _, ok := b.sites[n.Site]; !ok {
-			b.fail(path+".site", fmt.Sprintf("the node %q is at %q, which is no site", n.Name, n.Site), b.meant(n.Site, b.siteNames()))
+			b.fail(path+".site", fmt.Sprintf("the node %q is at %q, which is no site", n.Name, n.Site), b.suggestName(n.Site, b.siteNames()))
 		}
 		b.addNode(path, n)
 	}
@@ -186,7 +186,7 @@ func (b *builder) addNode(path string, n NodeSpec) {
 	if node.Role == "" {
 		node.Role = Data
 	}
-	b.size(&node, path, n)
+	b.setResources(&node, path, n)
 	b.nodes[n.Name] = len(b.t.Nodes)
 	b.t.Nodes = append(b.t.Nodes, node)
 }
@@ -208,8 +208,8 @@ func (b *builder) siteNames() []string {
 	return names
 }
 
-// meant is the hint for a name that is not among the known ones.
-func (b *builder) meant(name string, known []string) string {
+// suggestName is the hint for a name that is not among the known ones.
+func (b *builder) suggestName(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
@@ -219,8 +219,8 @@ func (b *builder) meant(name string, known []string) string {
 	return "known are " + strings.Join(known, ", ")
 }
 
-// under makes a file's path relative to a directory.
-func under(dir, path string) string {
+// resolvePath makes a file's path relative to a directory.
+func resolvePath(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

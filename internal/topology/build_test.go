@@ -58,7 +58,7 @@ func TestBuild(t *testing.T) {
 		{"half a matrix inline, from us", "matrix:\n  latency: |\n    us, A, B\n    A, , \n    B, 500,\n", nil,
 			map[string][2]link.Quality{"A~B": both(link.Quality{Latency: 250 * time.Microsecond})}, "A B"},
 		{"coordinates", "sites: [{name: A, lat: 0, lon: 0}, {name: B, lat: 0, lon: 1}]\ndistance: {detour: 2}", nil,
-			map[string][2]link.Quality{"A~B": both(link.Quality{Latency: Propagation(Distance(Point{0, 0}, Point{0, 1}), 2)})}, "A B"},
+			map[string][2]link.Quality{"A~B": both(link.Quality{Latency: propagationDelay(greatCircleKm(point{0, 0}, point{0, 1}), 2)})}, "A B"},
 		{"defaults", "sites: [A, B]\ndefaults: {rtt: 10ms, bandwidth: 1mbit, jitter: 1ms, distribution: pareto, loss: 1%, queue: 64KiB}", nil,
 			map[string][2]link.Quality{"A~B": both(link.Quality{Latency: 5 * ms, Bandwidth: 1e6, Jitter: ms, Distribution: link.Pareto, Loss: 0.01, Queue: 65536})}, "A B"},
 		{"several nodes at a site", "sites: [{name: A, nodes: 2}, B]\ndefaults: {rtt: 10ms, site_rtt: 1ms, site_bandwidth: 1gbit}", nil,

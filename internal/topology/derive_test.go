@@ -86,18 +86,18 @@ func TestMobility(t *testing.T) {
 	if ps := m.Check(base); len(ps) > 0 {
 		t.Fatal(ps)
 	}
-	profiles := m.Profiles(base, 0.5)
+	profiles := m.LinkProfiles(base, 0.5)
 	if len(profiles) != 2 || profiles["A~C"] != nil {
 		t.Fatalf("profiles of %d links, want those of B", len(profiles))
 	}
-	degree := Distance(Point{0, 0}, Point{0, 1})
+	degree := greatCircleKm(point{0, 0}, point{0, 1})
 	for _, tt := range []struct {
 		at  time.Duration
 		lon float64
 	}{{0, 0.5}, {5 * time.Second, 5.25}, {10 * time.Second, 10}, {time.Minute, 10}} {
 		q := profiles["A~B"].At(tt.at)
 		km := degree * tt.lon
-		if want := Propagation(km, 1.5) / 2; (q.Latency - want).Abs() > time.Microsecond {
+		if want := propagationDelay(km, 1.5) / 2; (q.Latency - want).Abs() > time.Microsecond {
 			t.Errorf("at %v: latency %v, want %v", tt.at, q.Latency, want)
 		}
 		if want := 1e9 * min(1, 100/km); math.Abs(float64(q.Bandwidth)-want) > 1 {

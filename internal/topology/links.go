@@ -11,8 +11,8 @@ import (
 	"skerry/internal/link"
 )
 
-// ID is the name of the only link between two nodes, if the topology gives it no other.
-func ID(a, b string) string { return a + "~" + b }
+// LinkID is the name of the only link between two nodes, if the topology gives it no other.
+func LinkID(a, b string) string { return a + "~" + b }
 
 // pair is two nodes by index, the smaller first.
 type pair struct{ a, b int }
@@ -20,15 +20,15 @@ type pair struct{ a, b int }
 // addLinks links the nodes as connect says and then as the single links say.
 func (b *builder) addLinks() {
 	index := map[pair]int{}
-	pairs := b.pairs()
-	var m *mesh
+	pairs := b.linkedPairs()
+	var m *meshDraw
 	if n := b.spec.Mesh.Links; n > 0 {
 		if least := len(b.t.Nodes) - 1; n < least || n > maxLinks {
 			b.fail("mesh.links", fmt.Sprintf("a mesh of %d links cannot join %d nodes", n, len(b.t.Nodes)), fmt.Sprintf("give from %d to %d links", least, maxLinks))
 			return
 		}
-		m = &mesh{random: rand.New(rand.NewPCG(max(b.spec.Mesh.Seed, 1), meshStream))}
-		pairs = m.draw(pairs, len(b.t.Nodes), n)
+		m = &meshDraw{random: rand.New(rand.NewPCG(max(b.spec.Mesh.Seed, 1), meshStream))}
+		pairs = m.drawPairs(pairs, len(b.t.Nodes), n)
 	}
 	for _, p := range pairs {
 		if len(index) == maxLinks {
@@ -36,21 +36,21 @@ func (b *builder) addLinks() {
 			return
 		}
 		from, to := b.t.Nodes[p.a], b.t.Nodes[p.b]
-		ab, ok := b.quality(from.Site, to.Site)
+		ab, ok := b.siteQuality(from.Site, to.Site)
 		if !ok {
 			b.fail("", fmt.Sprintf("nothing says how far %s and %s are apart", from.Site, to.Site),
 				"give matrix.latency, lat and lon of both sites, a link between them, or defaults.rtt")
 			return
 		}
-		ba, _ := b.quality(to.Site, from.Site)
+		ba, _ := b.siteQuality(to.Site, from.Site)
 		index[p] = len(b.t.Links)
-		b.t.Links = append(b.t.Links, Link{ID: ID(from.Name, to.Name), A: from.Name, B: to.Name, AB: ab, BA: ba})
+		b.t.Links = append(b.t.Links, Link{ID: LinkID(from.Name, to.Name), A: from.Name, B: to.Name, AB: ab, BA: ba})
 	}
 	if m != nil {
-		b.t.Links = append(b.t.Links, m.redundant(b.t.Links)...)
+		b.t.Links = append(b.t.Links, m.drawRedundant(b.t.Links)...)
 	}
 	for i, l := range b.spec.Links {
-		b.override(fmt.Sprintf("links[%d]", i), l, index)
+		b.applyLinkSpec(fmt.Sprintf("links[%d]", i), l, index)
 	}
 	b.numberFirst()
 	for _, l := range b.t.Links {
@@ -65,25 +65,25 @@ func (b *builder) addLinks() {
 func (b *builder) numberFirst() {
 	several := map[string]int{}
 	for _, l := range b.t.Links {
-		several[ID(min(l.A, l.B), max(l.A, l.B))]++
+		several[LinkID(min(l.A, l.B), max(l.A, l.B))]++
 	}
 	for i, l := range b.t.Links {
-		if l.ID == ID(l.A, l.B) && several[ID(min(l.A, l.B), max(l.A, l.B))] > 1 {
-			b.t.Links[i].ID = NthID(l.A, l.B, 1)
+		if l.ID == LinkID(l.A, l.B) && several[LinkID(min(l.A, l.B), max(l.A, l.B))] > 1 {
+			b.t.Links[i].ID = nthLinkID(l.A, l.B, 1)
 		}
 	}
 }
 
-// pairs are the nodes to link, but for those that only a single link names and whose
+// linkedPairs are the nodes to link, but for those that only a single link names and whose
 // distance nothing else gives.
-func (b *builder) pairs() []pair {
+func (b *builder) linkedPairs() []pair {
 	n := len(b.t.Nodes)
 	var pairs []pair
-	switch b.connect() {
+	switch b.connectMode() {
 	case "full":
 		for i := range n {
 			for j := i + 1; j < n && len(pairs) <= maxLinks; j++ {
-				if _, ok := b.quality(b.t.Nodes[i].Site, b.t.Nodes[j].Site); ok || !b.linked(i, j) {
+				if _, ok := b.siteQuality(b.t.Nodes[i].Site, b.t.Nodes[j].Site); ok || !b.hasLinkSpec(i, j) {
 					pairs = append(pairs, pair{i, j})
 				}
 			}
@@ -99,7 +99,7 @@ func (b *builder) pairs() []pair {
 	return pairs
 }
 
-func (b *builder) connect() string {
+func (b *builder) connectMode() string {
 	if b.spec.Connect != "" {
 		return b.spec.Connect
 	}
@@ -114,8 +114,8 @@ func (b *builder) connect() string {
 	return "none"
 }
 
-// linked says whether a single link is given between two nodes.
-func (b *builder) linked(i, j int) bool {
+// hasLinkSpec says whether a single link is given between two nodes.
+func (b *builder) hasLinkSpec(i, j int) bool {
 	x, y := b.t.Nodes[i], b.t.Nodes[j]
 	at := func(end string, n Node) bool { return end == n.Name || end == n.Site }
 	for _, l := range b.spec.Links {
@@ -126,9 +126,9 @@ func (b *builder) linked(i, j int) bool {
 	return false
 }
 
-// quality is what one site's packets meet on the way to another, and whether anything
+// siteQuality is what one site's packets meet on the way to another, and whether anything
 // says how far they are apart.
-func (b *builder) quality(from, to string) (link.Quality, bool) {
+func (b *builder) siteQuality(from, to string) (link.Quality, bool) {
 	if from == to {
 		return b.t.Sites[b.sites[from]].Local, true
 	}
@@ -136,7 +136,7 @@ func (b *builder) quality(from, to string) (link.Quality, bool) {
 	q := d.QualitySpec.apply(link.Quality{})
 	known := d.Latency != nil || d.RTT != nil
 	if p, r := b.t.Sites[b.sites[from]], b.t.Sites[b.sites[to]]; p.Located && r.Located {
-		q.Latency, known = Propagation(Distance(Point{p.Lat, p.Lon}, Point{r.Lat, r.Lon}), b.spec.Distance.detour()), true
+		q.Latency, known = propagationDelay(greatCircleKm(point{p.Lat, p.Lon}, point{r.Lat, r.Lon}), b.spec.Distance.detour()), true
 	}
 	if rtt, ok := b.latency.get(from, to); ok {
 		q.Latency, known = rtt/2, true
@@ -147,14 +147,14 @@ func (b *builder) quality(from, to string) (link.Quality, bool) {
 	return q, known
 }
 
-// override gives the nodes at the ends of a single link their qualities.
-func (b *builder) override(path string, l LinkSpec, index map[pair]int) {
+// applyLinkSpec gives the nodes at the ends of a single link their qualities.
+func (b *builder) applyLinkSpec(path string, l LinkSpec, index map[pair]int) {
 	if len(l.Between) != 2 {
 		b.fail(path+".between", "a link is between two nodes or sites", "write between: [A, B]")
 		return
 	}
-	from, ok := b.end(path, 0, l)
-	to, ok2 := b.end(path, 1, l)
+	from, ok := b.findEnd(path, 0, l)
+	to, ok2 := b.findEnd(path, 1, l)
 	if !ok || !ok2 {
 		return
 	}
@@ -166,22 +166,22 @@ func (b *builder) override(path string, l LinkSpec, index map[pair]int) {
 				}
 				continue
 			}
-			b.overridePair(path, l, i, j, index)
+			b.applyToPair(path, l, i, j, index)
 		}
 	}
 }
 
-func (b *builder) overridePair(path string, l LinkSpec, i, j int, index map[pair]int) {
+func (b *builder) applyToPair(path string, l LinkSpec, i, j int, index map[pair]int) {
 	p := pair{min(i, j), max(i, j)}
 	k, ok := index[p]
 	x, y := b.t.Nodes[p.a], b.t.Nodes[p.b]
-	id := ID(x.Name, y.Name)
+	id := LinkID(x.Name, y.Name)
 	if l.Name != "" {
 		ok, id = false, b.linkName(path, l, x, y)
 	}
 	if !ok {
-		ab, known := b.quality(x.Site, y.Site)
-		ba, _ := b.quality(y.Site, x.Site)
+		ab, known := b.siteQuality(x.Site, y.Site)
+		ba, _ := b.siteQuality(y.Site, x.Site)
 		if !known && !l.hasLatency() {
 			b.fail(path, fmt.Sprintf("the link between %s and %s has no latency", x.Name, y.Name), "give it latency (one way) or rtt")
 			return
@@ -215,7 +215,7 @@ func (b *builder) linkName(path string, l LinkSpec, x, y Node) string {
 	b.checkName(path+".name", "link", l.Name)
 	id := l.Name
 	if l.Between[0] != x.Name && l.Between[0] != y.Name || l.Between[1] != x.Name && l.Between[1] != y.Name {
-		id = l.Name + ":" + ID(x.Name, y.Name)
+		id = l.Name + ":" + LinkID(x.Name, y.Name)
 	}
 	if len(id) > maxID {
 		b.fail(path+".name", fmt.Sprintf("the link would be called %q: %d bytes, at most %d", id, len(id), maxID), "give it a shorter name")
@@ -226,22 +226,22 @@ func (b *builder) linkName(path string, l LinkSpec, x, y Node) string {
 	return id
 }
 
-// end returns the nodes that one end of a link names.
-func (b *builder) end(path string, k int, l LinkSpec) ([]int, bool) {
+// findEnd returns the nodes that one end of a link names.
+func (b *builder) findEnd(path string, k int, l LinkSpec) ([]int, bool) {
 	name := l.Between[k]
-	nodes := b.t.find(name)
+	nodes := b.t.findNodes(name)
 	if nodes == nil {
 		var known []string
 		for _, n := range b.t.Nodes {
 			known = append(known, n.Name)
 		}
-		b.fail(fmt.Sprintf("%s.between[%d]", path, k), fmt.Sprintf("the link leads to %q, which is no node and no site with nodes", name), b.meant(name, append(known, b.siteNames()...)))
+		b.fail(fmt.Sprintf("%s.between[%d]", path, k), fmt.Sprintf("the link leads to %q, which is no node and no site with nodes", name), b.suggestName(name, append(known, b.siteNames()...)))
 	}
 	return nodes, nodes != nil
 }
 
-// find returns the indices of the node of a name, or of all nodes at the site of that name.
-func (t Topology) find(name string) []int {
+// findNodes returns the indices of the node of a name, or of all nodes at the site of that name.
+func (t Topology) findNodes(name string) []int {
 	var at []int
 	for i, n := range t.Nodes {
 		if n.Name == name {

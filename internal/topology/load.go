@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"skerry/internal/base/strict"
@@ -59,14 +61,14 @@ func isFile(arg string) bool {
 	if ext == ".yaml" || ext == ".yml" {
 		return true
 	}
-	if _, err := preset(arg); !errors.Is(err, ErrPreset) {
+	if _, err := loadPreset(arg); !errors.Is(err, ErrPreset) {
 		return false
 	}
 	_, err := os.Stat(arg)
 	return err == nil || strings.ContainsRune(arg, filepath.Separator)
 }
 
-func decode(name string, data []byte) (Spec, error) {
+func decodeSpec(name string, data []byte) (Spec, error) {
 	var s Spec
 	root, err := strict.Parse(name, data)
 	if err != nil {
@@ -80,18 +82,18 @@ func decode(name string, data []byte) (Spec, error) {
 func (s Spec) resolve(dir string, read ReadFile, depth int) (Spec, error) {
 	for _, path := range []*string{&s.Matrix.Latency, &s.Matrix.Bandwidth} {
 		if *path != "" && !strings.Contains(*path, "\n") {
-			*path = under(dir, *path)
+			*path = resolvePath(dir, *path)
 		}
 	}
-	if ps := s.duplicates(); len(ps) > 0 {
+	if ps := s.findDuplicates(); len(ps) > 0 {
 		return s, ps
 	}
 	if s.From == "" {
 		return s, nil
 	}
-	base, err := preset(s.From)
+	base, err := loadPreset(s.From)
 	if errors.Is(err, ErrPreset) && (filepath.Ext(s.From) != "" || strings.ContainsRune(s.From, filepath.Separator)) {
-		base, err = readBase(under(dir, s.From), read, depth)
+		base, err = readBase(resolvePath(dir, s.From), read, depth)
 	}
 	if ps := (strict.Problems)(nil); errors.As(err, &ps) {
 		for i := range ps {
@@ -107,8 +109,8 @@ func (s Spec) resolve(dir string, read ReadFile, depth int) (Spec, error) {
 	return base.merge(s), nil
 }
 
-// duplicates reports sites and nodes that are named twice in one file.
-func (s Spec) duplicates() (ps strict.Problems) {
+// findDuplicates reports sites and nodes that are named twice in one file.
+func (s Spec) findDuplicates() (ps strict.Problems) {
 	seen := map[string]bool{}
 	check := func(list, what string, i int, name string) {
 		if seen[what+name] {
@@ -136,9 +138,81 @@ func readBase(path string, read ReadFile, depth int) (Spec, error) {
 	if err != nil {
 		return Spec{}, fmt.Errorf("reading the topology: %w", err)
 	}
-	base, err := decode(path, data)
+	base, err := decodeSpec(path, data)
 	if err != nil {
 		return Spec{}, err
 	}
 	return base.resolve(filepath.Dir(path), read, depth+1)
+}
+
+// merge puts what over says over s: sites and nodes by name, links after those of s.
+func (s Spec) merge(over Spec) Spec {
+	s.From = over.From
+	override(&s.Name, over.Name)
+	override(&s.Connect, over.Connect)
+	override(&s.Mesh, over.Mesh)
+	override(&s.Encryption, over.Encryption)
+	override(&s.Volumes, over.Volumes)
+	if !reflect.ValueOf(over.Overlay).IsZero() {
+		s.Overlay = over.Overlay
+	}
+	if !reflect.ValueOf(over.Service).IsZero() {
+		s.Service = over.Service
+	}
+	override(&s.Matrix.Latency, over.Matrix.Latency)
+	override(&s.Matrix.Average, over.Matrix.Average)
+	override(&s.Matrix.Bandwidth, over.Matrix.Bandwidth)
+	override(&s.Distance.Detour, over.Distance.Detour)
+	s.Links = append(slices.Clone(s.Links), over.Links...)
+	s.Sites = slices.Clone(s.Sites)
+	for _, o := range over.Sites {
+		i := slices.IndexFunc(s.Sites, func(x SiteSpec) bool { return x.Name == o.Name })
+		if i < 0 {
+			s.Sites = append(s.Sites, o)
+			continue
+		}
+		override(&s.Sites[i].Lat, o.Lat)
+		override(&s.Sites[i].Lon, o.Lon)
+		override(&s.Sites[i].Nodes, o.Nodes)
+	}
+	s.Nodes = slices.Clone(s.Nodes)
+	for _, o := range over.Nodes {
+		i := slices.IndexFunc(s.Nodes, func(x NodeSpec) bool { return x.Name == o.Name })
+		if i < 0 {
+			s.Nodes = append(s.Nodes, o)
+			continue
+		}
+		override(&s.Nodes[i].Site, o.Site)
+		override(&s.Nodes[i].Role, o.Role)
+		override(&s.Nodes[i].CPU, o.CPU)
+		override(&s.Nodes[i].Memory, o.Memory)
+		override(&s.Nodes[i].Flavor, o.Flavor)
+	}
+	d, o := &s.Defaults, over.Defaults
+	if o.Latency != nil || o.RTT != nil {
+		d.Latency, d.RTT = o.Latency, o.RTT
+	}
+	override(&d.Bandwidth, o.Bandwidth)
+	override(&d.Jitter, o.Jitter)
+	override(&d.Distribution, o.Distribution)
+	override(&d.Loss, o.Loss)
+	override(&d.Duplicate, o.Duplicate)
+	override(&d.Reorder, o.Reorder)
+	override(&d.Corrupt, o.Corrupt)
+	override(&d.Queue, o.Queue)
+	override(&d.SiteRTT, o.SiteRTT)
+	override(&d.SiteBandwidth, o.SiteBandwidth)
+	override(&d.CPU, o.CPU)
+	override(&d.Memory, o.Memory)
+	override(&d.Flavor, o.Flavor)
+	d.TCP = d.TCP.merge(o.TCP)
+	return s
+}
+
+// override takes what was given over what was there.
+func override[T comparable](to *T, given T) {
+	var none T
+	if given != none {
+		*to = given
+	}
 }

@@ -61,7 +61,7 @@ func TestLoss(t *testing.T) {
 // A spec in a record reads as the same spec.
 func TestLossAsJSON(t *testing.T) {
 	for text, want := range map[string]string{"1%": `"1%"`, "{random: 1%, burst: {mean: 2%, length: 8}}": `{"random":"1%","burst":{"mean":"2%","length":8}}`} {
-		s, err := decode("t.yaml", []byte("defaults: {loss: "+text+"}"))
+		s, err := decodeSpec("t.yaml", []byte("defaults: {loss: "+text+"}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestLossAsJSON(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%s is %s, %v, want %s", text, got, err, want)
 		}
-		again, err := decode("t.yaml", []byte(`{"defaults": {"loss": `+string(got)+`}}`))
+		again, err := decodeSpec("t.yaml", []byte(`{"defaults": {"loss": `+string(got)+`}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

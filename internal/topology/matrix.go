@@ -45,12 +45,12 @@ type tableFormat[T ~int64] struct {
 	mirrored, average bool
 }
 
-// read reads a table in CSV. Cells of the diagonal are 0 or empty.
+// parseTable reads a table in CSV. Cells of the diagonal are 0 or empty.
 //
 //	ms,        Melbourne, Sydney
 //	Melbourne, 0,         189
 //	Sydney,    189,       0
-func (f tableFormat[T]) read(text string) (*table[T], strict.Problems) {
+func (f tableFormat[T]) parseTable(text string) (*table[T], strict.Problems) {
 	c := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	if head, _, _ := strings.Cut(text, "\n"); !strings.Contains(head, ",") && strings.Contains(head, ";") {
 		c.Comma = ';' // as spreadsheets write it where the comma is the decimal sign
@@ -75,8 +75,8 @@ func (f tableFormat[T]) read(text string) (*table[T], strict.Problems) {
 			record[i] = strings.TrimSpace(record[i])
 		}
 		if r.rows++; r.rows > 1 {
-			r.row(record)
-		} else if r.header(record); len(r.problems) > 0 {
+			r.readRow(record)
+		} else if r.readHeader(record); len(r.problems) > 0 {
 			return nil, r.problems
 		}
 	}
@@ -94,7 +94,7 @@ func (f tableFormat[T]) read(text string) (*table[T], strict.Problems) {
 		p.Hint = "correct one of the two, leave one half empty, or write average: true next to latency for the mean of both"
 		r.problems = append(r.problems, p)
 	}
-	r.mirror()
+	r.fillMirrored()
 	return &r.table, r.problems
 }
 
@@ -125,7 +125,7 @@ func (r *tableReader[T]) problem(field int, format string, args ...any) strict.P
 	return strict.Problem{Path: r.path, Pos: strict.Pos{Source: r.src, Line: line, Column: column}, Message: fmt.Sprintf(format, args...)}
 }
 
-func (r *tableReader[T]) header(record []string) {
+func (r *tableReader[T]) readHeader(record []string) {
 	if _, err := r.parse("1" + record[0]); err == nil {
 		r.unit = record[0]
 	} else if record[0] != "" {
@@ -143,7 +143,7 @@ func (r *tableReader[T]) header(record []string) {
 	}
 }
 
-func (r *tableReader[T]) row(record []string) {
+func (r *tableReader[T]) readRow(record []string) {
 	n := r.rows - 1
 	if n > len(r.sites) {
 		r.fail(0, "row %q is one too many: the matrix is not square, its first line names %d sites", record[0], len(r.sites))
@@ -157,12 +157,12 @@ func (r *tableReader[T]) row(record []string) {
 		r.fail(len(record)-1, "row %q has %d cells for %d sites: the matrix is not square", from, len(record)-1, len(r.sites))
 	default:
 		for i, text := range record[1:] {
-			r.cell(i+1, from, r.sites[i], text)
+			r.readCell(i+1, from, r.sites[i], text)
 		}
 	}
 }
 
-func (r *tableReader[T]) cell(field int, from, to, text string) {
+func (r *tableReader[T]) readCell(field int, from, to, text string) {
 	number, err := strconv.ParseFloat(text, 64)
 	bare := err == nil
 	switch {
@@ -197,8 +197,8 @@ func (r *tableReader[T]) cell(field int, from, to, text string) {
 	r.cells[[2]string{from, to}], r.rowOf[[2]string{from, to}] = v, r.rows-1
 }
 
-// mirror fills empty cells with those of the other half.
-func (r *tableReader[T]) mirror() {
+// fillMirrored fills empty cells with those of the other half.
+func (r *tableReader[T]) fillMirrored() {
 	for key := range r.rowOf {
 		back := [2]string{key[1], key[0]}
 		if r.rowOf[back] == 0 {

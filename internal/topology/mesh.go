@@ -3,8 +3,11 @@ package topology
 import (
 	"fmt"
 	"math/rand/v2"
+	"path"
+	"strings"
 	"time"
 
+	"skerry/internal/base/suggest"
 	"skerry/internal/link"
 )
 
@@ -23,15 +26,15 @@ type MeshSpec struct {
 // meshStream keeps the draw of meshes apart from what else a seed is used for.
 const meshStream = 0x6d657368
 
-// mesh draws which pairs have a first link, and the redundant links that come on top.
-type mesh struct {
+// meshDraw draws which pairs have a first link, and the redundant links that come on top.
+type meshDraw struct {
 	random *rand.Rand
 	spare  int // links still to be given out once every pair has one
 }
 
-// draw picks pairs for the mesh: all of them when there are links enough, else a random
+// drawPairs picks pairs for the mesh: all of them when there are links enough, else a random
 // spanning tree and as many others as there are links left.
-func (m *mesh) draw(pairs []pair, nodes, links int) []pair {
+func (m *meshDraw) drawPairs(pairs []pair, nodes, links int) []pair {
 	if links >= len(pairs) {
 		m.spare = links - len(pairs)
 		return pairs
@@ -59,8 +62,8 @@ func (m *mesh) draw(pairs []pair, nodes, links int) []pair {
 	return drawn
 }
 
-// redundant draws the links that come on top of the first ones.
-func (m *mesh) redundant(first []Link) []Link {
+// drawRedundant draws the links that come on top of the first ones.
+func (m *meshDraw) drawRedundant(first []Link) []Link {
 	if m.spare == 0 {
 		return nil
 	}
@@ -71,7 +74,7 @@ func (m *mesh) redundant(first []Link) []Link {
 		i := m.random.IntN(len(first))
 		count[i]++
 		l := first[i]
-		l.ID = NthID(l.A, l.B, count[i]+1)
+		l.ID = nthLinkID(l.A, l.B, count[i]+1)
 		l.AB.Latency = time.Duration(latency.draw(m.random))
 		l.BA.Latency = l.AB.Latency
 		l.AB.Bandwidth, l.BA.Bandwidth = bandwidth.draw(m.random), bandwidth.draw(m.random)
@@ -80,8 +83,8 @@ func (m *mesh) redundant(first []Link) []Link {
 	return extra
 }
 
-// NthID is the name of the n-th of several links between two nodes, counted from 1.
-func NthID(a, b string, n int) string { return fmt.Sprintf("%s#%d", ID(a, b), n) }
+// nthLinkID is the name of the n-th of several links between two nodes, counted from 1.
+func nthLinkID(a, b string, n int) string { return fmt.Sprintf("%s#%d", LinkID(a, b), n) }
 
 // span is a range of values, both ends included.
 type span struct{ min, max int64 }
@@ -133,4 +136,49 @@ func (f forest) unite(a, b int) bool {
 	a, b = f.root(a), f.root(b)
 	f[a] = b
 	return a != b
+}
+
+// IsPattern tells whether a name can only mean links: a pair of ends, or ends with * and ?.
+func IsPattern(name string) bool { return strings.ContainsAny(name, "~*?[") }
+
+// Match tells whether a pattern names a link, from A to B or from B to A. A pattern is the ID of
+// a link; a pair "X~Y" with either end first, which means all links between the two; one of a
+// pair's links, "X~Y#1" by its number or "X~Y#spare" by its name; or a node, which means all its
+// links, seen from it. X, Y and what follows # may hold * and ?.
+func Match(pattern, id, a, b string) (forward, backward bool, err error) {
+	if pattern == id {
+		return true, false, nil
+	}
+	ends, which, single := strings.Cut(pattern, "#")
+	left, right, pair := strings.Cut(ends, "~")
+	if !pair {
+		right = "*"
+	}
+	match := func(pattern, name string) (is bool) {
+		if is, matchErr := path.Match(pattern, name); matchErr == nil {
+			return is
+		}
+		err = fmt.Errorf("pattern %q: %w", pattern, path.ErrBadPattern)
+		return false
+	}
+	of := !single || match(which, linkSuffix(id, a, b))
+	there, back := match(left, a) && match(right, b), match(left, b) && match(right, a)
+	return there && of, back && of && !(there && of), err
+}
+
+// linkSuffix distinguishes a link from the others between the same nodes: its number, or its name.
+func linkSuffix(id, a, b string) string {
+	if id == LinkID(a, b) {
+		return "1"
+	}
+	return strings.TrimPrefix(id, LinkID(a, b)+"#")
+}
+
+// NearestLink is the name of a link, or of a node, that somebody may have meant; "" for none.
+func NearestLink(pattern string, links []Link) string {
+	var known []string
+	for _, l := range links {
+		known = append(known, l.ID, l.B+"~"+l.A, l.A, l.B)
+	}
+	return suggest.Nearest(pattern, known)
 }

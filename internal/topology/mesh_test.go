@@ -34,7 +34,7 @@ func TestMesh(t *testing.T) {
 			}
 			seen, several := map[string]bool{}, map[string]int{}
 			for _, l := range got.Links {
-				several[ID(l.A, l.B)]++
+				several[LinkID(l.A, l.B)]++
 			}
 			for _, l := range got.Links {
 				if seen[l.ID] {
@@ -44,16 +44,16 @@ func TestMesh(t *testing.T) {
 				if joined.unite(index[l.A], index[l.B]) {
 					parts--
 				}
-				first := ID(l.A, l.B)
+				first := LinkID(l.A, l.B)
 				if several[first] > 1 {
-					first = NthID(l.A, l.B, 1)
+					first = nthLinkID(l.A, l.B, 1)
 				}
 				switch {
 				case l.ID == first:
-					if diff := cmp.Diff(quality(full, ID(l.A, l.B)), quality(got, first)); diff != "" {
+					if diff := cmp.Diff(quality(full, LinkID(l.A, l.B)), quality(got, first)); diff != "" {
 						t.Errorf("first link %s differs from the matrix:\n%s", first, diff)
 					}
-				case !strings.HasPrefix(l.ID, ID(l.A, l.B)+"#"):
+				case !strings.HasPrefix(l.ID, LinkID(l.A, l.B)+"#"):
 					t.Errorf("a redundant link of %s is called %s", first, l.ID)
 				case !seen[first]:
 					t.Errorf("%s is redundant to none", l.ID)

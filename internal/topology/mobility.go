@@ -61,18 +61,18 @@ type Waypoint struct {
 const minBandwidth = 1000
 
 // At is where the track leads at a time.
-func (t Track) At(at time.Duration) Point {
+func (t Track) At(at time.Duration) point {
 	w := t.Waypoints
 	i := sort.Search(len(w), func(i int) bool { return time.Duration(w[i].At) > at })
 	switch i {
 	case 0:
-		return Point{w[0].Lat, w[0].Lon}
+		return point{w[0].Lat, w[0].Lon}
 	case len(w):
-		return Point{w[i-1].Lat, w[i-1].Lon}
+		return point{w[i-1].Lat, w[i-1].Lon}
 	}
 	a, b := w[i-1], w[i]
 	f := float64(at-time.Duration(a.At)) / float64(b.At-a.At)
-	return Between(Point{a.Lat, a.Lon}, Point{b.Lat, b.Lon}, f)
+	return interpolate(point{a.Lat, a.Lon}, point{b.Lat, b.Lon}, f)
 }
 
 // Check holds a mobility against the topology that it moves. Paths are relative to the mobility.
@@ -101,13 +101,13 @@ func (m Mobility) Check(t Topology) (ps strict.Problems) {
 	return ps
 }
 
-// Profiles returns the quality of every link that has a moving site at one of its ends,
+// LinkProfiles returns the quality of every link that has a moving site at one of its ends,
 // over time. Latency and bandwidth follow from distance; the rest stays as in t. Latencies
 // are times scale.
-func (m Mobility) Profiles(t Topology, scale float64) map[string]link.Profile {
-	place := make(map[string]func(time.Duration) Point, len(t.Sites))
+func (m Mobility) LinkProfiles(t Topology, scale float64) map[string]link.Profile {
+	place := make(map[string]func(time.Duration) point, len(t.Sites))
 	for _, s := range t.Sites {
-		place[s.Name] = func(time.Duration) Point { return Point{s.Lat, s.Lon} }
+		place[s.Name] = func(time.Duration) point { return point{s.Lat, s.Lon} }
 	}
 	moving := map[string]bool{}
 	for _, track := range m.Sites {
@@ -125,17 +125,17 @@ func (m Mobility) Profiles(t Topology, scale float64) map[string]link.Profile {
 			continue
 		}
 		profiles[l.ID] = link.ProfileFunc(func(at time.Duration) link.Quality {
-			km := Distance(place[a](at), place[b](at))
+			km := greatCircleKm(place[a](at), place[b](at))
 			q := l.AB
-			q.Latency = Propagation(km, m.Detour)
-			q.Bandwidth = m.bandwidth(km)
+			q.Latency = propagationDelay(km, m.Detour)
+			q.Bandwidth = m.bandwidthAt(km)
 			return ScaleQuality(q, scale)
 		})
 	}
 	return profiles
 }
 
-func (m Mobility) bandwidth(km float64) int64 {
+func (m Mobility) bandwidthAt(km float64) int64 {
 	w := float64(m.Bandwidth)
 	if km > m.Reference {
 		w *= math.Pow(m.Reference/km, m.Exponent)
@@ -144,4 +144,54 @@ func (m Mobility) bandwidth(km float64) int64 {
 		return 0
 	}
 	return max(minBandwidth, int64(math.Round(w)))
+}
+
+const (
+	// lightInFibre in km/s: c = 299,792.458 km/s over 1.468, the group index of
+	// standard single-mode fibre (ITU-T G.652) at 1550 nm.
+	lightInFibre = 299792.458 / 1.468
+	// earthRadius in km: the mean radius of the IUGG, with which haversine is within 0.5 %
+	// of the ellipsoid.
+	earthRadius = 6371.0088
+	// defaultDetour is how much longer a fibre is than the great circle. ITU-T Y.1541
+	// plans routes at 1.5 times the distance up to 1,000 km and 1.25 times beyond 1,200
+	// km; real paths between continents follow cables and exchanges and are longer than
+	// planned, so the higher of the two holds for all distances.
+	defaultDetour = 1.5
+)
+
+// point is a place on Earth in degrees.
+type point struct{ Lat, Lon float64 }
+
+// greatCircleKm is the great circle between two points in km, by the haversine formula:
+//
+//	h = sin²(Δφ/2) + cos φ1 cos φ2 sin²(Δλ/2),  d = 2 R asin √h
+func greatCircleKm(a, b point) float64 {
+	const rad = math.Pi / 180
+	sLat := math.Sin((b.Lat - a.Lat) * rad / 2)
+	sLon := math.Sin((b.Lon - a.Lon) * rad / 2)
+	h := sLat*sLat + math.Cos(a.Lat*rad)*math.Cos(b.Lat*rad)*sLon*sLon
+	return 2 * earthRadius * math.Asin(math.Sqrt(min(1, h)))
+}
+
+// propagationDelay is the one-way latency over so many km: distance x detour / speed of
+// light in fibre.
+func propagationDelay(km, detour float64) time.Duration {
+	return time.Duration(math.Round(km * detour / lightInFibre * float64(time.Second)))
+}
+
+// interpolate is the point at a fraction f of the great circle from a to b (spherical linear
+// interpolation). Between antipodes, where every way is as long, it goes by longitude.
+func interpolate(a, b point, f float64) point {
+	const rad = math.Pi / 180
+	angle := greatCircleKm(a, b) / earthRadius
+	s := math.Sin(angle)
+	if s < 1e-9 {
+		return point{a.Lat + (b.Lat-a.Lat)*f, a.Lon + (b.Lon-a.Lon)*f}
+	}
+	p, q := math.Sin((1-f)*angle)/s, math.Sin(f*angle)/s
+	x := p*math.Cos(a.Lat*rad)*math.Cos(a.Lon*rad) + q*math.Cos(b.Lat*rad)*math.Cos(b.Lon*rad)
+	y := p*math.Cos(a.Lat*rad)*math.Sin(a.Lon*rad) + q*math.Cos(b.Lat*rad)*math.Sin(b.Lon*rad)
+	z := p*math.Sin(a.Lat*rad) + q*math.Sin(b.Lat*rad)
+	return point{math.Atan2(z, math.Hypot(x, y)) / rad, math.Atan2(y, x) / rad}
 }

@@ -20,14 +20,14 @@ var presetFiles embed.FS
 // ErrPreset says that there is no such preset, or not with such options.
 var ErrPreset = errors.New("unknown preset")
 
-// shape is a preset that is computed: NAME[:N][,OPTION=VALUE...].
-type shape struct {
+// shapePreset is a preset that is computed: NAME[:N][,OPTION=VALUE...].
+type shapePreset struct {
 	name, connect string
 	nodes         int // 0 where N is asked for
 	most          int
 }
 
-var shapes = []shape{
+var shapes = []shapePreset{
 	{name: "pair", connect: "full", nodes: 2},
 	{name: "triangle", connect: "full", nodes: 3},
 	{name: "ring", connect: "ring", most: 4096},
@@ -49,32 +49,32 @@ func Presets() []string {
 	return list
 }
 
-// preset returns the description behind a name such as azure8, ring:16 or
+// loadPreset returns the description behind a name such as azure8, ring:16 or
 // mesh:8,rtt=40ms,bandwidth=100mbit. Options of computed presets are the keys of
 // defaults. The error wraps ErrPreset.
-func preset(name string) (Spec, error) {
+func loadPreset(name string) (Spec, error) {
 	if data, err := presetFiles.ReadFile("presets/" + name + ".yaml"); err == nil {
-		return decode("preset "+name, data)
+		return decodeSpec("preset "+name, data)
 	}
 	head, options, _ := strings.Cut(name, ",")
 	kind, count, counted := strings.Cut(head, ":")
-	i := slices.IndexFunc(shapes, func(s shape) bool { return s.name == kind })
+	i := slices.IndexFunc(shapes, func(s shapePreset) bool { return s.name == kind })
 	if i < 0 {
-		return Spec{}, unknownPreset(name, kind)
+		return Spec{}, unknownPresetError(name, kind)
 	}
 	s := shapes[i]
 	switch n, err := strconv.Atoi(count); {
 	case counted == (s.nodes > 0), s.nodes == 0 && err != nil:
-		return Spec{}, wrongPreset(name, fmt.Sprintf("write %s", Presets()[2+i]))
+		return Spec{}, presetError(name, fmt.Sprintf("write %s", Presets()[2+i]))
 	case s.nodes == 0 && (n < 2 || n > s.most):
-		return Spec{}, wrongPreset(name, fmt.Sprintf("%s takes from 2 to %d nodes", kind, s.most))
+		return Spec{}, presetError(name, fmt.Sprintf("%s takes from 2 to %d nodes", kind, s.most))
 	case s.nodes == 0:
 		s.nodes = n
 	}
 	return s.spec(name, options)
 }
 
-func (s shape) spec(name, options string) (Spec, error) {
+func (s shapePreset) spec(name, options string) (Spec, error) {
 	defaults := &strict.Node{Kind: strict.Map}
 	for option := range strings.SplitSeq(options, ",") {
 		if option == "" {
@@ -103,18 +103,18 @@ func (s shape) spec(name, options string) (Spec, error) {
 	return spec, nil
 }
 
-func unknownPreset(name, kind string) error {
+func unknownPresetError(name, kind string) error {
 	known := make([]string, 0, len(Presets()))
 	for _, p := range Presets() {
 		p, _, _ = strings.Cut(p, ":")
 		known = append(known, p)
 	}
 	if near := suggest.Nearest(kind, known); near != "" {
-		return wrongPreset(name, fmt.Sprintf("did you mean %q?", near))
+		return presetError(name, fmt.Sprintf("did you mean %q?", near))
 	}
-	return wrongPreset(name, "presets are "+strings.Join(Presets(), ", ")+"; a file's name ends in .yaml")
+	return presetError(name, "presets are "+strings.Join(Presets(), ", ")+"; a file's name ends in .yaml")
 }
 
-func wrongPreset(name, hint string) error {
+func presetError(name, hint string) error {
 	return strict.Problems{{Message: fmt.Sprintf("%v %q", ErrPreset, name), Hint: hint, Err: ErrPreset}}
 }

@@ -80,32 +80,32 @@ func TestPresets(t *testing.T) {
 }
 
 func TestDistance(t *testing.T) {
-	singapore, virginia := Point{1.35, 103.82}, Point{36.67, -78.39}
+	singapore, virginia := point{1.35, 103.82}, point{36.67, -78.39}
 	tests := []struct {
 		name string
-		a, b Point
+		a, b point
 		km   float64 // great circle
 	}{
-		{"a degree of the equator", Point{0, 0}, Point{0, 1}, 111.195},
-		{"pole to pole", Point{90, 0}, Point{-90, 0}, math.Pi * 6371.0088},
-		{"over the date line", Point{0, 179.5}, Point{0, -179.5}, 111.195},
-		{"London to New York", Point{51.5074, -0.1278}, Point{40.7128, -74.0060}, 5570},
+		{"a degree of the equator", point{0, 0}, point{0, 1}, 111.195},
+		{"pole to pole", point{90, 0}, point{-90, 0}, math.Pi * 6371.0088},
+		{"over the date line", point{0, 179.5}, point{0, -179.5}, 111.195},
+		{"London to New York", point{51.5074, -0.1278}, point{40.7128, -74.0060}, 5570},
 		{"nowhere", singapore, singapore, 0},
 	}
 	for _, tt := range tests {
-		if got := Distance(tt.a, tt.b); math.Abs(got-tt.km) > 0.001*tt.km+1e-9 {
+		if got := greatCircleKm(tt.a, tt.b); math.Abs(got-tt.km) > 0.001*tt.km+1e-9 {
 			t.Errorf("%s: %.3f km, want %.3f", tt.name, got, tt.km)
 		}
 	}
 	// 204,190 km/s: 2041.9 km of fibre are 10 ms.
-	if got := Propagation(2041.9, 1); (got - 10*time.Millisecond).Abs() > 10*time.Microsecond {
+	if got := propagationDelay(2041.9, 1); (got - 10*time.Millisecond).Abs() > 10*time.Microsecond {
 		t.Errorf("2041.9 km take %v, want 10ms", got)
 	}
-	if got := Propagation(1000, 1.5); (got - 7346*time.Microsecond).Abs() > time.Microsecond {
+	if got := propagationDelay(1000, 1.5); (got - 7346*time.Microsecond).Abs() > time.Microsecond {
 		t.Errorf("1000 km with a detour of 1.5 take %v, want 7.346ms", got)
 	}
-	half := Between(singapore, virginia, 0.5)
-	if a, b := Distance(singapore, half), Distance(half, virginia); math.Abs(a-b) > 1e-6 {
+	half := interpolate(singapore, virginia, 0.5)
+	if a, b := greatCircleKm(singapore, half), greatCircleKm(half, virginia); math.Abs(a-b) > 1e-6 {
 		t.Errorf("the middle is %f km from one end and %f km from the other", a, b)
 	}
 }

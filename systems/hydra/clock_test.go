@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/base/unit"
-	"skerry/internal/testkit/wallclock"
+	"skerry/internal/testkit"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/command"
 	"skerry/systems/hydra/hydraclient"
@@ -18,11 +18,11 @@ func TestClockJumps(t *testing.T) {
 	ctx := t.Context()
 	all := planProcesses(t)
 	east, west, witness := all[0], all[1], all[2]
-	var clocks []*wallclock.Clock
+	var clocks []*testkit.WallClock
 	for _, p := range all {
 		p.config.Timeout = unit.Duration(1500 * time.Millisecond)
 		p.start()
-		clocks = append(clocks, wallclock.Of(t, p.cmd.Process.Pid))
+		clocks = append(clocks, testkit.AttachClock(t, p.cmd.Process.Pid))
 	}
 	eventually(t, "there is a table", func() bool { return east.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)) == nil })
 	once := api.Transaction{RequestID: "once", Writes: []api.Write{{Do: command.Add, Table: "t", Key: "k", Value: []byte(`{"n":1}`)}}}
@@ -93,10 +93,10 @@ func TestCertificatesExpire(t *testing.T) {
 		pki.member(p.config)
 		p.config.Certificate, p.config.Key, p.config.Authority = pki.file(name+".crt"), pki.file(name+".key"), pki.file("ca.crt")
 	}
-	var clocks []*wallclock.Clock
+	var clocks []*testkit.WallClock
 	for _, p := range all {
 		p.start()
-		clocks = append(clocks, wallclock.Of(t, p.cmd.Process.Pid))
+		clocks = append(clocks, testkit.AttachClock(t, p.cmd.Process.Pid))
 	}
 	// connect is an application's client as of a time.
 	connect := func(at time.Duration) *hydraclient.Client { return pki.app(all[0].config.Listen, at) }

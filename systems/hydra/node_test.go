@@ -49,7 +49,7 @@ func startMember(t *testing.T, shared *sharedLog, name, cloud, path string, toke
 	server := httptest.NewUnstartedServer(nil)
 	transport := &http.Transport{}
 	address := server.Listener.Addr().String()
-	o := Options{Cluster: "test", Name: name, Cloud: cloud, API: address, Transport: transport, Token: tokens.Own(bearer.Read)}
+	o := Options{Cluster: "test", Name: name, Cloud: cloud, API: address, Transport: transport, Token: tokens.TokenFor(bearer.Read)}
 	for _, f := range change {
 		f(&o)
 	}
@@ -60,7 +60,7 @@ func startMember(t *testing.T, shared *sharedLog, name, cloud, path string, toke
 		t.Fatal(err)
 	}
 	server.Start()
-	c, err := hydraclient.New(hydraclient.Config{Endpoints: []string{address}, Token: tokens.Own(bearer.Admin), Timeout: patience})
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: []string{address}, Token: tokens.TokenFor(bearer.Admin), Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

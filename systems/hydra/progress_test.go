@@ -15,7 +15,6 @@ import (
 	"skerry/internal/database/postgres"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
-	"skerry/internal/testkit/relay"
 	"skerry/systems/consensus"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/cloudsql"
@@ -49,8 +48,8 @@ func startPostgres(t *testing.T) string {
 func TestDatabaseAway(t *testing.T) {
 	testkit.Need(t, testkit.Installed(postgres.Recipe))
 	ctx := t.Context()
-	between := relay.New(t, startPostgres(t))
-	between.Set(relay.Refuse)
+	between := testkit.NewRelay(t, startPostgres(t))
+	between.Set(testkit.Refuse)
 	all := planProcesses(t)
 	east, west, witness := all[0], all[1], all[2]
 	east.config.Database = "postgres://postgres@" + between.Addr() + "/postgres?sslmode=disable"
@@ -104,13 +103,13 @@ func TestDatabaseAway(t *testing.T) {
 		return errors.Is(err, hydraclient.ErrUnavailable)
 	})
 
-	between.Set(relay.Pass)
+	between.Set(testkit.Pass)
 	answered(`{"n":1}`, "east")
 	west.start()
 	put(2)
 	answered(`{"n":2}`, "east")
 
-	between.Set(relay.Swallow)
+	between.Set(testkit.Swallow)
 	eventually(t, "the other cloud answers", func() bool {
 		var meta hydraclient.Meta
 		_, err := east.client.Get(ctx, "t", "k", hydraclient.Read(api.Local), hydraclient.WithMeta(&meta))
@@ -122,7 +121,7 @@ func TestDatabaseAway(t *testing.T) {
 	})
 	put(3)
 	answered(`{"n":3}`, "west")
-	between.Set(relay.Pass)
+	between.Set(testkit.Pass)
 	answered(`{"n":3}`, "east")
 }
 

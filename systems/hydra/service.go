@@ -83,14 +83,14 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 		if tokens, err = bearer.Load(c.Tokens); err != nil {
 			return nil, err
 		}
-		if bearer.InClear(s.id != nil, c.Listen) {
-			s.log.Warn(bearer.Clear, "listen", c.Listen)
+		if bearer.SentUnencrypted(s.id != nil, c.Listen) {
+			s.log.Warn(bearer.UnencryptedWarning, "listen", c.Listen)
 		}
 	}
 	if err := s.openStore(ctx); err != nil {
 		return nil, err
 	}
-	s.out = &http.Transport{DialTLSContext: dialtls.Context(nil, outbound), MaxIdleConnsPerHost: forwardIdle,
+	s.out = &http.Transport{DialTLSContext: dialtls.DialContext(nil, outbound), MaxIdleConnsPerHost: forwardIdle,
 		DisableCompression: true, IdleConnTimeout: time.Minute}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -179,7 +179,7 @@ func (s *Service) openNode(ctx context.Context, version string, tokens *bearer.T
 	c := s.config
 	o := Options{
 		Cluster: c.Cluster, Name: c.Name, Cloud: c.Cloud, API: c.Advertise, Transport: s.out, Secure: s.id != nil, Dir: c.Data,
-		Token: tokens.Own(bearer.Read), Version: version, Log: s.log,
+		Token: tokens.TokenFor(bearer.Read), Version: version, Log: s.log,
 	}
 	if s.id != nil {
 		o.Expires, o.Authorities = s.id.Expires, s.id.Authorities

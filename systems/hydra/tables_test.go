@@ -9,7 +9,6 @@ import (
 	"skerry/internal/base/unit"
 	"skerry/internal/database/postgres"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/relay"
 	"skerry/systems/consensus"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/cloudsql"
@@ -23,7 +22,7 @@ import (
 func TestWritesWithoutDatabases(t *testing.T) {
 	testkit.Need(t, testkit.Installed(postgres.Recipe))
 	ctx := t.Context()
-	between := relay.New(t, startPostgres(t))
+	between := testkit.NewRelay(t, startPostgres(t))
 	all := planProcesses(t)
 	east, west, witness := all[0], all[1], all[2]
 	east.config.Database = "postgres://postgres@" + between.Addr() + "/postgres?sslmode=disable"
@@ -40,7 +39,7 @@ func TestWritesWithoutDatabases(t *testing.T) {
 	})
 	west.kill()
 	east.kill()
-	between.Set(relay.Refuse)
+	between.Set(testkit.Refuse)
 	east.start()
 	eventually(t, "those that are left elect a leader", func() bool {
 		s, err := witness.client.Status(ctx)
@@ -59,7 +58,7 @@ func TestWritesWithoutDatabases(t *testing.T) {
 		t.Errorf("a write whose outcome depends on a row: %v", err)
 	}
 
-	between.Set(relay.Pass)
+	between.Set(testkit.Pass)
 	eventually(t, "it is in the database", func() bool {
 		var meta hydraclient.Meta
 		row, err := east.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta))

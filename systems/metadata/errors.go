@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"skerry/internal/base/errs"
+	"skerry/internal/base/advice"
 )
 
 // Classes of errors of a command. Clients read their texts.
@@ -113,8 +113,8 @@ func ErrorCode(err error) string {
 func DecodeError(code, text string) error {
 	for _, c := range classes {
 		if c.code == code {
-			return errs.As(text, c.err)
+			return advice.WithText(text, c.err)
 		}
 	}
-	return errs.As(text, ErrUnavailable)
+	return advice.WithText(text, ErrUnavailable)
 }

@@ -38,7 +38,6 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/wallclock"
 	"skerry/internal/topology"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/deploy"
@@ -79,7 +78,7 @@ type world struct {
 	faults    int
 
 	clocking sync.Mutex
-	clocks   map[int]*wallclock.Clock // by process ID
+	clocks   map[int]*testkit.WallClock // by process ID
 }
 
 func TestChaos(t *testing.T) {
@@ -115,7 +114,7 @@ func (k *work) figures(kind string, seed uint64, length time.Duration) string {
 // asked returns the duration of the faults. A test that was not requested is skipped.
 func asked(t *testing.T) time.Duration {
 	t.Helper()
-	text := testkit.Asked(t, "SKERRY_CHAOS", "5m breaks things for five minutes")
+	text := testkit.OptIn(t, "SKERRY_CHAOS", "5m breaks things for five minutes")
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	length, err := time.ParseDuration(text)
 	if err != nil {
@@ -136,7 +135,7 @@ func build(t *testing.T, kind string, maxLog int64, urls map[string]string) *wor
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, maxLog: maxLog, databases: map[string]database.Cluster{}, operators: map[string]*operator{}, clocks: map[int]*wallclock.Clock{}}
+	w := &world{t: t, maxLog: maxLog, databases: map[string]database.Cluster{}, operators: map[string]*operator{}, clocks: map[int]*testkit.WallClock{}}
 	dir := programs(t)
 	w.lab, err = lab.Up(t.Context(), lab.Config{
 		Name: "chaos-" + strconv.Itoa(os.Getpid()), Topology: topo, Scale: 1, Exe: filepath.Join(dir, "skerry"), Ephemeral: true,

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"skerry/internal/testkit/wallclock"
+	"skerry/internal/testkit"
 	"skerry/systems/hydra/deploy"
 )
 
@@ -39,12 +39,12 @@ func (w *world) setClock(s deploy.State, by time.Duration) error {
 		if by == 0 {
 			return nil
 		}
-		if c, err = wallclock.Take(s.PID); err == nil {
+		if c, err = testkit.OpenClock(s.PID); err == nil {
 			w.clocks[s.PID] = c
 		}
 	}
 	if err == nil {
-		err = c.Jump(by)
+		err = c.TrySet(by)
 	}
 	if syscall.Kill(s.PID, 0) != nil {
 		return nil

@@ -23,7 +23,7 @@ audit: true
 // Databases have a node on each of three machines: they start, serve, lose nothing that was acknowledged, and end, and nothing is
 // left.
 func TestDatabasesOnMachines(t *testing.T) {
-	asked := testkit.Asked(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,redis+overlay=babel,redis+service=central, these two with more of a topology; half a minute to two minutes each")
+	asked := testkit.OptIn(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,redis+overlay=babel,redis+service=central, these two with more of a topology; half a minute to two minutes each")
 	r := newRoom(t)
 	r.reachable()
 	r.write("three.yaml", threeMachines)

@@ -48,7 +48,7 @@ var unavailable = map[string]string{"clock_skew": "no kernel can", "disk_slow": 
 
 // Every kind of event happens to nodes on three machines, and is taken back; no acknowledged write is lost.
 func TestEventsOnMachines(t *testing.T) {
-	testkit.Asked(t, "SKERRY_EVENTS", "1 for every kind of event on three machines; two minutes")
+	testkit.OptIn(t, "SKERRY_EVENTS", "1 for every kind of event on three machines; two minutes")
 	r := newRoom(t)
 	r.reachable()
 	r.write("three.yaml", threeMachines)

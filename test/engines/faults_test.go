@@ -81,7 +81,7 @@ var faults = []fault{
 // Something happens to one of three machines while a run goes on: trials that fail for it name the machine, others go on, the run is
 // complete when it is taken up, and nothing is left on any machine.
 func TestMachinesFaults(t *testing.T) {
-	asked := strings.Split(testkit.Asked(t, "SKERRY_FAULTS", "what happens to one of three machines, as lost,reboot,freeze,disk,cut,outage,root or all; two minutes each"), ",")
+	asked := strings.Split(testkit.OptIn(t, "SKERRY_FAULTS", "what happens to one of three machines, as lost,reboot,freeze,disk,cut,outage,root or all; two minutes each"), ",")
 	for _, f := range faults {
 		if !slices.Contains(asked, f.name) && !slices.Contains(asked, "all") {
 			continue

@@ -17,7 +17,7 @@ const serialRun = "the directory of a serial run of the quickstart's grid; docs/
 // gridOn has an engine measure what a serial run of the quickstart's grid has measured, with the same settings, and
 // compares both.
 func (r *room) gridOn(flags string) {
-	serial, err := record.Open(testkit.Asked(r.t, "SKERRY_GRID", serialRun))
+	serial, err := record.Open(testkit.OptIn(r.t, "SKERRY_GRID", serialRun))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -115,11 +115,11 @@ func gaps(d *record.Dir) (all []float64) {
 }
 
 func TestSlurmGrid(t *testing.T) {
-	testkit.Asked(t, "SKERRY_GRID", serialRun)
+	testkit.OptIn(t, "SKERRY_GRID", serialRun)
 	newSlurm(t).gridOn("--on slurm:lab")
 }
 
 func TestKubernetesGrid(t *testing.T) {
-	testkit.Asked(t, "SKERRY_GRID", serialRun)
+	testkit.OptIn(t, "SKERRY_GRID", serialRun)
 	newKubernetes(t).gridOn(onKubernetes)
 }

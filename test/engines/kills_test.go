@@ -20,7 +20,7 @@ type kill struct {
 // kills do harm to a run at random, as often as is asked for, and have the run taken up whenever its
 // controller ends. Then every trial has its result once, and nothing is left over.
 func (r *room) kills(flags string, all ...kill) {
-	times, err := strconv.Atoi(testkit.Asked(r.t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes"))
+	times, err := strconv.Atoi(testkit.OptIn(r.t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (r *room) task(pattern string) kill {
 }
 
 func TestSlurmKills(t *testing.T) {
-	testkit.Asked(t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes")
+	testkit.OptIn(t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes")
 	r := newSlurm(t)
 	r.kills("--on slurm:lab", r.task("skerry run --resume .* --only @"), r.cut(), kill{"slurmd", func(n int) {
 		m := r.machines[fmt.Sprintf("h%d", n)]
@@ -93,7 +93,7 @@ func TestSlurmKills(t *testing.T) {
 }
 
 func TestKubernetesKills(t *testing.T) {
-	testkit.Asked(t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes")
+	testkit.OptIn(t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes")
 	r := newKubernetes(t)
 	r.kills(onKubernetes, r.task("skerry agent task --plan"), r.cut(), kill{"kubelet", func(n int) {
 		m := r.machines[fmt.Sprintf("h%d", n)]

@@ -14,7 +14,7 @@ import (
 // plane and its users are on h1.
 func newKubernetes(t *testing.T) *room {
 	t.Helper()
-	dir := testkit.Asked(t, "SKERRY_KUBERNETES", "a folder with hyperkube, tree and versitygw, which test/engines/kubernetes-setup.sh makes in ten minutes")
+	dir := testkit.OptIn(t, "SKERRY_KUBERNETES", "a folder with hyperkube, tree and versitygw, which test/engines/kubernetes-setup.sh makes in ten minutes")
 	r := newRoom(t)
 	tree, err := filepath.Abs(filepath.Join(dir, "tree"))
 	if err != nil {

@@ -126,7 +126,7 @@ func (a *attack) byHand() {
 // Controllers and agents of labs on machines are killed at random moments, as often as is asked for: the next command leaves nothing on
 // any machine, and the run is complete in the end.
 func TestMachinesKills(t *testing.T) {
-	times, err := strconv.Atoi(testkit.Asked(t, "SKERRY_KILLS", "how often controllers and agents of labs on three machines are killed; ten take four minutes"))
+	times, err := strconv.Atoi(testkit.OptIn(t, "SKERRY_KILLS", "how often controllers and agents of labs on three machines are killed; ten take four minutes"))
 	if err != nil {
 		t.Fatal(err)
 	}

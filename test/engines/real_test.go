@@ -41,7 +41,7 @@ var distances = map[[2]int]float64{{1, 2}: 30, {1, 3}: 60, {2, 3}: 90}
 // Links between machines are left as they are and measured; a topology is made of what lies between the
 // machines; and its copy on one machine is as far from site to site as the machines are.
 func TestRealLinks(t *testing.T) {
-	testkit.Asked(t, "SKERRY_REAL_LINKS", "1 for a trial on real links and its copy; a minute")
+	testkit.OptIn(t, "SKERRY_REAL_LINKS", "1 for a trial on real links and its copy; a minute")
 	r := newRoom(t)
 	r.reachable()
 	r.apart()

@@ -21,7 +21,7 @@ const modules = "../../deploy/tofu"
 // tofuFolder is what tofu-setup.sh has made.
 func tofuFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs(testkit.Asked(t, "SKERRY_TOFU", "a folder with OpenTofu, providers, libvirt and an image, which test/engines/tofu-setup.sh makes in a quarter of an hour"))
+	dir, err := filepath.Abs(testkit.OptIn(t, "SKERRY_TOFU", "a folder with OpenTofu, providers, libvirt and an image, which test/engines/tofu-setup.sh makes in a quarter of an hour"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ var local = map[string][]string{
 	"path/filepath":                   {"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"},
 	"golang.org/x/sys/unix":           {"Kill", "Mount", "Open", "Stat", "Statfs", "Unmount"},
 	"syscall":                         {"Kill", "Mount", "Open", "Stat", "Statfs", "Unmount"},
-	"skerry/internal/base/atomicfile": {"File", "SyncDir"},
+	"skerry/internal/base/atomicfile": {"Write", "SyncDir"},
 	"skerry/internal/kernel/procfs":   {"Children", "IO", "Of", "ReadStat"},
 	"skerry/internal/kernel/netns":    {"Do", "Enter", "ID", "Make", "Throwaway"},
 	"skerry/internal/machine/host":    {"Inside", "Node", "NewNode"},

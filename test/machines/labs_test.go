@@ -55,7 +55,7 @@ func benchmarkLab(b *testing.B, name string, machines int) {
 	var memory, silent int64
 	began := own()
 	for b.Loop() {
-		before, err := labbench.Settled(ctx)
+		before, err := labbench.SettledMemory(ctx)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func once(ctx context.Context, machines []inventory.Machine, c lab.Config, place
 		silent += min(1, g.Lost)
 	}
 	lap(2)
-	after, settled := labbench.Settled(ctx)
+	after, settled := labbench.SettledMemory(ctx)
 	began = time.Now()
 	err = errors.Join(echoed, settled, l.Down(context.WithoutCancel(ctx)))
 	lap(3)

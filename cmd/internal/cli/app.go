@@ -102,9 +102,9 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string, c
 // Token returns the bearer token that a command sends to addrs, as bearer.Token does, and logs a warning if the
 // token can be read on the way.
 func (a *App) Token(file string, wish bearer.Scope, encrypted bool, addrs ...string) (string, error) {
-	text, err := bearer.Token(file, wish, addrs...)
-	if err == nil && text != "" && bearer.InClear(encrypted, addrs...) {
-		a.Log.Warn(bearer.Clear, "to", addrs)
+	text, err := bearer.FindToken(file, wish, addrs...)
+	if err == nil && text != "" && bearer.SentUnencrypted(encrypted, addrs...) {
+		a.Log.Warn(bearer.UnencryptedWarning, "to", addrs)
 	}
 	return text, err
 }

@@ -1,8 +1,6 @@
 // Package advice attaches to an error what its reader can do about it.
 //
-// An error says what was being done to what and why it failed; its advice
-// is the next step, kept apart so that it stays intact however often the error is
-// wrapped and so that a command can print it on a line of its own.
+// The advice is not part of the error's text. It survives every wrapping, and a command prints it on a line of its own.
 package advice
 
 import (
@@ -18,7 +16,7 @@ type advised struct {
 func (a *advised) Error() string { return a.err.Error() }
 func (a *advised) Unwrap() error { return a.err }
 
-// With returns err with advice attached; nil stays nil.
+// With returns err with advice attached. It returns nil if err is nil.
 func With(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -34,3 +32,15 @@ func Of(err error) string {
 	}
 	return ""
 }
+
+// WithText returns an error that reads text and unwraps to err, which may be nil.
+// Protocols use it to restore the sentinel of an error that another process sent as text.
+func WithText(text string, err error) error { return &reworded{text: text, err: err} }
+
+type reworded struct {
+	text string
+	err  error
+}
+
+func (r *reworded) Error() string { return r.text }
+func (r *reworded) Unwrap() error { return r.err }

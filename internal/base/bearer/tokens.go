@@ -57,8 +57,8 @@ const minToken = 32
 func Load(path string) (*Tokens, error) {
 	if path == Auto {
 		var err error
-		if path, err = own(); err == nil {
-			err = ensure(path)
+		if path, err = userTokensPath(); err == nil {
+			err = createIfMissing(path)
 		}
 		if err != nil {
 			return nil, err
@@ -131,9 +131,9 @@ func (t *Tokens) Scope(header string) Scope {
 	return found
 }
 
-// Own is a token of the least scope that is enough, for requests of a member to others
+// TokenFor is a token of the least scope that is enough, for requests of a member to others
 // with the same file; "" when there is none.
-func (t *Tokens) Own(enough Scope) string {
+func (t *Tokens) TokenFor(enough Scope) string {
 	if t == nil {
 		return ""
 	}

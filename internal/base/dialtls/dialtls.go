@@ -28,9 +28,9 @@ func Client(conn net.Conn, addr string, config *tls.Config) *tls.Conn {
 	return tls.Client(conn, config)
 }
 
-// Context is what an http.Transport dials https with; nil where there is no configuration to ask
+// DialContext is what an http.Transport dials https with; nil where there is no configuration to ask
 // for. dial is nil for the machine's own.
-func Context(dial Dial, config func() *tls.Config) Dial {
+func DialContext(dial Dial, config func() *tls.Config) Dial {
 	if config == nil {
 		return nil
 	}

@@ -23,10 +23,10 @@ var ErrHeld = errors.New("locked")
 // Lock is a lock that is held.
 type Lock struct{ file *os.File }
 
-// Take locks an open file or folder, which the lock owns from then on, without waiting. The file stays open
+// Acquire locks an open file or folder, which the lock owns from then on, without waiting. The file stays open
 // where it cannot be locked.
-func Take(f *os.File) (*Lock, error) {
-	if err := try(f, unix.LOCK_EX); err != nil {
+func Acquire(f *os.File) (*Lock, error) {
+	if err := tryLock(f, unix.LOCK_EX); err != nil {
 		return nil, err
 	}
 	return &Lock{f}, nil
@@ -37,20 +37,20 @@ func (l *Lock) Close() error {
 	return errors.Join(unlock(l.file), l.file.Close())
 }
 
-// Held tells whether somebody holds the lock of a file or folder.
-func Held(path string) (bool, error) {
+// IsHeld tells whether somebody holds the lock of a file or folder.
+func IsHeld(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	if err := try(f, unix.LOCK_SH); err != nil {
+	if err := tryLock(f, unix.LOCK_SH); err != nil {
 		return errors.Is(err, ErrHeld), nil
 	}
 	return false, unlock(f)
 }
 
-func try(f *os.File, how int) error {
+func tryLock(f *os.File, how int) error {
 	err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):

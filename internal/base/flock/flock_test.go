@@ -22,7 +22,7 @@ func open(t *testing.T, path string) *os.File {
 
 func held(t *testing.T, path string) bool {
 	t.Helper()
-	yes, err := flock.Held(path)
+	yes, err := flock.IsHeld(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func held(t *testing.T, path string) bool {
 func TestCopies(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)
-	l, err := flock.Take(f)
+	l, err := flock.Acquire(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(child)
-	if _, err := flock.Take(open(t, dir)); !errors.Is(err, flock.ErrHeld) || !held(t, dir) {
+	if _, err := flock.Acquire(open(t, dir)); !errors.Is(err, flock.ErrHeld) || !held(t, dir) {
 		t.Errorf("a lock that is held: %v", err)
 	}
 	if err := l.Close(); err != nil {
@@ -51,7 +51,7 @@ func TestCopies(t *testing.T) {
 	if held(t, dir) {
 		t.Error("the copy holds the lock")
 	}
-	if l, err = flock.Take(open(t, dir)); err != nil {
+	if l, err = flock.Acquire(open(t, dir)); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {

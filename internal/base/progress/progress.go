@@ -25,10 +25,10 @@ type Reporter struct {
 	lastLive time.Time
 	now      func() time.Time
 	// parts are live lines of work side by side, in one line; whole is the reporter that a part is of.
-	parts []string
-	whole *Reporter
-	part  int
-	live  bool // of a part: lines that stay are not shown
+	parts    []string
+	parent   *Reporter
+	part     int
+	liveOnly bool // of a part: lines that stay are not shown
 }
 
 // New returns a reporter. On a terminal width tells its columns; elsewhere it is nil.
@@ -42,18 +42,18 @@ func (r *Reporter) Part() *Reporter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts = append(r.parts, "")
-	return &Reporter{whole: r, part: len(r.parts) - 1}
+	return &Reporter{parent: r, part: len(r.parts) - 1}
 }
 
-// Live reports as a part whose lines that stay nobody needs: they are told by whoever began the work.
-func (r *Reporter) Live() *Reporter {
+// LivePart reports as a part whose lines that stay nobody needs: they are told by whoever began the work.
+func (r *Reporter) LivePart() *Reporter {
 	p := r.Part()
-	p.live = true
+	p.liveOnly = true
 	return p
 }
 
-// side shows the live line of a part; "" for none.
-func (r *Reporter) side(part int, line string) {
+// showPart shows the live line of a part; "" for none.
+func (r *Reporter) showPart(part int, line string) {
 	r.mu.Lock()
 	r.parts[part] = line
 	shown := slices.DeleteFunc(slices.Clone(r.parts), func(s string) bool { return s == "" })
@@ -68,9 +68,9 @@ func Discard() *Reporter { return New(io.Discard, nil) }
 
 // Linef writes a line that stays.
 func (r *Reporter) Linef(format string, args ...any) {
-	if r.whole != nil {
-		if !r.live {
-			r.whole.Linef(format, args...)
+	if r.parent != nil {
+		if !r.liveOnly {
+			r.parent.Linef(format, args...)
 		}
 		return
 	}
@@ -83,8 +83,8 @@ func (r *Reporter) Linef(format string, args ...any) {
 
 // Livef shows a line that the next one replaces.
 func (r *Reporter) Livef(format string, args ...any) {
-	if r.whole != nil {
-		r.whole.side(r.part, fmt.Sprintf(format, args...))
+	if r.parent != nil {
+		r.parent.showPart(r.part, fmt.Sprintf(format, args...))
 		return
 	}
 	r.mu.Lock()
@@ -115,8 +115,8 @@ func (r *Reporter) Write(lines []byte) (int, error) {
 
 // Done removes a live line that still stands.
 func (r *Reporter) Done() {
-	if r.whole != nil {
-		r.whole.side(r.part, "")
+	if r.parent != nil {
+		r.parent.showPart(r.part, "")
 		return
 	}
 	r.mu.Lock()

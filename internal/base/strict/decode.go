@@ -3,7 +3,9 @@ package strict
 import (
 	"encoding"
 	"fmt"
+	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +19,7 @@ import (
 // for its root.
 func Decode(n *Node, into any, path string) Problems {
 	d := &decoder{}
-	d.value(n, reflect.ValueOf(into).Elem(), path)
+	d.decodeValue(n, reflect.ValueOf(into).Elem(), path)
 	return d.problems.Sorted()
 }
 
@@ -26,12 +28,12 @@ type decoder struct{ problems Problems }
 func (d *decoder) report(p Problem) { d.problems = append(d.problems, p) }
 
 func (d *decoder) fail(n *Node, path, hint, format string, args ...any) bool {
-	d.report(Problem{Pos: n.Pos, Path: path, Message: called(path) + fmt.Sprintf(format, args...), Hint: hint})
+	d.report(Problem{Pos: n.Pos, Path: path, Message: messagePrefix(path) + fmt.Sprintf(format, args...), Hint: hint})
 	return false
 }
 
-// called begins a message with what it is about.
-func called(path string) string {
+// messagePrefix begins a message with what it is about.
+func messagePrefix(path string) string {
 	if path == "" {
 		return ""
 	}
@@ -46,11 +48,11 @@ func Join(path, key string) string {
 	return path + "." + key
 }
 
-// value decodes n into v and says whether v holds it.
-func (d *decoder) value(n *Node, v reflect.Value, path string) bool {
+// decodeValue decodes n into v and says whether v holds it.
+func (d *decoder) decodeValue(n *Node, v reflect.Value, path string) bool {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
-		return d.value(n, v.Elem(), path)
+		return d.decodeValue(n, v.Elem(), path)
 	}
 	if c, ok := v.Addr().Interface().(Decoder); ok {
 		before := len(d.problems)
@@ -58,27 +60,27 @@ func (d *decoder) value(n *Node, v reflect.Value, path string) bool {
 		return len(d.problems) == before
 	}
 	if v.Kind() == reflect.Struct {
-		return d.object(n, v, path)
+		return d.decodeStruct(n, v, path)
 	}
 	if n.Kind == Null {
-		return d.fail(n, path, "", "nothing is given, want %s", wanted(v.Type()))
+		return d.fail(n, path, "", "nothing is given, want %s", describeType(v.Type()))
 	}
 	if t, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if !n.scalar() {
 			return d.fail(n, path, "", "want a single value, not %v", n.Kind)
 		}
 		if err := t.UnmarshalText([]byte(n.Scalar)); err != nil {
-			d.report(Problem{Pos: n.Pos, Path: path, Message: called(path) + err.Error(), Err: err})
+			d.report(Problem{Pos: n.Pos, Path: path, Message: messagePrefix(path) + err.Error(), Err: err})
 			return false
 		}
 		return true
 	}
-	return d.plain(n, v, path)
+	return d.decodePlain(n, v, path)
 }
 
-func (d *decoder) plain(n *Node, v reflect.Value, path string) bool {
+func (d *decoder) decodePlain(n *Node, v reflect.Value, path string) bool {
 	mismatch := func() bool {
-		return d.fail(n, path, mend(n, v.Type()), "want %s, not %s", wanted(v.Type()), described(n))
+		return d.fail(n, path, suggestFix(n, v.Type()), "want %s, not %s", describeType(v.Type()), describeNode(n))
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -116,7 +118,7 @@ func (d *decoder) plain(n *Node, v reflect.Value, path string) bool {
 		v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
 		ok := true
 		for i, item := range n.Items {
-			ok = d.value(item, v.Index(i), fmt.Sprintf("%s[%d]", path, i)) && ok
+			ok = d.decodeValue(item, v.Index(i), fmt.Sprintf("%s[%d]", path, i)) && ok
 		}
 		return ok
 	case reflect.Map:
@@ -126,10 +128,10 @@ func (d *decoder) plain(n *Node, v reflect.Value, path string) bool {
 		v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Entries)))
 		for _, e := range n.Entries {
 			item := reflect.New(v.Type().Elem()).Elem()
-			if e.Value.Kind == Null && structured(item.Type()) {
+			if e.Value.Kind == Null && isStructured(item.Type()) {
 				continue // "hello:" with everything below it commented out
 			}
-			if d.value(e.Value, item, Join(path, e.Key)) {
+			if d.decodeValue(e.Value, item, Join(path, e.Key)) {
 				v.SetMapIndex(reflect.ValueOf(e.Key), item)
 			}
 		}
@@ -144,8 +146,8 @@ func (d *decoder) plain(n *Node, v reflect.Value, path string) bool {
 	return true
 }
 
-// object decodes a mapping, or the single value that stands for one.
-func (d *decoder) object(n *Node, v reflect.Value, path string) bool {
+// decodeStruct decodes a mapping, or the single value that stands for one.
+func (d *decoder) decodeStruct(n *Node, v reflect.Value, path string) bool {
 	n, ok := d.expand(n, v.Type(), path)
 	if !ok {
 		return false
@@ -158,59 +160,59 @@ func (d *decoder) object(n *Node, v reflect.Value, path string) bool {
 			others.Entries = append(others.Entries, e)
 		}
 	}
-	if i, ok := rest(v.Type()); ok && len(others.Entries) > 0 {
-		d.value(others, v.Field(i), path)
+	if i, ok := restField(v.Type()); ok && len(others.Entries) > 0 {
+		d.decodeValue(others, v.Field(i), path)
 	} else {
 		for _, e := range others.Entries {
-			d.report(unknownKey(e.Pos, path, e.Key, names(fs)))
+			d.report(unknownKey(e.Pos, path, e.Key, fieldNames(fs)))
 		}
 	}
 	for _, f := range fs {
 		target := v.FieldByIndex(f.index)
 		item := n.Get(f.name)
-		if item != nil && item.Kind == Null && structured(f.typ) {
+		if item != nil && item.Kind == Null && isStructured(f.typ) {
 			item = nil // "stop:" with everything below it commented out
 		}
 		at := Join(path, f.name)
 		switch {
 		case f.choice:
-			d.choose(item, f, target, at)
+			d.decodeChoice(item, f, target, at)
 		case item != nil:
-			if d.value(item, target, at) {
-				d.check(item, target, f.rules, at)
+			if d.decodeValue(item, target, at) {
+				d.checkRules(item, target, f.rules, at)
 			}
 		case f.rules.required:
 			d.fail(n, path, "", "%s is missing", f.name)
 		default:
-			d.leftOut(f, target)
+			d.applyDefaults(f, target)
 		}
 	}
 	for _, group := range alternatives(v.Type()) {
-		d.exclude(n, group, path)
+		d.checkExclusive(n, group, path)
 	}
 	return len(d.problems) == before
 }
 
-// choose decodes the value of a key of a Chooser, where the document has it.
-func (d *decoder) choose(item *Node, f field, chooser reflect.Value, path string) {
+// decodeChoice decodes the value of a key of a Chooser, where the document has it.
+func (d *decoder) decodeChoice(item *Node, f field, chooser reflect.Value, path string) {
 	if item == nil {
 		return
 	}
 	value := reflect.New(f.typ).Elem()
-	d.value(item, value, path)
+	d.decodeValue(item, value, path)
 	chooser.Addr().Interface().(Chooser).Choose(f.name, value)
 }
 
-// leftOut gives a field that the document does not hold its default, and those of the
+// applyDefaults gives a field that the document does not hold its default, and those of the
 // fields in it.
-func (d *decoder) leftOut(f field, v reflect.Value) {
+func (d *decoder) applyDefaults(f field, v reflect.Value) {
 	switch {
 	case f.choice:
 	case f.rules.fallback != nil && f.typ.Kind() != reflect.Pointer:
-		d.value(literal(*f.rules.fallback), v, f.name)
+		d.decodeValue(scalarNode(*f.rules.fallback), v, f.name)
 	case f.typ.Kind() == reflect.Struct:
 		for _, inner := range fields(f.typ) {
-			d.leftOut(inner, v.FieldByIndex(inner.index))
+			d.applyDefaults(inner, v.FieldByIndex(inner.index))
 		}
 	}
 }
@@ -224,11 +226,11 @@ func (d *decoder) expand(n *Node, t reflect.Type, path string) (*Node, bool) {
 		key := shorthand(t)
 		return &Node{Kind: Map, Pos: n.Pos, Entries: []Entry{{Key: key, Pos: n.Pos, Value: n}}}, true
 	}
-	return n, d.fail(n, path, "it takes the keys "+strings.Join(names(fields(t)), ", "), "want %s, not %s", wanted(t), described(n))
+	return n, d.fail(n, path, "it takes the keys "+strings.Join(fieldNames(fields(t)), ", "), "want %s, not %s", describeType(t), describeNode(n))
 }
 
-// exclude reports all but the first of keys that exclude each other.
-func (d *decoder) exclude(n *Node, group []string, path string) {
+// checkExclusive reports all but the first of keys that exclude each other.
+func (d *decoder) checkExclusive(n *Node, group []string, path string) {
 	first := ""
 	for _, e := range n.Entries {
 		switch {
@@ -236,17 +238,102 @@ func (d *decoder) exclude(n *Node, group []string, path string) {
 		case first == "":
 			first = e.Key
 		default:
-			d.report(Problem{Pos: e.Pos, Path: Join(path, e.Key), Message: fmt.Sprintf("%s%s and %s exclude each other", called(path), first, e.Key), Hint: "keep one of them"})
+			d.report(Problem{Pos: e.Pos, Path: Join(path, e.Key), Message: fmt.Sprintf("%s%s and %s exclude each other", messagePrefix(path), first, e.Key), Hint: "keep one of them"})
 		}
 	}
 }
 
 func unknownKey(pos Pos, path, key string, known []string) Problem {
-	p := Problem{Pos: pos, Path: Join(path, key), Message: fmt.Sprintf("%sunknown key %q", called(path), key)}
+	p := Problem{Pos: pos, Path: Join(path, key), Message: fmt.Sprintf("%sunknown key %q", messagePrefix(path), key)}
 	if near := suggest.Nearest(key, known); near != "" {
 		p.Hint = fmt.Sprintf("did you mean %q?", near)
 	} else {
 		p.Hint = "known are " + strings.Join(known, ", ")
 	}
 	return p
+}
+
+// rules are what the jsonschema tag says of a field.
+type rules struct {
+	required bool
+	fallback *string // default
+	enum     []string
+	min, max string
+	above    string
+	minLen   string
+	maxLen   string
+	pattern  string
+}
+
+func parseRules(tag string) rules {
+	var r rules
+	for part := range strings.SplitSeq(tag, ",") {
+		key, value, _ := strings.Cut(part, "=")
+		switch key {
+		case "required":
+			r.required = true
+		case "default":
+			r.fallback = &value
+		case "enum":
+			r.enum = append(r.enum, value)
+		case "minimum":
+			r.min = value
+		case "maximum":
+			r.max = value
+		case "exclusiveMinimum":
+			r.above = value
+		case "minItems":
+			r.minLen = value
+		case "maxItems":
+			r.maxLen = value
+		case "pattern":
+			r.pattern = value
+		}
+	}
+	return r
+}
+
+// checkRules holds a decoded value against the rules of its tag.
+func (d *decoder) checkRules(n *Node, v reflect.Value, r rules, path string) {
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		s := v.String()
+		if len(r.enum) > 0 && !slices.Contains(r.enum, s) {
+			hint := ""
+			if near := suggest.Nearest(s, r.enum); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			d.fail(n, path, hint, "%q is not one of %s", s, strings.Join(r.enum, ", "))
+		}
+		if r.pattern != "" && !regexp.MustCompile(r.pattern).MatchString(s) {
+			d.fail(n, path, "", "%q does not match %s", s, r.pattern)
+		}
+	case reflect.Slice:
+		d.checkBounds(n, float64(v.Len()), rules{min: r.minLen, max: r.maxLen}, path, " entries")
+	case reflect.Int, reflect.Int64:
+		d.checkBounds(n, float64(v.Int()), r, path, "")
+	case reflect.Float64:
+		d.checkBounds(n, v.Float(), r, path, "")
+	}
+}
+
+func (d *decoder) checkBounds(n *Node, f float64, r rules, path, of string) {
+	limit := func(s string, otherwise float64) float64 {
+		if x, err := strconv.ParseFloat(s, 64); err == nil {
+			return x
+		}
+		return otherwise
+	}
+	text := strconv.FormatFloat(f, 'g', -1, 64) + of
+	switch {
+	case f < limit(r.min, math.Inf(-1)):
+		d.fail(n, path, "", "%s is too little, the least is %s", text, r.min)
+	case f > limit(r.max, math.Inf(1)):
+		d.fail(n, path, "", "%s is too much, the most is %s", text, r.max)
+	case f <= limit(r.above, math.Inf(-1)):
+		d.fail(n, path, "", "%s is too little, it must be above %s", text, r.above)
+	}
 }

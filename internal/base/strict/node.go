@@ -146,7 +146,7 @@ func (n *Node) float() (float64, bool) {
 func Mapping(values map[string]any) *Node {
 	n := &Node{Kind: Map}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		n.Entries = append(n.Entries, Entry{Key: key, Value: literal(fmt.Sprint(values[key]))})
+		n.Entries = append(n.Entries, Entry{Key: key, Value: scalarNode(fmt.Sprint(values[key]))})
 	}
 	return n
 }

@@ -50,7 +50,7 @@ func parse(src *Source, data []byte, start Pos) (root *Node, err error) {
 	}()
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return nil, Problems{syntax(src, start, err)}
+		return nil, Problems{syntaxProblem(src, start, err)}
 	}
 	docs := file.Docs[:0:0]
 	for _, d := range file.Docs {
@@ -71,7 +71,7 @@ func parse(src *Source, data []byte, start Pos) (root *Node, err error) {
 	return root, nil
 }
 
-func syntax(src *Source, start Pos, err error) Problem {
+func syntaxProblem(src *Source, start Pos, err error) Problem {
 	p := Problem{Pos: start, Message: "this is no YAML: " + err.Error(), Err: err}
 	var y yaml.Error
 	if errors.As(err, &y) {
@@ -125,9 +125,9 @@ func (c *converter) convert(n ast.Node, depth int) *Node {
 	case *ast.LiteralNode:
 		node.Kind, node.Scalar = Text, n.Value.Value
 	case *ast.IntegerNode:
-		node.Kind, node.Scalar = Number, number(n.Value, t.Value)
+		node.Kind, node.Scalar = Number, numberText(n.Value, t.Value)
 	case *ast.FloatNode:
-		node.Kind, node.Scalar = Number, number(n.Value, t.Value)
+		node.Kind, node.Scalar = Number, numberText(n.Value, t.Value)
 	case *ast.InfinityNode, *ast.NanNode:
 		node.Kind, node.Scalar = Number, t.Value
 	case *ast.BoolNode:
@@ -242,9 +242,9 @@ func (n *Node) size() int {
 	return s
 }
 
-// number is a number's text in a form that strconv reads: YAML's octal, hexadecimal and
+// numberText is a number's text in a form that strconv reads: YAML's octal, hexadecimal and
 // underscored ones are rewritten.
-func number(v any, text string) string {
+func numberText(v any, text string) string {
 	switch v := v.(type) {
 	case int64:
 		return strconv.FormatInt(v, 10)

@@ -20,57 +20,57 @@ func Set(root *Node, into any, path string, pos Pos, value *Node) error {
 	if path == "" {
 		return Problems{{Pos: pos, Message: "the path is empty", Hint: "write KEY=VALUE, such as scale=0.2"}}
 	}
-	if p, ok := set(root, t, "", strings.Split(path, "."), pos, value); !ok {
+	if p, ok := setPath(root, t, "", strings.Split(path, "."), pos, value); !ok {
 		return Problems{p}
 	}
 	return nil
 }
 
-func set(n *Node, t reflect.Type, done string, tail []string, pos Pos, value *Node) (Problem, bool) {
+func setPath(n *Node, t reflect.Type, done string, tail []string, pos Pos, value *Node) (Problem, bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if len(tail) == 0 {
-		put(n, t, value)
+		mergeValue(n, t, value)
 		return Problem{}, true
 	}
 	switch {
 	case t.Kind() == reflect.Map, reflect.PointerTo(t).Implements(selfDecoding):
-		openUp(n, t)
+		makeMapping(n, t)
 		n.put(strings.Join(tail, "."), value)
 		return Problem{}, true
 	case t.Kind() != reflect.Struct:
-		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s is %s and has no key %q", done, wanted(t), tail[0])}, false
+		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s is %s and has no key %q", done, describeType(t), tail[0])}, false
 	}
 	key, indexes := tail[0], ""
 	if i := strings.IndexByte(key, '['); i > 0 {
 		key, indexes = key[:i], key[i:]
 	}
-	of, ok := under(t, key)
+	of, ok := keyType(t, key)
 	if !ok {
-		return unknownKey(pos, done, key, names(fields(t))), false
+		return unknownKey(pos, done, key, fieldNames(fields(t))), false
 	}
-	openUp(n, t)
+	makeMapping(n, t)
 	child := n.Get(key).Clone()
 	if child == nil {
 		child = &Node{Pos: pos}
 	}
 	p, ok := setItem(child, of, Join(done, key), indexes, tail[1:], pos, value)
 	if ok {
-		exclusive(n, t, key)
+		removeExcluded(n, t, key)
 		n.put(key, child)
 	}
 	return p, ok
 }
 
-// under is the type of what a struct has under a key.
-func under(t reflect.Type, key string) (reflect.Type, bool) {
+// keyType is the type of what a struct has under a key.
+func keyType(t reflect.Type, key string) (reflect.Type, bool) {
 	for _, f := range fields(t) {
 		if f.name == key {
 			return f.typ, true
 		}
 	}
-	if i, ok := rest(t); ok {
+	if i, ok := restField(t); ok {
 		return t.Field(i).Type.Elem(), true
 	}
 	return nil, false
@@ -80,7 +80,7 @@ func under(t reflect.Type, key string) (reflect.Type, bool) {
 // in n itself.
 func setItem(n *Node, t reflect.Type, done, indexes string, rest []string, pos Pos, value *Node) (Problem, bool) {
 	if indexes == "" {
-		return set(n, t, done, rest, pos, value)
+		return setPath(n, t, done, rest, pos, value)
 	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -98,8 +98,8 @@ func setItem(n *Node, t reflect.Type, done, indexes string, rest []string, pos P
 	return setItem(n.Items[i], t.Elem(), fmt.Sprintf("%s[%d]", done, i), after, rest, pos, value)
 }
 
-// put replaces what n is by a value, or merges the value into it.
-func put(n *Node, t reflect.Type, value *Node) {
+// mergeValue replaces what n is by a value, or merges the value into it.
+func mergeValue(n *Node, t reflect.Type, value *Node) {
 	if t.Kind() == reflect.Struct && standsFor(value, t) {
 		value = &Node{Kind: Map, Pos: value.Pos, Entries: []Entry{{Key: shorthand(t), Pos: value.Pos, Value: value}}}
 	}
@@ -107,7 +107,7 @@ func put(n *Node, t reflect.Type, value *Node) {
 		*n = *value.Clone()
 		return
 	}
-	openUp(n, t)
+	makeMapping(n, t)
 	if n.Kind != Map {
 		*n = *value.Clone()
 		return
@@ -117,7 +117,7 @@ func put(n *Node, t reflect.Type, value *Node) {
 		types[f.name] = f.typ
 	}
 	for _, e := range value.Entries {
-		exclusive(n, t, e.Key)
+		removeExcluded(n, t, e.Key)
 		child := n.Get(e.Key).Clone()
 		ft := types[e.Key]
 		for ft != nil && ft.Kind() == reflect.Pointer {
@@ -127,13 +127,13 @@ func put(n *Node, t reflect.Type, value *Node) {
 			n.put(e.Key, e.Value.Clone())
 			continue
 		}
-		put(child, ft, e.Value)
+		mergeValue(child, ft, e.Value)
 		n.put(e.Key, child)
 	}
 }
 
-// openUp makes a mapping of nothing, and of the single value that stands for one.
-func openUp(n *Node, t reflect.Type) {
+// makeMapping makes a mapping of nothing, and of the single value that stands for one.
+func makeMapping(n *Node, t reflect.Type) {
 	switch {
 	case n.Kind == Null:
 		n.Kind = Map
@@ -143,8 +143,8 @@ func openUp(n *Node, t reflect.Type) {
 	}
 }
 
-// exclusive removes the keys that exclude key.
-func exclusive(n *Node, t reflect.Type, key string) {
+// removeExcluded removes the keys that exclude key.
+func removeExcluded(n *Node, t reflect.Type, key string) {
 	for _, group := range alternatives(t) {
 		for _, k := range group {
 			if k == key {

@@ -51,11 +51,11 @@ type Guard struct {
 func New(listen net.Addr, known ...string) *Guard {
 	g := &Guard{names: map[string]bool{"localhost": true}, addresses: make(map[netip.Addr]bool)}
 	if listen != nil {
-		a, err := address(hostOf(listen.String()))
+		a, err := parseAddress(hostOf(listen.String()))
 		g.anyAddress = err != nil || !a.IsLoopback()
 	}
 	for _, k := range known {
-		if a, err := address(hostOf(k)); err == nil {
+		if a, err := parseAddress(hostOf(k)); err == nil {
 			g.addresses[a] = true
 		} else {
 			g.names[hostOf(k)] = true
@@ -76,18 +76,18 @@ func hostOf(text string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-func address(host string) (netip.Addr, error) {
+func parseAddress(host string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(host)
 	return a.Unmap().WithZone(""), err
 }
 
-// Host tells whether the server answers to a request's Host. One without it is no browser's.
-func (g *Guard) Host(host string) bool {
+// AllowsHost tells whether the server answers to a request's Host. One without it is no browser's.
+func (g *Guard) AllowsHost(host string) bool {
 	if host == "" || g.AnyHost {
 		return true
 	}
 	name := hostOf(host)
-	if a, err := address(name); err == nil {
+	if a, err := parseAddress(name); err == nil {
 		return g.anyAddress || a.IsLoopback() || g.addresses[a]
 	}
 	return g.names[name]
@@ -96,17 +96,17 @@ func (g *Guard) Host(host string) bool {
 // Check refuses a request to a foreign host, with ErrHost, and one that says that it comes from
 // another site, with ErrSite.
 func (g *Guard) Check(r *http.Request) error {
-	if !g.Host(r.Host) {
+	if !g.AllowsHost(r.Host) {
 		return advice.With(fmt.Errorf("%w: %.100q", ErrHost, r.Host), "ask for localhost or the address that it listens at; the option --host has it answer to a further name")
 	}
-	if own(r) || g.link(r) {
+	if isSameOrigin(r) || g.isPageLink(r) {
 		return nil
 	}
 	return advice.With(ErrSite, "a program must not send Origin and Sec-Fetch-Site")
 }
 
-// own tells whether a request is of the server's own pages, of its user, or of a program.
-func own(r *http.Request) bool {
+// isSameOrigin tells whether a request is of the server's own pages, of its user, or of a program.
+func isSameOrigin(r *http.Request) bool {
 	sites := r.Header["Sec-Fetch-Site"]
 	for _, site := range sites {
 		if site != "same-origin" && site != "none" {
@@ -126,8 +126,8 @@ func own(r *http.Request) bool {
 	return true
 }
 
-// link tells whether a request is a browser's that shows its user a page in place of another.
-func (g *Guard) link(r *http.Request) bool {
+// isPageLink tells whether a request is a browser's that shows its user a page in place of another.
+func (g *Guard) isPageLink(r *http.Request) bool {
 	dest := r.Header.Get("Sec-Fetch-Dest") // frames are another
 	return g.Links != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && (dest == "document" || dest == "") && g.Links(r.URL.Path)
@@ -144,7 +144,7 @@ func Status(err error) int {
 // Protect is a handler behind the guard. What is refused is answered by refuse, nil for Plain.
 func (g *Guard) Protect(next http.Handler, refuse func(http.ResponseWriter, error)) http.Handler {
 	if refuse == nil {
-		refuse = Plain
+		refuse = WritePlain
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.Check(r); err != nil {
@@ -155,7 +155,7 @@ func (g *Guard) Protect(next http.Handler, refuse func(http.ResponseWriter, erro
 	})
 }
 
-// Plain answers with an error as text.
-func Plain(w http.ResponseWriter, err error) {
+// WritePlain answers with an error as text.
+func WritePlain(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error()+"\n"+advice.Of(err), Status(err))
 }

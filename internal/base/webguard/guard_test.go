@@ -40,12 +40,12 @@ func TestHost(t *testing.T) {
 		}
 		g := New(at, want.known...)
 		for _, host := range append(strings.Fields(want.yes), "") {
-			if !g.Host(host) {
+			if !g.AllowsHost(host) {
 				t.Errorf("listening on %q with %v, %q is refused", listen, want.known, host)
 			}
 		}
 		for _, host := range strings.Fields(want.never) {
-			if g.Host(host) {
+			if g.AllowsHost(host) {
 				t.Errorf("listening on %q with %v, %q is answered", listen, want.known, host)
 			}
 		}

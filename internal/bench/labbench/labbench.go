@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -101,7 +103,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			Topology: c.topology, Nodes: len(cloud.Nodes), Links: len(cloud.Links), Runs: o.Runs,
 			ReachUpMS: c.up, ReachDownMS: c.down, ReachNodeBytes: reachNode,
 		}
-		if r.Engine, err = o.measure(ctx, dir, cloud, &m); err != nil {
+		if r.Engine, err = o.measureLab(ctx, dir, cloud, &m); err != nil {
 			return r, fmt.Errorf("%s: %w", c.topology, err)
 		}
 		r.Labs = append(r.Labs, m)
@@ -109,12 +111,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return r, nil
 }
 
-func (o Options) measure(ctx context.Context, dir string, cloud topology.Topology, m *Lab) (engine string, err error) {
+func (o Options) measureLab(ctx context.Context, dir string, cloud topology.Topology, m *Lab) (engine string, err error) {
 	var up, down []float64
 	var memory []int64
 	for i := range o.Runs {
 		o.Progress(fmt.Sprintf("%s, run %d of %d", m.Topology, i+1, o.Runs))
-		before, err := Settled(ctx)
+		before, err := SettledMemory(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -126,45 +128,45 @@ func (o Options) measure(ctx context.Context, dir string, cloud topology.Topolog
 		if err != nil {
 			return "", err
 		}
-		up = append(up, Milliseconds(time.Since(begin)))
+		up = append(up, milliseconds(time.Since(begin)))
 		engine, _ = l.Engine()
-		after, memoryErr := Settled(ctx)
+		after, memoryErr := SettledMemory(ctx)
 		begin = time.Now()
 		if err := errors.Join(memoryErr, l.Down(ctx)); err != nil {
 			return engine, err
 		}
-		down = append(down, Milliseconds(time.Since(begin)))
+		down = append(down, milliseconds(time.Since(begin)))
 		memory = append(memory, (before-after)/int64(m.Nodes))
 	}
 	m.UpMS, m.DownMS, m.NodeBytes = stats.Median(up), stats.Median(down), stats.Median(memory)
 	return engine, nil
 }
 
-// Milliseconds are those of a time, to the microsecond.
-func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// milliseconds are those of a time, to the microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 const (
 	// look is how often memory is looked at while it settles: the kernel frees
 	// namespaces for seconds after they have gone.
-	look = 500 * time.Millisecond
+	settleInterval = 500 * time.Millisecond
 	// still is what it may change by, in bytes, between two looks when it has settled.
-	still = 256 << 10
+	settleTolerance = 256 << 10
 	// patience bounds how many looks are taken.
-	patience = 40
+	settleAttempts = 40
 )
 
-// Settled returns the machine's available memory in bytes once it has stopped changing.
-func Settled(ctx context.Context) (int64, error) {
-	last, err := available()
-	for range patience {
+// SettledMemory returns the machine's available memory in bytes once it has stopped changing.
+func SettledMemory(ctx context.Context) (int64, error) {
+	last, err := readAvailableMemory()
+	for range settleAttempts {
 		if err != nil {
 			return 0, err
 		}
-		if err := linger.For(ctx, look); err != nil {
+		if err := linger.For(ctx, settleInterval); err != nil {
 			return 0, err
 		}
 		var now int64
-		if now, err = available(); err == nil && max(now-last, last-now) < still {
+		if now, err = readAvailableMemory(); err == nil && max(now-last, last-now) < settleTolerance {
 			return now, nil
 		}
 		last = now
@@ -172,7 +174,7 @@ func Settled(ctx context.Context) (int64, error) {
 	return last, err
 }
 
-func available() (int64, error) {
+func readAvailableMemory() (int64, error) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0, err
@@ -184,4 +186,16 @@ func available() (int64, error) {
 		}
 	}
 	return 0, errors.New("/proc/meminfo has no MemAvailable")
+}
+
+// Text writes the result as a table, each figure with what is to be reached.
+func (r Result) Text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%d cores, Linux %s, engine %s\n\n", r.Cores, r.Kernel, r.Engine)
+	fmt.Fprintln(w, "topology\tlinks\tup\treach\tdown\treach\tmemory a node\treach")
+	for _, l := range r.Labs {
+		fmt.Fprintf(w, "%s\t%d\t%.0f ms\t%.0f ms\t%.0f ms\t%.0f ms\t%.2f MB\t%.2f MB\n", l.Topology, l.Links,
+			l.UpMS, l.ReachUpMS, l.DownMS, l.ReachDownMS, float64(l.NodeBytes)/1e6, float64(l.ReachNodeBytes)/1e6)
+	}
+	return w.Flush()
 }

@@ -36,10 +36,10 @@ const (
 	batch = 40
 )
 
-func (b *bench) bandwidth(ctx context.Context) error {
+func (b *bench) measureBandwidth(ctx context.Context) error {
 	for _, bps := range []int64{1e6, 10e6, 100e6, 1e9} {
 		b.Progress(fmt.Sprintf("bandwidth at %d Mbit/s", bps/1e6))
-		r, err := b.bandwidthAt(ctx, bps)
+		r, err := b.measureBandwidthAt(ctx, bps)
 		if err != nil {
 			return err
 		}
@@ -48,13 +48,13 @@ func (b *bench) bandwidth(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) bandwidthAt(ctx context.Context, bps int64) (r Bandwidth, err error) {
-	w, err := b.pair(ctx, link.Quality{Latency: 5 * time.Millisecond, Bandwidth: bps})
+func (b *bench) measureBandwidthAt(ctx context.Context, bps int64) (r Bandwidth, err error) {
+	w, err := b.newPairTestbed(ctx, link.Quality{Latency: 5 * time.Millisecond, Bandwidth: bps})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	from, to := w.wires[0].a, w.wires[0].b
+	from, to := w.links[0].a, w.links[0].b
 	receiver, err := openUDP(to, unix.SO_TIMESTAMPNS, unix.SO_RXQ_OVFL)
 	if err != nil {
 		return r, err
@@ -65,7 +65,7 @@ func (b *bench) bandwidthAt(ctx context.Context, bps int64) (r Bandwidth, err er
 		return r, err
 	}
 	defer unix.Close(sender)
-	if err := connect(sender, receiver); err != nil {
+	if err := connectUDP(sender, receiver); err != nil {
 		return r, err
 	}
 	during := pick(b, 10*time.Second, 4*time.Second)
@@ -73,14 +73,14 @@ func (b *bench) bandwidthAt(ctx context.Context, bps int64) (r Bandwidth, err er
 	defer cancel()
 	var flooding sync.WaitGroup
 	defer flooding.Wait()
-	flooding.Go(func() { flood(ctx, sender, float64(bps)*overload) })
-	r, err = count(receiver, during/5, during)
+	flooding.Go(func() { sendAtRate(ctx, sender, float64(bps)*overload) })
+	r, err = countPackets(receiver, during/5, during)
 	r.Set = bps
 	r.Error = (r.Measured/float64(bps) - 1) * 100
 	return r, err
 }
 
-func openUDP(at *stand, options ...int) (fd int, err error) {
+func openUDP(at *endpoint, options ...int) (fd int, err error) {
 	err = at.Do(func() (err error) {
 		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 		return err
@@ -103,7 +103,7 @@ func openUDP(at *stand, options ...int) (fd int, err error) {
 	return fd, nil
 }
 
-func connect(sender, receiver int) error {
+func connectUDP(sender, receiver int) error {
 	to, err := unix.Getsockname(receiver)
 	if err != nil {
 		return err
@@ -111,9 +111,9 @@ func connect(sender, receiver int) error {
 	return unix.Connect(sender, to)
 }
 
-// flood sends packets at a rate in bit/s until ctx ends. Up to 40 of them are one call
+// sendAtRate sends packets at a rate in bit/s until ctx ends. Up to 40 of them are one call
 // (UDP_SEGMENT), so that sending leaves the cores to the link.
-func flood(ctx context.Context, fd int, bps float64) {
+func sendAtRate(ctx context.Context, fd int, bps float64) {
 	buffer := make([]byte, payload*batch)
 	// Where the kernel cannot cut, the packets go out one by one.
 	most := batch
@@ -133,8 +133,8 @@ func flood(ctx context.Context, fd int, bps float64) {
 	}
 }
 
-// count counts packets by the kernel's time of arrival, from a while after the first.
-func count(fd int, after, during time.Duration) (r Bandwidth, err error) {
+// countPackets counts packets by the kernel's time of arrival, from a while after the first.
+func countPackets(fd int, after, during time.Duration) (r Bandwidth, err error) {
 	var buffer [payload]byte
 	var control [128]byte
 	var first, begin, last int64
@@ -150,7 +150,7 @@ func count(fd int, after, during time.Duration) (r Bandwidth, err error) {
 		if err != nil {
 			return r, fmt.Errorf("receive: %w", err)
 		}
-		at, lost := arrival(control[:controls])
+		at, lost := parseArrival(control[:controls])
 		if n != payload || at == 0 {
 			continue
 		}
@@ -179,8 +179,8 @@ func count(fd int, after, during time.Duration) (r Bandwidth, err error) {
 	return r, nil
 }
 
-// arrival reads the time of arrival and the count of overflows out of a control message.
-func arrival(control []byte) (at int64, overflow uint32) {
+// parseArrival reads the time of arrival and the count of overflows out of a control message.
+func parseArrival(control []byte) (at int64, overflow uint32) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return 0, 0

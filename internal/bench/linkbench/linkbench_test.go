@@ -86,14 +86,14 @@ func TestInterruptedRunEnds(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	const ms = time.Millisecond
-	wires := []*wire{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 20 * ms, Bandwidth: 672_000}}}
+	wires := []*benchLink{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 20 * ms, Bandwidth: 672_000}}}
 	// 84 bytes take 1 ms at 672 kbit/s: 31 ms are right.
 	results := []probe.RTTResult{
 		{Samples: []time.Duration{31 * ms, 32 * ms}, Lost: 3},
 		{Samples: []time.Duration{30 * ms, 31 * ms}},
 	}
 	r := RTT{Beside: "tcp"}
-	r.judge(wires, results)
+	r.setErrors(wires, results)
 	if r.Pairs != 2 || r.Samples != 4 || r.Lost != 3 || r.ErrorMean != 0.5 || r.ErrorMax != 1 {
 		t.Errorf("all pairs: %+v", r)
 	}
@@ -104,9 +104,9 @@ func TestJudge(t *testing.T) {
 
 func TestSparseIsHeldAgainstThePlainPair(t *testing.T) {
 	const ms = time.Millisecond
-	wires := []*wire{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 10 * ms}}}
+	wires := []*benchLink{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 10 * ms}}}
 	var s Sparse
-	s.judge(wires, []time.Duration{1 * ms, 3 * ms}, [][]time.Duration{{22 * ms, 26 * ms}})
+	s.setErrors(wires, []time.Duration{1 * ms, 3 * ms}, [][]time.Duration{{22 * ms, 26 * ms}})
 	want := Sparse{
 		Samples: 2, VethMean: 2, VethMax: 3, ExtraMean: 2, WorstPair: 2, ExtraP99: 4, ExtraMax: 4,
 		WorstAbove: 3, // 6 ms above what was set, where the plain pair's worst took 3

@@ -1,12 +1,20 @@
 package linkbench
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"skerry/internal/base/linger"
-	"skerry/internal/bench/tcpstream"
+	"skerry/internal/event/stress"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
 	"skerry/internal/topology"
@@ -49,14 +57,14 @@ type SameLink struct {
 // echoBytes is the layer-3 size of the probes; they take time on links of little bandwidth.
 const echoBytes = 84
 
-func (b *bench) rtt(ctx context.Context) error {
+func (b *bench) measureRTT(ctx context.Context) error {
 	for _, scale := range []float64{0.2, 1} {
 		for _, beside := range []string{"nothing", "busy", "tcp", "steal"} {
 			if beside == "steal" && b.Steal == 0 {
 				continue
 			}
 			b.Progress("round trips at scale " + format(scale) + " beside " + beside)
-			r, err := b.rttBeside(ctx, scale, beside)
+			r, err := b.measureRTTBeside(ctx, scale, beside)
 			if err != nil {
 				return err
 			}
@@ -66,9 +74,9 @@ func (b *bench) rtt(ctx context.Context) error {
 	return nil
 }
 
-// azure makes the links of azure8 at a scale. Beside an unlimited stream the links have no
+// newAzureTestbed makes the links of azure8 at a scale. Beside an unlimited stream the links have no
 // bandwidth: a stream would fill the queue of one that has, and that delays as it should.
-func (b *bench) azure(ctx context.Context, scale float64, limited bool) (*world, error) {
+func (b *bench) newAzureTestbed(ctx context.Context, scale float64, limited bool) (*testbed, error) {
 	t, err := topology.Load("azure8")
 	if err != nil {
 		return nil, err
@@ -87,11 +95,11 @@ func (b *bench) azure(ctx context.Context, scale float64, limited bool) (*world,
 		edges = append(edges, [2]int{index[l.A], index[l.B]})
 		ab, ba = append(ab, l.AB), append(ba, l.BA)
 	}
-	return b.newWorld(ctx, len(t.Nodes), edges, ab, ba)
+	return b.newTestbed(ctx, len(t.Nodes), edges, ab, ba)
 }
 
-func (b *bench) rttBeside(ctx context.Context, scale float64, beside string) (r RTT, err error) {
-	w, err := b.azure(ctx, scale, beside != "tcp")
+func (b *bench) measureRTTBeside(ctx context.Context, scale float64, beside string) (r RTT, err error) {
+	w, err := b.newAzureTestbed(ctx, scale, beside != "tcp")
 	if err != nil {
 		return r, err
 	}
@@ -99,34 +107,34 @@ func (b *bench) rttBeside(ctx context.Context, scale float64, beside string) (r 
 	r = RTT{Scale: scale, Beside: beside}
 	switch beside {
 	case "busy":
-		stop, err := Occupy()
+		stop, err := occupyCores()
 		if err != nil {
 			return r, err
 		}
 		defer stop()
 	case "steal":
-		stop, err := rob(b.Thief, b.Steal)
+		stop, err := stealCPU(b.Thief, b.Steal)
 		if err != nil {
 			return r, err
 		}
 		defer stop()
 		r.Steal = b.Steal
 	case "tcp":
-		s, err := tcpstream.Start(w.wires[0].a, w.wires[0].b)
+		s, err := startTCPStream(w.links[0].a, w.links[0].b)
 		if err != nil {
 			return r, err
 		}
-		defer func() { err = errors.Join(err, s.Stop()) }()
+		defer func() { err = errors.Join(err, s.stop()) }()
 		if err := linger.For(ctx, pick(b, 4*time.Second, 2*time.Second)); err != nil { // past its slow start
 			return r, err
 		}
-		mark := s.Mark()
-		defer func() { r.StreamBPS = s.Since(mark) }()
+		mark := s.mark()
+		defer func() { r.StreamBPS = s.since(mark) }()
 	}
 	if _, err := w.engine.Lateness(ctx, true); err != nil {
 		return r, err
 	}
-	results, err := probe.MeasureRTT(ctx, pairs(w.wires), pick(b, 300, 40), pick(b, 50*time.Millisecond, 25*time.Millisecond))
+	results, err := probe.MeasureRTT(ctx, directedPairs(w.links), pick(b, 300, 40), pick(b, 50*time.Millisecond, 25*time.Millisecond))
 	if err != nil {
 		return r, err
 	}
@@ -135,16 +143,16 @@ func (b *bench) rttBeside(ctx context.Context, scale float64, beside string) (r 
 		return r, err
 	}
 	r.LateP99, r.LateMax = milliseconds(late.P99), milliseconds(late.Max)
-	r.judge(w.wires, results)
+	r.setErrors(w.links, results)
 	return r, nil
 }
 
-// judge compares round trips with what was set.
-func (r *RTT) judge(wires []*wire, results []probe.RTTResult) {
+// setErrors compares round trips with what was set.
+func (r *RTT) setErrors(wires []*benchLink, results []probe.RTTResult) {
 	var all []time.Duration
 	for i, got := range results {
 		w := wires[i/2]
-		want := w.ab.Latency + w.ba.Latency + Transmission(w.ab) + Transmission(w.ba)
+		want := w.ab.Latency + w.ba.Latency + transmissionTime(w.ab) + transmissionTime(w.ba)
 		var errs []time.Duration
 		for _, s := range got.Samples {
 			errs = append(errs, (s - want).Abs())
@@ -161,10 +169,137 @@ func (r *RTT) judge(wires []*wire, results []probe.RTTResult) {
 	r.ErrorMean, r.ErrorP99, r.ErrorMax = milliseconds(s.mean), milliseconds(s.p99), milliseconds(s.max)
 }
 
-// Transmission is what a probe's packet takes on a link of limited bandwidth.
-func Transmission(q link.Quality) time.Duration {
+// transmissionTime is what a probe's packet takes on a link of limited bandwidth.
+func transmissionTime(q link.Quality) time.Duration {
 	if q.Bandwidth == 0 {
 		return 0
 	}
 	return time.Duration(echoBytes * 8 * 1e9 / q.Bandwidth)
+}
+
+// occupyCores keeps every core busy with a process of its own until stop is called.
+func occupyCores() (stop func(), err error) {
+	var loops []*exec.Cmd
+	stop = func() {
+		for _, c := range loops {
+			_ = c.Process.Kill()
+			_ = c.Wait() // killed: always an error
+		}
+	}
+	for range runtime.NumCPU() {
+		c := exec.Command("/bin/sh", "-c", "while :; do :; done")
+		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := c.Start(); err != nil {
+			stop()
+			return nil, fmt.Errorf("start a busy loop: %w", err)
+		}
+		loops = append(loops, c)
+	}
+	return stop, nil
+}
+
+// stealCPU has a process take processors away for a share of the time, until stop is called.
+func stealCPU(command []string, share float64) (stop func(), err error) {
+	c := exec.Command(command[0], append(command[1:len(command):len(command)], strconv.FormatFloat(share, 'g', -1, 64))...)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a thief of processors: %w", err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a thief of processors: %w", err)
+	}
+	if err := c.Start(); err != nil {
+		return nil, fmt.Errorf("start a thief of processors: %w", err)
+	}
+	stop = func() {
+		_ = in.Close()
+		_ = c.Process.Kill()
+		_ = c.Wait() // killed: always an error
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if strings.TrimSpace(line) != stress.Ready {
+		stop()
+		return nil, fmt.Errorf("a thief of processors said %q: %w", line, errors.Join(err, errNoRealTime))
+	}
+	return stop, nil
+}
+
+// errNoRealTime is why nothing is measured beside stolen processors.
+var errNoRealTime = errors.New("it may not have the highest real-time priority")
+
+// Change is what changing all links of azure8 at once takes and costs.
+type Change struct {
+	Links   int `json:"links"`
+	Changes int `json:"changes"`
+	// Times of one change, from the request to the answer.
+	Median float64 `json:"median_ms"`
+	Max    float64 `json:"max_ms"`
+	// Sent and Lost are probes that travelled meanwhile.
+	Sent int `json:"sent"`
+	Lost int `json:"lost"`
+}
+
+func (b *bench) measureChange(ctx context.Context) (err error) {
+	b.Progress("changing all links at once")
+	w, err := b.newAzureTestbed(ctx, 1, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	count, interval := pick(b, 400, 120), 25*time.Millisecond
+	type answer struct {
+		results []probe.RTTResult
+		err     error
+	}
+	probed := make(chan answer, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		results, err := probe.MeasureRTT(ctx, directedPairs(w.links), count, interval)
+		probed <- answer{results, err}
+	}()
+	var took []time.Duration
+	var got answer
+	for i := 0; got.results == nil && got.err == nil; i++ {
+		var d time.Duration
+		if d, err = w.rescale(ctx, []float64{0.2, 1}[i%2]); err != nil {
+			cancel()
+			<-probed
+			return err
+		}
+		took = append(took, d)
+		select {
+		case got = <-probed:
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if got.err != nil {
+		return got.err
+	}
+	r := &Change{Links: len(w.links), Changes: len(took), Max: milliseconds(summarise(took).max)}
+	var ms []float64
+	for _, d := range took {
+		ms = append(ms, milliseconds(d))
+	}
+	r.Median = stats.Median(ms)
+	for _, p := range got.results {
+		r.Sent += p.Sent
+		r.Lost += p.Lost
+	}
+	b.result.Change = r
+	return nil
+}
+
+// rescale changes the latencies of all links to those of a scale.
+func (w *testbed) rescale(ctx context.Context, scale float64) (time.Duration, error) {
+	changes := make([]link.Change, len(w.links))
+	for i, x := range w.links {
+		ab, ba := topology.ScaleQuality(x.ab, scale), topology.ScaleQuality(x.ba, scale)
+		changes[i] = link.Change{ID: x.id, AB: &ab, BA: &ba}
+	}
+	began := time.Now()
+	err := w.engine.Set(ctx, changes)
+	return time.Since(began), err
 }

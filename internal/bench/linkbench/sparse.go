@@ -3,12 +3,119 @@ package linkbench
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/linger"
 	"skerry/internal/link/probe"
 )
+
+// pingTimeout is how long an answer is waited for.
+const pingTimeout = 2 * time.Second
+
+// pingByProgramClock sends echo requests along pairs as a program does that waits for each answer, and takes
+// the time by that program's clock: its own way through the scheduler counts. The pairs'
+// requests are spread over the interval.
+func pingByProgramClock(ctx context.Context, pairs []probe.Pair, count int, interval time.Duration) ([][]time.Duration, error) {
+	all := make([][]time.Duration, len(pairs))
+	group, ctx := errgroup.WithContext(ctx)
+	begin := time.Now().Add(50 * time.Millisecond)
+	for i, p := range pairs {
+		group.Go(func() (err error) {
+			first := begin.Add(interval * time.Duration(i) / time.Duration(len(pairs)))
+			all[i], err = pingPair(ctx, p, uint16(i), first, count, interval)
+			return err
+		})
+	}
+	return all, group.Wait()
+}
+
+// pingPair does so for one pair; id tells its answers from those of others on the same node.
+func pingPair(ctx context.Context, p probe.Pair, id uint16, first time.Time, count int, interval time.Duration) (took []time.Duration, err error) {
+	to, err := netip.ParseAddr(p.To.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("ping: %w", err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	fd := -1
+	err = p.From.Do(func() (err error) {
+		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMP)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ping %s: %w", to, err)
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	limit := unix.NsecToTimeval(int64(pingTimeout))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
+		return nil, fmt.Errorf("ping %s: %w", to, err)
+	}
+	if err := filterReplies(fd, id); err != nil {
+		return nil, fmt.Errorf("ping %s: %w", to, err)
+	}
+	at := &unix.SockaddrInet4{Addr: to.As4()}
+	for n := range count {
+		if err := linger.For(ctx, time.Until(first.Add(time.Duration(n)*interval))); err != nil {
+			return took, err
+		}
+		d, err := exchangeEcho(fd, at, id, uint16(n))
+		if err != nil {
+			return took, fmt.Errorf("ping %s: %w", to, err)
+		}
+		took = append(took, d)
+	}
+	return took, nil
+}
+
+// filterReplies has the kernel hand a raw socket of ICMP the answers with an identifier alone: others would
+// wake up who waits for its own.
+func filterReplies(fd int, id uint16) error {
+	const ipHeader, identifier, all = 20, 4, 0xffff
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: ipHeader + identifier},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(id)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: all},
+		{Code: unix.BPF_RET | unix.BPF_K},
+	}
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+}
+
+// exchangeEcho sends one request of 84 bytes and waits for its answer.
+func exchangeEcho(fd int, to *unix.SockaddrInet4, id, seq uint16) (time.Duration, error) {
+	var request [64]byte
+	var answer [2048]byte
+	const echoRequest, echoReply, ipHeader = 8, 0, 20
+	request[0] = echoRequest
+	binary.BigEndian.PutUint16(request[4:], id)
+	binary.BigEndian.PutUint16(request[6:], seq)
+	sum := uint32(request[0])<<8 + uint32(id) + uint32(seq)
+	binary.BigEndian.PutUint16(request[2:], ^uint16(sum>>16+sum&0xffff))
+	begin := time.Now()
+	if err := unix.Sendto(fd, request[:], 0, to); err != nil {
+		return 0, err
+	}
+	for {
+		n, _, err := unix.Recvfrom(fd, answer[:], 0)
+		took := time.Since(begin)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case n == ipHeader+len(request) && answer[ipHeader] == echoReply && binary.BigEndian.Uint16(answer[ipHeader+6:]) == seq &&
+			[4]byte(answer[12:16]) == to.Addr:
+			return took, nil
+		}
+	}
+}
 
 // Sparse is how far round trips are from those that were set where packets are few, so that
 // processors sleep between them: above what a plain veth pair takes in the same run.
@@ -47,13 +154,13 @@ var sparseRates = []struct {
 	count int
 }{{1, 28, 10}, {20, 28, 100}, {1000, 1, 4000}}
 
-func (b *bench) sparse(ctx context.Context) error {
+func (b *bench) measureSparse(ctx context.Context) error {
 	for _, beside := range []string{"nothing", "busy"} {
 		for _, seen := range []string{"kernel", "application"} {
 			for _, r := range sparseRates {
 				b.Progress("sparse round trips, " + format(r.rate) + " a second, beside " + beside + ", seen by the " + seen)
 				s := Sparse{Rate: r.rate, Pairs: r.wires, Beside: beside, Seen: seen}
-				if err := b.sparseAt(ctx, &s, pick(b, r.count, max(3, r.count/4))); err != nil {
+				if err := b.measureSparseAt(ctx, &s, pick(b, r.count, max(3, r.count/4))); err != nil {
 					return err
 				}
 				b.result.Sparse = append(b.result.Sparse, s)
@@ -63,30 +170,30 @@ func (b *bench) sparse(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) sparseAt(ctx context.Context, s *Sparse, count int) (err error) {
-	w, err := b.azure(ctx, sparseScale, false)
+func (b *bench) measureSparseAt(ctx context.Context, s *Sparse, count int) (err error) {
+	w, err := b.newAzureTestbed(ctx, sparseScale, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	near, far, err := w.veth()
+	near, far, err := w.addVeth()
 	if err != nil {
 		return err
 	}
 	if s.Beside == "busy" {
-		stop, err := Occupy()
+		stop, err := occupyCores()
 		if err != nil {
 			return err
 		}
 		defer stop()
 	}
 	interval := time.Duration(float64(time.Second) / s.Rate)
-	slices.SortStableFunc(w.wires, func(a, b *wire) int { return cmp.Compare(a.ab.Latency, b.ab.Latency) })
-	wires := w.wires[:s.Pairs]
-	measure := stamped
+	slices.SortStableFunc(w.links, func(a, b *benchLink) int { return cmp.Compare(a.ab.Latency, b.ab.Latency) })
+	wires := w.links[:s.Pairs]
+	measure := pingByKernelClock
 	askers := 1
 	if s.Seen == "application" { // one that waits for each answer has no next request meanwhile
-		measure = ping
+		measure = pingByProgramClock
 		askers += int(2 * wires[len(wires)-1].ab.Latency / interval)
 	}
 	wires = slices.Repeat(wires, askers)
@@ -111,12 +218,12 @@ func (b *bench) sparseAt(ctx context.Context, s *Sparse, count int) (err error) 
 		return err
 	}
 	s.LateP50, s.LateP99 = milliseconds(late.P50), milliseconds(late.P99)
-	s.judge(wires, slices.Concat(plain...), got)
+	s.setErrors(wires, slices.Concat(plain...), got)
 	return nil
 }
 
-// stamped is ping by the kernel's timestamps of packets.
-func stamped(ctx context.Context, pairs []probe.Pair, count int, interval time.Duration) ([][]time.Duration, error) {
+// pingByKernelClock is ping by the kernel's timestamps of packets.
+func pingByKernelClock(ctx context.Context, pairs []probe.Pair, count int, interval time.Duration) ([][]time.Duration, error) {
 	results, err := probe.MeasureRTT(ctx, pairs, count, interval)
 	all := make([][]time.Duration, len(results))
 	for i, r := range results {
@@ -125,7 +232,7 @@ func stamped(ctx context.Context, pairs []probe.Pair, count int, interval time.D
 	return all, err
 }
 
-func (s *Sparse) judge(wires []*wire, plain []time.Duration, got [][]time.Duration) {
+func (s *Sparse) setErrors(wires []*benchLink, plain []time.Duration, got [][]time.Duration) {
 	veth := summarise(plain)
 	s.VethMean, s.VethMax = milliseconds(veth.mean), milliseconds(veth.max)
 	var all []time.Duration

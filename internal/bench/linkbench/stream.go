@@ -1,15 +1,25 @@
+// Package tcpstream is one TCP stream at full speed between two places of an emulated
+// network, as iperf3 sends it.
 package linkbench
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
-	"skerry/internal/bench/tcpstream"
+	"skerry/internal/base/linger"
 	"skerry/internal/evidence/stats"
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 )
 
 // Stream is one TCP stream without any shaping.
@@ -28,24 +38,24 @@ type Long struct {
 	Seconds   float64 `json:"seconds"`
 }
 
-func (b *bench) stream(ctx context.Context) (err error) {
+func (b *bench) measureStream(ctx context.Context) (err error) {
 	b.Progress("one TCP stream, unshaped, and on a plain veth pair")
-	w, err := b.pair(ctx, link.Quality{})
+	w, err := b.newPairTestbed(ctx, link.Quality{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	near, far, err := w.veth()
+	near, far, err := w.addVeth()
 	if err != nil {
 		return err
 	}
 	var veth, emulated []float64
 	for range pick(b, 5, 3) {
-		v, err := tcpstream.Goodput(ctx, near, far, 500*time.Millisecond, 2*time.Second)
+		v, err := measureGoodput(ctx, near, far, 500*time.Millisecond, 2*time.Second)
 		if err != nil {
 			return err
 		}
-		e, err := tcpstream.Goodput(ctx, w.wires[0].a, w.wires[0].b, 500*time.Millisecond, 2*time.Second)
+		e, err := measureGoodput(ctx, w.links[0].a, w.links[0].b, 500*time.Millisecond, 2*time.Second)
 		if err != nil {
 			return err
 		}
@@ -57,31 +67,175 @@ func (b *bench) stream(ctx context.Context) (err error) {
 	return nil
 }
 
-// veth joins the two places of a world by a plain pair, too.
-func (w *world) veth() (near, far *stand, err error) {
-	near, far = &stand{w.places[0], "10.98.0.1"}, &stand{w.places[1], "10.98.0.2"}
+// addVeth joins the two places of a world by a plain pair, too.
+func (w *testbed) addVeth() (near, far *endpoint, err error) {
+	near, far = &endpoint{w.namespaces[0], "10.98.0.1"}, &endpoint{w.namespaces[1], "10.98.0.2"}
 	err = near.Do(func() error {
 		return netlink.LinkAdd(&netlink.Veth{
 			LinkAttrs: netlink.LinkAttrs{Name: "v"}, PeerName: "v",
 			PeerNamespace: netlink.NsFd(int(far.ns.Fd())),
 		})
 	})
-	return near, far, errors.Join(err, near.address("v", near.addr+"/30"), far.address("v", far.addr+"/30"))
+	return near, far, errors.Join(err, near.addAddress("v", near.addr+"/30"), far.addAddress("v", far.addr+"/30"))
 }
 
-func (b *bench) long(ctx context.Context) (err error) {
+func (b *bench) measureLong(ctx context.Context) (err error) {
 	const rtt, bandwidth = 100 * time.Millisecond, 1_000_000_000
 	b.Progress("one TCP stream at 100 ms and 1 Gbit/s")
-	w, err := b.pair(ctx, link.Quality{Latency: rtt / 2, Bandwidth: bandwidth})
+	w, err := b.newPairTestbed(ctx, link.Quality{Latency: rtt / 2, Bandwidth: bandwidth})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	steady := pick(b, 15*time.Second, 5*time.Second)
-	bps, err := tcpstream.Goodput(ctx, w.wires[0].a, w.wires[0].b, pick(b, 10*time.Second, 5*time.Second), steady)
+	bps, err := measureGoodput(ctx, w.links[0].a, w.links[0].b, pick(b, 10*time.Second, 5*time.Second), steady)
 	if err != nil {
 		return err
 	}
 	b.result.Long = &Long{RTT: milliseconds(rtt), Bandwidth: bandwidth, SteadyBPS: bps, Seconds: steady.Seconds()}
 	return nil
+}
+
+// streamBuffer is what is written and read at a time, the same as iperf3 does.
+const streamBuffer = 128 << 10
+
+// congestionControl is what Linux uses unless told otherwise. BBR, which some machines are told to
+// use, paces a stream by the shortest of its round trips; where those take 30 us, that
+// measures BBR and not the link.
+const congestionControl = "cubic"
+
+// tcpStream is a stream under way. Each end has a thread that blocks in system calls: to
+// wait through Go's poller would cost it a third of a core.
+type tcpStream struct {
+	from, to       int
+	sent, received atomic.Int64 // bytes
+	both           sync.WaitGroup
+}
+
+// startTCPStream opens a connection and begins to send over it.
+func startTCPStream(from, to probe.Inside) (*tcpStream, error) {
+	s := &tcpStream{from: -1, to: -1}
+	if err := s.connect(from, to); err != nil {
+		return nil, fmt.Errorf("start a TCP stream: %w", errors.Join(err, s.stop()))
+	}
+	s.both.Go(s.send)
+	s.both.Go(s.receive)
+	return s, nil
+}
+
+func (s *tcpStream) connect(from, to probe.Inside) error {
+	l, err := openTCP(to)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(l)
+	if err := unix.Listen(l, 1); err != nil {
+		return err
+	}
+	if s.from, err = openTCP(from); err != nil {
+		return err
+	}
+	address, err := unix.Getsockname(l)
+	if err != nil {
+		return err
+	}
+	// Bounds connect, too.
+	if err := unix.SetsockoptTimeval(s.from, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 10}); err != nil {
+		return err
+	}
+	if err := unix.Connect(s.from, address); err != nil {
+		return err
+	}
+	s.to, _, err = unix.Accept4(l, unix.SOCK_CLOEXEC)
+	return err
+}
+
+func openTCP(at probe.Inside) (fd int, err error) {
+	err = at.Do(func() (err error) {
+		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestionControl); err != nil {
+			return fmt.Errorf("choose %s: %w", congestionControl, err)
+		}
+		return unix.Bind(fd, &unix.SockaddrInet4{Addr: netip.MustParseAddr(at.Addr()).As4()})
+	})
+	return fd, err
+}
+
+func (s *tcpStream) send() {
+	buffer := make([]byte, streamBuffer)
+	rand.Read(buffer) // untouched memory would all be one page, in the fastest cache
+	repeat(func() (int, error) { return unix.Write(s.from, buffer) }, &s.sent)
+}
+
+func (s *tcpStream) receive() {
+	buffer := make([]byte, streamBuffer)
+	repeat(func() (int, error) { return unix.Read(s.to, buffer) }, &s.received)
+}
+
+// repeat makes one call after the other until Stop shuts the connection down.
+func repeat(call func() (int, error), bytes *atomic.Int64) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for {
+		n, err := call()
+		switch {
+		case errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN):
+			continue
+		case err != nil || n == 0:
+			return
+		}
+		bytes.Add(int64(n))
+	}
+}
+
+// stop ends the stream at once, with what is under way.
+func (s *tcpStream) stop() error {
+	var errs []error
+	ends := []int{s.from, s.to}
+	for _, fd := range ends {
+		if fd >= 0 {
+			_ = unix.Shutdown(fd, unix.SHUT_RDWR) // not connected: nobody waits on it
+		}
+	}
+	s.both.Wait()
+	for _, fd := range ends {
+		if fd >= 0 {
+			errs = append(errs, unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}), unix.Close(fd))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// streamMark is a moment of a stream.
+type streamMark struct {
+	at    time.Time
+	bytes int64
+}
+
+// mark is this moment.
+func (s *tcpStream) mark() streamMark { return streamMark{time.Now(), s.received.Load()} }
+
+// since is the payload received since a mark, in bit/s.
+func (s *tcpStream) since(m streamMark) float64 {
+	now := s.mark()
+	return float64(now.bytes-m.bytes) * 8 / now.at.Sub(m.at).Seconds()
+}
+
+// measureGoodput is the payload in bit/s that a new stream carries for some time, after it ran for
+// a while.
+func measureGoodput(ctx context.Context, from, to probe.Inside, after, during time.Duration) (float64, error) {
+	s, err := startTCPStream(from, to)
+	if err != nil {
+		return 0, err
+	}
+	var bps float64
+	if err = linger.For(ctx, after); err == nil {
+		mark := s.mark()
+		err = linger.For(ctx, during)
+		bps = s.since(mark)
+	}
+	return bps, errors.Join(err, s.stop())
 }

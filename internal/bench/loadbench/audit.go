@@ -66,19 +66,19 @@ func measureAudit(ctx context.Context, o Options) (a Audit, err error) {
 		threads int
 		p       ycsb.Properties
 	}{{"a", 1, nil}, {"a", 16, nil}, {"b", 1, nil}, {"c", 1, nil}, {"d", 1, nil}, {"f", 1, nil}, {"a, all fields", 1, ycsb.Properties{"writeallfields": "true"}}} {
-		x, err := overhead(ctx, o, c.name, c.threads, c.p, filepath.Join(dir, "ledger"))
+		x, err := measureOverhead(ctx, o, c.name, c.threads, c.p, filepath.Join(dir, "ledger"))
 		if err != nil {
 			return a, err
 		}
 		a.Overhead = append(a.Overhead, x)
 	}
 	if o.Server != "" && o.Open != nil {
-		a.ReadBack, err = readBack(ctx, o, dir)
+		a.ReadBack, err = measureReadBack(ctx, o, dir)
 	}
 	return a, err
 }
 
-func overhead(ctx context.Context, o Options, name string, threads int, change ycsb.Properties, file string) (Overhead, error) {
+func measureOverhead(ctx context.Context, o Options, name string, threads int, change ycsb.Properties, file string) (Overhead, error) {
 	x := Overhead{Workload: name, Threads: threads}
 	n, rounds := overheadRuns, overheadRounds
 	if o.Quick {
@@ -110,7 +110,7 @@ func overhead(ctx context.Context, o Options, name string, threads int, change y
 	return x, nil
 }
 
-func readBack(ctx context.Context, o Options, dir string) (_ *ReadBack, err error) {
+func measureReadBack(ctx context.Context, o Options, dir string) (_ *ReadBack, err error) {
 	server, err := startRedis(ctx, o, dir)
 	if err != nil {
 		return nil, err
@@ -142,10 +142,10 @@ func readBack(ctx context.Context, o Options, dir string) (_ *ReadBack, err erro
 		}
 		switch phase {
 		case load.PhaseRun:
-			r.Acknowledged, r.RunPeak = got.Audited.Acknowledged, peak()
+			r.Acknowledged, r.RunPeak = got.Audited.Acknowledged, readPeakMemory()
 		case load.PhaseAudit:
 			a := got.Audit
-			r.AuditPeak, r.Seconds, r.Wrong = peak(), a.Took.Seconds(), a.Lost+a.Stale+a.Unexpected+a.Unread
+			r.AuditPeak, r.Seconds, r.Wrong = readPeakMemory(), a.Took.Seconds(), a.Lost+a.Stale+a.Unexpected+a.Unread
 		}
 	}
 	if st, err := os.Stat(spec.Audit.File); err == nil {
@@ -157,8 +157,8 @@ func readBack(ctx context.Context, o Options, dir string) (_ *ReadBack, err erro
 // resetPeak makes the kernel forget the most memory that this process had, see proc(5).
 func resetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
-// peak is the most resident memory since resetPeak, 0 where the kernel does not tell.
-func peak() int64 {
+// readPeakMemory is the most resident memory since resetPeak, 0 where the kernel does not tell.
+func readPeakMemory() int64 {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0

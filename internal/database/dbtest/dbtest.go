@@ -119,7 +119,7 @@ func Run(t *testing.T, c Config) {
 			if c.Version != "" && r.Series != c.Version {
 				continue
 			}
-			if why := testkit.NotAsked(r, name); why != "" {
+			if why := testkit.SkipReason(r, name); why != "" {
 				return why
 			}
 			break

@@ -223,7 +223,7 @@ func (p Plan) Remaps() bool {
 // members' addresses.
 func (p Plan) ContactPoints(port int) []string {
 	outside, ok := p.Shared[port]
-	if !ok || p.Service.Own() {
+	if !ok || p.Service.PerMember() {
 		return nil
 	}
 	var all []string

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/errs"
 	"skerry/internal/base/linger"
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/device"
@@ -103,7 +102,7 @@ func decodeError(w *wireError) error {
 	if w == nil {
 		return nil
 	}
-	err := errs.As(w.Message, codes[w.Code])
+	err := advice.WithText(w.Message, codes[w.Code])
 	if w.Advice != "" {
 		err = advice.With(err, "%s", w.Advice)
 	}

@@ -135,7 +135,7 @@ func TestPlain(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	traces.None(t, name, dir)
+	traces.Check(t, name, dir)
 }
 
 // A lab whose nodes are on two machines keeps the contract of one machine.
@@ -149,7 +149,7 @@ func TestContract(t *testing.T) {
 			Lab: name, Machine: here(t, o), Other: here(t, o),
 			Left: func(t *testing.T) {
 				t.Helper()
-				traces.None(t, name, dir)
+				traces.Check(t, name, dir)
 			},
 			Kill: func(t *testing.T, pid int) {
 				t.Helper()
@@ -161,7 +161,7 @@ func TestContract(t *testing.T) {
 				t.Helper()
 				o.Ask, o.After = a, after
 				runOwner(t, o)
-				if len(traces.Of(t, name, dir)) == 0 {
+				if len(traces.Find(t, name, dir)) == 0 {
 					t.Errorf("killed when %s: nothing was left to clear", after)
 				}
 			},

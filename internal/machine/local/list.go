@@ -36,7 +36,7 @@ func (m *Machine) List(ctx context.Context) ([]machine.Found, error) {
 }
 
 func find(p statedir.Place) (machine.Found, error) {
-	locked, err := flock.Held(p.Dir())
+	locked, err := flock.IsHeld(p.Dir())
 	if err != nil {
 		return machine.Found{}, err
 	}

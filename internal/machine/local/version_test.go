@@ -59,7 +59,7 @@ func TestLabOfVersion1(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			traces.None(t, name, dir)
+			traces.Check(t, name, dir)
 		})
 	}
 }

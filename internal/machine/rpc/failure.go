@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/errs"
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
@@ -90,7 +89,7 @@ func (f *Failure) Err() error {
 	if f.Exit != 0 {
 		is = append(is, f.Exit)
 	}
-	err := errs.As(f.Text, errors.Join(is...))
+	err := advice.WithText(f.Text, errors.Join(is...))
 	if f.Next != "" {
 		err = advice.With(err, "%s", f.Next)
 	}

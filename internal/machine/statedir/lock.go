@@ -67,7 +67,7 @@ func LockDir(ctx context.Context, path string, wait bool) (*flock.Lock, error) {
 	}
 	var lock *flock.Lock
 	for {
-		if lock, err = flock.Take(dir); err == nil {
+		if lock, err = flock.Acquire(dir); err == nil {
 			break
 		}
 		if !errors.Is(err, flock.ErrHeld) {

@@ -69,7 +69,7 @@ func TestContract(t *testing.T) {
 			Lab: name, Machine: reach(t, here(t, dir)), Other: reach(t, here(t, dir)),
 			Left: func(t *testing.T) {
 				t.Helper()
-				traces.None(t, name, dir)
+				traces.Check(t, name, dir)
 			},
 			Kill: kill,
 			Die:  dying(here(t, dir), kill),

@@ -22,7 +22,6 @@ import (
 	"skerry/internal/machine/remote"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/traces"
-	"skerry/internal/testkit/wallclock"
 )
 
 // ssh stands in PATH for the real one, which the tests on pretended machines have: it runs what it is told
@@ -217,7 +216,7 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			if fault.next {
 				reach(t, here(t, dir))
 			}
-			traces.None(t, lab, dir)
+			traces.Check(t, lab, dir)
 		})
 	}
 }
@@ -230,7 +229,7 @@ func TestClock(t *testing.T) {
 		t.Errorf("this machine's own clock: %+v, %v", got, err)
 	}
 	// It moves while the agent runs.
-	wallclock.Of(t, c.Hello.PID).Set(t, time.Hour)
+	testkit.AttachClock(t, c.Hello.PID).Set(t, time.Hour)
 	got, err = c.Clock(t.Context(), 5)
 	if err != nil || (got.Offset-time.Hour).Abs() > got.Uncertainty+time.Millisecond {
 		t.Errorf("a clock an hour ahead: %+v, %v", got, err)

@@ -109,7 +109,7 @@ func (r *rack) left(when string) {
 	if now := r.network(); now != r.before {
 		r.t.Errorf("%s: the machine's own network was\n%s\nand is\n%s", when, r.before, now)
 	}
-	traces.None(r.t, r.lab, r.dir)
+	traces.Check(r.t, r.lab, r.dir)
 }
 
 // A node that is the machine itself: packets of the other node's reach programs in the machine's own network, by the link.

@@ -39,7 +39,7 @@ func WriteFile(path string, page []byte, d *record.Dir) (string, error) {
 	if path == "" {
 		path = filepath.Join(d.Path, FileName)
 	}
-	if err := atomicfile.File(path, func(w io.Writer) error { return Write(w, page, d) }); err != nil {
+	if err := atomicfile.Write(path, func(w io.Writer) error { return Write(w, page, d) }); err != nil {
 		return "", err
 	}
 	return path, nil

@@ -15,7 +15,7 @@ import (
 // SKERRY_PREVIEW_RUNS=FOLDER,DIR... writes the reports of run directories into a folder, to look at
 // a page that npm run build has made.
 func TestPreview(t *testing.T) {
-	folder, dirs, ok := strings.Cut(testkit.Asked(t, "SKERRY_PREVIEW_RUNS",
+	folder, dirs, ok := strings.Cut(testkit.OptIn(t, "SKERRY_PREVIEW_RUNS",
 		"FOLDER,DIR... writes the reports of run directories into a folder"), ",")
 	if !ok {
 		t.Fatal("SKERRY_PREVIEW_RUNS names a folder and no run directory")

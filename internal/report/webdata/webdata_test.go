@@ -125,7 +125,7 @@ func TestDocumentsContainNoNull(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if places, err := testkit.Nulls(text); err != nil || len(places) > 0 {
+			if places, err := testkit.FindNulls(text); err != nil || len(places) > 0 {
 				t.Errorf("%s of %s: null at %v, %v", name, dir, places, err)
 			}
 		}

@@ -164,7 +164,7 @@ func DeliverResults(ctx context.Context, to string, send func(io.Writer) error) 
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return fmt.Errorf("deliver results: %w", err)
 		}
-		if err := atomicfile.File(to, send); err != nil {
+		if err := atomicfile.Write(to, send); err != nil {
 			return fmt.Errorf("deliver results: %w", err)
 		}
 		return nil

@@ -197,7 +197,7 @@ func NewMeasure(
 			return "", err
 		}
 		config.Phases, config.Lane, config.Beside = turns, at.Number, at.Beside
-		config.Progress = config.Progress.Live()
+		config.Progress = config.Progress.LivePart()
 		defer config.Progress.Done()
 		dir, err := launch(ctx, config)
 		if errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions) || errors.Is(err, runner.ErrSuspect) {

@@ -61,7 +61,7 @@ func (c *Contest) Lock() (release func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open choice folder: %w", err)
 	}
-	lock, err := flock.Take(f)
+	lock, err := flock.Acquire(f)
 	if err != nil {
 		return nil, errors.Join(
 			advice.With(fmt.Errorf("%w: another command is choosing in %s", ErrFolder, c.Dir), "wait for it, or use another folder"),
@@ -103,7 +103,7 @@ func (c *Contest) SaveState(line string, a Answer, done bool) error {
 }
 
 func writeFile(path string, text []byte) error {
-	return atomicfile.File(path, func(w io.Writer) error {
+	return atomicfile.Write(path, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
@@ -121,7 +121,7 @@ func ReadState(dir string) (s Standing, err error) {
 	if err != nil {
 		return s, fmt.Errorf("read choice in %s: %w", dir, err)
 	}
-	if s.Running, err = flock.Held(dir); err != nil {
+	if s.Running, err = flock.IsHeld(dir); err != nil {
 		return s, fmt.Errorf("read choice in %s: %w", dir, err)
 	}
 	return s, nil

@@ -113,7 +113,7 @@ func (c *Contest) writeExperiment(h race.Heat) (path string, text []byte, err er
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return path, nil, fmt.Errorf("create experiments folder: %w", err)
 	}
-	return path, text, atomicfile.File(path, func(w io.Writer) error {
+	return path, text, atomicfile.Write(path, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -67,7 +67,7 @@ func ReadState(dir string) (State, error) {
 
 func (s *State) write(dir string) error {
 	s.Changed = time.Now()
-	err := atomicfile.File(statePath(dir), func(w io.Writer) error { return json.NewEncoder(w).Encode(s) })
+	err := atomicfile.Write(statePath(dir), func(w io.Writer) error { return json.NewEncoder(w).Encode(s) })
 	if err != nil {
 		return fmt.Errorf("write engine state: %w", err)
 	}

@@ -63,7 +63,7 @@ func (s *dispatcher) newBatch(tasks []record.Task) (executor.Batch, error) {
 		fmt.Fprintln(&lines, executor.FormatTrials(t.IDs()))
 	}
 	b.MemoryBytes = s.largestMemory(tasks)
-	if err := atomicfile.File(b.File, func(w io.Writer) error { _, err := lines.WriteTo(w); return err }); err != nil {
+	if err := atomicfile.Write(b.File, func(w io.Writer) error { _, err := lines.WriteTo(w); return err }); err != nil {
 		return b, fmt.Errorf("write task file: %w", err)
 	}
 	return b, nil

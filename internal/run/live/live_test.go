@@ -145,7 +145,7 @@ func TestFollow(t *testing.T) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatal(err)
 	}
-	if places, err := testkit.Nulls(text); err != nil || len(places) > 0 {
+	if places, err := testkit.FindNulls(text); err != nil || len(places) > 0 {
 		t.Errorf("null at %v, %v", places, err)
 	}
 	if len(s.Seconds) != 1 || len(s.Nodes) != 1 || len(s.Events) != 1 || s.Events[0].State != record.EventActive ||

@@ -38,7 +38,7 @@ func New(t testing.TB, n int) []host.Host {
 	hosts := make([]host.Host, n)
 	for i := range hosts {
 		ns := testkit.Namespace(t)
-		if err := plug(middle, ns, fmt.Sprint("port", i)); err != nil {
+		if err := attachToBridge(middle, ns, fmt.Sprint("port", i)); err != nil {
 			t.Fatalf("joining a node to the bridge: %v", err)
 		}
 		ns.Assign(t, device, fmt.Sprintf("10.255.1.%d/24", i+1))
@@ -63,8 +63,8 @@ func New(t testing.TB, n int) []host.Host {
 // device is a node's end of its cable.
 const device = "eth0"
 
-// plug joins a namespace to the bridge.
-func plug(middle, ns *testkit.NS, port string) error {
+// attachToBridge joins a namespace to the bridge.
+func attachToBridge(middle, ns *testkit.NS, port string) error {
 	return middle.Do(func() error {
 		bridge, err := netlink.LinkByName("bridge")
 		if err != nil {

@@ -14,12 +14,12 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// ShownDir is where `ip netns` looks for namespaces.
-const ShownDir = "/run/netns"
+// NetnsDir is where `ip netns` looks for namespaces.
+const NetnsDir = "/run/netns"
 
-// Of lists what is on the machine of labs whose names begin with name, or below dir:
+// Find lists what is on the machine of labs whose names begin with name, or below dir:
 // processes, mounts, shown namespaces, control groups, files.
-func Of(t testing.TB, name, dir string) []string {
+func Find(t testing.TB, name, dir string) []string {
 	t.Helper()
 	found := processes(t, name)
 	mounts, err := os.ReadFile("/proc/thread-self/mountinfo")
@@ -32,7 +32,7 @@ func Of(t testing.TB, name, dir string) []string {
 		}
 	}
 	for _, pattern := range []string{
-		ShownDir + "/skerry-" + name + "*",
+		NetnsDir + "/skerry-" + name + "*",
 		"/sys/fs/cgroup/skerry/" + name + "*", "/sys/fs/cgroup/*/skerry/" + name + "*",
 	} {
 		paths, err := filepath.Glob(pattern)
@@ -71,13 +71,13 @@ func processes(t testing.TB, name string) (found []string) {
 // patience is how long what was ended may still show.
 const patience = 10 * time.Second
 
-// None fails the test when anything is left of labs whose names begin with name, or below dir.
-func None(t testing.TB, name, dir string) {
+// Check fails the test when anything is left of labs whose names begin with name, or below dir.
+func Check(t testing.TB, name, dir string) {
 	t.Helper()
-	left := Of(t, name, dir)
+	left := Find(t, name, dir)
 	// A process that was killed shows for a moment more.
 	for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); {
-		left = Of(t, name, dir)
+		left = Find(t, name, dir)
 	}
 	for _, l := range left {
 		t.Errorf("left: %s", l)

@@ -30,11 +30,11 @@ func TestPresets(t *testing.T) {
 }
 
 // drive lets a machine want so many cores for a while and returns what it got, in cores.
-func drive(a *Account, vcpus, wants float64, d time.Duration) float64 {
+func drive(a *creditAccount, vcpus, wants float64, d time.Duration) float64 {
 	total := time.Duration(0)
-	for range d / Slot {
-		got := time.Duration(min(wants, a.Quota(vcpus, Slot)) * float64(Slot))
-		a.Spend(got, Slot)
+	for range d / slot {
+		got := time.Duration(min(wants, a.quota(vcpus, slot)) * float64(slot))
+		a.spend(got, slot)
 		total += got
 	}
 	return total.Seconds() / d.Seconds()
@@ -42,12 +42,12 @@ func drive(a *Account, vcpus, wants float64, d time.Duration) float64 {
 
 func TestT2SmallBurstsUntilItsLaunchCreditsAreSpent(t *testing.T) {
 	c := *preset(t, "t2.small").Credits
-	a := NewAccount(c)
+	a := newCreditAccount(c)
 	// 30 launch credits and 12 an hour at 1 credit a minute: 30 / (1 - 0.2) = 37.5 minutes.
 	if got := drive(a, 1, 1, 37*time.Minute); !about(got, 1, 1e-6) {
 		t.Errorf("%v cores while there are credits", got)
 	}
-	if b := a.Balance(); b <= 0 || b > 1 {
+	if b := a.balance(); b <= 0 || b > 1 {
 		t.Errorf("%v credits after 37 minutes", b)
 	}
 	drive(a, 1, 1, time.Minute)
@@ -57,29 +57,29 @@ func TestT2SmallBurstsUntilItsLaunchCreditsAreSpent(t *testing.T) {
 }
 
 func TestCreditsAreEarnedWhileIdleAndKeptForADay(t *testing.T) {
-	a := NewAccount(Credits{EarnPerHour: 12, Max: 288})
+	a := newCreditAccount(Credits{EarnPerHour: 12, Max: 288})
 	drive(a, 1, 0, time.Hour)
-	if b := a.Balance(); !about(b, 12, 1e-6) {
+	if b := a.balance(); !about(b, 12, 1e-6) {
 		t.Errorf("%v credits after an hour", b)
 	}
 	drive(a, 1, 0, 30*time.Hour)
-	if b := a.Balance(); !about(b, 288, 1e-6) {
+	if b := a.balance(); !about(b, 288, 1e-6) {
 		t.Errorf("%v credits after more than a day", b)
 	}
-	if got := drive(a, 1, 0.1, time.Hour); !about(got, 0.1, 1e-9) || a.Balance() != 288 {
-		t.Errorf("below the baseline: %v cores, %v credits", got, a.Balance())
+	if got := drive(a, 1, 0.1, time.Hour); !about(got, 0.1, 1e-9) || a.balance() != 288 {
+		t.Errorf("below the baseline: %v cores, %v credits", got, a.balance())
 	}
-	b := NewAccount(Credits{EarnPerHour: 12, Max: 288, Launch: 30})
+	b := newCreditAccount(Credits{EarnPerHour: 12, Max: 288, Launch: 30})
 	drive(b, 1, 0, 40*time.Hour)
-	if !about(b.Balance(), 318, 1e-6) {
-		t.Errorf("launch credits count towards the most that is kept: %v", b.Balance())
+	if !about(b.balance(), 318, 1e-6) {
+		t.Errorf("launch credits count towards the most that is kept: %v", b.balance())
 	}
 }
 
 func TestWhatIsOwedIsPaidBack(t *testing.T) {
-	a := NewAccount(Credits{EarnPerHour: 12, Max: 288})
-	a.Spend(time.Second, Slot) // a quota is no exact bound
-	if q := a.Quota(1, Slot); q >= 0.2 || q <= 0 {
+	a := newCreditAccount(Credits{EarnPerHour: 12, Max: 288})
+	a.spend(time.Second, slot) // a quota is no exact bound
+	if q := a.quota(1, slot); q >= 0.2 || q <= 0 {
 		t.Errorf("quota %v while it owes", q)
 	}
 	if got := drive(a, 1, 1, 10*time.Minute); !about(got, 0.2, 0.005) {
@@ -91,7 +91,7 @@ func TestAThiefTakesItsShareAndIsSeeded(t *testing.T) {
 	for _, share := range []float64{0, 0.05, 0.3, 0.5, 0.8} {
 		sum := 0.0
 		for k := range uint64(20_000) {
-			sum += NewThief(share, 3).In(k)
+			sum += newStealModel(share, 3).shareIn(k)
 		}
 		if !about(sum/20_000, share, 0.01) {
 			t.Errorf("%v on average, want %v", sum/20_000, share)
@@ -99,11 +99,11 @@ func TestAThiefTakesItsShareAndIsSeeded(t *testing.T) {
 	}
 	same, other := 0, 0
 	for k := range uint64(1000) {
-		x := NewThief(0.25, 1).In(k)
-		if x == NewThief(0.25, 1).In(k) {
+		x := newStealModel(0.25, 1).shareIn(k)
+		if x == newStealModel(0.25, 1).shareIn(k) {
 			same++
 		}
-		if x == NewThief(0.25, 2).In(k) {
+		if x == newStealModel(0.25, 2).shareIn(k) {
 			other++
 		}
 	}
@@ -135,10 +135,10 @@ func TestGovernor(t *testing.T) {
 		if err := g.step(k, at); err != nil {
 			t.Fatal(err)
 		}
-		got := time.Duration(m.quota * float64(Slot))
+		got := time.Duration(m.quota * float64(slot))
 		m.used += got
-		m.throttled += Slot - got
-		at = at.Add(Slot)
+		m.throttled += slot - got
+		at = at.Add(slot)
 	}
 	s, ok := g.State("busy")
 	if !ok || s.Credits < 0 || s.Credits > 0.5 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Machine is what a Governor makes obey.
-type Machine interface {
+// Target is what a Governor makes obey.
+type Target interface {
 	Name() string
 	// LimitCPU changes the quota, in cores.
 	LimitCPU(cores float64) error
@@ -17,8 +17,8 @@ type Machine interface {
 	Used() (used, throttled time.Duration, err error)
 }
 
-// Slot is how often quotas are set.
-const Slot = 100 * time.Millisecond
+// slot is how often quotas are set.
+const slot = 100 * time.Millisecond
 
 // leastQuota keeps a machine that owes credits alive, in cores.
 const leastQuota = 0.01
@@ -26,15 +26,15 @@ const leastQuota = 0.01
 // Governor makes machines obey their flavors: it counts what they use, takes credits and
 // neighbours into account, and sets their quota for the next Slot.
 type Governor struct {
-	mu       sync.Mutex
-	machines map[string]*governed
+	mu      sync.Mutex
+	targets map[string]*governedTarget
 }
 
-type governed struct {
-	machine Machine
+type governedTarget struct {
+	target  Target
 	flavor  Flavor
-	account *Account // nil without credits
-	thief   Thief
+	account *creditAccount // nil without credits
+	steal   stealModel
 
 	used, throttled time.Duration // at the last slot
 	at              time.Time
@@ -53,22 +53,22 @@ type State struct {
 }
 
 // NewGovernor begins with no machine.
-func NewGovernor() *Governor { return &Governor{machines: map[string]*governed{}} }
+func NewGovernor() *Governor { return &Governor{targets: map[string]*governedTarget{}} }
 
 // Add puts a machine under the governor. The seed decides when neighbours run.
-func (g *Governor) Add(m Machine, f Flavor, seed uint64) {
-	x := &governed{machine: m, flavor: f, thief: NewThief(f.Steal, seed)}
+func (g *Governor) Add(m Target, f Flavor, seed uint64) {
+	x := &governedTarget{target: m, flavor: f, steal: newStealModel(f.Steal, seed)}
 	if f.Credits != nil {
-		x.account = NewAccount(*f.Credits)
+		x.account = newCreditAccount(*f.Credits)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.machines[m.Name()] = x
+	g.targets[m.Name()] = x
 }
 
 // Run governs until ctx ends, and returns the first error.
 func (g *Governor) Run(ctx context.Context) error {
-	tick := time.NewTicker(Slot)
+	tick := time.NewTicker(slot)
 	defer tick.Stop()
 	for k := uint64(0); ; k++ {
 		if err := g.step(k, time.Now()); err != nil {
@@ -85,7 +85,7 @@ func (g *Governor) Run(ctx context.Context) error {
 func (g *Governor) step(k uint64, now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for name, x := range g.machines {
+	for name, x := range g.targets {
 		if err := x.step(k, now); err != nil {
 			return fmt.Errorf("governing %s: %w", name, err)
 		}
@@ -94,44 +94,44 @@ func (g *Governor) step(k uint64, now time.Time) error {
 }
 
 // step takes the last slot into account and sets the quota of the next.
-func (x *governed) step(k uint64, now time.Time) error {
-	used, throttled, err := x.machine.Used()
+func (x *governedTarget) step(k uint64, now time.Time) error {
+	used, throttled, err := x.target.Used()
 	if err != nil {
 		return err
 	}
 	if !x.at.IsZero() {
 		took := now.Sub(x.at)
 		if x.account != nil {
-			x.account.Spend(used-x.used, took)
+			x.account.spend(used-x.used, took)
 		}
 		// It was kept from nothing that it did not want.
 		x.stolen += min(throttled-x.throttled, time.Duration(x.taken*x.quota/(1-min(x.taken, 0.99))*float64(took)))
 	}
 	x.used, x.throttled, x.at = used, throttled, now
-	x.taken = x.thief.In(k)
+	x.taken = x.steal.shareIn(k)
 	quota := x.flavor.VCPUs
 	if x.account != nil {
-		quota = x.account.Quota(quota, Slot)
+		quota = x.account.quota(quota, slot)
 	}
 	quota = max(leastQuota, quota*(1-x.taken))
 	if quota == x.quota {
 		return nil
 	}
 	x.quota = quota
-	return x.machine.LimitCPU(quota)
+	return x.target.LimitCPU(quota)
 }
 
 // State returns what a machine is at; not ok for one that is not governed.
 func (g *Governor) State(name string) (State, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	x, ok := g.machines[name]
+	x, ok := g.targets[name]
 	if !ok {
 		return State{}, false
 	}
 	s := State{Stolen: x.stolen, Credits: -1, Quota: x.quota}
 	if x.account != nil {
-		s.Credits = x.account.Balance()
+		s.Credits = x.account.balance()
 	}
 	return s, true
 }

@@ -222,5 +222,5 @@ func (a *Authority) Renew(name string, days int, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.File(path, func(w io.Writer) error { return pem.Encode(w, &pem.Block{Type: "CERTIFICATE", Bytes: der}) })
+	return atomicfile.Write(path, func(w io.Writer) error { return pem.Encode(w, &pem.Block{Type: "CERTIFICATE", Bytes: der}) })
 }

@@ -55,7 +55,7 @@ func Directory(path string) (FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	lock, err := flock.Take(f)
+	lock, err := flock.Acquire(f)
 	if errors.Is(err, flock.ErrHeld) {
 		err = ErrLocked
 	}

@@ -116,7 +116,7 @@ func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request) (held int64
 	if r.Header.Get(HeaderForwarded) != "" {
 		most += forwardedMore
 	}
-	text, held, err := s.room.Body(w, r, most, s.Patience)
+	text, held, err := s.room.ReadBody(w, r, most, s.Patience)
 	var large *http.MaxBytesError
 	switch {
 	case errors.Is(err, bodylimit.ErrFull):

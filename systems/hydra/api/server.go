@@ -77,7 +77,7 @@ type Server struct {
 	Config
 	mux      *http.ServeMux
 	guarded  http.Handler
-	room     *bodylimit.Room
+	room     *bodylimit.Budget
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	shed     prometheus.Counter
@@ -105,7 +105,7 @@ func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Config: c, mux: http.NewServeMux(), room: bodylimit.NewRoom(c.Bodies)}
+	s := &Server{Config: c, mux: http.NewServeMux(), room: bodylimit.NewBudget(c.Bodies)}
 	s.streams.init()
 	s.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydra_requests_total", Help: "Requests by route and status."}, []string{"route", "code"})
@@ -186,7 +186,7 @@ func (s *Server) wrap(rt route) http.Handler {
 		if err == nil {
 			var held int64
 			held, err = s.receiveBody(w, r)
-			defer s.room.Give(held)
+			defer s.room.Release(held)
 		}
 		began := time.Now()
 		if rt.unbounded {
@@ -223,7 +223,7 @@ func (s *Server) serveLimited(rt route, w http.ResponseWriter, r *http.Request) 
 }
 
 // Held returns the bytes that request bodies hold.
-func (s *Server) Held() int64 { return s.room.Held() }
+func (s *Server) Held() int64 { return s.room.InUse() }
 
 // authorize checks the token of a request.
 func (s *Server) authorize(rt route, r *http.Request) error {

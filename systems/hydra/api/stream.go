@@ -140,7 +140,7 @@ func (c *stream) serve() {
 		held, long := c.in.Long()
 		q, err := framing.DecodeRequest(b)
 		if err != nil {
-			c.s.room.Give(held)
+			c.s.room.Release(held)
 			return
 		}
 		if c.s.inFlight.Add(1) > c.s.InFlight {
@@ -155,12 +155,12 @@ func (c *stream) serve() {
 				q = cloneRequest(q)
 			}
 			c.all.Go(func() {
-				defer c.s.room.Give(held)
+				defer c.s.room.Release(held)
 				c.perform(&q)
 			})
 			continue
 		}
-		c.s.room.Give(held)
+		c.s.room.Release(held)
 		if !c.in.HasFrame() && c.out.Flush() != nil {
 			return
 		}

@@ -100,7 +100,7 @@ func (from Source) open(ctx context.Context) (io.ReadCloser, error) {
 	if from.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+from.Token)
 	}
-	transport := &http.Transport{DialTLSContext: dialtls.Context(nil, from.TLS), DisableKeepAlives: true}
+	transport := &http.Transport{DialTLSContext: dialtls.DialContext(nil, from.TLS), DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for a snapshot: %w", from.Endpoint, err)

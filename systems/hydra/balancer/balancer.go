@@ -110,7 +110,7 @@ type Balancer struct {
 	members *pool // nil without
 	apps    *pool // nil without
 	metrics *metrics
-	room    *bodylimit.Room
+	room    *bodylimit.Budget
 	state   state
 }
 
@@ -126,7 +126,7 @@ func New(c Config) (*Balancer, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Balancer{config: c, metrics: newMetrics(), room: bodylimit.NewRoom(c.MaxBodies)}
+	b := &Balancer{config: c, metrics: newMetrics(), room: bodylimit.NewBudget(c.MaxBodies)}
 	for _, p := range []struct {
 		kind     Kind
 		backends []Backend
@@ -158,7 +158,7 @@ func (b *Balancer) newPool(kind Kind, given []Backend) (*pool, error) {
 	c := b.config
 	p := &pool{Balancer: b, kind: kind, limit: newLimiter(c.Limit, c.Queue, c.QueueTime), client: &http.Transport{
 		MaxIdleConnsPerHost: c.Limit, MaxIdleConns: 4 * c.Limit, IdleConnTimeout: time.Minute,
-		DialContext: dialer(c.CheckTimeout), DialTLSContext: dialtls.Context(dialer(c.CheckTimeout), c.TLS), DisableCompression: true,
+		DialContext: dialer(c.CheckTimeout), DialTLSContext: dialtls.DialContext(dialer(c.CheckTimeout), c.TLS), DisableCompression: true,
 		ResponseHeaderTimeout: c.Timeout,
 	}}
 	seen := map[string]bool{}

@@ -84,7 +84,7 @@ func TestStalled(t *testing.T) {
 		begin("Content-Length: 4000\r\n\r\n{")
 		begin("Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
 	}
-	until(t, "the large one takes its room", func() bool { return b.room.Held() > 600<<10 })
+	until(t, "the large one takes its room", func() bool { return b.room.InUse() > 600<<10 })
 	for range 20 {
 		if status, _, text := do(t, http.MethodPost, at+"/v1/transactions", "k", "{}"); status != http.StatusOK {
 			t.Fatalf("a whole request: %d %s", status, text)
@@ -97,7 +97,7 @@ func TestStalled(t *testing.T) {
 	if text, _ := io.ReadAll(stalled); !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
 		t.Errorf("what stalled was answered with %.200q", text)
 	}
-	until(t, "nothing is held", func() bool { return b.room.Held() == 0 })
+	until(t, "nothing is held", func() bool { return b.room.InUse() == 0 })
 	if m.served.Load() != 20 {
 		t.Errorf("the backend has served %d", m.served.Load())
 	}

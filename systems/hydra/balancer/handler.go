@@ -70,11 +70,11 @@ func (b *Balancer) poolFor(path string) *pool {
 
 // serve answers a request and returns the status.
 func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
-	body, held, err := p.room.Body(w, r, p.config.MaxBody, p.config.Arrival)
+	body, held, err := p.room.ReadBody(w, r, p.config.MaxBody, p.config.Arrival)
 	if err != nil {
 		return p.writeReadError(w, err)
 	}
-	defer p.room.Give(held)
+	defer p.room.Release(held)
 	if err := p.limit.enter(r.Context()); err != nil {
 		p.metrics.shed.WithLabelValues(string(p.kind)).Inc()
 		return writeProblem(w, http.StatusServiceUnavailable, api.CodeOverloaded, "the balancer is busy: "+err.Error())

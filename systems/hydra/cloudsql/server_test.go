@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit/relay"
+	"skerry/internal/testkit"
 	"skerry/systems/hydra/command"
 )
 
@@ -20,20 +20,20 @@ const (
 )
 
 // through is a database's URL with a relay before it.
-func through(t *testing.T, text string) (string, *relay.Relay) {
+func through(t *testing.T, text string) (string, *testkit.Relay) {
 	t.Helper()
 	u, err := url.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := relay.New(t, u.Host)
+	r := testkit.NewRelay(t, u.Host)
 	u.Host = r.Addr()
 	return u.String(), r
 }
 
 // TestSilentFromTheStart opens a database whose server takes connections and says nothing.
 func TestSilentFromTheStart(t *testing.T) {
-	addr := relay.Silent(t)
+	addr := testkit.SilentServer(t)
 	for _, scheme := range []string{"postgres", "mysql"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
@@ -81,18 +81,18 @@ func testSilence(t *testing.T, direct string) {
 		{"count", func() error { _, err := s.Count(ctx, "accounts", 0); return err }},
 		{"apply", func() error { _, err := s.Apply(ctx, "x", 1, []Entry{put}); return err }},
 	} {
-		between.Set(relay.Swallow)
+		between.Set(testkit.Swallow)
 		s.silence.limit.Store(int64(impatience))
 		if err := question.ask(); !errors.Is(err, ErrSilent) {
 			t.Errorf("%s of a server that is cut off: %v", question.name, err)
 		}
-		between.Set(relay.Refuse)
-		between.Set(relay.Pass)
+		between.Set(testkit.Refuse)
+		between.Set(testkit.Pass)
 	}
 
 	s.silence.limit.Store(int64(calm))
 	tx := half(t, s)
-	between.Set(relay.Swallow)
+	between.Set(testkit.Swallow)
 	s.silence.limit.Store(int64(impatience))
 	if err := tx.Commit(); err == nil {
 		t.Error("a server that is cut off has committed")

@@ -370,7 +370,7 @@ func Launch(ctx context.Context, l Layout, o Options, restart time.Duration, log
 		if err != nil {
 			return nil, err
 		}
-		reach.TLS, reach.Token = i.Client(nil, ca.Member), tokens.Own(bearer.Admin)
+		reach.TLS, reach.Token = i.Client(nil, ca.Member), tokens.TokenFor(bearer.Admin)
 	}
 	return Start(ctx, o.Exe, services, restart, reach, log)
 }

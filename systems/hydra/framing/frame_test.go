@@ -78,7 +78,7 @@ func TestLong(t *testing.T) {
 	for range 20 {
 		sent = framing.AppendRequest(sent, &long)
 	}
-	room := bodylimit.NewRoom(2 << 20)
+	room := bodylimit.NewBudget(2 << 20)
 	for name, r := range map[string]*framing.Reader{
 		"a client": framing.NewReader(bytes.NewReader(sent)),
 		"a server": framing.NewReader(bytes.NewReader(sent)).SetLimits(room, time.Minute, func(time.Time) error { return nil }),
@@ -91,11 +91,11 @@ func TestLong(t *testing.T) {
 			if !long {
 				t.Errorf("%s: a frame of 1 MiB is not the caller's", name)
 			}
-			room.Give(held)
+			room.Release(held)
 		}
 	}
-	if room.Held() != 0 {
-		t.Errorf("%d bytes are held", room.Held())
+	if room.InUse() != 0 {
+		t.Errorf("%d bytes are held", room.InUse())
 	}
 	r := framing.NewReader(bytes.NewReader(sent)).SetLimits(room, time.Minute, func(time.Time) error { return nil })
 	var err error

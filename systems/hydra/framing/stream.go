@@ -165,7 +165,7 @@ type Reader struct {
 	r *bufio.Reader
 	// room bounds the memory of all readers' long frames; deadline bounds the arrival of one.
 	// Both are nil for a reader that trusts the other side.
-	room     *bodylimit.Room
+	room     *bodylimit.Budget
 	deadline func(time.Time) error
 	patience time.Duration
 
@@ -179,7 +179,7 @@ func NewReader(r io.Reader) *Reader {
 
 // SetLimits bounds the memory of long frames by room, and the arrival of one by patience. deadline
 // sets the connection's read deadline, the zero time for none.
-func (r *Reader) SetLimits(room *bodylimit.Room, patience time.Duration, deadline func(time.Time) error) *Reader {
+func (r *Reader) SetLimits(room *bodylimit.Budget, patience time.Duration, deadline func(time.Time) error) *Reader {
 	r.room, r.patience, r.deadline = room, patience, deadline
 	return r
 }
@@ -216,7 +216,7 @@ func (r *Reader) Next() ([]byte, error) {
 // readLong reads a long frame in parts.
 func (r *Reader) readLong(n int64) (b []byte, err error) {
 	if r.room == nil {
-		b, _, err = bodylimit.NewRoom(2*MaxFrame).Read(r.r, n)
+		b, _, err = bodylimit.NewBudget(2*MaxFrame).Read(r.r, n)
 		return b, err
 	}
 	if err := r.deadline(time.Now().Add(r.patience)); err != nil {

@@ -133,7 +133,7 @@ func New(c Config) (*Client, error) {
 	}
 	if client.http == nil {
 		client.own = &http.Transport{
-			DialContext: client.dial, DialTLSContext: dialtls.Context(client.dial, c.TLS), MaxIdleConnsPerHost: maxIdle,
+			DialContext: client.dial, DialTLSContext: dialtls.DialContext(client.dial, c.TLS), MaxIdleConnsPerHost: maxIdle,
 			IdleConnTimeout: time.Minute, DisableCompression: true,
 		}
 		client.http = client.own

@@ -69,7 +69,7 @@ func lockDir(dir string) (*flock.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := flock.Take(f)
+	lock, err := flock.Acquire(f)
 	if errors.Is(err, flock.ErrHeld) {
 		err = advice.With(fmt.Errorf("%s: %w", dir, ErrInUse), "stop the other server, or give this server another --data directory")
 	}

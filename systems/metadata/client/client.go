@@ -96,7 +96,7 @@ func TLS(config func() *tls.Config) Option {
 	return func(c *Client) {
 		if config != nil {
 			t := c.http.Transport.(*http.Transport)
-			c.scheme, t.DialTLSContext = "https://", dialtls.Context(t.DialContext, config)
+			c.scheme, t.DialTLSContext = "https://", dialtls.DialContext(t.DialContext, config)
 		}
 	}
 }

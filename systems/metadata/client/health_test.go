@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit/relay"
+	"skerry/internal/testkit"
 	"skerry/systems/metadata"
 )
 
@@ -48,7 +48,7 @@ func TestHungReplica(t *testing.T) {
 	t.Parallel()
 	var changes atomic.Int32
 	good := answering(t, &changes)
-	hung := relay.Silent(t)
+	hung := testkit.SilentServer(t)
 	c := impatient(hung + "," + good)
 	defer c.Close()
 	if r := c.DoOne(t.Context(), mkdir); r.Err != nil || changes.Load() != 1 {
@@ -58,7 +58,7 @@ func TestHungReplica(t *testing.T) {
 
 func TestHungRead(t *testing.T) {
 	t.Parallel()
-	c := impatient(relay.Silent(t) + "," + answering(t, new(atomic.Int32)))
+	c := impatient(testkit.SilentServer(t) + "," + answering(t, new(atomic.Int32)))
 	defer c.Close()
 	if r := c.DoOne(t.Context(), stat); r.Err != nil {
 		t.Error(r.Err)
@@ -68,7 +68,7 @@ func TestHungRead(t *testing.T) {
 // TestHungSingleServer sends two requests to a hung server without replicas: the second one is not sent.
 func TestHungSingleServer(t *testing.T) {
 	t.Parallel()
-	c := impatient(relay.Silent(t))
+	c := impatient(testkit.SilentServer(t))
 	defer c.Close()
 	if r := c.DoOne(t.Context(), stat); !errors.Is(r.Err, ErrHung) {
 		t.Errorf("a read: %v", r.Err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/wallclock"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 )
@@ -17,9 +16,9 @@ import (
 // hold locks. The locks last for their lease and not for an hour. Locks of a live router stay.
 func TestClockJumps(t *testing.T) {
 	addrs, all := processes(t, 2)
-	clocks := make([]*wallclock.Clock, len(all))
+	clocks := make([]*testkit.WallClock, len(all))
 	for i, p := range all {
-		clocks[i] = wallclock.Of(t, p.cmd.Process.Pid)
+		clocks[i] = testkit.AttachClock(t, p.cmd.Process.Pid)
 	}
 	jump := func(by time.Duration) {
 		for _, c := range clocks {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"skerry/internal/base/errs"
+	"skerry/internal/base/advice"
 	"skerry/systems/metadata"
 )
 
@@ -113,10 +113,10 @@ func (p place) globalError(c metadata.Command, err error) error {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), metadata.Quote(p.toLocal(c.Path))+": "); ok {
-		return errs.As(metadata.Quote(c.Path)+": "+rest, err)
+		return advice.WithText(metadata.Quote(c.Path)+": "+rest, err)
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), p.base+"/"); ok && p.base != "/" { // about a directory on the way
-		return errs.As(metadata.Join(p.top, rest), err)
+		return advice.WithText(metadata.Join(p.top, rest), err)
 	}
 	return err
 }

@@ -49,8 +49,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
-	if creds.tokens != nil && bearer.InClear(creds.tls, o.Listen) {
-		o.Log.Warn(bearer.Clear, "listen", o.Listen)
+	if creds.tokens != nil && bearer.SentUnencrypted(creds.tls, o.Listen) {
+		o.Log.Warn(bearer.UnencryptedWarning, "listen", o.Listen)
 	}
 	k, recovery, err := o.openBackend(ctx, creds)
 	if err != nil {
@@ -114,7 +114,7 @@ func Run(ctx context.Context, o Options) (err error) {
 
 // WriteAddr writes an address to a file atomically.
 func WriteAddr(path string, addr net.Addr) error {
-	return atomicfile.File(path, func(w io.Writer) error {
+	return atomicfile.Write(path, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, addr)
 		return err
 	})

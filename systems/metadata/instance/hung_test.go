@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/relay"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/instance"
@@ -112,7 +111,7 @@ func checkListed(t *testing.T, all []*process, acknowledged []string) {
 // meanwhile.
 func TestHungServer(t *testing.T) {
 	t.Parallel()
-	silent := relay.Silent(t)
+	silent := testkit.SilentServer(t)
 	addr := testkit.Address(t)
 	run(t, instance.Options{Listen: addr, Dir: filepath.Join(t.TempDir(), "data"), Share: &instance.Share{
 		Name: "g1", Root: "g1", Servers: []string{"g1=" + addr, "g2=" + silent},

@@ -84,7 +84,7 @@ func (k credentials) hosts() []string {
 
 // clientOptions configures clients of other servers that share the tree: same tokens, certificates of the same authority.
 func (k credentials) clientOptions() []client.Option {
-	all := []client.Option{client.Token(k.tokens.Own(bearer.Write))}
+	all := []client.Option{client.Token(k.tokens.TokenFor(bearer.Write))}
 	if k.tls {
 		all = append(all, client.TLS(k.id.Trust))
 	}

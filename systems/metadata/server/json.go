@@ -25,7 +25,7 @@ func (s *Server) serveJSON(service Service, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return
 	}
-	defer s.room.Give(held)
+	defer s.room.Release(held)
 	op := r.PathValue("op")
 	if op == "batch" {
 		s.serveJSONBatch(service, w, r, body)

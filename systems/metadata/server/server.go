@@ -89,12 +89,12 @@ type Server struct {
 	metrics *metrics
 	mux     *http.ServeMux
 	guard   *webguard.Guard
-	room    *bodylimit.Room
+	room    *bodylimit.Budget
 }
 
 func New(service Service, o Options) *Server {
 	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux(), guard: webguard.New(nil, o.Hosts...),
-		room: bodylimit.NewRoom(o.MaxBodies)}
+		room: bodylimit.NewBudget(o.MaxBodies)}
 	s.metrics = newMetrics(o.Collectors)
 	for pattern, answer := range s.routes() {
 		s.mux.HandleFunc(pattern, answer)
@@ -123,7 +123,7 @@ func (s *Server) Patterns() []string { return slices.Sorted(maps.Keys(s.routes()
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.guard.Check(r); err != nil {
-		webguard.Plain(w, err)
+		webguard.WritePlain(w, err)
 		return
 	}
 	named := strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/metrics"
@@ -168,7 +168,7 @@ func (s *Server) serveText(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	defer s.room.Give(held)
+	defer s.room.Release(held)
 	scope := s.scope(r)
 	r = withRequest(r)
 	a := s.runText(r.Context(), scope, string(body))
@@ -219,11 +219,11 @@ func (s *Server) writePages(ctx context.Context, w io.Writer, extend func() erro
 }
 
 // BodyBytes returns the size of all bodies in memory.
-func (s *Server) BodyBytes() int64 { return s.room.Held() }
+func (s *Server) BodyBytes() int64 { return s.room.InUse() }
 
 // readBody reads a request's body, which occupies held bytes of the room. On an error it has answered the request.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (b []byte, held int64, err error) {
-	b, held, err = s.room.Body(w, r, s.o.MaxBody, s.o.Patience)
+	b, held, err = s.room.ReadBody(w, r, s.o.MaxBody, s.o.Patience)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

@@ -1,0 +1,227 @@
+package strict
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Shorthander is a struct that a single value may stand for: the value of one of its keys.
+type Shorthander interface {
+	// Shorthand returns that key.
+	Shorthand() string
+}
+
+// Alternator is a struct with keys that exclude each other. Where Set puts one of
+// them, the others of its group go.
+type Alternator interface {
+	// Alternatives returns the groups.
+	Alternatives() [][]string
+}
+
+// Decoder is a type that decodes itself. It reports problems and goes on.
+type Decoder interface {
+	DecodeNode(n *Node, path string, report func(Problem))
+}
+
+// Chooser is a field that one of several keys of its struct fills, each with a value of a
+// type of its own. Its tag is yaml:",choice".
+type Chooser interface {
+	// Choices are the keys, in order; they are the same for every value of the type.
+	Choices() []Choice
+	// Choose takes the key that the document has, and what stands there: an addressable
+	// value of the key's type.
+	Choose(key string, value reflect.Value)
+}
+
+// Choice is one key of a Chooser.
+type Choice struct {
+	Key  string
+	Type reflect.Type
+}
+
+// field is one key of a struct.
+type field struct {
+	name  string
+	index []int
+	typ   reflect.Type
+	rules rules
+	// choice says that the key is one of the Chooser at index.
+	choice bool
+}
+
+// fields returns the keys of a struct in order, those of embedded structs among them.
+func fields(t reflect.Type) []field {
+	var fs []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case option == "inline":
+			for _, inner := range fields(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				fs = append(fs, inner)
+			}
+		case option == "choice":
+			for _, c := range reflect.New(f.Type).Interface().(Chooser).Choices() {
+				fs = append(fs, field{name: c.Key, index: []int{i}, typ: c.Type, choice: true})
+			}
+		case name != "" && name != "-":
+			fs = append(fs, field{name: name, index: []int{i}, typ: f.Type, rules: parseRules(f.Tag.Get("jsonschema"))})
+		}
+	}
+	return fs
+}
+
+// restField is the index of a struct's field that takes the keys which no other does, a map with
+// the tag `yaml:",rest"`.
+func restField(t reflect.Type) (index int, ok bool) {
+	for i := range t.NumField() {
+		if _, option, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); option == "rest" {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func fieldNames(fs []field) []string {
+	ns := make([]string, len(fs))
+	for i, f := range fs {
+		ns[i] = f.name
+	}
+	return ns
+}
+
+// shorthand is the key that a single value stands for in t, "" where it may not.
+func shorthand(t reflect.Type) string {
+	if s, ok := reflect.Zero(t).Interface().(Shorthander); ok {
+		return s.Shorthand()
+	}
+	return ""
+}
+
+// standsFor tells whether n is the value of one key that stands for all of t: a single
+// value, or a list where that key takes one.
+func standsFor(n *Node, t reflect.Type) bool {
+	key := shorthand(t)
+	if key == "" || n.Kind != List {
+		return key != "" && n.scalar()
+	}
+	return slices.ContainsFunc(fields(t), func(f field) bool { return f.name == key && f.typ.Kind() == reflect.Slice })
+}
+
+func alternatives(t reflect.Type) [][]string {
+	if a, ok := reflect.Zero(t).Interface().(Alternator); ok {
+		return a.Alternatives()
+	}
+	return nil
+}
+
+var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+
+// isStructured says whether a field holds keys or items, so that it may be left empty.
+func isStructured(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t.Kind() == reflect.Slice
+}
+
+// describeType is how messages call what a type takes.
+func describeType(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(textUnmarshaler) {
+		return "a " + strings.ToLower(t.Name())
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint64:
+		return "a whole number from 0 on"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct:
+		if s := shorthand(t); s != "" {
+			return "its " + s + " or a mapping"
+		}
+	}
+	return "a mapping"
+}
+
+// describeNode is how messages call what was given.
+func describeNode(n *Node) string {
+	if n.scalar() {
+		return strconv.Quote(n.Scalar)
+	}
+	return n.Kind.String()
+}
+
+// suggestFix is what to write in place of a value of the wrong type, "" where nobody knows.
+func suggestFix(n *Node, t reflect.Type) string {
+	s := n.Scalar
+	switch t.Kind() {
+	case reflect.Slice:
+		if n.scalar() {
+			return fmt.Sprintf("write [%s]", s)
+		}
+	case reflect.Bool:
+		switch strings.ToLower(s) {
+		case "yes", "on", "1":
+			return "write true"
+		case "no", "off", "0":
+			return "write false"
+		}
+	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:
+		if plain := strings.NewReplacer(",", "", "_", "", " ", "", "'", "").Replace(s); n.Kind == Text && isNumberOf(plain, t) {
+			return "write " + plain
+		}
+		if p, ok := strings.CutSuffix(s, "%"); ok && t.Kind() == reflect.Float64 {
+			if f, err := strconv.ParseFloat(strings.TrimSpace(p), 64); err == nil {
+				return "write " + strconv.FormatFloat(f/100, 'g', 6, 64)
+			}
+		}
+	}
+	return ""
+}
+
+// isNumberOf says whether a number is one that a type holds.
+func isNumberOf(s string, t reflect.Type) bool {
+	var err error
+	switch t.Kind() {
+	case reflect.Float64:
+		return isNumber(s)
+	case reflect.Uint64:
+		_, err = strconv.ParseUint(s, 10, 64)
+	default:
+		_, err = strconv.ParseInt(s, 10, 64)
+	}
+	return err == nil
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil
+}
+
+// scalarNode is the node of a default.
+func scalarNode(s string) *Node {
+	n := &Node{Kind: Text, Scalar: s}
+	switch {
+	case s == "true" || s == "false":
+		n.Kind = Bool
+	case isNumber(s):
+		n.Kind = Number
+	}
+	return n
+}
