@@ -96,7 +96,7 @@ func TestValidate(t *testing.T) {
 	v = Validate("../../experiments/quickstart.yaml", []string{"scael=2", "repetitions=0"}, false, databases())
 	want := []Mistake{
 		{File: "--set scael=2", Path: "scael", Message: `unknown key "scael"`, Hint: `did you mean "scale"?`},
-		{File: "--set repetitions=0", Path: "repetitions", Message: "repetitions: 0 is too little, the least is 1"},
+		{File: "--set repetitions=0", Path: "repetitions", Message: "repetitions: 0 is too small, the minimum is 1"},
 	}
 	if diff := cmp.Diff(want, v.Problems); diff != "" || v.Valid || v.Err() == nil {
 		t.Errorf("-want +got:\n%s", diff)

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// maxID is what a link's ID may be long, in bytes; maxName keeps "A~B#9999" within it.
+	// maxID is the maximum length of a link's ID in bytes; maxName keeps "A~B#9999" within it.
 	maxID   = 64
 	maxName = 29
-	// maxLinks bounds what one machine can carry: a full mesh of 256 nodes is 32,640 links.
+	// maxLinks is what one machine can emulate. A full mesh of 256 nodes has 32,640 links.
 	maxLinks = 100_000
-	// defaultSiteRTT is what two hosts in one datacentre see of each other.
+	// defaultSiteRTT is the round-trip time between two hosts of one datacentre.
 	defaultSiteRTT = 500 * time.Microsecond
 )
 
@@ -29,8 +29,8 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // ReadFile reads a file that a topology refers to.
 type ReadFile func(path string) ([]byte, error)
 
-// Build makes a topology of its description. Files are relative to dir. The error is
-// strict.Problems, with paths relative to the spec.
+// Build builds the topology that s describes. File paths are relative to dir. The error is strict.Problems with paths
+// relative to the spec.
 func (s Spec) Build(dir string, read ReadFile) (Topology, error) {
 	s, err := s.resolve(dir, read, 0)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s Spec) Build(dir string, read ReadFile) (Topology, error) {
 		b.addLinks()
 	}
 	if len(b.problems) == 0 && len(b.t.Nodes) == 0 {
-		b.fail("", "there are no nodes", "name sites, nodes or a matrix, or start from a preset: "+strings.Join(Presets(), ", "))
+		b.fail("", "the topology has no nodes", "give sites, nodes or a matrix, or start from a preset: "+strings.Join(Presets(), ", "))
 	}
 	if len(b.problems) > 0 {
 		return Topology{}, b.problems
@@ -57,7 +57,7 @@ func (s Spec) Build(dir string, read ReadFile) (Topology, error) {
 	return b.t, nil
 }
 
-// builder is a topology in the making.
+// builder holds a topology under construction.
 type builder struct {
 	spec      Spec
 	t         Topology
@@ -74,11 +74,13 @@ func (b *builder) fail(path, message, hint string) {
 
 func (b *builder) readMatrices(read ReadFile) {
 	m := b.spec.Matrix
-	b.latency = readMatrix(b, read, m.Latency, tableFormat[time.Duration]{path: "matrix.latency", unit: "ms", parse: unit.ParseDuration, mirrored: true, average: m.Average})
+	b.latency = readMatrix(b, read, m.Latency, tableFormat[time.Duration]{
+		path: "matrix.latency", unit: "ms", parse: unit.ParseDuration, mirrored: true, average: m.Average,
+	})
 	b.bandwidth = readMatrix(b, read, m.Bandwidth, tableFormat[int64]{path: "matrix.bandwidth", unit: "mbit", parse: unit.ParseBandwidth})
 }
 
-// readMatrix reads a table that is given as the path of a file or, in several lines, as itself.
+// readMatrix reads a table from a file path, or from text with several lines.
 func readMatrix[T ~int64](b *builder, read ReadFile, given string, f tableFormat[T]) *table[T] {
 	if given == "" {
 		return nil
@@ -87,7 +89,9 @@ func readMatrix[T ~int64](b *builder, read ReadFile, given string, f tableFormat
 	if !strings.Contains(given, "\n") {
 		data, err := read(given)
 		if err != nil {
-			b.problems = append(b.problems, strict.Problem{Path: f.path, Message: "reading the matrix: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"})
+			b.problems = append(b.problems, strict.Problem{
+				Path: f.path, Message: "reading the matrix: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file",
+			})
 			return nil
 		}
 		text = string(data)
@@ -127,7 +131,7 @@ func (b *builder) addSite(s Site) {
 	b.t.Sites = append(b.t.Sites, s)
 }
 
-// matrixSites checks the labels of a matrix against the sites, or makes them the sites.
+// matrixSites checks the labels of a matrix against the sites. Without sites it creates them from the labels.
 func (b *builder) matrixSites(path string, names []string) {
 	if len(b.spec.Sites) == 0 && len(b.t.Sites) == 0 {
 		for _, name := range names {
@@ -137,7 +141,7 @@ func (b *builder) matrixSites(path string, names []string) {
 	}
 	for _, name := range names {
 		if _, ok := b.sites[name]; !ok {
-			b.fail(path, fmt.Sprintf("the matrix names %q, which is no site", name), b.suggestName(name, b.siteNames()))
+			b.fail(path, fmt.Sprintf("the matrix names the unknown site %q", name), b.suggestName(name, b.siteNames()))
 		}
 	}
 }
@@ -152,7 +156,7 @@ func (b *builder) addNodes() {
 			}
 		}
 		if _, ok := b.sites[n.Site]; !ok {
-			b.fail(path+".site", fmt.Sprintf("the node %q is at %q, which is no site", n.Name, n.Site), b.suggestName(n.Site, b.siteNames()))
+			b.fail(path+".site", fmt.Sprintf("node %q is at the unknown site %q", n.Name, n.Site), b.suggestName(n.Site, b.siteNames()))
 		}
 		b.addNode(path, n)
 	}
@@ -179,7 +183,7 @@ func (b *builder) addNode(path string, n NodeSpec) {
 		b.checkName(path, "node", n.Name)
 	}
 	if _, twice := b.nodes[n.Name]; twice {
-		b.fail(path, fmt.Sprintf("two nodes would be called %q", n.Name), "give the sites other names, or list the nodes")
+		b.fail(path, fmt.Sprintf("duplicate node name %q", n.Name), "rename the sites, or list the nodes")
 		return
 	}
 	node := Node{Name: n.Name, Site: n.Site, Role: n.Role}
@@ -194,9 +198,9 @@ func (b *builder) addNode(path string, n NodeSpec) {
 func (b *builder) checkName(path, what, name string) {
 	switch {
 	case !validName.MatchString(name):
-		b.fail(path, fmt.Sprintf("%q cannot be the name of a %s", name, what), "use letters, digits, . _ and -, beginning with a letter or a digit")
+		b.fail(path, fmt.Sprintf("invalid %s name %q", what, name), "use letters, digits, '.', '_' and '-', starting with a letter or digit")
 	case len(name) > maxName:
-		b.fail(path, fmt.Sprintf("%q is too long for the name of a %s: %d bytes, at most %d", name, what, len(name), maxName), "")
+		b.fail(path, fmt.Sprintf("%s name %q has %d bytes, at most %d are allowed", what, name, len(name), maxName), "")
 	}
 }
 
@@ -208,7 +212,7 @@ func (b *builder) siteNames() []string {
 	return names
 }
 
-// suggestName is the hint for a name that is not among the known ones.
+// suggestName returns the hint for an unknown name.
 func (b *builder) suggestName(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -219,7 +223,7 @@ func (b *builder) suggestName(name string, known []string) string {
 	return "known are " + strings.Join(known, ", ")
 }
 
-// resolvePath makes a file's path relative to a directory.
+// resolvePath resolves path against dir.
 func resolvePath(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -20,9 +20,9 @@ func readMatrixFile(file, more string) (Topology, error) {
 // Matrices as other programs write them are read, or refused with one message for each cause.
 func TestCorpusMatrices(t *testing.T) {
 	for file, want := range map[string][]string{
-		"regions-labelled.csv": {`the corner has "from/to", which is no unit of the cells`},
-		"regions-measured.csv": {"from eu-west to eu-north is 41.4ms, but the way back (row 1) is 41.2ms: a round trip is the same from both ends (27 more pairs differ)"},
-		"cities.csv":           {`"New York" cannot be the name of a site`, `"Hong Kong" cannot be the name of a site`},
+		"regions-labelled.csv": {`the corner has "from/to", which is not a unit of the cells`},
+		"regions-measured.csv": {"eu-west to eu-north is 41.4ms, but the opposite direction (row 1) is 41.2ms: round-trip times must agree (27 more pairs differ)"},
+		"cities.csv":           {`invalid site name "New York"`, `invalid site name "Hong Kong"`},
 	} {
 		_, err := readMatrixFile(file, "")
 		var ps strict.Problems

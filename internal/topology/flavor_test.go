@@ -57,7 +57,7 @@ func TestWrongFlavorsAreTold(t *testing.T) {
 	for flavor, word := range map[string]string{
 		"t2.smal":                          `"t2.small"`,
 		"{steal: 10%}":                     "give vcpus",
-		"{vcpus: 1, steal: 100%}":          "never runs",
+		"{vcpus: 1, steal: 100%}":          "steal must be below 100%",
 		"{vcpus: 1, credits: {launch: 3}}": "earn_per_hour is missing",
 		"{vcpu: 1}":                        `"vcpus"`,
 	} {

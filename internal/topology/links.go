@@ -11,20 +11,21 @@ import (
 	"skerry/internal/link"
 )
 
-// LinkID is the name of the only link between two nodes, if the topology gives it no other.
+// LinkID returns the ID of the unnamed link between two nodes.
 func LinkID(a, b string) string { return a + "~" + b }
 
 // pair is two nodes by index, the smaller first.
 type pair struct{ a, b int }
 
-// addLinks links the nodes as connect says and then as the single links say.
+// addLinks links the pairs that connect selects, and then applies the individual links.
 func (b *builder) addLinks() {
 	index := map[pair]int{}
 	pairs := b.linkedPairs()
 	var m *meshDraw
 	if n := b.spec.Mesh.Links; n > 0 {
 		if least := len(b.t.Nodes) - 1; n < least || n > maxLinks {
-			b.fail("mesh.links", fmt.Sprintf("a mesh of %d links cannot join %d nodes", n, len(b.t.Nodes)), fmt.Sprintf("give from %d to %d links", least, maxLinks))
+			b.fail("mesh.links", fmt.Sprintf("a mesh of %d links cannot connect %d nodes", n, len(b.t.Nodes)),
+				fmt.Sprintf("give from %d to %d links", least, maxLinks))
 			return
 		}
 		m = &meshDraw{random: rand.New(rand.NewPCG(max(b.spec.Mesh.Seed, 1), meshStream))}
@@ -32,13 +33,13 @@ func (b *builder) addLinks() {
 	}
 	for _, p := range pairs {
 		if len(index) == maxLinks {
-			b.fail("", fmt.Sprintf("the topology has more than %d links", maxLinks), "connect it as a ring, or name single links")
+			b.fail("", fmt.Sprintf("the topology has more than %d links", maxLinks), "connect it as a ring, or list individual links")
 			return
 		}
 		from, to := b.t.Nodes[p.a], b.t.Nodes[p.b]
 		ab, ok := b.siteQuality(from.Site, to.Site)
 		if !ok {
-			b.fail("", fmt.Sprintf("nothing says how far %s and %s are apart", from.Site, to.Site),
+			b.fail("", fmt.Sprintf("no latency between the sites %s and %s", from.Site, to.Site),
 				"give matrix.latency, lat and lon of both sites, a link between them, or defaults.rtt")
 			return
 		}
@@ -60,8 +61,7 @@ func (b *builder) addLinks() {
 	}
 }
 
-// numberFirst turns the name of a pair's first link into "A~B#1" where the pair has several:
-// "A~B" then means all of them.
+// numberFirst renames the first link of a pair with several links to "A~B#1". "A~B" then means all links of the pair.
 func (b *builder) numberFirst() {
 	several := map[string]int{}
 	for _, l := range b.t.Links {
@@ -74,8 +74,8 @@ func (b *builder) numberFirst() {
 	}
 }
 
-// linkedPairs are the nodes to link, but for those that only a single link names and whose
-// distance nothing else gives.
+// linkedPairs returns the pairs that connect selects. It omits pairs that have an individual link and no other source
+// of a latency.
 func (b *builder) linkedPairs() []pair {
 	n := len(b.t.Nodes)
 	var pairs []pair
@@ -114,7 +114,7 @@ func (b *builder) connectMode() string {
 	return "none"
 }
 
-// hasLinkSpec says whether a single link is given between two nodes.
+// hasLinkSpec reports whether links has an entry for two nodes.
 func (b *builder) hasLinkSpec(i, j int) bool {
 	x, y := b.t.Nodes[i], b.t.Nodes[j]
 	at := func(end string, n Node) bool { return end == n.Name || end == n.Site }
@@ -126,8 +126,7 @@ func (b *builder) hasLinkSpec(i, j int) bool {
 	return false
 }
 
-// siteQuality is what one site's packets meet on the way to another, and whether anything
-// says how far they are apart.
+// siteQuality returns the quality from one site to another, and whether their latency is known.
 func (b *builder) siteQuality(from, to string) (link.Quality, bool) {
 	if from == to {
 		return b.t.Sites[b.sites[from]].Local, true
@@ -147,10 +146,10 @@ func (b *builder) siteQuality(from, to string) (link.Quality, bool) {
 	return q, known
 }
 
-// applyLinkSpec gives the nodes at the ends of a single link their qualities.
+// applyLinkSpec applies an entry of links to all pairs of nodes that it names.
 func (b *builder) applyLinkSpec(path string, l LinkSpec, index map[pair]int) {
 	if len(l.Between) != 2 {
-		b.fail(path+".between", "a link is between two nodes or sites", "write between: [A, B]")
+		b.fail(path+".between", "a link needs two nodes or sites", "write between: [A, B]")
 		return
 	}
 	from, ok := b.findEnd(path, 0, l)
@@ -162,7 +161,7 @@ func (b *builder) applyLinkSpec(path string, l LinkSpec, index map[pair]int) {
 		for _, j := range to {
 			if i == j {
 				if len(from) == 1 && len(to) == 1 {
-					b.fail(path+".between", fmt.Sprintf("the link leads from %s to itself", l.Between[0]), "")
+					b.fail(path+".between", fmt.Sprintf("both ends of the link are %s", l.Between[0]), "")
 				}
 				continue
 			}
@@ -197,20 +196,20 @@ func (b *builder) applyToPair(path string, l LinkSpec, i, j int, index map[pair]
 	b.checkJitter(path+".jitter", *li)
 }
 
-// checkJitter refuses a jitter that the latency of a link cannot hold.
+// checkJitter rejects a jitter above the maximum for the latency of a link.
 func (b *builder) checkJitter(path string, l Link) (ok bool) {
 	for _, q := range []link.Quality{l.AB, l.BA} {
 		if most := q.MaxJitter(); q.Jitter > most {
-			b.fail(path, fmt.Sprintf("a jitter of %v is too large for the %v of %s", unit.Duration(q.Jitter), unit.Duration(q.Latency), l.ID),
-				fmt.Sprintf("give at most %v with the distribution %s", unit.Duration(most), cmp.Or(q.Distribution, link.Normal)))
+			b.fail(path, fmt.Sprintf("jitter %v is too large for the latency %v of link %s", unit.Duration(q.Jitter), unit.Duration(q.Latency), l.ID),
+				fmt.Sprintf("give at most %v for the distribution %s", unit.Duration(most), cmp.Or(q.Distribution, link.Normal)))
 			return false
 		}
 	}
 	return true
 }
 
-// linkName is the ID of a link that has a name; between sites of several nodes there are
-// several links of that name, told apart by their ends.
+// linkName returns the ID of a named link. If an end is a site, the ID includes the two nodes, because the name then
+// stands for several links.
 func (b *builder) linkName(path string, l LinkSpec, x, y Node) string {
 	b.checkName(path+".name", "link", l.Name)
 	id := l.Name
@@ -218,15 +217,15 @@ func (b *builder) linkName(path string, l LinkSpec, x, y Node) string {
 		id = l.Name + ":" + LinkID(x.Name, y.Name)
 	}
 	if len(id) > maxID {
-		b.fail(path+".name", fmt.Sprintf("the link would be called %q: %d bytes, at most %d", id, len(id), maxID), "give it a shorter name")
+		b.fail(path+".name", fmt.Sprintf("link ID %q has %d bytes, at most %d are allowed", id, len(id), maxID), "shorten the name")
 	}
 	if slices.ContainsFunc(b.t.Links, func(o Link) bool { return o.ID == id }) {
-		b.fail(path+".name", fmt.Sprintf("two links would be called %q", id), "give each a name of its own")
+		b.fail(path+".name", fmt.Sprintf("duplicate link ID %q", id), "give each link a different name")
 	}
 	return id
 }
 
-// findEnd returns the nodes that one end of a link names.
+// findEnd returns the nodes that one end of a link entry names.
 func (b *builder) findEnd(path string, k int, l LinkSpec) ([]int, bool) {
 	name := l.Between[k]
 	nodes := b.t.findNodes(name)
@@ -235,12 +234,13 @@ func (b *builder) findEnd(path string, k int, l LinkSpec) ([]int, bool) {
 		for _, n := range b.t.Nodes {
 			known = append(known, n.Name)
 		}
-		b.fail(fmt.Sprintf("%s.between[%d]", path, k), fmt.Sprintf("the link leads to %q, which is no node and no site with nodes", name), b.suggestName(name, append(known, b.siteNames()...)))
+		b.fail(fmt.Sprintf("%s.between[%d]", path, k), fmt.Sprintf("%q is neither a node nor a site with nodes", name),
+			b.suggestName(name, append(known, b.siteNames()...)))
 	}
 	return nodes, nodes != nil
 }
 
-// findNodes returns the indices of the node of a name, or of all nodes at the site of that name.
+// findNodes returns the index of the node called name, or else the indices of all nodes at the site called name.
 func (t Topology) findNodes(name string) []int {
 	var at []int
 	for i, n := range t.Nodes {
@@ -259,8 +259,7 @@ func (l LinkSpec) hasLatency() bool {
 	return has(&l.QualitySpec) || has(l.Forward) && has(l.Back)
 }
 
-// Apply changes both directions of a link as the spec says; reversed when the link's A is
-// the second end of the spec.
+// Apply applies the spec to both directions of a link. reversed means that the link's A is the second end of the spec.
 func (l LinkSpec) Apply(ab, ba link.Quality, reversed bool) (link.Quality, link.Quality) {
 	forward, back := l.Forward, l.Back
 	if reversed {
@@ -276,7 +275,7 @@ func (l LinkSpec) Apply(ab, ba link.Quality, reversed bool) (link.Quality, link.
 	return ab, ba
 }
 
-// apply changes what the spec names.
+// apply overrides the fields that the spec sets.
 func (s QualitySpec) apply(q link.Quality) link.Quality {
 	if s.Latency != nil {
 		q.Latency = time.Duration(*s.Latency)

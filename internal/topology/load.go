@@ -13,13 +13,12 @@ import (
 	"skerry/internal/base/strict"
 )
 
-// maxFrom bounds how many topology files may build on each other.
+// maxFrom bounds the chain of topology files that extend each other.
 const maxFrom = 8
 
-// Load returns the topology behind what a user named: a preset or a YAML file. The file may
-// also be an experiment, of which the topology is taken. The error is strict.Problems for
-// mistakes in the file, those that checks find of the topology among them, and wraps
-// ErrPreset or fs.ErrNotExist where nothing has that name.
+// Load returns the topology that arg names: a preset, a topology file, or an experiment file with a topology.
+// Mistakes in the file, including those that checks find, are returned as strict.Problems. The error wraps ErrPreset
+// or fs.ErrNotExist for an unknown name.
 func Load(arg string, checks ...func(Topology) strict.Problems) (Topology, error) {
 	if !isFile(arg) {
 		return Spec{From: arg}.Build(".", os.ReadFile)
@@ -55,7 +54,7 @@ func Load(arg string, checks ...func(Topology) strict.Problems) (Topology, error
 	return t, err
 }
 
-// isFile tells the path of a file from the name of a preset.
+// isFile reports whether arg is a file path and not a preset.
 func isFile(arg string) bool {
 	ext := filepath.Ext(arg)
 	if ext == ".yaml" || ext == ".yml" {
@@ -77,8 +76,7 @@ func decodeSpec(name string, data []byte) (Spec, error) {
 	return s, strict.Decode(root, &s, "").AsError()
 }
 
-// resolve replaces From by what it names, with what s says put over it, and makes the
-// paths of files independent of dir.
+// resolve merges s over the base that From names, and resolves file paths against dir.
 func (s Spec) resolve(dir string, read ReadFile, depth int) (Spec, error) {
 	for _, path := range []*string{&s.Matrix.Latency, &s.Matrix.Bandwidth} {
 		if *path != "" && !strings.Contains(*path, "\n") {
@@ -109,12 +107,12 @@ func (s Spec) resolve(dir string, read ReadFile, depth int) (Spec, error) {
 	return base.merge(s), nil
 }
 
-// findDuplicates reports sites and nodes that are named twice in one file.
+// findDuplicates reports duplicate names of sites and nodes in one file.
 func (s Spec) findDuplicates() (ps strict.Problems) {
 	seen := map[string]bool{}
 	check := func(list, what string, i int, name string) {
 		if seen[what+name] {
-			ps = append(ps, strict.Problem{Path: fmt.Sprintf("%s[%d]", list, i), Message: fmt.Sprintf("the %s %q is named twice", what, name), Hint: "give it another name"})
+			ps = append(ps, strict.Problem{Path: fmt.Sprintf("%s[%d]", list, i), Message: fmt.Sprintf("duplicate %s %q", what, name), Hint: "rename one of them"})
 		}
 		seen[what+name] = true
 	}
@@ -129,11 +127,11 @@ func (s Spec) findDuplicates() (ps strict.Problems) {
 
 func readBase(path string, read ReadFile, depth int) (Spec, error) {
 	if depth == maxFrom {
-		return Spec{}, fmt.Errorf("%s: topology files build on each other in a circle, or more than %d deep", path, maxFrom)
+		return Spec{}, fmt.Errorf("%s: topology files form a cycle, or nest more than %d deep", path, maxFrom)
 	}
 	data, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Spec{}, strict.Problems{{Message: fmt.Sprintf("there is no topology file %s", path), Err: err, Hint: "paths are relative to the file that names them"}}
+		return Spec{}, strict.Problems{{Message: fmt.Sprintf("topology file %s does not exist", path), Err: err, Hint: "give a path relative to the file that contains it"}}
 	}
 	if err != nil {
 		return Spec{}, fmt.Errorf("reading the topology: %w", err)
@@ -145,7 +143,7 @@ func readBase(path string, read ReadFile, depth int) (Spec, error) {
 	return base.resolve(filepath.Dir(path), read, depth+1)
 }
 
-// merge puts what over says over s: sites and nodes by name, links after those of s.
+// merge returns s overridden by over. Sites and nodes merge by name; links are appended.
 func (s Spec) merge(over Spec) Spec {
 	s.From = over.From
 	override(&s.Name, over.Name)
@@ -209,7 +207,7 @@ func (s Spec) merge(over Spec) Spec {
 	return s
 }
 
-// override takes what was given over what was there.
+// override sets *to to given unless given is zero.
 func override[T comparable](to *T, given T) {
 	var none T
 	if given != none {

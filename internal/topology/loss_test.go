@@ -42,11 +42,11 @@ func TestLoss(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"{burst: {}}":                        "loss.burst: nothing says how much is lost in bursts; give mean and length, or p and r",
-		"{burst: {mean: 1%}}":                "burst: nothing says how long bursts are",
-		"{burst: {mean: 1%, length: 0.5}}":   "0.5 is too little",
+		"{burst: {}}":                        "loss.burst: the share of losses is missing; give mean and length, or p and r",
+		"{burst: {mean: 1%}}":                "burst: the length of bursts is missing",
+		"{burst: {mean: 1%, length: 0.5}}":   "0.5 is too small",
 		"{burst: {mean: 90%, length: 2}}":    "bursts of 2 packets, with one packet between them that arrives, lose less than 90%; give a mean of 66.7% or less, or longer bursts",
-		"{burst: {p: 1%}}":                   "burst: nothing says how bursts end",
+		"{burst: {p: 1%}}":                   "burst: r, the probability that a burst ends, is missing",
 		"{burst: {p: 1%, r: 5%, length: 3}}": "mean and length exclude p, r, h and k",
 		"{burst: {mean: 1%, p: 1%}}":         "mean and length exclude p, r, h and k",
 		"{burst: {mean: 1%, lenght: 3}}":     `unknown key "lenght"; did you mean "length"?`,

@@ -11,7 +11,7 @@ import (
 	"skerry/internal/base/strict"
 )
 
-// table is a square of quantities between sites; an empty cell is absent.
+// table is a square matrix of quantities between sites. Empty cells are absent.
 type table[T ~int64] struct {
 	sites []string
 	cells map[[2]string]T // from row to column
@@ -33,19 +33,19 @@ func (t *table[T]) names() []string {
 	return t.sites
 }
 
-// tableFormat is how a table is read.
+// tableFormat describes how to parse a table.
 type tableFormat[T ~int64] struct {
-	// src is what messages point into, nil for the text at path of the topology itself.
+	// src is the CSV file that problems point into; nil if the topology contains the text at path.
 	src  *strict.Source
 	path string
-	// unit is that of cells without one, where the corner names none.
+	// unit applies to cells without a unit if the corner gives none.
 	unit  string
 	parse func(string) (T, error)
-	// mirrored refuses halves that differ, or averages them.
+	// mirrored rejects halves that differ, or averages them if average is set.
 	mirrored, average bool
 }
 
-// parseTable reads a table in CSV. Cells of the diagonal are 0 or empty.
+// parseTable parses a table in CSV. Cells of the diagonal are 0 or empty.
 //
 //	ms,        Melbourne, Sydney
 //	Melbourne, 0,         189
@@ -68,7 +68,7 @@ func (f tableFormat[T]) parseTable(text string) (*table[T], strict.Problems) {
 			if !errors.As(err, &p) {
 				p = &csv.ParseError{Line: 1, Column: 1, Err: err}
 			}
-			r.failAt(p.Line, p.Column, "this is no CSV: %v", p.Err)
+			r.failAt(p.Line, p.Column, "invalid CSV: %v", p.Err)
 			return nil, r.problems
 		}
 		for i := range record {
@@ -91,29 +91,31 @@ func (f tableFormat[T]) parseTable(text string) (*table[T], strict.Problems) {
 		if n > 1 {
 			p.Message += fmt.Sprintf(" (%d more pairs differ)", n-1)
 		}
-		p.Hint = "correct one of the two, leave one half empty, or write average: true next to latency for the mean of both"
+		p.Hint = "correct one of the cells, leave one half empty, or set average: true next to latency"
 		r.problems = append(r.problems, p)
 	}
 	r.fillMirrored()
 	return &r.table, r.problems
 }
 
-// tableReader is a table in the making.
+// tableReader holds a table under construction.
 type tableReader[T ~int64] struct {
 	tableFormat[T]
 	table[T]
 	csv      *csv.Reader
-	rows     int               // read, the header among them
-	rowOf    map[[2]string]int // where a cell was
+	rows     int               // rows read, including the header
+	rowOf    map[[2]string]int // row of each cell
 	problems strict.Problems
-	// corner is the problem of a corner that holds no unit, until a cell needs one.
+	// corner is the problem of an invalid unit in the corner. It is reported when a cell needs the unit.
 	corner *strict.Problem
-	// differing are cells that contradict the way back.
+	// differing holds cells that differ from the opposite direction.
 	differing strict.Problems
 }
 
 func (r *tableReader[T]) failAt(line, column int, format string, args ...any) {
-	r.problems = append(r.problems, strict.Problem{Path: r.path, Pos: strict.Pos{Source: r.src, Line: line, Column: column}, Message: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, strict.Problem{
+		Path: r.path, Pos: strict.Pos{Source: r.src, Line: line, Column: column}, Message: fmt.Sprintf(format, args...),
+	})
 }
 
 func (r *tableReader[T]) fail(field int, format string, args ...any) {
@@ -129,8 +131,8 @@ func (r *tableReader[T]) readHeader(record []string) {
 	if _, err := r.parse("1" + record[0]); err == nil {
 		r.unit = record[0]
 	} else if record[0] != "" {
-		p := r.problem(0, "the corner has %q, which is no unit of the cells", record[0])
-		p.Hint = fmt.Sprintf("write %s there, or leave it empty: cells without a unit then count in %s", r.unit, r.unit)
+		p := r.problem(0, "the corner has %q, which is not a unit of the cells", record[0])
+		p.Hint = fmt.Sprintf("write %s, or leave it empty: cells without a unit are then in %s", r.unit, r.unit)
 		r.corner = &p
 	}
 	r.sites = record[1:]
@@ -146,7 +148,7 @@ func (r *tableReader[T]) readHeader(record []string) {
 func (r *tableReader[T]) readRow(record []string) {
 	n := r.rows - 1
 	if n > len(r.sites) {
-		r.fail(0, "row %q is one too many: the matrix is not square, its first line names %d sites", record[0], len(r.sites))
+		r.fail(0, "extra row %q: the matrix is not square, its header names %d sites", record[0], len(r.sites))
 		return
 	}
 	from := r.sites[n-1]
@@ -190,14 +192,14 @@ func (r *tableReader[T]) readCell(field int, from, to, text string) {
 			v = (v + r.cells[back]) / 2
 			r.cells[back] = v
 		} else {
-			r.differing = append(r.differing, r.problem(field, "from %s to %s is %s, but the way back (row %d) is %v: a round trip is the same from both ends",
+			r.differing = append(r.differing, r.problem(field, "%s to %s is %s, but the opposite direction (row %d) is %v: round-trip times must agree",
 				from, to, text, r.rowOf[back], r.cells[back]))
 		}
 	}
 	r.cells[[2]string{from, to}], r.rowOf[[2]string{from, to}] = v, r.rows-1
 }
 
-// fillMirrored fills empty cells with those of the other half.
+// fillMirrored copies cells of one half into empty cells of the other half.
 func (r *tableReader[T]) fillMirrored() {
 	for key := range r.rowOf {
 		back := [2]string{key[1], key[0]}

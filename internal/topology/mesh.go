@@ -11,29 +11,26 @@ import (
 	"skerry/internal/link"
 )
 
-// MeshSpec is a random mesh of links between the nodes, connected whatever the seed.
+// MeshSpec is a random mesh of links. The mesh is connected for every seed.
 type MeshSpec struct {
-	// Links is how many there are in all. With at least one for each pair of nodes, every
-	// pair has a first link as matrix, coordinates and defaults have it, and the rest are
-	// redundant links between pairs drawn at random, their latency and bandwidth drawn
-	// uniformly from the range of the first ones. With fewer, the pairs that are linked are
-	// drawn.
+	// Links is the total number of links. With fewer links than pairs of nodes, the linked pairs are drawn at random.
+	// Otherwise every pair has a first link with the quality from matrix, coordinates and defaults. The remaining links
+	// join random pairs, with latency and bandwidth drawn uniformly from the range of the first links.
 	Links int `yaml:"links" json:"links,omitempty" jsonschema:"minimum=1"`
-	// Seed of the draw, 1 where it is left out: the same seed gives the same mesh.
+	// Seed of the random draw. The same seed gives the same mesh. Default: 1.
 	Seed uint64 `yaml:"seed" json:"seed,omitempty"`
 }
 
-// meshStream keeps the draw of meshes apart from what else a seed is used for.
+// meshStream separates the random stream of meshes from other uses of the same seed.
 const meshStream = 0x6d657368
 
 // meshDraw draws which pairs have a first link, and the redundant links that come on top.
 type meshDraw struct {
 	random *rand.Rand
-	spare  int // links still to be given out once every pair has one
+	spare  int // links left after every pair has one
 }
 
-// drawPairs picks pairs for the mesh: all of them when there are links enough, else a random
-// spanning tree and as many others as there are links left.
+// drawPairs returns all pairs if links suffice. Otherwise it returns a random spanning tree and random further pairs.
 func (m *meshDraw) drawPairs(pairs []pair, nodes, links int) []pair {
 	if links >= len(pairs) {
 		m.spare = links - len(pairs)
@@ -62,7 +59,7 @@ func (m *meshDraw) drawPairs(pairs []pair, nodes, links int) []pair {
 	return drawn
 }
 
-// drawRedundant draws the links that come on top of the first ones.
+// drawRedundant draws the links beyond the first of each pair.
 func (m *meshDraw) drawRedundant(first []Link) []Link {
 	if m.spare == 0 {
 		return nil
@@ -83,7 +80,7 @@ func (m *meshDraw) drawRedundant(first []Link) []Link {
 	return extra
 }
 
-// nthLinkID is the name of the n-th of several links between two nodes, counted from 1.
+// nthLinkID returns the ID of the n-th of several links between two nodes, counted from 1.
 func nthLinkID(a, b string, n int) string { return fmt.Sprintf("%s#%d", LinkID(a, b), n) }
 
 // span is a range of values, both ends included.
@@ -100,8 +97,7 @@ func (s *span) add(v int64, first bool) {
 
 func (s span) draw(r *rand.Rand) int64 { return s.min + r.Int64N(s.max-s.min+1) }
 
-// rangeOf is what the directions of links span: one-way latency in ns, bandwidth in
-// bit/s.
+// rangeOf returns the ranges of one-way latency in ns and of bandwidth in bit/s over all directions of links.
 func rangeOf(links []Link) (latency, bandwidth span) {
 	for i, l := range links {
 		for j, q := range []link.Quality{l.AB, l.BA} {
@@ -112,7 +108,7 @@ func rangeOf(links []Link) (latency, bandwidth span) {
 	return latency, bandwidth
 }
 
-// forest tells which nodes are joined: disjoint sets with path halving.
+// forest holds disjoint sets of connected nodes, with path halving.
 type forest []int
 
 func newForest(n int) forest {
@@ -131,20 +127,23 @@ func (f forest) root(i int) int {
 	return i
 }
 
-// unite joins the sets of a and b; false when they are one already.
+// unite joins the sets of a and b. It returns false if they were already one set.
 func (f forest) unite(a, b int) bool {
 	a, b = f.root(a), f.root(b)
 	f[a] = b
 	return a != b
 }
 
-// IsPattern tells whether a name can only mean links: a pair of ends, or ends with * and ?.
+// IsPattern reports whether name can only be a link pattern: a pair of ends, or a name with wildcards.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "~*?[") }
 
-// Match tells whether a pattern names a link, from A to B or from B to A. A pattern is the ID of
-// a link; a pair "X~Y" with either end first, which means all links between the two; one of a
-// pair's links, "X~Y#1" by its number or "X~Y#spare" by its name; or a node, which means all its
-// links, seen from it. X, Y and what follows # may hold * and ?.
+// Match reports whether a pattern matches a link in the direction from A to B, or from B to A. A pattern is one of:
+//   - the ID of a link
+//   - "X~Y" in either order, for all links of a pair
+//   - "X~Y#1" or "X~Y#spare", for one link of a pair by its number or name
+//   - a node, for all its links, seen from that node
+//
+// X, Y and the part after # may contain * and ?.
 func Match(pattern, id, a, b string) (forward, backward bool, err error) {
 	if pattern == id {
 		return true, false, nil
@@ -166,7 +165,7 @@ func Match(pattern, id, a, b string) (forward, backward bool, err error) {
 	return there && of, back && of && !(there && of), err
 }
 
-// linkSuffix distinguishes a link from the others between the same nodes: its number, or its name.
+// linkSuffix returns the number or name of a link among the links of its pair.
 func linkSuffix(id, a, b string) string {
 	if id == LinkID(a, b) {
 		return "1"
@@ -174,7 +173,7 @@ func linkSuffix(id, a, b string) string {
 	return strings.TrimPrefix(id, LinkID(a, b)+"#")
 }
 
-// NearestLink is the name of a link, or of a node, that somebody may have meant; "" for none.
+// NearestLink returns the link or node with the nearest spelling; "" for none.
 func NearestLink(pattern string, links []Link) string {
 	var known []string
 	for _, l := range links {

@@ -130,9 +130,9 @@ func TestUnnamedTwin(t *testing.T) {
 
 func TestMeshMistakes(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"too few to join", "from: azure8\nmesh: {links: 6}", "cannot join 8 nodes"},
-		{"a name twice", "nodes: [A, B]\nlinks:\n- {name: x, between: [A, B], rtt: 1ms}\n- {name: x, between: [A, B], rtt: 2ms}", "two links would be called"},
-		{"a name that is none", "nodes: [A, B]\nlinks:\n- {name: 'x y', between: [A, B], rtt: 1ms}", "cannot be the name of a link"},
+		{"too few to join", "from: azure8\nmesh: {links: 6}", "cannot connect 8 nodes"},
+		{"a name twice", "nodes: [A, B]\nlinks:\n- {name: x, between: [A, B], rtt: 1ms}\n- {name: x, between: [A, B], rtt: 2ms}", "duplicate link ID"},
+		{"a name that is none", "nodes: [A, B]\nlinks:\n- {name: 'x y', between: [A, B], rtt: 1ms}", "invalid link name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"skerry/internal/link"
 )
 
-// Mobility is sites that move. The latency between two sites follows from their distance,
-// as it does for coordinates; the bandwidth falls with it:
+// Mobility moves sites. The latency between two sites follows from their distance, as for coordinates. The bandwidth
+// falls with the distance:
 //
 //	bandwidth │────────╮
 //	          │        ╰╮          bandwidth x (reference / distance)^exponent
@@ -22,33 +22,33 @@ import (
 //	          └────────┴────────────── distance
 //	                reference
 //
-// The exponent 1 is what one loss-bound TCP stream sees, whose rate goes with 1 / RTT
-// (Mathis et al., 1997); 2 is the free-space loss of a radio link's power.
+// The exponent 1 models one loss-bound TCP stream, whose rate is proportional to 1 / RTT (Mathis et al., 1997). The
+// exponent 2 models the free-space loss of a radio link's power.
 type Mobility struct {
-	// Sites are the moving ones; all others stay at their coordinates.
+	// Sites are the moving sites. All other sites stay at their coordinates.
 	Sites []Track `yaml:"sites" json:"sites" jsonschema:"required,minItems=1"`
 	// Bandwidth of a link between sites up to reference_km apart.
 	Bandwidth unit.Bandwidth `yaml:"bandwidth" json:"bandwidth" jsonschema:"default=1gbit"`
 	// Reference is the distance in km beyond which bandwidth falls.
 	Reference float64 `yaml:"reference_km" json:"reference_km" jsonschema:"default=100,exclusiveMinimum=0"`
-	// Exponent is how fast it falls: bandwidth x (reference / distance)^exponent.
+	// Exponent of the fall: bandwidth x (reference / distance)^exponent.
 	Exponent float64 `yaml:"exponent" json:"exponent" jsonschema:"default=1,minimum=0,maximum=4"`
-	// Detour is how much longer the way of the signal is than the great circle.
+	// Detour is the length of the signal path divided by the length of the great circle.
 	Detour float64 `yaml:"detour" json:"detour" jsonschema:"default=1.5,minimum=1,maximum=10"`
 }
 
-// Track is the way of one site.
+// Track is the path of one moving site.
 type Track struct {
-	// Site that moves.
+	// Site is the name of the moving site.
 	Site string `yaml:"site" json:"site" jsonschema:"required"`
-	// Waypoints are where it is when; in between it travels the great circle at an even
-	// pace, before the first and after the last it stays.
+	// Waypoints are positions over time. The site moves along the great circle at constant speed between waypoints, and
+	// stays before the first and after the last.
 	Waypoints []Waypoint `yaml:"waypoints" json:"waypoints" jsonschema:"required,minItems=1"`
 }
 
-// Waypoint is a place at a time.
+// Waypoint is a position at a time.
 type Waypoint struct {
-	// At is the time.
+	// At is the time at which the site is at the position.
 	At unit.Duration `yaml:"at" json:"at" jsonschema:"required"`
 	// Lat is the latitude in degrees, north positive.
 	Lat float64 `yaml:"lat" json:"lat" jsonschema:"required,minimum=-90,maximum=90"`
@@ -56,11 +56,10 @@ type Waypoint struct {
 	Lon float64 `yaml:"lon" json:"lon" jsonschema:"required,minimum=-180,maximum=180"`
 }
 
-// minBandwidth in bit/s keeps a link from being starved altogether by distance: 0
-// would mean no limit.
+// minBandwidth is the least bandwidth of a distant link in bit/s. 0 would mean no limit.
 const minBandwidth = 1000
 
-// At is where the track leads at a time.
+// At returns the position of the site at a time.
 func (t Track) At(at time.Duration) point {
 	w := t.Waypoints
 	i := sort.Search(len(w), func(i int) bool { return time.Duration(w[i].At) > at })
@@ -75,35 +74,38 @@ func (t Track) At(at time.Duration) point {
 	return interpolate(point{a.Lat, a.Lon}, point{b.Lat, b.Lon}, f)
 }
 
-// Check holds a mobility against the topology that it moves. Paths are relative to the mobility.
+// Check validates the mobility against a topology. The paths of problems are relative to the mobility.
 func (m Mobility) Check(t Topology) (ps strict.Problems) {
 	moving := map[string]bool{}
 	for i, track := range m.Sites {
 		path := fmt.Sprintf("sites[%d]", i)
 		switch {
 		case !slices.ContainsFunc(t.Sites, func(s Site) bool { return s.Name == track.Site }):
-			ps = append(ps, strict.Problem{Path: path + ".site", Message: fmt.Sprintf("%q is no site of the topology", track.Site)})
+			ps = append(ps, strict.Problem{Path: path + ".site", Message: fmt.Sprintf("unknown site %q", track.Site)})
 		case moving[track.Site]:
-			ps = append(ps, strict.Problem{Path: path + ".site", Message: fmt.Sprintf("%s moves twice", track.Site), Hint: "put all its waypoints into one track"})
+			ps = append(ps, strict.Problem{
+				Path: path + ".site", Message: fmt.Sprintf("site %q has two tracks", track.Site), Hint: "put all waypoints into one track",
+			})
 		}
 		moving[track.Site] = true
 		for k := 1; k < len(track.Waypoints); k++ {
 			if track.Waypoints[k].At <= track.Waypoints[k-1].At {
-				ps = append(ps, strict.Problem{Path: fmt.Sprintf("%s.waypoints[%d].at", path, k), Message: "a waypoint must be later than the one before it"})
+				ps = append(ps, strict.Problem{
+					Path: fmt.Sprintf("%s.waypoints[%d].at", path, k), Message: "waypoint is not later than the previous waypoint",
+				})
 			}
 		}
 	}
 	for _, s := range t.Sites {
 		if !s.Located && !moving[s.Name] {
-			ps = append(ps, strict.Problem{Path: "sites", Message: fmt.Sprintf("%s has no coordinates", s.Name), Hint: "give the site lat and lon, or waypoints"})
+			ps = append(ps, strict.Problem{Path: "sites", Message: fmt.Sprintf("site %q has no coordinates", s.Name), Hint: "give the site lat and lon, or waypoints"})
 		}
 	}
 	return ps
 }
 
-// LinkProfiles returns the quality of every link that has a moving site at one of its ends,
-// over time. Latency and bandwidth follow from distance; the rest stays as in t. Latencies
-// are times scale.
+// LinkProfiles returns the quality over time of every link with a moving site at one end. Latency and bandwidth follow
+// from the distance; the other fields stay as in t. Latencies are multiplied by scale.
 func (m Mobility) LinkProfiles(t Topology, scale float64) map[string]link.Profile {
 	place := make(map[string]func(time.Duration) point, len(t.Sites))
 	for _, s := range t.Sites {
@@ -150,20 +152,18 @@ const (
 	// lightInFibre in km/s: c = 299,792.458 km/s over 1.468, the group index of
 	// standard single-mode fibre (ITU-T G.652) at 1550 nm.
 	lightInFibre = 299792.458 / 1.468
-	// earthRadius in km: the mean radius of the IUGG, with which haversine is within 0.5 %
-	// of the ellipsoid.
+	// earthRadius in km is the mean radius of the IUGG. With it, haversine is within 0.5 % of the ellipsoid.
 	earthRadius = 6371.0088
-	// defaultDetour is how much longer a fibre is than the great circle. ITU-T Y.1541
-	// plans routes at 1.5 times the distance up to 1,000 km and 1.25 times beyond 1,200
-	// km; real paths between continents follow cables and exchanges and are longer than
-	// planned, so the higher of the two holds for all distances.
+	// defaultDetour is the length of a fibre divided by the length of the great circle. ITU-T Y.1541 plans 1.5 up to
+	// 1,000 km and 1.25 beyond 1,200 km. Real paths between continents follow cables and exchanges and are longer than
+	// planned, so the higher value applies to all distances.
 	defaultDetour = 1.5
 )
 
-// point is a place on Earth in degrees.
+// point is a position on Earth in degrees.
 type point struct{ Lat, Lon float64 }
 
-// greatCircleKm is the great circle between two points in km, by the haversine formula:
+// greatCircleKm returns the length of the great circle between two points in km, by the haversine formula:
 //
 //	h = sin²(Δφ/2) + cos φ1 cos φ2 sin²(Δλ/2),  d = 2 R asin √h
 func greatCircleKm(a, b point) float64 {
@@ -174,14 +174,13 @@ func greatCircleKm(a, b point) float64 {
 	return 2 * earthRadius * math.Asin(math.Sqrt(min(1, h)))
 }
 
-// propagationDelay is the one-way latency over so many km: distance x detour / speed of
-// light in fibre.
+// propagationDelay returns the one-way latency over a distance: distance x detour / speed of light in fibre.
 func propagationDelay(km, detour float64) time.Duration {
 	return time.Duration(math.Round(km * detour / lightInFibre * float64(time.Second)))
 }
 
-// interpolate is the point at a fraction f of the great circle from a to b (spherical linear
-// interpolation). Between antipodes, where every way is as long, it goes by longitude.
+// interpolate returns the point at a fraction f of the great circle from a to b (spherical linear interpolation).
+// Between antipodes, where all paths have the same length, it interpolates latitude and longitude.
 func interpolate(a, b point, f float64) point {
 	const rad = math.Pi / 180
 	angle := greatCircleKm(a, b) / earthRadius

@@ -17,13 +17,13 @@ import (
 //go:embed presets/*.yaml
 var presetFiles embed.FS
 
-// ErrPreset says that there is no such preset, or not with such options.
+// ErrPreset is returned for an unknown preset or invalid preset options.
 var ErrPreset = errors.New("unknown preset")
 
-// shapePreset is a preset that is computed: NAME[:N][,OPTION=VALUE...].
+// shapePreset is a computed preset: NAME[:N][,OPTION=VALUE...].
 type shapePreset struct {
 	name, connect string
-	nodes         int // 0 where N is asked for
+	nodes         int // 0 if the name needs N
 	most          int
 }
 
@@ -34,10 +34,10 @@ var shapes = []shapePreset{
 	{name: "mesh", connect: "full", most: 400},
 }
 
-// shapeRTT is the round trip of links of a computed preset that does not say otherwise.
+// shapeRTT is the default round-trip time of links of a computed preset.
 const shapeRTT = 20 * time.Millisecond
 
-// Presets lists the presets as people write them.
+// Presets lists the presets in the form that users write.
 func Presets() []string {
 	list := []string{"azure8", "azure8-geo"}
 	for _, s := range shapes {
@@ -49,9 +49,8 @@ func Presets() []string {
 	return list
 }
 
-// loadPreset returns the description behind a name such as azure8, ring:16 or
-// mesh:8,rtt=40ms,bandwidth=100mbit. Options of computed presets are the keys of
-// defaults. The error wraps ErrPreset.
+// loadPreset returns the spec of a preset such as azure8, ring:16 or mesh:8,rtt=40ms,bandwidth=100mbit. Options of
+// computed presets are the keys of DefaultsSpec. The error wraps ErrPreset.
 func loadPreset(name string) (Spec, error) {
 	if data, err := presetFiles.ReadFile("presets/" + name + ".yaml"); err == nil {
 		return decodeSpec("preset "+name, data)
@@ -67,7 +66,7 @@ func loadPreset(name string) (Spec, error) {
 	case counted == (s.nodes > 0), s.nodes == 0 && err != nil:
 		return Spec{}, presetError(name, fmt.Sprintf("write %s", Presets()[2+i]))
 	case s.nodes == 0 && (n < 2 || n > s.most):
-		return Spec{}, presetError(name, fmt.Sprintf("%s takes from 2 to %d nodes", kind, s.most))
+		return Spec{}, presetError(name, fmt.Sprintf("%s supports 2 to %d nodes", kind, s.most))
 	case s.nodes == 0:
 		s.nodes = n
 	}
@@ -112,7 +111,7 @@ func unknownPresetError(name, kind string) error {
 	if near := suggest.Nearest(kind, known); near != "" {
 		return presetError(name, fmt.Sprintf("did you mean %q?", near))
 	}
-	return presetError(name, "presets are "+strings.Join(Presets(), ", ")+"; a file's name ends in .yaml")
+	return presetError(name, "presets are "+strings.Join(Presets(), ", ")+"; topology files end in .yaml")
 }
 
 func presetError(name, hint string) error {

@@ -9,9 +9,8 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// FlavorSpec is what a node is as clouds sell machines: one of the presets, or values of one's
-// own, or a preset with other values. Control groups enforce it; what a machine cannot
-// enforce is told.
+// FlavorSpec is a cloud machine type: a preset, explicit values, or a preset with overrides. Control groups enforce it.
+// Limits that a machine cannot enforce are reported.
 type FlavorSpec struct {
 	// From is a preset: t2.small, m1.small, fhc, faults, services ...
 	From string `yaml:"from" json:"from,omitempty" jsonschema:"example=t2.small,example=fhc"`
@@ -19,42 +18,41 @@ type FlavorSpec struct {
 	VCPUs *float64 `yaml:"vcpus" json:"vcpus,omitempty" jsonschema:"minimum=0"`
 	// Memory is the limit.
 	Memory *unit.Bytes `yaml:"memory" json:"memory,omitempty"`
-	// Disk bounds the throughput of the disk.
+	// Disk limits the throughput of the disk.
 	Disk *DiskSpec `yaml:"disk" json:"disk,omitempty"`
-	// Credits make the processors burst.
+	// Credits make the processors burstable.
 	Credits *CreditsSpec `yaml:"credits" json:"credits,omitempty"`
-	// Steal is the share of the processors' time that neighbours take on average, at
-	// random times that the seed decides.
+	// Steal is the mean share of CPU time taken by neighbours, at random times that the seed determines.
 	Steal *unit.Fraction `yaml:"steal" json:"steal,omitempty"`
 }
 
-// Shorthand: "flavor: t2.small" is "flavor: {from: t2.small}".
+// Shorthand implements strict.Shorthander.
 func (FlavorSpec) Shorthand() string { return "from" }
 
-// DiskSpec bounds a second of a disk; what is left out is not bounded.
+// DiskSpec limits the rate of a disk per second. Omitted keys mean no limit.
 type DiskSpec struct {
-	// Read is how much may be read in a second.
+	// Read is the maximum number of bytes read per second.
 	Read *unit.Bytes `yaml:"read" json:"read,omitempty"`
-	// Write is how much may be written in a second.
+	// Write is the maximum number of bytes written per second.
 	Write *unit.Bytes `yaml:"write" json:"write,omitempty"`
-	// ReadIOPS is how many reads there may be in a second.
+	// ReadIOPS is the maximum number of reads per second; 0 is no limit.
 	ReadIOPS int64 `yaml:"read_iops" json:"read_iops,omitempty" jsonschema:"minimum=0"`
-	// WriteIOPS is how many writes there may be in a second.
+	// WriteIOPS is the maximum number of writes per second; 0 is no limit.
 	WriteIOPS int64 `yaml:"write_iops" json:"write_iops,omitempty" jsonschema:"minimum=0"`
 }
 
-// CreditsSpec is how processors burst: a credit is one processor at full speed for a minute.
+// CreditsSpec models burstable processors. One credit is one processor at full speed for one minute.
 type CreditsSpec struct {
-	// EarnPerHour is how many credits are earned in an hour, which is what the machine may
-	// use for ever: 12 are a baseline of 20 % of one processor.
+	// EarnPerHour is the number of credits earned per hour. It gives the sustained baseline: 12 credits are 20 % of one
+	// processor.
 	EarnPerHour float64 `yaml:"earn_per_hour" json:"earn_per_hour" jsonschema:"required,exclusiveMinimum=0"`
-	// Max is how many are kept; left out, what a day earns.
+	// Max is the maximum balance. Default: the credits earned in a day.
 	Max *float64 `yaml:"max" json:"max,omitempty" jsonschema:"minimum=0"`
-	// Launch is how many a machine has when the workload begins; left out, 30 for each processor.
+	// Launch is the balance when the workload starts. Default: 30 for each processor.
 	Launch *float64 `yaml:"launch" json:"launch,omitempty" jsonschema:"minimum=0"`
 }
 
-// buildFlavor makes a flavor of its description.
+// buildFlavor converts a spec into a flavor.
 func buildFlavor(s FlavorSpec) (flavor.Flavor, error) {
 	var f flavor.Flavor
 	if s.From != "" {
@@ -91,16 +89,16 @@ func buildFlavor(s FlavorSpec) (flavor.Flavor, error) {
 		f.Steal = float64(*s.Steal)
 	}
 	if f.Governed() && f.VCPUs == 0 {
-		return f, errors.New("credits and steal are of a number of processors; give vcpus")
+		return f, errors.New("credits and steal need a number of processors; give vcpus")
 	}
 	if f.Steal >= 1 {
-		return f, errors.New("neighbours that take all of the processors leave a machine that never runs")
+		return f, errors.New("steal must be below 100%")
 	}
 	return f, nil
 }
 
-// setResources gives a node its flavor and its limits: those of the defaults, then its own; in each a
-// limit that is given itself wins over the flavor's.
+// setResources sets the flavor and the limits of a node: first those of the defaults, then its own. In each step
+// explicit limits override those of the flavor.
 func (b *builder) setResources(node *Node, path string, n NodeSpec) {
 	d := b.spec.Defaults
 	for _, x := range []struct {
@@ -131,7 +129,7 @@ func (b *builder) setResources(node *Node, path string, n NodeSpec) {
 	if node.Flavor != nil {
 		node.Flavor.VCPUs, node.Flavor.Memory = node.CPU, node.Memory
 		if node.Flavor.Governed() && node.CPU == 0 {
-			b.fail(path, fmt.Sprintf("%s has a flavor with credits or steal and no limit of cores", node.Name), "leave cpu: 0 out")
+			b.fail(path, fmt.Sprintf("node %q has a flavor with credits or steal, but no CPU limit", node.Name), "remove cpu: 0")
 		}
 	}
 }

@@ -43,21 +43,21 @@ func TestService(t *testing.T) {
 func TestServiceMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"service: ingress":                                                     "not one of none, host-port, node-port, service-ip, central",
-		"service: {name: pay}":                                                 "there is none",
-		"service: {kind: service-ip, name: a.b}":                               "cannot be the name of a host",
-		"service: {kind: host-port, members: shared}":                          "publish every member by itself",
+		"service: {name: pay}":                                                 "without a service kind",
+		"service: {kind: service-ip, name: a.b}":                               "invalid host name",
+		"service: {kind: host-port, members: shared}":                          "publishes each member separately",
 		"service: {kind: node-port, ports: auto}":                              "only host-port",
-		"service: {kind: service-ip, publish: [\"1:2\"]}":                      "containers' own ports",
+		"service: {kind: service-ip, publish: [\"1:2\"]}":                      "port numbers of the containers",
 		"service: {kind: node-port, on: Seoul}":                                "only central",
-		"service: {kind: central, on: Soul}":                                   "no node Soul",
-		"service: {kind: node-port, range: 9-3}":                               "no range of ports",
-		"service: {kind: host-port, publish: [\"7000:6379\", \"7000:16379\"]}": "7000 is published for 6379 already",
-		"service: {kind: host-port, publish: [\"7000:6379\", \"7001:6379\"]}":  "6379 is published as 7000 already",
-		"service: {kind: host-port, publish: [\"70000:6379\"]}":                "publishes no port",
-		"service: {kind: node-port, expose: [80, 80]}":                         "no further port",
+		"service: {kind: central, on: Soul}":                                   `unknown node "Soul"`,
+		"service: {kind: node-port, range: 9-3}":                               "invalid port range",
+		"service: {kind: host-port, publish: [\"7000:6379\", \"7000:16379\"]}": "7000 is already published for 6379",
+		"service: {kind: host-port, publish: [\"7000:6379\", \"7001:6379\"]}":  "6379 is already published as 7000",
+		"service: {kind: host-port, publish: [\"70000:6379\"]}":                "invalid port mapping",
+		"service: {kind: node-port, expose: [80, 80]}":                         "listed twice",
 		"volumes: nfs":                      "not one of none, bind, overlay, loop",
 		"volumes: {kind: bind, size: 1GiB}": "only loop volumes",
-		"volumes: {kind: loop, size: 1MiB}": "too few",
+		"volumes: {kind: loop, size: 1MiB}": "too small",
 	} {
 		if _, err := build(t, "from: azure8\n"+text, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v does not say %q", text, err, want)

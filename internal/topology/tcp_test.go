@@ -21,12 +21,12 @@ func TestTCP(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"from: pair\ndefaults: {tcp: {congestion_control: 'Cubic'}}":          `"Cubic" cannot be the name of a congestion control`,
-		"from: pair\ndefaults: {tcp: {congestion_control: a23456789b123456}}": "cannot be the name",
-		"from: pair\ndefaults: {tcp: {rmem: 4096 87380}}":                     "is not three sizes",
-		"from: pair\ndefaults: {tcp: {rmem: 8192 4096 16384}}":                "is not three sizes",
-		"from: pair\ndefaults: {tcp: {wmem: 4096 16384 4GiB}}":                "is not three sizes",
-		"from: pair\ndefaults: {tcp: {wmem: 0 1 9223372036854775807}}":        "is not three sizes",
+		"from: pair\ndefaults: {tcp: {congestion_control: 'Cubic'}}":          `invalid congestion control name "Cubic"`,
+		"from: pair\ndefaults: {tcp: {congestion_control: a23456789b123456}}": "invalid congestion control name",
+		"from: pair\ndefaults: {tcp: {rmem: 4096 87380}}":                     "is not three ascending sizes",
+		"from: pair\ndefaults: {tcp: {rmem: 8192 4096 16384}}":                "is not three ascending sizes",
+		"from: pair\ndefaults: {tcp: {wmem: 4096 16384 4GiB}}":                "is not three ascending sizes",
+		"from: pair\ndefaults: {tcp: {wmem: 0 1 9223372036854775807}}":        "is not three ascending sizes",
 		"from: pair\ndefaults: {tcp: {ecn: 3}}":                               "defaults.tcp.ecn",
 		"from: pair\ndefaults: {tcp: {congestion_controls: bbr}}":             "congestion_control",
 	} {

@@ -1,6 +1,5 @@
-// Package topology describes fragmented clouds: sites, the nodes at them and
-// the links between the nodes. It is pure data and computes; nothing here touches
-// the machine.
+// Package topology describes fragmented clouds: sites, their nodes, and the links between nodes. It holds data and pure
+// computations. Apart from reading topology files it does not touch the machine.
 package topology
 
 import (
@@ -17,44 +16,44 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// Topology is a whole emulated cloud.
+// Topology is an emulated cloud.
 type Topology struct {
 	Name  string `json:"name"`
 	Sites []Site `json:"sites"`
 	Nodes []Node `json:"nodes"`
 	Links []Link `json:"links"`
-	// Encryption is WireGuard where a tunnel encrypts what goes over each link, else "".
+	// Encryption is WireGuard if a tunnel encrypts each link, else "".
 	Encryption string `json:"encryption,omitempty"`
-	// Overlay is how packets find their way over the links.
+	// Overlay routes packets over the links.
 	Overlay Overlay `json:"overlay,omitzero"`
-	// Service leads clients to the database, and Volume is what its data lies on.
+	// Service is the service networking in front of the database, Volume the file system of its data.
 	Service Service `json:"service,omitzero"`
 	Volume  Volume  `json:"volume,omitzero"`
-	// TCP holds the kernel settings of nodes that the topology gives, by their names without "net.ipv4.tcp_".
+	// TCP holds kernel settings of nodes, by name without the prefix "net.ipv4.tcp_".
 	TCP map[string]string `json:"tcp,omitempty"`
 }
 
-// WireGuard encrypts links.
+// WireGuard is the value of Topology.Encryption for encrypted links.
 const WireGuard = "wireguard"
 
-// Site is a datacentre: a place where nodes stand.
+// Site is a datacentre.
 type Site struct {
 	Name string `json:"name"`
-	// Lat and Lon are degrees; Located says whether they were given.
+	// Lat and Lon are in degrees. Located is false if the site has no coordinates.
 	Lat     float64 `json:"lat,omitempty"`
 	Lon     float64 `json:"lon,omitempty"`
 	Located bool    `json:"located,omitempty"`
-	// Local is one direction between two nodes of this site.
+	// Local is the quality of one direction between two nodes of this site.
 	Local link.Quality `json:"local"`
 }
 
-// Role tells what a node is for.
+// Role is the purpose of a node.
 type Role string
 
 // Roles of nodes.
 const (
-	Data   Role = "data"   // carries a member of the database
-	Client Role = "client" // carries the load driver
+	Data   Role = "data"   // runs a member of the database
+	Client Role = "client" // runs the load driver
 )
 
 // Node is one host at a site.
@@ -62,10 +61,10 @@ type Node struct {
 	Name string `json:"name"`
 	Site string `json:"site"`
 	Role Role   `json:"role"`
-	// CPU is a quota in cores, 0 for none. Memory is in bytes, 0 for no limit.
+	// CPU is a quota in cores, Memory a limit in bytes. 0 is no limit.
 	CPU    float64 `json:"cpu,omitempty"`
 	Memory int64   `json:"memory,omitempty"`
-	// Flavor is what else limits it; nil for nothing.
+	// Flavor holds further limits; nil for none.
 	Flavor *flavor.Flavor `json:"flavor,omitempty"`
 }
 
@@ -78,16 +77,16 @@ type Link struct {
 	BA link.Quality `json:"ba"`
 }
 
-// ErrClient says that a client cannot stand where it was asked for.
+// ErrClient is returned for a client that cannot be placed at the requested site.
 var ErrClient = errors.New("client cannot be placed")
 
 // ClientName is the node that WithClient adds.
 const ClientName = "client"
 
-// PoolClientName is the client node of one of several workloads that come from nodes of their own.
+// PoolClientName returns the name of the client node of a workload pool.
 func PoolClientName(pool string) string { return ClientName + "-" + pool }
 
-// IsClient tells by its name the load driver's node, or one of several, from those of the database.
+// IsClient reports whether a node name is that of a load driver.
 func IsClient(node string) bool {
 	return node == ClientName || strings.HasPrefix(node, PoolClientName(""))
 }
@@ -102,32 +101,29 @@ func Scale(t Topology, factor float64) Topology {
 	return t
 }
 
-// ScaleQuality returns a quality with its latency and jitter times factor: their ratio stays, so
-// that a jitter which is possible remains so.
+// ScaleQuality returns q with latency and jitter times factor. Their ratio stays the same, so that a valid jitter
+// remains valid.
 func ScaleQuality(q link.Quality, factor float64) link.Quality {
 	q.Latency = time.Duration(math.Round(float64(q.Latency) * factor))
 	q.Jitter = time.Duration(math.Floor(float64(q.Jitter) * factor))
 	return q
 }
 
-// WithClient adds the node "client" at a site, a host of its own there, linked to every
-// data node: to those of its site as hosts of one site are, to the others with the
-// qualities of the links that the site's first data node has to them. Where an overlay
-// routes, it is linked to those of its site alone: its packets go the way that theirs go.
-// With site "" it stands
-// at the first data node's. A topology that has a client node already is returned as it is.
+// WithClient adds the node "client" at a site; "" is the site of the first data node. AddClient describes its links.
+// A topology that already has a client node is returned unchanged.
 func WithClient(t Topology, site string) (Topology, error) {
 	if slices.ContainsFunc(t.Nodes, func(n Node) bool { return n.Role == Client }) {
 		if site != "" {
-			return t, advice.With(fmt.Errorf("%w at %q: the topology has a client node of its own", ErrClient, site), "leave out client.site")
+			return t, advice.With(fmt.Errorf("%w at %q: the topology already has a client node", ErrClient, site), "remove client.site")
 		}
 		return t, nil
 	}
 	return AddClient(t, ClientName, site)
 }
 
-// AddClient adds a client node at a site, the first one where site is "". Its links are those of the
-// site's first data node.
+// AddClient adds a client node at a site; "" is the site of the first data node. The client is linked to the data nodes
+// of its site with the site's local quality. Its links to other data nodes copy those of the site's first data node.
+// With a routed overlay the client has links within its site only, and the overlay routes its packets.
 func AddClient(t Topology, name, site string) (Topology, error) {
 	var here *Node
 	for i, n := range t.Nodes {
@@ -140,10 +136,10 @@ func AddClient(t Topology, name, site string) (Topology, error) {
 		return t, unknownSiteError(t, site)
 	}
 	if len(t.findNodes(name)) > 0 {
-		return t, advice.With(fmt.Errorf("%w: a node or site is called %q", ErrClient, name), "call it otherwise")
+		return t, advice.With(fmt.Errorf("%w: a node or site has the name %q", ErrClient, name), "rename the node or site")
 	}
 	s := t.Sites[slices.IndexFunc(t.Sites, func(s Site) bool { return s.Name == here.Site })]
-	neighbours := map[string][2]link.Quality{} // from here and back
+	neighbours := map[string][2]link.Quality{} // to and from the neighbour
 	for _, l := range t.Links {
 		to, q := l.B, [2]link.Quality{l.AB, l.BA}
 		switch here.Name {
@@ -167,7 +163,7 @@ func AddClient(t Topology, name, site string) (Topology, error) {
 		case n.Site == client.Site:
 			q = [2]link.Quality{s.Local, s.Local}
 		case !ok || t.Overlay.Routed():
-			continue // no way from this site to that node
+			continue // the overlay routes, or no link exists
 		}
 		links = append(links, Link{ID: LinkID(client.Name, n.Name), A: client.Name, B: n.Name, AB: q[0], BA: q[1]})
 	}
@@ -175,7 +171,7 @@ func AddClient(t Topology, name, site string) (Topology, error) {
 	return t, nil
 }
 
-// FindDisconnected returns two of the nodes named that no links join, over whatever other nodes.
+// FindDisconnected returns two of the named nodes without a path between them. Paths may use all nodes.
 func (t Topology) FindDisconnected(names []string) (a, b string, apart bool) {
 	index := make(map[string]int, len(t.Nodes))
 	for i, n := range t.Nodes {
@@ -193,8 +189,7 @@ func (t Topology) FindDisconnected(names []string) (a, b string, apart bool) {
 	return "", "", false
 }
 
-// IsBridge tells whether the topology falls apart, or has, without a link and those that
-// are down.
+// IsBridge reports whether the topology is disconnected without link id and the links that are down.
 func (t Topology) IsBridge(id string, down map[string]bool) bool {
 	index := make(map[string]int, len(t.Nodes))
 	for i, n := range t.Nodes {
@@ -216,7 +211,7 @@ func unknownSiteError(t Topology, site string) error {
 			with = append(with, n.Site)
 		}
 	}
-	err := fmt.Errorf("%w at %q: no data node stands there", ErrClient, site)
+	err := fmt.Errorf("%w at %q: the site has no data node", ErrClient, site)
 	if near := suggest.Nearest(site, with); near != "" {
 		return advice.With(err, "did you mean %q?", near)
 	}

@@ -12,31 +12,30 @@ import (
 	"strings"
 )
 
-// Auto, in place of a file's path, is the file of tokens that the user's own servers on this
-// machine take and the user's own clients find.
+// Auto stands for the user's token file, which the user's servers and clients on this machine share.
 const Auto = "auto"
 
-// userTokensPath is the path of that file.
+// userTokensPath returns the path of the user's token file.
 func userTokensPath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("finding the directory for tokens: %w", err)
+		return "", fmt.Errorf("finding the token directory: %w", err)
 	}
 	return filepath.Join(dir, "skerry", "tokens"), nil
 }
 
-// createIfMissing makes a file of tokens, one of each scope, where it is missing. Of servers that begin at
-// once one makes it, as a whole, and the others take that.
+// createIfMissing creates a token file with a token of each scope, unless the file exists. If several servers start
+// concurrently, one creates the complete file and the others use it.
 func createIfMissing(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("making the directory for tokens: %w", err)
+		return fmt.Errorf("creating the token directory: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tokens-") // which has mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), ".tokens-") // mode 0600
 	if err != nil {
-		return fmt.Errorf("making a file of tokens: %w", err)
+		return fmt.Errorf("creating the token file: %w", err)
 	}
 	_, err = f.WriteString(newTokenFile())
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -46,14 +45,14 @@ func createIfMissing(path string) error {
 		}
 	}
 	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
-		return fmt.Errorf("making a file of tokens: %w", err)
+		return fmt.Errorf("creating the token file: %w", err)
 	}
 	return nil
 }
 
-// newTokenFile are the lines of a file of tokens of 256 bits each.
+// newTokenFile returns the content of a token file with tokens of 256 bits.
 func newTokenFile() string {
-	text := "# made by --tokens auto; whoever reads this file may do as the lines say\n"
+	text := "# created by --tokens auto; each token grants its scope to every reader of this file\n"
 	for scope := Read; scope <= Admin; scope++ {
 		var secret [32]byte
 		rand.Read(secret[:]) // never fails
@@ -62,17 +61,17 @@ func newTokenFile() string {
 	return text
 }
 
-// FindToken is what a client sends to servers: of a file, the token of the least scope that is enough
-// for wish, else the one that comes nearest. Without a file ("") it is the user's own where there
-// is one and all addresses (HOST:PORT, or URLs) are of loopback, else none.
+// FindToken returns the token that a client sends to servers: the token of the file at path with the smallest scope
+// that includes wish, else the largest smaller scope. If path is "", it uses the user's token file if that exists and all
+// addresses (HOST:PORT or URL) are loopback addresses. Otherwise it returns "".
 func FindToken(path string, wish Scope, addrs ...string) (string, error) {
 	if path == "" {
 		var err error
 		if path, err = userTokensPath(); err != nil || !allLoopback(addrs) {
-			return "", nil // a user without a directory has no file there
+			return "", nil // a user without a configuration directory has no token file
 		}
 		if _, err := os.Stat(path); err != nil {
-			return "", nil // nobody has made one
+			return "", nil // no server created the file
 		}
 	}
 	tokens, err := Load(path)
@@ -84,10 +83,10 @@ func FindToken(path string, wish Scope, addrs ...string) (string, error) {
 			return token, nil
 		}
 	}
-	return "", fmt.Errorf("%w: %s holds none that is of use", ErrTokens, path)
+	return "", fmt.Errorf("%w: %s has no usable token", ErrTokens, path)
 }
 
-// allLoopback tells whether all addresses are of this machine, as nobody else reaches it.
+// allLoopback reports whether all addresses are loopback addresses.
 func allLoopback(addrs []string) bool {
 	for _, a := range addrs {
 		if _, rest, ok := strings.Cut(a, "://"); ok {
@@ -104,13 +103,13 @@ func allLoopback(addrs []string) bool {
 	return len(addrs) > 0
 }
 
-// ErrExposed says that a listener would be open to others.
+// ErrExposed is returned for an unprotected listener that other machines could reach.
 var ErrExposed = errors.New("refusing to listen beyond this machine without TLS and tokens")
 
-// CheckExposure refuses an address that is not loopback's unless it is protected.
+// CheckExposure returns ErrExposed for an address other than loopback without both TLS and tokens.
 func CheckExposure(addr string, tls, tokens bool) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return fmt.Errorf("address %q is not host:port: %w", addr, err)
+		return fmt.Errorf("invalid address %q, want host:port: %w", addr, err)
 	}
 	if tls && tokens || allLoopback([]string{addr}) {
 		return nil
@@ -118,12 +117,12 @@ func CheckExposure(addr string, tls, tokens bool) error {
 	return fmt.Errorf("%w: %s", ErrExposed, addr)
 }
 
-// SentUnencrypted tells whether a token that is sent to one of these addresses (HOST:PORT, or URLs), or
-// taken there, passes networks that others read: nothing encrypts it, and not all are of loopback.
+// SentUnencrypted reports whether a token sent to one of the addresses (HOST:PORT or URL) leaves this machine without
+// encryption.
 func SentUnencrypted(encrypted bool, addrs ...string) bool {
 	open := slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return encrypted || strings.HasPrefix(a, "https://") })
 	return len(open) > 0 && !allLoopback(open)
 }
 
-// UnencryptedWarning is what there is to say then.
-const UnencryptedWarning = "tokens pass the network unencrypted: who reads it can use them; have TLS, or a tunnel"
+// UnencryptedWarning is the log message for tokens that are sent unencrypted.
+const UnencryptedWarning = "tokens are sent unencrypted and can be stolen; use TLS or a tunnel"

@@ -1,5 +1,4 @@
-// Package bearer is the bearer tokens that servers take, and their files: who holds one may read, or
-// write too, or do everything.
+// Package bearer implements bearer tokens and token files. A token has a scope: read, write or admin.
 package bearer
 
 import (
@@ -16,7 +15,7 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Scope is what a token allows; each allows what those before it do.
+// Scope is a permission. Each scope includes the scopes before it.
 type Scope int
 
 // Scopes. Public needs no token.
@@ -29,13 +28,13 @@ const (
 
 var scopeNames = []string{"public", "read", "write", "admin"}
 
-// String is the scope's name.
+// String returns the name of the scope.
 func (s Scope) String() string { return scopeNames[s] }
 
-// ErrTokens marks a file of tokens that cannot be used.
-var ErrTokens = errors.New("bad file of tokens")
+// ErrTokens is returned for an invalid token file.
+var ErrTokens = errors.New("invalid token file")
 
-// Tokens are those that a server takes. No tokens at all allow everything.
+// Tokens are the tokens that a server accepts. A nil *Tokens allows everything.
 type Tokens struct{ list []token }
 
 type token struct {
@@ -44,16 +43,16 @@ type token struct {
 	scope Scope
 }
 
-// minToken is the least length of a token: 128 bits as hexadecimal digits.
+// minToken is the minimum length of a token: 128 bits in hexadecimal digits.
 const minToken = 32
 
-// Load reads a file that only its owner can read, with lines of a scope (read,
-// write or admin) and a token:
+// Load reads a token file, which only its owner may be able to read. Each line has a scope (read, write or admin) and a
+// token:
 //
 //	# the application
 //	write 5e8d3c...
 //
-// The path Auto is the user's own file, which is made where it is missing.
+// The path Auto is the user's token file. Load creates it if it does not exist.
 func Load(path string) (*Tokens, error) {
 	if path == Auto {
 		var err error
@@ -69,7 +68,7 @@ func Load(path string) (*Tokens, error) {
 		return nil, fmt.Errorf("reading tokens: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		err := fmt.Errorf("%w: %s can be read by others (mode %04o)", ErrTokens, path, info.Mode().Perm())
+		err := fmt.Errorf("%w: other users can read %s (mode %04o)", ErrTokens, path, info.Mode().Perm())
 		return nil, advice.With(err, "chmod 600 %s", path)
 	}
 	text, err := os.ReadFile(path)
@@ -83,7 +82,7 @@ func Load(path string) (*Tokens, error) {
 	return t, nil
 }
 
-// Parse reads the lines of a file of tokens. Errors do not hold the tokens.
+// Parse parses a token file. Errors do not contain tokens.
 func Parse(text []byte) (*Tokens, error) {
 	t := &Tokens{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -95,10 +94,10 @@ func Parse(text []byte) (*Tokens, error) {
 		words := strings.Fields(line)
 		scope := Scope(slices.Index(scopeNames, words[0]))
 		if len(words) != 2 || scope <= Public {
-			return nil, fmt.Errorf("%w: line %d is not a scope (read, write or admin) and a token", ErrTokens, n)
+			return nil, fmt.Errorf("%w: line %d: want a scope (read, write or admin) and a token", ErrTokens, n)
 		}
 		if len(words[1]) < minToken {
-			return nil, fmt.Errorf("%w: the token in line %d has less than %d characters", ErrTokens, n, minToken)
+			return nil, fmt.Errorf("%w: line %d: token has less than %d characters", ErrTokens, n, minToken)
 		}
 		t.list = append(t.list, token{words[1], sha256.Sum256([]byte(words[1])), scope})
 	}
@@ -106,13 +105,13 @@ func Parse(text []byte) (*Tokens, error) {
 		return nil, fmt.Errorf("%w: %w", ErrTokens, err)
 	}
 	if len(t.list) == 0 {
-		return nil, fmt.Errorf("%w: it holds none", ErrTokens)
+		return nil, fmt.Errorf("%w: no tokens", ErrTokens)
 	}
 	return t, nil
 }
 
-// Scope is what an Authorization header allows: everything where there are no tokens. It takes the
-// same time for every token that is wrong: digests are compared, all of them, in constant time.
+// Scope returns the scope that an Authorization header grants; Admin if t is nil. It takes the same time for every
+// wrong token, because it compares the digests of all tokens in constant time.
 func (t *Tokens) Scope(header string) Scope {
 	if t == nil {
 		return Admin
@@ -131,8 +130,8 @@ func (t *Tokens) Scope(header string) Scope {
 	return found
 }
 
-// TokenFor is a token of the least scope that is enough, for requests of a member to others
-// with the same file; "" when there is none.
+// TokenFor returns the token with the smallest sufficient scope, or "". Members use it for requests to other members
+// with the same token file.
 func (t *Tokens) TokenFor(enough Scope) string {
 	if t == nil {
 		return ""

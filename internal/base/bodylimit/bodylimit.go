@@ -1,10 +1,10 @@
-// Package bodylimit reads requests as they come, with a bound on what those of all clients hold
-// together: a request that announces much and sends little takes little, one that stalls is given
-// up, and many large ones at once are refused before memory is.
+// Package bodylimit reads request bodies within a memory budget that all requests share. Memory grows with the bytes
+// that arrived, not with the announced length. A stalled request is aborted. Large concurrent requests are rejected
+// before memory runs out.
 //
-//	request ─► Body: grows with what has come ──over the room──► ErrFull: 503
-//	               │                          ──too slow──────► ErrSlow: 408
-//	               └─► whole: the server's slots, queues and locks come now
+//	request ─► ReadBody: grows with the arrived bytes ──over budget──► ErrFull: 503
+//	               │                                  ──too slow────► ErrSlow: 408
+//	               └─► complete: only now the request uses slots, queues and locks of the server
 package bodylimit
 
 import (
@@ -17,30 +17,30 @@ import (
 	"time"
 )
 
-// Reasons for which a request is given up.
+// Errors of aborted requests.
 var (
-	ErrFull = errors.New("requests of too many bytes are on their way")
-	ErrSlow = errors.New("the request did not arrive in time")
-	ErrCut  = errors.New("the request is cut short")
+	ErrFull = errors.New("memory budget of request bodies exhausted")
+	ErrSlow = errors.New("request body did not arrive in time")
+	ErrCut  = errors.New("request body is truncated")
 )
 
 const (
-	// Free is what of each request is not counted, in bytes: most are smaller, so that large
-	// ones that fill the room keep none of those from being answered.
+	// freeBytes of each request are not counted against the budget. Most requests are smaller, so that large requests
+	// that exhaust the budget do not block them.
 	freeBytes = 16 << 10
-	// first is how much is taken for a request before anything of it has come.
+	// initialBuffer is the buffer of a request before any byte arrived.
 	initialBuffer = 4 << 10
-	// DefaultRoom is what requests hold together, in bytes, where nothing else is said.
+	// DefaultBudget is the default budget of all requests in bytes.
 	DefaultBudget = 256 << 20
 )
 
-// Budget is what requests may hold together.
+// Budget is the memory that request bodies may use together. Its methods may be called concurrently.
 type Budget struct {
 	limit int64
 	held  atomic.Int64
 }
 
-// NewBudget is room for so many bytes, DefaultRoom where it is 0.
+// NewBudget returns a budget of bytes; 0 means DefaultBudget.
 func NewBudget(bytes int64) *Budget {
 	if bytes == 0 {
 		bytes = DefaultBudget
@@ -48,7 +48,7 @@ func NewBudget(bytes int64) *Budget {
 	return &Budget{limit: bytes}
 }
 
-// reserve tells whether there was room for n bytes more, and takes it.
+// reserve reserves n bytes, or returns false.
 func (r *Budget) reserve(n int64) bool {
 	if r.held.Add(n) <= r.limit {
 		return true
@@ -57,18 +57,18 @@ func (r *Budget) reserve(n int64) bool {
 	return false
 }
 
-// Release gives back what a request held.
+// Release returns the reserved bytes of a request to the budget.
 func (r *Budget) Release(n int64) {
 	if n > 0 {
 		r.held.Add(-n)
 	}
 }
 
-// InUse is what requests hold now, in bytes.
+// InUse returns the reserved bytes.
 func (r *Budget) InUse() int64 { return r.held.Load() }
 
-// Read reads length bytes, or all where it is negative. Memory grows with what has come. held is
-// to be given back when the bytes are no longer needed; it is 0 with an error.
+// Read reads length bytes, or until EOF if length is negative. The caller must Release held when it no longer needs b.
+// held is 0 if err is not nil.
 func (r *Budget) Read(from io.Reader, length int64) (b []byte, held int64, err error) {
 	defer func() {
 		if err != nil {
@@ -109,9 +109,8 @@ func (r *Budget) Read(from io.Reader, length int64) (b []byte, held int64, err e
 	}
 }
 
-// ReadBody reads a request's body of at most so many bytes, which must have come within patience.
-// Errors are ErrFull, ErrSlow, ErrCut and *http.MaxBytesError; behind them the connection is of no
-// further use.
+// ReadBody reads a request body of at most most bytes that must arrive within patience. Errors are ErrFull, ErrSlow,
+// ErrCut and *http.MaxBytesError. After an error the connection cannot be reused.
 func (r *Budget) ReadBody(w http.ResponseWriter, q *http.Request, most int64, patience time.Duration) (b []byte, held int64, err error) {
 	if q.ContentLength == 0 {
 		return nil, 0, nil
@@ -126,8 +125,7 @@ func (r *Budget) ReadBody(w http.ResponseWriter, q *http.Request, most int64, pa
 	body := http.MaxBytesReader(w, q.Body, most)
 	b, held, err = r.Read(body, q.ContentLength)
 	if errors.Is(err, ErrFull) {
-		// What is still to come is read past: a connection that is closed before it takes the
-		// answer with it. Where it is too late, the answer tells the same.
+		// Drain the rest of the body: closing the connection earlier would discard the response.
 		_, _ = io.Copy(io.Discard, body)
 	}
 	var slow net.Error
@@ -145,10 +143,10 @@ func (r *Budget) ReadBody(w http.ResponseWriter, q *http.Request, most int64, pa
 	return b, held, nil
 }
 
-// setReadDeadline is a read deadline, where the connection has any.
+// setReadDeadline sets the read deadline of a connection that supports deadlines.
 func setReadDeadline(c *http.ResponseController, at time.Time) error {
 	if err := c.SetReadDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return fmt.Errorf("waiting for a request: %w", err)
+		return fmt.Errorf("setting the read deadline: %w", err)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package dialtls connects with TLS whose configuration is asked for when a connection is made:
-// certificates and authorities that are replaced on disk are taken up by programs that run.
+// Package dialtls makes TLS connections that read their configuration for each connection, so that running programs
+// use certificates and authorities replaced on disk.
 package dialtls
 
 import (
@@ -14,12 +14,11 @@ import (
 // handshakeTime bounds a handshake.
 const handshakeTime = 10 * time.Second
 
-// Dial makes a connection.
+// Dial is the type of net.Dialer.DialContext.
 type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Client is the TLS of a connection to a server's address, host:port: the certificate is to be
-// for that host, unless the configuration names another one. The handshake comes with the first
-// use.
+// Client returns a TLS client over conn to addr (host:port). The server's certificate must be valid for the host, or for
+// config.ServerName if it is set. The first read or write performs the handshake.
 func Client(conn net.Conn, addr string, config *tls.Config) *tls.Conn {
 	if config.ServerName == "" {
 		config = config.Clone()
@@ -28,8 +27,8 @@ func Client(conn net.Conn, addr string, config *tls.Config) *tls.Conn {
 	return tls.Client(conn, config)
 }
 
-// DialContext is what an http.Transport dials https with; nil where there is no configuration to ask
-// for. dial is nil for the machine's own.
+// DialContext returns a function for http.Transport.DialTLSContext. It returns nil if config is nil. dial may be nil for
+// the default dialer.
 func DialContext(dial Dial, config func() *tls.Config) Dial {
 	if config == nil {
 		return nil

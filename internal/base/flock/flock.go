@@ -1,13 +1,13 @@
-// Package flock locks files and folders against other processes, by flock(2).
+// Package flock locks files and directories against other processes with flock(2).
 //
-// Such a lock belongs to an open file, and closing the file gives the lock back only once nobody has a copy of the
-// descriptor. In a process that starts programs somebody may have one:
+// Such a lock belongs to the open file description. Closing the file releases the lock only when no copy of the
+// descriptor is left. A process that starts programs may have copies:
 //
-//  1. A goroutine starts a program. Until the child executes it, the child has copies of all descriptors.
-//  2. Another goroutine closes the file that it had locked, opens it again, and locks it.
-//  3. The child has had no processor since 1. Its copy holds the lock, and 2 is told that somebody else has it.
+//  1. A goroutine starts a program. Until the child calls execve, it has copies of all descriptors.
+//  2. Another goroutine closes its locked file, opens it again, and tries to lock it.
+//  3. The child has not run since step 1. Its copy still holds the lock, and step 2 fails with ErrHeld.
 //
-// Close therefore unlocks before it closes, which frees the lock whatever copies there are.
+// Therefore Close unlocks before it closes the file, which releases the lock regardless of copies.
 package flock
 
 import (
@@ -17,14 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHeld is returned for a lock that somebody holds.
+// ErrHeld is returned for a lock that another holder has.
 var ErrHeld = errors.New("locked")
 
-// Lock is a lock that is held.
+// Lock is a held lock.
 type Lock struct{ file *os.File }
 
-// Acquire locks an open file or folder, which the lock owns from then on, without waiting. The file stays open
-// where it cannot be locked.
+// Acquire locks an open file or directory without waiting. On success the Lock owns the file. On failure the file stays
+// open.
 func Acquire(f *os.File) (*Lock, error) {
 	if err := tryLock(f, unix.LOCK_EX); err != nil {
 		return nil, err
@@ -32,12 +32,12 @@ func Acquire(f *os.File) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
-// Close gives the lock back and closes its file.
+// Close releases the lock and closes its file.
 func (l *Lock) Close() error {
 	return errors.Join(unlock(l.file), l.file.Close())
 }
 
-// IsHeld tells whether somebody holds the lock of a file or folder.
+// IsHeld reports whether the file or directory is locked.
 func IsHeld(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package linger waits for some time, and no longer than a context lasts.
+// Package linger sleeps with a context.
 package linger
 
 import (
@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// For waits for d, or until ctx ends: then it returns why (context.Cause). A d that is not
-// above 0 is no wait.
+// For sleeps for d. It returns context.Cause(ctx) at once if ctx ends or has ended. It does not sleep if d <= 0.
 func For(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil || d <= 0 {
 		return context.Cause(ctx)

@@ -1,5 +1,5 @@
-// Package progress tells a person what long work is doing: one line that is
-// rewritten in place on a terminal, plain lines at a bearable pace elsewhere.
+// Package progress reports the progress of long operations: on a terminal as one line that is rewritten in place,
+// elsewhere as plain lines at a limited rate.
 package progress
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// plainEvery is how often live lines are repeated where they cannot be rewritten: often
-// enough to see that work goes on, seldom enough for a CI log.
+// plainEvery is the minimum interval of live lines without a terminal, short enough to show that work continues and
+// long enough for a CI log.
 const plainEvery = 10 * time.Second
 
 // Reporter writes progress. Its methods may be called from several goroutines.
@@ -21,23 +21,22 @@ type Reporter struct {
 	w        io.Writer
 	terminal bool
 	width    func() int
-	shown    bool // a live line stands on the terminal
+	shown    bool // the terminal shows a live line
 	lastLive time.Time
 	now      func() time.Time
-	// parts are live lines of work side by side, in one line; whole is the reporter that a part is of.
+	// parts are the live lines of concurrent operations, shown as one line. parent is the reporter of a part.
 	parts    []string
 	parent   *Reporter
 	part     int
-	liveOnly bool // of a part: lines that stay are not shown
+	liveOnly bool // of a part: permanent lines are dropped
 }
 
-// New returns a reporter. On a terminal width tells its columns; elsewhere it is nil.
+// New returns a reporter. width returns the columns of the terminal; it is nil if w is not a terminal.
 func New(w io.Writer, width func() int) *Reporter {
 	return &Reporter{w: w, terminal: width != nil, width: width, now: time.Now}
 }
 
-// Part reports on one of several works side by side: the live lines of all parts stand next to
-// each other in the one of r.
+// Part returns a reporter for one of several concurrent operations. The live line of r joins those of all parts.
 func (r *Reporter) Part() *Reporter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,14 +44,14 @@ func (r *Reporter) Part() *Reporter {
 	return &Reporter{parent: r, part: len(r.parts) - 1}
 }
 
-// LivePart reports as a part whose lines that stay nobody needs: they are told by whoever began the work.
+// LivePart returns a part that drops permanent lines, for operations whose caller prints the result.
 func (r *Reporter) LivePart() *Reporter {
 	p := r.Part()
 	p.liveOnly = true
 	return p
 }
 
-// showPart shows the live line of a part; "" for none.
+// showPart sets the live line of a part; "" removes it.
 func (r *Reporter) showPart(part int, line string) {
 	r.mu.Lock()
 	r.parts[part] = line
@@ -63,10 +62,10 @@ func (r *Reporter) showPart(part int, line string) {
 	}
 }
 
-// Discard reports to nobody.
+// Discard returns a reporter that discards everything.
 func Discard() *Reporter { return New(io.Discard, nil) }
 
-// Linef writes a line that stays.
+// Linef writes a permanent line.
 func (r *Reporter) Linef(format string, args ...any) {
 	if r.parent != nil {
 		if !r.liveOnly {
@@ -81,7 +80,7 @@ func (r *Reporter) Linef(format string, args ...any) {
 	r.lastLive = r.now()
 }
 
-// Livef shows a line that the next one replaces.
+// Livef shows a line that the next line replaces.
 func (r *Reporter) Livef(format string, args ...any) {
 	if r.parent != nil {
 		r.parent.showPart(r.part, fmt.Sprintf(format, args...))
@@ -104,8 +103,7 @@ func (r *Reporter) Livef(format string, args ...any) {
 	r.shown = true
 }
 
-// Write writes whole lines of somebody else, such as a log's, which the live line neither
-// swallows nor stands in.
+// Write writes complete lines of another source, such as a log, and removes the live line first.
 func (r *Reporter) Write(lines []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +111,7 @@ func (r *Reporter) Write(lines []byte) (int, error) {
 	return r.w.Write(lines)
 }
 
-// Done removes a live line that still stands.
+// Done removes the live line.
 func (r *Reporter) Done() {
 	if r.parent != nil {
 		r.parent.showPart(r.part, "")

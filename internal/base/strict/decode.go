@@ -13,10 +13,9 @@ import (
 	"skerry/internal/base/suggest"
 )
 
-// Decode fills into, a pointer to a struct, from a tree and returns every problem. Keys
-// that are left out take the default of their tag, except in pointers: those stay nil,
-// so that whoever reads them can tell. path is where in the document the tree stands, ""
-// for its root.
+// Decode decodes a tree into a pointer to a struct and returns every problem. Missing keys get the default of their tag.
+// Pointers stay nil, so that the caller can detect a missing key. path is the path of the tree in the document, "" for
+// its root.
 func Decode(n *Node, into any, path string) Problems {
 	d := &decoder{}
 	d.decodeValue(n, reflect.ValueOf(into).Elem(), path)
@@ -32,7 +31,7 @@ func (d *decoder) fail(n *Node, path, hint, format string, args ...any) bool {
 	return false
 }
 
-// messagePrefix begins a message with what it is about.
+// messagePrefix returns the start of a message about path.
 func messagePrefix(path string) string {
 	if path == "" {
 		return ""
@@ -48,7 +47,7 @@ func Join(path, key string) string {
 	return path + "." + key
 }
 
-// decodeValue decodes n into v and says whether v holds it.
+// decodeValue decodes n into v. It returns false if it reported a problem.
 func (d *decoder) decodeValue(n *Node, v reflect.Value, path string) bool {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -63,7 +62,7 @@ func (d *decoder) decodeValue(n *Node, v reflect.Value, path string) bool {
 		return d.decodeStruct(n, v, path)
 	}
 	if n.Kind == Null {
-		return d.fail(n, path, "", "nothing is given, want %s", describeType(v.Type()))
+		return d.fail(n, path, "", "value is missing, want %s", describeType(v.Type()))
 	}
 	if t, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if !n.scalar() {
@@ -129,7 +128,7 @@ func (d *decoder) decodePlain(n *Node, v reflect.Value, path string) bool {
 		for _, e := range n.Entries {
 			item := reflect.New(v.Type().Elem()).Elem()
 			if e.Value.Kind == Null && isStructured(item.Type()) {
-				continue // "hello:" with everything below it commented out
+				continue // the content of the key is commented out
 			}
 			if d.decodeValue(e.Value, item, Join(path, e.Key)) {
 				v.SetMapIndex(reflect.ValueOf(e.Key), item)
@@ -146,7 +145,7 @@ func (d *decoder) decodePlain(n *Node, v reflect.Value, path string) bool {
 	return true
 }
 
-// decodeStruct decodes a mapping, or the single value that stands for one.
+// decodeStruct decodes a mapping or its shorthand.
 func (d *decoder) decodeStruct(n *Node, v reflect.Value, path string) bool {
 	n, ok := d.expand(n, v.Type(), path)
 	if !ok {
@@ -171,7 +170,7 @@ func (d *decoder) decodeStruct(n *Node, v reflect.Value, path string) bool {
 		target := v.FieldByIndex(f.index)
 		item := n.Get(f.name)
 		if item != nil && item.Kind == Null && isStructured(f.typ) {
-			item = nil // "stop:" with everything below it commented out
+			item = nil // the content of the key is commented out
 		}
 		at := Join(path, f.name)
 		switch {
@@ -193,7 +192,7 @@ func (d *decoder) decodeStruct(n *Node, v reflect.Value, path string) bool {
 	return len(d.problems) == before
 }
 
-// decodeChoice decodes the value of a key of a Chooser, where the document has it.
+// decodeChoice decodes the value of a key of a Chooser if the document has the key.
 func (d *decoder) decodeChoice(item *Node, f field, chooser reflect.Value, path string) {
 	if item == nil {
 		return
@@ -203,8 +202,7 @@ func (d *decoder) decodeChoice(item *Node, f field, chooser reflect.Value, path 
 	chooser.Addr().Interface().(Chooser).Choose(f.name, value)
 }
 
-// applyDefaults gives a field that the document does not hold its default, and those of the
-// fields in it.
+// applyDefaults sets the defaults of a missing field and of its nested fields.
 func (d *decoder) applyDefaults(f field, v reflect.Value) {
 	switch {
 	case f.choice:
@@ -217,7 +215,7 @@ func (d *decoder) applyDefaults(f field, v reflect.Value) {
 	}
 }
 
-// expand makes a mapping of a single value where the type has a shorthand.
+// expand expands a shorthand into a mapping.
 func (d *decoder) expand(n *Node, t reflect.Type, path string) (*Node, bool) {
 	switch {
 	case n.Kind == Map:
@@ -226,10 +224,11 @@ func (d *decoder) expand(n *Node, t reflect.Type, path string) (*Node, bool) {
 		key := shorthand(t)
 		return &Node{Kind: Map, Pos: n.Pos, Entries: []Entry{{Key: key, Pos: n.Pos, Value: n}}}, true
 	}
-	return n, d.fail(n, path, "it takes the keys "+strings.Join(fieldNames(fields(t)), ", "), "want %s, not %s", describeType(t), describeNode(n))
+	hint := "known keys are " + strings.Join(fieldNames(fields(t)), ", ")
+	return n, d.fail(n, path, hint, "want %s, not %s", describeType(t), describeNode(n))
 }
 
-// checkExclusive reports all but the first of keys that exclude each other.
+// checkExclusive reports all but the first key of a group that exclude each other.
 func (d *decoder) checkExclusive(n *Node, group []string, path string) {
 	first := ""
 	for _, e := range n.Entries {
@@ -238,7 +237,10 @@ func (d *decoder) checkExclusive(n *Node, group []string, path string) {
 		case first == "":
 			first = e.Key
 		default:
-			d.report(Problem{Pos: e.Pos, Path: Join(path, e.Key), Message: fmt.Sprintf("%s%s and %s exclude each other", messagePrefix(path), first, e.Key), Hint: "keep one of them"})
+			d.report(Problem{
+				Pos: e.Pos, Path: Join(path, e.Key), Hint: "keep one of them",
+				Message: fmt.Sprintf("%s%s and %s exclude each other", messagePrefix(path), first, e.Key),
+			})
 		}
 	}
 }
@@ -253,7 +255,7 @@ func unknownKey(pos Pos, path, key string, known []string) Problem {
 	return p
 }
 
-// rules are what the jsonschema tag says of a field.
+// rules are the constraints of a field in its jsonschema tag.
 type rules struct {
 	required bool
 	fallback *string // default
@@ -293,7 +295,7 @@ func parseRules(tag string) rules {
 	return r
 }
 
-// checkRules holds a decoded value against the rules of its tag.
+// checkRules checks a decoded value against the rules of its tag.
 func (d *decoder) checkRules(n *Node, v reflect.Value, r rules, path string) {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -330,10 +332,10 @@ func (d *decoder) checkBounds(n *Node, f float64, r rules, path, of string) {
 	text := strconv.FormatFloat(f, 'g', -1, 64) + of
 	switch {
 	case f < limit(r.min, math.Inf(-1)):
-		d.fail(n, path, "", "%s is too little, the least is %s", text, r.min)
+		d.fail(n, path, "", "%s is too small, the minimum is %s", text, r.min)
 	case f > limit(r.max, math.Inf(1)):
-		d.fail(n, path, "", "%s is too much, the most is %s", text, r.max)
+		d.fail(n, path, "", "%s is too large, the maximum is %s", text, r.max)
 	case f <= limit(r.above, math.Inf(-1)):
-		d.fail(n, path, "", "%s is too little, it must be above %s", text, r.above)
+		d.fail(n, path, "", "%s is too small, it must be above %s", text, r.above)
 	}
 }

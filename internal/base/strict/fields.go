@@ -9,31 +9,28 @@ import (
 	"strings"
 )
 
-// Shorthander is a struct that a single value may stand for: the value of one of its keys.
+// Shorthander is a struct that a document may abbreviate to the value of one of its keys.
 type Shorthander interface {
-	// Shorthand returns that key.
+	// Shorthand returns the key.
 	Shorthand() string
 }
 
-// Alternator is a struct with keys that exclude each other. Where Set puts one of
-// them, the others of its group go.
+// Alternator is a struct with keys that exclude each other. If Set sets one of them, it removes the others of the group.
 type Alternator interface {
 	// Alternatives returns the groups.
 	Alternatives() [][]string
 }
 
-// Decoder is a type that decodes itself. It reports problems and goes on.
+// Decoder is a type that decodes itself. It reports problems and continues.
 type Decoder interface {
 	DecodeNode(n *Node, path string, report func(Problem))
 }
 
-// Chooser is a field that one of several keys of its struct fills, each with a value of a
-// type of its own. Its tag is yaml:",choice".
+// Chooser is a field that one of several keys of its struct fills. Each key has its own type. The tag is yaml:",choice".
 type Chooser interface {
-	// Choices are the keys, in order; they are the same for every value of the type.
+	// Choices returns the keys in order. The result must be the same for all values of the type.
 	Choices() []Choice
-	// Choose takes the key that the document has, and what stands there: an addressable
-	// value of the key's type.
+	// Choose sets the key of the document and its value, an addressable value of the key's type.
 	Choose(key string, value reflect.Value)
 }
 
@@ -49,11 +46,11 @@ type field struct {
 	index []int
 	typ   reflect.Type
 	rules rules
-	// choice says that the key is one of the Chooser at index.
+	// choice is true if the key belongs to the Chooser at index.
 	choice bool
 }
 
-// fields returns the keys of a struct in order, those of embedded structs among them.
+// fields returns the keys of a struct in order, including those of embedded structs.
 func fields(t reflect.Type) []field {
 	var fs []field
 	for i := range t.NumField() {
@@ -76,8 +73,7 @@ func fields(t reflect.Type) []field {
 	return fs
 }
 
-// restField is the index of a struct's field that takes the keys which no other does, a map with
-// the tag `yaml:",rest"`.
+// restField returns the index of the map with the tag `yaml:",rest"`, which receives all other keys.
 func restField(t reflect.Type) (index int, ok bool) {
 	for i := range t.NumField() {
 		if _, option, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); option == "rest" {
@@ -95,7 +91,7 @@ func fieldNames(fs []field) []string {
 	return ns
 }
 
-// shorthand is the key that a single value stands for in t, "" where it may not.
+// shorthand returns the key that a single value abbreviates in t, or "".
 func shorthand(t reflect.Type) string {
 	if s, ok := reflect.Zero(t).Interface().(Shorthander); ok {
 		return s.Shorthand()
@@ -103,8 +99,7 @@ func shorthand(t reflect.Type) string {
 	return ""
 }
 
-// standsFor tells whether n is the value of one key that stands for all of t: a single
-// value, or a list where that key takes one.
+// standsFor reports whether n is a shorthand for t: a single value, or a list if the shorthand key is a list.
 func standsFor(n *Node, t reflect.Type) bool {
 	key := shorthand(t)
 	if key == "" || n.Kind != List {
@@ -122,7 +117,7 @@ func alternatives(t reflect.Type) [][]string {
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// isStructured says whether a field holds keys or items, so that it may be left empty.
+// isStructured reports whether t holds keys or items. Such a field may be empty in the document.
 func isStructured(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -130,7 +125,7 @@ func isStructured(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t.Kind() == reflect.Slice
 }
 
-// describeType is how messages call what a type takes.
+// describeType names the values of a type in messages.
 func describeType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -159,7 +154,7 @@ func describeType(t reflect.Type) string {
 	return "a mapping"
 }
 
-// describeNode is how messages call what was given.
+// describeNode names a value of the document in messages.
 func describeNode(n *Node) string {
 	if n.scalar() {
 		return strconv.Quote(n.Scalar)
@@ -167,7 +162,7 @@ func describeNode(n *Node) string {
 	return n.Kind.String()
 }
 
-// suggestFix is what to write in place of a value of the wrong type, "" where nobody knows.
+// suggestFix returns the correction of a value of the wrong type, or "".
 func suggestFix(n *Node, t reflect.Type) string {
 	s := n.Scalar
 	switch t.Kind() {
@@ -195,7 +190,7 @@ func suggestFix(n *Node, t reflect.Type) string {
 	return ""
 }
 
-// isNumberOf says whether a number is one that a type holds.
+// isNumberOf reports whether s is a number that t can hold.
 func isNumberOf(s string, t reflect.Type) bool {
 	var err error
 	switch t.Kind() {
@@ -214,7 +209,7 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// scalarNode is the node of a default.
+// scalarNode returns the node of a default value.
 func scalarNode(s string) *Node {
 	n := &Node{Kind: Text, Scalar: s}
 	switch {

@@ -21,12 +21,12 @@ const (
 	Map
 )
 
-// String is how messages call the kind.
+// String returns the name of the kind in messages.
 func (k Kind) String() string {
 	return [...]string{"nothing", "text", "a number", "true or false", "a list", "a mapping"}[k]
 }
 
-// Node is a value in a document and where it was written.
+// Node is a value in a document with its position.
 type Node struct {
 	Kind    Kind
 	Scalar  string // of Text, Number and Bool, as written
@@ -42,10 +42,10 @@ type Entry struct {
 	Value *Node
 }
 
-// scalar says whether the node is a single value.
+// scalar reports whether the node is a single value.
 func (n *Node) scalar() bool { return n.Kind == Text || n.Kind == Number || n.Kind == Bool }
 
-// Get returns the value under a key, nil where there is none.
+// Get returns the value of a key, or nil.
 func (n *Node) Get(key string) *Node {
 	if i := n.index(key); i >= 0 {
 		return n.Entries[i].Value
@@ -87,7 +87,7 @@ func (n *Node) Clone() *Node {
 	return &c
 }
 
-// Value is the node as plain Go: nil, string, int64, float64, bool, []any, map[string]any.
+// Value converts the node to nil, string, int64, float64, bool, []any or map[string]any.
 func (n *Node) Value() any {
 	switch n.Kind {
 	case Text:
@@ -118,7 +118,7 @@ func (n *Node) Value() any {
 	return nil
 }
 
-// integer reads a whole number; 1e5 is one.
+// integer parses a whole number. 1e5 is a whole number.
 func (n *Node) integer() (int64, bool) {
 	if n.Kind != Number {
 		return 0, false
@@ -141,8 +141,7 @@ func (n *Node) float() (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// Mapping is the node of single values as Value returns them, by their keys. It was written
-// nowhere.
+// Mapping returns a mapping of single values, as Value returns them. It has no position.
 func Mapping(values map[string]any) *Node {
 	n := &Node{Kind: Map}
 	for _, key := range slices.Sorted(maps.Keys(values)) {

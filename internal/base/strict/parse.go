@@ -13,25 +13,24 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxNodes bounds a document with its aliases expanded: a few nested aliases can
-// otherwise stand for more nodes than there is memory. The largest topologies (a
-// thousand sites) are below it.
+// maxNodes bounds a document with its aliases expanded. A few nested aliases can otherwise expand to more nodes than fit
+// into memory. The largest topologies (a thousand sites) are below the bound.
 const maxNodes = 1 << 20
 
 // maxDepth bounds how deeply lists and mappings nest.
 const maxDepth = 64
 
-// exponential is a number that YAML 1.2 has and the library takes for text.
+// exponential matches numbers of YAML 1.2 that the library parses as text.
 var exponential = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
 
-// Parse reads one YAML document. name is what messages call it.
+// Parse parses one YAML document. name identifies it in messages.
 func Parse(name string, data []byte) (*Node, error) {
 	src := NewSource(name, string(data))
 	return parse(src, data, Pos{Source: src, Line: 1, Column: 1})
 }
 
-// ParseValue reads a value given outside a file, such as the right-hand side of --set;
-// problems in it are blamed on name, without a line.
+// ParseValue parses a value from outside a file, such as the right-hand side of --set. Its problems name name and no
+// line.
 func ParseValue(name, text string) (*Node, error) {
 	if strings.TrimSpace(text) == "" {
 		return &Node{Kind: Text, Pos: Pos{Source: &Source{Name: name}}}, nil
@@ -42,10 +41,9 @@ func ParseValue(name, text string) (*Node, error) {
 func parse(src *Source, data []byte, start Pos) (root *Node, err error) {
 	c := &converter{src: src, anchors: map[string]*Node{}}
 	defer func() {
-		// The YAML library panics on a few malformed inputs; they are the user's
-		// mistake all the same.
+		// The YAML library panics on a few malformed inputs.
 		if r := recover(); r != nil {
-			root, err = nil, Problems{{Pos: start, Message: fmt.Sprintf("this is no YAML: %v", r)}}
+			root, err = nil, Problems{{Pos: start, Message: fmt.Sprintf("invalid YAML: %v", r)}}
 		}
 	}()
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
@@ -60,9 +58,9 @@ func parse(src *Source, data []byte, start Pos) (root *Node, err error) {
 	}
 	switch {
 	case len(docs) == 0:
-		return nil, Problems{{Pos: start, Message: "there is nothing here but comments"}}
+		return nil, Problems{{Pos: start, Message: "the document is empty"}}
 	case len(docs) > 1:
-		return nil, Problems{{Pos: c.convert(docs[1].Body, 0).Pos, Message: "a second document begins here; a file holds one"}}
+		return nil, Problems{{Pos: c.convert(docs[1].Body, 0).Pos, Message: "a second document begins here; only one is allowed"}}
 	}
 	root = c.convert(docs[0].Body, 0)
 	if len(c.problems) > 0 {
@@ -72,10 +70,10 @@ func parse(src *Source, data []byte, start Pos) (root *Node, err error) {
 }
 
 func syntaxProblem(src *Source, start Pos, err error) Problem {
-	p := Problem{Pos: start, Message: "this is no YAML: " + err.Error(), Err: err}
+	p := Problem{Pos: start, Message: "invalid YAML: " + err.Error(), Err: err}
 	var y yaml.Error
 	if errors.As(err, &y) {
-		p.Message = "this is no YAML: " + y.GetMessage()
+		p.Message = "invalid YAML: " + y.GetMessage()
 		if t := y.GetToken(); t != nil && t.Position != nil && src.lines != nil {
 			p.Pos = Pos{Source: src, Line: t.Position.Line, Column: t.Position.Column}
 		}
@@ -83,7 +81,7 @@ func syntaxProblem(src *Source, start Pos, err error) Problem {
 	return p
 }
 
-// converter turns the library's syntax tree into Nodes.
+// converter converts the library's syntax tree into Nodes.
 type converter struct {
 	src      *Source
 	anchors  map[string]*Node
@@ -159,7 +157,7 @@ func (c *converter) convert(n ast.Node, depth int) *Node {
 		return target.Clone()
 	case *ast.TagNode:
 		if node = c.convert(n.Value, depth); t.Value != "!!str" || !node.scalar() {
-			return c.fail(t, "the YAML tag %s has no meaning here", t.Value)
+			return c.fail(t, "the YAML tag %s is not supported", t.Value)
 		}
 		node.Kind = Text
 	default:
@@ -168,18 +166,22 @@ func (c *converter) convert(n ast.Node, depth int) *Node {
 	return node
 }
 
-// colonText is the text of "{a: [ring:16]}": without a space after it a colon is part of
-// a plain text, but within braces the library takes it for a pair.
+// colonText returns the text ring:16 of "{a: [ring:16]}". A colon without a following space belongs to a plain text, but
+// within braces the library parses a pair.
 func colonText(m *ast.MappingNode) (string, bool) {
 	if len(m.Values) != 1 || m.Start == nil || m.Start.Type == token.MappingStartType {
 		return "", false
 	}
 	n := m.Values[0]
 	key, colon, value := n.Key.GetToken(), n.Start, n.Value.GetToken()
-	if key.Type != token.StringType || colon == nil || value == nil || key.Position == nil || colon.Position == nil || value.Position == nil {
+	if key.Type != token.StringType || colon == nil || value == nil {
 		return "", false
 	}
-	if _, scalar := n.Value.(ast.ScalarNode); !scalar || value.Position.Line != key.Position.Line || value.Position.Column != colon.Position.Column+1 {
+	if key.Position == nil || colon.Position == nil || value.Position == nil {
+		return "", false
+	}
+	_, scalar := n.Value.(ast.ScalarNode)
+	if !scalar || value.Position.Line != key.Position.Line || value.Position.Column != colon.Position.Column+1 {
 		return "", false
 	}
 	return key.Value + ":" + value.Value, true
@@ -199,7 +201,7 @@ func (c *converter) mapping(node *Node, values []*ast.MappingValueNode, depth in
 			continue
 		}
 		if first := node.index(t.Value); first >= 0 {
-			c.fail(t, "the key %q is here twice (first in line %d)", t.Value, node.Entries[first].Pos.Line)
+			c.fail(t, "duplicate key %q (first in line %d)", t.Value, node.Entries[first].Pos.Line)
 			continue
 		}
 		if value.Pos.Line == 0 {
@@ -216,7 +218,7 @@ func (c *converter) mapping(node *Node, values []*ast.MappingValueNode, depth in
 	}
 }
 
-// merge returns the mappings that a "<<" key names.
+// merge returns the mappings that a "<<" key merges.
 func (c *converter) merge(t *token.Token, value *Node) []*Node {
 	from := []*Node{value}
 	if value.Kind == List {
@@ -242,8 +244,7 @@ func (n *Node) size() int {
 	return s
 }
 
-// numberText is a number's text in a form that strconv reads: YAML's octal, hexadecimal and
-// underscored ones are rewritten.
+// numberText returns a number in a form that strconv parses. It rewrites octal, hexadecimal and underscored numbers.
 func numberText(v any, text string) string {
 	switch v := v.(type) {
 	case int64:

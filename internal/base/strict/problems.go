@@ -1,16 +1,14 @@
-// Package strict decodes YAML into structs and tells every mistake in it at its line
-// and column: unknown keys with the nearest right spelling, values of the wrong type or
-// unit, what is missing, what excludes what. A document is a tree of Nodes that remember
-// where they were written, so that values put in from elsewhere (a flag, a matrix) are
-// checked by the same rules and blamed on where they came from.
+// Package strict decodes YAML into structs and reports every mistake with its line and column: unknown keys with the
+// nearest spelling, values of the wrong type or unit, missing keys, keys that exclude each other. A document is a tree
+// of Nodes that remember their position. Values from elsewhere, such as a flag or a matrix, pass the same checks, and
+// their problems point to their source.
 //
 //	[]byte ─ Parse ─► Node ─ Set(path, Node)* ─► Node ─ Decode ─► struct | Problems
 //
-// What a struct accepts stands in its tags: yaml names the key, or is ",rest" for a map that
-// takes the keys that no other field does; jsonschema, which the
-// JSON Schema is generated from too, holds required, default=, enum=, minimum=,
-// exclusiveMinimum=, maximum=, minItems=, maxItems= and pattern=. A field may stand for several
-// keys of which the document has one, each with a type of its own: see Chooser.
+// Struct tags define the accepted keys. The tag yaml names the key, or is ",rest" for a map that receives all other
+// keys. The tag jsonschema, from which the JSON Schema is generated as well, may contain required, default=, enum=,
+// minimum=, exclusiveMinimum=, maximum=, minItems=, maxItems= and pattern=. A Chooser is a field that one of several
+// keys fills, each with its own type.
 package strict
 
 import (
@@ -20,25 +18,25 @@ import (
 	"strings"
 )
 
-// Source is a text that nodes were read from: a file or a flag.
+// Source is the text of nodes: a file or a flag.
 type Source struct {
-	// Name is the file's path as the user gave it, or the flag ("--set scale=2").
+	// Name is the path that the user gave, or the flag ("--set scale=2").
 	Name  string
 	lines []string
 }
 
-// NewSource is a text that is not YAML but whose lines messages point into.
+// NewSource returns a source that is not YAML, for problems that point into its lines.
 func NewSource(name, text string) *Source {
 	return &Source{Name: name, lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n")}
 }
 
-// Pos is a place in a source. Line and Column count from 1; 0 where the source has none.
+// Pos is a position in a source. Line and Column count from 1; 0 is unknown.
 type Pos struct {
 	Source       *Source
 	Line, Column int
 }
 
-// Find is the place of a text at this place or behind it, this place where there is none.
+// Find returns the position of the first occurrence of text at or after p, or p if there is none.
 func (p Pos) Find(text string) Pos {
 	if p.Source == nil || p.Line < 1 {
 		return p
@@ -66,7 +64,6 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.Source.Name, p.Line, p.Column)
 }
 
-// sourceName is the source's.
 func (p Pos) sourceName() string {
 	if p.Source == nil {
 		return ""
@@ -74,16 +71,16 @@ func (p Pos) sourceName() string {
 	return p.Source.Name
 }
 
-// Problem is one mistake.
+// Problem is one mistake in a document.
 type Problem struct {
 	Pos Pos
-	// Path is where in the document, as --set writes it: "workload.threads".
+	// Path in the document, in the syntax of --set: "workload.threads".
 	Path string
-	// Message says what is wrong and what was expected.
+	// Message names the mistake and the expectation.
 	Message string
-	// Hint is what to write in its place, where that is known.
+	// Hint is the correction, if it is known.
 	Hint string
-	// Err is the cause, where there is one.
+	// Err is the cause; may be nil.
 	Err error
 }
 
@@ -101,10 +98,10 @@ func (p Problem) Error() string {
 // Unwrap returns the cause.
 func (p Problem) Unwrap() error { return p.Err }
 
-// Problems are all mistakes found, in the order of the document.
+// Problems is a list of mistakes in the order of the document.
 type Problems []Problem
 
-// Error holds every problem with an excerpt of its source.
+// Error returns every problem with an excerpt of its source.
 func (ps Problems) Error() string {
 	var b strings.Builder
 	if len(ps) > 1 {
@@ -129,8 +126,7 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
-// Sorted returns every problem once, in the order of the sources that first had one and
-// in each by place.
+// Sorted returns the problems without duplicates, by source in order of first appearance, then by position.
 func (ps Problems) Sorted() Problems {
 	order := map[string]int{}
 	seen := map[string]bool{}
@@ -145,12 +141,16 @@ func (ps Problems) Sorted() Problems {
 		}
 	}
 	slices.SortStableFunc(sorted, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(order[a.Pos.sourceName()], order[b.Pos.sourceName()]), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+		return cmp.Or(
+			cmp.Compare(order[a.Pos.sourceName()], order[b.Pos.sourceName()]),
+			cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Column, b.Pos.Column),
+		)
 	})
 	return sorted
 }
 
-// AsError is nil where there is no problem.
+// AsError returns ps, or nil if it is empty.
 func (ps Problems) AsError() error {
 	if len(ps) == 0 {
 		return nil
@@ -158,9 +158,8 @@ func (ps Problems) AsError() error {
 	return ps
 }
 
-// Locate gives every problem that has a path but no source the position of that path below
-// prefix in a document, and completes its path. A Line and Column without a source are a
-// place within the text at the path: they count from its first line.
+// Locate sets the position of problems that have a path but no source. The paths are relative to prefix in root, and
+// Locate makes them absolute. A Line and Column without a source count from the first line of the text at the path.
 func (ps Problems) Locate(root *Node, prefix string) Problems {
 	located := make(Problems, len(ps))
 	for i, p := range ps {
@@ -174,8 +173,8 @@ func (ps Problems) Locate(root *Node, prefix string) Problems {
 	return located
 }
 
-// inBlock is the place of p within a block ("key: |") whose text begins below start; start
-// where the text is written in another way.
+// inBlock returns the position of p within a block ("key: |") that starts after the line of start. It returns start for
+// other forms of text.
 func (start Pos) inBlock(p Pos) Pos {
 	src, line := start.Source, start.Line+p.Line
 	if p.Line == 0 || src == nil || start.Line < 1 || line > len(src.lines) {
@@ -198,7 +197,7 @@ func (start Pos) inBlock(p Pos) Pos {
 //	12 |   threds: 64
 //	   |   ^
 //
-// It begins with a newline, and is empty where the source has no lines.
+// It begins with a newline. It is empty if the source has no lines.
 func (p Problem) Excerpt() string {
 	src := p.Pos.Source
 	if src == nil || p.Pos.Line < 1 || p.Pos.Line > len(src.lines) {
@@ -219,8 +218,8 @@ func (p Problem) Excerpt() string {
 	return b.String()
 }
 
-// Advance is the place so many bytes into the text that begins at p. In a text that goes over
-// several lines, or has escapes, it is the begin of it.
+// Advance returns the position offset bytes into the text that begins at p. It may return p for a text with several
+// lines or escapes.
 func (p Pos) Advance(offset int) Pos {
 	if p.Source == nil || p.Line < 1 || p.Line > len(p.Source.lines) {
 		return p

@@ -3,15 +3,14 @@ package strict
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Set puts a value at a path ("workload.threads", "events[0].for") of a tree that Decode will read into
-// the struct type of into. Keys on the way are made. A mapping is merged into the mapping
-// that is there; a single value where there is a mapping sets the key that it is the
-// shorthand of. Keys that exclude what is set go. A path that the type does not have is a
-// Problem at pos.
+// Set sets the value at a path ("workload.threads", "events[0].for") of a tree for the struct type of into. It creates
+// missing keys on the path, merges a mapping into an existing mapping, expands shorthands, and removes keys that
+// exclude the new one. A path that the type does not have is a Problem at pos.
 func Set(root *Node, into any, path string, pos Pos, value *Node) error {
 	t := reflect.TypeOf(into)
 	if t.Kind() == reflect.Pointer {
@@ -40,7 +39,8 @@ func setPath(n *Node, t reflect.Type, done string, tail []string, pos Pos, value
 		n.put(strings.Join(tail, "."), value)
 		return Problem{}, true
 	case t.Kind() != reflect.Struct:
-		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s is %s and has no key %q", done, describeType(t), tail[0])}, false
+		message := fmt.Sprintf("%s is %s and has no key %q", done, describeType(t), tail[0])
+		return Problem{Pos: pos, Path: done, Message: message}, false
 	}
 	key, indexes := tail[0], ""
 	if i := strings.IndexByte(key, '['); i > 0 {
@@ -63,7 +63,7 @@ func setPath(n *Node, t reflect.Type, done string, tail []string, pos Pos, value
 	return p, ok
 }
 
-// keyType is the type of what a struct has under a key.
+// keyType returns the type of a key of a struct.
 func keyType(t reflect.Type, key string) (reflect.Type, bool) {
 	for _, f := range fields(t) {
 		if f.name == key {
@@ -76,8 +76,7 @@ func keyType(t reflect.Type, key string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// setItem goes on in an item that the list has: "[0]", "[1][2]". Without indexes it goes on
-// in n itself.
+// setItem continues setPath in the list item at indexes ("[0]", "[1][2]"), or in n if indexes is "".
 func setItem(n *Node, t reflect.Type, done, indexes string, rest []string, pos Pos, value *Node) (Problem, bool) {
 	if indexes == "" {
 		return setPath(n, t, done, rest, pos, value)
@@ -89,16 +88,18 @@ func setItem(n *Node, t reflect.Type, done, indexes string, rest []string, pos P
 	i, err := strconv.Atoi(inner)
 	switch {
 	case indexes[0] != '[' || !closed || err != nil || i < 0:
-		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s%s is no item of a list", done, indexes), Hint: "write [0] for the first"}, false
+		message := fmt.Sprintf("%s%s is not an item of a list", done, indexes)
+		return Problem{Pos: pos, Path: done, Message: message, Hint: "write [0] for the first item"}, false
 	case t.Kind() != reflect.Slice || n.Kind != List && n.Kind != Null:
-		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s has no items", done), Hint: "give it as a whole"}, false
+		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s has no items", done), Hint: "set the whole value"}, false
 	case i >= len(n.Items):
-		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s has %d items and no [%d]", done, len(n.Items), i), Hint: "the first is [0]"}, false
+		message := fmt.Sprintf("%s has %d items and no [%d]", done, len(n.Items), i)
+		return Problem{Pos: pos, Path: done, Message: message, Hint: "the first item is [0]"}, false
 	}
 	return setItem(n.Items[i], t.Elem(), fmt.Sprintf("%s[%d]", done, i), after, rest, pos, value)
 }
 
-// mergeValue replaces what n is by a value, or merges the value into it.
+// mergeValue replaces n by a value, or merges a mapping into it.
 func mergeValue(n *Node, t reflect.Type, value *Node) {
 	if t.Kind() == reflect.Struct && standsFor(value, t) {
 		value = &Node{Kind: Map, Pos: value.Pos, Entries: []Entry{{Key: shorthand(t), Pos: value.Pos, Value: value}}}
@@ -132,7 +133,7 @@ func mergeValue(n *Node, t reflect.Type, value *Node) {
 	}
 }
 
-// makeMapping makes a mapping of nothing, and of the single value that stands for one.
+// makeMapping converts an empty node or a shorthand into a mapping.
 func makeMapping(n *Node, t reflect.Type) {
 	switch {
 	case n.Kind == Null:
@@ -146,13 +147,12 @@ func makeMapping(n *Node, t reflect.Type) {
 // removeExcluded removes the keys that exclude key.
 func removeExcluded(n *Node, t reflect.Type, key string) {
 	for _, group := range alternatives(t) {
-		for _, k := range group {
-			if k == key {
-				for _, other := range group {
-					if other != key {
-						n.remove(other)
-					}
-				}
+		if !slices.Contains(group, key) {
+			continue
+		}
+		for _, other := range group {
+			if other != key {
+				n.remove(other)
 			}
 		}
 	}
@@ -160,14 +160,14 @@ func removeExcluded(n *Node, t reflect.Type, key string) {
 
 var selfDecoding = reflect.TypeFor[Decoder]()
 
-// Has says whether the document itself holds a path, as opposed to a default. Items of lists are "path[2]".
+// Has reports whether the document contains a path. Defaults do not count. Items of lists are "path[2]".
 func (n *Node) Has(path string) bool {
 	last, found := n.find(path)
 	return found && last.Kind != Null
 }
 
-// At returns the node at a path, or the deepest one on the way to it: where a message
-// about the path points. Items of lists are "path[2]".
+// At returns the node at a path, or its deepest existing ancestor, for the position of a message about the path. Items
+// of lists are "path[2]".
 func (n *Node) At(path string) *Node {
 	deepest, _ := n.find(path)
 	return deepest

@@ -1,10 +1,10 @@
-// Package suggest finds the word that a misspelt one was meant to be.
+// Package suggest finds the candidate nearest to a misspelt word.
 package suggest
 
 import "strings"
 
-// Nearest returns the candidate that is most likely meant by a misspelt word, "" when
-// none is near: at most a third of its letters differ. Case does not count.
+// Nearest returns the candidate with the smallest edit distance to word, or "" if more than a third of the letters
+// differ. Case is ignored.
 func Nearest(word string, candidates []string) string {
 	best, least := "", len(word)/3+1
 	for _, c := range candidates {
@@ -15,8 +15,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of neighbours that
-// turn a into b (optimal string alignment).
+// distance returns the optimal string alignment distance: the insertions, deletions, substitutions and swaps of adjacent
+// letters that change a into b.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, prev, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

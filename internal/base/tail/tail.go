@@ -1,4 +1,4 @@
-// Package tail keeps the end of what a program says, for whoever is told that it failed.
+// Package tail keeps the end of a program's output, for error messages.
 package tail
 
 import (
@@ -6,29 +6,28 @@ import (
 	"sync"
 )
 
-// Tail keeps the last bytes that are written to it. Its methods may be called from several
-// goroutines.
+// Tail is an io.Writer that keeps the last bytes written. Its methods may be called concurrently.
 type Tail struct {
 	most int
 	mu   sync.Mutex
 	text []byte
 }
 
-// New keeps so many bytes.
+// New returns a Tail of at most most bytes.
 func New(most int) *Tail { return &Tail{most: most} }
 
-// Write implements io.Writer. It never fails.
+// Write never fails.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, p...)
-	if len(t.text) > 2*t.most { // and not at each line
+	if len(t.text) > 2*t.most { // do not copy on every write
 		t.text = append(t.text[:0], t.last()...)
 	}
 	return len(p), nil
 }
 
-// String is what it keeps, without white space around.
+// String returns the kept bytes without surrounding white space.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,10 +1,8 @@
-// Package unit reads and writes quantities as people write them: "40ms", "100mbit",
-// "4GiB", "1%". A number without a unit is refused where a unit is needed, since
-// nobody can tell 40 ms from 40 s by looking at 40.
+// Package unit parses and formats quantities with units: "40ms", "100mbit", "4GiB", "1%". It rejects a number without a
+// unit where the unit is ambiguous.
 //
-// The types are for files and flags (they implement encoding.TextUnmarshaler and
-// TextMarshaler); the Parse functions return the plain types that the rest of the
-// program computes with.
+// The types are for files and flags: they implement encoding.TextUnmarshaler and TextMarshaler. The Parse functions
+// return the plain types that the rest of the program computes with.
 package unit
 
 import (
@@ -18,7 +16,7 @@ import (
 	"time"
 )
 
-// Errors that every Parse function wraps with the text that it was given.
+// Errors of the Parse functions. They are wrapped with the input.
 var (
 	// ErrSyntax: not a number followed by a unit.
 	ErrSyntax = errors.New("not a quantity")
@@ -28,10 +26,10 @@ var (
 	ErrRange = errors.New("out of range")
 )
 
-// Duration is a time span, never negative: "40ms", "1m30s", "0s".
+// Duration is a non-negative time span: "40ms", "1m30s", "0s".
 type Duration time.Duration
 
-// Bandwidth is in bit/s, decimal prefixes: "100mbit", "1.5gbit"; 0 is "unlimited".
+// Bandwidth in bit/s with decimal prefixes: "100mbit", "1.5gbit"; 0 is "unlimited".
 type Bandwidth int64
 
 // Bytes is an amount of memory or data: "4GiB" is 2^32, "4GB" is 4*10^9.
@@ -40,8 +38,9 @@ type Bytes int64
 // Fraction is from 0 to 1: "1%" or "0.01".
 type Fraction float64
 
-// ErrNoBandwidth is a bandwidth of 0.
-var ErrNoBandwidth = fmt.Errorf("%w: a bandwidth of 0 carries nothing (write unlimited for no limit, or a loss of 100%% for a link that carries nothing)", ErrRange)
+// ErrNoBandwidth is returned for a bandwidth of 0.
+var ErrNoBandwidth = fmt.Errorf("%w: a bandwidth of 0 carries nothing "+
+	"(write unlimited for no limit, or a loss of 100%% for a link that carries nothing)", ErrRange)
 
 var (
 	_ encoding.TextUnmarshaler = (*Duration)(nil)
@@ -50,10 +49,10 @@ var (
 	_ encoding.TextUnmarshaler = (*Fraction)(nil)
 )
 
-// minutes are those that are written out.
+// minutes matches the unit "min", which time.ParseDuration does not accept.
 var minutes = regexp.MustCompile(`min(\d|$)`)
 
-// ParseDuration reads a time span with a unit: ns, us, ms, s, m or min, h.
+// ParseDuration parses a time span with a unit: ns, us, ms, s, m or min, h.
 func ParseDuration(s string) (time.Duration, error) {
 	const example = "40ms, 2s or 1m30s"
 	s = strings.TrimSpace(s)
@@ -65,7 +64,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(minutes.ReplaceAllString(strings.ReplaceAll(s, " ", ""), "m$1"))
 	if err != nil {
-		return 0, fmt.Errorf("%w: %q is no duration (write %s)", ErrSyntax, s, example)
+		return 0, fmt.Errorf("%w: invalid duration %q (write %s)", ErrSyntax, s, example)
 	}
 	if d < 0 {
 		return 0, fmt.Errorf("%w: the duration %q is negative", ErrRange, s)
@@ -73,8 +72,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseBandwidth reads bits per second: bit, kbit, mbit, gbit, tbit in any case, with
-// or without "/s". "unlimited" is 0. A bandwidth of 0 is refused: it is a link that is down.
+// ParseBandwidth parses bits per second: bit, kbit, mbit, gbit, tbit in any case, with or without "/s". "unlimited" is 0.
+// A bandwidth of 0 is an error: such a link is down.
 func ParseBandwidth(s string) (int64, error) {
 	const example = "500kbit, 100mbit or 1gbit"
 	s = strings.TrimSpace(s)
@@ -85,7 +84,8 @@ func ParseBandwidth(s string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	scale, ok := map[string]float64{"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}[strings.TrimSuffix(strings.ToLower(u), "/s")]
+	scales := map[string]float64{"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
+	scale, ok := scales[strings.TrimSuffix(strings.ToLower(u), "/s")]
 	switch {
 	case !ok && strings.HasSuffix(strings.ToLower(u), "bps"):
 		return 0, fmt.Errorf("%w: %q may mean bits or bytes (tc reads bytes); write %s", ErrUnit, s, example)
@@ -101,7 +101,7 @@ func ParseBandwidth(s string) (int64, error) {
 	return v, err
 }
 
-// ParseBytes reads an amount of bytes: B, kB, MB, GB, TB are powers of 1000, KiB, MiB,
+// ParseBytes parses an amount of bytes: B, kB, MB, GB, TB are powers of 1000, KiB, MiB,
 // GiB, TiB powers of 1024.
 func ParseBytes(s string) (int64, error) {
 	const example = "64KiB, 512MiB or 4GiB"
@@ -117,12 +117,12 @@ func ParseBytes(s string) (int64, error) {
 	return 0, unknownUnit(s, u, "size", example)
 }
 
-// ParseFraction reads a share of one, as a percentage ("1%") or a number ("0.01").
+// ParseFraction parses a share of one as a percentage ("1%") or a number ("0.01").
 func ParseFraction(s string) (float64, error) {
 	t, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
 	f, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %q is no share (write 1%% or 0.01)", ErrSyntax, s)
+		return 0, fmt.Errorf("%w: invalid share %q (write 1%% or 0.01)", ErrSyntax, s)
 	}
 	if percent {
 		f /= 100
@@ -136,14 +136,14 @@ func ParseFraction(s string) (float64, error) {
 	return f, nil
 }
 
-// splitUnit parts "1.5gbit" into 1.5 and "gbit".
+// splitUnit splits "1.5gbit" into 1.5 and "gbit".
 func splitUnit(s, what, example string) (float64, string, error) {
 	i := strings.LastIndexAny(s, "0123456789.") + 1
 	n, err := strconv.ParseFloat(strings.TrimSpace(s[:i]), 64)
 	u := strings.TrimSpace(s[i:])
 	switch {
 	case err != nil || math.IsInf(n, 0) || math.IsNaN(n):
-		return 0, "", fmt.Errorf("%w: %q is no %s (write %s)", ErrSyntax, s, what, example)
+		return 0, "", fmt.Errorf("%w: invalid %s %q (write %s)", ErrSyntax, what, s, example)
 	case n < 0:
 		return 0, "", fmt.Errorf("%w: the %s %q is negative", ErrRange, what, s)
 	case u == "" && n != 0:
@@ -165,7 +165,7 @@ func roundToInt(f float64, s string) (int64, error) {
 }
 
 func unknownUnit(s, u, what, example string) error {
-	return fmt.Errorf("%w: %q: %q is no unit of %s (write %s)", ErrUnit, s, u, what, example)
+	return fmt.Errorf("%w: %q: unknown unit %q of %s (write %s)", ErrUnit, s, u, what, example)
 }
 
 var byteUnits = []struct {
@@ -181,8 +181,7 @@ var bitUnits = []struct {
 	size int64
 }{{"tbit", 1e12}, {"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}
 
-// String is a text that ParseDuration reads back, without the zeros of
-// time.Duration ("1m" where that writes "1m0s") and with "us" for microseconds.
+// String returns a text that ParseDuration accepts: "1m" instead of the "1m0s" of time.Duration, and "us" for microseconds.
 func (d Duration) String() string {
 	s := strings.Replace(time.Duration(d).String(), "µs", "us", 1)
 	if strings.HasSuffix(s, "m0s") {
@@ -194,7 +193,7 @@ func (d Duration) String() string {
 	return s
 }
 
-// String is a text that ParseBandwidth reads back, "unlimited" for 0.
+// String returns a text that ParseBandwidth accepts, "unlimited" for 0.
 func (b Bandwidth) String() string {
 	if b == 0 {
 		return "unlimited"
@@ -209,7 +208,7 @@ func (b Bandwidth) String() string {
 	return strconv.FormatInt(int64(b), 10) + "bit"
 }
 
-// String is a text that ParseBytes reads back, in the largest unit that is exact.
+// String returns a text that ParseBytes accepts, in the largest exact unit.
 func (b Bytes) String() string {
 	if b == 0 {
 		return "0B"
@@ -222,12 +221,12 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + "B"
 }
 
-// String is a percentage.
+// String returns a percentage.
 func (f Fraction) String() string {
 	return strconv.FormatFloat(float64(f)*100, 'g', 12, 64) + "%"
 }
 
-// formatDecimal writes n/size with at most three decimals, "" when that would round.
+// formatDecimal formats n/size with at most three decimals. It returns "" if that would round.
 func formatDecimal(n, size int64) string {
 	if size >= 1000 && n%(size/1000) != 0 {
 		return ""
@@ -235,16 +234,12 @@ func formatDecimal(n, size int64) string {
 	return strconv.FormatFloat(float64(n)/float64(size), 'f', -1, 64)
 }
 
-// MarshalText implements encoding.TextMarshaler.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// MarshalText implements encoding.TextMarshaler.
 func (b Bandwidth) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// MarshalText implements encoding.TextMarshaler.
 func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// MarshalText implements encoding.TextMarshaler.
 func (f Fraction) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler with ParseDuration.
@@ -283,5 +278,5 @@ func (f *Fraction) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Duration is d as the standard library's type.
+// Duration returns d as a time.Duration.
 func (d Duration) Duration() time.Duration { return time.Duration(d) }

@@ -1,16 +1,14 @@
-// Package varint is how records and frames are made of their parts without a schema: numbers
-// as unsigned varints (base 128, little-endian, as in encoding/binary), texts with their
-// length as such a number before them, and single bytes. What a record consists of, and
-// which version of it, is known to the package whose record it is.
+// Package varint encodes the parts of records and frames without a schema: numbers as unsigned varints (as in
+// encoding/binary), texts with their length as a varint in front, and single bytes. The package that owns a record
+// defines its parts and its version.
 package varint
 
 import (
 	"encoding/binary"
 )
 
-// Reader takes the parts of a record off its front. After the first part that is not there
-// it is bad: nothing is left, and every part is zero. So a record is read as a whole, and
-// then asked once whether it was one.
+// Reader parses a record from its front. After the first missing or invalid part the Reader is bad: it is empty and
+// returns zero for every further part. The caller reads the whole record and then checks Bad or Done once.
 type Reader struct {
 	rest []byte
 	bad  bool
@@ -19,19 +17,19 @@ type Reader struct {
 // NewReader reads b.
 func NewReader(b []byte) Reader { return Reader{rest: b} }
 
-// Fail makes it bad, where a part is there and cannot be meant.
+// Fail makes the Reader bad, for a part with an invalid value.
 func (r *Reader) Fail() { r.rest, r.bad = nil, true }
 
-// Bad tells whether a part was not there.
+// Bad reports whether a part was missing or invalid.
 func (r *Reader) Bad() bool { return r.bad }
 
-// Rest is what has not been read, which stays unread.
+// Rest returns the unread bytes without consuming them.
 func (r *Reader) Rest() []byte { return r.rest }
 
-// More tells whether there is anything left to read.
+// More reports whether unread bytes are left.
 func (r *Reader) More() bool { return len(r.rest) > 0 }
 
-// Done tells whether every part was there, and nothing is behind the last.
+// Done reports whether every part was valid and no bytes are left.
 func (r *Reader) Done() bool { return !r.bad && len(r.rest) == 0 }
 
 // Byte reads a single byte.
@@ -45,7 +43,7 @@ func (r *Reader) Byte() byte {
 	return b
 }
 
-// Number reads a number. One of more than 64 bits is none.
+// Number reads a number. A number of more than 64 bits is invalid.
 func (r *Reader) Number() uint64 {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 {
@@ -56,8 +54,8 @@ func (r *Reader) Number() uint64 {
 	return n
 }
 
-// Count reads how many parts follow, each of at least size bytes: more than there is room
-// for are not there, so that nobody makes room for them.
+// Count reads the number of following parts, each of at least size bytes. A count that exceeds the unread bytes is
+// invalid, so that the caller does not allocate memory for it.
 func (r *Reader) Count(size int) int {
 	n := r.Number()
 	if n > uint64(len(r.rest)/size) {
@@ -67,8 +65,8 @@ func (r *Reader) Count(size int) int {
 	return int(n)
 }
 
-// Bytes reads a text. It is a part of what is read, and appending to it does not write
-// there; an empty one is not nil.
+// Bytes reads a text. The result shares memory with the record, with a capacity that keeps append from overwriting the
+// record. An empty text is not nil.
 func (r *Reader) Bytes() []byte {
 	n := r.Number()
 	if n > uint64(len(r.rest)) {
@@ -80,7 +78,7 @@ func (r *Reader) Bytes() []byte {
 	return text
 }
 
-// Text reads a text as a string of its own.
+// Text reads a text as a string.
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
 // Append appends numbers.
@@ -91,7 +89,7 @@ func Append(b []byte, numbers ...uint64) []byte {
 	return b
 }
 
-// AppendText appends a text, its length before it.
+// AppendText appends the length of a text and the text.
 func AppendText[T ~string | ~[]byte](b []byte, text T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }

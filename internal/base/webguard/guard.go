@@ -1,13 +1,12 @@
-// Package webguard keeps web pages from acting on services that listen on this machine, and
-// from reading what they answer. A browser is a program of this machine: it reaches loopback, and
-// whatever page its user visits has it send requests.
+// Package webguard prevents web pages from using services that listen on this machine, and from reading their
+// responses. A browser runs on this machine, so it reaches loopback, and every visited page can make it send requests.
 //
-//	request ─► Host is one of the server's? ──no──► 421: a name that was made to point here (DNS rebinding)
-//	               └─► of the same origin, or of no page? ──no──► 403: a page of another site
+//	request ─► Host names this server? ──no──► 421: a name that resolves to this server (DNS rebinding)
+//	               └─► same origin, or not sent by a page? ──no──► 403: a page of another site
 //	                       └─► the service
 //
-// Browsers tell: Host has the name that the page used, Sec-Fetch-Site and Origin where a request
-// comes from, and no script can set these three. Programs such as curl say neither of the last two.
+// The headers Host, Sec-Fetch-Site and Origin identify the sender, and no script can set them. Programs such as curl send
+// neither Sec-Fetch-Site nor Origin.
 package webguard
 
 import (
@@ -22,32 +21,31 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Reasons for which a request is refused.
+// Errors of rejected requests.
 var (
-	ErrHost = errors.New("this server does not answer to that name")
-	ErrSite = errors.New("a page of another site may do and read nothing here")
+	ErrHost = errors.New("unknown host name of this server")
+	ErrSite = errors.New("request from a page of another site")
 )
 
-// Guard is what a server answers to. Its fields are set before it is used.
+// Guard decides which requests a server accepts. Set its fields before the first request.
 type Guard struct {
 	names     map[string]bool
 	addresses map[netip.Addr]bool
-	// anyAddress is set where the server can be reached from other machines.
+	// anyAddress is true if other machines can reach the server.
 	anyAddress bool
-	// AnyHost has it answer to every name: of a server that asks everyone for a token, which a page
-	// of a name that was made to point here does not have.
+	// AnyHost accepts every host name, for servers that require a token from every client. A page with a rebound name
+	// does not have the token.
 	AnyHost bool
-	// Links, where it is set, tells the paths of pages, to which links of other sites may lead.
+	// Links, if set, reports whether links of other sites may lead to a path.
 	Links func(path string) bool
 }
 
-// New guards a server that listens at an address (nil: on loopback), and is known by further
-// names and addresses, of which a port is left out.
+// New returns a guard for a server that listens at an address (nil for loopback) and has further names and addresses.
+// Ports are ignored.
 //
-// A server that listens on loopback alone answers to localhost, to loopback's addresses, and to
-// what it is known by; one that does not answers to every address, since address translation,
-// balancers and tunnels lead to it by others than its own. That opens nothing: an address cannot
-// be made to point elsewhere, so that a page whose host is one came from there.
+// A server that listens on loopback only accepts localhost, loopback addresses and the known names. Any other server
+// accepts every address, because address translation, balancers and tunnels use addresses that the server does not
+// know. This is safe: an address cannot be rebound, so a page whose host is an address came from that address.
 func New(listen net.Addr, known ...string) *Guard {
 	g := &Guard{names: map[string]bool{"localhost": true}, addresses: make(map[netip.Addr]bool)}
 	if listen != nil {
@@ -64,8 +62,7 @@ func New(listen net.Addr, known ...string) *Guard {
 	return g
 }
 
-// hostOf is the host of "host", "host:port", "[v6]" and "[v6]:port", in lower case and without
-// the dot that a name may end with.
+// hostOf returns the host of "host", "host:port", "[v6]" or "[v6]:port", in lower case and without a trailing dot.
 func hostOf(text string) string {
 	host := text
 	if h, _, err := net.SplitHostPort(text); err == nil {
@@ -81,7 +78,7 @@ func parseAddress(host string) (netip.Addr, error) {
 	return a.Unmap().WithZone(""), err
 }
 
-// AllowsHost tells whether the server answers to a request's Host. One without it is no browser's.
+// AllowsHost reports whether the server accepts a Host header. Browsers always send one.
 func (g *Guard) AllowsHost(host string) bool {
 	if host == "" || g.AnyHost {
 		return true
@@ -93,19 +90,19 @@ func (g *Guard) AllowsHost(host string) bool {
 	return g.names[name]
 }
 
-// Check refuses a request to a foreign host, with ErrHost, and one that says that it comes from
-// another site, with ErrSite.
+// Check returns ErrHost for an unknown host and ErrSite for a request of another site.
 func (g *Guard) Check(r *http.Request) error {
 	if !g.AllowsHost(r.Host) {
-		return advice.With(fmt.Errorf("%w: %.100q", ErrHost, r.Host), "ask for localhost or the address that it listens at; the option --host has it answer to a further name")
+		return advice.With(fmt.Errorf("%w: %.100q", ErrHost, r.Host),
+			"use localhost or the listen address; add further names with --host")
 	}
 	if isSameOrigin(r) || g.isPageLink(r) {
 		return nil
 	}
-	return advice.With(ErrSite, "a program must not send Origin and Sec-Fetch-Site")
+	return advice.With(ErrSite, "do not send Origin and Sec-Fetch-Site from a program")
 }
 
-// isSameOrigin tells whether a request is of the server's own pages, of its user, or of a program.
+// isSameOrigin reports whether a request is from the server's own pages, from its user, or from a program.
 func isSameOrigin(r *http.Request) bool {
 	sites := r.Header["Sec-Fetch-Site"]
 	for _, site := range sites {
@@ -114,11 +111,10 @@ func isSameOrigin(r *http.Request) bool {
 		}
 	}
 	if len(sites) > 0 && sites[0] == "same-origin" {
-		return true // a proxy before the server may have another Host than its page
+		return true // behind a proxy, Host may differ from the page's host
 	}
 	for _, origin := range r.Header["Origin"] {
-		// Browsers say where a request comes from in Origin alone where the server is neither
-		// https nor loopback. "null" is a page that hides it.
+		// Browsers send only Origin if the server is neither https nor loopback. "null" is a page that hides its origin.
 		if u, err := url.Parse(origin); err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
 			return false
 		}
@@ -126,14 +122,14 @@ func isSameOrigin(r *http.Request) bool {
 	return true
 }
 
-// isPageLink tells whether a request is a browser's that shows its user a page in place of another.
+// isPageLink reports whether a request navigates the browser's window to a page of this server.
 func (g *Guard) isPageLink(r *http.Request) bool {
-	dest := r.Header.Get("Sec-Fetch-Dest") // frames are another
+	dest := r.Header.Get("Sec-Fetch-Dest") // frames have another value
 	return g.Links != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && (dest == "document" || dest == "") && g.Links(r.URL.Path)
 }
 
-// Status is the HTTP status of what Check returns.
+// Status returns the HTTP status for an error of Check.
 func Status(err error) int {
 	if errors.Is(err, ErrHost) {
 		return http.StatusMisdirectedRequest
@@ -141,7 +137,7 @@ func Status(err error) int {
 	return http.StatusForbidden
 }
 
-// Protect is a handler behind the guard. What is refused is answered by refuse, nil for Plain.
+// Protect returns a handler that rejects requests with refuse (nil for WritePlain) and passes the others to next.
 func (g *Guard) Protect(next http.Handler, refuse func(http.ResponseWriter, error)) http.Handler {
 	if refuse == nil {
 		refuse = WritePlain
@@ -155,7 +151,7 @@ func (g *Guard) Protect(next http.Handler, refuse func(http.ResponseWriter, erro
 	})
 }
 
-// WritePlain answers with an error as text.
+// WritePlain writes an error of Check as text.
 func WritePlain(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error()+"\n"+advice.Of(err), Status(err))
 }

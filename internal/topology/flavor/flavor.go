@@ -1,6 +1,5 @@
-// Package flavor is what a cloud sells as a machine: virtual processors, memory, a disk of so
-// much throughput, processors that earn credits, and neighbours that steal. The models are
-// pure; a Governor makes control groups obey them.
+// Package flavor models cloud machine types: virtual processors, memory, disk throughput, CPU credits and CPU steal.
+// The models are pure. A Governor applies them to control groups.
 package flavor
 
 import (
@@ -14,19 +13,19 @@ import (
 	"skerry/internal/base/suggest"
 )
 
-// Flavor is one kind of machine. Zero values are no limit.
+// Flavor is a machine type. Zero values are no limit.
 type Flavor struct {
 	Name   string  `json:"name,omitempty"`
 	VCPUs  float64 `json:"vcpus,omitempty"`
 	Memory int64   `json:"memory,omitempty"` // bytes
 	Disk   Disk    `json:"disk,omitzero"`
-	// Credits make the processors burst; nil for those that run at full speed always.
+	// Credits of burstable processors; nil for processors that always run at full speed.
 	Credits *Credits `json:"credits,omitempty"`
-	// Steal is the share of its processors' time that neighbours take on average.
+	// Steal is the mean share of CPU time taken by neighbours.
 	Steal float64 `json:"steal,omitempty"`
 }
 
-// Disk bounds a second of a machine's disk; 0 is no bound.
+// Disk limits the rate of a disk per second; 0 is no limit.
 type Disk struct {
 	ReadBytes  int64 `json:"read_bytes,omitempty"`
 	WriteBytes int64 `json:"write_bytes,omitempty"`
@@ -34,10 +33,10 @@ type Disk struct {
 	WriteOps   int64 `json:"write_ops,omitempty"`
 }
 
-// Governed tells whether the flavor's quota changes with time.
+// Governed reports whether the CPU quota of the flavor changes over time.
 func (f Flavor) Governed() bool { return f.Credits != nil || f.Steal > 0 }
 
-// ErrUnknown says that there is no flavor of a name.
+// ErrUnknown is returned for an unknown flavor.
 var ErrUnknown = errors.New("no such flavor")
 
 const (
@@ -45,14 +44,14 @@ const (
 	mib = 1 << 20
 )
 
-// t2Credits are the credits of a burstable machine that earns so many an hour: as many are kept as
-// it earns in a day, and 30 for each processor come with the launch.
+// t2Credits returns the credits of a t2 machine: the maximum is a day's earnings, and the launch credits are 30 for
+// each processor.
 func t2Credits(earn, vcpus float64) *Credits {
 	return &Credits{EarnPerHour: earn, Max: 24 * earn, Launch: 30 * vcpus}
 }
 
-// presets are the machines of the source documents, and the burstable family that one of them
-// used (sizes and credits as its maker documents them).
+// presets returns the machines of the source documents, and AWS's burstable family t2, which one of them used. Sizes
+// and credits are those of the vendor's documentation.
 func presets() []Flavor {
 	return []Flavor{
 		{Name: "t2.nano", VCPUs: 1, Memory: gib / 2, Credits: t2Credits(3, 1)},
@@ -70,7 +69,6 @@ func presets() []Flavor {
 	}
 }
 
-// presetNames lists the presets.
 func presetNames() []string {
 	var names []string
 	for _, f := range presets() {
@@ -79,7 +77,7 @@ func presetNames() []string {
 	return names
 }
 
-// Preset returns the flavor of a name. The error wraps ErrUnknown and has the nearest spelling.
+// Preset returns a flavor by name. The error wraps ErrUnknown and suggests the nearest spelling.
 func Preset(name string) (Flavor, error) {
 	all := presets()
 	if i := slices.IndexFunc(all, func(f Flavor) bool { return f.Name == name }); i >= 0 {
@@ -88,38 +86,36 @@ func Preset(name string) (Flavor, error) {
 	if near := suggest.Nearest(name, presetNames()); near != "" {
 		return Flavor{}, fmt.Errorf("%w %q: did you mean %q?", ErrUnknown, name, near)
 	}
-	return Flavor{}, fmt.Errorf("%w %q: there are %s", ErrUnknown, name, strings.Join(presetNames(), ", "))
+	return Flavor{}, fmt.Errorf("%w %q: presets are %s", ErrUnknown, name, strings.Join(presetNames(), ", "))
 }
 
-// Credits are those of burstable processors: one is one virtual processor at full speed for
-// one minute. What a machine earns is what it may use for ever: its baseline.
+// Credits of burstable processors. One credit is one virtual processor at full speed for one minute. The earnings
+// determine the sustained baseline.
 type Credits struct {
 	EarnPerHour float64 `json:"earn_per_hour"`
-	// Max is how many are kept; what is earned beyond is lost.
+	// Max is the maximum balance of earned credits. Further earnings are lost.
 	Max float64 `json:"max"`
-	// Launch is how many a machine begins with. They are spent first, and do not count
-	// towards Max.
+	// Launch credits exist at launch. They are spent first and do not count towards Max.
 	Launch float64 `json:"launch"`
 }
 
-// Baseline is the cores that what is earned pays for: 0.2 for 12 credits an hour.
+// Baseline returns the cores that the earnings sustain: 0.2 for 12 credits per hour.
 func (c Credits) Baseline() float64 { return c.EarnPerHour / 60 }
 
-// creditAccount is a machine's credits as time goes on.
+// creditAccount tracks the credits of a machine.
 type creditAccount struct {
 	credits Credits
 	launch  float64
 	earned  float64
 }
 
-// newCreditAccount is that of a machine just launched.
+// newCreditAccount returns the account of a machine that was just launched.
 func newCreditAccount(c Credits) *creditAccount { return &creditAccount{credits: c, launch: c.Launch} }
 
-// balance is how many credits there are, never below 0.
+// balance returns the credits, at least 0.
 func (a *creditAccount) balance() float64 { return max(0, a.launch+a.earned) }
 
-// spend takes down that so much processor time was used in a length of time, in which credits
-// were earned too. What was used beyond the balance is owed.
+// spend charges the CPU time used in a period and adds the credits earned in it. Use beyond the balance becomes debt.
 func (a *creditAccount) spend(used, in time.Duration) {
 	spent := used.Minutes()
 	first := min(a.launch, spent)
@@ -127,28 +123,27 @@ func (a *creditAccount) spend(used, in time.Duration) {
 	a.earned = min(a.credits.Max, a.earned+a.credits.EarnPerHour*in.Hours()-(spent-first))
 }
 
-// quota is the cores that may be used in the next length of time: the baseline and whatever
-// the balance pays for, at most all of them. (The maker lowers speed to the baseline within
-// 15 minutes; here it is lowered when the balance is spent.)
+// quota returns the cores for the next period: the baseline plus the cores that the balance pays for, at most vcpus.
+// AWS lowers the speed to the baseline over 15 minutes; this model lowers it when the balance is spent.
 func (a *creditAccount) quota(vcpus float64, next time.Duration) float64 {
 	pays := a.balance() / next.Minutes()
-	if a.launch+a.earned < 0 { // what is owed is paid back from the baseline
+	if a.launch+a.earned < 0 { // debt is repaid from the baseline
 		pays = max(-a.credits.Baseline()/2, (a.launch+a.earned)/next.Minutes())
 	}
 	return min(vcpus, a.credits.Baseline()+pays)
 }
 
-// stealModel is a neighbour on the same processors, seeded: in each slot of time it either wants to
-// run, and gets its half of them, or it does not.
+// stealModel is a seeded neighbour on the same processors. In each time slot it uses half of the processors or none.
+// A share of at least one half is taken in every slot.
 type stealModel struct {
 	share float64
 	seed  uint64
 }
 
-// newStealModel takes a share of the time on average.
+// newStealModel returns a neighbour with a mean share of the CPU time.
 func newStealModel(share float64, seed uint64) stealModel { return stealModel{share, seed} }
 
-// shareIn is the share that it takes in the k-th slot.
+// shareIn returns the share of the processors that the neighbour takes in the k-th slot.
 func (t stealModel) shareIn(k uint64) float64 {
 	const half = 0.5
 	switch {

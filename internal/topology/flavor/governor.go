@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// Target is what a Governor makes obey.
+// Target is a node whose CPU quota a Governor adjusts.
 type Target interface {
 	Name() string
-	// LimitCPU changes the quota, in cores.
+	// LimitCPU sets the quota in cores.
 	LimitCPU(cores float64) error
-	// Used is the processor time that was used and that the quota held back, since the
-	// machine came up.
+	// Used returns the CPU time used and the CPU time denied by the quota, since the target started.
 	Used() (used, throttled time.Duration, err error)
 }
 
-// slot is how often quotas are set.
+// slot is the interval between changes of quotas.
 const slot = 100 * time.Millisecond
 
-// leastQuota keeps a machine that owes credits alive, in cores.
+// leastQuota is the quota in cores that keeps a machine with a credit debt alive.
 const leastQuota = 0.01
 
 // Governor makes machines obey their flavors: it counts what they use, takes credits and
@@ -38,24 +37,24 @@ type governedTarget struct {
 
 	used, throttled time.Duration // at the last slot
 	at              time.Time
-	taken           float64 // share of the slot under way
-	quota           float64
-	stolen          time.Duration // so far
+	taken           float64       // share stolen in the current slot
+	quota           float64       // cores
+	stolen          time.Duration // total
 }
 
-// State is what a governed machine is at.
+// State is the state of a governed target.
 type State struct {
-	// Stolen is the processor time that neighbours kept from it so far.
+	// Stolen is the total CPU time that neighbours took.
 	Stolen time.Duration
-	// Credits is the balance; negative where the flavor has none.
+	// Credits is the balance; negative if the flavor has no credits.
 	Credits float64
 	Quota   float64 // cores
 }
 
-// NewGovernor begins with no machine.
+// NewGovernor returns a governor without targets.
 func NewGovernor() *Governor { return &Governor{targets: map[string]*governedTarget{}} }
 
-// Add puts a machine under the governor. The seed decides when neighbours run.
+// Add puts a target under the governor. The seed determines when neighbours run.
 func (g *Governor) Add(m Target, f Flavor, seed uint64) {
 	x := &governedTarget{target: m, flavor: f, steal: newStealModel(f.Steal, seed)}
 	if f.Credits != nil {
@@ -66,7 +65,7 @@ func (g *Governor) Add(m Target, f Flavor, seed uint64) {
 	g.targets[m.Name()] = x
 }
 
-// Run governs until ctx ends, and returns the first error.
+// Run adjusts quotas until ctx ends. It returns the first error.
 func (g *Governor) Run(ctx context.Context) error {
 	tick := time.NewTicker(slot)
 	defer tick.Stop()
@@ -93,7 +92,7 @@ func (g *Governor) step(k uint64, now time.Time) error {
 	return nil
 }
 
-// step takes the last slot into account and sets the quota of the next.
+// step accounts for the last slot and sets the quota of the next slot.
 func (x *governedTarget) step(k uint64, now time.Time) error {
 	used, throttled, err := x.target.Used()
 	if err != nil {
@@ -104,7 +103,7 @@ func (x *governedTarget) step(k uint64, now time.Time) error {
 		if x.account != nil {
 			x.account.spend(used-x.used, took)
 		}
-		// It was kept from nothing that it did not want.
+		// Only CPU time that the target wanted counts as stolen: at most the throttled time.
 		x.stolen += min(throttled-x.throttled, time.Duration(x.taken*x.quota/(1-min(x.taken, 0.99))*float64(took)))
 	}
 	x.used, x.throttled, x.at = used, throttled, now
@@ -121,7 +120,7 @@ func (x *governedTarget) step(k uint64, now time.Time) error {
 	return x.target.LimitCPU(quota)
 }
 
-// State returns what a machine is at; not ok for one that is not governed.
+// State returns the state of a target; ok is false for a target that is not governed.
 func (g *Governor) State(name string) (State, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
