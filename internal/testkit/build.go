@@ -12,8 +12,8 @@ import (
 	"skerry/internal/install"
 )
 
-// BuildPrograms builds programs of this module into dir, with the flags of `make build`, so that compiled packages
-// are reused.
+// BuildPrograms builds programs of this module into dir. It uses the flags of `make build`, so that compiled packages are
+// reused.
 func BuildPrograms(dir string, names ...string) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}
 	for _, name := range names {
@@ -45,8 +45,8 @@ func MainWithPrograms(m *testing.M, names ...string) int {
 	return m.Run()
 }
 
-// Installed is a database or a program: what a recipe describes, in the cache of `skerry
-// install` or in PATH. Of a database with several versions it is the default one.
+// Installed returns the feature of a recipe's database or program, in the cache of `skerry install` or in PATH. For a
+// database with several versions it is the default version.
 func Installed(r install.Recipe) Feature {
 	return Feature{r.Name, func() string {
 		if why := SkipReason(r, r.Name); why != "" {
@@ -67,9 +67,8 @@ func Installed(r install.Recipe) Feature {
 	}}
 }
 
-// SkipReason says why tests of what is called name are not run: the command that runs them does without, and
-// SKERRY_REQUIRE lists what is to be tested, and not it. Without a list all that is installed is
-// tested.
+// SkipReason returns the reason to skip the tests of name, or "". With SKERRY_REQUIRE set, only its features and the
+// databases of the default suite are tested. Otherwise everything installed is tested.
 func SkipReason(r install.Recipe, name string) string {
 	if os.Getenv("SKERRY_REQUIRE") == "" || r.Wanted == install.ByTests || slices.Contains(required(), name) {
 		return ""

@@ -13,15 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NS is a network namespace of a test. It has no name and holds no mount: it goes
-// when the test, or its process, ends. Its loopback is up, IPv6 is off, so that no
-// packet travels in it that the test did not send.
+// NS is a network namespace of a test. It has no name and no mount, and disappears when the test or its process ends. Its
+// loopback is up. IPv6 is off, so that it carries only packets of the test.
 type NS struct {
 	file *os.File
 	addr string
 }
 
-// Namespace makes an empty network namespace; the test needs Root.
+// Namespace creates an empty network namespace; the test needs Root.
 func Namespace(t testing.TB) *NS {
 	t.Helper()
 	file, err := newNamespace()
@@ -49,7 +48,7 @@ func Namespace(t testing.TB) *NS {
 	return n
 }
 
-// newNamespace makes the namespace on a thread that returns to its own.
+// newNamespace creates a namespace on a thread that then returns to its original namespace.
 func newNamespace() (*os.File, error) {
 	runtime.LockOSThread()
 	home, err := os.Open("/proc/thread-self/ns/net")
@@ -98,7 +97,7 @@ func (n *NS) Do(f func() error) error {
 	return failed
 }
 
-// Addr is the address that Assign gave last, without its prefix length.
+// Addr returns the last address from Assign, without the prefix length.
 func (n *NS) Addr() string { return n.addr }
 
 // Assign gives a device of the namespace an IPv4 address in CIDR form and sets it up.
@@ -124,7 +123,7 @@ func (n *NS) Assign(t testing.TB, device, cidr string) {
 	}
 }
 
-// HasDevice tells whether the namespace has a network device of that name.
+// HasDevice reports whether the namespace has a network device of that name.
 func (n *NS) HasDevice(t testing.TB, device string) bool {
 	t.Helper()
 	found := false
@@ -163,8 +162,8 @@ func VethPair(t testing.TB, a, b *NS) (deviceA, deviceB string) {
 	return deviceA, deviceB
 }
 
-// awaitUp waits until a device carries packets: the kernel drops what is sent before it has
-// seen to the change of its state, which may take a second on a busy machine.
+// awaitUp waits until a device carries packets. The kernel drops packets until it has processed the change of the
+// device's state, which may take a second on a busy machine.
 func (n *NS) awaitUp(t testing.TB, device string) {
 	t.Helper()
 	late := time.Now().Add(30 * time.Second)
@@ -179,7 +178,7 @@ func (n *NS) awaitUp(t testing.TB, device string) {
 		})
 		switch {
 		case err != nil:
-			t.Fatalf("looking at %s: %v", device, err)
+			t.Fatalf("reading the state of %s: %v", device, err)
 		case state == netlink.OperUp:
 			return
 		case time.Now().After(late):
@@ -189,13 +188,12 @@ func (n *NS) awaitUp(t testing.TB, device string) {
 	}
 }
 
-// Address is an address of loopback for a server that is to be started there later, or again and
-// again. Nothing listens at it, and nobody is given it meanwhile: its port is below those that the
-// kernel chooses from. With one of the kernel's it would go like this.
+// Address returns a loopback address for a server that the test starts later, maybe repeatedly. The port is free and below
+// the range from which the kernel chooses. With a port from that range the following could happen:
 //
-//  1. A test is given 127.7.7.7:40000 and lets go of it, so that its server can have it.
-//  2. Another test listens at 0.0.0.0:0. The kernel chooses 40000, which is free.
-//  3. The server cannot listen: who has a port everywhere has it at 127.7.7.7, too.
+//  1. A test gets 127.7.7.7:40000 from the kernel and closes the listener, so that its server can use the port.
+//  2. Another test listens at 0.0.0.0:0. The kernel chooses the free port 40000.
+//  3. The server cannot listen, because the port is in use on all addresses.
 func Address(t testing.TB) string {
 	t.Helper()
 	var err error

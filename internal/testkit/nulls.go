@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// FindNulls are the places of a JSON document that hold null: types of the front end, which come
-// from those of Go, say that a list is never that, and neither is anything else.
+// FindNulls returns the paths of null values in a JSON document. The front end's types, which are generated from Go types,
+// do not allow null.
 func FindNulls(document []byte) ([]string, error) {
 	var v any
 	if err := json.NewDecoder(bytes.NewReader(document)).Decode(&v); err != nil {
-		return nil, fmt.Errorf("reading a document: %w", err)
+		return nil, fmt.Errorf("decoding the JSON document: %w", err)
 	}
 	places := findNulls(v, "")
 	slices.Sort(places)

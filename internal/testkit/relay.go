@@ -1,5 +1,3 @@
-// Package relay is a TCP relay on loopback between a test and a server, which the test cuts:
-// connections are refused, or - as with packets that are dropped - nothing comes any more.
 package testkit
 
 import (
@@ -8,21 +6,21 @@ import (
 	"testing"
 )
 
-// RelayState is what a relay does.
+// RelayState is the mode of a Relay.
 type RelayState int
 
-// States.
+// Modes of a Relay.
 const (
-	// Pass lets everything through.
+	// Pass forwards all traffic.
 	Pass RelayState = iota
-	// Refuse resets connections, those that are open too.
+	// Refuse resets open and new connections.
 	Refuse
-	// Swallow accepts connections and lets nothing through, in either direction, until it
-	// passes again; what was sent meanwhile comes then.
+	// Swallow accepts connections and holds back all data in both directions, as with dropped packets. Pass then delivers
+	// the held data.
 	Swallow
 )
 
-// Relay passes connections on to one address.
+// Relay is a TCP relay on loopback between a test and a server. The test can cut its connections.
 type Relay struct {
 	target string
 	listen net.Listener
@@ -35,7 +33,7 @@ type Relay struct {
 	open    map[net.Conn]bool
 }
 
-// NewRelay starts a relay to target (host:port), until the test's end.
+// NewRelay starts a relay to target (host:port) that runs until the test ends.
 func NewRelay(t testing.TB, target string) *Relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,10 +54,10 @@ func NewRelay(t testing.TB, target string) *Relay {
 	return r
 }
 
-// Addr is where the relay listens, host:port.
+// Addr returns the address of the relay, host:port.
 func (r *Relay) Addr() string { return r.listen.Addr().String() }
 
-// Set changes what the relay does.
+// Set changes the mode of the relay.
 func (r *Relay) Set(s RelayState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +68,7 @@ func (r *Relay) Set(s RelayState) {
 	r.changed.Broadcast()
 }
 
-// reset ends all connections; mu is held.
+// reset resets all connections. The caller holds mu.
 func (r *Relay) reset() {
 	for c := range r.open {
 		if tcp, ok := c.(*net.TCPConn); ok {
@@ -94,7 +92,7 @@ func (r *Relay) acceptConns() {
 	}
 }
 
-// addConn notes a connection, unless connections are refused.
+// addConn registers a connection. It resets the connection and returns false if connections are refused.
 func (r *Relay) addConn(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +104,7 @@ func (r *Relay) addConn(c net.Conn) bool {
 	return true
 }
 
-// waitPass returns when the relay passes; false: the connection has ended.
+// waitPass waits until the relay forwards data. It returns false if the connection has ended.
 func (r *Relay) waitPass(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,8 +151,8 @@ func (r *Relay) removeConn(c net.Conn) {
 	r.mu.Unlock()
 }
 
-// SilentServer is the address of a server which takes connections, as the kernel does for a process
-// that is stopped, and never answers, until the test's end.
+// SilentServer returns the address of a server that accepts connections and never answers, like a stopped process. It
+// runs until the test ends.
 func SilentServer(t testing.TB) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

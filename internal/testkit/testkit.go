@@ -1,5 +1,5 @@
-// Package testkit is what tests of several packages share: the features a test
-// needs from its machine, and scratch resources that clean up after themselves.
+// Package testkit holds helpers that tests of several packages share: required features of the machine, network
+// namespaces, relays, wall clocks, and program builds.
 package testkit
 
 import (
@@ -13,22 +13,20 @@ import (
 	"skerry/web"
 )
 
-// Feature is something a machine may lack and a test may need.
+// Feature is a property of the machine that a test needs.
 type Feature struct {
-	// Name is how SKERRY_REQUIRE and the summary of skipped tests call it.
+	// Name in SKERRY_REQUIRE and in the summary of skipped tests.
 	Name string
-	// Missing says why the machine lacks it, "" when it has it.
+	// Missing returns the reason why the feature is missing, or "".
 	Missing func() string
 }
 
-// Ability is something of the kernel or the machine that only the call tells which fails for
-// lack of it.
+// Ability is a property of the machine that only a failed call reveals.
 type Ability string
 
-// Need skips the test when the machine lacks a feature, with a reason that begins
-// with "needs NAME:". A feature listed in SKERRY_REQUIRE (comma separated, as `make test`
-// sets it where the feature was installed) fails the test in place of skipping it, so
-// that a skip cannot hide rot.
+// Need skips the test if a feature is missing. The reason begins with "needs NAME:". If SKERRY_REQUIRE (a comma-separated
+// list that `make test` sets to the installed features) contains the feature, Need fails the test, so that a skip cannot
+// hide a regression.
 func Need(t testing.TB, features ...Feature) {
 	t.Helper()
 	for _, f := range features {
@@ -38,15 +36,14 @@ func Need(t testing.TB, features ...Feature) {
 	}
 }
 
-// Lacks ends the test as Need does, after a call that failed for lack of an ability.
+// Lacks ends the test like Need does, after a call that failed because an ability is missing.
 func Lacks(t testing.TB, a Ability, why error) {
 	t.Helper()
 	skipMissing(t, string(a), why.Error())
 }
 
-// OptIn is the value of an environment variable without which a test does not run, since it
-// takes minutes or makes something to look at. Where the variable is not set it skips the
-// test, with a reason that begins with "asked for by VARIABLE:" and says what for.
+// OptIn returns the value of an environment variable that enables a slow or interactive test. If the variable is not set,
+// OptIn skips the test with a reason that begins with "asked for by VARIABLE:".
 func OptIn(t testing.TB, variable, what string) string {
 	t.Helper()
 	value := os.Getenv(variable)
@@ -64,14 +61,13 @@ func skipMissing(t testing.TB, name, why string) {
 	t.Skipf("needs %s: %s", name, why)
 }
 
-// required is what SKERRY_REQUIRE lists.
+// required returns the features in SKERRY_REQUIRE.
 func required() []string {
 	return strings.Split(os.Getenv("SKERRY_REQUIRE"), ",")
 }
 
-// Condition answers scripts (testscript.Params.Condition) whether the machine has the
-// feature of a name, one of this package's or of more, by the rule of Need: one that
-// SKERRY_REQUIRE lists must be there.
+// Condition returns a testscript.Params.Condition that reports whether the machine has a feature by name. A missing
+// feature that SKERRY_REQUIRE lists is an error, as in Need.
 func Condition(more ...Feature) func(name string) (bool, error) {
 	known := append([]Feature{Root, TUN, FUSE, QEMU, Dig, Git}, more...)
 	return func(name string) (bool, error) {
@@ -87,7 +83,7 @@ func Condition(more ...Feature) func(name string) (bool, error) {
 	}
 }
 
-// Features that tests ask for.
+// Features that tests need.
 var (
 	Root = Feature{"root", func() string {
 		if os.Geteuid() != 0 {
@@ -111,7 +107,7 @@ var (
 		f.Close()
 		return ""
 	}}
-	// FrontEnd is what make web builds: without it a binary has no report and no dashboard.
+	// FrontEnd is the output of `make web`. A binary without it has no report and no dashboard.
 	FrontEnd = Feature{"front-end", func() string {
 		if _, err := web.ReportPage(); err != nil {
 			return err.Error()
@@ -126,40 +122,40 @@ var (
 	Make     = Feature{"make", hasProgram("make")}
 	Setpriv  = Feature{"setpriv", hasProgram("setpriv")}
 	Chromium = Feature{"chromium", hasProgram("chromium")}
-	// Jupyter executes notebooks. It comes with pandas and matplotlib where a test needs it.
+	// Jupyter executes notebooks. Tests that need it also need pandas and matplotlib.
 	Jupyter = Feature{"jupyter", commandSucceeds("jupyter", "nbconvert", "--version")}
-	// Analysis are the Python packages that read a run directory's files.
+	// Analysis is Python with the packages that read the files of a run directory.
 	Analysis = Feature{"pandas-duckdb", commandSucceeds("python3", "-c", "import duckdb, pandas, pyarrow")}
-	// R is R with the packages that read them.
+	// R is R with the packages that read the files of a run directory.
 	R = Feature{"r-analysis", commandSucceeds("Rscript", "-e", "library(jsonlite); library(nanoparquet)")}
 )
 
-// Abilities that tests find out about.
+// Abilities that tests detect by a failed call.
 const (
 	UserNamespaces Ability = "user-namespaces"
 	Mounts         Ability = "mounts"
 	LoopVolumes    Ability = "loop-volume"
 	OverlayVolumes Ability = "overlay-volume"
-	// Cgroups are control groups of CPU and memory of either version, Cgroup2 those of
-	// version 2, DiskCgroups those that bound the disk of the tests' directory.
+	// Cgroups are CPU and memory control groups of either version, Cgroup2 those of version 2. DiskCgroups limit the disk
+	// of the test directory.
 	Cgroups     Ability = "cgroups"
 	Cgroup2     Ability = "cgroup2"
 	DiskCgroups Ability = "disk-cgroups"
-	// DirectIO is a file system that is written to past the page cache.
+	// DirectIO is a file system that supports writes past the page cache.
 	DirectIO Ability = "direct-io"
 	// SharedMemory is a directory below /dev/shm.
 	SharedMemory Ability = "shared-memory"
-	// ClassArchives is a Java, from 13 on, that writes archives of its classes.
+	// ClassArchives is a Java, version 13 or later, that writes class data archives.
 	ClassArchives Ability = "class-archives"
-	// Quiet is a machine that leaves a measurement undisturbed for once.
+	// Quiet is a machine without load from other processes.
 	Quiet Ability = "quiet"
-	// Delays is a kernel that counts what threads wait for: processors (schedstat), and disks (pressure).
+	// Delays is a kernel that reports the time that threads wait for processors (schedstat) and for disks (pressure).
 	Delays Ability = "delays"
 	// RealTime is a scheduler that gives root real-time priority.
 	RealTime Ability = "real-time"
 )
 
-// commandSucceeds is a feature that is there when a command ends well.
+// commandSucceeds returns a check that a command exits with status 0.
 func commandSucceeds(name string, args ...string) func() string {
 	return func() string {
 		if why := hasProgram(name)(); why != "" {

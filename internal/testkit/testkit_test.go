@@ -57,8 +57,8 @@ func TestNeedAndLacks(t *testing.T) {
 	}
 }
 
-// TestAsked: a test that runs on demand skips if it is not requested.
-func TestAsked(t *testing.T) {
+// TestOptIn: a test that runs on demand skips if it is not requested.
+func TestOptIn(t *testing.T) {
 	for value, want := range map[string][]string{
 		"":   {"skip: asked for by SKERRY_THIS: 5m runs it for five minutes"},
 		"5m": nil,

@@ -1,11 +1,3 @@
-// Package wallclock sets the wall clock of one running process, and of no other: a test sees
-// what a program does whose clock jumps, while time goes on as it did (the monotonic clock is
-// left alone).
-//
-// A process reads the time with a function that the kernel maps into it, the vDSO's
-// __vdso_clock_gettime. A jump to a routine of this package's is written over its beginning,
-// through /proc/PID/mem as a debugger sets a breakpoint: the process gets a copy of that page.
-// The routine asks the kernel and adds an offset to CLOCK_REALTIME.
 package testkit
 
 import (
@@ -24,7 +16,7 @@ import (
 	"time"
 )
 
-// wallClockAbility is what the machine lacks where it cannot be done.
+// wallClockAbility is missing if the wall clock of a process cannot be set.
 const wallClockAbility Ability = "wallclock"
 
 // clockRoutine is, for amd64,
@@ -44,14 +36,18 @@ var clockRoutine = []byte{
 // offsetAt is where in the routine the offset stands.
 const offsetAt = 24
 
-// WallClock is one process' wall clock.
+// WallClock is the wall clock of one running process. A test sets it to let the clock of that process jump. The monotonic
+// clock and all other processes are not affected.
+//
+// A process reads the time with __vdso_clock_gettime, a function of the vDSO that the kernel maps into it. The test
+// overwrites its first instruction with a jump to clockRoutine, through /proc/PID/mem as a debugger sets a breakpoint, so
+// that the process gets a copy of the page. The routine calls the kernel and adds an offset to CLOCK_REALTIME.
 type WallClock struct {
 	pid    int
 	offset int64 // address of it
 }
 
-// AttachClock takes over the wall clock of a process that this one started. It skips the test where
-// that cannot be done.
+// AttachClock takes control of the wall clock of a child process. It skips the test if that is not possible.
 func AttachClock(t testing.TB, pid int) *WallClock {
 	t.Helper()
 	c, err := OpenClock(pid)
@@ -61,8 +57,7 @@ func AttachClock(t testing.TB, pid int) *WallClock {
 	return c
 }
 
-// Set has the process' clock be so much ahead of this one's, in whole seconds; negative:
-// behind it.
+// Set moves the clock ahead of this process's clock by whole seconds, or behind it if by is negative.
 func (c *WallClock) Set(t testing.TB, by time.Duration) {
 	t.Helper()
 	if err := c.TrySet(by); err != nil {
@@ -70,13 +65,12 @@ func (c *WallClock) Set(t testing.TB, by time.Duration) {
 	}
 }
 
-// TrySet is Set for those who bear that the process may have ended.
+// TrySet is Set with an error, for a process that may have ended.
 func (c *WallClock) TrySet(by time.Duration) error {
 	return writeMemory(c.pid, c.offset, binary.LittleEndian.AppendUint64(nil, uint64(by/time.Second)))
 }
 
-// whileStopped calls f while a process stands still: the instructions that are written over are
-// not being run.
+// whileStopped calls f while the process is stopped, so that no thread executes the overwritten instructions.
 func whileStopped(pid int, f func() error) error {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return err
@@ -95,10 +89,10 @@ func whileStopped(pid int, f func() error) error {
 	return errors.Join(err, syscall.Kill(pid, syscall.SIGCONT))
 }
 
-// stopTimeout is how long a process may take to stop.
+// stopTimeout bounds the wait for a process to stop.
 const stopTimeout = 30 * time.Second
 
-// isStopped tells whether all threads of a process are stopped.
+// isStopped reports whether all threads of a process are stopped.
 func isStopped(pid int) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(threads) == 0 {
@@ -117,8 +111,7 @@ func isStopped(pid int) (bool, error) {
 	return true, nil
 }
 
-// OpenClock is Of for those who bear that it cannot be done, or that the process may have ended. It
-// takes over a clock once.
+// OpenClock is AttachClock with an error, for a process that may have ended. Call it once for each process.
 func OpenClock(pid int) (*WallClock, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOARCH)
@@ -133,7 +126,7 @@ func OpenClock(pid int) (*WallClock, error) {
 	}
 	at := int64(len(image) - 2*len(clockRoutine))
 	if !bytes.Equal(image[at:], make([]byte, 2*len(clockRoutine))) {
-		return nil, errors.New("there is no room in the vDSO")
+		return nil, errors.New("the vDSO has no free space")
 	}
 	const jump = 5 // bytes, of the instruction
 	err = whileStopped(pid, func() error {
@@ -148,7 +141,7 @@ func OpenClock(pid int) (*WallClock, error) {
 	return &WallClock{pid: pid, offset: start + at + offsetAt}, nil
 }
 
-// readVDSO is where a process has the vDSO, and what is in it.
+// readVDSO returns the address and the content of a process's vDSO.
 func readVDSO(pid int) (start int64, image []byte, err error) {
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -175,7 +168,7 @@ func readVDSO(pid int) (start int64, image []byte, err error) {
 	return 0, nil, errors.New("the process has no vDSO")
 }
 
-// findClockGettime is where in the vDSO the function is.
+// findClockGettime returns the offset of __vdso_clock_gettime in the vDSO.
 func findClockGettime(image []byte) (int64, error) {
 	f, err := elf.NewFile(bytes.NewReader(image))
 	if err != nil {

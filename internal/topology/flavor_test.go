@@ -53,7 +53,7 @@ defaults: {flavor: t2.small, rtt: 1ms}
 	}
 }
 
-func TestWrongFlavorsAreTold(t *testing.T) {
+func TestInvalidFlavors(t *testing.T) {
 	for flavor, word := range map[string]string{
 		"t2.smal":                          `"t2.small"`,
 		"{steal: 10%}":                     "give vcpus",

@@ -200,7 +200,8 @@ func (b *builder) applyToPair(path string, l LinkSpec, i, j int, index map[pair]
 func (b *builder) checkJitter(path string, l Link) (ok bool) {
 	for _, q := range []link.Quality{l.AB, l.BA} {
 		if most := q.MaxJitter(); q.Jitter > most {
-			b.fail(path, fmt.Sprintf("jitter %v is too large for the latency %v of link %s", unit.Duration(q.Jitter), unit.Duration(q.Latency), l.ID),
+			b.fail(path,
+				fmt.Sprintf("jitter %v is too large for the latency %v of link %s", unit.Duration(q.Jitter), unit.Duration(q.Latency), l.ID),
 				fmt.Sprintf("give at most %v for the distribution %s", unit.Duration(most), cmp.Or(q.Distribution, link.Normal)))
 			return false
 		}

@@ -112,7 +112,9 @@ func (s Spec) findDuplicates() (ps strict.Problems) {
 	seen := map[string]bool{}
 	check := func(list, what string, i int, name string) {
 		if seen[what+name] {
-			ps = append(ps, strict.Problem{Path: fmt.Sprintf("%s[%d]", list, i), Message: fmt.Sprintf("duplicate %s %q", what, name), Hint: "rename one of them"})
+			ps = append(ps, strict.Problem{
+				Path: fmt.Sprintf("%s[%d]", list, i), Message: fmt.Sprintf("duplicate %s %q", what, name), Hint: "rename one of them",
+			})
 		}
 		seen[what+name] = true
 	}
@@ -131,7 +133,10 @@ func readBase(path string, read ReadFile, depth int) (Spec, error) {
 	}
 	data, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Spec{}, strict.Problems{{Message: fmt.Sprintf("topology file %s does not exist", path), Err: err, Hint: "give a path relative to the file that contains it"}}
+		return Spec{}, strict.Problems{{
+			Message: fmt.Sprintf("topology file %s does not exist", path), Err: err,
+			Hint: "give a path relative to the file that contains it",
+		}}
 	}
 	if err != nil {
 		return Spec{}, fmt.Errorf("reading the topology: %w", err)

@@ -192,7 +192,8 @@ func (r *tableReader[T]) readCell(field int, from, to, text string) {
 			v = (v + r.cells[back]) / 2
 			r.cells[back] = v
 		} else {
-			r.differing = append(r.differing, r.problem(field, "%s to %s is %s, but the opposite direction (row %d) is %v: round-trip times must agree",
+			r.differing = append(r.differing, r.problem(field,
+				"%s to %s is %s, but the opposite direction (row %d) is %v: round-trip times must agree",
 				from, to, text, r.rowOf[back], r.cells[back]))
 		}
 	}

@@ -98,7 +98,9 @@ func (m Mobility) Check(t Topology) (ps strict.Problems) {
 	}
 	for _, s := range t.Sites {
 		if !s.Located && !moving[s.Name] {
-			ps = append(ps, strict.Problem{Path: "sites", Message: fmt.Sprintf("site %q has no coordinates", s.Name), Hint: "give the site lat and lon, or waypoints"})
+			ps = append(ps, strict.Problem{
+				Path: "sites", Message: fmt.Sprintf("site %q has no coordinates", s.Name), Hint: "give the site lat and lon, or waypoints",
+			})
 		}
 	}
 	return ps

@@ -81,7 +81,7 @@ func TestVolumes(t *testing.T) {
 }
 
 // What a file says of its service replaces what the file that it builds on says.
-func TestServiceOverAnother(t *testing.T) {
+func TestServiceOverridesBase(t *testing.T) {
 	over := Spec{Service: ServiceSpec{Kind: NodePort}}
 	base := Spec{Service: ServiceSpec{Kind: HostPort, Ports: "auto"}, Volumes: VolumeSpec{Kind: LoopVolume}}
 	got := base.merge(over)

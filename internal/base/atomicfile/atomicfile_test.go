@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestFile(t *testing.T) {
+func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	say := func(text string, then error) func(io.Writer) error {
 		return func(w io.Writer) error {
@@ -68,7 +68,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-func TestLink(t *testing.T) {
+func TestSymlink(t *testing.T) {
 	dir := t.TempDir()
 	for _, target := range []string{"one", "two"} {
 		if err := Symlink(filepath.Join(dir, "current"), target); err != nil {

@@ -65,7 +65,7 @@ func TestNoTokens(t *testing.T) {
 	}
 }
 
-func TestInClear(t *testing.T) {
+func TestSentUnencrypted(t *testing.T) {
 	for _, tt := range []struct {
 		encrypted bool
 		addrs     []string

@@ -46,9 +46,9 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRoom has more on its way than there is room for: what is one too many is refused, small
+// TestBudget has more on its way than there is room for: what is one too many is refused, small
 // requests are not, and with room again neither.
-func TestRoom(t *testing.T) {
+func TestBudget(t *testing.T) {
 	r := NewBudget(1 << 20)
 	large := strings.Repeat("x", 700_000)
 	_, held, err := r.Read(strings.NewReader(large), int64(len(large)))

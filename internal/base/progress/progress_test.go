@@ -21,7 +21,7 @@ func TestTerminalRewritesItsLine(t *testing.T) {
 	}
 }
 
-func TestALogDoesNotStandInTheLiveLine(t *testing.T) {
+func TestWriteRemovesLiveLine(t *testing.T) {
 	var b strings.Builder
 	r := New(&b, func() int { return 80 })
 	r.Livef("at 1 s")

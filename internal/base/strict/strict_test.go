@@ -311,7 +311,7 @@ func (course) Choices() []Choice {
 
 func (c *course) Choose(key string, value reflect.Value) { *c = course{key, value.Interface()} }
 
-func TestOneOfSeveralKeys(t *testing.T) {
+func TestChooser(t *testing.T) {
 	for text, want := range map[string]course{
 		"{at: noon, dish: fish}":         {"dish", dish{"fish", 2}},
 		"{dish: {name: soup, count: 1}}": {"dish", dish{"soup", 1}},
@@ -334,7 +334,7 @@ func parsed(t *testing.T, text string) *Node {
 	return root
 }
 
-func TestKeysOfAChoiceAreTheStructs(t *testing.T) {
+func TestChooserProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"{fish: 1}":           `f:1:2: unknown key "fish"; did you mean "dish"?`,
 		"{dish: x, drink: y}": "f:1:11: dish and drink exclude each other; keep one of them",

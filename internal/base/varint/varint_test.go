@@ -33,7 +33,7 @@ func TestBytes(t *testing.T) {
 }
 
 // What is read stays as it is, whatever is appended to a part of it.
-func TestBytesAreCut(t *testing.T) {
+func TestBytesCapacity(t *testing.T) {
 	b := varint.AppendText(varint.AppendText(nil, "one"), "two")
 	r := varint.NewReader(b)
 	_ = append(r.Bytes(), "more"...)

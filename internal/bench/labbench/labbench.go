@@ -33,7 +33,7 @@ type Options struct {
 	Runs int
 	// Only names the topologies to measure; all when empty.
 	Only []string
-	// Progress is told what is being measured.
+	// Progress is called with the name of each measurement.
 	Progress func(what string)
 }
 
@@ -46,7 +46,7 @@ type Result struct {
 	Labs   []Lab  `json:"labs"`
 }
 
-// Lab is one topology; the times are medians.
+// Lab is the result of one topology. Times are medians.
 type Lab struct {
 	Topology string  `json:"topology"`
 	Nodes    int     `json:"nodes"`
@@ -54,8 +54,8 @@ type Lab struct {
 	Runs     int     `json:"runs"`
 	UpMS     float64 `json:"up_ms"`
 	DownMS   float64 `json:"down_ms"`
-	// NodeBytes is by how much the machine's available memory shrank, emulator
-	// included, divided by the nodes; noise of some megabytes divided by few nodes is large.
+	// NodeBytes is the decrease of available memory, including the emulator, divided by the number of nodes. With few
+	// nodes the noise of some megabytes is large.
 	NodeBytes int64 `json:"node_bytes"`
 	// The targets.
 	ReachUpMS      float64 `json:"reach_up_ms"`
@@ -146,12 +146,11 @@ func (o Options) measureLab(ctx context.Context, dir string, cloud topology.Topo
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 const (
-	// look is how often memory is looked at while it settles: the kernel frees
-	// namespaces for seconds after they have gone.
+	// settleInterval is the interval of memory readings. The kernel frees namespaces seconds after their removal.
 	settleInterval = 500 * time.Millisecond
-	// still is what it may change by, in bytes, between two looks when it has settled.
+	// settleTolerance is the maximum change between two readings of settled memory, in bytes.
 	settleTolerance = 256 << 10
-	// patience bounds how many looks are taken.
+	// settleAttempts bounds the number of readings.
 	settleAttempts = 40
 )
 

@@ -107,7 +107,8 @@ func (w *testbed) measureFlood(ctx context.Context, during time.Duration) (packe
 	}
 	after, err := w.readAccount(ctx)
 	read := float64(after.read - before.read)
-	return float64(after.passed-before.passed) / after.at.Sub(before.at).Seconds(), (after.busy - before.busy).Seconds() * 1e6 / max(read, 1), err
+	packets = float64(after.passed-before.passed) / after.at.Sub(before.at).Seconds()
+	return packets, (after.busy - before.busy).Seconds() * 1e6 / max(read, 1), err
 }
 
 // account is the emulator's own.

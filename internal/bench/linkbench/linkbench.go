@@ -1,5 +1,4 @@
-// Package linkbench measures the userspace link engine against what it was asked for, in
-// network namespaces of its own.
+// Package linkbench measures the accuracy and the cost of the userspace link engine in network namespaces.
 package linkbench
 
 import (
@@ -23,29 +22,28 @@ import (
 	"skerry/internal/link/userspace"
 )
 
-// ErrPart is returned when a part is asked for that does not exist.
+// ErrPart is returned for an unknown part of the benchmark.
 var ErrPart = errors.New("no such part of the benchmark")
 
 // Options of a run.
 type Options struct {
 	// Command starts the emulator's process, as userspace.Options.Command.
 	Command []string
-	// Thief starts the process that takes processors away, with the share of time behind it.
+	// Thief starts the process that takes CPU time. The share of time is appended as an argument.
 	Thief []string
-	// Against starts the emulator of another program that part cost holds this one against, as
-	// Command; none when empty.
+	// Against starts another emulator for comparison in part cost, like Command; empty for none.
 	Against []string
-	// Steal is that share, 0 to 0.9 of all time; 0 leaves that part out.
+	// Steal is the share of CPU time that Thief takes, 0 to 0.9; 0 disables these measurements.
 	Steal float64
 	// Only names the parts to run; all when empty.
 	Only []string
 	// Quick takes fewer samples: figures to look at, not to publish.
 	Quick bool
-	// Progress is told what is being measured.
+	// Progress is called with the name of each measurement.
 	Progress func(what string)
 }
 
-// Result is what was measured. Parts that were not run are empty.
+// Result of the benchmark. Parts that did not run are empty.
 type Result struct {
 	Schema   string `json:"schema"`
 	Cores    int    `json:"cores"`
@@ -72,7 +70,7 @@ const spareProcs = 4
 
 const schema = "skerry/bench-link/v1"
 
-// bench is a run under way.
+// bench is a running benchmark.
 type bench struct {
 	Options
 	dir     string // of the emulators' sockets
@@ -104,7 +102,7 @@ func Parts() []string {
 	return names
 }
 
-// Run measures. When it fails, what was measured before comes with the error.
+// Run runs the parts of the benchmark. With an error it also returns the results so far.
 func Run(ctx context.Context, o Options) (Result, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(Parts(), name) {
@@ -135,7 +133,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return b.result, nil
 }
 
-// startEmulator starts an emulator and notes what it is.
+// startEmulator starts an emulator and records its properties in the result.
 func (b *bench) startEmulator(ctx context.Context) (*userspace.Engine, error) {
 	e, err := userspace.Start(ctx, userspace.Options{
 		Command: b.Command, Socket: filepath.Join(b.dir, "link.sock"),
@@ -184,7 +182,7 @@ func summarise(samples []time.Duration) spread {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Targets are the figures to reach.
+// Targets of the measurements.
 const (
 	targetMean         = 0.25 // ms, of round trips
 	targetP99          = 0.5  // ms
@@ -218,7 +216,8 @@ func (r Result) Text(w io.Writer) error {
 		}
 	}
 	for _, x := range r.Sparse {
-		fmt.Fprintf(t, "RTT above veth's mean %.3f ms (max %.3f), %s a second on %d pairs, beside %s, seen by the %s\tmean %.3f ms, worst pair %.3f, p99 %.3f, max %.3f (late %.3f, %.3f)\tmean %.2f, max %.2f above veth's\t%s\n",
+		fmt.Fprintf(t, "RTT above veth's mean %.3f ms (max %.3f), %s a second on %d pairs, beside %s, seen by the %s\t"+
+			"mean %.3f ms, worst pair %.3f, p99 %.3f, max %.3f (late %.3f, %.3f)\tmean %.2f, max %.2f above veth's\t%s\n",
 			x.VethMean, x.VethMax, format(x.Rate), x.Pairs, x.Beside, x.Seen, x.ExtraMean, x.WorstPair, x.ExtraP99, x.ExtraMax, x.LateP50, x.LateP99,
 			targetSparse, targetWorst, verdict(x.ExtraMean <= targetSparse && x.WorstAbove <= targetWorst))
 	}
@@ -243,7 +242,8 @@ func (r Result) Text(w io.Writer) error {
 	if compared {
 		idle, packet := this.Idle/other.Idle, this.Microseconds/other.Microseconds
 		fmt.Fprintf(t, "cost, this over the other, medians\tidle %.2f, a packet %.2f, packets/s %.2f, TCP %.2f\tidle %.0f, a packet %.1f\t%s\n",
-			idle, packet, this.Packets/other.Packets, this.BPS/other.BPS, targetIdle, targetPacket, verdict(idle <= targetIdle && packet <= targetPacket))
+			idle, packet, this.Packets/other.Packets, this.BPS/other.BPS, targetIdle, targetPacket,
+			verdict(idle <= targetIdle && packet <= targetPacket))
 	}
 	if x := r.Long; x != nil {
 		fmt.Fprintf(t, "TCP at %g ms, %g Gbit/s\t%.0f Mbit/s\t%.0f\t%s\n", x.RTT, float64(x.Bandwidth)/1e9,

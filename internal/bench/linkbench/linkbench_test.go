@@ -74,7 +74,7 @@ func TestUnknownPart(t *testing.T) {
 	}
 }
 
-func TestInterruptedRunEnds(t *testing.T) {
+func TestRunEndsWithContext(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	ctx, cancel := context.WithCancel(t.Context())
 	o := options(t, "rtt")
@@ -84,7 +84,7 @@ func TestInterruptedRunEnds(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestRTTErrors(t *testing.T) {
 	const ms = time.Millisecond
 	wires := []*benchLink{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 20 * ms, Bandwidth: 672_000}}}
 	// 84 bytes take 1 ms at 672 kbit/s: 31 ms are right.
@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestSparseIsHeldAgainstThePlainPair(t *testing.T) {
+func TestSparseErrors(t *testing.T) {
 	const ms = time.Millisecond
 	wires := []*benchLink{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 10 * ms}}}
 	var s Sparse

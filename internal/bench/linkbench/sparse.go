@@ -39,7 +39,9 @@ func pingByProgramClock(ctx context.Context, pairs []probe.Pair, count int, inte
 }
 
 // pingPair does so for one pair; id tells its answers from those of others on the same node.
-func pingPair(ctx context.Context, p probe.Pair, id uint16, first time.Time, count int, interval time.Duration) (took []time.Duration, err error) {
+func pingPair(
+	ctx context.Context, p probe.Pair, id uint16, first time.Time, count int, interval time.Duration,
+) (took []time.Duration, err error) {
 	to, err := netip.ParseAddr(p.To.Addr())
 	if err != nil {
 		return nil, fmt.Errorf("ping: %w", err)
@@ -86,7 +88,8 @@ func filterReplies(fd int, id uint16) error {
 		{Code: unix.BPF_RET | unix.BPF_K, K: all},
 		{Code: unix.BPF_RET | unix.BPF_K},
 	}
-	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+	filter := &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, filter)
 }
 
 // exchangeEcho sends one request of 84 bytes and waits for its answer.

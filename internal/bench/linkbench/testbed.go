@@ -22,7 +22,7 @@ type namespace struct {
 	ns *os.File
 }
 
-// newNamespace makes a namespace that lives as long as its file is open.
+// newNamespace creates a namespace that exists as long as its file is open.
 func newNamespace() (*namespace, error) {
 	p := &namespace{}
 	err := netns.OnNewThread(func() error {
@@ -71,7 +71,7 @@ func (p *namespace) addAddress(device, cidr string) error {
 	})
 }
 
-// endpoint is a place as a link knows it.
+// endpoint is one end of a link: a namespace and its address on the link.
 type endpoint struct {
 	*namespace
 	addr string
@@ -80,7 +80,7 @@ type endpoint struct {
 // Addr is the place's address on the link.
 func (s *endpoint) Addr() string { return s.addr }
 
-// benchLink is a link with an address at both ends.
+// benchLink is a link with its endpoints and qualities.
 type benchLink struct {
 	id   string
 	a, b *endpoint
@@ -88,7 +88,7 @@ type benchLink struct {
 	ba   link.Quality
 }
 
-// directedPairs are both directions of the wires.
+// directedPairs returns both directions of all links.
 func directedPairs(wires []*benchLink) []probe.Pair {
 	var all []probe.Pair
 	for _, w := range wires {
@@ -97,14 +97,14 @@ func directedPairs(wires []*benchLink) []probe.Pair {
 	return all
 }
 
-// testbed is places and the links between them, moved by an emulator of its own.
+// testbed is a set of namespaces and links with their own emulator.
 type testbed struct {
 	engine     *userspace.Engine
 	namespaces []*namespace
 	links      []*benchLink
 }
 
-// newTestbed makes places and joins some of them; edges are pairs of their indices.
+// newTestbed creates namespaces and links. edges are pairs of namespace indices.
 func (b *bench) newTestbed(ctx context.Context, places int, edges [][2]int, ab, ba []link.Quality) (w *testbed, err error) {
 	w = &testbed{}
 	defer func() {
@@ -152,7 +152,7 @@ func (b *bench) newTestbed(ctx context.Context, places int, edges [][2]int, ab, 
 	return w, nil
 }
 
-// newPairTestbed is a world of two places and one link.
+// newPairTestbed creates two namespaces with one link.
 func (b *bench) newPairTestbed(ctx context.Context, q link.Quality) (*testbed, error) {
 	return b.newTestbed(ctx, 2, [][2]int{{0, 1}}, []link.Quality{q}, []link.Quality{{Latency: q.Latency}})
 }

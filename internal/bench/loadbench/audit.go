@@ -65,7 +65,10 @@ func measureAudit(ctx context.Context, o Options) (a Audit, err error) {
 		name    string
 		threads int
 		p       ycsb.Properties
-	}{{"a", 1, nil}, {"a", 16, nil}, {"b", 1, nil}, {"c", 1, nil}, {"d", 1, nil}, {"f", 1, nil}, {"a, all fields", 1, ycsb.Properties{"writeallfields": "true"}}} {
+	}{
+		{"a", 1, nil}, {"a", 16, nil}, {"b", 1, nil}, {"c", 1, nil}, {"d", 1, nil}, {"f", 1, nil},
+		{"a, all fields", 1, ycsb.Properties{"writeallfields": "true"}},
+	} {
 		x, err := measureOverhead(ctx, o, c.name, c.threads, c.p, filepath.Join(dir, "ledger"))
 		if err != nil {
 			return a, err
@@ -121,7 +124,10 @@ func measureReadBack(ctx context.Context, o Options, dir string) (_ *ReadBack, e
 		n = readBackQuick
 	}
 	count := strconv.Itoa(n)
-	w, _, err := ycsb.Parse(ycsb.Properties{"recordcount": count, "operationcount": count, "fieldlength": "16", "requestdistribution": "uniform", "readproportion": "0", "updateproportion": "1"})
+	w, _, err := ycsb.Parse(ycsb.Properties{
+		"recordcount": count, "operationcount": count, "fieldlength": "16",
+		"requestdistribution": "uniform", "readproportion": "0", "updateproportion": "1",
+	})
 	if err != nil {
 		return nil, err
 	}

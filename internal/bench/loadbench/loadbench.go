@@ -1,5 +1,5 @@
-// Package loadbench measures what the load driver costs: operations per CPU-second
-// against a database that costs nothing, and against one Redis beside YCSB itself.
+// Package loadbench measures the cost of the load driver: operations per CPU-second against a null database, and against
+// one Redis compared with YCSB.
 package loadbench
 
 import (
@@ -17,7 +17,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// ErrPart is a part that there is not.
+// ErrPart is returned for an unknown part of the benchmark.
 var ErrPart = errors.New("no such part of the benchmark")
 
 // Parts of the benchmark.
@@ -30,7 +30,7 @@ const (
 // Options of the benchmark. Zero values measure the null database only.
 type Options struct {
 	Only     []string // parts; default all that can be measured
-	Quick    bool     // fewer operations: a look, no figure to quote
+	Quick    bool     // fewer operations; the figures are not publishable
 	Progress func(what string)
 
 	// Exe is the skerry program and Server the redis-server of part redis.
@@ -55,14 +55,14 @@ type Result struct {
 
 const schema = "skerry/bench-load/v1"
 
-// Run measures.
+// Run runs the parts of the benchmark.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
 	for _, p := range o.Only {
 		if p != PartNull && p != PartRedis && p != PartAudit {
-			return Result{}, fmt.Errorf("%w: %q (there are %s, %s, %s)", ErrPart, p, PartNull, PartRedis, PartAudit)
+			return Result{}, fmt.Errorf("%w: %q (want %s, %s or %s)", ErrPart, p, PartNull, PartRedis, PartAudit)
 		}
 	}
 	wanted := func(p string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, p) }
@@ -116,14 +116,15 @@ func (r Result) Text(out io.Writer) error {
 		}
 		if b := a.ReadBack; b != nil {
 			fmt.Fprintln(w, "audit, one Redis\tacknowledged writes\trecords read back\tseconds\tpeak MB driving\tpeak MB reading\twrong\t")
-			fmt.Fprintf(w, "\t%d\t%d\t%.1f\t%.0f\t%.0f\t%d\t\n", b.Acknowledged, b.Records, b.Seconds, float64(b.RunPeak)/1e6, float64(b.AuditPeak)/1e6, b.Wrong)
+			fmt.Fprintf(w, "\t%d\t%d\t%.1f\t%.0f\t%.0f\t%d\t\n", b.Acknowledged, b.Records, b.Seconds,
+				float64(b.RunPeak)/1e6, float64(b.AuditPeak)/1e6, b.Wrong)
 		}
 	}
 	return w.Flush()
 }
 
-// Null is the driver against a database that answers at once, in a closed loop, with
-// both latencies recorded and the values of writes made.
+// Null is the cost of the driver against a database that answers at once, in a closed loop. It includes recording both
+// latencies and generating values.
 type Null struct {
 	Workload   string `json:"workload"`
 	Threads    int    `json:"threads"`

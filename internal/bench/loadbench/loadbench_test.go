@@ -30,7 +30,7 @@ func TestUnknownPart(t *testing.T) {
 	}
 }
 
-func TestOutputsOfBothAreRead(t *testing.T) {
+func TestClientOutputPatterns(t *testing.T) {
 	for name, text := range map[string]string{
 		"skerry": "[OVERALL], Throughput(ops/sec), 95481.8\n[READ], Operations, 1000\n[READ], Return=OK, 1000\n",
 		"ycsb":   "[OVERALL], Throughput(ops/sec), 1.25E5\n[TOTAL_GCs], Count, 5\n[READ], Return=OK, 1000\n[CLEANUP], Operations, 1\n",

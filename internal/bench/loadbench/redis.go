@@ -74,7 +74,8 @@ func (r clientCommands) skerryCommand(ctx context.Context, phase string, threads
 
 func (r clientCommands) ycsbCommand(ctx context.Context, threads, operations int) *exec.Cmd {
 	class := filepath.Join(r.YCSB, "*") + string(os.PathListSeparator) + filepath.Join(r.YCSB, "lib", "*")
-	args := []string{"-cp", class, "site.ycsb.Client", "-t", "-db", "skerry.bench.RedisClient", "-p", "workload=site.ycsb.workloads.CoreWorkload",
+	args := []string{"-cp", class, "site.ycsb.Client", "-t", "-db", "skerry.bench.RedisClient",
+		"-p", "workload=site.ycsb.workloads.CoreWorkload",
 		"-p", "readproportion=1", "-p", "updateproportion=0", "-p", "requestdistribution=zipfian"}
 	return exec.CommandContext(ctx, "java", append(args, r.properties(threads, operations)...)...)
 }

@@ -1,5 +1,4 @@
-// Package loophost makes nodes for tests that need no lab: nodes on loopback, where every
-// one of every test has an address of its own.
+// Package loophost creates test nodes on loopback. Every node of every test has its own address.
 package loophost
 
 import (
@@ -26,8 +25,7 @@ type node struct {
 // nets counts the sets of nodes of this process.
 var nets atomic.Uint32
 
-// New makes n nodes, n1 to nN, each at a site of its own, s1 to sN. What they start
-// that still runs when the test ends is killed then.
+// New creates n nodes n1 to nN at the sites s1 to sN. Processes that still run when the test ends are killed.
 func New(t testing.TB, n int) []host.Host {
 	t.Helper()
 	net := nets.Add(1)
@@ -48,7 +46,7 @@ func New(t testing.TB, n int) []host.Host {
 	return hosts
 }
 
-// Usage is nothing: what is this machine's cannot be told apart.
+// Usage returns zero, because loopback nodes share the resources of the machine.
 func (h *node) Usage() (host.Usage, error) { return host.Usage{}, nil }
 func (h *node) Ahead() time.Duration       { return 0 }
 

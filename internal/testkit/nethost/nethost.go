@@ -1,12 +1,11 @@
-// Package nethost makes nodes for tests that need no lab but a network namespace each: for
-// servers that listen on all addresses, or only on one that a network device has. A bridge
-// joins them.
+// Package nethost creates test nodes with a network namespace each, for servers that listen on all addresses or on the
+// address of a network device. A bridge joins the namespaces.
 //
 //	n1 10.255.1.1 ──┐
 //	n2 10.255.1.2 ──┼── bridge, in a namespace of its own
 //	n3 10.255.1.3 ──┘
 //
-// Clients that run in the test's own process reach the nodes through Do alone.
+// Clients in the test process reach the nodes only through Do.
 package nethost
 
 import (
@@ -21,8 +20,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// New makes n nodes, n1 to nN, each at a site of its own, s1 to sN. What they start that
-// still runs when the test ends is killed then. The test needs testkit.Root.
+// New creates n nodes n1 to nN at the sites s1 to sN. Processes that still run when the test ends are killed. The test
+// needs testkit.Root.
 func New(t testing.TB, n int) []host.Host {
 	t.Helper()
 	middle := testkit.Namespace(t)
@@ -43,7 +42,7 @@ func New(t testing.TB, n int) []host.Host {
 		}
 		ns.Assign(t, device, fmt.Sprintf("10.255.1.%d/24", i+1))
 		dir := t.TempDir()
-		// Servers that refuse root run as another user, who must get there.
+		// Servers that refuse root run as another user, who needs access to the directory.
 		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +62,7 @@ func New(t testing.TB, n int) []host.Host {
 // device is a node's end of its cable.
 const device = "eth0"
 
-// attachToBridge joins a namespace to the bridge.
+// attachToBridge connects a namespace to the bridge with a veth pair.
 func attachToBridge(middle, ns *testkit.NS, port string) error {
 	return middle.Do(func() error {
 		bridge, err := netlink.LinkByName("bridge")

@@ -1,4 +1,4 @@
-// Package traces finds what labs leave on this machine, for tests that want nothing to be left.
+// Package traces finds the leftovers of labs on this machine.
 package traces
 
 import (
@@ -14,11 +14,11 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// NetnsDir is where `ip netns` looks for namespaces.
+// NetnsDir is the directory of namespaces that `ip netns` lists.
 const NetnsDir = "/run/netns"
 
-// Find lists what is on the machine of labs whose names begin with name, or below dir:
-// processes, mounts, shown namespaces, control groups, files.
+// Find returns the leftovers of labs whose names begin with name, or below dir: processes, mounts, visible namespaces,
+// control groups and files.
 func Find(t testing.TB, name, dir string) []string {
 	t.Helper()
 	found := processes(t, name)
@@ -68,14 +68,13 @@ func processes(t testing.TB, name string) (found []string) {
 	return found
 }
 
-// patience is how long what was ended may still show.
+// patience is how long a killed process may remain visible.
 const patience = 10 * time.Second
 
-// Check fails the test when anything is left of labs whose names begin with name, or below dir.
+// Check fails the test if Find still reports leftovers after a grace period.
 func Check(t testing.TB, name, dir string) {
 	t.Helper()
 	left := Find(t, name, dir)
-	// A process that was killed shows for a moment more.
 	for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); {
 		left = Find(t, name, dir)
 	}

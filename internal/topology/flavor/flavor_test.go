@@ -40,7 +40,7 @@ func drive(a *creditAccount, vcpus, wants float64, d time.Duration) float64 {
 	return total.Seconds() / d.Seconds()
 }
 
-func TestT2SmallBurstsUntilItsLaunchCreditsAreSpent(t *testing.T) {
+func TestLaunchCreditsAllowBurst(t *testing.T) {
 	c := *preset(t, "t2.small").Credits
 	a := newCreditAccount(c)
 	// 30 launch credits and 12 an hour at 1 credit a minute: 30 / (1 - 0.2) = 37.5 minutes.
@@ -56,7 +56,7 @@ func TestT2SmallBurstsUntilItsLaunchCreditsAreSpent(t *testing.T) {
 	}
 }
 
-func TestCreditsAreEarnedWhileIdleAndKeptForADay(t *testing.T) {
+func TestIdleMachineEarnsCredits(t *testing.T) {
 	a := newCreditAccount(Credits{EarnPerHour: 12, Max: 288})
 	drive(a, 1, 0, time.Hour)
 	if b := a.balance(); !about(b, 12, 1e-6) {
@@ -76,7 +76,7 @@ func TestCreditsAreEarnedWhileIdleAndKeptForADay(t *testing.T) {
 	}
 }
 
-func TestWhatIsOwedIsPaidBack(t *testing.T) {
+func TestCreditDebtIsRepaid(t *testing.T) {
 	a := newCreditAccount(Credits{EarnPerHour: 12, Max: 288})
 	a.spend(time.Second, slot) // a quota is no exact bound
 	if q := a.quota(1, slot); q >= 0.2 || q <= 0 {
@@ -87,7 +87,7 @@ func TestWhatIsOwedIsPaidBack(t *testing.T) {
 	}
 }
 
-func TestAThiefTakesItsShareAndIsSeeded(t *testing.T) {
+func TestStealModelIsSeeded(t *testing.T) {
 	for _, share := range []float64{0, 0.05, 0.3, 0.5, 0.8} {
 		sum := 0.0
 		for k := range uint64(20_000) {
