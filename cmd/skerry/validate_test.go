@@ -51,7 +51,7 @@ func TestValidateCommand(t *testing.T) {
 			nil},
 		{"fast", []string{quickstart, "--fast"}, cli.ExitOK, []string{"then 2s"}, nil},
 		{"wrong", []string{quickstart, bad}, cli.ExitUsage, []string{"is valid"},
-			[]string{"2 problems", bad + `:4:21: workload: unknown key "threds"; did you mean "threads"?`, bad + ":5:8: scale: -1 is too little",
+			[]string{"2 problems", bad + `:4:21: workload: unknown key "threds"; did you mean "threads"?`, bad + ":5:8: scale: -1 is too small",
 				"1 of 2 files"}},
 		{"set", []string{quickstart, "--set", "database.options.mastrs=3"}, cli.ExitUsage, nil,
 			[]string{"--set database.options.mastrs=3: ", "masters"}},
