@@ -8,8 +8,8 @@ import (
 	"skerry/internal/install"
 	"skerry/internal/machine/agent"
 	"skerry/internal/machine/doctor"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/local"
-	"skerry/internal/machine/statedir"
 )
 
 // newAgentMachine returns the process that serves this machine to another one.
@@ -50,5 +50,5 @@ func examine(ctx context.Context) (doctor.Report, error) {
 	if err != nil {
 		return doctor.Report{}, err
 	}
-	return doctor.Examiner{Store: install.Store{Dir: dir}, Recipes: recipes(), Data: statedir.DefaultDataDir()}.Examine(ctx), nil
+	return doctor.Examiner{Store: install.Store{Dir: dir}, Recipes: recipes(), Data: journal.DefaultDataDir()}.Examine(ctx), nil
 }

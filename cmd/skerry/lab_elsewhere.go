@@ -145,7 +145,7 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, up labUp) (l *lab.L
 		return nil, nil, advice.With(fmt.Errorf("%w: %s", lab.ErrExists, c.Name),
 			"remove it with `skerry lab down %s`, or use another --name", c.Name)
 	}
-	if err := memory.Save(multihost.RemoteLab{Name: c.Name, Machines: f, At: c.Machine.(*fleet.Fleet).Places()}); err != nil {
+	if err := memory.Save(multihost.RemoteLab{Name: c.Name, Machines: f, At: c.Machine.(*fleet.Fleet).Placement()}); err != nil {
 		return nil, nil, err
 	}
 	if l, err = lab.Up(ctx, c); err != nil {
@@ -208,7 +208,7 @@ func (a *app) terminalOn(ctx context.Context, f found, l *lab.Lab, node string, 
 	for i, w := range words {
 		words[i] = inventory.Quote(w)
 	}
-	i := slices.IndexFunc(list, func(m inventory.Machine) bool { return m.Name == l.NodeMachines()[node] })
+	i := slices.IndexFunc(list, func(m inventory.Entry) bool { return m.Name == l.NodeMachines()[node] })
 	if i < 0 {
 		return nil, fmt.Errorf("machine of node %s: %w", node, inventory.ErrNoShell)
 	}

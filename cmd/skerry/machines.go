@@ -34,7 +34,7 @@ func newMachines(a *app) *cobra.Command {
 }
 
 // machines reads a machines file, expands its clusters, and returns the options to reach the machines.
-func (a *app) machines(ctx context.Context, path string) ([]inventory.Machine, transport.Options, error) {
+func (a *app) machines(ctx context.Context, path string) ([]inventory.Entry, transport.Options, error) {
 	o := transport.Options{Log: a.Log}
 	f, err := inventory.Load(path)
 	var ps strict.Problems

@@ -58,7 +58,7 @@ func newMachinesMeasure(a *app) *cobra.Command {
 			}
 			if trace != "" {
 				for i := range p.Pairs {
-					p.Pairs[i].Steady(time.Duration(p.EveryMS * float64(time.Millisecond)))
+					p.Pairs[i].IsSteady(time.Duration(p.EveryMS * float64(time.Millisecond)))
 				}
 			}
 			switch {
@@ -75,7 +75,7 @@ func newMachinesMeasure(a *app) *cobra.Command {
 			if trace != "" {
 				err = errors.Join(err, atomicfile.Write(trace, writing(p.Trace)))
 			}
-			if err == nil && !p.Whole() {
+			if err == nil && !p.IsComplete() {
 				err = errMachines
 			}
 			return err

@@ -140,7 +140,7 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	if onEngine && c.Experiment.Machines.Any() {
+	if onEngine && c.Experiment.Machines.IsSet() {
 		return advice.With(fmt.Errorf("%w: an engine runs each trial on one machine, but the experiment has machines", cli.ErrUsage),
 			"remove machines: or --on")
 	}

@@ -10,8 +10,8 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/lab"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
-	"skerry/internal/machine/statedir"
 )
 
 func newValidate(a *app) *cobra.Command {
@@ -44,7 +44,7 @@ func newValidate(a *app) *cobra.Command {
 			}
 			for _, file := range files {
 				v := experiment.Validate(file, sets, fast, all.Databases())
-				v.NoteDiskLimits(func() error { return cgroup.CheckDiskLimit(statedir.DefaultDataDir()) })
+				v.NoteDiskLimits(func() error { return cgroup.CheckDiskLimit(journal.DefaultDataDir()) })
 				v.NoteCongestionControls(network.CongestionControls())
 				v.NoteMissingDatabases(all.Databases())
 				results = append(results, v)

@@ -180,7 +180,7 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[event.Names]():
 		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
 		return &jsonschema.Schema{Format: "name or list of names", AnyOf: []*jsonschema.Schema{{Type: "string"}, list}}
-	case reflect.TypeFor[inventory.Given]():
+	case reflect.TypeFor[inventory.Ref]():
 		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object",
 			Description: "A machine, as in a machines file (skerry schema machines)."}}
 		return &jsonschema.Schema{Format: "path or list of machines", AnyOf: []*jsonschema.Schema{{Type: "string"}, list}}

@@ -20,17 +20,17 @@ import (
 
 // ReadMachines reads the machines of the labs.
 func (e Experiment) ReadMachines() (inventory.File, error) {
-	return e.Machines.Read(e.resolvePath("experiment"))
+	return e.Machines.Load(e.resolvePath("experiment"))
 }
 
 // Placement places the nodes of the lab on the machines, as far as the machines file describes them. It is nil for this
 // machine, and if a Kubernetes cluster provides the machines.
 func (e Experiment) Placement() (*placement.Plan, error) {
-	if !e.Machines.Any() {
+	if !e.Machines.IsSet() {
 		return nil, nil
 	}
 	f, err := e.ReadMachines()
-	if err != nil || slices.ContainsFunc(f.Machines, func(m inventory.Machine) bool { return m.Kubernetes != nil }) {
+	if err != nil || slices.ContainsFunc(f.Machines, func(m inventory.Entry) bool { return m.Kubernetes != nil }) {
 		return nil, err
 	}
 	cloud, err := e.Cloud()
@@ -44,7 +44,7 @@ func (e Experiment) Placement() (*placement.Plan, error) {
 // checkMachines checks that labs can run on the given machines.
 func (c *checker) checkMachines() {
 	e := c.e
-	if !e.Machines.Any() {
+	if !e.Machines.IsSet() {
 		if e.Links == realLinks {
 			c.fail("links", "give machines: FILE, or --machines FILE (docs/machines.md)", "real links need several machines, the lab runs on one")
 		}
@@ -65,7 +65,7 @@ func (c *checker) checkMachines() {
 		return
 	}
 	for _, m := range file.Machines {
-		if addr, err := netip.ParseAddr(m.Address()); err == nil && e.Between == "plain" && !machine.Private(addr) {
+		if addr, err := netip.ParseAddr(m.Address()); err == nil && e.Between == "plain" && !machine.IsPrivate(addr) {
 			c.fail("between", "remove it to encrypt packets", "packets to %s cannot be plain: address %s is not private", m.Name, addr)
 		}
 	}

@@ -38,7 +38,7 @@ type Experiment struct {
 	Scale float64 `yaml:"scale" json:"scale" jsonschema:"default=1,minimum=0,maximum=1000"`
 	// Machines host the labs instead of this machine: the path of a machines file (relative to this file), or a list of
 	// machines as in such a file (see machines.md). --machines overrides it.
-	Machines inventory.Given `yaml:"machines" json:"machines,omitzero"`
+	Machines inventory.Ref `yaml:"machines" json:"machines,omitzero"`
 	// Place assigns nodes to machines. A key is a node, a site, or "*" for all others; a value is a machine's name, or
 	// spread. Spread places nodes by CPU and memory and keeps sites together where they fit. It has no effect without
 	// machines.

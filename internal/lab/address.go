@@ -32,14 +32,14 @@ func needsLinkAddresses(c Config) bool {
 func (l *Lab) assignAddresses(ctx context.Context, c Config) error {
 	encrypted := c.Topology.Encryption == topology.WireGuard
 	if encrypted {
-		if err := l.part.Address(ctx, l.underlayDevices()); err != nil {
+		if err := l.part.SetAddresses(ctx, l.underlayDevices()); err != nil {
 			return err
 		}
-		if err := l.part.Tunnel(ctx, l.tunnelEnds()); err != nil {
+		if err := l.part.MakeTunnels(ctx, l.tunnelEnds()); err != nil {
 			return err
 		}
 	}
-	return l.part.Address(ctx, l.forwardingDevices(encrypted))
+	return l.part.SetAddresses(ctx, l.forwardingDevices(encrypted))
 }
 
 // underlayDevices are the devices below tunnels.
@@ -156,17 +156,17 @@ func (l *Lab) routes() []machine.Route {
 }
 
 // hostNames are the names of the nodes and of the service.
-func (l *Lab) hostNames() []machine.Named {
-	var all []machine.Named
+func (l *Lab) hostNames() []machine.NameRecord {
+	var all []machine.NameRecord
 	for i, n := range l.state.Topology.Nodes {
-		all = append(all, machine.Named{Name: n.Name, Addr: nodeAddress(i)})
+		all = append(all, machine.NameRecord{Name: n.Name, Addr: nodeAddress(i)})
 	}
 	if l.state.Service == nil {
 		return all
 	}
 	more := l.state.Service.Names()
 	for _, name := range slices.Sorted(maps.Keys(more)) {
-		all = append(all, machine.Named{Name: name, Addr: more[name]})
+		all = append(all, machine.NameRecord{Name: name, Addr: more[name]})
 	}
 	return all
 }
@@ -174,5 +174,5 @@ func (l *Lab) hostNames() []machine.Named {
 // SetResolver sets the DNS server, at port 53, that processes started from now on use for names other than those of
 // nodes.
 func (l *Lab) SetResolver(ctx context.Context, server netip.Addr) error {
-	return l.part.Resolve(ctx, server)
+	return l.part.SetResolver(ctx, server)
 }

@@ -30,7 +30,7 @@ func AttachOn(ctx context.Context, m machine.Machine, name string) (*Lab, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.part.Adopt(ctx, l.specs()); err != nil {
+	if err := l.part.AdoptLinks(ctx, l.specs()); err != nil {
 		return nil, err
 	}
 	if err := l.attachNodes(); err != nil {
@@ -66,7 +66,7 @@ func adviseNotFound(ctx context.Context, m machine.Machine, err error) error {
 
 // OpenNode opens a node of another process's lab, to run a program on it. A rootless lab must be opened from within its
 // user namespace.
-func OpenNode(ctx context.Context, stateDir, name, node string) (machine.Inside, error) {
+func OpenNode(ctx context.Context, stateDir, name, node string) (machine.LocalHost, error) {
 	l, err := loadNodes(ctx, stateDir, name)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func OpenNode(ctx context.Context, stateDir, name, node string) (machine.Inside,
 }
 
 // OpenMember is OpenNode for the environment of the database: its container, if the lab's service has containers.
-func OpenMember(ctx context.Context, stateDir, name, node string) (machine.Inside, error) {
+func OpenMember(ctx context.Context, stateDir, name, node string) (machine.LocalHost, error) {
 	l, err := loadNodes(ctx, stateDir, name)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func OpenMember(ctx context.Context, stateDir, name, node string) (machine.Insid
 	if err != nil {
 		return nil, err
 	}
-	return machine.Enter(h)
+	return machine.AsLocalHost(h)
 }
 
 func loadNodes(ctx context.Context, stateDir, name string) (*Lab, error) {

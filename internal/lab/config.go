@@ -180,7 +180,7 @@ func wholeMachineError(nodes, what, why string) error {
 // UnenforcedLimits describes the limits of flavors that the machines do not enforce.
 func (l *Lab) UnenforcedLimits() []string {
 	var out []string
-	for _, lack := range l.part.Facts().Unheld {
+	for _, lack := range l.part.Facts().Unenforced {
 		flavored := func(n topology.Node) bool { return n.Name == lack.Node && n.Flavor != nil }
 		switch {
 		case !slices.ContainsFunc(l.state.Topology.Nodes, flavored):

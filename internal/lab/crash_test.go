@@ -20,7 +20,7 @@ import (
 	"skerry/internal/link/tunnel"
 	"skerry/internal/machine/emulator"
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/journal"
 	"skerry/internal/testkit/traces"
 	"skerry/internal/topology"
 )
@@ -207,27 +207,27 @@ func TestUpOverDeadLab(t *testing.T) {
 }
 
 func TestDamagedJournal(t *testing.T) {
-	tests := map[string]func(p statedir.Place) error{
-		"cut off":  func(p statedir.Place) error { return os.Truncate(p.File(statedir.Journal), 40) },
-		"empty":    func(p statedir.Place) error { return os.Truncate(p.File(statedir.Journal), 0) },
-		"no state": func(p statedir.Place) error { return os.Remove(p.File(statedir.Record)) },
-		"no ID":    func(p statedir.Place) error { return os.Remove(p.File(statedir.ID)) },
-		"garbage in front": func(p statedir.Place) error {
-			text, err := os.ReadFile(p.File(statedir.Journal))
+	tests := map[string]func(p journal.LabDir) error{
+		"cut off":  func(p journal.LabDir) error { return os.Truncate(p.Path(journal.JournalFile), 40) },
+		"empty":    func(p journal.LabDir) error { return os.Truncate(p.Path(journal.JournalFile), 0) },
+		"no state": func(p journal.LabDir) error { return os.Remove(p.Path(journal.RecordFile)) },
+		"no ID":    func(p journal.LabDir) error { return os.Remove(p.Path(journal.IDFile)) },
+		"garbage in front": func(p journal.LabDir) error {
+			text, err := os.ReadFile(p.Path(journal.JournalFile))
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(p.File(statedir.Journal), append([]byte("{\"plan\":\x00\xff"), text...), 0o600)
+			return os.WriteFile(p.Path(journal.JournalFile), append([]byte("{\"plan\":\x00\xff"), text...), 0o600)
 		},
-		"foreign directory": func(p statedir.Place) error {
+		"foreign directory": func(p journal.LabDir) error {
 			// A journal must not be able to have anything removed but a lab's own.
-			text, err := os.ReadFile(p.File(statedir.Journal))
+			text, err := os.ReadFile(p.Path(journal.JournalFile))
 			if err != nil {
 				return err
 			}
 			victim := filepath.Join(p.Store.Dir(), "..", "victim")
 			return errors.Join(os.Mkdir(victim, 0o755), os.WriteFile(filepath.Join(victim, "file"), nil, 0o644),
-				os.WriteFile(p.File(statedir.Journal), []byte(strings.ReplaceAll(string(text), "/data/", "/victim/")), 0o600))
+				os.WriteFile(p.Path(journal.JournalFile), []byte(strings.ReplaceAll(string(text), "/data/", "/victim/")), 0o600))
 		},
 	}
 	for name, damage := range tests {
@@ -258,9 +258,9 @@ func TestDamagedJournal(t *testing.T) {
 }
 
 // placeOf is where a lab's files are.
-func placeOf(t *testing.T, c Config) statedir.Place {
+func placeOf(t *testing.T, c Config) journal.LabDir {
 	t.Helper()
-	s, err := statedir.Open(c.StateDir)
+	s, err := journal.OpenStore(c.StateDir)
 	if err != nil {
 		t.Fatal(err)
 	}

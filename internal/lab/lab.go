@@ -69,24 +69,24 @@ func (l *Lab) Host(name string) (host.Host, error) {
 	return nil, advice.With(err, "see `skerry lab status`")
 }
 
-// Node returns a node whose network this process can enter; ErrNoNode if it does not exist, machine.ErrOutside if it is
+// Node returns a node whose network this process can enter; ErrNoNode if it does not exist, machine.ErrRemoteHost if it is
 // on another machine.
-func (l *Lab) Node(name string) (machine.Inside, error) {
+func (l *Lab) Node(name string) (machine.LocalHost, error) {
 	h, err := l.Host(name)
 	if err != nil {
 		return nil, err
 	}
-	return machine.Enter(h)
+	return machine.AsLocalHost(h)
 }
 
 // Hosts returns all hosts in the topology's order.
 func (l *Lab) Hosts() []host.Host { return slices.Clone(l.nodes) }
 
 // LocalHosts returns the nodes on this machine, for work on their networks.
-func (l *Lab) LocalHosts() []host.Inside {
-	var hosts []host.Inside
+func (l *Lab) LocalHosts() []host.NamespaceHost {
+	var hosts []host.NamespaceHost
 	for _, n := range l.nodes {
-		if in, ok := n.(host.Inside); ok {
+		if in, ok := n.(host.NamespaceHost); ok {
 			hosts = append(hosts, in)
 		}
 	}
@@ -189,7 +189,7 @@ func (l *Lab) saveState(ctx context.Context) error {
 	if err := l.saveLinks(ctx, l.links); err != nil {
 		return err
 	}
-	return l.part.Keep(ctx, whole)
+	return l.part.Commit(ctx, whole)
 }
 
 // saveLinks saves the state of the links.

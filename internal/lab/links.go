@@ -121,7 +121,7 @@ func (l *Lab) changeLinks(ctx context.Context, work func(*linksState) ([]link.Ch
 			return err
 		}
 	}
-	if err := l.part.Set(ctx, changes); err != nil {
+	if err := l.part.ShapeLinks(ctx, changes); err != nil {
 		if !l.owned {
 			err = errors.Join(err, l.saveLinks(ctx, l.links))
 		}
@@ -180,7 +180,7 @@ func (s linksState) byID() map[string]int {
 
 // Stats returns the statistics of the named links, or of all links.
 func (l *Lab) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
-	return l.part.Stats(ctx, ids...)
+	return l.part.LinkStats(ctx, ids...)
 }
 
 // link returns a link; ErrNoLink if it does not exist.
@@ -211,7 +211,7 @@ func (l *Lab) Carrier(id string, up bool) error {
 				c.Routes = append(c.Routes, r)
 			}
 		}
-		if err := l.part.Carrier(context.Background(), c, up); err != nil { // events have no context
+		if err := l.part.SetCarrier(context.Background(), c, up); err != nil { // events have no context
 			return fmt.Errorf("link %s at %s: %w", id, node, err)
 		}
 	}
@@ -259,7 +259,7 @@ var ErrOneMachine = advice.With(fmt.Errorf("%w: real links need several machines
 
 // measureRealLinks records the latency of real links. Packets must have crossed all of them.
 func (l *Lab) measureRealLinks(ctx context.Context) error {
-	stats, err := l.part.Stats(ctx)
+	stats, err := l.part.LinkStats(ctx)
 	if err != nil {
 		return fmt.Errorf("measure links between machines: %w", err)
 	}

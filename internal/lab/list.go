@@ -79,7 +79,7 @@ func SelectLab(infos []Info, name string) (Info, error) {
 }
 
 // newInfo describes a lab, including its own state if that is readable.
-func newInfo(f machine.Found) Info {
+func newInfo(f machine.PartStatus) Info {
 	i := Info{
 		Name: f.Name, State: f.State, Problem: f.Problem, OwnerPID: f.Owner, Processes: f.Processes,
 		Holder: f.Facts.Holder, Engine: f.Facts.Engine, Why: f.Facts.Why,

@@ -39,15 +39,15 @@ func (l *Lab) Exe(node string) (string, error) {
 
 // Echo measures count round trips over each link, from its first end, and excludes disturbances by the machine.
 func (l *Lab) Echo(ctx context.Context, links []Link, count int, interval time.Duration) ([]probe.RTTResult, error) {
-	return l.echo(ctx, links, machine.Echoes{Count: count, Interval: interval, Undisturbed: true})
+	return l.echo(ctx, links, machine.RTTSpec{Count: count, Interval: interval, Undisturbed: true})
 }
 
 // EchoContinuously is Echo in bounded time and without exclusions: delays by the machine are included.
 func (l *Lab) EchoContinuously(ctx context.Context, links []Link, count int, interval time.Duration) ([]probe.RTTResult, error) {
-	return l.echo(ctx, links, machine.Echoes{Count: count, Interval: interval})
+	return l.echo(ctx, links, machine.RTTSpec{Count: count, Interval: interval})
 }
 
-func (l *Lab) echo(ctx context.Context, links []Link, e machine.Echoes) ([]probe.RTTResult, error) {
+func (l *Lab) echo(ctx context.Context, links []Link, e machine.RTTSpec) ([]probe.RTTResult, error) {
 	at := linksState{Links: l.Links()}.byID()
 	for _, k := range links {
 		to, err := l.hostAddress(k.B)
@@ -57,14 +57,14 @@ func (l *Lab) echo(ctx context.Context, links []Link, e machine.Echoes) ([]probe
 		if l.state.Numbered {
 			_, to = endAddresses(linkNet, at[k.ID])
 		}
-		e.Ways = append(e.Ways, machine.Way{Node: k.A, To: to})
+		e.Paths = append(e.Paths, machine.Path{Node: k.A, To: to})
 	}
-	return l.part.Echo(ctx, e)
+	return l.part.MeasureRTT(ctx, e)
 }
 
 // ProbeWay is one direction of a link for packet trains: from its A, or back.
 func (l *Lab) ProbeWay(k Link, back bool) (probe.Way, error) {
-	from, to := machine.End{Node: k.A}, machine.End{Node: k.B}
+	from, to := machine.TrainEnd{Node: k.A}, machine.TrainEnd{Node: k.B}
 	var err error
 	if l.state.Numbered {
 		from.Addr, to.Addr = endAddresses(linkNet, linksState{Links: l.Links()}.byID()[k.ID])
@@ -75,23 +75,23 @@ func (l *Lab) ProbeWay(k Link, back bool) (probe.Way, error) {
 		from, to = to, from
 	}
 	return probe.Way{Link: k.ID, From: from.Node, To: to.Node, Send: func(ctx context.Context, t probe.Train) (probe.TrainResult, error) {
-		return l.part.Train(ctx, machine.Train{From: from, To: to, Packets: t})
+		return l.part.MeasureTrain(ctx, machine.TrainSpec{From: from, To: to, Packets: t})
 	}}, err
 }
 
 // EchoAll measures one round trip between every two nodes.
 func (l *Lab) EchoAll(ctx context.Context) ([]probe.RTTResult, error) {
-	e := machine.Echoes{Count: 1}
+	e := machine.RTTSpec{Count: 1}
 	for i, a := range l.nodes {
 		for _, b := range l.nodes[i+1:] {
 			to, err := l.hostAddress(b.Name())
 			if err != nil {
 				return nil, err
 			}
-			e.Ways = append(e.Ways, machine.Way{Node: a.Name(), To: to})
+			e.Paths = append(e.Paths, machine.Path{Node: a.Name(), To: to})
 		}
 	}
-	return l.part.Echo(ctx, e)
+	return l.part.MeasureRTT(ctx, e)
 }
 
 func (l *Lab) hostAddress(node string) (netip.Addr, error) {
@@ -116,7 +116,7 @@ func CheckMultiMachine(t topology.Topology, engine string) error {
 
 // End is a node at one end of a link, from which the link is measured.
 type End struct {
-	machine.Inside
+	machine.LocalHost
 	addr string
 }
 

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
-	"skerry/internal/machine/statedir"
 	"skerry/internal/testkit/traces"
 )
 
@@ -37,8 +37,8 @@ func TestRestartedMachine(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				before(t, p.File(statedir.Record))
-				before(t, p.File(statedir.Journal))
+				before(t, p.Path(journal.RecordFile))
+				before(t, p.Path(journal.JournalFile))
 			}
 			mustSweep(t, c)
 		})
@@ -46,7 +46,7 @@ func TestRestartedMachine(t *testing.T) {
 }
 
 // restart takes away of a lab what a restart of the machine does.
-func restart(f machine.Facts, p statedir.Place) error {
+func restart(f machine.Facts, p journal.LabDir) error {
 	moving, err := procfs.FindProcess(f.Emulator)
 	if err == nil {
 		err = moving.Kill()

@@ -66,7 +66,7 @@ type greeter struct {
 func startGreeter(t *testing.T, h host.Host) *greeter {
 	t.Helper()
 	g := &greeter{}
-	if err := h.(host.Inside).Do(func() (err error) {
+	if err := h.(host.NamespaceHost).Do(func() (err error) {
 		g.listener, err = net.Listen("tcp4", net.JoinHostPort(host.Listen(h), strconv.Itoa(inner)))
 		return err
 	}); err != nil {
@@ -120,7 +120,7 @@ func greeters(t *testing.T, l *Lab) map[string]*greeter {
 
 // exchange connects from a host and returns who answered; what is sent must come back whole.
 func exchange(from host.Host, address string, sent []byte) (who string, err error) {
-	err = from.(host.Inside).Do(func() error {
+	err = from.(host.NamespaceHost).Do(func() error {
 		conn, err := net.DialTimeout("tcp4", address, 5*time.Second)
 		if err != nil {
 			return err

@@ -64,7 +64,7 @@ func TestFullSizePackets(t *testing.T) {
 func datagram(t *testing.T, from, to host.Host, bytes int) error {
 	t.Helper()
 	var in, out *net.UDPConn
-	err := errors.Join(to.(host.Inside).Do(func() (err error) {
+	err := errors.Join(to.(host.NamespaceHost).Do(func() (err error) {
 		in, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(host.Listen(to))})
 		return err
 	}))
@@ -72,7 +72,7 @@ func datagram(t *testing.T, from, to host.Host, bytes int) error {
 		return err
 	}
 	defer in.Close()
-	err = from.(host.Inside).Do(func() (err error) {
+	err = from.(host.NamespaceHost).Do(func() (err error) {
 		out, err = net.DialUDP("udp4", nil, in.LocalAddr().(*net.UDPAddr))
 		return err
 	})

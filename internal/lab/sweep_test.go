@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
-	"skerry/internal/machine/statedir"
 )
 
 func TestSweepKeepsUnreadableLabs(t *testing.T) {
@@ -19,7 +19,7 @@ func TestSweepKeepsUnreadableLabs(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(placeOf(t, c).File(statedir.Record), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(placeOf(t, c).Path(journal.RecordFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if swept, err := Sweep(t.Context(), c.StateDir); err == nil || !strings.Contains(err.Error(), c.Name) || len(swept) > 0 {

@@ -42,7 +42,7 @@ func bringUp(ctx context.Context, c Config) (*Lab, error) {
 	}
 	l := &Lab{log: c.Log, links: links, owned: c.Ephemeral}
 	l.state = state{Name: c.Name, Created: time.Now().UTC(), Topology: c.Topology, Seed: c.Seed, Numbered: needsLinkAddresses(c)}
-	l.part, err = m.Prepare(ctx, machine.Ask{
+	l.part, err = m.Prepare(ctx, machine.PartSpec{
 		Lab: c.Name, Engine: c.Engine, Owned: c.Ephemeral,
 		Forward: c.Overlay != nil, IPv6: c.Overlay != nil && c.Overlay.Needs().IPv6, TCP: c.Topology.TCP,
 	})
@@ -66,10 +66,10 @@ func (c *Config) resolveMachine() (machine.Machine, error) {
 
 // build creates the lab on its prepared part.
 func (l *Lab) build(ctx context.Context, c Config) error {
-	if err := l.part.Make(ctx, c.nodes()); err != nil {
+	if err := l.part.MakeNodes(ctx, c.nodes()); err != nil {
 		return err
 	}
-	if err := l.part.Name(ctx, l.hostNames()); err != nil {
+	if err := l.part.SetNames(ctx, l.hostNames()); err != nil {
 		return err
 	}
 	if err := l.attachNodes(); err != nil {
@@ -86,7 +86,7 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 		}
 	}
 	c.Progress("links", 0, len(l.links.Links))
-	if err := l.part.Link(ctx, l.specs()); err != nil {
+	if err := l.part.MakeLinks(ctx, l.specs()); err != nil {
 		return err
 	}
 	if c.RealLinks {
@@ -109,11 +109,11 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 const clientWeight = 20
 
 // nodes describes the nodes for the machine.
-func (c *Config) nodes() []machine.Node {
+func (c *Config) nodes() []machine.NodeSpec {
 	members := c.members()
-	nodes := make([]machine.Node, len(c.Topology.Nodes))
+	nodes := make([]machine.NodeSpec, len(c.Topology.Nodes))
 	for i, n := range c.Topology.Nodes {
-		node := machine.Node{Name: n.Name, Site: n.Site, Addr: nodeAddress(i).String(), CPU: n.CPU, Memory: n.Memory}
+		node := machine.NodeSpec{Name: n.Name, Site: n.Site, Addr: nodeAddress(i).String(), CPU: n.CPU, Memory: n.Memory}
 		if n.Role == topology.Client {
 			node.Weight = clientWeight
 		}
@@ -138,7 +138,7 @@ func (l *Lab) setUpRoutes(ctx context.Context, c Config) error {
 	if c.Overlay != nil {
 		return l.startOverlay(ctx, c)
 	}
-	return l.part.Route(ctx, l.routes())
+	return l.part.AddRoutes(ctx, l.routes())
 }
 
 // members are the nodes that run the database.
@@ -168,14 +168,14 @@ func (l *Lab) startService(ctx context.Context, c Config) (err error) {
 		places = append(places, service.NodeSpec{Name: n.Name, Addr: nodeAddress(i), Member: slices.Contains(members, n.Name)})
 	}
 	plan, err := service.NewPlan(s, places, c.Ports, func(node string, port int) bool {
-		taken, err := l.part.Listening(ctx, node, port)
+		taken, err := l.part.IsListening(ctx, node, port)
 		return err == nil && taken // otherwise publishing the port fails
 	})
 	if err != nil {
 		return err
 	}
 	l.state.Service = &plan
-	if err := l.part.Name(ctx, l.hostNames()); err != nil {
+	if err := l.part.SetNames(ctx, l.hostNames()); err != nil {
 		return err
 	}
 	if err := l.attachContainers(); err != nil {
@@ -202,7 +202,7 @@ func (l *Lab) attachContainers() error {
 		if m == nil {
 			continue
 		}
-		h, err := l.part.Contain(machine.Container{
+		h, err := l.part.ContainerHost(machine.Container{
 			Node: n.Name, Listen: m.Listen, Addr: m.Addr, Ports: m.Ports, Own: l.state.Service.Contained(),
 		})
 		if err != nil {

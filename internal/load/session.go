@@ -189,7 +189,7 @@ func (s *Session) readMessages(out io.Reader) (*message, error) {
 		if err := d.Decode(&m); err != nil {
 			return nil, err
 		}
-		m.adjustClock(s.node.Ahead())
+		m.adjustClock(s.node.ClockOffset())
 		switch {
 		case m.Ready:
 			s.ready <- struct{}{}

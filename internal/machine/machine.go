@@ -1,18 +1,15 @@
-// Package machine is what one machine does for labs: the nodes that stand on it with their
-// namespaces, control groups, directories and processes, the devices and the ends of links,
-// and the certainty that nothing of it is left behind. What is about a whole lab - who stands
-// where, how far from whom, which way packets take - is decided by package lab, which tells
-// every machine its part:
+// Package machine is the interface between a lab and the machines that run its nodes. A machine
+// makes namespaces, control groups, directories, processes, devices and ends of links, and removes
+// all of them. Package lab decides placement, distances and routes, and gives each machine its part:
 //
 //	lab ── Part: nodes, links, devices, routes ──► machine ─► kernel
 //	    ◄── Facts, what was sent, how late it was ──────────
 //
-// All that is asked and answered is plain data, which could travel as JSON: no thread, no path
-// of the asking side, no file descriptor. What lasts is named: a part by its ID, a node by its
-// name, a link by its ID. The one exception is Inside, for work that needs a thread within a
-// node's network; only nodes of the machine that the asking process runs on have it.
+// Requests and responses are plain data that can be encoded as JSON. They contain no threads, file
+// descriptors or paths of the caller's machine. Parts and links are identified by ID, nodes by name.
+// LocalHost is the only exception: it enters a node's network with a thread.
 //
-// Package local is the implementation for the machine that this process runs on.
+// Package local implements the machine that this process runs on.
 package machine
 
 import (
@@ -26,121 +23,118 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrExists   = errors.New("a lab of this name exists")
 	ErrNotFound = errors.New("no such lab")
 	ErrInUse    = errors.New("the lab belongs to a running command")
 	ErrDamaged  = errors.New("the lab is damaged")
 	ErrNoNode   = errors.New("no such node")
-	// ErrElsewhere means that an end of a link is on a machine that cannot be reached.
-	ErrElsewhere = errors.New("the other end of the link is on no machine that can be reached")
+	// ErrElsewhere is returned if an end of a link is on an unreachable machine.
+	ErrElsewhere = errors.New("the other end of the link is on an unreachable machine")
 )
 
-// Machine has parts of labs.
+// Machine makes, finds and removes parts of labs.
 type Machine interface {
-	// Prepare takes a lab's name on this machine, and gives the part its ID. Everything that
-	// is made for it from here on is undone by Down or, when the owner dies first, by Sweep.
-	// When it fails nothing is left. ErrExists when the name is taken.
-	Prepare(ctx context.Context, a Ask) (Part, error)
-	// Open finds a part that is up and that another process may have made; ErrNotFound when
-	// there is none. Its links are not in hand before Adopt.
+	// Prepare reserves a lab's name on this machine and assigns the part's ID. Down removes
+	// everything made for the part; if the owner dies first, Sweep does. A failed Prepare leaves
+	// nothing behind. It returns ErrExists if the name is in use.
+	Prepare(ctx context.Context, a PartSpec) (Part, error)
+	// Open opens a part that is up, possibly made by another process. Its links cannot be changed
+	// before AdoptLinks. It returns ErrNotFound if the lab does not exist.
 	Open(ctx context.Context, lab string) (Part, error)
-	// List tells of all parts, dead ones included, by the names of their labs.
-	List(ctx context.Context) ([]Found, error)
-	// Sweep clears the parts whose owner died and returns their names. It needs no room on
-	// the disk and touches nothing that no lab made.
+	// List returns all parts, including dead ones, sorted by lab name.
+	List(ctx context.Context) ([]PartStatus, error)
+	// Sweep removes the parts whose owner died and returns their names. It needs no free disk
+	// space and changes nothing that was not made by a lab.
 	Sweep(ctx context.Context) ([]string, error)
-	// Remove ends a part that another process made, damaged ones included. ErrInUse when
-	// its owner lives.
+	// Remove ends a part made by another process, even a damaged one. It returns ErrInUse while
+	// the owner lives.
 	Remove(ctx context.Context, lab string) error
 }
 
-// Part is what a machine has of one lab. Its methods may be called from several goroutines.
+// Part is one machine's share of a lab. Its methods are safe for concurrent use.
 type Part interface {
-	// Facts are what the part is at this moment.
+	// Facts returns the current state of the part.
 	Facts() Facts
-	// Files are the machine's: what its kernel tells of it, beside what nodes have.
+	// Files returns the machine's file system, including /proc and /sys.
 	Files() files.System
-	// Members are what each machine has of the part.
+	// Members returns the part on each machine.
 	Members() []Member
 
 	Nodes
-	Between
+	Underlay
 	Links
 	Network
-	Measures
+	Measurer
 	Services
 
-	// Keep says that the lab is up, and keeps what it is for Open and List. A lab without an
-	// owner stays up from then on; one that is half made until then is swept.
-	Keep(ctx context.Context, lab json.RawMessage) error
-	// SetNote replaces what the lab says of itself that changes while it is up; Note reads
-	// it. The note of a part that others may change is changed between Lock and Unlock.
+	// Commit marks the lab as up and stores its description for Open and List. An unowned lab
+	// stays up from then on. A lab that is not committed is swept.
+	Commit(ctx context.Context, lab json.RawMessage) error
+	// SetNote replaces the lab's mutable description; Note reads it. If other processes may
+	// change the part, call SetNote between Lock and Unlock.
 	SetNote(ctx context.Context, note json.RawMessage) error
 	Note(ctx context.Context) (json.RawMessage, error)
-	// Lock keeps other processes from changing the part until Unlock; ErrInUse when it belongs
-	// to one. The owner needs neither.
+	// Lock prevents other processes from changing the part until Unlock. It returns ErrInUse if
+	// another process owns the part. The owner needs neither call.
 	Lock(ctx context.Context) error
 	Unlock() error
 
-	// Down ends the part: its processes, links, namespaces, control groups and directories.
-	// It does all it can whatever fails, and may be called again.
+	// Down removes the part: processes, links, namespaces, control groups and directories. It
+	// continues after failures and can be called again.
 	Down(ctx context.Context) error
-	// Close lets go of the part without ending it.
+	// Close releases the part without ending it.
 	Close() error
-	// Ended is closed when the process that moves packets has ended; nil where the kernel
-	// moves them.
+	// Ended is closed when the emulator process has ended. It is nil if the kernel moves packets.
 	Ended() <-chan struct{}
 }
 
-// Nodes are those of a part.
+// Nodes makes and finds the nodes of a part.
 type Nodes interface {
-	// Make makes the nodes, once, and starts what moves packets.
-	Make(ctx context.Context, nodes []Node) error
-	// Host returns a node; ErrNoNode when there is none of that name.
+	// MakeNodes makes all nodes and starts the link engine. It is called once.
+	MakeNodes(ctx context.Context, nodes []NodeSpec) error
+	// Host returns the node with this name, or ErrNoNode.
 	Host(node string) (host.Host, error)
-	// Contain returns where the processes of a container on a node run.
-	Contain(c Container) (host.Host, error)
-	// Name says what names the nodes' processes know, in their /etc/hosts, in place of those
-	// before.
-	Name(ctx context.Context, names []Named) error
-	// Resolve has processes that start from now on ask a DNS server, port 53, for other names.
-	Resolve(ctx context.Context, server netip.Addr) error
+	// ContainerHost returns the host of a container's processes.
+	ContainerHost(c Container) (host.Host, error)
+	// SetNames replaces the entries of the nodes' /etc/hosts.
+	SetNames(ctx context.Context, names []NameRecord) error
+	// SetResolver sets the DNS server (port 53) of processes that start later.
+	SetResolver(ctx context.Context, server netip.Addr) error
 }
 
-// Links are the ends of links on a part's nodes.
+// Links makes and shapes the ends of links on a part's nodes.
 type Links interface {
-	// Link creates links, all or none. The namespaces of the ends may be empty: the machine knows those of its nodes.
-	Link(ctx context.Context, links []link.Spec) error
-	// Adopt takes over links that another process created.
-	Adopt(ctx context.Context, links []link.Spec) error
-	// Set changes the qualities of links, all at one moment.
-	Set(ctx context.Context, changes []link.Change) error
-	// Stats returns the statistics of the named links, or of all links.
-	Stats(ctx context.Context, ids ...string) ([]link.Stats, error)
-	// Lateness tells how late packets were handed over, on all links together, since the last
-	// reset. Known is false for an engine that cannot know.
+	// MakeLinks makes all given links, or none. The namespaces of the ends may be empty: the machine
+	// knows those of its nodes.
+	MakeLinks(ctx context.Context, links []link.Spec) error
+	// AdoptLinks takes control of the links that another process made, without changing them.
+	AdoptLinks(ctx context.Context, links []link.Spec) error
+	// ShapeLinks changes the qualities of links, all at the same instant.
+	ShapeLinks(ctx context.Context, changes []link.Change) error
+	// LinkStats returns the statistics of the named links, or of all links.
+	LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error)
+	// Lateness returns how late packets of all links were delivered since the last reset. Known
+	// is false if the engine cannot measure it.
 	Lateness(ctx context.Context, reset bool) (link.Lateness, error)
 }
 
-// Network is what a part's nodes have of the network beside their links.
+// Network configures the network of a part's nodes, except for the links themselves.
 type Network interface {
-	// Tunnel lays tunnels between devices of links. Both ends of each are given.
-	Tunnel(ctx context.Context, ends []TunnelEnd) error
-	// Address gives devices their addresses, in the order given.
-	Address(ctx context.Context, devices []Device) error
-	// Route gives nodes their routes.
-	Route(ctx context.Context, routes []Route) error
-	// Carrier sets the devices of a node down or up, as pulling out a cable does. With those
-	// that are set up come the routes over them, which the kernel took away.
-	Carrier(ctx context.Context, c Cable, up bool) error
-	// Ways tells, for each address, the device by which a node's kernel sends packets there, ""
-	// where it has no route.
-	Ways(ctx context.Context, node string, to []netip.Addr) ([]string, error)
-	// TUN makes a device that a program of a node reads packets from, and sends to it what is
-	// for a network.
-	TUN(ctx context.Context, t TUN) error
-	// Listening tells whether a program listens on a TCP port of a node's address.
-	Listening(ctx context.Context, node string, port int) (bool, error)
+	// MakeTunnels makes tunnels over links. The caller passes both ends of each tunnel.
+	MakeTunnels(ctx context.Context, ends []TunnelEnd) error
+	// SetAddresses assigns addresses to devices, in order.
+	SetAddresses(ctx context.Context, devices []Device) error
+	// AddRoutes adds routes to nodes.
+	AddRoutes(ctx context.Context, routes []Route) error
+	// SetCarrier sets devices of a node down or up, as unplugging a cable does. Setting a device
+	// up also restores its routes, which the kernel removed.
+	SetCarrier(ctx context.Context, c Cable, up bool) error
+	// LookupRoutes returns the output device for each address, "" if the node has no route to it.
+	LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error)
+	// MakeTUN makes a TUN device on a node and routes a network to it.
+	MakeTUN(ctx context.Context, t TUN) error
+	// IsListening reports whether a program listens on a TCP port of a node's address.
+	IsListening(ctx context.Context, node string, port int) (bool, error)
 }

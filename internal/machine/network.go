@@ -1,48 +1,146 @@
 package machine
 
 import (
+	"context"
 	"net/netip"
+	"time"
+
+	"skerry/internal/link/probe"
 )
+
+// FirstPort and Ports define the range of UDP ports between machines. Each lab uses one port.
+// Firewalls between machines must permit them.
+const FirstPort, Ports = 51820, 80
+
+// IsPrivate reports whether an address belongs to a private, loopback or link-local network.
+func IsPrivate(a netip.Addr) bool { return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() }
+
+// Underlay is the network between the parts of a lab on different machines. It carries links between
+// machines and is invisible to nodes. Call OpenEndpoint on every part first, then ConnectPeers.
+//
+//	part ── its namespace, 10.79.0.1 ── encrypted, a UDP port of the machine ══► other machines
+//
+// Each lab has its own keys. Private keys stay in memory on the machine that generates them.
+// Unencrypted packets also carry a key. It rejects stray packets, but an eavesdropper can read it.
+type Underlay interface {
+	// OpenEndpoint makes the part's endpoint and returns its parameters for the peers.
+	OpenEndpoint(ctx context.Context, m EndpointSpec) (Endpoint, error)
+	// ConnectPeers connects the part to its peers. All endpoints must be open.
+	ConnectPeers(ctx context.Context, c PeerSet) error
+}
+
+// EndpointSpec describes an endpoint to open.
+type EndpointSpec struct {
+	// Addr is the endpoint's address with the prefix length of the underlay.
+	Addr netip.Prefix `json:"addr"`
+	// PeerAddrs are the addresses of the other machines.
+	PeerAddrs []netip.Addr `json:"others"`
+	// Plain is the random 24-bit VXLAN ID of an unencrypted network; 0 means encrypted.
+	Plain int `json:"plain,omitempty"`
+}
+
+// Endpoint holds the parameters of a part's open endpoint.
+type Endpoint struct {
+	Key  string `json:"key"`  // WireGuard public key, or the hardware address in an unencrypted network
+	Port int    `json:"port"` // UDP
+	// Path is the path MTU from this machine to all others, in bytes.
+	Path int `json:"path"`
+}
+
+// PeerSet lists the peers of a part.
+type PeerSet struct {
+	// Path is the smallest path MTU between any two machines, in bytes.
+	Path  int    `json:"path"`
+	Peers []Peer `json:"others"`
+}
+
+// Peer is the endpoint of a part on another machine.
+type Peer struct {
+	Machine string         `json:"machine"`
+	Key     string         `json:"key"`  // Endpoint.Key of the peer
+	At      netip.AddrPort `json:"at"`   // of the machine
+	Addr    netip.Addr     `json:"addr"` // address in the underlay
+}
+
+// Measurer measures the network between a part's nodes.
+type Measurer interface {
+	// MeasureRTT measures round-trip times for all paths, in order. Total loss is a result, not an
+	// error.
+	MeasureRTT(ctx context.Context, e RTTSpec) ([]probe.RTTResult, error)
+	// MeasureTrain sends a packet train between two nodes and returns its arrival times. For a train
+	// between machines it is called on both; the receiver returns the result.
+	MeasureTrain(ctx context.Context, t TrainSpec) (probe.TrainResult, error)
+}
+
+// RTTSpec describes a measurement of round-trip times.
+type RTTSpec struct {
+	Paths    []Path        `json:"ways"`
+	Count    int           `json:"count"`
+	Interval time.Duration `json:"interval_ns"`
+	// Undisturbed excludes probes that this machine itself delayed.
+	Undisturbed bool `json:"undisturbed,omitempty"`
+}
+
+// Path is a path from a node to an address.
+type Path struct {
+	Node string     `json:"node"`
+	To   netip.Addr `json:"to"`
+}
+
+// TrainSpec describes a packet train.
+type TrainSpec struct {
+	From    TrainEnd    `json:"from"`
+	To      TrainEnd    `json:"to"`
+	Packets probe.Train `json:"packets"`
+	// Meeting is the rendezvous of two ends on different machines; nil on one machine.
+	Meeting *probe.Meeting `json:"meeting,omitempty"`
+}
+
+// TrainEnd is a node and its address on the path; Node is "" if it is on another machine.
+type TrainEnd struct {
+	Node string     `json:"node,omitempty"`
+	Addr netip.Addr `json:"addr"`
+}
 
 // TunnelEnd is one end of a tunnel over a link.
 type TunnelEnd struct {
 	Link   string     `json:"link"`
 	Node   string     `json:"node"`
-	Device string     `json:"device"` // which is made
-	Addr   netip.Addr `json:"addr"`   // of the end on the link
+	Device string     `json:"device"` // device to make
+	Addr   netip.Addr `json:"addr"`   // address of this end on the link
 }
 
-// Device is how a device of a node is to stand.
+// Device is the configuration of a network device of a node.
 type Device struct {
 	Node string `json:"node"`
 	Name string `json:"name"`
-	// Addrs are added; packets leave with the first.
+	// Addrs are added in order; the first is the source address.
 	Addrs []netip.Prefix `json:"addrs"`
-	// MTU in bytes is set where it is not 0.
+	// MTU in bytes; 0 keeps the current MTU.
 	MTU int `json:"mtu,omitempty"`
-	// Up sets the device up, with a link-local address where it has IPv6.
+	// Up sets the device up, with a link-local address if it has IPv6.
 	Up bool `json:"up,omitempty"`
 }
 
-// Route is the way from a node to a neighbour.
+// Route is a route from a node to a neighbour.
 type Route struct {
 	Node   string     `json:"node"`
 	To     netip.Addr `json:"to"`
 	Device string     `json:"device"`
 }
 
-// Cable is the devices of a link at a node, the lower one first, and the routes over them.
+// Cable is the devices of a link at one node, lowest layer first, with the routes over them.
 type Cable struct {
 	Node    string   `json:"node"`
 	Devices []string `json:"devices"`
 	Routes  []Route  `json:"routes,omitempty"`
 }
 
-// TUN is a device of a node that a program there reads packets from and writes them to.
+// TUN is a TUN device of a node.
 type TUN struct {
 	Node string `json:"node"`
 	Name string `json:"name"`
 	MTU  int    `json:"mtu"` // in bytes
-	// To are the addresses that the node's packets for are sent to it.
+	// To is the network that the node routes to the device.
 	To netip.Prefix `json:"to"`
 }

@@ -6,21 +6,20 @@ import (
 	"net/netip"
 )
 
-// ErrKernel says that the kernel lacks what services are made of.
-var ErrKernel = errors.New("the kernel cannot carry the service")
+// ErrKernel is returned if the kernel lacks a feature that services need.
+var ErrKernel = errors.New("the kernel does not support the service")
 
-// Services are how the members of a database are reached that stand in containers.
+// Services makes database members in containers reachable.
 type Services interface {
-	// MTU is the smallest of the devices that packets leave the nodes by, in bytes; 0 where
-	// there is none.
+	// MTU returns the smallest MTU of the nodes' devices in bytes, 0 without devices.
 	MTU(ctx context.Context) (int, error)
-	// Bridge makes the containers' network, and the containers on it.
-	Bridge(ctx context.Context, bridges []Bridge) error
-	// Rule puts rules in force in place of those that were, in one step for each namespace.
-	Rule(ctx context.Context, rules []Rules) error
+	// MakeBridges makes the containers' network and the containers on it.
+	MakeBridges(ctx context.Context, bridges []Bridge) error
+	// SetRules replaces the rules of each namespace atomically.
+	SetRules(ctx context.Context, rules []RuleSet) error
 }
 
-// VXLANHeader is what VXLAN adds to a packet, in bytes: Ethernet, VXLAN, UDP and IPv4 headers.
+// VXLANHeader is the VXLAN overhead in bytes: Ethernet, VXLAN, UDP and IPv4 headers.
 const VXLANHeader = 14 + 8 + 8 + 20
 
 // Bridge is a node's part of the containers' network.
@@ -28,35 +27,33 @@ type Bridge struct {
 	Node string `json:"node"`
 	// Gateway is the node's address on the network.
 	Gateway netip.Prefix `json:"gateway"`
-	// Container is the address of the node's container, the zero value where it has none.
+	// Container is the address of the node's container, the zero value without one.
 	Container netip.Addr `json:"container,omitzero"`
 	MTU       int        `json:"mtu"`
-	// Over are all addresses of a network over all nodes, which VXLAN joins; nil for a
-	// network within each node.
-	Over []Located `json:"over,omitempty"`
+	// Over lists all addresses of a VXLAN network that spans the nodes; nil for a network per node.
+	Over []ContainerLocation `json:"over,omitempty"`
 }
 
-// Located is an address of the containers' network and the address of the node that it is on.
-type Located struct {
+// ContainerLocation is an address of the containers' network and the address of the node that it is on.
+type ContainerLocation struct {
 	Addr netip.Addr `json:"addr"`
 	At   netip.Addr `json:"at"`
 }
 
-// Rules are those of one network namespace.
-type Rules struct {
+// RuleSet holds the rules of one network namespace.
+type RuleSet struct {
 	Node string `json:"node"`
-	// Container says that they are those of the node's container.
+	// Container selects the namespace of the node's container.
 	Container bool      `json:"container,omitempty"`
 	Forwards  []Forward `json:"forwards,omitempty"`
-	// Passing says that forwards hold for packets of others too, not for those alone that
-	// begin here.
-	Passing bool     `json:"passing,omitempty"`
-	Sources []Source `json:"sources,omitempty"`
-	// RoundRobin has forwards choose one member after the other, not any at random.
+	// Passing applies forwards to forwarded packets too, not only to locally generated ones.
+	Passing bool         `json:"passing,omitempty"`
+	Sources []SourceRule `json:"sources,omitempty"`
+	// RoundRobin selects members in turn instead of at random.
 	RoundRobin bool `json:"round_robin,omitempty"`
 }
 
-// Forward leads connections to a port of an address to a port of some member.
+// Forward redirects connections from an address and port to a port of one of its members.
 type Forward struct {
 	To      netip.Addr   `json:"to"`
 	Port    int          `json:"port"`
@@ -64,24 +61,23 @@ type Forward struct {
 	Inside  int          `json:"inside"`
 }
 
-// Source has packets leave with another address, so that the answers come back here.
-type Source struct {
-	From netip.Prefix `json:"from,omitzero"` // of packets from these addresses; the zero value: from any
-	// Into says that they leave into the containers' network, after a forward; else by
-	// any other device.
+// SourceRule rewrites the source address of packets so that replies return here.
+type SourceRule struct {
+	From netip.Prefix `json:"from,omitzero"` // source addresses to match; the zero value matches all
+	// Into matches packets that a forward sent into the containers' network; otherwise the rule
+	// matches packets on all other devices.
 	Into bool       `json:"into,omitempty"`
 	As   netip.Addr `json:"as"`
 }
 
-// Container is processes of a node with a network of their own, which others reach as a
-// service of the lab has it.
+// Container is a group of processes on a node with its own network address.
 type Container struct {
 	Node string `json:"node"`
-	// Listen is the address within, Addr the one that others reach it by.
+	// Listen is the address inside the container, Addr the address that clients use.
 	Listen netip.Addr `json:"listen"`
 	Addr   netip.Addr `json:"addr"`
-	// Ports maps ports at Listen to those at Addr that lead there; others are the same.
+	// Ports maps ports at Listen to ports at Addr; other ports are identical.
 	Ports map[int]int `json:"ports,omitempty"`
-	// Own says that it has a network namespace of its own; else it is in its node's.
+	// Own gives the container its own network namespace instead of the node's.
 	Own bool `json:"own,omitempty"`
 }

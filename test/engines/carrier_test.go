@@ -15,7 +15,7 @@ func TestMachinesAreReached(t *testing.T) {
 		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 {
 			t.Errorf("%s: %v, want that nobody is out of reach", given, err)
 		}
-		for _, want := range []string{"one: nothing to remove", "two: nothing to remove", "three: nothing to remove", "nobody: it cannot be reached"} {
+		for _, want := range []string{"one: nothing to remove", "two: nothing to remove", "three: nothing to remove", "nobody: machine is unreachable"} {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("%s: no %q in\n%s", given, want, out)
 			}

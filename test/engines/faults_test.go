@@ -105,7 +105,7 @@ mkdir -p /home/guest/.ssh; cp /root/.ssh/authorized_keys /home/guest/.ssh; chown
 	if out, err := r.skerry("lab up ring:3,rtt=10ms --name hand --machines three.yaml"); err == nil || !strings.Contains(out, "two: skerry does not run as root there, where no lab can stay up") {
 		t.Errorf("a lab that is to stay up without root: %v\n%s", err, out)
 	}
-	if out, err := r.skerry("run grid.yaml --out refused --set repetitions=1"); err == nil || !strings.Contains(out, "two: meet the other machines: skerry does not run as root") {
+	if out, err := r.skerry("run grid.yaml --out refused --set repetitions=1"); err == nil || !strings.Contains(out, "two: open endpoint: skerry does not run as root") {
 		t.Errorf("a lab over machines without root: %v\n%s", err, out)
 	}
 	r.clean("refused")

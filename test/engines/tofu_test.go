@@ -147,7 +147,7 @@ func TestTofuOpenStack(t *testing.T) {
 }
 
 // check holds what was made against the machines that are told of.
-func (o *openstack) check(t *testing.T, machines []inventory.Machine, sites []string, key string) {
+func (o *openstack) check(t *testing.T, machines []inventory.Entry, sites []string, key string) {
 	t.Helper()
 	floats := map[string]bool{}
 	for _, x := range o.all("floatingips") {

@@ -42,7 +42,7 @@ var local = map[string][]string{
 	"skerry/internal/base/atomicfile": {"Write", "SyncDir"},
 	"skerry/internal/kernel/procfs":   {"Children", "IO", "Of", "ReadStat"},
 	"skerry/internal/kernel/netns":    {"Do", "Enter", "ID", "Make", "Throwaway"},
-	"skerry/internal/machine/host":    {"Inside", "Node", "NewNode"},
+	"skerry/internal/machine/host":    {"NamespaceHost", "Node", "NewNode"},
 }
 
 // Databases, labs with their overlays, and events do not know where nodes are: they ask them, by host.Host, for their
@@ -91,12 +91,12 @@ import (
 	fp "path/filepath"
 	"skerry/internal/machine/host"
 )
-func f(h host.Host) { _, _ = os.ReadFile("a"); _, _ = fp.Glob("b"); _ = h.(host.Inside); _ = os.ErrNotExist; os.Getenv("c") }
+func f(h host.Host) { _, _ = os.ReadFile("a"); _, _ = fp.Glob("b"); _ = h.(host.NamespaceHost); _ = os.ErrNotExist; os.Getenv("c") }
 `
 	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(localCalls(t, path), " "); got != "os.ReadFile path/filepath.Glob skerry/internal/machine/host.Inside" {
+	if got := strings.Join(localCalls(t, path), " "); got != "os.ReadFile path/filepath.Glob skerry/internal/machine/host.NamespaceHost" {
 		t.Errorf("seen were %s", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // counted are the room's machines, reached by carriers whose bytes are counted: what passes is copied to files in dir, which is made, and
 // they count by their length.
-func (r *room) counted(dir string) (list []inventory.Machine, err error) {
+func (r *room) counted(dir string) (list []inventory.Entry, err error) {
 	for _, m := range r.machines.Machines {
 		files := filepath.Join(dir, m.Name)
 		if err := os.MkdirAll(files, 0o700); err != nil {

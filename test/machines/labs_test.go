@@ -100,7 +100,7 @@ func own() time.Duration {
 }
 
 // once is a lab's life: how long machines, lab, round trips and end took.
-func once(ctx context.Context, machines []inventory.Machine, c lab.Config, place map[string]string, before int64) (took [4]time.Duration, silent int, bytes int64, err error) {
+func once(ctx context.Context, machines []inventory.Entry, c lab.Config, place map[string]string, before int64) (took [4]time.Duration, silent int, bytes int64, err error) {
 	began := time.Now()
 	lap := func(i int) {
 		took[i] = time.Since(began)

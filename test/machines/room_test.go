@@ -51,7 +51,7 @@ func newRoom(exe string, n int) (r *room, err error) {
 		if err := netns.OnNewThread(func() error { return joined(path(middle), fmt.Sprint("port", i)) }); err != nil {
 			return r, err
 		}
-		r.machines.Machines = append(r.machines.Machines, inventory.Machine{Name: name, Addr: addr, Command: []string{
+		r.machines.Machines = append(r.machines.Machines, inventory.Entry{Name: name, Addr: addr, Command: []string{
 			"env", "SKERRY_STATE=" + filepath.Join(r.dir, name, "state"), "SKERRY_DATA=" + filepath.Join(r.dir, name, "data"),
 			"nsenter", "--net=" + path(at), exe, "agent", "machine",
 		}})

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/lab"
-	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/journal"
 )
 
 // Prepare is the beginning of every command that creates labs. Without root it restarts the command line of this
@@ -57,5 +57,5 @@ func Sweep(ctx context.Context, a *cli.App, stateDir string) error {
 // Directories returns environment variables with this user's default directories, which differ for root of a user
 // namespace.
 func Directories() []string {
-	return []string{"SKERRY_STATE=" + statedir.DefaultStateDir(), "SKERRY_DATA=" + statedir.DefaultDataDir()}
+	return []string{"SKERRY_STATE=" + journal.DefaultStateDir(), "SKERRY_DATA=" + journal.DefaultDataDir()}
 }

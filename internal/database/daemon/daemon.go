@@ -264,7 +264,7 @@ const portTimeout = 5 * time.Second
 // same time, and would then block the server.
 func PortsFree(ctx context.Context, h host.Host, name string, ports ...int) error {
 	for _, port := range ports {
-		err := host.Accepts(ctx, h, net.JoinHostPort(host.Listen(h), strconv.Itoa(port)), portTimeout)
+		err := host.CheckAccepts(ctx, h, net.JoinHostPort(host.Listen(h), strconv.Itoa(port)), portTimeout)
 		if err == nil {
 			err := fmt.Errorf("starting %s on %s: port %d of %s: %w", name, h.Name(), port, host.Listen(h), ErrPortTaken)
 			return advice.With(err, "end what listens there, or choose another port in the database's options")

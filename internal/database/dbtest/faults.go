@@ -62,7 +62,7 @@ func (s *suite) testFaults(t *testing.T) {
 			t.Skip("no port to take")
 		}
 		var l net.Listener
-		if err := bad.Host.(host.Inside).Do(func() (err error) {
+		if err := bad.Host.(host.NamespaceHost).Do(func() (err error) {
 			l, err = net.Listen("tcp4", net.JoinHostPort(bad.Addr(), fmt.Sprint(s.Port)))
 			return err
 		}); err != nil {

@@ -114,7 +114,7 @@ func (c *cluster) queryZooKeeper(ctx context.Context, word string) (string, erro
 
 // checkListening returns nil when a server of a node accepts connections from that node.
 func checkListening(ctx context.Context, h host.Host, port int) error {
-	return host.Accepts(ctx, h, listenAddress(h, port), dialTimeout)
+	return host.CheckAccepts(ctx, h, listenAddress(h, port), dialTimeout)
 }
 
 func listenAddress(h host.Host, port int) string {

@@ -144,7 +144,7 @@ func TestNodeReturnsWithNewAddress(t *testing.T) {
 	})
 	within(t, far, "over it again: c+d", takes(l, "vm0", "vm2", "c+d"))
 	within(t, far, "it answers", func() error {
-		err := host.Accepts(t.Context(), vm0, net.JoinHostPort(fresh, "9"), time.Second)
+		err := host.CheckAccepts(t.Context(), vm0, net.JoinHostPort(fresh, "9"), time.Second)
 		if errors.Is(err, unix.ECONNREFUSED) { // by the node itself
 			return nil
 		}

@@ -41,7 +41,7 @@ func TestNoPacketIsTooBig(t *testing.T) {
 }
 
 // datagram sends a UDP datagram that must not be fragmented, and waits for it.
-func datagram(t *testing.T, from, to host.Inside, size int) error {
+func datagram(t *testing.T, from, to host.NamespaceHost, size int) error {
 	t.Helper()
 	server, err := inside(to, func() (*net.UDPConn, error) {
 		return net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(to.Addr())})
@@ -82,7 +82,7 @@ func datagram(t *testing.T, from, to host.Inside, size int) error {
 }
 
 // stream sends 512 KiB over one connection, the first half over c+d, which loses c then.
-func stream(t *testing.T, l *lab.Lab, from, to host.Inside) {
+func stream(t *testing.T, l *lab.Lab, from, to host.NamespaceHost) {
 	t.Helper()
 	listener, err := inside(to, func() (net.Listener, error) { return net.Listen("tcp4", net.JoinHostPort(to.Addr(), "0")) })
 	if err != nil {
@@ -138,7 +138,7 @@ func stream(t *testing.T, l *lab.Lab, from, to host.Inside) {
 }
 
 // inside opens something in a node's network namespace.
-func inside[T any](h host.Inside, open func() (T, error)) (opened T, err error) {
+func inside[T any](h host.NamespaceHost, open func() (T, error)) (opened T, err error) {
 	err = h.Do(func() error {
 		opened, err = open()
 		return err

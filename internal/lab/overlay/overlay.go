@@ -45,7 +45,7 @@ type Network struct {
 	// On configures the nodes' networks.
 	On machine.Network
 	// Measure measures from within the nodes' networks.
-	Measure machine.Measures
+	Measure machine.Measurer
 	Log     *slog.Logger
 }
 

@@ -53,7 +53,7 @@ func (t *Tracer) Trace(ctx context.Context, from, to string) ([]string, error) {
 	}
 	var links []string
 	for at := from; at != to; {
-		devices, err := t.net.On.Ways(ctx, at, []netip.Addr{target})
+		devices, err := t.net.On.LookupRoutes(ctx, at, []netip.Addr{target})
 		if err == nil && devices[0] == "" {
 			err = ErrNoRoute
 		}
@@ -83,7 +83,7 @@ func (n Network) Routed(ctx context.Context) error {
 		to = append(to, addr)
 	}
 	for _, from := range n.Nodes {
-		devices, err := n.On.Ways(ctx, from.Name(), to)
+		devices, err := n.On.LookupRoutes(ctx, from.Name(), to)
 		if err != nil {
 			return fmt.Errorf("routes of %s: %w", from.Name(), err)
 		}

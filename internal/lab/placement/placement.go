@@ -39,7 +39,7 @@ type Machine struct {
 }
 
 // FromInventory converts the machines of a machines file.
-func FromInventory(list []inventory.Machine) []Machine {
+func FromInventory(list []inventory.Entry) []Machine {
 	machines := make([]Machine, len(list))
 	for i, m := range list {
 		machines[i] = Machine{Name: m.Name, Site: m.Site, Cores: m.Cores, Memory: int64(m.Memory), Whole: m.Whole}

@@ -79,7 +79,7 @@ func (r *Running) startBalancer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, balancerTimeout)
 	defer cancel()
 	for {
-		err := host.Accepts(ctx, on, hostPort(r.Plan.Front[0], r.Plan.Shared[r.Plan.Ports[0]]), checkTimeout)
+		err := host.CheckAccepts(ctx, on, hostPort(r.Plan.Front[0], r.Plan.Shared[r.Plan.Ports[0]]), checkTimeout)
 		if err == nil {
 			return nil
 		}

@@ -32,18 +32,18 @@ func (p Plan) targets(s serving) []netip.Addr {
 }
 
 // nodeRules are the rules of a node's namespace.
-func (p Plan) nodeRules(n Node, s serving) machine.Rules {
-	r := machine.Rules{Passing: true}
+func (p Plan) nodeRules(n Node, s serving) machine.RuleSet {
+	r := machine.RuleSet{Passing: true}
 	switch p.Service.Kind {
 	case topology.HostPort:
 		if n.Member == nil {
-			return machine.Rules{}
+			return machine.RuleSet{}
 		}
 		for _, inside := range p.Ports {
 			r.Forwards = append(r.Forwards, machine.Forward{To: n.Addr, Port: n.Member.Ports[inside], Members: []netip.Addr{n.Member.Listen},
 				Inside: inside})
 		}
-		r.Sources = []machine.Source{
+		r.Sources = []machine.SourceRule{
 			{From: bridgeNet, As: n.Addr},
 			// For a container that connects to its own published port.
 			{From: bridgeNet, Into: true, As: n.Gateway},
@@ -58,24 +58,24 @@ func (p Plan) nodeRules(n Node, s serving) machine.Rules {
 				}
 			}
 		}
-		r.Sources = []machine.Source{
+		r.Sources = []machine.SourceRule{
 			{From: overlayNet, As: n.Addr},
 			// The member must answer through the node that tracks the connection.
 			{Into: true, As: n.Gateway},
 		}
 	case topology.ServiceIP:
 		r = p.insideRules(s)
-		r.Sources = []machine.Source{{From: overlayNet, As: n.Addr}}
+		r.Sources = []machine.SourceRule{{From: overlayNet, As: n.Addr}}
 	}
 	return r
 }
 
 // insideRules are the rules of a container, or of any namespace on the network over all nodes.
-func (p Plan) insideRules(s serving) machine.Rules {
+func (p Plan) insideRules(s serving) machine.RuleSet {
 	if p.Service.Kind != topology.ServiceIP {
-		return machine.Rules{}
+		return machine.RuleSet{}
 	}
-	r := machine.Rules{Forwards: p.sharedForwards(p.Front, s)}
+	r := machine.RuleSet{Forwards: p.sharedForwards(p.Front, s)}
 	for _, n := range p.Nodes {
 		if n.Member != nil {
 			for _, inside := range p.Ports {
@@ -97,9 +97,9 @@ func (p Plan) sharedForwards(front []netip.Addr, s serving) (all []machine.Forwa
 }
 
 // rules are the rules of all namespaces.
-func (p Plan) rules(s serving) []machine.Rules {
-	var all []machine.Rules
-	add := func(r machine.Rules, n Node, container bool) {
+func (p Plan) rules(s serving) []machine.RuleSet {
+	var all []machine.RuleSet
+	add := func(r machine.RuleSet, n Node, container bool) {
 		if len(r.Forwards) == 0 && len(r.Sources) == 0 {
 			return
 		}
@@ -118,12 +118,12 @@ func (p Plan) rules(s serving) []machine.Rules {
 // bridges describes the containers' network, empty without containers.
 func (p Plan) bridges(mtu int) []machine.Bridge {
 	bits := bridgeNet.Bits()
-	var over []machine.Located
+	var over []machine.ContainerLocation
 	if p.Overlay() {
 		bits = overlayNet.Bits()
 		for _, n := range p.Nodes {
 			for _, a := range n.containerAddrs() {
-				over = append(over, machine.Located{Addr: a, At: n.Addr})
+				over = append(over, machine.ContainerLocation{Addr: a, At: n.Addr})
 			}
 		}
 	}

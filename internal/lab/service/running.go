@@ -64,10 +64,10 @@ func (r *Running) setUp(ctx context.Context) (err error) {
 	if r.Plan.Overlay() {
 		r.mtu -= machine.VXLANHeader
 	}
-	if err := r.Machine.Bridge(ctx, r.Plan.bridges(r.mtu)); err != nil {
+	if err := r.Machine.MakeBridges(ctx, r.Plan.bridges(r.mtu)); err != nil {
 		return err
 	}
-	if err := r.Machine.Rule(ctx, r.Plan.rules(nil)); err != nil {
+	if err := r.Machine.SetRules(ctx, r.Plan.rules(nil)); err != nil {
 		return err
 	}
 	if r.Plan.Service.Kind == topology.Central {
@@ -109,7 +109,7 @@ func (r *Running) watchMembers(ctx context.Context) {
 		if ctx.Err() != nil || r.rulesMatch(now) {
 			continue
 		}
-		if err := r.Machine.Rule(ctx, r.Plan.rules(now)); err != nil {
+		if err := r.Machine.SetRules(ctx, r.Plan.rules(now)); err != nil {
 			r.fail(err)
 			return
 		}
@@ -127,7 +127,7 @@ func (r *Running) probeMembers(ctx context.Context) serving {
 		if n.Member == nil {
 			continue
 		}
-		if host.Accepts(ctx, r.Hosts[i], hostPort(n.Member.Listen, r.Plan.Ports[0]), checkTimeout) == nil {
+		if host.CheckAccepts(ctx, r.Hosts[i], hostPort(n.Member.Listen, r.Plan.Ports[0]), checkTimeout) == nil {
 			s[n.Name] = true
 		}
 	}

@@ -1,10 +1,14 @@
 package agent
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -15,16 +19,100 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/doctor"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/pathprobe"
 	"skerry/internal/machine/rpc"
 )
 
-// errStays refuses a lab that outlives its agent, where that made its own user namespace.
-var errStays = errors.New("skerry does not run as root there, where no lab can stay up")
+// exchange is one call and its answer.
+type exchange struct {
+	of  rpc.Target
+	ask json.RawMessage
+	in  io.Reader // the stream of the request
+	end io.Closer // ends the reading of it
+	w   http.ResponseWriter
+}
+
+// call answers an exchange.
+type call func(ctx context.Context, s *server, x *exchange)
+
+// ServeHTTP implements http.Handler.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.calls.Add(1)
+	defer s.calls.Done()
+	answer := calls[r.URL.Path]
+	x := &exchange{w: w, end: r.Body}
+	var request rpc.Request
+	decoder := json.NewDecoder(r.Body)
+	switch err := decoder.Decode(&request); {
+	case answer == nil:
+		x.answer(nil, fmt.Errorf("unknown call %s", r.URL.Path))
+		return
+	case err != nil:
+		x.answer(nil, fmt.Errorf("decode request of %s: %w", r.URL.Path, err))
+		return
+	}
+	x.of, x.ask = request.Target, request.Params
+	rest := bufio.NewReader(io.MultiReader(decoder.Buffered(), r.Body))
+	// The line's end belongs to it. A call without a stream may have none.
+	if b, err := rest.Peek(1); err == nil && b[0] == '\n' {
+		_, _ = rest.Discard(1)
+	}
+	x.in = rest
+	answer(r.Context(), s, x)
+}
+
+// answer begins the answer, which is over where nothing follows.
+func (x *exchange) answer(v any, err error) bool {
+	response := rpc.Response{Error: rpc.NewFailure(err)}
+	if err == nil {
+		if response.Answer, err = json.Marshal(v); err != nil {
+			response.Error = rpc.NewFailure(fmt.Errorf("encode response: %w", err))
+		}
+	}
+	// The connection's end is the caller's to tell.
+	if json.NewEncoder(x.w).Encode(response) != nil || x.flush() != nil {
+		return false
+	}
+	return response.Error == nil
+}
+
+func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
+
+// decodeParams decodes what is asked.
+func decodeParams[Q any](x *exchange) (q Q, err error) {
+	if len(x.ask) > 0 {
+		err = json.Unmarshal(x.ask, &q)
+	}
+	return q, err
+}
+
+// newCall is a call of a function of what the exchange is about, without streams.
+func newCall[On, Q, A any](find func(s *server, of rpc.Target) (On, error), f func(ctx context.Context, on On, q Q) (A, error)) call {
+	return func(ctx context.Context, s *server, x *exchange) {
+		var a A
+		q, err := decodeParams[Q](x)
+		if err == nil {
+			var on On
+			if on, err = find(s, x.of); err == nil {
+				a, err = f(ctx, on, q)
+			}
+		}
+		x.answer(a, err)
+	}
+}
+
+// withoutResult is an f that answers nothing.
+func withoutResult[On, Q any](f func(ctx context.Context, on On, q Q) error) func(context.Context, On, Q) (rpc.Empty, error) {
+	return func(ctx context.Context, on On, q Q) (rpc.Empty, error) { return rpc.Empty{}, f(ctx, on, q) }
+}
+
+// errNoPersistentLabs refuses a lab that outlives its agent, where that made its own user namespace.
+var errNoPersistentLabs = errors.New("skerry does not run as root there, so labs cannot outlive it")
 
 // calls are all that an agent answers.
-var calls = merged(machineCalls, reachCalls, partCalls, hostCalls, processCalls, fileCalls)
+var calls = mergeCalls(machineCalls, probeCalls, partCalls, hostCalls, processCalls, fileCalls)
 
-func merged(groups ...map[string]call) map[string]call {
+func mergeCalls(groups ...map[string]call) map[string]call {
 	all := map[string]call{}
 	for _, g := range groups {
 		maps.Copy(all, g)
@@ -32,89 +120,103 @@ func merged(groups ...map[string]call) map[string]call {
 	return all
 }
 
-type nothing = rpc.Nothing
+type empty = rpc.Empty
 
-func itself(s *server, _ rpc.Of) (*server, error)    { return s, nil }
-func ofPart(s *server, of rpc.Of) (*part, error)     { return s.part(of) }
-func ofHost(s *server, of rpc.Of) (host.Host, error) { return s.host(of) }
+func findServer(s *server, _ rpc.Target) (*server, error)  { return s, nil }
+func findPart(s *server, of rpc.Target) (*part, error)     { return s.part(of) }
+func findHost(s *server, of rpc.Target) (host.Host, error) { return s.host(of) }
 
 var machineCalls = map[string]call{
-	"/hello": plain(itself, func(_ context.Context, _ *server, ask bool) (rpc.Hello, error) { return hello(ask) }),
-	"/clock": plain(itself, func(context.Context, *server, nothing) (rpc.Moment, error) {
-		return rpc.Moment{Now: time.Now().UnixNano()}, nil
+	"/hello": newCall(findServer, func(_ context.Context, _ *server, ask bool) (rpc.Hello, error) { return describeAgent(ask) }),
+	"/clock": newCall(findServer, func(context.Context, *server, empty) (rpc.Timestamp, error) {
+		return rpc.Timestamp{Now: time.Now().UnixNano()}, nil
 	}),
-	"/examine": plain(itself, func(ctx context.Context, s *server, _ nothing) (doctor.Report, error) {
+	"/examine": newCall(findServer, func(ctx context.Context, s *server, _ empty) (doctor.Report, error) {
 		return s.Examine(ctx)
 	}),
-	"/prepare": plain(itself, func(ctx context.Context, s *server, a machine.Ask) (rpc.Opened, error) {
+	"/prepare": newCall(findServer, func(ctx context.Context, s *server, a machine.PartSpec) (rpc.OpenedPart, error) {
 		if rootless.Inside() && !a.Owned {
 			// Its namespaces would be those of a user namespace that the next agent is not in.
-			return rpc.Opened{}, advice.With(errStays, "let it, by sudo: true for example; trials work without")
+			return rpc.OpenedPart{}, advice.With(errNoPersistentLabs, "let it, by sudo: true for example; trials work without")
 		}
 		p, err := s.Machine.Prepare(ctx, a)
 		if err != nil {
-			return rpc.Opened{}, err
+			return rpc.OpenedPart{}, err
 		}
-		return s.add(&part{Part: p, ends: true, owned: a.Owned}), nil
+		return s.addPart(&part{Part: p, ends: true, owned: a.Owned}), nil
 	}),
-	"/open": plain(itself, func(ctx context.Context, s *server, lab string) (rpc.Opened, error) {
+	"/open": newCall(findServer, func(ctx context.Context, s *server, lab string) (rpc.OpenedPart, error) {
 		p, err := s.Machine.Open(ctx, lab)
 		if err != nil {
-			return rpc.Opened{}, err
+			return rpc.OpenedPart{}, err
 		}
-		return s.add(&part{Part: p}), nil
+		return s.addPart(&part{Part: p}), nil
 	}),
-	"/list":   plain(itself, func(ctx context.Context, s *server, _ nothing) ([]machine.Found, error) { return s.Machine.List(ctx) }),
-	"/sweep":  plain(itself, func(ctx context.Context, s *server, _ nothing) ([]string, error) { return s.Machine.Sweep(ctx) }),
-	"/remove": plain(itself, told(func(ctx context.Context, s *server, lab string) error { return s.Machine.Remove(ctx, lab) })),
+	"/list": newCall(findServer, func(ctx context.Context, s *server, _ empty) ([]machine.PartStatus, error) {
+		return s.Machine.List(ctx)
+	}),
+	"/sweep":  newCall(findServer, func(ctx context.Context, s *server, _ empty) ([]string, error) { return s.Machine.Sweep(ctx) }),
+	"/remove": newCall(findServer, withoutResult(func(ctx context.Context, s *server, lab string) error { return s.Machine.Remove(ctx, lab) })),
 }
 
 var partCalls = map[string]call{
-	"/part/facts":    plain(ofPart, func(_ context.Context, p *part, _ nothing) (machine.Facts, error) { return p.Facts(), nil }),
-	"/part/make":     plain(ofPart, told(func(ctx context.Context, p *part, n []machine.Node) error { return p.Make(ctx, n) })),
-	"/part/name":     plain(ofPart, told(func(ctx context.Context, p *part, n []machine.Named) error { return p.Name(ctx, n) })),
-	"/part/resolve":  plain(ofPart, told(func(ctx context.Context, p *part, a netip.Addr) error { return p.Resolve(ctx, a) })),
-	"/part/meet":     plain(ofPart, func(ctx context.Context, p *part, m machine.Meeting) (machine.Met, error) { return p.Meet(ctx, m) }),
-	"/part/cross":    plain(ofPart, told(func(ctx context.Context, p *part, c machine.Crossing) error { return p.Cross(ctx, c) })),
-	"/part/echo":     plain(ofPart, func(ctx context.Context, p *part, e machine.Echoes) ([]probe.RTTResult, error) { return p.Echo(ctx, e) }),
-	"/part/train":    plain(ofPart, func(ctx context.Context, p *part, t machine.Train) (probe.TrainResult, error) { return p.Train(ctx, t) }),
-	"/part/link":     plain(ofPart, told(func(ctx context.Context, p *part, l []link.Spec) error { return p.Link(ctx, l) })),
-	"/part/adopt":    plain(ofPart, told(func(ctx context.Context, p *part, l []link.Spec) error { return p.Adopt(ctx, l) })),
-	"/part/set":      plain(ofPart, told(func(ctx context.Context, p *part, c []link.Change) error { return p.Set(ctx, c) })),
-	"/part/stats":    plain(ofPart, func(ctx context.Context, p *part, ids []string) ([]link.Stats, error) { return p.Stats(ctx, ids...) }),
-	"/part/lateness": plain(ofPart, func(ctx context.Context, p *part, reset bool) (link.Lateness, error) { return p.Lateness(ctx, reset) }),
-	"/part/tunnel":   plain(ofPart, told(func(ctx context.Context, p *part, e []machine.TunnelEnd) error { return p.Tunnel(ctx, e) })),
-	"/part/address":  plain(ofPart, told(func(ctx context.Context, p *part, d []machine.Device) error { return p.Address(ctx, d) })),
-	"/part/route":    plain(ofPart, told(func(ctx context.Context, p *part, r []machine.Route) error { return p.Route(ctx, r) })),
-	"/part/carrier":  plain(ofPart, told(func(ctx context.Context, p *part, c rpc.Carrier) error { return p.Carrier(ctx, c.Cable, c.Up) })),
-	"/part/ways":     plain(ofPart, func(ctx context.Context, p *part, w rpc.Ways) ([]string, error) { return p.Ways(ctx, w.Node, w.To) }),
-	"/part/tun":      plain(ofPart, told(func(ctx context.Context, p *part, t machine.TUN) error { return p.TUN(ctx, t) })),
-	"/part/listening": plain(ofPart, func(ctx context.Context, p *part, l rpc.Listening) (bool, error) {
-		return p.Listening(ctx, l.Node, l.Port)
+	"/part/facts":   newCall(findPart, func(_ context.Context, p *part, _ empty) (machine.Facts, error) { return p.Facts(), nil }),
+	"/part/make":    newCall(findPart, withoutResult(func(ctx context.Context, p *part, n []machine.NodeSpec) error { return p.MakeNodes(ctx, n) })),
+	"/part/name":    newCall(findPart, withoutResult(func(ctx context.Context, p *part, n []machine.NameRecord) error { return p.SetNames(ctx, n) })),
+	"/part/resolve": newCall(findPart, withoutResult(func(ctx context.Context, p *part, a netip.Addr) error { return p.SetResolver(ctx, a) })),
+	"/part/meet": newCall(findPart, func(ctx context.Context, p *part, m machine.EndpointSpec) (machine.Endpoint, error) {
+		return p.OpenEndpoint(ctx, m)
 	}),
-	"/part/mtu":      plain(ofPart, func(ctx context.Context, p *part, _ nothing) (int, error) { return p.MTU(ctx) }),
-	"/part/bridge":   plain(ofPart, told(func(ctx context.Context, p *part, b []machine.Bridge) error { return p.Bridge(ctx, b) })),
-	"/part/rule":     plain(ofPart, told(func(ctx context.Context, p *part, r []machine.Rules) error { return p.Rule(ctx, r) })),
-	"/part/note/set": plain(ofPart, told(func(ctx context.Context, p *part, n json.RawMessage) error { return p.SetNote(ctx, n) })),
-	"/part/note":     plain(ofPart, func(ctx context.Context, p *part, _ nothing) (json.RawMessage, error) { return p.Note(ctx) }),
-	"/part/keep":     plain(ofPart, told(keep)),
-	"/part/lock":     lock,
-	"/part/down":     plain(ofPart, told(down)),
-	"/part/close":    plain(ofPart, told(letGo)),
-	"/part/ended":    ended,
+	"/part/cross": newCall(findPart, withoutResult(func(ctx context.Context, p *part, c machine.PeerSet) error { return p.ConnectPeers(ctx, c) })),
+	"/part/echo": newCall(findPart, func(ctx context.Context, p *part, e machine.RTTSpec) ([]probe.RTTResult, error) {
+		return p.MeasureRTT(ctx, e)
+	}),
+	"/part/train": newCall(findPart, func(ctx context.Context, p *part, t machine.TrainSpec) (probe.TrainResult, error) {
+		return p.MeasureTrain(ctx, t)
+	}),
+	"/part/link":  newCall(findPart, withoutResult(func(ctx context.Context, p *part, l []link.Spec) error { return p.MakeLinks(ctx, l) })),
+	"/part/adopt": newCall(findPart, withoutResult(func(ctx context.Context, p *part, l []link.Spec) error { return p.AdoptLinks(ctx, l) })),
+	"/part/set":   newCall(findPart, withoutResult(func(ctx context.Context, p *part, c []link.Change) error { return p.ShapeLinks(ctx, c) })),
+	"/part/stats": newCall(findPart, func(ctx context.Context, p *part, ids []string) ([]link.Stats, error) {
+		return p.LinkStats(ctx, ids...)
+	}),
+	"/part/lateness": newCall(findPart, func(ctx context.Context, p *part, reset bool) (link.Lateness, error) { return p.Lateness(ctx, reset) }),
+	"/part/tunnel":   newCall(findPart, withoutResult(func(ctx context.Context, p *part, e []machine.TunnelEnd) error { return p.MakeTunnels(ctx, e) })),
+	"/part/address":  newCall(findPart, withoutResult(func(ctx context.Context, p *part, d []machine.Device) error { return p.SetAddresses(ctx, d) })),
+	"/part/route":    newCall(findPart, withoutResult(func(ctx context.Context, p *part, r []machine.Route) error { return p.AddRoutes(ctx, r) })),
+	"/part/carrier": newCall(findPart, withoutResult(func(ctx context.Context, p *part, c rpc.CarrierRequest) error {
+		return p.SetCarrier(ctx, c.Cable, c.Up)
+	})),
+	"/part/ways": newCall(findPart, func(ctx context.Context, p *part, w rpc.RouteRequest) ([]string, error) {
+		return p.LookupRoutes(ctx, w.Node, w.To)
+	}),
+	"/part/tun": newCall(findPart, withoutResult(func(ctx context.Context, p *part, t machine.TUN) error { return p.MakeTUN(ctx, t) })),
+	"/part/listening": newCall(findPart, func(ctx context.Context, p *part, l rpc.ListeningRequest) (bool, error) {
+		return p.IsListening(ctx, l.Node, l.Port)
+	}),
+	"/part/mtu":      newCall(findPart, func(ctx context.Context, p *part, _ empty) (int, error) { return p.MTU(ctx) }),
+	"/part/bridge":   newCall(findPart, withoutResult(func(ctx context.Context, p *part, b []machine.Bridge) error { return p.MakeBridges(ctx, b) })),
+	"/part/rule":     newCall(findPart, withoutResult(func(ctx context.Context, p *part, r []machine.RuleSet) error { return p.SetRules(ctx, r) })),
+	"/part/note/set": newCall(findPart, withoutResult(func(ctx context.Context, p *part, n json.RawMessage) error { return p.SetNote(ctx, n) })),
+	"/part/note":     newCall(findPart, func(ctx context.Context, p *part, _ empty) (json.RawMessage, error) { return p.Note(ctx) }),
+	"/part/keep":     newCall(findPart, withoutResult(commitPart)),
+	"/part/lock":     lockPart,
+	"/part/down":     newCall(findPart, withoutResult(endPart)),
+	"/part/close":    newCall(findPart, withoutResult(closePart)),
+	"/part/ended":    reportEnd,
 }
 
-// keep has a part without an owner stay when the agent ends.
-func keep(ctx context.Context, p *part, lab json.RawMessage) error {
-	err := p.Keep(ctx, lab)
+// commitPart has a part without an owner stay when the agent ends.
+func commitPart(ctx context.Context, p *part, lab json.RawMessage) error {
+	err := p.Commit(ctx, lab)
 	if err == nil {
-		p.set(p.owned)
+		p.setEnds(p.owned)
 	}
 	return err
 }
 
-// lock holds the lock for as long as its answer lasts.
-func lock(ctx context.Context, s *server, x *exchange) {
+// lockPart holds the lock for as long as its answer lasts.
+func lockPart(ctx context.Context, s *server, x *exchange) {
 	p, err := s.part(x.of)
 	if err == nil {
 		err = p.Lock(ctx)
@@ -123,32 +225,32 @@ func lock(ctx context.Context, s *server, x *exchange) {
 		x.answer(nil, err)
 		return
 	}
-	if x.answer(rpc.Nothing{}, nil) {
+	if x.answer(rpc.Empty{}, nil) {
 		<-ctx.Done()
 	}
 	_ = p.Unlock() // closing what it locked: nobody is left to be told
 }
 
-// down is finished once it is begun, whether or not who asked is still there.
-func down(ctx context.Context, p *part, _ nothing) error {
+// endPart is finished once it is begun, whether or not who asked is still there.
+func endPart(ctx context.Context, p *part, _ empty) error {
 	err := p.Down(context.WithoutCancel(ctx))
 	if err == nil {
-		p.set(false)
+		p.setEnds(false)
 	}
 	return err
 }
 
-// letGo lets go of a part without ending it. One that is owned is then nobody's, as if its owner had
+// closePart lets go of a part without ending it. One that is owned is then nobody's, as if its owner had
 // died.
-func letGo(_ context.Context, p *part, _ nothing) error {
+func closePart(_ context.Context, p *part, _ empty) error {
 	p.mu.Lock()
 	p.ends, p.closed = false, true
 	p.mu.Unlock()
 	return p.Close()
 }
 
-// ended answers at once whether a process moves packets, and then, by its end, that it has ended.
-func ended(ctx context.Context, s *server, x *exchange) {
+// reportEnd answers at once whether a process moves packets, and then, by its end, that it has ended.
+func reportEnd(ctx context.Context, s *server, x *exchange) {
 	p, err := s.part(x.of)
 	if err != nil {
 		x.answer(nil, err)
@@ -161,5 +263,31 @@ func ended(ctx context.Context, s *server, x *exchange) {
 	select {
 	case <-gone:
 	case <-ctx.Done():
+	}
+}
+
+var probeCalls = map[string]call{
+	"/reach/listen": listenForProbes,
+	"/reach/measure": newCall(findServer, func(ctx context.Context, _ *server, o pathprobe.Spec) (rpc.PathResult, error) {
+		r, err := pathprobe.Measure(ctx, o)
+		return rpc.PathResult{Result: r, Problem: rpc.NewFailure(err)}, nil
+	}),
+}
+
+// listenForProbes answers with a port, and has it be answered on until the call is over.
+func listenForProbes(ctx context.Context, _ *server, x *exchange) {
+	token, err := decodeParams[[16]byte](x)
+	if err != nil {
+		x.answer(nil, err)
+		return
+	}
+	l, err := pathprobe.Listen(token)
+	if err != nil {
+		x.answer(nil, err)
+		return
+	}
+	defer l.Close()
+	if x.answer(l.Port(), nil) {
+		<-ctx.Done()
 	}
 }

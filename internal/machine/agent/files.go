@@ -13,24 +13,30 @@ import (
 )
 
 var fileCalls = map[string]call{
-	"/files/open":   open,
-	"/files/write":  write,
-	"/files/append": plain(ofFiles, told(func(ctx context.Context, f files.System, q rpc.File) error { return f.Append(ctx, q.Path, q.Data) })),
-	"/files/mkdir":  plain(ofFiles, told(func(ctx context.Context, f files.System, q rpc.File) error { return f.MakeDir(ctx, q.Path) })),
-	"/files/remove": plain(ofFiles, told(func(ctx context.Context, f files.System, q rpc.File) error { return f.Remove(ctx, q.Path) })),
-	"/files/rename": plain(ofFiles, told(func(ctx context.Context, f files.System, q rpc.File) error { return f.Rename(ctx, q.Path, q.To) })),
-	"/files/own":    plain(ofFiles, told(func(ctx context.Context, f files.System, q rpc.File) error { return f.Own(ctx, q.Path, q.UID, q.GID) })),
-	"/files/stat":   plain(ofFiles, func(ctx context.Context, f files.System, q rpc.File) (files.Info, error) { return f.Stat(ctx, q.Path) }),
-	"/files/list": plain(ofFiles, func(ctx context.Context, f files.System, q rpc.File) ([]files.Info, error) {
+	"/files/open":  openFile,
+	"/files/write": writeFile,
+	"/files/append": newCall(findFiles, withoutResult(func(ctx context.Context, f files.System, q rpc.FileRequest) error {
+		return f.Append(ctx, q.Path, q.Data)
+	})),
+	"/files/mkdir":  newCall(findFiles, withoutResult(func(ctx context.Context, f files.System, q rpc.FileRequest) error { return f.MakeDir(ctx, q.Path) })),
+	"/files/remove": newCall(findFiles, withoutResult(func(ctx context.Context, f files.System, q rpc.FileRequest) error { return f.Remove(ctx, q.Path) })),
+	"/files/rename": newCall(findFiles, withoutResult(func(ctx context.Context, f files.System, q rpc.FileRequest) error { return f.Rename(ctx, q.Path, q.To) })),
+	"/files/own": newCall(findFiles, withoutResult(func(ctx context.Context, f files.System, q rpc.FileRequest) error {
+		return f.Own(ctx, q.Path, q.UID, q.GID)
+	})),
+	"/files/stat": newCall(findFiles, func(ctx context.Context, f files.System, q rpc.FileRequest) (files.Info, error) {
+		return f.Stat(ctx, q.Path)
+	}),
+	"/files/list": newCall(findFiles, func(ctx context.Context, f files.System, q rpc.FileRequest) ([]files.Info, error) {
 		return f.List(ctx, q.Path)
 	}),
-	"/files/space": plain(ofFiles, func(ctx context.Context, f files.System, q rpc.File) (files.Space, error) {
+	"/files/space": newCall(findFiles, func(ctx context.Context, f files.System, q rpc.FileRequest) (files.Space, error) {
 		return f.Space(ctx, q.Path)
 	}),
 }
 
-// ofFiles are the files of a node's machine, or a part's.
-func ofFiles(s *server, of rpc.Of) (files.System, error) {
+// findFiles are the files of a node's machine, or a part's.
+func findFiles(s *server, of rpc.Target) (files.System, error) {
 	if of.Node == "" && of.Container == nil {
 		p, err := s.part(of)
 		if err != nil {
@@ -45,19 +51,19 @@ func ofFiles(s *server, of rpc.Of) (files.System, error) {
 	return h.Files(), nil
 }
 
-// asksFile finds the files and what is asked of them.
-func asksFile(s *server, x *exchange) (files.System, rpc.File, error) {
-	q, err := asked[rpc.File](x)
+// decodeFileRequest finds the files and what is asked of them.
+func decodeFileRequest(s *server, x *exchange) (files.System, rpc.FileRequest, error) {
+	q, err := decodeParams[rpc.FileRequest](x)
 	if err != nil {
 		return nil, q, err
 	}
-	f, err := ofFiles(s, x.of)
+	f, err := findFiles(s, x.of)
 	return f, q, err
 }
 
-// open answers with the file, and tells at its end where the reading failed.
-func open(ctx context.Context, s *server, x *exchange) {
-	f, q, err := asksFile(s, x)
+// openFile answers with the file, and tells at its end where the reading failed.
+func openFile(ctx context.Context, s *server, x *exchange) {
+	f, q, err := decodeFileRequest(s, x)
 	if err != nil {
 		x.answer(nil, err)
 		return
@@ -68,28 +74,28 @@ func open(ctx context.Context, s *server, x *exchange) {
 		return
 	}
 	defer r.Close()
-	if !x.answer(nothing{}, nil) {
+	if !x.answer(empty{}, nil) {
 		return
 	}
 	if _, err := io.Copy(x.w, r); err != nil {
-		x.w.Header().Set(http.TrailerPrefix+rpc.Broken, url.PathEscape(string(ending(err))))
+		x.w.Header().Set(http.TrailerPrefix+rpc.FailureTrailer, url.PathEscape(string(encodeFailure(err))))
 	}
 }
 
-// write makes a file of the request's stream. One that breaks off is no end: nothing is written then.
-func write(ctx context.Context, s *server, x *exchange) {
-	f, q, err := asksFile(s, x)
+// writeFile makes a file of the request's stream. One that breaks off is no end: nothing is written then.
+func writeFile(ctx context.Context, s *server, x *exchange) {
+	f, q, err := decodeFileRequest(s, x)
 	if err == nil {
 		err = f.Write(ctx, q.Path, fs.FileMode(q.Mode), x.in)
 	}
-	x.answer(nothing{}, err)
+	x.answer(empty{}, err)
 }
 
-// ending is the Failure of an error in JSON, nothing for none.
-func ending(err error) []byte {
+// encodeFailure is the Failure of an error in JSON, nothing for none.
+func encodeFailure(err error) []byte {
 	if err == nil {
 		return nil
 	}
-	text, _ := json.Marshal(rpc.Tell(err)) // texts and numbers
+	text, _ := json.Marshal(rpc.NewFailure(err)) // texts and numbers
 	return text
 }

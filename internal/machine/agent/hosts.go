@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"syscall"
@@ -11,44 +12,44 @@ import (
 )
 
 var hostCalls = map[string]call{
-	"/host": plain(ofHost, func(_ context.Context, h host.Host, _ nothing) (rpc.Host, error) {
-		return rpc.Host{Name: h.Name(), Site: h.Site(), Addr: h.Addr(), Dir: h.Dir()}, nil
+	"/host": newCall(findHost, func(_ context.Context, h host.Host, _ empty) (rpc.HostInfo, error) {
+		return rpc.HostInfo{Name: h.Name(), Site: h.Site(), Addr: h.Addr(), Dir: h.Dir()}, nil
 	}),
-	"/host/usage":   plain(ofHost, func(_ context.Context, h host.Host, _ nothing) (host.Usage, error) { return h.Usage() }),
-	"/host/control": plain(ofHost, told(control)),
-	"/host/start":   start,
-	"/host/dial":    dial,
+	"/host/usage":   newCall(findHost, func(_ context.Context, h host.Host, _ empty) (host.Usage, error) { return h.Usage() }),
+	"/host/control": newCall(findHost, withoutResult(controlHost)),
+	"/host/start":   startProcess,
+	"/host/dial":    dialFromHost,
 }
 
 var processCalls = map[string]call{
-	"/process/stop": plain(ofProcess, told(func(ctx context.Context, p host.Process, s rpc.Stop) error { return p.Stop(ctx, s.Grace) })),
-	"/process/kill": plain(ofProcess, told(func(_ context.Context, p host.Process, family bool) error {
+	"/process/stop": newCall(findProcess, withoutResult(func(ctx context.Context, p host.Process, s rpc.StopRequest) error { return p.Stop(ctx, s.Grace) })),
+	"/process/kill": newCall(findProcess, withoutResult(func(_ context.Context, p host.Process, family bool) error {
 		if family {
 			return p.KillFamily()
 		}
 		return p.Kill()
 	})),
-	"/process/signal": plain(ofProcess, told(func(_ context.Context, p host.Process, s syscall.Signal) error { return p.Signal(s) })),
-	"/process/tail":   plain(ofProcess, func(_ context.Context, p host.Process, lines int) (string, error) { return p.Tail(lines), nil }),
+	"/process/signal": newCall(findProcess, withoutResult(func(_ context.Context, p host.Process, s syscall.Signal) error { return p.Signal(s) })),
+	"/process/tail":   newCall(findProcess, func(_ context.Context, p host.Process, lines int) (string, error) { return p.Tail(lines), nil }),
 }
 
-func ofProcess(s *server, of rpc.Of) (host.Process, error) {
+func findProcess(s *server, of rpc.Target) (host.Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.processes[of.Process]; p != nil {
 		return p, nil
 	}
-	return nil, fmt.Errorf("no process has the number %d", of.Process)
+	return nil, fmt.Errorf("unknown process %d", of.Process)
 }
 
-// start starts a program and stays with it to its end: what it says, and how it ends, are frames.
-func start(ctx context.Context, s *server, x *exchange) {
+// startProcess starts a program and stays with it to its end: what it says, and how it ends, are frames.
+func startProcess(ctx context.Context, s *server, x *exchange) {
 	h, err := s.host(x.of)
 	if err != nil {
 		x.answer(nil, err)
 		return
 	}
-	q, err := asked[rpc.Start](x)
+	q, err := decodeParams[rpc.StartRequest](x)
 	if err != nil {
 		x.answer(nil, err)
 		return
@@ -61,13 +62,13 @@ func start(ctx context.Context, s *server, x *exchange) {
 		c.Stdin = x.in
 	}
 	if q.Out {
-		c.Stdout = after{begun, frames.Writer(rpc.Out)}
+		c.Stdout = gatedWriter{begun, frames.Writer(rpc.Out)}
 	}
 	switch {
 	case q.Joined:
 		c.Stderr = c.Stdout
 	case q.Err:
-		c.Stderr = after{begun, frames.Writer(rpc.Err)}
+		c.Stderr = gatedWriter{begun, frames.Writer(rpc.Err)}
 	}
 	p, err := h.Start(ctx, c)
 	if err != nil {
@@ -75,20 +76,20 @@ func start(ctx context.Context, s *server, x *exchange) {
 		x.answer(nil, err)
 		return
 	}
-	ok := x.answer(rpc.Started{Process: s.began(p), PID: p.PID()}, nil)
+	ok := x.answer(rpc.StartedProcess{Process: s.addProcess(p), PID: p.PID()}, nil)
 	close(begun)
 	if !ok {
 		return
 	}
 	select {
 	case <-p.Done():
-		_ = frames.Send(rpc.Ended, ending(p.Err())) // who is gone needs no answer
+		_ = frames.Send(rpc.Ended, encodeFailure(p.Err())) // who is gone needs no answer
 	case <-ctx.Done():
 	}
 }
 
-// began gives a process its number.
-func (s *server) began(p host.Process) int {
+// addProcess gives a process its number.
+func (s *server) addProcess(p host.Process) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
@@ -96,26 +97,26 @@ func (s *server) began(p host.Process) int {
 	return s.last
 }
 
-// after writes once a channel is closed.
-type after struct {
+// gatedWriter writes once a channel is closed.
+type gatedWriter struct {
 	begun <-chan struct{}
 	to    io.Writer
 }
 
-func (a after) Write(b []byte) (int, error) {
+func (a gatedWriter) Write(b []byte) (int, error) {
 	<-a.begun
 	return a.to.Write(b)
 }
 
-// dial connects from a node, and carries bytes both ways until the side that was called has told
+// dialFromHost connects from a node, and carries bytes both ways until the side that was called has told
 // all. That this one has told all goes there before.
-func dial(ctx context.Context, s *server, x *exchange) {
+func dialFromHost(ctx context.Context, s *server, x *exchange) {
 	h, err := s.host(x.of)
 	if err != nil {
 		x.answer(nil, err)
 		return
 	}
-	to, err := asked[rpc.Address](x)
+	to, err := decodeParams[rpc.DialRequest](x)
 	if err != nil {
 		x.answer(nil, err)
 		return
@@ -128,7 +129,7 @@ func dial(ctx context.Context, s *server, x *exchange) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	defer conn.Close()
-	if !x.answer(nothing{}, nil) {
+	if !x.answer(empty{}, nil) {
 		return
 	}
 	sent := make(chan struct{})
@@ -141,19 +142,44 @@ func dial(ctx context.Context, s *server, x *exchange) {
 			conn.Close()
 		}
 	}()
-	_, _ = io.Copy(flushing{x}, conn) // its end is what the caller sees
+	_, _ = io.Copy(flushWriter{x}, conn) // its end is what the caller sees
 	conn.Close()
 	x.end.Close()
 	<-sent
 }
 
-// flushing has each write leave at once.
-type flushing struct{ x *exchange }
+// flushWriter has each write leave at once.
+type flushWriter struct{ x *exchange }
 
-func (f flushing) Write(b []byte) (int, error) {
+func (f flushWriter) Write(b []byte) (int, error) {
 	n, err := f.x.w.Write(b)
 	if err == nil {
 		err = f.x.flush()
 	}
 	return n, err
+}
+
+// controlHost does something to a node.
+func controlHost(ctx context.Context, h host.Host, c rpc.ControlRequest) error {
+	n, ok := h.(host.Controls)
+	if !ok {
+		return fmt.Errorf("%s %s: %w", c.Action, h.Name(), errors.ErrUnsupported)
+	}
+	switch c.Action {
+	case rpc.Freeze:
+		return n.Freeze(ctx)
+	case rpc.Thaw:
+		return n.Thaw()
+	case rpc.MountDisk:
+		return n.MountDisk(c.Bytes)
+	case rpc.FillDisk:
+		return n.FillDisk()
+	case rpc.FreeDisk:
+		return n.FreeDisk()
+	case rpc.LimitDisk:
+		return n.LimitDisk(c.Disk)
+	case rpc.LimitCPU:
+		return n.LimitCPU(c.Cores)
+	}
+	return fmt.Errorf("%s %s: %w", c.Action, h.Name(), errors.ErrUnsupported)
 }

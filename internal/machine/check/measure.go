@@ -12,7 +12,7 @@ import (
 
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/netprofile"
-	"skerry/internal/machine/reach"
+	"skerry/internal/machine/pathprobe"
 	"skerry/internal/machine/transport"
 )
 
@@ -32,7 +32,7 @@ const (
 // Measure measures for a time what lies between each two machines: round trips between all at the same time,
 // and then what streams get each way, one pair after another. Machines and pairs that could not be measured are
 // told in the portrait; the error is of ctx alone.
-func Measure(ctx context.Context, machines []inventory.Machine, o transport.Options, lasts time.Duration, progress func(string)) (netprofile.Portrait, error) {
+func Measure(ctx context.Context, machines []inventory.Entry, o transport.Options, lasts time.Duration, progress func(string)) (netprofile.Profile, error) {
 	m := measuring{every: max(often, lasts/mostProbes), lasts: lasts}
 	m.reach(ctx, machines, o)
 	defer m.close()
@@ -52,7 +52,7 @@ func Measure(ctx context.Context, machines []inventory.Machine, o transport.Opti
 
 // measuring is a measurement under way.
 type measuring struct {
-	portrait netprofile.Portrait
+	portrait netprofile.Profile
 	every    time.Duration
 	lasts    time.Duration
 	stations []station // of the machines
@@ -68,13 +68,13 @@ type station struct {
 }
 
 // reach reaches the machines, and has each be answered on.
-func (m *measuring) reach(ctx context.Context, machines []inventory.Machine, o transport.Options) {
-	m.stations, m.portrait.Machines = make([]station, len(machines)), make([]netprofile.Machine, len(machines))
-	o.Look = true
+func (m *measuring) reach(ctx context.Context, machines []inventory.Entry, o transport.Options) {
+	m.stations, m.portrait.Machines = make([]station, len(machines)), make([]netprofile.MachineProfile, len(machines))
+	o.Inspect = true
 	var each sync.WaitGroup
 	for i, x := range machines {
 		to := &m.portrait.Machines[i]
-		*to = netprofile.Machine{Name: x.Name, Site: x.Site}
+		*to = netprofile.MachineProfile{Name: x.Name, Site: x.Site}
 		each.Go(func() {
 			if err := m.stations[i].open(ctx, x, o); err != nil {
 				to.Problem = err.Error()
@@ -92,13 +92,13 @@ func (m *measuring) reach(ctx context.Context, machines []inventory.Machine, o t
 	}
 }
 
-func (s *station) open(ctx context.Context, x inventory.Machine, o transport.Options) error {
+func (s *station) open(ctx context.Context, x inventory.Entry, o transport.Options) error {
 	c, err := transport.Open(ctx, x, o)
 	if err != nil {
 		return err
 	}
 	_, _ = rand.Read(s.token[:]) // it never fails
-	port, stop, err := c.Reachable(ctx, s.token)
+	port, stop, err := c.ListenForProbes(ctx, s.token)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -128,8 +128,8 @@ func (m *measuring) roundTrips(ctx context.Context) {
 		p := &m.portrait.Pairs[i]
 		each.Go(func() {
 			from, to := m.stations[way[0]], m.stations[way[1]]
-			r, err := from.Measure(ctx, reach.Order{Addr: to.at, Token: to.token, Probes: max(1, int(m.lasts/m.every)), Every: m.every, Course: true})
-			if p.Take(r.Course); err != nil {
+			r, err := from.MeasurePath(ctx, pathprobe.Spec{Addr: to.at, Token: to.token, Probes: max(1, int(m.lasts/m.every)), Every: m.every, Course: true})
+			if p.AddSamples(r.Course); err != nil {
 				p.Problem, p.Sent, p.Lost = err.Error(), r.Sent, r.Lost
 			}
 		})
@@ -145,7 +145,7 @@ func (m *measuring) rates(ctx context.Context, i int) {
 		from, to station
 		rate     *int64
 	}{{a, b, &p.There}, {b, a, &p.Back}} {
-		bps, err := together(ctx, way.from, reach.Order{Addr: way.to.at, Token: way.to.token, Probes: probes, Every: time.Millisecond, Stream: min(rating, m.lasts/5)})
+		bps, err := together(ctx, way.from, pathprobe.Spec{Addr: way.to.at, Token: way.to.token, Probes: probes, Every: time.Millisecond, Stream: min(rating, m.lasts/5)})
 		if err != nil {
 			p.Problem = fmt.Sprintf("the rate from %s to %s is not known: %v", way.from.Name(), way.to.Name(), err)
 			continue
@@ -155,12 +155,12 @@ func (m *measuring) rates(ctx context.Context, i int) {
 }
 
 // together is what several streams get, in bit/s.
-func together(ctx context.Context, from station, o reach.Order) (bps int64, err error) {
-	var got [streams]reach.Result
+func together(ctx context.Context, from station, o pathprobe.Spec) (bps int64, err error) {
+	var got [streams]pathprobe.Result
 	var errs [streams]error
 	var each sync.WaitGroup
 	for i := range got {
-		each.Go(func() { got[i], errs[i] = from.Measure(ctx, o) })
+		each.Go(func() { got[i], errs[i] = from.MeasurePath(ctx, o) })
 	}
 	each.Wait()
 	for _, r := range got {

@@ -41,7 +41,7 @@ func macOf(a netip.Addr) net.HardwareAddr {
 type Node struct {
 	network.Node
 	Space string
-	// TCP holds the settings that the topology gives, as machine.Ask has them.
+	// TCP holds the settings that the topology gives, as machine.PartSpec has them.
 	TCP map[string]string
 }
 
@@ -55,7 +55,7 @@ func (n Node) Bridge(b machine.Bridge) error {
 			return err
 		}
 	}
-	return network.Inside(n.Netns, func(h *netlink.Handle) error {
+	return network.RunInside(n.Netns, func(h *netlink.Handle) error {
 		if err := forwarding(); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (n Node) plug(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) err
 	if err := h.LinkSetUp(cable); err != nil {
 		return fmt.Errorf("set %s up: %w", cableDevice, err)
 	}
-	return network.Inside(n.Space, func(h *netlink.Handle) error {
+	return network.RunInside(n.Space, func(h *netlink.Handle) error {
 		eth0, err := h.LinkByName(containerDevice)
 		if err != nil {
 			return fmt.Errorf("find %s: %w", containerDevice, err)

@@ -28,11 +28,11 @@ const (
 )
 
 // Rule puts rules in place of those that the namespace at a path had, in one step.
-func Rule(path string, r machine.Rules) error {
+func Rule(path string, r machine.RuleSet) error {
 	return netns.Do(path, func() error { return apply(r) })
 }
 
-func apply(r machine.Rules) error {
+func apply(r machine.RuleSet) error {
 	c, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("%w: open nftables: %w", machine.ErrKernel, err)
@@ -124,7 +124,7 @@ func (b *builder) members(addrs []netip.Addr) *nftables.Set {
 //
 //	ip saddr NET oifname != "svc0" snat to ADDRESS
 //	ip saddr NET oifname "svc0" ct status dnat snat to ADDRESS
-func (b *builder) source(chain *nftables.Chain, s machine.Source) {
+func (b *builder) source(chain *nftables.Chain, s machine.SourceRule) {
 	var exprs []expr.Any
 	if s.From.IsValid() {
 		mask := make([]byte, addrLen)

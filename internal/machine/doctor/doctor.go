@@ -4,6 +4,8 @@ package doctor
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"strings"
 
 	"skerry/internal/base/advice"
@@ -82,4 +84,54 @@ func (r *Report) conclude(rights rights, l linkers) {
 func failed(name string, state State, err error) Finding {
 	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 	return Finding{Name: name, State: state, Detail: text, Mend: advice.Of(err)}
+}
+
+// Write prints the report for people: a line a finding, what mends it below, and the
+// conclusion at the end.
+func (r Report) Write(w io.Writer) error {
+	name, state := 0, len(Missing)
+	for _, f := range r.Findings {
+		name = max(name, len(f.Name))
+	}
+	var b strings.Builder
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "%-*s  %-*s  %s\n", name, f.Name, state, f.State, f.Detail)
+		if f.Mend != "" {
+			fmt.Fprintf(&b, "%-*s  %-*s  -> %s\n", name, "", state, "", f.Mend)
+		}
+	}
+	why := r.Why
+	if why != "" {
+		why = strings.ToUpper(why[:1]) + why[1:]
+	}
+	fmt.Fprintf(&b, "\n%s.\n", why)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// apt tells whether databases can be fetched.
+func apt(ctx context.Context, recipes []install.Recipe) Finding {
+	const name = "apt"
+	for _, r := range recipes {
+		if err := install.Fetchable(ctx, r); err != nil {
+			return failed(name, Limited, err)
+		}
+	}
+	return Finding{Name: name, State: OK, Detail: "databases can be fetched"}
+}
+
+// databases are those that can be installed.
+func databases(ctx context.Context, s install.Store, recipes []install.Recipe) []Finding {
+	var found []Finding
+	for _, d := range s.List(ctx, recipes) {
+		f := Finding{Name: d.Name, State: OK, Detail: d.Version + " (" + d.Source + ", " + d.Path + ")"}
+		if d.Version == "" {
+			f = Finding{Name: d.Name, State: Missing, Detail: "not installed", Mend: d.Advice}
+			if d.Problem != "" {
+				f.Detail = d.Problem
+			}
+		}
+		found = append(found, f)
+	}
+	return found
 }

@@ -6,8 +6,11 @@ package files
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -94,4 +97,75 @@ func Empty(ctx context.Context, on System, dir string) error {
 func Exists(ctx context.Context, on System, path string) bool {
 	_, err := on.Stat(ctx, path)
 	return err == nil
+}
+
+// Glob are the paths that an absolute pattern of path/filepath matches, sorted. As there, what
+// cannot be looked at does not match.
+func Glob(ctx context.Context, on System, pattern string) []string {
+	found := []string{"/"}
+	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
+		var next []string
+		for _, dir := range found {
+			next = append(next, match(ctx, on, dir, part)...)
+		}
+		found = next
+	}
+	return found
+}
+
+// match are the paths in a folder that a part of a pattern matches.
+func match(ctx context.Context, on System, dir, part string) (found []string) {
+	if !strings.ContainsAny(part, `*?[\`) {
+		if path := filepath.Join(dir, part); Exists(ctx, on, path) {
+			return []string{path}
+		}
+		return nil
+	}
+	entries, _ := on.List(ctx, dir) // what can be looked at
+	for _, e := range entries {
+		if ok, _ := filepath.Match(part, filepath.Base(e.Path)); ok { // a bad pattern matches nothing
+			found = append(found, e.Path)
+		}
+	}
+	return found
+}
+
+// Copy makes a folder a copy of another, of the same machine or not: its folders and plain
+// files. What else is in it, sockets for example, is left out.
+func Copy(ctx context.Context, to System, target string, from System, dir string) error {
+	if err := copyDir(ctx, to, target, from, dir); err != nil {
+		return fmt.Errorf("copying %s: %w", dir, err)
+	}
+	return nil
+}
+
+func copyDir(ctx context.Context, to System, target string, from System, dir string) error {
+	if err := to.MakeDir(ctx, target); err != nil {
+		return err
+	}
+	entries, err := from.List(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		into := filepath.Join(target, filepath.Base(e.Path))
+		switch {
+		case e.Mode.IsDir():
+			err = copyDir(ctx, to, into, from, e.Path)
+		case e.Mode.IsRegular():
+			err = copyFile(ctx, to, into, from, e.Path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(ctx context.Context, to System, target string, from System, path string) error {
+	in, err := from.Open(ctx, path, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(to.Write(ctx, target, 0o644, in), in.Close())
 }

@@ -64,7 +64,7 @@ func agent(ctx context.Context, name string) error {
 type order struct {
 	State, Data string
 	Plain       bool
-	Ask         machine.Ask
+	Ask         machine.PartSpec
 	After       machinetest.Step
 }
 
@@ -117,7 +117,7 @@ func TestPlainIsPrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Plain(); (err == nil) != private {
+		if err := f.DisableEncryption(); (err == nil) != private {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestPlain(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	dir, name := t.TempDir(), fmt.Sprintf("plain-%d", os.Getpid())
 	f := here(t, order{State: filepath.Join(dir, "state"), Data: filepath.Join(dir, "data"), Plain: true})
-	p, err := machinetest.Bring(t.Context(), f, machine.Ask{Lab: name, Owned: true}, func(machinetest.Step) {})
+	p, err := machinetest.Bring(t.Context(), f, machine.PartSpec{Lab: name, Owned: true}, func(machinetest.Step) {})
 	if p != nil {
 		err = errors.Join(err, p.Down(t.Context()))
 	}
@@ -157,7 +157,7 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			Die: func(t *testing.T, a machine.Ask, after machinetest.Step) {
+			Die: func(t *testing.T, a machine.PartSpec, after machinetest.Step) {
 				t.Helper()
 				o.Ask, o.After = a, after
 				runOwner(t, o)
@@ -190,7 +190,7 @@ func two(o order) (*Fleet, error) {
 	}
 	f, err := New(members, map[string]string{"a": "rack-1", "b": "rack-2"})
 	if err == nil && o.Plain {
-		err = f.Plain()
+		err = f.DisableEncryption()
 	}
 	return f, err
 }

@@ -18,7 +18,7 @@ func TestMergedSettings(t *testing.T) {
 		"cubic":                {on("a", "cubic"), on("b", "cubic"), {}},
 		"cubic on a, bbr on b": {on("a", "cubic"), {}, on("b", "bbr")},
 	} {
-		got := merged(all).Settings
+		got := mergeFacts(all).Settings
 		if diff := cmp.Diff(map[string]string{"net.ipv4.tcp_congestion_control": want, "net.ipv4.tcp_ecn": "2"}, got); diff != "" {
 			t.Error(diff)
 		}

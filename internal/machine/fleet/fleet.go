@@ -1,9 +1,8 @@
-// Package fleet is several machines as one: a lab's nodes are placed on them, and what is asked of
-// the lab's part is asked of the machine that it is about. It keeps the contract of package
-// machine.
+// Package fleet combines several machines into one machine.Machine. It sends each operation to the machine
+// of the node concerned.
 //
-//	lab ── Part ──► fleet ──┬── nodes a, b; halves of a~b, and of b~c ──► rack-1
-//	                        └── node c; the other half of b~c ──────────► rack-2
+//	lab ── Part ──► fleet ──┬── nodes a, b; links a~b, b~c ──────► rack-1
+//	                        └── node c; link b~c ─────────────► rack-2
 //	                                       rack-1 ══ encrypted UDP ══ rack-2
 package fleet
 
@@ -11,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,8 +21,8 @@ import (
 	"skerry/internal/machine/emulator"
 )
 
-// ErrPlace says that nodes are placed where they cannot be.
-var ErrPlace = errors.New("no place for a node")
+// ErrPlacement says that nodes are placed where they cannot be.
+var ErrPlacement = errors.New("invalid placement")
 
 // Member is a machine of a fleet.
 type Member struct {
@@ -55,7 +55,7 @@ func New(members []Member, places map[string]string) (*Fleet, error) {
 			}
 		}
 		if m.Whole && used > 1 {
-			return nil, fmt.Errorf("%w: %s is one node, and is to have %d", ErrPlace, m.Name, used)
+			return nil, fmt.Errorf("%w: machine %s is a single node, but has %d", ErrPlacement, m.Name, used)
 		}
 		if used > 0 {
 			f.members = append(f.members, m)
@@ -63,19 +63,19 @@ func New(members []Member, places map[string]string) (*Fleet, error) {
 	}
 	for node, name := range places {
 		if _, ok := f.at[node]; !ok {
-			return nil, fmt.Errorf("%w: %s is to be on %q, which is no machine", ErrPlace, node, name)
+			return nil, fmt.Errorf("%w: node %s: unknown machine %q", ErrPlacement, node, name)
 		}
 	}
 	if len(f.members) == 0 {
-		return nil, fmt.Errorf("%w: there are no nodes", ErrPlace)
+		return nil, fmt.Errorf("%w: no nodes", ErrPlacement)
 	}
 	for i, m := range f.members {
 		if len(f.members) > 1 && !m.Addr.IsValid() {
-			return nil, advice.With(fmt.Errorf("%w: it is not known by which address others reach %s", ErrPlace, m.Name), "say so in the machines file: addr")
+			return nil, advice.With(fmt.Errorf("%w: address of %s is unknown", ErrPlacement, m.Name), "set addr in the machines file")
 		}
 		for _, other := range f.members[:i] {
 			if other.Name == m.Name {
-				return nil, fmt.Errorf("%w: two machines are called %s", ErrPlace, m.Name)
+				return nil, fmt.Errorf("%w: duplicate machine %s", ErrPlacement, m.Name)
 			}
 		}
 	}
@@ -83,13 +83,13 @@ func New(members []Member, places map[string]string) (*Fleet, error) {
 }
 
 // errPublic says that machines are reached by an address that is not private.
-var errPublic = errors.New("packets between machines are encrypted where an address is not private")
+var errPublic = errors.New("unencrypted packets need private addresses")
 
-// Plain has packets cross between machines without being encrypted. Their addresses have to be private
+// DisableEncryption has packets cross between machines without being encrypted. Their addresses have to be private
 // ones.
-func (f *Fleet) Plain() error {
+func (f *Fleet) DisableEncryption() error {
 	for _, m := range f.members {
-		if !f.One() && !machine.Private(m.Addr) {
+		if !f.IsSingle() && !machine.IsPrivate(m.Addr) {
 			return advice.With(fmt.Errorf("%w: %s is reached by %s", errPublic, m.Name, m.Addr), "leave between: plain out, or give the machine a private addr")
 		}
 	}
@@ -97,8 +97,8 @@ func (f *Fleet) Plain() error {
 	return nil
 }
 
-// Places are the machines of the nodes, by names.
-func (f *Fleet) Places() map[string]string {
+// Placement are the machines of the nodes, by names.
+func (f *Fleet) Placement() map[string]string {
 	places := make(map[string]string, len(f.at))
 	for node, i := range f.at {
 		places[node] = f.members[i].Name
@@ -106,11 +106,11 @@ func (f *Fleet) Places() map[string]string {
 	return places
 }
 
-// One tells whether all nodes are on one machine.
-func (f *Fleet) One() bool { return len(f.members) == 1 }
+// IsSingle tells whether all nodes are on one machine.
+func (f *Fleet) IsSingle() bool { return len(f.members) == 1 }
 
-// named is an error with the machine's name before it, once.
-func (f *Fleet) named(i int, err error) error {
+// nameError is an error with the machine's name before it, once.
+func (f *Fleet) nameError(i int, err error) error {
 	name := f.members[i].Name
 	if err == nil || strings.HasPrefix(err.Error(), name+": ") {
 		return err
@@ -123,17 +123,17 @@ func (f *Fleet) each(do func(i int) error) error {
 	errs := make([]error, len(f.members))
 	var all sync.WaitGroup
 	for i := range f.members {
-		all.Go(func() { errs[i] = f.named(i, do(i)) })
+		all.Go(func() { errs[i] = f.nameError(i, do(i)) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
 // Prepare implements machine.Machine.
-func (f *Fleet) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error) {
-	if !f.One() || f.members[0].Whole {
+func (f *Fleet) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part, error) {
+	if !f.IsSingle() || f.members[0].Whole {
 		if a.Engine == emulator.Netem {
-			err := fmt.Errorf("no link engine can run here: %s shapes links within one machine alone", emulator.Netem)
+			err := fmt.Errorf("no usable link engine: %s cannot shape links between machines", emulator.Netem)
 			return nil, advice.With(err, "use engine: %s", emulator.Userspace)
 		}
 		a.Engine = emulator.Userspace
@@ -148,7 +148,7 @@ func (f *Fleet) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error
 	if err == nil {
 		return p, nil
 	}
-	p.parts, p.fleet = p.there()
+	p.parts, p.fleet = p.openParts()
 	if p.fleet.members == nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (f *Fleet) Open(ctx context.Context, lab string) (machine.Part, error) {
 	missing := make([]error, len(f.members))
 	err := f.each(func(i int) (err error) {
 		if p.parts[i], err = f.members[i].Open(ctx, lab); errors.Is(err, machine.ErrNotFound) {
-			missing[i], err = f.named(i, err), nil
+			missing[i], err = f.nameError(i, err), nil
 		}
 		return err
 	})
@@ -174,7 +174,7 @@ func (f *Fleet) Open(ctx context.Context, lab string) (machine.Part, error) {
 	case err == nil:
 		err = fmt.Errorf("%w: %s", machine.ErrDamaged, errors.Join(without...))
 	}
-	p.parts, p.fleet = p.there()
+	p.parts, p.fleet = p.openParts()
 	return nil, errors.Join(err, p.Close())
 }
 
@@ -208,4 +208,65 @@ func (f *Fleet) Remove(ctx context.Context, lab string) error {
 		return fmt.Errorf("%w: %s", machine.ErrNotFound, lab)
 	}
 	return err
+}
+
+// badness orders the states of a lab's parts: the lab is in the worst of them.
+var badness = map[machine.State]int{machine.Up: 0, machine.Owned: 1, machine.Damaged: 2, machine.Dead: 3}
+
+// List implements machine.Machine.
+func (f *Fleet) List(ctx context.Context) ([]machine.PartStatus, error) {
+	lists := make([][]machine.PartStatus, len(f.members))
+	if err := f.each(func(i int) (err error) {
+		lists[i], err = f.members[i].List(ctx)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	parts := map[string][]machine.PartStatus{}
+	on := map[string][]string{}
+	for i, list := range lists {
+		for _, x := range list {
+			parts[x.Name] = append(parts[x.Name], f.nameStatus(i, x))
+			on[x.Name] = append(on[x.Name], f.members[i].Name)
+		}
+	}
+	var all []machine.PartStatus
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		x := mergeStatus(parts[name])
+		for _, m := range f.members {
+			if x.State != machine.Dead && !slices.Contains(on[name], m.Name) {
+				x.State, x.Problem = machine.Damaged, m.Name+" has no part of it"
+			}
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// nameStatus is what a machine found, with its name.
+func (f *Fleet) nameStatus(i int, x machine.PartStatus) machine.PartStatus {
+	if x.Problem != "" {
+		x.Problem = fmt.Sprintf("%s: %s", f.members[i].Name, x.Problem)
+	}
+	x.Facts = f.nameFacts(i, x.Facts)
+	return x
+}
+
+// mergeStatus is a lab of several parts.
+func mergeStatus(parts []machine.PartStatus) machine.PartStatus {
+	all := parts[0]
+	facts := make([]machine.Facts, len(parts))
+	all.Processes = 0
+	for i, x := range parts {
+		if badness[x.State] > badness[all.State] || all.Problem == "" {
+			all.State, all.Problem = x.State, x.Problem
+		}
+		if len(all.Note) == 0 {
+			all.Note = x.Note
+		}
+		all.Processes += x.Processes
+		facts[i] = x.Facts
+	}
+	all.Facts = mergeFacts(facts)
+	return all
 }

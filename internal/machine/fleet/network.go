@@ -9,8 +9,8 @@ import (
 	"skerry/internal/machine"
 )
 
-// Tunnel implements machine.Network. Both ends of a tunnel are on one machine: its keys stay there.
-func (p *part) Tunnel(ctx context.Context, ends []machine.TunnelEnd) error {
+// MakeTunnels implements machine.Network. Both ends of a tunnel are on one machine: its keys stay there.
+func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) error {
 	first := map[string]machine.TunnelEnd{}
 	for _, e := range ends {
 		if f, seen := first[e.Link]; seen && p.fleet.at[f.Node] != p.fleet.at[e.Node] {
@@ -19,59 +19,59 @@ func (p *part) Tunnel(ctx context.Context, ends []machine.TunnelEnd) error {
 		}
 		first[e.Link] = e
 	}
-	return shared(p, ends, func(e machine.TunnelEnd) string { return e.Node }, func(x machine.Part, these []machine.TunnelEnd) error {
-		return x.Tunnel(ctx, these)
+	return distribute(p, ends, func(e machine.TunnelEnd) string { return e.Node }, func(x machine.Part, these []machine.TunnelEnd) error {
+		return x.MakeTunnels(ctx, these)
 	})
 }
 
-// Address implements machine.Network.
-func (p *part) Address(ctx context.Context, devices []machine.Device) error {
-	return shared(p, devices, func(d machine.Device) string { return d.Node }, func(x machine.Part, these []machine.Device) error {
-		return x.Address(ctx, these)
+// SetAddresses implements machine.Network.
+func (p *part) SetAddresses(ctx context.Context, devices []machine.Device) error {
+	return distribute(p, devices, func(d machine.Device) string { return d.Node }, func(x machine.Part, these []machine.Device) error {
+		return x.SetAddresses(ctx, these)
 	})
 }
 
-// Route implements machine.Network.
-func (p *part) Route(ctx context.Context, routes []machine.Route) error {
-	return shared(p, routes, func(r machine.Route) string { return r.Node }, func(x machine.Part, these []machine.Route) error {
-		return x.Route(ctx, these)
+// AddRoutes implements machine.Network.
+func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
+	return distribute(p, routes, func(r machine.Route) string { return r.Node }, func(x machine.Part, these []machine.Route) error {
+		return x.AddRoutes(ctx, these)
 	})
 }
 
-// Carrier implements machine.Network.
-func (p *part) Carrier(ctx context.Context, c machine.Cable, up bool) error {
+// SetCarrier implements machine.Network.
+func (p *part) SetCarrier(ctx context.Context, c machine.Cable, up bool) error {
 	i, err := p.index(c.Node)
 	if err != nil {
 		return err
 	}
-	return p.fleet.named(i, p.parts[i].Carrier(ctx, c, up))
+	return p.fleet.nameError(i, p.parts[i].SetCarrier(ctx, c, up))
 }
 
-// Ways implements machine.Network.
-func (p *part) Ways(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
-	x, err := p.on(node)
+// LookupRoutes implements machine.Network.
+func (p *part) LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
+	x, err := p.partOf(node)
 	if err != nil {
 		return nil, err
 	}
-	return x.Ways(ctx, node, to)
+	return x.LookupRoutes(ctx, node, to)
 }
 
-// TUN implements machine.Network.
-func (p *part) TUN(ctx context.Context, t machine.TUN) error {
-	x, err := p.on(t.Node)
+// MakeTUN implements machine.Network.
+func (p *part) MakeTUN(ctx context.Context, t machine.TUN) error {
+	x, err := p.partOf(t.Node)
 	if err != nil {
 		return err
 	}
-	return x.TUN(ctx, t)
+	return x.MakeTUN(ctx, t)
 }
 
-// Listening implements machine.Network.
-func (p *part) Listening(ctx context.Context, node string, port int) (bool, error) {
-	x, err := p.on(node)
+// IsListening implements machine.Network.
+func (p *part) IsListening(ctx context.Context, node string, port int) (bool, error) {
+	x, err := p.partOf(node)
 	if err != nil {
 		return false, err
 	}
-	return x.Listening(ctx, node, port)
+	return x.IsListening(ctx, node, port)
 }
 
 // MTU implements machine.Services.
@@ -90,16 +90,16 @@ func (p *part) MTU(ctx context.Context) (int, error) {
 	return least, err
 }
 
-// Bridge implements machine.Services.
-func (p *part) Bridge(ctx context.Context, bridges []machine.Bridge) error {
-	return shared(p, bridges, func(b machine.Bridge) string { return b.Node }, func(x machine.Part, these []machine.Bridge) error {
-		return x.Bridge(ctx, these)
+// MakeBridges implements machine.Services.
+func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error {
+	return distribute(p, bridges, func(b machine.Bridge) string { return b.Node }, func(x machine.Part, these []machine.Bridge) error {
+		return x.MakeBridges(ctx, these)
 	})
 }
 
-// Rule implements machine.Services.
-func (p *part) Rule(ctx context.Context, rules []machine.Rules) error {
-	return shared(p, rules, func(r machine.Rules) string { return r.Node }, func(x machine.Part, these []machine.Rules) error {
-		return x.Rule(ctx, these)
+// SetRules implements machine.Services.
+func (p *part) SetRules(ctx context.Context, rules []machine.RuleSet) error {
+	return distribute(p, rules, func(r machine.RuleSet) string { return r.Node }, func(x machine.Part, these []machine.RuleSet) error {
+		return x.SetRules(ctx, these)
 	})
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 
 	"skerry/internal/machine"
 	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // part is the parts of a lab on all machines. The first machine's has the lab's note, and its
@@ -16,7 +20,7 @@ type part struct {
 	fleet *Fleet
 	parts []machine.Part // by the fleet's members
 
-	mtu   int // of links between machines, in bytes; set by Make
+	mtu   int // of links between machines, in bytes; set by MakeNodes
 	mu    sync.Mutex
 	links map[string]linkEnds // by link ID
 	ended chan struct{}       // nil before Ended
@@ -40,8 +44,8 @@ func (p *part) each(do func(i int, x machine.Part) error) error {
 	return p.fleet.each(func(i int) error { return do(i, p.parts[i]) })
 }
 
-// there is the parts that were made or opened, and their machines.
-func (p *part) there() ([]machine.Part, *Fleet) {
+// openParts is the parts that were made or opened, and their machines.
+func (p *part) openParts() ([]machine.Part, *Fleet) {
 	f := &Fleet{at: p.fleet.at}
 	var parts []machine.Part
 	for i, x := range p.parts {
@@ -60,8 +64,8 @@ func (p *part) index(node string) (int, error) {
 	return 0, fmt.Errorf("%w on any machine: %s", machine.ErrNoNode, node)
 }
 
-// on is the part that a node is of.
-func (p *part) on(node string) (machine.Part, error) {
+// partOf is the part that a node is of.
+func (p *part) partOf(node string) (machine.Part, error) {
 	i, err := p.index(node)
 	if err != nil {
 		return nil, err
@@ -69,8 +73,8 @@ func (p *part) on(node string) (machine.Part, error) {
 	return p.parts[i], nil
 }
 
-// shared hands what is about nodes to their machines.
-func shared[T any](p *part, all []T, node func(T) string, do func(x machine.Part, these []T) error) error {
+// distribute hands what is about nodes to their machines.
+func distribute[T any](p *part, all []T, node func(T) string, do func(x machine.Part, these []T) error) error {
 	lists := make([][]T, len(p.parts))
 	for _, t := range all {
 		i, err := p.index(node(t))
@@ -90,27 +94,27 @@ func shared[T any](p *part, all []T, node func(T) string, do func(x machine.Part
 // Files implements machine.Part: of the first machine.
 func (p *part) Files() files.System { return p.lead().Files() }
 
-// Keep implements machine.Part.
-func (p *part) Keep(ctx context.Context, lab json.RawMessage) error {
-	return p.each(func(_ int, x machine.Part) error { return x.Keep(ctx, lab) })
+// Commit implements machine.Part.
+func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
+	return p.each(func(_ int, x machine.Part) error { return x.Commit(ctx, lab) })
 }
 
 // SetNote implements machine.Part.
 func (p *part) SetNote(ctx context.Context, note json.RawMessage) error {
-	return p.fleet.named(0, p.lead().SetNote(ctx, note))
+	return p.fleet.nameError(0, p.lead().SetNote(ctx, note))
 }
 
 // Note implements machine.Part.
 func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
 	note, err := p.lead().Note(ctx)
-	return note, p.fleet.named(0, err)
+	return note, p.fleet.nameError(0, err)
 }
 
 // Lock implements machine.Part.
-func (p *part) Lock(ctx context.Context) error { return p.fleet.named(0, p.lead().Lock(ctx)) }
+func (p *part) Lock(ctx context.Context) error { return p.fleet.nameError(0, p.lead().Lock(ctx)) }
 
 // Unlock implements machine.Part.
-func (p *part) Unlock() error { return p.fleet.named(0, p.lead().Unlock()) }
+func (p *part) Unlock() error { return p.fleet.nameError(0, p.lead().Unlock()) }
 
 // Down implements machine.Part.
 func (p *part) Down(ctx context.Context) error {
@@ -124,7 +128,7 @@ func (p *part) Close() error {
 
 // Ended implements machine.Part: the process of any machine.
 func (p *part) Ended() <-chan struct{} {
-	if p.fleet.One() {
+	if p.fleet.IsSingle() {
 		return p.lead().Ended()
 	}
 	p.mu.Lock()
@@ -145,4 +149,109 @@ func (p *part) Ended() <-chan struct{} {
 		}()
 	}
 	return ended
+}
+
+// Facts implements machine.Part: of all machines together. Processes belong to one machine, and are reported
+// where there is one.
+func (p *part) Facts() machine.Facts {
+	all := make([]machine.Facts, len(p.parts))
+	for i, x := range p.parts {
+		all[i] = p.fleet.nameFacts(i, x.Facts())
+	}
+	return mergeFacts(all)
+}
+
+// nameFacts is what a machine tells, with its name.
+func (f *Fleet) nameFacts(i int, told machine.Facts) machine.Facts {
+	name := f.members[i].Name
+	told.Warnings = slices.Clone(told.Warnings)
+	for k, w := range told.Warnings {
+		told.Warnings[k] = name + ": " + w
+	}
+	told.Nodes = slices.Clone(told.Nodes)
+	for k := range told.Nodes {
+		told.Nodes[k].Machine = name
+	}
+	return told
+}
+
+func mergeFacts(all []machine.Facts) machine.Facts {
+	f := all[0]
+	f.Settings = mergeSettings(all)
+	for _, x := range all[1:] {
+		f.Emulator, f.Tunneller, f.Holder = 0, 0, nil
+		f.Warnings = append(f.Warnings, x.Warnings...)
+		f.Unenforced = append(f.Unenforced, x.Unenforced...)
+		f.Nodes = append(f.Nodes, x.Nodes...)
+		if len(f.Lab) == 0 {
+			f.Lab = x.Lab
+		}
+	}
+	return f
+}
+
+// mergeSettings returns the settings of all machines; a value that differs between them comes with their names.
+func mergeSettings(all []machine.Facts) map[string]string {
+	var merged map[string]string
+	for _, x := range all {
+		for name := range x.Settings {
+			var values, named []string
+			for _, y := range all {
+				if len(y.Nodes) == 0 {
+					continue // which has no settings either
+				}
+				values = append(values, y.Settings[name])
+				named = append(named, y.Settings[name]+" on "+y.Nodes[0].Machine)
+			}
+			if merged == nil {
+				merged = map[string]string{}
+			}
+			merged[name] = strings.Join(named, ", ")
+			if slices.Sort(values); len(slices.Compact(values)) == 1 {
+				merged[name] = values[0]
+			}
+		}
+	}
+	return merged
+}
+
+// MakeNodes implements machine.Nodes. Machines whose nodes are linked reach each other from then on.
+func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
+	err := distribute(p, nodes, func(n machine.NodeSpec) string { return n.Name }, func(x machine.Part, these []machine.NodeSpec) error {
+		return x.MakeNodes(ctx, these)
+	})
+	if err != nil || p.fleet.IsSingle() {
+		return err
+	}
+	return p.connectMachines(ctx)
+}
+
+// Host implements machine.Nodes.
+func (p *part) Host(node string) (host.Host, error) {
+	i, err := p.index(node)
+	if err != nil {
+		return nil, err
+	}
+	h, err := p.parts[i].Host(node)
+	return h, p.fleet.nameError(i, err)
+}
+
+// ContainerHost implements machine.Nodes.
+func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
+	i, err := p.index(c.Node)
+	if err != nil {
+		return nil, err
+	}
+	h, err := p.parts[i].ContainerHost(c)
+	return h, p.fleet.nameError(i, err)
+}
+
+// SetNames implements machine.Nodes: all names are known on all machines.
+func (p *part) SetNames(ctx context.Context, names []machine.NameRecord) error {
+	return p.each(func(_ int, x machine.Part) error { return x.SetNames(ctx, names) })
+}
+
+// SetResolver implements machine.Nodes.
+func (p *part) SetResolver(ctx context.Context, server netip.Addr) error {
+	return p.each(func(_ int, x machine.Part) error { return x.SetResolver(ctx, server) })
 }

@@ -51,8 +51,8 @@ type Space struct {
 }
 
 var (
-	_ Published = (*Container)(nil)
-	_ Inside    = (*Container)(nil)
+	_ Published     = (*Container)(nil)
+	_ NamespaceHost = (*Container)(nil)
 )
 
 // Container returns a container on the node. Its namespace is there already.

@@ -31,7 +31,7 @@ func (n *Node) enter(netns string) error {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
 		return fmt.Errorf("make namespaces for %s: %w", n.spec.Name, err)
 	}
-	if err := n.view(); err != nil {
+	if err := n.mountView(); err != nil {
 		return fmt.Errorf("give %s its view of the file system: %w", n.spec.Name, err)
 	}
 	if err := unix.Sethostname([]byte(n.spec.Name)); err != nil {
@@ -43,7 +43,7 @@ func (n *Node) enter(netns string) error {
 	return nil
 }
 
-func (n *Node) view() error {
+func (n *Node) mountView() error {
 	// Mounts below come from the machine but do not reach it.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("detach from the machine's mounts: %w", err)
@@ -55,7 +55,7 @@ func (n *Node) view() error {
 	}
 	if n.spec.Resolver != "" {
 		if _, err := os.Stat(n.spec.Resolver); err == nil {
-			if err := cover(resolverFile, n.spec.Resolver); err != nil {
+			if err := bindOver(resolverFile, n.spec.Resolver); err != nil {
 				return err
 			}
 		}
@@ -63,12 +63,12 @@ func (n *Node) view() error {
 	if n.spec.Hosts == "" {
 		return nil
 	}
-	return cover(hostsFile, n.spec.Hosts)
+	return bindOver(hostsFile, n.spec.Hosts)
 }
 
-// cover has a file be seen in another's place. A machine that lacks that one resolves no
+// bindOver has a file be seen in another's place. A machine that lacks that one resolves no
 // names.
-func cover(file, with string) error {
+func bindOver(file, with string) error {
 	err := unix.Mount(with, file, "", unix.MS_BIND, "")
 	if _, missing := os.Stat(file); errors.Is(missing, fs.ErrNotExist) {
 		return nil

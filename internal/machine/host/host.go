@@ -9,12 +9,16 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
+	"strings"
 	"syscall"
 	"time"
 
+	"skerry/internal/kernel/cgroup"
 	"skerry/internal/machine/files"
 )
 
@@ -42,7 +46,7 @@ type Host interface {
 	// Usage reads what the node's processes have used since it came up, and what they waited for.
 	Usage() (Usage, error)
 	// Ahead is how far the clock of its machine was ahead of this process's when last measured, 0 on the same machine.
-	Ahead() time.Duration
+	ClockOffset() time.Duration
 }
 
 // ExitCode is how a program ended that did not end well, of hosts on other machines.
@@ -119,3 +123,70 @@ type Waits struct {
 	ProcessorKnown bool `json:"processor_known,omitempty"`
 	DiskKnown      bool `json:"disk_known,omitempty"`
 }
+
+// ErrName is returned by Host.Dial for an address that would have to be looked up: only on
+// the asking side could it be, where a node's names mean nothing.
+var ErrName = errors.New("the address is a name")
+
+// Dialer is a host's Dial that gives up after so long.
+func Dialer(h Host, timeout time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return h.Dial(ctx, network, addr)
+	}
+}
+
+// CheckAccepts returns nil when something accepts connections from a host, at an IPv4 address and
+// port, within a time.
+func CheckAccepts(ctx context.Context, h Host, addr string, within time.Duration) error {
+	conn, err := Dialer(h, within)(ctx, "tcp4", addr)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// NamespaceHost is a host whose network is one of this machine: for the machine's own work there,
+// with sockets that listen, routes and devices. What only asks servers something has Dial.
+type NamespaceHost interface {
+	Host
+	// Netns is the path of its network namespace.
+	Netns() string
+	// Do calls f with the calling thread inside the node's network namespace.
+	// Sockets that f opens stay there; goroutines that f starts do not run there.
+	Do(f func() error) error
+}
+
+// DialInside is Host.Dial of a host that do brings the calling thread into the network of.
+func DialInside(ctx context.Context, do func(f func() error) error, network, addr string) (conn net.Conn, err error) {
+	if !strings.HasPrefix(network, "unix") {
+		if _, err := netip.ParseAddrPort(addr); err != nil {
+			return nil, fmt.Errorf("connect to %s: %w: %w", addr, ErrName, err)
+		}
+	}
+	err = do(func() error {
+		// An address without a name is dialled by the goroutine that asks.
+		conn, err = new(net.Dialer).DialContext(ctx, network, addr)
+		return err
+	})
+	return conn, err
+}
+
+// Controls is a host that what happens in an experiment can be done to. Nodes have it, wherever
+// their machine is; Node says what each does.
+type Controls interface {
+	Freeze(ctx context.Context) error
+	Thaw() error
+	MountDisk(bytes int64) error
+	FillDisk() error
+	FreeDisk() error
+	LimitDisk(l cgroup.DiskLimit) error
+	LimitCPU(cores float64) error
+	Used() (used, throttled time.Duration, err error)
+}
+
+var _ Controls = (*Node)(nil)
+
+// ClockOffset implements Host: a node of this machine has its clock.
+func (n *Node) ClockOffset() time.Duration { return 0 }

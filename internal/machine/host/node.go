@@ -82,7 +82,7 @@ type Node struct {
 	}
 }
 
-var _ Inside = (*Node)(nil)
+var _ NamespaceHost = (*Node)(nil)
 
 // NewNode returns the node that spec describes.
 func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*process.Process]struct{}{}} }
@@ -119,7 +119,7 @@ func (n *Node) Close() error {
 	running := n.shut()
 	var errs []error
 	for _, p := range running {
-		_ = p.Doom() // it may have ended
+		_ = p.SendKill() // it may have ended
 	}
 	for _, p := range running {
 		errs = append(errs, p.Kill())

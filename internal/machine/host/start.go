@@ -21,9 +21,9 @@ const (
 	// descriptors a process may open where the machine allows it: what databases ask
 	// for (Cassandra 100,000), and not so many that programs that walk them all take long.
 	descriptors = 1 << 17
-	// leftover bounds how long pipes are read that a process's children keep open
+	// outputDelay bounds how long pipes are read that a process's children keep open
 	// after its end.
-	leftover = time.Second
+	outputDelay = time.Second
 )
 
 // Start runs a program on the node.
@@ -58,7 +58,7 @@ func (n *Node) start(ctx context.Context, c Command, space string) (*process.Pro
 	}
 	go func() {
 		defer n.dismiss(p)
-		p.Reap(func() { n.retire(p.PID()) })
+		p.Reap(func() { n.retireProcess(p.PID()) })
 	}()
 	return p, nil
 }
@@ -83,7 +83,7 @@ func (n *Node) dismiss(p *process.Process) {
 
 func (n *Node) launch(c Command, group *cgroup.Group, space string) (*process.Process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = n.environment(c), n.dir(c), leftover
+	cmd.Env, cmd.Dir, cmd.WaitDelay = n.environment(c), n.dir(c), outputDelay
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	log, err := openLog(c)
 	if err != nil {

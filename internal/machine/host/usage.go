@@ -1,8 +1,15 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/linger"
 	"skerry/internal/kernel/procfs"
 )
 
@@ -10,11 +17,11 @@ import (
 // lacks a controller, and where there is none, the processes that Start started and
 // their children are added up; there is no telling how often they were throttled.
 func (n *Node) Usage() (Usage, error) {
-	u, err := n.used()
+	u, err := n.groupUsage()
 	if err != nil {
 		return u, err
 	}
-	pids, err := n.present()
+	pids, err := n.listProcesses()
 	if err != nil {
 		return u, fmt.Errorf("list the processes of %s: %w", n.spec.Name, err)
 	}
@@ -24,16 +31,16 @@ func (n *Node) Usage() (Usage, error) {
 	return u, nil
 }
 
-// present are the node's processes; it makes no control group for a node that has not started any.
-func (n *Node) present() ([]int, error) {
+// listProcesses are the node's processes; it makes no control group for a node that has not started any.
+func (n *Node) listProcesses() ([]int, error) {
 	if n.spec.Group != nil {
 		return n.spec.Group.Processes()
 	}
 	return n.families(), nil
 }
 
-// used is Usage without what processes waited for a processor, which costs more than all else.
-func (n *Node) used() (Usage, error) {
+// groupUsage is Usage without what processes waited for a processor, which costs more than all else.
+func (n *Node) groupUsage() (Usage, error) {
 	var u Usage
 	var cpu, memory, io bool
 	if g := n.spec.Group; g != nil {
@@ -48,7 +55,7 @@ func (n *Node) used() (Usage, error) {
 	if cpu && memory && io {
 		return u, nil
 	}
-	sum := n.sum()
+	sum := n.processUsage()
 	if !cpu {
 		u.CPU = sum.CPU
 	}
@@ -61,20 +68,20 @@ func (n *Node) used() (Usage, error) {
 	return u, nil
 }
 
-// sum adds up processes by /proc.
-func (n *Node) sum() Usage {
+// processUsage adds up processes by /proc.
+func (n *Node) processUsage() Usage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	sum := n.ended
 	for p := range n.running {
-		sum.add(family(p.PID()))
+		sum.add(familyUsage(p.PID()))
 	}
 	return sum
 }
 
-// retire remembers what a process used that has ended and was not waited for.
-func (n *Node) retire(pid int) {
-	used := family(pid)
+// retireProcess remembers what a process used that has ended and was not waited for.
+func (n *Node) retireProcess(pid int) {
+	used := familyUsage(pid)
 	used.Memory = 0
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -93,8 +100,8 @@ func (u *Usage) add(v Usage) {
 	u.WroteBytes += v.WroteBytes
 }
 
-// family is the usage of a process and of its children, and of theirs.
-func family(pid int) Usage {
+// familyUsage is the usage of a process and of its children, and of theirs.
+func familyUsage(pid int) Usage {
 	s, err := procfs.ReadStat(pid)
 	if err != nil {
 		return Usage{}
@@ -104,7 +111,88 @@ func family(pid int) Usage {
 		u.ReadBytes, u.WroteBytes = read, wrote
 	}
 	for _, child := range procfs.ListChildren(pid) {
-		u.add(family(child))
+		u.add(familyUsage(child))
 	}
 	return u
+}
+
+// freezing is how often it is looked whether every process has stopped: one that was
+// starting another when it was told to stop leaves that one running.
+const freezing = time.Millisecond
+
+// Freeze stops every process of the node where it is (SIGSTOP), and returns when all have
+// stopped. Thaw lets them go on.
+func (n *Node) Freeze(ctx context.Context) error {
+	for {
+		running, err := n.signal(unix.SIGSTOP)
+		if err != nil {
+			return fmt.Errorf("freeze %s: %w", n.spec.Name, err)
+		}
+		if running == 0 {
+			return nil
+		}
+		if err := linger.For(ctx, freezing); err != nil {
+			return fmt.Errorf("freeze %s: %w", n.spec.Name, err)
+		}
+	}
+}
+
+// Thaw lets the node's processes go on (SIGCONT).
+func (n *Node) Thaw() error {
+	if _, err := n.signal(unix.SIGCONT); err != nil {
+		return fmt.Errorf("thaw %s: %w", n.spec.Name, err)
+	}
+	return nil
+}
+
+// signal sends a signal to the node's processes and counts those that may run on until
+// they get it. One in the kernel that nothing interrupts (D) does not, however long that
+// lasts: one that waits for a child of vfork stays there for as long as that is stopped.
+func (n *Node) signal(s unix.Signal) (running int, err error) {
+	pids, err := n.processes()
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		st, err := procfs.ReadStat(pid)
+		if err != nil {
+			continue // it has ended
+		}
+		if !strings.ContainsRune("TDZX", rune(st.State)) {
+			running++
+		}
+		if err := unix.Kill(pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
+			return running, err
+		}
+	}
+	return running, nil
+}
+
+// processes are those of the node's control group; where there is none, those that Start
+// started, and their children.
+func (n *Node) processes() ([]int, error) {
+	if g, err := n.controlGroup(); err != nil || g != nil {
+		if err != nil {
+			return nil, err
+		}
+		return g.Processes()
+	}
+	return n.families(), nil
+}
+
+// families are the processes that Start started, and their children.
+func (n *Node) families() (pids []int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var add func(pid int)
+	add = func(pid int) {
+		pids = append(pids, pid)
+		for _, child := range procfs.ListChildren(pid) {
+			add(child)
+		}
+	}
+	for p := range n.running {
+		add(p.PID())
+	}
+	return pids
 }

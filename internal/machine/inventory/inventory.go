@@ -3,6 +3,7 @@
 package inventory
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -17,12 +18,12 @@ import (
 // File is a machines file.
 type File struct {
 	// Machines are those that may be used.
-	Machines []Machine `yaml:"machines" json:"machines" jsonschema:"required,minItems=1"`
+	Machines []Entry `yaml:"machines" json:"machines" jsonschema:"required,minItems=1"`
 }
 
-// Machine is one machine, or those of a Kubernetes cluster. How it is reached is one of ssh,
+// Entry is one machine, or those of a Kubernetes cluster. How it is reached is one of ssh,
 // kubernetes and command.
-type Machine struct {
+type Entry struct {
 	// Name is how messages, plans and reports call the machine. It may be left out under
 	// kubernetes, where machines are called as the cluster calls them.
 	Name string `yaml:"name" json:"name,omitempty" jsonschema:"pattern=^[A-Za-z0-9][A-Za-z0-9._-]*$"`
@@ -53,7 +54,7 @@ type Machine struct {
 }
 
 // Alternatives: a machine is reached one way.
-func (Machine) Alternatives() [][]string { return [][]string{{"ssh", "kubernetes", "command"}} }
+func (Entry) Alternatives() [][]string { return [][]string{{"ssh", "kubernetes", "command"}} }
 
 // SSH is how the system's ssh is told to reach a machine.
 type SSH struct {
@@ -102,7 +103,7 @@ func Load(path string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	f.anchor(path)
+	f.resolvePaths(path)
 	return f, nil
 }
 
@@ -119,17 +120,17 @@ func decode(root *strict.Node) (File, error) {
 	return f, nil
 }
 
-// anchor has the paths of a file no longer depend on where that lies.
-func (f File) anchor(path string) {
+// resolvePaths has the paths of a file no longer depend on where that lies.
+func (f File) resolvePaths(path string) {
 	for _, m := range f.Machines {
 		if m.SSH != nil {
-			m.SSH.Identity, m.SSH.Config = beside(path, m.SSH.Identity), beside(path, m.SSH.Config)
+			m.SSH.Identity, m.SSH.Config = resolvePath(path, m.SSH.Identity), resolvePath(path, m.SSH.Config)
 		}
 	}
 }
 
-// beside is the path of a file that another one names.
-func beside(file, path string) string {
+// resolvePath is the path of a file that another one names.
+func resolvePath(file, path string) string {
 	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~") {
 		return path
 	}
@@ -174,7 +175,7 @@ var ErrNoShell = errors.New("it is reached by a command that runs an agent and n
 
 // Address is the one that others reach the machine by, as far as the file tells: "" where only the
 // machine itself knows.
-func (m Machine) Address() string {
+func (m Entry) Address() string {
 	if m.Addr != "" || m.SSH == nil {
 		return m.Addr
 	}
@@ -183,4 +184,55 @@ func (m Machine) Address() string {
 		return ""
 	}
 	return host
+}
+
+// Ref is how another file says which machines it is about: a machines file, or the machines
+// themselves as such a file lists them. The zero value says nothing.
+type Ref struct {
+	// File is the path of a machines file, relative to the file that names it.
+	File string
+	// List are the machines; nil where File names them.
+	List []Entry
+}
+
+var _ strict.Decoder = (*Ref)(nil)
+
+// IsSet tells whether machines are given.
+func (g Ref) IsSet() bool { return g.File != "" || g.List != nil }
+
+// DecodeNode implements strict.Decoder: a single value is a path.
+func (g *Ref) DecodeNode(n *strict.Node, path string, report func(strict.Problem)) {
+	switch n.Kind {
+	case strict.Text:
+		*g = Ref{File: n.Scalar}
+	case strict.List:
+		*g = Ref{List: []Entry{}}
+		for _, p := range strict.Decode(n, &g.List, path) {
+			report(p)
+		}
+	default:
+		report(strict.Problem{Pos: n.Pos, Path: path, Message: fmt.Sprintf("%s: want the path of a machines file or a list of machines, not %v", path, n.Kind),
+			Hint: "write machines: machines.yaml, or machines: [{name: rack-1, ssh: lab@10.0.0.11}]"})
+	}
+}
+
+// Check finds what is wrong with machines that are listed at a path of a file.
+func (g Ref) Check(path string) strict.Problems { return File{Machines: g.List}.check(path) }
+
+// MarshalJSON writes what the file says.
+func (g Ref) MarshalJSON() ([]byte, error) {
+	if g.List != nil {
+		return json.Marshal(g.List)
+	}
+	return json.Marshal(g.File)
+}
+
+// Load is the machines that are given in a file, whose place paths are relative to.
+func (g Ref) Load(in string) (File, error) {
+	if g.List == nil {
+		return Load(resolvePath(in, g.File))
+	}
+	f := File{Machines: g.List}
+	f.resolvePaths(in)
+	return f, nil
 }

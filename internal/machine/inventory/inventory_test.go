@@ -32,14 +32,14 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Machine{
+	want := []Entry{
 		{Name: "rack-1", SSH: &SSH{Host: "lab@10.0.0.11"}},
 		{Name: "pune", SSH: &SSH{Host: "gate", User: "debian", Port: 2222, Identity: "keys/lab", Options: []string{"ProxyJump=bastion"}},
 			Sudo: true, Site: "Pune", Addr: "203.0.113.7", Cores: 2, Memory: 4 << 30},
 		{Kubernetes: &Kubernetes{Context: "lab", Namespace: "skerry", Selector: "app=skerry-machine"}},
 		{Name: "any", Command: []string{"docker", "exec", "-i", "box", "skerry", "agent", "machine"}},
 	}
-	if diff := cmp.Diff(want, f.Machines, cmpopts.IgnoreUnexported(Machine{})); diff != "" {
+	if diff := cmp.Diff(want, f.Machines, cmpopts.IgnoreUnexported(Entry{})); diff != "" {
 		t.Error(diff)
 	}
 	var addrs []string
@@ -74,14 +74,14 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestShell(t *testing.T) {
-	m := Machine{Name: "a", SSH: &SSH{Host: "h", User: "u", Port: 7, Identity: "k", Options: []string{"A=b"}}}
+	m := Entry{Name: "a", SSH: &SSH{Host: "h", User: "u", Port: 7, Identity: "k", Options: []string{"A=b"}}}
 	got, err := m.Shell("echo 'it is'")
 	want := []string{"ssh", "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "A=b", "-i", "k", "-l", "u", "-p", "7", "h",
 		`exec /bin/sh -c 'echo '\''it is'\'''`}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	if _, err := (Machine{Name: "any", Command: []string{"x"}}).Shell("true"); err == nil || !strings.Contains(err.Error(), "any") {
+	if _, err := (Entry{Name: "any", Command: []string{"x"}}).Shell("true"); err == nil || !strings.Contains(err.Error(), "any") {
 		t.Errorf("%v", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestPodsAreMachines(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	f := File{Machines: []Machine{{Kubernetes: &Kubernetes{Context: "lab", Selector: "app=x"}}}}
+	f := File{Machines: []Entry{{Kubernetes: &Kubernetes{Context: "lab", Selector: "app=x"}}}}
 	got, err := f.Expand(t.Context())
 	if err != nil || len(got) != 1 || got[0].Name != "n1" || got[0].Address() != "10.1.0.1" {
 		t.Fatalf("%+v, %v", got, err)
@@ -120,11 +120,11 @@ func TestPodsAreMachines(t *testing.T) {
 // Machines may be given in another file, by a path or as a list.
 func TestGiven(t *testing.T) {
 	type other struct {
-		Machines Given `yaml:"machines"`
+		Machines Ref `yaml:"machines"`
 	}
-	for text, want := range map[string]Given{
+	for text, want := range map[string]Ref{
 		"machines: m.yaml": {File: "m.yaml"},
-		"machines: [{name: a, ssh: {host: h, identity: k}}]": {List: []Machine{{Name: "a", SSH: &SSH{Host: "h", Identity: "k"}}}},
+		"machines: [{name: a, ssh: {host: h, identity: k}}]": {List: []Entry{{Name: "a", SSH: &SSH{Host: "h", Identity: "k"}}}},
 	} {
 		root, err := strict.Parse("e.yaml", []byte(text))
 		if err != nil {
@@ -134,13 +134,13 @@ func TestGiven(t *testing.T) {
 		if ps := strict.Decode(root, &got, ""); len(ps) > 0 {
 			t.Fatalf("%s: %v", text, ps)
 		}
-		if diff := cmp.Diff(want, got.Machines, cmpopts.IgnoreUnexported(Machine{})); diff != "" {
+		if diff := cmp.Diff(want, got.Machines, cmpopts.IgnoreUnexported(Entry{})); diff != "" {
 			t.Error(diff)
 		}
 		if got.Machines.List == nil {
 			continue
 		}
-		if f, err := got.Machines.Read("dir/e.yaml"); err != nil || f.Machines[0].SSH.Identity != "dir/k" {
+		if f, err := got.Machines.Load("dir/e.yaml"); err != nil || f.Machines[0].SSH.Identity != "dir/k" {
 			t.Errorf("%+v, %v: want paths relative to the file", f, err)
 		}
 	}
@@ -152,18 +152,18 @@ func TestGiven(t *testing.T) {
 	if ps := strict.Decode(root, &bad, ""); len(ps) != 1 || !strings.Contains(ps[0].Message, "want the path of a machines file or a list") {
 		t.Errorf("%v", ps)
 	}
-	if ps := (Given{List: []Machine{{Name: "a"}}}).Check("machines"); len(ps) != 1 || ps[0].Path != "machines[0]" {
+	if ps := (Ref{List: []Entry{{Name: "a"}}}).Check("machines"); len(ps) != 1 || ps[0].Path != "machines[0]" {
 		t.Errorf("%+v", ps)
 	}
 }
 
 // A terminal is asked for where ssh or kubectl has one.
 func TestTerminal(t *testing.T) {
-	got, err := Machine{Name: "a", SSH: &SSH{Host: "h"}}.Terminal("x")
+	got, err := Entry{Name: "a", SSH: &SSH{Host: "h"}}.Terminal("x")
 	if err != nil || !slices.Equal(got[:3], []string{"ssh", "-T", "-t"}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	got, err = Machine{Name: "a", Kubernetes: &Kubernetes{Selector: "s"}, pod: "p"}.Terminal("x")
+	got, err = Entry{Name: "a", Kubernetes: &Kubernetes{Selector: "s"}, pod: "p"}.Terminal("x")
 	if err != nil || !slices.Equal(got[:4], []string{"kubectl", "exec", "-t", "-i"}) {
 		t.Errorf("%v, %v", got, err)
 	}

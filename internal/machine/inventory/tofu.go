@@ -31,7 +31,7 @@ var makers = []string{"tofu", "terraform"}
 func FromTofu(ctx context.Context, dirs []string) (File, error) {
 	var f File
 	for _, dir := range dirs {
-		m, err := made(ctx, dir)
+		m, err := fromResources(ctx, dir)
 		if err != nil {
 			return File{}, fmt.Errorf("reading the outputs of %s: %w", dir, err)
 		}
@@ -43,8 +43,8 @@ func FromTofu(ctx context.Context, dirs []string) (File, error) {
 	return f, nil
 }
 
-// made are the machines of one folder.
-func made(ctx context.Context, dir string) ([]Machine, error) {
+// fromResources are the machines of one folder.
+func fromResources(ctx context.Context, dir string) ([]Entry, error) {
 	said, maker, err := outputs(ctx, dir)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func TestFromTofu(t *testing.T) {
 	}
 	own := applied(t, value(`[{"name": "mine", "ssh": {"host": "192.0.2.7", "port": null}, "cores": 2, "memory": "4GiB", "site": null}]`))
 	options := func(id string) []string { return []string{"StrictHostKeyChecking=accept-new", "HostKeyAlias=" + id} }
-	want := []Machine{
+	want := []Entry{
 		{Name: "skerry-melbourne", SSH: &SSH{Host: "203.0.113.14", User: "skerry", Identity: "/home/lab/.ssh/id_ed25519", Options: options("skerry-melbourne-server-12")},
 			Sudo: true, Site: "Melbourne", Addr: "203.0.113.14"},
 		{Name: "skerry-singapore", SSH: &SSH{Host: "203.0.113.15", User: "skerry", Identity: "/home/lab/.ssh/id_ed25519", Options: options("skerry-singapore-server-13")},
@@ -67,7 +67,7 @@ func TestFromTofu(t *testing.T) {
 	for _, name := range []string{"tofu", "terraform"} {
 		programs(t, name)
 		f, err := FromTofu(t.Context(), []string{recorded, own})
-		if diff := cmp.Diff(want, f.Machines, cmpopts.IgnoreUnexported(Machine{})); err != nil || diff != "" {
+		if diff := cmp.Diff(want, f.Machines, cmpopts.IgnoreUnexported(Entry{})); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}

@@ -18,7 +18,7 @@ func TestClaimedPortsAreKept(t *testing.T) {
 	if second.port == first.port {
 		t.Errorf("two labs have port %d", first.port)
 	}
-	for _, c := range []*claim{first, second} {
+	for _, c := range []*portClaim{first, second} {
 		if err := c.close(); err != nil {
 			t.Error(err)
 		}

@@ -57,7 +57,7 @@ func agent(ctx context.Context, name string) error {
 // order is what an owner is told to do.
 type order struct {
 	State, Data string
-	Ask         machine.Ask
+	Ask         machine.PartSpec
 	After       machinetest.Step
 }
 
@@ -120,7 +120,7 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			Die: func(t *testing.T, a machine.Ask, after machinetest.Step) {
+			Die: func(t *testing.T, a machine.PartSpec, after machinetest.Step) {
 				t.Helper()
 				o.Ask, o.After = a, after
 				runOwner(t, o)

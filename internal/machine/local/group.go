@@ -20,7 +20,7 @@ func (p *part) controlGroup() (*cgroup.Tree, error) {
 	if errors.Is(err, cgroup.ErrNone) {
 		p.warn("CPU and memory of nodes are not limited: %v", err)
 		for _, n := range p.record.Nodes {
-			p.record.Unheld = append(p.record.Unheld, machine.Lack{Node: n.Name, Why: err.Error()})
+			p.record.Unheld = append(p.record.Unheld, machine.UnenforcedLimit{Node: n.Name, Why: err.Error()})
 		}
 		return nil, nil
 	}
@@ -28,13 +28,13 @@ func (p *part) controlGroup() (*cgroup.Tree, error) {
 		return nil, err
 	}
 	p.record.Groups = true
-	p.record.Unheld = p.unheld(tree)
-	p.warnUnheld()
+	p.record.Unheld = p.unenforcedLimits(tree)
+	p.warnUnenforced()
 	return tree, nil
 }
 
-// warnUnheld warns of each kind of limit that nodes are not held to.
-func (p *part) warnUnheld() {
+// warnUnenforced warns of each kind of limit that nodes are not held to.
+func (p *part) warnUnenforced() {
 	told := map[string]bool{}
 	for _, l := range p.record.Unheld {
 		switch {
@@ -64,12 +64,12 @@ func (p *part) boundsDisk(tree *cgroup.Tree) error {
 	return err
 }
 
-// unheld are the limits that nodes are not held to by the control groups of the tree.
-func (p *part) unheld(tree *cgroup.Tree) (lacks []machine.Lack) {
+// unenforcedLimits are the limits that nodes are not held to by the control groups of the tree.
+func (p *part) unenforcedLimits(tree *cgroup.Tree) (lacks []machine.UnenforcedLimit) {
 	cpu, memory := tree.Group(p.record.ID).SupportedLimits()
 	for _, n := range p.record.Nodes {
 		lack := func(limit string, why error) {
-			lacks = append(lacks, machine.Lack{Node: n.Name, Limit: limit, Why: why.Error()})
+			lacks = append(lacks, machine.UnenforcedLimit{Node: n.Name, Limit: limit, Why: why.Error()})
 		}
 		if n.CPU > 0 && !cpu {
 			lack("CPU", cgroup.ErrNoController)

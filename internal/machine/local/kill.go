@@ -22,12 +22,12 @@ import (
 const (
 	// asking is how long the emulator may take to end when asked to: it removes the
 	// devices of 1000 links in 4 s.
-	asking = 20 * time.Second
+	termTimeout = 20 * time.Second
 	// dying is how long a killed process may take: the kernel closes the devices of an
 	// emulator with 1000 links, one after the other, in 35 s.
-	dying = time.Minute
+	killTimeout = time.Minute
 	// glance is how often processes are looked for that are ending.
-	glance = 2 * time.Millisecond
+	processPoll = 2 * time.Millisecond
 	// listings is how often a control group is listed in which every process has ended by
 	// the next time.
 	listings = 100
@@ -37,13 +37,13 @@ const (
 func (r remains) kill(ctx context.Context) error {
 	for _, p := range r.processes {
 		if p.Name == journal.Emulator && r.sameBoot && p.Alive() {
-			r.ask(ctx, p.Process)
+			r.terminate(ctx, p.Process)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, dying)
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	for {
-		running, err := r.running()
+		running, err := r.runningProcesses()
 		if err != nil || len(running) == 0 {
 			return err
 		}
@@ -52,34 +52,34 @@ func (r remains) kill(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := linger.For(ctx, glance); err != nil {
+		if err := linger.For(ctx, processPoll); err != nil {
 			return fmt.Errorf("process %d does not end: %w", running[0].PID, err)
 		}
 	}
 }
 
-// ask asks a process to end and waits for it.
-func (r remains) ask(ctx context.Context, p procfs.Process) {
+// terminate asks a process to end and waits for it.
+func (r remains) terminate(ctx context.Context, p procfs.Process) {
 	if unix.Kill(p.PID, unix.SIGTERM) != nil {
 		return
 	}
-	late := time.After(asking)
+	late := time.After(termTimeout)
 	for p.Alive() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-late:
 			return
-		case <-time.After(glance):
+		case <-time.After(processPoll):
 		}
 	}
 }
 
-// running are the lab's processes: those in its control group, those that bear its tag,
+// runningProcesses are the lab's processes: those in its control group, those that bear its tag,
 // those of the journal and, where there are no control groups, those in its namespaces:
 // a program may overwrite its environment, and its children are in no journal.
-func (r remains) running() ([]procfs.Process, error) {
-	found, err := r.grouped()
+func (r remains) runningProcesses() ([]procfs.Process, error) {
+	found, err := r.groupProcesses()
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (r remains) running() ([]procfs.Process, error) {
 	if r.record == nil || !r.record.Groups {
 		spaces = r.spaces()
 	}
-	all, err := processes(func(pid int) bool {
-		if bearsTag(pid, r.id) {
+	all, err := findProcesses(func(pid int) bool {
+		if hasTag(pid, r.id) {
 			return true
 		}
 		if len(spaces) == 0 {
@@ -110,16 +110,16 @@ func (r remains) running() ([]procfs.Process, error) {
 	}), nil
 }
 
-func bearsTag(pid int, lab string) bool { return procfs.ReadEnv(pid, host.LabVariable) == lab }
+func hasTag(pid int, lab string) bool { return procfs.ReadEnv(pid, host.LabVariable) == lab }
 
-// tagged are the processes that bear a lab's tag.
-func tagged(lab string) ([]procfs.Process, error) {
-	return processes(func(pid int) bool { return bearsTag(pid, lab) })
+// processesWithTag are the processes that bear a lab's tag.
+func processesWithTag(lab string) ([]procfs.Process, error) {
+	return findProcesses(func(pid int) bool { return hasTag(pid, lab) })
 }
 
-// processes are those of the machine that a test holds for. Each is identified before the
+// findProcesses are those of the machine that a test holds for. Each is identified before the
 // test: should its ID be used again meanwhile, what is returned is a process that is gone.
-func processes(test func(pid int) bool) ([]procfs.Process, error) {
+func findProcesses(test func(pid int) bool) ([]procfs.Process, error) {
 	all, err := procfs.ListPIDs()
 	if err != nil {
 		return nil, err
@@ -133,9 +133,9 @@ func processes(test func(pid int) bool) ([]procfs.Process, error) {
 	return found, nil
 }
 
-// grouped are the processes in the lab's control group. They are listed twice, since only
+// groupProcesses are the processes in the lab's control group. They are listed twice, since only
 // those are safely identified that are in it before and after.
-func (r remains) grouped() ([]procfs.Process, error) {
+func (r remains) groupProcesses() ([]procfs.Process, error) {
 	tree, err := cgroup.Open()
 	if errors.Is(err, cgroup.ErrNone) {
 		return nil, nil

@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/emulator"
+	"skerry/internal/machine/host"
 	"skerry/internal/machine/journal"
-	"skerry/internal/machine/statedir"
 )
 
-// Link implements machine.Links.
-func (p *part) Link(ctx context.Context, links []link.Spec) error {
+// MakeLinks implements machine.Links.
+func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	specs, err := p.resolveEnds(links)
@@ -32,8 +34,8 @@ func (p *part) Link(ctx context.Context, links []link.Spec) error {
 	return p.own(specs)
 }
 
-// Adopt implements machine.Links. Processes of nodes can be started from then on.
-func (p *part) Adopt(ctx context.Context, links []link.Spec) error {
+// AdoptLinks implements machine.Links. Processes of nodes can be started from then on.
+func (p *part) AdoptLinks(ctx context.Context, links []link.Spec) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	kind, err := emulator.Find(p.record.Engine, p.machine.Engines)
@@ -44,7 +46,7 @@ func (p *part) Adopt(ctx context.Context, links []link.Spec) error {
 	if err != nil {
 		return err
 	}
-	taken, err := journal.Open(p.place.File(statedir.Journal))
+	taken, err := journal.Open(p.place.Path(journal.JournalFile))
 	if err != nil {
 		return err
 	}
@@ -68,7 +70,7 @@ func (p *part) resolveEnds(links []link.Spec) ([]link.Spec, error) {
 		case a.Machine != "", b.Machine != "" && (b.Path == nil || p.record.Engine == emulator.Netem):
 			return nil, fmt.Errorf("link %s from %s to %s: %w", specs[i].ID, a.Node, b.Node, machine.ErrElsewhere)
 		case b.Path != nil:
-			b.Netns = p.betweenSpace()
+			b.Netns = p.underlayNetns()
 		default:
 			b.Netns = p.netns(b.Node)
 		}
@@ -86,16 +88,16 @@ func (p *part) netns(node string) string {
 	return p.place.Namespace(node) // which is not there
 }
 
-// Set implements machine.Links.
-func (p *part) Set(ctx context.Context, changes []link.Change) error {
+// ShapeLinks implements machine.Links.
+func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
 	if err := p.running().Set(ctx, changes); err != nil {
 		return fmt.Errorf("change links: %w", err)
 	}
 	return nil
 }
 
-// Stats implements machine.Links.
-func (p *part) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
+// LinkStats implements machine.Links.
+func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	return p.running().Stats(ctx, ids...)
 }
 
@@ -106,4 +108,65 @@ func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) 
 		return link.Lateness{}, nil
 	}
 	return engine.Lateness(ctx, reset)
+}
+
+// fixedAddr is an address that is measured to, and never from.
+type fixedAddr struct{ at netip.Addr }
+
+func (t fixedAddr) Addr() string          { return t.at.String() }
+func (t fixedAddr) Do(func() error) error { return machine.ErrRemoteHost }
+
+// MeasureRTT implements machine.Measurer.
+func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTResult, error) {
+	pairs := make([]probe.Pair, len(e.Paths))
+	from := map[string]*host.Node{}
+	for i, w := range e.Paths {
+		if from[w.Node] == nil {
+			n, err := p.node(w.Node)
+			if err != nil {
+				return nil, err
+			}
+			from[w.Node] = n
+		}
+		pairs[i] = probe.Pair{From: from[w.Node], To: fixedAddr{w.To}}
+	}
+	if e.Undisturbed {
+		return probe.MeasureUndisturbedRTT(ctx, pairs, e.Count, e.Interval)
+	}
+	return probe.MeasureRTT(ctx, pairs, e.Count, e.Interval)
+}
+
+// linkHost is a node as it is reached on a link.
+type linkHost struct {
+	*host.Node
+	at netip.Addr
+}
+
+func (p linkHost) Addr() string { return p.at.String() }
+
+// MeasureTrain implements machine.Measurer.
+func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (probe.TrainResult, error) {
+	var ends [2]linkHost
+	for i, e := range []machine.TrainEnd{t.From, t.To} {
+		if e.Node == "" && t.Meeting != nil {
+			continue
+		}
+		n, err := p.node(e.Node)
+		if err != nil {
+			return probe.TrainResult{}, err
+		}
+		ends[i] = linkHost{n, e.Addr}
+	}
+	from, to := ends[0], ends[1]
+	var arrivals []probe.Arrival
+	var err error
+	switch {
+	case t.Meeting == nil:
+		arrivals, err = probe.SendTrain(ctx, from, to, t.Packets)
+	case to.Node != nil:
+		arrivals, err = probe.ReceiveTrain(ctx, to, *t.Meeting, t.Packets)
+	default:
+		err = probe.DispatchTrain(ctx, from, t.To.Addr, *t.Meeting, t.Packets)
+	}
+	return probe.AnalyzeTrain(arrivals, t.Packets.Bytes), err
 }

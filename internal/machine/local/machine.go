@@ -13,16 +13,16 @@ import (
 
 	"skerry/internal/machine"
 	"skerry/internal/machine/emulator"
-	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/journal"
 )
 
 // Config says how a machine does its work.
 type Config struct {
 	// State is the directory that keeps the journals of labs; default
-	// statedir.DefaultStateDir.
+	// journal.DefaultStateDir.
 	State string
 	// Data gets the directories of nodes, so it should be on a disk with room for databases;
-	// default statedir.DefaultDataDir.
+	// default journal.DefaultDataDir.
 	Data string
 	// Exe is the skerry program that agents are started from.
 	Exe string
@@ -38,7 +38,7 @@ type Config struct {
 // Machine is this machine.
 type Machine struct {
 	Config
-	store statedir.Store
+	store journal.Store
 }
 
 var _ machine.Machine = (*Machine)(nil)
@@ -46,10 +46,10 @@ var _ machine.Machine = (*Machine)(nil)
 // New returns this machine.
 func New(c Config) (*Machine, error) {
 	if c.State == "" {
-		c.State = statedir.DefaultStateDir()
+		c.State = journal.DefaultStateDir()
 	}
 	if c.Data == "" {
-		c.Data = statedir.DefaultDataDir()
+		c.Data = journal.DefaultDataDir()
 	}
 	if c.Engines == nil {
 		c.Engines = emulator.Kinds()
@@ -60,7 +60,7 @@ func New(c Config) (*Machine, error) {
 	if c.Progress == nil {
 		c.Progress = func(string, int, int) {}
 	}
-	store, err := statedir.Open(c.State)
+	store, err := journal.OpenStore(c.State)
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,133 @@
 package local
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"skerry/internal/kernel/cgroup"
+	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/journal"
+	"skerry/internal/machine/network"
+	"skerry/internal/machine/volume"
 )
+
+// MakeNodes implements machine.Nodes.
+func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, n := range nodes {
+		made := node{NodeSpec: n, Dir: filepath.Join(p.record.Data, n.Name), Netns: p.place.Namespace(n.Name)}
+		if p.ask.Whole {
+			made.Netns = netns.OwnPath
+		}
+		p.record.Nodes = append(p.record.Nodes, made)
+	}
+	if err := p.wholly(); err != nil {
+		return err
+	}
+	group, err := p.controlGroup()
+	if err != nil {
+		return err
+	}
+	if err := p.directories(); err != nil {
+		return err
+	}
+	if err := p.SetNames(ctx, nil); err != nil {
+		return err
+	}
+	if err := p.mountVolumes(); err != nil {
+		return err
+	}
+	if err := p.space(ctx); err != nil {
+		return err
+	}
+	if err := p.show(); err != nil {
+		return err
+	}
+	p.attachNodes(group)
+	return nil
+}
+
+// directories makes those of the nodes.
+func (p *part) directories() error {
+	var err error
+	for range journal.MakeAttempts {
+		if err = journal.MakeOwnedDir(filepath.Dir(p.record.Data)); err == nil {
+			err = os.Mkdir(p.record.Data, 0o755)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("make data directory: %w", err)
+	}
+	if err := os.Symlink(p.place.Dir(), filepath.Join(p.record.Data, journal.Mark)); err != nil {
+		return fmt.Errorf("mark data directory: %w", err)
+	}
+	for _, n := range p.record.Nodes {
+		if err := os.Mkdir(n.Dir, 0o755); err != nil {
+			return fmt.Errorf("make directory of node: %w", err)
+		}
+	}
+	return nil
+}
+
+// volumesDir holds what volumes consist of. No node's name begins with a dot.
+const volumesDir = ".volumes"
+
+// mountVolumes puts the directories of nodes on their volumes.
+func (p *part) mountVolumes() error {
+	shared := false
+	for _, n := range p.record.Nodes {
+		if !n.Volume.Enabled() {
+			continue
+		}
+		// Processes of other labs have copies of the machine's mounts. Below a shared one, what
+		// is unmounted here goes there too, and with it the loop device.
+		if !shared {
+			if err := network.Share(p.record.Data); err != nil {
+				return fmt.Errorf("mount place of volumes: %w", err)
+			}
+			shared = true
+		}
+		if err := volume.Mount(n.Volume, n.Dir, filepath.Join(p.record.Data, volumesDir, n.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetNames implements machine.Nodes. The file is written in place: processes have it mounted.
+func (p *part) SetNames(_ context.Context, names []machine.NameRecord) error {
+	var b strings.Builder
+	b.WriteString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
+	for _, n := range names {
+		fmt.Fprintf(&b, "%s %s\n", n.Addr, n.Name)
+	}
+	if err := os.WriteFile(p.place.Path(journal.HostsFile), []byte(b.String()), 0o644); err != nil {
+		return fmt.Errorf("write names of nodes: %w", err)
+	}
+	return nil
+}
+
+// SetResolver implements machine.Nodes.
+func (p *part) SetResolver(_ context.Context, server netip.Addr) error {
+	text := fmt.Sprintf("nameserver %s\noptions timeout:1 attempts:3\n", server)
+	if err := os.WriteFile(p.place.Path(journal.ResolverFile), []byte(text), 0o644); err != nil {
+		return fmt.Errorf("name the lab's DNS server: %w", err)
+	}
+	return nil
+}
 
 // attachNodes makes the hosts of the part's nodes.
 func (p *part) attachNodes(tree *cgroup.Tree) {
@@ -16,9 +135,9 @@ func (p *part) attachNodes(tree *cgroup.Tree) {
 	for _, n := range p.record.Nodes {
 		s := host.Spec{
 			Name: n.Name, Site: n.Site, Addr: n.Addr, Dir: n.Dir, Netns: n.Netns,
-			Hosts: p.place.File(statedir.Hosts), Resolver: p.place.File(statedir.Resolver), Hide: p.place.Namespaces(), Tag: p.record.ID,
+			Hosts: p.place.Path(journal.HostsFile), Resolver: p.place.Path(journal.ResolverFile), Hide: p.place.Namespaces(), Tag: p.record.ID,
 			CPU: n.CPU, Memory: n.Memory, Weight: n.Weight, Disk: diskLimit(n.Disk),
-			Nested: rootless.Inside(), Whole: n.whole(), Began: p.journal.Began,
+			Nested: rootless.Inside(), Whole: n.whole(), Began: p.journal.AppendProcess,
 		}
 		if tree != nil {
 			s.Group = tree.Group(p.record.ID + "/" + n.Name)
@@ -59,8 +178,8 @@ func (p *part) node(name string) (*host.Node, error) {
 	return nil, fmt.Errorf("%w in lab %s: %s", machine.ErrNoNode, p.record.Name, name)
 }
 
-// Contain implements machine.Nodes.
-func (p *part) Contain(c machine.Container) (host.Host, error) {
+// ContainerHost implements machine.Nodes.
+func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
 	n, err := p.node(c.Node)
 	if err != nil {
 		return nil, err

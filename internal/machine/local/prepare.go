@@ -16,11 +16,10 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/emulator"
 	"skerry/internal/machine/journal"
-	"skerry/internal/machine/statedir"
 )
 
 // Prepare implements machine.Machine.
-func (m *Machine) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error) {
+func (m *Machine) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part, error) {
 	if a.Whole {
 		if err := canBeWhole(); err != nil {
 			return nil, err
@@ -68,7 +67,7 @@ func (p *part) claim(ctx context.Context) error {
 }
 
 // vacate clears what is left of a lab of that name; ErrExists when it is up.
-func vacate(ctx context.Context, p statedir.Place) error {
+func vacate(ctx context.Context, p journal.LabDir) error {
 	lock, err := seize(ctx, p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -91,7 +90,7 @@ func vacate(ctx context.Context, p statedir.Place) error {
 
 // found locks the lab's directory, gives the part its ID and plans it.
 func (p *part) found(ctx context.Context) (err error) {
-	if p.owner, err = statedir.LockDir(ctx, p.place.Dir(), true); err != nil {
+	if p.owner, err = journal.LockDir(ctx, p.place.Dir(), true); err != nil {
 		return err
 	}
 	random := make([]byte, 4)
@@ -100,7 +99,7 @@ func (p *part) found(ctx context.Context) (err error) {
 	}
 	r := &p.record
 	r.ID = r.Name + "-" + hex.EncodeToString(random)
-	if err := os.Symlink(r.ID, p.place.File(statedir.ID)); err != nil {
+	if err := os.Symlink(r.ID, p.place.Path(journal.IDFile)); err != nil {
 		return fmt.Errorf("keep ID of lab: %w", err)
 	}
 	if r.Boot, err = procfs.BootID(); err != nil {
@@ -114,8 +113,63 @@ func (p *part) found(ctx context.Context) (err error) {
 		return err
 	}
 	r.Data = filepath.Join(data, r.ID)
-	p.journal, err = journal.Create(p.place.File(statedir.Journal), journal.Plan{
+	p.journal, err = journal.Create(p.place.Path(journal.JournalFile), journal.Plan{
 		ID: r.ID, Boot: r.Boot, Owner: r.Owner, Data: r.Data, MadeNames: ownsShownDir(), Whole: p.ask.Whole,
 	})
 	return err
+}
+
+// Open implements machine.Machine. The nodes of a rootless part are opened from within its
+// user namespace.
+func (m *Machine) Open(_ context.Context, lab string) (machine.Part, error) {
+	p := &part{machine: m, place: m.store.Lab(lab), journal: &journal.Journal{}}
+	var err error
+	if p.record, err = readRecord(p.place); errors.Is(err, fs.ErrNotExist) {
+		return nil, notFound(lab)
+	}
+	if err == nil && p.record.Version != recordVersion {
+		err = fmt.Errorf("lab %s was made by another version of skerry", lab)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, p.openNodes()
+}
+
+func notFound(lab string) error {
+	if lab == "" {
+		return machine.ErrNotFound
+	}
+	return fmt.Errorf("%w: %s", machine.ErrNotFound, lab)
+}
+
+// Remove implements machine.Machine.
+func (m *Machine) Remove(ctx context.Context, lab string) error {
+	place := m.store.Lab(lab)
+	lock, err := seize(ctx, place)
+	r := inspect(place)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return notFound(lab)
+	case errors.Is(err, flock.ErrHeld):
+		return r.inUse()
+	case err != nil:
+		return err
+	}
+	p := &part{machine: m, place: place, owner: lock, journal: &journal.Journal{}, record: record{Name: lab, ID: r.id}}
+	if r.record != nil {
+		p.record = *r.record
+	}
+	if err := p.Down(ctx); err != nil {
+		return errors.Join(err, p.Close())
+	}
+	return nil
+}
+
+func (r remains) inUse() error {
+	err := fmt.Errorf("%w: %s", machine.ErrInUse, r.place.Name)
+	if r.plan == nil {
+		return err
+	}
+	return advice.With(err, "stop process %d first", r.plan.Owner.PID)
 }

@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/kernel/cgroup"
+	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
-	"skerry/internal/machine/statedir"
 )
 
 // remains are what a lab's directory tells of the lab: enough to clear it, whatever of
 // it was made and however little of the journal can be read.
 type remains struct {
-	place     statedir.Place
+	place     journal.LabDir
 	id        string        // "" when nothing was made
 	plan      *journal.Plan // nil when the journal says none
 	record    *record       // nil when the lab is half made or half gone, or not to be read
@@ -27,14 +29,14 @@ type remains struct {
 }
 
 // inspect reads a lab's directory.
-func inspect(p statedir.Place) remains {
+func inspect(p journal.LabDir) remains {
 	r := remains{place: p}
-	if id, err := os.Readlink(p.File(statedir.ID)); err == nil {
+	if id, err := os.Readlink(p.Path(journal.IDFile)); err == nil {
 		r.id = id
 	}
-	data, err := os.ReadFile(p.File(statedir.Journal))
+	data, err := os.ReadFile(p.Path(journal.JournalFile))
 	if err == nil {
-		r.plan, r.processes = journal.Read(data)
+		r.plan, r.processes = journal.Parse(data)
 	}
 	if r.plan != nil && r.id == "" {
 		r.id = r.plan.ID
@@ -87,7 +89,7 @@ func (r remains) damage() string {
 // control groups, directories. It goes on after failures, and may be called again.
 func (r remains) clear(ctx context.Context) error {
 	// A lab without this file is half gone, whatever happens to this process now.
-	errs := []error{statedir.Remove(r.place.File(statedir.Record))}
+	errs := []error{journal.RemovePath(r.place.Path(journal.RecordFile))}
 	if r.id == "" {
 		return errors.Join(append(errs, r.place.RemoveFiles())...)
 	}
@@ -106,4 +108,99 @@ func (r remains) clear(ctx context.Context) error {
 		return fmt.Errorf("clear lab %s: %w", r.place.Name, err)
 	}
 	return r.place.RemoveFiles()
+}
+
+// removeHeldDevices removes the devices of namespaces that a process which is not the
+// lab's is in. Those of the others go with their namespaces, and much faster.
+func (r remains) removeHeldDevices() error {
+	spaces := r.spaces()
+	if len(spaces) == 0 {
+		return nil
+	}
+	all, err := procfs.ListPIDs()
+	if err != nil {
+		return err
+	}
+	held := map[string]bool{}
+	for _, pid := range all {
+		if id, err := netns.ID(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && spaces[id] != "" {
+			held[spaces[id]] = true
+		}
+	}
+	var errs []error
+	for path := range held {
+		errs = append(errs, network.RemoveDevices(path))
+	}
+	return errors.Join(errs...)
+}
+
+func (r remains) removeGroups() error {
+	tree, err := cgroup.Open()
+	if errors.Is(err, cgroup.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return tree.Group(r.id).Remove()
+}
+
+// removeData removes the nodes' directories, which the journal names and their mark
+// confirms.
+func (r remains) removeData() error {
+	if r.plan == nil {
+		return nil
+	}
+	dir := r.plan.Data
+	if filepath.Base(dir) != r.id {
+		return nil
+	}
+	journal.RemoveUnfinishedDir(filepath.Dir(dir))
+	return removeMarked(dir, r.place.Dir())
+}
+
+// removeMarked removes a lab's data directory when its mark names the lab's own
+// directory, or when nothing is in it yet.
+func removeMarked(dir, lab string) error {
+	mark, err := os.Readlink(filepath.Join(dir, journal.Mark))
+	switch {
+	case err == nil && mark == lab:
+		if err = unmountDisks(dir); err == nil {
+			err = journal.RemoveContents(dir, journal.Mark)
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	default:
+		return err
+	}
+	if err == nil {
+		err = journal.RemovePath(dir)
+	}
+	if err == nil {
+		journal.RemoveOwnedDir(filepath.Dir(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("remove data directory: %w", err)
+	}
+	return nil
+}
+
+// unmountDisks unmounts the disks of their own and the volumes that nodes have: what is
+// mounted in a lab's data directory is the lab's, and so is a mount of it on itself.
+func unmountDisks(data string) error {
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if dir := filepath.Join(data, e.Name()); e.IsDir() && network.Mounted(dir) {
+			if err := network.Unmount(dir); err != nil {
+				return err
+			}
+		}
+	}
+	if network.Mounted(data) {
+		return network.Unmount(data)
+	}
+	return nil
 }

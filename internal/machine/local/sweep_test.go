@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/journal"
 	"skerry/internal/testkit"
 )
 
@@ -20,7 +20,7 @@ func lostLab(t *testing.T, dataDir, id string) string {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(dataDir, "no", "lab"), filepath.Join(path, statedir.Mark)); err != nil {
+	if err := os.Symlink(filepath.Join(dataDir, "no", "lab"), filepath.Join(path, journal.Mark)); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -40,7 +40,7 @@ func TestSweepLeavesDataUnderLiveProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for self.Alive() && !bearsTag(pid, id) { // the kernel lays its environment out after Start
+	for self.Alive() && !hasTag(pid, id) { // the kernel lays its environment out after Start
 	}
 	if swept := sweepData(dir); len(swept) > 0 {
 		t.Errorf("swept %v under process %d", swept, pid)

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"skerry/internal/machine"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/machinetest"
-	"skerry/internal/machine/statedir"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/traces"
 )
@@ -32,14 +32,14 @@ func TestLabOfVersion1(t *testing.T) {
 			o := order{State: filepath.Join(dir, "state"), Data: filepath.Join(dir, "data")}
 			m := here(t, o)
 			name := fmt.Sprintf("older-%d", os.Getpid())
-			made, err := machinetest.Bring(t.Context(), m, machine.Ask{Lab: name, Engine: "userspace"}, func(machinetest.Step) {})
+			made, err := machinetest.Bring(t.Context(), m, machine.PartSpec{Lab: name, Engine: "userspace"}, func(machinetest.Step) {})
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := made.(*part).record
 			text := fmt.Sprintf(version1, r.ID, r.Name, r.Boot, owned, r.Owner.PID, r.Owner.Start, r.Emulator.PID, r.Emulator.Start,
 				r.Nodes[0].Dir, r.Nodes[0].Netns, r.Nodes[1].Dir, r.Nodes[1].Netns, r.Data)
-			err = os.WriteFile(m.store.Lab(name).File(statedir.Record), []byte(text), 0o600)
+			err = os.WriteFile(m.store.Lab(name).Path(journal.RecordFile), []byte(text), 0o600)
 			if err := errors.Join(err, made.Close()); err != nil {
 				t.Fatal(err)
 			}

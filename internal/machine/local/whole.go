@@ -55,7 +55,7 @@ func canBeWhole() error {
 // alone refuses a part whose node is the machine while that is another lab's. The caller has the store's
 // lock, so that no other part is prepared meanwhile.
 func (p *part) alone(ctx context.Context) error {
-	names, err := p.place.Store.Names()
+	names, err := p.place.Store.ListLabs()
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (p *part) own(links []link.Spec) error {
 				return err
 			}
 		}
-		return at.Address(devices)
+		return at.SetAddresses(devices)
 	})
 }
 

@@ -18,7 +18,7 @@ func TestWholeNeedsRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.Prepare(t.Context(), machine.Ask{Lab: "whole", Engine: emulator.Userspace, Owned: true, Whole: true})
+	_, err = m.Prepare(t.Context(), machine.PartSpec{Lab: "whole", Engine: emulator.Userspace, Owned: true, Whole: true})
 	if !errors.Is(err, errWhole) || advice.Of(err) == "" {
 		t.Errorf("%v (%s)", err, advice.Of(err))
 	}

@@ -18,15 +18,15 @@ import (
 func isRefused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) }
 
 // found is the part of the test as List finds it; ok is false when it finds none.
-func (s Site) found(t *testing.T) (machine.Found, bool) {
+func (s Site) found(t *testing.T) (machine.PartStatus, bool) {
 	t.Helper()
 	all, err := s.Other.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(f machine.Found) bool { return f.Name == s.Lab })
+	i := slices.IndexFunc(all, func(f machine.PartStatus) bool { return f.Name == s.Lab })
 	if i < 0 {
-		return machine.Found{}, false
+		return machine.PartStatus{}, false
 	}
 	return all[i], true
 }
@@ -50,11 +50,11 @@ func testAnother(t *testing.T, s Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Adopt(t.Context(), Links()); err != nil {
+	if err := q.AdoptLinks(t.Context(), Links()); err != nil {
 		t.Fatal(err)
 	}
 	answered(t, q)
-	if err := q.Set(t.Context(), []link.Change{{ID: linkID, AB: &link.Quality{Latency: 2 * latency}}}); err != nil {
+	if err := q.ShapeLinks(t.Context(), []link.Change{{ID: linkID, AB: &link.Quality{Latency: 2 * latency}}}); err != nil {
 		t.Error(err)
 	}
 	if err := q.Close(); err != nil {
@@ -206,7 +206,7 @@ func testDamage(t *testing.T, s Site) {
 	}
 	s.Kill(t, pid)
 	<-ended
-	var f machine.Found
+	var f machine.PartStatus
 	for deadline := time.Now().Add(time.Minute); f.State != machine.Damaged && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		f, _ = s.found(t)
 	}
@@ -217,7 +217,7 @@ func testDamage(t *testing.T, s Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Adopt(t.Context(), Links()); !errors.Is(err, machine.ErrDamaged) {
+	if err := q.AdoptLinks(t.Context(), Links()); !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("Adopt: %v, want ErrDamaged", err)
 	}
 	if err := errors.Join(q.Close(), s.Other.Remove(t.Context(), s.Lab)); err != nil {

@@ -29,7 +29,7 @@ func connect(t *testing.T, p machine.Part, from string, within time.Duration) er
 	if from == nodeB {
 		to = addrA
 	}
-	err = host.Accepts(t.Context(), h, net.JoinHostPort(to.String(), "9"), within)
+	err = host.CheckAccepts(t.Context(), h, net.JoinHostPort(to.String(), "9"), within)
 	if isRefused(err) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func testLinks(t *testing.T, s Site) {
 		t.Fatalf("statistics %+v; want packets in both directions", before)
 	}
 	down := link.Quality{Down: true}
-	if err := p.Set(t.Context(), []link.Change{{ID: linkID, BA: &down}}); err != nil {
+	if err := p.ShapeLinks(t.Context(), []link.Change{{ID: linkID, BA: &down}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := connect(t, p, nodeA, silence); err == nil {
@@ -67,7 +67,7 @@ func testLinks(t *testing.T, s Site) {
 		t.Errorf("statistics %+v, then %+v; want losses from b only", before, after)
 	}
 	q := link.Quality{Latency: 2 * latency}
-	if err := p.Set(t.Context(), []link.Change{{ID: linkID, AB: &q, BA: &q}}); err != nil {
+	if err := p.ShapeLinks(t.Context(), []link.Change{{ID: linkID, AB: &q, BA: &q}}); err != nil {
 		t.Fatal(err)
 	}
 	answered(t, p)
@@ -82,14 +82,14 @@ func testTrains(t *testing.T, s Site) {
 	answered(t, p)
 	const bps = 20_000_000
 	q := link.Quality{Latency: latency, Bandwidth: bps}
-	a, b := machine.End{Node: nodeA, Addr: addrA}, machine.End{Node: nodeB, Addr: addrB}
-	if err := p.Set(t.Context(), []link.Change{{ID: linkID, AB: &q, BA: &q}}); err != nil {
+	a, b := machine.TrainEnd{Node: nodeA, Addr: addrA}, machine.TrainEnd{Node: nodeB, Addr: addrB}
+	if err := p.ShapeLinks(t.Context(), []link.Change{{ID: linkID, AB: &q, BA: &q}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []machine.Train{{From: a, To: b}, {From: b, To: a}} {
+	for _, x := range []machine.TrainSpec{{From: a, To: b}, {From: b, To: a}} {
 		w := probe.Way{Link: linkID, From: x.From.Node, To: x.To.Node, Send: func(ctx context.Context, t probe.Train) (probe.TrainResult, error) {
 			x.Packets = t
-			return p.Train(ctx, x)
+			return p.MeasureTrain(ctx, x)
 		}}
 		got, err := probe.MeasureBandwidth(t.Context(), w, bps)
 		for range 10 {
@@ -106,8 +106,8 @@ func testTrains(t *testing.T, s Site) {
 			t.Errorf("from %s to %s: %d bit/s, want %d within 2 %%", w.From, w.To, got, bps)
 		}
 	}
-	lost := machine.Train{From: machine.End{Node: "c", Addr: addrA}, To: b, Packets: probe.Train{Packets: 2, Bytes: probe.MinPacketBytes}}
-	if _, err := p.Train(t.Context(), lost); !errors.Is(err, machine.ErrNoNode) {
+	lost := machine.TrainSpec{From: machine.TrainEnd{Node: "c", Addr: addrA}, To: b, Packets: probe.Train{Packets: 2, Bytes: probe.MinPacketBytes}}
+	if _, err := p.MeasureTrain(t.Context(), lost); !errors.Is(err, machine.ErrNoNode) {
 		t.Errorf("a train from no node: %v", err)
 	}
 }
@@ -121,7 +121,7 @@ func testCarrier(t *testing.T, s Site) {
 	}{{false, false}, {true, true}} {
 		for _, r := range routes() {
 			c := machine.Cable{Node: r.Node, Devices: []string{deviceOf}, Routes: []machine.Route{r}}
-			if err := p.Carrier(t.Context(), c, step.up); err != nil {
+			if err := p.SetCarrier(t.Context(), c, step.up); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -139,11 +139,11 @@ func testCarrier(t *testing.T, s Site) {
 func testWays(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	tun := machine.TUN{Node: nodeA, Name: "mesh", MTU: 1400, To: netip.MustParsePrefix("10.9.0.0/16")}
-	if err := p.TUN(t.Context(), tun); err != nil {
+	if err := p.MakeTUN(t.Context(), tun); err != nil {
 		t.Fatal(err)
 	}
 	to := []netip.Addr{addrB, netip.MustParseAddr("10.9.1.1"), netip.MustParseAddr("192.0.2.1"), addrB}
-	got, err := p.Ways(t.Context(), nodeA, to)
+	got, err := p.LookupRoutes(t.Context(), nodeA, to)
 	if diff := cmp.Diff([]string{deviceOf, "mesh", "", deviceOf}, got); err != nil || diff != "" {
 		t.Errorf("ways: %v %s", err, diff)
 	}
@@ -151,8 +151,8 @@ func testWays(t *testing.T, s Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := machine.Enter(h)
-	if errors.Is(err, machine.ErrOutside) {
+	in, err := machine.AsLocalHost(h)
+	if errors.Is(err, machine.ErrRemoteHost) {
 		return
 	}
 	var listener net.Listener
@@ -165,7 +165,7 @@ func testWays(t *testing.T, s Site) {
 	defer listener.Close()
 	port := listener.Addr().(*net.TCPAddr).Port
 	for node, want := range map[string]bool{nodeA: false, nodeB: true} {
-		if got, err := p.Listening(t.Context(), node, port); err != nil || got != want {
+		if got, err := p.IsListening(t.Context(), node, port); err != nil || got != want {
 			t.Errorf("a program listens on %s: %t, %v", node, got, err)
 		}
 	}
@@ -180,15 +180,15 @@ func testRefusals(t *testing.T, s Site) {
 		do   func(ctx context.Context) error
 		want error
 	}{
-		"a link to an unreachable machine": {func(ctx context.Context) error { return p.Link(ctx, far) }, machine.ErrElsewhere},
-		"a link that is there":             {func(ctx context.Context) error { return p.Link(ctx, Links()) }, link.ErrExists},
+		"a link to an unreachable machine": {func(ctx context.Context) error { return p.MakeLinks(ctx, far) }, machine.ErrElsewhere},
+		"a link that is there":             {func(ctx context.Context) error { return p.MakeLinks(ctx, Links()) }, link.ErrExists},
 		"a tunnel with one end": {func(ctx context.Context) error {
-			return p.Tunnel(ctx, []machine.TunnelEnd{{Link: linkID, Node: nodeA, Device: "wg0", Addr: addrA}})
+			return p.MakeTunnels(ctx, []machine.TunnelEnd{{Link: linkID, Node: nodeA, Device: "wg0", Addr: addrA}})
 		}, machine.ErrElsewhere},
 		"a change of an unknown link": {func(ctx context.Context) error {
-			return p.Set(ctx, []link.Change{{ID: "x~y", AB: &link.Quality{}}})
+			return p.ShapeLinks(ctx, []link.Change{{ID: "x~y", AB: &link.Quality{}}})
 		}, link.ErrUnknown},
-		"the carrier of no node": {func(ctx context.Context) error { return p.Carrier(ctx, machine.Cable{Node: "c"}, false) }, machine.ErrNoNode},
+		"the carrier of no node": {func(ctx context.Context) error { return p.SetCarrier(ctx, machine.Cable{Node: "c"}, false) }, machine.ErrNoNode},
 		"a name that is taken": {func(ctx context.Context) error {
 			_, err := s.Other.Prepare(ctx, s.ask())
 			return err
@@ -199,7 +199,7 @@ func testRefusals(t *testing.T, s Site) {
 		}, machine.ErrNotFound},
 		"the end of a lab that is not there": {func(ctx context.Context) error { return s.Other.Remove(ctx, s.Lab+"-not") }, machine.ErrNotFound},
 	}
-	before, err := p.Stats(t.Context())
+	before, err := p.LinkStats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func testRefusals(t *testing.T, s Site) {
 			t.Errorf("%s: error %v, want %v", name, err, tt.want)
 		}
 	}
-	after, err := p.Stats(t.Context())
+	after, err := p.LinkStats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func linkIDs(stats []link.Stats) (ids []string) {
 // linkStats returns the statistics of the one link.
 func linkStats(t *testing.T, p machine.Part) link.Stats {
 	t.Helper()
-	stats, err := p.Stats(t.Context(), linkID)
+	stats, err := p.LinkStats(t.Context(), linkID)
 	if err != nil || len(stats) != 1 || stats[0].ID != linkID {
 		t.Fatalf("statistics %+v, %v; want those of one link", stats, err)
 	}

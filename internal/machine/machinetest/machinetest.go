@@ -26,7 +26,7 @@ type Site struct {
 	// Kill kills a process of the machine by its ID there.
 	Kill func(t *testing.T, pid int)
 	// Die has a process of its own bring a part up, by Bring, and be killed after a step.
-	Die func(t *testing.T, a machine.Ask, after Step)
+	Die func(t *testing.T, a machine.PartSpec, after Step)
 }
 
 // Step of a part on its way up.
@@ -94,7 +94,7 @@ func routes() []machine.Route {
 
 // Bring brings up a part of two nodes and a link between them, and tells after each step that
 // it is done.
-func Bring(ctx context.Context, m machine.Machine, a machine.Ask, done func(Step)) (machine.Part, error) {
+func Bring(ctx context.Context, m machine.Machine, a machine.PartSpec, done func(Step)) (machine.Part, error) {
 	p, err := m.Prepare(ctx, a)
 	if err != nil {
 		return nil, err
@@ -105,21 +105,21 @@ func Bring(ctx context.Context, m machine.Machine, a machine.Ask, done func(Step
 	}{
 		{Prepared, func() error { return nil }},
 		{Made, func() error {
-			return p.Make(ctx, []machine.Node{
+			return p.MakeNodes(ctx, []machine.NodeSpec{
 				{Name: nodeA, Site: "here", Addr: addrA.String()}, {Name: nodeB, Site: "there", Addr: addrB.String(), Weight: 2},
 			})
 		}},
 		{Linked, func() error {
-			if err := p.Link(ctx, Links()); err != nil {
+			if err := p.MakeLinks(ctx, Links()); err != nil {
 				return err
 			}
-			return p.Route(ctx, routes())
+			return p.AddRoutes(ctx, routes())
 		}},
 		{Kept, func() error {
 			if err := p.SetNote(ctx, json.RawMessage(`{"factor":1}`)); err != nil {
 				return err
 			}
-			return p.Keep(ctx, json.RawMessage(`{"name":"contract"}`))
+			return p.Commit(ctx, json.RawMessage(`{"name":"contract"}`))
 		}},
 	}
 	for _, s := range steps {
@@ -132,7 +132,7 @@ func Bring(ctx context.Context, m machine.Machine, a machine.Ask, done func(Step
 }
 
 // up is a part that is down when the test ends.
-func up(t *testing.T, s Site, a machine.Ask) machine.Part {
+func up(t *testing.T, s Site, a machine.PartSpec) machine.Part {
 	t.Helper()
 	p, err := Bring(t.Context(), s.Machine, a, func(Step) {})
 	if p != nil {
@@ -149,6 +149,8 @@ func up(t *testing.T, s Site, a machine.Ask) machine.Part {
 	return p
 }
 
-func (s Site) ask() machine.Ask { return machine.Ask{Lab: s.Lab, Engine: "auto"} }
+func (s Site) ask() machine.PartSpec { return machine.PartSpec{Lab: s.Lab, Engine: "auto"} }
 
-func (s Site) owned() machine.Ask { return machine.Ask{Lab: s.Lab, Engine: "auto", Owned: true} }
+func (s Site) owned() machine.PartSpec {
+	return machine.PartSpec{Lab: s.Lab, Engine: "auto", Owned: true}
+}

@@ -54,7 +54,7 @@ func testNodes(t *testing.T, s Site) {
 	if _, err := p.Host("c"); !errors.Is(err, machine.ErrNoNode) {
 		t.Errorf("a node that is not there: %v", err)
 	}
-	if err := p.Route(t.Context(), []machine.Route{{Node: nodeA, To: addrA, Device: "none"}}); err == nil {
+	if err := p.AddRoutes(t.Context(), []machine.Route{{Node: nodeA, To: addrA, Device: "none"}}); err == nil {
 		t.Error("a route over no device was taken")
 	}
 }
@@ -62,7 +62,7 @@ func testNodes(t *testing.T, s Site) {
 func testNames(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	server := netip.MustParseAddr("10.77.0.9")
-	err := errors.Join(p.Name(t.Context(), []machine.Named{{Name: "sister", Addr: addrB}}), p.Resolve(t.Context(), server))
+	err := errors.Join(p.SetNames(t.Context(), []machine.NameRecord{{Name: "sister", Addr: addrB}}), p.SetResolver(t.Context(), server))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type sent struct {
 	t testing.TB
 }
 
-func (s *sent) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error) {
+func (s *sent) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part, error) {
 	return s.part(s.Machine.Prepare(ctx, through(s.t, a)))
 }
 
@@ -58,7 +58,7 @@ func (s *sent) part(p machine.Part, err error) (machine.Part, error) {
 	return &sentPart{p, s.t}, nil
 }
 
-func (s *sent) List(ctx context.Context) ([]machine.Found, error) {
+func (s *sent) List(ctx context.Context) ([]machine.PartStatus, error) {
 	found, err := s.Machine.List(ctx)
 	return through(s.t, found), err
 }
@@ -73,32 +73,32 @@ func (p *sentPart) Members() []machine.Member { return []machine.Member{{Part: p
 
 func (p *sentPart) Facts() machine.Facts { return through(p.t, p.Part.Facts()) }
 
-func (p *sentPart) Make(ctx context.Context, nodes []machine.Node) error {
-	return p.Part.Make(ctx, through(p.t, nodes))
+func (p *sentPart) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
+	return p.Part.MakeNodes(ctx, through(p.t, nodes))
 }
 
-func (p *sentPart) Contain(c machine.Container) (host.Host, error) {
-	return p.Part.Contain(through(p.t, c))
+func (p *sentPart) ContainerHost(c machine.Container) (host.Host, error) {
+	return p.Part.ContainerHost(through(p.t, c))
 }
 
-func (p *sentPart) Name(ctx context.Context, names []machine.Named) error {
-	return p.Part.Name(ctx, through(p.t, names))
+func (p *sentPart) SetNames(ctx context.Context, names []machine.NameRecord) error {
+	return p.Part.SetNames(ctx, through(p.t, names))
 }
 
-func (p *sentPart) Link(ctx context.Context, links []link.Spec) error {
-	return p.Part.Link(ctx, through(p.t, links))
+func (p *sentPart) MakeLinks(ctx context.Context, links []link.Spec) error {
+	return p.Part.MakeLinks(ctx, through(p.t, links))
 }
 
-func (p *sentPart) Adopt(ctx context.Context, links []link.Spec) error {
-	return p.Part.Adopt(ctx, through(p.t, links))
+func (p *sentPart) AdoptLinks(ctx context.Context, links []link.Spec) error {
+	return p.Part.AdoptLinks(ctx, through(p.t, links))
 }
 
-func (p *sentPart) Set(ctx context.Context, changes []link.Change) error {
-	return p.Part.Set(ctx, through(p.t, changes))
+func (p *sentPart) ShapeLinks(ctx context.Context, changes []link.Change) error {
+	return p.Part.ShapeLinks(ctx, through(p.t, changes))
 }
 
-func (p *sentPart) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
-	got, err := p.Part.Stats(ctx, ids...)
+func (p *sentPart) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
+	got, err := p.Part.LinkStats(ctx, ids...)
 	return through(p.t, got), err
 }
 
@@ -107,40 +107,40 @@ func (p *sentPart) Lateness(ctx context.Context, reset bool) (link.Lateness, err
 	return through(p.t, got), err
 }
 
-func (p *sentPart) Tunnel(ctx context.Context, ends []machine.TunnelEnd) error {
-	return p.Part.Tunnel(ctx, through(p.t, ends))
+func (p *sentPart) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) error {
+	return p.Part.MakeTunnels(ctx, through(p.t, ends))
 }
 
-func (p *sentPart) Address(ctx context.Context, devices []machine.Device) error {
-	return p.Part.Address(ctx, through(p.t, devices))
+func (p *sentPart) SetAddresses(ctx context.Context, devices []machine.Device) error {
+	return p.Part.SetAddresses(ctx, through(p.t, devices))
 }
 
-func (p *sentPart) Route(ctx context.Context, routes []machine.Route) error {
-	return p.Part.Route(ctx, through(p.t, routes))
+func (p *sentPart) AddRoutes(ctx context.Context, routes []machine.Route) error {
+	return p.Part.AddRoutes(ctx, through(p.t, routes))
 }
 
-func (p *sentPart) Carrier(ctx context.Context, c machine.Cable, up bool) error {
-	return p.Part.Carrier(ctx, through(p.t, c), up)
+func (p *sentPart) SetCarrier(ctx context.Context, c machine.Cable, up bool) error {
+	return p.Part.SetCarrier(ctx, through(p.t, c), up)
 }
 
-func (p *sentPart) Ways(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
-	got, err := p.Part.Ways(ctx, node, through(p.t, to))
+func (p *sentPart) LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
+	got, err := p.Part.LookupRoutes(ctx, node, through(p.t, to))
 	return through(p.t, got), err
 }
 
-func (p *sentPart) Train(ctx context.Context, x machine.Train) (probe.TrainResult, error) {
-	got, err := p.Part.Train(ctx, through(p.t, x))
+func (p *sentPart) MeasureTrain(ctx context.Context, x machine.TrainSpec) (probe.TrainResult, error) {
+	got, err := p.Part.MeasureTrain(ctx, through(p.t, x))
 	return through(p.t, got), err
 }
 
-func (p *sentPart) TUN(ctx context.Context, t machine.TUN) error {
-	return p.Part.TUN(ctx, through(p.t, t))
+func (p *sentPart) MakeTUN(ctx context.Context, t machine.TUN) error {
+	return p.Part.MakeTUN(ctx, through(p.t, t))
 }
 
-func (p *sentPart) Bridge(ctx context.Context, bridges []machine.Bridge) error {
-	return p.Part.Bridge(ctx, through(p.t, bridges))
+func (p *sentPart) MakeBridges(ctx context.Context, bridges []machine.Bridge) error {
+	return p.Part.MakeBridges(ctx, through(p.t, bridges))
 }
 
-func (p *sentPart) Rule(ctx context.Context, rules []machine.Rules) error {
-	return p.Part.Rule(ctx, through(p.t, rules))
+func (p *sentPart) SetRules(ctx context.Context, rules []machine.RuleSet) error {
+	return p.Part.SetRules(ctx, through(p.t, rules))
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // Topology writes the machines as a topology: a site for each site of theirs, or for the machine where it
 // has none; a node a machine; a link a pair that has answered. ErrNothing where none has.
-func (p Portrait) Topology() ([]byte, error) {
+func (p Profile) Topology() ([]byte, error) {
 	sites, nodes := p.names()
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# What lies between machines: measured from %s on, for %v, by skerry machines measure.\n", p.Began.UTC().Format("2006-01-02 15:04:05 UTC"), unit.Duration(p.lasted()))
@@ -37,7 +38,7 @@ func (p Portrait) Topology() ([]byte, error) {
 		fmt.Fprintf(&links, "  - {between: [%s, %s], %s}\n", nodes[x.From], nodes[x.To], x.quality())
 	}
 	if !strings.Contains(links.String(), "between") {
-		return nil, ErrNothing
+		return nil, ErrNoData
 	}
 	if missing {
 		fmt.Fprintln(&b, "connect: none # some did not answer")
@@ -48,7 +49,7 @@ func (p Portrait) Topology() ([]byte, error) {
 	return b.Bytes(), check(b.Bytes())
 }
 
-func (p Portrait) lasted() time.Duration {
+func (p Profile) lasted() time.Duration {
 	return time.Duration(p.Seconds * float64(time.Second)).Round(time.Second)
 }
 
@@ -91,7 +92,7 @@ type site struct {
 }
 
 // names are the sites, and the node of each machine: as a topology calls them that does not say.
-func (p Portrait) names() (sites []site, nodes map[string]string) {
+func (p Profile) names() (sites []site, nodes map[string]string) {
 	at, place := map[string]int{}, map[string]int{}
 	for _, m := range p.Machines {
 		if m.Problem != "" {
@@ -122,13 +123,13 @@ func (p Portrait) names() (sites []site, nodes map[string]string) {
 }
 
 // No other bytes may be in the name of a site, and no more than 25 where several nodes are numbered.
-var odd = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var unsafeChars = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 const longest = 25
 
 // siteName makes a name of a site of any other.
 func siteName(name string) string {
-	name = strings.TrimLeft(odd.ReplaceAllString(name, "-"), "._-")
+	name = strings.TrimLeft(unsafeChars.ReplaceAllString(name, "-"), "._-")
 	if name == "" {
 		name = "site"
 	}
@@ -149,4 +150,63 @@ func check(text []byte) error {
 		return fmt.Errorf("writing the topology: %w", err)
 	}
 	return nil
+}
+
+// change, in ms, is how far a way must have changed for a trace to say so.
+const change = 0.01
+
+// row is a window of a pair.
+type row struct {
+	at      float64 // s
+	pair    int
+	latency float64 // ms, one way; NaN where nothing came back
+	loss    float64 // of one way
+}
+
+// Trace writes how round trips and losses went, a row each direction and Window in which they changed, as
+// an experiment's drift takes it. The columns are those of docs/experiment-reference.md: time_s, from, to,
+// latency_ms (one way) and loss.
+func (p Profile) Trace() ([]byte, error) {
+	_, nodes := p.names()
+	var rows []row
+	for i, x := range p.Pairs {
+		if x.Sent > x.Lost {
+			rows = append(rows, x.rows(i, time.Duration(p.EveryMS*float64(time.Millisecond)))...)
+		}
+	}
+	if len(rows) == 0 {
+		return nil, ErrNoData
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return int(a.at*1000) - int(b.at*1000) })
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# What lay between machines from %s on. In an experiment: drift: {trace: this file}.\n", p.Began.UTC().Format("2006-01-02 15:04:05 UTC"))
+	fmt.Fprintln(&b, "time_s,from,to,latency_ms,loss")
+	for _, r := range rows {
+		latency := ""
+		if !math.IsNaN(r.latency) {
+			latency = fmt.Sprintf("%.3f", r.latency)
+		}
+		x := p.Pairs[r.pair]
+		for _, ends := range [][2]string{{nodes[x.From], nodes[x.To]}, {nodes[x.To], nodes[x.From]}} {
+			fmt.Fprintf(&b, "%g,%s,%s,%s,%s\n", r.at, ends[0], ends[1], latency, share(r.loss))
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// rows are the windows of a pair in which something changed.
+func (x Pair) rows(pair int, every time.Duration) (rows []row) {
+	last := row{latency: math.Inf(1)}
+	for i, w := range windows(x.course, every) {
+		trips := answered(w)
+		r := row{at: (time.Duration(i) * Window).Seconds(), pair: pair, latency: math.NaN(), loss: each(len(w)-len(trips), len(w))}
+		if len(trips) > 0 {
+			r.latency = median(trips) / 2
+		}
+		if math.Abs(r.latency-last.latency) < change && r.loss == last.loss || math.IsNaN(r.latency) && r.loss == last.loss {
+			continue
+		}
+		rows, last = append(rows, r), r
+	}
+	return rows
 }

@@ -34,9 +34,9 @@ func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	connecting := context.AfterFunc(ctx, end)
-	a, err := n.m.begin(life, "/host/dial", n.of, rpc.Address{Network: network, Addr: addr}, unread{far})
+	a, err := n.m.beginCall(life, "/host/dial", n.of, rpc.DialRequest{Network: network, Addr: addr}, unread{far})
 	if err == nil {
-		err = a.streamed()
+		err = a.skipNewline()
 	}
 	if err == nil && !connecting() {
 		a.Close()
@@ -71,7 +71,7 @@ func (m *Machine) outlive(far *net.UnixConn) {
 	}()
 	select {
 	case <-left:
-	case <-m.Gone():
+	case <-m.Closed():
 	}
 	far.Close()
 	<-left

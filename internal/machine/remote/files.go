@@ -17,31 +17,31 @@ import (
 // system is the files of a machine. It is comparable, and those of one part are equal.
 type system struct {
 	m  *Machine
-	of rpc.Of
+	of rpc.Target
 }
 
 var _ files.System = system{}
 
-func (s system) tell(ctx context.Context, path string, q rpc.File) error {
-	return tell(ctx, s.m, path, s.of, q)
+func (s system) call(ctx context.Context, path string, q rpc.FileRequest) error {
+	return callEmpty(ctx, s.m, path, s.of, q)
 }
 
 // Open implements files.System.
 func (s system) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
-	a, err := s.m.begin(ctx, "/files/open", s.of, rpc.File{Path: path, Offset: offset}, nil)
+	a, err := s.m.beginCall(ctx, "/files/open", s.of, rpc.FileRequest{Path: path, Offset: offset}, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.streamed(); err != nil {
+	if err := a.skipNewline(); err != nil {
 		a.Close()
-		return nil, s.m.failed(ctx, "reading "+path, err)
+		return nil, s.m.callError(ctx, "reading "+path, err)
 	}
-	return &reading{answer: a, m: s.m, ctx: ctx, path: path}, nil
+	return &reading{openCall: a, m: s.m, ctx: ctx, path: path}, nil
 }
 
 // reading is a file on its way.
 type reading struct {
-	*answer
+	*openCall
 	m    *Machine
 	ctx  context.Context
 	path string
@@ -57,14 +57,14 @@ func (r *reading) Read(b []byte) (int, error) {
 			err = broken
 		}
 	} else if err != nil {
-		err = r.m.failed(r.ctx, "reading "+r.path, err)
+		err = r.m.callError(r.ctx, "reading "+r.path, err)
 	}
 	return n, err
 }
 
 // broken is why the file was not read to its end.
 func (r *reading) broken() error {
-	told, err := url.PathUnescape(r.response.Trailer.Get(rpc.Broken))
+	told, err := url.PathUnescape(r.response.Trailer.Get(rpc.FailureTrailer))
 	if err != nil || told == "" {
 		return err
 	}
@@ -79,7 +79,7 @@ func (r *reading) broken() error {
 // seen no end, leaves the file as it was.
 func (s system) Write(ctx context.Context, path string, mode fs.FileMode, from io.Reader) error {
 	source := &noting{from: from}
-	a, err := s.m.begin(ctx, "/files/write", s.of, rpc.File{Path: path, Mode: uint32(mode)}, source)
+	a, err := s.m.beginCall(ctx, "/files/write", s.of, rpc.FileRequest{Path: path, Mode: uint32(mode)}, source)
 	if failed := source.failed(); failed != nil {
 		err = fmt.Errorf("%s: write %s: %w", s.m.name, path, failed)
 	}
@@ -114,40 +114,40 @@ func (n *noting) failed() error {
 
 // Append implements files.System.
 func (s system) Append(ctx context.Context, path string, data []byte) error {
-	return s.tell(ctx, "/files/append", rpc.File{Path: path, Data: data})
+	return s.call(ctx, "/files/append", rpc.FileRequest{Path: path, Data: data})
 }
 
 // MakeDir implements files.System.
 func (s system) MakeDir(ctx context.Context, path string) error {
-	return s.tell(ctx, "/files/mkdir", rpc.File{Path: path})
+	return s.call(ctx, "/files/mkdir", rpc.FileRequest{Path: path})
 }
 
 // Remove implements files.System.
 func (s system) Remove(ctx context.Context, path string) error {
-	return s.tell(ctx, "/files/remove", rpc.File{Path: path})
+	return s.call(ctx, "/files/remove", rpc.FileRequest{Path: path})
 }
 
 // Rename implements files.System.
 func (s system) Rename(ctx context.Context, from, to string) error {
-	return s.tell(ctx, "/files/rename", rpc.File{Path: from, To: to})
+	return s.call(ctx, "/files/rename", rpc.FileRequest{Path: from, To: to})
 }
 
 // Own implements files.System.
 func (s system) Own(ctx context.Context, path string, uid, gid uint32) error {
-	return s.tell(ctx, "/files/own", rpc.File{Path: path, UID: uid, GID: gid})
+	return s.call(ctx, "/files/own", rpc.FileRequest{Path: path, UID: uid, GID: gid})
 }
 
 // Stat implements files.System.
 func (s system) Stat(ctx context.Context, path string) (files.Info, error) {
-	return ask[files.Info](ctx, s.m, "/files/stat", s.of, rpc.File{Path: path})
+	return callResult[files.Info](ctx, s.m, "/files/stat", s.of, rpc.FileRequest{Path: path})
 }
 
 // List implements files.System.
 func (s system) List(ctx context.Context, dir string) ([]files.Info, error) {
-	return ask[[]files.Info](ctx, s.m, "/files/list", s.of, rpc.File{Path: dir})
+	return callResult[[]files.Info](ctx, s.m, "/files/list", s.of, rpc.FileRequest{Path: dir})
 }
 
 // Space implements files.System.
 func (s system) Space(ctx context.Context, path string) (files.Space, error) {
-	return ask[files.Space](ctx, s.m, "/files/space", s.of, rpc.File{Path: path})
+	return callResult[files.Space](ctx, s.m, "/files/space", s.of, rpc.FileRequest{Path: path})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"skerry/internal/kernel/cgroup"
 	"skerry/internal/machine"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
@@ -13,8 +14,8 @@ import (
 // node is a node of a part, or what a container is of one.
 type node struct {
 	m  *Machine
-	of rpc.Of
-	is rpc.Host
+	of rpc.Target
+	is rpc.HostInfo
 }
 
 var (
@@ -28,12 +29,12 @@ func (n *node) Addr() string        { return n.is.Addr }
 func (n *node) Dir() string         { return n.is.Dir }
 func (n *node) Files() files.System { return system{n.m, n.of} }
 
-// Ahead implements host.Host.
-func (n *node) Ahead() time.Duration { return time.Duration(n.m.ahead.Load()) }
+// ClockOffset implements host.Host.
+func (n *node) ClockOffset() time.Duration { return time.Duration(n.m.ahead.Load()) }
 
 // Usage implements host.Host.
 func (n *node) Usage() (host.Usage, error) {
-	return ask[host.Usage](context.Background(), n.m, "/host/usage", n.of, rpc.Nothing{})
+	return callResult[host.Usage](context.Background(), n.m, "/host/usage", n.of, rpc.Empty{})
 }
 
 // container is a container on a node.
@@ -51,4 +52,51 @@ func (c *container) Port(port int) int {
 		return p
 	}
 	return port
+}
+
+var _ host.Controls = (*node)(nil)
+
+func (n *node) control(ctx context.Context, c rpc.ControlRequest) error {
+	return callEmpty(ctx, n.m, "/host/control", n.of, c)
+}
+
+// Freeze implements host.Controls.
+func (n *node) Freeze(ctx context.Context) error {
+	return n.control(ctx, rpc.ControlRequest{Action: rpc.Freeze})
+}
+
+// Thaw implements host.Controls.
+func (n *node) Thaw() error {
+	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.Thaw})
+}
+
+// MountDisk implements host.Controls.
+func (n *node) MountDisk(bytes int64) error {
+	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.MountDisk, Bytes: bytes})
+}
+
+// FillDisk implements host.Controls.
+func (n *node) FillDisk() error {
+	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.FillDisk})
+}
+
+// FreeDisk implements host.Controls.
+func (n *node) FreeDisk() error {
+	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.FreeDisk})
+}
+
+// LimitDisk implements host.Controls.
+func (n *node) LimitDisk(l cgroup.DiskLimit) error {
+	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.LimitDisk, Disk: l})
+}
+
+// LimitCPU implements host.Controls.
+func (n *node) LimitCPU(cores float64) error {
+	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.LimitCPU, Cores: cores})
+}
+
+// Used implements host.Controls.
+func (n *node) Used() (used, throttled time.Duration, err error) {
+	u, err := n.Usage()
+	return u.CPU, u.Throttled, err
 }

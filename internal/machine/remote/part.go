@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
@@ -16,7 +17,7 @@ import (
 // part is a part of a lab on a machine.
 type part struct {
 	m  *Machine
-	of rpc.Of
+	of rpc.Target
 
 	mu    sync.Mutex
 	facts machine.Facts
@@ -27,22 +28,22 @@ type part struct {
 }
 
 var (
-	_ machine.Part  = (*part)(nil)
-	_ machine.Timed = (*part)(nil)
+	_ machine.Part       = (*part)(nil)
+	_ machine.RemotePart = (*part)(nil)
 )
 
 // clockProbes is how often a machine is asked for its time, for the best of the answers.
 const clockProbes = 20
 
-// Clock implements machine.Timed.
+// Clock implements machine.RemotePart.
 func (p *part) Clock(ctx context.Context) (machine.Clock, error) { return p.m.Clock(ctx, clockProbes) }
 
-// Kernel implements machine.Timed.
+// Kernel implements machine.RemotePart.
 func (p *part) Kernel() string { return p.m.kernel }
 
 // Facts implements machine.Part: of a machine that is lost, the last that were told.
 func (p *part) Facts() machine.Facts {
-	f, err := ask[machine.Facts](context.Background(), p.m, "/part/facts", p.of, rpc.Nothing{})
+	f, err := callResult[machine.Facts](context.Background(), p.m, "/part/facts", p.of, rpc.Empty{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
@@ -54,13 +55,13 @@ func (p *part) Facts() machine.Facts {
 // Files implements machine.Part.
 func (p *part) Files() files.System { return system{p.m, p.of} }
 
-func (p *part) tell(ctx context.Context, path string, q any) error {
-	return tell(ctx, p.m, path, p.of, q)
+func (p *part) call(ctx context.Context, path string, q any) error {
+	return callEmpty(ctx, p.m, path, p.of, q)
 }
 
-// Make implements machine.Nodes.
-func (p *part) Make(ctx context.Context, nodes []machine.Node) error {
-	return p.tell(ctx, "/part/make", nodes)
+// MakeNodes implements machine.Nodes.
+func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
+	return p.call(ctx, "/part/make", nodes)
 }
 
 // Host implements machine.Nodes.
@@ -71,8 +72,8 @@ func (p *part) Host(name string) (host.Host, error) {
 	if known != nil {
 		return known, nil
 	}
-	of := rpc.Of{Part: p.of.Part, Node: name}
-	is, err := ask[rpc.Host](context.Background(), p.m, "/host", of, rpc.Nothing{})
+	of := rpc.Target{Part: p.of.Part, Node: name}
+	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host", of, rpc.Empty{})
 	if err != nil {
 		return nil, err
 	}
@@ -84,74 +85,74 @@ func (p *part) Host(name string) (host.Host, error) {
 	return p.nodes[name], nil
 }
 
-// Contain implements machine.Nodes.
-func (p *part) Contain(c machine.Container) (host.Host, error) {
-	of := rpc.Of{Part: p.of.Part, Node: c.Node, Container: &c}
-	is, err := ask[rpc.Host](context.Background(), p.m, "/host", of, rpc.Nothing{})
+// ContainerHost implements machine.Nodes.
+func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
+	of := rpc.Target{Part: p.of.Part, Node: c.Node, Container: &c}
+	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host", of, rpc.Empty{})
 	if err != nil {
 		return nil, err
 	}
 	return &container{node: &node{m: p.m, of: of, is: is}, as: c}, nil
 }
 
-// Name implements machine.Nodes.
-func (p *part) Name(ctx context.Context, names []machine.Named) error {
-	return p.tell(ctx, "/part/name", names)
+// SetNames implements machine.Nodes.
+func (p *part) SetNames(ctx context.Context, names []machine.NameRecord) error {
+	return p.call(ctx, "/part/name", names)
 }
 
-// Resolve implements machine.Nodes.
-func (p *part) Resolve(ctx context.Context, server netip.Addr) error {
-	return p.tell(ctx, "/part/resolve", server)
+// SetResolver implements machine.Nodes.
+func (p *part) SetResolver(ctx context.Context, server netip.Addr) error {
+	return p.call(ctx, "/part/resolve", server)
 }
 
-// Meet implements machine.Between.
-func (p *part) Meet(ctx context.Context, m machine.Meeting) (machine.Met, error) {
-	return ask[machine.Met](ctx, p.m, "/part/meet", p.of, m)
+// OpenEndpoint implements machine.Underlay.
+func (p *part) OpenEndpoint(ctx context.Context, m machine.EndpointSpec) (machine.Endpoint, error) {
+	return callResult[machine.Endpoint](ctx, p.m, "/part/meet", p.of, m)
 }
 
-// Cross implements machine.Between.
-func (p *part) Cross(ctx context.Context, c machine.Crossing) error {
-	return p.tell(ctx, "/part/cross", c)
+// ConnectPeers implements machine.Underlay.
+func (p *part) ConnectPeers(ctx context.Context, c machine.PeerSet) error {
+	return p.call(ctx, "/part/cross", c)
 }
 
-// Link implements machine.Links.
-func (p *part) Link(ctx context.Context, links []link.Spec) error {
-	return p.tell(ctx, "/part/link", links)
+// MakeLinks implements machine.Links.
+func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
+	return p.call(ctx, "/part/link", links)
 }
 
-// Adopt implements machine.Links.
-func (p *part) Adopt(ctx context.Context, links []link.Spec) error {
-	return p.tell(ctx, "/part/adopt", links)
+// AdoptLinks implements machine.Links.
+func (p *part) AdoptLinks(ctx context.Context, links []link.Spec) error {
+	return p.call(ctx, "/part/adopt", links)
 }
 
-// Set implements machine.Links.
-func (p *part) Set(ctx context.Context, changes []link.Change) error {
-	return p.tell(ctx, "/part/set", changes)
+// ShapeLinks implements machine.Links.
+func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
+	return p.call(ctx, "/part/set", changes)
 }
 
-// Stats implements machine.Links.
-func (p *part) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
-	return ask[[]link.Stats](ctx, p.m, "/part/stats", p.of, ids)
+// LinkStats implements machine.Links.
+func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
+	return callResult[[]link.Stats](ctx, p.m, "/part/stats", p.of, ids)
 }
 
 // Lateness implements machine.Links.
 func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
-	return ask[link.Lateness](ctx, p.m, "/part/lateness", p.of, reset)
+	return callResult[link.Lateness](ctx, p.m, "/part/lateness", p.of, reset)
 }
 
-// Keep implements machine.Part.
-func (p *part) Keep(ctx context.Context, lab json.RawMessage) error {
-	return p.tell(ctx, "/part/keep", lab)
+// Commit implements machine.Part.
+func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
+	return p.call(ctx, "/part/keep", lab)
 }
 
 // SetNote implements machine.Part.
 func (p *part) SetNote(ctx context.Context, note json.RawMessage) error {
-	return p.tell(ctx, "/part/note/set", note)
+	return p.call(ctx, "/part/note/set", note)
 }
 
 // Note implements machine.Part.
 func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
-	return ask[json.RawMessage](ctx, p.m, "/part/note", p.of, rpc.Nothing{})
+	return callResult[json.RawMessage](ctx, p.m, "/part/note", p.of, rpc.Empty{})
 }
 
 // Lock implements machine.Part. The machine holds the lock for as long as the answer lasts:
@@ -164,12 +165,12 @@ func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
 func (p *part) Lock(ctx context.Context) error {
 	lasts, end := context.WithCancel(context.WithoutCancel(ctx)) // the lock outlives the wait for it
 	wanted := context.AfterFunc(ctx, end)
-	a, err := p.m.begin(lasts, "/part/lock", p.of, rpc.Nothing{}, nil)
+	a, err := p.m.beginCall(lasts, "/part/lock", p.of, rpc.Empty{}, nil)
 	if !wanted() {
 		if err == nil {
 			a.Close()
 		}
-		return p.m.failed(ctx, "part lock", ctx.Err())
+		return p.m.callError(ctx, "part lock", ctx.Err())
 	}
 	if err != nil {
 		end()
@@ -197,10 +198,10 @@ func (p *part) Unlock() error {
 }
 
 // Down implements machine.Part.
-func (p *part) Down(ctx context.Context) error { return p.tell(ctx, "/part/down", rpc.Nothing{}) }
+func (p *part) Down(ctx context.Context) error { return p.call(ctx, "/part/down", rpc.Empty{}) }
 
 // Close implements machine.Part.
-func (p *part) Close() error { return p.tell(context.Background(), "/part/close", rpc.Nothing{}) }
+func (p *part) Close() error { return p.call(context.Background(), "/part/close", rpc.Empty{}) }
 
 // Members implements machine.Part.
 func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
@@ -212,7 +213,7 @@ func (p *part) Ended() <-chan struct{} {
 	if p.ended != nil {
 		return p.ended
 	}
-	a, err := p.m.begin(context.Background(), "/part/ended", p.of, rpc.Nothing{}, nil)
+	a, err := p.m.beginCall(context.Background(), "/part/ended", p.of, rpc.Empty{}, nil)
 	gone := make(chan struct{})
 	if err != nil {
 		close(gone)
@@ -226,12 +227,70 @@ func (p *part) Ended() <-chan struct{} {
 	p.m.streams.Go(func() {
 		defer close(gone)
 		defer a.Close()
-		_, _ = a.rest.WriteTo(nowhere{}) // its end is what is waited for
+		_, _ = a.rest.WriteTo(discardWriter{}) // its end is what is waited for
 	})
 	return gone
 }
 
-// nowhere takes what is of no use.
-type nowhere struct{}
+// discardWriter takes what is of no use.
+type discardWriter struct{}
 
-func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (discardWriter) Write(b []byte) (int, error) { return len(b), nil }
+
+// MakeTunnels implements machine.Network.
+func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) error {
+	return p.call(ctx, "/part/tunnel", ends)
+}
+
+// SetAddresses implements machine.Network.
+func (p *part) SetAddresses(ctx context.Context, devices []machine.Device) error {
+	return p.call(ctx, "/part/address", devices)
+}
+
+// AddRoutes implements machine.Network.
+func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
+	return p.call(ctx, "/part/route", routes)
+}
+
+// SetCarrier implements machine.Network.
+func (p *part) SetCarrier(ctx context.Context, c machine.Cable, up bool) error {
+	return p.call(ctx, "/part/carrier", rpc.CarrierRequest{Cable: c, Up: up})
+}
+
+// LookupRoutes implements machine.Network.
+func (p *part) LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
+	return callResult[[]string](ctx, p.m, "/part/ways", p.of, rpc.RouteRequest{Node: node, To: to})
+}
+
+// MakeTUN implements machine.Network.
+func (p *part) MakeTUN(ctx context.Context, t machine.TUN) error { return p.call(ctx, "/part/tun", t) }
+
+// IsListening implements machine.Network.
+func (p *part) IsListening(ctx context.Context, node string, port int) (bool, error) {
+	return callResult[bool](ctx, p.m, "/part/listening", p.of, rpc.ListeningRequest{Node: node, Port: port})
+}
+
+// MeasureRTT implements machine.Measurer.
+func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTResult, error) {
+	return callResult[[]probe.RTTResult](ctx, p.m, "/part/echo", p.of, e)
+}
+
+// MeasureTrain implements machine.Measurer.
+func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (probe.TrainResult, error) {
+	return callResult[probe.TrainResult](ctx, p.m, "/part/train", p.of, t)
+}
+
+// MTU implements machine.Services.
+func (p *part) MTU(ctx context.Context) (int, error) {
+	return callResult[int](ctx, p.m, "/part/mtu", p.of, rpc.Empty{})
+}
+
+// MakeBridges implements machine.Services.
+func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error {
+	return p.call(ctx, "/part/bridge", bridges)
+}
+
+// SetRules implements machine.Services.
+func (p *part) SetRules(ctx context.Context, rules []machine.RuleSet) error {
+	return p.call(ctx, "/part/rule", rules)
+}

@@ -16,7 +16,7 @@ import (
 // process is a program that runs on a machine.
 type process struct {
 	m    *Machine
-	of   rpc.Of
+	of   rpc.Target
 	name string
 	pid  int
 	done chan struct{}
@@ -27,16 +27,16 @@ var _ host.Process = (*process)(nil)
 
 // Start implements host.Host. The stream of the call is the process's, to its end.
 func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) {
-	q := rpc.Start{
+	q := rpc.StartRequest{
 		Name: c.Name, Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Log: c.Log, UID: c.UID, GID: c.GID,
 		In: c.Stdin != nil, Out: c.Stdout != nil, Err: c.Stderr != nil, Joined: c.Stdout != nil && same(c.Stdout, c.Stderr),
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	starting := context.AfterFunc(ctx, end)
-	a, err := n.m.begin(life, "/host/start", n.of, q, input(c.Stdin))
-	var begun rpc.Started
+	a, err := n.m.beginCall(life, "/host/start", n.of, q, input(c.Stdin))
+	var begun rpc.StartedProcess
 	if err == nil {
-		err = errors.Join(json.Unmarshal(a.first, &begun), a.streamed())
+		err = errors.Join(json.Unmarshal(a.first, &begun), a.skipNewline())
 	}
 	if err != nil {
 		end()
@@ -46,7 +46,7 @@ func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) 
 		return nil, err
 	}
 	p := &process{
-		m: n.m, of: rpc.Of{Process: begun.Process}, name: c.Name + " on " + n.is.Name, pid: begun.PID, done: make(chan struct{}),
+		m: n.m, of: rpc.Target{Process: begun.Process}, name: c.Name + " on " + n.is.Name, pid: begun.PID, done: make(chan struct{}),
 	}
 	n.m.streams.Go(func() {
 		defer end()
@@ -81,11 +81,11 @@ func same(a, b io.Writer) bool {
 }
 
 // follow hands on what the process says, and returns how it ended.
-func (p *process) follow(a *answer, out, err io.Writer) error {
+func (p *process) follow(a *openCall, out, err io.Writer) error {
 	for {
 		kind, data, broken := rpc.ReadFrame(a.rest)
 		if broken != nil {
-			return p.m.lost(p.name, broken)
+			return p.m.lostError(p.name, broken)
 		}
 		switch kind {
 		case rpc.Out:
@@ -140,7 +140,7 @@ func (p *process) Stop(ctx context.Context, grace time.Duration) error {
 	if p.over() {
 		return nil
 	}
-	err := tell(ctx, p.m, "/process/stop", p.of, rpc.Stop{Grace: grace})
+	err := callEmpty(ctx, p.m, "/process/stop", p.of, rpc.StopRequest{Grace: grace})
 	if err != nil && ctx.Err() != nil {
 		return p.Kill()
 	}
@@ -157,7 +157,7 @@ func (p *process) kill(family bool) error {
 	if p.over() {
 		return nil
 	}
-	return p.waited(tell(context.Background(), p.m, "/process/kill", p.of, family))
+	return p.waited(callEmpty(context.Background(), p.m, "/process/kill", p.of, family))
 }
 
 // waited waits for the end that the agent has told, so that all that the process said is here.
@@ -173,12 +173,12 @@ func (p *process) Signal(s syscall.Signal) error {
 	if p.over() {
 		return nil
 	}
-	return tell(context.Background(), p.m, "/process/signal", p.of, s)
+	return callEmpty(context.Background(), p.m, "/process/signal", p.of, s)
 }
 
 // Tail implements host.Process: "" of a machine that is lost.
 func (p *process) Tail(n int) string {
-	text, err := ask[string](context.Background(), p.m, "/process/tail", p.of, n)
+	text, err := callResult[string](context.Background(), p.m, "/process/tail", p.of, n)
 	if err != nil {
 		return ""
 	}

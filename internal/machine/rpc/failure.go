@@ -15,7 +15,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Failure is an error as another process tells it.
+// Failure is an error encoded for another process.
 type Failure struct {
 	Text string `json:"text"`
 	// Next is what its reader can do about it.
@@ -28,8 +28,8 @@ type Failure struct {
 	Exit host.ExitCode `json:"exit,omitempty"`
 }
 
-// known are the errors that callers tell apart.
-var known = map[string]error{
+// errorsByName maps the sentinel errors that keep their identity across machines to names.
+var errorsByName = map[string]error{
 	"machine.exists":       machine.ErrExists,
 	"machine.not-found":    machine.ErrNotFound,
 	"machine.in-use":       machine.ErrInUse,
@@ -55,13 +55,13 @@ var known = map[string]error{
 	"context.deadline":     context.DeadlineExceeded,
 }
 
-// Tell is an error for another process; nil for none.
-func Tell(err error) *Failure {
+// NewFailure encodes an error for another process. It returns nil for nil.
+func NewFailure(err error) *Failure {
 	if err == nil {
 		return nil
 	}
 	f := &Failure{Text: err.Error(), Next: advice.Of(err)}
-	for name, k := range known {
+	for name, k := range errorsByName {
 		if errors.Is(err, k) {
 			f.Is = append(f.Is, name)
 		}
@@ -74,14 +74,14 @@ func Tell(err error) *Failure {
 	return f
 }
 
-// Err is the error again: what it is, errors.Is and errors.As find. A nil Failure is none.
+// Err decodes the error, so that errors.Is and errors.As match the original. It returns nil for nil.
 func (f *Failure) Err() error {
 	if f == nil {
 		return nil
 	}
 	var is []error
 	for _, name := range f.Is {
-		is = append(is, known[name]) // nil, of a newer agent, is left out
+		is = append(is, errorsByName[name]) // nil, of a newer agent, is left out
 	}
 	if f.Errno != 0 {
 		is = append(is, f.Errno)

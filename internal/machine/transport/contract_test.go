@@ -31,15 +31,15 @@ func options(t testing.TB) Options {
 }
 
 // here is this machine, reached by a command, with the state of its labs in a directory.
-func here(t testing.TB, dir string) inventory.Machine {
+func here(t testing.TB, dir string) inventory.Entry {
 	t.Helper()
-	return inventory.Machine{Name: "here", Command: []string{
+	return inventory.Entry{Name: "here", Command: []string{
 		"env", "SKERRY_STATE=" + filepath.Join(dir, "state"), "SKERRY_DATA=" + filepath.Join(dir, "data"), options(t).Exe, "agent", "machine",
 	}}
 }
 
 // reach opens a machine for as long as the test lasts.
-func reach(t testing.TB, m inventory.Machine) *Connection {
+func reach(t testing.TB, m inventory.Entry) *Connection {
 	t.Helper()
 	c, err := Open(t.Context(), m, options(t))
 	if err != nil {
@@ -78,8 +78,8 @@ func TestContract(t *testing.T) {
 }
 
 // dying has an agent bring a part up, with a process on each node once it is kept, and kills it.
-func dying(m inventory.Machine, kill func(t *testing.T, pid int)) func(t *testing.T, a machine.Ask, after machinetest.Step) {
-	return func(t *testing.T, a machine.Ask, after machinetest.Step) {
+func dying(m inventory.Entry, kill func(t *testing.T, pid int)) func(t *testing.T, a machine.PartSpec, after machinetest.Step) {
+	return func(t *testing.T, a machine.PartSpec, after machinetest.Step) {
 		t.Helper()
 		c, err := Open(t.Context(), m, options(t))
 		if err != nil {

@@ -33,7 +33,7 @@ exec /bin/sh -c "$1"
 `
 
 // shelled is this machine, reached by a shell that the program is given through.
-func shelled(t *testing.T) (m inventory.Machine, cache string) {
+func shelled(t *testing.T) (m inventory.Entry, cache string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(ssh), 0o700); err != nil {
@@ -44,7 +44,7 @@ func shelled(t *testing.T) (m inventory.Machine, cache string) {
 	t.Setenv("SKERRY_CACHE", cache)
 	t.Setenv("SKERRY_STATE", filepath.Join(dir, "state"))
 	t.Setenv("SKERRY_DATA", filepath.Join(dir, "data"))
-	return inventory.Machine{Name: "rack-1", SSH: &inventory.SSH{Host: "rack"}}, cache
+	return inventory.Entry{Name: "rack-1", SSH: &inventory.SSH{Host: "rack"}}, cache
 }
 
 // programs are those that a machine was given.
@@ -97,14 +97,14 @@ func TestMachinesThatCannotBeReached(t *testing.T) {
 		is   error
 		want string
 	}{
-		"no such command":  {[]string{"/nowhere/carrier"}, ErrReach, "no such file"},
-		"it fails":         {said("echo Permission denied >&2; exit 255"), ErrReach, "Permission denied"},
-		"it says nothing":  {said("exit 0"), ErrReach, "said nothing"},
-		"it says too much": {said("yes"), ErrReach, "other things"},
-		"an older one":     {said("echo skerry agent machine 0; cat >/dev/null"), ErrAnother, "version 0"},
+		"no such command":  {[]string{"/nowhere/carrier"}, ErrUnreachable, "no such file"},
+		"it fails":         {said("echo Permission denied >&2; exit 255"), ErrUnreachable, "Permission denied"},
+		"it says nothing":  {said("exit 0"), ErrUnreachable, "no output from"},
+		"it says too much": {said("yes"), ErrUnreachable, "no line begins"},
+		"an older one":     {said("echo skerry agent machine 0; cat >/dev/null"), ErrProgramMismatch, "protocol 0"},
 		"it breaks":        {said("echo skerry agent machine 1; echo cable pulled >&2"), remote.ErrLost, "cable pulled"},
 	} {
-		_, err := Open(t.Context(), inventory.Machine{Name: "far", Command: c.argv}, options(t))
+		_, err := Open(t.Context(), inventory.Entry{Name: "far", Command: c.argv}, options(t))
 		if !errors.Is(err, c.is) || !strings.HasPrefix(err.Error(), "far: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %v with %q", name, err, c.is, c.want)
 		}
@@ -119,7 +119,7 @@ func TestMachineThatDoesNotAnswer(t *testing.T) {
 	gone := make(chan error)
 	go func() {
 		carrier := []string{"/bin/sh", "-c", `sleep 1000 & echo $! >"$0.new"; mv "$0.new" "$0"; wait`, file}
-		_, err := Open(ctx, inventory.Machine{Name: "far", Command: carrier}, options(t))
+		_, err := Open(ctx, inventory.Entry{Name: "far", Command: carrier}, options(t))
 		gone <- err
 	}()
 	var text []byte
@@ -160,10 +160,10 @@ func TestAnotherProgram(t *testing.T) {
 	}
 	m := here(t, t.TempDir())
 	o.Exe = other
-	if _, err := Open(t.Context(), m, o); !errors.Is(err, ErrAnother) || !strings.HasPrefix(err.Error(), "here: ") || advice.Of(err) == "" {
+	if _, err := Open(t.Context(), m, o); !errors.Is(err, ErrProgramMismatch) || !strings.HasPrefix(err.Error(), "here: ") || advice.Of(err) == "" {
 		t.Errorf("%v", err)
 	}
-	if _, err := find(other, "linux", "riscv64"); !errors.Is(err, ErrProgram) || !strings.Contains(advice.Of(err), "GOARCH=riscv64") {
+	if _, err := findProgram(other, "linux", "riscv64"); !errors.Is(err, ErrNoProgram) || !strings.Contains(advice.Of(err), "GOARCH=riscv64") {
 		t.Errorf("%v (%s)", err, advice.Of(err))
 	}
 }
@@ -187,7 +187,7 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := machinetest.Bring(t.Context(), c, machine.Ask{Lab: lab, Owned: true}, func(machinetest.Step) {})
+			p, err := machinetest.Bring(t.Context(), c, machine.PartSpec{Lab: lab, Owned: true}, func(machinetest.Step) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			if err := runs.Err(); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
 				t.Errorf("the process ended with %v", err)
 			}
-			if _, err := p.Stats(t.Context()); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
+			if _, err := p.LinkStats(t.Context()); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
 				t.Errorf("asked afterwards: %v", err)
 			}
 			<-c.process.Done()

@@ -20,12 +20,12 @@ func TestHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := reach(t, here(t, dir))
-	p, err := c.Prepare(t.Context(), machine.Ask{Lab: fmt.Sprintf("carried-hosts-%d", os.Getpid()), Owned: true})
+	p, err := c.Prepare(t.Context(), machine.PartSpec{Lab: fmt.Sprintf("carried-hosts-%d", os.Getpid()), Owned: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := machine.Node{Name: "a", Site: "here", Addr: "10.77.0.1"}
-	if err := p.Make(t.Context(), []machine.Node{node}); err != nil {
+	node := machine.NodeSpec{Name: "a", Site: "here", Addr: "10.77.0.1"}
+	if err := p.MakeNodes(t.Context(), []machine.NodeSpec{node}); err != nil {
 		t.Fatal(err)
 	}
 	h, err := p.Host("a")
@@ -37,7 +37,7 @@ func TestHosts(t *testing.T) {
 	}
 	hosttest.Run(t, h)
 	addr := netip.MustParseAddr(node.Addr)
-	inside, err := p.Contain(machine.Container{Node: "a", Listen: addr, Addr: addr, Ports: map[int]int{1: 2}})
+	inside, err := p.ContainerHost(machine.Container{Node: "a", Listen: addr, Addr: addr, Ports: map[int]int{1: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

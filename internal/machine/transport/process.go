@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// noise bounds what a login shell may say before an agent does, in lines and bytes of one.
-	noise, noiseLine = 200, 4096
-	// ending is how long an agent may take to end what it owns.
-	ending = 2 * time.Minute
-	// complaints is how much of what a carrier says is kept, in bytes.
-	complaints = 2048
+	// maxNoiseLines and maxLineBytes limit the output of a login shell before the agent's greeting.
+	maxNoiseLines, maxLineBytes = 200, 4096
+	// closeTimeout is the time for an agent to end everything that it owns.
+	closeTimeout = 2 * time.Minute
+	// maxStderrBytes is how much of the transport's standard error is retained.
+	maxStderrBytes = 2048
 )
 
-// programProcess is the carrier's, here.
-type programProcess struct {
+// agentProcess is the local transport process, such as ssh.
+type agentProcess struct {
 	*process.Process
-	name string
-	conn *rpc.Conn
-	said *tail.Tail
+	name   string
+	conn   *rpc.Conn
+	stderr *tail.Tail
 }
 
-func launch(argv []string) (*programProcess, error) {
+func startProcess(argv []string) (*agentProcess, error) {
 	theirs, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func launch(argv []string) (*programProcess, error) {
 		return nil, err
 	}
 	defer ours.Close()
-	cmd, said := exec.Command(argv[0], argv[1:]...), tail.New(complaints)
+	cmd, said := exec.Command(argv[0], argv[1:]...), tail.New(maxStderrBytes)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, ours, said
 	cmd.WaitDelay = time.Second // a master connection of ssh keeps its standard error
 	// A terminal's Ctrl-C is for this process, which then has the agents end what they own.
@@ -51,50 +51,50 @@ func launch(argv []string) (*programProcess, error) {
 	if err := cmd.Start(); err != nil {
 		in.Close()
 		out.Close()
-		return nil, fmt.Errorf("%w: %w", ErrReach, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	p := &programProcess{Process: process.New(cmd, argv[0], ""), name: argv[0], conn: rpc.NewConn(out, in), said: said}
+	p := &agentProcess{Process: process.New(cmd, argv[0], ""), name: argv[0], conn: rpc.NewConn(out, in), stderr: said}
 	go p.Reap(nil)
 	return p, nil
 }
 
-// complaint is what the carrier, or what it ran, said of what went wrong. It is asked for where the
-// connection has ended: the carrier ends, and what it complained of is then whole.
-func (p *programProcess) complaint() string {
+// stderrText returns the standard error of the transport. Call it after the connection has ended. It
+// waits up to a second for the process, so that the text is complete.
+func (p *agentProcess) stderrText() string {
 	select {
 	case <-p.Done():
 	case <-time.After(time.Second):
 	}
-	lines := strings.FieldsFunc(p.said.String(), func(r rune) bool { return r == '\n' || r == '\r' })
+	lines := strings.FieldsFunc(p.stderr.String(), func(r rune) bool { return r == '\n' || r == '\r' })
 	return strings.Join(lines, "; ")
 }
 
-// await reads up to a line that begins with a word, and returns the rest of it. What comes before, a
-// login shell has said.
-func (p *programProcess) await(word string) (string, error) {
-	for range noise {
-		line, err := p.conn.Line(noiseLine)
+// readUntil skips lines, such as a login shell's, up to one with the given prefix. It returns the rest of
+// that line.
+func (p *agentProcess) readUntil(word string) (string, error) {
+	for range maxNoiseLines {
+		line, err := p.conn.ReadLine(maxLineBytes)
 		if err != nil {
-			return "", p.unanswered(err)
+			return "", p.startError(err)
 		}
 		if rest, ok := strings.CutPrefix(line, word); ok {
 			return strings.TrimSpace(rest), nil
 		}
 	}
-	return "", fmt.Errorf("%w: it says other things than %q", ErrReach, word)
+	return "", fmt.Errorf("%w: no line begins with %q", ErrUnreachable, word)
 }
 
-// unanswered is the error of a carrier that ended before the agent was there.
-func (p *programProcess) unanswered(err error) error {
-	if c := p.complaint(); c != "" {
-		return fmt.Errorf("%w: %s (%s: %w)", ErrReach, c, p.name, err)
+// startError returns the error of a transport that ended before the agent started.
+func (p *agentProcess) startError(err error) error {
+	if c := p.stderrText(); c != "" {
+		return fmt.Errorf("%w: %s (%s: %w)", ErrUnreachable, c, p.name, err)
 	}
-	return fmt.Errorf("%w: %s said nothing: %w", ErrReach, p.name, err)
+	return fmt.Errorf("%w: no output from %s: %w", ErrUnreachable, p.name, err)
 }
 
-// close ends the carrier's input. A carrier that takes longer than grace is killed, with what it has started:
-// a shell's ssh is no child of ours.
-func (p *programProcess) close(grace time.Duration) error {
+// close ends the transport's input. After grace it kills the process group, because the ssh of a shell
+// is not a child of this process.
+func (p *agentProcess) close(grace time.Duration) error {
 	err := p.conn.Close()
 	late := time.NewTimer(grace)
 	defer late.Stop()
@@ -103,12 +103,12 @@ func (p *programProcess) close(grace time.Duration) error {
 	case <-late.C:
 		err = errors.Join(err, p.Kill())
 		if grace > 0 {
-			err = errors.Join(err, fmt.Errorf("the agent has not ended within %v", grace))
+			err = errors.Join(err, fmt.Errorf("agent still running after %v", grace))
 		}
 		return err
 	}
 	if e := p.Err(); e != nil {
-		err = errors.Join(err, fmt.Errorf("%w: %s", e, p.complaint()))
+		err = errors.Join(err, fmt.Errorf("%w: %s", e, p.stderrText()))
 	}
 	return err
 }

@@ -50,9 +50,9 @@ func newRack(t *testing.T) *rack {
 	return r
 }
 
-func (r *rack) machine(i int) inventory.Machine {
+func (r *rack) machine(i int) inventory.Entry {
 	name := fmt.Sprintf("rack-%d", i+1)
-	return inventory.Machine{Name: name, Command: []string{
+	return inventory.Entry{Name: name, Command: []string{
 		"env", "SKERRY_STATE=" + filepath.Join(r.dir, name+"-state"), "SKERRY_DATA=" + filepath.Join(r.dir, name+"-data"),
 		"nsenter", "--net=" + r.spaces[i].Path(), options(r.t).Exe, "agent", "machine",
 	}}
@@ -66,12 +66,12 @@ func (r *rack) bring(a, b machine.Machine, done func(machinetest.Step)) (machine
 		{Machine: b, Name: "rack-2", Addr: r.addrs[1]},
 	}, map[string]string{"a": "rack-1", "b": "rack-2"})
 	if err == nil {
-		err = f.Plain()
+		err = f.DisableEncryption()
 	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return machinetest.Bring(r.t.Context(), f, machine.Ask{Lab: r.lab, Owned: true}, done)
+	return machinetest.Bring(r.t.Context(), f, machine.PartSpec{Lab: r.lab, Owned: true}, done)
 }
 
 // network is all that the first machine's own network has: devices, addresses, routes.
@@ -124,8 +124,8 @@ func TestWhole(t *testing.T) {
 	for _, n := range p.Facts().Nodes {
 		addr[n.Name] = netip.MustParseAddr(n.Addr)
 	}
-	ways := []machine.Way{{Node: "a", To: addr["b"]}, {Node: "b", To: addr["a"]}}
-	got, err := p.Echo(t.Context(), machine.Echoes{Count: 5, Ways: ways})
+	ways := []machine.Path{{Node: "a", To: addr["b"]}, {Node: "b", To: addr["a"]}}
+	got, err := p.MeasureRTT(t.Context(), machine.RTTSpec{Count: 5, Paths: ways})
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%v, %v", got, err)
 	}
@@ -150,7 +150,7 @@ func TestWhole(t *testing.T) {
 	if err := h.(host.Controls).MountDisk(1 << 30); err == nil || !strings.Contains(err.Error(), host.ErrWhole.Error()) {
 		t.Errorf("a disk in memory for the machine: %v", err)
 	}
-	if _, err := first.Prepare(t.Context(), machine.Ask{Lab: r.lab + "-other", Owned: true, Whole: true}); err == nil || !strings.Contains(err.Error(), "another lab") {
+	if _, err := first.Prepare(t.Context(), machine.PartSpec{Lab: r.lab + "-other", Owned: true, Whole: true}); err == nil || !strings.Contains(err.Error(), "another lab") {
 		t.Errorf("the machine is a node of another lab, too: %v", err)
 	}
 	if err := p.Down(t.Context()); err != nil {

@@ -33,12 +33,12 @@ func (m *Machines) ConfigureLab(
 	}
 	on, lost, err := m.PlaceNodes(ctx, c.Topology, terms.Place)
 	if err == nil && terms.Between == Plain {
-		err = on.Plain()
+		err = on.DisableEncryption()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if c.RealLinks = terms.Links == Real; c.RealLinks && on.One() {
+	if c.RealLinks = terms.Links == Real; c.RealLinks && on.IsSingle() {
 		return nil, lab.ErrOneMachine
 	}
 	routes, err := lab.FindOverlayProgram(ctx, c.Topology.Overlay)

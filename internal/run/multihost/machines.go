@@ -24,7 +24,7 @@ import (
 
 // Machines are the machines of a file, connected on demand.
 type Machines struct {
-	list    []inventory.Machine
+	list    []inventory.Entry
 	options transport.Options
 
 	mu        sync.Mutex
@@ -58,7 +58,7 @@ const (
 // clockProbes is the number of probes of a machine's clock.
 const clockProbes = 20
 
-func New(list []inventory.Machine, o transport.Options) *Machines {
+func New(list []inventory.Entry, o transport.Options) *Machines {
 	return &Machines{list: list, options: o, open: map[string]*transport.Connection{}, seen: map[string]bool{}, installed: map[string]bool{}}
 }
 
@@ -79,7 +79,7 @@ func (m *Machines) PlaceNodes(ctx context.Context, t topology.Topology, rules ma
 	if lost, err = m.connectAll(ctx, rules); err != nil {
 		return nil, nil, err
 	}
-	var there []inventory.Machine
+	var there []inventory.Entry
 	for _, x := range m.list {
 		if c := m.open[x.Name]; c != nil {
 			x.Cores, x.Memory = cmp.Or(x.Cores, float64(c.Hello.Cores)), cmp.Or(x.Memory, unit.Bytes(c.Hello.Memory))
@@ -122,7 +122,7 @@ func (m *Machines) members() (members []fleet.Member) {
 // connectAll connects all machines that are not connected. Requires mu. Failures of optional machines are
 // returned in lost.
 func (m *Machines) connectAll(ctx context.Context, rules map[string]string) (lost, err error) {
-	var missing []inventory.Machine
+	var missing []inventory.Entry
 	for _, x := range m.list {
 		if c := m.open[x.Name]; c != nil && !isGone(c) {
 			continue
@@ -163,7 +163,7 @@ func (m *Machines) connectAll(ctx context.Context, rules map[string]string) (los
 }
 
 // connect connects to a machine and probes its clock.
-func (m *Machines) connect(ctx context.Context, x inventory.Machine) (*transport.Connection, error) {
+func (m *Machines) connect(ctx context.Context, x inventory.Entry) (*transport.Connection, error) {
 	c, err := transport.Open(ctx, x, m.options)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (m *Machines) connect(ctx context.Context, x inventory.Machine) (*transport
 
 func isGone(c *transport.Connection) bool {
 	select {
-	case <-c.Gone():
+	case <-c.Closed():
 		return true
 	default:
 		return false
@@ -184,7 +184,7 @@ func isGone(c *transport.Connection) bool {
 }
 
 // isOptional reports whether labs may omit a machine.
-func isOptional(x inventory.Machine, rules map[string]string) bool {
+func isOptional(x inventory.Entry, rules map[string]string) bool {
 	for _, name := range rules {
 		if name == x.Name {
 			return false

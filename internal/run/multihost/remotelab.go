@@ -15,7 +15,7 @@ import (
 	"skerry/internal/base/atomicfile"
 	"skerry/internal/machine/fleet"
 	"skerry/internal/machine/inventory"
-	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/transport"
 )
 
@@ -41,7 +41,7 @@ func (s RemoteLab) Connect(ctx context.Context, o transport.Options) (*fleet.Fle
 	for _, name := range s.At {
 		used[name] = true
 	}
-	m := New(slices.DeleteFunc(list, func(x inventory.Machine) bool { return !used[x.Name] }), o)
+	m := New(slices.DeleteFunc(list, func(x inventory.Entry) bool { return !used[x.Name] }), o)
 	f, err := m.existingFleet(ctx, s.At)
 	if err != nil {
 		return nil, nil, errors.Join(err, m.Close())
@@ -54,7 +54,7 @@ type LabStore struct{ dir string }
 
 // OpenLabStore returns the store of a state directory, "" for the default.
 func OpenLabStore(stateDir string) LabStore {
-	return LabStore{filepath.Join(cmp.Or(stateDir, statedir.DefaultStateDir()), "elsewhere")}
+	return LabStore{filepath.Join(cmp.Or(stateDir, journal.DefaultStateDir()), "elsewhere")}
 }
 
 func (m LabStore) path(name string) string { return filepath.Join(m.dir, name+".json") }
@@ -94,7 +94,7 @@ func (m LabStore) List() ([]RemoteLab, error) {
 	var all []RemoteLab
 	for _, path := range paths {
 		var s RemoteLab
-		if err := statedir.ReadJSON(path, &s); errors.Is(err, fs.ErrNotExist) {
+		if err := journal.ReadJSON(path, &s); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

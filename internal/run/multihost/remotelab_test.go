@@ -15,13 +15,13 @@ func TestLabStore(t *testing.T) {
 	want := []RemoteLab{
 		{
 			Name: "far", At: map[string]string{"a": "m1"},
-			Machines: inventory.File{Machines: []inventory.Machine{{
+			Machines: inventory.File{Machines: []inventory.Entry{{
 				Name: "m1", Cores: 2, Memory: 4 << 30, SSH: &inventory.SSH{Host: "h", Options: []string{"A=b"}},
 			}}},
 		},
 		{
 			Name: "near", At: map[string]string{"b": "m2"},
-			Machines: inventory.File{Machines: []inventory.Machine{{Name: "m2", Command: []string{"x", "y"}}}},
+			Machines: inventory.File{Machines: []inventory.Entry{{Name: "m2", Command: []string{"x", "y"}}}},
 		},
 	}
 	for _, s := range []RemoteLab{want[1], want[0]} {
@@ -30,7 +30,7 @@ func TestLabStore(t *testing.T) {
 		}
 	}
 	got, err := m.List()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(inventory.Machine{})); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(inventory.Entry{})); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	for _, s := range want {
@@ -46,13 +46,13 @@ func TestLabStore(t *testing.T) {
 // A lost machine may be left out unless something says what is to be on it.
 func TestIsOptional(t *testing.T) {
 	for name, c := range map[string]struct {
-		m     inventory.Machine
+		m     inventory.Entry
 		rules map[string]string
 		want  bool
 	}{
-		"any":         {inventory.Machine{Name: "a"}, map[string]string{"*": "spread"}, true},
-		"it is named": {inventory.Machine{Name: "a"}, map[string]string{"Pune": "a"}, false},
-		"for a site":  {inventory.Machine{Name: "a", Site: "Pune"}, nil, false},
+		"any":         {inventory.Entry{Name: "a"}, map[string]string{"*": "spread"}, true},
+		"it is named": {inventory.Entry{Name: "a"}, map[string]string{"Pune": "a"}, false},
+		"for a site":  {inventory.Entry{Name: "a", Site: "Pune"}, nil, false},
 	} {
 		if got := isOptional(c.m, c.rules); got != c.want {
 			t.Errorf("%s: %v", name, got)

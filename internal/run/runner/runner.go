@@ -167,7 +167,7 @@ func (r *run) prepare(ctx context.Context) error {
 		}
 		r.installed[d.Key()], r.databases[d.Key()] = found, db
 	}
-	if !r.Experiment.Machines.Any() {
+	if !r.Experiment.Machines.IsSet() {
 		return nil
 	}
 	file, err := r.Experiment.ReadMachines()

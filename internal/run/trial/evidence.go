@@ -93,7 +93,7 @@ func (m measurement) worstLateness() (worst verdict.Late, known bool) {
 // this machine alone.
 func (m measurement) worstClock() (worst verdict.Clock, others bool) {
 	for _, s := range m.machines {
-		if _, is := s.Part.(machine.Timed); !is {
+		if _, is := s.Part.(machine.RemotePart); !is {
 			continue
 		}
 		c := verdict.Clock{UncertainUS: us(s.clock.Uncertainty), MovedUS: us(s.moved), Machine: s.Name}
@@ -117,7 +117,7 @@ func (m measurement) perMachine() (all []record.MachineFidelity) {
 		if s.late.Known {
 			x.EmulatorLateP99US = us(s.late.P99)
 		}
-		if t, is := s.Part.(machine.Timed); is {
+		if t, is := s.Part.(machine.RemotePart); is {
 			x.Kernel = t.Kernel()
 		}
 		for _, n := range s.Facts().Nodes {

@@ -60,7 +60,7 @@ func readMachine(ctx context.Context, m machine.Member, reset bool) (machineCoun
 	c.late, errs[0] = m.Lateness(ctx, reset)
 	c.used, errs[1] = sample.ReadMachineUsage(ctx, m.Files())
 	c.at = time.Now()
-	if t, is := m.Part.(machine.Timed); is {
+	if t, is := m.Part.(machine.RemotePart); is {
 		c.clock, errs[2] = t.Clock(ctx)
 	}
 	return c, errors.Join(errs[:]...)

@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/loopback"
 )
 
 // node is a node whose processes end with the test.
 type node struct {
-	host.Inside
+	host.NamespaceHost
 	t testing.TB
 }
 
@@ -33,7 +32,7 @@ func New(t testing.TB, n int) []host.Host {
 	hosts := make([]host.Host, n)
 	for i := range hosts {
 		addr := fmt.Sprintf("127.%d.%d.%d", 1+(pid>>3)%126, (pid&7)<<5|int(net&31), i+1)
-		h, err := loopback.New(fmt.Sprintf("n%d", i+1), fmt.Sprintf("s%d", i+1), addr, t.TempDir())
+		h, err := host.NewLoopback(fmt.Sprintf("n%d", i+1), fmt.Sprintf("s%d", i+1), addr, t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +47,11 @@ func New(t testing.TB, n int) []host.Host {
 
 // Usage returns zero, because loopback nodes share the resources of the machine.
 func (h *node) Usage() (host.Usage, error) { return host.Usage{}, nil }
-func (h *node) Ahead() time.Duration       { return 0 }
+func (h *node) ClockOffset() time.Duration { return 0 }
 
 // Start runs a program.
 func (h *node) Start(ctx context.Context, c host.Command) (host.Process, error) {
-	p, err := h.Inside.Start(ctx, c)
+	p, err := h.NamespaceHost.Start(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"skerry/internal/machine/loopback"
+	"skerry/internal/machine/host"
 	"skerry/systems/hydra"
 	hydradns "skerry/systems/hydra/dns"
 )
@@ -95,7 +95,7 @@ func TestDoor(t *testing.T) {
 	}
 	go func() { _ = namer.ActivateAndServe() }()
 	defer namer.Shutdown()
-	from, err := loopback.New("names", "names", "127.0.0.1", t.TempDir())
+	from, err := host.NewLoopback("names", "names", "127.0.0.1", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/loopback"
 )
 
 // Default names of clouds.
@@ -37,7 +36,7 @@ func LayoutOnLoopback(dir string, members int) (Layout, error) {
 		var l Layout
 		var errs []error
 		at := func(name, site string, third, fourth int) host.Host {
-			h, err := loopback.New(name, site, fmt.Sprintf("127.%d.%d.%d", n, third, fourth), filepath.Join(dir, name))
+			h, err := host.NewLoopback(name, site, fmt.Sprintf("127.%d.%d.%d", n, third, fourth), filepath.Join(dir, name))
 			errs = append(errs, err)
 			return h
 		}

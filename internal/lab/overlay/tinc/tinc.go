@@ -113,7 +113,7 @@ func waitListening(ctx context.Context, h host.Host) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, listenTimeout, fmt.Errorf("not listening after %v", listenTimeout))
 	defer cancel()
 	return overlay.WaitUntil(ctx, func(ctx context.Context) error {
-		return host.Accepts(ctx, h, fmt.Sprintf("127.0.0.1:%d", port), listenTimeout)
+		return host.CheckAccepts(ctx, h, fmt.Sprintf("127.0.0.1:%d", port), listenTimeout)
 	})
 }
 
@@ -140,12 +140,12 @@ func (*running) UpdateLatencies(context.Context, []overlay.Link) error { return 
 type running struct {
 	*overlay.Supervisor
 	nodes   []host.Host
-	measure machine.Measures
+	measure machine.Measurer
 }
 
 // Ready sends packets, since the kernel's routes do not show tinc's connections.
 func (r *running) Ready(ctx context.Context) error {
-	e := machine.Echoes{Count: 1}
+	e := machine.RTTSpec{Count: 1}
 	var names []string
 	for _, a := range r.nodes {
 		for _, b := range r.nodes {
@@ -156,11 +156,11 @@ func (r *running) Ready(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("address of %s: %w", b.Name(), err)
 			}
-			e.Ways = append(e.Ways, machine.Way{Node: a.Name(), To: to})
+			e.Paths = append(e.Paths, machine.Path{Node: a.Name(), To: to})
 			names = append(names, fmt.Sprintf("from %s to %s", a.Name(), b.Name()))
 		}
 	}
-	results, err := r.measure.Echo(ctx, e)
+	results, err := r.measure.MeasureRTT(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ var overlayNet = netip.MustParsePrefix("10.77.0.0/16")
 
 // makeDevice creates the device on a node and routes packets for other nodes to it, so that tincd needs no script.
 func makeDevice(ctx context.Context, n overlay.Network, node string) error {
-	if err := n.On.TUN(ctx, machine.TUN{Node: node, Name: device, MTU: mtu, To: overlayNet}); err != nil {
+	if err := n.On.MakeTUN(ctx, machine.TUN{Node: node, Name: device, MTU: mtu, To: overlayNet}); err != nil {
 		return fmt.Errorf("create tinc device on %s: %w", node, err)
 	}
 	return nil

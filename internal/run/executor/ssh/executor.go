@@ -33,7 +33,7 @@ type Executor struct {
 
 // worker is a machine.
 type worker struct {
-	inventory.Machine
+	inventory.Entry
 	busy   bool
 	failed int // consecutive tasks that did not start
 }
@@ -69,7 +69,7 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	all.Wait()
 	for i, m := range machines {
 		if errs[i] == nil {
-			e.workers = append(e.workers, &worker{Machine: m})
+			e.workers = append(e.workers, &worker{Entry: m})
 		}
 	}
 	if len(e.workers) == 0 {

@@ -26,7 +26,7 @@ func TestAMachineThatIsOutHoldsNothingUp(t *testing.T) {
 	h := make(held)
 	e := New("machines.yaml", h)
 	for _, name := range []string{"a", "b", "c"} {
-		e.workers = append(e.workers, &worker{Machine: inventory.Machine{Name: name}})
+		e.workers = append(e.workers, &worker{Entry: inventory.Entry{Name: name}})
 	}
 	e.workers[1].failed = failuresInARow
 	b := executor.Batch{Tasks: []executor.Task{{ID: 7}, {ID: 8}, {ID: 9}}}

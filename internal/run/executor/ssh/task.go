@@ -27,7 +27,7 @@ func programPath(sum string) string {
 }
 
 // installProgram copies this program to a machine atomically, unless it is there.
-func installProgram(ctx context.Context, m inventory.Machine, exe string) error {
+func installProgram(ctx context.Context, m inventory.Entry, exe string) error {
 	sum, err := digestFile(exe)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func digestFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
-func runShell(ctx context.Context, m inventory.Machine, stdin io.Reader, line string) error {
+func runShell(ctx context.Context, m inventory.Entry, stdin io.Reader, line string) error {
 	args, err := m.Shell(line)
 	if err != nil {
 		return err

@@ -1,0 +1,214 @@
+// Package agent serves a machine to another machine: `skerry agent machine` answers calls on its standard
+// input. When the input ends, the agent ends everything that it owns on this machine. The next agent
+// sweeps what a killed agent left.
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/machine"
+	"skerry/internal/machine/doctor"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/rpc"
+)
+
+// Config is what an agent is made of.
+type Config struct {
+	Machine machine.Machine
+	// Examine tells what the machine can do.
+	Examine func(ctx context.Context) (doctor.Report, error)
+	Log     *slog.Logger
+}
+
+// Serve answers until in ends, the other side is silent for too long, or ctx ends. Then it ends
+// what it owns, and returns.
+func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c Config) error {
+	// A write to who is gone is an error and not this process's end, which would leave all.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, unix.SIGPIPE)
+	defer signal.Stop(broken)
+	if _, err := fmt.Fprintf(out, "%s %d\n", rpc.Greeting, rpc.Version); err != nil {
+		return fmt.Errorf("send greeting: %w", err)
+	}
+	conn := rpc.NewConn(in, out)
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	s := &server{Config: c, parts: map[int]*part{}, processes: map[int]host.Process{}}
+	h := &http.Server{
+		Handler: s, Protocols: rpc.Protocols(), HTTP2: rpc.HTTP2Config(), MaxHeaderBytes: 1 << 16,
+		ErrorLog:    slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	if err := h.Serve(&singleListener{conn: conn}); !errors.Is(err, io.EOF) {
+		conn.Close()
+		return errors.Join(fmt.Errorf("serve client: %w", err), s.end(ctx))
+	}
+	return s.end(ctx)
+}
+
+// Stdio are this process's standard input and output, as files whose Close ends a Read or Write
+// that waits.
+func Stdio() (in, out *os.File, err error) {
+	for _, fd := range []int{unix.Stdin, unix.Stdout} {
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return nil, nil, fmt.Errorf("prepare standard input and output: %w", err)
+		}
+	}
+	return os.NewFile(uintptr(unix.Stdin), "standard input"), os.NewFile(uintptr(unix.Stdout), "standard output"), nil
+}
+
+// singleListener is a listener with one connection; it ends with that.
+type singleListener struct {
+	conn  *rpc.Conn
+	taken sync.Once
+}
+
+func (l *singleListener) Accept() (c net.Conn, err error) {
+	l.taken.Do(func() { c = l.conn })
+	if c != nil {
+		return c, nil
+	}
+	<-l.conn.Closed()
+	return nil, io.EOF
+}
+
+func (l *singleListener) Close() error   { return nil }
+func (l *singleListener) Addr() net.Addr { return l.conn.LocalAddr() }
+
+// server is what a controller has asked for.
+type server struct {
+	Config
+	calls sync.WaitGroup
+
+	mu        sync.Mutex
+	last      int // number that was given
+	parts     map[int]*part
+	processes map[int]host.Process
+}
+
+// part is one that this agent prepared or opened.
+type part struct {
+	machine.Part
+	owned bool
+
+	mu sync.Mutex
+	// ends says that it is to end with this agent: it is owned, or not up yet. closed says that it was
+	// let go.
+	ends, closed bool
+}
+
+func (p *part) setEnds(ends bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ends = ends
+}
+
+// end waits for the calls, whose contexts have ended with the connection, and ends what is owned.
+func (s *server) end(ctx context.Context) error {
+	s.calls.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, p := range s.parts {
+		if p.ends {
+			errs = append(errs, p.Down(context.WithoutCancel(ctx)))
+		}
+		if !p.closed {
+			errs = append(errs, p.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// addPart gives a part its number.
+func (s *server) addPart(p *part) rpc.OpenedPart {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	s.parts[s.last] = p
+	return rpc.OpenedPart{Part: s.last, Facts: p.Facts()}
+}
+
+// part finds one by its number.
+func (s *server) part(of rpc.Target) (*part, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.parts[of.Part]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("%w: number %d", machine.ErrNotFound, of.Part)
+}
+
+// host finds a node or a container.
+func (s *server) host(of rpc.Target) (host.Host, error) {
+	p, err := s.part(of)
+	if err != nil {
+		return nil, err
+	}
+	if of.Container != nil {
+		return p.ContainerHost(*of.Container)
+	}
+	return p.Host(of.Node)
+}
+
+// describeAgent is what this agent says of itself, with its program's checksum where that is asked for.
+func describeAgent(program bool) (rpc.Hello, error) {
+	h := rpc.Hello{
+		Version: rpc.Version, PID: os.Getpid(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Cores: runtime.NumCPU(), Root: os.Geteuid() == 0,
+	}
+	var name unix.Utsname
+	var info unix.Sysinfo_t
+	if err := unix.Uname(&name); err != nil {
+		return h, fmt.Errorf("read kernel version: %w", err)
+	}
+	if err := unix.Sysinfo(&info); err != nil {
+		return h, fmt.Errorf("read memory size: %w", err)
+	}
+	h.Kernel, h.Memory = unix.ByteSliceToString(name.Release[:]), int64(info.Totalram)*int64(info.Unit)
+	h.Addr = outboundAddr()
+	if !program {
+		return h, nil
+	}
+	var err error
+	h.Program, err = FileSHA256("/proc/self/exe")
+	return h, err
+}
+
+// FileSHA256 is the SHA-256 of a file, in hexadecimal.
+func FileSHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read program: %w", err)
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", fmt.Errorf("read program: %w", err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// outboundAddr is the address that packets to far away leave with.
+func outboundAddr() string {
+	c, err := net.Dial("udp4", "192.0.2.1:9") // nothing is sent (RFC 5737)
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).IP.String()
+}

@@ -1,0 +1,90 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/process"
+)
+
+// node is a loopbackNode on loopback.
+type loopbackNode struct{ name, site, addr, dir string }
+
+var _ NamespaceHost = (*loopbackNode)(nil)
+
+// NewLoopback returns a node without a lab. All of 127.0.0.0/8 is this machine, so each node has its own
+// address and can use any port. The node shares everything else with this process. Its programs die with
+// this process. NewLoopback makes the directory if it is missing.
+func NewLoopback(name, site, addr, dir string) (NamespaceHost, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make directory of %s: %w", name, err)
+	}
+	return &loopbackNode{name, site, addr, dir}, nil
+}
+
+func (n *loopbackNode) Name() string               { return n.name }
+func (n *loopbackNode) Site() string               { return n.site }
+func (n *loopbackNode) Addr() string               { return n.addr }
+func (n *loopbackNode) Dir() string                { return n.dir }
+func (n *loopbackNode) Netns() string              { return "/proc/self/ns/net" }
+func (n *loopbackNode) Do(f func() error) error    { return f() }
+func (n *loopbackNode) Files() files.System        { return files.Local{} }
+func (n *loopbackNode) Usage() (Usage, error)      { return Usage{}, errors.ErrUnsupported }
+func (n *loopbackNode) ClockOffset() time.Duration { return 0 }
+
+// Dial connects from this machine.
+func (n *loopbackNode) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return DialInside(ctx, n.Do, network, addr)
+}
+
+// Start runs a program in a process group of its own, which the terminal's Ctrl-C does not
+// reach: its owner ends it in its turn.
+func (n *loopbackNode) Start(_ context.Context, c Command) (Process, error) {
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.WaitDelay = cmp.Or(c.Dir, n.dir), outputDelay
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "LANG=C.UTF-8"}, c.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if (c.UID != 0 || c.GID != 0) && os.Geteuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID}
+	}
+	if c.Log != "" {
+		log, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("opening the log of %s: %w", c.Name, err)
+		}
+		defer log.Close()
+		if cmd.Stdout == nil {
+			cmd.Stdout = log
+		}
+		if cmd.Stderr == nil {
+			cmd.Stderr = log
+		}
+	}
+	p := process.New(cmd, c.Name+" on "+n.name, c.Log)
+	// The kernel sends Pdeathsig when the thread that started the program ends: one that
+	// stays as long as the program does.
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.Reap(nil)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,164 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"skerry/internal/base/atomicfile"
+)
+
+// Store is a state directory. It has one directory for each lab. Both are locked by flock on
+// the directory itself, which needs no room on the disk and which the kernel undoes however
+// the holder ends:
+//
+//	STATE/.skerry              we made STATE, and remove it when it is empty
+//	STATE/labs/                locked while labs are taken in or looked for
+//	STATE/labs/NAME/           locked by the lab's owner
+//	           id -> NAME-hex  the lab's ID, of which all other names are made
+//	           journal         what is about to be made; see journal.go
+//	           lab.json        what the lab is, once it is up
+//	           links.json      the links as they are
+//	           hosts           /etc/hosts of the nodes
+//	           ns/             a mount; below it one more for each network namespace
+//	           link.sock       the emulator's
+//	           link.log
+type Store struct{ dir string }
+
+// LabDir is where one lab's files are.
+type LabDir struct {
+	Store Store
+	Name  string // the lab's
+}
+
+// Names of a lab's files.
+const (
+	IDFile       = "id"
+	JournalFile  = "journal"
+	RecordFile   = "lab.json"
+	NoteFile     = "links.json"
+	HostsFile    = "hosts"
+	ResolverFile = "resolv.conf"
+	SocketFile   = "link.sock"
+	EngineLog    = "link.log"
+	TunnelLog    = "wireguard.log"
+	// Mark marks directories that belong to skerry though a user chose their path.
+	Mark = ".skerry"
+)
+
+// OpenStore returns the state directory at a path, which need not be there yet.
+func OpenStore(dir string) (Store, error) {
+	dir, err := filepath.Abs(dir)
+	return Store{dir}, err
+}
+
+// Dir is the path of the state directory.
+func (s Store) Dir() string { return s.dir }
+
+func (s Store) labs() string { return filepath.Join(s.dir, "labs") }
+
+// Lab is the place of the lab of that name.
+func (s Store) Lab(name string) LabDir { return LabDir{s, name} }
+
+// Dir is the lab's directory.
+func (p LabDir) Dir() string { return filepath.Join(p.Store.labs(), p.Name) }
+
+// Path is the path of one of the lab's files.
+func (p LabDir) Path(name string) string { return filepath.Join(p.Dir(), name) }
+
+// Namespaces is the directory below which the lab's network namespaces are mounted.
+func (p LabDir) Namespaces() string { return p.Path("ns") }
+
+// Namespace is the path of a node's network namespace.
+func (p LabDir) Namespace(node string) string { return filepath.Join(p.Namespaces(), node) }
+
+// Container is the path of the network namespace of a node's container. No node's name has
+// a +.
+func (p LabDir) Container(node string) string { return p.Namespace(node + "+container") }
+
+// ListLabs are those of the labs in the store, sorted.
+func (s Store) ListLabs() ([]string, error) {
+	entries, err := os.ReadDir(s.labs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list labs: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// DefaultStateDir is $SKERRY_STATE, else /run/skerry for root and
+// $XDG_RUNTIME_DIR/skerry for others.
+func DefaultStateDir() string {
+	if dir := os.Getenv("SKERRY_STATE"); dir != "" {
+		return dir
+	}
+	if os.Geteuid() == 0 {
+		return "/run/skerry"
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return filepath.Join(dir, "skerry")
+	}
+	return filepath.Join(cacheDir(), "state")
+}
+
+// DefaultDataDir is $SKERRY_DATA, else /var/tmp/skerry for root and
+// $XDG_CACHE_HOME/skerry/nodes for others.
+func DefaultDataDir() string {
+	if dir := os.Getenv("SKERRY_DATA"); dir != "" {
+		return dir
+	}
+	if os.Geteuid() == 0 {
+		return "/var/tmp/skerry"
+	}
+	return filepath.Join(cacheDir(), "nodes")
+}
+
+func cacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Sprintf("/var/tmp/skerry-%d", os.Getuid())
+	}
+	return filepath.Join(dir, "skerry")
+}
+
+// ReadJSON decodes a file of a lab.
+func ReadJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		return fmt.Errorf("read state of lab: %w", err)
+	}
+	return nil
+}
+
+// WriteJSON replaces a file of a lab atomically. It does not sync: a machine crash that loses the file
+// also ends the lab.
+func WriteJSON(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write state of lab: %w", err)
+	}
+	err = atomicfile.Replace(path, 0o600, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write state of lab: %w", err)
+	}
+	return nil
+}

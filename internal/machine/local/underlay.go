@@ -1,0 +1,249 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/netns"
+	"skerry/internal/kernel/procfs"
+	"skerry/internal/kernel/rootless"
+	"skerry/internal/link/tunnel"
+	"skerry/internal/machine"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/journal"
+	"skerry/internal/machine/network"
+)
+
+// underlayDevice is the device in the namespace between.
+const underlayDevice = "between"
+
+// underlay is a part's end of the network between machines.
+type underlay struct {
+	held *portClaim // of the port, until something listens there; nil from then on
+	port int
+	key  wgtypes.Key // private
+	addr netip.Prefix
+	// plain is the end of a network whose packets are not encrypted; nil of one whose are.
+	plain *tunnel.VXLAN
+	mesh  *tunnel.Tunnels // nil before ConnectPeers
+}
+
+// underlayNetns is the namespace of the network between machines. No node's name has a +.
+func (p *part) underlayNetns() string { return p.place.Namespace("+between") }
+
+// OpenEndpoint implements machine.Underlay.
+func (p *part) OpenEndpoint(_ context.Context, m machine.EndpointSpec) (machine.Endpoint, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.underlay != nil {
+		return machine.Endpoint{}, fmt.Errorf("lab %s: endpoint: %w", p.record.Name, machine.ErrExists)
+	}
+	if len(m.PeerAddrs) == 0 {
+		return machine.Endpoint{}, errors.New("no peer machines")
+	}
+	if rootless.Inside() { // in a network of its own, out of which nothing leads
+		err := errors.New("open endpoint: skerry does not run as root here and cannot use the machine's network")
+		return machine.Endpoint{}, advice.With(err, "let it, by sudo: true for example, or place all nodes on this machine")
+	}
+	b := &underlay{addr: m.Addr}
+	path, err := pathMTU(m.PeerAddrs)
+	if err == nil && m.Plain == 0 {
+		b.key, err = wgtypes.GeneratePrivateKey()
+	}
+	if err == nil {
+		err = netns.OnNewThread(func() error { return network.Make(p.underlayNetns(), netip.Addr{}, nil) })
+	}
+	if err == nil {
+		b.held, err = claimPort()
+	}
+	if err != nil {
+		return machine.Endpoint{}, fmt.Errorf("open endpoint: %w", err)
+	}
+	b.port = b.held.port
+	p.underlay = b
+	met := machine.Endpoint{Key: b.key.PublicKey().String(), Port: b.port, Path: path}
+	if m.Plain != 0 {
+		b.plain = &tunnel.VXLAN{Netns: p.underlayNetns(), Device: underlayDevice, Network: m.Plain, Port: b.port, HardwareAddr: tunnel.NewHardwareAddr()}
+		met.Key = b.plain.HardwareAddr.String()
+	}
+	return met, nil
+}
+
+// ConnectPeers implements machine.Underlay.
+func (p *part) ConnectPeers(ctx context.Context, c machine.PeerSet) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.underlay
+	if b == nil || b.held == nil {
+		return fmt.Errorf("connect peers: %w", machine.ErrElsewhere)
+	}
+	err := b.held.open()
+	if err == nil {
+		err = p.startTunnel(ctx, b, c.Peers)
+	}
+	err = errors.Join(err, b.held.close())
+	b.held = nil
+	if err != nil {
+		return fmt.Errorf("connect peers: %w", err)
+	}
+	at := network.Node{Netns: p.underlayNetns(), Addr: b.addr.Addr()}
+	device := machine.Device{Name: underlayDevice, Addrs: []netip.Prefix{b.addr}, MTU: b.mtu(c.Path), Up: true}
+	return netns.OnNewThread(func() error { return at.SetAddresses([]machine.Device{device}) })
+}
+
+// startTunnel makes the device by which packets leave for other machines. The caller holds mu.
+func (p *part) startTunnel(ctx context.Context, b *underlay, others []machine.Peer) error {
+	if b.plain != nil {
+		for _, o := range others {
+			addr, err := net.ParseMAC(o.Key)
+			if err != nil {
+				return fmt.Errorf("parse key of %s: %w", o.Machine, err)
+			}
+			b.plain.Peers = append(b.plain.Peers, tunnel.VXLANPeer{HardwareAddr: addr, At: o.At, Addr: o.Addr})
+		}
+		return b.plain.Start()
+	}
+	mesh := tunnel.Mesh{Netns: p.underlayNetns(), Device: underlayDevice, Key: b.key, Port: b.port}
+	for _, o := range others {
+		key, err := wgtypes.ParseKey(o.Key)
+		if err != nil {
+			return fmt.Errorf("parse key of %s: %w", o.Machine, err)
+		}
+		mesh.Peers = append(mesh.Peers, tunnel.MeshPeer{Key: key, At: o.At, Addr: o.Addr})
+	}
+	var err error
+	b.mesh, err = tunnel.StartMesh(ctx, mesh, p.tunnelOptions())
+	return err
+}
+
+// mtu is that of the device, where packets between machines are to be no longer than path.
+func (b *underlay) mtu(path int) int {
+	if b.plain != nil {
+		return tunnel.VXLANMTU(path)
+	}
+	return tunnel.MeshMTU(path)
+}
+
+// tunnelOptions are how processes that encrypt are started.
+func (p *part) tunnelOptions() tunnel.Options {
+	return tunnel.Options{
+		Command: []string{p.machine.Exe, "agent", "wireguard"},
+		LogFile: p.place.Path(journal.TunnelLog),
+		Env:     []string{host.LabVariable + "=" + p.record.ID}, ExitWithOwner: p.record.Owned,
+		OnStart: func(pid int) error {
+			process, err := procfs.FindProcess(pid)
+			if err != nil {
+				return err
+			}
+			return p.journal.AppendProcess(process, journal.Tunneller)
+		},
+	}
+}
+
+// close ends the network between machines; the kernel's goes with its namespace.
+func (b *underlay) close() error {
+	if b == nil {
+		return nil
+	}
+	var errs []error
+	if b.held != nil {
+		errs = append(errs, b.held.close())
+		b.held = nil
+	}
+	if b.mesh != nil {
+		errs = append(errs, b.mesh.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// pathMTU is the longest packet, in bytes, that this machine's network takes to all of the
+// addresses, as far as its kernel knows.
+func pathMTU(others []netip.Addr) (least int, err error) {
+	for _, a := range others {
+		c, err := (&net.Dialer{Timeout: time.Second}).Dial("udp", netip.AddrPortFrom(a, machine.FirstPort).String()) // sends nothing
+		if err != nil {
+			return 0, fmt.Errorf("find path MTU to %s: %w", a, err)
+		}
+		mtu, err := mtuOf(c.(*net.UDPConn), a.Is4())
+		c.Close()
+		if err != nil {
+			return 0, fmt.Errorf("find path MTU to %s: %w", a, err)
+		}
+		if least == 0 || mtu < least {
+			least = mtu
+		}
+	}
+	return min(least, longestPath), nil
+}
+
+// longestPath is as long as packets of links may be, with all that goes before them.
+const longestPath = 9000
+
+func mtuOf(c *net.UDPConn, ip4 bool) (mtu int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	controlErr := raw.Control(func(fd uintptr) {
+		if ip4 {
+			mtu, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU)
+		} else {
+			mtu, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_MTU)
+		}
+	})
+	return mtu, errors.Join(controlErr, err)
+}
+
+// portClaim keeps a UDP port from other labs, from when it is chosen until something listens on it:
+//
+//  1. Lab 1 finds a port free, and holds it by a socket.
+//  2. What is to listen there, the kernel's WireGuard or a process, opens a socket of its own: that of lab 1 is
+//     closed before.
+//  3. Lab 2 chooses in between, finds the port free and takes it. Lab 1 does not come up.
+//
+// So who chooses a port has to have its name first, a socket without a file. Such names belong to a network namespace, as
+// ports do, and end with their process.
+type portClaim struct {
+	name net.Listener
+	udp  *net.UDPConn
+	port int
+}
+
+// claimPort claims a port that no other lab has.
+func claimPort() (*portClaim, error) {
+	var err error
+	for port := machine.FirstPort; port < machine.FirstPort+machine.Ports; port++ {
+		c := &portClaim{port: port}
+		if c.name, err = net.Listen("unix", fmt.Sprintf("@skerry-between-%d", port)); err == nil {
+			if c.udp, err = net.ListenUDP("udp", &net.UDPAddr{Port: port}); err == nil {
+				return c, nil
+			}
+			err = errors.Join(err, c.name.Close())
+		}
+		if !errors.Is(err, unix.EADDRINUSE) {
+			break
+		}
+	}
+	err = fmt.Errorf("reserve UDP port: %w", err)
+	return nil, advice.With(err, "labs between machines take one of %d to %d each", machine.FirstPort, machine.FirstPort+machine.Ports-1)
+}
+
+// open lets somebody listen on the port; other labs still keep away.
+func (c *portClaim) open() error { return c.udp.Close() }
+
+// close gives the claim up.
+func (c *portClaim) close() error {
+	err := c.udp.Close()
+	if errors.Is(err, net.ErrClosed) { // open did that
+		err = nil
+	}
+	return errors.Join(err, c.name.Close())
+}

@@ -1,0 +1,274 @@
+// Package netprofile is what was measured between machines over a time, and what a topology and a trace
+// make of that, so that a lab on one machine is a copy of them: round trips with their distribution,
+// loss, rates each way. It is pure data and computes.
+//
+//	round trips ─► shape: how far, how much jitter of which distribution ─► topology.yaml
+//	            └► second by second: how far, how much is lost ───────────► trace.csv
+package netprofile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"skerry/internal/link"
+)
+
+// ErrNoData says that nothing was measured that a topology could be made of.
+var ErrNoData = errors.New("no two machines have answered each other")
+
+// Profile is what was measured.
+type Profile struct {
+	Began time.Time `json:"began"`
+	// Seconds are for how long round trips were measured, EveryMS how often.
+	Seconds  float64          `json:"seconds"`
+	EveryMS  float64          `json:"every_ms"`
+	Machines []MachineProfile `json:"machines"`
+	Pairs    []Pair           `json:"pairs"`
+}
+
+// MachineProfile is one of the machines.
+type MachineProfile struct {
+	Name string `json:"name"`
+	Site string `json:"site,omitempty"`
+	// Problem says why nothing was measured from or to it.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Pair is what was found between two machines.
+type Pair struct {
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Problem string `json:"problem,omitempty"`
+	Sent    int    `json:"sent"`
+	Lost    int    `json:"lost"`
+	// RTT are the round trips' quantiles, Shape what they are like.
+	RTT   Quantiles `json:"rtt_ms"`
+	Shape Shape     `json:"shape"`
+	// There and Back are what TCP streams got together, in bit/s of IP packets, 0 where that is not known.
+	There int64 `json:"there_bps,omitempty"`
+	Back  int64 `json:"back_bps,omitempty"`
+
+	course []time.Duration // 0 for those that were lost
+}
+
+// Quantiles of round trips, in ms.
+type Quantiles struct {
+	Min float64 `json:"min"`
+	P5  float64 `json:"p5"`
+	P25 float64 `json:"p25"`
+	P50 float64 `json:"p50"`
+	P75 float64 `json:"p75"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// Shape is what a link is asked for so that its round trips are distributed as those that were measured.
+type Shape struct {
+	// RTTMS is the round trip, JitterMS that of each way.
+	RTTMS        float64           `json:"rtt_ms"`
+	JitterMS     float64           `json:"jitter_ms"`
+	Distribution link.Distribution `json:"distribution,omitempty"`
+	// Loss of each way, 0 to 1: what is lost on either is no answer.
+	Loss float64 `json:"loss,omitempty"`
+}
+
+// Window is what a trace's rows are about.
+const Window = time.Second
+
+// AddSamples fills in what a course of probes says, one sent every so often; round trips are 0 where the probe
+// was lost.
+func (p *Pair) AddSamples(course []time.Duration) {
+	p.course, p.Sent = course, len(course)
+	trips := answered(course)
+	p.Lost = p.Sent - len(trips)
+	if len(trips) == 0 {
+		return
+	}
+	at := func(q float64) float64 { return stat.Quantile(q, stat.Empirical, trips, nil) }
+	p.RTT = Quantiles{Min: trips[0], P5: at(0.05), P25: at(0.25), P50: at(0.5), P75: at(0.75), P95: at(0.95), P99: at(0.99), Max: trips[len(trips)-1]}
+	p.Shape = fit(trips)
+	p.Shape.Loss = each(p.Lost, p.Sent)
+}
+
+// IsSteady leaves out of the pair's jitter what a trace tells second by second: the shape is that within
+// windows.
+func (p *Pair) IsSteady(every time.Duration) {
+	var within []float64
+	for _, w := range windows(p.course, every) {
+		trips := answered(w)
+		for _, x := range trips {
+			within = append(within, x-median(trips)+p.RTT.P50)
+		}
+	}
+	if len(within) == 0 {
+		return
+	}
+	slices.Sort(within)
+	loss := p.Shape.Loss
+	p.Shape = fit(within)
+	p.Shape.Loss = loss
+}
+
+// windows cuts a course into stretches of a Window each.
+func windows(course []time.Duration, every time.Duration) [][]time.Duration {
+	return slices.Collect(slices.Chunk(course, max(1, int(Window/every))))
+}
+
+// answered are the round trips in ms, sorted.
+func answered(course []time.Duration) []float64 {
+	trips := make([]float64, 0, len(course))
+	for _, d := range course {
+		if d > 0 {
+			trips = append(trips, float64(d)/float64(time.Millisecond))
+		}
+	}
+	slices.Sort(trips)
+	return trips
+}
+
+func median(sorted []float64) float64 { return stat.Quantile(0.5, stat.Empirical, sorted, nil) }
+
+// each is the loss of each way where so many of all got no answer.
+func each(lost, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return 1 - math.Sqrt(1-float64(lost)/float64(of))
+}
+
+const (
+	// draws is how many values of a way's jitter stand for all, points how many quantiles are compared: those
+	// of the middle nine tenths.
+	draws, points = 128, 91
+	// leastJitter, in ms, is what an emulator does not tell from none.
+	leastJitter = 0.01
+)
+
+// fit is the distance, the jitter and the distribution whose round trips come nearest to sorted ones, in
+// ms. A round trip has two ways, whose jitters are drawn each on its own:
+//
+//	quantile of the round trips ≈ RTT + jitter x quantile of the sum of two draws
+//
+// which is a line for each distribution; the one is taken that leaves the least, moved so that medians are
+// the same. The outermost twentieths have no part in it: what a crowded machine held up for a while is no
+// distance.
+func fit(trips []float64) Shape {
+	q := make([]float64, points)
+	for i := range q {
+		q[i] = quantile(trips, i)
+	}
+	best, least := Shape{RTTMS: median(trips)}, math.Inf(1)
+	for _, d := range []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal} {
+		sums := medianOfTwo(d)
+		rtt, jitter := stat.LinearRegression(sums, q, nil, false)
+		left := 0.0
+		for i := range q {
+			off := q[i] - rtt - jitter*sums[i]
+			left += off * off
+		}
+		if left < least && jitter >= leastJitter {
+			shape := Shape{RTTMS: median(trips) - jitter*sums[points/2], JitterMS: jitter, Distribution: d}
+			if shape.JitterMS = min(jitter, shape.maxJitterMS()); shape.JitterMS < leastJitter {
+				continue
+			}
+			best, least = shape, left
+		}
+	}
+	return best
+}
+
+// maxJitterMS is the largest jitter of each way that a link of the shape can have, to the microsecond.
+func (s Shape) maxJitterMS() float64 {
+	way := link.Quality{Latency: time.Duration(s.RTTMS / 2 * float64(time.Millisecond)), Distribution: s.Distribution}
+	return math.Floor(way.MaxJitter().Seconds()*1e6) / 1e3
+}
+
+// medianOfTwo are the quantiles of the sum of two draws.
+func medianOfTwo(d link.Distribution) []float64 {
+	one := d.Table(draws)
+	sums := make([]float64, 0, draws*draws)
+	for _, a := range one {
+		for _, b := range one {
+			sums = append(sums, a+b)
+		}
+	}
+	slices.Sort(sums)
+	q := make([]float64, points)
+	for i := range q {
+		q[i] = quantile(sums, i)
+	}
+	return q
+}
+
+// quantile is the i-th of those that are compared, from 5 to 95 %.
+func quantile(sorted []float64, i int) float64 {
+	return stat.Quantile(float64(i+5)/100, stat.Empirical, sorted, nil)
+}
+
+// Write prints the portrait for people: a line a pair, and what could not be measured.
+func (p Profile) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "FROM\tTO\tRTT P5\tMEDIAN\tP95\tP99\tMAX\tJITTER, ONE WAY\tLOST\tTHERE\tBACK")
+	for _, x := range p.Pairs {
+		if x.Sent == x.Lost {
+			fmt.Fprintf(t, "%s\t%s\t-\t-\t-\t-\t-\t-\t%d of %d\t-\t-\n", x.From, x.To, x.Lost, x.Sent)
+			continue
+		}
+		jitter := "none"
+		if x.Shape.JitterMS > 0 {
+			jitter = fmt.Sprintf("%.2f ms, %s", x.Shape.JitterMS, x.Shape.Distribution)
+		}
+		q := x.RTT
+		fmt.Fprintf(t, "%s\t%s\t%.2f ms\t%.2f ms\t%.2f ms\t%.2f ms\t%.2f ms\t%s\t%d of %d\t%s\t%s\n", x.From, x.To, q.P5, q.P50, q.P95, q.P99, q.Max, jitter, x.Lost, x.Sent, formatRow(x.There), formatRow(x.Back))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	var problems []string
+	for _, m := range p.Machines {
+		if m.Problem != "" {
+			problems = append(problems, m.Problem)
+		}
+	}
+	for _, x := range p.Pairs {
+		if x.Problem != "" {
+			problems = append(problems, fmt.Sprintf("%s to %s: %s", x.From, x.To, x.Problem))
+		}
+	}
+	for _, s := range problems {
+		if _, err := fmt.Fprintln(w, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func formatRow(bps int64) string {
+	if bps == 0 {
+		return "-"
+	}
+	return rate(bps)
+}
+
+// IsComplete tells whether all machines were reached and each two have answered each other.
+func (p Profile) IsComplete() bool {
+	for _, m := range p.Machines {
+		if m.Problem != "" {
+			return false
+		}
+	}
+	for _, x := range p.Pairs {
+		if x.Sent == x.Lost {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,194 @@
+// Package process is a started program: it is signalled, stopped, killed and reaped.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/kernel/procfs"
+)
+
+// Process is a program that leads a process group of its own.
+type Process struct {
+	name      string // as errors call it
+	log       string // a file that it writes to, "" for none
+	cmd       *exec.Cmd
+	killGroup atomic.Bool // it is to end: what it started ends with it
+	done      chan struct{}
+	err       error // how it ended; valid once done is closed
+}
+
+// New returns a process for cmd. After starting cmd, the caller must call Reap.
+func New(cmd *exec.Cmd, name, log string) *Process {
+	return &Process{name: name, log: log, cmd: cmd, done: make(chan struct{})}
+}
+
+// Reap waits for the process's end. ended, which may be nil, is called when it has ended and
+// its ID is not another's yet.
+func (p *Process) Reap(ended func()) {
+	defer close(p.done)
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, p.PID(), &info, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break // any other error shows in Wait
+		}
+	}
+	if p.killGroup.Load() {
+		_ = unix.Kill(-p.PID(), unix.SIGKILL) // what it started and did not move to another session; nobody may be left
+	}
+	if ended != nil {
+		ended()
+	}
+	err := p.cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it ended well; a child of it still holds its output
+	}
+	if err != nil {
+		p.err = fmt.Errorf("%s: %w", p.name, err)
+	}
+}
+
+// PID is the process's ID.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err is nil while it runs and when it ended with 0, else how it ended.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Stop sends SIGTERM, waits, and after grace or the end of ctx sends SIGKILL. It returns when
+// the process has ended.
+func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
+	p.killGroup.Store(true)
+	if err := p.cmd.Process.Signal(unix.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop %s: %w", p.name, err)
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return p.Kill()
+}
+
+// Kill sends SIGKILL and waits.
+func (p *Process) Kill() error {
+	if err := p.SendKill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	<-p.done
+	return nil
+}
+
+// Signal sends a signal and does not wait. That the process has ended is no error.
+func (p *Process) Signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// SendKill sends SIGKILL and does not wait. The error is os.ErrProcessDone where the process has
+// been waited for.
+func (p *Process) SendKill() error {
+	p.killGroup.Store(true)
+	return p.cmd.Process.Kill()
+}
+
+const (
+	// childPoll is how often it is asked whether processes that were killed, and are nobody's
+	// children here, have gone.
+	childPoll = 5 * time.Millisecond
+	// childPatience bounds that: one that the kernel does not let go of stays.
+	childPatience = 20 * time.Second
+)
+
+// KillFamily is Kill for the process and for its children, which may lead sessions of their
+// own. They are listed before it is killed, since they are nobody's children afterwards.
+func (p *Process) KillFamily() error {
+	select {
+	case <-p.done:
+		return nil // its ID may be another's
+	default:
+	}
+	var children []procfs.Process
+	for _, pid := range procfs.ListChildren(p.PID()) {
+		if c, err := procfs.FindProcess(pid); err == nil { // else it has ended
+			children = append(children, c)
+		}
+	}
+	err := p.Kill()
+	for _, c := range children {
+		if e := c.Kill(); e != nil {
+			err = errors.Join(err, fmt.Errorf("kill child of %s: %w", p.name, e))
+		}
+	}
+	for began := time.Now(); slices.ContainsFunc(children, procfs.Process.Alive) && time.Since(began) < childPatience; {
+		time.Sleep(childPoll)
+	}
+	return err
+}
+
+// tailBytes is how much of the end of a log Tail looks at.
+const tailBytes = 64 << 10
+
+// Tail returns the last n lines of the log, "" where there is none. Of a program in Go that
+// crashed they are the first n of its report: its last lines tell who called whom, the first
+// ones what happened.
+func (p *Process) Tail(n int) string {
+	log, err := os.Open(p.log)
+	if err != nil {
+		return ""
+	}
+	defer log.Close()
+	size, err := log.Seek(0, 2)
+	if err != nil {
+		return ""
+	}
+	text := make([]byte, min(size, tailBytes))
+	if _, err := log.ReadAt(text, size-int64(len(text))); err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	from := max(0, len(lines)-n)
+	if at := crash(lines); at >= 0 {
+		from = min(from, at)
+	}
+	return strings.Join(lines[from:min(from+n, len(lines))], "\n")
+}
+
+// crash is the line that begins the report of a Go program's crash with which a log ends, -1
+// where it ends otherwise.
+func crash(lines []string) int {
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "\t") || !strings.Contains(last, ".go:") {
+		return -1 // no frame of a stack
+	}
+	for i, line := range slices.Backward(lines) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return i
+		}
+	}
+	return -1
+}
