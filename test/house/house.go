@@ -1,6 +1,6 @@
-// Package house reads the structure of the source tree: which packages there are, what they
-// import, and how long their files and functions are. Its tests hold docs/architecture.md
-// against that.
+// Package house reads the structure of the source tree: its packages, their imports, the lengths
+// of files and functions, and the names and texts in them. Its tests hold docs/architecture.md,
+// the glossary and the limits of CONTRIBUTING.md against the tree.
 package house
 
 import (
@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -19,35 +20,94 @@ import (
 // module is the prefix of this project's imports.
 const module = "skerry/"
 
-// Package is a package below internal or systems.
+// roots are the folders that hold Go code of the product.
+var roots = []string{"cmd", "docs", "internal", "systems", "web"}
+
+// File is a Go file of the product, or a test next to it.
+type File struct {
+	// Name is relative to the checkout, with slashes.
+	Name string
+	Test bool
+	AST  *ast.File
+	Set  *token.FileSet
+	// Text holds the lines without line ends.
+	Text []string
+}
+
+// Package is a package of internal or systems.
 type Package struct {
 	// Path is relative to internal ("lab/overlay"), or begins with systems ("systems/hydra").
 	Path string
 	// Imports are the paths of this project's packages that its code imports. Tests are left out.
 	Imports []string
-	// Files and Functions are the longest first.
-	Files, Functions []Length
+	Files   []File
 }
 
-// Length is how many lines something has.
-type Length struct {
-	Name  string
-	Lines int
-}
-
-// Room is the first part of a package's path.
+// Room returns the first element of the package's path.
 func (p Package) Room() string {
 	room, _, _ := strings.Cut(p.Path, "/")
 	return room
 }
 
-// Read reads the packages below internal and systems of a checkout, sorted by path.
-func Read(root string) ([]Package, error) {
-	found := map[string]*Package{}
-	for _, top := range []string{"internal", "systems"} {
-		if err := readBelow(root, top, found); err != nil {
-			return nil, err
+// ReadFiles parses all Go files of a checkout outside test/, sorted by name.
+func ReadFiles(checkout string) ([]File, error) {
+	var files []File
+	for _, root := range roots {
+		err := filepath.WalkDir(filepath.Join(checkout, root), func(file string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules"):
+				return filepath.SkipDir
+			case d.IsDir() || filepath.Ext(file) != ".go":
+				return nil
+			}
+			f, err := readFile(checkout, file)
+			if err != nil {
+				return err
+			}
+			files = append(files, f)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the Go files below %s: %w", root, err)
 		}
+	}
+	return files, nil
+}
+
+func readFile(checkout, file string) (File, error) {
+	name, err := filepath.Rel(checkout, file)
+	if err != nil {
+		return File{}, fmt.Errorf("placing %s: %w", file, err)
+	}
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return File{}, err
+	}
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return File{}, fmt.Errorf("parsing: %w", err)
+	}
+	text := strings.Split(strings.TrimSuffix(string(source), "\n"), "\n")
+	return File{Name: filepath.ToSlash(name), Test: strings.HasSuffix(name, "_test.go"), AST: parsed, Set: set, Text: text}, nil
+}
+
+// Packages groups the product files of internal and systems by package, sorted by path.
+func Packages(files []File) []Package {
+	found := map[string]*Package{}
+	for _, f := range files {
+		dir := path.Dir(f.Name)
+		if f.Test || !strings.HasPrefix(dir, "internal/") && !strings.HasPrefix(dir, "systems/") {
+			continue
+		}
+		p := shorten(dir)
+		if found[p] == nil {
+			found[p] = &Package{Path: p}
+		}
+		found[p].Files = append(found[p].Files, f)
+		found[p].Imports = append(found[p].Imports, f.imports()...)
 	}
 	var all []Package
 	for _, p := range found {
@@ -56,62 +116,102 @@ func Read(root string) ([]Package, error) {
 		all = append(all, *p)
 	}
 	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
-	return all, nil
+	return all
 }
 
-// readBelow adds the packages below one folder of a checkout to found.
-func readBelow(root, top string, found map[string]*Package) error {
-	err := filepath.WalkDir(filepath.Join(root, top), func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && d.Name() == "testdata":
-			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
-			return nil
-		}
-		dir, err := filepath.Rel(root, filepath.Dir(file))
-		if err != nil {
-			return fmt.Errorf("placing %s: %w", file, err)
-		}
-		dir = pathOf(filepath.ToSlash(dir))
-		if found[dir] == nil {
-			found[dir] = &Package{Path: dir}
-		}
-		return found[dir].add(file)
-	})
-	if err != nil {
-		return fmt.Errorf("reading the packages below %s: %w", top, err)
-	}
-	return nil
-}
-
-// pathOf returns a folder's path without the prefix that most packages share.
-func pathOf(dir string) string { return strings.TrimPrefix(dir, "internal/") }
-
-// add reads one file.
-func (p *Package) add(file string) error {
-	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		return fmt.Errorf("parsing: %w", err)
-	}
-	for _, i := range parsed.Imports {
+// imports returns the paths of this project's packages that the file imports.
+func (f File) imports() []string {
+	var paths []string
+	for _, i := range f.AST.Imports {
 		name, err := strconv.Unquote(i.Path.Value)
-		if err != nil {
-			return fmt.Errorf("parsing an import of %s: %w", file, err)
-		}
-		if inside, ok := strings.CutPrefix(name, module); ok {
-			p.Imports = append(p.Imports, pathOf(inside))
+		if inside, ok := strings.CutPrefix(name, module); err == nil && ok {
+			paths = append(paths, shorten(inside))
 		}
 	}
-	line := func(at token.Pos) int { return set.Position(at).Line }
-	p.Files = append(p.Files, Length{path.Join(p.Path, filepath.Base(file)), line(parsed.FileEnd)})
-	for _, d := range parsed.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok {
-			name := path.Join(p.Path, filepath.Base(file)) + ": " + f.Name.Name
-			p.Functions = append(p.Functions, Length{name, line(f.End()) - line(f.Pos()) + 1})
+	return paths
+}
+
+// shorten removes the prefix that most packages share.
+func shorten(dir string) string { return strings.TrimPrefix(dir, "internal/") }
+
+// Function is a function or method with its size.
+type Function struct {
+	Name  string // "Type.Method" for a method
+	Lines int
+	Depth int // of its deepest nested control statement
+}
+
+// Functions returns the file's functions in order.
+func (f File) Functions() []Function {
+	var all []Function
+	for _, d := range f.AST.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
 		}
+		one := Function{Name: fn.Name.Name, Lines: f.line(fn.End()) - f.line(fn.Pos()) + 1}
+		if t := receiver(fn); t != "" {
+			one.Name = t + "." + one.Name
+		}
+		if fn.Body != nil {
+			one.Depth = depth(fn.Body)
+		}
+		all = append(all, one)
 	}
-	return nil
+	return all
+}
+
+func (f File) line(at token.Pos) int { return f.Set.Position(at).Line }
+
+// receiver returns the name of a method's type, or "" for a function.
+func receiver(fn *ast.FuncDecl) string {
+	if fn.Recv == nil || len(fn.Recv.List) == 0 {
+		return ""
+	}
+	name := "?"
+	ast.Inspect(fn.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "?" {
+			name = id.Name
+		}
+		return name == "?"
+	})
+	return name
+}
+
+// depth returns how deeply control statements are nested below n. An else-if chain is one level.
+func depth(n ast.Node) int {
+	deepest := 0
+	ast.Inspect(n, func(child ast.Node) bool {
+		var body ast.Node
+		switch s := child.(type) {
+		case *ast.IfStmt:
+			for {
+				deepest = max(deepest, 1+depth(s.Body))
+				next, ok := s.Else.(*ast.IfStmt)
+				if !ok {
+					break
+				}
+				s = next
+			}
+			if s.Else == nil {
+				return false
+			}
+			body = s.Else
+		case *ast.ForStmt:
+			body = s.Body
+		case *ast.RangeStmt:
+			body = s.Body
+		case *ast.SwitchStmt:
+			body = s.Body
+		case *ast.TypeSwitchStmt:
+			body = s.Body
+		case *ast.SelectStmt:
+			body = s.Body
+		default:
+			return true
+		}
+		deepest = max(deepest, 1+depth(body))
+		return false
+	})
+	return deepest
 }

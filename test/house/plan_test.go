@@ -15,11 +15,7 @@ const (
 	page     = "../../docs/architecture.md"
 )
 
-// Limits of the house, as CONTRIBUTING.md has them.
 const (
-	mostRooms     = 20
-	mostOfAFile   = 400
-	mostOfAFunc   = 80
 	beginsWith    = "A room imports only rooms that stand below it in this list"
 	testsSupport  = "testkit"
 	registersName = "registers" // the workers of tests of Hydra
@@ -113,43 +109,15 @@ func TestOnlyAdaptersImportSystems(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
-	rooms, files, functions := map[string]*[2]int{}, []int{}, Length{}
-	for _, p := range packages(t) {
-		if rooms[p.Room()] == nil {
-			rooms[p.Room()] = new([2]int)
-		}
-		for _, f := range p.Files {
-			files = append(files, f.Lines)
-			rooms[p.Room()][0]++
-			rooms[p.Room()][1] += f.Lines
-			if f.Lines > mostOfAFile {
-				t.Errorf("%s has %d lines, more than %d", f.Name, f.Lines, mostOfAFile)
-			}
-		}
-		for _, f := range p.Functions {
-			if f.Lines > mostOfAFunc {
-				t.Errorf("%s has %d lines, more than %d", f.Name, f.Lines, mostOfAFunc)
-			}
-			if f.Lines > functions.Lines {
-				functions = f
-			}
-		}
-	}
-	if len(rooms) > mostRooms {
-		t.Errorf("internal has %d rooms, more than %d", len(rooms), mostRooms)
-	}
-	slices.Sort(files)
-	for _, room := range append(order(t), testsSupport) {
-		t.Logf("%-10s %3d files %6d lines", room, rooms[room][0], rooms[room][1])
-	}
-	t.Logf("%d rooms; %d files, median %d lines, p90 %d, longest %d; longest function %d (%s)", len(rooms), len(files),
-		files[len(files)/2], files[len(files)*9/10], files[len(files)-1], functions.Lines, functions.Name)
-}
-
 func packages(t *testing.T) []Package {
 	t.Helper()
-	all, err := Read(checkout)
+	return Packages(files(t))
+}
+
+// files returns all Go files of the checkout outside test/.
+func files(t *testing.T) []File {
+	t.Helper()
+	all, err := ReadFiles(checkout)
 	if err != nil {
 		t.Fatal(err)
 	}

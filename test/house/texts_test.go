@@ -1,0 +1,144 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// TestTextsOfTheProgram holds string literals against the rule that Vale holds pages and comments
+// against: errors, advice, help texts and labels.
+func TestTextsOfTheProgram(t *testing.T) {
+	habits := habits(t)
+	for _, f := range files(t) {
+		if f.Test {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(lit.Value)
+			if err != nil {
+				t.Errorf("%s:%d: %v", f.Name, f.line(lit.Pos()), err)
+				return true
+			}
+			if found := habits.FindString(text); found != "" && !strings.HasPrefix(f.Name, "internal/docgen/") {
+				t.Errorf("%s:%d: %q: name the thing, or use an active verb: %s", f.Name, f.line(lit.Pos()), found, text)
+			}
+			return true
+		})
+	}
+}
+
+// habits returns the words of the rule in docs/.vale/Skerry/Habits.yml as one expression.
+func habits(t *testing.T) *regexp.Regexp {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(checkout, "docs", ".vale", "Skerry", "Habits.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rule struct {
+		Tokens []string `yaml:"tokens"`
+	}
+	if err := yaml.Unmarshal(source, &rule); err != nil || len(rule.Tokens) == 0 {
+		t.Fatalf("reading the rule of habits: %d words, %v", len(rule.Tokens), err)
+	}
+	return regexp.MustCompile(fmt.Sprintf(`(?i)\b(?:%s)\b`, strings.Join(rule.Tokens, "|")))
+}
+
+// Limits of the main pages, in words.
+const (
+	maxMeanSentence = 17.0
+	longSentence    = 30
+	maxLongShare    = 0.03
+)
+
+// mainPages are what a new user reads.
+var mainPages = []string{
+	"README.md", "CONTRIBUTING.md", "docs/tutorial.md", "docs/concepts.md", "docs/events.md", "docs/choosing.md", "docs/engines.md",
+	"docs/machines.md", "docs/fidelity.md", "docs/routing.md", "docs/services.md", "docs/hydra.md", "docs/metadata.md",
+	"docs/results/README.md",
+}
+
+func TestSentencesOfMainPages(t *testing.T) {
+	words, sentences, long := 0, 0, 0
+	for _, page := range mainPages {
+		text, err := os.ReadFile(filepath.Join(checkout, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, s, l := 0, 0, 0
+		for _, sentence := range prose(string(text)) {
+			n := len(strings.Fields(sentence))
+			w, s = w+n, s+1
+			if n > longSentence {
+				l++
+				t.Logf("%s: %d words: %s", page, n, sentence)
+			}
+		}
+		if s == 0 {
+			t.Fatalf("%s has no sentence", page)
+		}
+		t.Logf("%-24s %3d sentences, mean %.1f words, %d longer than %d", page, s, float64(w)/float64(s), l, longSentence)
+		words, sentences, long = words+w, sentences+s, long+l
+	}
+	mean, share := float64(words)/float64(sentences), float64(long)/float64(sentences)
+	t.Logf("all: mean %.1f words, %.1f %% longer than %d", mean, 100*share, longSentence)
+	if mean >= maxMeanSentence || share >= maxLongShare {
+		t.Errorf("sentences have %.1f words on average, %.1f %% have more than %d: at most %.0f and %.0f %%", mean, 100*share, longSentence,
+			maxMeanSentence, 100*maxLongShare)
+	}
+}
+
+var (
+	fence    = regexp.MustCompile("(?s)```.*?```")
+	image    = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	listItem = regexp.MustCompile(`^\s*(?:[-*]|\d+\.)\s+`)
+	ending   = regexp.MustCompile(`[.?!](?:\s+|$)`)
+)
+
+// prose returns the sentences of a page. Code, tables, headings and HTML are left out.
+func prose(page string) []string {
+	page = fence.ReplaceAllString(page, "\n\n")
+	page = image.ReplaceAllString(page, "$1")
+	var paragraphs []string
+	current := ""
+	flush := func() {
+		if current != "" {
+			paragraphs = append(paragraphs, current)
+		}
+		current = ""
+	}
+	for line := range strings.SplitSeq(page, "\n") {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "" || strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, "|") || strings.HasPrefix(trimmed, "<"):
+			flush()
+		case listItem.MatchString(line):
+			flush()
+			current = listItem.ReplaceAllString(line, "")
+		default:
+			current += " " + trimmed
+		}
+	}
+	flush()
+	var sentences []string
+	for _, p := range paragraphs {
+		for _, s := range ending.Split(p, -1) {
+			if len(strings.Fields(s)) > 1 {
+				sentences = append(sentences, strings.TrimSpace(s))
+			}
+		}
+	}
+	return sentences
+}
