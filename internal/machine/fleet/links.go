@@ -5,18 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"syscall"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/base/linger"
 	"skerry/internal/link"
-	"skerry/internal/link/probe"
-	"skerry/internal/link/tunnel"
 	"skerry/internal/machine"
 )
 
@@ -271,136 +265,4 @@ func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) 
 		worst.P50, worst.P99, worst.Max = max(worst.P50, l.P50), max(worst.P99, l.P99), max(worst.Max, l.Max)
 	}
 	return worst, err
-}
-
-// underlayAddr is the address of a machine in the network between machines, which no node sees.
-func underlayAddr(i int) netip.Addr {
-	n := i + 1
-	return netip.AddrFrom4([4]byte{10, 79, byte(n >> 8), byte(n)})
-}
-
-const underlayBits = 16
-
-// connectMachines has all machines reach each other.
-func (p *part) connectMachines(ctx context.Context) error {
-	members := p.fleet.members
-	met := make([]machine.Endpoint, len(members))
-	network := 0
-	if p.fleet.plain {
-		network = tunnel.NewVXLANID()
-	}
-	if err := p.each(func(i int, x machine.Part) (err error) {
-		m := machine.EndpointSpec{Addr: netip.PrefixFrom(underlayAddr(i), underlayBits), Plain: network}
-		for k, other := range members {
-			if k != i {
-				m.PeerAddrs = append(m.PeerAddrs, other.Addr)
-			}
-		}
-		met[i], err = x.OpenEndpoint(ctx, m)
-		return err
-	}); err != nil {
-		return err
-	}
-	path := met[0].Path
-	for _, m := range met {
-		path = min(path, m.Path)
-	}
-	p.mtu = tunnel.MeshMTU(path) - link.UDPPathHeader
-	if p.fleet.plain {
-		p.mtu = tunnel.VXLANMTU(path) - link.UDPPathHeader
-	}
-	return p.each(func(i int, x machine.Part) error {
-		c := machine.PeerSet{Path: path}
-		for k, other := range members {
-			if k != i {
-				c.Peers = append(c.Peers, machine.Peer{
-					Machine: other.Name, Key: met[k].Key, Addr: underlayAddr(k), At: netip.AddrPortFrom(other.Addr, uint16(met[k].Port)),
-				})
-			}
-		}
-		return x.ConnectPeers(ctx, c)
-	})
-}
-
-var errNestedFleet = errors.New("machines of a fleet reach each other by themselves")
-
-// OpenEndpoint implements machine.Underlay: a fleet is not part of another.
-func (p *part) OpenEndpoint(context.Context, machine.EndpointSpec) (machine.Endpoint, error) {
-	return machine.Endpoint{}, errNestedFleet
-}
-
-// ConnectPeers implements machine.Underlay.
-func (p *part) ConnectPeers(context.Context, machine.PeerSet) error { return errNestedFleet }
-
-// MeasureRTT implements machine.Measurer: every machine measures from its nodes.
-func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTResult, error) {
-	lists := make([]machine.RTTSpec, len(p.parts))
-	places := make([][]int, len(p.parts)) // where in what was asked
-	for at, w := range e.Paths {
-		i, err := p.index(w.Node)
-		if err != nil {
-			return nil, err
-		}
-		lists[i].Paths, places[i] = append(lists[i].Paths, w), append(places[i], at)
-	}
-	results := make([]probe.RTTResult, len(e.Paths))
-	err := p.each(func(i int, x machine.Part) error {
-		if len(lists[i].Paths) == 0 {
-			return nil
-		}
-		lists[i].Count, lists[i].Interval, lists[i].Undisturbed = e.Count, e.Interval, e.Undisturbed
-		got, err := x.MeasureRTT(ctx, lists[i])
-		for k, r := range got {
-			results[places[i][k]] = r // each machine has places of its own
-		}
-		return err
-	})
-	return results, err
-}
-
-// ports of nodes that trains come to, below those that kernels give away.
-const (
-	trainPort  = 20000
-	trainPorts = 10000
-	// tries is how many of them are tried before it is given up: a node may listen on one.
-	tries = 5
-)
-
-// MeasureTrain implements machine.Measurer: of a train between two machines each has its end.
-func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (came probe.TrainResult, err error) {
-	i, err := p.index(t.From.Node)
-	if err != nil {
-		return came, err
-	}
-	j, err := p.index(t.To.Node)
-	if err != nil {
-		return came, err
-	}
-	if i == j {
-		came, err = p.parts[i].MeasureTrain(ctx, t)
-		return came, p.fleet.nameError(i, err)
-	}
-	for range tries {
-		t.Meeting = &probe.Meeting{Port: uint16(trainPort + rand.IntN(trainPorts)), Nonce: rand.Uint64()}
-		if came, err = p.across(ctx, i, j, t); !errors.Is(err, syscall.EADDRINUSE) {
-			break
-		}
-	}
-	return came, err
-}
-
-// across has a train go from one machine to another. Where one of them fails the other one is not waited for.
-func (p *part) across(ctx context.Context, from, to int, t machine.TrainSpec) (came probe.TrainResult, err error) {
-	send, receive := t, t
-	send.To.Node, receive.From.Node = "", ""
-	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() error {
-		_, err := p.parts[from].MeasureTrain(ctx, send)
-		return p.fleet.nameError(from, err)
-	})
-	both.Go(func() (err error) {
-		came, err = p.parts[to].MeasureTrain(ctx, receive)
-		return p.fleet.nameError(to, err)
-	})
-	return came, both.Wait()
 }
