@@ -7,7 +7,7 @@
 # make docs   regenerate what in docs/ and web/src/go comes from the code
 # make site   the documentation as a web site, in site/dist
 # make pictures  the pictures of the documentation, and every page at two sizes, light and dark, in dist/screens
-# make prose  hold the pages to the project's English (.vale.ini)
+# make prose  check the English of pages and comments (.vale.ini)
 # make notice   regenerate NOTICE, the licences of what the program holds
 # make package  static binaries, .deb and .rpm for amd64 and arm64 in dist/
 # make image    a container image of the .deb, where docker or podman is there
@@ -105,7 +105,7 @@ hclfmt: staticcheck
 # parsers are in C.
 prose: export CGO_ENABLED := 1
 prose:
-	$(TIMED) $(TOOL) vale --output=line --glob='!docs/{experiment-reference.md,commands/*}' *.md docs
+	$(TIMED) $(TOOL) vale --output=line --glob='!docs/{experiment-reference.md,commands/*}' *.md docs cmd internal systems test web/src
 
 # What setup installed must be there: a test that skips for lack of it fails. Without
 # root, tests that need root skip and the summary lists them.

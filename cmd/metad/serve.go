@@ -27,7 +27,7 @@ func newServe(a *cli.App) *cobra.Command {
 			"With --member, the server is one of several replicas. Acknowledged changes are on the disks of a majority, any\n" +
 			"replica answers, and the loss of a minority loses nothing.\n" +
 			"\n" +
-			"With --server, the server shares a tree with other servers, each of which is a single server or a group of replicas.\n" +
+			"With --server, the server shares a tree with other servers. Each is a single server or a group of replicas.\n" +
 			"Any of them answers for the whole tree. With --balance, an overloaded server moves directories to other servers,\n" +
 			"according to their operations per second, while it serves.\n" +
 			"\n" +

@@ -17,10 +17,10 @@ import (
 	"skerry/internal/testkit"
 )
 
-// nobody is a user without any rights.
+// The Unix user without rights.
 const nobody = 65534
 
-// unprivileged is a place where nobody may run skerry.
+// unprivileged is a folder where an unprivileged user may run skerry.
 type unprivileged struct{ dir, exe string }
 
 func newUnprivileged(t *testing.T) unprivileged {

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database"
 )
 
-// fake is a database of which only what it can do matters.
+// fake is a database with capabilities only.
 type fake struct {
 	database.Database
 	can database.Capabilities

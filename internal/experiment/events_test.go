@@ -18,7 +18,7 @@ func (resizable) Fixed(nodes []string, _ database.Options) map[string]string {
 	return map[string]string{nodes[0]: "it is the seed"}
 }
 
-// anchored is one of which no node can leave.
+// anchored is a database whose nodes cannot leave.
 type anchored struct{ resizable }
 
 func (anchored) Fixed(nodes []string, _ database.Options) map[string]string {

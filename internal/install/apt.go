@@ -176,7 +176,7 @@ func (s Store) fetchDeb(ctx context.Context, downloads string, p Package, of str
 	}
 	if err := verify(path, p); err != nil {
 		os.Remove(path) // apt would keep it
-		return advice.With(fmt.Errorf("fetching %s: %w", p.Name, err), "try again; if it stays, fetch apt's lists anew: sudo apt-get update")
+		return advice.With(fmt.Errorf("fetching %s: %w", p.Name, err), "try again; if it persists, update apt's lists: sudo apt-get update")
 	}
 	return nil
 }

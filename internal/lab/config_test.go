@@ -50,7 +50,7 @@ func TestSanitizeName(t *testing.T) {
 }
 
 // TestForeignDirectories: one that a user made stays when its last lab goes, one
-// that somebody else put where anyone may is refused.
+// that another user put into a shared folder is refused.
 func TestForeignDirectories(t *testing.T) {
 	c := config(t, "dirs")
 	for _, dir := range []string{c.StateDir, c.DataDir} {

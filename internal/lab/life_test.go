@@ -201,7 +201,7 @@ func TestOwnedLabIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestForeignObjectsStay: what somebody else put on the machine, even in the lab's own
+// TestForeignObjectsStay: the objects of another user of the machine, even in the lab's own
 // namespaces, survives; only the devices of the lab leave it.
 func TestForeignObjectsStay(t *testing.T) {
 	c := config(t, "foreign")

@@ -39,7 +39,7 @@ func nested(ctx context.Context) error {
 	return errors.Join(err, l.Down(ctx))
 }
 
-// TestOtherUserWithoutRoot: a database that refuses root believes that it is somebody
+// TestOtherUserWithoutRoot: a database that refuses root believes that it is another user
 // else, and still has its directory.
 func TestOtherUserWithoutRoot(t *testing.T) {
 	if err := rootless.Available(t.Context()); err != nil {

@@ -96,7 +96,7 @@ type LinkFidelity struct {
 	// the trial.
 	Real bool      `json:"real,omitempty"`
 	Seen *LinkSeen `json:"seen,omitempty"`
-	// SetJitterMS is the jitter of both directions together, by which the median may deviate.
+	// SetJitterMS is the jitter of both directions together; the median may deviate by it.
 	SetJitterMS float64 `json:"set_jitter_ms,omitempty"`
 	// Answered is true if any echo returned; otherwise the figures are 0.
 	Answered   bool    `json:"answered"`

@@ -94,7 +94,7 @@ func TestWriteAndRead(t *testing.T) {
 		noError(t, tw.Second(s))
 	}
 	noError(t, tw.NodeSeconds(nodes...))
-	for _, e := range []Event{events[0], leave, events[2], left} { // written anew as it gets on
+	for _, e := range []Event{events[0], leave, events[2], left} { // written again as it gets on
 		noError(t, tw.Event(e))
 	}
 	noError(t, tw.Topology(topo))

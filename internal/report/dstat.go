@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"skerry/internal/record"
+	"skerry/internal/topology"
 )
 
 // ExportDstat writes TRIAL-NODE.csv into a directory for each node of each trial, and returns the
@@ -66,20 +67,25 @@ func dstatNodes(d *record.Dir, t record.Trial) ([]dstatNode, error) {
 			// Second 0 follows the setup and the warm-up.
 			n.Start = t.Started.Add(time.Duration((t.SetupS + t.WarmupS) * float64(time.Second)))
 			if top != nil {
-				for _, x := range top.Nodes {
-					if x.Name == r.Node && x.CPU > 0 {
-						n.Cores = x.CPU
-					}
-					if x.Name == r.Node && x.Memory > 0 {
-						n.Memory = x.Memory
-					}
-				}
+				n.limit(top.Nodes)
 			}
 			out = append(out, n)
 		}
 		out[i].Seconds = append(out[i].Seconds, r)
 	}
 	return out, nil
+}
+
+// limit applies the limits that the topology gives the node.
+func (n *dstatNode) limit(nodes []topology.Node) {
+	for _, x := range nodes {
+		if x.Name == n.Name && x.CPU > 0 {
+			n.Cores = x.CPU
+		}
+		if x.Name == n.Name && x.Memory > 0 {
+			n.Memory = x.Memory
+		}
+	}
 }
 
 type dstatNode struct {

@@ -177,18 +177,23 @@ func (m *model) phaseRows() (rows []phaseRow) {
 		})
 		for i, h := range t.Events {
 			for _, name := range slices.Sorted(maps.Keys(merged[i])) {
-				row := phaseRow{Trial: strconv.Itoa(t.ID), Event: h.Name, Operation: name}
-				for p, hist := range merged[i][name] {
-					row.P95[p] = noFigure
-					if hist != nil {
-						row.P95[p] = formatMillis(float64(hist.ValueAtQuantile(95)))
-					}
-				}
-				rows = append(rows, row)
+				rows = append(rows, newPhaseRow(t.ID, h.Name, name, merged[i][name]))
 			}
 		}
 	}
 	return rows
+}
+
+// newPhaseRow returns the percentiles of one operation before, during and after an event.
+func newPhaseRow(trial int, event, operation string, phases *[phaseCount]*hdrhistogram.Histogram) phaseRow {
+	row := phaseRow{Trial: strconv.Itoa(trial), Event: event, Operation: operation}
+	for p, hist := range phases {
+		row.P95[p] = noFigure
+		if hist != nil {
+			row.P95[p] = formatMillis(float64(hist.ValueAtQuantile(95)))
+		}
+	}
+	return row
 }
 
 func mergePhase(all map[string]*[phaseCount]*hdrhistogram.Histogram, name string, phase int, h *hdrhistogram.PackedHistogram) {

@@ -204,7 +204,7 @@ const (
 	metricDataPer      = "data_op"
 )
 
-// TrialMetrics returns the metrics by which a trial is compared with others. Latencies are response
+// TrialMetrics returns the metrics that compare a trial with others. Latencies are response
 // times of the operation in microseconds, from the trial's own histogram.
 func TrialMetrics(t record.Trial, operation string) map[string]float64 {
 	o := t.Outcomes

@@ -15,7 +15,7 @@ import (
 
 const cut = `{"link_down": {"between": ["a", "b"]}}`
 
-// Whoever is not a page of this server fires nothing.
+// A page of another server fires nothing.
 func TestCrossSiteChangesAreRejected(t *testing.T) {
 	b := newBench(t, "")
 	feed, name := b.live("quickstart")

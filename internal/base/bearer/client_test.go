@@ -9,7 +9,7 @@ import (
 )
 
 // TestAuto has servers begin at once with their user's own tokens: all take the same, which that
-// user's clients send to loopback alone, and nobody else can read.
+// user's clients send to loopback alone, and no other user can read.
 func TestAuto(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)

@@ -187,7 +187,7 @@ func readAvailableMemory() (int64, error) {
 	return 0, errors.New("/proc/meminfo has no MemAvailable")
 }
 
-// Text writes the result as a table, each figure with what is to be reached.
+// Text writes the result as a table, each figure with its target.
 func (r Result) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%d cores, Linux %s, engine %s\n\n", r.Cores, r.Kernel, r.Engine)

@@ -135,7 +135,7 @@ func (w *testbed) readAccount(ctx context.Context) (account, error) {
 	return a, nil
 }
 
-// sendSmallPackets sends packets of 100 bytes until ctx ends, to a socket that nobody reads.
+// sendSmallPackets sends packets of 100 bytes until ctx ends, to a socket without a reader.
 func sendSmallPackets(ctx context.Context, from, to *endpoint) (err error) {
 	sink, err := openUDP(to)
 	if err != nil {

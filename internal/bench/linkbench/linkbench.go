@@ -197,7 +197,7 @@ const (
 	targetPacket       = 1.1   // times
 )
 
-// Text writes r as a table, each figure with what is to be reached.
+// Text writes r as a table, each figure with its target.
 func (r Result) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%d cores, Linux %s, device %s, real-time %v %s\n\n", r.Cores, r.Kernel, r.Device, r.RealTime, r.Reason)

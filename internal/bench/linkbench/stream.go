@@ -197,7 +197,7 @@ func (s *tcpStream) stop() error {
 	ends := []int{s.from, s.to}
 	for _, fd := range ends {
 		if fd >= 0 {
-			_ = unix.Shutdown(fd, unix.SHUT_RDWR) // not connected: nobody waits on it
+			_ = unix.Shutdown(fd, unix.SHUT_RDWR) // not connected: no thread waits on it
 		}
 	}
 	s.both.Wait()

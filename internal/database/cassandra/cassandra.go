@@ -11,7 +11,7 @@
 //	start    several at the same time, each other's seeds until the cluster is formed
 //	ready    every member is NORMAL, serves clients, sees all others alive, names the
 //	         same owners of the ring and has the same schema
-//	seeds    those that are to be it are named as such to all
+//	seeds    the seeds are named as such to all
 //	schema   keyspace and table
 //
 // A node that joins a cluster with data does bootstrap, and one at a time: two at once

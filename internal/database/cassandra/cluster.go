@@ -32,7 +32,7 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// newCluster prepares a cluster of which nothing runs yet.
+// newCluster prepares a cluster without running processes.
 func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {

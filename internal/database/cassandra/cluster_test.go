@@ -25,7 +25,7 @@ import (
 
 // TestCopies reads each member's own copies of rows with two replicas, kills a node that
 // takes copies over, and then has a member leave for good that was killed: its copies
-// are made anew from the others'.
+// are made again from the others'.
 func TestCopies(t *testing.T) {
 	nodes := loophost.New(t, 4)
 	c := startCluster(t, nodes[:3], database.Options{"replication_factor": 2, "ring_delay": "3s", "phi_convict_threshold": 5, "write_consistency": "all"})

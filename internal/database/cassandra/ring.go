@@ -25,7 +25,7 @@ type ringPlace struct{ center, index int }
 //
 // Each data centre is a ring of its own to the strategy that places replicas, so its
 // tokens are spread evenly over the whole range, a little behind those of the data centre
-// before, and every member owns the same share of it. Their order is drawn anew for each
+// before, and every member owns the same share of it. Their order is drawn again for each
 // round (with a fixed seed), so that the ranges of a member that leaves go to many:
 //
 //	center 0   |a   |b   |c   |b   |a   |c   |c  ...
@@ -84,7 +84,7 @@ func tokenOf(key string) int64 {
 	h1 += h2
 	h2 += h1
 	h1 = finalMix(h1) + finalMix(h2)
-	if int64(h1) == math.MinInt64 { // nobody's token
+	if int64(h1) == math.MinInt64 { // no member's token
 		return math.MaxInt64
 	}
 	return int64(h1)
@@ -113,7 +113,7 @@ type locator struct {
 }
 
 // holds tells whether one of a key's replicas is the member's: the strategies take the
-// next owners of the ring, each once, as many as there are to be in the cluster
+// next owners of the ring, each once, as many as the cluster will have
 // (SimpleStrategy) or in each data centre (NetworkTopologyStrategy; all members are in
 // the same rack).
 func (l *locator) holds(key string) bool {

@@ -61,7 +61,7 @@ func NewLedger(prefix string) *Ledger {
 const (
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
-	// updateShare is the number of writes of which one is an insert; the others are updates.
+	// One of updateShare writes is an insert; the others are updates.
 	updateShare = 4
 	// maxExamples bounds Account.Examples.
 	maxExamples = 10

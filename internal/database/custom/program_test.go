@@ -185,7 +185,7 @@ func TestProgramThatFails(t *testing.T) {
 			t.Fatalf("after %s: %v", test.key, err)
 		}
 	}
-	// An answer that nobody asked for is not taken for the next one's.
+	// An unexpected answer is not used for the next request.
 	if err := c.Insert(t.Context(), "t", "twice", nil); err != nil {
 		t.Fatal(err)
 	}

@@ -222,7 +222,7 @@ func TestVotes(t *testing.T) {
 }
 
 // Whenever a member may leave a group, the group could agree on it, and can on what follows:
-// whoever agrees is a majority by counting heads.
+// the members that agree are a majority by number.
 func TestMajority(t *testing.T) {
 	majority := func(have, of int) bool { return have > of-have }
 	for all := 2; all <= 9; all++ {

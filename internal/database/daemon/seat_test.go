@@ -55,7 +55,7 @@ func TestEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), loophost.New(t, 1)[0]
 			spec := server(h, c.script)
-			spec.Joining = true // its end is nobody's failure, also before Leaving
+			spec.Joining = true // its end is no failure, also before Leaving
 			d, err := s.Start(t.Context(), h, spec)
 			if err != nil {
 				t.Fatal(err)

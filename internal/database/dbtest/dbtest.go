@@ -11,7 +11,7 @@
 // names it. Environment variables make the long form and collect results:
 //
 //	SKERRY_LONG=1       fill larger disks too, where SKERRY_REQUIRE names what is tested
-//	SKERRY_CHANGES=20   random joins and leaves under load, in place of 2
+//	SKERRY_CHANGES=20   random joins and leaves under load, instead of 2
 //	SKERRY_SEED=7       their seed, which is printed otherwise
 //	SKERRY_TIMEOUT=15m  bounds each start, change, halt and revival: for busy machines
 //	SKERRY_MATRIX=DIR   write what was found to DIR/NAME.json: see Row

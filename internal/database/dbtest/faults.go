@@ -119,7 +119,7 @@ const (
 	diskField  = 1000
 	// tooMuch is how many times the disks' size is loaded.
 	overloadFactor = 3
-	// giveUp ends a load of which nothing is acknowledged any more.
+	// giveUp ends a load whose writes are not acknowledged any more.
 	giveUp = 10 * time.Second
 	// shortDisk is the largest disk that the short form of the suite fills.
 	shortDisk = 4 << 20
@@ -130,7 +130,7 @@ const (
 func (s *suite) testDiskFull(t *testing.T) {
 	switch {
 	case s.DiskFull == 0:
-		t.Skip("nothing is written to disks, or nobody said how small they may be")
+		t.Skip("nothing is written to disks, or their smallest size is not set")
 	case s.DiskFull > shortDisk && os.Getenv("SKERRY_REQUIRE") != "" && os.Getenv("SKERRY_LONG") == "":
 		t.Skip("it takes half a minute: make conformance fills the disks of all databases")
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Start starts a cluster of the installed database for a test of its package, and stops it
-// with the test. Of env only what matters need be set: the first node is Control, and nobody
+// with the test. Of env only what matters need be set: the first node is Control, and no one
 // hears of the progress.
 func Start(t testing.TB, d database.Database, env database.Env) database.Cluster {
 	t.Helper()

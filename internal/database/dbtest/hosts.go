@@ -19,7 +19,7 @@ type hostRecorder struct {
 
 	mu        sync.Mutex
 	processes []host.Process
-	// instead, when set, is a shell script that runs in place of every program.
+	// instead, when set, is a shell script that runs instead of every program.
 	instead string
 	// started, when set, is called with each process.
 	started func(host.Process)

@@ -182,7 +182,7 @@ func (s *suite) testValues(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// scanProperty is the workload's, by which a client knows that it will be asked to
+// scanProperty is the workload's; it informs a client that it will be asked to
 // scan.
 const scanProperty = "scanproportion"
 
@@ -251,7 +251,7 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 		}
 	}
 	if n, err := c.Scan(ctx, churn.Table, keys[0], 10, nil, nil); err != nil || n != 10 {
-		t.Errorf("a scan that nobody looks at: %d, %v", n, err)
+		t.Errorf("an unread scan: %d, %v", n, err)
 	}
 }
 

@@ -140,7 +140,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestLeader: whoever wins the elections, the member that was asked for leads, also a cluster
+// TestLeader: whichever member wins the elections, the member that was asked for leads, also a cluster
 // that is emptied for another trial.
 func TestLeader(t *testing.T) {
 	nodes := loophost.New(t, 3)

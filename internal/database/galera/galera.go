@@ -1,6 +1,6 @@
 // Package galera is MariaDB with Galera: a server a node, every one with all the data and
 // ready to write. A transaction runs where it was sent; when it commits, its rows travel
-// over a totally ordered channel to all members, each of which certifies it against those
+// over a totally ordered channel to all members, and each certifies it against those
 // that came before, and so all find the same ones in conflict.
 //
 // # Formation

@@ -66,7 +66,7 @@ func newBridge(replies io.Reader, requests io.Writer, end func() error) *bridge 
 	return b
 }
 
-// receive hands replies to those who wait for them. What nobody waits for any more is
+// receive hands replies to those who wait for them. A reply without a waiter is
 // thrown away.
 func (b *bridge) receive(in *bufio.Reader) error {
 	var head [4 + 8]byte
@@ -99,7 +99,7 @@ func (b *bridge) slotAt(number uint32) *slot {
 	return b.slots[number]
 }
 
-// receive reads a reply of so many bytes, of which the id has been read.
+// receive reads the rest of a reply of that many bytes after its id.
 func (s *slot) receive(in *bufio.Reader, size int, call uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *slot) abandon() bool {
 	return waited
 }
 
-// send writes a request. Whoever has one while nobody writes becomes the writer and
+// send writes a request. A caller that finds no writer becomes the writer and
 // writes also what others add meanwhile.
 func (b *bridge) send(frame []byte) error {
 	b.mu.Lock()

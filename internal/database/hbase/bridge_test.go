@@ -147,7 +147,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestLateReply has an operation time out. Its reply, when it comes, is nobody's.
+// TestLateReply has an operation time out. Its late reply belongs to no call.
 func TestLateReply(t *testing.T) {
 	ctx, expire := context.WithCancelCause(t.Context())
 	var late []byte

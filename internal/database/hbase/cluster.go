@@ -181,7 +181,7 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%w after %v", database.ErrNotReady, readyTimeout))
 	defer cancel()
 	if err := c.start(ctx); err != nil {
-		if ctx.Err() != nil && context.Cause(ctx) != context.Canceled { // whoever just cancels knows why
+		if ctx.Err() != nil && context.Cause(ctx) != context.Canceled { // a plain cancellation needs no reason
 			err = fmt.Errorf("%w%s", err, c.describeUnreachable(context.WithoutCancel(ctx)))
 		}
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))

@@ -30,7 +30,7 @@ type site struct {
 	dir    string // of this node
 	shared string // the directory that all nodes share (storage: directory)
 	hosts  string // text of the hosts file
-	// jar has the bridge's classes, of which HDFS uses one.
+	// jar has the bridge's classes. HDFS uses one of them.
 	jar string
 	// exclude names the DataNodes that are to leave, one address a line.
 	exclude string
@@ -88,7 +88,7 @@ func (s site) hdfsSite() []property {
 		{"dfs.namenode.heartbeat.recheck-interval", "5000"},
 		{"dfs.namenode.decommission.interval", "1"},
 		{"dfs.namenode.redundancy.interval.seconds", "1"},
-		// A copy whose source or target was lost is made anew after that. The default, five
+		// A copy whose source or target was lost is made again after that. The default, five
 		// minutes, held up the leave of a node soon after another's abrupt one.
 		{"dfs.namenode.reconstruction.pending.timeout-sec", "30"},
 		{"dfs.namenode.stale.datanode.interval", "5000"},

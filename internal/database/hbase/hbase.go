@@ -27,7 +27,7 @@
 // The source is embedded and compiled when it is first needed, by a compiler that is one
 // of the installation's jars: a Java runtime without one will do. Another bridge, on the
 // first node, asks master and NameNode what the adapter wants to know, without starting a
-// JVM for each question. The first of those leaves an archive of its classes, by which
+// JVM for each question. The first of those leaves an archive of its classes, with which
 // later bridges start sooner.
 package hbase
 

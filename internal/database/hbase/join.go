@@ -106,7 +106,7 @@ func (c *cluster) killServers(node host.Host) error {
 
 // Halt implements database.Cluster. In HBase's own way the RegionServer is told to end
 // first: it writes back what it holds and closes its regions, which the master then
-// places on others. The first node cannot be halted: nobody would be left to notice.
+// places on others. The first node cannot be halted: no process would be left to notice.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	_, release, err := c.Hold(node.Name())
 	if err != nil {

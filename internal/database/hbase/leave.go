@@ -26,7 +26,7 @@ import (
 //	wait         accepted: its session with ZooKeeper has expired
 //	wait         complete: its write-ahead logs are split, no region of the table is
 //	             placed on it or in transition, and every block has all its copies on
-//	             the others; the logs that are being written are begun anew for that
+//	             the others; the logs that are being written are begun again for that
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
@@ -223,7 +223,7 @@ func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool
 }
 
 // releaseBlocks ends a DataNode when none of its blocks is needed. The logs that are
-// being written are begun anew first, on the nodes that stay.
+// being written are begun again first, on the nodes that stay.
 func (c *cluster) releaseBlocks(ctx context.Context, node host.Host, leaving string, servers []string) error {
 	stay := slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == leaving })
 	if err := c.rollLogs(ctx, stay); err != nil {

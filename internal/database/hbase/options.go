@@ -121,7 +121,7 @@ const (
 	PropJava      = "hbase.java"             // the Java that runs the bridge; default: that of the installation
 	PropClassPath = "hbase.classpath"        // the bridge's classes and HBase's jars; default: those of the installation
 	PropHeap      = "hbase.heap"             // of the bridge, in MiB; default 128
-	PropHosts     = "hbase.hosts"            // a hosts file that the bridge uses in place of a name server
+	PropHosts     = "hbase.hosts"            // a hosts file that the bridge uses instead of a name server
 	PropBridge    = "hbase.bridge"           // host:port of a bridge that runs already, for clients with the default settings
 )
 

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// node is a node of which no more than name and site is asked.
+// node is a node with a name and a site only.
 type node struct {
 	host.Host
 	name, site string

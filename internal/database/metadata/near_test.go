@@ -15,7 +15,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// commands is how many commands a server has answered, whoever asked.
+// commands is how many commands a server has answered, for all clients.
 func commands(t *testing.T, addr string) (sum float64) {
 	t.Helper()
 	answer, err := http.Get("http://" + addr + "/metrics")

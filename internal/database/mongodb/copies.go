@@ -106,7 +106,7 @@ func readChunks(ctx context.Context, c *mongo.Client) ([]chunk, error) {
 	return chunks, nil
 }
 
-// hashOf is the hash of a key by which the table is sharded, MongoDB's hash of a hashed index: the first half of the
+// hashOf returns the hash of a key that shards the table, MongoDB's hash of a hashed index: the first half of the
 // MD5 of a seed of 0, the kind of value, and the value as BSON has it.
 func hashOf(key string) int64 {
 	const seed, text = 0, 15 // how strings sort among kinds of values

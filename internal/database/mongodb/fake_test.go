@@ -213,7 +213,7 @@ func (f *fake) route(name, value string) bson.D {
 	return serverError(59, "CommandNotFound", "no such command: "+name)
 }
 
-// fakeHost starts fake servers in place of mongod and mongos.
+// fakeHost starts fake servers instead of mongod and mongos.
 type fakeHost struct {
 	host.Host
 	*world

@@ -56,7 +56,7 @@ func TestIsEven(t *testing.T) {
 		{[]int{2, 2, 2, 0}, true}, // the mean of 1.5 is rounded up: the new shard stays empty
 		{[]int{4, 4, 0}, false},
 		{[]int{3, 3, 2}, true},
-		{[]int{3, 1, 1, 1, 1, 1, 1, 1}, true}, // rounded down: nobody has less
+		{[]int{3, 1, 1, 1, 1, 1, 1, 1}, true}, // rounded down: no shard has less
 		{[]int{3, 1, 0, 1, 1, 1, 1, 1}, false},
 	} {
 		if got := isEven(test.chunks); got != test.want {

@@ -108,7 +108,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		states[set] = st // without members where nobody answered
+		states[set] = st // without members if none answered
 	}
 	var rows map[string]int64
 	var total int64

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// nobody is the user and group that servers run as: their programs, and the ones that
+// The user and group that servers run as: their programs, and the ones that
 // they call to copy their state, refuse root or drop its rights.
 const nobody = 65534
 

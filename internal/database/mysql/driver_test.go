@@ -9,7 +9,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// node is a host that nobody reaches.
+// node is an unreachable host.
 type node struct {
 	host.Host
 	asked string

@@ -204,7 +204,7 @@ type stream struct {
 	err error
 }
 
-// socket is a connection by which the driver looks whether it is alive: TCP, or what stands for it where the node is
+// socket is a connection that the driver checks: TCP, or what stands for it where the node is
 // on another machine.
 type socket interface {
 	net.Conn

@@ -100,7 +100,7 @@ const stopGrace = time.Minute
 // stopData has a data node stop in NDB's own way: it ends its part of transactions and
 // hands over what it coordinates. It gets SIGTERM, upon which it just ends, where there is no
 // management node, where NDB refuses since rows would be in no node any more, and where it is
-// in no node group: it has no rows then, and would wait for a handover that nobody answers.
+// in no node group: it has no rows then, and would wait for a handover without an answer.
 func (c *cluster) stopData(ctx context.Context, m member, d *daemon.Daemon) error {
 	c.mu.Lock()
 	managed := c.management != nil

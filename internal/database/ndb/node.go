@@ -91,7 +91,7 @@ func awaitAnswer(ctx context.Context, m member, d *daemon.Daemon) error {
 }
 
 // awaitData waits until data nodes have started and are in node groups. Its error quotes the
-// log of one that has not: data nodes wait for each other, so rather of one that nobody has
+// log of one that has not: data nodes wait for each other, so rather of one that no one has
 // heard of.
 func (c *cluster) awaitData(ctx context.Context, members []member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %v", startTimeout))

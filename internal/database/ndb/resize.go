@@ -87,8 +87,8 @@ func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
 // restartAll restarts the management node with a new configuration, and then the nodes that have to
 // learn of it. Data nodes restart one after the other: where one is away, a node group that is
 // whole keeps the others from asking an arbitrator, which a management node is only some time
-// after its restart, and two at once would end the cluster. Of the SQL nodes, which need
-// nobody, a half serves while the other restarts.
+// after its restart, and two at once would end the cluster. Of the SQL nodes, which do
+// not need each other, a half serves while the other restarts.
 func (c *cluster) restartAll(ctx context.Context, members []member) error {
 	c.mu.Lock()
 	management := c.management

@@ -28,7 +28,7 @@ const (
 	// stopTimeout bounds a fast shutdown, in which a primary waits until its standbys have received
 	// everything.
 	stopTimeout = 20 * time.Second
-	// nobody is the user that servers run as. They refuse to run as root.
+	// The user that servers run as. They refuse to run as root.
 	nobody = 65534
 	// errorLines is the number of lines of a tool's output in an error.
 	errorLines = 5

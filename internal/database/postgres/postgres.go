@@ -103,7 +103,7 @@ func choices(p database.Placement) []database.Choice {
 	out := []database.Choice{{
 		Name: "asynchronous", Options: database.Options{"primary": p.Near}, Reads: database.ReadsLinearizable,
 		Loses:   "those that no standby had got when the primary was lost",
-		GivesUp: "all requests cross to the primary's site; while that is cut off nothing is answered unless somebody promotes",
+		GivesUp: "all requests cross to the primary's site; while it is cut off no request is answered until a standby is promoted",
 	}, {
 		Name: "one confirms", Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)"},
 		Reads:   database.ReadsLinearizable,

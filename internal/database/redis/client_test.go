@@ -417,7 +417,7 @@ func TestOperationOutcomes(t *testing.T) {
 // TestRefusedConnectionIsRedirected has the node that served a slot refuse connections, as one does that has left
 // the cluster: another node is asked, once.
 func TestRefusedConnectionIsRedirected(t *testing.T) {
-	gone := net.JoinHostPort(loophost.New(t, 1)[0].Addr(), "6379") // nobody listens there
+	gone := net.JoinHostPort(loophost.New(t, 1)[0].Addr(), "6379") // no server listens there
 	for _, test := range []struct {
 		name, reply, class string
 	}{

@@ -24,7 +24,7 @@ const readyTimeout = 60 * time.Second
 //
 // redis-cli --cluster create introduces all nodes to the first one and leaves the rest to
 // gossip, one message a second from each node to a random other. 8 nodes then need 2 to 9 s.
-// formCluster needs 2.1 s, of which Redis' own delay is 2 s; 64 nodes need 2.5 s.
+// formCluster needs 2.1 s, and 2 s of them are Redis' own delay; 64 nodes need 2.5 s.
 func (c *cluster) formCluster(ctx context.Context) error {
 	members := c.All()
 	master := placeMasters(c.Env.Nodes, c.options.masters, c.options.replicas)

@@ -97,7 +97,7 @@ func TestHaltWithoutFile(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLostMaster has a master that nobody replicates lost for good: the others take its
+// TestLostMaster loses a master without replicas for good: the others take its
 // slots, and what it held is gone. Of three masters none may go.
 func TestLostMaster(t *testing.T) {
 	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()

@@ -101,7 +101,7 @@ func Memory(bytes int64) Load {
 			return err
 		}
 		if bytes > free-reserve {
-			return fmt.Errorf("%w: want %d MiB, have %d MiB, of which %d MiB stay free", errMemory, bytes>>20, free>>20, reserve>>20)
+			return fmt.Errorf("%w: want %d MiB, have %d MiB and must keep %d MiB free", errMemory, bytes>>20, free>>20, reserve>>20)
 		}
 		if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 			return fmt.Errorf("set the OOM score: %w", err)

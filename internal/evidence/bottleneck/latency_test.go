@@ -88,7 +88,7 @@ func TestWaitQuantileIsLarger(t *testing.T) {
 	if got := e.waitQuantile(0.99, func(Second) float64 { return 0 }); got != 0 {
 		t.Errorf("without a wait: %g", got)
 	}
-	e.Seconds = append(e.Seconds, Second{Operations: 1000}) // in most of which nothing waits
+	e.Seconds = append(e.Seconds, Second{Operations: 1000}) // in most of them nothing waits
 	if got := e.waitQuantile(0.4, servers); got > 1e-9 {
 		t.Errorf("below the share that waits: %g", got)
 	}

@@ -125,7 +125,7 @@ func ExplainThroughput(e Evidence) record.Bound {
 	case e.LatencyS <= e.RoundTripS+hops*e.FarthestS:
 		return distance()
 	}
-	return report(Database, "", "%d threads wait %s ms each, of which round trips take %s; CPU utilisation %s",
+	return report(Database, "", "%d threads wait %s ms each; round trips take %s; CPU utilisation %s",
 		e.Threads, formatNumber(b.LatencyMS), formatNumber(1e3*e.RoundTripS), formatPercent(b.MachineShare))
 }
 

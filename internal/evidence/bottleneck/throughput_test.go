@@ -27,7 +27,7 @@ func TestExplainThroughput(t *testing.T) {
 		"replication": {func(e *Evidence) { e.LatencyS, e.Throughput = 0.45, 71 }, Distance, "",
 			"32 threads wait 450 ms each, CPU utilisation 12 %"},
 		"disk": {func(e *Evidence) { e.LatencyS, e.RoundTripS, e.FarthestS, e.Throughput = 0.02, 0.001, 0.002, 1600 }, Database, "",
-			"32 threads wait 20 ms each, of which round trips take 1; CPU utilisation 12 %"},
+			"32 threads wait 20 ms each; round trips take 1; CPU utilisation 12 %"},
 		"target":         {func(e *Evidence) { e.Target = 330 }, Target, "", "target of 330 operations per second reached"},
 		"target missed":  {func(e *Evidence) { e.Target = 400 }, Distance, "", "32 threads wait 98 ms each, CPU utilisation 12 %"},
 		"a busy machine": {func(e *Evidence) { e.Machine.Used = 2 }, Distance, "", "32 threads wait 98 ms each, CPU utilisation 100 %"},

@@ -73,7 +73,7 @@ func (r *Race) noise() (deviation, freedom float64) {
 	return math.Sqrt(squares / freedom), freedom
 }
 
-// separation is the number of standard errors by which a's score is better than b's.
+// separation is the difference of a's and b's scores in standard errors.
 func (r *Race) separation(a, b string) float64 {
 	na, nb := float64(len(r.cells[cell{a, Quiet}])), float64(len(r.cells[cell{b, Quiet}]))
 	return (r.meanLogScore(b) - r.meanLogScore(a)) / (r.statistics().deviation * math.Sqrt(1/na+1/nb))

@@ -34,7 +34,7 @@ type Result struct {
 	Void string
 	// Score counts on the quiet day; it is above 0, and lower is better.
 	Score float64
-	// Margins are the margins by which needs were met, by their text: the logarithm of limit over figure or of figure
+	// Margins are the margins of the needs, by their text: the logarithm of limit over figure or of figure
 	// over limit. A negative margin is a failure. Counts have no noise and an infinite margin. Needs that do not
 	// concern the day are absent.
 	Margins map[string]float64

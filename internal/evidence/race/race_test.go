@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// world is made data: candidates of known means, some of which fail on a bad day.
+// world is made data: candidates of known means, and some fail on a bad day.
 type world struct {
 	means  []float64
 	fails  []string // the day on which it fails, "" for none

@@ -49,7 +49,7 @@ func TestEffectWithoutSpreadOrRepetitions(t *testing.T) {
 func TestEstimateDifference(t *testing.T) {
 	a, b := EstimateMean([]float64{27.5, 21.0, 19.0, 23.6, 17.0, 17.9}), EstimateMean([]float64{27.1, 22.0, 20.8, 23.4, 23.4, 23.5})
 	d := EstimateDifference(a, b)
-	// Standard error 1.8351 with 7.64 degrees of freedom, of which t is 2.325.
+	// Standard error 1.8351 with 7.64 degrees of freedom, whose t is 2.325.
 	if !isClose(d.Mean, 2.36667, 1e-4) || !isClose(d.HalfWidth, 4.267, 0.01) {
 		t.Errorf("%+v", d)
 	}

@@ -78,7 +78,7 @@ func broken(law string, worstMS float64, times int64) func(*Evidence) {
 	})
 }
 
-// jittered is a jitter of 5 ms of which so much was observed.
+// jittered is a jitter of 5 ms with so much of it observed.
 func jittered(mean, sd float64) func(*Evidence) {
 	return observed(func(a *record.Account) {
 		a.Jitter = &record.Jitter{Link: "a~b", To: "b", MeanMS: mean, MeanLimitMS: 0.6, SDMS: sd, SetSDMS: 5, LeastSDMS: 4.2, MostSDMS: 5.8}

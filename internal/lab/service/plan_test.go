@@ -199,7 +199,7 @@ func TestDescribeAddresses(t *testing.T) {
 	}
 }
 
-// The service for all leads to those that serve; to all when nobody does.
+// The service for all leads to those that serve; to all when none does.
 func TestTargets(t *testing.T) {
 	p, err := NewPlan(of(topology.NodePort, topology.Shared), places(), []int{6379}, nil)
 	if err != nil {

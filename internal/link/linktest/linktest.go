@@ -37,7 +37,7 @@ type Limits struct {
 	Rate float64
 }
 
-// Slow is an environment variable with the factor by which this machine is slower than a current one. It widens Slack
+// Slow is an environment variable: how many times slower this machine is than a current one. It widens Slack
 // and Rate and stretches the time between packets.
 const Slow = "SKERRY_TEST_SLOW"
 

@@ -228,7 +228,7 @@ func lockPart(ctx context.Context, s *server, x *exchange) {
 	if x.answer(rpc.Empty{}, nil) {
 		<-ctx.Done()
 	}
-	_ = p.Unlock() // closing what it locked: nobody is left to be told
+	_ = p.Unlock() // closing what it locked: no caller is left to report to
 }
 
 // endPart is finished once it is begun, whether or not who asked is still there.
@@ -240,7 +240,7 @@ func endPart(ctx context.Context, p *part, _ empty) error {
 	return err
 }
 
-// closePart lets go of a part without ending it. One that is owned is then nobody's, as if its owner had
+// closePart lets go of a part without ending it. An owned part then has no owner, as if its owner had
 // died.
 func closePart(_ context.Context, p *part, _ empty) error {
 	p.mu.Lock()

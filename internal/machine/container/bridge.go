@@ -31,7 +31,7 @@ const (
 	vxlanPort = 4789 // IANA's
 )
 
-// macOf is the hardware address of whoever has an address of the containers' network.
+// macOf returns the hardware address for an address of the containers' network.
 func macOf(a netip.Addr) net.HardwareAddr {
 	b := a.As4()
 	return net.HardwareAddr{0x02, 0x42, b[0], b[1], b[2], b[3]} // 02: locally administered

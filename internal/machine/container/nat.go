@@ -27,7 +27,7 @@ const (
 	dnatDone = 1 << 5
 )
 
-// Rule puts rules in place of those that the namespace at a path had, in one step.
+// Rule replaces the rules of the namespace at a path in one step.
 func Rule(path string, r machine.RuleSet) error {
 	return netns.Do(path, func() error { return apply(r) })
 }

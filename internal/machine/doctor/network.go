@@ -84,7 +84,7 @@ func (l linkers) findings() []Finding {
 		n.Detail += "; links are shaped by a process of skerry's own"
 	}
 	tun := row("TUN devices", l.tun, "with segmentation offload")
-	packet := row("packet sockets", l.packet, "AF_PACKET, in place of TUN without root")
+	packet := row("packet sockets", l.packet, "AF_PACKET, instead of TUN without root")
 	if l.tun != nil && l.packet == nil {
 		tun.State = Limited
 	}

@@ -72,7 +72,7 @@ func TestFillAnEmptyDisk(t *testing.T) {
 	}
 }
 
-// limitDisk bounds a node's disk, or skips the test where nobody can: the directory of tests
+// limitDisk bounds a node's disk, or skips the test where that is impossible: the directory of tests
 // is on no disk, or there is no such control group.
 func limitDisk(t *testing.T, n *Node, l cgroup.DiskLimit) {
 	t.Helper()

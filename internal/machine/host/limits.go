@@ -39,7 +39,7 @@ func (n *Node) LimitDisk(l cgroup.DiskLimit) error {
 }
 
 // MountDisk puts the node's directory, which is empty, on a disk of its own: one of so many
-// bytes in memory, since that can be full without harm to the machine's. Whoever removes the
+// bytes in memory, since that can be full without harm to the machine's. The process that removes the
 // lab's directories unmounts it.
 func (n *Node) MountDisk(bytes int64) error {
 	if n.spec.Whole {

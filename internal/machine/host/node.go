@@ -31,7 +31,7 @@ type Spec struct {
 	// Resolver is the file that they see as /etc/resolv.conf from when on it is there; ""
 	// leaves them the machine's.
 	Resolver string
-	// Hide is a directory of mounts that the node's processes are to be kept from, so
+	// Hide is a directory of mounts hidden from the node's processes, so
 	// that they do not hold other nodes' namespaces; "" for none.
 	Hide string
 	// Tag is the value of LabVariable in the environment of the node's processes.

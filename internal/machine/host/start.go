@@ -141,7 +141,7 @@ func (n *Node) settle(p *process.Process, name string, group *cgroup.Group) erro
 	if err := awaitStop(pid); err != nil {
 		return err
 	}
-	// Should this process be killed now, the one that nobody knows of goes too.
+	// If this process is killed now, the unrecorded one ends too.
 	if err := unix.PtraceSetOptions(pid, unix.PTRACE_O_EXITKILL); err != nil {
 		return fmt.Errorf("hold the process: %w", err)
 	}

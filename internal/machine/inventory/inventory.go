@@ -28,19 +28,19 @@ type Entry struct {
 	// kubernetes, where machines are called as the cluster calls them.
 	Name string `yaml:"name" json:"name,omitempty" jsonschema:"pattern=^[A-Za-z0-9][A-Za-z0-9._-]*$"`
 	// SSH reaches it by the system's ssh: ssh_config, agent, keys, jump hosts and known_hosts are
-	// as OpenSSH has them. Nobody is asked for a password.
+	// as OpenSSH has them. ssh never asks for a password.
 	SSH *SSH `yaml:"ssh" json:"ssh,omitempty"`
 	// Kubernetes reaches the pods of a cluster, one a machine, by kubectl.
 	Kubernetes *Kubernetes `yaml:"kubernetes" json:"kubernetes,omitempty"`
 	// Command is a program with its arguments that ends up in `skerry agent machine` there, and
 	// carries its standard input and output.
 	Command []string `yaml:"command" json:"command,omitempty" jsonschema:"minItems=1"`
-	// Sudo has skerry run as root by `sudo -n` where ssh logs in as somebody else.
+	// Sudo has skerry run as root by `sudo -n` if ssh logs in as another user.
 	Sudo bool `yaml:"sudo" json:"sudo,omitempty"`
 	// Site is the site that the machine stands for, where it does.
 	Site string `yaml:"site" json:"site,omitempty"`
 	// Addr is the IP address that the other machines reach this one by. Left out, it is the host
-	// of ssh where that is an address, else the one by which the machine's packets leave.
+	// of ssh where that is an address, else the source address of the machine's packets.
 	Addr string `yaml:"addr" json:"addr,omitempty"`
 	// Cores are how many processors may be used; all, where it is left out.
 	Cores float64 `yaml:"cores" json:"cores,omitempty" jsonschema:"minimum=0"`
@@ -67,7 +67,7 @@ type SSH struct {
 	// Identity is the file of a key; ~ is the home folder, other paths are relative to the
 	// machines file.
 	Identity string `yaml:"identity" json:"identity,omitempty"`
-	// Config is a file of ssh's settings in place of the user's, found as identity is.
+	// Config is a file of ssh's settings instead of the user's, found as identity is.
 	Config string `yaml:"config" json:"config,omitempty"`
 	// Options are further settings, as ssh's -o takes them.
 	Options []string `yaml:"options" json:"options,omitempty"`

@@ -106,7 +106,7 @@ func outputs(ctx context.Context, dir string) (said []byte, maker string, err er
 	return nil, "", advice.With(fmt.Errorf("neither %s is in PATH", strings.Join(makers, " nor ")), "install OpenTofu (https://opentofu.org/docs/intro/install) where the machines were made with it")
 }
 
-// given is a value without the attributes that nobody gave: all objects of a list have the same ones, null where
+// given returns a value without the attributes that were not set: all objects of a list have the same ones, null where
 // there is nothing to say.
 func given(v any) any {
 	switch v := v.(type) {

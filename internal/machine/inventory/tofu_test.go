@@ -15,7 +15,7 @@ import (
 	"skerry/internal/base/strict"
 )
 
-// maker stands for OpenTofu or Terraform, of which it has the one command that is read: it says what is recorded
+// maker stands for OpenTofu or Terraform and has the one command that is read: it says what is recorded
 // beside the configuration.
 const maker = `#!/bin/sh
 [ "$*" = "output -json -no-color" ] || { echo "asked for $*" >&2; exit 64; }

@@ -55,7 +55,7 @@ func (s Store) Release(lock *flock.Lock) {
 	lock.Close()
 }
 
-// lockPoll is how often a lock is tried that somebody holds.
+// lockPoll is how often a held lock is tried.
 const lockPoll = 10 * time.Millisecond
 
 // LockDir locks a directory until the lock is closed. Without wait, a lock that is taken
@@ -83,7 +83,7 @@ func LockDir(ctx context.Context, path string, wait bool) (*flock.Lock, error) {
 			return nil, fmt.Errorf("wait for %s: %w", path, err)
 		}
 	}
-	// It may have been removed, and made anew, while the lock was waited for.
+	// It may have been removed, and made again, while the lock was waited for.
 	var have, there unix.Stat_t
 	err = unix.Fstat(int(dir.Fd()), &have)
 	if err == nil {

@@ -34,7 +34,7 @@ func MakeOwnedDir(dir string) error {
 		}
 		switch {
 		case err == nil:
-			return CheckOwner(dir) // somebody else may have put there what got the name
+			return CheckOwner(dir) // another user may have created it
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist), errors.Is(err, unix.ENOTEMPTY):
 			// Another command was faster.
 		default:
@@ -53,7 +53,7 @@ func RemoveUnfinishedDir(dir string) {
 	_ = unix.Rmdir(dir + newSuffix)
 }
 
-// CheckOwner refuses a directory that somebody else put where anyone may.
+// CheckOwner refuses a directory that another user created in a shared folder.
 func CheckOwner(dir string) error {
 	var above, here unix.Stat_t
 	if err := unix.Stat(filepath.Dir(dir), &above); err != nil {
@@ -75,7 +75,7 @@ func RemoveOwnedDir(dir string) {
 		return
 	}
 	if os.Remove(filepath.Join(dir, Mark)) == nil {
-		_ = os.Remove(dir) // somebody may have put something there meanwhile
+		_ = os.Remove(dir) // it may not be empty any more
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 //	STATE/.skerry              we made STATE, and remove it when it is empty
 //	STATE/labs/                locked while labs are taken in or looked for
 //	STATE/labs/NAME/           locked by the lab's owner
-//	           id -> NAME-hex  the lab's ID, of which all other names are made
+//	           id -> NAME-hex  the lab's ID, the base of all other names
 //	           journal         what is about to be made; see journal.go
 //	           lab.json        what the lab is, once it is up
 //	           links.json      the links as they are

@@ -24,7 +24,7 @@ func (p *part) Down(ctx context.Context) error {
 	}
 	if err := p.acquire(ctx); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // somebody else took it down
+			return nil // another process removed it
 		}
 		return err
 	}

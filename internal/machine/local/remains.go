@@ -66,7 +66,7 @@ func (r remains) doubt() error {
 	return advice.With(err, "if it is not wanted: skerry lab down %s", r.place.Name)
 }
 
-// alive tells whether a lab that nobody owns is one that is meant to stay up.
+// alive reports whether a lab without an owner is meant to stay up.
 func (r remains) alive() bool {
 	if r.record == nil || r.record.Owned || !r.sameBoot {
 		return false

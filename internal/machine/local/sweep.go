@@ -91,7 +91,7 @@ func sweepData(dir string) (swept []string) {
 	return swept
 }
 
-// moment is how long a lock may be held by somebody who is not the lab's owner: a command
+// moment is how long a process other than the lab's owner may hold a lock: a command
 // that changes links, or a process that the owner was starting when it was killed and
 // that still has all its files.
 const moment = 2 * time.Second

@@ -49,7 +49,7 @@ func (p *part) OpenEndpoint(_ context.Context, m machine.EndpointSpec) (machine.
 	if len(m.PeerAddrs) == 0 {
 		return machine.Endpoint{}, errors.New("no peer machines")
 	}
-	if rootless.Inside() { // in a network of its own, out of which nothing leads
+	if rootless.Inside() { // in a network of its own without a way out
 		err := errors.New("open endpoint: skerry does not run as root here and cannot use the machine's network")
 		return machine.Endpoint{}, advice.With(err, "let it, by sudo: true for example, or place all nodes on this machine")
 	}
@@ -99,7 +99,7 @@ func (p *part) ConnectPeers(ctx context.Context, c machine.PeerSet) error {
 	return netns.OnNewThread(func() error { return at.SetAddresses([]machine.Device{device}) })
 }
 
-// startTunnel makes the device by which packets leave for other machines. The caller holds mu.
+// startTunnel makes the device through which packets leave for other machines. The caller holds mu.
 func (p *part) startTunnel(ctx context.Context, b *underlay, others []machine.Peer) error {
 	if b.plain != nil {
 		for _, o := range others {
@@ -124,7 +124,7 @@ func (p *part) startTunnel(ctx context.Context, b *underlay, others []machine.Pe
 	return err
 }
 
-// mtu is that of the device, where packets between machines are to be no longer than path.
+// mtu returns the MTU of the device for packets between machines of at most path bytes.
 func (b *underlay) mtu(path int) int {
 	if b.plain != nil {
 		return tunnel.VXLANMTU(path)
@@ -236,7 +236,7 @@ func claimPort() (*portClaim, error) {
 	return nil, advice.With(err, "labs between machines take one of %d to %d each", machine.FirstPort, machine.FirstPort+machine.Ports-1)
 }
 
-// open lets somebody listen on the port; other labs still keep away.
+// open lets a process listen on the port; other labs still avoid it.
 func (c *portClaim) open() error { return c.udp.Close() }
 
 // close gives the claim up.

@@ -28,7 +28,7 @@ import (
 //  2. Devices of another kind would stay: where TUN is closed, the node is refused. So is a second lab's, whose
 //     devices would have the same names and addresses.
 //  3. What clears a lab kills the processes that are in the namespaces mounted in its directory, where there are no control
-//     groups, and removes the devices of those that somebody holds. The machine's is never mounted there: netns.Own
+//     groups, and removes the devices of those that another process holds. The machine's is never mounted there: netns.Own
 //     leads every process to it without a mount. The node's processes are found by its control group alone,
 //     beside tag and journal: where there are none, the node is refused.
 //  4. Settings of the whole machine are not changed: the agent may be killed before it changes them back.
@@ -71,7 +71,7 @@ func (p *part) alone(ctx context.Context) error {
 	return nil
 }
 
-// wholly checks the nodes of a part that is to be the machine. The caller holds mu.
+// wholly checks the nodes of a part whose node is the machine. The caller holds mu.
 func (p *part) wholly() error {
 	if !p.ask.Whole {
 		return nil

@@ -105,7 +105,7 @@ func testChanges(t *testing.T, s Site) {
 const patience = 20 * time.Millisecond
 
 // abandoned has a lock given back, and who waits for it give up so long afterwards: it is then held by
-// who was told so, or by nobody.
+// that was told so, or by none.
 func abandoned(t *testing.T, p, q machine.Part, after time.Duration) {
 	t.Helper()
 	if err := p.Lock(t.Context()); err != nil {
@@ -185,7 +185,7 @@ func testKilled(t *testing.T, s Site) {
 		s.Die(t, s.owned(), step)
 		p, err := Bring(t.Context(), s.Machine, s.owned(), func(Step) {})
 		if err != nil {
-			t.Errorf("killed when %s, and brought up anew: %v", step, err)
+			t.Errorf("killed when %s, and brought up again: %v", step, err)
 		}
 		if p != nil {
 			if err := p.Down(t.Context()); err != nil {

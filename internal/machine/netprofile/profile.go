@@ -2,7 +2,7 @@
 // make of that, so that a lab on one machine is a copy of them: round trips with their distribution,
 // loss, rates each way. It is pure data and computes.
 //
-//	round trips ─► shape: how far, how much jitter of which distribution ─► topology.yaml
+//	round trips ─► shape: distance, jitter and its distribution ─► topology.yaml
 //	            └► second by second: how far, how much is lost ───────────► trace.csv
 package netprofile
 

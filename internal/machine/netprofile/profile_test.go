@@ -55,7 +55,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// taken is three machines at two sites, and one of which nothing is known.
+// taken is three machines at two sites, and one without measurements.
 func taken() Profile {
 	p := Profile{Began: time.Unix(0, 0), Seconds: 20, EveryMS: 100, Machines: []MachineProfile{
 		{Name: "o1", Site: "Oslo"}, {Name: "gone", Problem: "gone: it cannot be reached"}, {Name: "o2", Site: "Oslo"}, {Name: "pune.example"},

@@ -70,7 +70,7 @@ func MTU(path string) (mtu int, err error) {
 	return mtu, err
 }
 
-// RemoveDevices removes all devices from a namespace that somebody keeps from ending.
+// RemoveDevices removes all devices from a namespace that another process keeps alive.
 func RemoveDevices(path string) error {
 	return RunInside(path, func(handle *netlink.Handle) error {
 		devices, err := handle.LinkList()
@@ -164,7 +164,7 @@ func Mounted(dir string) bool {
 	return err != nil || here.Dev_minor != above.Dev_minor || here.Dev_major != above.Dev_major
 }
 
-// Each calls f for every node, of so many, by its name on a few threads, each of which f may
+// Each calls f for every node, of so many, by its name on a few threads. On each of them f may
 // leave in any network namespace. The first error ends it.
 func Each(ctx context.Context, nodes []string, f func(node string) error) error {
 	group, ctx := errgroup.WithContext(ctx)

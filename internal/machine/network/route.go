@@ -45,7 +45,7 @@ func (n Node) way(r machine.Route, index int) *netlink.Route {
 	return &netlink.Route{LinkIndex: index, Dst: hostNet(r.To), Src: n.Addr.AsSlice(), Scope: netlink.SCOPE_LINK}
 }
 
-// LookupRoutes tells, for each address, the device by which the node's kernel sends packets there, ""
+// LookupRoutes tells, for each address, the device through which the node's kernel sends packets there, ""
 // where it has no route.
 func (n Node) LookupRoutes(to []netip.Addr) ([]string, error) {
 	devices := make([]string, len(to))

@@ -106,7 +106,7 @@ func measureRTT(ctx context.Context, o Spec) (Result, error) {
 	return r, nil
 }
 
-// collectReplies takes answers, each of which tells when it was sent, until all have come or the deadline. What it
+// collectReplies takes answers, and each tells when it was sent, until all have come or the deadline. What it
 // returns are round trips by that.
 func collectReplies(c net.Conn, began time.Time, all int) map[uint64]time.Duration {
 	trips := make(map[uint64]time.Duration, all)

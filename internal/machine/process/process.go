@@ -45,7 +45,7 @@ func (p *Process) Reap(ended func()) {
 		}
 	}
 	if p.killGroup.Load() {
-		_ = unix.Kill(-p.PID(), unix.SIGKILL) // what it started and did not move to another session; nobody may be left
+		_ = unix.Kill(-p.PID(), unix.SIGKILL) // what it started and did not move to another session; none may be left
 	}
 	if ended != nil {
 		ended()
@@ -118,7 +118,7 @@ func (p *Process) SendKill() error {
 }
 
 const (
-	// childPoll is how often it is asked whether processes that were killed, and are nobody's
+	// childPoll is how often it is asked whether processes that were killed, and have no parent here
 	// children here, have gone.
 	childPoll = 5 * time.Millisecond
 	// childPatience bounds that: one that the kernel does not let go of stays.
@@ -126,7 +126,7 @@ const (
 )
 
 // KillFamily is Kill for the process and for its children, which may lead sessions of their
-// own. They are listed before it is killed, since they are nobody's children afterwards.
+// own. They are listed before it is killed, since they have another parent afterwards.
 func (p *Process) KillFamily() error {
 	select {
 	case <-p.done:

@@ -63,7 +63,7 @@ func (m *Machine) newRequest(ctx context.Context, path string, of rpc.Target, q 
 	var body io.Reader = bytes.NewReader(append(text, '\n'))
 	switch s := stream.(type) {
 	case nil:
-	case io.ReadCloser: // which the end of the call closes, so that nobody waits for it
+	case io.ReadCloser: // which the end of the call closes, so that no caller waits for it
 		body = &prefixedStream{io.MultiReader(body, s), s}
 	default:
 		body = io.MultiReader(body, s)

@@ -22,8 +22,8 @@ import (
 // What a server says last must not be lost. It would be if the call closed far:
 //
 //  1. The server says its last words and closes the connection. The answer to the call ends with those words.
-//  2. HTTP lets go of the request's body, far, as nobody is there to read it any more.
-//  3. The words are to be copied to far, which is closed.
+//  2. HTTP drops the request's body, far, because it has no reader any more.
+//  3. The words cannot be copied to far, which is closed.
 //
 // So the call only stops reading far. And as on TCP, who writes to a server that has gone is not told at once:
 // what comes then is thrown away until the caller has closed its end.

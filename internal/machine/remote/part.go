@@ -159,9 +159,9 @@ func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
 //
 //  1. Who waits for a lock gives up, and the message that says so is under way.
 //  2. The holder gives the lock back. The machine, which has not read that message, takes the lock for
-//     who waited, and answers nobody.
-//  3. Were a lock held until it is given back by a second call, it would now be held for ever: nobody
-//     knows of it. The answer that nobody reads ends with the message of step 1, and the lock with it.
+//     that waited, and answers no caller.
+//  3. Were a lock held until it is given back by a second call, it would now be held for ever: no process
+//     knows of it. The unread answer ends with the message of step 1, and the lock with it.
 func (p *part) Lock(ctx context.Context) error {
 	lasts, end := context.WithCancel(context.WithoutCancel(ctx)) // the lock outlives the wait for it
 	wanted := context.AfterFunc(ctx, end)

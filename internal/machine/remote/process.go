@@ -54,7 +54,7 @@ func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) 
 		defer close(p.done)
 		p.err = p.follow(a, c.Stdout, c.Stderr)
 	})
-	if !starting() { // too late: nobody would look after it
+	if !starting() { // too late: it would have no owner
 		return nil, errors.Join(fmt.Errorf("start %s on %s: %w", c.Name, n.is.Name, ctx.Err()), p.Kill())
 	}
 	return p, nil

@@ -30,7 +30,7 @@ type Machine struct {
 	conn      *rpc.Conn
 	transport *http.Transport
 	streams   sync.WaitGroup // of goroutines that carry what processes and connections say
-	ahead     atomic.Int64   // ns, by which the machine's clock is, as last asked
+	ahead     atomic.Int64   // ns that the machine's clock is ahead, as last measured
 	kernel    string         // its release, of Hello
 }
 
@@ -140,7 +140,7 @@ func (m *Machine) Clock(ctx context.Context, times int) (machine.Clock, error) {
 		if err != nil {
 			return best, err
 		}
-		trip := time.Since(sent) // by the clock that nobody sets
+		trip := time.Since(sent) // by the monotonic clock
 		if best.Uncertainty < 0 || trip/2 < best.Uncertainty {
 			best = machine.Clock{Offset: time.Unix(0, there.Now).Sub(sent.Add(trip / 2)), Uncertainty: trip / 2}
 		}

@@ -141,7 +141,7 @@ type Timestamp struct {
 	Now int64 `json:"now_ns"`
 }
 
-// RouteRequest asks by which devices a node sends packets to addresses.
+// RouteRequest asks for the devices through which a node sends packets to addresses.
 type RouteRequest struct {
 	Node string       `json:"node"`
 	To   []netip.Addr `json:"to"`
@@ -186,7 +186,7 @@ const (
 	// streams bounds the calls at a time: a process that runs is one.
 	maxStreams = 100_000
 	// A stream may have perStream bytes under way, all together as much as they like: what
-	// nobody reads of one must not hold up the others.
+	// is unread on one must not hold up the others.
 	streamBuffer = 1 << 20
 	connBuffer   = 1 << 30
 )

@@ -111,7 +111,7 @@ func TestMachinesThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// One that does not answer is given up when nobody waits for it any longer, and nothing of the carrier is left here.
+// One that does not answer is given up when no caller waits for it any longer, and nothing of the carrier is left here.
 func TestMachineThatDoesNotAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

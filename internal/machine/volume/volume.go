@@ -6,7 +6,7 @@
 //	         upper one that takes what is written
 //	loop     an ext4 file system in a file, on a loop device
 //
-// A volume is mounted at the node's directory, which is empty. Whoever removes the
+// A volume is mounted at the node's directory, which is empty. The process that removes the
 // directory unmounts it; a loop device lets go of its file by itself then.
 package volume
 
@@ -146,7 +146,7 @@ func loop(dir, backing string, size int64) error {
 // tries is how often a loop device is asked for that others take meanwhile.
 const tries = 100
 
-// attach gives a file a loop device, which lets go of it when nobody has it open any more.
+// attach gives a file a loop device, which releases it when no process has it open any more.
 func attach(file *os.File) (*os.File, error) {
 	control, err := os.OpenFile(loopControl, os.O_RDWR, 0)
 	if err != nil {

@@ -212,7 +212,7 @@ func isUnanswered(parts []part) bool {
 
 // MissingSteps describes how to measure steps without data.
 type MissingSteps struct {
-	// Names are arguments of skerry reproduce: steps, or pages of which most is missing.
+	// Names are arguments of skerry reproduce: steps, or pages that are mostly missing.
 	Names []string
 	// Takes is the longest expected duration, 0 if unknown.
 	Takes time.Duration

@@ -194,7 +194,7 @@ func TestPagesFollowFromData(t *testing.T) {
 	}
 }
 
-// A page of which most is missing stands for its steps; of another one its steps do.
+// A page that is mostly missing stands for its steps; of another one its steps do.
 func TestMissing(t *testing.T) {
 	some := Folder{Dir: t.TempDir(), Root: root}
 	if err := folder.CopyTemplates(some); err != nil {

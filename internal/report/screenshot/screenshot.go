@@ -19,9 +19,9 @@ import (
 
 var (
 	// ErrNoBrowser means that no Chromium was found.
-	ErrNoBrowser = errors.New("Chromium not found")
+	ErrNoBrowser = errors.New("no Chromium found")
 	// ErrNoImage means that Chromium exited without writing an image.
-	errNoImage = errors.New("Chromium wrote no image")
+	errNoImage = errors.New("no image written by Chromium")
 )
 
 // browsers are the program names of Chromium.

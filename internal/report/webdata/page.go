@@ -45,7 +45,7 @@ func WriteFile(path string, page []byte, d *record.Dir) (string, error) {
 	return path, nil
 }
 
-// Write writes a run's report: the page with the run's documents in place of its marker. Each
+// Write writes a run's report: the page with the run's documents instead of its marker. Each
 // document is gzipped JSON in base64, in a script element that browsers do not execute, so names in
 // a run cannot become markup. For readers without JavaScript the page contains the table of skerry
 // show.

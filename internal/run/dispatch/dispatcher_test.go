@@ -172,7 +172,7 @@ func TestInterruptedRunsAreResumed(t *testing.T) {
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("%+v, %v", jobs, err)
 	}
-	for _, line := range jobs[0].Lines[:5] { // while nobody looks
+	for _, line := range jobs[0].Lines[:5] { // unobserved
 		if _, err := c.work(dir, "node0", line); err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestInterruptedRunsAreResumed(t *testing.T) {
 	}
 }
 
-// What was printed, and a person has edited and submitted, is found and followed; what nobody has submitted is handed over.
+// What was printed, and a person has edited and submitted, is found and followed; the tasks that were not submitted are submitted.
 func TestPrintedBatchesAreFound(t *testing.T) {
 	c := newCluster(t, 2)
 	for _, submitted := range []bool{true, false} {

@@ -32,7 +32,7 @@ type Experiment struct {
 	Repetitions int       `json:"repetitions"`
 	// Time is how long each trial measures, such as "30s".
 	Time string `json:"time"`
-	// Endless has a trial measure until it is interrupted, in place of Time.
+	// Endless has a trial measure until it is interrupted, instead of Time.
 	Endless bool `json:"-"`
 	// Events happen while a trial measures.
 	Events []Event `json:"events"`

@@ -170,7 +170,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// An onlooker that was away for longer than the backlog lasts is told all anew.
+// An onlooker that was away for longer than the backlog lasts is told all again.
 func TestFollowAfterDroppedMessages(t *testing.T) {
 	f, dir := listen(t)
 	begin(f)

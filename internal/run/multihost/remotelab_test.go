@@ -43,7 +43,7 @@ func TestLabStore(t *testing.T) {
 	}
 }
 
-// A lost machine may be left out unless something says what is to be on it.
+// A lost machine may be left out unless an experiment places a node on it.
 func TestIsOptional(t *testing.T) {
 	for name, c := range map[string]struct {
 		m     inventory.Entry

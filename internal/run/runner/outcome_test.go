@@ -73,7 +73,7 @@ func TestSuspectErrorOfStrictRun(t *testing.T) {
 	}
 }
 
-// What fails the same way again is not worth another try, and nobody is told to try it.
+// What fails the same way again is not worth another try, and no message suggests one.
 func TestFailureAdvice(t *testing.T) {
 	failed := func(message string) record.Trial { return record.Trial{State: record.TrialFailed, Error: message} }
 	for name, tt := range map[string]struct {

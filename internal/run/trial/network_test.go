@@ -11,7 +11,7 @@ import (
 	"skerry/internal/record"
 )
 
-// What real links were is over all of a trial's echoes, and a link that nobody asked to be anything is off by
+// What real links were is over all of a trial's echoes, and a link without configured values is off by
 // nothing.
 func TestRealLinksSummary(t *testing.T) {
 	k := lab.Link{ID: "a~b", A: "a", B: "b", Real: true, Way: 10 * time.Millisecond}

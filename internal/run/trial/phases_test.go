@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPhases has many trials go through many rounds: whenever one measures none sets up or probes, whoever
+// TestPhases has many trials go through many rounds: whenever one measures none sets up or probes, whichever
 // probes is alone, and all come to their end.
 func TestPhases(t *testing.T) {
 	turns := NewPhaseScheduler()
@@ -93,7 +93,7 @@ func TestPhasesMeasureTogether(t *testing.T) {
 	b.leave()
 }
 
-// A trial that fails or is interrupted holds nobody up.
+// A trial that fails or is interrupted holds no other up.
 func TestPhasesAfterLeave(t *testing.T) {
 	turns := NewPhaseScheduler()
 	a, b, c := trialPhase{scheduler: turns}, trialPhase{scheduler: turns}, trialPhase{scheduler: turns}
@@ -109,7 +109,7 @@ func TestPhasesAfterLeave(t *testing.T) {
 	}
 	a.leave()
 	b.leave()
-	if err := c.enterMeasure(t.Context()); err != nil { // nobody is left
+	if err := c.enterMeasure(t.Context()); err != nil { // none is left
 		t.Fatal(err)
 	}
 	var none trialPhase

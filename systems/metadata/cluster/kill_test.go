@@ -167,7 +167,7 @@ func TestPartsSurviveKill(t *testing.T) {
 	made := make([]int, 3)
 	var doubts atomic.Int64
 	for w := range made {
-		// A client of several addresses, each of which serves the whole tree.
+		// A client of several addresses, and each serves the whole tree.
 		own := client.New(strings.Join(slices.Concat(addrs[w:], addrs[:w]), ","))
 		writers.Go(func() {
 			defer own.Close()

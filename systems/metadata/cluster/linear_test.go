@@ -113,7 +113,7 @@ func drawn(r *rand.Rand) (metadata.Command, error) {
 }
 
 // TestLinearizable runs clients that create, move, remove, list, delegate, split and merge directories on three
-// servers, one of which is killed and restarted. The histories must be linearizable. SKERRY_METADATA_HISTORIES is
+// servers, and one of them is killed and restarted. The histories must be linearizable. SKERRY_METADATA_HISTORIES is
 // the number of histories; default 12.
 func TestLinearizable(t *testing.T) {
 	histories := 12

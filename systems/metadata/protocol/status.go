@@ -34,7 +34,7 @@ type Status struct {
 	Holds []string `json:"holds,omitempty"`
 }
 
-// SumLoad returns a server's load from the statuses of its replicas, each of which counts its own requests.
+// SumLoad returns a server's load from the statuses of its replicas, and each counts its own requests.
 func SumLoad(replicas []Status) rebalance.Load {
 	var parts []rebalance.Load
 	for _, r := range replicas {

@@ -192,7 +192,7 @@ func (s *Server) serveText(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writePages writes the remaining pages of a listing, each of which shows one moment. extend extends the deadline for the
+// writePages writes the remaining pages of a listing, and each shows one moment. extend extends the deadline for the
 // next page.
 func (s *Server) writePages(ctx context.Context, w io.Writer, extend func() error, c metadata.Command) error {
 	var b []byte

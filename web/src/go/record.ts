@@ -387,7 +387,7 @@ export interface LinkFidelity {
    */
   real?: boolean
   seen?: LinkSeen
-  /** set_jitter_ms is the jitter of both directions together, by which the median may deviate. */
+  /** set_jitter_ms is the jitter of both directions together; the median may deviate by it. */
   set_jitter_ms?: number
   /** answered is true if any echo returned; otherwise the figures are 0. */
   answered: boolean

@@ -99,7 +99,7 @@ func (g *graph) shortest(from int, cost func(link int) int64) (total []int64, rt
 	return total, rtt
 }
 
-// randomGraph draws sites on a square, the corners of which are span apart, some of them in
+// randomGraph draws sites on a square with sides of span, some of them in
 // clusters like the zones of a region, and links them fully, to their nearest neighbours,
 // or as a ring. A link is up to half longer than the straight line.
 func randomGraph(seed uint64) *graph {

@@ -77,7 +77,7 @@ func TestWrite(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the private key has the mode %v, %v", info.Mode(), err)
 	}
-	// The one before calls nobody: two that call each other close each other's calls.
+	// The previous one calls no peer: two that call each other close each other's calls.
 	first := t.TempDir()
 	if err := writeConfig(t.Context(), files.Local{}, first, 0, peers, three(), o); err != nil {
 		t.Fatal(err)

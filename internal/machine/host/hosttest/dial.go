@@ -91,7 +91,7 @@ func testDial(t *testing.T, h host.Host) {
 		}
 		conn, err = h.Dial(t.Context(), network, at)
 		if !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("%s to nobody: %v, want ECONNREFUSED", network, err)
+			t.Errorf("%s without a listener: %v, want ECONNREFUSED", network, err)
 		}
 		if err == nil {
 			conn.Close()

@@ -114,11 +114,11 @@ func testFolders(t *testing.T, h host.Host) {
 	}
 }
 
-// nobody is a user that every machine has.
+// The Unix user that every machine has.
 const nobody = 65534
 
 // testOwners: what is given to a user is that user's, as programs of the node see it that run
-// as that one; and stays so when it is written anew.
+// as that one; and stays so when it is written again.
 func testOwners(t *testing.T, h host.Host) {
 	f, ctx := h.Files(), t.Context()
 	dir := filepath.Join(folder(t, h), "given")

@@ -100,7 +100,7 @@ func told(t *testing.T, h host.Host, c host.Command) (host.Process, string) {
 		<-p.Done()
 		in.Close() // it may have said nothing
 	})
-	t.Cleanup(func() { out.Close() }) // nobody listens to the rest
+	t.Cleanup(func() { out.Close() }) // the rest is not read
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("it said %q and ended: %v", line, p.Err())

@@ -99,7 +99,7 @@ func testLog(t *testing.T, h host.Host) {
 	}
 }
 
-// testUser: a program that is to run as somebody without rights is not root.
+// testUser: a program that runs as a user without rights is not root.
 func testUser(t *testing.T, h host.Host) {
 	c := script("id -u")
 	c.UID, c.GID = nobody, nobody

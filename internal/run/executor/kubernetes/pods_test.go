@@ -37,7 +37,7 @@ func (c cluster) write(t *testing.T, name, text string) {
 const onePod = `{"items": [{"metadata": {"name": "j-0-x", "labels": {"batch.kubernetes.io/job-name": "j"}, "annotations": {"batch.kubernetes.io/job-completion-index": "0"}%s},
  "spec": {"nodeName": "n1"}, "status": {"phase": %q%s}}]}`
 
-// A pod that somebody removes, or that a drain does, is not waited for: the Job counts its index as failed, and makes no other.
+// A pod that a user or a drain removes is not waited for: the Job counts its index as failed, and makes no other.
 func TestRemovedPods(t *testing.T) {
 	const none = `{"items": []}`
 	for name, tt := range map[string]struct {
@@ -85,7 +85,7 @@ func TestRemovedPods(t *testing.T) {
 	}
 }
 
-// A Job that somebody removes whole is told so, and not as a pod that was removed.
+// A Job that a user removes is reported as such, and not as a pod that was removed.
 func TestRemovedJobs(t *testing.T) {
 	c := newCluster(t)
 	c.write(t, "jobs", `{"items": []}`)

@@ -70,7 +70,7 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	array, jobs := parseSetting(out, "MaxArraySize", defaultArray), parseSetting(out, "MaxJobCount", defaultJobs)
 	if array < 2 {
 		return executor.Limits{}, advice.With(
-			fmt.Errorf("Slurm has no job arrays: MaxArraySize is %d", array),
+			fmt.Errorf("no job arrays in Slurm: MaxArraySize is %d", array),
 			"ask the cluster's administrator to raise it",
 		)
 	}
