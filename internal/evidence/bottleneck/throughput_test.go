@@ -47,7 +47,7 @@ func TestExplainThroughput(t *testing.T) {
 			"of 32 threads, on average 7.45 wait for an answer"},
 		"threads not used": {func(e *Evidence) { e.Throughput = 100 }, Client, "", "of 32 threads, on average 9.8 wait for an answer"},
 		"nothing is known": {func(e *Evidence) { *e = Evidence{Threads: 1, Throughput: 10, LatencyS: 0.1} }, Database, "",
-			"1 threads wait 100 ms each, of which round trips take 0; CPU utilisation 0 %"},
+			"1 threads wait 100 ms each; round trips take 0; CPU utilisation 0 %"},
 	} {
 		e := idle()
 		tt.change(&e)
