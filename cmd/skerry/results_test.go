@@ -117,7 +117,7 @@ func TestShowRejectsFoldersWithoutRun(t *testing.T) {
 		code         int
 		want, advice string
 	}{
-		{"show", cli.ExitUsage, "runs/latest", "skerry run makes one"},
+		{"show", cli.ExitUsage, "runs/latest", "create one with `skerry run`"},
 		{"report foreign", cli.ExitUsage, "not a run directory", "runs/latest"},
 		{"show .", cli.ExitError, "written by a newer skerry", "the skerry that wrote it"},
 		{"show run.json", cli.ExitUsage, "not a run directory", "directory"},

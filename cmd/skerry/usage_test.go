@@ -18,7 +18,7 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"show /nosuch", "report /nosuch", "compare /nosuch"} {
-		if code, out, errs := skerry(t, strings.Fields(line)...); code != cli.ExitUsage || !strings.Contains(errs, "runs are below runs/") {
+		if code, out, errs := skerry(t, strings.Fields(line)...); code != cli.ExitUsage || !strings.Contains(errs, "runs are in runs/") {
 			t.Errorf("skerry %s: exit code %d, %s%s", line, code, out, errs)
 		}
 	}

@@ -137,7 +137,7 @@ var consumers = []string{
 	"event.go", "kind.go", "check.go", "entry.go", "fire.go", "occurrence.go", "runner.go", "log.go",
 	"../record/event.go", "../record/metric/metric.go", "../evidence/recovery/recovery.go",
 	"../run/trial/events.go", "../experiment/validate.go",
-	"../report/happenings.go", "../report/phases.go", "../report/resizing.go", "../report/series/bands.go",
+	"../report/events.go", "../report/series/timeline.go",
 	"../../web/src/charts/cloud.ts", "../../web/src/charts/effect.ts", "../../web/src/charts/bands.ts", "../../web/src/charts/map.ts",
 	"../../web/src/dashboard/model.ts", "../../web/src/dashboard/livemap.ts", "../../web/src/dashboard/livecharts.ts",
 	"../../web/src/dashboard/livepage.ts", "../../web/src/dashboard/firing.ts",

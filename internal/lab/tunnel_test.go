@@ -84,8 +84,9 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range rtts {
-		if r.Lost > 0 || r.Median < 2*time.Millisecond {
-			t.Errorf("round trip %d: %+v, want 2 ms and more", i, r)
+		// A packet that was read after a hold-up counts from at most 0.04 ms before its read, in each direction.
+		if r.Lost > 0 || r.Median < 1920*time.Microsecond {
+			t.Errorf("round trip %d: %+v, want 2 ms", i, r)
 		}
 	}
 }

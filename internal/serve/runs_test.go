@@ -188,7 +188,7 @@ func TestNotes(t *testing.T) {
 		t.Fatalf("%d %s", code, body)
 	}
 	if code, body := put(`{"revision": 0, "note": "of another tab"}`); code != http.StatusConflict ||
-		!strings.Contains(body, "somebody else") {
+		!strings.Contains(body, "changed concurrently") {
 		t.Errorf("over a newer revision: %d %s", code, body)
 	}
 	for _, bad := range []string{"", "{", `{"revision": 1, "tags": ["a,b"]}`,

@@ -19,7 +19,7 @@ func TestKilledRunIsClearedByTheNextCommand(t *testing.T) {
 		t.Fatal("the cluster ended with skerry: nothing is left to be cleared")
 	}
 	cleared := b.run(0, "lab", "sweep")
-	contains(t, cleared.stdout.String()+cleared.stderr.String(), "cleared")
+	contains(t, cleared.stdout.String()+cleared.stderr.String(), "removed the remains")
 	for _, l := range append(b.leftovers(), leftoversOf(r.cmd.Process.Pid)...) {
 		t.Errorf("left behind: %s", l)
 	}

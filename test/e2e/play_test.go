@@ -29,7 +29,7 @@ func TestPlayIsBrokenByHandAndLeavesNothing(t *testing.T) {
 	if code := r.wait(); code != 0 {
 		t.Errorf("exit %d: %s", code, r.stderr.String())
 	}
-	contains(t, r.stderr.String(), "nothing was kept")
+	contains(t, r.stderr.String(), "lab and results removed")
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}

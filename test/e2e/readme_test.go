@@ -139,7 +139,7 @@ func (b *bench) playOn(command string) {
 	b.measuring(dir)
 	checkEndless(b.t, dir)
 	b.interrupt(r)
-	contains(b.t, r.stderr.String(), "nothing was kept")
+	contains(b.t, r.stderr.String(), "lab and results removed")
 }
 
 // temp is an empty directory for temporary files.

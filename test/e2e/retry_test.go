@@ -39,7 +39,7 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 	if !exists(b.path("runs/latest/replaced/1-1/timeline.parquet")) {
 		t.Error("the first attempt was not kept")
 	}
-	contains(t, r.stdout.String(), "No trial is valid because of this machine: its processors came too late")
+	contains(t, r.stdout.String(), "No trial is valid because of this machine: CPU time was delayed")
 
 	// For a CI, a trial that cannot be believed is no result.
 	strict := b.run(3, "run", "--strict", "--retries", "0", file)

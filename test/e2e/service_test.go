@@ -62,13 +62,13 @@ func TestConflictingPortsAreRefused(t *testing.T) {
 		"{kind: node-port, range: 30000-30001}":            "too few free ports",
 		"{kind: central, publish: ['6379:6379']}":          "port 6379 of s-1 is in use",
 		"{kind: host-port, publish: ['7000:80']}":          "no container listens on 80",
-		"{kind: host-port, publish: ['7:6379','7:16379']}": "published for 6379 already",
+		"{kind: host-port, publish: ['7:6379','7:16379']}": "already published for 6379",
 	} {
 		r := b.run(2, "validate", b.write("behind.yaml", behind), "--set", "matrix.topology.service=["+service+"]")
 		contains(t, r.stdout.String()+r.stderr.String(), want)
 	}
 	for database, want := range map[string]string{
-		"etcd": "members of etcd cannot be known by another address", "cassandra": "members of cassandra tell each other the ports",
+		"etcd": "members of etcd cannot announce another address", "cassandra": "members of cassandra announce the ports",
 	} {
 		r := b.run(2, "validate", b.write(database+".yaml", one), "--set", "database="+database, "--set", "topology.service=node-port")
 		contains(t, r.stdout.String()+r.stderr.String(), want)

@@ -91,7 +91,7 @@ func TestSlurm(t *testing.T) {
 	r.run("shared", func(t *testing.T) {
 		const outer = "SBATCH_TIMELIMIT=1 SBATCH_NO_REQUEUE=1 SLURM_JOB_ID=1 SLURM_NTASKS=7 SLURM_MEM_PER_CPU=1 SQUEUE_PARTITION=other SCANCEL_USER=nobody "
 		out, err := r.shell(outer + "./skerry run grid.yaml --on slurm:lab").CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "note: jobs are submitted without SBATCH_NO_REQUEUE, SBATCH_TIMELIMIT") {
+		if err != nil || !strings.Contains(string(out), "note: jobs ignore SBATCH_NO_REQUEUE, SBATCH_TIMELIMIT") {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		jobs, err := r.machines["h1"].command("scontrol", "--oneliner", "show", "jobs").Output()

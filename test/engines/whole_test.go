@@ -39,7 +39,7 @@ func TestWholeMachines(t *testing.T) {
 		"validate full.yaml": "disk_full is not possible on",
 		"validate trial.yaml --set topology.defaults.cpu=1":   "does not allow a limit",
 		"validate trial.yaml --set topology.overlay=babel":    "does not allow overlay",
-		"lab up ring:3 --machines whole.yaml --place '*=two'": "at once",
+		"lab up ring:3 --machines whole.yaml --place '*=two'": "has several nodes",
 	} {
 		if out, err := lines("./skerry " + what); err == nil || !strings.Contains(out, said) {
 			t.Errorf("%s: %v\n%s", what, err, out)

@@ -79,7 +79,7 @@ func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 			func(f *findings) { f.started = false },
 			[]string{
 				"the account of packets on links", "the lateness of the emulator", "CPU use of the machine", "stolen by the hypervisor",
-				"the events", "other programs' use",
+				"the events", "the CPU use of other programs",
 			},
 		},
 		"samples": {func(f *findings) { f.drive.Duration, f.sampled = 10*time.Second, 3 }, []string{"sampled in 3 of 10 seconds"}},
@@ -89,7 +89,7 @@ func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 		}, []string{"the copy on b could not be read: refused"}},
 		"flavors": {
 			func(f *findings) { f.flavors = verdict.Missing[int]("no control groups") },
-			[]string{"held to their flavors: no control groups"},
+			[]string{"the limits of flavors: no control groups"},
 		},
 		"flavors, unlooked": {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"limits of flavors: not collected"}},
 		"a link's answer":   {func(f *findings) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
@@ -97,7 +97,7 @@ func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 			func(f *findings) { f.events = []record.Event{{ID: 1, State: record.EventSkipped, Error: "too late"}} },
 			[]string{"was skipped: too late"},
 		},
-		"operations": {func(f *findings) { f.drive.Stuck = 1 }, []string{"1 operations outlived their timeout"}},
+		"operations": {func(f *findings) { f.drive.Stuck = 1 }, []string{"1 operations exceeded their timeout"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := whole
