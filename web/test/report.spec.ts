@@ -183,7 +183,7 @@ describe('runs that are not as they should be', () => {
     const { page, errors } = await open(out)
     expect(await page.locator('.note.bad').first().textContent()).toContain('interrupted')
     await page.getByLabel('Trial', { exact: true }).selectOption('1')
-    await page.locator('#trial .note', { hasText: 'could not be read' }).waitFor()
+    await page.locator('#trial .note', { hasText: 'Unreadable data' }).waitFor()
     expect(errors).toEqual([])
     await page.context().close()
   })
