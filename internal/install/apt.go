@@ -158,10 +158,10 @@ func isSHA256(s string) bool {
 func (s Store) fetchDeb(ctx context.Context, downloads string, p Package, of string) error {
 	path := filepath.Join(downloads, p.File)
 	if verify(path, p) == nil {
-		s.say("%s %s: fetched before (%s)", p.Name, p.Version, of)
+		s.report("%s %s: fetched before (%s)", p.Name, p.Version, of)
 		return nil
 	}
-	s.say("%s %s: fetching %d kB (%s)", p.Name, p.Version, (p.Size+999)/1000, of)
+	s.report("%s %s: fetching %d kB (%s)", p.Name, p.Version, (p.Size+999)/1000, of)
 	var env []string
 	if p.Suite != "" {
 		env = aptEnv(s.suiteDir(p.Suite))

@@ -110,9 +110,9 @@ func (s Store) build(ctx context.Context, r Recipe, source Package, downloads, r
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return fmt.Errorf("making the folder to build in: %w", err)
 	}
-	s.say("%s: building %s %s in %s: %s", r.Key(), source.Name, source.Version, work, r.Build.Cost)
+	s.report("%s: building %s %s in %s: %s", r.Key(), source.Name, source.Version, work, r.Build.Cost)
 	w := Workshop{Package: filepath.Join(downloads, source.File), Work: work, Root: root,
-		Say: func(format string, args ...any) { s.say("%s: %s", r.Key(), fmt.Sprintf(format, args...)) }}
+		Say: func(format string, args ...any) { s.report("%s: %s", r.Key(), fmt.Sprintf(format, args...)) }}
 	if err := r.Build.Compile(ctx, w); err != nil {
 		return advice.With(fmt.Errorf("building %s: %w", r.Key(), err), "what is built stays in %s: the same command goes on with it", work)
 	}

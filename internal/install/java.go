@@ -82,7 +82,7 @@ func (s Store) resolveRuntime(ctx context.Context, r Recipe) ([]Package, error) 
 	if err == nil || !errors.Is(err, ErrNoJava) {
 		return nil, err
 	}
-	s.say("%s: %v; fetching one", r.Key(), err)
+	s.report("%s: %v; fetching one", r.Key(), err)
 	for _, elsewhere := range []bool{false, true} {
 		for release := r.Java.Max; release >= r.Java.Min; release-- {
 			suite, kept := runtimeSuites[release]

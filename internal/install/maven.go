@@ -39,10 +39,10 @@ func (s Store) fetchJars(ctx context.Context, database, downloads string, jars [
 		}
 	}
 	if len(missing) == 0 {
-		s.say("%s: %d jars were fetched before", database, len(jars))
+		s.report("%s: %d jars were fetched before", database, len(jars))
 		return nil
 	}
-	s.say("%s: fetching %d of %d jars, %d MB", database, len(missing), len(jars), (bytes+999_999)/1_000_000)
+	s.report("%s: fetching %d of %d jars, %d MB", database, len(missing), len(jars), (bytes+999_999)/1_000_000)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	var done atomic.Int32
@@ -56,7 +56,7 @@ func (s Store) fetchJars(ctx context.Context, database, downloads string, jars [
 			if err := verify(path, j.pack()); err != nil {
 				return errors.Join(advice.With(fmt.Errorf("fetching %s: %w", j, err), "try again, or another mirror: %s", mavenEnv), os.Remove(path))
 			}
-			s.say("%s: fetched %s (%d/%d)", database, j.File(), done.Add(1), len(missing))
+			s.report("%s: fetched %s (%d/%d)", database, j.File(), done.Add(1), len(missing))
 			return nil
 		})
 	}

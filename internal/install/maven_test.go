@@ -108,8 +108,8 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	http.ServeContent(w, q, "x.jar", time.Time{}, bytes.NewReader(content))
 }
 
-// take returns what was asked for since it was called last.
-func (r *repository) take() []string {
+// takeRequests returns the requests since its last call.
+func (r *repository) takeRequests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	asked := r.asked
@@ -148,7 +148,7 @@ func TestInstallJars(t *testing.T) {
 	if m.Version != "5.0.9" || m.Source != FromMaven || len(m.Packages) != 2 {
 		t.Errorf("installed %+v", m)
 	}
-	resumed, asked := false, source.take()
+	resumed, asked := false, source.takeRequests()
 	for _, a := range asked {
 		resumed = resumed || strings.HasSuffix(a, " bytes=500-")
 	}
@@ -174,7 +174,7 @@ func TestInstallJars(t *testing.T) {
 	if _, err := s.Install(t.Context(), r); err != nil {
 		t.Error(err)
 	}
-	if asked := source.take(); len(asked) > 0 {
+	if asked := source.takeRequests(); len(asked) > 0 {
 		t.Errorf("installed again: %q", asked)
 	}
 	one := strings.SplitAfter(r.Jars, "\n")
@@ -183,7 +183,7 @@ func TestInstallJars(t *testing.T) {
 	if _, err := s.Install(t.Context(), less); err != nil {
 		t.Error(err)
 	}
-	if asked := source.take(); len(asked) > 0 {
+	if asked := source.takeRequests(); len(asked) > 0 {
 		t.Errorf("what holds all that is asked for was installed again: %q", asked)
 	}
 	other := less

@@ -134,7 +134,7 @@ func (s Store) Register(ctx context.Context, r Recipe, path string) (Manifest, e
 	if err := s.publish(m, tmp, "own-"+digest([]byte(m.Path+m.Version))); err != nil {
 		return Manifest{}, err
 	}
-	s.say("%s %s at %s is in use", r.Key(), m.Version, m.Path)
+	s.report("%s %s at %s is in use", r.Key(), m.Version, m.Path)
 	return m, nil
 }
 
@@ -189,7 +189,7 @@ func (s Store) lock(ctx context.Context, name string) (func(), error) {
 		}
 		if !waiting {
 			waiting = true
-			s.say("%s: another install is running, waiting for it", name)
+			s.report("%s: another install is running, waiting for it", name)
 		}
 		if err := linger.For(ctx, lockPoll); err != nil {
 			f.Close()
@@ -206,7 +206,7 @@ func (s Store) lock(ctx context.Context, name string) (func(), error) {
 	return func() { lock.Close() }, nil
 }
 
-func (s Store) say(format string, args ...any) {
+func (s Store) report(format string, args ...any) {
 	if s.Progress != nil {
 		s.Progress(fmt.Sprintf(format, args...))
 	}

@@ -41,13 +41,13 @@ func (s Store) apt(ctx context.Context, suite string) ([]string, error) {
 	if err := writeApt(dir, proxies, mirror, keys, suite); err != nil {
 		return nil, fmt.Errorf("configuring apt for Debian's %s: %w", suite, err)
 	}
-	s.say("fetching apt's lists of Debian's %s", suite)
+	s.report("fetching apt's lists of Debian's %s", suite)
 	env := aptEnv(dir)
 	update := []string{"update", "-qq", "--error-on=any"}
 	_, err = command(ctx, "", env, "apt-get", update...)
 	if err != nil && strings.Contains(err.Error(), "is expired") {
 		// A mirror that lags behind withholds updates; it cannot forge what is signed.
-		s.say("the mirror %s lags behind: its lists of Debian's %s have expired; they are signed and used all the same", mirror, suite)
+		s.report("the mirror %s lags behind: its lists of Debian's %s have expired; they are signed and used all the same", mirror, suite)
 		_, err = command(ctx, "", env, "apt-get", append(update, "-o", "Acquire::Check-Valid-Until=false")...)
 	}
 	if err != nil {

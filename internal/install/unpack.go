@@ -44,12 +44,12 @@ func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 		_, err := r.check(ctx, root)
 		switch {
 		case err == nil && m.holds(r.Packages, jars):
-			s.say("%s %s is installed", r.Key(), m.Version)
+			s.report("%s %s is installed", r.Key(), m.Version)
 			return m, nil
 		case err == nil:
-			s.say("%s: the installation in the cache is of other packages or jars, installing it again", r.Key())
+			s.report("%s: the installation in the cache is of other packages or jars, installing it again", r.Key())
 		default:
-			s.say("%s: the installation in the cache does not run, installing it again", r.Key())
+			s.report("%s: the installation in the cache does not run, installing it again", r.Key())
 		}
 	}
 	if r.Build != nil {
@@ -124,7 +124,7 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 	}
 	var sums bytes.Buffer
 	for _, p := range packages {
-		s.say("%s: unpacking %s", r.Key(), p.Name)
+		s.report("%s: unpacking %s", r.Key(), p.Name)
 		if _, err := command(ctx, downloads, nil, "dpkg", "-x", p.File, root); err != nil {
 			return Manifest{}, fmt.Errorf("unpacking %s: %w", p.File, err)
 		}
@@ -151,8 +151,8 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 		sums.WriteString(compiled.SHA256)
 	}
 	if r.Prepare != nil {
-		s.say("%s: preparing it", r.Key())
-		if err := r.Prepare(ctx, root, func(step string) { s.say("%s: %s", r.Key(), step) }); err != nil {
+		s.report("%s: preparing it", r.Key())
+		if err := r.Prepare(ctx, root, func(step string) { s.report("%s: %s", r.Key(), step) }); err != nil {
 			return Manifest{}, fmt.Errorf("preparing %s: %w", r.Key(), err)
 		}
 	}
@@ -170,7 +170,7 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 	if err := s.publish(m, tmp, version+"-"+digest(sums.Bytes())); err != nil {
 		return Manifest{}, err
 	}
-	s.say("%s %s installed", r.Key(), version)
+	s.report("%s %s installed", r.Key(), version)
 	return m, nil
 }
 

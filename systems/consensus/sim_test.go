@@ -315,14 +315,14 @@ func (s *sim) consume(n *simNode) {
 			s.fail("member %d reads entry %d: %v", n.id, n.applied+1, err)
 		}
 		for _, e := range entries {
-			s.see(n, e)
+			s.recordCommitted(n, e)
 			n.applied = e.GetIndex()
 		}
 	}
 	n.m.setApplied(n.id, n.applied)
 }
 
-func (s *sim) see(n *simNode, e *raftpb.Entry) {
+func (s *sim) recordCommitted(n *simNode, e *raftpb.Entry) {
 	was, ok := s.committed[e.GetIndex()]
 	if ok {
 		if was.term != e.GetTerm() || !bytes.Equal(was.data, e.GetData()) {

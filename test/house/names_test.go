@@ -17,10 +17,7 @@ import (
 var vagueVerbs = []string{"ask", "give", "hear", "keep", "know", "look", "say", "see", "take", "tell"}
 
 // unsettledVerbs are functions that still need another name.
-var unsettledVerbs = map[string]bool{
-	"internal/install repository.take": true, "internal/install Store.say": true,
-	"internal/machine/machinetest Site.ask": true, "systems/consensus sim.see": true,
-}
+var unsettledVerbs = map[string]bool{}
 
 // unsettledTypes are type names that three packages use with several meanings and that still need other names.
 var unsettledTypes = []string{

@@ -159,8 +159,8 @@ func archiveFlags(ctx context.Context, on files.System, jar, javaPath string) []
 
 // archiveSettings is how the bridge for administration starts and ends: it maps the archive, or
 // writes it, by way of a path of its own. It is kept only when the cluster was formed: a
-// bridge that ends before that has loaded few of the classes that a client needs. An archive
-// that cannot be kept is told to the log: all goes on without.
+// bridge that ends before that has loaded few of the classes that a client needs. If the
+// archive cannot be stored, the bridge logs a warning and works without it.
 func (c *cluster) archiveSettings(ctx context.Context, own string) (flags []string, ends endPolicy) {
 	javaPath := c.Env.Installation.Programs["java"]
 	on := c.firstNode().Files()

@@ -191,7 +191,7 @@ func TestStanding(t *testing.T) {
 		t.Errorf("a bridge that has ended is told to stand at %s", at)
 	}
 	empty()
-	works("anew", opened(nil))
+	works("reopened", opened(nil))
 	if at := c.Properties()[PropBridge]; at == "" {
 		t.Error("no bridge stands after the table was emptied again")
 	}

@@ -34,7 +34,7 @@ func (s Site) found(t *testing.T) (machine.PartStatus, bool) {
 // A part without an owner outlives the process that made it: another one finds it, takes its
 // links in hand, changes it and ends it.
 func testAnother(t *testing.T, s Site) {
-	p := up(t, s, s.ask())
+	p := up(t, s, s.partSpec())
 	made := p.Facts()
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func testAnother(t *testing.T, s Site) {
 
 // Who changes a part that has no owner keeps others from it meanwhile.
 func testChanges(t *testing.T, s Site) {
-	p := up(t, s, s.ask())
+	p := up(t, s, s.partSpec())
 	q, err := s.Other.Open(t.Context(), s.Lab)
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func testKilled(t *testing.T, s Site) {
 // A part whose emulator has ended is told to be damaged, cannot be taken in hand, and can be
 // ended.
 func testDamage(t *testing.T, s Site) {
-	p := up(t, s, s.ask())
+	p := up(t, s, s.partSpec())
 	pid, ended := p.Facts().Emulator, p.Ended()
 	if pid == 0 {
 		t.Skip("the kernel moves the packets")

@@ -190,7 +190,7 @@ func testRefusals(t *testing.T, s Site) {
 		}, link.ErrUnknown},
 		"the carrier of no node": {func(ctx context.Context) error { return p.SetCarrier(ctx, machine.Cable{Node: "c"}, false) }, machine.ErrNoNode},
 		"a name that is taken": {func(ctx context.Context) error {
-			_, err := s.Other.Prepare(ctx, s.ask())
+			_, err := s.Other.Prepare(ctx, s.partSpec())
 			return err
 		}, machine.ErrExists},
 		"a lab that is not there": {func(ctx context.Context) error {

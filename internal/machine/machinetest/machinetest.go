@@ -149,7 +149,7 @@ func up(t *testing.T, s Site, a machine.PartSpec) machine.Part {
 	return p
 }
 
-func (s Site) ask() machine.PartSpec { return machine.PartSpec{Lab: s.Lab, Engine: "auto"} }
+func (s Site) partSpec() machine.PartSpec { return machine.PartSpec{Lab: s.Lab, Engine: "auto"} }
 
 func (s Site) owned() machine.PartSpec {
 	return machine.PartSpec{Lab: s.Lab, Engine: "auto", Owned: true}
