@@ -79,14 +79,14 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rtts, err := probe.MeasureRTT(t.Context(), []probe.Pair{{From: x, To: y}, {From: a, To: b}}, 3, 10*time.Millisecond)
+	// On a busy machine single packets may be early by 0.04 ms in each direction (dataplane's maxBackdate), the median not.
+	rtts, err := probe.MeasureRTT(t.Context(), []probe.Pair{{From: x, To: y}, {From: a, To: b}}, 21, 10*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range rtts {
-		// A packet that was read after a hold-up counts from at most 0.04 ms before its read, in each direction.
-		if r.Lost > 0 || r.Median < 1920*time.Microsecond {
-			t.Errorf("round trip %d: %+v, want 2 ms", i, r)
+		if r.Lost > 0 || r.Median < 2*time.Millisecond {
+			t.Errorf("round trip %d: %+v, want 2 ms and more", i, r)
 		}
 	}
 }
