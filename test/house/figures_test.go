@@ -22,6 +22,7 @@ const (
 	maxProductLines  = 165_000
 	maxFiles         = 880
 	maxPackages      = 170
+	maxRooms         = 20 // of internal and systems
 	maxCommands      = 55
 	maxFlags         = 380
 )
@@ -126,6 +127,7 @@ func TestFiguresOfTheTree(t *testing.T) {
 		{"lines of Go, tests left out", lines, maxProductLines},
 		{"files", len(lengths), maxFiles},
 		{"packages", len(dirs), maxPackages},
+		{"rooms", countRooms(packages(t)), maxRooms},
 		{"documented commands", commands, maxCommands},
 		{"documented flags", flags, maxFlags},
 		{"lines of the longest function (" + longest.Name + ")", longest.Lines, maxFunctionLines},
@@ -142,6 +144,14 @@ func TestFiguresOfTheTree(t *testing.T) {
 			t.Logf("%7.1f MB bin/%s", float64(info.Size())/1e6, program)
 		}
 	}
+}
+
+func countRooms(packages []Package) int {
+	rooms := map[string]bool{}
+	for _, p := range packages {
+		rooms[p.Room()] = true
+	}
+	return len(rooms)
 }
 
 var flagRow = regexp.MustCompile("(?m)^\\| `-")

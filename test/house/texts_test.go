@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -141,4 +143,51 @@ func prose(page string) []string {
 		}
 	}
 	return sentences
+}
+
+var (
+	quotedTest = regexp.MustCompile(`\bTest[A-Z]\w*`)
+	testFunc   = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)`)
+)
+
+// TestQuotedTestsExist checks that every test that a page names exists. A page may name tests by a common prefix, as
+// go test -run does.
+func TestQuotedTestsExist(t *testing.T) {
+	var names []string
+	forEachFile(t, "_test.go", func(_ string, text []byte) {
+		for _, f := range testFunc.FindAllSubmatch(text, -1) {
+			names = append(names, string(f[1]))
+		}
+	})
+	forEachFile(t, ".md", func(page string, text []byte) {
+		for _, quoted := range quotedTest.FindAllString(string(text), -1) {
+			if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, quoted) }) {
+				t.Errorf("%s names %s, which does not exist", page, quoted)
+			}
+		}
+	})
+}
+
+// forEachFile calls f for every file of the checkout whose name ends in suffix. Hidden folders and other people's
+// files are left out.
+func forEachFile(t *testing.T, suffix string, f func(name string, text []byte)) {
+	t.Helper()
+	err := filepath.WalkDir(checkout, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != checkout):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, suffix):
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err == nil {
+			f(file, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
