@@ -10,7 +10,7 @@ import (
 )
 
 // binDirs are where an installation may keep its programs, below its root. A build
-// tree ("src") counts as one, and "loader" is of installations made by Skerry 0.9 and older.
+// tree ("src") counts as one. "loader" is in installations of Skerry 0.1.0.
 var binDirs = []string{"loader", "usr/bin", "usr/sbin", "bin", "sbin", "src", ""}
 
 // systemDirs are searched after PATH: a user's PATH lacks those for administrators.
