@@ -15,7 +15,7 @@ for d in $(bin/skerry wanted request); do
 done
 export SKERRY_REQUIRE=$required SKERRY_LONG=1
 
-suites() { go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -timeout 30m -run 'Conformance|AgainstAStandIn' "$@"; }
+suites() { go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -timeout 30m -run 'Conformance|AgainstFakeServer' "$@"; }
 
 # Some suites mostly wait for nodes that restart one by one: they run beside all others. Of those
 # the ones of many large processes come first and one at a time.

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -150,15 +151,26 @@ var (
 	testFunc   = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)`)
 )
 
+// testNames returns the names of the tests of each directory, relative to the checkout.
+func testNames(t *testing.T) map[string][]string {
+	t.Helper()
+	names := map[string][]string{}
+	forEachFile(t, "_test.go", func(file string, text []byte) {
+		dir, err := filepath.Rel(checkout, filepath.Dir(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range testFunc.FindAllSubmatch(text, -1) {
+			names[dir] = append(names[dir], string(f[1]))
+		}
+	})
+	return names
+}
+
 // TestQuotedTestsExist checks that every test that a page names exists. A page may name tests by a common prefix, as
 // go test -run does.
 func TestQuotedTestsExist(t *testing.T) {
-	var names []string
-	forEachFile(t, "_test.go", func(_ string, text []byte) {
-		for _, f := range testFunc.FindAllSubmatch(text, -1) {
-			names = append(names, string(f[1]))
-		}
-	})
+	names := slices.Concat(slices.Collect(maps.Values(testNames(t)))...)
 	forEachFile(t, ".md", func(page string, text []byte) {
 		for _, quoted := range quotedTest.FindAllString(string(text), -1) {
 			if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, quoted) }) {
@@ -166,6 +178,51 @@ func TestQuotedTestsExist(t *testing.T) {
 			}
 		}
 	})
+}
+
+// guestRun is the call by which a test of the emulated machine names the tests to run there.
+var guestRun = regexp.MustCompile(`runTests\(t, "\w+", "skerry/([\w/]+)", "([^"]+)"\)`)
+
+// TestGuestTestsExist checks that each test that the emulated machine is to run is one of that package. go test -run
+// accepts a pattern that matches no test, so that a renamed test would be left out without a word.
+func TestGuestTestsExist(t *testing.T) {
+	names := testNames(t)
+	source, err := os.ReadFile(filepath.Join(checkout, "test", "vm", "vm_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := guestRun.FindAllStringSubmatch(string(source), -1)
+	if len(calls) == 0 {
+		t.Fatal("test/vm calls runTests in another way")
+	}
+	for _, call := range calls {
+		dir, pattern := call[1], call[2]
+		top, _, _ := strings.Cut(pattern, "/")
+		for one := range strings.SplitSeq(strings.Trim(top, "^()$"), "|") {
+			if !slices.ContainsFunc(names[dir], func(name string) bool { return strings.HasPrefix(name, one) }) {
+				t.Errorf("%s has no test %s", dir, one)
+			}
+		}
+	}
+}
+
+// runPattern is the option by which a script or the Makefile names the tests to run.
+var runPattern = regexp.MustCompile(`-run '?([^' ]+)'?`)
+
+// TestPatternsOfScriptsMatch checks that each alternative of such a pattern matches a test.
+func TestPatternsOfScriptsMatch(t *testing.T) {
+	names := slices.Concat(slices.Collect(maps.Values(testNames(t)))...)
+	check := func(file string, text []byte) {
+		for _, found := range runPattern.FindAllStringSubmatch(string(text), -1) {
+			for one := range strings.SplitSeq(found[1], "|") {
+				if !slices.ContainsFunc(names, regexp.MustCompile(one).MatchString) {
+					t.Errorf("%s runs the tests %q, and no test has that name", file, one)
+				}
+			}
+		}
+	}
+	forEachFile(t, ".sh", check)
+	forEachFile(t, "Makefile", check)
 }
 
 // forEachFile calls f for every file of the checkout whose name ends in suffix. Hidden folders and other people's

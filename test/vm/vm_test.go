@@ -45,7 +45,7 @@ func TestUserspaceInVM(t *testing.T) {
 // TestLabInVM runs what of labs needs nothing but the kernel: with the netem engine,
 // without control groups, and with the tunnels of a kernel that has WireGuard.
 func TestLabInVM(t *testing.T) {
-	runTests(t, "lab", "skerry/internal/lab", "^(TestLastingLab|TestLinksAreSilent|TestTunnelsEncryptLinks)$")
+	runTests(t, "lab", "skerry/internal/lab", "^(TestPersistentLab|TestLinksAreSilent|TestTunnelsEncryptLinks)$")
 }
 
 // TestFleetInVM has machines meet by the kernel's WireGuard: elsewhere a program of its own encrypts.
@@ -55,7 +55,7 @@ func TestFleetInVM(t *testing.T) {
 
 // TestPlainInVM has machines meet by the VXLAN of a kernel that is older than those of today.
 func TestPlainInVM(t *testing.T) {
-	runTests(t, "tunnel", "skerry/internal/link/tunnel", "^TestPlain")
+	runTests(t, "tunnel", "skerry/internal/link/tunnel", "^TestVXLAN")
 }
 
 // TestHostInVM runs what of nodes depends on control groups of version 2.
