@@ -4,6 +4,7 @@
 set -eu
 out=$1 name=$2
 shift 2
+set -- /bin/sh /usr/bin/sleep /usr/bin/basename /usr/bin/dirname /usr/bin/readlink "$@" # the programs of installations are started by scripts
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 root=$dir/root
@@ -12,10 +13,15 @@ chmod 1777 $root/tmp $root/var/tmp
 for f in "$@"; do
 	as=${f#*:} f=${f%%:*}
 	mkdir -p "$root$(dirname "$as")"
-	cp -rL "$f" "$root$as"
-	programs=$f
-	[ ! -d "$f" ] || programs=$(find "$f" -path '*/bin/*' -type f -executable)
+	if [ -d "$f" ]; then # with its links, some of which lead nowhere
+		cp -a "$f" "$root$as"
+		programs=$(find "$f" -path '*/bin/*' -type f -executable)
+	else
+		cp -L "$f" "$root$as"
+		programs=$f
+	fi
 	for p in $programs; do
+		case $p in *.elf) continue ;; esac # started with the loader and the libraries of its own folder
 		for lib in $(ldd "$p" 2>/dev/null | grep -oE '/[^ ]+' || true); do
 			[ -e "$root$lib" ] || { mkdir -p "$root$(dirname "$lib")"; cp -L "$lib" "$root$lib"; }
 		done

@@ -28,14 +28,4 @@ if [ ! -e hyperkube ]; then
 	rm -rf build
 fi
 [ -e versitygw ] || (cd / && GOFLAGS=-mod=mod CGO_ENABLED=0 GOBIN="$OLDPWD" go install -trimpath -ldflags '-s -w' github.com/versity/versitygw/cmd/versitygw@v1.8.0)
-if [ ! -e tree ]; then
-	mkdir -p part
-	packages=$(apt-get install -s -qq --no-install-recommends etcd-server containerd runc containernetworking-plugins | sed -n 's/^Inst \([^ ]*\).*/\1/p')
-	(cd part && apt-get -o APT::Sandbox::User=root download -qq $packages)
-	for deb in part/*.deb; do dpkg -x "$deb" part/tree; done
-	for dir in bin sbin lib; do
-		[ ! -d "part/tree/$dir" ] || { mkdir -p "part/tree/usr/$dir"; cp -a "part/tree/$dir/." "part/tree/usr/$dir"; rm -r "part/tree/${dir:?}"; }
-	done
-	mv part/tree tree
-	rm -rf part
-fi
+"$here/unpack.sh" tree etcd-server containerd runc containernetworking-plugins

@@ -22,9 +22,9 @@ func newKubernetes(t *testing.T) *room {
 	}
 	r.must(exec.Command("cp", filepath.Join(dir, "hyperkube"), r.path("hyperkube")))
 	r.must(exec.Command("ln", "-s", "hyperkube", r.path("kubectl")))
-	r.must(exec.Command("./image.sh", r.path("pause.tar"), "docker.io/test/pause:1", "/usr/bin/sleep", "/bin/sh"))
+	r.must(exec.Command("./image.sh", r.path("pause.tar"), "docker.io/test/pause:1"))
 	r.must(exec.Command("./image.sh", r.path("skerry.tar"), "docker.io/test/skerry:1", r.path("skerry")+":/usr/bin/skerry",
-		"/usr/bin/env", "/bin/cat", "/bin/rm", "/bin/sleep", "/var/cache/skerry/redis"))
+		"/usr/bin/env", "/bin/cat", "/bin/rm", redisFolder(t)))
 	r.must(exec.Command("cp", "kubernetes.sh", "kubelet.sh", r.share))
 	r.write("grid.yaml", grid)
 	r.setting = "export KUBECONFIG=$0/k8s/kubeconfig PATH=$0:$PATH"

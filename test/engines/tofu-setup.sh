@@ -37,19 +37,7 @@ build openstack github.com/terraform-provider-openstack/terraform-provider-opens
 build libvirt github.com/dmacvicar/terraform-provider-libvirt v0.7.6 github.com/dmacvicar/terraform-provider-libvirt \
 	"$(mirror dmacvicar libvirt 0.7.6)" "-X main.version=0.7.6"
 
-if [ ! -e tree ]; then
-	rm -rf part
-	mkdir -p part
-	packages=$(apt-get install -s -qq --no-install-recommends libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-clients qemu-system-x86 qemu-utils dnsmasq-base genisoimage |
-		sed -n 's/^Inst \([^ ]*\).*/\1/p')
-	(cd part && apt-get -o APT::Sandbox::User=root download -qq $packages mmdebstrap)
-	for deb in part/*.deb; do dpkg -x "$deb" part/tree; done
-	for dir in bin sbin lib; do
-		[ ! -d "part/tree/$dir" ] || { mkdir -p "part/tree/usr/$dir"; cp -a "part/tree/$dir/." "part/tree/usr/$dir"; rm -r "part/tree/${dir:?}"; }
-	done
-	mv part/tree tree
-	rm -rf part
-fi
+"$here/unpack.sh" tree libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-clients qemu-system-x86 qemu-utils dnsmasq-base genisoimage mmdebstrap
 
 # The image boots by GRUB from its first partition, which takes all but the first MiB of 3 GiB.
 if [ ! -e image.qcow2 ]; then

@@ -1,0 +1,72 @@
+package engines
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/database/redis"
+	"skerry/internal/testkit"
+)
+
+// dockerFetched says whether setup.sh has unpacked Docker.
+var dockerFetched = testkit.Feature{Name: "docker", Missing: func() string {
+	if _, err := os.Stat(dockerTree); err != nil {
+		return "test/engines/setup.sh has not fetched it"
+	}
+	return ""
+}}
+
+const dockerTree = "../../.cache/engines/docker"
+
+// newSwarm starts a Docker Swarm of three machines; h1 manages it.
+func newSwarm(t *testing.T) *room {
+	t.Helper()
+	testkit.Need(t, dockerFetched)
+	r := newRoom(t)
+	tree, err := filepath.Abs(dockerTree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.must(exec.Command("./image.sh", r.path("redis.tar"), "test/redis:1", redisFolder(t)))
+	r.must(exec.Command("cp", "swarm.sh", r.share))
+	for n := 1; n <= 3; n++ {
+		m := r.machine(n, tree)
+		r.must(m.command("bash", "-c", `"$0/swarm.sh" "$0" </dev/null`, r.share))
+	}
+	r.await("three nodes of the swarm", func() bool { return strings.Count(r.docker("node", "ls"), " Ready ") == 3 })
+	return r
+}
+
+// redisFolder returns the folder of the cache that has the tested series of Redis.
+func redisFolder(t *testing.T) string {
+	t.Helper()
+	i, err := redis.New().Find("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(filepath.Dir(i.Dir))
+}
+
+// docker returns what the client of the swarm's manager prints.
+func (r *room) docker(args ...string) string {
+	out, err := r.machines["h1"].command(append([]string{"/usr/bin/docker"}, args...)...).CombinedOutput()
+	r.t.Logf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
+	return string(out)
+}
+
+// TestSwarm drives a Redis Cluster that runs as a service of a swarm.
+func TestSwarm(t *testing.T) {
+	r := newSwarm(t)
+	r.must(exec.Command("cp", "swarm-redis.sh", r.share))
+	cli := filepath.Join(redisFolder(t), "current/root/usr/bin/redis-cli")
+	r.must(r.shell("./swarm-redis.sh up " + cli))
+	for _, phase := range []string{"load", "run"} {
+		if _, err := r.skerry("ycsb " + phase + " redis -P workloada -p recordcount=1000 -p operationcount=5000 -p redis.hosts=10.99.0.1:6379"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.must(r.shell("./swarm-redis.sh down " + cli))
+}
