@@ -180,7 +180,7 @@ func TestQuotedTestsExist(t *testing.T) {
 	})
 }
 
-// guestRun is the call by which a test of the emulated machine names the tests to run there.
+// guestRun matches the call with which a test of the emulated machine names the tests to run there.
 var guestRun = regexp.MustCompile(`runTests\(t, "\w+", "skerry/([\w/]+)", "([^"]+)"\)`)
 
 // TestGuestTestsExist checks that each test that the emulated machine is to run is one of that package. go test -run
@@ -206,7 +206,7 @@ func TestGuestTestsExist(t *testing.T) {
 	}
 }
 
-// runPattern is the option by which a script or the Makefile names the tests to run.
+// runPattern matches the option with which a script or the Makefile names the tests to run.
 var runPattern = regexp.MustCompile(`-run '?([^' ]+)'?`)
 
 // TestPatternsOfScriptsMatch checks that each alternative of such a pattern matches a test.
