@@ -14,7 +14,6 @@ type ClientPool[K comparable, C any] struct {
 	clients map[K][]*sharedClient[C]
 }
 
-// sharedClient is a client that workers hold or wait for.
 type sharedClient[C any] struct {
 	workers int           // guarded by ClientPool.mu
 	ready   chan struct{} // closed when client or err is set

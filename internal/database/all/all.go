@@ -66,7 +66,6 @@ type builtin map[string]database.Database
 
 var _ custom.Builtin = builtin(nil)
 
-// Protocol implements own.Builtin.
 func (b builtin) Protocol(name string) (database.Database, bool) {
 	for _, a := range Registry() {
 		if a.Protocol == name && name != "" {
@@ -76,7 +75,6 @@ func (b builtin) Protocol(name string) (database.Database, bool) {
 	return nil, false
 }
 
-// Protocols implements own.Builtin.
 func (b builtin) Protocols() []string {
 	var names []string
 	for _, a := range Registry() {
@@ -88,7 +86,6 @@ func (b builtin) Protocols() []string {
 	return names
 }
 
-// Named implements own.Builtin.
 func (b builtin) Named(name string) (database.Database, bool) {
 	d, ok := b[name]
 	return d, ok

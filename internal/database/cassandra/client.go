@@ -83,7 +83,6 @@ func (c *client) run(ctx context.Context, s *statement, key string) *gocql.Iter 
 	return s.query.Bind(s.args...).IterContext(ctx)
 }
 
-// statementFor returns the statement for these fields, and prepares it if needed.
 func (c *client) statementFor(of map[string]*statement, kind byte, fields []string, prepare func() *statement) *statement {
 	c.name = append(c.name[:0], kind)
 	for _, f := range fields {
@@ -97,7 +96,6 @@ func (c *client) statementFor(of map[string]*statement, kind byte, fields []stri
 	return s
 }
 
-// columnsFor returns the named fields, or all columns if none is named.
 func (c *client) columnsFor(fields []string) []string {
 	if len(fields) == 0 {
 		return c.columns
@@ -105,10 +103,8 @@ func (c *client) columnsFor(fields []string) []string {
 	return slices.Clone(fields)
 }
 
-// Close implements load.Client.
 func (c *client) Close() error { return c.release() }
 
-// Read reads a record, or some of its fields.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	ctx, cancel, err := c.begin(ctx, table)
 	if err != nil {
@@ -134,7 +130,6 @@ func (c *client) Read(ctx context.Context, table, key string, fields []string, d
 	return s.fields(s.values, dst), nil
 }
 
-// next reads a row.
 func (s *statement) next(iter *gocql.Iter) bool {
 	for i, v := range s.values {
 		if v == nil { // the driver leaves nil where a value is empty, and where there is none
@@ -144,7 +139,6 @@ func (s *statement) next(iter *gocql.Iter) bool {
 	return iter.Scan(s.into...)
 }
 
-// fields appends a row's fields that have a value.
 func (s *statement) fields(values [][]byte, dst []load.Field) []load.Field {
 	for i, v := range values {
 		if v != nil {
@@ -154,7 +148,6 @@ func (s *statement) fields(values [][]byte, dst []load.Field) []load.Field {
 	return dst
 }
 
-// columnList formats names as a CQL list.
 func columnList(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
@@ -174,7 +167,6 @@ func (c *client) Update(ctx context.Context, table, key string, values []load.Fi
 	}, 'u', 0)
 }
 
-// Insert writes a record.
 func (c *client) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	return c.write(ctx, table, key, values, func(names []string) string {
 		return "INSERT INTO " + quoteName(c.table) + " (" + quoteName(keyColumn) + ", " + columnList(names) + ") VALUES (?" + strings.Repeat(", ?", len(names)) + ")"
@@ -224,7 +216,6 @@ func (c *client) checkWritable() error {
 	return nil
 }
 
-// finish ends a write.
 func (c *client) finish(iter *gocql.Iter) error {
 	if err := iter.Close(); err != nil {
 		return classifyError(err, iter.Host(), true)
@@ -324,7 +315,6 @@ var replyClasses = map[int]struct {
 	gocql.ErrCodeUnprepared:      {classInvalid, true},
 }
 
-// classifyError turns an error of the driver into an outcome.
 func classifyError(err error, node *gocql.HostInfo, write bool) error {
 	var reply gocql.RequestError
 	at := nodeName(node)

@@ -17,7 +17,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// cluster is a running Cassandra cluster.
 type cluster struct {
 	*daemon.Cluster[*member]
 	options   options
@@ -57,7 +56,6 @@ func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster,
 	return c, c.placeMembers()
 }
 
-// placeMembers assigns tokens to the initial members.
 func (c *cluster) placeMembers() error {
 	sizes := map[string]int{}
 	places := make([]ringPlace, len(c.Env.Nodes))
@@ -93,7 +91,6 @@ func (c *cluster) placeMembers() error {
 	return nil
 }
 
-// center returns the data centre of a node.
 func (c *cluster) center(h host.Host) string {
 	if c.options.strategy == strategyNetwork {
 		return h.Site()
@@ -114,7 +111,6 @@ func (c *cluster) isSeed(h host.Host) bool {
 	return slices.ContainsFunc(c.Env.Nodes[:c.options.seeds], func(s host.Host) bool { return s.Name() == h.Name() })
 }
 
-// seedAddresses returns the addresses of the seeds that are members.
 func (c *cluster) seedAddresses() []string {
 	var list []string
 	for _, m := range c.All() {
@@ -129,7 +125,6 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(Name, format, args...)
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var hosts []string
 	for _, m := range c.All() {
@@ -229,7 +224,6 @@ func (c *cluster) startMember(ctx context.Context, m *member) error {
 	return m.Server().Await(ctx, c.options.start, withPacing(m.checkServing))
 }
 
-// gossiper is the bean of a member's gossip.
 const gossiper = "org.apache.cassandra.net:type=Gossiper"
 
 // settleSeeds sets the final seeds on all members. While the cluster is new, all members are

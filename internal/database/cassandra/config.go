@@ -15,7 +15,6 @@ import (
 // defaultCenter is the data centre of all members if sites are not distinguished.
 const defaultCenter = "dc1"
 
-// rack is that of every member.
 const rack = "rack1"
 
 // config is what a member's configuration is made from.
@@ -32,7 +31,6 @@ type config struct {
 
 func (c config) confPath(name string) string { return filepath.Join(c.dir, "conf", name) }
 
-// write writes the configuration files.
 func (c config) write(ctx context.Context, on files.System) error {
 	for _, d := range []string{filepath.Join(c.dir, "conf"), filepath.Join(c.dir, "tmp")} {
 		if err := on.MakeDir(ctx, d); err != nil {
@@ -135,7 +133,6 @@ func joinTokens(tokens []int64) string {
 	return strings.Join(words, ",")
 }
 
-// commitPolicy returns the commit log's failure policy that matches the disk's.
 func commitPolicy(disk string) string {
 	if disk == "die" || disk == "ignore" {
 		return disk
@@ -152,7 +149,6 @@ const logback = `<configuration>
 </configuration>
 `
 
-// mainClass is the server's.
 const mainClass = "org.apache.cassandra.service.CassandraDaemon"
 
 // smallHeap is the largest heap for which the serial collector is best.
@@ -175,7 +171,6 @@ var (
 	}
 )
 
-// javaArguments returns the arguments of java for a member.
 func (c config) javaArguments(l libraries, ringDelay time.Duration) []string {
 	heap := strconv.FormatInt(c.heap>>20, 10) + "m"
 	args := []string{

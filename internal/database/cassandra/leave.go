@@ -65,7 +65,6 @@ func (c *cluster) checkLeave(m *member) error {
 	return nil
 }
 
-// others are the members but one.
 func (c *cluster) others(m *member) []*member {
 	return c.Select(func(o *member) bool { return o != m })
 }
@@ -196,7 +195,6 @@ func checkDown(ctx context.Context, m *member, members []*member) error {
 // errUnknownMember marks a member that another has not heard of.
 var errUnknownMember = errors.New("unknown member")
 
-// findHostID returns the host ID under which a member knows another one.
 func (m *member) findHostID(ctx context.Context, other *member) (string, error) {
 	var v struct{ EndpointWithPortToHostId map[string]string }
 	if err := m.jmx.read(ctx, storageService, &v, "EndpointWithPortToHostId"); err != nil {

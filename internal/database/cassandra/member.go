@@ -22,7 +22,6 @@ const (
 	stopGrace = 20 * time.Second
 )
 
-// member is a Cassandra server on a node.
 type member struct {
 	host   host.Host
 	config config // changed only by the holder of the member list
@@ -30,13 +29,11 @@ type member struct {
 	daemon.Seat
 }
 
-// Name implements daemon.Member.
 func (m *member) Name() string { return m.host.Name() }
 
 func (m *member) dir() string { return m.config.dir }
 func (m *member) log() string { return filepath.Join(m.dir(), "system.log") }
 
-// configure writes the member's configuration.
 func (m *member) configure(ctx context.Context) error {
 	if err := m.config.write(ctx, m.host.Files()); err != nil {
 		return fmt.Errorf("configuring cassandra on %s: %w", m.host.Name(), err)

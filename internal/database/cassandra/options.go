@@ -53,7 +53,6 @@ type options struct {
 	readLevel, writeLevel string
 }
 
-// optionNames are the options that experiments may give.
 var optionNames = []string{
 	"admin_port", "commitlog_sync", "commitlog_sync_period", "disk_failure_policy", "heap", "hinted_handoff",
 	"memtable_space", "num_tokens", "phi_convict_threshold", "port", "read_consistency", "replication_factor",
@@ -228,7 +227,6 @@ func lowerLevels(p map[string]string) map[string]string {
 	return lower
 }
 
-// consistencyLevel returns the level of a valid name.
 func consistencyLevel(word string) gocql.Consistency {
 	return map[string]gocql.Consistency{
 		"any": gocql.Any, "one": gocql.One, "two": gocql.Two, "three": gocql.Three, "quorum": gocql.Quorum, "all": gocql.All,

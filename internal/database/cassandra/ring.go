@@ -136,7 +136,6 @@ func (l *locator) holds(key string) bool {
 	return false
 }
 
-// OpenMember implements database.Replicated.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	members := c.All()
 	i := slices.IndexFunc(members, func(m *member) bool { return m.host.Name() == node })
@@ -156,7 +155,6 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return client, nil
 }
 
-// newMemberClient makes a client of a session with one member.
 func (c *cluster) newMemberClient(ctx context.Context, m *member, session *gocql.Session) (*client, error) {
 	spans, err := m.querySpans(ctx, session)
 	if err != nil {

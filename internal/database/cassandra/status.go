@@ -37,7 +37,6 @@ type view struct {
 var viewAttributes = []string{"OperationMode", "NativeTransportRunning", "SchemaVersion", "LiveNodes",
 	"JoiningNodes", "LeavingNodes", "MovingNodes", "OwnershipWithPort"}
 
-// queryView reads a member's view.
 func (m *member) queryView(ctx context.Context) (view, error) {
 	v := view{member: m}
 	if err := m.jmx.read(ctx, storageService, &v, viewAttributes...); err != nil {
@@ -177,7 +176,6 @@ func describeMember(m *member, views []view) database.Member {
 	return database.Member{Node: m.host.Name(), State: state, Share: v.Owners[addr]}
 }
 
-// estimateRows returns the member's estimate of its partitions.
 func (m *member) estimateRows(ctx context.Context) (int64, error) {
 	var v struct{ Value int64 }
 	bean := "org.apache.cassandra.metrics:type=Table,keyspace=" + defaultKeyspace + ",scope=" + defaultTable + ",name=EstimatedPartitionCount"

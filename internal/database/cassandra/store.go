@@ -157,7 +157,6 @@ func openStore(ctx context.Context, s settings) (*store, error) {
 	}
 }
 
-// close ends the session.
 func (s *store) close() error {
 	s.session.Close()
 	return nil

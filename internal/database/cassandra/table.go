@@ -50,7 +50,6 @@ func (c *cluster) createTable(ctx context.Context) error {
 // keyColumn is the column of the key, as YCSB's binding calls it.
 const keyColumn = "y_id"
 
-// replicationCQL is the keyspace's strategy in CQL.
 func (c *cluster) replicationCQL() string {
 	if c.options.strategy == strategySimple {
 		return fmt.Sprintf("{'class': 'SimpleStrategy', 'replication_factor': %d}", c.options.replication)
@@ -62,7 +61,6 @@ func (c *cluster) replicationCQL() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// quoteName makes a name of CQL that is taken as it is.
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // Clear implements database.Cluster. Every member must be up: a member that is down would bring
@@ -87,7 +85,6 @@ func (c *cluster) Clear(ctx context.Context) error {
 	return nil
 }
 
-// runningMember returns a member that runs.
 func (c *cluster) runningMember() (*member, error) {
 	for _, m := range c.All() {
 		if m.Running() {
@@ -199,7 +196,6 @@ func (m *member) querySpans(ctx context.Context, s *gocql.Session) ([]tokenRange
 	return buildRing(owners)
 }
 
-// buildRing returns the ranges of the ring, in order.
 func buildRing(owners map[string][]string) ([]tokenRange, error) {
 	var spans []tokenRange
 	for owner, tokens := range owners {

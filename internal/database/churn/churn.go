@@ -146,7 +146,6 @@ func (p Plan) applyStep(ctx context.Context, c database.Cluster, s Step, node ho
 	return c.Leave(ctx, node, database.Manner(s.Abrupt))
 }
 
-// choose picks one of the possible changes at random.
 func (p Plan) choose(random *rand.Rand, members []string, fixed map[string]bool) (Step, host.Host, error) {
 	var steps []Step
 	var nodes []host.Host

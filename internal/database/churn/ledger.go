@@ -16,7 +16,6 @@ import (
 // Table is the benchmark's table.
 const Table = "usertable"
 
-// rowField is the field with a row's version.
 const rowField = "field0"
 
 // Ledger writes rows and records which writes the database acknowledged. The version of a row
@@ -29,7 +28,6 @@ type Ledger struct {
 	acct Account
 }
 
-// row is the state of one row.
 type row struct {
 	key   string
 	busy  bool
@@ -104,7 +102,6 @@ func (l *Ledger) nextRow(n int) (*row, int64) {
 	return r, 1
 }
 
-// record counts the outcome of a write.
 func (l *Ledger) record(r *row, version int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,13 +51,11 @@ func Open(ctx context.Context, builtin Builtin, properties map[string]string) (l
 	}
 }
 
-// isProtocol reports whether a client speaks the protocol.
 func isProtocol(builtin Builtin, protocol string) bool {
 	_, ok := builtin.Protocol(protocol)
 	return ok || protocol == HTTPKV
 }
 
-// protocolNames lists the protocols that clients speak.
 func protocolNames(builtin Builtin) []string { return append(builtin.Protocols(), HTTPKV) }
 
 // HTTPKV is records over HTTP: a record is {"FIELD": "BASE64", ...} at
@@ -83,7 +81,6 @@ const (
 // httpTimeout bounds an operation whose context has no deadline.
 const httpTimeout = 10 * time.Second
 
-// httpClient is the http-kv client of one worker.
 type httpClient struct {
 	servers []string
 	hash    bool
@@ -102,7 +99,6 @@ func openHTTP(properties map[string]string) (load.Client, error) {
 	return c, r.Err()
 }
 
-// chooseServer returns the server for a key.
 func (c *httpClient) chooseServer(key string) string {
 	if c.hash {
 		return c.servers[crc32.ChecksumIEEE([]byte(key))%uint32(len(c.servers))]
@@ -142,7 +138,6 @@ func recordPath(table, key string) string {
 	return "/" + url.PathEscape(table) + "/" + url.PathEscape(key)
 }
 
-// Read implements load.Client.
 func (c *httpClient) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	path := recordPath(table, key)
 	if len(fields) > 0 {
@@ -178,22 +173,18 @@ func (c *httpClient) Scan(ctx context.Context, table, start string, count int, f
 	return len(records), nil
 }
 
-// Insert implements load.Client.
 func (c *httpClient) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	return c.send(ctx, http.MethodPut, c.chooseServer(key), recordPath(table, key), fieldValues(values), nil)
 }
 
-// Update implements load.Client.
 func (c *httpClient) Update(ctx context.Context, table, key string, values []load.Field) error {
 	return c.send(ctx, http.MethodPatch, c.chooseServer(key), recordPath(table, key), fieldValues(values), nil)
 }
 
-// Delete implements load.Client.
 func (c *httpClient) Delete(ctx context.Context, table, key string) error {
 	return c.send(ctx, http.MethodDelete, c.chooseServer(key), recordPath(table, key), nil, nil)
 }
 
-// Close implements load.Client.
 func (c *httpClient) Close() error {
 	c.client.CloseIdleConnections()
 	return nil

@@ -18,7 +18,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// cluster is a running database.
 type cluster struct {
 	*daemon.Cluster[host.Host]
 	def     Definition
@@ -172,7 +171,6 @@ func (c *cluster) renderPorts(d templateData) ([]int, error) {
 	return ports, nil
 }
 
-// Ready implements database.Cluster.
 func (c *cluster) Ready(ctx context.Context) error {
 	command := c.def.Ready
 	if command == "" {
@@ -191,7 +189,6 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Members implements database.Cluster.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	members := c.All()
 	list := make([]database.Member, len(members))
@@ -210,7 +207,6 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return list, nil
 }
 
-// Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	members := c.All()
 	out, err := c.runCommand(ctx, members[0], c.def.Count, c.templateData(members[0], members))
@@ -228,7 +224,6 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return sum, nil
 }
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	members := c.All()
 	if _, err := c.runCommand(ctx, members[0], c.def.Clear, c.templateData(members[0], members)); err != nil {
@@ -259,7 +254,6 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error { return c.Servers.Stop(ctx) }
 
 // passwdFile lists the users of a machine as name:password:UID:GID:...

@@ -219,12 +219,10 @@ func (d Definition) check(root *strict.Node) (ps strict.Problems) {
 	return ps
 }
 
-// phases returns the lists of steps by their keys.
 func (d Definition) phases() map[string][]Step {
 	return map[string][]Step{"form": d.Form, "join": d.Join, "undo_join": d.UndoJoin, "leave": d.Leave, "leave_abrupt": d.LeaveAbrupt}
 }
 
-// templates returns all templates by their paths.
 func (d Definition) templates() map[string]string {
 	texts := map[string]string{
 		"server.prepare": d.Server.Prepare, "server.start": d.Server.Start, "server.up": d.Server.Up,
@@ -248,7 +246,6 @@ func (d Definition) templates() map[string]string {
 	return texts
 }
 
-// clientCommand returns the client's command line with an absolute path.
 func (d Definition) clientCommand() []string {
 	p := slices.Clone(d.Client.Program)
 	if len(p) > 0 && strings.ContainsRune(p[0], '/') && !filepath.IsAbs(p[0]) {

@@ -12,7 +12,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Join implements database.Cluster.
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var result database.Change
 	fail := func(err error) (database.Change, error) {
@@ -77,7 +76,6 @@ func (c *cluster) undoJoin(ctx context.Context, node host.Host) error {
 	return errors.Join(err, c.runSteps(ctx, c.def.UndoJoin, change{node: node, members: members, on: "other"}))
 }
 
-// endServers ends the servers on a node.
 func (c *cluster) endServers(ctx context.Context, node host.Host, manner database.Manner) error {
 	var errs []error
 	for _, d := range c.Servers.RunningOn(node.Name()) {
@@ -90,7 +88,6 @@ func (c *cluster) endServers(ctx context.Context, node host.Host, manner databas
 	return errors.Join(errs...)
 }
 
-// Leave implements database.Cluster.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var result database.Change
 	fail := func(err error) (database.Change, error) {
@@ -145,7 +142,6 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return result, nil
 }
 
-// Halt implements database.Cluster.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	if err := c.checkRestartable(node); err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
@@ -156,7 +152,6 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return nil
 }
 
-// Revive implements database.Cluster.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if err := c.checkRestartable(node); err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)

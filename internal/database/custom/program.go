@@ -42,7 +42,6 @@ func openProgram(ctx context.Context, argv []string, properties map[string]strin
 	return c, nil
 }
 
-// ensureRunning starts the program if none runs.
 func (c *programClient) ensureRunning(ctx context.Context) error {
 	if c.running != nil {
 		return nil
@@ -65,7 +64,6 @@ func (c *programClient) ensureRunning(ctx context.Context) error {
 	return nil
 }
 
-// send carries an operation out.
 func (c *programClient) send(ctx context.Context, r request) (reply, error) {
 	if err := ctx.Err(); err != nil {
 		return reply{}, load.Failed("canceled", "", err)
@@ -91,7 +89,6 @@ func (c *programClient) send(ctx context.Context, r request) (reply, error) {
 	return reply{}, load.Unknown(class, "", errors.Join(fmt.Errorf("%s: %w%s", r.Op, err, p.stderrSuffix()), ended))
 }
 
-// Read implements load.Client.
 func (c *programClient) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	a, err := c.send(ctx, request{Op: "read", Table: table, Key: key, Fields: fields})
 	if err != nil {
@@ -107,7 +104,6 @@ func appendFields(dst []load.Field, values map[string][]byte) []load.Field {
 	return dst
 }
 
-// Scan implements load.Client.
 func (c *programClient) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	a, err := c.send(ctx, request{Op: "scan", Table: table, Key: start, Count: count, Fields: fields})
 	if err != nil {
@@ -123,12 +119,10 @@ func (c *programClient) Scan(ctx context.Context, table, start string, count int
 	return len(a.Records), nil
 }
 
-// Insert implements load.Client.
 func (c *programClient) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	return c.write(ctx, "insert", table, key, values)
 }
 
-// Update implements load.Client.
 func (c *programClient) Update(ctx context.Context, table, key string, values []load.Field) error {
 	return c.write(ctx, "update", table, key, values)
 }
@@ -138,7 +132,6 @@ func (c *programClient) write(ctx context.Context, op, table, key string, values
 	return err
 }
 
-// Delete implements load.Client.
 func (c *programClient) Delete(ctx context.Context, table, key string) error {
 	_, err := c.send(ctx, request{Op: "delete", Table: table, Key: key})
 	return err
@@ -171,7 +164,6 @@ const (
 	stderrTail = 2 << 10
 )
 
-// program is a running client process.
 type program struct {
 	cmd     *exec.Cmd
 	calls   int64
@@ -208,7 +200,6 @@ func startProgram(argv []string) (*program, error) {
 	return p, nil
 }
 
-// call sends a request and returns the answer.
 func (p *program) call(ctx context.Context, r request) (reply, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		r.TimeoutMS = max(1, time.Until(deadline).Milliseconds())
@@ -258,7 +249,6 @@ func (p *program) send(ctx context.Context, line []byte) error {
 	return nil
 }
 
-// kill ends the program and waits for it.
 func (p *program) kill() error {
 	p.signal()
 	return p.wait()
@@ -305,7 +295,6 @@ type request struct {
 	TimeoutMS  int64             `json:"timeout_ms,omitempty"` // the client stops waiting after that
 }
 
-// reply is the line that answers a request.
 type reply struct {
 	ID int64 `json:"id"`
 	// Status is ok, not_found, failed (it certainly was not done), unknown (it may have
@@ -330,7 +319,6 @@ var (
 	errProtocol     = errors.New("the program broke the protocol")
 )
 
-// err is what became of the operation.
 func (a reply) err() error {
 	because := errors.New(a.Message)
 	class := a.Class

@@ -12,10 +12,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// outputLines limits the command output in an error.
 const outputLines = 8
 
-// runCommand runs a command on a node and returns its standard output.
 func (c *cluster) runCommand(ctx context.Context, at host.Host, text string, d templateData) (string, error) {
 	script, err := render(text, d)
 	if err != nil {
@@ -42,7 +40,6 @@ func (c *cluster) runCommand(ctx context.Context, at host.Host, text string, d t
 	return out.String(), nil
 }
 
-// firstLine returns the first line of a script, for messages.
 func firstLine(script string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(script), "\n")
 	if more {
@@ -51,7 +48,6 @@ func firstLine(script string) string {
 	return line
 }
 
-// change is the context in which steps run.
 type change struct {
 	node    host.Host   // the node at hand
 	members []host.Host // with the node at hand
@@ -62,7 +58,6 @@ type change struct {
 	accepted func()
 }
 
-// runSteps runs steps in order.
 func (c *cluster) runSteps(ctx context.Context, runSteps []Step, ch change) error {
 	marked := false
 	for _, s := range runSteps {
@@ -118,7 +113,6 @@ func (c *cluster) stepData(s Step, at host.Host, ch change) templateData {
 	return c.templateData(ch.node, ch.members)
 }
 
-// targets returns the nodes that a step runs on.
 func (ch change) targets(on string) []host.Host {
 	if on == "" {
 		on = ch.on

@@ -14,7 +14,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// peer is a node as templates see it.
 type peer struct {
 	Node  string // its name
 	Site  string
@@ -42,7 +41,6 @@ type templateData struct {
 	File string
 }
 
-// functions of templates.
 var functions = template.FuncMap{
 	// addrs joins the addresses of nodes.
 	"addrs": func(peers []peer, separator string) string {
@@ -69,7 +67,6 @@ var functions = template.FuncMap{
 	},
 }
 
-// render executes a template.
 func render(text string, d templateData) (string, error) {
 	t, err := template.New("command").Funcs(functions).Option("missingkey=error").Parse(text)
 	if err != nil {
@@ -129,7 +126,6 @@ func (c *cluster) templateData(at host.Host, members []host.Host) templateData {
 	return d
 }
 
-// templateError is an error of a template in terms of its author.
 type templateError struct {
 	message string
 	part    string // the part that is wrong, "" where that is all of it
@@ -148,12 +144,10 @@ var (
 	other      = regexp.MustCompile(`^template: command:\d+(?::\d+)?: (?:executing "command" at <([^>]*)>: )?(.*)$`)
 )
 
-// functionExamples show how each function is called.
 var functionExamples = map[string]string{
 	"addrs": `{{addrs .Members ","}}`, "names": `{{names .Members ","}}`, "hostports": `{{hostports .Members 6379 ","}}`,
 }
 
-// explainTemplateError rewrites an error of text/template in terms of the template.
 func explainTemplateError(template string, err error) error {
 	text := err.Error()
 	if i := strings.Index(text, "template: "); i >= 0 {

@@ -62,7 +62,6 @@ type MemberList[M Member] struct {
 	changing sync.Mutex // held while a node joins, leaves, halts or is revived
 }
 
-// beginChange locks the list against other changes of membership.
 func (l *MemberList[M]) beginChange() (release func(), err error) {
 	if !l.changing.TryLock() {
 		return nil, database.ErrBusy

@@ -82,7 +82,6 @@ type Config struct {
 	Hosts func(t testing.TB, n int) []host.Host
 }
 
-// suite is a running conformance test.
 type suite struct {
 	Config
 	db    database.Database
@@ -152,7 +151,6 @@ func Run(t *testing.T, c Config) {
 	s.runPart(t, "disk_full", s.testDiskFull)
 }
 
-// runPart runs a part of the suite and records its result in the row.
 func (s *suite) runPart(t *testing.T, aspect string, f func(t *testing.T)) {
 	t.Run(aspect, func(t *testing.T) {
 		defer s.row.recordAspect(t, aspect)
@@ -205,7 +203,6 @@ func (s *suite) newEnv(t testing.TB) database.Env {
 	}
 }
 
-// startCluster starts the cluster and stops it with the test.
 func (s *suite) startCluster(t *testing.T) database.Cluster {
 	t.Helper()
 	ctx, cancel := s.withTimeout(t)
@@ -229,7 +226,6 @@ func (s *suite) withTimeout(t testing.TB) (context.Context, context.CancelFunc) 
 	return context.WithTimeoutCause(t.Context(), s.Timeout, fmt.Errorf("not done after %v", s.Timeout))
 }
 
-// clientOpener opens clients with the cluster's current properties.
 func (s *suite) clientOpener(c database.Cluster, more ...string) load.OpenClient {
 	return func(ctx context.Context) (load.Client, error) {
 		properties := make(map[string]string)
@@ -246,7 +242,6 @@ func (s *suite) clientOpener(c database.Cluster, more ...string) load.OpenClient
 	}
 }
 
-// openClient opens a client that is closed when the test ends.
 func (s *suite) openClient(t *testing.T, c database.Cluster, more ...string) load.Client {
 	t.Helper()
 	client, err := s.clientOpener(c, more...)(t.Context())
@@ -261,7 +256,6 @@ func (s *suite) openClient(t *testing.T, c database.Cluster, more ...string) loa
 	return client
 }
 
-// clearTable empties the table and checks that it is empty.
 func (s *suite) clearTable(t *testing.T, c database.Cluster) {
 	t.Helper()
 	ctx, cancel := s.withTimeout(t)

@@ -181,7 +181,6 @@ func (s *suite) testDiskFull(t *testing.T) {
 	s.checkNothingLeft(t)
 }
 
-// namesAnyNode reports whether an error names any of the nodes.
 func namesAnyNode(err error, nodes []string) bool {
 	for _, n := range nodes {
 		if strings.Contains(err.Error(), n) {

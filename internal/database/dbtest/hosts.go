@@ -35,7 +35,6 @@ func (s *suite) newHosts(t *testing.T) []*hostRecorder {
 	return recorders
 }
 
-// Start implements host.Host.
 func (h *hostRecorder) Start(ctx context.Context, c host.Command) (host.Process, error) {
 	h.mu.Lock()
 	instead, started := h.instead, h.started
@@ -96,7 +95,6 @@ func (s *suite) checkNothingLeft(t *testing.T) {
 	}
 }
 
-// describeLeft describes the running processes of the nodes.
 func (s *suite) describeLeft(t *testing.T) (found []string) {
 	t.Helper()
 	for _, h := range s.hosts {

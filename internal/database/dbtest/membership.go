@@ -86,7 +86,6 @@ func (s *suite) findHost(t *testing.T, name string) host.Host {
 	return nil
 }
 
-// memberNames returns the names of the current members.
 func (s *suite) memberNames(t *testing.T, cluster database.Cluster) []string {
 	t.Helper()
 	members, err := cluster.Members(t.Context())
@@ -342,7 +341,6 @@ func (s *suite) findOutsider(members []string) *hostRecorder {
 	return nil
 }
 
-// findLeaver returns the last member that may leave.
 func (s *suite) findLeaver(t *testing.T, members []string) *hostRecorder {
 	t.Helper()
 	fixed := s.fixedNodes()
@@ -357,7 +355,6 @@ func (s *suite) findLeaver(t *testing.T, members []string) *hostRecorder {
 	return nil
 }
 
-// testStop stops the cluster twice.
 func (s *suite) testStop(t *testing.T, cluster database.Cluster) {
 	ctx, cancel := s.withTimeout(t)
 	defer cancel()

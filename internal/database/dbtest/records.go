@@ -20,7 +20,6 @@ import (
 // sameBytes compares values in one go where cmp would compare them byte by byte.
 var sameBytes = gocmp.Comparer(bytes.Equal)
 
-// newRecord returns a record of ten fields.
 func newRecord(key, version string) []load.Field {
 	fields := make([]load.Field, 10)
 	for i := range fields {
@@ -40,7 +39,6 @@ func cloneFields(fields []load.Field) []load.Field {
 	return out
 }
 
-// readRecord reads fields of a record.
 func readRecord(t *testing.T, c load.Client, key string, fields ...string) []load.Field {
 	t.Helper()
 	got, err := c.Read(t.Context(), churn.Table, key, fields, nil)
@@ -154,7 +152,6 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 	}
 }
 
-// testValues writes binary values.
 func (s *suite) testValues(t *testing.T, cluster database.Cluster) {
 	c, ctx := s.openClient(t, cluster), t.Context()
 	all := make([]byte, 256)

@@ -40,7 +40,6 @@ func newRow(name string, in database.Installation, c Config) *Row {
 		Aspects: make(map[string]string), Figures: make(map[string]float64), Accounts: make(map[string]churn.Account)}
 }
 
-// recordAspect records the result of a part of the suite.
 func (r *Row) recordAspect(t *testing.T, aspect string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +128,6 @@ func (r *Row) fillFromEarlier(t *testing.T, file string) {
 	}
 }
 
-// fillMissing copies entries that into lacks.
 func fillMissing[V any](into, from map[string]V) {
 	for key, value := range from {
 		if _, there := into[key]; !there {

@@ -11,7 +11,6 @@ import (
 // unknownOption is no database's.
 const unknownOption = "no_such_option"
 
-// testOptions checks the validation of options.
 func (s *suite) testOptions(t *testing.T) {
 	if err := s.db.Check(s.Nodes, s.Options); err != nil {
 		t.Fatalf("the options of this test: %v", err)
@@ -35,7 +34,6 @@ func (s *suite) testOptions(t *testing.T) {
 	s.checkNothingLeft(t)
 }
 
-// withOptions is the options and more of them.
 func (s *suite) withOptions(more database.Options) database.Options {
 	o := maps.Clone(s.Options)
 	if o == nil {
@@ -70,7 +68,6 @@ func (s *suite) testStatus(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// hostNames are those of the hosts from the from-th on.
 func (s *suite) hostNames(from, to int) []string {
 	var names []string
 	for _, h := range s.hosts[from:to] {
@@ -79,7 +76,6 @@ func (s *suite) hostNames(from, to int) []string {
 	return names
 }
 
-// expectMembers compares the members with the nodes that should be.
 func (s *suite) expectMembers(t *testing.T, cluster database.Cluster, want []string) {
 	t.Helper()
 	members, err := cluster.Members(t.Context())

@@ -79,7 +79,6 @@ func classifyError(addr string, err error) error {
 	return load.Unknown(database.ClassOther, addr, err)
 }
 
-// grpcCode returns the gRPC code of an error.
 func grpcCode(err error) codes.Code {
 	var e rpctypes.EtcdError
 	if errors.As(err, &e) {

@@ -63,7 +63,6 @@ var (
 	_ load.BulkClient = (*client)(nil)
 )
 
-// openClient returns a client that has reached a member.
 func openClient(ctx context.Context, s settings, spread *spreader) (*client, error) {
 	c := newClient(ctx, s, nil)
 	c.addrs = spread.orderEndpoints(ctx, s.endpoints, s.route)
@@ -81,7 +80,6 @@ func newClient(ctx context.Context, s settings, dial database.DialFunc) *client 
 	return c
 }
 
-// Retries implements load.Retrier.
 func (c *client) Retries() int64 { return c.retries.Load() }
 
 // do has a member do something. The tries are one for each member while nothing is sent.
@@ -133,7 +131,6 @@ func (c *client) noteServed() {
 	}
 }
 
-// nextEndpoint moves to the next member.
 func (c *client) nextEndpoint(count int) {
 	if c.current == 0 {
 		c.preferredAfter = time.Now().Add(c.preferredWait)
@@ -143,7 +140,6 @@ func (c *client) nextEndpoint(count int) {
 	c.learnMembers(c.current)
 }
 
-// conn is the connection to the i-th endpoint.
 func (c *client) conn(i int) (conn *clientv3.Client, addr string, count int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +182,6 @@ func (c *client) learnMembers(i int) {
 	})
 }
 
-// Close implements load.Client.
 func (c *client) Close() error {
 	c.cancel()
 	c.learning.Wait()
@@ -218,7 +213,6 @@ var reconnect = grpc.ConnectParams{
 // spreader assigns different first members to workers.
 type spreader struct{ next atomic.Uint32 }
 
-// orderEndpoints returns endpoints in the order in which a worker uses them.
 func (s *spreader) orderEndpoints(ctx context.Context, endpoints []string, route string) []string {
 	switch route {
 	case routeNearest:

@@ -18,7 +18,6 @@ import (
 // readyTimeout bounds how long a new cluster may take to agree on a leader.
 const readyTimeout = 60 * time.Second
 
-// cluster is a running etcd cluster.
 type cluster struct {
 	*daemon.Cluster[*member]
 	options options
@@ -101,7 +100,6 @@ func (c *cluster) dropMember(m *member) error {
 	return closeClient(m.admin)
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var endpoints []string
 	for _, m := range c.All() {
@@ -163,7 +161,6 @@ func (c *cluster) ensureLeader(ctx context.Context) error {
 	})
 }
 
-// moveLeader transfers the leadership from one member to another.
 func moveLeader(ctx context.Context, from, to *member) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

@@ -29,7 +29,6 @@ const (
 	stateExisting = "existing"
 )
 
-// member is an etcd server on a node.
 type member struct {
 	host host.Host
 	addr string // for clients
@@ -43,7 +42,6 @@ type member struct {
 	id atomic.Uint64
 }
 
-// Name implements daemon.Member.
 func (m *member) Name() string { return m.host.Name() }
 
 func newMember(h host.Host, o options) (*member, error) {
@@ -62,7 +60,6 @@ func (o options) peerURL(h host.Host) string {
 func (m *member) dir() string { return filepath.Join(m.host.Dir(), Name) }
 func (m *member) log() string { return filepath.Join(m.dir(), "etcd.log") }
 
-// startNew starts a member on an empty directory.
 func (c *cluster) startNew(ctx context.Context, m *member, state, peers string, more ...string) error {
 	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of etcd on %s: %w", m.host.Name(), err)
@@ -93,7 +90,6 @@ func (c *cluster) startProcess(ctx context.Context, m *member, args ...string) e
 	return nil
 }
 
-// queryStatus returns the member's own status.
 func (m *member) queryStatus(ctx context.Context) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

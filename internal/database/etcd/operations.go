@@ -20,7 +20,6 @@ const maxConflicts = 16
 // errConflict marks an update that lost against other clients at every try.
 var errConflict = fmt.Errorf("the record was changed by others at each of %d tries", maxConflicts)
 
-// get reads keys.
 func (c *client) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	var got *clientv3.GetResponse
 	err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) (err error) {
@@ -30,7 +29,6 @@ func (c *client) get(ctx context.Context, key string, options ...clientv3.OpOpti
 	return got, err
 }
 
-// readOptions adds the configured consistency to the options of a read.
 func (c *client) readOptions(options ...clientv3.OpOption) []clientv3.OpOption {
 	if c.serializable {
 		options = append(options, clientv3.WithSerializable())
@@ -38,7 +36,6 @@ func (c *client) readOptions(options ...clientv3.OpOption) []clientv3.OpOption {
 	return options
 }
 
-// Read implements load.Client.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	got, err := c.get(ctx, recordKey(table, key), c.readOptions()...)
 	switch {
@@ -58,7 +55,6 @@ func (c *client) decodeFields(dst []load.Field, kv *mvccpb.KeyValue, fields []st
 	return dst, nil
 }
 
-// Scan implements load.Client.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	got, err := c.get(ctx, recordKey(table, start), c.readOptions(clientv3.WithRange(tableEnd(table)), clientv3.WithLimit(int64(count)))...)
 	if err != nil {
@@ -89,7 +85,6 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 // maxTxn is etcd's default limit of operations per transaction (--max-txn-ops).
 const maxTxn = 128
 
-// InsertAll implements load.BulkClient, by transactions.
 func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
 	for part := range slices.Chunk(records, maxTxn) {
 		puts := make([]clientv3.Op, len(part))
@@ -158,7 +153,6 @@ func asNotDone(err error) error {
 	return err
 }
 
-// Delete implements load.Client.
 func (c *client) Delete(ctx context.Context, table, key string) error {
 	var answer *clientv3.DeleteResponse
 	err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) (err error) {
@@ -171,7 +165,6 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return err
 }
 
-// Count implements load.Counter.
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	got, err := c.get(ctx, recordKey(table, ""), c.readOptions(clientv3.WithRange(tableEnd(table)), clientv3.WithCountOnly())...)
 	if err != nil {
@@ -189,7 +182,6 @@ const defaultTable = "usertable"
 // separator stands between a table's name and a key.
 const separator = "/"
 
-// recordKey returns the key of a record.
 func recordKey(table, key string) string {
 	if table == "" {
 		table = defaultTable
@@ -265,7 +257,6 @@ func (d *decoder) name(i int, text []byte) string {
 	return d.names[i]
 }
 
-// mergeFields sets values in the fields of a record.
 func mergeFields(fields, values []load.Field) []load.Field {
 	for _, v := range values {
 		i := slices.IndexFunc(fields, func(f load.Field) bool { return f.Name == v.Name })

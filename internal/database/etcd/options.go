@@ -111,7 +111,6 @@ const (
 	defaultTimeout = 10 * time.Second
 )
 
-// settings are the parsed client properties.
 type settings struct {
 	endpoints     []string
 	serializable  bool

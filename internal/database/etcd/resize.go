@@ -63,7 +63,6 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	})
 }
 
-// registerMember adds a member to the cluster and returns the list to start it with.
 func (c *cluster) registerMember(ctx context.Context, entry, m *member) (peers string, err error) {
 	add := entry.admin.MemberAdd
 	if c.options.learner {
@@ -99,7 +98,6 @@ func (c *cluster) registerMember(ctx context.Context, entry, m *member) (peers s
 	return strings.Join(list, ","), nil
 }
 
-// startJoined starts a member that the cluster has added, and promotes it.
 func (c *cluster) startJoined(ctx context.Context, entry, m *member, peers string) error {
 	if err := c.startNew(ctx, m, stateExisting, peers); err != nil {
 		return err
@@ -127,7 +125,6 @@ func (c *cluster) startJoined(ctx context.Context, entry, m *member, peers strin
 	return nil
 }
 
-// undoJoin removes a member whose join failed.
 func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
 	if m == nil {
 		return nil

@@ -49,7 +49,6 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	})
 }
 
-// raftRole returns the Raft role of a member.
 func raftRole(s *clientv3.StatusResponse) string {
 	switch {
 	case s.IsLearner:
@@ -79,7 +78,6 @@ func (c *cluster) findServing(ctx context.Context, without *member) (*member, er
 	})
 }
 
-// Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	m, err := c.findServing(ctx, nil)
 	if err != nil {

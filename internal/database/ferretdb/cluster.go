@@ -22,7 +22,6 @@ const (
 	stopGrace    = 5 * time.Second
 )
 
-// cluster is FerretDB on its node.
 type cluster struct {
 	*daemon.Cluster[host.Host]
 	daemon.Seat
@@ -75,7 +74,6 @@ func (c *cluster) start(ctx context.Context) error {
 	return ctx.Err() // a fast start may not have checked the context
 }
 
-// startPostgres starts a PostgreSQL with one member on the node.
 func (c *cluster) startPostgres(ctx context.Context) error {
 	db := postgres.New()
 	in, err := db.Find("", "")
@@ -112,15 +110,12 @@ func (c *cluster) launch(ctx context.Context) error {
 	return d.Await(ctx, startTimeout, c.admin.Ping)
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	return map[string]string{mongodb.PropURL: "mongodb://" + c.addr + "/ycsb"}
 }
 
-// Ready implements database.Cluster.
 func (c *cluster) Ready(ctx context.Context) error { return c.admin.Ping(ctx) }
 
-// Members implements database.Cluster.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	m := database.Member{Node: c.node.Name(), State: "unreachable"}
 	if n, err := c.admin.Count(ctx); err == nil {
@@ -129,18 +124,14 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return []database.Member{m}, ctx.Err()
 }
 
-// Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) { return c.admin.Count(ctx) }
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error { return c.admin.Clear(ctx) }
 
-// Join implements database.Cluster.
 func (c *cluster) Join(_ context.Context, node host.Host) (database.Change, error) {
 	return database.Change{}, fmt.Errorf("joining %s: %w", node.Name(), database.ErrUnsupported)
 }
 
-// Leave implements database.Cluster.
 func (c *cluster) Leave(_ context.Context, node host.Host, _ database.Manner) (database.Change, error) {
 	return database.Change{}, fmt.Errorf("%s leaving: %w", node.Name(), database.ErrUnsupported)
 }
@@ -159,7 +150,6 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return err
 }
 
-// Revive implements database.Cluster.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	_, release, err := c.Hold(node.Name())
 	if err != nil {
@@ -180,7 +170,6 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return nil
 }
 
-// Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error {
 	errs := []error{c.Servers.Stop(ctx), c.admin.Close()}
 	if c.backend != nil {
@@ -189,7 +178,6 @@ func (c *cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Logs implements database.Cluster.
 func (c *cluster) Logs() map[string]files.File {
 	logs := c.Servers.Logs()
 	if c.backend != nil {

@@ -26,7 +26,6 @@ const (
 	evictTimeout = 2 * time.Minute
 )
 
-// cluster is a running cluster.
 type cluster struct {
 	*mysql.Cluster
 	driver  *mysql.Driver
@@ -180,7 +179,6 @@ func (c *cluster) segments() []int {
 	return numbers
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
 }

@@ -26,7 +26,6 @@ const (
 // ports are the ports that a member listens on in addition to the clients'.
 var ports = []int{groupPort, copyPort, statePort}
 
-// providerTimes maps option names to Galera's names of periods.
 var providerTimes = []struct{ option, name string }{
 	{"evs_keepalive_period", "evs.keepalive_period"},
 	{"evs_suspect_timeout", "evs.suspect_timeout"},
@@ -55,7 +54,6 @@ var optionNames = []string{
 	"segments", "wsrep_provider_options", "wsrep_slave_threads", "wsrep_sst_method", "wsrep_sync_wait",
 }
 
-// parseOptions parses the options of a cluster on that many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -161,7 +159,6 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// parts are the locations of an installation's files.
 type parts struct {
 	base, plugins, messages, charsets, provider string
 }

@@ -33,18 +33,15 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return c.LeaveGroup(ctx, node, manner, c)
 }
 
-// CheckAgreement implements mysql.Group.
 func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return checkAgreement(ctx, servers)
 }
 
-// CountMembers implements mysql.Group.
 func (c *cluster) CountMembers(ctx context.Context, by *mysql.Server) (int, error) {
 	st, err := queryStatus(ctx, by)
 	return st.Size, err
 }
 
-// Prepare implements mysql.Group.
 func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, error) {
 	s, err := mysql.NewServer(node, Name, c.options.port)
 	if err != nil {
@@ -56,7 +53,6 @@ func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, e
 	return s, nil
 }
 
-// Enter implements mysql.Group.
 func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Server, accepted func()) error {
 	if err := c.launch(ctx, s); err != nil {
 		return err

@@ -24,7 +24,6 @@ type position struct {
 	safe    bool // it was the last to leave: a cluster may be bootstrapped from it
 }
 
-// text formats the position for grastate.dat.
 func (p position) text() string {
 	safe := 0
 	if p.safe {
@@ -33,7 +32,6 @@ func (p position) text() string {
 	return fmt.Sprintf("# GALERA saved state\nversion: 2.1\nuuid:    %s\nseqno:   %d\nsafe_to_bootstrap: %d\n", p.history, p.seqno, safe)
 }
 
-// parsePosition reads grastate.dat.
 func parsePosition(text string) (position, error) {
 	p := position{seqno: -1}
 	for line := range strings.Lines(text) {
@@ -93,7 +91,6 @@ func seed(ctx context.Context, s *mysql.Server, self, of int, segments []int) er
 // recovered matches "WSREP: Recovered position: UUID:SEQNO".
 var recovered = regexp.MustCompile(`WSREP: Recovered position: ([0-9a-f-]{36}):(-?[0-9]+)`)
 
-// parseRecovered parses the output of mariadbd --wsrep-recover.
 func parseRecovered(output string) (position, error) {
 	m := recovered.FindStringSubmatch(output)
 	if m == nil {

@@ -32,7 +32,6 @@ type status struct {
 const statusQuery = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_local_state_comment', 'wsrep_cluster_status', " +
 	"'wsrep_ready', 'wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed')"
 
-// parseStatus parses the variables.
 func parseStatus(v map[string]string) (status, error) {
 	st := status{
 		State: v["wsrep_local_state_comment"], Cluster: v["wsrep_cluster_status"], Ready: v["wsrep_ready"] == "ON",
@@ -64,7 +63,6 @@ func (st status) serves(size int) error {
 	return nil
 }
 
-// queryStatus queries a member's status.
 func queryStatus(ctx context.Context, s *mysql.Server) (status, error) {
 	v, err := s.QueryPairs(ctx, statusQuery)
 	if err != nil {
@@ -105,7 +103,6 @@ func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return nil
 }
 
-// Ready implements database.Cluster.
 func (c *cluster) Ready(ctx context.Context) error {
 	for _, s := range c.All() {
 		if !s.Running() {
@@ -115,7 +112,6 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return checkAgreement(ctx, c.All())
 }
 
-// findServing returns a member that serves.
 func (c *cluster) findServing(ctx context.Context) (*mysql.Server, error) {
 	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		st, err := queryStatus(ctx, s)
@@ -170,7 +166,6 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 // waits begins a statement that sees everything committed before.
 const waits = "SET STATEMENT wsrep_sync_wait = 1 FOR "
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	s, err := c.findServing(ctx)
 	if err != nil {

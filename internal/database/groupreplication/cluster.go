@@ -31,7 +31,6 @@ const (
 	expelTimeout = 2 * time.Minute
 )
 
-// cluster is a running group.
 type cluster struct {
 	*mysql.Cluster
 	driver   *mysql.Driver
@@ -143,7 +142,6 @@ func (c *cluster) prepare(ctx context.Context) error {
 	return nil
 }
 
-// fill writes a server's data and configuration.
 func (c *cluster) fill(ctx context.Context, s *mysql.Server) error {
 	if err := s.Fill(ctx, c.template, groupPort); err != nil {
 		return err
@@ -151,7 +149,6 @@ func (c *cluster) fill(ctx context.Context, s *mysql.Server) error {
 	return c.options.settings(s.Host, c.parts, int(c.ids.Add(1)), c.seeds()).Write(ctx, s.Host.Files(), s.ConfigFile(), "mysqld")
 }
 
-// seeds returns the group addresses of all members.
 func (c *cluster) seeds() []string {
 	var seeds []string
 	for _, s := range c.All() {
@@ -209,12 +206,10 @@ func (c *cluster) startReplication(ctx context.Context, s *mysql.Server, first b
 // each other.
 func (c *cluster) Stop(ctx context.Context) error { return c.Kill(ctx) }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member, mysql.PropReads: c.options.reads}
 }
 
-// OpenMember implements database.Replicated.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	s := c.On(node)
 	if s == nil {

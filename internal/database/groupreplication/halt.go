@@ -147,7 +147,6 @@ func (c *cluster) forceMembers(ctx context.Context, servers []*mysql.Server) err
 	return nil
 }
 
-// lacksMajority reports whether at least half of a view's members are unreachable.
 func lacksMajority(view []member) bool {
 	lost := 0
 	for _, m := range view {

@@ -47,7 +47,6 @@ var optionNames = []string{
 	"single_primary", "sync_binlog",
 }
 
-// parseOptions parses the options of a cluster on that many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -115,7 +114,6 @@ func onOff(b bool) string {
 // group is the name of the group: any UUID that is no server's.
 const group = "736b6572-7279-11ee-8000-000000000001"
 
-// locate returns the settings for the locations of an installation's files.
 func locate(ctx context.Context, on files.System, in database.Installation) (mysql.Settings, error) {
 	base := mysql.InstallBase(ctx, on, in, "mysqld")
 	plugins := mysql.FindBelow(ctx, on, base, "lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin", "lib/*/mysql/plugin")
@@ -134,7 +132,6 @@ func locate(ctx context.Context, on files.System, in database.Installation) (mys
 	return s, nil
 }
 
-// storage returns the settings that a data directory is created with.
 func (o options) storage() mysql.Settings {
 	var s mysql.Settings
 	s.Add("mysqlx", 0)

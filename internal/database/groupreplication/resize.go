@@ -32,18 +32,15 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return c.LeaveGroup(ctx, node, manner, c)
 }
 
-// CheckAgreement implements mysql.Group.
 func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return checkAgreement(ctx, servers)
 }
 
-// CountMembers implements mysql.Group.
 func (c *cluster) CountMembers(ctx context.Context, by *mysql.Server) (int, error) {
 	v, err := queryView(ctx, by)
 	return len(v), err
 }
 
-// Prepare implements mysql.Group.
 func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, error) {
 	if len(c.All()) >= maxMembers {
 		return nil, fmt.Errorf("%w: a group has at most %d members", database.ErrUnsupported, maxMembers)
@@ -58,7 +55,6 @@ func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, e
 	return s, nil
 }
 
-// Enter implements mysql.Group.
 func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Server, accepted func()) error {
 	return c.admit(ctx, s, append(before, s), false, accepted)
 }
@@ -98,7 +94,6 @@ func (c *cluster) launchOnTrial(ctx context.Context, s *mysql.Server) error {
 	return awaitAnswer(ctx, s, d)
 }
 
-// EndMembership implements mysql.Group.
 func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
 	var err error
 	switch {

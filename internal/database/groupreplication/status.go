@@ -12,7 +12,6 @@ import (
 	"skerry/internal/database/mysql"
 )
 
-// online is the state of a member that serves.
 const online = "ONLINE"
 
 // membersQuery returns the members of the group as the server sees them. A server in no group
@@ -37,7 +36,6 @@ func parseMembers(rows [][]string) []member {
 	return members
 }
 
-// queryView returns the group as one of its servers sees it.
 func queryView(ctx context.Context, s *mysql.Server) ([]member, error) {
 	rows, err := s.Query(ctx, membersQuery)
 	if err != nil {
@@ -82,7 +80,6 @@ func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return g.Wait()
 }
 
-// queryState returns a server's own state and role.
 func queryState(ctx context.Context, s *mysql.Server) (member, error) {
 	v, err := queryView(ctx, s)
 	if err != nil {
@@ -96,7 +93,6 @@ func queryState(ctx context.Context, s *mysql.Server) (member, error) {
 	return member{}, errors.New("it does not see itself in its group")
 }
 
-// Ready implements database.Cluster.
 func (c *cluster) Ready(ctx context.Context) error {
 	for _, s := range c.All() {
 		if !s.Running() {
@@ -137,7 +133,6 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// findPrimary returns a member that accepts writes.
 func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {
 	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		m, err := queryState(ctx, s)
@@ -170,7 +165,6 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return s.Count(ctx, "")
 }
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	s, err := c.findPrimary(ctx)
 	if err != nil {

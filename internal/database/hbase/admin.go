@@ -80,7 +80,6 @@ func serverStart(server string) int64 {
 	return start
 }
 
-// queryNumbers returns a number per server.
 func (a admin) queryNumbers(ctx context.Context, words ...string) (map[string]int64, error) {
 	lines, err := a.query(ctx, words...)
 	if err != nil {
@@ -98,7 +97,6 @@ func (a admin) queryNumbers(ctx context.Context, words ...string) (map[string]in
 	return n, nil
 }
 
-// queryNumber returns a single number.
 func (a admin) queryNumber(ctx context.Context, words ...string) (int64, error) {
 	lines, err := a.query(ctx, words...)
 	if err != nil {
@@ -111,7 +109,6 @@ func (a admin) queryNumber(ctx context.Context, words ...string) (int64, error) 
 	return n, nil
 }
 
-// dataNodeState is a DataNode as the NameNode sees it.
 type dataNodeState struct {
 	live  bool
 	state string // NORMAL, DECOMMISSION_INPROGRESS, DECOMMISSIONED

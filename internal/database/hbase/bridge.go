@@ -18,7 +18,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// errBridge marks a bridge that has ended.
 var errBridge = errors.New("the bridge to HBase's client ended")
 
 // bridge talks to a Java process with HBase's client (bridge/Bridge.java). Calls of many
@@ -44,7 +43,6 @@ type bridge struct {
 // maxQuoted bounds what an error quotes of bytes that are no reply.
 const maxQuoted = 400
 
-// slot is the place of one call at a time.
 type slot struct {
 	number uint32
 	ready  chan struct{} // the reply is in body
@@ -208,7 +206,6 @@ func (b *bridge) send(frame []byte) error {
 	return nil
 }
 
-// Close ends the process and waits for it.
 func (b *bridge) Close() error {
 	err := b.end()
 	<-b.done
@@ -250,10 +247,8 @@ func newPipes() (p pipes, err error) {
 	return p, nil
 }
 
-// closeChildEnds closes the ends of the process.
 func (p pipes) closeChildEnds() error { return errors.Join(p.stdin.Close(), p.stdout.Close()) }
 
-// closeOwnEnds closes the ends of this process.
 func (p pipes) closeOwnEnds() error { return errors.Join(p.requests.Close(), p.replies.Close()) }
 
 // startLocalBridge runs a bridge as a child of this process. The bridge ends when its input ends.
@@ -288,7 +283,6 @@ type endPolicy struct {
 	onEnd func()
 }
 
-// startBridgeOn runs a bridge on a node.
 func startBridgeOn(ctx context.Context, h host.Host, c command, dir, log string, ends endPolicy) (*bridge, error) {
 	p, err := newPipes()
 	if err != nil {

@@ -30,10 +30,8 @@ var (
 	_ load.BulkClient = (*client)(nil)
 )
 
-// Retries implements load.Retrier.
 func (c *client) Retries() int64 { return c.retries.Load() }
 
-// beginRequest begins a request about a key.
 func (c *client) beginRequest(op byte, table, key string) {
 	c.frame = appendName(appendName(newFrame(c.frame, op), table), key)
 }
@@ -83,7 +81,6 @@ func errorClass(err error) string {
 	return "error"
 }
 
-// Read implements load.Client.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	c.beginRequest(opRead, table, key)
 	c.appendFieldNames(1, fields)
@@ -127,13 +124,11 @@ func (c *client) Update(ctx context.Context, table, key string, values []load.Fi
 	return err
 }
 
-// beginWrite begins a request that writes so many records.
 func (c *client) beginWrite(table string, records int) {
 	c.frame = appendName(newFrame(c.frame, opWrite), table)
 	c.frame = binary.BigEndian.AppendUint32(c.frame, uint32(records))
 }
 
-// appendRecord adds a record to it.
 func (c *client) appendRecord(key string, values []load.Field) {
 	c.frame = binary.BigEndian.AppendUint16(appendName(c.frame, key), uint16(len(values)))
 	for _, f := range values {
@@ -141,7 +136,6 @@ func (c *client) appendRecord(key string, values []load.Field) {
 	}
 }
 
-// InsertAll implements load.BulkClient.
 func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
 	if len(records) == 0 {
 		return nil

@@ -20,7 +20,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// cluster is a running HBase.
 type cluster struct {
 	*daemon.Cluster[host.Host]
 	options options
@@ -122,7 +121,6 @@ func withServers(ctx context.Context, closed <-chan struct{}, servers []*daemon.
 	}
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	p := map[string]string{
 		PropQuorum:    c.firstNode().Addr() + ":" + strconv.Itoa(portZooKeeper),
@@ -298,7 +296,6 @@ func (c *cluster) site(h host.Host) site {
 	}
 }
 
-// startAdmin starts the bridge that the cluster is asked through.
 func (c *cluster) startAdmin(ctx context.Context) error {
 	h := c.firstNode()
 	s := c.site(h)

@@ -113,7 +113,6 @@ func (w buildHost) compile(ctx context.Context, javaPath, lib, folder string) (e
 	return nil
 }
 
-// writeSources writes the sources to a folder.
 func (w buildHost) writeSources(ctx context.Context, folder string) error {
 	return fs.WalkDir(bridgeSource, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -136,7 +135,6 @@ type buildHost struct {
 	run func(ctx context.Context, path string, args []string) error
 }
 
-// localBuildHost is the machine of this process.
 var localBuildHost = buildHost{files.Local{}, func(ctx context.Context, path string, args []string) error {
 	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
 	if err != nil {
@@ -145,7 +143,6 @@ var localBuildHost = buildHost{files.Local{}, func(ctx context.Context, path str
 	return nil
 }}
 
-// buildHostOn is that of a node.
 func buildHostOn(h host.Host) buildHost {
 	return buildHost{h.Files(), func(ctx context.Context, path string, args []string) error {
 		var out bytes.Buffer
@@ -165,7 +162,6 @@ func buildHostOn(h host.Host) buildHost {
 	}}
 }
 
-// packJar packs the compiled classes and the settings into the jar.
 func (w buildHost) packJar(ctx context.Context, folder string) error {
 	var jar bytes.Buffer
 	z := zip.NewWriter(&jar)

@@ -104,7 +104,6 @@ func (s site) hdfsSite() []property {
 	}
 }
 
-// hbaseSite is hbase-site.xml.
 func (s site) hbaseSite() []property {
 	return []property{
 		{"hbase.rootdir", s.root()},
@@ -165,7 +164,6 @@ func (s site) hostsFile() string { return filepath.Join(s.dir, "hosts") }
 // tmpDir is where the servers put what they do not take away when they are killed.
 func (s site) tmpDir() string { return filepath.Join(s.dir, "tmp") }
 
-// write writes the node's files.
 func (s site) write(ctx context.Context, on files.System) error {
 	conf := s.confDir()
 	// The servers of HDFS end when their web pages are not found; the folders are empty

@@ -95,7 +95,6 @@ func (c *cluster) checkListed(ctx context.Context, node host.Host, since time.Ti
 	return nil
 }
 
-// killServers kills a node's servers.
 func (c *cluster) killServers(node host.Host) error {
 	var errs []error
 	for _, d := range c.Servers.RunningOn(node.Name()) {

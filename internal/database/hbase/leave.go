@@ -111,7 +111,6 @@ func (c *cluster) checkDrained(ctx context.Context, server string) error {
 	return err
 }
 
-// stopRole stops a node's server of a role.
 func (c *cluster) stopRole(ctx context.Context, node host.Host, r role) error {
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if d.Name() == r.name {
@@ -148,7 +147,6 @@ func (c *cluster) checkRecovered(ctx context.Context, server string) error {
 	return err
 }
 
-// removeLost removes a lost node from the cluster.
 func (c *cluster) removeLost(ctx context.Context, node host.Host, accepted func()) error {
 	server, err := c.lastServer(ctx, node)
 	if err != nil {
@@ -189,7 +187,6 @@ func (c *cluster) removeLost(ctx context.Context, node host.Host, accepted func(
 	return c.awaitState(ctx, func(ctx context.Context) error { return c.checkRedundant(ctx, node) })
 }
 
-// lastServer returns the server that runs on a node, or ran there last.
 func (c *cluster) lastServer(ctx context.Context, node host.Host) (string, error) {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {
@@ -203,7 +200,6 @@ func (c *cluster) lastServer(ctx context.Context, node host.Host) (string, error
 
 func (c *cluster) dataNodeAddr(h host.Host) string { return listenAddress(h, portDataNode) }
 
-// setExcluded sets whether the NameNode excludes a DataNode.
 func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool) error {
 	if c.options.storage != storageHDFS {
 		return nil

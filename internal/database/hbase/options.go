@@ -24,7 +24,6 @@ const (
 // mib is a mebibyte, in bytes.
 const mib = 1 << 20
 
-// options are a cluster's settings.
 type options struct {
 	storage      string
 	replication  int // of HDFS' blocks
@@ -41,7 +40,6 @@ type options struct {
 	client       int64
 }
 
-// optionNames are the options that experiments may give.
 var optionNames = []string{
 	"client_heap", "datanode_heap", "durability", "handlers", "master_heap", "namenode_heap", "regions",
 	"regionserver_heap", "replication", "storage", "wal", "zookeeper_heap", "zookeeper_session_timeout",
@@ -137,7 +135,6 @@ const (
 	defaultHeap    = 128 // MiB
 )
 
-// settings are the parsed client properties.
 type settings struct {
 	quorum, family         string
 	timeout, pause         time.Duration
@@ -165,7 +162,6 @@ func parseSettings(p map[string]string) (settings, error) {
 	return s, r.Err()
 }
 
-// isDefault reports whether the settings are those of a shared bridge.
 func (s settings) isDefault() bool {
 	return s.family == family && s.timeout == defaultTimeout && s.pause == defaultPause && s.retries == defaultRetries
 }

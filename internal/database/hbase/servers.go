@@ -16,7 +16,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// startFirst starts the servers of the first node.
 func (c *cluster) startFirst(ctx context.Context) error {
 	h := c.firstNode()
 	s := c.site(h)
@@ -121,7 +120,6 @@ func listenAddress(h host.Host, port int) string {
 	return net.JoinHostPort(h.Addr(), strconv.Itoa(port))
 }
 
-// role is one kind of server of a cluster.
 type role struct {
 	name  string
 	class string
@@ -189,7 +187,6 @@ func javaArguments(heap int64, brief bool, hostsFile string) []string {
 // classpath is that of the bridge's classes, its first part, and an installation's jars.
 func classpath(jar, root string) string { return jar + ":" + filepath.Join(root, "lib", "*") }
 
-// command runs the role on a node.
 func (r role) command(in database.Installation, s site) host.Command {
 	args := javaArguments(r.heap(s.options), r.brief, s.hostsFile())
 	args = append(args, "-Djava.io.tmpdir="+s.tmpDir(), "-Dhadoop.log.dir="+s.dir, "-Dhbase.log.dir="+s.dir, "-cp", s.confDir()+":"+classpath(s.jar, in.Dir), r.class)
@@ -203,7 +200,6 @@ func (r role) command(in database.Installation, s site) host.Command {
 	}
 }
 
-// spec is the server of the role on a node.
 func (r role) spec(in database.Installation, s site) daemon.Spec {
 	return daemon.Spec{Command: r.command(in, s), Ports: r.ports, Grace: r.grace}
 }

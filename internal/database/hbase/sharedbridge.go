@@ -17,7 +17,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// portBridge is the port of the shared bridge on the client's node.
 const portBridge = 16040
 
 // sharedBridge is a bridge on the client's node that outlives the drivers: once a cluster is used
@@ -85,7 +84,6 @@ func (c *cluster) sharedBridgeAddr() string {
 	}
 }
 
-// dialBridge connects to the shared bridge.
 func dialBridge(ctx context.Context, addr string) (*bridge, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	conn, err := d.DialContext(ctx, "tcp4", addr)

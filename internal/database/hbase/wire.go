@@ -111,7 +111,6 @@ func (d *decoder) record(dst []load.Field, intern func(int, []byte) string) []lo
 	return dst
 }
 
-// lines are the answer to a question of administration.
 func (d *decoder) lines() ([]string, error) {
 	var lines []string
 	for i, n := 0, d.uint32(); i < n && d.err == nil; i++ {
@@ -120,7 +119,6 @@ func (d *decoder) lines() ([]string, error) {
 	return lines, d.err
 }
 
-// reply is what the bridge answered.
 type reply struct {
 	status  byte
 	retries int

@@ -38,7 +38,6 @@ func (d *Hydra) orderEndpoints(ctx context.Context, s settings) []string {
 	return d.order[key]
 }
 
-// worker is the client of one worker.
 type worker struct {
 	// all are the clients that take turns, each beginning with another member.
 	clients []*hydraclient.Client
@@ -50,7 +49,6 @@ type worker struct {
 	count   hydraclient.Option // of retries
 }
 
-// nextClient returns the client for the next operation.
 func (w *worker) nextClient() *hydraclient.Client {
 	c := w.clients[w.turn%len(w.clients)]
 	w.turn++
@@ -63,7 +61,6 @@ var (
 	_ load.Counter = (*worker)(nil)
 )
 
-// openClient returns a client that has reached a member.
 func openClient(ctx context.Context, s settings, clients *clientPool) (*worker, error) {
 	w, err := newWorker(ctx, s, nil, clients)
 	if err != nil {
@@ -117,7 +114,6 @@ func classifyError(err error) error {
 	return load.Failed(cmp.Or(class, database.DialErrorClass(err)), node, err)
 }
 
-// Read implements load.Client.
 func (w *worker) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	row, err := w.nextClient().Get(ctx, tableName(table), key, w.count)
 	if err != nil {
@@ -126,7 +122,6 @@ func (w *worker) Read(ctx context.Context, table, key string, fields []string, d
 	return w.decode.fields(dst, row.Value, fields)
 }
 
-// Scan implements load.Client.
 func (w *worker) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (seen int, err error) {
 	page := hydraclient.Page{From: start, Limit: min(count, api.MaxScan)}
 	var record []load.Field
@@ -158,29 +153,24 @@ func (w *worker) Insert(ctx context.Context, table, key string, values []load.Fi
 	return classifyError(err)
 }
 
-// Update implements load.Client.
 func (w *worker) Update(ctx context.Context, table, key string, values []load.Field) error {
 	w.buffer = appendRecord(w.buffer[:0], values)
 	_, err := w.nextClient().Merge(ctx, tableName(table), key, w.buffer, w.count)
 	return classifyError(err)
 }
 
-// Delete implements load.Client.
 func (w *worker) Delete(ctx context.Context, table, key string) error {
 	_, err := w.nextClient().Delete(ctx, tableName(table), key, w.count)
 	return classifyError(err)
 }
 
-// Count implements load.Counter.
 func (w *worker) Count(ctx context.Context, table string) (int64, error) {
 	n, err := w.nextClient().Count(ctx, tableName(table), w.count)
 	return n, classifyError(err)
 }
 
-// Retries implements load.Retrier.
 func (w *worker) Retries() int64 { return w.retries.Load() }
 
-// Close implements load.Client.
 func (w *worker) Close() error {
 	var errs []error
 	for _, release := range w.release {

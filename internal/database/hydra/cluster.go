@@ -24,7 +24,6 @@ import (
 // readyTimeout bounds how long a new cluster may take to agree on a leader.
 const readyTimeout = 60 * time.Second
 
-// cluster is a running Hydra.
 type cluster struct {
 	*daemon.Cluster[*member]
 	name    string // tells it from others whose files are still there
@@ -214,7 +213,6 @@ func (c *cluster) findServing(ctx context.Context, without *member) (*member, er
 	})
 }
 
-// Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	m, err := c.findServing(ctx, nil)
 	if err != nil {
@@ -227,7 +225,6 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	m, err := c.findServing(ctx, nil)
 	if err != nil {

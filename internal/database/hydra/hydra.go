@@ -27,7 +27,6 @@ import (
 // Name is how experiments call Hydra.
 const Name = "hydra"
 
-// program is the name of the program in an installation.
 const program = "hydra"
 
 // memory is what a member takes with default options: 40 MB with 10,000 records of 1 kB,

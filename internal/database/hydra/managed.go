@@ -56,7 +56,6 @@ type store struct {
 	running database.Cluster
 }
 
-// cloudStore returns the store of a cloud.
 func (c *cluster) cloudStore(cloud string) *store {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +97,6 @@ func (s *store) createFile(ctx context.Context, on host.Host, cloud string) erro
 	return nil
 }
 
-// startServer starts a database server on a node.
 func (s *store) startServer(ctx context.Context, env database.Env, on host.Host, of server) error {
 	db := of.new()
 	in, err := db.Find("", "")
@@ -125,7 +123,6 @@ func (c *cluster) watchServer(cloud string, running database.Cluster) {
 	})
 }
 
-// runningServers returns the clouds' servers. It waits for a server that is starting.
 func (c *cluster) runningServers() (all []database.Cluster) {
 	c.mu.Lock()
 	stores := slices.Collect(maps.Values(c.stores))
@@ -140,7 +137,6 @@ func (c *cluster) runningServers() (all []database.Cluster) {
 	return all
 }
 
-// stopStores stops the clouds' servers.
 func (c *cluster) stopStores(ctx context.Context) error {
 	c.stop()
 	c.watchers.Wait()

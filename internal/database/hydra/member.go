@@ -27,7 +27,6 @@ const (
 	stopGrace = 15 * time.Second
 )
 
-// member is a Hydra process on a node.
 type member struct {
 	host    host.Host
 	id      uint64
@@ -41,7 +40,6 @@ type member struct {
 	daemon.Seat
 }
 
-// Name implements daemon.Member.
 func (m *member) Name() string { return m.host.Name() }
 
 func (c *cluster) newMember(h host.Host) (*member, error) {
@@ -86,7 +84,6 @@ type configuration struct {
 	Drain        string      `json:"drain"`
 }
 
-// peerEntry is a member in the list of all.
 type peerEntry struct {
 	ID      uint64 `json:"id"`
 	Name    string `json:"name"`
@@ -96,7 +93,6 @@ type peerEntry struct {
 	Witness bool   `json:"witness"`
 }
 
-// startNew starts a member on an empty directory, of a new cluster or to join.
 func (c *cluster) startNew(ctx context.Context, m *member, members []*member, join bool) error {
 	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of hydra on %s: %w", m.host.Name(), err)
@@ -128,7 +124,6 @@ func (c *cluster) startNew(ctx context.Context, m *member, members []*member, jo
 
 func (m *member) configPath() string { return filepath.Join(m.dir(), "node.yaml") }
 
-// startProcess starts a member's process, which continues from its log if there is one.
 func (c *cluster) startProcess(ctx context.Context, m *member, joining bool) error {
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
@@ -144,7 +139,6 @@ func (c *cluster) startProcess(ctx context.Context, m *member, joining bool) err
 	return nil
 }
 
-// queryStatus returns the member's own status.
 func (m *member) queryStatus(ctx context.Context) (api.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

@@ -36,7 +36,6 @@ const (
 	throughWallet  = "wallet"
 )
 
-// options are a cluster's settings.
 type options struct {
 	port, peerPort int
 	clouds         string
@@ -112,7 +111,6 @@ func Properties() []string {
 	return []string{PropEndpoints, PropReads, PropStaleness, PropAck, PropRoute, PropShare, PropTimeout, PropWallet, PropToken}
 }
 
-// settings are the client's properties, understood.
 type settings struct {
 	endpoints []string
 	reads     api.Read

@@ -18,7 +18,6 @@ const encoded = "base64:"
 // errRecord marks a row that is not a record.
 var errRecord = errors.New("the row is not a record: a field is not a string")
 
-// appendRecord appends fields as a JSON object.
 func appendRecord(dst []byte, fields []load.Field) []byte {
 	dst = append(dst, '{')
 	for i, f := range fields {
@@ -93,7 +92,6 @@ func (d *decoder) fields(dst []load.Field, value []byte, wanted []string) ([]loa
 	return dst, nil
 }
 
-// readString reads a JSON string off the front.
 func (d *decoder) readString(b []byte) (readString, rest []byte, err error) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, errRecord

@@ -46,7 +46,6 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	})
 }
 
-// registerMember adds a member to the cluster.
 func (c *cluster) registerMember(ctx context.Context, m *member) error {
 	return daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
 		entry, err := c.findServing(ctx, m)
@@ -58,7 +57,6 @@ func (c *cluster) registerMember(ctx context.Context, m *member) error {
 	})
 }
 
-// startJoined starts a member that the cluster has added, and waits for its vote.
 func (c *cluster) startJoined(ctx context.Context, m *member) error {
 	if err := c.startNew(ctx, m, c.All(), true); err != nil {
 		return err
@@ -98,7 +96,6 @@ func (c *cluster) findListed(ctx context.Context, m *member) (*api.Member, error
 	return nil, nil
 }
 
-// undoJoin removes a member whose join failed.
 func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	if m == nil {
 		return nil
@@ -156,7 +153,6 @@ func (c *cluster) yieldLeadership(ctx context.Context, m *member) error {
 	return nil
 }
 
-// removeMember removes a member from the cluster.
 func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	return daemon.RetryChange(ctx, c.Servers.Await, isFinal, func(ctx context.Context) error {
 		entry, err := c.findServing(ctx, m)

@@ -66,7 +66,6 @@ func openApplication(s settings) *application {
 	}
 }
 
-// send sends a request, with a body where there is one.
 func (a *application) send(ctx context.Context, method, path string, body any) ([]byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -86,7 +85,6 @@ func (a *application) send(ctx context.Context, method, path string, body any) (
 	return database.DoRequest(a.client, req, a.server)
 }
 
-// Read implements load.Client.
 func (a *application) Read(ctx context.Context, _, key string, _ []string, dst []load.Field) ([]load.Field, error) {
 	answer, err := a.send(ctx, http.MethodGet, "/api/accounts/"+url.PathEscape(key), nil)
 	if err != nil {
@@ -119,7 +117,6 @@ func (a *application) Insert(ctx context.Context, _, key string, _ []load.Field)
 // conflictClass is the error class for an account that exists already.
 var conflictClass = "http_" + strconv.Itoa(http.StatusConflict)
 
-// Update implements load.Client.
 func (a *application) Update(ctx context.Context, _, key string, _ []load.Field) error {
 	_, err := a.send(ctx, http.MethodPost, "/api/deposits", map[string]any{"to": key, "amount_cents": 1})
 	return err
@@ -133,13 +130,11 @@ func (*application) Scan(context.Context, string, string, int, []string, func(st
 // Delete implements load.Client: accounts stay.
 func (*application) Delete(context.Context, string, string) error { return load.ErrUnsupported }
 
-// Close implements load.Client.
 func (a *application) Close() error {
 	a.client.CloseIdleConnections()
 	return nil
 }
 
-// zone is the DNS name of the wallet.
 const zone = "hydra.test"
 
 // startFronts starts the services between clients and members for operations through the wallet.
@@ -206,7 +201,6 @@ func (c *cluster) startFront(ctx context.Context, s deploy.Service) error {
 	return d.Await(ctx, readyTimeout, func(ctx context.Context) error { return s.CheckReady(ctx, hydraclient.Config{}) })
 }
 
-// tableNames lists the tables that operations write to.
 func (c *cluster) tableNames() []string {
 	if c.options.through == throughWallet {
 		return []string{wallet.Accounts, wallet.Entries}

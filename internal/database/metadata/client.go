@@ -18,7 +18,6 @@ import (
 // defaultTable is YCSB's.
 const defaultTable = "usertable"
 
-// tableDir is a table's directory.
 func tableDir(table string) string {
 	if table == "" {
 		table = defaultTable
@@ -26,7 +25,6 @@ func tableDir(table string) string {
 	return "/" + table
 }
 
-// worker is the client of one worker.
 type worker struct {
 	tree   *metacluster.Client
 	areas  []string
@@ -47,13 +45,11 @@ func openClient(ctx context.Context, s settings) (*worker, error) {
 	return &worker{tree: tree, areas: s.areas}, nil
 }
 
-// Close implements load.Client.
 func (w *worker) Close() error {
 	w.tree.Close()
 	return nil
 }
 
-// runCommands runs commands after checking each.
 func (w *worker) runCommands(ctx context.Context, commands []vocab.Command) ([]vocab.Result, error) {
 	for i := range commands {
 		if err := commands[i].Check(); err != nil {
@@ -118,7 +114,6 @@ func (w *worker) Insert(ctx context.Context, table, key string, values []load.Fi
 	return nil
 }
 
-// Update implements load.Client.
 func (w *worker) Update(ctx context.Context, table, key string, values []load.Field) error {
 	results, err := w.runCommands(ctx, writeCommands(path.Join(tableDir(table), key), values))
 	for i := 0; i < len(results) && err == nil; i++ {
@@ -127,7 +122,6 @@ func (w *worker) Update(ctx context.Context, table, key string, values []load.Fi
 	return err
 }
 
-// Delete implements load.Client.
 func (w *worker) Delete(ctx context.Context, table, key string) error {
 	results, err := w.runCommands(ctx, []vocab.Command{{Op: vocab.Remove, Path: path.Join(tableDir(table), key), Recursive: true}})
 	if err != nil {
@@ -136,7 +130,6 @@ func (w *worker) Delete(ctx context.Context, table, key string) error {
 	return classifyError(results[0].Err)
 }
 
-// Count implements load.Counter.
 func (w *worker) Count(ctx context.Context, table string) (int64, error) {
 	results, err := w.runCommands(ctx, []vocab.Command{{Op: vocab.Stat, Path: tableDir(table)}})
 	switch {
@@ -153,10 +146,8 @@ func (w *worker) Count(ctx context.Context, table string) (int64, error) {
 // ErrAreas is returned if the client properties name no areas.
 var ErrAreas = errors.New("no areas of the tree are configured")
 
-// Areas implements load.TreeClient.
 func (w *worker) Areas() int { return len(w.areas) }
 
-// Tree implements load.TreeClient.
 func (w *worker) Tree(ctx context.Context, op *mdtest.Op) error {
 	if len(w.areas) == 0 {
 		return load.Failed("areas", "", fmt.Errorf("%w: set %s", ErrAreas, PropAreas))

@@ -21,7 +21,6 @@ import (
 // readyTimeout bounds how long new servers may take to serve.
 const readyTimeout = 60 * time.Second
 
-// cluster is a running metadata service.
 type cluster struct {
 	*daemon.Cluster[*replica]
 	options options
@@ -135,7 +134,6 @@ func (c *cluster) dropReplica(r *replica) error {
 	return nil
 }
 
-// serverAddresses returns the addresses of a server, comma separated.
 func (c *cluster) serverAddresses(server string) string {
 	var all []string
 	for _, r := range c.All() {

@@ -33,7 +33,6 @@ import (
 // Name is how experiments call the service.
 const Name = "metadata"
 
-// program is the name of the program in an installation.
 const program = "metad"
 
 // memory is what a replica takes with default options: 40 MB with 100,000 entries, the Go

@@ -26,7 +26,6 @@ const (
 	serversNode = "node"
 )
 
-// options are a cluster's settings.
 type options struct {
 	port, peerPort int // of a node's first replica; its next has the next
 	servers        string
@@ -99,7 +98,6 @@ const (
 // Properties lists the client's properties.
 func Properties() []string { return []string{PropAddresses, PropAreas} }
 
-// settings are the client's properties, understood.
 type settings struct {
 	addresses string
 	areas     []string

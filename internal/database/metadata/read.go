@@ -78,7 +78,6 @@ func (w *worker) readRecords(ctx context.Context, dir string, keys, fields []str
 	return w.readFiles(ctx, dir, keys, func(i int) []string { return names[i] })
 }
 
-// readFiles reads the fields of records that are known by name.
 func (w *worker) readFiles(ctx context.Context, dir string, keys []string, fields func(i int) []string) ([][]load.Field, error) {
 	var commands []vocab.Command
 	for i, key := range keys {
@@ -114,7 +113,6 @@ func presentFields(names []string, results []vocab.Result) (fields []load.Field,
 	return fields, nil
 }
 
-// Scan implements load.Client.
 func (w *worker) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (seen int, err error) {
 	dir := tableDir(table)
 	first := vocab.Command{Op: vocab.Stat, Path: path.Join(dir, start)} // List begins behind it

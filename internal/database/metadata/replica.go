@@ -39,7 +39,6 @@ type replica struct {
 	daemon.Seat
 }
 
-// Name implements daemon.Member.
 func (r *replica) Name() string { return r.host.Name() }
 
 func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
@@ -73,7 +72,6 @@ func (r *replica) label() string {
 func (r *replica) dir() string { return filepath.Join(r.host.Dir(), r.label()) }
 func (r *replica) log() string { return filepath.Join(r.host.Dir(), r.label()+".log") }
 
-// startNew starts a replica on an empty directory, of a new group or to join.
 func (c *cluster) startNew(ctx context.Context, r *replica, join bool) error {
 	if err := files.Empty(ctx, r.host.Files(), r.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of metadata on %s: %w", r.host.Name(), err)
@@ -81,7 +79,6 @@ func (c *cluster) startNew(ctx context.Context, r *replica, join bool) error {
 	return c.startProcess(ctx, r, join)
 }
 
-// startProcess starts a replica's process, which continues from its state if there is one.
 func (c *cluster) startProcess(ctx context.Context, r *replica, join bool) error {
 	args := []string{"serve", "--listen", r.addr, "--data", r.dir(), "--cluster", r.server, "--insecure"}
 	ports := []int{c.options.port + r.slot}
@@ -118,7 +115,6 @@ func (c *cluster) startProcess(ctx context.Context, r *replica, join bool) error
 	return nil
 }
 
-// queryStatus returns the replica's own status.
 func (r *replica) queryStatus(ctx context.Context) (protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -146,7 +142,6 @@ func (r *replica) checkServing(ctx context.Context) error {
 	return nil
 }
 
-// runCommand runs one command.
 func runCommand(ctx context.Context, by *client.Client, c vocab.Command) (vocab.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

@@ -75,7 +75,6 @@ func (c *cluster) checkVotes(ctx context.Context, r *replica) error {
 	return fmt.Errorf("%w: %s has no vote yet", database.ErrNotReady, r.host.Name())
 }
 
-// undoJoin removes a replica whose join failed.
 func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
 	ctx, cancel := context.WithTimeout(ctx, 6*adminTimeout)
 	defer cancel()
@@ -83,7 +82,6 @@ func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
 	return errors.Join(halted, c.removeMember(ctx, r), c.dropReplica(r))
 }
 
-// removeMember removes a replica from its group.
 func (c *cluster) removeMember(ctx context.Context, r *replica) error {
 	err := c.retryChange(ctx, r, func(ctx context.Context, by *client.Client) error { return by.RemoveMember(ctx, r.name) })
 	if errors.Is(err, client.ErrNoMember) {
@@ -138,7 +136,6 @@ func (c *cluster) checkForgotten(ctx context.Context, r *replica) error {
 	return nil
 }
 
-// Halt implements database.Cluster, for all replicas of a node.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	replicas, unlock, err := c.HoldAll(node.Name())
 	if err != nil {

@@ -90,7 +90,6 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return list, g.Wait()
 }
 
-// countRows counts the records of the table.
 func countRows(ctx context.Context, r *replica) (int64, error) {
 	result, err := runCommand(ctx, r.admin, vocab.Command{Op: vocab.Stat, Path: tableDir("")})
 	if errors.Is(err, vocab.ErrNotFound) {

@@ -78,7 +78,6 @@ func neverConnected(err error) bool {
 	return class == database.ClassRefused || class == database.ClassUnreachable
 }
 
-// classifyCommand converts an error reply of a server.
 func classifyCommand(e mongo.CommandError, err error) error {
 	class := strings.ToLower(e.Name)
 	if class == "" {

@@ -15,7 +15,6 @@ import (
 	"skerry/internal/load"
 )
 
-// client belongs to one worker.
 type client struct {
 	settings
 	*driverClient
@@ -56,7 +55,6 @@ func (c *client) beginOperation(ctx context.Context, name string) (*mongo.Collec
 	return c.client.Database(c.database).Collection(name), ctx, cancel, nil
 }
 
-// keyFilter returns the filter for one record.
 func keyFilter(key string) bson.D { return bson.D{{Key: "_id", Value: key}} }
 
 // fieldProjection returns the projection to the given fields, nil for all.
@@ -71,7 +69,6 @@ func fieldProjection(fields []string) bson.D {
 	return p
 }
 
-// Read implements load.Client.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
@@ -136,7 +133,6 @@ func (c *client) internName(i int, e bson.RawElement) string {
 	return c.names[i]
 }
 
-// Scan implements load.Client.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
@@ -200,7 +196,6 @@ func (c *client) Insert(ctx context.Context, table, key string, fields []load.Fi
 	return classify(err)
 }
 
-// Update implements load.Client.
 func (c *client) Update(ctx context.Context, table, key string, fields []load.Field) error {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
@@ -217,7 +212,6 @@ func (c *client) Update(ctx context.Context, table, key string, fields []load.Fi
 	return nil
 }
 
-// Delete implements load.Client.
 func (c *client) Delete(ctx context.Context, table, key string) error {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
@@ -234,7 +228,6 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return nil
 }
 
-// Count implements load.Counter.
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {
@@ -248,7 +241,6 @@ func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	return n, nil
 }
 
-// Close implements load.Client.
 func (c *client) Close() error {
 	if c.release == nil {
 		return nil
@@ -262,7 +254,6 @@ func (c *client) Close() error {
 // poolSize is the maximum number of concurrent operations on one server.
 const poolSize = 2048
 
-// driverClient is the driver's own client, which workers share.
 type driverClient struct {
 	client  *mongo.Client
 	workers atomic.Int64
@@ -271,10 +262,8 @@ type driverClient struct {
 	operations atomic.Int64 // operations
 }
 
-// dataCommands are the commands of operations.
 var dataCommands = map[string]bool{"find": true, "update": true, "insert": true, "delete": true}
 
-// open returns a worker's client that has reached a server.
 func (p *Pool) open(ctx context.Context, s settings) (*client, error) {
 	sh, release, err := p.drivers.Acquire(ctx, s, database.ClientSource[*driverClient]{
 		Open:  func(context.Context) (*driverClient, error) { return connect(s) },
@@ -295,7 +284,6 @@ func (p *Pool) open(ctx context.Context, s settings) (*client, error) {
 	return c, nil
 }
 
-// connect opens a driver's client, which connects in the background.
 func connect(s settings) (*driverClient, error) {
 	sh := &driverClient{}
 	o := drv.Client().SetMaxPoolSize(poolSize).SetServerSelectionTimeout(s.timeout).SetConnectTimeout(s.timeout)
@@ -316,7 +304,6 @@ func connect(s settings) (*driverClient, error) {
 	return sh, nil
 }
 
-// disconnect ends a driver's client.
 func disconnect(c *mongo.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()

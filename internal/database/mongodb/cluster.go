@@ -21,7 +21,6 @@ import (
 // formTimeout bounds the forming of a set. An election takes 10 s by default.
 const formTimeout = 2 * time.Minute
 
-// cluster is a running MongoDB.
 type cluster struct {
 	*daemon.Cluster[*server]
 	options options
@@ -135,7 +134,6 @@ func (c *cluster) formSet(ctx context.Context, set string) error {
 	return nil
 }
 
-// initialConfig returns the first configuration of a set.
 func (c *cluster) initialConfig(set string) setConfig {
 	config := setConfig{Name: set, Version: 1, Server: set == configName, Settings: bson.M{}}
 	for i, s := range c.serversInSet(set) {
@@ -159,7 +157,6 @@ func (c *cluster) initialConfig(set string) setConfig {
 	return config
 }
 
-// newMemberConfig returns the configuration of a member, according to the options.
 func (o options) newMemberConfig(id int, node, addr string) memberConfig {
 	m := memberConfig{ID: id, Host: addr, Priority: 1, Votes: 1}
 	if p, ok := o.priorities[node]; ok {
@@ -174,7 +171,6 @@ func (o options) newMemberConfig(id int, node, addr string) memberConfig {
 	return m
 }
 
-// formShards joins the sets as shards of one cluster, and shards the table.
 func (c *cluster) formShards(ctx context.Context) error {
 	c.ReportProgress("joining %d shards", c.options.shards)
 	routers := c.Select(func(s *server) bool { return s.role == roleRouter })
@@ -206,7 +202,6 @@ func (c *cluster) addServer(h host.Host, p process) (*server, error) {
 	return s, nil
 }
 
-// shardNameAt returns the name of a new shard at addr.
 func (c *cluster) shardNameAt(addr string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,7 +226,6 @@ func (c *cluster) serversInSet(set string) []*server {
 	return c.Select(func(s *server) bool { return s.set == set })
 }
 
-// setHosts returns the addresses of a set's members.
 func (c *cluster) setHosts(set string) []string {
 	var hosts []string
 	for _, s := range c.serversInSet(set) {
@@ -240,7 +234,6 @@ func (c *cluster) setHosts(set string) []string {
 	return hosts
 }
 
-// setNames returns the names of the replica sets.
 func (c *cluster) setNames() []string {
 	var sets []string
 	for _, s := range c.Select(func(s *server) bool { return s.set != "" }) {
@@ -251,7 +244,6 @@ func (c *cluster) setNames() []string {
 	return sets
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	entry := roleMember
 	q := url.Values{"readPreference": {c.options.preference}}

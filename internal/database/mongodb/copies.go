@@ -68,7 +68,6 @@ type chunk struct {
 	shard string
 }
 
-// noEnd is the end of the last one.
 const noEnd = math.MaxInt64
 
 // readChunks asks a mongos for the table's chunks, in order. They name their table, since MongoDB 5.0 by its UUID.
@@ -128,7 +127,6 @@ var _ load.Client = (*shardCopies)(nil)
 // errReadOnly says that a member's own copy cannot be written.
 var errReadOnly = fmt.Errorf("%w: a member's own copy is read only", load.ErrUnsupported)
 
-// findShard is the shard that has a record.
 func (s *shardCopies) findShard(key string) string {
 	hash := hashOf(key)
 	for _, c := range s.chunks {
@@ -139,7 +137,6 @@ func (s *shardCopies) findShard(key string) string {
 	return ""
 }
 
-// Read implements load.Client.
 func (s *shardCopies) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	c := s.copies[s.findShard(key)]
 	if c == nil {
@@ -174,14 +171,10 @@ func (s *shardCopies) Scan(ctx context.Context, table, start string, count int, 
 	return len(keys), nil
 }
 
-// Update implements load.Client.
 func (*shardCopies) Update(context.Context, string, string, []load.Field) error { return errReadOnly }
 
-// Insert implements load.Client.
 func (*shardCopies) Insert(context.Context, string, string, []load.Field) error { return errReadOnly }
 
-// Delete implements load.Client.
 func (*shardCopies) Delete(context.Context, string, string) error { return errReadOnly }
 
-// Close implements load.Client.
 func (s *shardCopies) Close() error { return closeAll(s.copies) }

@@ -88,7 +88,6 @@ func (*MongoDB) Frail(nodes int, options database.Options) string {
 	return loneShard
 }
 
-// loneShard is the reason against the loss of a shard's only member.
 const loneShard = "a shard of one member that is lost takes its records with it"
 
 // Check implements database.Database.

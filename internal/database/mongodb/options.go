@@ -44,7 +44,6 @@ type options struct {
 	orphans                 time.Duration // delay of orphan clean-up, 0: MongoDB's own
 }
 
-// parseOptions parses the options of a cluster on the given number of nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, "topology", "shards", "replicas", "config_servers", "mongos", "port",
 		"priorities", "hidden", "non_voting", "write_concern", "read_concern", "read_preference",
@@ -140,7 +139,6 @@ const (
 	memberStride = 10
 )
 
-// process is one server of a plan.
 type process struct {
 	role string
 	set  string // its replica set, "" for a mongos
@@ -199,7 +197,6 @@ func Properties() []string { return []string{PropURL, PropRetry, PropTimeout} }
 
 const defaultTimeout = 10 * time.Second
 
-// settings are the client's properties, understood.
 type settings struct {
 	url, database string
 	retry         bool

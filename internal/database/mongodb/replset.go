@@ -38,7 +38,6 @@ type memberConfig struct {
 	Rest     bson.M  `bson:",inline"`
 }
 
-// setConfig is a replica set's configuration.
 type setConfig struct {
 	Name     string         `bson:"_id"`
 	Version  int            `bson:"version"`
@@ -56,7 +55,6 @@ type memberStatus struct {
 	Str    string  `bson:"stateStr"`
 }
 
-// setStatus is the reply to replSetGetStatus.
 type setStatus struct {
 	Set     string         `bson:"set"`
 	Members []memberStatus `bson:"members"`
@@ -105,7 +103,6 @@ func (s setStatus) checkServing(hosts []string) error {
 	return nil
 }
 
-// command runs a command on the admin database.
 func command(ctx context.Context, c *mongo.Client, cmd bson.D, into any) error {
 	result := c.Database("admin").RunCommand(ctx, cmd)
 	var err error
@@ -125,12 +122,10 @@ func initiateSet(ctx context.Context, c *mongo.Client, config setConfig) error {
 	return command(ctx, c, bson.D{{Key: "replSetInitiate", Value: config}}, nil)
 }
 
-// readStatus reads the status of a member's set.
 func readStatus(ctx context.Context, c *mongo.Client) (s setStatus, err error) {
 	return s, command(ctx, c, bson.D{{Key: "replSetGetStatus", Value: 1}}, &s)
 }
 
-// readConfig reads the configuration of a member's set.
 func readConfig(ctx context.Context, c *mongo.Client) (setConfig, error) {
 	var answer struct {
 		Config setConfig `bson:"config"`
@@ -167,7 +162,6 @@ func addMember(ctx context.Context, c *mongo.Client, m memberConfig) error {
 	})
 }
 
-// removeMember is rs.remove.
 func removeMember(ctx context.Context, c *mongo.Client, host string) error {
 	return reconfigure(ctx, c, func(config *setConfig) {
 		config.Members = slices.DeleteFunc(config.Members, func(m memberConfig) bool { return m.Host == host })
@@ -181,7 +175,6 @@ const (
 	catchUpSeconds  = 10
 )
 
-// stepDown makes a primary step down.
 func stepDown(ctx context.Context, c *mongo.Client) error {
 	return command(ctx, c, bson.D{
 		{Key: "replSetStepDown", Value: stepDownSeconds},

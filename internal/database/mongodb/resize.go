@@ -74,7 +74,6 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	return change, nil
 }
 
-// undoJoin removes the servers of a failed join.
 func (c *cluster) undoJoin(ctx context.Context, node host.Host, withdraw func(context.Context, []*server, func()) error) error {
 	servers := c.AllOn(node.Name())
 	var errs []error
@@ -84,7 +83,6 @@ func (c *cluster) undoJoin(ctx context.Context, node host.Host, withdraw func(co
 	return errors.Join(append(errs, withdraw(ctx, servers, func() {}), c.dropServers(servers))...)
 }
 
-// joinSet adds a node to the replica set.
 func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) error {
 	s, err := c.addServer(node, process{role: roleMember, set: setName, port: c.options.port})
 	if err != nil {
@@ -209,7 +207,6 @@ func (c *cluster) checkLeave(ctx context.Context, servers []*server, manner data
 	}.Check()
 }
 
-// removeFromSet removes a member from the replica set.
 func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted func()) error {
 	for _, s := range servers {
 		primary, err := c.awaitPrimary(ctx)
@@ -246,7 +243,6 @@ func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted
 	return nil
 }
 
-// awaitPrimary waits for a primary.
 func (c *cluster) awaitPrimary(ctx context.Context) (primary *server, err error) {
 	err = c.Servers.Await(ctx, func(ctx context.Context) (err error) {
 		primary, err = c.findPrimary(ctx, setName)

@@ -9,7 +9,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// joinShard adds a node as a shard, with a mongos if every node has one.
 func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()) error {
 	port := c.options.port + shardOffset
 	set := c.shardNameAt(database.PeerAddr(node, port))
@@ -66,7 +65,6 @@ func (c *cluster) checkShardLeave(servers []*server, manner database.Manner) err
 	return nil
 }
 
-// drainShard drains and removes the shard on a node.
 func (c *cluster) drainShard(ctx context.Context, servers []*server, accepted func()) error {
 	for _, s := range servers {
 		if s.role != roleShard {

@@ -32,7 +32,6 @@ const (
 	stopGrace = 25 * time.Second
 )
 
-// server is one process of the cluster on a node.
 type server struct {
 	process
 	host  host.Host
@@ -48,7 +47,6 @@ func newAdminClient(h host.Host, addr string) (*mongo.Client, error) {
 	return newDirectClient(fromNode{host.Dialer(h, adminTimeout)}, addr)
 }
 
-// newDirectClient returns a driver's client of one server.
 func newDirectClient(dialer drv.ContextDialer, addr string) (*mongo.Client, error) {
 	c, err := mongo.Connect(drv.Client().SetHosts([]string{addr}).SetDirect(true).SetAppName("skerry admin").
 		SetDialer(dialer).SetMaxPoolSize(4).
@@ -60,10 +58,8 @@ func newDirectClient(dialer drv.ContextDialer, addr string) (*mongo.Client, erro
 	return c, nil
 }
 
-// fromNode adapts a node's dialler to the driver.
 type fromNode struct{ dial database.DialFunc }
 
-// DialContext implements options.ContextDialer.
 func (d fromNode) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	return d.dial(ctx, network, addr)
 }
@@ -75,7 +71,6 @@ func newServer(h host.Host, p process) (*server, error) {
 	return s, err
 }
 
-// Name implements daemon.Member.
 func (s *server) Name() string { return s.host.Name() }
 
 // label returns the server's name in errors and logs: "mongod", "shard0", "config" or "mongos".
@@ -112,10 +107,8 @@ func (p process) arguments(o options, bind, data string, configServers []string)
 	return args
 }
 
-// dataDir returns the data folder of a mongod.
 func (s *server) dataDir() string { return filepath.Join(s.dir(), "data") }
 
-// program returns the name of the server's program.
 func (s *server) program() string {
 	if s.role == roleRouter {
 		return "mongos"
@@ -123,7 +116,6 @@ func (s *server) program() string {
 	return "mongod"
 }
 
-// prepare creates the server's empty folder.
 func (s *server) prepare(ctx context.Context) error {
 	if err := files.Empty(ctx, s.host.Files(), s.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of %s on %s: %w", s.label(), s.host.Name(), err)
@@ -200,7 +192,6 @@ func (a *Admin) Close() error {
 	return a.err
 }
 
-// countRows counts the table's documents exactly.
 func countRows(ctx context.Context, c *mongo.Client) (int64, error) {
 	n, err := c.Database(databaseName).Collection(collectionName).CountDocuments(ctx, bson.D{})
 	if err != nil {

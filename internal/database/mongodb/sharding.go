@@ -20,21 +20,18 @@ const (
 	collectionName = "usertable"
 )
 
-// shardState is a shard in the reply to listShards.
 type shardState struct {
 	ID    string `bson:"_id"`
 	Host  string `bson:"host"`
 	State int    `bson:"state"` // 1: aware of being a shard
 }
 
-// addShard makes a replica set a shard. It needs a mongos.
 func addShard(ctx context.Context, c *mongo.Client, set string, hosts []string) error {
 	return command(ctx, c, bson.D{
 		{Key: "addShard", Value: set + "/" + strings.Join(hosts, ",")}, {Key: "name", Value: set},
 	}, nil)
 }
 
-// listShards lists the shards. It needs a mongos.
 func listShards(ctx context.Context, c *mongo.Client) ([]shardState, error) {
 	var answer struct {
 		Shards []shardState `bson:"shards"`
@@ -54,7 +51,6 @@ func shardCollection(ctx context.Context, c *mongo.Client) error {
 	}, nil)
 }
 
-// removal is the progress of draining a shard.
 type removal struct {
 	State     string   `bson:"state"` // started, ongoing, completed
 	ToMove    []string `bson:"dbsToMove"`
@@ -81,7 +77,6 @@ func removeShard(ctx context.Context, c *mongo.Client, shard string) (r removal,
 	return r, err
 }
 
-// codeShardNotFound is ShardNotFound.
 const codeShardNotFound = 70
 
 // movePrimary moves a database's unsharded collections to another shard.

@@ -38,7 +38,6 @@ func (c *cluster) checkSet(ctx context.Context, set string) error {
 	return st.checkServing(c.setHosts(set))
 }
 
-// findPrimary returns a set's primary.
 func (c *cluster) findPrimary(ctx context.Context, set string) (*server, error) {
 	st, err := c.readSetStatus(ctx, set)
 	if err != nil {
@@ -52,7 +51,6 @@ func (c *cluster) findPrimary(ctx context.Context, set string) (*server, error) 
 	return nil, fmt.Errorf("%w: the primary %s of %s is not a server of this cluster", database.ErrNotReady, st.primary(), set)
 }
 
-// findRouter returns a running mongos.
 func (c *cluster) findRouter() (*server, error) {
 	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter }) {
 		if s.Running() {
@@ -168,7 +166,6 @@ func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, s
 	return nil
 }
 
-// Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	s, err := c.findEntry(ctx)
 	if err != nil {
@@ -177,7 +174,6 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return countRows(ctx, s.admin)
 }
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	s, err := c.findEntry(ctx)
 	if err != nil {

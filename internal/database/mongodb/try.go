@@ -25,7 +25,6 @@ var ErrUnfit = errors.New("cannot be used")
 // oldest is the oldest MongoDB that the driver supports.
 const oldest = "4.2"
 
-// codeUnauthorized is Unauthorized.
 const codeUnauthorized = 13
 
 const (
@@ -50,7 +49,6 @@ func tryPrograms(ctx context.Context, version string, programs map[string]string
 			"skerry install %s --from PATH", oldest, Name)
 }
 
-// checkVersions compares the programs' versions.
 func checkVersions(ctx context.Context, version string, programs map[string]string, env []string) error {
 	if isOlder(version, oldest) {
 		return fmt.Errorf("version %s is too old, %s is the oldest that the driver speaks to", version, oldest)
@@ -156,7 +154,6 @@ func formLoneSet(ctx context.Context, client *mongo.Client, config setConfig) er
 	}
 }
 
-// findFreePort returns a port that was free a moment ago.
 func findFreePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -53,7 +53,6 @@ var doubts = map[uint16]string{
 	errRollback: "rollback",
 }
 
-// serverError turns an error that a server reported into an outcome.
 func serverError(addr string, e *mysqldriver.MySQLError) error {
 	if w, ok := words[e.Number]; ok {
 		return load.Failed(w, addr, e)

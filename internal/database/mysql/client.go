@@ -112,7 +112,6 @@ var (
 	_ load.BulkClient = (*Client)(nil)
 )
 
-// beginOperation returns the link for an operation, with its deadline set.
 func (c *Client) beginOperation(ctx context.Context, writes bool) (*link, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, load.Failed(database.ErrorClass(err), "", err)
@@ -206,7 +205,6 @@ func (c *Client) dialMember(ctx context.Context, deadline time.Time) (*link, err
 	return nil, errors.Join(first, waitUntil(ctx, restless, deadline))
 }
 
-// connectDeadline returns the deadline of a connection attempt.
 func (c *Client) connectDeadline(deadline time.Time) time.Time {
 	if soon := time.Now().Add(c.router.settings.connect); soon.Before(deadline) {
 		return soon
@@ -265,7 +263,6 @@ func (c *Client) drop(l *link) {
 	}
 }
 
-// table returns the cached description of a table.
 func (c *Client) table(ctx context.Context, l *link, name string) (*table, error) {
 	if name == "" {
 		name = c.router.settings.table

@@ -28,7 +28,6 @@ type link struct {
 	row        []driver.Value
 }
 
-// statement is a prepared statement.
 type statement struct {
 	driver.StmtExecContext
 	driver.StmtQueryContext
@@ -39,7 +38,6 @@ type statement struct {
 // member would make the outcome of an operation unknown that was never sent.
 const idleAfter = time.Second
 
-// dial connects to a member.
 func (r *router) dial(ctx context.Context, addr string, deadline time.Time) (*link, error) {
 	s := r.settings
 	l := &link{addr: addr, statements: make(map[string]*statement)}
@@ -102,7 +100,6 @@ func (l *link) set(ctx context.Context, variables string) error {
 	return nil
 }
 
-// exec runs an unprepared statement.
 func (l *link) exec(ctx context.Context, statement string) error {
 	x, ok := l.conn.(driver.ExecerContext)
 	if !ok {
@@ -143,7 +140,6 @@ func (l *link) query(ctx context.Context, query string) ([][]string, error) {
 	}
 }
 
-// statement returns the prepared statement with that text.
 func (l *link) statement(ctx context.Context, text []byte) (*statement, error) {
 	if s := l.statements[string(text)]; s != nil {
 		return s, nil
@@ -188,7 +184,6 @@ func (l *link) stale(ctx context.Context, now, deadline time.Time) bool {
 	return ok && r.ResetSession(ctx) != nil
 }
 
-// broken reports whether the connection is unusable.
 func (l *link) broken() bool {
 	v, ok := l.conn.(driver.Validator)
 	return ok && !v.IsValid()

@@ -62,7 +62,6 @@ const (
 	StopGrace = 15 * time.Second
 )
 
-// config returns the driver's configuration for one server.
 func config(addr, user, password, schema string) *driver.Config {
 	c := driver.NewConfig()
 	c.Net, c.Addr, c.User, c.Passwd, c.DBName = "tcp", addr, user, password, schema
@@ -71,7 +70,6 @@ func config(addr, user, password, schema string) *driver.Config {
 	return c
 }
 
-// quote quotes the name of a table or column.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // InstallBase returns the folder with an installation's bin, lib and share folders.

@@ -79,7 +79,6 @@ func (c *Client) beginSelect(ctx context.Context, l *link, table string, fields 
 	return fields, t.quoted, nil
 }
 
-// query runs the statement in c.text.
 func (c *Client) query(ctx context.Context, l *link, args ...driver.NamedValue) (driver.Rows, error) {
 	s, err := l.statement(ctx, c.text)
 	if err != nil {
@@ -178,7 +177,6 @@ func (c *Client) InsertAll(ctx context.Context, name string, records []load.Reco
 	return nil
 }
 
-// sameFields reports whether two records have the same fields in the same order.
 func sameFields(a, b load.Record) bool {
 	return slices.EqualFunc(a.Values, b.Values, func(a, b load.Field) bool { return a.Name == b.Name })
 }
@@ -265,7 +263,6 @@ func (c *Client) Count(ctx context.Context, table string) (int64, error) {
 	return n, c.endOperation(ctx, l, errors.Join(err, rows.Close()))
 }
 
-// fit sizes the buffer of one row.
 func (l *link) fit(columns int) {
 	if cap(l.row) < columns {
 		l.row = make([]driver.Value, columns)
@@ -273,7 +270,6 @@ func (l *link) fit(columns int) {
 	l.row = l.row[:columns]
 }
 
-// appendQuoted appends a quoted column name.
 func appendQuoted(b []byte, name string) []byte {
 	if strings.Contains(name, "`") {
 		return append(b, quote(name)...)

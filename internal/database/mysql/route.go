@@ -52,7 +52,6 @@ type router struct {
 	searched  time.Time // when a search for the primary last ended
 }
 
-// member is a member as clients see it.
 type member struct {
 	addr   string
 	rtt    time.Duration
@@ -106,7 +105,6 @@ func (r *router) measure(ctx context.Context, addr string) (member, error) {
 	return m, nil
 }
 
-// candidates returns the members in the order in which a worker tries them.
 func (r *router) candidates(worker int) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +143,6 @@ func rotateMembers(m []member, by int) {
 	copy(m, append(slices.Clone(m[by:]), m[:by]...))
 }
 
-// markFailed records that a member failed.
 func (r *router) markFailed(addr string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +153,6 @@ func (r *router) markFailed(addr string) {
 	}
 }
 
-// markServing records that a member serves.
 func (r *router) markServing(addr string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +163,6 @@ func (r *router) markServing(addr string) {
 	}
 }
 
-// forgetPrimary forgets the primary if it is still the one at addr.
 func (r *router) forgetPrimary(addr string) {
 	if p := r.primary.Load(); *p == addr {
 		none := ""
@@ -214,7 +209,6 @@ func (r *router) queryView(ctx context.Context, addr string, deadline time.Time)
 	return r.discover(func(query string) ([][]string, error) { return l.query(ctx, query) })
 }
 
-// addMembers adds unknown members.
 func (r *router) addMembers(addrs []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

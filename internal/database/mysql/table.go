@@ -17,7 +17,6 @@ type Column func(size int) string
 // Blob holds any value, in a server's own storage engine.
 func Blob(int) string { return "MEDIUMBLOB" }
 
-// table is what is known of a table.
 type table struct {
 	mu      sync.Mutex
 	columns []string        // of fields, in order; set once
@@ -25,7 +24,6 @@ type table struct {
 	quoted  string          // its name in statements
 }
 
-// present returns the fields that are columns.
 func (t *table) present(fields []string) []string {
 	absent := func(f string) bool { return !t.has[strings.ToLower(f)] }
 	if !slices.ContainsFunc(fields, absent) {

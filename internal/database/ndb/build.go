@@ -194,7 +194,6 @@ func failureLines(text string) string {
 	return strings.Join(lines[max(0, len(lines)-6):], "\n")
 }
 
-// progress parses the progress of make or ninja.
 type progress struct {
 	say  func(percent int)
 	line []byte
@@ -222,7 +221,6 @@ func (p *progress) Write(b []byte) (int, error) {
 	}
 }
 
-// percent returns the progress that a line reports.
 func percent(line string) (int, bool) {
 	m := progressLine.FindStringSubmatch(line)
 	if m == nil {

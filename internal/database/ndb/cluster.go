@@ -27,7 +27,6 @@ const (
 	startTimeout = 5 * time.Minute
 )
 
-// cluster is a running cluster.
 type cluster struct {
 	*mysql.Cluster // the SQL nodes
 	driver         *mysql.Driver
@@ -160,7 +159,6 @@ func (c *cluster) addMember(ctx context.Context, h host.Host) (member, error) {
 	return m, settings.Write(ctx, h.Files(), s.ConfigFile(), "mysqld")
 }
 
-// members returns all members with their identifiers.
 func (c *cluster) members() []member {
 	servers := c.All()
 	c.mu.Lock()
@@ -172,7 +170,6 @@ func (c *cluster) members() []member {
 	return members
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
 }

@@ -123,7 +123,6 @@ func (c *cluster) awaitData(ctx context.Context, members []member) error {
 	return fmt.Errorf("the data node on %s: %w%s", late[0].Host.Name(), err, d.LastLines())
 }
 
-// peer is a node as the management node reports it.
 type peer struct {
 	id        int
 	kind      string // NDB, MGM, API
@@ -132,7 +131,6 @@ type peer struct {
 	group     int  // its node group, -1 for none
 }
 
-// started reports whether a node serves.
 func (p peer) started() bool { return p.connected && !p.starting }
 
 // peerLine is a line of ndb_mgm's SHOW:
@@ -152,7 +150,6 @@ var (
 	transition = regexp.MustCompile(`\b(starting|shutting down|restarting|not started|not connected|single user mode|unknown state)\b`)
 )
 
-// parseShow parses the output of ndb_mgm -e SHOW.
 func parseShow(output string) (map[int]peer, error) {
 	peers := make(map[int]peer)
 	kind := ""
@@ -196,7 +193,6 @@ func (c *cluster) runManager(ctx context.Context, command string) (string, error
 	})
 }
 
-// queryPeers returns all nodes by identifier.
 func (c *cluster) queryPeers(ctx context.Context) (map[int]peer, error) {
 	out, err := c.runManager(ctx, "SHOW")
 	if err != nil {
@@ -205,7 +201,6 @@ func (c *cluster) queryPeers(ctx context.Context) (map[int]peer, error) {
 	return parseShow(out)
 }
 
-// managerAddr returns the management node's address.
 func (c *cluster) managerAddr() string { return fmt.Sprintf("%s:%d", c.manager.Addr(), managePort) }
 
 // startManager starts the management node: fresh, with the configuration as it is for the members

@@ -40,7 +40,6 @@ var optionNames = []string{
 	"port", "time_between_global_checkpoints", "transaction_deadlock_detection_timeout",
 }
 
-// parseOptions parses the options of a cluster on that many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -157,7 +156,6 @@ func (o options) config(manager host.Host, members []member, formed int) string 
 	return b.String()
 }
 
-// manageDir returns the management node's directory.
 func manageDir(h host.Host) string { return filepath.Join(h.Dir(), Name+"-management") }
 
 // storage returns the settings that a SQL node's data directory is created with.
@@ -178,7 +176,6 @@ func storage(ctx context.Context, on files.System, in database.Installation) mys
 	return s
 }
 
-// settings returns a SQL node's configuration.
 func (o options) settings(m member, storage mysql.Settings, connect string) mysql.Settings {
 	s := append(mysql.Settings{}, storage...)
 	s.Add("datadir", m.Data())

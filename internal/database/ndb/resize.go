@@ -232,7 +232,6 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// memberOn returns the member on a node.
 func (c *cluster) memberOn(doing string, node host.Host) (member, error) {
 	s, err := c.Member(doing, node)
 	if err != nil {
@@ -243,7 +242,6 @@ func (c *cluster) memberOn(doing string, node host.Host) (member, error) {
 	return member{s, c.ids[s]}, nil
 }
 
-// endMember ends a member's SQL and data node.
 func (c *cluster) endMember(ctx context.Context, m member, manner database.Manner) error {
 	err := m.Halt(ctx, manner)
 	c.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"skerry/internal/database/mysql"
 )
 
-// Ready implements database.Cluster.
 func (c *cluster) Ready(ctx context.Context) error { return c.checkServes(ctx, c.members()) }
 
 // checkServes returns nil if each member's data node has started and its SQL node can use the
@@ -93,7 +92,6 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// stateText describes a data node's state.
 func stateText(p peer) string {
 	switch {
 	case !p.connected:
@@ -106,7 +104,6 @@ func stateText(p peer) string {
 	return fmt.Sprintf("started, node group %d", p.group)
 }
 
-// findSQL returns a SQL node that answers.
 func (c *cluster) findSQL(ctx context.Context) (*mysql.Server, error) {
 	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		_, err := s.Query(ctx, "SELECT 1")
@@ -123,7 +120,6 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	return s.Count(ctx, "")
 }
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	s, err := c.findSQL(ctx)
 	if err != nil {

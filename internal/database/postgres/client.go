@@ -32,14 +32,12 @@ type client struct {
 	arena  []byte // what fields that were read refer to
 }
 
-// lane is a connection with its prepared statements.
 type lane struct {
 	conn       *pgconn.PgConn
 	addr       string
 	statements map[string]*statement
 }
 
-// statement is prepared; names are its columns'.
 type statement struct {
 	*pgconn.StatementDescription
 	names []string
@@ -79,7 +77,6 @@ func (d *Postgres) openClient(ctx context.Context, s settings) (*client, error) 
 	return c, nil
 }
 
-// session is an operation in progress.
 type session struct {
 	*lane
 	slot **lane // where the client keeps it
@@ -160,7 +157,6 @@ func (s session) endOperation(err error) error {
 	return err
 }
 
-// Close implements load.Client.
 func (c *client) Close() error {
 	for _, l := range []*lane{c.write, c.read} {
 		if l != nil {
@@ -188,7 +184,6 @@ type directory struct {
 	addrs []string
 }
 
-// openDirectory starts a directory, which outlives the context of the worker that opens it.
 func openDirectory(ctx context.Context, s settings) *directory {
 	dir := &directory{addrs: strings.Split(s.hosts, ",")}
 	ctx, dir.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -203,7 +198,6 @@ func (dir *directory) close() error {
 	return nil
 }
 
-// members returns the known addresses.
 func (dir *directory) members() []string {
 	dir.mu.Lock()
 	defer dir.mu.Unlock()

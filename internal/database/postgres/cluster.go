@@ -19,7 +19,6 @@ import (
 // readyTimeout bounds the time until the standbys of a new cluster stream.
 const readyTimeout = 60 * time.Second
 
-// cluster is a running PostgreSQL.
 type cluster struct {
 	*daemon.Cluster[*member]
 	options options
@@ -108,12 +107,10 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(Name, format, args...)
 }
 
-// current returns the members and the primary.
 func (c *cluster) current() (members []*member, primary *member) {
 	return c.All(), c.primary.Load()
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var hosts []string
 	members := c.All()

@@ -65,10 +65,8 @@ func oneRow(ctx context.Context, conn *pgconn.PgConn, sql string) (string, error
 	return text[0][0], nil
 }
 
-// inRecovery queries whether a server is a standby.
 const inRecovery = "SELECT pg_is_in_recovery()"
 
-// isTrue is PostgreSQL's true.
 const isTrue = "t"
 
 // Slots are named after their standby's address, so that clients learn from a primary
@@ -125,7 +123,6 @@ var codes = map[string]string{
 // a transaction of its own, was rolled back.
 const severityError = "ERROR"
 
-// classify turns an error of an operation into an outcome.
 func classify(addr string, err error) error {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {

@@ -34,7 +34,6 @@ const (
 	errorLines = 5
 )
 
-// member is a PostgreSQL on a node.
 type member struct {
 	host host.Host
 	addr string // for clients
@@ -45,7 +44,6 @@ type member struct {
 	stale atomic.Bool
 }
 
-// Name implements daemon.Member.
 func (m *member) Name() string { return m.host.Name() }
 
 func newMember(h host.Host, o options) *member {
@@ -58,7 +56,6 @@ func (m *member) config() string { return filepath.Join(m.dir(), "postgresql.con
 func (m *member) access() string { return filepath.Join(m.dir(), "pg_hba.conf") }
 func (m *member) log() string    { return filepath.Join(m.dir(), "postgres.log") }
 
-// prepare makes the member's empty folder.
 func (m *member) prepare(ctx context.Context) error {
 	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of postgres on %s: %w", m.host.Name(), err)
@@ -111,7 +108,6 @@ func (m *member) becomeStandby(ctx context.Context) error {
 	return nil
 }
 
-// command is a program of PostgreSQL's on the member's node.
 func (c *cluster) command(m *member, program string, args ...string) host.Command {
 	return host.Command{
 		Name: program, Path: c.Env.Installation.Programs[program], Args: args,
@@ -121,7 +117,6 @@ func (c *cluster) command(m *member, program string, args ...string) host.Comman
 	}
 }
 
-// tool runs a program to its end.
 func (c *cluster) tool(ctx context.Context, m *member, program string, args ...string) error {
 	cmd := c.command(m, program, args...)
 	var out bytes.Buffer
@@ -178,7 +173,6 @@ func (m *member) withConn(ctx context.Context, what func(context.Context, *pgcon
 	return nil
 }
 
-// query runs a query and returns its rows as text.
 func (m *member) query(ctx context.Context, sql string) (text [][]string, err error) {
 	err = m.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
 		text, err = rows(ctx, conn, sql)

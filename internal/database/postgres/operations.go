@@ -25,7 +25,6 @@ const (
 	kindDelete = 'd'
 )
 
-// keyColumn is YCSB's.
 const keyColumn = "ycsb_key"
 
 // statement finds the statement of a kind for a table and fields, and prepares it at the
@@ -58,7 +57,6 @@ func (c *client) statement(s session, kind byte, table string, n int, name func(
 	return st, nil
 }
 
-// text is a statement in SQL.
 func text(kind byte, table string, fields []string) string {
 	columns := "*"
 	if len(fields) > 0 {
@@ -103,12 +101,10 @@ func (c *client) run(s session, st *statement, visit func(values [][]byte)) (pgc
 	return result.Close()
 }
 
-// runKeyed begins a statement's values.
 func (c *client) runKeyed(key string) {
 	c.values = append(c.values[:0], []byte(key))
 }
 
-// Read implements load.Client.
 func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	s, err := c.beginOperation(ctx, true)
 	if err != nil {
@@ -148,7 +144,6 @@ func (c *client) record(dst []load.Field, st *statement, values [][]byte) []load
 	return dst
 }
 
-// Scan implements load.Client.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	s, err := c.beginOperation(ctx, true)
 	if err != nil {
@@ -173,7 +168,6 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	return seen, s.endOperation(err)
 }
 
-// setStatement writes fields of a record with a statement of a kind.
 func (c *client) setStatement(ctx context.Context, kind byte, table, key string, values []load.Field) (int64, error) {
 	s, err := c.beginOperation(ctx, false)
 	if err != nil {
@@ -189,7 +183,6 @@ func (c *client) setStatement(ctx context.Context, kind byte, table, key string,
 	return tag.RowsAffected(), s.endOperation(err)
 }
 
-// bind adds a record's fields to a statement's values.
 func (c *client) bind(values []load.Field) {
 	for _, f := range values {
 		if f.Value == nil {
@@ -226,7 +219,6 @@ func (c *client) InsertAll(ctx context.Context, table string, records []load.Rec
 	return s.endOperation(s.conn.ExecBatch(context.Background(), &batch).Close())
 }
 
-// Update implements load.Client.
 func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
 	n, err := c.setStatement(ctx, kindUpdate, table, key, values)
 	if err == nil && n == 0 {
@@ -235,7 +227,6 @@ func (c *client) Update(ctx context.Context, table, key string, values []load.Fi
 	return err
 }
 
-// Delete implements load.Client.
 func (c *client) Delete(ctx context.Context, table, key string) error {
 	n, err := c.setStatement(ctx, kindDelete, table, key, nil)
 	if err == nil && n == 0 {
@@ -244,7 +235,6 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return err
 }
 
-// Count implements load.Counter.
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	s, err := c.beginOperation(ctx, true)
 	if err != nil {

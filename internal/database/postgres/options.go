@@ -97,7 +97,6 @@ const (
 	defaultPrefix  = "field"
 )
 
-// settings are the parsed client properties.
 type settings struct {
 	hosts                    string // comma separated: settings are comparable
 	user, password, database string

@@ -123,7 +123,6 @@ const seekPause = 100 * time.Millisecond
 // errNoPrimary means that no reachable server accepts writes.
 var errNoPrimary = errors.New("none of the servers takes writes")
 
-// candidate is a server that answered.
 type candidate struct {
 	conn    *pgconn.PgConn
 	addr    string

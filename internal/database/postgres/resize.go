@@ -233,7 +233,6 @@ func (c *cluster) rejoin(ctx context.Context, m, primary *member) error {
 	return c.admitClone(ctx, m, primary)
 }
 
-// discard removes a member's data.
 func (m *member) discard(ctx context.Context) error {
 	if err := m.host.Files().Remove(ctx, m.data()); err != nil {
 		return fmt.Errorf("removing the data of postgres on %s: %w", m.host.Name(), err)

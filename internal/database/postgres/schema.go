@@ -57,7 +57,6 @@ func ensureTable(ctx context.Context, conn *pgconn.PgConn, table, prefix string,
 	return nil
 }
 
-// literal quotes text.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // count counts the rows of a table, 0 if there is no table.

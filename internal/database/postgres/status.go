@@ -122,7 +122,6 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	})
 }
 
-// Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 	primary := c.primary.Load()
 	if primary == nil {
@@ -137,7 +136,6 @@ func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	primary := c.primary.Load()
 	if primary == nil {

@@ -25,7 +25,6 @@ type client struct {
 
 var _ load.Client = (*client)(nil)
 
-// call is one command of an operation.
 type call struct {
 	slot   int
 	lo, hi int // its request: c.req[lo:hi]
@@ -39,7 +38,6 @@ type call struct {
 	err    error
 }
 
-// beginOperation begins an operation.
 func (c *client) beginOperation(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		class := database.ClassCanceled
@@ -145,7 +143,6 @@ func (c *client) alternativeNode(k *call, err error) int32 {
 	return c.otherNode(k.node)
 }
 
-// readReplies reads the replies and reports whether redirected calls remain.
 func (c *client) readReplies(ctx context.Context, follow bool) (again bool) {
 	defer c.watchCancel(ctx)()
 	for _, l := range c.touched {
@@ -184,7 +181,6 @@ func (c *client) readReplies(ctx context.Context, follow bool) (again bool) {
 	return again
 }
 
-// handleError handles an error reply and reports whether the call was redirected.
 func (c *client) handleError(k *call, follow bool) bool {
 	e, _, _, _ := parseElement(k.lane.in, k.at)
 	node, ask, moved := c.followRedirect(e.text, k.lane.addr)
@@ -220,7 +216,6 @@ func (c *client) watchCancel(ctx context.Context) (stop func()) {
 	return func() { undo() }
 }
 
-// failCalls fails the calls that wait on a lane and closes its connection.
 func (c *client) failCalls(l *lane, waiting []int, err error) {
 	for _, i := range waiting {
 		c.calls[i].fail(err)
@@ -231,7 +226,6 @@ func (c *client) failCalls(l *lane, waiting []int, err error) {
 
 func (k *call) fail(err error) { k.err, k.done = err, true }
 
-// openLane returns the lane to a node, connected.
 func (c *client) openLane(ctx context.Context, node int32, deadline time.Time) (*lane, error) {
 	if node < 0 {
 		return nil, load.Failed("clusterdown", "", errors.New("no node is known to serve the slot"))
@@ -256,7 +250,6 @@ func (c *client) openLane(ctx context.Context, node int32, deadline time.Time) (
 	return l, nil
 }
 
-// Close closes the lanes and releases the router.
 func (c *client) Close() error {
 	for _, l := range c.lanes {
 		if l != nil {

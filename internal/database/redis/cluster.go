@@ -20,7 +20,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// cluster is a running Redis Cluster.
 type cluster struct {
 	*daemon.Cluster[*member]
 	kind    kind
@@ -76,7 +75,6 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// removeMember stops a member's server and removes it from the list of members.
 func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	c.Drop(m)
 	return m.stop(ctx)
@@ -87,12 +85,10 @@ func (c *cluster) runningMembers() []*member {
 	return c.Select(func(m *member) bool { return !m.Halted() })
 }
 
-// haltedMembers returns the halted members.
 func (c *cluster) haltedMembers() []*member {
 	return c.Select((*member).Halted)
 }
 
-// Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var hosts []string
 	for _, m := range c.All() {
@@ -105,7 +101,6 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error {
 	err := c.Servers.Stop(ctx)
 	for _, m := range c.All() {
@@ -126,7 +121,6 @@ const (
 	adminTimeout = 5 * time.Second
 )
 
-// member is a server on a node.
 type member struct {
 	host  host.Host
 	addr  string // for clients and other members
@@ -139,7 +133,6 @@ type member struct {
 	daemon.Seat
 }
 
-// Name implements daemon.Member.
 func (m *member) Name() string { return m.host.Name() }
 
 func (c *cluster) newMember(h host.Host) *member {
@@ -206,7 +199,6 @@ func (c *cluster) launch(ctx context.Context, m *member, joining bool) error {
 	return nil
 }
 
-// stop stops the server gracefully.
 func (m *member) stop(ctx context.Context) error {
 	return errors.Join(m.Server().Stop(ctx), m.admin.Close())
 }
@@ -214,7 +206,6 @@ func (m *member) stop(ctx context.Context) error {
 // colour matches terminal colours, which redis-cli also prints into pipes.
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// runCLI runs redis-cli --cluster on the control node.
 func (c *cluster) runCLI(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
 	p, err := c.Env.Control.Start(ctx, host.Command{

@@ -32,7 +32,6 @@ redis.call('CLUSTER', 'SETSLOT', ARGV[1], 'MIGRATING', ARGV[2])
 for _, key in ipairs(KEYS) do redis.call('DEL', key) end
 return 1`
 
-// handOverDigest identifies the script in EVALSHA.
 var handOverDigest = digestRecord(handOverScript, "")
 
 func digestRecord(value, expiry string) string {
@@ -48,7 +47,6 @@ type batch struct {
 	slow   []job // for MIGRATE
 }
 
-// slotCopy is a slot's records at one moment.
 type slotCopy struct {
 	job
 	keys   []string
@@ -96,7 +94,6 @@ func (s *stream) chooseJobs(ctx context.Context, jobs []job) (b batch, err error
 	return b, nil
 }
 
-// readKeys lists the keys of the slots.
 func (s *stream) readKeys(ctx context.Context, copies []slotCopy) error {
 	pipe := s.Pipeline()
 	cmds := make([]*goredis.StringSliceCmd, len(copies))

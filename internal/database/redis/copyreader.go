@@ -33,7 +33,6 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return reader, nil
 }
 
-// copyReader reads the copy of one member.
 type copyReader struct {
 	client *client
 	member *member
@@ -41,7 +40,6 @@ type copyReader struct {
 
 var _ load.Client = (*copyReader)(nil)
 
-// errReadOnly is returned for writes to a member's own copy.
 var errReadOnly = fmt.Errorf("%w: a member's own copy is read only", load.ErrUnsupported)
 
 func markNotHeld(err error) error {
@@ -52,13 +50,11 @@ func markNotHeld(err error) error {
 	return err
 }
 
-// Read implements load.Client.
 func (r *copyReader) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	dst, err := r.client.Read(ctx, table, key, fields, dst)
 	return dst, markNotHeld(err)
 }
 
-// scanPage is the number of keys per SCAN.
 const scanPage = 1000
 
 // Scan implements load.Client. It reads all keys of the member, because the index may be on
@@ -99,14 +95,10 @@ func (r *copyReader) Scan(
 	return seen, nil
 }
 
-// Update implements load.Client.
 func (r *copyReader) Update(context.Context, string, string, []load.Field) error { return errReadOnly }
 
-// Insert implements load.Client.
 func (r *copyReader) Insert(context.Context, string, string, []load.Field) error { return errReadOnly }
 
-// Delete implements load.Client.
 func (r *copyReader) Delete(context.Context, string, string) error { return errReadOnly }
 
-// Close implements load.Client.
 func (r *copyReader) Close() error { return r.client.Close() }

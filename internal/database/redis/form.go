@@ -43,7 +43,6 @@ func (c *cluster) formCluster(ctx context.Context) error {
 	return c.introduceAll(ctx, members)
 }
 
-// assignInitialSlots assigns every master its slots and its epoch.
 func (c *cluster) assignInitialSlots(ctx context.Context, members []*member, master []int) error {
 	g, gctx := errgroup.WithContext(ctx)
 	next := 0
@@ -66,7 +65,6 @@ func (c *cluster) assignInitialSlots(ctx context.Context, members []*member, mas
 	return g.Wait()
 }
 
-// introduceAll introduces every member to every other.
 func (c *cluster) introduceAll(ctx context.Context, members []*member) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, m := range members {
@@ -97,10 +95,8 @@ func (c *cluster) queueMeet(ctx context.Context, pipe goredis.Pipeliner, other *
 	pipe.Do(ctx, args...)
 }
 
-// slotShare returns the i-th of n equal parts of the slots.
 func slotShare(i, n int) (from, to int) { return i * slots / n, (i+1)*slots/n - 1 }
 
-// assignReplicas makes all other nodes replicas of their masters.
 func assignReplicas(ctx context.Context, members []*member, master []int) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
@@ -112,7 +108,6 @@ func assignReplicas(ctx context.Context, members []*member, master []int) error 
 	return g.Wait()
 }
 
-// replicateFrom makes a member a replica of another.
 func (m *member) replicateFrom(ctx context.Context, master *member) error {
 	id, err := master.admin.ClusterMyID(ctx).Result()
 	if err != nil {
@@ -161,7 +156,6 @@ func placeMasters(nodes []host.Host, masters, replicas int) []int {
 	return master
 }
 
-// pickBySite picks count nodes, one of each site in turn, in the nodes' order.
 func pickBySite(nodes []host.Host, count int) []int {
 	var sites []string
 	at := make(map[string][]int)

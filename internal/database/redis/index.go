@@ -71,7 +71,6 @@ var indexKeys = func() (keys [groups]string) {
 	return keys
 }()
 
-// indexSlots are the slots of indexKeys.
 var indexSlots = func() (s [groups]int) {
 	for g, key := range indexKeys {
 		s[g] = slotOf(key)

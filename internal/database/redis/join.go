@@ -115,7 +115,6 @@ func (c *cluster) chooseMaster(ctx context.Context, node host.Host) (*member, er
 	return best.member, nil
 }
 
-// introduceMember introduces the new member to all others.
 func (c *cluster) introduceMember(ctx context.Context, m *member) error {
 	others := c.others(m)
 	if c.options.rebalance == rebalanceCLI {
@@ -266,7 +265,6 @@ func findPeer(views []view, addr string) (found peer, known bool) {
 	return found, known
 }
 
-// replicas returns the replicas of the viewing node.
 func (v view) replicas() (of []peer) {
 	for _, p := range v.peers {
 		if p.master == v.self.id {
@@ -276,7 +274,6 @@ func (v view) replicas() (of []peer) {
 	return of
 }
 
-// others returns the running members except one.
 func (c *cluster) others(but *member) []*member {
 	var others []*member
 	for _, m := range c.runningMembers() {

@@ -182,7 +182,6 @@ func (l *lane) exchangeStep(fd uintptr) bool {
 	return true
 }
 
-// send writes requests.
 func (l *lane) send(requests []byte) error {
 	n, err := l.conn.Write(requests)
 	if err == nil {
@@ -195,7 +194,6 @@ func (l *lane) send(requests []byte) error {
 	return load.Unknown(database.ErrorClass(err), l.addr, err)
 }
 
-// skipReply reads to the end of the next reply.
 func (l *lane) skipReply() error {
 	for need := int64(1); need > 0; {
 		if _, next, ok := parseShortBulk(l.in, l.at); ok {
@@ -235,7 +233,6 @@ func (l *lane) readMore() error {
 	return err
 }
 
-// growBuffer makes room in the buffer for a read.
 func (l *lane) growBuffer() {
 	if cap(l.in)-len(l.in) < readAhead/2 {
 		l.in = slices.Grow(l.in, max(readAhead, len(l.in)))

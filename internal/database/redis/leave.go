@@ -71,7 +71,6 @@ func (c *cluster) checkLeft(ctx context.Context, left *member) error {
 	return nil
 }
 
-// removeServing removes a serving member.
 func (c *cluster) removeServing(ctx context.Context, m *member) (bytes int64, accepted time.Duration, err error) {
 	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
 		return 0, 0, err
@@ -306,7 +305,6 @@ func (c *cluster) removeLost(ctx context.Context, m *member) (accepted time.Dura
 	return accepted, c.repair(ctx)
 }
 
-// answeringViews returns the views of members that answered, except one.
 func answeringViews(views []view, but *member) []view {
 	var some []view
 	for _, v := range views {

@@ -158,7 +158,6 @@ func (s *stream) moveSlots(ctx context.Context, slots []int) error {
 	return g.Wait()
 }
 
-// moveBatch moves one batch.
 func (s *stream) moveBatch(ctx context.Context, q *queue, b batch) error {
 	if err := s.copyBatch(ctx, b); err != nil {
 		return err
@@ -177,7 +176,6 @@ func (s *stream) moveBatch(ctx context.Context, q *queue, b batch) error {
 	return nil
 }
 
-// job is a slot to move.
 type job struct {
 	slot  int
 	tries int      // failed copies
@@ -220,7 +218,6 @@ func (q *queue) popJobs(ctx context.Context, n int) ([]job, error) {
 	}
 }
 
-// requeue returns jobs to the queue.
 func (q *queue) requeue(jobs ...job) {
 	if len(jobs) == 0 {
 		return
@@ -231,7 +228,6 @@ func (q *queue) requeue(jobs ...job) {
 	q.notify()
 }
 
-// complete records n jobs as complete.
 func (q *queue) complete(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

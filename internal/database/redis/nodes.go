@@ -33,7 +33,6 @@ func (p peer) hasFlag(flag string) bool {
 	return false
 }
 
-// countSlots returns the number of slots that the node owns.
 func (p peer) countSlots() (n int) {
 	for _, r := range p.slots {
 		n += r.to - r.from + 1
@@ -41,7 +40,6 @@ func (p peer) countSlots() (n int) {
 	return n
 }
 
-// countMoves returns the number of its moving slots.
 func (p peer) countMoves() int { return len(p.migrating) + len(p.importing) }
 
 // stateText returns Redis' own words for the node, such as "master", "slave" or "master,fail".

@@ -10,7 +10,6 @@ import (
 	"skerry/internal/load"
 )
 
-// Read reads a record's hash, or some of its fields.
 func (c *client) Read(ctx context.Context, _, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	deadline, err := c.beginOperation(ctx)
 	if err != nil {
@@ -30,7 +29,6 @@ func (c *client) Read(ctx context.Context, _, key string, fields []string, dst [
 	return dst, nil
 }
 
-// appendGet queues the read of a record.
 func appendGet[T string | []byte](c *client, key T, fields []string) {
 	lo := len(c.req)
 	if len(fields) == 0 {

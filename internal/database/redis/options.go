@@ -49,13 +49,11 @@ type options struct {
 	config            []string // further arguments of the server
 }
 
-// optionNames are the options that experiments may set.
 var optionNames = []string{
 	"appendfsync", "appendonly", "cluster_node_timeout", "cluster_require_full_coverage",
 	"io_threads", "join_as", "masters", "maxmemory", "maxmemory_policy", "port", "rebalance", "replicas", "wait",
 }
 
-// parseOptions parses the options of a cluster on the given number of nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -254,7 +252,6 @@ func readBool(p map[string]string, name string) (bool, error) {
 	return v, nil
 }
 
-// readInt sets v if the property is set.
 func readInt(p map[string]string, name string, low, high int, v *int) error {
 	if p[name] == "" {
 		return nil

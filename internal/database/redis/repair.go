@@ -15,7 +15,6 @@ import (
 // errStuck means that a slot cannot be repaired while a member is halted.
 var errStuck = errors.New("a slot is moving to a halted member")
 
-// errMoved means that a slot changed its owner during a repair.
 var errMoved = errors.New("a slot has moved during the repair")
 
 // repair ends every interrupted move:
@@ -44,7 +43,6 @@ func (c *cluster) repair(ctx context.Context) error {
 	}
 }
 
-// repairOnce repairs the state of one set of views.
 func (c *cluster) repairOnce(ctx context.Context) error {
 	for _, phase := range []func(repairer, context.Context, view, *goredis.Client) error{repairer.repairMigrating, repairer.repairImporting} {
 		views, err := c.readViews(ctx)
@@ -122,7 +120,6 @@ func parseChangers(list string) (ids []string) {
 	return ids
 }
 
-// repairer holds the state of one repair.
 type repairer struct {
 	kind  kind
 	owner [slots]view // by the owners' own views; without a member if unowned
@@ -130,7 +127,6 @@ type repairer struct {
 	away  []*member
 }
 
-// repairMigrating repairs the slots that a node reports as MIGRATING.
 func (f repairer) repairMigrating(ctx context.Context, v view, here *goredis.Client) error {
 	var stay []int
 	// Slots by the id of their new owner.
@@ -185,7 +181,6 @@ func (f repairer) findHalfClaimed(ctx context.Context, v, to view, list []int) (
 	return full, err
 }
 
-// ownsAlready is the error of a node that imports its own slot.
 const ownsAlready = "I'm already the owner of hash slot"
 
 // completeMove sends the remaining keys of slots and makes the other node their owner.
@@ -216,7 +211,6 @@ func (f repairer) completeMove(ctx context.Context, v view, here *goredis.Client
 	return setSlotState(ctx, here, list, "NODE", to.self.id)
 }
 
-// filterOccupied returns the slots for which a server has keys.
 func filterOccupied(ctx context.Context, at *goredis.Client, list []int) (full []int, err error) {
 	pipe := at.Pipeline()
 	counts := make([]*goredis.IntCmd, len(list))
@@ -234,7 +228,6 @@ func filterOccupied(ctx context.Context, at *goredis.Client, list []int) (full [
 	return full, err
 }
 
-// isAway reports whether an id belongs to a halted member.
 func (f repairer) isAway(v view, id string) bool {
 	for _, p := range v.peers {
 		for _, m := range f.away {

@@ -27,7 +27,6 @@ const (
 	kindArray  = '*'
 )
 
-// element is one element of a reply. An array's elements follow it.
 type element struct {
 	kind byte
 	text []byte // of a status, an error or a bulk string
@@ -119,14 +118,12 @@ func parseNumber(b []byte) (int64, error) {
 	return n, nil
 }
 
-// appendArray appends the header of a command of n words.
 func appendArray(b []byte, n int) []byte {
 	b = append(b, kindArray)
 	b = strconv.AppendInt(b, int64(n), 10)
 	return append(b, '\r', '\n')
 }
 
-// appendBulk appends one word of a command.
 func appendBulk[T string | []byte](b []byte, word T) []byte {
 	b = append(b, kindBulk)
 	b = strconv.AppendInt(b, int64(len(word)), 10)
@@ -135,7 +132,6 @@ func appendBulk[T string | []byte](b []byte, word T) []byte {
 	return append(b, '\r', '\n')
 }
 
-// appendCommand appends a command of words.
 func appendCommand(b []byte, words ...string) []byte {
 	b = appendArray(b, len(words))
 	for _, w := range words {

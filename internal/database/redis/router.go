@@ -124,7 +124,6 @@ func (r *router) applySlotMap(ranges []ownedSlots, asked uint32) {
 	}
 }
 
-// refreshLoop refreshes the slot map on request.
 func (r *router) refreshLoop(ctx context.Context) {
 	for {
 		select {
@@ -140,7 +139,6 @@ func (r *router) refreshLoop(ctx context.Context) {
 	}
 }
 
-// requestRefresh schedules a refresh.
 func (r *router) requestRefresh() {
 	if r.cluster == "false" {
 		return
@@ -151,7 +149,6 @@ func (r *router) requestRefresh() {
 	}
 }
 
-// nodeNumber returns the number of a node, and assigns one to a new node.
 func (r *router) nodeNumber(addr string) int32 {
 	for i, a := range *r.nodes.Load() {
 		if a == addr {

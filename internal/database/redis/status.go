@@ -14,7 +14,6 @@ import (
 	"skerry/internal/database"
 )
 
-// view is the cluster's state as one member reports it.
 type view struct {
 	*member
 	peers []peer
@@ -22,7 +21,6 @@ type view struct {
 	state string // "ok" or "fail"
 }
 
-// readView reads a member's view.
 func (m *member) readView(ctx context.Context) (view, error) {
 	v := view{member: m}
 	pipe := m.admin.Pipeline()
@@ -297,7 +295,6 @@ func (m *member) countRows(ctx context.Context) (int64, error) {
 // maxKeysInSlot bounds one answer. It suffices for 1.6 billion evenly spread records.
 const maxKeysInSlot = 100_000
 
-// Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
 	views, err := c.masterViews(ctx)
 	if err != nil {

@@ -43,14 +43,12 @@ const (
 	versionCell = 2 // of a row that is cut at its bars
 )
 
-// aspects are the parts of the suite that have a column.
 var aspects = []struct{ key, title string }{
 	{"options", "options"}, {"records", "records"}, {"values", "bytes"}, {"scan", "scan"}, {"load", "load"},
 	{"churn", "joins and leaves"}, {"halt", "halt"}, {"kill", "kill -9"}, {"lost_joiner", "joiner killed"},
 	{"faults", "failed starts"}, {"disk_full", "disk full"}, {"stop", "stop"},
 }
 
-// formatTable is the matrix in Markdown.
 func formatTable(rows []*dbtest.Row) string {
 	var b strings.Builder
 	head, rule := "| database | version |", "|---|---|"

@@ -17,7 +17,6 @@ import (
 	"github.com/FerretDB/FerretDB/ferretdb"
 )
 
-// module is what the version is asked of.
 const module = "github.com/FerretDB/FerretDB"
 
 func main() {
