@@ -9,29 +9,24 @@ import (
 	"skerry/internal/install"
 )
 
-// About describes a database for the registry, the Makefile, the tests and the documentation. It
-// is in the database's own package; one line of internal/database/all registers it.
+// About describes a database for the registry, the Makefile, the tests and the documentation.
 type About struct {
 	// Name is the database's name in experiments.
 	Name string
 	// New creates the database. The package of this function is the database's.
 	New func() Database
-	// Recipes are the installation recipes, the default version first. A database that is part of
-	// skerry has none.
+	// Recipes are the installation recipes, the default version first; none for a database that is part of Skerry.
 	Recipes []install.Recipe
-	// Protocol is the name of the client's protocol, for databases that users describe; "" if it is
-	// not offered.
+	// Protocol names the client's protocol for custom databases, "" if it is not offered.
 	Protocol string
-	// Choices are the settings that matter when a database is chosen. It is nil for a database that
-	// is no candidate.
+	// Choices are the settings to choose from, nil for a database that is no candidate.
 	Choices func(Placement) []Choice
 	Row     Row
 	Suite   Suite
 	Smoke   Smoke
 }
 
-// Row is the database's row in the overview of docs/databases.md. The other columns follow from
-// its recipe and its Capabilities.
+// Row is the database's row in docs/databases.md, without the columns that its recipe and Capabilities determine.
 type Row struct {
 	Note     string // after how it is installed
 	Scan     string
@@ -44,15 +39,13 @@ type Row struct {
 type Suite struct {
 	// Takes is the approximate duration on two cores. The longest suite starts first.
 	Takes time.Duration
-	// Alone prevents other suites that load the machine from running at the same time, because of
-	// many large processes.
+	// Alone excludes other suites that load the machine at the same time.
 	Alone bool
 	// Waits marks a suite that mostly waits. It runs next to all others.
 	Waits bool
 }
 
-// Smoke is the database's experiment in experiments/smoke, which shows whether it works on a
-// machine.
+// Smoke is the database's experiment in experiments/smoke.
 type Smoke struct {
 	// Text is the description of the experiment.
 	Text string
@@ -91,8 +84,7 @@ func (r Reads) String() string { return readsNames[r] }
 // ReadsNames returns the names of all promises, the weakest first.
 func ReadsNames() []string { return append([]string(nil), readsNames...) }
 
-// Choice is a configuration of a database to choose from: its promise, and what it gives up for
-// that.
+// Choice is a configuration of a database with its promise and its cost.
 type Choice struct {
 	// Name is unique among the choices of a database: "quorum", "local reads".
 	Name    string

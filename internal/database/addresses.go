@@ -22,13 +22,11 @@ type Published interface {
 type Ports struct {
 	// All lists the ports that clients, other members and tools connect to, the clients' first.
 	All []int
-	// Fixed means that members announce the port numbers that they listen on, so that a port cannot
-	// be published as another one.
+	// Fixed means that members announce their own port numbers, which must be published unchanged.
 	Fixed bool
 }
 
-// PeerAddr returns the address, "address:port", under which others reach a server that listens on
-// a port of a host.
+// PeerAddr returns the "address:port" under which others reach a server that listens on a host's port.
 func PeerAddr(h host.Host, port int) string {
 	return net.JoinHostPort(h.Addr(), strconv.Itoa(host.Port(h, port)))
 }
@@ -38,8 +36,7 @@ func LocalAddr(h host.Host, port int) string {
 	return net.JoinHostPort(host.Listen(h), strconv.Itoa(port))
 }
 
-// Contacts returns the addresses for clients: those of the service in front of all members if
-// there is one, else the members'.
+// Contacts returns the client addresses: those of the service in front of all members, else the members'.
 func (e Env) Contacts(port int, members []string) []string {
 	if e.Contact != nil {
 		if all := e.Contact(port); len(all) > 0 {
@@ -49,8 +46,7 @@ func (e Env) Contacts(port int, members []string) []string {
 	return members
 }
 
-// OrderFirst returns the nodes with the named one first, and unchanged if no name is given.
-// Option is the name of the option for the error.
+// OrderFirst returns the nodes with the named one first, if any. Option names the option in the error.
 func OrderFirst(nodes []host.Host, option, name string) ([]host.Host, error) {
 	if name == "" {
 		return nodes, nil

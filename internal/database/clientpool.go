@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// ClientPool shares clients of type C between workers whose settings, of type K, are equal.
-// The first worker opens a client, and the last one closes it. The zero value is an empty
-// pool. All methods are safe for concurrent use.
+// ClientPool shares clients of type C between workers with equal settings of type K. The last worker closes the
+// client. The zero value is an empty pool. All methods are safe for concurrent use.
 type ClientPool[K comparable, C any] struct {
 	mu      sync.Mutex
 	clients map[K][]*sharedClient[C]
@@ -31,9 +30,8 @@ type ClientSource[C any] struct {
 	MaxWorkers int
 }
 
-// Acquire returns the client for key and the function that releases it. The release function
-// closes the client after its last worker, and does nothing when called again. A failed
-// opening fails all waiting workers; the next call of Acquire opens a new client.
+// Acquire returns the client for key and its release function, which may be called twice. A failed opening fails
+// all waiting workers; the next call opens a new client.
 func (p *ClientPool[K, C]) Acquire(
 	ctx context.Context, key K, source ClientSource[C],
 ) (client C, release func() error, err error) {
@@ -63,8 +61,7 @@ func (p *ClientPool[K, C]) Acquire(
 	return shared.client, release, nil
 }
 
-// join adds a worker to a client for key that has room, or to a new one, which the caller
-// must open.
+// join adds a worker to a client with room, or to a new one, which the caller must open.
 func (p *ClientPool[K, C]) join(key K, maxWorkers int) (shared *sharedClient[C], first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +79,7 @@ func (p *ClientPool[K, C]) join(key K, maxWorkers int) (shared *sharedClient[C],
 	return shared, true
 }
 
-// leave removes a worker from a client. The pool forgets a client that failed to open or lost
-// its last worker.
+// leave removes a worker from a client and forgets clients that failed to open or have no workers.
 func (p *ClientPool[K, C]) leave(key K, shared *sharedClient[C], failed bool) (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -35,19 +35,15 @@ var (
 type Database interface {
 	// Name is the database's name in experiments.
 	Name() string
-	// Capabilities lists what the database supports. An experiment that needs more is refused before
-	// anything starts.
+	// Capabilities lists what the database supports. Experiments that need more are refused.
 	Capabilities() Capabilities
 	// Check validates options ("masters: 8") for a cluster of that many nodes.
 	Check(nodes int, options Options) error
-	// Find locates an installation of a version at a path (--from). An empty version means the default series; an
-	// empty path means the cache, then PATH.
+	// Find locates an installation at a path (--from), else in the cache, then PATH. An empty version is the default.
 	Find(version, from string) (Installation, error)
-	// Start forms a cluster on the nodes and returns when it serves. After an error no process of it
-	// runs, and the error holds the last log lines of the node that failed.
+	// Start forms a cluster and returns when it serves. After an error no process runs; the error holds log lines.
 	Start(ctx context.Context, env Env) (Cluster, error)
-	// Open returns a client for one worker of the load driver. Properties are those of
-	// Cluster.Properties, or a user's own -p values.
+	// Open returns a client for one worker with the properties of Cluster.Properties, or -p values.
 	Open(ctx context.Context, properties map[string]string) (load.Client, error)
 }
 
@@ -71,15 +67,13 @@ type Capabilities struct {
 
 // Anchored is a database with nodes that cannot leave.
 type Anchored interface {
-	// Fixed maps each node that cannot leave to the reason ("the config servers are there"). Nodes
-	// are the data nodes in topology order.
+	// Fixed maps each data node that cannot leave to the reason ("the config servers are there").
 	Fixed(nodes []string, options Options) map[string]string
 }
 
 // Frail is a database that, with some options, cannot lose a member.
 type Frail interface {
-	// Frail returns why no member can leave abruptly ("each shard has one member, which takes its
-	// records with it"), "" if members can.
+	// Frail returns why no member can leave abruptly, "" if members can.
 	Frail(nodes int, options Options) string
 }
 
@@ -118,11 +112,9 @@ type Env struct {
 	Control      host.Host   // where admin commands run: the client's node
 	Installation Installation
 	Options      Options
-	// RTT is the longest round trip between two linked data nodes in the experiment, 0 if unknown.
-	// Timeouts are derived from it.
+	// RTT is the longest round trip between linked data nodes, 0 if unknown. Timeouts are derived from it.
 	RTT time.Duration
-	// Contact returns the addresses of the service in front of a port of all members, nil if clients
-	// connect to the members themselves. It may be nil.
+	// Contact returns the addresses of the service in front of a port of all members, nil if there is none.
 	Contact func(port int) []string
 	Log     *slog.Logger
 	// Progress shows a line of progress to the user ("forming the cluster"). It may be nil.
@@ -148,8 +140,7 @@ type Cluster interface {
 	Ready(ctx context.Context) error
 	// Members describes each member.
 	Members(ctx context.Context) ([]Member, error)
-	// Count counts the rows of the benchmark's table. A load phase ends only when the count is
-	// right.
+	// Count counts the rows of the benchmark's table. A load ends only when the count is right.
 	Count(ctx context.Context) (int64, error)
 	// Clear empties the benchmark's table.
 	Clear(ctx context.Context) error
@@ -192,8 +183,8 @@ func (m Manner) String() string {
 
 // Replicated is a cluster whose members' copies can be read one by one.
 type Replicated interface {
-	// OpenMember returns a client that reads only what the member on that node holds, without asking
-	// others. A key that the member does not hold by design is load.ErrNotHere.
+	// OpenMember returns a client that reads only the copy of the member on that node. Keys that the member does not
+	// hold by design are load.ErrNotHere.
 	OpenMember(ctx context.Context, node string) (load.Client, error)
 }
 

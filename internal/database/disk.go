@@ -16,17 +16,15 @@ import (
 var ErrDiskFull = errors.New("the disk is full")
 
 const (
-	// fullShare is the fraction of a disk, at most fullBytes, that servers need free: logs and
-	// tables grow by whole segments.
+	// fullShare is the fraction of a disk, at most fullBytes, that servers need free.
 	fullShare = 8
 	fullBytes = 256 << 20
 	// explainTime bounds the queries for free space.
 	explainTime = 5 * time.Second
 )
 
-// ExplainDiskFull adds to an error of a cluster which of its nodes have no free disk space; the
-// result then wraps ErrDiskFull. Most servers report that only in their log, and clients see
-// timeouts. The check runs even if ctx has ended. Other errors are returned unchanged.
+// ExplainDiskFull adds to an error the nodes without free disk space; the result then wraps ErrDiskFull. It also
+// works after the end of ctx. Other errors are returned unchanged.
 func ExplainDiskFull(ctx context.Context, err error, nodes []host.Host) error {
 	if err == nil || errors.Is(err, ErrDiskFull) {
 		return err

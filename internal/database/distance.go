@@ -12,16 +12,15 @@ import (
 const (
 	// probeTimeout bounds the measurement of one address.
 	probeTimeout = 3 * time.Second
-	// probes is the number of connections per address. The shortest counts, because the others
-	// include delays of this machine.
+	// probes is the number of connections per address. The shortest one counts.
 	probes = 5
 )
 
 // DialFunc connects, as net.Dialer.DialContext does.
 type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// SortByDistance sorts host:port addresses by the shortest connection time, which is one round
-// trip. Unreachable addresses are last. A nil dial means the system's.
+// SortByDistance sorts host:port addresses by the shortest connection time, unreachable ones last. A nil dial
+// means the system's.
 func SortByDistance(ctx context.Context, dial DialFunc, addrs []string) []string {
 	if len(addrs) == 1 {
 		return addrs

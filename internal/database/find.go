@@ -22,8 +22,7 @@ var ErrUnknown = errors.New("no such database")
 // Exec is the name of the kind of database that a user describes in a file.
 const Exec = "exec"
 
-// Describer is the kind Exec in the list of all databases: it creates the databases that files
-// describe.
+// Describer is the kind Exec in the list of all databases: it creates the databases that files describe.
 type Describer interface {
 	// Describe returns the database that a file with that text describes.
 	Describe(path string, text []byte) (Database, error)
@@ -46,8 +45,7 @@ func Lookup(all map[string]Database, name string) (Database, error) {
 	return d, nil
 }
 
-// Locate finds an installation of a database at from, else in the cache, else in PATH. If version is given, the
-// installation must have it: 7.0.15 meets "7", "7.0" and "7.0.15".
+// Locate finds an installation at from, else in the cache, else in PATH. A version "7" or "7.0" matches 7.0.15.
 func Locate(d Database, version, from string) (Installation, error) {
 	in, err := d.Find(version, from)
 	if err == nil && !matchesVersion(in.Version, version) {
@@ -61,8 +59,7 @@ func matchesVersion(version, asked string) bool {
 	return asked == "" || version == asked || strings.HasPrefix(version, asked+".") || strings.HasPrefix(version, asked+"-")
 }
 
-// Find locates an installation by the recipes of a database, one for each series; the first is the default. It
-// implements Database.Find for databases with recipes.
+// Find implements Database.Find for databases with recipes, one for each series, the default first.
 func Find(recipes []install.Recipe, version, from string) (Installation, error) {
 	chosen, found := recipes[0], version == "" || recipes[0].Series == ""
 	var series []string

@@ -26,8 +26,7 @@ type SettingReader struct {
 	err   error
 }
 
-// ReadOptions reads a database's options. A name that is not among names is an error. Errors wrap
-// bad.
+// ReadOptions reads a database's options. An unknown name is an error. Errors wrap bad.
 func ReadOptions(bad error, given map[string]any, names ...string) *SettingReader {
 	r := &SettingReader{bad: bad, given: make(map[string]string, len(given))}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
@@ -39,8 +38,7 @@ func ReadOptions(bad error, given map[string]any, names ...string) *SettingReade
 	return r
 }
 
-// ReadProperties reads a client's properties. Those with the prefix must be among names; others
-// belong to the workload or another database.
+// ReadProperties reads a client's properties. Unknown names with the prefix are errors. Errors wrap bad.
 func ReadProperties(bad error, prefix string, given map[string]string, names ...string) *SettingReader {
 	r := &SettingReader{bad: bad, given: make(map[string]string, len(given))}
 	for _, k := range slices.Sorted(maps.Keys(given)) {

@@ -40,9 +40,7 @@ func Registry() []database.About {
 	}
 }
 
-// Databases are the databases by name, and under database.Exec the kind that users
-// describe. Each call creates new ones: what clients of one share, clients of another do
-// not.
+// Databases returns new databases by name, and under database.Exec the kind of custom databases.
 func Databases() map[string]database.Database {
 	all := make(builtin)
 	for _, a := range Registry() {

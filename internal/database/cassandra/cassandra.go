@@ -62,8 +62,7 @@ var (
 // Name implements database.Database.
 func (*Cassandra) Name() string { return Name }
 
-// memberMemory is what a member takes with default options: with 256 MiB of heap it was
-// seen at 580 to 630 MB when fresh and at 710 MB after a load.
+// memberMemory: a member with 256 MiB of heap used up to 710 MB after a load.
 const memberMemory = 750 << 20
 
 // Capabilities implements database.Database.
@@ -77,8 +76,7 @@ func (*Cassandra) Check(nodes int, given database.Options) error {
 	return err
 }
 
-// Ports implements database.Published. Members tell each other and clients the ports that
-// they listen at.
+// Ports implements database.Published. Members announce the ports that they listen on.
 func (*Cassandra) Ports(nodes int, given database.Options) (database.Ports, error) {
 	o, err := parseOptions(nodes, given)
 	return database.Ports{All: []int{o.nativePort, o.storagePort}, Fixed: true}, err

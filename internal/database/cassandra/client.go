@@ -14,8 +14,7 @@ import (
 	"skerry/internal/load"
 )
 
-// client is the client of one worker. Workers do not share statements, because the driver's
-// queries are modified between operations.
+// client belongs to one worker. Statements are not shared, because the driver modifies its queries.
 type client struct {
 	*store
 	release func() error
@@ -173,8 +172,7 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 	}, 'i', 1)
 }
 
-// write runs a statement whose arguments are the values and the key, in front of them
-// when first is 1, else behind.
+// write runs a statement with the values and the key as arguments. The values come first if first is 1.
 func (c *client) write(ctx context.Context, table, key string, values []load.Field, cql func([]string) string, kind byte, first int) error {
 	if err := c.checkWritable(); err != nil {
 		return err
@@ -240,8 +238,7 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return c.finish(c.run(ctx, c.remove, key))
 }
 
-// Scan visits records in the order of their tokens, which is that of the ring and not of
-// the keys, as YCSB's binding does: Cassandra keeps no other. It is not atomic.
+// Scan visits records in the order of their tokens, as YCSB's binding does. It is not atomic.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	ctx, cancel, err := c.begin(ctx, table)
 	if err != nil || count <= 0 {
@@ -290,8 +287,7 @@ const (
 	classNoStream      = "no_stream"     // a connection with all its requests outstanding: not sent
 )
 
-// replyClasses maps the error codes of members to classes, and to whether a write with that error
-// certainly did not happen on any replica. A read with an answer has always ended.
+// replyClasses maps members' error codes to classes, and to whether no replica can have done the write.
 var replyClasses = map[int]struct {
 	class   string
 	notDone bool

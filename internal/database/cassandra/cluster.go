@@ -153,8 +153,7 @@ func (c *cluster) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, c.Servers.Stop(ctx))...) // waits for those that watch
 }
 
-// startsPerCPU limits concurrent starts per processor. A start takes 7 to 9 s of CPU; more at
-// once would come near Cassandra's own timeouts.
+// startsPerCPU limits concurrent starts per processor. A start takes 7 to 9 s of CPU.
 const startsPerCPU = 4
 
 // Start implements database.Database.
@@ -193,8 +192,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// startAll starts the first members and waits until all serve. It returns the first error, or,
-// after the deadline, the errors of all members that were not ready.
+// startAll starts the first members. After the deadline it returns the errors of all that were not ready.
 func (c *cluster) startAll(ctx context.Context) error {
 	members := c.All()
 	errs := make([]error, len(members))
@@ -226,8 +224,7 @@ func (c *cluster) startMember(ctx context.Context, m *member) error {
 
 const gossiper = "org.apache.cassandra.net:type=Gossiper"
 
-// settleSeeds sets the final seeds on all members. While the cluster is new, all members are
-// seeds, because a member that is not a seed gives up if it starts before the seeds.
+// settleSeeds sets the final seeds. In a new cluster all members are seeds, so that they can start in any order.
 func (c *cluster) settleSeeds(ctx context.Context) error {
 	seeds := c.seedAddresses()
 	for _, m := range c.All() {

@@ -154,8 +154,7 @@ const mainClass = "org.apache.cassandra.service.CassandraDaemon"
 // smallHeap is the largest heap for which the serial collector is best.
 const smallHeap = 1 << 30
 
-// opened are the packages of Java that Cassandra reaches into, from the jvm17 options of
-// its own archives.
+// opened are the Java packages that Cassandra opens by reflection, from its own jvm17 options.
 var (
 	exportedPackages = []string{
 		"java.base/jdk.internal.misc", "java.base/jdk.internal.ref", "java.base/sun.nio.ch",

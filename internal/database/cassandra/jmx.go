@@ -60,8 +60,7 @@ func (j *jmx) read(ctx context.Context, bean string, into any, attributes ...str
 	return j.call(ctx, request{Type: "read", Bean: bean, Attribute: attributes, Config: noStackTrace}, into)
 }
 
-// exec carries an operation of a bean out and returns when it has ended: "drain", or
-// "decommission(boolean)" where there are several of a name.
+// exec runs an operation of a bean to its end. An overloaded one is named "decommission(boolean)".
 func (j *jmx) exec(ctx context.Context, bean, operation string, arguments ...any) error {
 	return j.call(ctx, request{Type: "exec", Bean: bean, Operation: operation, Arguments: arguments, Config: noStackTrace}, nil)
 }

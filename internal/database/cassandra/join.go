@@ -89,8 +89,7 @@ func (c *cluster) awaitBootstrap(ctx context.Context, m *member, began time.Time
 	return nil
 }
 
-// checkJoining returns nil once a new member reports that it joins and another member has heard
-// of it.
+// checkJoining returns nil once a new member reports that it joins and another member lists it.
 func checkJoining(ctx context.Context, m, other *member) error {
 	views, err := queryViews(ctx, []*member{m, other}, false)
 	if err != nil {
@@ -104,8 +103,7 @@ func checkJoining(ctx context.Context, m, other *member) error {
 	return fmt.Errorf("%w: %s is %s", database.ErrNotReady, m.host.Name(), views[0].Mode)
 }
 
-// checkBootstrap returns nil when a member reports a complete bootstrap and received ranges of
-// the table. A member that heard of the table too late would have joined without its rows.
+// checkBootstrap returns nil when a member reports a complete bootstrap and received ranges of the table.
 func (c *cluster) checkBootstrap(ctx context.Context, m *member) error {
 	s, err := c.openSession(m, "")
 	if err != nil {
@@ -144,8 +142,7 @@ func (m *member) streamedBytes(ctx context.Context, counter string) int64 {
 // undoTimeout bounds the repair after a change that failed.
 const undoTimeout = 3 * time.Minute
 
-// undoJoin kills a member whose join failed and waits until the others have forgotten it: no
-// other node can join before. If a member already lists it as an owner, it is removed.
+// undoJoin kills a member whose join failed, removes it if it owns ranges, and waits until all others forget it.
 func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	name := m.host.Name()
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTimeout,

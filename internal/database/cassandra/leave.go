@@ -44,8 +44,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// checkLeave refuses a leave that would cost the last seed or leave too few nodes for the
-// replicas.
+// checkLeave refuses a leave of the last seed, or one that leaves too few nodes for the replicas.
 func (c *cluster) checkLeave(m *member) error {
 	seeds, center := 0, 0
 	for _, o := range c.All() {
@@ -76,8 +75,7 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	// Forced: Cassandra would refuse for the sake of its own tables, which have three
-	// replicas; those of the benchmark's table were looked after by mayGo.
+	// Forced: Cassandra's own tables have three replicas. checkLeave has checked the benchmark's table.
 	go func() { done <- m.jmx.exec(ctx, storageService, "decommission(boolean)", true) }()
 	var result error
 	err := c.awaitMember(ctx, m.Server(), func(ctx context.Context) error {
@@ -131,8 +129,7 @@ func (c *cluster) awaitAgreement(ctx context.Context) error {
 	return c.settleSeeds(ctx) // one of them may be gone
 }
 
-// removeTimeout bounds how long members may take to notice a dead one: 20 to 30 s with
-// Cassandra's default threshold.
+// removeTimeout bounds the detection of a dead member, which takes 20 to 30 s by default.
 const removeTimeout = 5 * time.Minute
 
 func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, change *database.Change) error {
@@ -156,8 +153,7 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 	return nil
 }
 
-// removeDead makes members remove a dead one after they have noticed its death. It calls begun
-// when the removal starts.
+// removeDead removes a member once the others have noticed its death. It calls begun when the removal starts.
 func (c *cluster) removeDead(ctx context.Context, m *member, others []*member, begun func()) error {
 	c.ReportProgress("waiting until the others notice that %s is gone", m.host.Name())
 	notice, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("the others have not noticed after %v", removeTimeout))
@@ -211,8 +207,7 @@ func (m *member) findHostID(ctx context.Context, other *member) (string, error) 
 // drainTimeout bounds a drain: a member that cannot flush its memory is stopped all the same.
 const drainTimeout = time.Minute
 
-// Halt implements database.Cluster. Graceful is nodetool's drain (no more clients,
-// memory to disk) and SIGTERM.
+// Halt implements database.Cluster. A graceful halt is nodetool's drain and SIGTERM.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	m, release, err := c.Hold(node.Name())
 	if err != nil {
@@ -229,8 +224,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return m.Halt(ctx, manner)
 }
 
-// Revive implements database.Cluster: it returns when the member serves clients and it
-// and all others that run see each other alive.
+// Revive implements database.Cluster. It returns when all running members see each other alive.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	m, release, err := c.Hold(node.Name())
 	if err != nil {

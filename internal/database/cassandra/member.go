@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// pollInterval is the time between polls: an answer costs a starting member some milliseconds of
-	// CPU, which the member needs itself.
+	// pollInterval is long because each answer costs a starting member milliseconds of CPU.
 	pollInterval = 300 * time.Millisecond
 	// stopGrace is the time between SIGTERM and SIGKILL: on SIGTERM a member drains.
 	stopGrace = 20 * time.Second
@@ -41,8 +40,7 @@ func (m *member) configure(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the process on the member's data. The exit of a joining member does not fail the
-// cluster.
+// launch starts the process on the member's data.
 func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	if err := m.configure(ctx); err != nil {
 		return err

@@ -59,8 +59,7 @@ var optionNames = []string{
 	"ring_delay", "seeds", "start_timeout", "storage_port", "strategy", "version", "write_consistency",
 }
 
-// parseOptions understands the options of a cluster on so many nodes. Where the ring
-// delay is not given it is 0.
+// parseOptions parses the options of a cluster of the given size. An unset ring delay is 0.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -170,8 +169,7 @@ var (
 	writeLevels = []string{"any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum"}
 )
 
-// settings are the parsed client properties. They are comparable: clients with equal settings
-// share a session.
+// settings are the parsed client properties. Clients with equal settings share a session.
 type settings struct {
 	hosts                 string // addresses, comma separated
 	keyspace              string
@@ -186,8 +184,7 @@ type settings struct {
 	fieldCount            int
 }
 
-// prefixedProperties lists the properties with the prefix cassandra. Other names with that prefix
-// are refused.
+// prefixedProperties lists the properties with the prefix cassandra.
 func prefixedProperties() []string {
 	return slices.DeleteFunc(Properties(), func(p string) bool { return !strings.HasPrefix(p, "cassandra.") })
 }

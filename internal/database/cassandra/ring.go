@@ -45,8 +45,7 @@ func assignTokens(sizes []int, perMember int) [][][]int64 {
 	return tokens
 }
 
-// ringPoint is the i-th of n points evenly on the ring of Murmur3Partitioner, all
-// 64-bit numbers but the least, moved by part/parts of their distance.
+// ringPoint returns the i-th of n even points on the Murmur3Partitioner ring, moved by part/parts of their distance.
 func ringPoint(i, n, part, parts int) int64 {
 	// least + (i + part/parts)/n of 2^64, rounded down
 	p := big.NewInt(int64(i)*int64(parts) + int64(part))
@@ -55,9 +54,8 @@ func ringPoint(i, n, part, parts int) int64 {
 	return max(p.Int64(), math.MinInt64+1)
 }
 
-// tokenOf is the place of a key on the ring of Murmur3Partitioner: the first half of
-// MurmurHash3_x64_128 with seed 0, in Cassandra's variant of it, which takes the bytes
-// of the tail as signed numbers.
+// tokenOf returns a key's token: the first half of MurmurHash3_x64_128 with seed 0, in Cassandra's variant,
+// which reads the bytes of the tail as signed numbers.
 func tokenOf(key string) int64 {
 	const c1, c2 = 0x87c37b91114253d5, 0x4cf5ad432745937f
 	var h1, h2 uint64

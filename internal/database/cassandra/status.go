@@ -61,8 +61,7 @@ func endpointAddress(endpoint string) string {
 	return endpoint
 }
 
-// queryViews reads the views of all members concurrently. If lenient, a member that does not
-// answer has no mode; otherwise the first failure is an error.
+// queryViews reads all members' views. If lenient, a member that does not answer has no mode.
 func queryViews(ctx context.Context, members []*member, lenient bool) ([]view, error) {
 	views := make([]view, len(members))
 	g, gctx := errgroup.WithContext(ctx)
@@ -82,9 +81,8 @@ func queryViews(ctx context.Context, members []*member, lenient bool) ([]view, e
 	return views, g.Wait()
 }
 
-// Ready implements database.Cluster: every member is NORMAL and serves clients, sees all
-// others alive, names the members, and no one else, as owners of the ring, knows of no
-// change of the ring, and has the same schema.
+// Ready implements database.Cluster: every member is NORMAL, sees all others alive, and names the same owners
+// of the ring and the same schema.
 func (c *cluster) Ready(ctx context.Context) error {
 	members := c.All()
 	views, err := queryViews(ctx, members, false)
@@ -129,9 +127,8 @@ func checkSettled(views []view) error {
 	return nil
 }
 
-// Members implements database.Cluster. A state is what nodetool status would show on
-// another member: U or D for up or down, N, J or L for normal, joining or leaving. Rows
-// are Cassandra's own estimate, replicas included.
+// Members implements database.Cluster. A state is that of nodetool status, such as UN. Rows are Cassandra's
+// estimate, replicas included.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	views, err := queryViews(ctx, c.All(), true)
 	if err != nil {
@@ -150,8 +147,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// describeMember returns a member as another member sees it, or as it sees itself if no other
-// answers.
+// describeMember returns a member as another one sees it, or as it sees itself if no other answers.
 func describeMember(m *member, views []view) database.Member {
 	by := slices.IndexFunc(views, func(v view) bool { return v.Mode != "" && v.member != m })
 	if by < 0 {

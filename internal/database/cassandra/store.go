@@ -22,12 +22,10 @@ type store struct {
 	columns []string // of the table, without the key
 }
 
-// reconnectEvery is how often members that are down are tried, besides those that the
-// others report to be back.
+// reconnectEvery is the interval between attempts to reach members that are down.
 const reconnectEvery = time.Second
 
-// newStore connects. Operations go to a replica of their key, in the local data centre
-// where there is one, and are never tried again.
+// newStore connects. Operations go to a replica of their key in the local data centre, without retries.
 func newStore(s settings) (*store, error) {
 	g := gocql.NewCluster(strings.Split(s.hosts, ",")...)
 	g.Keyspace = s.keyspace
@@ -132,8 +130,7 @@ func (d *Cassandra) Open(ctx context.Context, properties map[string]string) (loa
 	return newClient(st, release), nil
 }
 
-// openStore is newStore bounded by a context. The driver connects without a context, so a store
-// whose context ended is closed once it is connected.
+// openStore is newStore bounded by ctx. The driver connects without a context; a late store is closed.
 func openStore(ctx context.Context, s settings) (*store, error) {
 	type result struct {
 		*store

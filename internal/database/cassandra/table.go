@@ -20,12 +20,10 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// fieldType is the type of field columns. YCSB's documentation uses varchar, which accepts valid
-// UTF-8 only; the client works with both.
+// fieldType is the type of field columns. The varchar of YCSB's documentation accepts only valid UTF-8.
 const fieldType = "blob"
 
-// createTable makes the keyspace and the benchmark's table; a workload with more fields
-// adds columns when its client opens.
+// createTable creates the keyspace and the table. Clients add columns for workloads with more fields.
 func (c *cluster) createTable(ctx context.Context) error {
 	s, err := c.openSession(c.All()[0], "")
 	if err != nil {
@@ -63,8 +61,7 @@ func (c *cluster) replicationCQL() string {
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// Clear implements database.Cluster. Every member must be up: a member that is down would bring
-// rows back.
+// Clear implements database.Cluster. Every member must be up: one that is down would bring rows back.
 func (c *cluster) Clear(ctx context.Context) error {
 	m, err := c.runningMember()
 	if err != nil {
@@ -101,15 +98,13 @@ const (
 	countAtOnce = 4
 )
 
-// tokenRange is the part (from, to] of the ring. The first range starts at the least number,
-// which is never a token.
+// tokenRange is the part (from, to] of the ring. The first range starts at the least number.
 type tokenRange struct {
 	from, to int64
 	owner    string // address of the member whose token to is
 }
 
-// Count implements database.Cluster. Each member counts the rows of the ranges that it
-// owns, with all replicas of each, or where one of them is down with a majority.
+// Count implements database.Cluster. Each member counts its own ranges at ALL, or QUORUM if a member is down.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	m, err := c.runningMember()
 	if err != nil {
@@ -177,8 +172,7 @@ func countSpan(ctx context.Context, s *gocql.Session, sp tokenRange, level gocql
 	return n, err
 }
 
-// querySpans returns the ranges of the ring, in order, as a member knows them. The session must
-// be with that member.
+// querySpans returns the ranges of the ring, in order, from the session's member.
 func (m *member) querySpans(ctx context.Context, s *gocql.Session) ([]tokenRange, error) {
 	owners := make(map[string][]string)
 	var tokens []string
@@ -224,8 +218,7 @@ func buildRing(owners map[string][]string) ([]tokenRange, error) {
 // truncateTimeout is above Cassandra's own for TRUNCATE, 60 s, the longest there is.
 const truncateTimeout = 70 * time.Second
 
-// startupTimeout is for the first answers of a member that takes connections: it may be
-// compacting, with a fraction of a core.
+// startupTimeout bounds the first answers of a started member, which may be compacting.
 const startupTimeout = 30 * time.Second
 
 // dialer is a function as gocql's interface for connecting.

@@ -80,8 +80,8 @@ type Report struct {
 	Account
 }
 
-// Run writes rows, changes the membership, and reads all rows back. After an error the report
-// covers the steps so far. Lost rows are an error that wraps ErrLost.
+// Run writes rows, changes the membership, and reads all rows back. The report covers the steps until an error,
+// which wraps ErrLost for lost rows.
 func Run(ctx context.Context, c database.Cluster, open load.OpenClient, p Plan) (Report, error) {
 	report := Report{Seed: p.Seed}
 	ledger := NewLedger(fmt.Sprintf("c%d-", p.Seed%1000))
@@ -166,8 +166,8 @@ func (p Plan) choose(random *rand.Rand, members []string, fixed map[string]bool)
 	return steps[i], nodes[i], nil
 }
 
-// StartWriters starts writers and returns a function that stops them. The ledger records errors
-// of single writes. The returned errors are those of opening and closing clients.
+// StartWriters starts writers and returns a function that stops them and returns errors of opening and closing
+// clients. The ledger records errors of single writes.
 func StartWriters(ctx context.Context, l *Ledger, open load.OpenClient, writers int, rate float64) (stop func() error, err error) {
 	clients := make([]load.Client, 0, writers)
 	for range writers {

@@ -18,8 +18,7 @@ const Table = "usertable"
 
 const rowField = "field0"
 
-// Ledger writes rows and records which writes the database acknowledged. The version of a row
-// grows with each write. A row has at most one writer at a time.
+// Ledger writes rows and records which writes the database acknowledged. A row has at most one writer at a time.
 type Ledger struct {
 	prefix string
 
@@ -141,15 +140,13 @@ func (l *Ledger) Rows() (least, most int64) {
 const (
 	// again is how long a missing row is read again before it counts as lost.
 	again = 5 * time.Second
-	// answerWithin is how long a row is read again while the database returns errors: it may be
-	// settling after the last change.
+	// answerWithin is how long a read is repeated while the database returns errors.
 	answerWithin = time.Minute
 	// againPause is the time between two attempts.
 	againPause = 100 * time.Millisecond
 )
 
-// awaitFirst waits for the first row. Otherwise the changes of membership could be over before
-// the first write.
+// awaitFirst waits for the first row, so that no change of membership precedes the first write.
 func (l *Ledger) awaitFirst(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no write was acknowledged in %v", within))
 	defer cancel()
@@ -163,8 +160,7 @@ func (l *Ledger) awaitFirst(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// Check reads every acknowledged row back with a number of clients and returns the account. There
-// must be no writes at the same time.
+// Check reads every acknowledged row back with the given number of clients. Writes must have ended.
 func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (Account, error) {
 	l.mu.Lock()
 	rows := make([]*row, 0, len(l.rows))

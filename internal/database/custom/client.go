@@ -72,9 +72,7 @@ const HTTPKV = "http-kv"
 // Properties of a client of http-kv.
 const (
 	PropServers = "http.servers" // host:port,host:port,...
-	// PropSpread is how keys choose their server: "hash" (CRC-32 of the key modulo the
-	// number of servers, where each holds a part), or "any" (in turn, where each serves
-	// all).
+	// PropSpread is how keys choose their server: "hash" (CRC-32 modulo the number of servers) or "any" (in turn).
 	PropSpread = "http.spread"
 )
 

@@ -88,8 +88,7 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 
 func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.Name) }
 
-// startServer starts the server of a node and waits until it is up. If fresh, the directory is
-// emptied first. A joining node is not a member yet.
+// startServer starts the server of a node and waits until it is up. If fresh, it empties the directory first.
 func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.Host, fresh, joining bool) error {
 	d := c.templateData(h, members)
 	uid, gid, err := c.def.Server.lookupUser(ctx, h.Files())
@@ -232,8 +231,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 	return nil
 }
 
-// Properties implements database.Cluster. A template that cannot be filled in was
-// refused when the definition was read.
+// Properties implements database.Cluster. Invalid templates were refused when the definition was read.
 func (c *cluster) Properties() map[string]string {
 	members := c.All()
 	p := map[string]string{PropProtocol: c.def.Client.Protocol}

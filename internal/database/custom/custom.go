@@ -91,8 +91,7 @@ func (d *Database) Check(nodes int, options database.Options) error {
 	return err
 }
 
-// mergeOptions returns the defaults of the definition, overridden by the given options. A given
-// value must have the same type as its default.
+// mergeOptions returns the defaults, overridden by the given options, which must have the same types.
 func (d *Database) mergeOptions(given database.Options) (map[string]any, error) {
 	merged := maps.Clone(d.def.Options)
 	if merged == nil {
@@ -123,8 +122,7 @@ func scalarKind(v any) string {
 	return "text"
 }
 
-// Find implements database.Database: at from, else where the built-in database that the
-// definition names is installed, else in PATH.
+// Find implements database.Database: at from, in the installation of a built-in database, or in PATH.
 func (d *Database) Find(_, from string) (database.Installation, error) {
 	in := database.Installation{Database: d.Name(), Programs: make(map[string]string)}
 	var dirs []string
@@ -249,8 +247,7 @@ func (d *Database) Open(ctx context.Context, properties map[string]string) (load
 	return Open(ctx, d.builtin, properties)
 }
 
-// Kind is the registry entry for all custom databases. It opens their clients, whose settings are
-// all in the properties.
+// Kind is the registry entry for all custom databases. It opens their clients from properties alone.
 type Kind struct {
 	*Database // without a definition
 	builtin   Builtin

@@ -13,8 +13,7 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// Definition is the file of a custom database. Strings are shell commands or values, and are
-// templates (see templateData).
+// Definition is the file of a custom database. Strings are templates (see templateData).
 type Definition struct {
 	// Name of the database; records and reports call it exec:NAME.
 	Name string `yaml:"name" jsonschema:"required,pattern=^[a-z][a-z0-9-]*$"`
@@ -24,19 +23,15 @@ type Definition struct {
 	Install Install `yaml:"install"`
 	// Can says what it can do.
 	Can Can `yaml:"can"`
-	// Options are settings that an experiment may give under database.options, with
-	// their defaults.
+	// Options are the settings under database.options, with their defaults.
 	Options map[string]any `yaml:"options"`
 	// Server is the process on each node.
 	Server Server `yaml:"server" jsonschema:"required"`
-	// Form makes one cluster of servers that are up. Where nothing else is said its
-	// steps run on the first node.
+	// Form makes one cluster of the running servers. Steps run on the first node by default.
 	Form []Step `yaml:"form"`
-	// Ready is a command that succeeds on a member once that says that the cluster
-	// serves; server.up when it is left out.
+	// Ready is a command that succeeds on a member once the cluster serves, server.up by default.
 	Ready string `yaml:"ready"`
-	// State is a command that prints a member's state in a word; "up" where it is left
-	// out.
+	// State is a command that prints a member's state in a word, "up" by default.
 	State string `yaml:"state"`
 	// Join makes a node a member whose server is up, Leave ends the membership of one
 	// that serves and LeaveAbrupt that of one that was lost; UndoJoin repairs a cluster
@@ -48,8 +43,8 @@ type Definition struct {
 	LeaveAbrupt []Step `yaml:"leave_abrupt"`
 	// Fixed lists nodes that cannot leave, by their place from 0 on.
 	Fixed []int `yaml:"fixed"`
-	// Count is a command that prints how many rows the table holds: whole numbers, which
-	// are added up. Clear is one that empties the table. Both run on the first member.
+	// Count prints the number of rows as whole numbers, which are added up. Clear empties the table. Both run on the
+	// first member.
 	Count string `yaml:"count" jsonschema:"required"`
 	Clear string `yaml:"clear" jsonschema:"required"`
 	// Client is how the load driver talks to it.
@@ -60,15 +55,13 @@ type Definition struct {
 	dir string // that paths are relative to
 }
 
-// Install says where a database's programs are: in --from, else in the installation of
-// the built-in database, else in PATH.
+// Install locates the programs: in --from, in the installation of a built-in database, or in PATH.
 type Install struct {
 	// Database is a built-in database whose installation holds the programs.
 	Database string `yaml:"database"`
 	// Programs must all be there. Their folders come first in the commands' PATH.
 	Programs []string `yaml:"programs"`
-	// Version is a command that prints the version, and Pattern the part of that output
-	// which is it: a regular expression with one group.
+	// Version is a command that prints the version; Pattern is a regular expression with one group that finds it.
 	Version string `yaml:"version"`
 	Pattern string `yaml:"pattern" jsonschema:"default=([0-9]+(?:\\.[0-9]+)+)"`
 	// Advice is what to do where a program is missing.
@@ -92,8 +85,7 @@ type Server struct {
 	Files map[string]string `yaml:"files"`
 	// Prepare is a command that runs before the first start, not before a revival.
 	Prepare string `yaml:"prepare"`
-	// Start is the command of the server, which stays in the foreground: begin it with
-	// exec, so that signals reach the server itself.
+	// Start is the server's command, which stays in the foreground. Begin it with exec, so that signals reach the server.
 	Start string `yaml:"start" jsonschema:"required"`
 	// Ports on the node's address that must be free.
 	Ports []string `yaml:"ports"`
@@ -115,11 +107,9 @@ type Step struct {
 	Until string `yaml:"until"`
 	// Stop ends the server of the node that leaves; without it that is the last step.
 	Stop bool `yaml:"stop"`
-	// On is where the command runs: on the node at hand, on the first member, on a
-	// member other than the node, or on each member at the same time.
+	// On is where the command runs: the node, the first member, a member other than the node, or each member.
 	On string `yaml:"on" jsonschema:"enum=node,enum=first,enum=other,enum=each"`
-	// Accepted marks the step with which the change is accepted; the first one that runs
-	// where none is marked.
+	// Accepted marks the step with which the change is accepted, by default the first one that runs.
 	Accepted bool `yaml:"accepted"`
 }
 
@@ -130,8 +120,8 @@ func (Step) Alternatives() [][]string { return [][]string{{"run", "until", "stop
 type Client struct {
 	// Protocol is a known one: a built-in client speaks it.
 	Protocol string `yaml:"protocol"`
-	// Program speaks the line protocol on its standard input and output; one is started
-	// for each worker. A path with a slash is relative to the file.
+	// Program speaks the line protocol on its standard input and output, one process per worker. A path with a slash
+	// is relative to the file.
 	Program []string `yaml:"program"`
 	// Properties tell the client how to reach the cluster.
 	Properties map[string]string `yaml:"properties"`

@@ -24,8 +24,7 @@ const (
 	closeGrace = 2 * time.Second
 )
 
-// programClient is the client of one worker. After a protocol error or a timeout, the process is
-// killed, and the next operation starts another.
+// programClient belongs to one worker. After a protocol error or a timeout the process is replaced.
 type programClient struct {
 	argv       []string
 	properties map[string]string
@@ -297,8 +296,7 @@ type request struct {
 
 type reply struct {
 	ID int64 `json:"id"`
-	// Status is ok, not_found, failed (it certainly was not done), unknown (it may have
-	// been done) or unsupported.
+	// Status is ok, not_found, failed (certainly not done), unknown (may have been done) or unsupported.
 	Status  string            `json:"status"`
 	Class   string            `json:"class,omitempty"` // of an error, in a word
 	Node    string            `json:"node,omitempty"`  // that it concerns
@@ -312,8 +310,7 @@ type scanRecord struct {
 	Values map[string][]byte `json:"values"`
 }
 
-// errEnded says that a program has ended, errLine that it answered with something else
-// than one line of the protocol.
+// errEnded means that a program has ended, errLine that its answer was not one line of the protocol.
 var (
 	errProgramEnded = errors.New("the program has ended")
 	errProtocol     = errors.New("the program broke the protocol")

@@ -104,8 +104,7 @@ func (c *cluster) runStep(ctx context.Context, s Step, ch change) error {
 	return err
 }
 
-// stepData returns the template data of a step: for the changed node, or for each member if the
-// step runs on each.
+// stepData returns the template data of a step: for the changed node, or for each member.
 func (c *cluster) stepData(s Step, at host.Host, ch change) templateData {
 	if s.On == "each" {
 		return c.templateData(at, ch.members)

@@ -22,8 +22,7 @@ type peer struct {
 	Index int    // its place among the nodes that formed the cluster, from 0; later ones follow
 }
 
-// templateData is what templates may name. The fields of the node at hand are named directly:
-// {{.Addr}}, {{.Dir}}.
+// templateData is what templates may name. Fields of the current node are named directly: {{.Addr}}, {{.Dir}}.
 type templateData struct {
 	peer
 	// Nodes are those that formed the cluster. Members are the members, with one that is
@@ -33,8 +32,7 @@ type templateData struct {
 	First, Other           peer
 	// Options are the definition's, with what the experiment set.
 	Options map[string]any
-	// Programs are the paths of the installation's programs by name, Root is the folder
-	// of an installation in the cache or of --from.
+	// Programs are the installation's programs by name, Root its folder.
 	Programs map[string]string
 	Root     string
 	// File is the folder of the definition's file.
@@ -199,8 +197,7 @@ func findBadAction(text string) string {
 	return ""
 }
 
-// templatePos returns the position of the faulty part of a template, or of the whole value if the
-// part is not found.
+// templatePos returns the position of the faulty part of a template, or of the whole value.
 func templatePos(n *strict.Node, err error) strict.Pos {
 	var wrong templateError
 	if !errors.As(err, &wrong) || wrong.part == "" {

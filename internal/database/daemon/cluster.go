@@ -18,8 +18,7 @@ type Member interface {
 	Name() string
 }
 
-// Cluster is what the clusters of all databases have in common: the environment, the
-// server processes and the members. The types that implement database.Cluster embed it.
+// Cluster is the common part of all clusters: the environment, the server processes and the members.
 type Cluster[M Member] struct {
 	Env     database.Env
 	Log     *slog.Logger // never nil
@@ -91,8 +90,7 @@ func (l *MemberList[M]) HoldAll(node string) (members []M, release func(), err e
 	return members, release, nil
 }
 
-// Vacant locks the list for a node that joins, until release is called. The error is ErrBusy
-// during another change, or ErrMember.
+// Vacant locks the list for a node that joins, until release is called. The error is ErrBusy or ErrMember.
 func (l *MemberList[M]) Vacant(node string) (release func(), err error) {
 	if release, err = l.beginChange(); err != nil {
 		return nil, err
@@ -168,12 +166,10 @@ func (s *Seat) Running() bool {
 // Halted reports whether the process was ended by Halt, or by the owner after MarkHalted.
 func (s *Seat) Halted() bool { return s.halted.Load() }
 
-// MarkHalted marks the member as halted and reports whether it was not before. The caller ends
-// the process.
+// MarkHalted marks the member as halted and reports whether it was not before. It ends no process.
 func (s *Seat) MarkHalted() bool { return s.halted.CompareAndSwap(false, true) }
 
-// Halt ends the process with SIGTERM or, abruptly, with SIGKILL. It does nothing if the member
-// is halted or has had no process.
+// Halt ends the process with SIGTERM or, abruptly, with SIGKILL, unless it is halted already.
 func (s *Seat) Halt(ctx context.Context, manner database.Manner) error {
 	d := s.server.Load()
 	if !s.MarkHalted() || d == nil {

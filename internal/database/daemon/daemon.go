@@ -95,8 +95,7 @@ func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
 	return d, nil
 }
 
-// Await polls ready until it returns nil. It gives up when the process ends, after timeout, or
-// with ctx.
+// Await polls ready until it returns nil. It gives up when the process ends, after timeout, or with ctx.
 func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: %v", database.ErrNotReady, timeout))
 	defer cancel()
@@ -117,8 +116,7 @@ func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(co
 	}
 }
 
-// whileRunning returns a context that ends with the process, so that no query outlives the
-// server.
+// whileRunning returns a context that ends with the process.
 func (d *Daemon) whileRunning(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
@@ -176,19 +174,16 @@ func (d *Daemon) LastLines() string {
 	return "; the last lines of its log:\n" + t
 }
 
-// MarkLeaving allows the process to end by itself, for example a member that was told to leave
-// its cluster.
+// MarkLeaving makes the end of the process no failure of the cluster.
 func (d *Daemon) MarkLeaving() { d.state.Store(leaving) }
 
 // isFailure reports, once the process has ended, whether its end is a failure of the cluster.
 func (d *Daemon) isFailure() bool { return d.state.Swap(ended) == member }
 
-// MarkMember makes the end of the process a failure of the cluster again. It cancels MarkLeaving
-// and Spec.Joining. A process that has already ended is detected by the caller that waits for it.
+// MarkMember makes the end of the process a failure of the cluster again. An earlier end is left to its waiters.
 func (d *Daemon) MarkMember() { d.state.CompareAndSwap(leaving, member) }
 
-// ConfirmMember is MarkMember for a caller that does not wait for the server. It returns an error
-// if the process has ended.
+// ConfirmMember is MarkMember that returns an error if the process has ended.
 func (d *Daemon) ConfirmMember() error {
 	if !d.Running() || !d.state.CompareAndSwap(leaving, member) {
 		return d.endError()

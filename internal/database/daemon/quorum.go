@@ -36,8 +36,8 @@ func RunningExcept[M SeatedMember](all []M, except M) []M {
 // AwaitFunc polls until ask returns nil: Await of a Set, or of a Daemon with its timeout bound.
 type AwaitFunc func(ctx context.Context, ask func(context.Context) error) error
 
-// RetryChange requests a change until it is granted or refused with a final error. A request
-// whose outcome is unknown is repeated, so request must succeed if the change is already done.
+// RetryChange repeats a change until it is granted or fails with a final error. Request must succeed if the
+// change is already done.
 func RetryChange(ctx context.Context, await AwaitFunc, final func(error) bool, request func(context.Context) error) error {
 	var refused error
 	err := await(ctx, func(ctx context.Context) error {
@@ -53,8 +53,7 @@ func RetryChange(ctx context.Context, await AwaitFunc, final func(error) bool, r
 	return errors.Join(err, refused)
 }
 
-// QuorumSteps is how a member leaves a group that agrees on its members by majority. The steps
-// run in this order.
+// QuorumSteps is how a member leaves a group with majority decisions. The steps run in this order.
 type QuorumSteps[M SeatedMember] struct {
 	// Check returns an error if the group would end without m.
 	Check func(ctx context.Context, m M, manner database.Manner) error
@@ -112,8 +111,7 @@ func HaltMember[M SeatedMember](ctx context.Context, members *MemberList[M], nod
 	return m.Halt(ctx, manner)
 }
 
-// ReviveMember starts the server of the member on a node again with run, and waits until the
-// member serves. It does nothing if the server runs.
+// ReviveMember starts the server of a halted member with run, and waits until it serves.
 func ReviveMember[M SeatedMember](
 	ctx context.Context, members *MemberList[M], node string, run, serves func(ctx context.Context, m M) error,
 ) error {
@@ -142,8 +140,7 @@ type Votes struct {
 	Helps  bool // the leaving member serves until the group has agreed
 }
 
-// CheckLeave applies Votes.Check to a group with one vote per member. Others is the number of
-// serving members without m.
+// CheckLeave is Votes.Check for one vote per member. Others is the number of serving members without m.
 func CheckLeave[M SeatedMember](all []M, m M, manner database.Manner, others int) error {
 	return Votes{All: len(all), Own: 1, Others: others, Helps: manner == database.Graceful && !m.Halted()}.Check()
 }

@@ -25,9 +25,7 @@ type Set struct {
 	watchers sync.WaitGroup
 }
 
-// Start starts a server and watches its process. It does not wait until the server serves. A
-// server that was stopped can be started again and continues its log. A stopped set starts no
-// more servers.
+// Start starts a server, continues its log, and watches its process. It does not wait until the server serves.
 func (s *Set) Start(ctx context.Context, h host.Host, spec Spec) (*Daemon, error) {
 	d, err := start(ctx, h, spec)
 	if err != nil {
@@ -63,8 +61,7 @@ func (s *Set) add(d *Daemon) bool {
 	return true
 }
 
-// Fail marks the set as failed, for the end of a process that it does not watch. Only the first
-// error counts.
+// Fail marks the set as failed because of an event outside its processes. Only the first error counts.
 func (s *Set) Fail(err error) {
 	failed := s.Failed()
 	s.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"skerry/internal/database"
 )
 
-// ReportMembers implements database.Cluster's Members: describe fills in each member's state,
-// share and rows, all at the same time. A member whose state stays empty is "unreachable".
+// ReportMembers implements database.Cluster's Members: describe fills in each member's state, share and rows,
+// concurrently. An empty state becomes "unreachable".
 func ReportMembers[M Member](ctx context.Context, members []M, describe func(ctx context.Context, m M, into *database.Member) error) (
 	[]database.Member, error,
 ) {
@@ -29,8 +29,7 @@ func ReportMembers[M Member](ctx context.Context, members []M, describe func(ctx
 	return list, g.Wait()
 }
 
-// CheckLeader returns nil if every member serves and all name the same leader. Leader returns
-// the leader that a member names, or why the member does not serve.
+// CheckLeader returns nil if every member serves and all name the same leader.
 func CheckLeader[M Member, L comparable](ctx context.Context, members []M, leader func(ctx context.Context, m M) (L, error)) error {
 	if len(members) == 0 {
 		return fmt.Errorf("%w: there are no members", database.ErrNotReady)
@@ -64,8 +63,7 @@ const (
 	RoleLeader
 )
 
-// FindServing returns a member that answers questions about the group: the leader if role finds
-// it, else a follower.
+// FindServing returns a member that answers questions about the group: the leader, else a follower.
 func FindServing[M Member](ctx context.Context, members []M, role func(ctx context.Context, m M) (Role, error)) (found M, err error) {
 	var none M
 	err = fmt.Errorf("%w: no other member runs", database.ErrNotReady)

@@ -38,8 +38,7 @@ import (
 // Config says which database to test, and what only its own package knows of it.
 type Config struct {
 	About database.About
-	// New makes it where About.New does not: of a database that is described in a file there
-	// is no About, and some tests' clients dial from a node.
+	// New replaces About.New, for databases without an About and for clients that dial from a node.
 	New func() database.Database
 	// Variant tells several conformance tests of a database apart ("replicas").
 	Variant string
@@ -50,33 +49,27 @@ type Config struct {
 	// Spare is how many more may join; 2 when 0 and the database can be resized.
 	Spare   int
 	Options database.Options
-	// BadOptions are options that Check must refuse, each by itself added to Options.
-	// An unknown one is tried anyway.
+	// BadOptions are options that Check must refuse, each added to Options. An unknown name is always tried.
 	BadOptions []database.Options
 	// Properties are added to the cluster's own for clients (consistency levels).
 	Properties map[string]string
 	// Port is one that every server listens on; 0 leaves the test of a taken port out.
 	Port int
-	// Survives says that with Options an acknowledged row outlives kill -9 of one
-	// member that is revived, LeavesAbruptly that it outlives a member's abrupt leave.
+	// Survives: an acknowledged row outlives kill -9 and revival of one member. LeavesAbruptly: it outlives an abrupt leave.
 	Survives, LeavesAbruptly bool
-	// Upsert says that an update of a row that does not exist makes it, BlindDelete
-	// that a delete of nothing is no error: databases that cannot tell.
+	// Upsert: an update creates a missing row. BlindDelete: a delete of a missing row succeeds.
 	Upsert, BlindDelete bool
 	// Unordered says that scans follow no order of keys (Cassandra's follow hashes).
 	Unordered bool
-	// DiskFull is the size of each node's disk for the test of full ones, in bytes: so
-	// small that a load of a few seconds fills it. 0 leaves the test out.
+	// DiskFull is the size of each node's disk in the test of full disks, in bytes. 0 omits the test.
 	DiskFull int64
 	// DiskOptions are added to Options for it.
 	DiskOptions database.Options
-	// KillJoiner is how long after its start a node that joins is killed; 50 ms when 0. Where
-	// the join is over by then, another one's is killed as it starts.
+	// KillJoiner is the time after which a joining node is killed, 50 ms if 0. A second joiner is killed at its start.
 	KillJoiner time.Duration
 	// Rows are loaded for the load test; 500 when 0.
 	Rows int64
-	// Timeout bounds a start, a change of membership, a halt and a revival each;
-	// 3 minutes when 0.
+	// Timeout bounds each start, change of membership, halt and revival; 3 minutes if 0.
 	Timeout time.Duration
 	// Hosts makes the nodes; loophost.New when nil.
 	Hosts func(t testing.TB, n int) []host.Host
@@ -190,8 +183,7 @@ func (s *suite) testServing(t *testing.T) {
 	s.runPart(t, "stop", func(t *testing.T) { s.testStop(t, cluster) })
 }
 
-// newEnv returns the environment of the cluster: the first hosts are its nodes, the last host
-// runs admin commands and clients.
+// newEnv returns the cluster's environment. The last host runs admin commands and clients.
 func (s *suite) newEnv(t testing.TB) database.Env {
 	var nodes []host.Host
 	for _, h := range s.hosts[:s.Nodes] {

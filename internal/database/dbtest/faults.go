@@ -32,8 +32,7 @@ const (
 
 var errWaitedEnough = errors.New("waited long enough")
 
-// testFaults starts clusters that cannot start: each start ends with an error that says
-// why, and leaves nothing behind.
+// testFaults starts clusters that cannot start. Each start must return a clear error and leave nothing behind.
 func (s *suite) testFaults(t *testing.T) {
 	s.hosts = s.newHosts(t)
 	bad := s.hosts[s.Nodes-1]
@@ -125,8 +124,7 @@ const (
 	shortDisk = 4 << 20
 )
 
-// testDiskFull loads more than the nodes' disks hold: the load ends with an error that
-// names the nodes whose disk is full, and the cluster can be stopped.
+// testDiskFull fills the nodes' disks. The error must name the full nodes, and the cluster must stop.
 func (s *suite) testDiskFull(t *testing.T) {
 	switch {
 	case s.DiskFull == 0:

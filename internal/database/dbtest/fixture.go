@@ -12,9 +12,7 @@ import (
 	"skerry/internal/load"
 )
 
-// Start starts a cluster of the installed database for a test of its package, and stops it
-// with the test. Of env only what matters need be set: the first node is Control, and no one
-// hears of the progress.
+// Start starts a cluster of the installed database and stops it with the test. The first node is Control.
 func Start(t testing.TB, d database.Database, env database.Env) database.Cluster {
 	t.Helper()
 	c, err := TryStart(t, d, env)
@@ -49,8 +47,7 @@ func TryStart(t testing.TB, d database.Database, env database.Env) (database.Clu
 	return d.Start(t.Context(), env)
 }
 
-// Open opens a client and closes it with the test. More lists further properties as names and
-// values.
+// Open opens a client and closes it with the test. More is further properties, names and values.
 func Open(t testing.TB, d database.Database, properties map[string]string, more ...string) load.Client {
 	t.Helper()
 	p := maps.Clone(properties)
@@ -69,8 +66,7 @@ func Open(t testing.TB, d database.Database, properties map[string]string, more 
 	return c
 }
 
-// CPU benchmarks an operation and reports the CPU time of this process, the cost of the client
-// without the server and the waiting.
+// CPU benchmarks an operation and reports this process's CPU time: the client's cost without the server.
 func CPU(b *testing.B, op func(ctx context.Context) error) {
 	b.Helper()
 	before := cpuTime(b)

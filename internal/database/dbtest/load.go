@@ -13,8 +13,7 @@ import (
 // workers is the number of concurrent clients.
 const workers = 8
 
-// testLoad loads a table with several workers, has the database count it, reads every
-// record back, and runs YCSB's workload A and, where it scans, E on it.
+// testLoad loads a table, counts and reads it back, and runs YCSB's workloads A and, with scans, E.
 func (s *suite) testLoad(t *testing.T, cluster database.Cluster) {
 	s.clearTable(t, cluster)
 	ctx, cancel := s.withTimeout(t)

@@ -99,8 +99,7 @@ func (s *suite) memberNames(t *testing.T, cluster database.Cluster) []string {
 	return names
 }
 
-// testChurn has members join and leave at random while rows are written. The first
-// changes are two joins at once.
+// testChurn joins and removes members at random during writes. The first changes are two joins at once.
 func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
 	if !s.can.Resize {
 		t.Skip("it cannot be resized")
@@ -248,8 +247,7 @@ func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *churn.Ledger, n 
 	}
 }
 
-// testLostJoiner kills a node that is joining with SIGKILL. The join fails, the others
-// serve with every row there, and the node can join after that.
+// testLostJoiner kills a joining node. The join fails, all rows stay, and the node can join afterwards.
 func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 	if !s.can.Resize {
 		t.Skip("it cannot be resized")
@@ -298,8 +296,7 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// joinKilled joins a node and kills its processes after the given time. killed is false if the
-// join ended first.
+// joinKilled joins a node and kills its processes after a time. killed is false if the join ended first.
 func joinKilled(ctx context.Context, cluster database.Cluster, joiner *hostRecorder, after time.Duration) (killed bool, err error) {
 	var kill atomic.Bool
 	var kills sync.WaitGroup

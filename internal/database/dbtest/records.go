@@ -55,8 +55,7 @@ func expectFields(t *testing.T, what string, want, got []load.Field) {
 	}
 }
 
-// testRecords is what YCSB expects of a record: reads of some fields, updates that
-// leave the other fields alone, and records that are not there.
+// testRecords checks reads of some fields, updates of some fields, and missing records.
 func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 	s.clearTable(t, cluster)
 	c, ctx := s.openClient(t, cluster), t.Context()
@@ -112,8 +111,7 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 	s.testBulk(t, cluster, c)
 }
 
-// testBulk inserts records together: over one that is there, with fields that differ from
-// one record to the next, and more than a database takes at once.
+// testBulk inserts records together: existing ones, with different fields, and more than fit one request.
 func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) {
 	bulk, ok := c.(load.BulkClient)
 	if !ok {
@@ -179,8 +177,7 @@ func (s *suite) testValues(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// scanProperty is the workload's; it informs a client that it will be asked to
-// scan.
+// scanProperty is the workload property that announces scans to clients.
 const scanProperty = "scanproportion"
 
 // testScan compares scans with a sorted list, or checks that they are refused.
@@ -252,8 +249,7 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// checkUnorderedScan checks a scan of a database without an order of keys: existing records, each
-// once, at most count, the start first.
+// checkUnorderedScan checks a scan without key order: existing records, each once, the start first.
 func checkUnorderedScan(t *testing.T, start string, count int, got, keys []string) {
 	t.Helper()
 	if len(got) > count {

@@ -14,21 +14,17 @@ import (
 	"skerry/internal/database/churn"
 )
 
-// Row is what the suite found of one database: a row of the matrix in
-// docs/databases.md.
+// Row is a suite's result: a row of the matrix in docs/databases.md.
 type Row struct {
 	Database string `json:"database"` // "cassandra@4.1" where the test asks for a version
 	Variant  string `json:"variant,omitempty"`
 	Version  string `json:"version"`
 	Nodes    int    `json:"nodes"`
-	// Aspects maps a part of the suite to "pass", "fail", "skip", or "no" where the
-	// database does not claim to do that.
+	// Aspects maps a part of the suite to "pass", "fail", "skip", or "no" if the database does not claim it.
 	Aspects map[string]string `json:"aspects"`
-	// Figures are by the way: this is no benchmark. Times are in seconds, rates in
-	// operations a second.
+	// Figures are incidental times in seconds and rates in operations a second, no benchmark.
 	Figures map[string]float64 `json:"figures,omitempty"`
-	// Churn is what random joins and leaves did, Accounts what became of rows that
-	// were written while a member was halted ("halt") or killed ("kill").
+	// Churn reports random joins and leaves; Accounts the rows written during a "halt" or a "kill".
 	Churn    *churn.Report            `json:"churn,omitempty"`
 	Accounts map[string]churn.Account `json:"accounts,omitempty"`
 
@@ -83,8 +79,7 @@ func (r *Row) Name() string {
 	return r.Database + ", " + r.Variant
 }
 
-// publish emits the row as a test attribute and writes it to SKERRY_MATRIX. Parts that this run
-// did not reach keep the values of an existing file, so that a suite can be run in parts.
+// publish emits the row as a test attribute and writes it to SKERRY_MATRIX, merged with an existing file.
 func (r *Row) publish(t *testing.T) {
 	dir := os.Getenv("SKERRY_MATRIX")
 	name := filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "", "/", "-").Replace(r.Name())+".json")
@@ -105,8 +100,7 @@ func (r *Row) publish(t *testing.T) {
 	}
 }
 
-// fillFromEarlier fills unreached parts from the row that an earlier run of the same version
-// wrote.
+// fillFromEarlier fills unreached parts from the row of an earlier run of the same version.
 func (r *Row) fillFromEarlier(t *testing.T, file string) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,8 +24,7 @@ const (
 	classRecord   = "record"           // the value is not a record
 )
 
-// notDone lists errors that etcd returns before Raft sees the request: the request was not
-// proposed.
+// notDone lists errors of requests that etcd did not propose to Raft.
 var notDone = []struct {
 	err   error
 	class string
@@ -45,8 +44,7 @@ const (
 	raftStopped     = "raft: stopped" // the member was removed
 )
 
-// classifyError turns an error of etcd's client into an outcome. A request that timed out inside
-// the cluster, or whose member stopped, may still have been committed.
+// classifyError converts an error of etcd's client. A request that timed out in the cluster is in doubt.
 func classifyError(addr string, err error) error {
 	for _, n := range notDone {
 		if errors.Is(err, n.err) {

@@ -21,17 +21,14 @@ import (
 )
 
 const (
-	// retryPreferred is how long a worker stays with another member before it retries its preferred
-	// one. The time doubles with each failure, up to maxRetryPreferred.
+	// retryPreferred is the time until a worker retries its preferred member. It doubles up to maxRetryPreferred.
 	retryPreferred    = 2 * time.Second
 	maxRetryPreferred = 32 * time.Second
-	// learnEvery is how often a worker refreshes the list of members. The member answers from
-	// memory, without Raft.
+	// learnEvery is the interval between refreshes of the member list, which a member answers without Raft.
 	learnEvery = 5 * time.Second
 )
 
-// client is the client of one worker. It uses one member and moves to the next when that fails.
-// Only an operation that was certainly not sent is sent again.
+// client belongs to one worker. It moves to the next member after a failure and resends only unsent operations.
 type client struct {
 	settings
 	dial         database.DialFunc // nil: the system's
@@ -149,8 +146,7 @@ func (c *client) conn(i int) (conn *clientv3.Client, addr string, count int, err
 	return c.conns[i], c.addrs[i], len(c.addrs), err
 }
 
-// learnMembers fetches the member list in the background, one request at a time, to find members
-// that joined.
+// learnMembers fetches the member list in the background, one request at a time.
 func (c *client) learnMembers(i int) {
 	if !c.isLearning.CompareAndSwap(false, true) {
 		return
@@ -196,15 +192,12 @@ func (c *client) Close() error {
 }
 
 const (
-	// keepAlive finds connections whose other end is gone: after so long without an
-	// answer a ping is sent, which must be answered within so long. etcd refuses pings
-	// more often than every 5 s.
+	// keepAlive is the idle time before a ping, and for its answer. etcd refuses pings more often than every 5 s.
 	keepAlive        = 10 * time.Second
 	keepAliveTimeout = 5 * time.Second
 )
 
-// reconnect is how gRPC tries again to connect: links of a lab come back within seconds,
-// where gRPC's own default waits for up to two minutes.
+// reconnect retries faster than gRPC's default of up to two minutes.
 var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 	MinConnectTimeout: 3 * time.Second,
@@ -224,8 +217,7 @@ func (s *spreader) orderEndpoints(ctx context.Context, endpoints []string, route
 	return endpoints
 }
 
-// dialMember returns a client of one member, which connects later. Its own retries are off, so
-// that callers decide. A nil dial uses the system's.
+// dialMember returns a client of one member that connects later, without retries. A nil dial is the system's.
 func dialMember(addr string, dial database.DialFunc) (*clientv3.Client, error) {
 	options := []grpc.DialOption{grpc.WithConnectParams(reconnect), grpc.WithChainUnaryInterceptor(failFast)}
 	if dial != nil {
@@ -244,8 +236,7 @@ func dialMember(addr string, dial database.DialFunc) (*clientv3.Client, error) {
 	return c, nil
 }
 
-// failFast fails a request while there is no connection, instead of waiting until its deadline.
-// The caller can then try another member.
+// failFast fails a request without a connection at once, so that the caller can try another member.
 func failFast(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, req, reply, cc, append(options, grpc.WaitForReady(false))...)
 }

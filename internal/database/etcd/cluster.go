@@ -28,8 +28,7 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database. All members start at the same time with the same member
-// list.
+// Start implements database.Database. All members start at the same time with the same member list.
 func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options, env.RTT)
 	if err != nil {
@@ -57,8 +56,7 @@ func (c *cluster) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The first stands for election within one timeout, the others wait for a whole
-		// one first: all at once they may split their votes, each time for another timeout.
+		// The first stands for election at once, the others after a timeout, so that the votes are not split.
 		advance := "--initial-election-tick-advance=" + strconv.FormatBool(i == 0)
 		g.Go(func() error { return c.startNew(gctx, m, stateNew, strings.Join(peers, ","), advance) })
 	}
@@ -108,8 +106,7 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{PropEndpoints: strings.Join(endpoints, ","), PropRead: c.options.read}
 }
 
-// Stop implements database.Cluster. It kills all members at once: on SIGTERM a leader tries for 7
-// s to hand over to members that are ending too. Data survives SIGKILL.
+// Stop implements database.Cluster with SIGKILL: on SIGTERM a leader tries for 7 s to hand over to ending members.
 func (c *cluster) Stop(context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, m := range c.All() {
@@ -130,8 +127,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return daemon.ReviveMember(ctx, &c.MemberList, node.Name(), run, serves)
 }
 
-// ensureLeader makes the configured member the leader and returns when all members agree. A later
-// election may change the leader.
+// ensureLeader makes the configured member the leader and returns when all members agree.
 func (c *cluster) ensureLeader(ctx context.Context) error {
 	if c.options.leader == "" {
 		return nil

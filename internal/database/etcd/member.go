@@ -20,8 +20,7 @@ import (
 const (
 	// adminTimeout bounds one question to one member.
 	adminTimeout = daemon.QueryTimeout
-	// stopGrace is what a member gets between SIGTERM and SIGKILL: it hands its
-	// leadership over first.
+	// stopGrace is the time between SIGTERM and SIGKILL, in which a member hands over its leadership.
 	stopGrace = 10 * time.Second
 
 	// States of a cluster as a member is told when it starts on an empty directory.
@@ -67,8 +66,7 @@ func (c *cluster) startNew(ctx context.Context, m *member, state, peers string, 
 	return c.startProcess(ctx, m, append(more, "--initial-cluster-state", state, "--initial-cluster", peers, "--initial-cluster-token", "skerry")...)
 }
 
-// startProcess starts a member's process. If the directory holds data, etcd ignores the cluster
-// arguments.
+// startProcess starts a member's process. etcd ignores the cluster arguments if the directory holds data.
 func (c *cluster) startProcess(ctx context.Context, m *member, args ...string) error {
 	o := c.options
 	client, peer := "http://"+m.addr, o.peerURL(m.host)

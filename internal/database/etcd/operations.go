@@ -214,15 +214,13 @@ func appendRecord(dst []byte, fields []load.Field) []byte {
 	return dst
 }
 
-// decoder decodes records. It reuses the field names of the previous record, which are mostly the
-// same.
+// decoder decodes records. It reuses the field names of the previous record.
 type decoder struct{ names []string }
 
 // maxNames bounds the memory that a record with very many fields leaves behind.
 const maxNames = 1024
 
-// fields appends the wanted fields of a record, all when none is named. They refer to
-// value.
+// fields appends the wanted fields of a record, all if none is named. They refer to value.
 func (d *decoder) fields(dst []load.Field, value []byte, wanted []string) ([]load.Field, error) {
 	r := varint.NewReader(value)
 	for i := range r.Count(2) { // the lengths of name and value

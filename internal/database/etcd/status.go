@@ -16,8 +16,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Ready implements database.Cluster: every member names the same leader and serves a linearizable
-// read.
+// Ready implements database.Cluster: every member names the same leader and serves a linearizable read.
 func (c *cluster) Ready(ctx context.Context) error {
 	return daemon.CheckLeader(ctx, c.All(), func(ctx context.Context, m *member) (uint64, error) {
 		s, err := m.queryStatus(ctx)
@@ -31,8 +30,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	})
 }
 
-// Members implements database.Cluster: a state is leader, follower, learner or
-// unreachable.
+// Members implements database.Cluster: a state is leader, follower, learner or unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return daemon.ReportMembers(ctx, c.All(), func(ctx context.Context, m *member, into *database.Member) error {
 		s, err := m.queryStatus(ctx)
@@ -61,8 +59,7 @@ func raftRole(s *clientv3.StatusResponse) string {
 	return "follower"
 }
 
-// findServing returns a member that answers: the leader if one is known. It never returns the
-// excluded member.
+// findServing returns an answering member other than but, preferably the leader.
 func (c *cluster) findServing(ctx context.Context, without *member) (*member, error) {
 	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, m *member) (daemon.Role, error) {
 		s, err := m.queryStatus(ctx)

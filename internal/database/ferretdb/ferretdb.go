@@ -22,8 +22,7 @@ import (
 // Name is the name of FerretDB in experiments.
 const Name = "ferretdb"
 
-// memory allows for more records than measured: the process needs 44 MB with SQLite, some
-// clients and 200 records of 1 kB, and it reads a whole table to find a record.
+// memory: 44 MB were measured with SQLite and 200 records of 1 kB; a read loads the whole table.
 const memory = 100 << 20
 
 // The helper's source is a separate module, since only it needs its dependencies.

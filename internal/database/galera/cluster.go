@@ -159,8 +159,7 @@ func (c *cluster) programsEnv() []string {
 	return append(slices.Clone(c.Env.Installation.Env), path)
 }
 
-// segments numbers the members' sites. The members of a segment are near each other; one of them
-// forwards messages from other segments.
+// segments numbers the members' sites. One member of a segment relays messages from other segments.
 func (c *cluster) segments() []int {
 	var sites []string
 	servers := c.All()
@@ -183,8 +182,7 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
 }
 
-// OpenMember implements database.Replicated. Members without a majority also return what they
-// have.
+// OpenMember implements database.Replicated. Members without a majority also answer.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	s := c.On(node)
 	if s == nil {

@@ -79,8 +79,7 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	return nil
 }
 
-// restartFrom begins the cluster again from a halted member, and then revives those that ran
-// behind it.
+// restartFrom begins the cluster again from a halted member, and then revives the ones behind it.
 func (c *cluster) restartFrom(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
 	p, err := c.readPosition(ctx, s)
 	if err != nil {
@@ -103,8 +102,7 @@ func (c *cluster) restartFrom(ctx context.Context, s *mysql.Server, running []*m
 	return nil
 }
 
-// bootstrap prepares a member to begin the cluster: it left last, or no other halted member is
-// ahead.
+// bootstrap prepares a member to begin the cluster: it left last, or no halted member is ahead.
 func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) error {
 	if !p.safe {
 		if err := c.checkMostAdvanced(ctx, s.Host.Name(), p); err != nil {

@@ -128,8 +128,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	return o, r.Err()
 }
 
-// deriveTimes shortens periods that depend on a short suspicion timeout. Otherwise Galera refuses
-// to start.
+// deriveTimes shortens periods that must be below a short suspicion timeout; Galera checks that.
 func deriveTimes(r *database.SettingReader, times map[string]time.Duration) {
 	suspect, ok := times["evs_suspect_timeout"]
 	if !ok {

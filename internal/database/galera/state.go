@@ -16,8 +16,7 @@ import (
 // history is the UUID of the history that a new cluster begins. It contains no time or place.
 const history = "736b6572-7279-11ee-8000-000000000000"
 
-// position is a member's position in a history: the number of the last applied transaction, -1 if
-// unknown.
+// position is a member's position in a history: the last applied transaction, -1 if unknown.
 type position struct {
 	history string
 	seqno   int64
@@ -60,8 +59,7 @@ func parsePosition(text string) (position, error) {
 
 func stateFile(s *mysql.Server) string { return filepath.Join(s.Data(), "grastate.dat") }
 
-// memberID is the UUID of the i-th member in the first view. viewText formats that view for
-// gvwstate.dat of one member.
+// memberID is the UUID of the i-th member in the first view. viewText formats that view for gvwstate.dat.
 func memberID(i int) string { return fmt.Sprintf("%08x-7279-11ee-8000-000000000000", i+1) }
 
 func viewText(self, of int, segments []int) string {
@@ -74,8 +72,7 @@ func viewText(self, of int, segments []int) string {
 	return b.String()
 }
 
-// seed gives a member the state files of a cluster whose members all stopped at the beginning of
-// its history.
+// seed writes the state files of a cluster whose members all stopped at the beginning of its history.
 func seed(ctx context.Context, s *mysql.Server, self, of int, segments []int) error {
 	for name, text := range map[string]string{
 		stateFile(s):                            position{history: history}.text(),
@@ -103,8 +100,7 @@ func parseRecovered(output string) (position, error) {
 	return position{history: m[1], seqno: n}, nil
 }
 
-// readPosition returns the position of a member that does not run. A killed member did not write
-// it down; InnoDB has it.
+// readPosition returns the position of a stopped member, for a killed one from InnoDB.
 func (c *cluster) readPosition(ctx context.Context, s *mysql.Server) (position, error) {
 	text, err := files.Read(ctx, s.Host.Files(), stateFile(s))
 	if err != nil {

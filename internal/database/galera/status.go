@@ -153,8 +153,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// Count implements database.Cluster with the rows of one member after it has applied everything
-// committed before.
+// Count implements database.Cluster. One member counts after it has applied everything committed before.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	s, err := c.findServing(ctx)
 	if err != nil {

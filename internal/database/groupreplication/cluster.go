@@ -26,8 +26,7 @@ const (
 	formTimeout = 3 * time.Minute
 	// joinTimeout bounds a join: the member may have to receive all data.
 	joinTimeout = 10 * time.Minute
-	// expelTimeout bounds how long the others may take to give up a lost member, beyond
-	// group_replication_member_expel_timeout.
+	// expelTimeout bounds the expulsion of a lost member, beyond group_replication_member_expel_timeout.
 	expelTimeout = 2 * time.Minute
 )
 
@@ -104,8 +103,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare creates an empty data directory with the benchmark's user and schema. It is kept,
-// because members that join later start with a copy too.
+// prepare creates an empty data directory with the benchmark's user and schema, also for later members.
 func (c *cluster) prepare(ctx context.Context) error {
 	h := c.Env.Nodes[0]
 	dir := filepath.Join(h.Dir(), Name+"-template")
@@ -183,8 +181,7 @@ func awaitAnswer(ctx context.Context, s *mysql.Server, d *daemon.Daemon) error {
 	})
 }
 
-// startReplication makes a running server a member of the group, or of a new one with itself
-// alone. It returns when the group counts the server, which then recovers.
+// startReplication adds a running server to the group, or to a new one, and returns when the group counts it.
 func (c *cluster) startReplication(ctx context.Context, s *mysql.Server, first bool) error {
 	statements := []string{"SET GLOBAL group_replication_group_seeds = '" + strings.Join(c.seeds(), ",") + "'"}
 	start := "START GROUP_REPLICATION USER = '" + mysql.User + "'"
@@ -202,8 +199,7 @@ func (c *cluster) startReplication(ctx context.Context, s *mysql.Server, first b
 	return nil
 }
 
-// Stop implements database.Cluster with SIGKILL: members that all leave at the same time wait for
-// each other.
+// Stop implements database.Cluster with SIGKILL: members that leave at the same time wait for each other.
 func (c *cluster) Stop(ctx context.Context) error { return c.Kill(ctx) }
 
 func (c *cluster) Properties() map[string]string {

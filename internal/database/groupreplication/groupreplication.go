@@ -105,8 +105,7 @@ func discover(ask func(string) ([][]string, error)) ([]string, string, error) {
 // Name is how experiments call it.
 const Name = "mysql-group-replication"
 
-// Recipe installs MySQL from Debian's sid beside the system: no stable release of Debian
-// has it. All that it depends on comes along, the C library included.
+// Recipe installs MySQL and its C library from Debian's sid; no stable release of Debian has it.
 var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "MySQL with Group Replication (mysqld, group_replication.so)",
@@ -123,8 +122,7 @@ var Recipe = install.Recipe{
 	},
 }
 
-// versionPattern finds the version in "/usr/sbin/mysqld  Ver 9.7.4-2 for Linux on x86_64 (Debian)".
-// MariaDB, which has a mysqld too, says so.
+// versionPattern matches "mysqld  Ver 9.7.4-2 for Linux on x86_64 (Debian)", but not MariaDB's mysqld.
 var versionPattern = regexp.MustCompile(`Ver ([0-9]+\.[0-9]+\.[0-9]+)(?:-[0-9A-Za-z.~+]+)? for`)
 
 // About is what the laboratory and its documentation know of MySQL Group Replication.

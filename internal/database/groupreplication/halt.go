@@ -13,8 +13,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// ErrBehind means that a group cannot begin from a member, because another one has more
-// transactions.
+// ErrBehind means that another member has more transactions.
 var ErrBehind = errors.New("another member has transactions that it lacks")
 
 // errNoGroup means that the running members are in no group.
@@ -66,8 +65,7 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	return c.admit(ctx, s, append(others, s), len(others) == 0, func() {})
 }
 
-// restartGroup begins the group again from a member that has the transactions of all. None of the
-// members serves.
+// restartGroup begins the group again from the member with all transactions. None of the members serves.
 func (c *cluster) restartGroup(ctx context.Context, members []*mysql.Server) error {
 	var behind error
 	for i, first := range members {
@@ -201,8 +199,7 @@ func (c *cluster) checkMostAdvanced(ctx context.Context, servers ...*mysql.Serve
 	return nil
 }
 
-// queryExecuted returns a member's executed transactions. A halted member is started for the
-// query, in no group.
+// queryExecuted returns a member's executed transactions. It starts a halted member, in no group, for the query.
 func (c *cluster) queryExecuted(ctx context.Context, s *mysql.Server) (set string, err error) {
 	if !s.Running() {
 		if err := c.launchOnTrial(ctx, s); err != nil {

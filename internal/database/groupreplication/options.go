@@ -141,9 +141,7 @@ func (o options) storage() mysql.Settings {
 	return s
 }
 
-// settings are a member's configuration. Seeds are the members that it asks to be let in.
-// The server's own statistics are off: they take a quarter of its memory, and the members
-// of the group are told all the same.
+// settings are a member's configuration. The performance schema is off, because it takes a quarter of the memory.
 func (o options) settings(h host.Host, installed mysql.Settings, id int, seeds []string) mysql.Settings {
 	s := append(append(mysql.Settings{}, installed...), o.storage()...)
 	s.Add("datadir", filepath.Join(h.Dir(), Name, "data"))
@@ -169,8 +167,7 @@ func (o options) settings(h host.Host, installed mysql.Settings, id int, seeds [
 	s.Add("report-host", h.Addr())
 	s.Add("report-port", o.port)
 
-	// An option file that the server reads before the plugin is there may name the
-	// plugin's variables only in this way.
+	// The server reads the file before the plugin is loaded, so that the plugin's variables need this form.
 	s.Add("plugin-load-add", "group_replication.so")
 	add := func(name string, value any) { s.Add("loose-group-replication-"+name, value) }
 	add("group-name", group)

@@ -59,8 +59,8 @@ func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Se
 	return c.admit(ctx, s, append(before, s), false, accepted)
 }
 
-// admit starts a server, makes it a member of the group or of a new one, and waits until all
-// members see each other ONLINE. It calls accepted when the group counts the server.
+// admit starts a server, adds it to the group or a new one, and waits until all members are ONLINE. It calls
+// accepted when the group counts the server.
 func (c *cluster) admit(ctx context.Context, s *mysql.Server, members []*mysql.Server, first bool, accepted func()) error {
 	if !s.Running() {
 		if err := c.launchOnTrial(ctx, s); err != nil {

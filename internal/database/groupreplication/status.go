@@ -14,8 +14,7 @@ import (
 
 const online = "ONLINE"
 
-// membersQuery returns the members of the group as the server sees them. A server in no group
-// returns itself, OFFLINE.
+// membersQuery returns the group as the server sees it. A server in no group returns itself, OFFLINE.
 const membersQuery = "SELECT member_host, member_port, member_state, member_role FROM performance_schema.replication_group_members"
 
 // member is a member as another one sees it,
@@ -143,8 +142,7 @@ func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {
 	})
 }
 
-// Count implements database.Cluster. The primary has all that was committed; where every
-// member is one, it first applies what the others have.
+// Count implements database.Cluster. In multi-primary mode the server first applies what the others have.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	s, err := c.findPrimary(ctx)
 	if err != nil {

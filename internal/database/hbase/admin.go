@@ -57,8 +57,7 @@ func (a admin) queryState(ctx context.Context) (state, error) {
 	return s, err
 }
 
-// serverOn returns the latest server at an address: a lost one may still be listed next to its
-// successor.
+// serverOn returns the latest server at an address, because a lost one may still be listed.
 func serverOn(servers []string, addr string) string {
 	name, youngest := "", int64(-1)
 	for _, s := range servers {

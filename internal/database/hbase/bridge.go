@@ -20,12 +20,9 @@ import (
 
 var errBridge = errors.New("the bridge to HBase's client ended")
 
-// bridge talks to a Java process with HBase's client (bridge/Bridge.java). Calls of many
-// goroutines are outstanding at the same time; each goes by a slot, which its goroutine
-// has for itself.
+// bridge talks to a Java process with HBase's client (bridge/Bridge.java). Each goroutine calls through its own slot.
 type bridge struct {
-	// end closes the process's input, waits for its end, and tells how it ended. A
-	// second call does nothing.
+	// end closes the process's input and waits for its end. A second call does nothing.
 	end func() error
 
 	out     io.Writer
@@ -64,8 +61,7 @@ func newBridge(replies io.Reader, requests io.Writer, end func() error) *bridge 
 	return b
 }
 
-// receive hands replies to those who wait for them. A reply without a waiter is
-// thrown away.
+// receive passes replies to their waiters and drops replies without one.
 func (b *bridge) receive(in *bufio.Reader) error {
 	var head [4 + 8]byte
 	for {
@@ -137,8 +133,7 @@ func (b *bridge) releaseSlot(s *slot) {
 	b.free = append(b.free, s.number)
 }
 
-// call sends a request that was begun by newFrame and waits for the reply, which is
-// valid until the slot's next call. An error says that there was none.
+// call sends a request begun by newFrame and waits for the reply, valid until the slot's next call.
 func (b *bridge) call(ctx context.Context, s *slot, frame []byte, limit time.Duration) (reply, error) {
 	s.mu.Lock()
 	s.call++
@@ -181,8 +176,7 @@ func (s *slot) abandon() bool {
 	return waited
 }
 
-// send writes a request. A caller that finds no writer becomes the writer and
-// writes also what others add meanwhile.
+// send writes a request. A caller that finds no writer also writes what others add meanwhile.
 func (b *bridge) send(frame []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -221,8 +215,7 @@ type command struct {
 	args []string
 }
 
-// bridgeCommand runs the bridge with HBase's settings, and flags of its JVM besides those
-// of all.
+// bridgeCommand runs the bridge with HBase's settings and further JVM flags.
 func bridgeCommand(javaPath, classpath, hostsFile string, heap int64, flags []string, settings []property) command {
 	args := append(append(javaArguments(heap, false, hostsFile), flags...), "-cp", classpath, "bridge.Bridge")
 	for _, p := range settings {
@@ -276,8 +269,7 @@ func startLocalBridge(c command) (*bridge, error) {
 	}), nil
 }
 
-// endPolicy is how long a bridge may take to end after its input ends, and what runs after a
-// clean end.
+// endPolicy is the time for a bridge to end after its input, and what runs after a clean end.
 type endPolicy struct {
 	grace time.Duration
 	onEnd func()

@@ -153,8 +153,7 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 	return c.Update(ctx, table, key, values)
 }
 
-// Delete implements load.Client. The server looks whether there is a record and removes
-// it in one step.
+// Delete implements load.Client. The server checks and removes the record in one step.
 func (c *client) Delete(ctx context.Context, table, key string) error {
 	c.beginRequest(opDelete, table, key)
 	_, err := c.send(ctx)
@@ -164,8 +163,7 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 // maxNames bounds the memory that a record with very many fields leaves behind.
 const maxNames = 1024
 
-// internName returns text as a string and reuses the strings of the previous record, which mostly
-// has the same fields.
+// internName returns text as a string, mostly one of the previous record.
 func (c *client) internName(i int, text []byte) string {
 	if i >= maxNames {
 		return string(text)
@@ -207,8 +205,7 @@ func (d *HBase) Open(ctx context.Context, properties map[string]string) (load.Cl
 	return &client{bridge: bridge, slot: bridge.acquireSlot(), timeout: s.timeout, release: release}, nil
 }
 
-// connect connects to the standing bridge, where there is one with the same settings, or
-// starts one.
+// connect uses the shared bridge if it has the same settings, or starts one.
 func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
 	if s.bridgeAddr != "" && s.isDefault() {
 		b, err := dialBridge(ctx, s.bridgeAddr)

@@ -72,8 +72,7 @@ func (c *cluster) setHalted(h host.Host, halted bool) {
 // pollInterval is the time between polls; an answer costs the servers some milliseconds of CPU.
 const pollInterval = 200 * time.Millisecond
 
-// awaitState repeats ask until it succeeds. It gives up when a server exits by itself, including
-// the joining ones, or when ctx ends.
+// awaitState repeats ask until it succeeds, a server exits by itself, or ctx ends.
 func (c *cluster) awaitState(ctx context.Context, ask func(context.Context) error, joining ...*daemon.Daemon) error {
 	asking, stop := withServers(ctx, c.Servers.Failed(), joining)
 	defer stop()
@@ -136,8 +135,7 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// Stop implements database.Cluster. It kills the servers: a graceful stop would write data to
-// servers that are ending too.
+// Stop implements database.Cluster with SIGKILL: a graceful stop would write to servers that are ending.
 func (c *cluster) Stop(ctx context.Context) error {
 	var errs []error
 	if c.admin.bridge != nil {

@@ -26,8 +26,7 @@ import (
 var bridgeSource embed.FS
 
 const (
-	// compilerPattern is the compiler: a jar among the others, so that a Java runtime
-	// without one will do.
+	// compilerPattern is the jar of the compiler, so that a Java runtime suffices.
 	compilerPattern = "ecj-*.jar"
 	// compileTimeout bounds a compilation, which takes 2 s on an idle machine.
 	compileTimeout = 2 * time.Minute
@@ -38,8 +37,7 @@ const (
 // ErrCompiler says that the bridge cannot be compiled.
 var ErrCompiler = errors.New("the bridge to HBase's client cannot be compiled")
 
-// bridgeFolder names the folder of compiled classes after what they were compiled from,
-// and into.
+// bridgeFolder names the folder of compiled classes by a digest of their sources and flags.
 func bridgeFolder() (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, bridgeJar)
@@ -55,13 +53,11 @@ func bridgeFolder() (string, error) {
 	return "bridge-" + hex.EncodeToString(sum.Sum(nil))[:12], err
 }
 
-// bridgeJar is the jar of the bridge's classes in their folder: a JVM does not archive
-// classes of folders.
+// bridgeJar is a jar because JVMs do not archive classes of folders.
 const bridgeJar = "bridge.jar"
 
-// bridgeClasses returns the jar of the bridge's classes, in a folder below root, which
-// holds the installation's jars in lib. They are compiled unless they are there; where
-// root cannot be written to, below fallback.
+// bridgeClasses returns the jar of the bridge's classes below root, or below fallback if root is read-only. It
+// compiles them if they are missing.
 func (w buildHost) bridgeClasses(ctx context.Context, javaPath, root, fallback string) (string, error) {
 	name, err := bridgeFolder()
 	if err != nil {
@@ -79,8 +75,7 @@ func (w buildHost) bridgeClasses(ctx context.Context, javaPath, root, fallback s
 	return filepath.Join(folder, bridgeJar), err
 }
 
-// compile compiles into a temporary folder and renames it when complete, because several
-// processes may compile at the same time.
+// compile renames a temporary folder when complete, because several processes may compile at the same time.
 func (w buildHost) compile(ctx context.Context, javaPath, lib, folder string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()

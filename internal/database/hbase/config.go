@@ -50,16 +50,13 @@ func (s site) root() string {
 func (s site) coreSite() []property {
 	p := []property{
 		{"hadoop.tmp.dir", s.tmpDir()},
-		// A DataNode that is gone is given up after 2 s: what its writers left open is
-		// not recovered before.
+		// A lost DataNode is given up after 2 s; leases of its writers are not recovered before.
 		{"ipc.client.connect.retry.interval", "200"},
 		{"ipc.client.connect.max.retries", "10"},
 		{"hadoop.security.token.service.use_ip", "true"},
 	}
 	if s.storage == storageDirectory {
-		// The plain file system writes what it is told to; the one with checksums
-		// keeps the last, partial, block of 512 bytes to itself when it is told to flush:
-		// the end of a write-ahead log would die with its server.
+		// The file system with checksums keeps the last 512 bytes back on a flush, which would lose the log's end.
 		return append(p, property{"fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem"})
 	}
 	return append(p,
@@ -69,8 +66,7 @@ func (s site) coreSite() []property {
 	)
 }
 
-// hdfsSite is hdfs-site.xml. Addresses are numbers and nothing is looked up; a DataNode that
-// is silent for 20 s is dead (2 x recheck + 10 x heartbeat).
+// hdfsSite is hdfs-site.xml. A DataNode that is silent for 20 s is dead (2 x recheck + 10 x heartbeat).
 func (s site) hdfsSite() []property {
 	at := func(name string, port int) string { return name + ":" + strconv.Itoa(port) }
 	return []property{
@@ -88,8 +84,7 @@ func (s site) hdfsSite() []property {
 		{"dfs.namenode.heartbeat.recheck-interval", "5000"},
 		{"dfs.namenode.decommission.interval", "1"},
 		{"dfs.namenode.redundancy.interval.seconds", "1"},
-		// A copy whose source or target was lost is made again after that. The default, five
-		// minutes, held up the leave of a node soon after another's abrupt one.
+		// Retry a lost copy after this; the default of five minutes delays a leave after an abrupt one.
 		{"dfs.namenode.reconstruction.pending.timeout-sec", "30"},
 		{"dfs.namenode.stale.datanode.interval", "5000"},
 		{"dfs.namenode.avoid.read.stale.datanode", "true"},
@@ -123,20 +118,16 @@ func (s site) hbaseSite() []property {
 		{"hbase.wal.provider", s.wal},
 		// How often the master asks whether the NameNode has left its safe mode.
 		{"hbase.server.thread.wakefrequency", "500"},
-		// How long until the NameNode is asked again to close a log that its writer left
-		// open; the default of 64 s is for clusters where asking is dear.
+		// Interval between requests to close an open log; the default is 64 s.
 		{"hbase.lease.recovery.dfs.timeout", "6000"},
 		{"hbase.master.wait.on.regionservers.mintostart", "1"},
 		{"hbase.master.wait.on.regionservers.timeout", "500"},
 		{"hbase.master.wait.on.regionservers.interval", "100"},
-		// As many regions of each table on each server, by moves that are certain;
-		// the stochastic balancer searches for up to half a minute, and may find that
-		// a small cluster is not worth it.
+		// Equal numbers of regions per server. The stochastic balancer takes half a minute and may skip small clusters.
 		{"hbase.master.loadbalancer.class", "org.apache.hadoop.hbase.master.balancer.SimpleLoadBalancer"},
 		{"hbase.master.loadbalance.bytable", "true"},
 		{"hbase.regions.slop", "0"},
-		// Every region that is written to takes a chunk; the default of 2 MiB is made
-		// for heaps of gigabytes.
+		// Every written region takes a chunk; the default of 2 MiB suits heaps of gigabytes.
 		{"hbase.hregion.memstore.mslab.chunksize", strconv.Itoa(512 << 10)},
 	}
 }
@@ -149,8 +140,7 @@ func (s site) zooCfg() string {
 		filepath.Join(s.dir, "zookeeper"), portZooKeeper, s.addr, max(ms, 20_000))
 }
 
-// log4j sends everything to the process's output, which its host keeps, but for a line
-// for every question to the NameNode.
+// log4j logs to standard output, without the line for every NameNode request.
 const log4j = `log4j.rootLogger=INFO,console
 log4j.logger.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=WARN
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -166,8 +156,7 @@ func (s site) tmpDir() string { return filepath.Join(s.dir, "tmp") }
 
 func (s site) write(ctx context.Context, on files.System) error {
 	conf := s.confDir()
-	// The servers of HDFS end when their web pages are not found; the folders are empty
-	// because no web page is wanted.
+	// Servers of HDFS need the folders of their web pages, even empty ones.
 	for _, d := range []string{filepath.Join(conf, "webapps/hdfs"), filepath.Join(conf, "webapps/datanode"), s.tmpDir()} {
 		if err := on.MakeDir(ctx, d); err != nil {
 			return err
@@ -201,8 +190,7 @@ func siteXML(properties []property) string {
 	return b.String()
 }
 
-// hostsText returns a node's hosts file. Java uses nothing else for names, because the lab has no
-// name server.
+// hostsText returns a node's hosts file, Java's only source of names in the lab.
 func hostsText(own host.Host, hostname string, nodes []host.Host) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n")

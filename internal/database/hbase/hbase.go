@@ -78,9 +78,7 @@ var (
 // Name implements database.Database.
 func (*HBase) Name() string { return Name }
 
-// memberMemory is what a node takes: its DataNode and RegionServer 440 MB after a few
-// thousand records, and its share of what the first node has besides, in a cluster of
-// six.
+// memberMemory: DataNode and RegionServer took 440 MB; the rest is a sixth of the first node's other servers.
 const memberMemory = 560 * mib
 
 // Capabilities implements database.Database.

@@ -72,8 +72,7 @@ func (c *cluster) startMember(ctx context.Context, node host.Host, began time.Ti
 	return errors.Join(errs...)
 }
 
-// checkListed returns nil when master and NameNode list servers of the node that started after
-// since. Earlier servers may still be listed.
+// checkListed returns nil when master and NameNode list servers of the node that started after since.
 func (c *cluster) checkListed(ctx context.Context, node host.Host, since time.Time) error {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {
@@ -103,9 +102,8 @@ func (c *cluster) killServers(node host.Host) error {
 	return errors.Join(errs...)
 }
 
-// Halt implements database.Cluster. In HBase's own way the RegionServer is told to end
-// first: it writes back what it holds and closes its regions, which the master then
-// places on others. The first node cannot be halted: no process would be left to notice.
+// Halt implements database.Cluster. Gracefully, the RegionServer ends first: it flushes and closes its regions,
+// which the master moves. The first node cannot be halted: no process would be left to notice.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	_, release, err := c.Hold(node.Name())
 	if err != nil {
@@ -122,8 +120,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return errors.Join(c.stopRole(ctx, node, regionServer), c.stopRole(ctx, node, dataNode))
 }
 
-// Revive implements database.Cluster: the member's servers are known again, and it has
-// its share of the regions.
+// Revive implements database.Cluster. It returns when the member is listed and has its share of regions.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	fail := func(err error) error { return fmt.Errorf("reviving %s: %w", node.Name(), err) }
 	_, release, err := c.Hold(node.Name())

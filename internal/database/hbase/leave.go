@@ -120,8 +120,7 @@ func (c *cluster) stopRole(ctx context.Context, node host.Host, r role) error {
 	return nil
 }
 
-// checkRecovered returns nil when nothing depends on a removed server: its write-ahead logs are
-// split or archived, and others serve its regions.
+// checkRecovered returns nil when a removed server's logs are split or archived, and others serve its regions.
 func (c *cluster) checkRecovered(ctx context.Context, server string) error {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {
@@ -218,8 +217,7 @@ func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool
 	return err
 }
 
-// releaseBlocks ends a DataNode when none of its blocks is needed. The logs that are
-// being written are begun again first, on the nodes that stay.
+// releaseBlocks rolls the open logs to the staying nodes and ends a DataNode when its blocks are not needed.
 func (c *cluster) releaseBlocks(ctx context.Context, node host.Host, leaving string, servers []string) error {
 	stay := slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == leaving })
 	if err := c.rollLogs(ctx, stay); err != nil {
@@ -248,8 +246,7 @@ func (c *cluster) rollLogs(ctx context.Context, servers []string) error {
 	return nil
 }
 
-// checkRedundant returns nil when the NameNode has given up the DataNode and every block has all
-// its copies elsewhere.
+// checkRedundant returns nil when the NameNode has given up the DataNode and all blocks have their copies.
 func (c *cluster) checkRedundant(ctx context.Context, node host.Host) error {
 	nodes, err := c.admin.queryDataNodes(ctx)
 	if err != nil {

@@ -78,8 +78,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		regionServer: r.Bytes("regionserver_heap", 256*mib),
 		client:       r.Bytes("client_heap", 128*mib),
 	}
-	// The write-ahead log that asks the copies at the same time is HBase's default; it
-	// knows HDFS alone.
+	// HBase's default log writes all copies at the same time; it needs HDFS.
 	wal := "asyncfs"
 	if o.storage == storageDirectory {
 		wal = "filesystem"
@@ -172,8 +171,7 @@ func (s settings) bridgeCommand(ctx context.Context, on files.System, more ...pr
 	return bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, archiveFlags(ctx, on, jar, s.java), append(s.bridgeProperties(), more...))
 }
 
-// bridgeProperties are the settings of a bridge for clients: HBase's library tries once and
-// leaves the rest to the bridge.
+// bridgeProperties are a bridge's settings: HBase's library tries once, the bridge retries.
 func (s settings) bridgeProperties() []property {
 	return []property{
 		{"hbase.zookeeper.quorum", s.quorum},

@@ -56,9 +56,8 @@ func (c *cluster) format(ctx context.Context, s site) error {
 	}
 }
 
-// startServers starts what every node has, the DataNode once it can register: one that
-// cannot waits for 5 s before it tries again. What is joining may end without that being
-// the cluster's failure, until it has joined.
+// startServers starts a node's servers, the DataNode once it can register: a refused one waits for 5 s. The exit
+// of a joining server is no failure of the cluster.
 func (c *cluster) startServers(ctx context.Context, h host.Host, joining bool) ([]*daemon.Daemon, error) {
 	r, err := c.startRole(ctx, h, regionServer, joining)
 	if err != nil {
@@ -126,8 +125,7 @@ type role struct {
 	args  []string
 	ports []int
 	heap  func(options) int64
-	// brief is whether the process lives too short, or works too little, for the
-	// optimising compiler to pay: it takes CPU from the others while all start.
+	// brief marks a process that lives too short for the optimising compiler to pay.
 	brief bool
 	// grace is what the server gets between SIGTERM and SIGKILL.
 	grace time.Duration

@@ -33,8 +33,7 @@ type sharedBridge struct {
 	addr string
 }
 
-// ensureSharedBridge starts a shared bridge if none runs. A failure is only logged: clients then
-// start their own bridges.
+// ensureSharedBridge starts a shared bridge if none runs. After a failure, clients start their own.
 func (c *cluster) ensureSharedBridge(ctx context.Context) {
 	if c.Env.Control == nil || c.sharedBridgeAddr() != "" {
 		return
@@ -93,9 +92,8 @@ func dialBridge(ctx context.Context, addr string) (*bridge, error) {
 	return newBridge(conn, conn, conn.Close), nil
 }
 
-// warmUp has the bridge find all regions and do one operation, so that no worker's first one
-// waits for the JVM, the connection and the places of regions. An error says that the bridge
-// or the time has ended: what else fails for now, the workers' operations will tell.
+// warmUp locates all regions and does one operation, so that no worker's first operation waits for that. An
+// error means that the bridge or the time has ended.
 func (b *bridge) warmUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, warmTimeout)
 	defer cancel()
@@ -121,8 +119,7 @@ const warmTimeout = 60 * time.Second
 const (
 	// sharedClasses is the name of an archive in a node's directory.
 	sharedClasses = "classes.jsa"
-	// writingGrace is what a bridge gets to write it: seconds of an idle processor, in the
-	// middle of servers that are at work.
+	// writingGrace bounds the writing of the archive: seconds of an idle processor, more next to busy servers.
 	writingGrace = 30 * time.Second
 )
 
@@ -176,8 +173,7 @@ func (c *cluster) archiveSettings(ctx context.Context, own string) (flags []stri
 	}}
 }
 
-// keepArchive stores a written archive for later bridges. A JVM without support for archives
-// wrote none.
+// keepArchive stores a written archive for later bridges, if the JVM supports archives.
 func keepArchive(ctx context.Context, on files.System, written, jar, javaPath string) error {
 	path, err := archivePath(ctx, on, jar, javaPath)
 	if err != nil {

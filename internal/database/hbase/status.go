@@ -8,9 +8,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Ready implements database.Cluster: ZooKeeper runs without error, the master is
-// initialised and lists the RegionServer of every member, no region is in transition,
-// and the NameNode has heard of every member's DataNode.
+// Ready implements database.Cluster: ZooKeeper runs without error, the master lists every RegionServer, no region
+// is in transition, and the NameNode lists every DataNode.
 func (c *cluster) Ready(ctx context.Context) error {
 	if err := c.checkZooKeeper(ctx); err != nil {
 		return err
@@ -26,8 +25,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return nil
 }
 
-// checkSettled returns the state once the master lists every member's RegionServer and no region
-// is in transition.
+// checkSettled returns the state once every RegionServer is listed and no region is in transition.
 func (c *cluster) checkSettled(ctx context.Context) (state, error) {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {
@@ -44,8 +42,7 @@ func (c *cluster) checkSettled(ctx context.Context) (state, error) {
 	return s, nil
 }
 
-// checkBalanced returns nil when the cluster is settled and every member has as many of the
-// table's regions as any other, or one more. It has the balancer run until then.
+// checkBalanced runs the balancer and returns nil once members differ by at most one region of the table.
 func (c *cluster) checkBalanced(ctx context.Context) error {
 	s, err := c.checkSettled(ctx)
 	if err != nil {
@@ -64,8 +61,7 @@ func (c *cluster) checkBalanced(ctx context.Context) error {
 	return nil
 }
 
-// isUneven reports whether the table's regions are unbalanced, or are on servers that are not
-// members.
+// isUneven reports whether the table's regions are unbalanced, or on servers that are not members.
 func isUneven(places map[string]int64, live []string, members []host.Host) bool {
 	var total, counted, least, most int64
 	for _, n := range places {
@@ -82,8 +78,8 @@ func isUneven(places map[string]int64, live []string, members []host.Host) bool 
 	return counted != total || most-least > 1
 }
 
-// Members implements database.Cluster. A member's state is what the master says of its
-// RegionServer: "serving", "draining", "dead"; its share is that of the table's regions.
+// Members implements database.Cluster. The master's states are "serving", "draining" and "dead"; the share is that
+// of the table's regions.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	s, err := c.admin.queryState(ctx)
 	if err != nil {

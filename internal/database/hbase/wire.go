@@ -8,8 +8,7 @@ import (
 	"skerry/internal/load"
 )
 
-// Operations and statuses of the protocol, which bridge/Request.java and
-// bridge/Reply.java draw.
+// Operations and statuses of the protocol of bridge/Request.java and bridge/Reply.java.
 const (
 	opRead       = 1
 	opScan       = 2
@@ -24,11 +23,9 @@ const (
 )
 
 const (
-	// frameHead is what stands before a request's arguments: length, id, operation and
-	// milliseconds left.
+	// frameHead is the size of a request's head: length, id, operation and milliseconds left.
 	frameHead = 4 + 8 + 1 + 4
-	// replyHead is what stands before a reply's body, the length left out: id, status
-	// and attempts beyond the first.
+	// replyHead is the size of a reply's head without the length: id, status and retries.
 	replyHead = 8 + 1 + 2
 	// maxReply bounds what a reply may claim to hold.
 	maxReply = 1 << 30
@@ -50,8 +47,7 @@ func finishFrame(b []byte, id uint64, milliseconds int32) {
 	binary.BigEndian.PutUint32(b[13:], uint32(milliseconds))
 }
 
-// appendName appends a name with its length. One that does not fit is cut; no table,
-// key or field has such a name.
+// appendName appends a name with its length, cut to the maximum, which no table, key or field reaches.
 func appendName(b []byte, s string) []byte {
 	s = s[:min(len(s), 1<<16-1)]
 	b = binary.BigEndian.AppendUint16(b, uint16(len(s)))
@@ -99,8 +95,7 @@ func (d *decoder) uint32() int {
 func (d *decoder) name() []byte  { return d.next(d.uint16()) }
 func (d *decoder) value() []byte { return d.next(d.uint32()) }
 
-// record appends a record's fields. Values stay where they are; names are made strings
-// by intern.
+// record appends a record's fields. Values refer to the buffer; intern makes strings of names.
 func (d *decoder) record(dst []load.Field, intern func(int, []byte) string) []load.Field {
 	for i, n := 0, d.uint16(); i < n && d.err == nil; i++ {
 		name, value := d.name(), d.value()

@@ -18,8 +18,7 @@ import (
 // defaultTable is YCSB's.
 const defaultTable = "usertable"
 
-// orderEndpoints returns the endpoints in the order in which a worker tries them. For nearest,
-// the time to connect is measured once for all workers.
+// orderEndpoints returns the endpoints in trial order. For nearest, distances are measured once for all workers.
 func (d *Hydra) orderEndpoints(ctx context.Context, s settings) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,14 +178,13 @@ func (w *worker) Close() error {
 	return errors.Join(errs...)
 }
 
-// clientPool shares clients between workers. A shared client has one connection to a member,
-// which carries the operations of its workers as frames.
+// clientPool shares clients between workers. A shared client has one connection for frames to a member.
 type clientPool struct {
 	database.ClientPool[string, *hydraclient.Client]
 }
 
-// acquire returns a client that at most share workers use, and the function that releases it.
-// If share is 0, the client belongs to one worker and speaks HTTP.
+// acquire returns a client for at most share workers and its release function. A share of 0 means one worker
+// and HTTP.
 func (p *clientPool) acquire(ctx context.Context, c hydraclient.Config, share int) (*hydraclient.Client, func() error, error) {
 	if share == 0 || c.Dial != nil { // functions cannot be compared
 		alone, err := hydraclient.New(c)

@@ -150,8 +150,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return newWorker(ctx, s, host.Dialer(m.host, adminTimeout), nil)
 }
 
-// Stop implements database.Cluster. It kills all members at once: on SIGTERM a leader would hand
-// over to members that are ending too.
+// Stop implements database.Cluster with SIGKILL: on SIGTERM a leader would hand over to ending members.
 func (c *cluster) Stop(ctx context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, m := range c.All() {
@@ -160,8 +159,7 @@ func (c *cluster) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, c.stopStores(ctx))...)
 }
 
-// Ready implements database.Cluster: every member names the same leader and serves a linearizable
-// read.
+// Ready implements database.Cluster: every member names the same leader and serves a linearizable read.
 func (c *cluster) Ready(ctx context.Context) error {
 	return daemon.CheckLeader(ctx, c.All(), func(ctx context.Context, m *member) (string, error) {
 		if err := m.checkServing(ctx); err != nil {
@@ -193,8 +191,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	})
 }
 
-// findServing returns a member that answers: the leader if one is known. It never returns a
-// witness or the excluded member.
+// findServing returns an answering member, preferably the leader, never a witness or the excluded member.
 func (c *cluster) findServing(ctx context.Context, without *member) (*member, error) {
 	return daemon.FindServing(ctx, daemon.RunningExcept(c.All(), without), func(ctx context.Context, m *member) (daemon.Role, error) {
 		if m.witness || m.Server() == nil {

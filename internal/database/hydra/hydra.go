@@ -29,8 +29,7 @@ const Name = "hydra"
 
 const program = "hydra"
 
-// memory is what a member takes with default options: 40 MB with 10,000 records of 1 kB,
-// the Go runtime and SQLite's cache among them, and as much again under load.
+// memory: a member took 40 MB with 10,000 records of 1 kB, and as much again under load.
 const memory = 96 << 20
 
 // Hydra is Hydra as a database.

@@ -47,8 +47,7 @@ var servers = map[string]server{
 	},
 }
 
-// store is the database of a cloud, on the node of its first member. It outlives that member, as
-// a managed database would.
+// store is the database of a cloud, on the node of its first member, which it outlives.
 type store struct {
 	mu  sync.Mutex
 	url string // "" until there is one
@@ -111,8 +110,7 @@ func (s *store) startServer(ctx context.Context, env database.Env, on host.Host,
 	return nil
 }
 
-// watchServer fails the cluster when a cloud's server exits by itself, until the cluster is
-// stopped.
+// watchServer fails the cluster when a cloud's server exits by itself.
 func (c *cluster) watchServer(cloud string, running database.Cluster) {
 	c.watchers.Go(func() {
 		select {

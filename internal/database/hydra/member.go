@@ -22,8 +22,7 @@ import (
 const (
 	// adminTimeout bounds one question to one member.
 	adminTimeout = daemon.QueryTimeout
-	// stopGrace is what a member gets between SIGTERM and SIGKILL: it hands its
-	// leadership over, and ends what it serves.
+	// stopGrace is the time between SIGTERM and SIGKILL, in which a member hands over its leadership.
 	stopGrace = 15 * time.Second
 )
 
@@ -149,8 +148,7 @@ func (m *member) queryStatus(ctx context.Context) (api.Status, error) {
 	return s, nil
 }
 
-// checkServing returns nil when the member takes part in the cluster: a linearizable read
-// succeeds, or, for a witness, the member knows the leader.
+// checkServing returns nil when a linearizable read succeeds, or a witness knows the leader.
 func (m *member) checkServing(ctx context.Context) error {
 	s, err := m.queryStatus(ctx)
 	switch {

@@ -12,8 +12,7 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// isFinal reports whether repeating a change cannot help. Changes of membership are safe to
-// repeat.
+// isFinal reports whether repeating a change cannot help.
 func isFinal(err error) bool { return errors.Is(err, hydraclient.ErrBadRequest) }
 
 // Join implements database.Cluster:

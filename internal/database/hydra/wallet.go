@@ -104,8 +104,7 @@ func (a *application) Read(ctx context.Context, _, key string, _ []string, dst [
 	return append(dst, load.Field{Name: "balance", Value: []byte(found.Account.Balance)}), nil
 }
 
-// Insert implements load.Client. An account that is there already is what an insert asks for: the load asks
-// again, as another request, for a record whose first request was done and got no answer.
+// Insert implements load.Client. An existing account is a success, because loads repeat inserts in doubt.
 func (a *application) Insert(ctx context.Context, _, key string, _ []load.Field) error {
 	_, err := a.send(ctx, http.MethodPost, "/api/accounts", map[string]any{"name": key})
 	if op := new(load.OpError); errors.As(err, &op) && op.Class == conflictClass {
@@ -208,8 +207,7 @@ func (c *cluster) tableNames() []string {
 	return []string{defaultTable}
 }
 
-// countRows counts the records of the benchmark at a member: rows of the table, or accounts of
-// the wallet.
+// countRows counts a member's rows of the table or accounts of the wallet.
 func (c *cluster) countRows(ctx context.Context, m *member) (int64, error) {
 	if c.options.through == throughWallet {
 		sum, _, err := wallet.New(m.admin, time.Now).Sum(ctx)

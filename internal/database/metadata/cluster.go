@@ -176,8 +176,7 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{PropAddresses: strings.Join(append(near, far...), ","), PropAreas: strings.Join(areas, ",")}
 }
 
-// Stop implements database.Cluster. It kills all replicas at once: acknowledged changes are on
-// disk.
+// Stop implements database.Cluster with SIGKILL: acknowledged changes are on disk.
 func (c *cluster) Stop(context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, r := range c.All() {
@@ -193,8 +192,7 @@ type server struct {
 	nodes []host.Host
 }
 
-// planServers returns the servers that the options make of the nodes, the one with the root
-// first.
+// planServers returns the servers that the options make of the nodes, the root's first.
 func (o options) planServers(nodes []host.Host) ([]server, error) {
 	if o.root != "" {
 		at := slices.IndexFunc(nodes, func(h host.Host) bool { return h.Name() == o.root })
@@ -238,8 +236,7 @@ func (o options) planServers(nodes []host.Host) ([]server, error) {
 	return servers, nil
 }
 
-// serverFor returns the server for a node's areas: its own, else the one of its site, else the
-// first.
+// serverFor returns the server for a node's areas: its own, else its site's, else the first.
 func serverFor(servers []server, node host.Host) server {
 	for _, s := range servers {
 		if s.name == node.Name() {

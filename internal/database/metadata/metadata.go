@@ -35,8 +35,7 @@ const Name = "metadata"
 
 const program = "metad"
 
-// memory is what a replica takes with default options: 40 MB with 100,000 entries, the Go
-// runtime among them, and as much again under load.
+// memory: a replica took 40 MB with 100,000 entries, and as much again under load.
 const memory = 96 << 20
 
 // Metadata is the metadata service as a database.
@@ -68,8 +67,7 @@ func (*Metadata) Check(nodes int, o database.Options) error {
 	return err
 }
 
-// Fixed implements database.Anchored: where the tree is spread, every node has a part of
-// it; one process has all of it.
+// Fixed implements database.Anchored: every node has a part of the tree, or one node has all of it.
 func (*Metadata) Fixed(nodes []string, o database.Options) map[string]string {
 	parsed, err := parseOptions(o)
 	if err != nil || parsed.resizable() {

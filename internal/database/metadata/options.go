@@ -32,8 +32,7 @@ type options struct {
 	replicas       int    // of each server; 0: all there are (servers one, site), or 1
 	root           string // the node whose server has the root
 
-	// balance has servers give hot directories away, by interval, rest, stay and floor of the
-	// balancer's policy; those that are 0 are its defaults.
+	// balance makes servers move hot directories. Zero interval, rest, stay and floor mean the balancer's defaults.
 	balance              bool
 	interval, rest, stay time.Duration
 	floor                int // operations/s

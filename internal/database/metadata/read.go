@@ -18,8 +18,7 @@ const (
 	scanBatch = 100
 )
 
-// Read implements load.Client. A whole record is listed and read with one request as long
-// as records have the fields that were last seen.
+// Read implements load.Client. A record with the last seen fields needs one request.
 func (w *worker) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	var found [][]load.Field
 	var err error

@@ -13,8 +13,7 @@ import (
 	"skerry/systems/metadata/client"
 )
 
-// retryChange repeats a change at a serving replica until it is accepted or refused. Changes of
-// membership are safe to repeat.
+// retryChange repeats a change at a serving replica until it is accepted or refused.
 func (c *cluster) retryChange(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
 	refused := func(err error) bool { return errors.Is(err, client.ErrRefused) }
 	return daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
@@ -149,8 +148,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return g.Wait()
 }
 
-// Revive implements database.Cluster. It returns when every replica of the node serves an agreed
-// read.
+// Revive implements database.Cluster. It returns when every replica of the node serves an agreed read.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	replicas, unlock, err := c.HoldAll(node.Name())
 	if err != nil {

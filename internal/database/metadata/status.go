@@ -15,8 +15,8 @@ import (
 	"skerry/internal/database/daemon"
 )
 
-// Ready implements database.Cluster: every replica answers a read of its server's tree,
-// those of a group name the same leader, and all areas can be reached through one.
+// Ready implements database.Cluster: every replica serves a read, those of a group name the same leader, and all
+// areas can be reached through one.
 func (c *cluster) Ready(ctx context.Context) error {
 	all := c.All()
 	if len(all) == 0 {
@@ -53,8 +53,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Members implements database.Cluster: a state is Raft's of the node's own server, alone or
-// unreachable. Rows are those of a server that has the table.
+// Members implements database.Cluster: a state is the Raft state of the node's own server, alone or unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	var list []database.Member
 	var firsts []*replica

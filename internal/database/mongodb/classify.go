@@ -12,8 +12,7 @@ import (
 	"skerry/internal/load"
 )
 
-// Error classes, in addition to those of package database and MongoDB's own names in lower
-// case.
+// Error classes, in addition to those of package database and MongoDB's own names in lower case.
 const (
 	classNoServer  = "no_server"     // no suitable server was found in time
 	classNotMaster = "not_primary"   // the server is no primary
@@ -54,8 +53,7 @@ func classify(err error) error {
 	case errors.As(err, &queue):
 		return load.Failed(database.ClassConnectTimeout, "", err)
 	case errors.As(err, &write):
-		// A write error of a single write means that nothing was written, unless a mongos
-		// has lost the shard meanwhile.
+		// A write error of a single write excludes an effect, unless a mongos has lost the shard.
 		if len(write.WriteErrors) > 0 {
 			return classifyCode(write.WriteErrors[0].Code, "write_error", err)
 		}
@@ -86,8 +84,7 @@ func classifyCommand(e mongo.CommandError, err error) error {
 	return classifyCode(int(e.Code), class, err)
 }
 
-// classifyCode converts a server's error code. Codes that exclude an effect have class other. An
-// interrupted command is in doubt.
+// classifyCode converts a server's error code. An interrupted command is in doubt.
 func classifyCode(code int, other string, err error) error {
 	switch code {
 	case codeNotWritablePrimary, codeNotPrimaryNoSecondary:

@@ -28,8 +28,7 @@ var (
 	_ load.Counter = (*client)(nil)
 )
 
-// Retries implements load.Retrier. The driver counts the retries of all workers together, so
-// each worker returns its share.
+// Retries implements load.Retrier with the worker's share: the driver counts retries of all workers together.
 func (c *client) Retries() int64 {
 	if !c.retry {
 		return 0
@@ -113,8 +112,7 @@ func (c *client) decodeFields(dst []load.Field, raw bson.Raw) ([]load.Field, err
 // maxNames bounds the field names that a client keeps.
 const maxNames = 1024
 
-// internName returns the name of an element. Documents mostly have the same fields in the same
-// order, so the strings of the last document serve for the next one.
+// internName returns the name of an element, mostly a string of the previous document.
 func (c *client) internName(i int, e bson.RawElement) string {
 	text := e[1:] // behind the type, up to a zero
 	n := 0
@@ -177,8 +175,7 @@ func encodeFields(fields []load.Field, more ...bson.E) bson.D {
 	return d
 }
 
-// Insert implements load.Client. It replaces an existing record, so that an insert in doubt
-// can be retried.
+// Insert implements load.Client. It replaces an existing record, so that an insert can be retried.
 func (c *client) Insert(ctx context.Context, table, key string, fields []load.Field) error {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {

@@ -100,8 +100,7 @@ func (c *cluster) start(ctx context.Context, plan []process) error {
 	return c.Servers.Await(ctx, c.Ready)
 }
 
-// launchAll starts servers with empty folders at the same time. If one fails, it cancels the
-// others and returns that error alone; at a timeout, it returns the errors of all.
+// launchAll starts servers with empty folders concurrently. A failure cancels the others; a timeout returns all errors.
 func (c *cluster) launchAll(ctx context.Context, servers []*server) error {
 	errs := make([]error, len(servers))
 	g, gctx := errgroup.WithContext(ctx)
@@ -266,8 +265,7 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{PropURL: "mongodb://" + contacts + "/" + databaseName + "?" + q.Encode()}
 }
 
-// Stop implements database.Cluster. It kills the servers, since a graceful stop takes up to
-// 15 s for notices to the others, and the data is not needed any more.
+// Stop implements database.Cluster with SIGKILL: a graceful stop takes up to 15 s, and the data is not needed.
 func (c *cluster) Stop(ctx context.Context) error {
 	servers := c.Select(func(*server) bool { return true })
 	errs := make([]error, len(servers))

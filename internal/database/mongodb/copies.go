@@ -61,8 +61,7 @@ func closeAll(clients map[string]*client) error {
 	return errors.Join(errs...)
 }
 
-// chunk is a part of the table: the records whose keys' hashes are below its end, and not below the end of the
-// one before.
+// chunk is the part of the table below a hash, from the end of the chunk before.
 type chunk struct {
 	end   int64
 	shard string

@@ -28,8 +28,7 @@ import (
 // Name is the name of MongoDB in experiments.
 const Name = "mongodb"
 
-// memory is the memory of a mongod with WiredTiger's smallest cache, 256 MB, by MongoDB's
-// documentation. It was not measured.
+// memory is that of a mongod with the smallest WiredTiger cache, by documentation; it was not measured.
 const memory = 400 << 20
 
 // Recipe names the programs that a user downloads.
@@ -133,8 +132,7 @@ func (*MongoDB) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
 }
 
-// Pool shares the driver's own client, with its connections and its view of the cluster,
-// between clients with equal settings. The zero Pool is ready.
+// Pool shares driver clients between clients with equal settings. The zero Pool is ready.
 type Pool struct {
 	drivers database.ClientPool[settings, *driverClient]
 }

@@ -26,8 +26,7 @@ const (
 	topologySharded    = "sharded"
 )
 
-// options are the settings of a cluster. Unset options keep MongoDB's own defaults, except the
-// cache, which has the minimum size.
+// options are the settings of a cluster. The cache has the minimum size; others keep MongoDB's defaults.
 type options struct {
 	sharded                         bool
 	shards, replicas, configServers int
@@ -132,8 +131,7 @@ const (
 const (
 	setName    = "rs0"
 	configName = "config"
-	// Offsets from the client port: MongoDB's defaults for shards and config servers, and
-	// memberStride for each further member on a node.
+	// Offsets from the client port: MongoDB's defaults, and memberStride for further members on a node.
 	shardOffset  = 1
 	configOffset = 2
 	memberStride = 10
@@ -146,9 +144,8 @@ type process struct {
 	port int
 }
 
-// planProcesses places the processes of a cluster on nodes. Members of a shard are on different
-// nodes. With fewer nodes than members, nodes hold members of several shards; the first
-// members of shards are on different nodes, which spreads the primaries.
+// planProcesses places a cluster's processes. Members of a shard are on different nodes; so are the first members
+// of shards, which spreads the primaries.
 func (o options) planProcesses(nodes []string) []process {
 	if !o.sharded {
 		var all []process

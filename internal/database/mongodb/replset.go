@@ -27,8 +27,7 @@ const (
 	codeConditionNotMet   = 308 // CurrentConfigNotCommittedYet
 )
 
-// memberConfig is a member in a replica set's configuration. Rest keeps other fields, such as
-// tags.
+// memberConfig is a member in a replica set's configuration. Rest keeps other fields.
 type memberConfig struct {
 	ID       int     `bson:"_id"`
 	Host     string  `bson:"host"`
@@ -80,8 +79,7 @@ func (s setStatus) memberState(host string) string {
 	return ""
 }
 
-// checkServing returns nil if the set has a primary, and its members are exactly the hosts and
-// all serve.
+// checkServing returns nil if the set has a primary and exactly the hosts as serving members.
 func (s setStatus) checkServing(hosts []string) error {
 	if s.primary() == "" {
 		return fmt.Errorf("%w: %s has no primary", database.ErrNotReady, s.Set)
@@ -134,8 +132,7 @@ func readConfig(ctx context.Context, c *mongo.Client) (setConfig, error) {
 	return answer.Config, err
 }
 
-// reconfigure changes the configuration of the set. It needs the primary. MongoDB 4.4 and
-// later accept a change of one member at a time.
+// reconfigure changes the configuration at the primary, one member at a time as MongoDB 4.4 requires.
 func reconfigure(ctx context.Context, c *mongo.Client, change func(*setConfig)) error {
 	config, err := readConfig(ctx, c)
 	if err != nil {
@@ -168,8 +165,7 @@ func removeMember(ctx context.Context, c *mongo.Client, host string) error {
 	})
 }
 
-// stepDownSeconds is the time during which the old primary cannot be elected; catchUpSeconds
-// is the time for a secondary to catch up.
+// stepDownSeconds is the time without candidacy of an old primary, catchUpSeconds that for a secondary to catch up.
 const (
 	stepDownSeconds = 60
 	catchUpSeconds  = 10
@@ -182,8 +178,7 @@ func stepDown(ctx context.Context, c *mongo.Client) error {
 	}, nil)
 }
 
-// isRetryable reports whether a reconfiguration can be retried, because another one is not
-// committed yet or an election is in progress.
+// isRetryable reports whether another reconfiguration or an election is in progress.
 func isRetryable(err error) bool {
 	var e mongo.CommandError
 	if !errors.As(err, &e) {

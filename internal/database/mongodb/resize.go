@@ -14,8 +14,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// changeTimeout bounds a change of membership. Initial copies cross slow links, and shards
-// drain chunk by chunk.
+// changeTimeout bounds a change: initial copies cross slow links, and shards drain chunk by chunk.
 const changeTimeout = 30 * time.Minute
 
 // retryChange repeats a change until the set accepts it.
@@ -171,8 +170,7 @@ func (c *cluster) checkPrimaries(ctx context.Context) error {
 	return nil
 }
 
-// checkLeave refuses a leave that would lose data, or that leaves the replica set without a
-// majority during or after the removal.
+// checkLeave refuses a leave that loses data or the majority of a replica set.
 func (c *cluster) checkLeave(ctx context.Context, servers []*server, manner database.Manner) error {
 	if c.options.sharded {
 		return c.checkShardLeave(servers, manner)
@@ -266,8 +264,7 @@ func (c *cluster) checkRemoved(ctx context.Context, gone *server, left []string)
 	return nil
 }
 
-// Halt implements database.Cluster. It stops all servers of the node, first those on which no
-// other server depends.
+// Halt implements database.Cluster. It first stops servers on which no other server depends.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	servers, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
@@ -285,8 +282,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return nil
 }
 
-// Revive implements database.Cluster. It returns when the sets report the node's members as
-// primary or secondary.
+// Revive implements database.Cluster. It returns when the node's members are primary or secondary.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	servers, unlock, err := c.HoldAll(node.Name())
 	if err != nil {

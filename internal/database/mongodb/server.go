@@ -27,8 +27,7 @@ const (
 	adminTimeout = 10 * time.Second
 	// startTimeout bounds a server's start, including recovery from its journal.
 	startTimeout = 60 * time.Second
-	// stopGrace is the time between SIGTERM and SIGKILL. A primary first notifies the other
-	// members, for up to 15 s.
+	// stopGrace is the time between SIGTERM and SIGKILL. A primary notifies the others for up to 15 s.
 	stopGrace = 25 * time.Second
 )
 
@@ -126,8 +125,7 @@ func (s *server) prepare(ctx context.Context) error {
 	return nil
 }
 
-// launch starts a server and waits until it answers. If trial is set, the end of its process
-// does not fail the cluster.
+// launch starts a server and waits until it answers. The end of a trial does not fail the cluster.
 func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 	path := c.Env.Installation.Programs[s.program()]
 	if path == "" {
@@ -159,8 +157,7 @@ func (s *server) ping(ctx context.Context) error {
 	return command(ctx, s.admin, bson.D{{Key: "ping", Value: 1}}, nil)
 }
 
-// Admin sends management requests to one server from its own node. It works with every
-// database that speaks MongoDB's protocol.
+// Admin sends management requests to one server from its own node.
 type Admin struct {
 	client *mongo.Client
 	once   sync.Once

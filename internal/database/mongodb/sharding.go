@@ -66,8 +66,7 @@ const (
 	completed = "completed"
 )
 
-// removeShard starts to drain a shard. Further calls return the progress. An unknown shard
-// counts as completed.
+// removeShard starts to drain a shard or returns the progress. An unknown shard counts as completed.
 func removeShard(ctx context.Context, c *mongo.Client, shard string) (r removal, err error) {
 	err = command(ctx, c, bson.D{{Key: "removeShard", Value: shard}}, &r)
 	var e mongo.CommandError
@@ -84,8 +83,7 @@ func movePrimary(ctx context.Context, c *mongo.Client, name, to string) error {
 	return command(ctx, c, bson.D{{Key: "movePrimary", Value: name}, {Key: "to", Value: to}}, nil)
 }
 
-// countRowsByShard counts the table's documents on each shard, including orphans of migrations.
-// It needs a mongos.
+// countRowsByShard counts the documents on each shard, including orphans of migrations.
 func countRowsByShard(ctx context.Context, c *mongo.Client) (map[string]int64, error) {
 	cursor, err := c.Database(databaseName).Collection(collectionName).Aggregate(ctx,
 		mongo.Pipeline{{{Key: "$collStats", Value: bson.D{{Key: "count", Value: bson.D{}}}}}})
@@ -128,8 +126,7 @@ func checkBalanced(ctx context.Context, c *mongo.Client) error {
 	return nil
 }
 
-// checkChunks is checkBalanced before MongoDB 4.4. It applies the balancer's rule to the numbers
-// of chunks on the config servers.
+// checkChunks is checkBalanced before MongoDB 4.4, by the numbers of chunks on the config servers.
 func checkChunks(ctx context.Context, c *mongo.Client) error {
 	shards, err := listShards(ctx, c)
 	if err != nil {
@@ -163,8 +160,7 @@ func checkChunks(ctx context.Context, c *mongo.Client) error {
 	return nil
 }
 
-// isEven reports whether MongoDB 4.2's balancer accepts these numbers of chunks per shard: none
-// is above the rounded mean, or none is below.
+// isEven reports whether no number of chunks is above the rounded mean, or none below: MongoDB 4.2's rule.
 func isEven(chunks []int) bool {
 	total := 0
 	for _, n := range chunks {

@@ -68,8 +68,7 @@ func (c *cluster) findEntry(ctx context.Context) (*server, error) {
 	return c.findPrimary(ctx, setName)
 }
 
-// Ready implements database.Cluster: every set has a primary and all others are
-// secondaries, every mongos answers and lists every shard.
+// Ready implements database.Cluster: every set has a primary and secondaries, every mongos lists every shard.
 func (c *cluster) Ready(ctx context.Context) error {
 	for _, set := range c.setNames() {
 		if err := c.checkSet(ctx, set); err != nil {
@@ -97,8 +96,8 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Members implements database.Cluster. A state is the sets' report of a node's servers, such
-// as "PRIMARY" or, in a sharded cluster, "config SECONDARY, shard1 PRIMARY, mongos".
+// Members implements database.Cluster. A state is "PRIMARY" or, in a sharded cluster, "config SECONDARY, shard1
+// PRIMARY, mongos".
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	states := make(map[string]setStatus)
 	for _, set := range c.setNames() {

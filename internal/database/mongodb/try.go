@@ -33,9 +33,8 @@ const (
 	tryPoll    = 50 * time.Millisecond
 )
 
-// tryPrograms checks that the programs can run a cluster: their versions match, and mongod starts
-// with a cluster's arguments, forms a replica set and requires no password. The server
-// listens on the loopback only, and its files are removed.
+// tryPrograms checks that the programs' versions match and that mongod forms a replica set without a password,
+// on the loopback.
 func tryPrograms(ctx context.Context, version string, programs map[string]string, env []string) error {
 	err := checkVersions(ctx, version, programs, env)
 	if err == nil {

@@ -46,8 +46,7 @@ var words = map[uint16]string{
 	errTemporary: "temporary",
 }
 
-// doubts are the classes of server errors after which a write may have been done: the server was
-// ending, or had handed the write to the group.
+// doubts are the server errors after which a write may have been done.
 var doubts = map[uint16]string{
 	errShutdown: "shutdown", errInterrupted: "interrupted", errKilled: "killed", errSessionGone: "killed", errCommit: "commit",
 	errRollback: "rollback",
@@ -76,12 +75,10 @@ func serverError(addr string, e *mysqldriver.MySQLError) error {
 	return load.Failed(fmt.Sprintf("error_%d", e.Number), addr, e)
 }
 
-// engineDoubts are NDB errors with an unknown outcome: no answer, no cluster, or no answer in
-// time. The server reports 4009 as 157.
+// engineDoubts are NDB errors with an unknown outcome. The server reports 4009 as 157.
 var engineDoubts = map[string]bool{"157": true, "4008": true, "4009": true, "4012": true}
 
-// engineNumber returns the engine's error number in "Got error 4009 'Cluster Failure' from
-// NDBCLUSTER".
+// engineNumber returns the number in "Got error 4009 'Cluster Failure' from NDBCLUSTER".
 func engineNumber(message string) string {
 	_, after, _ := strings.Cut(message, "error ")
 	number, _, _ := strings.Cut(after, " ")
@@ -101,8 +98,7 @@ func needsOtherMember(err error) bool {
 	return false
 }
 
-// lostError is the outcome of an operation whose connection broke. Cause is the error that the
-// connection itself saw.
+// lostError is the outcome of an operation whose connection broke with cause.
 func lostError(addr string, err, cause error) error {
 	if cause == nil {
 		cause = err

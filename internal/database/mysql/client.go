@@ -19,15 +19,13 @@ import (
 // Dial makes a TCP connection.
 type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Driver opens the clients of one database of the family. Clients of different databases share
-// nothing. It must not be copied.
+// Driver opens the clients of one database of the family. It must not be copied.
 type Driver struct {
 	// Kind names the database in errors.
 	Kind string
 	// Discover is set if only one member accepts writes.
 	Discover Discover
-	// Column is the type of the field columns, Blob if nil. Engine is the end of the CREATE TABLE
-	// statement (" ENGINE=NDB").
+	// Column is the type of field columns, Blob if nil. Engine ends the CREATE TABLE statement (" ENGINE=NDB").
 	Column Column
 	Engine string
 	// Dial makes connections, with a net.Dialer if nil.
@@ -36,8 +34,7 @@ type Driver struct {
 	routers database.ClientPool[settings, *router]
 }
 
-// Open returns a client for one worker. Properties lists the known properties; others belong to
-// the workload.
+// Open returns a client for one worker. Properties lists the known properties.
 func (d *Driver) Open(ctx context.Context, properties map[string]string) (*Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {
@@ -62,9 +59,8 @@ func (d *Driver) Open(ctx context.Context, properties map[string]string) (*Clien
 	return c, nil
 }
 
-// OpenMember returns a client that reads one member's copy from the member's own host, because an
-// auditor has no route to a lab's addresses. Session sets the variables that keep the server from
-// waiting for other members.
+// OpenMember returns a client of one member's copy that connects from the member's host. Session sets variables
+// that keep the server from waiting for other members.
 func (d *Driver) OpenMember(ctx context.Context, of *Server, session string) (load.Client, error) {
 	s, err := parseSettings(map[string]string{PropHosts: of.Addr(), PropMember: First, PropSession: session})
 	if err != nil {
@@ -132,8 +128,7 @@ func (c *Client) beginOperation(ctx context.Context, writes bool) (*link, error)
 	return l, nil
 }
 
-// link returns a connection to the member that an operation goes to. It connects if there is
-// none, or if another member accepts writes now.
+// link returns a connection to the member for an operation. It reconnects if another member accepts writes now.
 func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time) (*link, error) {
 	if c.alone && writes {
 		return nil, load.Failed("unsupported", "", errReadOnlyClient)
@@ -179,8 +174,7 @@ func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, er
 	return l, nil
 }
 
-// dialMember connects to the first member that accepts the connection. Nothing was sent to those
-// before.
+// dialMember connects to the first member that accepts the connection.
 func (c *Client) dialMember(ctx context.Context, deadline time.Time) (*link, error) {
 	choices := c.router.candidates(c.worker)
 	if c.alone {
@@ -212,8 +206,7 @@ func (c *Client) connectDeadline(deadline time.Time) time.Time {
 	return deadline
 }
 
-// endOperation turns err into the outcome of an operation. It drops a link that broke or whose
-// member does not serve.
+// endOperation returns the outcome of an operation. It drops a link that broke or whose member does not serve.
 func (c *Client) endOperation(ctx context.Context, l *link, err error) error {
 	if err == nil || errors.Is(err, load.ErrNotFound) {
 		return err
@@ -242,9 +235,8 @@ func (c *Client) endOperation(ctx context.Context, l *link, err error) error {
 	return err
 }
 
-// stillMember reports whether a server is still a member of its group. A member that rolls a
-// write back during the commit had a conflict. If the server was expelled from the group, the
-// others may have the write.
+// stillMember reports whether a server is in its group. If it is not, the others may have a write that it
+// rolled back; a member that rolls back had a conflict.
 func (c *Client) stillMember(ctx context.Context, l *link) bool {
 	rows, err := l.query(ctx, "SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid")
 	return err == nil && len(rows) == 1 && rows[0][0] == "ONLINE"
@@ -277,8 +269,7 @@ func (c *Client) table(ctx context.Context, l *link, name string) (*table, error
 	return t, err
 }
 
-// asUnsent marks an error on a connection that broke before a write was sent. It counts as a
-// failed connection attempt.
+// asUnsent marks an error that occurred before a write was sent.
 func asUnsent(l *link, err error) error {
 	if number(err) != 0 {
 		return err

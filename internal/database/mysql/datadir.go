@@ -12,8 +12,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// The user and group that servers run as: their programs, and the ones that
-// they call to copy their state, refuse root or drop its rights.
+// The servers' user: the programs, and those that copy their state, refuse root or drop its rights.
 const nobody = 65534
 
 // Grant is the SQL that creates the user and the schema in a new data directory.
@@ -35,8 +34,7 @@ func AsServerUser(c host.Command) host.Command {
 	return c
 }
 
-// Run runs a program on a node to its end and returns what it printed. The error holds the
-// last lines of that.
+// Run runs a program on a node to its end and returns its output, whose last lines are in the error.
 func Run(ctx context.Context, h host.Host, c host.Command) (string, error) {
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
@@ -67,8 +65,7 @@ func (s *Settings) Add(name string, value any) {
 	*s = append(*s, Setting{name, fmt.Sprint(value)})
 }
 
-// Text is the settings as a configuration file with one section. Values are quoted, since
-// a number sign or a semicolon would begin a comment.
+// Text formats a configuration file with one section. Quotes keep # and ; from beginning a comment.
 func (s Settings) Text(section string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%s]\n", section)

@@ -83,8 +83,7 @@ func (s *Cluster) FindServing(ctx context.Context, serves func(context.Context, 
 	return nil, err
 }
 
-// Group is a group of servers in which all are equal and a majority decides. Each database
-// implements its own operations.
+// Group is a group of equal servers in which a majority decides.
 type Group interface {
 	// CheckAgreement returns nil if the servers serve, and count each other and no others.
 	CheckAgreement(ctx context.Context, servers []*Server) error
@@ -92,11 +91,10 @@ type Group interface {
 	CountMembers(ctx context.Context, by *Server) (int, error)
 	// Prepare creates a server that will join and fills its directory. It starts no process.
 	Prepare(ctx context.Context, node host.Host) (*Server, error)
-	// Enter starts a server that joins the servers before. It calls accepted when they count it, and
-	// returns when all agree.
+	// Enter starts a server that joins the servers before, and returns when all agree. It calls accepted when the
+	// servers count it.
 	Enter(ctx context.Context, s *Server, before []*Server, accepted func()) error
-	// EndMembership ends a server's membership and its process. It calls accepted when the group
-	// knows, or when the process of a lost member has ended.
+	// EndMembership ends a server's membership and its process. It calls accepted when the group knows.
 	EndMembership(ctx context.Context, s *Server, manner database.Manner, accepted func()) error
 	// AwaitAgreement waits until the running servers have given up all others.
 	AwaitAgreement(ctx context.Context, running []*Server) error
@@ -152,8 +150,7 @@ func (s *Cluster) LeaveGroup(ctx context.Context, node host.Host, manner databas
 	})
 }
 
-// checkLeave refuses the leave of the last member, and of a lost member without which the others
-// are no majority of the former group.
+// checkLeave refuses the leave of the last member, and an abrupt one that leaves no majority.
 func (s *Cluster) checkLeave(ctx context.Context, server *Server, manner database.Manner, group Group) error {
 	rest := s.Others(server)
 	if len(rest) == 0 {
@@ -172,8 +169,7 @@ func (s *Cluster) checkLeave(ctx context.Context, server *Server, manner databas
 	return nil
 }
 
-// Halt implements database.Cluster for a Group. After SIGTERM the others know at once that the
-// server left; after SIGKILL they must detect it.
+// Halt implements database.Cluster. After SIGTERM the others know at once; after SIGKILL they must detect it.
 func (s *Cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	server, err := s.Member("halting", node)
 	if err != nil {

@@ -34,8 +34,7 @@ type statement struct {
 	close func() error
 }
 
-// idleAfter is the idle time after which a link is checked before use. Otherwise the end of a
-// member would make the outcome of an operation unknown that was never sent.
+// idleAfter is the idle time after which a link is checked before use, so that no operation goes to an ended member.
 const idleAfter = time.Second
 
 func (r *router) dial(ctx context.Context, addr string, deadline time.Time) (*link, error) {
@@ -171,8 +170,7 @@ func (l *link) bind(values ...driver.Value) []driver.NamedValue {
 	return l.args
 }
 
-// stale reports whether the connection ended while it was idle. The deadline of the last
-// operation may have passed meanwhile, which does not end it.
+// stale reports whether the connection ended while it was idle. A passed deadline does not count.
 func (l *link) stale(ctx context.Context, now, deadline time.Time) bool {
 	if now.Sub(l.used) <= idleAfter {
 		return false
@@ -192,15 +190,13 @@ func (l *link) broken() bool {
 // close closes the connection. Whether the server notices does not matter.
 func (l *link) close() { _ = l.conn.Close() }
 
-// stream is the connection below the driver's. It remembers what ended it, which the
-// driver reports as "invalid connection", and has deadlines set on it for an operation.
+// stream is the driver's connection. It records what ended it, and has deadlines for operations.
 type stream struct {
 	socket
 	err error
 }
 
-// socket is a connection that the driver checks: TCP, or what stands for it where the node is
-// on another machine.
+// socket is a connection that the driver can check: TCP, or a tunnel to another machine.
 type socket interface {
 	net.Conn
 	syscall.Conn

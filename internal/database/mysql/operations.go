@@ -58,8 +58,7 @@ func (c *Client) readRow(ctx context.Context, l *link, table, key string, fields
 	return dst, rows.Close()
 }
 
-// beginSelect begins a SELECT of the fields, all if none is named. It returns the fields and the
-// quoted table name.
+// beginSelect begins a SELECT of the fields, all if none is named.
 func (c *Client) beginSelect(ctx context.Context, l *link, table string, fields []string) ([]string, string, error) {
 	t, err := c.table(ctx, l, table)
 	if err != nil {
@@ -162,8 +161,7 @@ func (c *Client) Insert(ctx context.Context, name, key string, values []load.Fie
 // maxParameters is the most parameters that a MySQL statement can have.
 const maxParameters = 1<<16 - 1
 
-// InsertAll implements load.BulkClient: one statement writes as many rows of the same columns as
-// its parameters allow.
+// InsertAll implements load.BulkClient: one statement writes rows of the same columns, up to the parameter limit.
 func (c *Client) InsertAll(ctx context.Context, name string, records []load.Record) error {
 	for len(records) > 0 {
 		n := 1
@@ -216,8 +214,7 @@ func (c *Client) Delete(ctx context.Context, name, key string) error {
 	})
 }
 
-// runWrite runs a write whose text the function puts into c.text. If no row matches, the result
-// is load.ErrNotFound.
+// runWrite runs a write whose text the function appends to c.text. No matching row is load.ErrNotFound.
 func (c *Client) runWrite(ctx context.Context, name string, text func(*link, *table) []driver.NamedValue) error {
 	l, err := c.beginOperation(ctx, true)
 	if err != nil {

@@ -17,25 +17,22 @@ import (
 // AnyMember is the primary's name if every member accepts writes.
 const AnyMember = "*"
 
-// Discover queries over a connection which members serve and which one accepts writes: AnyMember
-// if all do, an error if none does now. Members are host:port.
+// Discover queries which members serve (host:port) and which one accepts writes: AnyMember if all do, an error if
+// none does now.
 type Discover func(ask func(query string) ([][]string, error)) (members []string, primary string, err error)
 
 const (
 	// pings is the number of round trips per distance measurement.
 	pings = 2
-	// near is how much farther than the nearest member another may be to count as equally near.
-	// Workers are spread over those.
+	// near is the extra distance at which a member still counts as nearest.
 	near = time.Millisecond
-	// restless is the least time between two attempts at a failed member, and between two searches
-	// for the primary.
+	// restless is the least time between attempts at a failed member, and between searches for the primary.
 	restless = 100 * time.Millisecond
 	// avoided is how long a failed member is skipped if there are others.
 	avoided = 2 * time.Second
 )
 
-// router is the state that the workers of one database share: the members, their distances, and
-// the primary.
+// router is the shared state of the workers: the members, their distances, and the primary.
 type router struct {
 	settings settings
 	discover Discover // nil: every member takes writes
@@ -170,8 +167,7 @@ func (r *router) forgetPrimary(addr string) {
 	}
 }
 
-// findPrimary searches the primary. Concurrent searches become one, with a pause between two of
-// them.
+// findPrimary searches the primary. Concurrent searches become one.
 func (r *router) findPrimary(ctx context.Context, deadline time.Time) error {
 	r.searching.Lock()
 	defer r.searching.Unlock()

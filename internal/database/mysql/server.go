@@ -27,8 +27,7 @@ type Server struct {
 	Dir  string // <node>/<kind>
 	Port int    // clients'
 
-	// db queries the server from its own node, so that queries cross no link of the lab and appear
-	// in no client's traffic.
+	// db queries the server from its own node, so that queries cross no link.
 	db *sql.DB
 
 	daemon.Seat
@@ -61,9 +60,8 @@ func (s *Server) Data() string { return filepath.Join(s.Dir, "data") }
 // ConfigFile returns the configuration file.
 func (s *Server) ConfigFile() string { return filepath.Join(s.Dir, "my.cnf") }
 
-// Fill replaces the data directory by a copy of a template, or by an empty one if from is nil. If
-// a process listens on one of the ports it may use the directory; then Fill changes nothing and
-// returns an error.
+// Fill replaces the data directory by a copy of a template, or an empty one if from is nil. It changes nothing if
+// a process listens on one of the ports.
 func (s *Server) Fill(ctx context.Context, from *Template, ports ...int) error {
 	if err := daemon.PortsFree(ctx, s.Host, filepath.Base(s.Dir), append(ports, s.Port)...); err != nil {
 		return err
@@ -80,8 +78,7 @@ func (s *Server) Fill(ctx context.Context, from *Template, ports ...int) error {
 	return nil
 }
 
-// Start starts the process as an unprivileged user and watches it. It does not wait until the
-// server serves.
+// Start starts and watches the process of an unprivileged user. It does not wait until the server serves.
 func (s *Server) Start(ctx context.Context, set *daemon.Set, c host.Command, ports ...int) (*daemon.Daemon, error) {
 	if err := GiveToServerUser(ctx, s.Host, s.Dir); err != nil {
 		return nil, err
@@ -103,8 +100,7 @@ func (s *Server) LastLines() string {
 	return ""
 }
 
-// MarkLeaving excludes the server's end from the failures of the cluster, because it is not a
-// member yet. MarkMember reverts that.
+// MarkLeaving makes the server's end no failure of the cluster, until MarkMember.
 func (s *Server) MarkLeaving() {
 	if d := s.Server(); d != nil {
 		d.MarkLeaving()
@@ -118,8 +114,7 @@ func (s *Server) MarkMember() {
 	}
 }
 
-// BeginLeave marks the server as halted and its process as leaving. It returns the process, nil
-// if it was halted before.
+// BeginLeave marks the server as halted and returns its leaving process, nil if it was halted before.
 func (s *Server) BeginLeave() *daemon.Daemon {
 	d := s.Server()
 	if !s.MarkHalted() || d == nil {
@@ -198,8 +193,7 @@ func (s *Server) QueryPairs(ctx context.Context, query string) (map[string]strin
 // countTimeout bounds a count, which reads the whole table.
 const countTimeout = 5 * time.Minute
 
-// Count counts the rows of the benchmark's table on this server, 0 if there is no table. Prefix
-// begins the statement.
+// Count counts the rows of the benchmark's table, 0 without a table. Prefix begins the statement.
 func (s *Server) Count(ctx context.Context, prefix string) (int64, error) {
 	rows, err := s.QueryWithin(ctx, countTimeout, prefix+"SELECT COUNT(*) FROM "+quote(Schema)+"."+quote(Table))
 	if isNoTable(err) {

@@ -10,8 +10,7 @@ import (
 	"skerry/internal/load"
 )
 
-// Column is the type of the columns that hold a table's fields, of so many bytes as the
-// workload's values have.
+// Column returns the type of field columns for values of size bytes.
 type Column func(size int) string
 
 // Blob holds any value, in a server's own storage engine.
@@ -38,8 +37,8 @@ type maker struct {
 	engine string
 }
 
-// table is a table with at least the workload's columns: it is made, or they are, where
-// there is a maker, and load.ErrNotFound where there is neither.
+// table returns a table with at least the workload's columns. A maker creates missing ones; without a maker a
+// missing table is load.ErrNotFound.
 func (r *router) table(ctx context.Context, l *link, name string, m *maker) (*table, error) {
 	r.mu.Lock()
 	t := r.tables[name]
@@ -117,8 +116,7 @@ func columns(ctx context.Context, l *link, name string) ([]string, error) {
 	return found, nil
 }
 
-// names are columns as fields are called: servers keep the case in which a column was made
-// (FIELD0 by YCSB's own documentation), clients expect the workload's.
+// names returns columns as the workload calls its fields: servers keep the case of the definition (FIELD0).
 func names(columns []string, prefix string) []string {
 	fields := make([]string, len(columns))
 	for i, c := range columns {

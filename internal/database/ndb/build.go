@@ -32,8 +32,7 @@ var unused = []string{"*/mysql-test", "*/unittest", "*/builddir", "*/.pc"}
 // standIns are files that CMake wants to read of what is not unpacked.
 var standIns = []string{"mysql-test/CMakeLists.txt", "mysql-test/lib/My/SafeProcess/CMakeLists.txt"}
 
-// settings of CMake: everything that NDB's programs do without is off. They are not
-// linked to a parser, so that Bison need not be there: CMake is told that it is.
+// cmakeSettings turn off what NDB's programs do not need. Bison is named but not needed: no parser is built.
 var cmakeSettings = []string{
 	"CMAKE_BUILD_TYPE=Release", "CMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG", "CMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG",
 	"WITH_NDB=ON", "WITH_NDB_JAVA=OFF", "WITH_NDB_TEST=OFF", "WITH_NDBAPI_EXAMPLES=OFF",
@@ -44,8 +43,7 @@ var cmakeSettings = []string{
 	"BISON_EXECUTABLE=/bin/true", "BISON_VERSION=3.8.2",
 }
 
-// compile builds NDB's programs from Debian's source of MySQL into usr/sbin below the
-// workshop's root. CMake and make go on where they were interrupted.
+// compile builds NDB's programs from Debian's source of MySQL into usr/sbin. It resumes an interrupted build.
 func compile(ctx context.Context, w install.Workshop) error {
 	source, objects := filepath.Join(w.Work, "src"), filepath.Join(w.Work, "obj")
 	unpacked := filepath.Join(w.Work, "unpacked")
@@ -100,8 +98,7 @@ func copyPrograms(ctx context.Context, objects, sbin string) error {
 	return nil
 }
 
-// unpack unpacks the source in a package into the folder to: the archive in the package
-// goes through a pipe, since it is as large as what is unpacked.
+// unpack unpacks the archive in a package into the folder to, through a pipe to save disk space.
 func unpack(ctx context.Context, deb, to string) (err error) {
 	if err := errors.Join(os.RemoveAll(to), os.MkdirAll(to, 0o755)); err != nil {
 		return err
@@ -152,8 +149,8 @@ func unpack(ctx context.Context, deb, to string) (err error) {
 	return nil
 }
 
-// logged runs a program in a folder and adds what it prints to a log; lines go to watch,
-// too, where there is one. Its error holds the lines of the log that tell of errors.
+// logged runs a program in a folder with its output in a log and, if given, to watch. The error holds the log's
+// error lines.
 func logged(ctx context.Context, log, dir string, watch io.Writer, name string, args ...string) error {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

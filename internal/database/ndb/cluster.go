@@ -19,11 +19,9 @@ import (
 )
 
 const (
-	// upTimeout bounds how long a server may take until it answers: a SQL node waits up
-	// to 120 s for data nodes (ndb-wait-connected, ndb-wait-setup).
+	// upTimeout bounds the start of a server: a SQL node waits up to 120 s for data nodes.
 	upTimeout = 3 * time.Minute
-	// startTimeout bounds how long data nodes may take to start: they read what they
-	// had, or copy it from another one.
+	// startTimeout bounds the start of data nodes, which read their data or copy it.
 	startTimeout = 5 * time.Minute
 )
 
@@ -174,8 +172,7 @@ func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
 }
 
-// Stop implements database.Cluster: SQL nodes and data nodes at the same time, as nothing
-// is needed of them any more.
+// Stop implements database.Cluster: SQL nodes and data nodes at the same time.
 func (c *cluster) Stop(ctx context.Context) error { return c.Kill(ctx) }
 
 // Kill kills the data nodes, which would wait for each other, before the rest ends.

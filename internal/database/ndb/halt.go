@@ -14,8 +14,8 @@ import (
 // errRuns means that a member was not halted.
 var errRuns = errors.New("it runs")
 
-// Halt implements database.Cluster. It also ends the management node if that runs on the node.
-// The others serve without it until another member is lost.
+// Halt implements database.Cluster. It also ends a management node on the node; the others serve without it until
+// another member is lost.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	m, err := c.memberOn("halting", node)
 	if err != nil {
@@ -38,8 +38,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return nil
 }
 
-// Revive implements database.Cluster: a data node reads what it has on disk, and copies
-// what it missed from another one of its node group.
+// Revive implements database.Cluster: a data node reads its disk and copies the rest from its node group.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	m, err := c.memberOn("reviving", node)
 	if err != nil {
@@ -92,9 +91,7 @@ func (c *cluster) confirmMember(m member, data *daemon.Daemon) error {
 	return nil
 }
 
-// stopGrace is how long a data node may take to stop. It gives clients and transactions 8 s to
-// end, and hands its work over in some global checkpoints, by default two seconds apart: 16 s,
-// and more under load.
+// stopGrace bounds the stop of a data node: 8 s for clients, and some global checkpoints of two seconds.
 const stopGrace = time.Minute
 
 // stopData has a data node stop in NDB's own way: it ends its part of transactions and
@@ -114,8 +111,7 @@ func (c *cluster) stopData(ctx context.Context, m member, d *daemon.Daemon) erro
 	return d.Stop(ctx)
 }
 
-// shutDown stops a data node by command and waits for its end. It does nothing to a node in no
-// node group.
+// shutDown stops a data node of a node group by command and waits for its end.
 func (c *cluster) shutDown(ctx context.Context, m member, d *daemon.Daemon) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopGrace, fmt.Errorf("not stopped after %v", stopGrace))
 	defer cancel()

@@ -89,9 +89,7 @@ func (n *NDB) Open(ctx context.Context, properties map[string]string) (load.Clie
 // Name is how experiments call it.
 const Name = "mysql-ndb"
 
-// Recipe takes the SQL node from Debian's sid, whose mysqld has NDB's storage engine built
-// in, and compiles the rest, which no package has, from the source of the same release. All
-// runs with the C library that comes along.
+// Recipe takes the SQL node from Debian's sid and compiles the data and management nodes from the same source.
 var Recipe = install.Recipe{
 	Name:     Name,
 	Summary:  "MySQL NDB Cluster (ndb_mgmd, ndbmtd, ndb_mgm, mysqld)",
@@ -113,8 +111,8 @@ var Recipe = install.Recipe{
 	},
 }
 
-// versionPattern finds the version in "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)",
-// and in "ndbmtd  Ver 8.0.44-cluster for Linux on x86_64 (MySQL Cluster Community Server - GPL)".
+// versionPattern matches "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)" and "ndbmtd  Ver
+// 8.0.44-cluster for Linux on x86_64".
 var versionPattern = regexp.MustCompile(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`)
 
 // About is what the laboratory and its documentation know of MySQL NDB Cluster.

@@ -15,9 +15,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// launchData starts a data node; it does not wait until it serves. It runs without the
-// process that otherwise watches over it and would outlive it. The end of one that is on
-// trial is no failure of the cluster's until it stays.
+// launchData starts a data node without its angel process, which it would outlive. The end of a trial is no
+// failure of the cluster.
 func (c *cluster) launchData(ctx context.Context, m member, trial bool, args ...string) (*daemon.Daemon, error) {
 	if err := mysql.GiveToServerUser(ctx, m.Host, m.Dir); err != nil {
 		return nil, err
@@ -40,8 +39,7 @@ func (c *cluster) launchData(ctx context.Context, m member, trial bool, args ...
 	return d, nil
 }
 
-// reviveData starts a data node on trial and waits until it has started. It need not be in a
-// node group.
+// reviveData starts a data node on trial and waits until it has started, in a node group or not.
 func (c *cluster) reviveData(ctx context.Context, m member, args ...string) (*daemon.Daemon, error) {
 	d, err := c.launchData(ctx, m, true, args...)
 	if err != nil {
@@ -90,9 +88,8 @@ func awaitAnswer(ctx context.Context, m member, d *daemon.Daemon) error {
 	})
 }
 
-// awaitData waits until data nodes have started and are in node groups. Its error quotes the
-// log of one that has not: data nodes wait for each other, so rather of one that no one has
-// heard of.
+// awaitData waits until data nodes have started and are in node groups. The error quotes the log of one that has
+// not, preferably of an unknown one: the others wait for it.
 func (c *cluster) awaitData(ctx context.Context, members []member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %v", startTimeout))
 	defer cancel()

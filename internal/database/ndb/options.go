@@ -26,8 +26,7 @@ const (
 	maxNodes = 48
 )
 
-// options are a cluster's settings. What is not named keeps NDB's own default, but for
-// memory.
+// options are a cluster's settings. Unset ones keep NDB's defaults, except memory.
 type options struct {
 	replicas, port, threads, connections int
 	data                                 int64 // bytes for rows
@@ -76,12 +75,9 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 }
 
 const (
-	// deadlockTimeout is NDB's own time after which an operation that waits counts as
-	// deadlocked.
+	// deadlockTimeout is NDB's default time after which a waiting operation counts as deadlocked.
 	deadlockTimeout = 1200 * time.Millisecond
-	// deadlockTrips are added to it: a write goes from the coordinator through all
-	// replicas and back three times (prepare, commit, complete), and what it waits for
-	// has as far to go.
+	// deadlockTrips are added to it: a write passes all replicas and back three times, and so does what it waits for.
 	deadlockTrips = 10
 )
 
@@ -93,12 +89,10 @@ func (o options) deadlockTimeout(rtt time.Duration) time.Duration {
 	return deadlockTimeout + deadlockTrips*rtt
 }
 
-// maxRow is how many bytes a row of NDB may have for its fields (30,000 since 8.0.18, its
-// key and lengths taken off).
+// maxRow is the space for fields in a row of NDB, in bytes (30,000 with the key).
 const maxRow = 29_000
 
-// column is the type of a field: NDB keeps BLOBs in a table of their own, with a lock and a
-// round trip more, so that fields are VARBINARY as far as a row of ten of them allows.
+// column is the type of a field: VARBINARY while a row of ten fits, since BLOBs cost a lock and a round trip.
 func column(size int) string {
 	if 10*size > maxRow {
 		return mysql.Blob(size)
@@ -115,13 +109,10 @@ type member struct {
 func (m member) sqlID() int      { return sqlID + m.id }
 func (m member) dataDir() string { return filepath.Join(m.Dir, "ndb") }
 
-// noGroup is the node group of a data node that is in none until CREATE NODEGROUP. Without
-// it the management node refuses nodes that are not enough for one.
+// noGroup is the node group of a data node before CREATE NODEGROUP.
 const noGroup = 65536
 
-// config is config.ini: what the management node tells all others. The cluster was formed
-// with data nodes up to the identifier formed; later ones are in no node group as far as
-// this file goes.
+// config is config.ini. Data nodes up to the identifier formed founded the cluster; later ones are in no node group.
 func (o options) config(manager host.Host, members []member, formed int) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -120,8 +120,7 @@ func (c *cluster) restartAll(ctx context.Context, members []member) error {
 	return nil
 }
 
-// restartData restarts a data node, which copies what it missed from another one of its node
-// group.
+// restartData restarts a data node, which copies what it missed from its node group.
 func (c *cluster) restartData(ctx context.Context, m member) error {
 	d := c.dataOf(m)
 	if d == nil {
@@ -150,8 +149,7 @@ func (c *cluster) dataOf(m member) *daemon.Daemon {
 	return c.data[m.Server]
 }
 
-// createNodeGroups makes a node group of data nodes that are in none, once there are enough, and has
-// the table's rows spread over it too.
+// createNodeGroups groups data nodes that are in none, once there are enough, and spreads the table over them.
 func (c *cluster) createNodeGroups(ctx context.Context) error {
 	peers, err := c.queryPeers(ctx)
 	if err != nil {

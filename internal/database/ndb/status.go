@@ -11,8 +11,7 @@ import (
 
 func (c *cluster) Ready(ctx context.Context) error { return c.checkServes(ctx, c.members()) }
 
-// checkServes returns nil if each member's data node has started and its SQL node can use the
-// data nodes.
+// checkServes returns nil if each data node has started and each SQL node can use the data nodes.
 func (c *cluster) checkServes(ctx context.Context, members []member) error {
 	peers, err := c.queryPeers(ctx)
 	if err != nil {
@@ -35,8 +34,7 @@ func (c *cluster) checkServes(ctx context.Context, members []member) error {
 	})
 }
 
-// readyQuery returns the number of data nodes that a SQL node can use. The state of its engine is
-// no evidence: it is enabled even without a cluster.
+// readyQuery returns the number of data nodes that a SQL node can use. Its engine is enabled even without a cluster.
 const readyQuery = "SHOW GLOBAL STATUS LIKE '" + readyNodes + "'"
 
 const readyNodes = "Ndb_number_of_ready_data_nodes"

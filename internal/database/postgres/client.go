@@ -15,8 +15,7 @@ import (
 	"skerry/internal/load"
 )
 
-// client is the client of one worker: a connection to the primary and, if reads go elsewhere, a
-// second one.
+// client belongs to one worker: a connection to the primary and, for other reads, a second one.
 type client struct {
 	settings
 	members func() []string // their addresses
@@ -49,8 +48,7 @@ var (
 	_ load.BulkClient = (*client)(nil)
 )
 
-// openClient returns a client that is connected to the primary, and makes the table when
-// there is none.
+// openClient returns a client connected to the primary, and creates the table if it is missing.
 func (d *Postgres) openClient(ctx context.Context, s settings) (*client, error) {
 	dir, release, err := d.directories.Acquire(ctx, s, database.ClientSource[*directory]{
 		Open:  func(ctx context.Context) (*directory, error) { return openDirectory(ctx, s), nil },
@@ -127,8 +125,8 @@ func (c *client) reconnect(ctx context.Context, slot **lane, want string) error 
 	return err
 }
 
-// lane is a connection to the server that is wanted: for reads that of the writes where both go to one server,
-// which has a process for each connection, and so many and no more. The error comes with nil.
+// lane returns a connection to the wanted server. Reads and writes share one if both go to the same server. The
+// error comes with nil.
 func (c *client) lane(ctx context.Context, want string) (*lane, error) {
 	l, err := c.findLane(ctx, want)
 	if err != nil {
@@ -173,9 +171,8 @@ func (c *client) Close() error {
 // lookEvery is the interval between two queries for the members.
 const lookEvery = 5 * time.Second
 
-// directory is the list of members that clients of the same settings share: one
-// goroutine keeps asking the primary for it, over a connection of its own, so that a client
-// whose primary leaves finds members that were not there when it was opened.
+// directory is the list of members that clients of the same settings share. One goroutine refreshes it from the
+// primary over its own connection, so that clients find members that joined later.
 type directory struct {
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
@@ -218,8 +215,7 @@ func (dir *directory) refresh(ctx context.Context, s settings) {
 	}
 }
 
-// lookup queries the first primary that it finds. A server that does not answer is queried the
-// next time.
+// lookup queries the first primary that it finds.
 func (dir *directory) lookup(ctx context.Context, s settings) {
 	for _, addr := range dir.members() {
 		got := queryDirectory(ctx, addr, s)

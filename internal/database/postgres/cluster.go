@@ -30,8 +30,7 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database. The primary starts first, then its clones, all at the same
-// time.
+// Start implements database.Database: the primary first, then its clones, concurrently.
 func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options)
 	if err != nil {
@@ -91,8 +90,7 @@ func (c *cluster) initialise(ctx context.Context, m *member) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
-	// Scans follow the order of bytes: locale C. What is lost with the machine is lost
-	// with the lab: no sync.
+	// Locale C: scans follow the order of bytes. No sync: data need not outlive the machine.
 	if err := c.tool(ctx, m, "initdb", "-D", m.data(), "-U", user, "-A", "trust",
 		"-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"); err != nil {
 		return err

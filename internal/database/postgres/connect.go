@@ -69,8 +69,7 @@ const inRecovery = "SELECT pg_is_in_recovery()"
 
 const isTrue = "t"
 
-// Slots are named after their standby's address, so that clients learn from a primary
-// which members there are.
+// Slots are named after their standby's address, so that clients learn the members from a primary.
 const slotPrefix = "skerry_"
 
 func slotOf(addr string) string {
@@ -101,8 +100,7 @@ func directoryOf(ctx context.Context, conn *pgconn.PgConn, known []string) ([]st
 	return known, nil
 }
 
-// Classes of errors beside those of package failure and PostgreSQL's own codes
-// ("sqlstate_53100").
+// Error classes beside those of package database and PostgreSQL's codes ("sqlstate_53100").
 const (
 	classNoPrimary = "no_primary" // no server that was reached takes writes
 	classReadOnly  = "read_only"  // the server is a standby
@@ -119,8 +117,7 @@ var codes = map[string]string{
 	"53100": classFull, "53300": classCrowded, "40001": classConflict, "40P01": classConflict,
 }
 
-// severityError is that of an error after which the connection goes on: the statement,
-// a transaction of its own, was rolled back.
+// severityError is that of an error after which the connection continues and the statement was rolled back.
 const severityError = "ERROR"
 
 func classify(addr string, err error) error {

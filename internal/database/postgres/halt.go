@@ -9,9 +9,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Halt implements database.Cluster. When it is the primary that halts, the standby with
-// the most WAL is promoted, at once: there is no failover manager that would have to
-// notice first.
+// Halt implements database.Cluster. If the primary halts, the standby with the most WAL is promoted at once.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	m, release, err := c.Hold(node.Name())
 	if err != nil {
@@ -41,8 +39,7 @@ func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) e
 	return nil
 }
 
-// Revive implements database.Cluster. A member returns as a standby of the primary. Without a
-// primary the member becomes primary if it was the last one.
+// Revive implements database.Cluster. A member returns as a standby, or as primary if there is none and it was last.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	m, release, err := c.Hold(node.Name())
 	if err != nil {
@@ -68,8 +65,7 @@ func (c *cluster) revive(ctx context.Context, m *member) error {
 	return c.resumePrimary(ctx, m)
 }
 
-// resumePrimary starts a member as primary if there is none. A standby is promoted without a
-// comparison of WAL, because the other members are down.
+// resumePrimary makes a member primary if there is none, without a comparison of WAL: all others are down.
 func (c *cluster) resumePrimary(ctx context.Context, m *member) error {
 	if err := c.run(ctx, m, false); err != nil {
 		return err
@@ -86,9 +82,8 @@ func (c *cluster) resumePrimary(ctx context.Context, m *member) error {
 	return c.promote(ctx)
 }
 
-// promote makes the standby that has the most WAL the primary and has the others follow
-// it. Those that are down come back through rejoin. It returns nil, having done nothing,
-// where no standby runs: then there is no primary until one is revived.
+// promote makes the standby with the most WAL the primary, and the others follow it. Without a running standby
+// it does nothing.
 func (c *cluster) promote(ctx context.Context) error {
 	members, old := c.current()
 	var best *member
@@ -132,8 +127,7 @@ func (c *cluster) promote(ctx context.Context) error {
 	return nil
 }
 
-// receivedLSN is how far a standby has got the primary's WAL: once its connection to the
-// primary has ended, or, where that takes long since the link between them is cut, as it is.
+// receivedLSN returns a standby's received WAL once its connection to the primary has ended, or after a timeout.
 func receivedLSN(ctx context.Context, m *member) (string, error) {
 	var lsn string
 	err := m.Server().Await(ctx, connTimeout, func(ctx context.Context) error {

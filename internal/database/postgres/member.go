@@ -25,8 +25,7 @@ const (
 	adminTimeout = 10 * time.Second
 	// startTimeout bounds a start, in which recovery after a crash reads WAL.
 	startTimeout = 60 * time.Second
-	// stopTimeout bounds a fast shutdown, in which a primary waits until its standbys have received
-	// everything.
+	// stopTimeout bounds a fast shutdown, in which a primary waits for its standbys.
 	stopTimeout = 20 * time.Second
 	// The user that servers run as. They refuse to run as root.
 	nobody = 65534
@@ -39,8 +38,7 @@ type member struct {
 	addr string // for clients
 
 	daemon.Seat
-	// stale means that the member was down while another became primary: its last writes may not be
-	// part of the history.
+	// stale means that another member became primary meanwhile: the last writes may not be in the history.
 	stale atomic.Bool
 }
 
@@ -140,8 +138,7 @@ func (c *cluster) tool(ctx context.Context, m *member, program string, args ...s
 	return nil
 }
 
-// run starts a member's server and waits until it answers. That one on trial ends is
-// no failure of the cluster.
+// run starts a member's server and waits until it answers.
 func (c *cluster) run(ctx context.Context, m *member, trial bool) error {
 	cmd := c.command(m, "postgres", "-D", m.data(), "-c", "config_file="+m.config())
 	cmd.Name, cmd.Log = Name, m.log()
@@ -181,8 +178,7 @@ func (m *member) query(ctx context.Context, sql string) (text [][]string, err er
 	return text, err
 }
 
-// stop ends a server in its own way: SIGINT is a fast shutdown, which ends clients'
-// connections, where SIGTERM would wait for them.
+// stop ends a server with SIGINT, a fast shutdown: SIGTERM would wait for clients.
 func (m *member) stop(ctx context.Context) error {
 	return m.end(ctx, syscall.SIGINT)
 }
@@ -211,9 +207,7 @@ func (m *member) end(ctx context.Context, signal syscall.Signal) error {
 	return m.Kill()
 }
 
-// Kill ends a server and all its processes with SIGKILL. Those that serve connections
-// notice that their parent has gone by themselves, but only a while later, and a server
-// does not start on data that they still hold.
+// Kill ends a server and all its processes with SIGKILL. Orphaned processes would hold the data for a while.
 func (m *member) Kill() error {
 	d := m.Server()
 	if d == nil {

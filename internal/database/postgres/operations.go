@@ -12,8 +12,7 @@ import (
 	"skerry/internal/load"
 )
 
-// binaryFormat asks for and sends values as they are: bytea and varchar are bytes, a
-// number is eight of them.
+// binaryFormat requests and sends values as they are: bytes, and numbers of eight bytes.
 var binaryFormat = []int16{1}
 
 // Kinds of statements.
@@ -27,8 +26,7 @@ const (
 
 const keyColumn = "ycsb_key"
 
-// statement finds the statement of a kind for a table and fields, and prepares it at the
-// first time on a connection.
+// statement returns the prepared statement of a kind for a table and fields.
 func (c *client) statement(s session, kind byte, table string, n int, name func(int) string) (*statement, error) {
 	if table == "" {
 		table = c.table
@@ -89,8 +87,7 @@ func text(kind byte, table string, fields []string) string {
 		") ON CONFLICT (" + keyColumn + ") DO UPDATE SET " + strings.Join(sets, ", ")
 }
 
-// run carries a statement out and hands over its rows, whose values are valid inside
-// visit alone.
+// run runs a statement. Rows are valid only inside visit.
 func (c *client) run(s session, st *statement, visit func(values [][]byte)) (pgconn.CommandTag, error) {
 	result := s.conn.ExecStatement(context.Background(), st.StatementDescription, c.values, binaryFormat, binaryFormat)
 	for result.NextRow() {
@@ -130,8 +127,7 @@ func (c *client) Read(ctx context.Context, table, key string, fields []string, d
 	return dst, nil
 }
 
-// record copies a row's fields: the first column is the key, and a null is a field that
-// the record does not have.
+// record copies a row's fields without the key in the first column and without nulls.
 func (c *client) record(dst []load.Field, st *statement, values [][]byte) []load.Field {
 	for i, v := range values[1:] {
 		if v == nil {
@@ -192,15 +188,13 @@ func (c *client) bind(values []load.Field) {
 	}
 }
 
-// Insert implements load.Client. A record that is there already is written over, so that
-// an insert in doubt can be tried again.
+// Insert implements load.Client. It overwrites an existing record, so that an insert can be retried.
 func (c *client) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	_, err := c.setStatement(ctx, kindInsert, table, key, values)
 	return err
 }
 
-// InsertAll implements load.BulkClient: the statements of all records go out together, as one
-// transaction.
+// InsertAll implements load.BulkClient: all statements in one transaction.
 func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
 	s, err := c.beginOperation(ctx, false)
 	if err != nil {

@@ -21,8 +21,7 @@ const (
 	user = "postgres"
 )
 
-// options are a cluster's settings. What is not named keeps PostgreSQL's own default but
-// for memory, which is kept small.
+// options are a cluster's settings. Unset ones keep PostgreSQL's defaults, except memory.
 type options struct {
 	port    int
 	primary string // the node of the first primary, "" for the first node

@@ -31,8 +31,7 @@ import (
 // Name is the database's name in experiments.
 const Name = "postgres"
 
-// memory is what a primary takes with default options, ten clients and 10,000 records of
-// 1 kB; its shared buffers are 32 MB. A standby takes half of it.
+// memory: a primary with ten clients and 10,000 records of 1 kB; a standby takes half of it.
 const memory = 88 << 20
 
 // Postgres is PostgreSQL as a database. Its value holds what clients share.
@@ -116,8 +115,7 @@ func choices(p database.Placement) []database.Choice {
 	return out
 }
 
-// seekPause keeps a worker whose primary is gone from connecting to every member with
-// every operation: each connection is a process of the server's.
+// seekPause limits searches for a primary: each connection is a process of a server.
 const seekPause = 100 * time.Millisecond
 
 // errNoPrimary means that no reachable server accepts writes.
@@ -130,9 +128,7 @@ type candidate struct {
 	err     error
 }
 
-// findLane connects to all servers at the same time and keeps the connection that is wanted:
-// to the primary, to the standby or the server that answered first. The others are
-// closed.
+// findLane connects to all servers and keeps the wanted connection: to the primary, or the first to answer.
 func (c *client) findLane(ctx context.Context, want string) (*lane, error) {
 	if err := linger.For(ctx, time.Until(c.sought.Add(seekPause))); err != nil {
 		return nil, load.Failed(classNoPrimary, "", err)

@@ -18,8 +18,7 @@ var Recipe = install.Recipe{
 	VersionArgs: []string{"--version"}, Version: findVersion,
 }
 
-// Recipes are the series of PostgreSQL, the default first. Debian 12 has 15; the libraries are those that a minimal
-// Debian lacks.
+// Recipes are the series of PostgreSQL, the default first. The libraries are missing in a minimal Debian.
 var Recipes = []install.Recipe{Recipe, {
 	Name: Name, Series: "15", Released: "2022-10", Ended: "2027-11",
 	Summary: "PostgreSQL, primary and streaming standbys",

@@ -15,8 +15,7 @@ import (
 const (
 	// changeTimeout bounds a change of membership, in which a clone is copied over slow links.
 	changeTimeout = 10 * time.Minute
-	// rejoinTimeout is what a member that was down gets to stream again before it is
-	// cloned again.
+	// rejoinTimeout bounds a return; after it the member is cloned again.
 	rejoinTimeout = 30 * time.Second
 )
 
@@ -148,16 +147,14 @@ func (c *cluster) checkSettled(ctx context.Context) error {
 	return nil
 }
 
-// createSlot makes a standby's slot on a primary, which from then on keeps what the standby
-// has not got yet.
+// createSlot creates a standby's slot on a primary, which from then on keeps the WAL that the standby lacks.
 func (c *cluster) createSlot(ctx context.Context, primary, m *member) error {
 	_, err := primary.query(ctx, fmt.Sprintf("SELECT pg_create_physical_replication_slot(%[1]s, true) "+
 		"WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %[1]s)", literal(slotOf(m.addr))))
 	return err
 }
 
-// dropSlot drops a standby's slot. While the standby's connection still ends the slot is
-// in use.
+// dropSlot drops a standby's slot, which is in use until the standby's connection has ended.
 func (c *cluster) dropSlot(ctx context.Context, primary, m *member) error {
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		_, err := primary.query(ctx, fmt.Sprintf("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %[1]s AND active; "+
@@ -191,8 +188,7 @@ func (c *cluster) followPrimary(ctx context.Context, m, primary *member) error {
 	return err
 }
 
-// rewind makes the data of a member that was down while another became primary a part of
-// that one's history again: pg_rewind fetches the blocks that differ.
+// rewind fetches the blocks by which a returning member differs from the new primary (pg_rewind).
 func (c *cluster) rewind(ctx context.Context, m, primary *member) error {
 	if err := m.configure(ctx, c.options, nil); err != nil { // it may have to recover first
 		return err
@@ -208,8 +204,7 @@ func (c *cluster) rewind(ctx context.Context, m, primary *member) error {
 	return m.becomeStandby(ctx)
 }
 
-// rejoin brings a member that was down back as a standby of the primary: as it is, rewound,
-// or, where that cannot be done, cloned again.
+// rejoin makes a returning member a standby: unchanged, rewound, or cloned again.
 func (c *cluster) rejoin(ctx context.Context, m, primary *member) error {
 	if err := c.createSlot(ctx, primary, m); err != nil {
 		return err

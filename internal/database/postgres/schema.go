@@ -11,15 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// schemaLock is the advisory lock for creating or changing the table: two sessions that do so at
-// the same time fail.
+// schemaLock is the advisory lock for schema changes: concurrent ones fail.
 const schemaLock = 0x736b65727279
 
 // undefinedTable is PostgreSQL's code for a table that is not there.
 const undefinedTable = "42P01"
 
-// ensure makes the table with so many fields, or adds those that it lacks; once for each
-// set of settings.
+// ensure creates the table or adds missing fields, once for each set of settings.
 func (d *Postgres) ensure(ctx context.Context, conn *pgconn.PgConn, s settings) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

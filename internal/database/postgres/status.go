@@ -15,12 +15,10 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// streaming is PostgreSQL's word for a standby that has caught up and gets what is
-// written as it is written.
+// streaming is the state of a standby that has caught up.
 const streaming = "streaming"
 
-// standbys are the states of the standbys that are connected to the primary, by node,
-// in PostgreSQL's words.
+// standbys returns the states of the standbys connected to the primary, by node.
 func standbys(ctx context.Context, primary *member) (map[string]string, error) {
 	text, err := primary.query(ctx, "SELECT application_name, state FROM pg_stat_replication")
 	if err != nil {
@@ -33,8 +31,7 @@ func standbys(ctx context.Context, primary *member) (map[string]string, error) {
 	return states, nil
 }
 
-// Ready implements database.Cluster: the primary takes writes and says of every standby
-// that it streams, and every standby answers.
+// Ready implements database.Cluster: the primary accepts writes, every standby streams and answers.
 func (c *cluster) Ready(ctx context.Context) error {
 	members, primary := c.current()
 	if primary == nil {
@@ -69,8 +66,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return g.Wait()
 }
 
-// awaitStreaming waits until the primary says that a standby streams and has all that the primary
-// had written when it was asked first.
+// awaitStreaming waits until a standby streams and has all that the primary had written at the call.
 func (c *cluster) awaitStreaming(ctx context.Context, m, primary *member, timeout time.Duration) error {
 	var target string
 	return m.Server().Await(ctx, timeout, func(ctx context.Context) error {
@@ -95,8 +91,8 @@ func (c *cluster) awaitStreaming(ctx context.Context, m, primary *member, timeou
 	})
 }
 
-// Members implements database.Cluster: a state is primary, what the primary says of a
-// standby (streaming, catchup, ...), standby where it says nothing, or unreachable.
+// Members implements database.Cluster: a state is primary, the primary's state of a standby (streaming, catchup,
+// ...), standby, or unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	members, primary := c.current()
 	states := map[string]string{}

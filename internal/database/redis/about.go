@@ -59,8 +59,7 @@ type kind struct {
 	name        string // in experiments
 	server, cli string // programs
 	recipes     []install.Recipe
-	// ackedSlots is whether CLUSTER SETSLOT on a master waits for its replicas. A script
-	// cannot call it then.
+	// ackedSlots is whether CLUSTER SETSLOT on a master waits for its replicas, which rules out scripts.
 	ackedSlots bool
 }
 

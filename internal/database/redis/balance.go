@@ -6,9 +6,8 @@ import (
 	"fmt"
 )
 
-// rebalance gives every master an equal share of the slots, and a leaving one none. It returns
-// the moved bytes, if known. After a failure the cluster still serves, and the next call
-// continues.
+// rebalance gives every master an equal share of the slots, and a leaving one none. It returns the moved bytes, if
+// known. The next call continues after a failure.
 func (c *cluster) rebalance(ctx context.Context, leaving *member) (int64, error) {
 	if c.options.rebalance == rebalanceCLI {
 		return 0, c.rebalanceByCLI(ctx, leaving)
@@ -127,8 +126,7 @@ func (c *cluster) rebalanceByCLI(ctx context.Context, leaving *member) error {
 	return nil
 }
 
-// checkByCLI makes redis-cli check the cluster after it has moved slots. Otherwise checkSettled
-// has checked the same.
+// checkByCLI makes redis-cli check the cluster if it has moved the slots.
 func (c *cluster) checkByCLI(ctx context.Context) error {
 	if c.options.rebalance != rebalanceCLI {
 		return nil

@@ -63,8 +63,8 @@ func (c *client) queueCall(slot, lo int) {
 	c.calls = append(c.calls, call{slot: slot, lo: lo, hi: len(c.req), node: -1})
 }
 
-// runCalls executes the calls from index first on. Calls to one node share a write, and nodes
-// work at the same time. It follows redirects. Each call then has a reply or an error.
+// runCalls executes the calls from index first on and follows redirects. Calls to one node share a write. Each
+// call then has a reply or an error.
 func (c *client) runCalls(ctx context.Context, deadline time.Time, first int) {
 	for round := 0; ; round++ {
 		if !c.sendCalls(ctx, deadline, first) {

@@ -126,8 +126,7 @@ type member struct {
 	addr  string // for clients and other members
 	local string // for the member's own node
 	dir   string
-	// admin connects from the server's own node, so that its requests cross no link of
-	// the lab and add no traffic.
+	// admin connects from the server's own node, so that its requests cross no link.
 	admin *goredis.Client
 
 	daemon.Seat
@@ -155,20 +154,17 @@ func (m *member) clientOptions(from host.Host, timeout time.Duration) *goredis.O
 // changer is the name of connections that change the cluster. killChangers finds them by it.
 const changer = "skerry-change"
 
-// openChanger returns a connection that changes the cluster. Its requests cross the links
-// between the given node and the member.
+// openChanger returns a connection from a node that changes the cluster.
 func (m *member) openChanger(from host.Host) *goredis.Client {
 	o := m.clientOptions(from, linkTimeout)
 	o.ClientName = changer
 	return goredis.NewClient(o)
 }
 
-// startNew starts an empty server and waits until it answers. If joining is set, the end of
-// its process does not fail the cluster.
+// startNew starts an empty server and waits until it answers. The end of a joining one is no failure of the cluster.
 func (c *cluster) startNew(ctx context.Context, h host.Host, joining bool) (*member, error) {
 	m := c.newMember(h)
-	// nodes.conf holds a node's identity. Members reject a forgotten identity for a
-	// minute, so each membership needs a new one.
+	// A new identity (nodes.conf) for each membership: members reject a forgotten one for a minute.
 	if err := files.Empty(ctx, h.Files(), m.dir); err != nil {
 		return nil, fmt.Errorf("emptying the directory of %s on %s: %w", c.kind.name, h.Name(), err)
 	}

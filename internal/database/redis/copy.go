@@ -109,8 +109,7 @@ func (s *stream) readKeys(ctx context.Context, copies []slotCopy) error {
 	return nil
 }
 
-// readValues reads the records. It skips records deleted meanwhile; the script detects the
-// difference.
+// readValues reads the records. The script detects records that were deleted meanwhile.
 func (s *stream) readValues(ctx context.Context, copies []slotCopy) error {
 	pipe := s.Pipeline()
 	began := pipe.Time(ctx)
@@ -276,8 +275,7 @@ const (
 	maxMigrate  = 128 << 10
 )
 
-// migrateSlots moves slots by Redis' own MIGRATE, which blocks the source for a round trip.
-// Calls are sequential, with a pause of equal length after each.
+// migrateSlots moves slots by MIGRATE, which blocks the source for a round trip, with an equal pause after each call.
 func (s *stream) migrateSlots(ctx context.Context, jobs []job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -345,8 +343,7 @@ func readMigrateKeys(ctx context.Context, at *goredis.Client, slot int) (keys []
 	return keys, size, nil
 }
 
-// isKeyGone reports whether an error means a missing key. For a moving slot, that is an ASK
-// redirect.
+// isKeyGone reports whether an error means a missing key: for a moving slot, an ASK redirect.
 func isKeyGone(err error) bool {
 	_, ask := goredis.IsAskError(err)
 	return ask || errors.Is(err, goredis.Nil)

@@ -11,8 +11,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// OpenMember implements database.Replicated. A master answers for its own slots. A replica
-// in READONLY mode answers from its copy for its master's slots. Both redirect other slots.
+// OpenMember implements database.Replicated. A replica in READONLY mode answers for its master's slots.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil {
@@ -57,8 +56,7 @@ func (r *copyReader) Read(ctx context.Context, table, key string, fields []strin
 
 const scanPage = 1000
 
-// Scan implements load.Client. It reads all keys of the member, because the index may be on
-// another one.
+// Scan implements load.Client. It reads all keys, because the index may be on another member.
 func (r *copyReader) Scan(
 	ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field),
 ) (int, error) {

@@ -84,8 +84,7 @@ func (c *cluster) introduceAll(ctx context.Context, members []*member) error {
 	return g.Wait()
 }
 
-// queueMeet queues CLUSTER MEET with another member. The command names the bus port only if it
-// is not at the default distance.
+// queueMeet queues CLUSTER MEET with another member, with the bus port if that is not at the default offset.
 func (c *cluster) queueMeet(ctx context.Context, pipe goredis.Pipeliner, other *member) {
 	port, bus := host.Port(other.host, c.options.port), host.Port(other.host, c.options.port+busOffset)
 	args := []any{"CLUSTER", "MEET", other.host.Addr(), port}
@@ -176,9 +175,8 @@ func pickBySite(nodes []host.Host, count int) []int {
 	return picked
 }
 
-// matchSeats assigns each seat a distinct node, as many as possible of them suitable: a maximum
-// matching by augmenting paths (Kuhn), then the remaining nodes in order. There must be as
-// many nodes as seats.
+// matchSeats assigns each seat a distinct node, as many as possible of them suitable, by augmenting paths (Kuhn).
+// There must be as many nodes as seats.
 func matchSeats(seats, nodes int, suits func(seat, node int) bool) []int {
 	taken := make([]int, nodes) // the seat of a node, -1 for none
 	for n := range taken {

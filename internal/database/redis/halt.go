@@ -21,8 +21,7 @@ var (
 const (
 	// shutdownTimeout bounds the time of a server to write its data and end.
 	shutdownTimeout = 60 * time.Second
-	// reviveTimeout bounds the wait until all members see a revived member. A failover in
-	// progress may have to end first.
+	// reviveTimeout bounds the wait until all members see a revived member, maybe after a failover.
 	reviveTimeout = 60 * time.Second
 	// snapshot is the file of a graceful halt without an append-only file.
 	snapshot = "dump.rdb"
@@ -72,8 +71,7 @@ func (m *member) saveAndShutDown(ctx context.Context) error {
 	}
 }
 
-// Revive implements database.Cluster. It returns when the member and all others report that
-// the member serves.
+// Revive implements database.Cluster. It returns when all members report that the member serves.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	fail := func(err error) error { return fmt.Errorf("reviving %s on %s: %w", c.kind.name, node.Name(), err) }
 	m := c.On(node.Name())
@@ -129,8 +127,7 @@ func (c *cluster) forgetDeparted(ctx context.Context, m *member) error {
 	return nil
 }
 
-// checkServing returns nil if a revived member serves. While other members are halted, the
-// cluster may not be ready; the member must then be connected to all running ones.
+// checkServing returns nil if a revived member serves, or is connected to all running ones while others are halted.
 func (c *cluster) checkServing(ctx context.Context, m *member) error {
 	if len(c.haltedMembers()) == 0 {
 		return c.Ready(ctx)

@@ -7,8 +7,7 @@ import (
 // slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
-// crcTable is CRC-16/XMODEM (polynomial 0x1021), which Redis Cluster hashes keys with:
-// the specification's appendix A, https://redis.io/docs/reference/cluster-spec/.
+// crcTable is CRC-16/XMODEM (polynomial 0x1021), https://redis.io/docs/reference/cluster-spec/, appendix A.
 var crcTable = func() (t [256]uint16) {
 	for i := range t {
 		crc := uint16(i) << 8
@@ -24,8 +23,7 @@ var crcTable = func() (t [256]uint16) {
 	return t
 }()
 
-// slotOf returns the hash slot of a key. If the key contains a non-empty {...}, only its
-// content is hashed.
+// slotOf returns the hash slot of a key, or of the content of its first {...}.
 func slotOf[T string | []byte](key T) int {
 	lo, hi := 0, len(key)
 	if open := indexByte(key, 0, '{'); open >= 0 {
@@ -49,15 +47,13 @@ func indexByte[T string | []byte](key T, from int, b byte) int {
 	return -1
 }
 
-// groups is the number of parts of the index. It is part of the data layout: tables loaded
-// with another number cannot be scanned. 32 parts spread evenly over up to 32 masters.
+// groups is the number of parts of the index. It is part of the data layout.
 const groups = 32
 
 // groupSlots is the number of neighbouring slots that share one part of the index.
 const groupSlots = slots / groups
 
-// indexKeys are the keys of the sorted sets. Key g hashes to the middle half of its own
-// group, so that it mostly moves with the slots that it lists.
+// indexKeys are the keys of the sorted sets. Key g hashes to the middle half of its group, to move with its slots.
 var indexKeys = func() (keys [groups]string) {
 	for i, found := 0, 0; found < groups; i++ {
 		key := "{skerry:" + strconv.Itoa(i) + "}:index"
@@ -78,8 +74,7 @@ var indexSlots = func() (s [groups]int) {
 	return s
 }()
 
-// appendIndex queues ZADD or ZREM of a key in the index. All scores are 0, so that the set
-// is ordered by its members' bytes.
+// appendIndex queues ZADD or ZREM of a key. Equal scores order the set by its members' bytes.
 func (c *client) appendIndex(key, command string) {
 	lo, g := len(c.req), slotOf(key)/groupSlots
 	if command == "ZADD" {

@@ -73,8 +73,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return change, nil
 }
 
-// awaitJoin waits until check returns nil. It gives up if the joining server ends or another
-// member is halted, since the cluster cannot become ready then.
+// awaitJoin waits until check returns nil, the joining server ends or another member is halted.
 func (c *cluster) awaitJoin(ctx context.Context, m *member, check func(context.Context) error) error {
 	err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		if !m.Server().Running() || c.checkNoneHalted() != nil {
@@ -88,8 +87,8 @@ func (c *cluster) awaitJoin(ctx context.Context, m *member, check func(context.C
 	return err
 }
 
-// chooseMaster returns the master for a new replica, or nil if the new node becomes a master.
-// It prefers the fewest replicas, then another site than the node's.
+// chooseMaster returns the master for a new replica, or nil for a new master. It prefers the fewest replicas, then
+// another site than the node's.
 func (c *cluster) chooseMaster(ctx context.Context, node host.Host) (*member, error) {
 	if c.options.joinAs == joinMaster || c.options.joinAs == joinAuto && c.options.replicas == 0 {
 		return nil, nil
@@ -196,8 +195,7 @@ func (c *cluster) checkNoMoves(ctx context.Context) error {
 	return nil
 }
 
-// undoJoin repairs the cluster after a failed join. A node that already has slots stays a
-// member.
+// undoJoin repairs the cluster after a failed join. A node that already has slots stays a member.
 func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 	if c.Err() != nil {
 		return errors.Join(cause, c.Err()) // a server died: there is nothing to repair with
@@ -226,8 +224,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 	return errors.Join(cause, c.removeMember(ctx, m))
 }
 
-// undoLostJoin removes a node that ended while it joined. If it has rows, it stays a halted
-// member.
+// undoLostJoin removes a node that ended while it joined. With rows it stays a halted member.
 func (c *cluster) undoLostJoin(ctx context.Context, m *member) error {
 	views, err := c.readViews(ctx)
 	if err != nil {

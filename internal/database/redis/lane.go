@@ -45,8 +45,7 @@ const (
 	readAhead = 8 << 10
 	// maxKeptBuffer bounds the buffer that a lane keeps between operations.
 	maxKeptBuffer = 1 << 20
-	// idleAfter is the idle time after which a lane is checked before use. The check
-	// detects an ended server before an operation is sent and is in doubt.
+	// idleAfter is the idle time after which a lane is checked before use.
 	idleAfter = 100 * time.Millisecond
 )
 
@@ -221,8 +220,7 @@ func (l *lane) skipReply() error {
 	return nil
 }
 
-// readMore reads available bytes. Earlier replies stay valid, because a full buffer is
-// replaced, not moved.
+// readMore reads available bytes. A full buffer is replaced, so that earlier replies stay valid.
 func (l *lane) readMore() error {
 	l.growBuffer()
 	n, err := l.conn.Read(l.in[len(l.in):cap(l.in)])

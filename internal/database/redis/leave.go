@@ -55,8 +55,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// checkLeft returns nil if the members have settled after one has left. While another member
-// is halted they cannot settle; no running member may know the departed one then.
+// checkLeft returns nil if the members have settled, or, while one is halted, if none knows the departed one.
 func (c *cluster) checkLeft(ctx context.Context, left *member) error {
 	if c.checkNoneHalted() == nil {
 		return c.checkSettled(ctx)
@@ -127,8 +126,7 @@ func checkLeave(v view) error {
 	return nil
 }
 
-// failOver makes a replica replace its master without loss: the master pauses its clients until
-// the replica has all data.
+// failOver makes a replica replace its master without loss: the master pauses its clients meanwhile.
 func (c *cluster) failOver(ctx context.Context, m *member, heir peer) error {
 	var replica *member
 	for _, o := range c.others(m) {
@@ -159,8 +157,7 @@ func (c *cluster) failOver(ctx context.Context, m *member, heir peer) error {
 	})
 }
 
-// forgetMember makes every other running member forget a node. They ignore gossip about it for a
-// minute.
+// forgetMember makes all others forget a node and ignore gossip about it for a minute.
 func (c *cluster) forgetMember(ctx context.Context, m *member, id string) error {
 	others := c.others(m)
 	if c.options.rebalance == rebalanceCLI && !m.Halted() {
@@ -204,8 +201,7 @@ func (c *cluster) awaitDisowned(ctx context.Context, m *member, id string) error
 }
 
 const (
-	// drainQuiet is the time without redirects after which a node may leave. It is well
-	// above a client's time to read a new slot map.
+	// drainQuiet is the time without redirects after which a node may leave, well above a client's refresh time.
 	drainQuiet = 500 * time.Millisecond
 	// drainTimeout bounds the wait for clients that never read the new slot map.
 	drainTimeout = 5 * time.Second
@@ -239,8 +235,7 @@ func parseRedirects(stats string) string {
 	return ""
 }
 
-// failoverPatience is the time for a failover beyond cluster_node_timeout: the members must
-// agree on the failure of the master, and vote.
+// failoverPatience is the time for a failover beyond cluster_node_timeout.
 const failoverPatience = 30 * time.Second
 
 // defaultNodeTimeout is Redis' own cluster-node-timeout.
@@ -332,8 +327,7 @@ func (c *cluster) awaitFailover(ctx context.Context, lost *member) error {
 	})
 }
 
-// distributeSlots assigns the slots of a forgotten node to the remaining masters. A slot that
-// was moving to a member goes to that member, with the records that have arrived.
+// distributeSlots assigns the slots of a forgotten node to the remaining masters, moving ones to their targets.
 func (c *cluster) distributeSlots(ctx context.Context, before []view, lost peer) error {
 	var heirs []view
 	for _, v := range before {

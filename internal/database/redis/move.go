@@ -47,13 +47,11 @@ const (
 	connectTrips = 3
 	// maxSlots is the maximum number of slots in a batch.
 	maxSlots = 256
-	// maxScriptKeys is the maximum number of keys in a script. Each key blocks the server
-	// for about 15 us.
+	// maxScriptKeys bounds the keys in a script. Each key blocks the server for about 15 us.
 	maxScriptKeys = 300
 )
 
-// executePlan executes all transfers of a plan at the same time, and returns the moved bytes of
-// keys and values.
+// executePlan executes all transfers concurrently, and returns the moved bytes.
 func (c *cluster) executePlan(ctx context.Context, masters []view, plan []transfer) (int64, error) {
 	for _, v := range masters {
 		if v.self.countMoves() > 0 {
@@ -105,9 +103,8 @@ type source struct {
 	one             sync.Mutex // held while MIGRATE blocks the source
 }
 
-// openSource connects to a source and loads the script if the source can run it. Redis before
-// version 7 cannot report a key's expiry as a time. On Valkey masters with replicas, SETSLOT
-// waits for the replicas, which a script cannot do.
+// openSource connects to a source and loads the script, except on Redis before version 7, which has no
+// PEXPIRETIME, and on Valkey masters with replicas, where SETSLOT waits.
 func (c *cluster) openSource(ctx context.Context, from view) (*source, error) {
 	src := &source{Client: from.openChanger(from.host), from: from, scripted: true}
 	if c.kind.ackedSlots && len(from.replicas()) > 0 || c.kind.name == Name && major(c.Env.Installation.Version) < 7 {
@@ -198,8 +195,7 @@ func newQueue(slots []int) *queue {
 	return q
 }
 
-// popJobs removes up to n jobs. It waits while other lanes may requeue jobs, and returns none
-// when all jobs are complete.
+// popJobs removes up to n jobs, or waits for requeued ones. It returns none when all jobs are complete.
 func (q *queue) popJobs(ctx context.Context, n int) ([]job, error) {
 	for {
 		q.mu.Lock()
@@ -241,8 +237,7 @@ func (q *queue) notify() {
 	q.changed = make(chan struct{})
 }
 
-// pace adapts the number of keys per batch, so that neither a read nor a handover blocks the
-// source for longer than budget.
+// pace adapts the number of keys per batch to the time for which the source may be blocked.
 type pace struct {
 	mu     sync.Mutex
 	keys   float64
@@ -250,13 +245,11 @@ type pace struct {
 }
 
 const (
-	// minBudget is the time that one batch may block a source; a client's request waits for
-	// half of it on average. A batch may block for 1/budgetShare of the round trip to the
-	// target if that is longer, since clients are as far away.
+	// minBudget is the time that one batch may block a source, or 1/budgetShare of the round trip to the target if
+	// that is longer.
 	minBudget   = 3 * time.Millisecond
 	budgetShare = 20
-	// maxBatch bounds the keys and values of a batch, in bytes. They delay other packets in
-	// the link's queue.
+	// maxBatch bounds the bytes of a batch, which delay other packets in the link's queue.
 	maxBatch = 256 << 10
 	// firstKeys is the initial number of keys in a batch; minKeys and maxKeys bound it.
 	firstKeys, minKeys, maxKeys = 64, 16, 512
@@ -278,8 +271,7 @@ func (p *pace) limit() int {
 	return int(p.keys)
 }
 
-// adjust corrects the pace after a batch that blocked the source for long. It moves half of the
-// way to the number of keys that fits the budget.
+// adjust moves half of the way to the number of keys that fits the budget.
 func (p *pace) adjust(keys, bytes int, long time.Duration) {
 	if keys == 0 {
 		return

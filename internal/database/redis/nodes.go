@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// peer is one line of CLUSTER NODES: the state of a node in the view of another,
-// https://redis.io/docs/latest/commands/cluster-nodes/.
+// peer is a line of CLUSTER NODES, https://redis.io/docs/latest/commands/cluster-nodes/.
 type peer struct {
 	id     string
 	addr   string // host:port
@@ -17,8 +16,7 @@ type peer struct {
 	epoch  int64  // of its claim on slots: the greatest one wins
 	link   bool   // whether the viewing node is connected to it
 	slots  []slotRange
-	// migrating and importing map slots that move from or to this node to the id of the
-	// other node. They are set only in a node's own view of itself.
+	// migrating and importing map moving slots to the id of the other node, in a node's view of itself.
 	migrating, importing map[int]string
 }
 
@@ -97,8 +95,7 @@ func parseNodes(text string) ([]peer, error) {
 	return peers, nil
 }
 
-// parseMove parses "[5461->-id]", a slot that moves to a node, or "[5461-<-id]", a slot that
-// moves from it.
+// parseMove parses "[5461->-id]", a slot that moves to a node, or "[5461-<-id]", one from it.
 func (p *peer) parseMove(s string) error {
 	inner, ok := strings.CutSuffix(strings.TrimPrefix(s, "["), "]")
 	for _, arrow := range []string{"->-", "-<-"} {

@@ -71,8 +71,7 @@ func (c *client) decodeRecord(k *call, fields []string, dst []load.Field) []load
 	return dst
 }
 
-// internName returns text as a string. Records mostly have the same fields in the same order,
-// so the strings of the last record serve for the next one.
+// internName returns text as a string, mostly one of the previous record.
 func (c *client) internName(i int, text []byte) string {
 	if i >= len(c.names) {
 		if i >= maxNames {
@@ -154,8 +153,7 @@ func (c *client) Delete(ctx context.Context, _, key string) error {
 	return err
 }
 
-// mergeOutcomes combines the outcomes for a record and its index entry. A record without
-// its entry is in doubt, not done, because scans would miss it.
+// mergeOutcomes combines the outcomes for a record and its index entry. Scans would miss a record without entry.
 func mergeOutcomes(record, index error) error {
 	if record != nil || index == nil {
 		return record
@@ -167,8 +165,7 @@ func mergeOutcomes(record, index error) error {
 	return index
 }
 
-// connectAll connects to every node before the first operation. Unreachable nodes fail
-// only the operations that need them.
+// connectAll connects to every node. Unreachable nodes fail only the operations that need them.
 func (c *client) connectAll(ctx context.Context) {
 	deadline := time.Now().Add(c.timeout)
 	nodes := *c.nodes.Load()
@@ -187,9 +184,7 @@ func (c *client) connectAll(ctx context.Context) {
 // classUnreplicated is the class of writes that too few replicas acknowledged.
 const classUnreplicated = "unreplicated"
 
-// queueWrite queues a write. If replicas must have it, WAIT follows in the same request. WAIT
-// returns the number of replicas with all writes of the connection, at the latest after its
-// timeout. The master has the write in either case.
+// queueWrite queues a write, followed by WAIT if replicas must have it. The master has the write in either case.
 func (c *client) queueWrite(slot, lo int) {
 	c.queueCall(slot, lo)
 	c.calls[len(c.calls)-1].acked = c.wait > 0

@@ -36,8 +36,7 @@ const (
 	joinReplica        = "replica"
 )
 
-// options are the settings of a cluster. Unset options keep Redis' own defaults, except
-// persistence: servers write an append-only file and take no snapshots.
+// options are the settings of a cluster. Unset ones keep Redis' defaults, except persistence: no snapshots.
 type options struct {
 	masters, replicas int // replicas of each master
 	port              int

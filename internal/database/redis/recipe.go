@@ -20,8 +20,7 @@ var Recipe = install.Recipe{
 	Version:     redisVersion,
 }
 
-// Recipes are the series of Redis, the default first. The server program of Debian 12 is in redis-tools: redis-server
-// holds a link to it.
+// Recipes are the series of Redis, the default first. Debian 12's redis-server program is in redis-tools.
 var Recipes = []install.Recipe{Recipe, {
 	Name:        Name,
 	Series:      "7.0",

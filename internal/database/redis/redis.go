@@ -57,8 +57,7 @@ type Redis struct {
 	routers database.ClientPool[settings, *router]
 }
 
-// New returns Redis Cluster. It turns off the log of go-redis for this process, which
-// repeats returned connection errors on stderr.
+// New returns Redis Cluster. It turns off go-redis' log, which repeats returned errors on stderr.
 func New() *Redis { return newKind(redisKind) }
 
 // NewValkey returns Valkey, which speaks the same protocol.
@@ -79,12 +78,10 @@ var (
 // Name implements database.Database.
 func (d *Redis) Name() string { return d.kind.name }
 
-// memory is the memory of a server with 20,000 records of 1 kB, in bytes, including half
-// as much again for the child that rewrites the append-only file.
+// memory is for 20,000 records of 1 kB and half as much for the rewrite of the append-only file, in bytes.
 const memory = 32 << 20
 
-// Capabilities implements database.Database. At least three masters are needed to agree
-// that one of them has failed.
+// Capabilities implements database.Database. Three masters are needed to agree on a failure.
 func (*Redis) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -108,8 +105,7 @@ func (*Redis) Fixed(nodes []string, given database.Options) map[string]string {
 // fewMasters is why a master cannot leave.
 const fewMasters = "the cluster needs at least 3 masters"
 
-// Ports implements database.Published: members announce the client port and the port of
-// the cluster bus.
+// Ports implements database.Published: the client port and the port of the cluster bus.
 func (*Redis) Ports(nodes int, given database.Options) (database.Ports, error) {
 	o, err := parseOptions(nodes, given)
 	return database.Ports{All: []int{o.port, o.port + busOffset}}, err
@@ -129,8 +125,7 @@ func (d *Redis) Find(version, from string) (database.Installation, error) {
 // Properties implements database.Configurable.
 func (*Redis) Properties() []string { return Properties() }
 
-// Open implements database.Database. Properties lists the properties; of the workload's
-// own, only scanproportion matters.
+// Open implements database.Database. Of the workload's properties only scanproportion matters.
 func (d *Redis) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

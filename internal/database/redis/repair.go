@@ -83,8 +83,7 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 	return nil
 }
 
-// killChangers ends the connections of abandoned changes. Their late commands could otherwise
-// arrive after a repair, and hand over a slot whose copies were removed.
+// killChangers ends the connections of abandoned changes, whose late commands could undo a repair.
 func (c *cluster) killChangers(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, m := range c.runningMembers() {
@@ -165,8 +164,8 @@ func (f repairer) repairMigrating(ctx context.Context, v view, here *goredis.Cli
 	return err
 }
 
-// findHalfClaimed returns the slots that another node has records of but does not report as
-// IMPORTING: its claim was interrupted between STABLE and NODE. It sets them to IMPORTING.
+// findHalfClaimed returns the slots that another node has records of but does not import: its claim was interrupted
+// between STABLE and NODE. It sets them to IMPORTING.
 func (f repairer) findHalfClaimed(ctx context.Context, v, to view, list []int) ([]int, error) {
 	there := to.openChanger(v.host)
 	defer there.Close()
@@ -262,8 +261,7 @@ func (f repairer) repairImporting(ctx context.Context, v view, here *goredis.Cli
 	return setSlotState(ctx, here, open, "STABLE")
 }
 
-// clearCopies removes a slot's copies. If their source was replaced, the slot may have been
-// handed over already, so it sends the owner the records that the owner lacks.
+// clearCopies removes a slot's copies. If their source was replaced, the owner first gets the records that it lacks.
 func clearCopies(ctx context.Context, here *goredis.Client, slot int, owner view, replaced bool) error {
 	for {
 		keys, err := here.ClusterGetKeysInSlot(ctx, slot, migrateKeys).Result()

@@ -11,8 +11,7 @@ import (
 	"skerry/internal/load"
 )
 
-// errProtocol is a reply that is not RESP2, the protocol of Redis,
-// https://redis.io/docs/reference/protocol-spec/.
+// errProtocol is a reply that is not RESP2, https://redis.io/docs/reference/protocol-spec/.
 var errProtocol = errors.New("invalid redis reply")
 
 // maxBulk is the longest string that Redis handles by default (proto-max-bulk-len).
@@ -33,8 +32,7 @@ type element struct {
 	n    int64  // an integer, or how many elements an array has; -1: nil
 }
 
-// parseElement reads the element at pos and returns the position of the next one. It returns
-// false if the element is incomplete.
+// parseElement reads the element at pos and returns the next position, or false for an incomplete element.
 func parseElement(buf []byte, pos int) (e element, next int, ok bool, err error) {
 	end := bytes.IndexByte(buf[pos:], '\n')
 	if end < 0 {
@@ -78,8 +76,7 @@ func parseElement(buf []byte, pos int) (e element, next int, ok bool, err error)
 	return e, next, true, nil
 }
 
-// parseShortBulk is parseElement for complete strings of at most 9999 bytes, at a quarter of
-// its cost. It returns false for other elements.
+// parseShortBulk is parseElement for complete strings of at most 9999 bytes, at a quarter of its cost.
 func parseShortBulk(buf []byte, pos int) (text []byte, next int, ok bool) {
 	if pos >= len(buf) || buf[pos] != kindBulk {
 		return nil, pos, false
@@ -140,9 +137,7 @@ func appendCommand(b []byte, words ...string) []byte {
 	return b
 }
 
-// classMoved is the class of operations with too many redirects. Connection errors have the
-// classes of package database. Errors from Redis have its own words in lower case, such as
-// "clusterdown", "loading", "readonly" or "oom".
+// classMoved is the class of operations with too many redirects. Errors from Redis have its words in lower case.
 const classMoved = "moved"
 
 // classifyReply converts an error reply. Redis has not executed the command.

@@ -22,15 +22,13 @@ import (
 )
 
 const (
-	// refreshPause is the minimum time between two slot map queries. While slots move,
-	// every move redirects every worker.
+	// refreshPause is the minimum time between two slot map queries.
 	refreshPause = 100 * time.Millisecond
 	// refreshTimeout bounds one slot map query.
 	refreshTimeout = 5 * time.Second
 )
 
-// router maps slots to nodes. Workers with equal properties share one router. It reads the
-// slot map from any node that answers; redirects correct single slots in between.
+// router maps slots to nodes, from any node's slot map and from redirects. Workers with equal properties share it.
 type router struct {
 	settings
 	// clients query the slot map, by address. connect owns them first, then refreshLoop.
@@ -110,8 +108,7 @@ func (r *router) refresh(ctx context.Context) error {
 	return nil
 }
 
-// applySlotMap applies the answer to query number asked. A redirect after the query is newer than
-// its answer: on a busy machine the answer can name a node that has left meanwhile.
+// applySlotMap applies the answer to query number asked, except for slots redirected after the query.
 func (r *router) applySlotMap(ranges []ownedSlots, asked uint32) {
 	for _, s := range ranges {
 		n := r.nodeNumber(s.addr)
@@ -178,8 +175,8 @@ func (r *router) otherNode(than int32) int32 {
 	return -1
 }
 
-// followRedirect parses "MOVED 3999 10.0.0.2:6379" or "ASK 3999 10.0.0.2:6379" from the node at
-// from, and records MOVED in the slot map. It returns false for an unknown host.
+// followRedirect parses "MOVED 3999 10.0.0.2:6379" or "ASK 3999 10.0.0.2:6379" from the node at from, and records
+// MOVED. It returns false for an unknown host.
 func (r *router) followRedirect(text []byte, from string) (node int32, ask, ok bool) {
 	f := strings.Fields(string(text))
 	if len(f) != 3 || f[0] != "MOVED" && f[0] != "ASK" {
@@ -258,8 +255,7 @@ func (r *router) fetchSlotMap(ctx context.Context) ([]ownedSlots, error) {
 	return nil, err
 }
 
-// parseSlotMap parses the reply of the node at asked to CLUSTER SLOTS. It skips slots whose
-// master has no known address. The parser of go-redis rejects replies with a null host.
+// parseSlotMap parses a reply to CLUSTER SLOTS without masters of unknown address. go-redis rejects null hosts.
 func parseSlotMap(reply any, asked string) (list []ownedSlots, err error) {
 	ranges, ok := reply.([]any)
 	if !ok {
@@ -311,8 +307,7 @@ func parseMasterAddr(node any, asked string) (string, error) {
 	return resolveEndpoint(host, strconv.FormatInt(port, 10), asked), nil
 }
 
-// unnamed is the host of a node that prefers names (cluster-preferred-endpoint-type hostname)
-// and announces none.
+// unnamed is the host of a node that prefers names and announces none.
 const unnamed = "?"
 
 // resolveEndpoint returns the address for host and port in a reply of the node at asked, "" if

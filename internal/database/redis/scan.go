@@ -27,8 +27,7 @@ type part struct {
 	last  []byte // the last key read from it
 }
 
-// Scan visits records in the order of their keys' bytes. It is not atomic: it may miss
-// records that are inserted or deleted meanwhile, and visits all others.
+// Scan visits records in the order of their keys' bytes. It may miss concurrent inserts and deletes.
 func (c *client) Scan(ctx context.Context, _, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	if !c.scan {
 		return 0, fmt.Errorf("%w: scanning needs an index, which %s=true keeps while loading", load.ErrUnsupported, PropScan)
@@ -61,9 +60,7 @@ func (c *client) Scan(ctx context.Context, _, start string, count int, fields []
 	return seen, nil
 }
 
-// scanLimit is the number of keys to read from one part, so that the answers probably
-// determine the next count keys. Keys are spread by hash: a part holds count/groups of them
-// on average, with a standard deviation of at most the root of that.
+// scanLimit is the number of keys to read from one part: the mean count/groups plus three standard deviations.
 func scanLimit(count int) int {
 	mean := float64(count) / groups
 	return int(math.Ceil(mean + 3*math.Sqrt(mean) + 3))
@@ -150,8 +147,7 @@ func (c *client) queryParts(ctx context.Context, deadline time.Time, limit int) 
 	return nil
 }
 
-// readRecords reads and visits records. It skips entries without a record, which half-done
-// deletes and inserts leave.
+// readRecords reads and visits records. It skips index entries without a record.
 func (c *client) readRecords(
 	ctx context.Context, deadline time.Time, keys [][]byte, fields []string, visit func(string, []load.Field),
 ) (int, error) {

@@ -45,8 +45,7 @@ func (m *member) readView(ctx context.Context) (view, error) {
 	return v, nil
 }
 
-// readViews reads the views of all members that are not halted. It fails with the first member
-// that does not answer.
+// readViews reads the views of all members that are not halted.
 func (c *cluster) readViews(ctx context.Context) ([]view, error) {
 	members := c.runningMembers()
 	views := make([]view, len(members))
@@ -60,8 +59,7 @@ func (c *cluster) readViews(ctx context.Context) ([]view, error) {
 	return views, g.Wait()
 }
 
-// readAnsweringViews reads the views of all members. A member that does not answer has a view
-// without peers.
+// readAnsweringViews reads the views of all members, without peers for members that do not answer.
 func (c *cluster) readAnsweringViews(ctx context.Context) ([]view, error) {
 	members := c.All()
 	views := make([]view, len(members))
@@ -104,8 +102,8 @@ func checkMutualViews(views []view) error {
 	return nil
 }
 
-// Ready implements database.Cluster: every member knows every other, reports state ok and
-// the same owner for each slot, and replicas are connected to their masters.
+// Ready implements database.Cluster: every member knows every other, reports state ok and the same owners, and
+// replicas are connected to their masters.
 func (c *cluster) Ready(ctx context.Context) error {
 	if err := c.checkNoneHalted(); err != nil {
 		return err
@@ -136,8 +134,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return checkReplication(ctx, views)
 }
 
-// sameOwners reports whether two members name the same owner for each slot and the same
-// master for each replica.
+// sameOwners reports whether two members name the same owners of slots and masters of replicas.
 func sameOwners(a, b []peer) bool {
 	owners := func(peers []peer) (owner [slots]string, masters map[string]string) {
 		masters = make(map[string]string, len(peers))
@@ -173,8 +170,8 @@ func checkReplication(ctx context.Context, views []view) error {
 	return nil
 }
 
-// Members implements database.Cluster. A state is the other members' view of a node, such
-// as "master", "slave" or "master,fail"; "unreachable" if the node does not answer.
+// Members implements database.Cluster. A state is another member's, such as "master" or "master,fail", or
+// "unreachable".
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	views, err := c.readAnsweringViews(ctx)
 	if err != nil {
@@ -245,8 +242,7 @@ func (c *cluster) masterViews(ctx context.Context) ([]view, error) {
 	return views, nil
 }
 
-// countCopies counts the keys of a master that are copies for an unfinished move, while
-// another master still serves them.
+// countCopies counts a master's copies for unfinished moves, while another master still serves them.
 func (v view) countCopies(ctx context.Context, masters []view) (int64, error) {
 	pipe := v.admin.Pipeline()
 	var counts []*goredis.IntCmd
@@ -270,9 +266,7 @@ func (v view) countCopies(ctx context.Context, masters []view) (int64, error) {
 	return n, nil
 }
 
-// countRows counts a server's keys without the parts of the index. It lists the keys in the
-// slots of the index, which works in every state of the cluster and is empty for slots of
-// other members.
+// countRows counts a server's keys without the parts of the index, which it finds in every state of the cluster.
 func (m *member) countRows(ctx context.Context) (int64, error) {
 	pipe := m.admin.Pipeline()
 	size := pipe.DBSize(ctx)

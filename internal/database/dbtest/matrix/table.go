@@ -89,8 +89,7 @@ const (
 // errNoMarks says that a page has no place for the matrix.
 var errNoMarks = errors.New("the page has no marks around a matrix")
 
-// insertTable puts the matrix into a page. What the page has and the new matrix lacks stays, where
-// the columns are the same: each machine has suites that it cannot run.
+// insertTable merges the matrix into a page, because each machine has suites that it cannot run.
 func insertTable(page, table string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -105,8 +104,7 @@ func insertTable(page, table string) error {
 	return os.WriteFile(page, []byte(before+begin+"\n"+mergeTables(old, table)+"\n"+end+after), 0o644)
 }
 
-// mergeTables is a table with those rows of an old one that it lacks, and with the cells that it did
-// not reach where the database is of the same version.
+// mergeTables adds to a table the missing rows of an old one, and missing cells of the same version.
 func mergeTables(old, table string) string {
 	head, rows := splitTable(table)
 	oldHead, oldRows := splitTable(old)
