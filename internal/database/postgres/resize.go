@@ -188,7 +188,7 @@ func (c *cluster) followPrimary(ctx context.Context, m, primary *member) error {
 	return err
 }
 
-// rewind fetches the blocks by which a returning member differs from the new primary (pg_rewind).
+// rewind fetches the blocks that differ between a returning member and the new primary (pg_rewind).
 func (c *cluster) rewind(ctx context.Context, m, primary *member) error {
 	if err := m.configure(ctx, c.options, nil); err != nil { // it may have to recover first
 		return err
