@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,61 +16,25 @@ import (
 )
 
 // newAgent returns the hidden commands of helper processes. They are separate processes because they must not share a
-// scheduler or a garbage collector with the rest.
+// scheduler or a garbage collector with the rest. The first line of input of link, wireguard and load is the configuration.
 func newAgent(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "agent", Hidden: true, Short: "Helper processes that skerry starts"}
-	c.AddCommand(newAgentLink(a), newAgentLoad(a), newAgentHold(a), newAgentWireguard(a), newAgentStress(a),
-		newAgentTask(a), newAgentMachine(a))
+	for _, p := range []struct {
+		use, short string
+		run        func(ctx context.Context) error
+	}{
+		{"hold", "Hold the namespaces of a rootless lab", func(ctx context.Context) error { <-ctx.Done(); return nil }},
+		{"link", "Forward the packets of emulated links", func(ctx context.Context) error { return userspace.Main(ctx, a.In, a.Out, a.Log) }},
+		{"wireguard", "Forward the packets of encrypted links", func(ctx context.Context) error { return tunnel.Main(ctx, a.In, a.Out, a.Log) }},
+		{"load", "Drive a database with a workload", func(ctx context.Context) error { return load.ServeAgent(ctx, a.In, a.Out, openDatabase) }},
+	} {
+		c.AddCommand(&cobra.Command{
+			Use: p.use, Short: p.short, Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context()) },
+		})
+	}
+	c.AddCommand(newAgentStress(a), newAgentTask(a), newAgentMachine(a))
 	return c
-}
-
-// newAgentHold returns the process that holds the user namespace of a rootless lab.
-func newAgentHold(_ *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "hold",
-		Short: "Hold the namespaces of a rootless lab",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			<-cmd.Context().Done()
-			return nil
-		},
-	}
-}
-
-// newAgentLink returns the process of the userspace link engine. Its first line of input is its configuration.
-func newAgentLink(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "link",
-		Short: "Forward the packets of emulated links",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return userspace.Main(cmd.Context(), a.In, a.Out, a.Log)
-		},
-	}
-}
-
-// newAgentWireguard returns the process of encrypted links. Its first line of input is its configuration.
-func newAgentWireguard(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "wireguard",
-		Short: "Forward the packets of encrypted links",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return tunnel.Main(cmd.Context(), a.In, a.Out, a.Log)
-		},
-	}
-}
-
-// newAgentLoad returns the process of the load driver. Its first line of input is its configuration.
-func newAgentLoad(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "load",
-		Short: "Drive a database with a workload",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return load.ServeAgent(cmd.Context(), a.In, a.Out, openDatabase)
-		},
-	}
 }
 
 // newAgentStress returns the programs that consume the resources of a node. Each ends when its standard input closes.

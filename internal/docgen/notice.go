@@ -85,18 +85,6 @@ func collectParts(ctx context.Context, root string) ([]noticePart, error) {
 	return parts, nil
 }
 
-// listedParts returns the parts that a notice names.
-func listedParts(notice string) []string {
-	var names []string
-	list, _, _ := strings.Cut(notice, "\n===")
-	for line := range strings.Lines(list) {
-		if name, ok := strings.CutPrefix(line, "- "); ok {
-			names = append(names, strings.TrimSpace(name))
-		}
-	}
-	return names
-}
-
 // architectures are the release architectures.
 var architectures = []string{"amd64", "arm64"}
 

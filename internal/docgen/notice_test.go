@@ -3,6 +3,7 @@ package docgen
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,4 +46,16 @@ func TestLicences(t *testing.T) {
 	if diff := cmp.Diff([]string{"one", "two"}, got); diff != "" {
 		t.Errorf("licences: -want +got:\n%s", diff)
 	}
+}
+
+// listedParts returns the parts that a notice names.
+func listedParts(notice string) []string {
+	var names []string
+	list, _, _ := strings.Cut(notice, "\n===")
+	for line := range strings.Lines(list) {
+		if name, ok := strings.CutPrefix(line, "- "); ok {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	return names
 }

@@ -10,21 +10,12 @@ import (
 	"skerry/internal/machine/local"
 )
 
-// Attach opens a lab of another process. A rootless lab must be opened from within its user namespace.
-func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
-	m, err := localMachine(stateDir)
-	if err != nil {
-		return nil, err
-	}
-	return AttachOn(ctx, m, name)
-}
-
 // localMachine is this machine with a state directory.
 func localMachine(stateDir string) (machine.Machine, error) {
 	return local.New(local.Config{State: stateDir})
 }
 
-// AttachOn is Attach for a lab on any machine.
+// AttachOn opens a lab of another process. A rootless lab must be opened from within its user namespace.
 func AttachOn(ctx context.Context, m machine.Machine, name string) (*Lab, error) {
 	l, err := openLab(ctx, m, name)
 	if err != nil {

@@ -82,17 +82,6 @@ func (l *Lab) Node(name string) (machine.LocalHost, error) {
 // Hosts returns all hosts in the topology's order.
 func (l *Lab) Hosts() []host.Host { return slices.Clone(l.nodes) }
 
-// LocalHosts returns the nodes on this machine, for work on their networks.
-func (l *Lab) LocalHosts() []host.NamespaceHost {
-	var hosts []host.NamespaceHost
-	for _, n := range l.nodes {
-		if in, ok := n.(host.NamespaceHost); ok {
-			hosts = append(hosts, in)
-		}
-	}
-	return hosts
-}
-
 // Files is the file system of the machine that runs the lab's processes.
 func (l *Lab) Files() files.System { return l.part.Files() }
 
@@ -107,13 +96,6 @@ func (l *Lab) Engine() (name, why string) {
 
 // Machines are the parts of the lab on its machines.
 func (l *Lab) Machines() []machine.Member { return l.part.Members() }
-
-// EmulatorPID is the process that forwards packets, 0 if the kernel does.
-func (l *Lab) EmulatorPID() int { return l.part.Facts().Emulator }
-
-// TunnelPID is the process that encrypts links; 0 without encryption, with encryption in the kernel, or if another
-// command started it.
-func (l *Lab) TunnelPID() int { return l.part.Facts().Tunneller }
 
 // EmulatorDone is closed when the process that forwards packets ends; nil if the kernel forwards them.
 func (l *Lab) EmulatorDone() <-chan struct{} { return l.part.Ended() }

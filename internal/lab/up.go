@@ -230,9 +230,6 @@ func (l *Lab) Service() (plan service.Plan, ok bool) {
 	return *l.state.Service, true
 }
 
-// ServiceRunning is the running service, nil without one and in processes that did not start it.
-func (l *Lab) ServiceRunning() *service.Running { return l.service }
-
 func (l *Lab) closeService() error {
 	if l.service == nil {
 		return nil

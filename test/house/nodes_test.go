@@ -23,7 +23,6 @@ var ownFiles = map[string]string{
 	"database/hbase/bridge.go":      "a client's bridge is a child of the driver",
 	"database/hbase/compile.go":     "compiles a client's bridge where the driver is",
 	"lab/config.go":                 "finds its own program",
-	"lab/lab.go":                    "gives the nodes of this machine to who measures in their networks",
 	"event/stress/stress.go":        "runs on the node, as a program",
 }
 

@@ -193,11 +193,7 @@ func (d *Daemon) ConfirmMember() error {
 
 // Stop ends the process with SIGTERM, and with SIGKILL after its grace.
 func (d *Daemon) Stop(ctx context.Context) error {
-	d.state.Store(leaving)
-	if err := d.process.Stop(ctx, d.spec.Grace); err != nil {
-		return fmt.Errorf("stopping %s on %s: %w", d.Name(), d.Host.Name(), err)
-	}
-	return nil
+	return d.end("stopping", func() error { return d.process.Stop(ctx, d.spec.Grace) })
 }
 
 // Halt ends the process with SIGTERM or, abruptly, with SIGKILL.
@@ -222,28 +218,21 @@ func (d *Daemon) AwaitEnd(ctx context.Context, patience time.Duration) error {
 }
 
 // Kill ends the process with SIGKILL.
-func (d *Daemon) Kill() error {
-	d.state.Store(leaving)
-	if err := d.process.Kill(); err != nil {
-		return fmt.Errorf("killing %s on %s: %w", d.Name(), d.Host.Name(), err)
-	}
-	return nil
-}
+func (d *Daemon) Kill() error { return d.end("killing", d.process.Kill) }
 
 // KillFamily is Kill for the process and all its descendants.
-func (d *Daemon) KillFamily() error {
-	d.state.Store(leaving)
-	if err := d.process.KillFamily(); err != nil {
-		return fmt.Errorf("killing %s on %s: %w", d.Name(), d.Host.Name(), err)
-	}
-	return nil
-}
+func (d *Daemon) KillFamily() error { return d.end("killing", d.process.KillFamily) }
 
 // Signal sends a signal that ends the process, and marks it as leaving.
 func (d *Daemon) Signal(s syscall.Signal) error {
+	return d.end("stopping", func() error { return d.process.Signal(s) })
+}
+
+// end ends the process, whose end is no failure of the cluster.
+func (d *Daemon) end(doing string, how func() error) error {
 	d.state.Store(leaving)
-	if err := d.process.Signal(s); err != nil {
-		return fmt.Errorf("stopping %s on %s: %w", d.Name(), d.Host.Name(), err)
+	if err := how(); err != nil {
+		return fmt.Errorf("%s %s on %s: %w", doing, d.Name(), d.Host.Name(), err)
 	}
 	return nil
 }

@@ -186,16 +186,6 @@ const (
 	NoEvidence    Kind = "no-evidence"   // a piece of evidence that was due is missing
 )
 
-// Kinds lists all kinds.
-func Kinds() []Kind {
-	return []Kind{
-		LinkSilent, LinkTrain, LinkRTT, LinkBandwidth, LinkLaw, LinkJitter, LinkChange, EmulatorLate, DriverLate, DriverCPU, HostCPU, Steal,
-		OtherWork, Disturbed,
-		MachineClock,
-		EventLate, EventFailed, EventSkipped, EventByHand, Stuck, Audit, NoEvidence,
-	}
-}
-
 // Remedy is advice on the machine against a reason of this kind; "" if the machine is not the cause.
 func (k Kind) Remedy() string {
 	switch {

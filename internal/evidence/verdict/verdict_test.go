@@ -332,7 +332,7 @@ func TestKindsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range Kinds() {
+	for _, k := range kinds() {
 		if !strings.Contains(string(page), "`"+string(k)+"`") {
 			t.Errorf("kind %s is not in docs/run-directory.md", k)
 		}
@@ -348,5 +348,15 @@ func TestEventLateness(t *testing.T) {
 	})
 	if e.LateUS != 250_000 {
 		t.Errorf("late by %g us", e.LateUS)
+	}
+}
+
+// kinds lists all kinds.
+func kinds() []Kind {
+	return []Kind{
+		LinkSilent, LinkTrain, LinkRTT, LinkBandwidth, LinkLaw, LinkJitter, LinkChange, EmulatorLate, DriverLate, DriverCPU, HostCPU, Steal,
+		OtherWork, Disturbed,
+		MachineClock,
+		EventLate, EventFailed, EventSkipped, EventByHand, Stuck, Audit, NoEvidence,
 	}
 }

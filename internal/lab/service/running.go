@@ -153,13 +153,6 @@ func (r *Running) rulesMatch(now serving) bool {
 	return true
 }
 
-// Serving are the nodes whose members answered the last probe.
-func (r *Running) Serving() map[string]bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.serving
-}
-
 func (r *Running) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

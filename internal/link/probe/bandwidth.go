@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"skerry/internal/link"
@@ -193,16 +192,6 @@ type Way struct {
 	Link     string // the two directions of a link are measured one after the other
 	From, To string // for messages
 	Send     func(ctx context.Context, t Train) (TrainResult, error)
-}
-
-// LocalWay returns the direction between two places on this machine.
-func LocalWay(from, to Inside) Way {
-	ends := []string{from.Addr(), to.Addr()}
-	slices.Sort(ends)
-	return Way{Link: strings.Join(ends, "~"), From: from.Addr(), To: to.Addr(), Send: func(ctx context.Context, t Train) (TrainResult, error) {
-		arrivals, err := SendTrain(ctx, from, to, t)
-		return AnalyzeTrain(arrivals, t.Bytes), err
-	}}
 }
 
 // BandwidthRequest is one direction for Bandwidths.

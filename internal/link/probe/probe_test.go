@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,7 +164,7 @@ func TestBandwidth(t *testing.T) {
 	// The token bucket counts the 14 bytes of Ethernet too.
 	const want = float64(set) * packetBytes / (packetBytes + 14)
 	for range 10 {
-		got, err := MeasureBandwidth(t.Context(), LocalWay(a, b), set)
+		got, err := MeasureBandwidth(t.Context(), localWay(a, b), set)
 		if errors.Is(err, ErrDisturbed) {
 			continue
 		}
@@ -180,7 +182,7 @@ func TestBandwidth(t *testing.T) {
 func TestBandwidthOfUnlimitedLink(t *testing.T) {
 	a, b := pairOf(t)
 	const asked = 1_000_000_000_000
-	got, err := MeasureBandwidth(t.Context(), LocalWay(a, b), asked)
+	got, err := MeasureBandwidth(t.Context(), localWay(a, b), asked)
 	if !errors.Is(err, ErrStarved) || got < 0 || got >= asked {
 		t.Errorf("Bandwidth() = %d, %v; want a lower bound and ErrStarved", got, err)
 	}
@@ -215,7 +217,7 @@ func TestBandwidths(t *testing.T) {
 	a, b := pairOf(t)
 	shape(t, a, "va", 20_000_000)
 	shape(t, b, "vb", 5_000_000)
-	requests := []BandwidthRequest{{LocalWay(a, b), 20_000_000}, {LocalWay(b, a), 5_000_000}, {LocalWay(a, b), 0}}
+	requests := []BandwidthRequest{{localWay(a, b), 20_000_000}, {localWay(b, a), 5_000_000}, {localWay(a, b), 0}}
 	got, err := MeasureBandwidths(t.Context(), requests)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +230,7 @@ func TestBandwidths(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := MeasureBandwidths(ctx, []BandwidthRequest{{LocalWay(a, b), 1}}); !errors.Is(err, context.Canceled) {
+	if _, err := MeasureBandwidths(ctx, []BandwidthRequest{{localWay(a, b), 1}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Bandwidths of a cancelled context = %v, want Canceled", err)
 	}
 }
@@ -379,4 +381,14 @@ func paused(n int, bps float64, every time.Duration) []Arrival {
 		}
 	}
 	return arrivals
+}
+
+// localWay returns the direction between two places on this machine.
+func localWay(from, to Inside) Way {
+	ends := []string{from.Addr(), to.Addr()}
+	slices.Sort(ends)
+	return Way{Link: strings.Join(ends, "~"), From: from.Addr(), To: to.Addr(), Send: func(ctx context.Context, t Train) (TrainResult, error) {
+		arrivals, err := SendTrain(ctx, from, to, t)
+		return AnalyzeTrain(arrivals, t.Bytes), err
+	}}
 }

@@ -19,23 +19,17 @@ func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) error 
 		}
 		first[e.Link] = e
 	}
-	return distribute(p, ends, func(e machine.TunnelEnd) string { return e.Node }, func(x machine.Part, these []machine.TunnelEnd) error {
-		return x.MakeTunnels(ctx, these)
-	})
+	return distribute(ctx, p, ends, func(e machine.TunnelEnd) string { return e.Node }, machine.Part.MakeTunnels)
 }
 
 // SetAddresses implements machine.Network.
 func (p *part) SetAddresses(ctx context.Context, devices []machine.Device) error {
-	return distribute(p, devices, func(d machine.Device) string { return d.Node }, func(x machine.Part, these []machine.Device) error {
-		return x.SetAddresses(ctx, these)
-	})
+	return distribute(ctx, p, devices, func(d machine.Device) string { return d.Node }, machine.Part.SetAddresses)
 }
 
 // AddRoutes implements machine.Network.
 func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
-	return distribute(p, routes, func(r machine.Route) string { return r.Node }, func(x machine.Part, these []machine.Route) error {
-		return x.AddRoutes(ctx, these)
-	})
+	return distribute(ctx, p, routes, func(r machine.Route) string { return r.Node }, machine.Part.AddRoutes)
 }
 
 // SetCarrier implements machine.Network.
@@ -92,14 +86,10 @@ func (p *part) MTU(ctx context.Context) (int, error) {
 
 // MakeBridges implements machine.Services.
 func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error {
-	return distribute(p, bridges, func(b machine.Bridge) string { return b.Node }, func(x machine.Part, these []machine.Bridge) error {
-		return x.MakeBridges(ctx, these)
-	})
+	return distribute(ctx, p, bridges, func(b machine.Bridge) string { return b.Node }, machine.Part.MakeBridges)
 }
 
 // SetRules implements machine.Services.
 func (p *part) SetRules(ctx context.Context, rules []machine.RuleSet) error {
-	return distribute(p, rules, func(r machine.RuleSet) string { return r.Node }, func(x machine.Part, these []machine.RuleSet) error {
-		return x.SetRules(ctx, these)
-	})
+	return distribute(ctx, p, rules, func(r machine.RuleSet) string { return r.Node }, machine.Part.SetRules)
 }

@@ -74,7 +74,9 @@ func (p *part) partOf(node string) (machine.Part, error) {
 }
 
 // distribute hands what is about nodes to their machines.
-func distribute[T any](p *part, all []T, node func(T) string, do func(x machine.Part, these []T) error) error {
+func distribute[T any](
+	ctx context.Context, p *part, all []T, node func(T) string, do func(x machine.Part, ctx context.Context, these []T) error,
+) error {
 	lists := make([][]T, len(p.parts))
 	for _, t := range all {
 		i, err := p.index(node(t))
@@ -87,7 +89,7 @@ func distribute[T any](p *part, all []T, node func(T) string, do func(x machine.
 		if len(lists[i]) == 0 {
 			return nil
 		}
-		return do(x, lists[i])
+		return do(x, ctx, lists[i])
 	})
 }
 
@@ -217,9 +219,7 @@ func mergeSettings(all []machine.Facts) map[string]string {
 
 // MakeNodes implements machine.Nodes. Machines whose nodes are linked reach each other from then on.
 func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
-	err := distribute(p, nodes, func(n machine.NodeSpec) string { return n.Name }, func(x machine.Part, these []machine.NodeSpec) error {
-		return x.MakeNodes(ctx, these)
-	})
+	err := distribute(ctx, p, nodes, func(n machine.NodeSpec) string { return n.Name }, machine.Part.MakeNodes)
 	if err != nil || p.fleet.IsSingle() {
 		return err
 	}

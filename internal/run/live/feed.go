@@ -152,25 +152,22 @@ func (f *Feed) AddSecond(x record.Second) {
 
 // AddOperations publishes a second of each kind of operation.
 func (f *Feed) AddOperations(rows []record.OperationSecond) {
-	if len(rows) > 0 {
-		f.publish(
-			KindOperations, func(s *State) { s.Operations = trimRows(append(s.Operations, rows...), keepSeconds) },
-			func(*State) any { return rows },
-		)
-	}
+	addRows(f, KindOperations, rows, func(s *State) *[]record.OperationSecond { return &s.Operations })
 }
 
 // AddPools publishes a second of each workload.
 func (f *Feed) AddPools(rows []record.PoolSecond) {
-	if len(rows) > 0 {
-		f.publish(KindPools, func(s *State) { s.Pools = trimRows(append(s.Pools, rows...), keepSeconds) }, func(*State) any { return rows })
-	}
+	addRows(f, KindPools, rows, func(s *State) *[]record.PoolSecond { return &s.Pools })
 }
 
 // AddErrors publishes the failed operations of a second.
 func (f *Feed) AddErrors(rows []record.ErrorSecond) {
+	addRows(f, KindErrors, rows, func(s *State) *[]record.ErrorSecond { return &s.Errors })
+}
+
+func addRows[T any](f *Feed, kind Kind, rows []T, of func(*State) *[]T) {
 	if len(rows) > 0 {
-		f.publish(KindErrors, func(s *State) { s.Errors = trimRows(append(s.Errors, rows...), keepSeconds) }, func(*State) any { return rows })
+		f.publish(kind, func(s *State) { *of(s) = trimRows(append(*of(s), rows...), keepSeconds) }, func(*State) any { return rows })
 	}
 }
 

@@ -134,9 +134,6 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Expires returns the end of the authority's certificate, which bounds all that it signs.
-func (a *Authority) Expires() time.Time { return a.cert.NotAfter }
-
 // Issue creates a key and a certificate for a subject, valid for days, but not longer than the authority.
 func (a *Authority) Issue(s Subject, days int, now time.Time) error {
 	if !validName.MatchString(s.Name) || s.Name == caName {

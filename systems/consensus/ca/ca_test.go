@@ -333,3 +333,13 @@ func TestAnotherAuthority(t *testing.T) {
 		}
 	}
 }
+
+// Expires returns the end of the authority's certificate, which bounds all that it signs.
+func (a *Authority) Expires() time.Time { return a.cert.NotAfter }
+
+// Refresh reads changed files, as each new connection does, and returns the end of the certificate. If the files are
+// invalid, it returns an error, and the previous contents stay in use.
+func (i Identity) Refresh() (expires time.Time, changed bool, err error) {
+	held, changed, err := i.files.current()
+	return held.cert.Leaf.NotAfter, changed, err
+}

@@ -47,13 +47,6 @@ func Load(certFile, keyFile, authorityFile string, now time.Time) (Identity, err
 	return i, nil
 }
 
-// Refresh reads changed files, as each new connection does, and returns the end of the certificate. If the files are
-// invalid, it returns an error, and the previous contents stay in use.
-func (i Identity) Refresh() (expires time.Time, changed bool, err error) {
-	held, changed, err := i.files.current()
-	return held.cert.Leaf.NotAfter, changed, err
-}
-
 // Authorities returns the fingerprints of the trusted authorities, in the order of their file.
 func (i Identity) Authorities() []string { return i.credentials().prints }
 
@@ -70,7 +63,7 @@ func (i Identity) Hosts() []string {
 // Expires returns the end of the certificate.
 func (i Identity) Expires() time.Time { return i.credentials().cert.Leaf.NotAfter }
 
-// credentials returns the contents of the files, or the last valid ones. Refresh reports invalid files.
+// credentials returns the contents of the files, or the last valid ones.
 func (i Identity) credentials() *credentials {
 	h, _, _ := i.files.current()
 	return h

@@ -71,16 +71,7 @@ func (o *Outbox) endBatch() {
 	o.batch = 0
 }
 
-// SendAnswer sends an answer and all added answers.
-func (o *Outbox) SendAnswer(a *Answer) error {
-	if err := o.begin(); err != nil {
-		return err
-	}
-	o.buf = AppendAnswer(o.buf, a)
-	return o.flush()
-}
-
-// AddAnswer queues an answer until the next SendAnswer or Flush.
+// AddAnswer queues an answer until the next Flush.
 func (o *Outbox) AddAnswer(a *Answer) error {
 	if err := o.begin(); err != nil {
 		return err
