@@ -20,7 +20,6 @@ import (
 type cluster struct {
 	*daemon.Cluster[*member]
 	options   options
-	libraries libraries
 	ringDelay time.Duration
 	// centers are the data centres that hold replicas, in topology order.
 	centers []string
@@ -29,6 +28,8 @@ type cluster struct {
 var (
 	_ database.Cluster    = (*cluster)(nil)
 	_ database.Replicated = (*cluster)(nil)
+
+	_ database.UpgradableCluster = (*cluster)(nil)
 )
 
 // newCluster prepares a cluster without running processes.
@@ -45,11 +46,10 @@ func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster,
 	if v := env.Installation.Version; !supported(v) {
 		return nil, fmt.Errorf("%w: cassandra %s; known: %s", database.ErrVersion, v, strings.Join(series(), ", "))
 	}
-	l, err := librariesOf(ctx, env.Nodes[0].Files(), env.Installation)
-	if err != nil {
+	if _, err := librariesOf(ctx, env.Nodes[0].Files(), env.Installation); err != nil {
 		return nil, err
 	}
-	c := &cluster{Cluster: daemon.NewCluster[*member](Name, env), options: o, libraries: l, ringDelay: o.ringDelay}
+	c := &cluster{Cluster: daemon.NewCluster[*member](Name, env), options: o, ringDelay: o.ringDelay}
 	if c.ringDelay == 0 {
 		c.ringDelay = defaultRingDelay + ringDelayTrips*env.RTT
 	}

@@ -267,3 +267,13 @@ func (c *cluster) checkAlive(ctx context.Context, m *member) error {
 	}
 	return nil
 }
+
+// Upgrade implements database.UpgradableCluster: drain, stop, start. A member of 5.0 writes files
+// and messages that 4.1 reads, because storage_compatibility_mode is CASSANDRA_4 by default.
+func (c *cluster) Upgrade(ctx context.Context, node host.Host, to database.Installation) (database.Change, error) {
+	return c.RunUpgrade(ctx, c, node, to, nil, func(ctx context.Context, m *member) (string, error) {
+		var v struct{ ReleaseVersion string }
+		err := m.jmx.read(ctx, storageService, &v, "ReleaseVersion")
+		return v.ReleaseVersion, err
+	})
+}

@@ -48,11 +48,16 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	if err := m.markLog(ctx); err != nil {
 		return err
 	}
+	in := c.Installation(m.Name())
+	l, err := librariesOf(ctx, m.host.Files(), in)
+	if err != nil {
+		return err
+	}
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
-			Name: Name, Path: c.libraries.java, Args: m.config.javaArguments(c.libraries, c.ringDelay), Dir: m.dir(), Log: m.log(),
+			Name: Name, Path: l.java, Args: m.config.javaArguments(l, c.ringDelay), Dir: m.dir(), Log: m.log(),
 			// One arena for each thread that allocates would double the memory of a small member.
-			Env: append([]string{"MALLOC_ARENA_MAX=2"}, c.Env.Installation.Env...),
+			Env: append([]string{"MALLOC_ARENA_MAX=2"}, in.Env...),
 		},
 		Ports: []int{m.config.storagePort, m.config.nativePort, m.config.adminPort},
 		Grace: stopGrace, Joining: joins,

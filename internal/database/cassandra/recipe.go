@@ -72,3 +72,10 @@ func librariesOf(ctx context.Context, on files.System, in database.Installation)
 	}
 	return l, nil
 }
+
+// Upgrades implements database.Upgradable, by the section "Upgrading" of Cassandra's NEWS.txt.
+func (*Cassandra) Upgrades() database.Upgrades {
+	return database.Upgrades{
+		Recipes: Recipes(), Steps: map[string][]string{"4.1": {"5.0"}}, Rule: "Cassandra supports upgrades from 4.0 or 4.1 to 5.0",
+	}
+}

@@ -26,6 +26,8 @@ type Cluster[M Member] struct {
 	MemberList[M]
 
 	name string // of the database
+
+	installed installations
 }
 
 // NewCluster returns a cluster without members. Name is the database's.

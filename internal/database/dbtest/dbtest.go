@@ -101,7 +101,6 @@ func Run(t *testing.T, c Config) {
 		c.New = c.About.New
 	}
 	s := &suite{Config: c, db: c.New()}
-	s.can = s.db.Capabilities()
 	name := s.db.Name()
 	if c.Version != "" {
 		name += "@" + c.Version
@@ -122,6 +121,19 @@ func Run(t *testing.T, c Config) {
 		}
 		return ""
 	}})
+	s.setDefaults(t)
+	s.row = newRow(name, s.in, s.Config)
+	t.Cleanup(func() { s.row.publish(t) })
+
+	s.runPart(t, "options", s.testOptions)
+	s.runPart(t, "serving", s.testServing)
+	s.runPart(t, "faults", s.testFaults)
+	s.runPart(t, "disk_full", s.testDiskFull)
+}
+
+// setDefaults fills in what the Config leaves out.
+func (s *suite) setDefaults(t *testing.T) {
+	s.can = s.db.Capabilities()
 	s.Nodes = cmp.Or(s.Nodes, max(3, s.can.MinNodes))
 	if s.can.MaxNodes > 0 {
 		s.Nodes = min(s.Nodes, s.can.MaxNodes)
@@ -135,13 +147,6 @@ func Run(t *testing.T, c Config) {
 	if s.Hosts == nil {
 		s.Hosts = loophost.New
 	}
-	s.row = newRow(name, s.in, s.Config)
-	t.Cleanup(func() { s.row.publish(t) })
-
-	s.runPart(t, "options", s.testOptions)
-	s.runPart(t, "serving", s.testServing)
-	s.runPart(t, "faults", s.testFaults)
-	s.runPart(t, "disk_full", s.testDiskFull)
 }
 
 func (s *suite) runPart(t *testing.T, aspect string, f func(t *testing.T)) {

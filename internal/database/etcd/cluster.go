@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ type cluster struct {
 var (
 	_ database.Cluster    = (*cluster)(nil)
 	_ database.Replicated = (*cluster)(nil)
+
+	_ database.UpgradableCluster = (*cluster)(nil)
 )
 
 // Start implements database.Database. All members start at the same time with the same member list.
@@ -164,4 +167,25 @@ func moveLeader(ctx context.Context, from, to *member) error {
 		return fmt.Errorf("moving the leadership from %s to %s: %w", from.host.Name(), to.host.Name(), err)
 	}
 	return nil
+}
+
+// UpgradeOrder implements database.UpgradableCluster: the leader last, so that it hands over once.
+func (c *cluster) UpgradeOrder(ctx context.Context, nodes []string) ([]string, error) {
+	leader, err := c.findServing(ctx, nil)
+	if err != nil || !slices.Contains(nodes, leader.Name()) {
+		return nodes, err
+	}
+	followers := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return n == leader.Name() })
+	return append(followers, leader.Name()), nil
+}
+
+// Upgrade implements database.UpgradableCluster. On SIGTERM a leader hands over.
+func (c *cluster) Upgrade(ctx context.Context, node host.Host, to database.Installation) (database.Change, error) {
+	return c.RunUpgrade(ctx, c, node, to, nil, func(ctx context.Context, m *member) (string, error) {
+		s, err := m.queryStatus(ctx)
+		if err != nil {
+			return "", err
+		}
+		return s.Version, nil
+	})
 }

@@ -70,9 +70,10 @@ func (c *cluster) startNew(ctx context.Context, m *member, state, peers string, 
 func (c *cluster) startProcess(ctx context.Context, m *member, args ...string) error {
 	o := c.options
 	client, peer := "http://"+m.addr, o.peerURL(m.host)
+	in := c.Installation(m.Name())
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
-			Name: Name, Path: c.Env.Installation.Programs[Name], Env: c.Env.Installation.Env, Dir: m.dir(), Log: m.log(),
+			Name: Name, Path: in.Programs[Name], Env: in.Env, Dir: m.dir(), Log: m.log(),
 			Args: append(append([]string{
 				"--name", m.host.Name(), "--data-dir", filepath.Join(m.dir(), "data"), "--logger", "zap",
 				"--listen-client-urls", client, "--advertise-client-urls", client,

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"regexp"
 
+	"skerry/internal/database"
 	"skerry/internal/install"
 )
 
@@ -24,6 +25,10 @@ var (
 	module []byte
 	//go:embed build.sum
 	sums []byte
+	//go:embed build-3.6.mod
+	module36 []byte
+	//go:embed build-3.6.sum
+	sums36 []byte
 )
 
 // Recipe builds etcd 3.7, which no release of Debian has.
@@ -40,6 +45,12 @@ var Recipe = install.Recipe{
 // Recipes are the series of etcd, the default first. etcd.io supports the two newest minor versions.
 var Recipes = []install.Recipe{
 	Recipe,
+	{ // the step of a rolling upgrade from 3.5 to 3.7
+		Name: Name, Series: "3.6", Released: "2025-05",
+		Summary: "etcd (built with the Go toolchain)", Wanted: install.ByConformance,
+		Prepare:  install.GoProgram{Name: "etcd", Main: []byte(mainSource), Module: module36, Sums: sums36}.Build,
+		Programs: []string{"etcd"}, VersionArgs: []string{"--version"}, Version: findVersion,
+	},
 	{
 		Name: Name, Series: "3.5", Released: "2021-06", Ended: "2026-07",
 		Summary: "etcd", Wanted: install.ByConformance,
@@ -62,4 +73,13 @@ func findVersion(output string) string {
 		return m[1]
 	}
 	return ""
+}
+
+// Upgrades implements database.Upgradable, by the policy of
+// https://etcd.io/docs/v3.6/upgrades/upgrading-etcd/.
+func (*Etcd) Upgrades() database.Upgrades {
+	return database.Upgrades{
+		Recipes: Recipes, Steps: map[string][]string{"3.4": {"3.5"}, "3.5": {"3.6"}, "3.6": {"3.7"}},
+		Rule: "etcd supports upgrades by one minor version at a time",
+	}
 }

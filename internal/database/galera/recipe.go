@@ -3,6 +3,7 @@ package galera
 import (
 	"regexp"
 
+	"skerry/internal/database"
 	"skerry/internal/install"
 )
 
@@ -45,4 +46,11 @@ func findVersion(output string) string {
 		return m[1]
 	}
 	return ""
+}
+
+// Upgrades implements database.Upgradable: none between the series that can be installed, by
+// https://mariadb.com/docs/server/server-management/install-and-upgrade-mariadb/upgrading.
+func (*Galera) Upgrades() database.Upgrades {
+	return database.Upgrades{Recipes: Recipes, Rule: "MariaDB supports rolling upgrades of Galera by one long-term series at a time, " +
+		"and 11.4, which Debian does not have, is between them"}
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"regexp"
 
+	"skerry/internal/database"
 	"skerry/internal/install"
 )
 
@@ -38,4 +39,11 @@ func findVersion(output string) string {
 		return m[1]
 	}
 	return ""
+}
+
+// Upgrades implements database.Upgradable: there is no rolling upgrade, by
+// https://www.postgresql.org/docs/current/upgrading.html.
+func (*Postgres) Upgrades() database.Upgrades {
+	return database.Upgrades{Recipes: Recipes, Rule: "a server does not start on the directory of another major version, and streaming " +
+		"replication needs the same one; PostgreSQL provides pg_upgrade, which stops the cluster, and logical replication to a second cluster"}
 }

@@ -59,6 +59,7 @@ type kind struct {
 	name        string // in experiments
 	server, cli string // programs
 	recipes     []install.Recipe
+	upgrades    map[string][]string // see database.Upgrades
 	// ackedSlots is whether CLUSTER SETSLOT on a master waits for its replicas, which rules out scripts.
 	ackedSlots bool
 }
@@ -70,8 +71,10 @@ const (
 )
 
 var (
-	redisKind  = kind{name: Name, server: "redis-server", cli: "redis-cli", recipes: Recipes}
-	valkeyKind = kind{name: Valkey, server: "valkey-server", cli: "valkey-cli", recipes: ValkeyRecipes, ackedSlots: true}
+	redisKind = kind{name: Name, server: "redis-server", cli: "redis-cli", recipes: Recipes,
+		upgrades: map[string][]string{"7.0": {"8.0"}}}
+	valkeyKind = kind{name: Valkey, server: "valkey-server", cli: "valkey-cli", recipes: ValkeyRecipes, ackedSlots: true,
+		upgrades: map[string][]string{"8.0": {"9.1"}}}
 )
 
 // claimsAtOnce reports whether a master can claim many slots in one transaction.

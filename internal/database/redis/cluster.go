@@ -176,9 +176,10 @@ func (c *cluster) startNew(ctx context.Context, h host.Host, joining bool) (*mem
 
 // launch starts a member's server and waits until it has read its data.
 func (c *cluster) launch(ctx context.Context, m *member, joining bool) error {
+	in := c.Installation(m.Name())
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
-			Name: c.kind.name, Path: c.Env.Installation.Programs[c.kind.server], Env: c.Env.Installation.Env,
+			Name: c.kind.name, Path: in.Programs[c.kind.server], Env: in.Env,
 			Args: c.options.arguments(m.host, m.dir), Dir: m.dir, Log: filepath.Join(m.dir, c.kind.name+".log"),
 		},
 		Ports: []int{c.options.port, c.options.port + busOffset},
