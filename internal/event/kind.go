@@ -70,9 +70,11 @@ type (
 // Type is the type of the kind's settings.
 func (k Kind) Type() reflect.Type { return reflect.TypeOf(k.newSpec()).Elem() }
 
-// revertible reports whether events of the kind can be reverted. Of settled changes only membership
-// can.
-func (k Kind) revertible() bool { return !k.Effect.Settles || k.Effect.Member != "" }
+// revertible reports whether events of the kind can be reverted. Of settled changes only joining
+// and leaving can.
+func (k Kind) revertible() bool {
+	return !k.Effect.Settles || k.Effect.Member.Opposite() != k.Effect.Member
+}
 
 // permanent reports whether the end of the trial leaves the change in force, as for a member that
 // left.
@@ -115,6 +117,7 @@ var kinds = []Kind{
 	resumeKind,
 	leaveKind,
 	joinKind,
+	upgradeKind,
 	cpuKind,
 	memoryKind,
 	diskSlowKind,

@@ -7,6 +7,7 @@ import (
 
 	"skerry/internal/base/strict"
 	"skerry/internal/base/suggest"
+	"skerry/internal/database"
 	"skerry/internal/topology"
 )
 
@@ -24,6 +25,10 @@ type Layout struct {
 	RealLinks map[string]bool
 	// NoAbruptLeave is why no node can leave abruptly, "" if nodes can or if it is not known yet.
 	NoAbruptLeave string
+	// Database is nil if it is not known yet. Version is the version or series that the experiment
+	// names, "" for the default series.
+	Database database.Database
+	Version  string
 }
 
 // Names of groups of nodes. Names of nodes and sites take precedence.

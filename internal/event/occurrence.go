@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"skerry/internal/database"
 	"skerry/internal/record"
 )
 
@@ -73,7 +74,8 @@ func (o *occurrence) run(ctx context.Context) {
 	}
 	err := o.step(work, ctx, o.event.Apply, o.action.apply)
 	if err != nil {
-		if !(o.entry.Spec.kind.permanent() && ctx.Err() != nil) { // the lab is removed, so there is nothing to revert
+		kind := o.entry.Spec.kind
+		if kind.revertible() && !(kind.permanent() && ctx.Err() != nil) { // otherwise the lab is removed: there is nothing to revert
 			err = errors.Join(err, o.revert(ctx, o.r.now()))
 		}
 		o.fail(err)
@@ -163,7 +165,17 @@ func (o *occurrence) revert(trial context.Context, due time.Duration) error {
 // step makes one change and records its times. A change of links is confirmed in the background
 // while the trial measures.
 func (o *occurrence) step(ctx, trial context.Context, s *record.Step, change func(context.Context, *Testbed, *progress) error) error {
-	var p progress
+	p := progress{finishMember: func(m record.MemberStep, began time.Time, c database.Change) {
+		m.Began = momentSince(o.r.zero, began)
+		if c.Accepted > 0 {
+			m.Accepted = o.momentPtr(began.Add(c.Accepted).Sub(o.r.zero))
+		}
+		if c.Complete > 0 {
+			m.Completed = o.momentPtr(began.Add(c.Complete).Sub(o.r.zero))
+		}
+		s.Members = append(s.Members, m)
+		o.save()
+	}}
 	err := change(ctx, o.r.World, &p)
 	now := o.r.now()
 	accepted, bytes := p.acceptance()
@@ -216,6 +228,9 @@ func (o *occurrence) momentPtr(d time.Duration) *record.Moment {
 
 // progress collects what an action reports. It is safe for concurrent use.
 type progress struct {
+	// finishMember records the upgrade of one member. The change itself calls it.
+	finishMember func(m record.MemberStep, began time.Time, c database.Change)
+
 	mu       sync.Mutex
 	accepted time.Time
 	bytes    int64

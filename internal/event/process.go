@@ -19,6 +19,8 @@ type nodeAction struct {
 	// undo reverts do; nil if there is nothing to revert. errState is ignored: another event has
 	// restored the node already.
 	undo func(ctx context.Context, w *Testbed, node string, p *progress) error
+	// order sorts the nodes; nil keeps the given order.
+	order func(ctx context.Context, w *Testbed, nodes []string) ([]string, error)
 
 	done []string // nodes that do has changed
 }
@@ -35,7 +37,14 @@ func (a *nodeAction) targets() []string { return a.nodes }
 func (a *nodeAction) what() string      { return fmt.Sprintf(a.text, joinNames(a.nodes, "nodes")) }
 
 func (a *nodeAction) apply(ctx context.Context, w *Testbed, p *progress) error {
-	for _, name := range a.nodes {
+	nodes := a.nodes
+	if a.order != nil {
+		var err error
+		if nodes, err = a.order(ctx, w, nodes); err != nil {
+			return err
+		}
+	}
+	for _, name := range nodes {
 		if err := a.do(ctx, w, name, p); err != nil {
 			return err
 		}

@@ -23,11 +23,15 @@ type Testbed struct {
 	Member func(name string) (host.Host, error)
 	// Carried returns the recent traffic of links. Nil if traffic is not counted.
 	Carried func(ids []string) *record.Carried
+	// Installation is what the cluster was started with, Upgrades the targets of upgrades, by NAME@SERIES.
+	Installation database.Installation
+	Upgrades     map[string]database.Installation
 	// Exe is the path of the skerry program on a node's machine, for stress programs.
 	Exe func(node string) (string, error)
 
 	// membership serialises changes of the membership.
 	membership ctxMutex
+	versions   map[string]string // of upgraded members; changed by the holder of membership
 	diskLimits diskLimits
 	mu         sync.Mutex
 	nodes      map[string]*nodeState

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strings"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
@@ -72,6 +73,16 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 		fail("events"+path, hint, format, args...)
 	})
 	return ps
+}
+
+// Installations maps the keys of the installations that a trial needs to their versions: that of the database, and the
+// targets of upgrades.
+func (e Experiment) Installations() map[string]string {
+	needed := map[string]string{e.Database.Key(): e.Database.Version}
+	for _, to := range event.UpgradeTargets(e.Events) {
+		_, needed[to], _ = strings.Cut(to, "@")
+	}
+	return needed
 }
 
 // Members are the nodes that run the database at some time, in the topology's order.

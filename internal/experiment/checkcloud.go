@@ -143,7 +143,8 @@ func (e Experiment) EventLayout(db database.Database) event.Layout {
 	if e.origin == nil {
 		return event.Layout{}
 	}
-	s := event.Layout{Topology: e.origin.cloud, Data: e.DataNodes(), Clients: e.ClientNodes(), RealLinks: e.origin.real}
+	s := event.Layout{Topology: e.origin.cloud, Data: e.DataNodes(), Clients: e.ClientNodes(), RealLinks: e.origin.real,
+		Database: db, Version: e.Database.Version}
 	if a, ok := db.(database.Anchored); ok {
 		s.Unremovable = a.Fixed(s.Data, e.Database.Options)
 	}

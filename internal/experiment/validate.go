@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -100,17 +101,19 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 func (v *Validation) NoteMissingDatabases(databases map[string]database.Database) {
 	seen := map[string]bool{}
 	for _, c := range v.Plan {
-		d := c.Experiment.Database
-		if seen[d.Key()] {
-			continue
-		}
-		seen[d.Key()] = true
-		db, err := c.Experiment.ResolveDatabase(databases)
-		if err == nil {
-			_, err = database.Locate(db, d.Version, "")
-		}
-		if err != nil {
-			v.Notes = append(v.Notes, strings.TrimSuffix(fmt.Sprintf("run cannot start on this machine: %v; %s", err, advice.Of(err)), "; "))
+		needed := c.Experiment.Installations()
+		for _, key := range slices.Sorted(maps.Keys(needed)) {
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			db, err := c.Experiment.ResolveDatabase(databases)
+			if err == nil {
+				_, err = database.Locate(db, needed[key], "")
+			}
+			if err != nil {
+				v.Notes = append(v.Notes, strings.TrimSuffix(fmt.Sprintf("run cannot start on this machine: %v; %s", err, advice.Of(err)), "; "))
+			}
 		}
 	}
 }

@@ -54,11 +54,12 @@ func (c Condition) opposite() Condition {
 type Membership string
 
 const (
-	Leaves Membership = "leave"
-	Joins  Membership = "join"
+	Leaves   Membership = "leave"
+	Joins    Membership = "join"
+	Upgrades Membership = "upgrade" // the member continues with another version
 )
 
-// Opposite is the reverse change.
+// Opposite is the reverse change, m itself if there is none.
 func (m Membership) Opposite() Membership {
 	switch m {
 	case Leaves:

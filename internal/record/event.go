@@ -42,6 +42,24 @@ type Event struct {
 	Error string `json:"error,omitempty"`
 }
 
+// PerMember returns an event for each member of changes that replace members one after the other, and the other events
+// as they are.
+func PerMember(events []Event) (each []Event) {
+	for _, e := range events {
+		if e.Apply == nil || len(e.Apply.Members) == 0 {
+			each = append(each, e)
+			continue
+		}
+		for _, m := range e.Apply.Members {
+			one := e
+			one.Targets = []string{m.Node}
+			one.Apply = &Step{Due: e.Apply.Due, Began: &m.Began, Accepted: m.Accepted, Completed: m.Completed, Members: []MemberStep{m}}
+			each = append(each, one)
+		}
+	}
+	return each
+}
+
 // Carried is the traffic of links in the seconds before an event.
 type Carried struct {
 	// Rate is in bytes per second, both directions together; Share is the part of all links' traffic.
@@ -76,8 +94,22 @@ type Step struct {
 	Accepted  *Moment `json:"accepted,omitempty"`
 	Completed *Moment `json:"completed,omitempty"`
 	Bytes     int64   `json:"bytes,omitempty"` // moved data, if the database reports it
+	// Members are the changes of single members, in order, of a step that replaces them one after the other.
+	Members []MemberStep `json:"members,omitempty"`
 	// Observed is what the emulator observed after a change of links; nil if nothing was observed.
 	Observed *Observed `json:"observed,omitempty"`
+}
+
+// MemberStep is the upgrade of one member. It is accepted when the old version has ended, and complete when the database
+// reports that the member serves and has caught up with the new one.
+type MemberStep struct {
+	Node string `json:"node"`
+	// From and To are the versions before and after.
+	From      string  `json:"from"`
+	To        string  `json:"to"`
+	Began     Moment  `json:"began"`
+	Accepted  *Moment `json:"accepted,omitempty"`
+	Completed *Moment `json:"completed,omitempty"`
 }
 
 // Moment is a time on two clocks.

@@ -231,7 +231,7 @@ func (m *model) resizeRows() (rows []resizeRow) {
 		if err != nil {
 			m.notes = append(m.notes, err.Error())
 		}
-		for _, e := range events {
+		for _, e := range record.PerMember(events) {
 			if e.Effect == nil || e.Effect.Member == "" {
 				continue
 			}
@@ -253,6 +253,9 @@ func (m *model) resizeRows() (rows []resizeRow) {
 func newResizeRow(e record.Event, change record.Membership, s *record.Step) resizeRow {
 	row := resizeRow{Change: string(change), At: formatFigure(s.Began.Seconds()), Accepted: noFigure, Complete: noFigure,
 		Moved: noFigure, State: "complete"}
+	for _, m := range s.Members {
+		row.Change += fmt.Sprintf(" %s to %s", m.From, m.To)
+	}
 	for i, n := range e.Targets {
 		if i > 0 {
 			row.Node += ", "

@@ -99,7 +99,7 @@ func (r Row) addMembershipChanges(d *record.Dir) error {
 	if err != nil {
 		return fmt.Errorf("trial %d: %w", r.Trial, err)
 	}
-	for _, e := range happened {
+	for _, e := range record.PerMember(happened) {
 		if e.Effect == nil || e.Effect.Member == "" {
 			continue
 		}

@@ -186,16 +186,19 @@ func (o *RemoteRun) RecordVersions() error {
 	versions, asked := map[string]string{}, map[string]bool{}
 	for _, cell := range o.cells {
 		d := cell.Experiment.Database
-		if asked[d.Key()] {
-			continue
-		}
-		asked[d.Key()] = true
 		db, err := cell.Experiment.ResolveDatabase(o.Databases)
 		if err != nil {
 			return err
 		}
-		if found, err := database.Locate(db, d.Version, o.From[d.Label()]); err == nil {
-			versions[d.Key()] = found.Version
+		from := map[string]string{d.Key(): o.From[d.Label()]}
+		for key, version := range cell.Experiment.Installations() {
+			if asked[key] {
+				continue
+			}
+			asked[key] = true
+			if found, err := database.Locate(db, version, from[key]); err == nil {
+				versions[key] = found.Version
+			}
 		}
 	}
 	return o.writer.Update(func(r *record.Run) { r.Versions.Databases = versions })

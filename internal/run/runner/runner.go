@@ -154,18 +154,20 @@ func (r *run) prepare(ctx context.Context) error {
 	for _, cell := range plan {
 		r.cells[cell.ID], r.clusterKeys[cell.ID] = cell, cell.Experiment.ClusterKey()
 		d := cell.Experiment.Database
-		if _, ok := r.installed[d.Key()]; ok {
-			continue
-		}
 		db, err := cell.Experiment.ResolveDatabase(r.Databases)
 		if err != nil {
 			return err
 		}
-		found, err := database.Locate(db, d.Version, r.From[d.Label()])
-		if err != nil {
-			return err
+		r.databases[d.Key()] = db
+		from := map[string]string{d.Key(): r.From[d.Label()]}
+		for key, version := range cell.Experiment.Installations() {
+			if _, ok := r.installed[key]; ok {
+				continue
+			}
+			if r.installed[key], err = database.Locate(db, version, from[key]); err != nil {
+				return err
+			}
 		}
-		r.installed[d.Key()], r.databases[d.Key()] = found, db
 	}
 	if !r.Experiment.Machines.IsSet() {
 		return nil
@@ -287,7 +289,7 @@ func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Tr
 	at := r.machine
 	at.Database = r.installed[key].Version
 	return trial.Run(ctx, trial.Config{
-		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
+		Cell: cell, Database: r.databases[key], Installation: r.installed[key], Installed: r.installed,
 		Pool: &l.pool, Sharing: r.sharing[r.clusterKeys[cell.ID]], Phases: l.phases, Beside: func() int {
 			return r.Beside +
 				int(a.beside.Load())

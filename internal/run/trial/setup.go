@@ -20,6 +20,7 @@ type setup struct {
 	cell         experiment.Cell
 	database     database.Database
 	installation database.Installation
+	installed    map[string]database.Installation // by key
 	pool         *ClusterPool
 	sharing      Sharing
 	lab          lab.Config          // name, directories and programs; the cell provides the rest
@@ -31,7 +32,7 @@ type setup struct {
 
 func newSetup(c Config, report reporter, g *guard) setup {
 	return setup{
-		cell: c.Cell, database: c.Database, installation: c.Installation, pool: c.Pool, sharing: c.Sharing,
+		cell: c.Cell, database: c.Database, installation: c.Installation, installed: c.Installed, pool: c.Pool, sharing: c.Sharing,
 		lab:      lab.Config{Name: c.Name, StateDir: c.StateDir, DataDir: c.DataDir, Exe: c.Exe, Ephemeral: true, Log: c.Log},
 		machines: c.Machines, observe: c.Observe, report: report, guard: g,
 	}
@@ -116,9 +117,13 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 	c.Members, c.Ports = e.Members(s.database), ports.All
 	if s.machines != nil {
 		s.report.setStage("connecting to the machines")
+		needed := []database.Installation{s.installation}
+		for _, target := range event.UpgradeTargets(e.Events) {
+			needed = append(needed, s.installed[target])
+		}
 		lost, err := s.machines.ConfigureLab(
 			ctx, &c, multihost.LabOptions{Place: e.Place, Between: e.Between, Links: e.Links}, s.report.setStage,
-			s.installation,
+			needed...,
 		)
 		if err != nil {
 			return err
@@ -147,7 +152,7 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 // anything starts on them.
 func (s setup) newTestbed(l *lab.Lab) (*event.Testbed, error) {
 	e := s.cell.Experiment
-	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe}
+	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe, Installation: s.installation, Upgrades: s.installed}
 	if err := w.MountDisks(event.DiskSizes(e.Events, e.EventLayout(s.database))); err != nil {
 		return nil, fmt.Errorf("prepare nodes for events: %w", err)
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	Cell         experiment.Cell
 	Database     database.Database
 	Installation database.Installation
+	// Installed are the installations that trials of the run need, by key; upgrades use them.
+	Installed map[string]database.Installation
 	// Pool receives the cluster after the trial if the experiment reuses clusters; nil disables reuse.
 	Pool *ClusterPool
 	// Phases coordinates concurrent trials; nil if the trial runs alone.

@@ -454,9 +454,23 @@ export interface MachineFidelity {
   clock_moved_us: number
 }
 
+/**
+ * MemberStep is the upgrade of one member. It is accepted when the old version has ended, and complete when the database
+ * reports that the member serves and has caught up with the new one.
+ */
+export interface MemberStep {
+  node: string
+  /** from and To are the versions before and after. */
+  from: string
+  to: string
+  began: Moment
+  accepted?: Moment
+  completed?: Moment
+}
+
 /** Membership is a change of the members of a database. */
 export type Membership = (typeof everyMembership)[number]
-export const everyMembership = ['leave', 'join'] as const
+export const everyMembership = ['leave', 'join', 'upgrade'] as const
 
 /** Moment is a time on two clocks. */
 export interface Moment {
@@ -676,6 +690,8 @@ export interface Step {
   completed?: Moment
   /** moved data, if the database reports it */
   bytes?: number
+  /** members are the changes of single members, in order, of a step that replaces them one after the other. */
+  members?: MemberStep[]
   /** observed is what the emulator observed after a change of links; nil if nothing was observed. */
   observed?: Observed
 }
