@@ -11,8 +11,8 @@ import (
 	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
 	"skerry/internal/base/bodylimit"
-	"skerry/systems/metadata/changelog"
 	"skerry/systems/metadata/instance"
+	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/rebalance"
 )
 
@@ -76,7 +76,7 @@ func (s *serveCommand) run(ctx context.Context, a *cli.App) error {
 	if s.balances {
 		s.share.Balance = &s.policy
 	}
-	s.o.Ready = func(addr net.Addr, r changelog.Recovery) error {
+	s.o.Ready = func(addr net.Addr, r protocol.Recovery) error {
 		if s.addrFile != "" {
 			if err := instance.WriteAddr(s.addrFile, addr); err != nil {
 				return err

@@ -45,6 +45,7 @@ type Log struct {
 
 	mu       sync.RWMutex
 	segs     []*segment // never empty; the last is written to
+	torn     int64      // bytes that Open cut off
 	floor    position   // the entry before the first
 	last     uint64
 	hs       hard
@@ -116,7 +117,7 @@ func (l *Log) Append(hs *raftpb.HardState, entries []*raftpb.Entry) error {
 		l.buf = b
 	}
 	if _, err := current.file.WriteAt(b, current.size); err != nil {
-		return fmt.Errorf("writing to log segment %s: %w", current.name(), err)
+		return l.undoWrite(fmt.Errorf("writing to log segment %s: %w", current.name(), err))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,6 +138,26 @@ func (l *Log) Append(hs *raftpb.HardState, entries []*raftpb.Entry) error {
 	l.unsynced += uint64(len(entries))
 	return nil
 }
+
+// undoWrite removes what a failed write left, durably, and returns err. Without it, a reopened log could have the first
+// entries of an append that was refused, also behind entries that were appended later. If undoWrite fails, the log accepts no
+// more writes.
+func (l *Log) undoWrite(err error) error {
+	current := l.segs[len(l.segs)-1]
+	if undo := current.file.Truncate(current.size); undo != nil {
+		l.failed = fmt.Errorf("%w: segment %s: %w; undoing the write: %w", ErrSync, current.name(), err, undo)
+		return l.failed
+	}
+	if undo := l.syncCurrent(); undo != nil {
+		return undo
+	}
+	l.reserve(current)
+	return err
+}
+
+// reserve allocates the space of a segment, so that a sync changes no metadata. A disk without that space is still used as
+// far as it goes.
+func (l *Log) reserve(s *segment) { _ = s.file.Allocate(max(s.size, l.opt.Segment+l.opt.Segment/8)) }
 
 // Sync makes entries, terms, votes and memberships durable. It does not sync a commit index that was written alone: a
 // follower receives each one just after its entries, and would sync twice. After an error the log accepts no more writes.

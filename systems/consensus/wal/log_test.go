@@ -244,6 +244,49 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// halfDisk writes the first bytes of a write, then fails.
+type halfDisk struct {
+	wal.FS
+	most int
+}
+
+func (d *halfDisk) Create(name string) (wal.File, error) {
+	f, err := d.FS.Create(name)
+	return halfFile{f, d}, err
+}
+
+type halfFile struct {
+	wal.File
+	disk *halfDisk
+}
+
+func (f halfFile) WriteAt(b []byte, at int64) (int, error) {
+	if n := f.disk.most; n > 0 {
+		f.File.WriteAt(b[:n], at)
+		return n, syscall.ENOSPC
+	}
+	return f.File.WriteAt(b, at)
+}
+
+// TestRefusedEntriesAreGone fails a write after two of three entries. Neither the log that is opened afterwards nor one with
+// another entry of the same size in their place has them.
+func TestRefusedEntriesAreGone(t *testing.T) {
+	dir := t.TempDir()
+	disk := &halfDisk{FS: directory(t, dir)}
+	l := open(t, disk)
+	must(t, l.Append(nil, entries(1, 3, 1)))
+	disk.most = 160
+	if err := l.Append(nil, entries(4, 6, 2)); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	disk.most = 0
+	must(t, l.Append(nil, entries(4, 4, 3)))
+	must(t, l.Close())
+	if diff := cmp.Diff(append(entries(1, 3, 1), entries(4, 4, 3)...), contents(t, open(t, directory(t, dir))), protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSyncFails(t *testing.T) {
 	fs := waltest.New(rand.New(rand.NewPCG(1, 1)))
 	l := open(t, fs)

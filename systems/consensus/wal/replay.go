@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -108,6 +109,7 @@ func (l *Log) replay(seq uint64, last bool) error {
 			f.Close()
 			return fmt.Errorf("%w: bad record at byte %d of %d", ErrCorrupt, s.size, size)
 		}
+		l.torn = int64(len(bytes.TrimRight(b[s.size:], "\x00"))) // the rest is reserved space
 		if s.size == 0 {
 			// The segment was being made and nothing in it was durable.
 			f.Close()
@@ -209,7 +211,6 @@ func (l *Log) trimTail() error {
 	if err := current.file.Sync(); err != nil {
 		return fmt.Errorf("%w: segment %s: %w", ErrSync, current.name(), err)
 	}
-	// On a full disk the log opens for reading; writes will tell.
-	_ = current.file.Allocate(max(current.size, l.opt.Segment+l.opt.Segment/8))
+	l.reserve(current)
 	return nil
 }

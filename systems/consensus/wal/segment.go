@@ -177,9 +177,9 @@ func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 		l.fs.Remove(name)
 		return fail(err)
 	}
-	if err := f.Allocate(l.opt.Segment + l.opt.Segment/8); err != nil {
-		return undo(err)
-	}
+	now := l.opt.Now()
+	s := &segment{seq: head.Seq, file: f, created: now, newest: now, prev: position{head.PrevIndex, head.PrevTerm}}
+	l.reserve(s)
 	b := appendBytes(nil, kindSegment, 0, binary.LittleEndian.AppendUint64(nil, version), data)
 	if _, err := f.WriteAt(b, 0); err != nil {
 		return undo(err)
@@ -190,9 +190,8 @@ func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 	if err := l.fs.Sync(); err != nil {
 		return undo(err)
 	}
-	now := l.opt.Now()
-	return &segment{seq: head.Seq, file: f, size: int64(len(b)), synced: int64(len(b)), created: now, newest: now,
-		prev: position{head.PrevIndex, head.PrevTerm}}, nil
+	s.size, s.synced = int64(len(b)), int64(len(b))
+	return s, nil
 }
 
 // removeBefore removes the first n segments, from the oldest on, so that what is left

@@ -155,6 +155,9 @@ func (l *Log) Usage() Usage {
 	return u
 }
 
+// Torn returns the bytes of a torn write that Open cut off.
+func (l *Log) Torn() int64 { return l.torn }
+
 // Excess returns the index up to which the log must be compacted to keep at most most bytes, and nothing that was written
 // before old. It returns 0 if nothing must be dropped.
 func (l *Log) Excess(most int64, old time.Time) uint64 {

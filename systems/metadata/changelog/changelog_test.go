@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/advice"
+	"skerry/systems/consensus/wal"
+	"skerry/systems/consensus/wal/waltest"
+	"skerry/systems/metadata/protocol"
 )
 
 // lines is a Machine that collects records.
@@ -54,7 +60,7 @@ func (s still) Write(w io.Writer) error {
 
 func (s still) Close() {}
 
-func open(t testing.TB, dir string, o Options) (*Journal, *lines, Recovery) {
+func open(t testing.TB, dir string, o Options) (*Journal, *lines, protocol.Recovery) {
 	t.Helper()
 	l := &lines{}
 	j, r, err := Open(dir, l, o)
@@ -110,25 +116,27 @@ func TestReopen(t *testing.T) {
 // TestTruncatedAnywhere truncates the log at every byte, as a kill can: all complete groups survive, and the
 // journal accepts new records.
 func TestTruncatedAnywhere(t *testing.T) {
-	log, ends := written(t)
+	log, header, ends := written(t)
 	for size := range len(log) + 1 {
 		dir := t.TempDir()
-		put(t, segmentPath(dir, 1), log[:size])
-		whole := 0
+		put(t, firstSegment(dir), log[:size])
+		begin, whole := 0, 0
 		for whole < len(ends) && ends[whole] <= size {
 			whole++
 		}
-		j, l, r := open(t, dir, Options{})
-		torn := size
 		if whole > 0 {
-			torn -= ends[whole-1]
+			begin = ends[whole-1]
+		} else if size >= header {
+			begin = header
 		}
+		torn := len(bytes.TrimRight(log[min(padded(begin), size):size], "\x00"))
+		j, l, r := open(t, dir, Options{SegmentBytes: 4096})
 		if !slices.Equal(l.list, records(6)[:whole]) || r.Torn != int64(torn) {
 			t.Fatalf("cut at %d: %q, %+v", size, l.list, r)
 		}
 		appendAll(t, j, "more")
 		closed(t, j)
-		j, l, r = open(t, dir, Options{})
+		j, l, r = open(t, dir, Options{SegmentBytes: 4096})
 		if want := append(records(6)[:whole:whole], "more"); !slices.Equal(l.list, want) || r.Torn != 0 {
 			t.Fatalf("cut at %d, opened again: %q, %+v", size, l.list, r)
 		}
@@ -137,44 +145,64 @@ func TestTruncatedAnywhere(t *testing.T) {
 }
 
 // TestDamageAnywhere flips a bit of every byte. Damage in the last group is reported as a torn write; earlier
-// damage is refused.
+// damage is refused, except in the zeros between records, which carry nothing.
 func TestDamageAnywhere(t *testing.T) {
-	log, ends := written(t)
-	for at := range log {
+	log, header, ends := written(t)
+	for at := range ends[len(ends)-1] {
 		dir := t.TempDir()
 		damaged := bytes.Clone(log)
 		damaged[at] ^= 0x10
-		put(t, segmentPath(dir, 1), damaged)
+		put(t, firstSegment(dir), damaged)
 		l := &lines{}
-		j, r, err := Open(dir, l, Options{})
-		if at < ends[len(ends)-2] {
+		j, r, err := Open(dir, l, Options{SegmentBytes: 4096})
+		end, next := header, padded(header) // of the last record that begins before at, and of its zeros
+		for _, e := range ends {
+			if next <= at {
+				end, next = e, padded(e)
+			}
+		}
+		want, torn := records(6), false
+		switch {
+		case at >= end:
+		case at >= padded(ends[len(ends)-2]):
+			want, torn = records(5), true
+		default:
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("byte %d: %q, %+v, error %v", at, l.list, r, err)
 			}
 			continue
 		}
-		if err != nil || !slices.Equal(l.list, records(5)) || r.Torn == 0 {
-			t.Fatalf("byte %d of the last group: %q, %+v, error %v", at, l.list, r, err)
+		if err != nil || !slices.Equal(l.list, want) || (r.Torn > 0) != torn {
+			t.Fatalf("byte %d of %d: %q, %+v, error %v", at, len(log), l.list, r, err)
 		}
 		closed(t, j)
 	}
 }
 
-// written returns a log of six records and the end of each group.
-func written(t *testing.T) (log []byte, ends []int) {
+// written returns a log of six records, and the ends of its header and of each record, without the zeros that fill it up.
+func written(t *testing.T) (log []byte, header int, ends []int) {
 	dir := t.TempDir()
-	j, _, _ := open(t, dir, Options{})
+	j, _, _ := open(t, dir, Options{SegmentBytes: 4096})
+	sizes := []int64{j.Status().LogBytes}
 	for _, r := range records(6) {
 		appendAll(t, j, r)
-		ends = append(ends, int(j.Status().LogBytes))
+		sizes = append(sizes, j.Status().LogBytes)
 	}
 	closed(t, j)
-	log, err := os.ReadFile(segmentPath(dir, 1))
+	log, err := os.ReadFile(firstSegment(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return log, ends
+	for _, size := range sizes {
+		ends = append(ends, len(bytes.TrimRight(log[:size], "\x00")))
+	}
+	return log[:sizes[6]], ends[0], ends[1:]
 }
+
+// padded returns where the record after the one that ends at end begins.
+func padded(end int) int { return (end + 7) &^ 7 }
+
+func firstSegment(dir string) string { return filepath.Join(dir, "0000000000000001.wal") }
 
 func put(t *testing.T, path string, content []byte) {
 	t.Helper()
@@ -195,7 +223,7 @@ func TestDiskUsageBounded(t *testing.T) {
 	}
 	wg.Wait()
 	// Records written during a snapshot belong to the next one.
-	bounded := func(s Status) bool {
+	bounded := func(s protocol.JournalStatus) bool {
 		return s.SnapshotIndex > 0 && s.LogBytes <= 4*max(o.SnapshotBytes, s.SnapshotBytes)
 	}
 	for deadline := time.Now().Add(time.Minute); !bounded(j.Status()); {
@@ -207,7 +235,7 @@ func TestDiskUsageBounded(t *testing.T) {
 		want = append(want, more)
 	}
 	closed(t, j)
-	if snapshots, err := listFiles(dir, snapshotPrefix); err != nil || len(snapshots) != 1 {
+	if snapshots, err := listSnapshots(dir); err != nil || len(snapshots) != 1 {
 		t.Errorf("snapshots %v, %v", snapshots, err)
 	}
 	j, l, r := open(t, dir, o)
@@ -220,7 +248,7 @@ func TestDiskUsageBounded(t *testing.T) {
 }
 
 func damageSnapshot(t *testing.T, dir string, o Options) {
-	snapshots, err := listFiles(dir, snapshotPrefix)
+	snapshots, err := listSnapshots(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,11 +276,11 @@ func TestMissingSegment(t *testing.T) {
 	j, _, _ := open(t, dir, Options{SegmentBytes: 100})
 	appendAll(t, j, records(20)...)
 	closed(t, j)
-	segments, err := listFiles(dir, segmentPrefix)
+	segments, err := filepath.Glob(filepath.Join(dir, "*.wal"))
 	if err != nil || len(segments) < 3 {
 		t.Fatalf("segments %v, %v", segments, err)
 	}
-	if err := os.Remove(segments[1].path); err != nil {
+	if err := os.Remove(segments[1]); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := Open(dir, &lines{}, Options{}); !errors.Is(err, ErrCorrupt) {
@@ -267,7 +295,11 @@ func TestDirectoryLock(t *testing.T) {
 		t.Errorf("opened twice: %v", err)
 	}
 	closed(t, j)
-	put(t, filepath.Join(dir, versionFile), []byte("2\n"))
+	put(t, filepath.Join(dir, versionFile), []byte("1\n"))
+	if _, _, err := Open(dir, &lines{}, Options{}); !errors.Is(err, ErrOlder) || !strings.Contains(advice.Of(err), "cp -a") {
+		t.Errorf("an older version: %v", err)
+	}
+	put(t, filepath.Join(dir, versionFile), []byte("3\n"))
 	if _, _, err := Open(dir, &lines{}, Options{}); !errors.Is(err, ErrNewer) {
 		t.Errorf("a newer version: %v", err)
 	}
@@ -277,34 +309,63 @@ func TestDirectoryLock(t *testing.T) {
 	}
 }
 
-// faulty is a disk with injected faults.
+// faulty is a disk with injected faults. Files of one log share it.
 type faulty struct {
-	file
-	write, sync, truncate error
-	gate                  chan struct{} // Sync waits for it if not nil
+	wal.FS
+	write, truncate error
+	gate            chan struct{} // Sync waits for it if not nil
 }
 
-func (f *faulty) Write(b []byte) (int, error) {
-	if f.write != nil {
-		n, err := f.file.Write(b[:len(b)/2])
-		return n, errors.Join(err, f.write)
+// options returns options for a journal on the disk. The disk is a directory, unless disk.FS is set.
+func (d *faulty) options() Options {
+	return Options{fs: func(dir string) (wal.FS, error) {
+		if d.FS != nil {
+			return d, nil
+		}
+		fs, err := wal.Directory(dir)
+		d.FS = fs
+		return d, err
+	}}
+}
+
+func (d *faulty) Create(name string) (wal.File, error) {
+	f, err := d.FS.Create(name)
+	return &faultyFile{f, d}, err
+}
+
+func (d *faulty) Open(name string) (wal.File, error) {
+	f, err := d.FS.Open(name)
+	return &faultyFile{f, d}, err
+}
+
+type faultyFile struct {
+	wal.File
+	disk *faulty
+}
+
+func (f *faultyFile) WriteAt(b []byte, at int64) (int, error) {
+	if f.disk.write != nil {
+		n, err := f.File.WriteAt(b[:len(b)/2], at)
+		return n, errors.Join(err, f.disk.write)
 	}
-	return f.file.Write(b)
+	return f.File.WriteAt(b, at)
 }
 
-func (f *faulty) Sync() error {
-	if f.gate != nil {
-		<-f.gate
+func (f *faultyFile) Sync() error {
+	if f.disk.gate != nil {
+		<-f.disk.gate
 	}
-	return errors.Join(f.file.Sync(), f.sync)
+	return f.File.Sync()
 }
 
-func (f *faulty) Truncate(size int64) error { return errors.Join(f.file.Truncate(size), f.truncate) }
+func (f *faultyFile) Truncate(size int64) error {
+	return errors.Join(f.File.Truncate(size), f.disk.truncate)
+}
 
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	disk := &faulty{}
-	j, l, _ := open(t, dir, Options{wrap: func(f file) file { disk.file = f; return disk }})
+	j, l, _ := open(t, dir, disk.options())
 	appendAll(t, j, "one")
 	disk.write = unix.ENOSPC
 	if _, err := j.Append(context.Background(), []byte("lost")); !errors.Is(err, ErrRefused) || !errors.Is(err, unix.ENOSPC) {
@@ -334,8 +395,9 @@ func TestFullDisk(t *testing.T) {
 // TestGroupCommit appends many records during one fsync: the next fsync makes all of them durable.
 func TestGroupCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := make(chan struct{})
-		j, l, _ := open(t, t.TempDir(), Options{wrap: func(f file) file { return &faulty{file: f, gate: gate} }})
+		disk, gate := &faulty{}, make(chan struct{})
+		j, l, _ := open(t, t.TempDir(), disk.options())
+		disk.gate = gate
 		var wg sync.WaitGroup
 		for _, r := range records(50) {
 			wg.Go(func() { appendAll(t, j, r) })
@@ -358,14 +420,96 @@ func TestGroupCommit(t *testing.T) {
 	})
 }
 
+// TestCrashes appends through power failures, full disks and failed syncs. What was acknowledged is there afterwards in its
+// order, what was refused is not, and the rest is in between.
+func TestCrashes(t *testing.T) {
+	for seed := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) { crashes(t, seed) })
+	}
+}
+
+func crashes(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	dir, disk := t.TempDir(), waltest.New(rng)
+	files := &faulty{FS: disk}
+	o := files.options()
+	o.SegmentBytes, o.SnapshotBytes = 2000, 3000
+	var sure []string      // acknowledged
+	var maybe, no []string // appended after that, with unknown outcome; refused
+	for life := range 5 {
+		disk.SyncError, disk.Capacity, files.write = nil, 0, nil
+		j, l, _ := open(t, dir, o)
+		for i, want := range sure {
+			if i >= len(l.list) || l.list[i] != want {
+				t.Fatalf("seed %d: record %d of %d is not %q", seed, i, len(l.list), want)
+			}
+		}
+		for _, got := range l.list[len(sure):] {
+			if !slices.Contains(maybe, got) {
+				t.Fatalf("seed %d: unexpected record %q; unknown: %q, refused: %q", seed, got, maybe, no)
+			}
+		}
+		sure, maybe = slices.Clone(l.list), nil
+		for round := range 40 {
+			synctest.Wait() // the disk is for one goroutine
+			files.write = nil
+			switch rng.IntN(12) {
+			case 0:
+				files.write = unix.ENOSPC
+			case 1:
+				disk.Capacity = disk.Bytes() + int64(rng.IntN(300))
+			case 2:
+				disk.Capacity = 0
+			case 3:
+				if round > 20 {
+					disk.SyncError = unix.EIO
+				}
+			}
+			var group sync.WaitGroup
+			results := make([]error, 1+rng.IntN(6))
+			name := func(i int) string { return fmt.Sprintf("life %d round %d record %d", life, round, i) }
+			before := len(l.list)
+			for i := range results {
+				group.Go(func() { _, results[i] = j.Append(context.Background(), []byte(name(i))) })
+			}
+			group.Wait()
+			synctest.Wait()
+			sure = append(sure, l.list[before:]...)
+			for i, err := range results {
+				switch {
+				case err == nil && !slices.Contains(l.list[before:], name(i)):
+					t.Fatalf("seed %d: %q is acknowledged and not applied", seed, name(i))
+				case errors.Is(err, ErrUnknown):
+					maybe = append(maybe, name(i))
+				case err != nil:
+					no = append(no, name(i))
+				}
+			}
+		}
+		closed(t, j)
+		disk.Crash()
+	}
+	if len(no) == 0 {
+		t.Fatalf("seed %d: no record was refused", seed)
+	}
+}
+
 func FuzzReplay(f *testing.F) {
 	f.Add([]byte{})
-	b := addRecord(beginGroup(nil), []byte("one"))
-	endGroup(b, 1)
-	f.Add(b)
+	dir := f.TempDir()
+	j, _, _ := open(f, dir, Options{})
+	appendAll(f, j, "one", "two")
+	size := j.Status().LogBytes
+	closed(f, j)
+	b, err := os.ReadFile(firstSegment(dir))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b[:size])
+	f.Add(b[:size-10])
 	f.Fuzz(func(t *testing.T, log []byte) {
 		dir := t.TempDir()
-		put(t, segmentPath(dir, 1), log)
+		put(t, firstSegment(dir), log)
 		j, _, err := Open(dir, &lines{}, Options{})
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {

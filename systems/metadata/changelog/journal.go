@@ -11,7 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"skerry/internal/base/flock"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"skerry/systems/consensus/wal"
+	"skerry/systems/metadata/protocol"
 )
 
 // Options configures a journal. Zero fields mean the defaults.
@@ -24,7 +27,7 @@ type Options struct {
 	// Log receives the results of background snapshots.
 	Log *slog.Logger
 
-	wrap func(file) file // for tests
+	fs func(dir string) (wal.FS, error) // for tests
 }
 
 // Journal is a Log on a local disk.
@@ -32,8 +35,7 @@ type Journal struct {
 	dir     string
 	o       Options
 	machine Machine
-	wrap    func(file) file
-	lock    *flock.Lock
+	log     *wal.Log
 
 	mu      sync.Mutex
 	waiting []*entry
@@ -44,27 +46,13 @@ type Journal struct {
 	err  error         // from closing the files; valid after done
 
 	// Owned by the writer goroutine:
-	segment   *segment
-	next      uint64 // index of the next record
-	written   int64  // bytes of log since the last snapshot
-	buffer    []byte
+	next      uint64     // index of the next record
+	written   int64      // bytes of log since the last snapshot
 	snapshots chan error // result of the running snapshot; nil if none
 
-	index, groups, logBytes, snapIndex, snapBytes atomic.Int64
-	syncing, longest                              atomic.Int64 // ns of fsyncs: total and maximum
-	broken                                        atomic.Pointer[error]
-}
-
-// Status is the state of a journal.
-type Status struct {
-	Index         int64   `json:"index"`           // records since the journal was created
-	Groups        int64   `json:"groups"`          // fsyncs since the journal was opened
-	Syncing       float64 `json:"fsync_s"`         // seconds of writing and syncing since the journal was opened
-	LongestSync   float64 `json:"longest_fsync_s"` // seconds of the slowest group
-	LogBytes      int64   `json:"log_bytes"`       // bytes of all segments
-	SnapshotIndex int64   `json:"snapshot_index"`  // records in the last snapshot
-	SnapshotBytes int64   `json:"snapshot_bytes"`
-	Broken        string  `json:"broken,omitempty"` // reason why the journal is read-only
+	index, groups, snapIndex, snapBytes atomic.Int64
+	syncing, longest                    atomic.Int64 // ns of fsyncs: total and maximum
+	broken                              atomic.Pointer[error]
 }
 
 // entry is a record that waits to become durable.
@@ -80,23 +68,22 @@ type outcome struct {
 
 // Open opens the journal of a directory, creates the directory if missing, and restores the machine to the recorded
 // state.
-func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
+func Open(dir string, m Machine, o Options) (*Journal, protocol.Recovery, error) {
 	o.SegmentBytes = cmp.Or(o.SegmentBytes, 64<<20)
 	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 128<<20)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	j := &Journal{dir: dir, o: o, machine: m, wrap: o.wrap, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	if j.wrap == nil {
-		j.wrap = func(f file) file { return f }
+	if o.fs == nil {
+		o.fs = wal.Directory
 	}
-	var err error
-	if j.lock, err = lockDir(dir); err != nil {
-		return nil, Recovery{}, fmt.Errorf("opening the journal: %w", err)
+	j := &Journal{dir: dir, o: o, machine: m, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	if err := j.openLog(); err != nil {
+		return nil, protocol.Recovery{}, fmt.Errorf("opening the journal: %w", err)
 	}
 	r, err := j.recover()
 	if err != nil {
-		return nil, r, errors.Join(fmt.Errorf("opening the journal: %w", err), j.lock.Close())
+		return nil, r, errors.Join(fmt.Errorf("opening the journal: %w", err), j.log.Close())
 	}
 	go j.run()
 	return j, r, nil
@@ -142,9 +129,9 @@ func (j *Journal) Close() error {
 	return j.err
 }
 
-func (j *Journal) Status() Status {
-	s := Status{Index: j.index.Load(), Groups: j.groups.Load(), LogBytes: j.logBytes.Load(), SnapshotIndex: j.snapIndex.Load(),
-		SnapshotBytes: j.snapBytes.Load()}
+func (j *Journal) Status() protocol.JournalStatus {
+	s := protocol.JournalStatus{Index: j.index.Load(), Groups: j.groups.Load(), LogBytes: j.log.Usage().Bytes,
+		SnapshotIndex: j.snapIndex.Load(), SnapshotBytes: j.snapBytes.Load()}
 	s.Syncing, s.LongestSync = float64(j.syncing.Load())/1e9, float64(j.longest.Load())/1e9
 	if err := j.broken.Load(); err != nil {
 		s.Broken = (*err).Error()
@@ -166,7 +153,7 @@ func (j *Journal) run() {
 	if j.snapshots != nil {
 		j.finishSnapshot(<-j.snapshots)
 	}
-	j.err = errors.Join(j.segment.file.Close(), j.lock.Close())
+	j.err = j.log.Close()
 }
 
 // commitAll writes all waiting records, and reports whether the journal was closed.
@@ -191,77 +178,103 @@ func (j *Journal) commitAll() bool {
 
 // commit makes the first records of the batch durable as one group, applies them, and returns their number.
 func (j *Journal) commit(batch []*entry) int {
-	j.buffer = beginGroup(j.buffer)
-	n := 0
-	for n < len(batch) && len(j.buffer) < groupLimit {
-		j.buffer = addRecord(j.buffer, batch[n].record)
-		n++
+	term, kind := uint64(1), raftpb.EntryNormal
+	group := make([]*raftpb.Entry, 0, len(batch))
+	for size := 0; len(group) < len(batch) && size < groupLimit; {
+		record := batch[len(group)].record
+		group = append(group, &raftpb.Entry{Index: new(j.next + uint64(len(group))), Term: &term, Type: &kind, Data: record})
+		size += len(record)
 	}
-	endGroup(j.buffer, j.next)
-	if err := j.writeBuffer(); err != nil {
-		for _, e := range batch[:n] {
+	if err := j.writeGroup(group); err != nil {
+		for _, e := range batch[:len(group)] {
 			e.result <- outcome{err: err}
 		}
-		return n
+		return len(group)
 	}
-	for _, e := range batch[:n] {
-		result := j.machine.Apply(j.next, e.record)
-		j.next++
-		j.index.Store(int64(j.next - 1))
-		e.result <- outcome{result: result}
+	for i, e := range group {
+		result := j.apply(e)
+		j.index.Store(int64(e.GetIndex()))
+		batch[i].result <- outcome{result: result}
 	}
-	return n
+	return len(group)
 }
 
-func (j *Journal) writeBuffer() error {
+// writeGroup makes a group durable. After ErrRefused, the log is unchanged.
+func (j *Journal) writeGroup(group []*raftpb.Entry) error {
 	if err := j.broken.Load(); err != nil {
 		return *err
 	}
-	start := time.Now()
-	err := j.segment.append(j.buffer)
+	start, before := time.Now(), j.log.Usage().Bytes
+	err := j.log.Append(nil, group)
+	if err != nil && !errors.Is(err, wal.ErrSync) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err == nil {
+		err = j.log.Sync()
+	}
 	took := int64(time.Since(start))
 	j.syncing.Add(took)
 	j.longest.Store(max(took, j.longest.Load()))
-	if errors.Is(err, ErrBroken) {
-		broken := err
-		j.broken.Store(&broken)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
+		j.broken.Store(&err)
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	if err != nil {
-		return err
-	}
 	j.groups.Add(1)
-	j.logBytes.Add(int64(len(j.buffer)))
-	j.written += int64(len(j.buffer))
-	if cap(j.buffer) > 2*groupLimit {
-		j.buffer = nil
-	}
+	j.written += j.log.Usage().Bytes - before
 	return nil
 }
 
+// maintain starts a snapshot if it is due.
 func (j *Journal) maintain() {
-	if j.segment.size >= j.o.SegmentBytes {
-		if err := j.rotate(); err != nil {
-			j.o.Log.Warn("cannot start a new journal segment", "error", err)
-		}
+	if j.snapshots != nil || j.written < max(j.o.SnapshotBytes, j.snapBytes.Load()) {
+		return
 	}
-	if j.snapshots == nil && j.written >= max(j.o.SnapshotBytes, j.snapBytes.Load()) {
-		j.beginSnapshot()
+	j.written = 0 // after an error: retry after as much log
+	if err := j.beginSnapshot(); err != nil {
+		j.o.Log.Warn("cannot snapshot the journal", "error", err)
 	}
 }
 
-// rotate completes the current segment and starts a new one.
-func (j *Journal) rotate() error {
-	if j.segment.size == 0 {
-		return nil
+// beginSnapshot starts to write the current state. It begins a new segment, so that all older ones can be deleted
+// afterwards.
+func (j *Journal) beginSnapshot() error {
+	// A segment of any age.
+	if err := j.log.Rotate(time.Now().Add(time.Hour)); err != nil {
+		return err
 	}
-	s, err := j.newSegment(j.next)
+	s, err := j.machine.Snapshot()
 	if err != nil {
 		return err
 	}
-	old := j.segment
-	j.segment = s
-	return old.file.Close()
+	index := j.next - 1
+	j.snapshots = make(chan error, 1)
+	go func() { j.snapshots <- j.writeSnapshot(s, index) }()
+	return nil
+}
+
+func (j *Journal) writeSnapshot(s Snapshot, index uint64) error {
+	defer s.Close()
+	start := time.Now()
+	size, err := SaveSnapshot(j.dir, index, s.Write)
+	if err != nil {
+		return err
+	}
+	j.snapIndex.Store(int64(index))
+	j.snapBytes.Store(size)
+	j.o.Log.Debug("journal snapshot written", "index", index, "bytes", size, "took", time.Since(start))
+	return nil
+}
+
+// finishSnapshot deletes the part of the log that a written snapshot covers. Only the writer goroutine changes the log.
+func (j *Journal) finishSnapshot(err error) {
+	j.snapshots = nil
+	if err == nil {
+		err = j.log.Compact(uint64(j.snapIndex.Load()))
+	}
+	if err != nil {
+		j.o.Log.Warn("journal snapshot failed; the log keeps growing", "error", err)
+	}
 }
 
 var (
@@ -280,6 +293,8 @@ var (
 	ErrCorrupt = errors.New("journal is corrupt")
 	// ErrNewer means that a newer version of this program wrote the journal.
 	ErrNewer = errors.New("journal was written by a newer version")
+	// ErrOlder means that a version of this program with another log format wrote the journal.
+	ErrOlder = errors.New("journal was written by an older version")
 	// ErrInUse means that another process has the journal open.
 	ErrInUse = errors.New("journal is in use by another server")
 )

@@ -1,14 +1,21 @@
-// Package changelog is a log of changes on disk with group commit: one fsync makes all waiting records durable, and they
-// are applied in log order.
+// Package changelog is a log of changes on disk with group commit, on the log of package wal: one fsync makes all waiting
+// records durable, and they are applied in log order.
 //
 //	DIR/version            version of the layout
-//	DIR/lock               locked by the process that has the journal open
-//	DIR/log-INDEX          a segment: groups of records; INDEX is its first record
-//	DIR/snapshot-INDEX     the state after record INDEX; older segments are deleted
+//	DIR/LOCK               locked by the process that has the journal open
+//	DIR/*.wal              the log: record i is entry i, all of term 1
+//	DIR/snapshot-INDEX     the state after record INDEX; segments with older records only are deleted
 //
-// A group is what one fsync made durable, and has one checksum. A group is written only after the fsync of the previous
-// one, so a crash can tear only the last group. None of the records of a torn group was acknowledged: Open cuts it off.
-// Open refuses a journal in which a valid group follows an invalid one.
+// Invariants:
+//
+//   - What is acknowledged is durable. One goroutine writes a group, syncs it, applies its records, and only then answers.
+//   - What is refused is never applied. wal.Log undoes a failed write durably. If it cannot, the answer is ErrUnknown, and the
+//     journal is read-only: after a failed fsync, the content of the disk is unknown.
+//   - Replay applies the records that were applied before, in the same order and with the same indexes, then perhaps records
+//     whose callers got no answer or ErrUnknown. A group is written only after the fsync of the previous one, so a crash can
+//     tear only the last group. None of its records was answered. wal.Open cuts off the torn part, and refuses a log in which
+//     a bad record was durable, since each record carries the number of bytes that were durable before it.
+//   - A snapshot never hides a lost record; see recover.
 package changelog
 
 import (

@@ -2,79 +2,31 @@ package changelog
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
-	"time"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/base/atomicfile"
 )
+
+// snapshotPrefix and the index in 16 hexadecimal digits are the name of a snapshot.
+const snapshotPrefix = "snapshot-"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // blockSize is the maximum size of a snapshot block, which has one checksum.
 const blockSize = 256 << 10
 
 // A snapshot file is a sequence of blocks, each preceded by its checksum (4 bytes) and length (4 bytes). The last block
 // is empty, so that a truncated file is detected. The first block is the index (8 bytes).
-
-// beginSnapshot starts to write the current state. It also starts a new segment, so that all older ones can be deleted
-// afterwards.
-func (j *Journal) beginSnapshot() {
-	index := j.next - 1
-	err := j.rotate()
-	if err == nil {
-		var s Snapshot
-		if s, err = j.machine.Snapshot(); err == nil {
-			j.written = 0
-			j.snapshots = make(chan error, 1)
-			go func() { j.snapshots <- j.writeSnapshot(s, index) }()
-			return
-		}
-	}
-	j.o.Log.Warn("cannot snapshot the journal", "error", err)
-	j.written = 0 // retry after as much log
-}
-
-func (j *Journal) finishSnapshot(err error) {
-	j.snapshots = nil
-	if err != nil {
-		j.o.Log.Warn("journal snapshot failed; the log keeps growing", "error", err)
-	}
-}
-
-func (j *Journal) writeSnapshot(s Snapshot, index uint64) error {
-	defer s.Close()
-	start := time.Now()
-	size, err := writeSnapshot(j.dir, index, s.Write)
-	if err != nil {
-		return err
-	}
-	j.snapIndex.Store(int64(index))
-	j.snapBytes.Store(size)
-	j.o.Log.Debug("journal snapshot written", "index", index, "bytes", size, "took", time.Since(start))
-	return j.removeCovered(index)
-}
-
-// removeCovered deletes snapshots before index and the segments that the snapshot covers.
-func (j *Journal) removeCovered(index uint64) error {
-	err := removeSnapshots(j.dir, index)
-	segments, problem := listFiles(j.dir, segmentPrefix)
-	if problem != nil {
-		return errors.Join(err, problem)
-	}
-	for _, s := range segments {
-		if s.index > index {
-			break
-		}
-		info, problem := os.Stat(s.path)
-		if problem == nil {
-			problem = os.Remove(s.path)
-			j.logBytes.Add(-info.Size())
-		}
-		err = errors.Join(err, problem)
-	}
-	return err
-}
 
 // blockWriter splits its input into blocks.
 type blockWriter struct {
@@ -175,16 +127,42 @@ func (b *blockReader) readBlock() error {
 // the size in bytes. Logs that store their records elsewhere use SaveSnapshot and LoadSnapshot with a directory of their
 // own.
 func SaveSnapshot(dir string, index uint64, write func(io.Writer) error) (size int64, err error) {
-	if size, err = writeSnapshot(dir, index, write); err != nil {
-		return 0, err
+	path := filepath.Join(dir, fmt.Sprintf("%s%016x", snapshotPrefix, index))
+	err = atomicfile.Write(path, func(f io.Writer) error {
+		w := &blockWriter{w: bufio.NewWriterSize(f, 1<<20)}
+		if err := w.writeBlock(binary.LittleEndian.AppendUint64(nil, index)); err != nil {
+			return err
+		}
+		if err := write(w); err != nil {
+			return err
+		}
+		err := w.finish()
+		size = w.size
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("writing a snapshot: %w", err)
 	}
-	return size, removeSnapshots(dir, index)
+	snapshots, err := listSnapshots(dir)
+	for _, s := range snapshots {
+		if s.index < index {
+			err = errors.Join(err, os.Remove(s.path))
+		}
+	}
+	return size, err
 }
 
 // LoadSnapshot passes the last snapshot of a directory to restore, and returns its index and size, or 0 if there is none.
-// restore must read to the end.
+// restore must read to the end. LoadSnapshot deletes the unfinished snapshots that a crash left.
 func LoadSnapshot(dir string, restore func(io.Reader) error) (index uint64, size int64, err error) {
-	snapshots, err := listFiles(dir, snapshotPrefix)
+	unfinished, err := filepath.Glob(filepath.Join(dir, "."+snapshotPrefix+"*"))
+	for _, path := range unfinished {
+		err = errors.Join(err, os.Remove(path))
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	snapshots, err := listSnapshots(dir)
 	if err != nil || len(snapshots) == 0 {
 		return 0, 0, err
 	}
@@ -212,32 +190,27 @@ func LoadSnapshot(dir string, restore func(io.Reader) error) (index uint64, size
 	return last.index, info.Size(), nil
 }
 
-func writeSnapshot(dir string, index uint64, write func(io.Writer) error) (size int64, err error) {
-	path := snapshotPath(dir, index)
-	f, err := os.Create(path + tempSuffix)
-	if err != nil {
-		return 0, err
-	}
-	w := &blockWriter{w: bufio.NewWriterSize(f, 1<<20)}
-	err = w.writeBlock(binary.LittleEndian.AppendUint64(nil, index))
-	if err == nil {
-		err = write(w)
-	}
-	if err == nil {
-		err = w.finish()
-	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return 0, errors.Join(fmt.Errorf("writing a snapshot: %w", err), os.Remove(path+tempSuffix))
-	}
-	return w.size, publishFile(path)
+type indexedFile struct {
+	path  string
+	index uint64
 }
 
-func removeSnapshots(dir string, index uint64) error {
-	snapshots, err := listFiles(dir, snapshotPrefix)
-	for _, s := range snapshots {
-		if s.index < index {
-			err = errors.Join(err, os.Remove(s.path))
+// listSnapshots returns the snapshots of a directory, sorted by index.
+func listSnapshots(dir string) ([]indexedFile, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []indexedFile
+	for _, e := range entries {
+		digits, found := strings.CutPrefix(e.Name(), snapshotPrefix)
+		if !found {
+			continue
+		}
+		if index, err := strconv.ParseUint(digits, 16, 64); err == nil {
+			files = append(files, indexedFile{filepath.Join(dir, e.Name()), index})
 		}
 	}
-	return err
+	slices.SortFunc(files, func(a, b indexedFile) int { return cmp.Compare(a.index, b.index) })
+	return files, nil
 }

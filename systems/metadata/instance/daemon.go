@@ -35,7 +35,7 @@ type Options struct {
 	Server   server.Options
 	Log      *slog.Logger
 	// Ready is called when the server accepts connections. Its error stops the server.
-	Ready func(addr net.Addr, r changelog.Recovery) error
+	Ready func(addr net.Addr, r protocol.Recovery) error
 }
 
 // Run serves until the context ends or the replica stops.

@@ -48,7 +48,7 @@ const (
 // log is the log under a store, with its status.
 type log interface {
 	changelog.Log
-	Status() changelog.Status
+	Status() protocol.JournalStatus
 }
 
 // backend is a tree with its log.
@@ -59,12 +59,12 @@ type backend struct {
 	credentials
 }
 
-func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, changelog.Recovery, error) {
+func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, protocol.Recovery, error) {
 	k := backend{state: store.NewState(), credentials: creds}
 	if o.Group == nil {
 		if err := checkLayout(filepath.Join(o.Dir, replicaDir),
 			"it belongs to a replica: give its --name and the --member flags of all replicas"); err != nil {
-			return k, changelog.Recovery{}, err
+			return k, protocol.Recovery{}, err
 		}
 		o.Journal.Log = o.Log
 		j, r, err := changelog.Open(o.Dir, k.state, o.Journal)
@@ -73,11 +73,11 @@ func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, 
 	}
 	if err := checkLayout(filepath.Join(o.Dir, aloneFile),
 		"it belongs to a server without replicas: omit --member, or give another --data directory"); err != nil {
-		return k, changelog.Recovery{}, err
+		return k, protocol.Recovery{}, err
 	}
 	cfg, err := o.Group.config(creds.id)
 	if err != nil {
-		return k, changelog.Recovery{}, err
+		return k, protocol.Recovery{}, err
 	}
 	l, r, err := replica.Open(ctx, filepath.Join(o.Dir, replicaDir), k.state, cfg,
 		replica.Options{SnapshotBytes: o.Journal.SnapshotBytes, Log: o.Log})

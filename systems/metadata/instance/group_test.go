@@ -14,10 +14,10 @@ import (
 	"skerry/internal/testkit"
 	"skerry/systems/consensus"
 	"skerry/systems/metadata"
-	"skerry/systems/metadata/changelog"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/cluster"
 	"skerry/systems/metadata/instance"
+	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/server"
 )
 
@@ -31,7 +31,7 @@ func run(t *testing.T, o instance.Options) (addr string, stop func()) {
 		o.Listen = "127.0.0.1:0"
 	}
 	o.Log = slog.New(slog.DiscardHandler)
-	o.Ready = func(a net.Addr, _ changelog.Recovery) error {
+	o.Ready = func(a net.Addr, _ protocol.Recovery) error {
 		ready <- a
 		return nil
 	}
@@ -198,7 +198,7 @@ func begin(t *testing.T, o instance.Options) (addr string, ended <-chan error) {
 	t.Helper()
 	ready, end := make(chan net.Addr, 1), make(chan error, 1)
 	o.Listen, o.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	o.Ready = func(a net.Addr, _ changelog.Recovery) error {
+	o.Ready = func(a net.Addr, _ protocol.Recovery) error {
 		ready <- a
 		return nil
 	}

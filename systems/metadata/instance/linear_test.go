@@ -25,9 +25,9 @@ import (
 	"skerry/internal/testkit"
 	"skerry/systems/consensus"
 	"skerry/systems/metadata"
-	"skerry/systems/metadata/changelog"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/instance"
+	"skerry/systems/metadata/protocol"
 )
 
 // TestMain makes the test binary run a replica for the arguments `replica ADDR DIR NAME NAME=PEER...`.
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		o := instance.Options{
 			Listen: os.Args[2], Dir: os.Args[3], Log: slog.New(slog.DiscardHandler),
 			Group: &instance.Group{Cluster: "tree", Name: os.Args[4], Members: os.Args[5:]},
-			Ready: func(net.Addr, changelog.Recovery) error { _, err := fmt.Println("ready"); return err },
+			Ready: func(net.Addr, protocol.Recovery) error { _, err := fmt.Println("ready"); return err },
 		}
 		if err := instance.Run(context.Background(), o); err != nil {
 			fmt.Fprintln(os.Stderr, err)

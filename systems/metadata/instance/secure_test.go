@@ -15,9 +15,9 @@ import (
 	"skerry/internal/base/bearer"
 	"skerry/internal/testkit"
 	"skerry/systems/consensus/ca"
-	"skerry/systems/metadata/changelog"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/instance"
+	"skerry/systems/metadata/protocol"
 )
 
 // authority creates tokens and certificates of the cluster "tree" for members at the given addresses and at
@@ -152,6 +152,6 @@ func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 func serveOnce(t *testing.T, o instance.Options, stop error) error {
 	t.Helper()
 	o.Log = slog.New(slog.DiscardHandler)
-	o.Ready = func(net.Addr, changelog.Recovery) error { return stop }
+	o.Ready = func(net.Addr, protocol.Recovery) error { return stop }
 	return instance.Run(t.Context(), o)
 }

@@ -1,20 +1,21 @@
 package protocol
 
 import (
+	"time"
+
 	"skerry/systems/consensus/member"
 	"skerry/systems/metadata"
-	"skerry/systems/metadata/changelog"
 	"skerry/systems/metadata/rebalance"
 	"skerry/systems/metadata/tree"
 )
 
 // Status is the answer to GET /v1/status.
 type Status struct {
-	Tree     tree.Counts        `json:"tree"`
-	Journal  changelog.Status   `json:"journal"`
-	Recovery changelog.Recovery `json:"recovery"`
-	Subtrees map[string]string  `json:"subtrees"` // owners of virtual directories
-	Uptime   float64            `json:"uptime_s"`
+	Tree     tree.Counts       `json:"tree"`
+	Journal  JournalStatus     `json:"journal"`
+	Recovery Recovery          `json:"recovery"`
+	Subtrees map[string]string `json:"subtrees"` // owners of virtual directories
+	Uptime   float64           `json:"uptime_s"`
 	// Transactions are the unfinished transactions with other servers.
 	Transactions []metadata.Txn `json:"transactions,omitempty"`
 	// Group is the state of the server's replicas; nil without replicas.
@@ -49,4 +50,24 @@ func SumLoad(replicas []Status) rebalance.Load {
 type Member struct {
 	Name string `json:"name"`
 	Addr string `json:"addr,omitempty"` // where other replicas reach it
+}
+
+// JournalStatus is the state of a journal.
+type JournalStatus struct {
+	Index         int64   `json:"index"`           // records since the journal was created
+	Groups        int64   `json:"groups"`          // fsyncs since the journal was opened
+	Syncing       float64 `json:"fsync_s"`         // seconds of writing and syncing since the journal was opened
+	LongestSync   float64 `json:"longest_fsync_s"` // seconds of the slowest group
+	LogBytes      int64   `json:"log_bytes"`       // bytes of all segments
+	SnapshotIndex int64   `json:"snapshot_index"`  // records in the last snapshot
+	SnapshotBytes int64   `json:"snapshot_bytes"`
+	Broken        string  `json:"broken,omitempty"` // reason why the journal is read-only
+}
+
+// Recovery describes what a server found when it opened its log.
+type Recovery struct {
+	Snapshot uint64        `json:"snapshot"` // records in the snapshot, 0 without a snapshot
+	Records  uint64        `json:"records"`  // records applied from the log after the snapshot
+	Torn     int64         `json:"torn"`     // bytes of an unacknowledged write that a crash tore
+	Took     time.Duration `json:"took_ns"`
 }

@@ -27,6 +27,7 @@ import (
 
 	"skerry/systems/consensus"
 	"skerry/systems/metadata/changelog"
+	"skerry/systems/metadata/protocol"
 )
 
 // Options configures a replica. Zero fields mean the defaults.
@@ -74,7 +75,7 @@ const headerSize = 16
 // Open restores the machine from the directory's last snapshot and joins the group. The log after the snapshot is applied
 // from then on. Open sets the configuration's Dir and Snapshotter.
 func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log,
-	r changelog.Recovery, err error) {
+	r protocol.Recovery, err error) {
 	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 128<<20)
 	o.Patience = cmp.Or(o.Patience, 10*time.Second)
 	if o.Log == nil {
@@ -166,12 +167,12 @@ func (l *Log) Err() error { return l.node.Err() }
 // Node returns the replica's member of the group.
 func (l *Log) Node() *consensus.Node { return l.node }
 
-func (l *Log) Status() changelog.Status {
+func (l *Log) Status() protocol.JournalStatus {
 	s := l.node.Status()
 	l.mu.Lock()
 	applied := l.applied
 	l.mu.Unlock()
-	return changelog.Status{
+	return protocol.JournalStatus{
 		Index: int64(applied), Groups: int64(s.Syncs), LogBytes: s.LogBytes,
 		SnapshotIndex: l.durable.Load(), SnapshotBytes: l.snapBytes.Load(), Broken: s.StorageError,
 	}
