@@ -218,3 +218,35 @@ events:
 		t.Errorf("left behind: %s", l)
 	}
 }
+
+// Members are upgraded one after the other on their data, and every write is there afterwards.
+func TestRollingUpgradeUnderLoad(t *testing.T) {
+	b := newBench(t)
+	r := b.run(0, "run", b.write("upgrade.yaml", strings.Replace(eventful, "name: redis,", "name: redis@7.0,", 1)+`
+events:
+  - {at: 1s, upgrade: {to: redis@8.0, nodes: data}}
+audit: true
+assert: [lost_writes == 0]
+`))
+	x := b.summary(b.path("runs/latest")).Trials[0]
+	e := b.events()["upgrade"]
+	if x.State != record.TrialOK || e.State != record.EventActive || len(e.Apply.Members) != 4 {
+		t.Fatalf("%s, %s: upgrade %+v\n%s", x.State, x.Error, e, r.stderr.String())
+	}
+	for i, m := range e.Apply.Members {
+		if !strings.HasPrefix(m.From, "7.0.") || !strings.HasPrefix(m.To, "8.0.") || m.Accepted.NS <= m.Began.NS || m.Completed.NS < m.Accepted.NS {
+			t.Errorf("%+v", m)
+		}
+		if i > 0 && m.Began.NS < e.Apply.Members[i-1].Completed.NS {
+			t.Errorf("%s began before %s was complete", m.Node, e.Apply.Members[i-1].Node)
+		}
+		contains(t, r.stdout.String(), "upgrade "+m.From+" to "+m.To)
+	}
+	d, err := record.Open(b.path("runs/latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := d.Run.Versions.Databases; len(v) != 2 || v["redis@7.0"] != e.Apply.Members[0].From || v["redis@8.0"] != e.Apply.Members[0].To {
+		t.Errorf("the run records the versions %v", v)
+	}
+}
