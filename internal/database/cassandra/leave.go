@@ -268,12 +268,35 @@ func (c *cluster) checkAlive(ctx context.Context, m *member) error {
 	return nil
 }
 
-// Upgrade implements database.UpgradableCluster: drain, stop, start. A member of 5.0 writes files
-// and messages that 4.1 reads, because storage_compatibility_mode is CASSANDRA_4 by default.
+// Upgrade implements database.UpgradableCluster: drain, stop, start, and the delivery of the writes
+// that the member missed. A member of 5.0 writes files and messages that 4.1 reads, because
+// storage_compatibility_mode is CASSANDRA_4 by default.
 func (c *cluster) Upgrade(ctx context.Context, node host.Host, to database.Installation) (database.Change, error) {
 	return c.RunUpgrade(ctx, c, node, to, nil, func(ctx context.Context, m *member) (string, error) {
+		if err := c.awaitMember(ctx, m.Server(), c.checkHints); err != nil {
+			return "", err
+		}
 		var v struct{ ReleaseVersion string }
 		err := m.jmx.read(ctx, storageService, &v, "ReleaseVersion")
 		return v.ReleaseVersion, err
 	})
+}
+
+// checkHints returns nil if no member holds hints, or if a member is halted, whose hints stay.
+// Members write hints to files every 10 s; newer hints are not seen.
+func (c *cluster) checkHints(ctx context.Context) error {
+	members := c.All()
+	if slices.ContainsFunc(members, (*member).Halted) {
+		return nil
+	}
+	for _, m := range members {
+		var v struct{ PendingHints []map[string]string }
+		if err := m.jmx.read(ctx, "org.apache.cassandra.hints:type=HintsService", &v, "PendingHints"); err != nil {
+			return fmt.Errorf("asking cassandra on %s for its hints: %w", m.Name(), err)
+		}
+		if len(v.PendingHints) > 0 {
+			return fmt.Errorf("%w: %s has hints for %d members", database.ErrNotReady, m.Name(), len(v.PendingHints))
+		}
+	}
+	return nil
 }
