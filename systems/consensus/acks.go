@@ -6,7 +6,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// ackTicks is the time for which an acknowledgement is not repeated.
 const ackTicks = electionTicks / 2
 
 // ackFilter remembers the last acknowledgement that this member sent. A leader sends a commit after its entries, and
@@ -26,7 +25,6 @@ type ackFilter struct {
 	tick            int
 }
 
-// dropRepeated removes repetitions from the responses of a storage request.
 func (a *ackFilter) dropRepeated(msg *raftpb.Message, tick int) {
 	msg.Responses = slices.DeleteFunc(msg.Responses, func(r *raftpb.Message) bool {
 		if r.GetType() != raftpb.MsgAppResp || r.GetReject() || r.GetTo() == msg.GetFrom() {
@@ -40,7 +38,6 @@ func (a *ackFilter) dropRepeated(msg *raftpb.Message, tick int) {
 	})
 }
 
-// reset makes the filter pass the next acknowledgement.
 func (a *ackFilter) reset() { *a = ackFilter{} }
 
 // commitNote delays the write of a commit index that comes alone. It is written with the next entries or at the next
@@ -50,7 +47,6 @@ type commitNote struct {
 	late       *raftpb.Message
 }
 
-// merge adds a delayed commit to msg. It returns false if msg needs no write now.
 func (c *commitNote) merge(msg *raftpb.Message) bool {
 	stated := msg.Term != nil || msg.Vote != nil || msg.Commit != nil
 	same := !stated || msg.GetTerm() == c.term && msg.GetVote() == c.vote
@@ -70,7 +66,6 @@ func (c *commitNote) merge(msg *raftpb.Message) bool {
 	return true
 }
 
-// flushCommit makes the store write a delayed commit.
 func (m *machine) flushCommit() {
 	if m.commits.late != nil {
 		m.out.store = append(m.out.store, request{write: m.commits.late})

@@ -27,7 +27,6 @@ func (n *Node) Propose(ctx context.Context, data []byte) (index uint64, err erro
 	return n.await(ctx, func(done func(uint64, error)) *proposal { return n.m.propose(data, done) })
 }
 
-// await starts a proposal and waits until it is resolved.
 func (n *Node) await(ctx context.Context, begin func(done func(uint64, error)) *proposal) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, notDone(err)

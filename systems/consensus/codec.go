@@ -37,7 +37,6 @@ const (
 
 var errFrame = errors.New("malformed frame")
 
-// encodeMessage returns the frame of a message.
 func encodeMessage(m message) ([]byte, error) {
 	switch {
 	case m.raft != nil:

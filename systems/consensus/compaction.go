@@ -30,7 +30,6 @@ import (
 // entryOverhead is the most bytes that an entry takes in the log in addition to its data.
 const entryOverhead = 64
 
-// logSpace is the room in the log on disk.
 type logSpace struct {
 	err          error // why the log cannot be written, nil if it can
 	full         bool  // there is no room, and nothing may be dropped
@@ -39,13 +38,11 @@ type logSpace struct {
 	refusedSince int // tick since which a leader's entries had no room, 0 if they had
 }
 
-// unconfirmedWrite is a batch of entries that the store has not confirmed.
 type unconfirmedWrite struct {
 	last  uint64
 	bytes int64
 }
 
-// compaction decides which entries are dropped.
 type compaction struct {
 	applied   map[uint64]uint64 // by member, as each reported
 	dropped   uint64            // last entry that some member's log has dropped
@@ -53,7 +50,6 @@ type compaction struct {
 	target    uint64            // sent to the store
 }
 
-// setApplied records what a member's consumer has applied.
 func (m *machine) setApplied(id, applied uint64) { m.compaction.applied[id] = applied }
 
 // setDropped records the last entry that a member's log has dropped. Some database has applied it.
@@ -61,7 +57,6 @@ func (m *machine) setDropped(dropped uint64) {
 	m.compaction.dropped = max(m.compaction.dropped, dropped)
 }
 
-// compactLog drops entries and computes the room until the next tick.
 func (m *machine) compactLog() {
 	if m.cfg.maxAge > 0 {
 		m.out.store = append(m.out.store, request{rotate: m.now.Add(-m.cfg.maxAge / 4)})
@@ -97,7 +92,6 @@ func (m *machine) chooseCompaction() {
 	}
 }
 
-// weight returns the most bytes that entries take in the log.
 func weight(entries []*raftpb.Entry) (sum int64) {
 	for _, e := range entries {
 		sum += int64(len(e.GetData())) + entryOverhead
@@ -140,7 +134,6 @@ func (m *machine) admitEntries(msg *raftpb.Message) bool {
 	return true
 }
 
-// hasEntry reports whether the log has, or had, an entry.
 func (m *machine) hasEntry(e *raftpb.Entry) bool {
 	if e.GetIndex() <= m.published.index {
 		return true
@@ -149,7 +142,6 @@ func (m *machine) hasEntry(e *raftpb.Entry) bool {
 	return err == nil && term == e.GetTerm()
 }
 
-// noteWriting records entries that were sent to the store.
 func (m *machine) noteWriting(entries []*raftpb.Entry) {
 	if len(entries) == 0 {
 		return
@@ -157,12 +149,10 @@ func (m *machine) noteWriting(entries []*raftpb.Entry) {
 	m.space.unconfirmed = append(m.space.unconfirmed, unconfirmedWrite{entries[len(entries)-1].GetIndex(), weight(entries)})
 }
 
-// noteWritten records that the entries up to index are on disk.
 func (m *machine) noteWritten(index uint64) {
 	m.space.unconfirmed = slices.DeleteFunc(m.space.unconfirmed, func(w unconfirmedWrite) bool { return w.last <= index })
 }
 
-// unwrittenBytes returns the bytes that the store has not confirmed.
 func (m *machine) unwrittenBytes() (sum int64) {
 	for _, w := range m.space.unconfirmed {
 		sum += w.bytes
@@ -177,7 +167,6 @@ func (m *machine) measureSpace() {
 	m.space.full = m.space.free <= 0
 }
 
-// reserveSpace subtracts proposals that are appended to the log.
 func (m *machine) reserveSpace(size int64) {
 	m.space.free -= size
 	m.space.full = m.space.full || m.space.free <= 0

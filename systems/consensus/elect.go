@@ -22,7 +22,6 @@ const (
 	preVoteTicks = 3
 )
 
-// candidacy is the next candidacy of a member without a leader.
 type candidacy struct {
 	rng  *rand.Rand
 	due  int // tick of it; 0: none is due

@@ -12,9 +12,7 @@ var (
 	// ErrInDoubt marks an error of a proposal that may or may not be committed. Only the log can answer.
 	ErrInDoubt = errors.New("in doubt")
 
-	// ErrClosed reports that the node is closed.
-	ErrClosed = errors.New("node is closed")
-	// ErrRemoved reports that the member was removed from its cluster.
+	ErrClosed  = errors.New("node is closed")
 	ErrRemoved = errors.New("member was removed from the cluster")
 	// ErrWitness reports that a witness has neither entries nor a state.
 	ErrWitness = errors.New("a witness offers no entries")
@@ -31,8 +29,7 @@ var (
 	ErrLog = errors.New("belongs to another log")
 	// ErrNoSnapshotter reports that a state was requested from, or for, a member without Snapshotter.
 	ErrNoSnapshotter = errors.New("member has no state to give")
-	// ErrNotMember reports an unknown identifier.
-	ErrNotMember = errors.New("no such member")
+	ErrNotMember     = errors.New("no such member")
 )
 
 // CompactedError reports that requested entries are no longer in the log. The consumer continues at First or later once
@@ -46,8 +43,6 @@ func (e *CompactedError) Error() string {
 	return fmt.Sprintf("entries before %d are no longer in the log", e.First)
 }
 
-// notDone marks an error of a proposal as certain.
 func notDone(err error) error { return fmt.Errorf("%w: %w", ErrNotDone, err) }
 
-// inDoubt marks an error of a proposal as uncertain.
 func inDoubt(err error) error { return fmt.Errorf("%w: %w", ErrInDoubt, err) }

@@ -62,7 +62,6 @@ func NewLogName() (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// nameLog makes the leader propose a name for a log without one.
 func (m *machine) nameLog() {
 	if m.membership.conf.Log != "" || m.membership.changeIndex > m.published.index {
 		return
@@ -111,7 +110,6 @@ func Vacant(cfg Config) error {
 	return nil
 }
 
-// createLog creates a log that begins with a membership.
 func createLog(cfg Config, first conf) error {
 	fs, err := cfg.fs(cfg.Dir)
 	if err != nil {

@@ -19,7 +19,6 @@ type leaderState struct {
 	trial   *pendingChange
 }
 
-// window records the outcome of one epoch's proposals in this term.
 type window struct {
 	low      uint64
 	appended map[uint64]bool
@@ -49,7 +48,6 @@ func (l *leaderState) window(epoch uint64) *window {
 	return w
 }
 
-// forgetBelow removes proposals that their proposer has resolved.
 func (w *window) forgetBelow(low uint64) {
 	if low <= w.low {
 		return
@@ -66,7 +64,6 @@ func (w *window) forgetBelow(low uint64) {
 	w.low = low
 }
 
-// handleForward handles proposals of another member.
 func (m *machine) handleForward(from uint64, f *forward) {
 	if r := m.appendForwarded(from, f); r != nil {
 		m.out.messages = append(m.out.messages, message{to: from, refusal: r})
@@ -187,7 +184,6 @@ func (m *machine) checkChangeProposal(entries []*raftpb.Entry) {
 	m.out.messages = append(m.out.messages, message{to: t.from, refusal: r})
 }
 
-// pendingInOrder returns the sequence numbers of unresolved proposals, oldest first.
 func (m *machine) pendingInOrder() iter.Seq[uint64] {
 	return slices.Values(slices.Sorted(maps.Keys(m.proposals.pending)))
 }

@@ -7,7 +7,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// loop advances the machine's time, and flushes messages that are not urgent.
 func (n *Node) loop() {
 	defer n.end()
 	timer := time.NewTimer(n.tickTime())
@@ -45,7 +44,6 @@ func (n *Node) drive() {
 	}
 }
 
-// hasEvents reports whether events wait for the machine.
 func (n *Node) hasEvents() bool {
 	n.inbox.Lock()
 	defer n.inbox.Unlock()
@@ -158,7 +156,6 @@ func (n *Node) transmit(messages []message) {
 	}
 }
 
-// publishView updates what callers see.
 func (n *Node) publishView(changed bool) {
 	leads := n.m.isLeader()
 	var members []Member
@@ -194,7 +191,6 @@ const maxTogether = 8
 // move is a member's address in the log when the node started, and in its configuration.
 type move struct{ from, to string }
 
-// findMovedMembers records the members whose configured address differs from that in the log.
 func (n *Node) findMovedMembers() {
 	n.moved = map[uint64]move{}
 	for _, c := range n.cfg.Members {
@@ -204,7 +200,6 @@ func (n *Node) findMovedMembers() {
 	}
 }
 
-// members returns the members with their current addresses.
 func (n *Node) members() []Member {
 	members := slices.Clone(n.m.membership.conf.Members)
 	for i, m := range members {
@@ -215,7 +210,6 @@ func (n *Node) members() []Member {
 	return members
 }
 
-// end closes everything after the loop has ended.
 func (n *Node) end() {
 	n.cancel()
 	n.inbox.Lock()

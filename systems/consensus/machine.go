@@ -11,7 +11,6 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// electionTicks is an election timeout in ticks, heartbeats being one tick apart.
 const electionTicks = 10
 
 // machine is a member without goroutines, clock and I/O, except that it reads the log. Its inputs are method calls.
@@ -44,7 +43,6 @@ type machine struct {
 	out output
 }
 
-// membership is the membership in force and what limits its changes.
 type membership struct {
 	conf        conf            // as of the last change applied
 	changeIndex uint64          // no change may be proposed before this index is applied
@@ -69,14 +67,12 @@ type machineConfig struct {
 
 // output lists actions for the driver. Actions of one kind must keep their order. The order among kinds is free.
 type output struct {
-	messages []message
-	store    []request
-	resolved []resolution
-	read     []readResult
-	// published is true if more entries can be read.
+	messages  []message
+	store     []request
+	resolved  []resolution
+	read      []readResult
 	published bool
-	// changed is true if the leader or the membership changed.
-	changed bool
+	changed   bool
 }
 
 // message is a message to another member. Exactly one field next to to is set.
@@ -151,7 +147,6 @@ func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Log
 	return m, nil
 }
 
-// storage is the log as raft.Storage.
 type storage struct{ m *machine }
 
 func (s storage) InitialState() (*raftpb.HardState, *raftpb.ConfState, error) {
@@ -171,7 +166,6 @@ func (s storage) LastIndex() (uint64, error)          { return s.m.log.LastIndex
 func (s storage) FirstIndex() (uint64, error)         { return s.m.log.FirstIndex() }
 func (s storage) Snapshot() (*raftpb.Snapshot, error) { return s.m.snapshot() }
 
-// tick advances the time by a tenth of an election timeout.
 func (m *machine) tick(now time.Time) {
 	m.ticks++
 	m.now = now
@@ -184,7 +178,6 @@ func (m *machine) tick(now time.Time) {
 	m.maintain()
 }
 
-// step handles a raft message of another member, or a response of the store.
 func (m *machine) step(msg *raftpb.Message) {
 	if msg.GetType() == raftpb.MsgReadIndex && len(m.membership.conf.State.Voters) == 1 && !m.hasCommittedInTerm() {
 		return // the learner repeats the request
@@ -204,7 +197,6 @@ func (m *machine) step(msg *raftpb.Message) {
 	}
 }
 
-// reportUnreachable handles the loss of messages to a member.
 func (m *machine) reportUnreachable(id uint64) {
 	m.acks.reset()
 	m.raft.ReportUnreachable(id)
@@ -228,7 +220,6 @@ func (m *machine) setStorageError(err error) {
 	m.transferToAny()
 }
 
-// settle processes all inputs and returns the resulting actions.
 func (m *machine) settle() output {
 	for {
 		m.flushProposals()
@@ -295,7 +286,6 @@ func (m *machine) handleSoftState(rd raft.Ready) {
 	}
 }
 
-// publishEntries handles committed entries that are on this disk, in log order.
 func (m *machine) publishEntries(entries []*raftpb.Entry) {
 	for _, e := range entries {
 		if e.GetTerm() > m.published.term {
@@ -324,5 +314,4 @@ func (m *machine) installSnapshot(snap *raftpb.Snapshot) {
 	m.out.published = true
 }
 
-// isLeader reports whether this member believes that it leads.
 func (m *machine) isLeader() bool { return m.role == raft.StateLeader }

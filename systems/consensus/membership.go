@@ -12,7 +12,6 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// conf is a membership.
 type conf struct {
 	// Index is the entry from which the membership is in force here.
 	Index uint64 `json:"-"`
@@ -29,7 +28,6 @@ type conf struct {
 	Since uint64 `json:"since,omitempty"`
 }
 
-// confState is raft's part of a membership.
 type confState struct {
 	Voters         []uint64 `json:"voters"`
 	Learners       []uint64 `json:"learners,omitempty"`
@@ -65,7 +63,6 @@ const (
 	opName    = "name"
 )
 
-// firstConf returns the membership of a new cluster.
 func firstConf(members []Member) (conf, error) {
 	c := conf{Index: 1, Through: 1, Members: slices.Clone(members), Born: true}
 	slices.SortFunc(c.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
@@ -147,7 +144,6 @@ func (m *machine) loadMembership() error {
 	return nil
 }
 
-// validate returns why a change is impossible. The proposer receives the text of the error.
 func (c conf) validate(ch confChange) error {
 	_, known := c.member(ch.Member.ID)
 	switch {
@@ -167,7 +163,6 @@ func (c conf) validate(ch confChange) error {
 	return nil
 }
 
-// raftChange returns the change in raft's form.
 func (c conf) raftChange(ch confChange, context []byte) *raftpb.ConfChangeV2 {
 	kind := raftpb.ConfChangeType_ConfChangeAddLearnerNode
 	switch {
@@ -182,7 +177,6 @@ func (c conf) raftChange(ch confChange, context []byte) *raftpb.ConfChangeV2 {
 	}
 }
 
-// applyChange puts a committed change of membership into force.
 func (m *machine) applyChange(e *raftpb.Entry) {
 	if e.GetIndex() <= m.membership.conf.Through {
 		return

@@ -65,7 +65,6 @@ type Node struct {
 	failed  error
 }
 
-// view is what callers read without the machine.
 type view struct {
 	self     Member
 	lead     uint64
@@ -177,7 +176,6 @@ func brokenError(p any) error {
 			"and add it again under a new identifier, with an empty directory")
 }
 
-// check validates a configuration and sets its defaults.
 func (c *Config) check() error {
 	if c.Cluster == "" || c.Dir == "" {
 		return fmt.Errorf("member: cluster and directory are required")
@@ -214,7 +212,6 @@ func (c *Config) check() error {
 	return nil
 }
 
-// advise adds advice to an error of opening the log.
 func advise(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrLocked):
@@ -288,7 +285,6 @@ func (n *Node) fail(err error) {
 	n.cancel()
 }
 
-// closed returns the error of calls to a stopped node.
 func (n *Node) closed() error {
 	if err := n.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
@@ -325,14 +321,12 @@ func (n *Node) peerLost(to uint64) { n.post(func() { n.m.reportUnreachable(to) }
 
 func (n *Node) peerEnded(id uint64) { n.post(func() { n.m.suspectLeader(id) }) }
 
-// handleHello records the capabilities of a member that connects.
 func (n *Node) handleHello(h hello) {
 	n.post(func() { n.m.membership.knowNames[h.From] = h.Names })
 }
 
 func (n *Node) handleExpelled() { n.fail(ErrRemoved) }
 
-// handlePing handles another member's heartbeat.
 func (n *Node) handlePing(from uint64, p ping) {
 	n.post(func() {
 		n.m.setApplied(from, p.applied)
@@ -343,7 +337,6 @@ func (n *Node) handlePing(from uint64, p ping) {
 	})
 }
 
-// heartbeat returns this member's heartbeat.
 func (n *Node) heartbeat() ping {
 	n.mu.Lock()
 	v := n.view

@@ -13,10 +13,8 @@ import (
 //
 // A notification is a hint to read the state, since a frame may be lost and the state may have moved backwards.
 
-// subscriptionTime is the time that a subscription lasts.
 const subscriptionTime = time.Second
 
-// subscriptions are the members that are notified.
 type subscriptions struct {
 	mu    sync.Mutex
 	until map[uint64]time.Time
@@ -49,14 +47,12 @@ func (n *Node) NotifySubscribers() {
 // Notified returns a channel that holds a value after a notification of another member.
 func (n *Node) Notified() <-chan struct{} { return n.notified }
 
-// notify notifies one member. The next batch makes up for a lost frame.
 func (n *Node) notify(id uint64) {
 	if n.tr.send(message{to: id, note: frameNotify}) {
 		n.tr.flush(id)
 	}
 }
 
-// handleNote handles a subscription or a notification.
 func (n *Node) handleNote(from uint64, note frameKind) {
 	switch note {
 	case frameSubscribe:
@@ -72,7 +68,6 @@ func (n *Node) handleNote(from uint64, note frameKind) {
 	}
 }
 
-// supportsNotify reports whether a member's version has notifications.
 func (t *transport) supportsNotify(id uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -38,7 +38,6 @@ const (
 	pingEvery = 50 * time.Millisecond
 )
 
-// peer is the connection to one other member.
 type peer struct {
 	t    *transport
 	id   uint64
@@ -95,7 +94,6 @@ func (p *peer) send(m message) bool {
 	return true
 }
 
-// queueControl queues a frame that only the end of the connection drops.
 func (p *peer) queueControl(b []byte) {
 	p.mu.Lock()
 	if p.connected && len(p.controls) < maxQueue {
@@ -123,7 +121,6 @@ func (p *peer) setAddr(addr string) {
 	}
 }
 
-// drainAndStop stops the peer after its queue is sent.
 func (p *peer) drainAndStop() {
 	p.t.wg.Go(func() {
 		p.drain(time.Now().Add(200 * time.Millisecond))
@@ -152,7 +149,6 @@ func (p *peer) drain(deadline time.Time) {
 	}
 }
 
-// run keeps the connection established.
 func (p *peer) run() {
 	retry := minRetry
 	for p.ctx.Err() == nil {
@@ -194,7 +190,6 @@ func (p *peer) disconnected(err error) {
 	}
 }
 
-// serveConn sends the queue until the connection fails. log is the name of the other member's log.
 func (p *peer) serveConn(conn net.Conn, r *bufio.Reader, log string) error {
 	p.mu.Lock()
 	p.conn, p.connected, p.failed, p.probe, p.writing = conn, true, nil, 0, true
@@ -346,7 +341,6 @@ func (p *peer) flush() {
 	}
 }
 
-// encode encodes the queue into frames. It returns false on an error.
 func (p *peer) encode() bool {
 	p.frames = p.frames[:0]
 	for _, m := range p.queue {
@@ -360,7 +354,6 @@ func (p *peer) encode() bool {
 	return true
 }
 
-// tryWrite writes as much as the socket accepts without blocking.
 func tryWrite(socket syscall.RawConn, b []byte) (n int) {
 	err := socket.Write(func(fd uintptr) bool {
 		n, _ = unix.Write(int(fd), b)

@@ -6,7 +6,6 @@ import (
 	"skerry/internal/base/varint"
 )
 
-// ping is a heartbeat between members, separate from raft's messages.
 type ping struct {
 	sent    int64  // the sender's clock, in ns; the answer repeats it
 	applied uint64 // what the sender's consumer has applied
@@ -82,7 +81,6 @@ func (p *peer) roundTrip() (_ time.Duration, known bool) {
 	return most, most != 0
 }
 
-// describe sets the connection's part of a status.
 func (p *peer) describe(s *MemberStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +113,6 @@ func (r *rtt) add(d time.Duration) {
 	r.smoothed += (d - r.smoothed) / 8
 }
 
-// upperBound returns an upper bound of nearly all round trips, 0 if none was measured.
 func (r rtt) upperBound() time.Duration {
 	if r.smoothed == 0 {
 		return 0

@@ -31,7 +31,6 @@ const (
 	promoteLag = 1000
 )
 
-// placement decides where the leader should be, and transfers the leadership to it.
 type placement struct {
 	proposals    map[uint64]int // by origin, since windowStart
 	windowStart  time.Time
@@ -43,7 +42,6 @@ type placement struct {
 	waitUntil    int    // tick until which a leader that cannot write lets proposals wait for another leader
 }
 
-// countProposals counts n proposals of a member.
 func (p *placement) countProposals(origin uint64, n int) { p.proposals[origin] += n }
 
 // reset starts the term of this member as leader. Attempts of earlier terms do not count.
@@ -65,7 +63,6 @@ func (m *machine) maintain() {
 	m.placeLeadership()
 }
 
-// updateBusiestSite sets the site that most proposals of the last window came from.
 func (m *machine) updateBusiestSite() {
 	if m.now.Sub(m.placement.windowStart) < followWindow {
 		return
@@ -104,7 +101,6 @@ func (m *machine) retrySnapshots() {
 	}
 }
 
-// promoteLearners makes voters of learners that have caught up, unless they stay learners by role.
 func (m *machine) promoteLearners() {
 	if len(m.membership.conf.State.Learners) == 0 || m.membership.changeIndex > m.published.index {
 		return
@@ -123,7 +119,6 @@ func (m *machine) promoteLearners() {
 	})
 }
 
-// placeLeadership transfers the leadership if another member should have it.
 func (m *machine) placeLeadership() {
 	self, _ := m.membership.conf.member(m.cfg.id)
 	site := m.cfg.preferSite
@@ -141,7 +136,6 @@ func (m *machine) placeLeadership() {
 	}
 }
 
-// transferToAny transfers the leadership to any voter that is up to date, to a witness only if there is no other.
 func (m *machine) transferToAny() {
 	if m.role == raft.StateLeader && !m.transferTo(func(o Member) bool { return o.Role == Voter }) {
 		if self, _ := m.membership.conf.member(m.cfg.id); self.Role != Witness {
@@ -187,7 +181,6 @@ func (m *machine) abortTransfer() {
 	m.proposals.again = true
 }
 
-// requestTransfer transfers the leadership to a member, or asks the leader to do so.
 func (m *machine) requestTransfer(id uint64) {
 	switch m.leaderID {
 	case raft.None:

@@ -28,7 +28,6 @@ const (
 	maxBatch = 512 << 10
 )
 
-// proposal is an unresolved proposal of this member.
 type proposal struct {
 	seq     uint64
 	conf    *confChange // or nil
@@ -39,14 +38,12 @@ type proposal struct {
 	done    func(index uint64, err error)
 }
 
-// resolution is the outcome of a proposal.
 type resolution struct {
 	p     *proposal
 	index uint64
 	err   error
 }
 
-// proposalQueue holds the unresolved proposals of this member.
 type proposalQueue struct {
 	seq     uint64
 	pending map[uint64]*proposal
@@ -57,7 +54,6 @@ type proposalQueue struct {
 
 func (p *proposalQueue) init() { p.pending = map[uint64]*proposal{} }
 
-// forward is a message with proposals to the leader of a term.
 type forward struct {
 	term  uint64
 	epoch uint64
@@ -94,7 +90,6 @@ func (m *machine) propose(data []byte, done func(uint64, error)) *proposal {
 	return m.enqueue(&proposal{seq: m.proposals.seq, data: append(b, data...), done: done})
 }
 
-// proposeChange starts a change of membership.
 func (m *machine) proposeChange(ch confChange, done func(uint64, error)) *proposal {
 	m.proposals.seq++
 	ch.Epoch, ch.Seq = m.cfg.epoch, m.proposals.seq
@@ -122,7 +117,6 @@ func (m *machine) finishProposal(p *proposal, index uint64, err error) {
 	m.out.resolved = append(m.out.resolved, resolution{p, index, err})
 }
 
-// cancelProposal gives a proposal up with the cause why.
 func (m *machine) cancelProposal(p *proposal, why error) {
 	if m.proposals.pending[p.seq] != p {
 		return
@@ -137,7 +131,6 @@ func (m *machine) cancelProposal(p *proposal, why error) {
 	m.finishProposal(p, 0, notDone(why))
 }
 
-// resolveEntry resolves the proposal of a committed entry.
 func (m *machine) resolveEntry(index uint64, data []byte) {
 	if len(data) >= idSize {
 		m.resolveProposal(binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:]), index)
@@ -158,7 +151,6 @@ func (m *machine) requeueOlderTerms(term uint64) {
 	m.requeue(func(p *proposal) bool { return p.term != 0 && p.term < term })
 }
 
-// requeue queues unresolved proposals again, in their order.
 func (m *machine) requeue(which func(*proposal) bool) {
 	var again []*proposal
 	for seq := range m.pendingInOrder() {
@@ -188,7 +180,6 @@ func (m *machine) holdProposals(ticks int) {
 	m.proposals.again = true
 }
 
-// lowestPending returns the sequence number of the oldest unresolved proposal.
 func (m *machine) lowestPending() uint64 {
 	low := uint64(math.MaxUint64)
 	for seq := range m.proposals.pending {
@@ -204,7 +195,6 @@ func (m *machine) delaysBatch() bool {
 	return m.leaderID == m.cfg.id && m.space.err == nil && len(m.space.unconfirmed) > 0
 }
 
-// flushProposals sends the queue to the leader.
 func (m *machine) flushProposals() {
 	if !m.proposals.again || m.delaysBatch() {
 		return
@@ -240,7 +230,6 @@ func (m *machine) flushProposals() {
 	}
 }
 
-// sendToLeader sends proposals of one kind to the leader, which may be this member.
 func (m *machine) sendToLeader(batch []*proposal) {
 	f := &forward{term: m.term, epoch: m.cfg.epoch, items: make([]item, len(batch))}
 	for i, p := range batch {
@@ -301,7 +290,6 @@ func (m *machine) handleRefusal(r *refusal) {
 	}
 }
 
-// refusedError restores the type of an error that another member sent as text.
 func refusedError(reason string) error {
 	for _, known := range []error{ErrLogFull, ErrStorage} {
 		if reason == known.Error() {
@@ -311,7 +299,6 @@ func refusedError(reason string) error {
 	return errors.New(reason)
 }
 
-// buildEntry returns the entry of a forwarded proposal.
 func (m *machine) buildEntry(it item) (*raftpb.Entry, error) {
 	if !it.conf {
 		return &raftpb.Entry{Type: raftpb.EntryNormal.Enum(), Data: it.data}, nil

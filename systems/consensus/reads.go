@@ -12,7 +12,6 @@ import (
 // which starts before the last one ends.
 const maxReadBatches = 16
 
-// read is a caller that waits for a read index.
 type read struct {
 	done     func(index uint64, err error)
 	canceled func() error
@@ -41,10 +40,8 @@ func (r *readQueue) init(epoch uint64) {
 	r.batches = map[string]*readBatch{}
 }
 
-// readIndex starts a read. Its result is in output.read.
 func (m *machine) readIndex(r *read) { m.reads.waiting = append(m.reads.waiting, r) }
 
-// flushReads requests one index for all waiting reads.
 func (m *machine) flushReads() {
 	if m.leaderID == raft.None || len(m.reads.waiting) == 0 || len(m.reads.batches) >= maxReadBatches {
 		return

@@ -54,7 +54,6 @@ func (s *snapshots) init(cfg Config) {
 
 func (s *snapshots) close() { os.Remove(s.path) }
 
-// openSpool opens a file with a state at index least or later.
 func (n *Node) openSpool(ctx context.Context, least uint64) (*os.File, uint64, error) {
 	s := &n.snap
 	if n.cfg.Snapshotter == nil || n.Self().Role == Witness {
@@ -92,7 +91,6 @@ func (n *Node) openSpool(ctx context.Context, least uint64) (*os.File, uint64, e
 	return f, index, nil
 }
 
-// sendState sends a state to a member that needs one.
 func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -192,7 +190,6 @@ func (s *stateReader) number(size int) (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), unexpectedEOF(err)
 }
 
-// unexpectedEOF turns an early end into an error.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// waitFor waits for changed, at most for most nanoseconds.
 func (n *Node) waitFor(ctx context.Context, changed <-chan struct{}, most int64) error {
 	timer := time.NewTimer(time.Duration(most))
 	defer timer.Stop()
@@ -78,7 +77,6 @@ func (n *Node) status() Status {
 // if an invariant of raft is broken. The driver then stops the node.
 type raftLogger struct{ *slog.Logger }
 
-// broken is the value of such a panic.
 type broken struct{ why string }
 
 func (l raftLogger) Debug(v ...any)              {}

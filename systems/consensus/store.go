@@ -12,7 +12,6 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// request is a task of the store. Exactly one field is set.
 type request struct {
 	write   *raftpb.Message // MsgStorageAppend
 	conf    *wal.Conf
@@ -60,10 +59,8 @@ func (s store) write(r request) error {
 	return s.log.Append(hs, m.GetEntries())
 }
 
-// mustSync reports whether responses depend on the durability of the request.
 func (r request) mustSync() bool { return len(r.write.GetResponses()) > 0 }
 
-// storageRetry is the time between attempts to write a log that failed.
 const storageRetry = 300 * time.Millisecond
 
 // writeLog carries out requests to the store: it writes all waiting ones, syncs once, and sends their responses. Requests
@@ -136,7 +133,6 @@ func (n *Node) writeAll(st store, queue []request) (int, error) {
 	return done, failed
 }
 
-// sendResponses sends the responses of durable requests to raft, here and at other members.
 func (n *Node) sendResponses(done []request) {
 	var own []request
 	lost := false

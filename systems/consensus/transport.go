@@ -46,20 +46,16 @@ type transport struct {
 // handler receives the events of a transport. Its methods do not block.
 type handler interface {
 	receive(from uint64, m message)
-	// flushReceived handles the messages received since its last call.
 	flushReceived()
 	peerLost(to uint64)
 	// peerEnded reports that a member's process has probably ended: its machine refuses connections, and it has none to this
 	// member.
 	peerEnded(id uint64)
-	// handlePing handles another member's heartbeat, heartbeat returns this one's.
 	handlePing(from uint64, p ping)
 	heartbeat() ping
-	// handleHello handles the first frame of another member that connects.
 	handleHello(h hello)
 	// handleExpelled reports that another member refused this one because it was removed.
 	handleExpelled()
-	// sendState sends a state on a connection that asked for one.
 	sendState(ctx context.Context, conn net.Conn, from, least uint64) error
 }
 
@@ -90,7 +86,6 @@ func (t *transport) close() {
 	t.wg.Wait()
 }
 
-// setMembers connects to members and disconnects removed ones.
 func (t *transport) setMembers(members []Member, removed []uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +127,6 @@ func (t *transport) isRemoved(id uint64) bool {
 	return t.removed[id]
 }
 
-// send queues a message for the next flush. It returns false if the message was dropped.
 func (t *transport) send(m message) bool {
 	p := t.peer(m.to)
 	return p != nil && p.send(m)
@@ -189,7 +183,6 @@ func (t *transport) accept() {
 	}
 }
 
-// serve reads from a connection that another member made.
 func (t *transport) serve(conn net.Conn) error {
 	conn.SetDeadline(time.Now().Add(handshakeTime))
 	r := bufio.NewReaderSize(conn, 256<<10)
@@ -236,7 +229,6 @@ func (t *transport) serve(conn net.Conn) error {
 	}
 }
 
-// hasFrame reports whether a whole frame is buffered.
 func hasFrame(r *bufio.Reader) bool {
 	if r.Buffered() < 4 {
 		return false
@@ -253,14 +245,12 @@ func (t *transport) removeInbound(id uint64) {
 	}
 }
 
-// hasInbound reports whether a member has a connection to this one.
 func (t *transport) hasInbound(id uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.inbound[id] > 0
 }
 
-// handleFrame handles one frame.
 func (t *transport) handleFrame(from uint64, b []byte) error {
 	if len(b) == 0 {
 		return errFrame

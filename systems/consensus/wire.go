@@ -15,12 +15,10 @@ import (
 )
 
 const (
-	// protocol is of handshakes and frames.
 	protocol = 1
 	// maxFrame bounds what a peer can make this member allocate, in bytes: a raft message
 	// holds entries of at most 512 KiB, or one entry.
-	maxFrame = MaxEntry + 2<<20
-	// handshakeTime bounds a handshake.
+	maxFrame      = MaxEntry + 2<<20
 	handshakeTime = 5 * time.Second
 )
 
@@ -52,7 +50,6 @@ type welcome struct {
 	Index uint64 `json:"index,omitempty"`
 }
 
-// Reasons for refusals.
 const (
 	refusedCluster  = "cluster"
 	refusedMember   = "member"
@@ -64,7 +61,6 @@ const (
 
 var errWrongMember = errors.New("another member answers at this address")
 
-// err returns a refusal as an error.
 func (w welcome) err() error {
 	switch w.Refusal {
 	case "":
@@ -126,7 +122,6 @@ func readJSON(r io.Reader, v any) error {
 	return nil
 }
 
-// connect connects to a member and sends h. The answer may take as long as wait.
 func (t *transport) connect(ctx context.Context, addr string, h hello, wait time.Duration) (net.Conn, *bufio.Reader, welcome, error) {
 	dialing, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
@@ -169,7 +164,6 @@ func (t *transport) log() string {
 	return name
 }
 
-// answerHello returns the answer to a hello.
 func (t *transport) answerHello(h hello) welcome {
 	switch {
 	case h.Protocol != protocol:

@@ -37,7 +37,6 @@ const (
 
 var errLog = errors.New("log has a gap")
 
-// applyLoop applies the log until all ends.
 func (n *Node) applyLoop(all context.Context) {
 	pause := retryLeast
 	ctx, stop := context.WithCancel(all)
@@ -92,7 +91,6 @@ func (n *Node) applyLoop(all context.Context) {
 	}
 }
 
-// pause waits; it returns false if the log ended.
 func (n *Node) pause(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -103,14 +101,11 @@ func (n *Node) pause(ctx context.Context, pause time.Duration) bool {
 	return true
 }
 
-// chooseApplier makes this member the applier if it applied last or shares the database with no
-// member.
 func (n *Node) chooseApplier(holder string) {
 	n.applying.Store(holder == "" || holder == n.Name || !n.isShared())
 }
 
-// prepareDatabase checks a database that was unreachable at the start, belonged to another log, or
-// went back.
+// prepareDatabase checks a database that was unreachable at the start, belonged to another log, or went back.
 func (n *Node) prepareDatabase(ctx context.Context) error {
 	if err := n.store.Prepare(ctx); err != nil {
 		return err
@@ -123,7 +118,6 @@ func (n *Node) prepareDatabase(ctx context.Context) error {
 	return nil
 }
 
-// markServing records that the database serves.
 func (n *Node) markServing() {
 	n.checkOnce.Do(func() { close(n.checked) })
 	if t := n.problem.Swap(nil); t != nil && !errors.Is(t.err, errOwnershipUnknown) {
@@ -131,7 +125,6 @@ func (n *Node) markServing() {
 	}
 }
 
-// reportProblem records why the database does not serve. The log continues without it.
 func (n *Node) reportProblem(err error) {
 	before := n.problem.Load()
 	n.problem.Store(&databaseError{err: err})
@@ -147,7 +140,6 @@ var dialedPort = regexp.MustCompile(`:\d+->`)
 // errorText returns an error's text without the local port, so that a repeated error is logged once.
 func errorText(err error) string { return dialedPort.ReplaceAllString(err.Error(), "->") }
 
-// isShared reports whether other members use the same database.
 func (n *Node) isShared() bool {
 	self := n.log.Self()
 	for _, m := range n.log.Members() {
@@ -158,7 +150,6 @@ func (n *Node) isShared() bool {
 	return false
 }
 
-// applyBatch waits for entries and applies one batch.
 func (n *Node) applyBatch(ctx context.Context) error {
 	after := n.progress.index()
 	entries, err := n.log.Entries(ctx, after+1, maxBatch)
@@ -187,7 +178,6 @@ func (n *Node) applyBatch(ctx context.Context) error {
 	return nil
 }
 
-// readProgress reads the applied index and the name of the last applier.
 func (n *Node) readProgress(ctx context.Context) (holder string, err error) {
 	p, err := n.store.Progress(ctx)
 	if err != nil {
@@ -256,12 +246,10 @@ func (n *Node) syncDatabase(ctx context.Context) {
 	}
 }
 
-// An entry that a database rejects (a trigger, a server limit, a full disk) must not hold back
-// the entries before it, and the status must name it. A failed batch is halved until the
-// entry stands alone. The applier then retries that entry, and members of other clouds answer
-// this cloud's clients until the database accepts it.
+// An entry that a database rejects (a trigger, a server limit, a full disk) must not hold back the entries before it,
+// and the status must name it. A failed batch is halved until the entry stands alone. The applier then retries that
+// entry, and members of other clouds answer this cloud's clients until the database accepts it.
 
-// stuckEntry tracks an entry that the database rejects.
 type stuckEntry struct {
 	batch int           // entries per batch, 0: maxEntries
 	index atomic.Uint64 // 0: none
@@ -274,7 +262,6 @@ func (s *stuckEntry) batchLimit() int {
 	return s.batch
 }
 
-// recordSuccess doubles the batch size after a batch was applied.
 func (s *stuckEntry) recordSuccess(entries int) {
 	s.index.Store(0)
 	if s.batch != 0 && entries == s.batch {
@@ -286,7 +273,6 @@ func (s *stuckEntry) recordSuccess(entries int) {
 
 var errBatchHalved = errors.New("batch was halved")
 
-// isolateEntry halves a failed batch, or reports the single entry that failed.
 func (n *Node) isolateEntry(ctx context.Context, batch []cloudsql.Entry, err error) error {
 	for _, other := range []error{cloudsql.ErrMoved, cloudsql.ErrBack, cloudsql.ErrLog, cloudsql.ErrSilent} {
 		if errors.Is(err, other) {

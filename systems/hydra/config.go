@@ -64,8 +64,7 @@ type Config struct {
 	// Election is how long a member waits for its leader before it becomes a candidate; 0 derives it
 	// from measured round trips.
 	Election unit.Duration `yaml:"election"`
-	// PreferCloud is the preferred cloud of the leader; FollowWrites moves the leader to the cloud
-	// that writes most.
+	// PreferCloud is the preferred cloud of the leader; FollowWrites moves the leader to the cloud that writes most.
 	PreferCloud  string `yaml:"prefer_cloud"`
 	FollowWrites bool   `yaml:"follow_writes"`
 	// MaxLog bounds the log on disk. MaxAge bounds how long it waits for a database that does not

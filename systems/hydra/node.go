@@ -1,6 +1,5 @@
-// Package hydra is a member of Hydra's data layer: the replicated log (package
-// consensus), its cloud's SQL database (store) and the HTTP interface (api), tied
-// together.
+// Package hydra is a member of Hydra's data layer: the replicated log (package consensus), its cloud's SQL database
+// (store) and the HTTP interface (api), tied together.
 //
 //	client ─► api ─► Write ─► log ──────────────► committed: acknowledged
 //	                           │ Entries, many at a time
@@ -8,10 +7,9 @@
 //	                        applier ─► store ───► applied: acknowledged
 //	client ─► api ─► Get ─► ReadIndex, wait until applied ─► store
 //
-// Commit and apply form a pipeline: proposals never wait for the database, and the applier puts
-// all entries that arrived during its last transaction into the next one. All members of a
-// cloud share one database. One member applies; the others follow its index and take over
-// when the index stands still.
+// Commit and apply form a pipeline: proposals never wait for the database, and the applier puts all entries that arrived
+// during its last transaction into the next one. All members of a cloud share one database. One member applies; the
+// others follow its index and take over when the index stands still.
 package hydra
 
 import (
@@ -58,8 +56,7 @@ var _ Log = (*consensus.Node)(nil)
 
 // Options configure a Node.
 type Options struct {
-	Cluster string
-	// Name, Cloud and API (host:port, as others reach it) are this member's.
+	Cluster          string
 	Name, Cloud, API string
 	// Members have addresses in the configuration.
 	Members []api.Member
@@ -115,11 +112,9 @@ type Node struct {
 
 var _ api.Backend = (*Node)(nil)
 
-// databaseError is why the database does not serve.
 type databaseError struct{ err error }
 
-// NewNode returns a stopped node; s is nil for a witness. The caller closes the log and the database
-// after Stop.
+// NewNode returns a stopped node; s is nil for a witness. The caller closes the log and the database after Stop.
 func NewNode(o Options, s *cloudsql.Store) *Node {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -136,8 +131,7 @@ func NewNode(o Options, s *cloudsql.Store) *Node {
 	return n
 }
 
-// Start applies the log until Stop. If the database is not ready, the member votes and forwards
-// requests until it is.
+// Start applies the log until Stop. If the database is not ready, the member votes and forwards requests until it is.
 func (n *Node) Start(ctx context.Context, l Log) error {
 	n.log = l
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -156,7 +150,6 @@ func (n *Node) Start(ctx context.Context, l Log) error {
 	return nil
 }
 
-// checkDatabase checks a reachable database at the start, without asking other members.
 func (n *Node) checkDatabase(ctx context.Context) error {
 	p, err := n.store.Progress(ctx)
 	if err != nil {
@@ -190,8 +183,7 @@ func (n *Node) Save(ctx context.Context, w writer) (uint64, error) {
 	return n.store.Save(ctx, w)
 }
 
-// Load implements consensus.Snapshotter. The database serves its old state until the snapshot is
-// complete.
+// Load implements consensus.Snapshotter. The database serves its old state until the snapshot is complete.
 func (n *Node) Load(ctx context.Context, index uint64, r reader) error {
 	if n.store == nil {
 		return errWitness
@@ -220,7 +212,6 @@ var (
 	errAbsent  = errors.New("database not reached since the member started")
 )
 
-// databaseProblem returns why the database does not serve, or nil.
 func (n *Node) databaseProblem() *databaseError {
 	if t := n.problem.Load(); t != nil {
 		return t
@@ -234,7 +225,6 @@ func (n *Node) databaseProblem() *databaseError {
 // Ready implements api.Backend.
 func (n *Node) Ready(context.Context) error { return n.checkServing() }
 
-// checkServing returns nil if this member answers reads and writes.
 func (n *Node) checkServing() error {
 	switch {
 	case n.store == nil:
@@ -254,7 +244,6 @@ func (n *Node) checkServing() error {
 	return nil
 }
 
-// outcomeProblem converts a failed outcome into a problem.
 func outcomeProblem(o command.Outcome) error {
 	failed := o.Failed
 	p := &api.Problem{Code: o.Code, Failed: &failed}

@@ -33,7 +33,6 @@ var (
 )
 
 const (
-	// ownershipRetry is the pause between two checks of an unconfirmed database.
 	ownershipRetry   = 20 * time.Millisecond
 	readIndexTimeout = 2 * time.Second
 )
@@ -41,7 +40,6 @@ const (
 const foreignRemedy = "nothing is read from it or written to it. Empty it to have it rebuilt from the log, restore the log's own, " +
 	"or begin a new log with what it holds: hydra adopt"
 
-// checkOwnership returns nil if a database with progress p belongs to the member's log.
 func (n *Node) checkOwnership(ctx context.Context, p cloudsql.Progress) error {
 	id := n.log.Identity()
 	switch {
@@ -73,7 +71,6 @@ func (n *Node) checkOwnership(ctx context.Context, p cloudsql.Progress) error {
 	return nil
 }
 
-// checkCaughtUp returns nil if the member holds every entry committed before the call.
 func (n *Node) checkCaughtUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readIndexTimeout)
 	defer cancel()
@@ -121,14 +118,12 @@ func (n *Node) acceptProgress(ctx context.Context, p cloudsql.Progress) error {
 	return nil
 }
 
-// rejectAhead stops the use of a database that is ahead of the log.
 func (n *Node) rejectAhead(applied, index uint64) error {
 	n.owned.Store(false)
 	n.interruptApply()
 	return aheadError(applied, index)
 }
 
-// interruptApply makes the applier read the database's state again.
 func (n *Node) interruptApply() {
 	if stop := n.cancelApply.Load(); stop != nil {
 		(*stop)()
@@ -167,14 +162,12 @@ func ParseLogStart(text string) (LogStart, error) {
 	return LogStart{name, after}, nil
 }
 
-// Adopt starts a new log for a stopped member. With a nil at, the log continues from the state of the
-// member's database. Every other member of the cluster gets the LogStart that the first member
-// returned. A database of another log must be empty, or is emptied if discard is set, and is then
-// rebuilt from the first member's database.
+// Adopt starts a new log for a stopped member. With a nil at, the log continues from the state of the member's database.
+// Every other member of the cluster gets the LogStart that the first member returned. A database of another log must be
+// empty, or is emptied if discard is set, and is then rebuilt from the first member's database.
 //
-// The database gets the log's name before the log is created. After a crash between the two steps the
-// database is refused, and a second Adopt gives it another name. In the reverse order a log could
-// exist that no database belongs to.
+// The database gets the log's name before the log is created. After a crash between the two steps the database is
+// refused, and a second Adopt gives it another name. In the reverse order a log could exist that no database belongs to.
 func Adopt(ctx context.Context, c Config, at *LogStart, discard bool) (b LogStart, err error) {
 	if err := c.Complete(); err != nil {
 		return b, err

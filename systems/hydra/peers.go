@@ -18,7 +18,6 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// remotePause is the delay after a failed request for a cloud's progress.
 const remotePause = 200 * time.Millisecond
 
 const maxAnswer = 64 << 10
@@ -52,7 +51,6 @@ func (r *remoteDatabases) stop() {
 	r.all.Wait()
 }
 
-// wait returns when every other cloud's database has applied index.
 func (r *remoteDatabases) wait(ctx context.Context, index uint64) error {
 	for _, cloud := range r.node.otherClouds() {
 		one, err := r.track(cloud)
@@ -70,7 +68,6 @@ func (r *remoteDatabases) wait(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// otherClouds returns the other clouds that have a database.
 func (n *Node) otherClouds() []string {
 	var clouds []string
 	seen := map[string]bool{n.Cloud: true}
@@ -99,7 +96,6 @@ func (r *remoteDatabases) track(cloud string) (*remoteDatabase, error) {
 	return one, nil
 }
 
-// poll requests a cloud's progress while there are waiters.
 func (r *remoteDatabases) poll(cloud string, one *remoteDatabase) {
 	for {
 		if !one.hasWaiters() {
@@ -120,7 +116,6 @@ func (r *remoteDatabases) poll(cloud string, one *remoteDatabase) {
 	}
 }
 
-// fetchProgress asks the members of a cloud in turn.
 func (n *Node) fetchProgress(ctx context.Context, cloud string, index uint64) (uint64, error) {
 	err := errors.New("no address of its members is known")
 	for _, m := range n.log.Members() {
@@ -177,8 +172,7 @@ const (
 	announceTimeout = 5 * time.Second
 )
 
-// directory maps members to the addresses of their interfaces, from the configuration and from
-// announcements in the log.
+// directory maps members to the addresses of their interfaces, from the configuration and from announcements in the log.
 type directory struct {
 	mu  sync.Mutex
 	api map[uint64]string
@@ -205,7 +199,6 @@ func (d *directory) address(id uint64) string {
 	return d.api[id]
 }
 
-// announcement is a row of cloudsql.MembersTable.
 type announcement struct {
 	API string `json:"api"`
 }
@@ -230,7 +223,6 @@ func (n *Node) announce(ctx context.Context) {
 	}
 }
 
-// announceAddress writes this member's address, unless the table has it.
 func (n *Node) announceAddress(ctx context.Context) error {
 	self := n.log.Self()
 	n.directory.set(self.ID, n.API)
@@ -255,7 +247,6 @@ func (n *Node) announceAddress(ctx context.Context) error {
 	return err
 }
 
-// readAddresses reads the members' announcements.
 func (n *Node) readAddresses(ctx context.Context) {
 	if n.store == nil || !n.store.HasTable(cloudsql.MembersTable) {
 		return
@@ -280,8 +271,7 @@ func (n *Node) listMembers() []api.Member {
 	return list
 }
 
-// findSubstitute returns a member of another cloud that can answer: the leader, else any reachable
-// one.
+// findSubstitute returns a member of another cloud that can answer: the leader, else any reachable one.
 func (n *Node) findSubstitute() (found api.Member, ok bool) {
 	s := n.log.Status()
 	for _, m := range s.Members {

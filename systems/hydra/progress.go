@@ -19,7 +19,6 @@ type (
 // recent is how many outcomes a member keeps in memory; the database has older ones.
 const recent = 1 << 16
 
-// progress is the database's applied index, with waiters for it.
 type progress struct {
 	mu          sync.Mutex
 	applied     uint64
@@ -39,7 +38,6 @@ func (p *progress) init() {
 	p.outcomes = make(map[uint64]command.Outcome)
 }
 
-// recordApplied records that this member applied the entries in (after, applied].
 func (p *progress) recordApplied(after, applied uint64, results []cloudsql.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,8 +31,7 @@ func (n *Node) trackFreshness(ctx context.Context) {
 	}
 }
 
-// awaitLinearizable waits until the database holds every write acknowledged before the call, and
-// returns its read index.
+// awaitLinearizable waits until the database holds every write acknowledged before the call, and returns its read index.
 func (n *Node) awaitLinearizable(ctx context.Context) (index uint64, err error) {
 	asked, had := time.Now(), n.progress.index()
 	index, err = n.log.ReadIndex(ctx)
@@ -53,7 +52,6 @@ func (n *Node) awaitLinearizable(ctx context.Context) (index uint64, err error) 
 	}
 }
 
-// staleness returns the maximum age of the database's state; negative if unknown.
 func (n *Node) staleness() time.Duration {
 	if fresh := n.freshAsOf.Load(); fresh != nil {
 		return maxAge(*fresh, time.Now())
@@ -97,7 +95,6 @@ func (n *Node) checkUsable(ctx context.Context) error {
 	return api.Problemf(code, "%v", why)
 }
 
-// awaitFreshness waits until the database is as fresh as w requires.
 func (n *Node) awaitFreshness(ctx context.Context, w api.Consistency) (api.Freshness, error) {
 	if err := n.checkUsable(ctx); err != nil {
 		return api.Freshness{}, err

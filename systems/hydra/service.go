@@ -31,8 +31,7 @@ const GCPercent = 400
 const (
 	openTimeout     = 30 * time.Second
 	shutdownTimeout = 5 * time.Second
-	// forwardIdle is the number of idle connections per other member.
-	forwardIdle = 64
+	forwardIdle     = 64
 )
 
 // Service is a member's process: log, database and HTTP interface.
@@ -116,7 +115,6 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 	return s, nil
 }
 
-// hosts returns the host names that the interface accepts.
 func (s *Service) hosts() []string {
 	all := append([]string{s.config.Listen, s.config.Advertise}, s.config.Hosts...)
 	if s.id != nil {
@@ -125,7 +123,6 @@ func (s *Service) hosts() []string {
 	return all
 }
 
-// serve runs until Close, which waits for it.
 func (s *Service) serve(h *http.Server, l net.Listener, secure bool) {
 	var err error
 	if secure {

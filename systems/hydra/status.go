@@ -58,8 +58,7 @@ func (n *Node) Status(context.Context) api.Status {
 	return s
 }
 
-// wholeLog is the first index of an uncompacted log; entry 1 is the first membership, which is not
-// applied.
+// wholeLog is the first index of an uncompacted log; entry 1 is the first membership, which is not applied.
 const wholeLog = 2
 
 func (n *Node) describeDatabase(m consensus.MemberStatus, l consensus.Status) api.Database {
@@ -140,7 +139,6 @@ func (n *Node) Transfer(ctx context.Context, to string) error {
 	return api.Problemf(api.CodeBadRequest, "no member named %q", to)
 }
 
-// collector exports a node's state as metrics.
 type collector struct {
 	node *Node
 	one  map[string]*prometheus.Desc

@@ -25,7 +25,6 @@ import (
 // So the member scans the log between the database's index and the write. If an entry there
 // changes tables, which is rare, the write is answered only after it is applied.
 
-// tableChanges is the result of scanning the log for changes of tables.
 type tableChanges struct {
 	mu    sync.Mutex
 	from  uint64 // the entries in (from, at] were scanned
@@ -82,10 +81,9 @@ func requiredTables(t *api.Transaction) []string {
 	return names
 }
 
-// A member that starts without its database can write to the log but does not know the tables.
-// A write to a missing table would be acknowledged, and then discarded by every database. So
-// the member saves the list of tables as of an entry next to its log, and uses it while the
-// log shows no change since.
+// A member that starts without its database can write to the log but does not know the tables. A write to a missing
+// table would be acknowledged, and then discarded by every database. So the member saves the list of tables as of an
+// entry next to its log, and uses it while the log shows no change since.
 //
 //	tables.json: as of entry 1000 ──► log: 1001 ... none changes tables ... commit ──► as of now
 //
@@ -102,7 +100,6 @@ type savedTables struct {
 	Tables []string `json:"tables"`
 }
 
-// tableCache is the saved list of tables.
 type tableCache struct {
 	path string // "": disabled
 
@@ -110,7 +107,6 @@ type tableCache struct {
 	savedTables
 }
 
-// load reads the file; an unreadable file counts as missing.
 func (m *tableCache) load(dir string) {
 	if dir == "" {
 		return
@@ -136,7 +132,6 @@ func (m *tableCache) save(now savedTables) error {
 	return err
 }
 
-// saveTables saves the tables of a database that belongs to the log.
 func (n *Node) saveTables() {
 	at, names := n.store.KnownTables()
 	if log := n.log.Identity().Log; at > 0 && log != "" {

@@ -56,7 +56,6 @@ func (n *Node) checkTables(ctx context.Context, t *api.Transaction, answered boo
 	return since, nil
 }
 
-// proposeProblem converts an error of the log.
 func proposeProblem(err error) error {
 	switch {
 	case errors.Is(err, consensus.ErrLogFull):

@@ -85,7 +85,6 @@ func (c *Command) parseOptions(line string) (rest string, err error) {
 	}
 }
 
-// setFlag sets an option without a value, and reports whether the option exists.
 func (c *Command) setFlag(option string) bool {
 	var at *bool
 	switch {
@@ -106,7 +105,6 @@ func (c *Command) setFlag(option string) bool {
 	return true
 }
 
-// setValue sets an option with a value.
 func (c *Command) setValue(option, value string) (known bool, err error) {
 	page := c.Op == List || c.Op == Find
 	switch {
@@ -183,7 +181,6 @@ func (c *Command) parseOperands(dir, line string) error {
 	return nil
 }
 
-// resolvePath makes a path absolute if dir is set.
 func resolvePath(dir, p string) string {
 	if dir != "" && p != "" {
 		if p[0] != '/' {
@@ -217,7 +214,6 @@ func parseKind(s string) (Kind, error) {
 	return 0, fmt.Errorf("%w type %s: d, f or v", ErrInvalid, Quote(s))
 }
 
-// shorten truncates a text for an error message.
 func shorten(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."
@@ -287,7 +283,6 @@ func Quote(word string) string {
 	return b.String()
 }
 
-// isPlain reports whether a word needs no quotes.
 func isPlain(word string) bool {
 	if word == "" || word[0] == '-' || word[0] == '#' {
 		return false

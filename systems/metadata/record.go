@@ -10,10 +10,8 @@ import (
 	"skerry/internal/base/varint"
 )
 
-// ErrRecord marks bytes that do not encode a command.
 var ErrRecord = errors.New("invalid command record")
 
-// recordVersion is the first byte of every record.
 const recordVersion = 1
 
 const (

@@ -36,7 +36,6 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Sentinel errors.
 var (
 	// ErrExists reports that the authority or certificate exists.
 	ErrExists = errors.New("exists already")
@@ -53,7 +52,6 @@ var (
 // Role is what the owner of a certificate is in its cluster.
 type Role string
 
-// Roles.
 const (
 	Member      Role = "member"
 	Application Role = "application"
@@ -61,9 +59,8 @@ const (
 
 // Subject is the owner of a certificate.
 type Subject struct {
-	Name string
-	Role Role
-	// Hosts are the names and addresses that it is reached by.
+	Name  string
+	Role  Role
 	Hosts []string
 }
 
@@ -78,8 +75,7 @@ type Authority struct {
 const (
 	// caName is the authority's name in its directory, which no subject may have.
 	caName = "ca"
-	// skew is by how much the clocks of two clouds may differ at the start of a
-	// certificate's life.
+	// skew is by how much the clocks of two clouds may differ at the start of a certificate's life.
 	skew = 5 * time.Minute
 )
 
@@ -150,7 +146,6 @@ func (a *Authority) Issue(s Subject, days int, now time.Time) error {
 	return writePair(a.dir, s.Name, der, key)
 }
 
-// sign creates a certificate for a key. It ends with the authority at the latest.
 func (a *Authority) sign(s Subject, key crypto.PublicKey, days int, now time.Time) ([]byte, error) {
 	if now.After(a.cert.NotAfter) {
 		return nil, advice.With(fmt.Errorf("%w: that of the authority in %s, on %s", ErrExpired, a.dir, a.cert.NotAfter.Format(time.DateOnly)),

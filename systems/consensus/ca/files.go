@@ -52,7 +52,6 @@ func Create(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// readPair reads a certificate and its key.
 func readPair(certFile, keyFile string) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	cert, err := readCertificate(certFile)
 	if err != nil {
@@ -76,7 +75,6 @@ func readPair(certFile, keyFile string) (*x509.Certificate, *ecdsa.PrivateKey, e
 	return cert, key, nil
 }
 
-// readCertificates reads a file of one certificate after the other.
 func readCertificates(path string) (all []*x509.Certificate, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -102,7 +100,6 @@ func readCertificates(path string) (all []*x509.Certificate, err error) {
 	return all, nil
 }
 
-// readCertificate reads a file's first certificate.
 func readCertificate(path string) (*x509.Certificate, error) {
 	all, err := readCertificates(path)
 	if err != nil {
@@ -123,7 +120,6 @@ func readPEM(path, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// checkPrivate returns ErrExposed for a key that others may read.
 func checkPrivate(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -167,7 +163,6 @@ func List(dir string) ([]Certificate, error) {
 	return all, nil
 }
 
-// subjectOf returns cluster and role in a certificate.
 func subjectOf(cert *x509.Certificate) (cluster string, role Role) {
 	if o := cert.Subject.Organization; len(o) == 1 {
 		cluster = o[0]

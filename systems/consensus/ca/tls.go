@@ -63,7 +63,6 @@ func (i Identity) Hosts() []string {
 // Expires returns the end of the certificate.
 func (i Identity) Expires() time.Time { return i.credentials().cert.Leaf.NotAfter }
 
-// credentials returns the contents of the files, or the last valid ones.
 func (i Identity) credentials() *credentials {
 	h, _, _ := i.files.current()
 	return h
@@ -124,7 +123,6 @@ func Trust(authorityFile string) (func() *tls.Config, error) {
 	return func() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool} }, nil
 }
 
-// verify checks cluster and role after the chain was verified.
 func (i Identity) verify(roles []Role) func(tls.ConnectionState) error {
 	return func(s tls.ConnectionState) error {
 		if len(s.PeerCertificates) == 0 {
@@ -142,7 +140,6 @@ func (i Identity) verify(roles []Role) func(tls.ConnectionState) error {
 	}
 }
 
-// credentials are the contents of an identity's files.
 type credentials struct {
 	cert   *tls.Certificate
 	pool   *x509.CertPool // the authorities
@@ -249,7 +246,6 @@ func newPool(authorities []*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// fingerprint returns the beginning of a certificate's SHA-256.
 func fingerprint(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return hex.EncodeToString(sum[:8])

@@ -12,8 +12,7 @@ const (
 	Soon = 14 * 24 * time.Hour
 	// lookEvery is how often the files are looked at where no connection is made.
 	checkInterval = 10 * time.Second
-	// warnEvery is how often a warning is repeated.
-	warnInterval = 24 * time.Hour
+	warnInterval  = 24 * time.Hour
 )
 
 // Watch logs, until ctx ends, that the certificate was renewed, that it ends soon or has ended, and that its files are
@@ -34,7 +33,6 @@ func (i Identity) Watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// reportAuthorities logs a change of the authorities.
 func (w *watch) reportAuthorities(prints []string) {
 	if w.prints != nil && !slices.Equal(w.prints, prints) {
 		w.log.Info("other authorities are trusted from now on", "authorities", prints)
@@ -42,14 +40,12 @@ func (w *watch) reportAuthorities(prints []string) {
 	w.prints = prints
 }
 
-// Phases of a certificate's life.
 const (
 	phaseGood = iota
 	phaseSoon
 	phaseExpired
 )
 
-// watch is what was logged last.
 type watch struct {
 	log        *slog.Logger
 	expires    time.Time
@@ -59,7 +55,6 @@ type watch struct {
 	prints     []string
 }
 
-// report logs changes, and repeats lasting warnings.
 func (w *watch) report(now, expires time.Time, err error) {
 	if !w.expires.IsZero() && !expires.Equal(w.expires) {
 		w.log.Info("the certificate was renewed", "until", expires)

@@ -15,22 +15,18 @@ const (
 	Voter Role = "voter"
 	// Learner receives the log and offers Entries but does not count towards majorities.
 	Learner Role = "learner"
-	// Witness keeps the log and counts towards majorities but has no consumer: its Entries
-	// returns ErrWitness. Two places alone cannot lose either and go on, since neither
-	// can tell whether the other is gone or only out of reach; a witness in a third place
-	// breaks the tie without a database there. It costs a disk write per batch and the
-	// bandwidth of the log. It cannot give state to others, so that it passes leadership
-	// on as soon as another voter is up to date; and an entry that only a witness and one
-	// consumer's member hold is applied nowhere else until that member is back or the
-	// witness has passed it on.
+	// Witness keeps the log and counts towards majorities but has no consumer: its Entries returns ErrWitness. Two places
+	// alone cannot lose either and go on, since neither can tell whether the other is gone or only out of reach; a
+	// witness in a third place breaks the tie without a database there. It costs a disk write per batch and the bandwidth
+	// of the log. It cannot give state to others, so that it passes leadership on as soon as another voter is up to date;
+	// and an entry that only a witness and one consumer's member hold is applied nowhere else until that member is back
+	// or the witness has passed it on.
 	Witness Role = "witness"
 )
 
 // Member is one process of the cluster.
 type Member struct {
-	// ID is not 0 and never used again after the member's removal.
-	ID uint64 `json:"id"`
-	// Name is for people.
+	ID   uint64 `json:"id"`
 	Name string `json:"name"`
 	// Addr is where other members reach it: host:port.
 	Addr string `json:"addr"`
@@ -57,10 +53,9 @@ type NodeStatus struct {
 	// Applied is what this member's consumer reported.
 	Applied uint64 `json:"applied"`
 	// First and Last bound the entries in the log on disk; First > Last: none.
-	First    uint64 `json:"first"`
-	Last     uint64 `json:"last"`
-	LogBytes int64  `json:"log_bytes"`
-	// Election is the election timeout in use.
+	First    uint64        `json:"first"`
+	Last     uint64        `json:"last"`
+	LogBytes int64         `json:"log_bytes"`
 	Election time.Duration `json:"election"`
 	// StorageError tells why the log cannot be written; empty while it can.
 	StorageError string   `json:"storage_error,omitempty"`
@@ -74,8 +69,7 @@ type NodeStatus struct {
 // Status is the status of a member, or of the node itself, as the node sees it.
 type Status struct {
 	Member
-	// Votes tells whether it counts towards majorities at the moment: a new voter is a
-	// learner until it has caught up.
+	// Votes tells whether it counts towards majorities at the moment: a new voter is a learner until it has caught up.
 	Votes bool `json:"votes"`
 	// Connected tells whether messages reach it.
 	Connected bool `json:"connected"`

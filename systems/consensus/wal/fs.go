@@ -12,8 +12,7 @@ import (
 	"skerry/internal/base/flock"
 )
 
-// FS is the directory of a log: what the operating system does for it, or a double that
-// loses what was not synced.
+// FS is the directory of a log: what the operating system does for it, or a double that loses what was not synced.
 type FS interface {
 	// Create makes an empty file, replacing one of the name.
 	Create(name string) (File, error)
@@ -21,9 +20,7 @@ type FS interface {
 	// List returns the names of all files in order.
 	List() ([]string, error)
 	Remove(name string) error
-	// Sync makes creations and removals durable.
 	Sync() error
-	// Close gives the directory up to others.
 	Close() error
 }
 
@@ -36,11 +33,9 @@ type File interface {
 	Allocate(size int64) error
 	Truncate(size int64) error
 	Size() (int64, error)
-	// Sync makes all writes durable.
 	Sync() error
 }
 
-// directory is a real one.
 type directory struct {
 	path string
 	lock *flock.Lock

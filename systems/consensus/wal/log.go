@@ -28,8 +28,7 @@ type Options struct {
 	Segment int64
 	// Cache bounds the tail of the log kept in memory, in bytes.
 	Cache int64
-	// Now returns the time. nil means time.Now.
-	Now func() time.Time
+	Now   func() time.Time
 }
 
 // Log is an open log. Append, Sync, Reset, SetConf and Compact must not run concurrently. All other methods may run at any

@@ -45,7 +45,6 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// version is of the format, at the beginning of each segment.
 const version = 1
 
 // segmentHeader makes a segment readable without those before it.
@@ -53,8 +52,7 @@ type segmentHeader struct {
 	Cluster string `json:"cluster"`
 	ID      uint64 `json:"id"`
 	Seq     uint64 `json:"seq"`
-	// Base is true if all earlier segments are void.
-	Base bool `json:"base,omitempty"`
+	Base    bool   `json:"base,omitempty"`
 	// PrevIndex and PrevTerm are of the entry before the segment's first.
 	PrevIndex uint64 `json:"prev_index"`
 	PrevTerm  uint64 `json:"prev_term"`
@@ -83,7 +81,6 @@ func beginRecord(b []byte, k kind, synced int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(synced))
 }
 
-// finishRecord completes the record that begins at start.
 func finishRecord(b []byte, start int) []byte {
 	end := len(b)
 	binary.LittleEndian.PutUint32(b[start+8:], uint32(end-start-headerSize))
@@ -174,7 +171,6 @@ func (r record) numbers(n int) ([]uint64, error) {
 	return out, nil
 }
 
-// entry copies the entry out of the record.
 func (r record) entry() (*raftpb.Entry, error) {
 	if r.kind != kindEntry || len(r.payload) < 17 || r.payload[16] > byte(raftpb.EntryConfChangeV2) {
 		return nil, fmt.Errorf("record of kind %d and %d bytes is no entry", r.kind, len(r.payload))

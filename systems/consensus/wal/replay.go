@@ -120,7 +120,6 @@ func (l *Log) replay(seq uint64, last bool) error {
 	return nil
 }
 
-// applyRecord applies one record.
 func (l *Log) applyRecord(s *segment, r record) error {
 	if (s.size == 0) != (r.kind == kindSegment) {
 		return fmt.Errorf("%w: record of kind %d out of place", ErrCorrupt, r.kind)

@@ -28,7 +28,6 @@ type segment struct {
 	terms   []termRun
 }
 
-// termRun is a stretch of entries of one term, from an index on.
 type termRun struct{ from, term uint64 }
 
 func segmentName(seq uint64) string { return fmt.Sprintf("%016x%s", seq, suffix) }
@@ -46,7 +45,6 @@ func (s *segment) add(index, term uint64, offset uint32) {
 	s.offsets = append(s.offsets, offset)
 }
 
-// cut drops all entries after index.
 func (s *segment) cut(index uint64) {
 	if len(s.offsets) == 0 || index >= s.last() {
 		return
@@ -116,9 +114,8 @@ func (l *Log) rotate(b *base) error {
 		if err := current.file.Truncate(current.size); err != nil {
 			return fmt.Errorf("closing log segment %s: %w", current.name(), err)
 		}
-		// The end too, though no record may wait for it: a file system that orders nothing else
-		// could keep the next segment and give this one back its zeros, which are damage in a
-		// segment that is not the last.
+		// The end too, though no record may wait for it: a file system that orders nothing else could keep the next
+		// segment and give this one back its zeros, which are damage in a segment that is not the last.
 		if err := l.syncCurrent(); err != nil {
 			return err
 		}
@@ -146,7 +143,6 @@ func (l *Log) rotate(b *base) error {
 	return nil
 }
 
-// resetTo voids what the log held.
 func (l *Log) resetTo(head segmentHeader) {
 	for _, s := range l.segs[:len(l.segs)-1] {
 		s.offsets, s.terms = nil, nil
@@ -158,7 +154,6 @@ func (l *Log) resetTo(head segmentHeader) {
 	l.cache, l.cached = nil, 0
 }
 
-// createSegment makes a segment's file with its header, durably.
 func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 	name := segmentName(head.Seq)
 	fail := func(err error) (*segment, error) {

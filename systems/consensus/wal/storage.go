@@ -40,8 +40,7 @@ func (l *Log) cacheEntries(entries []*raftpb.Entry) {
 	}
 }
 
-// Entries returns entries from lo up to before hi: at least one, then as many as fit into
-// maxSize bytes.
+// Entries returns entries from lo up to before hi: at least one, then as many as fit into maxSize bytes.
 func (l *Log) Entries(lo, hi, maxSize uint64) ([]*raftpb.Entry, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

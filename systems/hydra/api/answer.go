@@ -65,7 +65,6 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// setFreshness sets the headers of a read.
 func setFreshness(w http.ResponseWriter, f Freshness) {
 	h := w.Header()
 	h[HeaderCloud] = []string{f.Cloud}
@@ -76,7 +75,6 @@ func setFreshness(w http.ResponseWriter, f Freshness) {
 	}
 }
 
-// writeProblem answers with a problem and returns the status.
 func (s *Server) writeProblem(w http.ResponseWriter, p *Problem) int {
 	status := StatusOf(p.Code)
 	h := w.Header()
@@ -100,7 +98,6 @@ func StatusOf(code string) int {
 	return http.StatusInternalServerError
 }
 
-// receivedBody is the body of a request that has arrived completely.
 type receivedBody struct {
 	io.ReadCloser
 	text []byte
@@ -134,7 +131,6 @@ func requestBody(r *http.Request) []byte {
 	return w.text
 }
 
-// decodeBody decodes a body that is one JSON value without unknown fields.
 func decodeBody(r *http.Request, into any) error {
 	d := json.NewDecoder(bytes.NewReader(requestBody(r)))
 	d.DisallowUnknownFields()
@@ -147,7 +143,6 @@ func decodeBody(r *http.Request, into any) error {
 	return nil
 }
 
-// forwardTransaction sends a transaction to another member.
 func (s *Server) forwardTransaction(w http.ResponseWriter, r *http.Request, to *Elsewhere, t *Transaction, a Ack) (Written, error) {
 	var done Written
 	text, err := command.EncodeJSON(t)
@@ -178,7 +173,6 @@ func (s *Server) forwardTransaction(w http.ResponseWriter, r *http.Request, to *
 	return done, p
 }
 
-// newForwardRequest creates a request to another member with the client's authorization.
 func (s *Server) newForwardRequest(r *http.Request, method string, u *url.URL, to *Elsewhere, body io.Reader) (*http.Request, error) {
 	at := *u
 	at.Scheme, at.Host = "http", to.API
@@ -196,7 +190,6 @@ func (s *Server) newForwardRequest(r *http.Request, method string, u *url.URL, t
 	return out, nil
 }
 
-// forwardRequest sends a request without a body to another member.
 func (s *Server) forwardRequest(w http.ResponseWriter, r *http.Request, to *Elsewhere) int {
 	out, err := s.newForwardRequest(r, r.Method, r.URL, to, nil)
 	if err != nil {

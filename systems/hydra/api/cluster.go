@@ -80,10 +80,8 @@ type Progress struct {
 	Applied uint64 `json:"applied"`
 }
 
-// maxProgress bounds a progress request.
 const maxProgress = 5 * time.Second
 
-// progress waits until the database has applied an index, at most maxProgress.
 func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r)
 	if err != nil {

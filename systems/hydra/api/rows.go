@@ -29,7 +29,6 @@ func parseConsistency(q url.Values) (Consistency, error) {
 	return w, nil
 }
 
-// parseQuery parses a request's query; most are empty.
 func parseQuery(r *http.Request) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
@@ -41,7 +40,6 @@ func parseQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// parseRead parses what all reads of a table share.
 func parseRead(r *http.Request) (table string, q url.Values, w Consistency, err error) {
 	table = r.PathValue("table")
 	if err := command.ValidTable(table); err != nil {
@@ -178,7 +176,6 @@ func (s *Server) listTables(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, Tables{append([]string{}, names...)})
 }
 
-// write executes a transaction.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, q url.Values, t *Transaction) error {
 	if id := r.Header.Get(HeaderRequestID); id != "" {
 		if t.RequestID != "" && t.RequestID != id {
@@ -217,7 +214,6 @@ func rowWrite(r *http.Request, do command.Action) Write {
 	return Write{Do: do, Table: r.PathValue("table"), Key: r.PathValue("key")}
 }
 
-// conditions returns the checks of the query.
 func conditions(q url.Values, on Write) ([]Check, error) {
 	if text := q.Get("if_version"); text != "" {
 		v, err := strconv.ParseUint(text, 10, 63)
@@ -260,7 +256,6 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 	return s.writeExisting(w, r, rowWrite(r, command.Delete))
 }
 
-// writeExisting writes to a row that must exist.
 func (s *Server) writeExisting(w http.ResponseWriter, r *http.Request, change Write) error {
 	q, err := parseQuery(r)
 	if err != nil {

@@ -26,7 +26,6 @@ import (
 //go:embed openapi.yaml
 var OpenAPI []byte
 
-// Limits and defaults of a server.
 const (
 	// MaxBody bounds a request's body in bytes.
 	MaxBody = 4 << 20
@@ -35,8 +34,7 @@ const (
 	forwardedMore = 1 << 20
 	// DefaultInFlight is the maximum of concurrent requests; others get 503 with Retry-After.
 	DefaultInFlight = 4096
-	// DefaultTimeout bounds an operation.
-	DefaultTimeout = 10 * time.Second
+	DefaultTimeout  = 10 * time.Second
 	// DefaultPatience bounds the arrival of a request.
 	DefaultPatience = 30 * time.Second
 	// MaxScan bounds the rows of a page; DefaultScan is the default.
@@ -140,8 +138,7 @@ type route struct {
 	method, path string
 	scope        bearer.Scope
 	serve        func(http.ResponseWriter, *http.Request) error
-	// unbounded operations have no timeout.
-	unbounded bool
+	unbounded    bool
 }
 
 func (s *Server) routes() []route {
@@ -209,7 +206,6 @@ func (s *Server) wrap(rt route) http.Handler {
 	})
 }
 
-// serveLimited serves a request unless too many are in flight.
 func (s *Server) serveLimited(rt route, w http.ResponseWriter, r *http.Request) error {
 	if rt.scope != bearer.Public {
 		defer s.inFlight.Add(-1)
@@ -225,7 +221,6 @@ func (s *Server) serveLimited(rt route, w http.ResponseWriter, r *http.Request) 
 // Held returns the bytes that request bodies hold.
 func (s *Server) Held() int64 { return s.room.InUse() }
 
-// authorize checks the token of a request.
 func (s *Server) authorize(rt route, r *http.Request) error {
 	if s.Tokens == nil || rt.scope == bearer.Public {
 		return nil
@@ -252,7 +247,6 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) i
 	return s.writeProblem(w, s.problemOf(err, r.Method != http.MethodGet, r.Method+" "+r.URL.Path))
 }
 
-// problemOf converts an error into a problem, and logs internal errors.
 func (s *Server) problemOf(err error, write bool, what string) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {

@@ -19,7 +19,6 @@ import (
 	"skerry/systems/hydra/framing"
 )
 
-// streams are the open connections that use package framing.
 type streams struct {
 	ctx    context.Context // ends with the member
 	cancel context.CancelFunc
@@ -32,7 +31,6 @@ type streams struct {
 	operations map[framing.Operation]measured
 }
 
-// measured is the metrics of one operation.
 type measured struct {
 	route   string
 	seconds prometheus.Observer
@@ -70,7 +68,6 @@ func (s *Server) Close(ctx context.Context) {
 	s.streams.cancel()
 }
 
-// stream is one connection.
 type stream struct {
 	s      *Server
 	conn   net.Conn
@@ -81,7 +78,6 @@ type stream struct {
 	all    sync.WaitGroup
 }
 
-// stream upgrades a connection to a stream.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 	upgrade := slices.ContainsFunc(r.Header.Values("Connection"), func(v string) bool { return strings.EqualFold(v, "Upgrade") })
 	if !upgrade || r.Header.Get("Upgrade") != framing.Protocol {
@@ -117,7 +113,6 @@ func (c *stream) deadline(at time.Time) error {
 	return c.conn.SetReadDeadline(at)
 }
 
-// serve answers requests until the connection or the member ends.
 func (c *stream) serve() {
 	defer func() {
 		c.all.Wait()
@@ -167,7 +162,6 @@ func (c *stream) serve() {
 	}
 }
 
-// cloneRequest copies a request out of its frame.
 func cloneRequest(q framing.Request) framing.Request {
 	q.Table, q.Key, q.Transaction = slices.Clone(q.Table), slices.Clone(q.Key), slices.Clone(q.Transaction)
 	return q
@@ -180,7 +174,6 @@ func requestedRead(q *framing.Request) (Consistency, bool) {
 	return Consistency{Reads[q.Read], q.Staleness}, true
 }
 
-// runsInline reports whether a request runs before the next one is read.
 func (c *stream) runsInline(q *framing.Request) (Consistency, bool) {
 	w, ok := requestedRead(q)
 	return w, ok && c.inline != nil && c.inline.ReadsInline(w)

@@ -17,9 +17,8 @@
 //	GET    /v1/stream                          rows and transactions as frames: package framing
 //	GET    /status /healthz /readyz /metrics /openapi.yaml
 //
-// Reads take ?read=linearizable (default), local or bounded with ?max_staleness_ms=N;
-// writes take ?ack=committed (default), applied or everywhere, and an Idempotency-Key
-// header.
+// Reads take ?read=linearizable (default), local or bounded with ?max_staleness_ms=N; writes take ?ack=committed
+// (default), applied or everywhere, and an Idempotency-Key header.
 package api
 
 import (
@@ -33,7 +32,6 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// Transactions are those of the log.
 type (
 	Transaction = command.Transaction
 	Check       = command.Check
@@ -43,7 +41,6 @@ type (
 // Read is the consistency level of a read.
 type Read string
 
-// Reads.
 const (
 	// Linearizable reads see every write acknowledged before their start.
 	Linearizable Read = "linearizable"
@@ -70,7 +67,6 @@ const (
 	Everywhere Ack = "everywhere" // and every cloud's database has it
 )
 
-// Headers of requests and answers.
 const (
 	HeaderRequestID = "Idempotency-Key"
 	HeaderMember    = "Hydra-Member"       // answering member
@@ -156,8 +152,7 @@ type Status struct {
 type Certificate struct {
 	Expires time.Time `json:"expires"`
 	LeftS   int64     `json:"left_s"` // by the member's clock; negative after expiry
-	// Authorities are the trusted authorities: the first 16 hexadecimal digits of the SHA-256 of their
-	// certificates.
+	// Authorities are the trusted authorities: the first 16 hexadecimal digits of the SHA-256 of their certificates.
 	Authorities []string `json:"authorities,omitempty"`
 }
 
@@ -169,7 +164,6 @@ type Log struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// States of a database.
 const (
 	StateServing    = "serving"
 	StateRebuilding = "rebuilding"
@@ -205,7 +199,6 @@ type Problem struct {
 	Version uint64 `json:"version,omitempty"`
 }
 
-// Codes of problems, with their HTTP status.
 const (
 	CodeBadRequest   = "bad_request"   // 400
 	CodeUnauthorized = "unauthorized"  // 401
@@ -253,7 +246,6 @@ type Backend interface {
 	Scan(ctx context.Context, table string, r Range, w Consistency) ([]Row, Freshness, error)
 	Count(ctx context.Context, table string, w Consistency) (int64, Freshness, error)
 	Tables(ctx context.Context, w Consistency) ([]string, Freshness, error)
-	// Write executes a normalized transaction.
 	Write(ctx context.Context, t *Transaction, a Ack) (Written, error)
 
 	Status(ctx context.Context) Status

@@ -29,7 +29,6 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// Sentinel errors.
 var (
 	ErrExists   = errors.New("file exists")
 	ErrNotEmpty = errors.New("cluster is not empty")
@@ -113,7 +112,6 @@ func (from Source) open(ctx context.Context) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// readSnapshot reads a snapshot to its end and summarizes it.
 func readSnapshot(r io.Reader, v cloudsql.Visitor) (Summary, error) {
 	var s Summary
 	sum := sha256.New()
@@ -172,11 +170,9 @@ func visitFile(path string, v cloudsql.Visitor) (Summary, error) {
 }
 
 const (
-	// batchRows and batchBytes bound one transaction.
 	batchRows  = 500
 	batchBytes = 1 << 20
-	// restorers is the number of concurrent transactions.
-	restorers = 8
+	restorers  = 8
 )
 
 // Restore writes a verified backup into a cluster without rows. Rows get new versions, and earlier

@@ -19,7 +19,6 @@ import (
 	"skerry/systems/hydra/api"
 )
 
-// backend is a server with its observed state.
 type backend struct {
 	url   *url.URL
 	cloud string
@@ -32,12 +31,10 @@ type backend struct {
 	streak int // consecutive checks that contradict up
 }
 
-// view is the observed state of a backend.
 type view struct {
 	// up follows from checks, draining and witness from the member's status.
 	up, draining, witness bool
-	// leads and knowsLeader are the member's claims in term. Of two leaders, the one with the
-	// lower term is outdated.
+	// leads and knowsLeader are the member's claims in term. Of two leaders, the one with the lower term is outdated.
 	leads, knowsLeader bool
 	term               uint64
 	// distance is the moving average of a check's duration.
@@ -45,7 +42,6 @@ type view struct {
 	problem  string
 }
 
-// averageWeight is the weight of the newest value in a moving average.
 const averageWeight = 0.3
 
 func (b *backend) currentView() view {
@@ -54,8 +50,7 @@ func (b *backend) currentView() view {
 	return b.view
 }
 
-// recordCheck records a check's result, err if it failed. It reports whether the backend went up or
-// down.
+// recordCheck records a check's result, err if it failed. It reports whether the backend went up or down.
 func (b *backend) recordCheck(v view, took time.Duration, err error, fall, rise int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +95,6 @@ func dialer(timeout time.Duration) func(context.Context, string, string) (net.Co
 	return (&net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}).DialContext
 }
 
-// watch checks a backend until ctx ends, and calls first after the first check.
 func (p *pool) watch(ctx context.Context, b *backend, first func()) {
 	defer first()
 	tick := time.NewTicker(p.config.Interval)
@@ -169,13 +163,11 @@ func (p *pool) checkOnce(ctx context.Context, b *backend) (view, error) {
 	}, nil
 }
 
-// Roles of members in their status.
 const (
 	roleLeader = "leader"
 	roleDirect = "direct"
 )
 
-// candidate is a backend with its state when the order was computed.
 type candidate struct {
 	*backend
 	seen view

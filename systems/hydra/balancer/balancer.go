@@ -1,6 +1,5 @@
-// Package balancer is the load balancer in front of Hydra in each cloud. It spreads requests
-// over the members and over the application's processes, its own cloud's first, and answers
-// every request.
+// Package balancer is the load balancer in front of Hydra in each cloud. It spreads requests over the members and over
+// the application's processes, its own cloud's first, and answers every request.
 //
 //	request ─► Pool: limit, queue ──full──► 503, Retry-After
 //	              │ order: for a write the leader, if near; then by distance x load
@@ -40,7 +39,6 @@ var ErrConfig = errors.New("invalid load balancer")
 // Kind is the kind of a pool's backends.
 type Kind string
 
-// Kinds of backends.
 const (
 	// Members serve the data layer's API; /status reports leader and health.
 	Members Kind = "members"
@@ -145,7 +143,6 @@ func New(c Config) (*Balancer, error) {
 	return b, b.metrics.register(c.Registry, b.pools)
 }
 
-// pool is the backends of one kind.
 type pool struct {
 	*Balancer
 	kind     Kind

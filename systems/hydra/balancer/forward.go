@@ -26,7 +26,6 @@ const (
 	lastPause  = 500 * time.Millisecond
 )
 
-// request is a client's request, which may be sent several times.
 type request struct {
 	*http.Request
 	body  []byte
@@ -35,7 +34,6 @@ type request struct {
 	safe bool
 }
 
-// attempt is the result of sending a request to one backend.
 type attempt struct {
 	resp *http.Response // nil when err is not
 	body []byte         // of resp, or its start if rest is set
@@ -45,8 +43,7 @@ type attempt struct {
 	undone bool
 }
 
-// send tries backends until one answers. It returns the answer, or nil, and whether a write may have
-// been executed.
+// send tries backends until one answers. It returns the answer, or nil, and whether a write may have been executed.
 func (p *pool) send(ctx context.Context, r *request) (a *attempt, doubt bool) {
 	patience := time.Now().Add(p.config.Patience)
 	pause := firstPause
@@ -78,7 +75,6 @@ func (p *pool) send(ctx context.Context, r *request) (a *attempt, doubt bool) {
 	}
 }
 
-// orNil returns nil if no backend has answered.
 func (a *attempt) orNil() *attempt {
 	if a == nil || a.err != nil {
 		return nil
@@ -96,7 +92,6 @@ func isRetriable(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// try sends a request to one backend and reads its answer.
 func (p *pool) try(ctx context.Context, r *request, b *backend) *attempt {
 	b.inflight.Add(1)
 	defer b.inflight.Add(-1)
@@ -132,7 +127,6 @@ func (p *pool) try(ctx context.Context, r *request, b *backend) *attempt {
 	return a
 }
 
-// cancelled ends an attempt's context when its body is closed.
 type cancelled struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -148,8 +142,7 @@ func isDialError(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// isUndone reports whether an answer says that the request was not executed and may be sent to another
-// backend.
+// isUndone reports whether an answer says that the request was not executed and may be sent to another backend.
 func isUndone(status int, body []byte) bool {
 	if status != http.StatusServiceUnavailable && status != http.StatusMisdirectedRequest {
 		return false
@@ -168,8 +161,7 @@ func isUndone(status int, body []byte) bool {
 // hopHeaders belong to one connection (RFC 9110, 7.6.1).
 var hopHeaders = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// guardHeaders were checked by the balancer's guard. They refer to a host name that the backend does
-// not know.
+// guardHeaders were checked by the balancer's guard. They refer to a host name that the backend does not know.
 var guardHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest"}
 
 func removeHopHeaders(h http.Header) {
@@ -183,7 +175,6 @@ func removeHopHeaders(h http.Header) {
 	}
 }
 
-// outgoing returns the request as sent to a backend.
 func (r *request) outgoing(ctx context.Context, b *backend, by string) *http.Request {
 	out := r.Clone(ctx)
 	out.RequestURI, out.Close = "", false

@@ -19,7 +19,6 @@ import (
 	"skerry/systems/hydra/api"
 )
 
-// HeaderBalancer names the balancer that forwarded an answer.
 const HeaderBalancer = "Hydra-Balancer"
 
 const retryAfter = "1"
@@ -45,8 +44,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.metrics.recordRequest(p.kind, r.Method, code, time.Since(began))
 }
 
-// guarded wraps the balancer in the guard against web pages of other sites. Links may lead to the
-// application's pages.
+// guarded wraps the balancer in the guard against web pages of other sites. Links may lead to the application's pages.
 func (b *Balancer) guarded(listen net.Addr) http.Handler {
 	guard := webguard.New(listen, b.config.Hosts...)
 	guard.Links = func(path string) bool { return b.apps != nil && b.poolFor(path) == b.apps }
@@ -56,7 +54,6 @@ func (b *Balancer) guarded(listen net.Addr) http.Handler {
 	})
 }
 
-// poolFor returns the pool that serves a path, or nil.
 func (b *Balancer) poolFor(path string) *pool {
 	data := strings.HasPrefix(path, "/v1/")
 	for _, own := range []string{"/status", "/healthz", "/readyz", "/openapi.yaml"} {
@@ -68,7 +65,6 @@ func (b *Balancer) poolFor(path string) *pool {
 	return b.apps
 }
 
-// serve answers a request and returns the status.
 func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
 	body, held, err := p.room.ReadBody(w, r, p.config.MaxBody, p.config.Arrival)
 	if err != nil {
@@ -111,7 +107,6 @@ func (p *pool) writeReadError(w http.ResponseWriter, err error) int {
 	return writeProblem(w, http.StatusBadRequest, api.CodeBadRequest, "reading the body: "+err.Error())
 }
 
-// writeTo sends the answer to the client.
 func (a *attempt) writeTo(w http.ResponseWriter) int {
 	defer a.close()
 	removeHopHeaders(a.resp.Header)
@@ -128,7 +123,6 @@ func (a *attempt) writeTo(w http.ResponseWriter) int {
 	return a.resp.StatusCode
 }
 
-// writeProblem answers with an error of the balancer.
 func writeProblem(w http.ResponseWriter, status int, code, message string) int {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -140,7 +134,6 @@ func writeProblem(w http.ResponseWriter, status int, code, message string) int {
 	return status
 }
 
-// Reasons to reject a request.
 var (
 	errFull   = errors.New("queue is full")
 	errWaited = errors.New("queue time exceeded")
@@ -159,7 +152,6 @@ func newLimiter(limit, queue int, wait time.Duration) *limiter {
 	return &limiter{slots: make(chan struct{}, limit), queue: int64(queue), wait: wait}
 }
 
-// enter waits for a slot; on success call leave.
 func (l *limiter) enter(ctx context.Context) error {
 	select {
 	case l.slots <- struct{}{}:

@@ -47,7 +47,6 @@ func (m *metrics) recordRequest(kind Kind, method string, code int, took time.Du
 	m.seconds.WithLabelValues(string(kind), method).Observe(took.Seconds())
 }
 
-// register adds all metrics to r, if any.
 func (m *metrics) register(r prometheus.Registerer, pools []*pool) error {
 	if r == nil {
 		return nil

@@ -84,7 +84,6 @@ func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries 
 // deadlock is MySQL's error code for a transaction that lost a conflict. Galera reports it at commit.
 const deadlock = 1213
 
-// asMoved wraps a serialization failure in ErrMoved.
 func asMoved(err error) error {
 	var m *mysql.MySQLError
 	var p *pgconn.PgError
@@ -152,13 +151,11 @@ func (s *Store) runDDL(ctx context.Context, query string) error {
 	}
 }
 
-// isBusy reports whether another connection held SQLite's lock.
 func isBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// applyBatch applies a batch within tx to a database in the cached state before.
 func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState, holder string, after uint64,
 	batch []decodedEntry) (results []Result, now observation, err error) {
 	last := batch[len(batch)-1].index
@@ -244,7 +241,6 @@ func (s *Store) advanceApplied(ctx context.Context, tx *sql.Tx, before *cachedSt
 	return nil
 }
 
-// outcomeRecord is a row of hydra_outcomes.
 type outcomeRecord struct {
 	index   uint64
 	request string
@@ -252,7 +248,6 @@ type outcomeRecord struct {
 	failure bool // failure of an unconditional transaction
 }
 
-// findRequests reads the stored outcomes of a batch's idempotency keys.
 func (s *Store) findRequests(ctx context.Context, tx *sql.Tx, batch []decodedEntry) (map[string]outcomeRecord, error) {
 	known := make(map[string]outcomeRecord)
 	var ids []any

@@ -14,7 +14,6 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// dialect holds the differences between databases.
 type dialect struct {
 	name  string
 	quote string // around names
@@ -22,14 +21,11 @@ type dialect struct {
 	numbered bool
 	// Column types; keys compare by bytes.
 	key, text, index, request string
-	// conflict turns an insert into a replacement of the row.
-	conflict string
-	// insertOnce inserts the row of hydra_meta if it is missing.
-	insertOnce string
+	conflict                  string
+	insertOnce                string
 	// snapshot is the isolation level for consistent reads.
 	snapshot sql.IsolationLevel
-	// options follow a table's columns.
-	options string
+	options  string
 }
 
 const metaValues = "INSERT INTO hydra_meta (id, format, cluster, applied, tables_at, holder, log_id, outcomes_after) " +
@@ -58,7 +54,6 @@ var (
 	}
 )
 
-// schema returns the statements that create Hydra's own tables.
 func (d *dialect) schema() []string {
 	name := "VARCHAR(200)"
 	return []string{
@@ -93,16 +88,13 @@ func (d *dialect) indexStatement() string {
 	return "CREATE INDEX IF NOT EXISTS hydra_outcomes_request ON hydra_outcomes (request) WHERE request IS NOT NULL"
 }
 
-// createTable returns the statement that creates a table of rows.
 func (d *dialect) createTable(table string) string {
 	return "CREATE TABLE IF NOT EXISTS " + d.quoteName(table) + " (" + d.quoteName("key") + " " + d.key + " PRIMARY KEY NOT NULL, " +
 		d.quoteName("version") + " " + d.index + " NOT NULL, " + d.quoteName("value") + " " + d.text + " NOT NULL)" + d.options
 }
 
-// quoteName quotes a name that command.ValidTable accepts.
 func (d *dialect) quoteName(n string) string { return d.quote + n + d.quote }
 
-// bind converts n placeholders to the database's form.
 func (d *dialect) bind(query string, n int) string {
 	if !d.numbered {
 		return query
@@ -122,7 +114,6 @@ func (d *dialect) bind(query string, n int) string {
 // busyTimeout is how long SQLite waits for another process's write.
 const busyTimeout = 10 * time.Second
 
-// openPools opens a pool for writes and one for reads.
 func openPools(c Config, silence *silence) (d *dialect, path string, write, read *sql.DB, err error) {
 	scheme, rest, ok := strings.Cut(c.URL, ":")
 	if !ok || strings.HasPrefix(c.URL, "/") || strings.HasPrefix(c.URL, ".") {
@@ -189,7 +180,6 @@ func Redacted(text string) string {
 	return u.Redacted()
 }
 
-// statementKey identifies a prepared statement.
 type statementKey struct {
 	kind, table string
 	n           int
@@ -214,8 +204,7 @@ func (s *Store) cachedStatement(ctx context.Context, db *sql.DB, key statementKe
 		return stmt, nil
 	}
 	text, n := query()
-	// This prepares on a second connection. database/sql prepares again on the transaction's
-	// connection at first use.
+	// This prepares on a second connection. database/sql prepares again on the transaction's connection at first use.
 	stmt, err := db.PrepareContext(ctx, s.dialect.bind(text, n))
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", key.kind, err)
@@ -232,7 +221,6 @@ func (s *Store) cachedStatement(ctx context.Context, db *sql.DB, key statementKe
 // chunks are the numbers of rows per statement. Few sizes keep the number of prepared statements low.
 var chunks = []int{128, 16, 1}
 
-// chunkSize returns the largest size that n rows fill.
 func chunkSize(n int) int {
 	for _, c := range chunks {
 		if n >= c {

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// cachedState is the member's view of its database. The database's content follows from the log and
-// the applied index alone, so the view needs nothing else. A database may go back in time under a
-// running member: an asynchronous replica takes over, or a copy is restored. If reads ignored the
-// database's own index:
+// cachedState is the member's view of its database. The database's content follows from the log and the applied index
+// alone, so the view needs nothing else. A database may go back in time under a running member: an asynchronous replica
+// takes over, or a copy is restored. If reads ignored the database's own index:
 //
 //  1. The database is at 1000, table t was created at 995, and the member knows both.
 //  2. A replica at 990 takes over.
@@ -19,9 +18,8 @@ import (
 //  4. The next batch does not create t, which the member believes to exist, and every later batch
 //     that writes to t fails.
 //
-// So every read fetches the database's index in the same statement, every batch starts with a
-// compare-and-set of the whole view, and a step back starts a new epoch. Observations from statements
-// of an older epoch are ignored.
+// So every read fetches the database's index in the same statement, every batch starts with a compare-and-set of the
+// whole view, and a step back starts a new epoch. Observations from statements of an older epoch are ignored.
 type cachedState struct {
 	epoch   uint64
 	applied uint64 // lower bound of the applied index in this epoch
@@ -30,7 +28,6 @@ type cachedState struct {
 	stale   bool // tables may differ from the database's
 }
 
-// observation is what a statement read from hydra_meta.
 type observation struct {
 	applied uint64
 	log     string
@@ -98,8 +95,7 @@ func (s *Store) compareState(before *cachedState, now observation) error {
 	return nil
 }
 
-// SetLog sets the log whose entries are applied from now on. found is the name that the database has:
-// the same, or none.
+// SetLog sets the log whose entries are applied from now on. found is the name that the database has: the same, or none.
 func (s *Store) SetLog(log, found string) {
 	if name := s.logName.Load(); log != "" && (name == nil || *name != log) {
 		s.logName.Store(&log)
@@ -119,7 +115,6 @@ func (s *Store) SetLog(log, found string) {
 // Applied returns a lower bound of the database's applied index.
 func (s *Store) Applied() uint64 { return s.cached.Load().applied }
 
-// checkTable returns nil if the table exists in a database that has applied at least least.
 func (k *cachedState) checkTable(table string, least uint64) error {
 	switch {
 	case k.tables.names[table]:
@@ -130,7 +125,6 @@ func (k *cachedState) checkTable(table string, least uint64) error {
 	return ErrUnknownTable
 }
 
-// logOf returns the log's name that a batch writes to hydra_meta.
 func (s *Store) logOf(before *cachedState) string {
 	if name := s.logName.Load(); name != nil {
 		return *name
@@ -159,8 +153,7 @@ func (p *Progress) scan(row *sql.Row) error {
 	return nil
 }
 
-// Progress reads the applied index, and the list of tables if it changed. The index may be lower than
-// before.
+// Progress reads the applied index, and the list of tables if it changed. The index may be lower than before.
 func (s *Store) Progress(ctx context.Context) (Progress, error) {
 	p, _, err := s.readState(ctx) // the caller compares p
 	return p, err
@@ -188,7 +181,6 @@ func (s *Store) readState(ctx context.Context) (p Progress, why, err error) {
 	return p, s.observe(before, now), nil
 }
 
-// readTables reads progress and tables in one transaction.
 func (s *Store) readTables(ctx context.Context) (p Progress, t *tableSet, err error) {
 	tx, err := s.beginSnapshot(ctx)
 	if err != nil {
@@ -202,7 +194,6 @@ func (s *Store) readTables(ctx context.Context) (p Progress, t *tableSet, err er
 	return p, &tableSet{p.Schema, names}, err
 }
 
-// beginSnapshot begins a transaction that reads one consistent state.
 func (s *Store) beginSnapshot(ctx context.Context) (*sql.Tx, error) {
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.snapshot, ReadOnly: s.dialect.snapshot != 0})
 	if err != nil {
@@ -211,8 +202,7 @@ func (s *Store) beginSnapshot(ctx context.Context) (*sql.Tx, error) {
 	return tx, nil
 }
 
-// addColumns upgrades hydra_meta. Members of early versions keep working, because they name the
-// columns that they use.
+// addColumns upgrades hydra_meta. Members of early versions keep working, because they name the columns that they use.
 func (s *Store) addColumns(ctx context.Context) error {
 	have := func() (applied uint64, err error) {
 		var log string
@@ -242,7 +232,6 @@ func (s *Store) addColumns(ctx context.Context) error {
 	return nil
 }
 
-// isDuplicateColumn reports whether another member has added the column.
 func isDuplicateColumn(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "duplicate column") || strings.Contains(text, "already exists")

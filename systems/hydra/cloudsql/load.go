@@ -14,9 +14,8 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// Load replaces the database's rows by a snapshot's in one transaction. Until commit the database
-// serves its old state; an error leaves it unchanged. A snapshot that is not newer is read to its end
-// and ignored.
+// Load replaces the database's rows by a snapshot's in one transaction. Until commit the database serves its old state;
+// an error leaves it unchanged. A snapshot that is not newer is read to its end and ignored.
 func (s *Store) Load(ctx context.Context, r io.Reader) (index uint64, err error) {
 	p, err := s.Progress(ctx)
 	if err != nil {
@@ -39,7 +38,6 @@ func (s *Store) Load(ctx context.Context, r io.Reader) (index uint64, err error)
 	return index, nil
 }
 
-// loader writes a snapshot into the database.
 type loader struct {
 	ctx     context.Context
 	store   *Store
@@ -97,7 +95,6 @@ func (l *loader) begin(h Header) (err error) {
 	return nil
 }
 
-// createTable creates a table before the transaction, like Store.createTables.
 func (l *loader) createTable(name string) error {
 	if strings.HasPrefix(name, systemPrefix) {
 		if name != MembersTable {
@@ -134,7 +131,6 @@ func (l *loader) table(name string) error {
 	return nil
 }
 
-// deleteChunk is the number of rows per DELETE on a server, so that each answers in time.
 const deleteChunk = 20_000
 
 func (l *loader) clearTable(table string) error {

@@ -13,8 +13,7 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// pending is the state of the tables within a batch: rows read so far, and the last state of each
-// written row.
+// pending is the state of the tables within a batch: rows read so far, and the last state of each written row.
 type pending struct {
 	ctx     context.Context
 	store   *Store
@@ -135,7 +134,6 @@ func (o *pending) prefetch(batch []decodedEntry) error {
 	return nil
 }
 
-// fetch reads rows of an existing table until the weight exceeds most.
 func (o *pending) fetch(table string, keys []string, most int) error {
 	d, t := o.store.dialect, o.table(table)
 	for len(keys) > 0 && o.weight <= most {
@@ -184,7 +182,6 @@ func (d *dialect) columns() string {
 	return d.quoteName("key") + ", " + d.quoteName("version") + ", " + d.quoteName("value")
 }
 
-// flush writes dirty rows, ordered by table and key.
 func (o *pending) flush() error {
 	if o.changed {
 		if err := o.flushTables(); err != nil {
@@ -222,7 +219,6 @@ func (o *pending) flush() error {
 	return nil
 }
 
-// flushTables updates hydra_tables.
 func (o *pending) flushTables() error {
 	before := o.before.names
 	for _, n := range slices.Sorted(maps.Keys(before)) {
@@ -242,7 +238,6 @@ func (o *pending) flushTables() error {
 	return nil
 }
 
-// putRows replaces rows; args are key, version, value of each.
 func (s *Store) putRows(ctx context.Context, tx *sql.Tx, table string, args []any) error {
 	d := s.dialect
 	for len(args) > 0 {
@@ -297,7 +292,6 @@ const (
 // by versions without the limit, and must have the same effect again.
 func (s *Store) LimitWeightAfter(index uint64) { s.limitAfter.Store(index) }
 
-// weightLimit returns the limit for an entry, 0 for none.
 func (s *Store) weightLimit(index uint64) int {
 	if index <= s.limitAfter.Load() {
 		return 0
@@ -305,7 +299,6 @@ func (s *Store) weightLimit(index uint64) int {
 	return command.MaxWeight
 }
 
-// rowsPerStatement returns how many rows of args, three arguments each, go into one statement.
 func (s *Store) rowsPerStatement(args []any) int {
 	rows := len(args) / 3
 	for _, n := range chunks {
@@ -325,7 +318,6 @@ func rowBytes(args []any) (size int) {
 	return size
 }
 
-// checkPacket reads MySQL's packet limit.
 func (s *Store) checkPacket(ctx context.Context) error {
 	if s.dialect != &mysqlDialect {
 		return nil

@@ -42,7 +42,6 @@ func (s *Store) Get(ctx context.Context, table, key string, least uint64) (_ Row
 	}
 }
 
-// findRow reads a row together with the applied index.
 func (s *Store) findRow(ctx context.Context, table, key, log string, known uint64) (foundRow, error) {
 	if s.rows != nil {
 		return s.rows.get(ctx, s.dialect, table, key, log, known)
@@ -50,9 +49,8 @@ func (s *Store) findRow(ctx context.Context, table, key, log string, known uint6
 	return s.queryRow(ctx, table, key, log)
 }
 
-// verifyIndex decides whether rows read together with an applied index are valid. It returns ErrBack
-// or ErrLog, or again if only the log's name is new. The index is not valid if the database belongs to
-// another log than before.
+// verifyIndex decides whether rows read together with an applied index are valid. It returns ErrBack or ErrLog, or again
+// if only the log's name is new. The index is not valid if the database belongs to another log than before.
 func (s *Store) verifyIndex(ctx context.Context, before *cachedState, least uint64, applied sql.NullInt64) (again bool, err error) {
 	switch {
 	case !applied.Valid:
@@ -66,7 +64,6 @@ func (s *Store) verifyIndex(ctx context.Context, before *cachedState, least uint
 	return false, nil
 }
 
-// foundRow is the result of reading a row.
 type foundRow struct {
 	applied sql.NullInt64 // null for another log
 	there   bool
@@ -74,7 +71,6 @@ type foundRow struct {
 	value   []byte
 }
 
-// queryRow reads a row from a server.
 func (s *Store) queryRow(ctx context.Context, table, key, log string) (f foundRow, err error) {
 	ctx, done := s.boundStatement(ctx)
 	defer done(&err)
@@ -99,8 +95,7 @@ func (d *dialect) selectRow(table string) string {
 		d.quoteName("key") + " = ?"
 }
 
-// selectRowAndIndex selects a row with the applied index. No result means another log; a null version
-// means no such key.
+// selectRowAndIndex selects a row with the applied index. No result means another log; a null version means no such key.
 func (d *dialect) selectRowAndIndex(table string) string {
 	return "SELECT m.applied, t." + d.quoteName("version") + ", t." + d.quoteName("value") + " FROM hydra_meta m LEFT JOIN " +
 		d.quoteName(table) + " t ON t." + d.quoteName("key") +
@@ -109,9 +104,8 @@ func (d *dialect) selectRowAndIndex(table string) string {
 
 // Range selects the rows of a scan, ordered by the bytes of keys.
 type Range struct {
-	From  string // first key
-	Until string // end of the range, excluded; "" for no end
-	// Behind excludes the key From.
+	From   string // first key
+	Until  string // end of the range, excluded; "" for no end
 	Behind bool
 	Limit  int
 	Least  uint64 // minimum applied index
@@ -131,7 +125,6 @@ func (s *Store) Scan(ctx context.Context, table string, r Range, visit func(Row)
 	}
 }
 
-// scanChecked scans a database in the cached state before.
 func (s *Store) scanChecked(ctx context.Context, before *cachedState, table string, r Range,
 	visit func(Row) error) (again bool, err error) {
 	var first, stray bool
@@ -159,8 +152,7 @@ func (s *Store) scanChecked(ctx context.Context, before *cachedState, table stri
 
 var errStateChanged = errors.New("database state changed")
 
-// scanEmpty scans again with a separate read of hydra_meta, because an empty result brings no applied
-// index.
+// scanEmpty scans again with a separate read of hydra_meta, because an empty result brings no applied index.
 func (s *Store) scanEmpty(ctx context.Context, before *cachedState, table string, r Range, visit func(Row) error) (again bool, err error) {
 	tx, err := s.beginSnapshot(ctx)
 	if err != nil {
@@ -183,7 +175,6 @@ func (s *Store) scanEmpty(ctx context.Context, before *cachedState, table string
 // appliedColumn selects the applied index, null for another log.
 const appliedColumn = "(SELECT applied FROM hydra_meta WHERE id = 1 AND log_id = ?)"
 
-// scan visits rows, with the applied index of log if log is set.
 func (s *Store) scan(ctx context.Context, q querier, table string, r Range, log *string, visit func(Row, sql.NullInt64) error) error {
 	query, args := s.dialect.selectRange(table, r, log)
 	rows, err := q.QueryContext(ctx, s.dialect.bind(query, len(args)), args...)

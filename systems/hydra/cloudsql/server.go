@@ -23,9 +23,8 @@ import (
 // DefaultTimeout is how long a server may be silent during a statement.
 const DefaultTimeout = 5 * time.Second
 
-// leftOpen is the number of our timeouts after which a server ends an idle transaction. A member that
-// is cut off cannot end its own, and the transaction would lock the row of hydra_meta until the
-// server's TCP gives up hours later.
+// leftOpen is the number of our timeouts after which a server ends an idle transaction. A member that is cut off cannot
+// end its own, and the transaction would lock the row of hydra_meta until the server's TCP gives up hours later.
 const leftOpen = 4
 
 func limitPool(db *sql.DB, c Config) {
@@ -89,9 +88,8 @@ func connectMySQL(c Config, s *silence) (*sql.DB, error) {
 // not refused, and TCP would wait for a quarter of an hour.
 var ErrSilent = errors.New("database does not answer")
 
-// silence bounds how long a server may be silent during a statement. It measures incoming bytes below
-// the drivers: a statement that returns many rows or waits for a lock may take long, and MySQL's
-// driver commits without a context.
+// silence bounds how long a server may be silent during a statement. It measures incoming bytes below the drivers: a
+// statement that returns many rows or waits for a lock may take long, and MySQL's driver commits without a context.
 type silence struct {
 	limit  atomic.Int64 // ns
 	silent atomic.Bool  // the last expected bytes did not arrive
@@ -103,7 +101,6 @@ func newSilence(limit time.Duration) *silence {
 	return s
 }
 
-// dial opens a connection that fails when the server is silent for too long.
 func (s *silence) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.limit.Load()))
 	defer cancel()

@@ -35,8 +35,7 @@ const (
 // maxText bounds the allocation for one string.
 const maxText = 16 << 20
 
-// Save writes a snapshot and returns its index. It is one read-only transaction; reads and applies
-// continue.
+// Save writes a snapshot and returns its index. It is one read-only transaction; reads and applies continue.
 func (s *Store) Save(ctx context.Context, w io.Writer) (index uint64, err error) {
 	tx, err := s.beginSnapshot(ctx)
 	if err != nil {

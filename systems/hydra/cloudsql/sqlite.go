@@ -22,7 +22,6 @@ type rowReaders struct {
 	idle []*rowReader
 }
 
-// rowReader is one connection, used by one goroutine at a time.
 type rowReader struct {
 	conn     driver.Conn
 	versions sqlite.FileControl
@@ -45,8 +44,7 @@ type statements map[string]driver.StmtQueryContext
 //  3. A read finds the row in version 8, so the row is discarded and read again together with
 //     the index, which is 990.
 //
-// The version belongs to the read transaction that found the row, so no change can fall between the
-// two.
+// The version belongs to the read transaction that found the row, so no change can fall between the two.
 type metaState struct {
 	state   uint32
 	log     string
@@ -58,7 +56,6 @@ func newRowReaders(d driver.Driver, dsn string, most int) *rowReaders {
 	return &rowReaders{open: func() (driver.Conn, error) { return d.Open(dsn) }, most: make(chan struct{}, most)}
 }
 
-// get reads a row from a database that has applied at least known.
 func (r *rowReaders) get(ctx context.Context, d *dialect, table, key, log string, known uint64) (foundRow, error) {
 	select {
 	case r.most <- struct{}{}:
@@ -101,7 +98,6 @@ func (r *rowReaders) acquire() (*rowReader, error) {
 		args: []driver.NamedValue{{Ordinal: 1}, {Ordinal: 2}}, dest: make([]driver.Value, 3)}, nil
 }
 
-// close closes the idle connections.
 func (r *rowReaders) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +120,6 @@ func (r *rowReader) get(d *dialect, table, key, log string, known int64) (f foun
 	return r.readRowAndIndex(d, table, key, log)
 }
 
-// readRow reads a row and the file's data version.
 func (r *rowReader) readRow(d *dialect, table, key string, f *foundRow) (state uint32, err error) {
 	s, err := r.rows.prepare(r.conn, table, d.selectRow)
 	if err != nil {
@@ -134,7 +129,6 @@ func (r *rowReader) readRow(d *dialect, table, key string, f *foundRow) (state u
 	return r.queryFirst(s, r.args[:1], r.dest[:2], func() error { return f.decode(r.dest) })
 }
 
-// readRowAndIndex reads a row with the applied index, and remembers the index.
 func (r *rowReader) readRowAndIndex(d *dialect, table, key, log string) (f foundRow, err error) {
 	r.seen.valid = false
 	s, err := r.both.prepare(r.conn, table, d.selectRowAndIndex)
@@ -178,7 +172,6 @@ func (r *rowReader) queryFirst(s driver.StmtQueryContext, args []driver.NamedVal
 	return state, errors.Join(err, failed, rows.Close())
 }
 
-// decode sets the row from its version and value.
 func (f *foundRow) decode(from []driver.Value) error {
 	version, ok := from[0].(int64)
 	f.there, f.version = true, uint64(version)
@@ -196,7 +189,6 @@ func (f *foundRow) decode(from []driver.Value) error {
 	return nil
 }
 
-// prepare returns the statement for a table.
 func (s statements) prepare(conn driver.Conn, table string, query func(table string) string) (driver.StmtQueryContext, error) {
 	if one := s[table]; one != nil {
 		return one, nil

@@ -34,7 +34,6 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// Sentinel errors.
 var (
 	ErrURL = errors.New("invalid database URL")
 	// ErrMoved means that another member has applied entries: nothing was done.
@@ -54,7 +53,6 @@ var (
 	ErrEntry    = errors.New("unknown log entry")
 )
 
-// Format is the version of Hydra's own tables.
 const Format = 1
 
 // Window is the number of entries for which idempotency keys and outcomes are kept. Counting entries
@@ -68,14 +66,12 @@ type Config struct {
 	URL string
 	// Cluster is the cluster's name, written into an empty database and compared otherwise.
 	Cluster string
-	// Durable syncs every commit to disk. Without it SQLite may lose its last transactions at a power
-	// failure; the log still has them, because it keeps entries until Sync has made them durable.
-	// Servers keep their own setting.
+	// Durable syncs every commit to disk. Without it SQLite may lose its last transactions at a power failure; the log
+	// still has them, because it keeps entries until Sync has made them durable. Servers keep their own setting.
 	Durable bool
 	// Timeout is how long a server may be silent during a statement before ErrSilent; DefaultTimeout
 	// if 0. A statement that returns rows may take longer.
 	Timeout time.Duration
-	// Readers is the number of reading connections; 8 if 0.
 	Readers int
 	// Outcomes stores the outcome of every conditional transaction, for other members that share the
 	// database. Outcomes with an idempotency key are always stored.
@@ -104,7 +100,6 @@ type Store struct {
 	pruned         uint64                 // used by the applier only
 }
 
-// tableSet is the list of tables since the change at index schema.
 type tableSet struct {
 	schema uint64
 	names  map[string]bool
@@ -188,7 +183,6 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// closeTimeout bounds the goodbye to a server.
 const closeTimeout = 200 * time.Millisecond
 
 func (s *Store) Close() error {
@@ -243,8 +237,7 @@ func (s *Store) listTables(ctx context.Context, q querier) (map[string]bool, err
 	return names, rows.Err()
 }
 
-// Tables returns the sorted names of users' tables in a database that has applied at least least, or
-// ErrBack.
+// Tables returns the sorted names of users' tables in a database that has applied at least least, or ErrBack.
 func (s *Store) Tables(least uint64) ([]string, error) {
 	k := s.cached.Load()
 	if k.applied < least {
@@ -264,7 +257,6 @@ func backError(applied, least uint64) error {
 	return fmt.Errorf("%w: from %d to %d", ErrBack, least, applied)
 }
 
-// systemPrefix starts the names of Hydra's own tables.
 const systemPrefix = "hydra_"
 
 // CheckTables returns the entry up to which tables are known, 0 if the cached list is stale, and the

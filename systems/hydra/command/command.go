@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a transaction.
 const (
 	MaxTable     = 48      // bytes of a table's name
 	MaxKey       = 512     // bytes of a key
@@ -25,7 +24,6 @@ const (
 	MaxWeight = 64 << 20
 )
 
-// ErrInvalid marks a transaction that Hydra rejects.
 var ErrInvalid = errors.New("invalid transaction")
 
 // Transaction is a set of checks and writes, executed completely or not at all. Writes are executed in
@@ -71,7 +69,6 @@ type Check struct {
 // Action is the kind of a write.
 type Action string
 
-// Actions on rows and on tables.
 const (
 	Put    Action = "put"    // replace the row
 	Merge  Action = "merge"  // set fields, null removes one; creates the row
@@ -92,7 +89,6 @@ type Write struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// Codes of outcomes.
 const (
 	OK           = "ok"
 	CheckFailed  = "check_failed"
@@ -104,8 +100,7 @@ const (
 // Outcome is the result of a transaction.
 type Outcome struct {
 	Code string `json:"code"`
-	// Version is the log index of the execution, and the version of the rows that it wrote; 0 if not
-	// executed.
+	// Version is the log index of the execution, and the version of the rows that it wrote; 0 if not executed.
 	Version uint64 `json:"version,omitempty"`
 	// Failed is the position of the check (check_failed) or write (other codes) that failed.
 	Failed int `json:"failed,omitempty"`

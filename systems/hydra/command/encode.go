@@ -124,7 +124,6 @@ func ChangesTables(data []byte) bool {
 	return false
 }
 
-// minPart is the minimum size of a check or write in bytes.
 const minPart = 3
 
 func readValue(r *varint.Reader) []byte {

@@ -24,9 +24,8 @@ type State interface {
 	DropTable(table string)
 }
 
-// Evaluate executes all writes of a transaction, or none. The result depends only on the arguments.
-// most bounds the touched rows in bytes: MaxWeight, or 0 for entries of earlier versions. The caller
-// handles idempotency keys.
+// Evaluate executes all writes of a transaction, or none. The result depends only on the arguments. most bounds the
+// touched rows in bytes: MaxWeight, or 0 for entries of earlier versions. The caller handles idempotency keys.
 func Evaluate(t *Transaction, index uint64, s State, most int) Outcome {
 	load := &weight{most: most}
 	for i := range t.Checks {
@@ -51,10 +50,8 @@ func Evaluate(t *Transaction, index uint64, s State, most int) Outcome {
 	return Outcome{Code: OK, Version: index}
 }
 
-// weight sums the bytes of touched rows.
 type weight struct{ sum, most int }
 
-// add reports whether the sum exceeds the limit.
 func (w *weight) add(n int) bool {
 	w.sum += n
 	return w.most > 0 && w.sum > w.most
@@ -134,7 +131,6 @@ func validateWrite(w *Write, s State, rows map[rowKey][]byte, load *weight) stri
 
 var emptyObject = []byte("{}")
 
-// computeValue returns the row's value after a write, nil for none.
 func computeValue(w *Write, have []byte) (value []byte, ok bool) {
 	switch w.Do {
 	case Put:
@@ -202,7 +198,6 @@ func checkHolds(c *Check, row Row) bool {
 	return false
 }
 
-// isOrdered reports whether a value is a number or string.
 func isOrdered(v []byte) bool {
 	return len(v) > 0 && v[0] == '"' || isNumber(v)
 }

@@ -25,7 +25,6 @@ func EncodeJSON(value any) ([]byte, error) {
 // member is a name, with quotes, and its value in a compact JSON object.
 type member struct{ name, value []byte }
 
-// splitMembers splits a compact, valid JSON object.
 func splitMembers(object []byte, into []member) []member {
 	into = into[:0]
 	for at := 1; at < len(object)-1; at++ { // after "{" or ","
@@ -37,8 +36,7 @@ func splitMembers(object []byte, into []member) []member {
 	return into
 }
 
-// skipValue returns the position of stop, or of the object's end, at this depth and outside of
-// strings.
+// skipValue returns the position of stop, or of the object's end, at this depth and outside of strings.
 func skipValue(b []byte, at int, stop byte) int {
 	depth, quoted := 0, false
 	for ; at < len(b); at++ {
@@ -117,7 +115,6 @@ func normalizeObject(text []byte) ([]byte, error) {
 	return joinMembers(unique), nil
 }
 
-// normalizeName removes needless escapes.
 func normalizeName(quoted []byte) ([]byte, error) {
 	var name string
 	if err := json.Unmarshal(quoted, &name); err != nil {
@@ -160,8 +157,7 @@ func mergeObjects(row, changes []byte) []byte {
 	return joinMembers(list)
 }
 
-// addToObject adds integers to members of a row. It returns false for a value that is not an integer,
-// or an overflow.
+// addToObject adds integers to members of a row. It returns false for a value that is not an integer, or an overflow.
 func addToObject(row, amounts []byte) ([]byte, bool) {
 	list := splitMembers(row, make([]member, 0, 16))
 	for _, a := range splitMembers(amounts, make([]member, 0, 4)) {
@@ -217,7 +213,6 @@ func parseDecimal(text []byte) (d decimal, exact bool) {
 	return d, exact
 }
 
-// parsePower parses the digits after an "e", "" as 0.
 func parsePower(text []byte) (power int64, exact bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -229,7 +224,6 @@ func parsePower(text []byte) (power int64, exact bool) {
 	return power, true
 }
 
-// compareNumbers orders two JSON numbers exactly.
 func compareNumbers(a, b []byte) int {
 	x, err := strconv.ParseInt(string(a), 10, 64)
 	if err == nil {

@@ -18,7 +18,6 @@ import (
 )
 
 const (
-	// askTimeout bounds one question of a service.
 	askTimeout = time.Second
 	// nameTimeout bounds a question of a DNS server where the asker's own deadline is later. The library's
 	// 2 s would give up questions that a starved machine answers within the asker's time.
@@ -53,7 +52,6 @@ func (s Service) CheckReady(ctx context.Context, reach hydraclient.Config) error
 	return err
 }
 
-// errNoAddress is the error of a name without an address.
 var errNoAddress = errors.New("no address is known")
 
 // Lookup asks a DNS server, over a connection that dial makes, for the addresses of a name, in its order. It waits

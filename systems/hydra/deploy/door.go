@@ -14,9 +14,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Door lets a browser on this machine into a lab. It accepts connections here and opens them from one
-// of the lab's nodes, like a client there: it resolves the wallet's name by the DNS server and tries
-// the addresses in order.
+// Door lets a browser on this machine into a lab. It accepts connections here and opens them from one of the lab's
+// nodes, like a client there: it resolves the wallet's name by the DNS server and tries the addresses in order.
 type Door struct {
 	listener net.Listener
 	from     host.Host
@@ -97,7 +96,6 @@ func splice(to, from net.Conn) {
 	}
 }
 
-// dialWallet connects to the first address that answers.
 func (d *Door) dialWallet(ctx context.Context) (net.Conn, error) {
 	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

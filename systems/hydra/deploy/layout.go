@@ -10,7 +10,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Default names of clouds.
 const (
 	FirstCloud  = "aws"
 	SecondCloud = "gcp"
@@ -55,7 +54,6 @@ func LayoutOnLoopback(dir string, members int) (Layout, error) {
 		"stop other deployments")
 }
 
-// isNetFree reports whether the ports of members and of the DNS server are free in a net.
 func isNetFree(n int) bool {
 	for _, port := range []int{PortAPI, PortPeer} {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.1.1:%d", n, port))

@@ -32,7 +32,6 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// ErrLayout marks a layout without the required hosts.
 var ErrLayout = errors.New("invalid layout")
 
 // Layout assigns roles to hosts.
@@ -41,18 +40,15 @@ type Layout struct {
 	// Witness breaks ties: with two clouds and no third site, neither cloud can distinguish its own
 	// isolation from the other's loss. Nil for none.
 	Witness host.Host
-	// DNS runs the DNS server; nil for none.
-	DNS host.Host
+	DNS     host.Host
 }
 
 type Cloud struct {
 	Name    string
 	Members []host.Host
-	// Edge runs the load balancer and the wallet; nil for none.
-	Edge host.Host
+	Edge    host.Host
 }
 
-// Ports that services listen at.
 const (
 	PortAPI    = 7070
 	PortPeer   = 7071
@@ -62,15 +58,13 @@ const (
 )
 
 type Options struct {
-	Exe string // the program hydra
-	// Zone is the wallet's DNS name.
+	Exe  string // the program hydra
 	Zone string
 	// DNSPort is the DNS server's port; PortDNS if 0, which needs no root.
 	DNSPort int
 	// Prefer is the preferred cloud of the leader, "" for any.
 	Prefer string
-	// Secure enables mutual TLS and tokens. Insecure lets services listen beyond this machine, as in a
-	// lab.
+	// Secure enables mutual TLS and tokens. Insecure lets services listen beyond this machine, as in a lab.
 	Secure, Insecure bool
 	// Dir holds the authority, with Secure.
 	Dir string
@@ -79,15 +73,13 @@ type Options struct {
 	// MaxLog bounds each member's log in bytes; 0 for the default.
 	MaxLog int64
 	// Drain is how long a stopping service drains.
-	Drain time.Duration
-	// Wallet starts wallets.
+	Drain  time.Duration
 	Wallet bool
 }
 
 // HostPort returns the address of a port of h.
 func HostPort(h host.Host, port int) string { return net.JoinHostPort(h.Addr(), strconv.Itoa(port)) }
 
-// memberFile is a member's configuration file.
 type memberFile struct {
 	Cluster     string         `yaml:"cluster"`
 	Name        string         `yaml:"name"`
@@ -173,7 +165,6 @@ func (l Layout) eachMember(f func(h host.Host, cloud string, witness bool)) {
 	}
 }
 
-// createKeys creates the authority, unless it exists.
 func (p *planner) createKeys() error {
 	if !p.Secure {
 		return nil
@@ -265,7 +256,6 @@ func (p *planner) apiURL(h host.Host) string {
 	return "http://" + HostPort(h, PortAPI)
 }
 
-// credentials returns the flags of a member's client.
 func (p *planner) credentials() []string {
 	if !p.Secure {
 		return nil

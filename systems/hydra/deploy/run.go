@@ -21,8 +21,7 @@ var ErrNotReady = errors.New("not ready in time")
 var errStarting = errors.New("not started yet")
 
 const (
-	pollEvery = 50 * time.Millisecond
-	// readyTimeout bounds the start of one kind of services.
+	pollEvery    = 50 * time.Millisecond
 	readyTimeout = 60 * time.Second
 )
 
@@ -32,9 +31,8 @@ type Deployment struct {
 	config   hydraclient.Config // for clients of the members
 }
 
-// Start starts services in order; each kind waits until the previous one is ready. exe is the program.
-// A service that exits is restarted after the given delay, 0 for never. reach configures clients of
-// the members, without endpoints.
+// Start starts services in order; each kind waits until the previous one is ready. exe is the program. A service that
+// exits is restarted after the given delay, 0 for never. reach configures clients of the members, without endpoints.
 func Start(ctx context.Context, exe string, services []Service, restart time.Duration, reach hydraclient.Config,
 	log *slog.Logger) (_ *Deployment, err error) {
 	d := &Deployment{config: reach}

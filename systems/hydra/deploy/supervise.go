@@ -22,14 +22,12 @@ type Service struct {
 	Args  []string // of skerry
 	// URL is the service's address; dns://HOST:PORT of the DNS server.
 	URL string
-	// Ready is polled until it answers 2xx, or, as dns://HOST:PORT/NAME, until the name has an
-	// address.
+	// Ready is polled until it answers 2xx, or, as dns://HOST:PORT/NAME, until the name has an address.
 	Ready string
 }
 
 type Kind string
 
-// Kinds of services.
 const (
 	Member    Kind = "member"
 	Witness   Kind = "witness"
@@ -41,7 +39,6 @@ const (
 // grace is the time between SIGTERM and SIGKILL.
 const grace = 10 * time.Second
 
-// supervised is a service with its process.
 type supervised struct {
 	Service
 	exe     string
@@ -56,7 +53,6 @@ type supervised struct {
 	stop    context.CancelFunc
 }
 
-// start starts and supervises the process.
 func (s *supervised) start(ctx context.Context) error {
 	if err := s.launch(ctx); err != nil {
 		return err
@@ -83,7 +79,6 @@ func (s *supervised) launch(ctx context.Context) error {
 
 func (s *supervised) logFile() string { return filepath.Join(s.Host.Dir(), s.Name+".log") }
 
-// watch restarts the process when it exits, until ctx ends.
 func (s *supervised) watch(ctx context.Context) {
 	for {
 		p := s.current()
@@ -156,14 +151,12 @@ func (s *supervised) running() bool {
 	}
 }
 
-// exitError is the error of a process that exited before it was ready.
 func (s *supervised) exitError() error {
 	p := s.current()
 	return advice.With(fmt.Errorf("%s on %s ended: %w\n%s", s.Name, s.Host.Name(), errors.Join(p.Err()), p.Tail(8)),
 		"its log is %s", s.logFile())
 }
 
-// terminate stops the process for good.
 func (s *supervised) terminate(ctx context.Context) error {
 	s.stop()
 	<-s.ended

@@ -52,8 +52,7 @@ type Check struct {
 	Rise int `yaml:"rise" jsonschema:"default=2,minimum=1"`
 }
 
-// Name is a name of the zone: the addresses of its healthy targets, or those of another name (an
-// ANAME).
+// Name is a name of the zone: the addresses of its healthy targets, or those of another name (an ANAME).
 type Name struct {
 	// Name is relative to the zone; "@" is the apex.
 	Name    string   `yaml:"name" jsonschema:"required"`

@@ -24,7 +24,6 @@ const udpSize = 1232
 type Options struct {
 	// Listen is the UDP and TCP address; port 0 picks a port that is free for both.
 	Listen string
-	// Client runs HTTP checks.
 	Client *http.Client
 	Log    *slog.Logger
 	// Registry, if set, gets the server's metrics.
@@ -62,7 +61,6 @@ func New(c Config, o Options) (*Server, error) {
 	return s, err
 }
 
-// listen opens a port for UDP and TCP.
 func listen(addr string) (net.PacketConn, net.Listener, error) {
 	var failed error
 	for range 10 { // with port 0 the TCP port may be in use
@@ -178,7 +176,6 @@ func (s *Server) reply(r *dns.Msg) *dns.Msg {
 	return m
 }
 
-// metricType returns the label of a query type, from a fixed set.
 func metricType(qtype uint16) string {
 	switch qtype {
 	case dns.TypeA, dns.TypeAAAA, dns.TypeSOA, dns.TypeNS, dns.TypeANY:
@@ -225,7 +222,6 @@ var ErrUpstream = errors.New("upstream resolver failed")
 
 const upstreamTimeout = 2 * time.Second
 
-// resolver resolves names outside the zone with a cache.
 type resolver struct {
 	server string
 	now    func() time.Time
@@ -239,7 +235,6 @@ type cachedAnswer struct {
 	until time.Time
 }
 
-// resolve returns the addresses of a name and their remaining TTL in seconds.
 func (r *resolver) resolve(name string, qtype uint16) ([]netip.Addr, uint32, error) {
 	q := dns.Question{Name: dns.CanonicalName(name), Qtype: qtype, Qclass: dns.ClassINET}
 	now := r.now()

@@ -1,6 +1,5 @@
-// Package dns is an authoritative DNS server for services in several clouds. Answers hold the
-// addresses of the healthy targets in rotating order, with a TTL short enough to forget a
-// lost cloud soon.
+// Package dns is an authoritative DNS server for services in several clouds. Answers hold the addresses of the healthy
+// targets in rotating order, with a TTL short enough to forget a lost cloud soon.
 //
 //	query ─► Server ─► zone.answer ─► records of healthy targets
 //	                      │                 ▲
@@ -40,7 +39,6 @@ type zone struct {
 	upstream func(name string, qtype uint16) ([]netip.Addr, uint32, error)
 }
 
-// name has targets or an alias.
 type name struct {
 	targets  []*target
 	alias    string
@@ -79,7 +77,6 @@ func newZone(c Config) *zone {
 	return z
 }
 
-// answer fills in the reply to a question of class IN within the zone.
 func (z *zone) answer(m *dns.Msg, q dns.Question) {
 	m.Authoritative = true
 	full := dns.CanonicalName(q.Name)
@@ -144,7 +141,6 @@ func (z *zone) addresses(m *dns.Msg, q dns.Question, n *name) {
 	z.addAddresses(m, q, n, healthy, ttl)
 }
 
-// addAddresses adds addresses in rotating or random order.
 func (z *zone) addAddresses(m *dns.Msg, q dns.Question, n *name, addrs []netip.Addr, ttl uint32) {
 	if len(addrs) == 0 {
 		return
@@ -168,7 +164,6 @@ func (z *zone) record(owner string, a netip.Addr, ttl uint32) dns.RR {
 	return &dns.AAAA{Hdr: z.header(owner, dns.TypeAAAA, ttl), AAAA: a.AsSlice()}
 }
 
-// glue returns a name server's addresses.
 func (z *zone) glue(host string) (rrs []dns.RR) {
 	if n, ok := z.names[host]; ok {
 		for _, t := range n.targets {
@@ -205,7 +200,6 @@ func (z *zone) soa(owner string) *dns.SOA {
 	}
 }
 
-// target is an address with its health.
 type target struct {
 	Target
 	addr  netip.Addr
@@ -250,7 +244,6 @@ func (t *target) watch(ctx context.Context, client *http.Client, first func(), c
 	}
 }
 
-// recordCheck records a check and reports whether the health changed.
 func (t *target) recordCheck(ok bool) bool {
 	if ok == t.healthy() {
 		t.streak = 0

@@ -1,13 +1,11 @@
-// Package framing implements the stream of Hydra's interface: reads and transactions as binary
-// frames on one connection, pipelined and answered in order of completion. A stream starts as
-// an HTTP upgrade,
+// Package framing implements the stream of Hydra's interface: reads and transactions as binary frames on one connection,
+// pipelined and answered in order of completion. A stream starts as an HTTP upgrade,
 //
 //	GET /v1/stream HTTP/1.1            HTTP/1.1 101 Switching Protocols
 //	Connection: Upgrade          ─►    Connection: Upgrade
 //	Upgrade: hydra-stream/1            Upgrade: hydra-stream/1
 //
-// and so shares the interface's address, TLS and tokens. A frame is a length (4 bytes,
-// little-endian) and its content:
+// and so shares the interface's address, TLS and tokens. A frame is a length (4 bytes, little-endian) and its content:
 //
 //	get       id 1 timeout read staleness table key
 //	transact  id 2 timeout ack transaction            the rest of the frame
@@ -17,9 +15,8 @@
 //	problem   id 3 problem                            as JSON, the rest of the frame
 //	elsewhere id 4                                    not done: repeat over HTTP
 //
-// Strings are preceded by their length; lengths, numbers and identifiers are uvarints.
-// Timeouts and staleness are in ms; ages are in µs plus one (0: unknown). Kinds, reads and
-// acknowledgements are one byte.
+// Strings are preceded by their length; lengths, numbers and identifiers are uvarints. Timeouts and staleness are in ms;
+// ages are in µs plus one (0: unknown). Kinds, reads and acknowledgements are one byte.
 //
 // Outbox combines the frames of many goroutines into few writes, and one read returns many
 // frames. At 240 requests in flight this is several times less work than HTTP requests.
@@ -48,7 +45,6 @@ var ErrFrame = errors.New("malformed frame")
 // Operation is the kind of a request.
 type Operation byte
 
-// Operations.
 const (
 	Get Operation = iota + 1
 	Transact
@@ -56,14 +52,12 @@ const (
 
 // Request is the frame of a request. Read and Ack are positions in api.Reads and api.Acks.
 type Request struct {
-	ID        uint64
-	Operation Operation
-	Timeout   time.Duration // 0: the member's own
-	// Of Get.
-	Read       byte
-	Staleness  time.Duration
-	Table, Key []byte
-	// Of Transact.
+	ID          uint64
+	Operation   Operation
+	Timeout     time.Duration // 0: the member's own
+	Read        byte
+	Staleness   time.Duration
+	Table, Key  []byte
 	Ack         byte
 	Transaction []byte // command.Transaction.Append
 }
@@ -71,7 +65,6 @@ type Request struct {
 // Kind is the kind of an answer.
 type Kind byte
 
-// Kinds of answers.
 const (
 	Row Kind = iota + 1
 	Written
@@ -184,7 +177,6 @@ func DecodeAnswer(b []byte) (Answer, error) {
 	return a, nil
 }
 
-// maxDuration prevents overflows.
 const maxDuration = 365 * 24 * time.Hour
 
 func duration(r *varint.Reader, unit time.Duration) time.Duration {

@@ -17,13 +17,11 @@ import (
 const (
 	// maxWaiting is the number of queued bytes at which senders block.
 	maxWaiting = 1 << 20
-	// keepBuffer is the maximum size of a reused buffer.
 	keepBuffer = 256 << 10
 	// maxTogether is the number of requests per batch; later ones should use another connection,
 	// because the other side answers a batch in turn.
 	maxTogether = 32
-	// writeTime bounds one write.
-	writeTime = 10 * time.Second
+	writeTime   = 10 * time.Second
 )
 
 // ErrNotSent means that the connection had failed before the frame was sent.
@@ -33,8 +31,7 @@ var ErrNotSent = errors.New("stream has ended")
 // writes, including the frames that others add meanwhile.
 type Outbox struct {
 	conn net.Conn
-	// OnBatch, if set, is called once per batch of requests, when the batch is closed. It must not use
-	// the Outbox.
+	// OnBatch, if set, is called once per batch of requests, when the batch is closed. It must not use the Outbox.
 	OnBatch func()
 
 	mu         sync.Mutex
@@ -63,7 +60,6 @@ func (o *Outbox) SendRequest(q *Request) error {
 	return o.flush()
 }
 
-// endBatch closes the batch; o.mu is held.
 func (o *Outbox) endBatch() {
 	if o.batch > 0 && o.OnBatch != nil {
 		o.OnBatch()
@@ -148,7 +144,6 @@ func (o *Outbox) Fail(err error) {
 	o.spaceFreed.Broadcast()
 }
 
-// bufferSize is the read size in bytes.
 const bufferSize = 32 << 10
 
 // Reader reads frames from a connection, for one goroutine.
@@ -175,12 +170,10 @@ func (r *Reader) SetLimits(room *bodylimit.Budget, patience time.Duration, deadl
 	return r
 }
 
-// Long reports whether the current frame belongs to the caller, and how many bytes of the room it must
-// give back.
+// Long reports whether the current frame belongs to the caller, and how many bytes of the room it must give back.
 func (r *Reader) Long() (held int64, long bool) { return r.held, r.long }
 
-// Next returns the content of the next frame. It is valid until the next call, unless the frame is
-// Long.
+// Next returns the content of the next frame. It is valid until the next call, unless the frame is Long.
 func (r *Reader) Next() ([]byte, error) {
 	r.held, r.long = 0, false
 	head, err := r.r.Peek(4)
@@ -204,7 +197,6 @@ func (r *Reader) Next() ([]byte, error) {
 	return r.readLong(int64(n))
 }
 
-// readLong reads a long frame in parts.
 func (r *Reader) readLong(n int64) (b []byte, err error) {
 	if r.room == nil {
 		b, _, err = bodylimit.NewBudget(2*MaxFrame).Read(r.r, n)

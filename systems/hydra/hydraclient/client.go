@@ -44,8 +44,7 @@ var (
 	ErrOverloaded   = errors.New("overloaded")
 	// ErrInDoubt means that a write may have been executed.
 	ErrInDoubt = errors.New("outcome unknown")
-	// ErrNotReached means that a write was committed without reaching the requested acknowledgement in
-	// time.
+	// ErrNotReached means that a write was committed without reaching the requested acknowledgement in time.
 	ErrNotReached = errors.New("committed, but the requested acknowledgement was not reached")
 )
 
@@ -53,9 +52,8 @@ var (
 type Config struct {
 	// Endpoints are host:port of members or load balancers, preferred first.
 	Endpoints []string
-	// TLS, if set, returns the configuration of each connection.
-	TLS   func() *tls.Config
-	Token string
+	TLS       func() *tls.Config
+	Token     string
 	// Timeout bounds operations without a deadline; 10 s if 0.
 	Timeout time.Duration
 	// Read and Ack are the defaults of operations; "" means the member's: linearizable and committed.
@@ -63,11 +61,9 @@ type Config struct {
 	Ack  api.Ack
 	// Staleness is for bounded reads.
 	Staleness time.Duration
-	// Dial, if set, opens connections.
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Streams is the number of connections per endpoint that rows and transactions share (package
-	// framing), which is less work with many goroutines. With 0, and at load balancers, each operation
-	// uses an HTTP connection of its own.
+	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Streams is the number of connections per endpoint that rows and transactions share (package framing), which is less
+	// work with many goroutines. With 0, and at load balancers, each operation uses an HTTP connection of its own.
 	Streams int
 	// HTTP, if set, replaces the client's own transport.
 	HTTP http.RoundTripper
@@ -77,10 +73,8 @@ const (
 	defaultTimeout = 10 * time.Second
 	// failbackAfter is the time at another endpoint before the preferred one is tried again.
 	failbackAfter = 2 * time.Second
-	// maxIdle is the number of idle connections per endpoint.
-	maxIdle = 1024
-	// dialTimeout bounds opening a connection.
-	dialTimeout = 3 * time.Second
+	maxIdle       = 1024
+	dialTimeout   = 3 * time.Second
 )
 
 // Client accesses one cluster. It is safe for concurrent use.
@@ -153,7 +147,6 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// now returns monotonic time.
 func (c *Client) now() time.Duration { return time.Since(c.started) }
 
 // Retries counts operations repeated at another endpoint.
@@ -166,7 +159,6 @@ func NewRequestID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// request is one operation.
 type request struct {
 	method, path string
 	query        []string

@@ -102,7 +102,6 @@ func (c *Client) applyDefaults(q *request) {
 	}
 }
 
-// isRetriable reports whether q may be sent to another endpoint after err.
 func isRetriable(err error, q *request) bool {
 	var e *Error
 	if errors.As(err, &e) && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOverloaded) && !errors.Is(err, ErrInDoubt) {
@@ -114,7 +113,6 @@ func isRetriable(err error, q *request) bool {
 	return true
 }
 
-// sendHTTP executes q at one endpoint over HTTP.
 func (c *Client) sendHTTP(ctx context.Context, endpoint string, q *request, into any) error {
 	var body io.Reader
 	if q.value != nil {
@@ -161,7 +159,6 @@ func (c *Client) sendHTTP(ctx context.Context, endpoint string, q *request, into
 	return nil
 }
 
-// transportError is the error of a request without an answer.
 func transportError(endpoint string, q *request, err error) error {
 	is := ErrInDoubt
 	if !q.write || isNeverSent(err) {
@@ -170,14 +167,12 @@ func transportError(endpoint string, q *request, err error) error {
 	return fmt.Errorf("%s %s at %s: %w: %w", q.method, q.path, endpoint, is, err)
 }
 
-// isNeverSent reports whether no connection was established.
 func isNeverSent(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &op) && op.Op == "dial" ||
 		strings.Contains(err.Error(), "tls: ") // failed handshake
 }
 
-// responseError converts an error answer.
 func responseError(endpoint string, answer *http.Response, text []byte) error {
 	e := &Error{Status: answer.StatusCode, Endpoint: endpoint}
 	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
@@ -192,7 +187,6 @@ func responseError(endpoint string, answer *http.Response, text []byte) error {
 	return e.classify()
 }
 
-// classify sets the sentinel error of the code.
 func (e *Error) classify() error {
 	if e.sentinel = sentinels[e.Code]; e.sentinel == nil {
 		e.sentinel = ErrInDoubt

@@ -36,7 +36,6 @@ func newRequest(method, path string, write bool, options []Option) *request {
 	return q
 }
 
-// encodeValue returns json.RawMessage and []byte unchanged, and marshals other values.
 func encodeValue(value any) ([]byte, error) {
 	switch v := value.(type) {
 	case json.RawMessage:
@@ -62,8 +61,7 @@ func (c *Client) Get(ctx context.Context, table, key string, options ...Option) 
 	return row, err
 }
 
-// Put replaces a row. The value is a JSON object: json.RawMessage, []byte, or a value that marshals to
-// one.
+// Put replaces a row. The value is a JSON object: json.RawMessage, []byte, or a value that marshals to one.
 func (c *Client) Put(ctx context.Context, table, key string, value any, options ...Option) (api.Written, error) {
 	q := newRequest(http.MethodPut, rowPath(table, key), true, options)
 	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row

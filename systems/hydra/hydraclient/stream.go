@@ -19,13 +19,11 @@ import (
 	"skerry/systems/hydra/framing"
 )
 
-// streamRetryAfter is how long an endpoint without streams, such as a load balancer, is used over HTTP
-// only.
+// streamRetryAfter is how long an endpoint without streams, such as a load balancer, is used over HTTP only.
 const streamRetryAfter = time.Minute
 
 var errNoStream = errors.New("endpoint has no streams")
 
-// endpoint holds the streams to one endpoint.
 type endpoint struct {
 	client    *Client
 	addr      string
@@ -34,7 +32,6 @@ type endpoint struct {
 	httpUntil atomic.Int64  // no streams until then, in terms of Client.now
 }
 
-// lane is one connection, opened on demand.
 type lane struct {
 	open atomic.Pointer[stream]
 
@@ -43,14 +40,12 @@ type lane struct {
 	ended      bool
 }
 
-// attempt is a connection being opened, shared by all waiters.
 type attempt struct {
 	done chan struct{}
 	s    *stream
 	err  error
 }
 
-// stream is an open connection.
 type stream struct {
 	conn   net.Conn
 	member string
@@ -63,7 +58,6 @@ type stream struct {
 	failure error
 }
 
-// call is one pending request.
 type call struct {
 	done   chan error
 	answer framing.Answer // owns its Value, Problem and Cloud
@@ -122,7 +116,6 @@ func (s *stream) cancelCall(id uint64) bool {
 	return ok
 }
 
-// acquire returns the lane's stream.
 func (l *lane) acquire(ctx context.Context, e *endpoint) (*stream, error) {
 	if s := l.open.Load(); s != nil && !s.down.Load() {
 		return s, nil
@@ -139,7 +132,6 @@ func (l *lane) acquire(ctx context.Context, e *endpoint) (*stream, error) {
 	}
 }
 
-// joinAttempt returns the attempt in progress, or starts one.
 func (l *lane) joinAttempt(e *endpoint) (*attempt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +179,6 @@ func (l *lane) connect(e *endpoint, a *attempt) {
 	}
 }
 
-// dial opens a stream.
 func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -226,7 +217,6 @@ func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
 	return s, framing.NewReader(r), nil
 }
 
-// read delivers answers until the connection ends.
 func (s *stream) read(in *framing.Reader) {
 	var err error
 	for {
@@ -337,8 +327,7 @@ func (c *Client) sendStream(ctx context.Context, e *endpoint, q *request, into a
 	return problemError(e.addr, a.Problem, q.existing)
 }
 
-// problemError converts a problem of a stream. existing means that the first check was that the row
-// exists.
+// problemError converts a problem of a stream. existing means that the first check was that the row exists.
 func problemError(endpoint string, text []byte, existing bool) error {
 	e := &Error{Endpoint: endpoint}
 	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {

@@ -105,7 +105,6 @@ func (h *History) Check(t testing.TB, patience time.Duration) {
 	}
 }
 
-// outcome is the value read (0 for none), a certain failure, or doubt.
 type outcome struct {
 	value         int
 	failed, doubt bool

@@ -24,7 +24,6 @@ import (
 var page embed.FS
 
 const (
-	// maxBody bounds a request's body, in bytes.
 	maxBody = 4 << 10
 	// maxID bounds a client's idempotency key, which gets a prefix.
 	maxID = 100
@@ -36,11 +35,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // Server serves the wallet over HTTP.
 type Server struct {
-	wallet *Wallet
-	cloud  string
-	log    *slog.Logger
-	mux    *http.ServeMux
-	// guarded is mux behind the guard against web pages of other sites.
+	wallet  *Wallet
+	cloud   string
+	log     *slog.Logger
+	mux     *http.ServeMux
 	guarded http.Handler
 }
 
@@ -88,7 +86,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.guarded.ServeHTTP(w, r)
 }
 
-// answeredBy names the wallet process and the data layer's member.
 type answeredBy struct {
 	Wallet string `json:"wallet"`
 	Source
@@ -114,7 +111,6 @@ func (s *Server) sum(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, map[string]any{"sum": sum}, a, err)
 }
 
-// order is the body of a write.
 type order struct {
 	Name   string `json:"name"`
 	From   string `json:"from"`
@@ -140,7 +136,6 @@ var (
 	errMedia  = errors.New("body is not application/json")
 )
 
-// parseOrder validates a request and decodes its body.
 func parseOrder(w http.ResponseWriter, r *http.Request, fields []string) (o order, id string, err error) {
 	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/json" {
 		return o, "", errMedia
@@ -226,7 +221,6 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	s.send(w, status, map[string]any{"code": code, "message": message, "answered_by": answeredBy{Wallet: s.cloud}})
 }
 
-// refuse answers a request that the guard rejects.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	p := api.GuardProblem(err)
 	s.send(w, webguard.Status(err), map[string]any{"code": p.Code, "message": p.Message, "answered_by": answeredBy{Wallet: s.cloud}})
@@ -244,8 +238,7 @@ const (
 	headerTimeout  = 10 * time.Second
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
-	// grace bounds requests in progress at the end.
-	grace = 10 * time.Second
+	grace          = 10 * time.Second
 )
 
 // Serve serves on l, under additional host names, until ctx ends. Requests in progress then finish.

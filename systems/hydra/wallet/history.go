@@ -15,11 +15,10 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// A history is in the order of the log, which a wallet does not know when it writes an entry.
-// It only knows a recent number of entries of the account. So entries are on pages, rows of a
-// few entries each. An order merges its entry into the page that it believes to be the last,
-// with a check that the page is not full. Entries on a page are in the order of their merges,
-// which is the log's order.
+// A history is in the order of the log, which a wallet does not know when it writes an entry. It only knows a recent
+// number of entries of the account. So entries are on pages, rows of a few entries each. An order merges its entry into
+// the page that it believes to be the last, with a check that the page is not full. Entries on a page are in the order
+// of their merges, which is the log's order.
 //
 //	accounts  ada           {"balance": 700, "entries": 18}
 //	entries   ada/page 1    {"k17": {...}, "k18": {...}}
@@ -29,12 +28,10 @@ import (
 //  2. Two other orders make 17 entries. On page 0 the slow entry would precede theirs.
 //  3. The check for fewer than 16 entries fails, and the order is tried again with page 1.
 //
-// Each try has its own idempotency key, derived from the order's. Failed outcomes are stored,
-// too. A repeated order therefore repeats the same tries up to the one that succeeded, and no
-// two tries can succeed.
+// Each try has its own idempotency key, derived from the order's. Failed outcomes are stored, too. A repeated order
+// therefore repeats the same tries up to the one that succeeded, and no two tries can succeed.
 
 const (
-	// onPage is the number of entries of a page.
 	onPage = 16
 	// maxHistory bounds the entries returned for an account.
 	maxHistory = 200
@@ -51,7 +48,6 @@ type Entry struct {
 	ID     string    `json:"id"` // idempotency key
 }
 
-// errPage means that the page of an order is full.
 var errPage = errors.New("page of the history is full")
 
 // recordEntry executes a transaction that adds an entry to the histories of accounts. failed holds the
@@ -90,7 +86,6 @@ func (w *Wallet) recordEntry(ctx context.Context, e Entry, t api.Transaction, fa
 	return a, fmt.Errorf("%w: %w", hydraclient.ErrOverloaded, err)
 }
 
-// lastPage returns the last page of an account's history, as seen by a read.
 func (w *Wallet) lastPage(ctx context.Context, name string, how api.Read) (int64, error) {
 	row, err := w.data.Get(ctx, Accounts, name, hydraclient.Read(how))
 	if errors.Is(err, hydraclient.ErrNotFound) || errors.Is(err, hydraclient.ErrUnknownTable) {

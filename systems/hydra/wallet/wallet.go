@@ -20,7 +20,6 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// Tables of the wallet.
 const (
 	Accounts = "wallet_accounts"
 	Entries  = "wallet_entries"
@@ -29,7 +28,6 @@ const (
 // bank is the source of deposits. Customers' names cannot contain "!".
 const bank = "!bank"
 
-// Bounds.
 const (
 	// MaxAmount of one deposit or transfer, in cents.
 	MaxAmount = 1_000_000_000_00
@@ -37,7 +35,6 @@ const (
 	maxPage = 10_000
 )
 
-// Sentinel errors, besides hydraclient's.
 var (
 	ErrInvalid      = errors.New("invalid request")
 	ErrNoAccount    = errors.New("no such account")
@@ -152,7 +149,6 @@ func (w *Wallet) Transfer(ctx context.Context, id, from, to string, cents int64)
 
 func number(n int64) json.RawMessage { return json.RawMessage(fmt.Sprint(n)) }
 
-// add returns a write that adds to an account's balance and number of entries.
 func add(name string, cents, entries int64) api.Write {
 	value := fmt.Sprintf(`{"balance":%d,"entries":%d}`, cents, entries)
 	if entries == 0 {

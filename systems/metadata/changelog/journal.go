@@ -24,8 +24,7 @@ type Options struct {
 	// SnapshotBytes is the minimum log between two snapshots. A larger last snapshot raises it to that snapshot's size.
 	// Default: 128 MiB.
 	SnapshotBytes int64
-	// Log receives the results of background snapshots.
-	Log *slog.Logger
+	Log           *slog.Logger
 
 	fs func(dir string) (wal.FS, error) // for tests
 }
@@ -55,7 +54,6 @@ type Journal struct {
 	broken                              atomic.Pointer[error]
 }
 
-// entry is a record that waits to become durable.
 type entry struct {
 	record []byte
 	result chan outcome
@@ -139,7 +137,6 @@ func (j *Journal) Status() protocol.JournalStatus {
 	return s
 }
 
-// run writes groups until the journal is closed and the queue is empty.
 func (j *Journal) run() {
 	defer close(j.done)
 	for closed := false; !closed; {
@@ -225,7 +222,6 @@ func (j *Journal) writeGroup(group []*raftpb.Entry) error {
 	return nil
 }
 
-// maintain starts a snapshot if it is due.
 func (j *Journal) maintain() {
 	if j.snapshots != nil || j.written < max(j.o.SnapshotBytes, j.snapBytes.Load()) {
 		return
@@ -278,7 +274,6 @@ func (j *Journal) finishSnapshot(err error) {
 }
 
 var (
-	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("journal is closed")
 	// ErrRefused means that a record was not written, for example because the disk is full. Later records may succeed.
 	ErrRefused = errors.New("journal refused the write")

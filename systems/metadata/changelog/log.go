@@ -44,7 +44,6 @@ type SharedLog interface {
 
 // Machine is the state that records change. Calls do not overlap.
 type Machine interface {
-	// Restore replaces the state by a snapshot.
 	Restore(r io.Reader) error
 	// Apply applies a record; the first index is 1.
 	Apply(index uint64, record []byte) any

@@ -34,7 +34,6 @@ const (
 	owner = "metadata-changelog"
 )
 
-// openLog locks and opens the directory.
 func (j *Journal) openLog() error {
 	disk, err := j.o.fs(j.dir)
 	if errors.Is(err, wal.ErrLocked) {
@@ -126,7 +125,6 @@ func (j *Journal) recover() (r protocol.Recovery, err error) {
 	return r, nil
 }
 
-// apply applies the next record.
 func (j *Journal) apply(e *raftpb.Entry) any {
 	result := j.machine.Apply(j.next, e.GetData())
 	j.next++

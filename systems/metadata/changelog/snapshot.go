@@ -195,7 +195,6 @@ type indexedFile struct {
 	index uint64
 }
 
-// listSnapshots returns the snapshots of a directory, sorted by index.
 func listSnapshots(dir string) ([]indexedFile, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

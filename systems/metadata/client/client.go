@@ -22,7 +22,6 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// idleConnections is the number of connections kept open for concurrent requests.
 const idleConnections = 64
 
 // ErrAnswer means that the answer does not come from a metadata server.
@@ -142,7 +141,6 @@ func (c *Client) run(ctx context.Context, commands []metadata.Command) ([]metada
 	return results, err
 }
 
-// sendBatch runs commands. again reports whether they were sent more than once.
 func (c *Client) sendBatch(ctx context.Context, commands []metadata.Command, seen metadata.Seen) (_ []metadata.Result,
 	again bool, err error) {
 	batch := protocol.Batch{Commands: make([]protocol.Command, len(commands))}

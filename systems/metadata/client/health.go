@@ -58,7 +58,6 @@ func (r *replica) recordAnswer(took, pingAfter time.Duration) {
 	}
 }
 
-// patience returns the timeout of a ping, which may have to connect first.
 func (r *replica) patience(minTimeout time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +77,6 @@ func (r *replica) stateSince(moment time.Time) (known bool, err error) {
 	return false, nil
 }
 
-// isSuspect reports whether the replica must be pinged before a request.
 func (r *replica) isSuspect() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

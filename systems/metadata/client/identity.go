@@ -58,7 +58,6 @@ func (c *Client) Seen() metadata.Seen {
 	return all
 }
 
-// recordSeen records the log positions in an answer.
 func (c *Client) recordSeen(h http.Header) {
 	if text := h.Get(protocol.SeenHeader); text != "" {
 		c.ids.mu.Lock()
@@ -67,7 +66,6 @@ func (c *Client) recordSeen(h http.Header) {
 	}
 }
 
-// hasStale reports whether a server refused a change because the client's log positions are too old.
 func hasStale(results []metadata.Result) bool {
 	return slices.ContainsFunc(results, func(r metadata.Result) bool { return errors.Is(r.Err, metadata.ErrStale) })
 }

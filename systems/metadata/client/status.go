@@ -25,7 +25,6 @@ type StatusPoller struct {
 	replicas map[string][]*Client // by server
 }
 
-// watchPatience is the timeout of a replica's status.
 const watchPatience = 3 * time.Second
 
 // NewStatusPoller returns a poller. servers has addresses by name, separated by commas for replicas.
@@ -116,7 +115,6 @@ func Discover(ctx context.Context, addr string, options ...Option) (*Client, err
 	return c, nil
 }
 
-// baseURL returns an address as a URL without a trailing slash.
 func (c *Client) baseURL(addr string) string {
 	if !strings.Contains(addr, "://") {
 		addr = c.scheme + addr
@@ -171,7 +169,6 @@ func (c *Client) changeMember(ctx context.Context, what string, m protocol.Membe
 	return fmt.Errorf("%w: %d %.200q", err, status, text)
 }
 
-// votePoll is the interval at which AwaitVote asks for the status.
 const votePoll = 50 * time.Millisecond
 
 // AwaitVote waits until the group reports that a replica has its vote.

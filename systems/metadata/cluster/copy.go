@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	// copyBatch is the number of entries copied together.
 	copyBatch = 256
 	// sendBytes is the approximate size of a read or of a batch for the target.
 	sendBytes = 1 << 20
@@ -24,7 +23,6 @@ type makeCommand struct {
 	tolerated error // error that does not matter
 }
 
-// item is an entry to copy.
 type item struct {
 	from    string
 	entry   metadata.Entry
@@ -32,7 +30,6 @@ type item struct {
 	update  bool // the target may have the entry with another mode
 }
 
-// copyAll copies the directory's content to the target, apart from its tree.
 func (m *migration) copyAll(ctx context.Context, top metadata.Entry) error {
 	for _, server := range m.target.parts {
 		_, _ = m.r.sweepIncoming(ctx, server) // leftovers that cannot be removed now are removed later
@@ -135,7 +132,6 @@ func (m *migration) deferChange(from string, err error) bool {
 	return false
 }
 
-// makeEntries creates entries on the target, without their children.
 func (m *migration) makeEntries(ctx context.Context, items []item) error {
 	for len(items) > 0 {
 		var reads []metadata.Command
@@ -174,7 +170,6 @@ func (m *migration) makeEntries(ctx context.Context, items []item) error {
 	return nil
 }
 
-// makeCommands returns the commands that create a copy of an entry.
 func (m *migration) makeCommands(one item, data []byte) []makeCommand {
 	e, path := one.entry, rebase(one.from, m.source.base, m.target.base)
 	var commands []makeCommand

@@ -223,7 +223,6 @@ func partialFind(c metadata.Command, at place, seen string, left int) metadata.C
 	return local
 }
 
-// reachesBelow reports whether the search includes entries below a path.
 func reachesBelow(c metadata.Command, path string) bool {
 	return c.MaxDepth < 0 || countLevels(path)-countLevels(c.Path) < c.MaxDepth
 }

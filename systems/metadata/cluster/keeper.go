@@ -22,7 +22,6 @@ type OwnService interface {
 	Transactions() (list []metadata.Txn, changed <-chan struct{})
 }
 
-// sweepRetry is the pause after a failed sweep.
 const sweepRetry = time.Minute
 
 // RunKeeper ends the transactions that routers left on server name. It also removes what routers left there, one lease
@@ -174,7 +173,6 @@ func (r *Router) Sweep(ctx context.Context, name string, older time.Duration) ([
 	return r.sweep(ctx, name, func(e metadata.Entry) bool { return time.Since(e.Time()) >= older })
 }
 
-// sweep is Sweep for the subtrees that old accepts.
 func (r *Router) sweep(ctx context.Context, name string, old func(metadata.Entry) bool) ([]string, error) {
 	copies, err := r.sweepIncoming(ctx, name)
 	subtrees, failed := r.sweepSubtrees(ctx, name, old)
@@ -189,7 +187,6 @@ func (r *Router) sweep(ctx context.Context, name string, old func(metadata.Entry
 //  3. The directory looks old and is removed. The virtual directory leads nowhere.
 type sightings map[string]time.Time
 
-// isOld reports whether an entry has been seen for half of LeftoverAge.
 func (s sightings) isOld(e metadata.Entry) bool {
 	if _, seen := s[e.Name]; !seen {
 		s[e.Name] = time.Now()
@@ -215,7 +212,6 @@ func (r *Router) sweepIncoming(ctx context.Context, name string) (removed []stri
 	return removed, err
 }
 
-// isUnknown reports whether no server knows a transaction. Further steps of it are refused.
 func (r *Router) isUnknown(ctx context.Context, txn string) (bool, error) {
 	for _, server := range slices.Sorted(maps.Keys(r.servers.Service)) {
 		answer := r.resolve(ctx, server, txn, metadata.AnyEntry)

@@ -34,7 +34,6 @@ func (r *Router) migrate(ctx context.Context, c metadata.Command) metadata.Resul
 	return result
 }
 
-// migration is a subtree that is being moved.
 type migration struct {
 	*transaction
 	target  area  // target servers and the directory of the copy; top equals base
@@ -110,7 +109,6 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 	return m.commit(ctx)
 }
 
-// copyAndLock copies the directory, and returns when the copy is complete and the directory is locked.
 func (m *migration) copyAndLock(ctx context.Context) (top metadata.Entry, err error) {
 	if top, err = m.watchSource(ctx); err != nil {
 		return top, err
@@ -136,7 +134,6 @@ func (m *migration) copyAndLock(ctx context.Context) (top metadata.Entry, err er
 	}
 }
 
-// watchSource makes the source record changes in the directory.
 func (m *migration) watchSource(ctx context.Context) (metadata.Entry, error) {
 	m.coordinator, m.renewed = m.source.server, time.Now()
 	m.others = append(m.others, m.from.parts[1:]...)
@@ -144,7 +141,6 @@ func (m *migration) watchSource(ctx context.Context) (metadata.Entry, error) {
 	return m.eachPart(func(server string) metadata.Result { return m.r.sendOne(ctx, server, step.Command(m.source.base, "")) })
 }
 
-// lockSourceParts locks the directory or renews the locks.
 func (m *migration) lockSourceParts(ctx context.Context) (metadata.Entry, error) {
 	m.renewed = time.Now()
 	return m.eachPart(func(server string) metadata.Result { return m.lockPath(ctx, server, m.source.base) })
@@ -164,7 +160,6 @@ func (m *migration) eachPart(ask func(server string) metadata.Result) (top metad
 	return top, nil
 }
 
-// sourceEntry returns the source's entry, which must still be a directory.
 func (m *migration) sourceEntry(found metadata.Result) (metadata.Entry, error) {
 	if found.Err == nil && len(found.Entries) == 0 {
 		found.Err = &metadata.Error{Path: m.source.base, Err: metadata.ErrNotFound}
@@ -181,7 +176,6 @@ func (m *migration) sourceEntry(found metadata.Result) (metadata.Entry, error) {
 // watchLeases is the length of a watch in leases. A watch blocks no other request.
 const watchLeases = 4
 
-// renewLease renews the migration's watch or locks when due.
 func (m *migration) renewLease(ctx context.Context) error {
 	if time.Since(m.renewed) < m.r.lease/3 {
 		return nil
@@ -219,7 +213,6 @@ const (
 	catchUpRounds = 8
 )
 
-// catchUp copies recorded changes until few are left.
 func (m *migration) catchUp(ctx context.Context) error {
 	for range catchUpRounds {
 		if err := m.drainChanges(ctx); err != nil || len(m.pending) <= lockThreshold {

@@ -146,7 +146,6 @@ func (r *Router) checkedPage(ctx context.Context, c metadata.Command, a area, ch
 	return checkedPage
 }
 
-// samePages reports whether the parts' pages are unchanged.
 func samePages(before, pages []metadata.Result) bool {
 	for i, p := range pages {
 		if before == nil || len(p.Data) == 0 || !bytes.Equal(p.Data, before[i].Data) {

@@ -63,7 +63,6 @@ func every[T any](list []T, what func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(t T) bool { return !what(t) })
 }
 
-// rebase replaces the leading directory from of a path by to.
 func rebase(p, from, to string) string {
 	rest := strings.TrimPrefix(p, strings.TrimSuffix(from, "/"))
 	if whole := strings.TrimSuffix(to, "/") + rest; whole != "" {
@@ -121,7 +120,6 @@ func (p place) globalError(c metadata.Command, err error) error {
 	return err
 }
 
-// places has the areas known to a router, by top.
 type places struct {
 	mu  sync.RWMutex
 	all map[string]area
@@ -169,8 +167,6 @@ func targetsEntry(c metadata.Command) bool {
 	return false
 }
 
-// commandPlace returns the known place of a command's path. For commands on an entry, it is the place of the parent
-// directory.
 func (r *Router) commandPlace(c metadata.Command) place {
 	if targetsEntry(c) && c.Path != "/" {
 		return r.parentPlace(c.Path)

@@ -12,7 +12,6 @@ import (
 	"skerry/systems/metadata"
 )
 
-// randomToken returns 128 random bits as text, a unique name for a subtree's directory.
 func randomToken() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -71,7 +70,6 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 	return result
 }
 
-// move renames an entry. One server does it alone if it can.
 func (r *Router) move(ctx context.Context, c metadata.Command) metadata.Result {
 	if c.Path == c.To { // nothing to move
 		return r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.Path, MaxDepth: -1}})[0]
@@ -272,7 +270,6 @@ func (t *transaction) replaceTarget(ctx context.Context, c metadata.Command, s s
 	return []metadata.Command{{Op: metadata.Rmdir, Path: path, Owner: target.Owner, MaxDepth: -1}}, err
 }
 
-// targetError translates an error of the target's server.
 func (t *transaction) targetError(c metadata.Command, to place, err error) error {
 	if err == nil {
 		return nil

@@ -151,7 +151,6 @@ func checkGlobal(c metadata.Command) error {
 	return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
 }
 
-// routeBatch sends commands to one server, and then follows those that concern other servers.
 func (r *Router) routeBatch(ctx context.Context, at place, commands []metadata.Command) []metadata.Result {
 	local := make([]metadata.Command, len(commands))
 	for i, c := range commands {
@@ -164,7 +163,6 @@ func (r *Router) routeBatch(ctx context.Context, at place, commands []metadata.C
 	return results
 }
 
-// routeSpecial answers a command that may need several servers.
 func (r *Router) routeSpecial(ctx context.Context, c metadata.Command) metadata.Result {
 	switch c.Op {
 	case metadata.Find:

@@ -12,7 +12,6 @@ import (
 	"skerry/systems/metadata"
 )
 
-// lease is the time after which servers end a transaction that its router abandoned.
 const lease = 5 * time.Second
 
 // transaction changes several servers' trees at one moment, by two-phase commit with presumed abort (Mohan, Lindsay and
@@ -108,7 +107,6 @@ func (t *transaction) detachContext(ctx context.Context) (context.Context, conte
 	return context.WithTimeout(context.WithoutCancel(ctx), t.r.patience)
 }
 
-// commit decides the transaction and makes all servers finish.
 func (t *transaction) commit(ctx context.Context) metadata.Result {
 	ctx, cancel := t.detachContext(ctx)
 	defer cancel()
@@ -165,7 +163,6 @@ func (r *Router) parallel(servers []string, do func(server string) error) error 
 	return errors.Join(errs...)
 }
 
-// step sends a step that consists of the transaction's name only.
 func (r *Router) step(ctx context.Context, server string, verb metadata.Verb, name string) metadata.Result {
 	return r.sendOne(ctx, server, metadata.Step{Verb: verb, Txn: name}.Command("/", ""))
 }

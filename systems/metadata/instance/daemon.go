@@ -29,8 +29,7 @@ type Options struct {
 	// Group makes the server one of several replicas. nil: no replicas.
 	Group *Group
 	// Share makes the server one of several that share a tree. nil: a tree of its own.
-	Share *Share
-	// Security configures authentication.
+	Share    *Share
 	Security Security
 	Server   server.Options
 	Log      *slog.Logger

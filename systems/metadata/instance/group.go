@@ -33,7 +33,6 @@ type Group struct {
 }
 
 var (
-	// ErrGroup means that a group is invalid.
 	ErrGroup = errors.New("invalid group of replicas")
 	// ErrLayout means that a replica finds the directory of a server without replicas, or vice versa.
 	ErrLayout = errors.New("directory belongs to another kind of server")
@@ -45,13 +44,11 @@ const (
 	aloneFile  = "version"
 )
 
-// log is the log under a store, with its status.
 type log interface {
 	changelog.Log
 	Status() protocol.JournalStatus
 }
 
-// backend is a tree with its log.
 type backend struct {
 	state   *store.State
 	log     log
@@ -95,7 +92,6 @@ func (g *Group) self() string {
 	return ""
 }
 
-// checkLayout refuses a directory of another kind of server.
 func checkLayout(path, what string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -126,7 +122,6 @@ func (k backend) watch(ctx context.Context, end context.CancelFunc) (why func() 
 	return func() error { return <-failed }
 }
 
-// config translates the group for package consensus.
 func (g *Group) config(id *ca.Identity) (consensus.Config, error) {
 	c := consensus.Config{Cluster: g.Cluster, Join: g.Join}
 	for _, text := range g.Members {
@@ -161,10 +156,8 @@ func (g *Group) config(id *ca.Identity) (consensus.Config, error) {
 	return c, nil
 }
 
-// maxMember is the maximum size of a body that names a replica.
 const maxMember = 4 << 10
 
-// routes returns the routes that change the group's members. Any replica accepts them.
 func (k backend) routes(log *slog.Logger) map[string]http.HandlerFunc {
 	if k.replica == nil {
 		return nil

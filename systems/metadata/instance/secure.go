@@ -67,7 +67,6 @@ func (s Security) load(listen, peer string) (k credentials, err error) {
 	return k, nil
 }
 
-// listener wraps a listener for clients in TLS if configured.
 func (k credentials) listener(l net.Listener) net.Listener {
 	if !k.tls {
 		return l
@@ -94,7 +93,6 @@ func (k credentials) clientOptions() []client.Option {
 // ErrStranger means that a replica to add has no certificate of the cluster.
 var ErrStranger = errors.New("no certificate of the cluster for this replica")
 
-// handshakeTime bounds the check of a certificate.
 const handshakeTime = 5 * time.Second
 
 // checkCertificate checks the certificate served at a new replica's address: it must be from the cluster, for that name

@@ -110,7 +110,6 @@ func (s *frontend) forwarded(self string) map[string]uint64 {
 	return all
 }
 
-// logPositions returns a function for the servers' log positions.
 func (s *frontend) logPositions(own *store.Store) func() metadata.Seen {
 	return func() metadata.Seen {
 		all := own.Seen()
@@ -121,10 +120,8 @@ func (s *frontend) logPositions(own *store.Store) func() metadata.Seen {
 	}
 }
 
-// addressPoll is the interval at which the file of addresses is read.
 const addressPoll = time.Second
 
-// readAddresses returns the configured addresses of all servers by name.
 func (s *Share) readAddresses() (map[string]string, error) {
 	lines := s.Servers
 	if s.File != "" {
@@ -180,7 +177,6 @@ func (s *frontend) watchAddressFile(ctx context.Context, share *Share, log *slog
 	})
 }
 
-// updateAddresses changes the addresses of other servers.
 func (s *frontend) updateAddresses(next map[string]string, log *slog.Logger) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +209,6 @@ func (m metered) Do(ctx context.Context, commands []metadata.Command) []metadata
 	return m.Service.Do(ctx, commands)
 }
 
-// startBalancer starts the balancer, if configured, until close.
 func (s *frontend) startBalancer(ctx context.Context, o Options, own server.Service, k backend) {
 	if o.Share.Balance == nil {
 		return
@@ -244,7 +239,6 @@ func (s *frontend) startBalancer(ctx context.Context, o Options, own server.Serv
 	})
 }
 
-// balancerLoads converts statuses for the balancer.
 func balancerLoads(statuses map[string][]protocol.Status) map[string]rebalance.ServerLoad {
 	all := make(map[string]rebalance.ServerLoad)
 	for name, replicas := range statuses {

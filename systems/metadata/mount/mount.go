@@ -32,7 +32,6 @@ type Options struct {
 	Ready func()
 }
 
-// patience is the timeout of a command.
 const patience = time.Minute
 
 // Run mounts the service on a directory until the context ends or the directory is unmounted.
@@ -75,7 +74,6 @@ func Run(ctx context.Context, s Service, dir string, o Options) error {
 	return nil
 }
 
-// volume is shared by all nodes of a mount.
 type volume struct {
 	service  Service
 	uid, gid uint32

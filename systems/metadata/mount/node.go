@@ -13,7 +13,6 @@ import (
 	"skerry/systems/metadata"
 )
 
-// node is a directory or file known to the kernel.
 type node struct {
 	fs.Inode
 	*volume
@@ -44,7 +43,6 @@ func (n *node) path() string { return "/" + n.Path(nil) }
 
 func (n *node) child(name string) string { return metadata.Join(n.path(), name) }
 
-// newChild returns the kernel's inode of an entry.
 func (n *node) newChild(ctx context.Context, e metadata.Entry, out *fuse.EntryOut) *fs.Inode {
 	n.attributes(e, &out.Attr)
 	return n.NewInode(ctx, &node{volume: n.volume, last: e}, fs.StableAttr{Mode: fileType(e.Kind), Ino: e.ID})

@@ -28,8 +28,7 @@ type Status struct {
 	// Asked counts the requests that this process forwarded to each other server.
 	Asked map[string]uint64 `json:"asked,omitempty"`
 	// Load is the load of this process. In a group it covers only the requests that this replica answers.
-	Load *rebalance.Load `json:"load,omitempty"`
-	// Balancer is nil if the server does not balance.
+	Load     *rebalance.Load   `json:"load,omitempty"`
 	Balancer *rebalance.Status `json:"balancer,omitempty"`
 	// Holds has the paths, in the server's own tree, of the subtrees that it holds.
 	Holds []string `json:"holds,omitempty"`

@@ -100,7 +100,6 @@ func (v View) leastLoaded() (name string, rate float64) {
 	return name, rate
 }
 
-// mountPoints returns the virtual directory of each subtree, by owner.
 func (v View) mountPoints() map[string]mountPoint {
 	at := make(map[string]mountPoint)
 	for name, s := range v.Servers {

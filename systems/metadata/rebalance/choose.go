@@ -19,7 +19,6 @@ type Move struct {
 	Here, There, Mean float64
 }
 
-// history is the state that a balancer keeps between rounds.
 type history struct {
 	over int       // consecutive rounds with too much load
 	rest time.Time // no moves until then
@@ -74,7 +73,6 @@ func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 // minShare is the minimum share of a server's load of a moved directory.
 const minShare = 0.02
 
-// recordArrivals pins subtrees that have arrived at the server.
 func (p Policy) recordArrivals(now time.Time, h *history, v View, at map[string]mountPoint) {
 	here := make(map[string]time.Time)
 	for owner := range at {
@@ -96,7 +94,6 @@ func (p Policy) recordArrivals(now time.Time, h *history, v View, at map[string]
 	h.pinned = here
 }
 
-// isPinned reports whether a directory or a directory above it must stay.
 func (h *history) isPinned(now time.Time, own string) bool {
 	for dir, until := range h.pinned {
 		if metadata.Under(own, dir) && now.Before(until) {
@@ -116,7 +113,6 @@ func (v View) movedAway(own string) bool {
 	return false
 }
 
-// candidate is a directory that may move.
 type candidate struct {
 	Directory
 	want float64 // operations/s that should move

@@ -183,7 +183,6 @@ func subtreeBase(path string) string {
 	return path[:len(metadata.Subtrees)+1+len(name)]
 }
 
-// summarySize is the number of directories in a summary.
 const summarySize = 128
 
 // summary has the hottest directories of one level, by Space-Saving (Metwally, Agrawal and El Abbadi, "Efficient

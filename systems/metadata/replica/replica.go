@@ -180,7 +180,6 @@ func (l *Log) Status() protocol.JournalStatus {
 
 var errNoMajority = errors.New("no answer from a majority of the replicas in time")
 
-// proposalError translates an error of a proposal for changelog.Log.
 func proposalError(err error) error {
 	switch {
 	case errors.Is(err, consensus.ErrTooLarge):
@@ -192,13 +191,11 @@ func proposalError(err error) error {
 }
 
 const (
-	// readBytes is the maximum size of one read of the log.
 	readBytes = 1 << 20
 	// retryPause is the pause after an error of the log.
 	retryPause = 100 * time.Millisecond
 )
 
-// apply applies the log until ctx ends.
 func (l *Log) apply(ctx context.Context) {
 	for ctx.Err() == nil {
 		from := l.appliedIndex() + 1
@@ -269,7 +266,6 @@ func (l *Log) advance(index uint64) {
 	l.grown = make(chan struct{})
 }
 
-// awaitApplied waits until the log is applied up to index.
 func (l *Log) awaitApplied(ctx context.Context, index uint64) error {
 	for {
 		l.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"skerry/systems/metadata/changelog"
 )
 
-// startSnapshotIfDue starts a snapshot when due. It is written while records are applied.
 func (l *Log) startSnapshotIfDue() {
 	if !l.snapping.TryLock() {
 		return
@@ -37,7 +36,6 @@ func (l *Log) startSnapshotIfDue() {
 	})
 }
 
-// snapshotDue reports whether enough was applied since the last attempt, and starts to count again.
 func (l *Log) snapshotDue() bool {
 	l.state.Lock()
 	defer l.state.Unlock()
@@ -56,7 +54,6 @@ func (l *Log) captureState() (changelog.Snapshot, uint64, error) {
 	return s, l.appliedIndex(), err
 }
 
-// saveSnapshot makes a state durable. The caller holds snapping.
 func (l *Log) saveSnapshot(index uint64, write func(io.Writer) error) error {
 	size, err := changelog.SaveSnapshot(l.dir, index, write)
 	if err == nil {

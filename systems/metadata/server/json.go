@@ -14,7 +14,6 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// handleJSON answers POST /v1/OP and /v1/batch.
 func (s *Server) handleJSON(service Service) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { s.serveJSON(service, w, r) }
 }
@@ -64,7 +63,6 @@ func (s *Server) serveJSONBatch(service Service, w http.ResponseWriter, r *http.
 	send(w, http.StatusOK, answer)
 }
 
-// withRequest adds the headers of a repeatable request to its context.
 func withRequest(r *http.Request) *http.Request {
 	if _, says := r.Header[protocol.SeenHeader]; !says {
 		return r
@@ -76,7 +74,6 @@ func withRequest(r *http.Request) *http.Request {
 	return r.WithContext(metadata.WithRequest(r.Context(), says))
 }
 
-// maxIdentity is the maximum size of an identity in bytes.
 const maxIdentity = 128
 
 // setSeenHeader sends the log positions to clients that use identities.
@@ -112,7 +109,6 @@ func (s *Server) runAll(r *http.Request, service Service, asked []protocol.Comma
 	return results
 }
 
-// decode parses a body strictly: an unknown field is an error.
 func decode(body []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
@@ -149,7 +145,6 @@ func (s *Server) scope(r *http.Request) bearer.Scope {
 	return s.o.Tokens.Scope(r.Header.Get("Authorization"))
 }
 
-// requireAdmin restricts a route to administrators.
 func (s *Server) requireAdmin(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if have := s.scope(r); have < bearer.Admin {

@@ -48,7 +48,6 @@ func newMetrics(collectors []prometheus.Collector) *metrics {
 	return m
 }
 
-// observe counts an answered command.
 func (m *metrics) observe(o metadata.Op, err error, start time.Time) {
 	m.took[o].Observe(time.Since(start).Seconds())
 	if err == nil {
@@ -62,7 +61,6 @@ func (m *metrics) observe(o metadata.Op, err error, start time.Time) {
 	m.requests.WithLabelValues(name, strconv.Itoa(metadata.HTTPStatus(err))).Inc()
 }
 
-// gauge returns a collector that reads its value on demand.
 func gauge(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "skerry_metadata_" + name, Help: help}, read)
 }

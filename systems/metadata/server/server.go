@@ -52,8 +52,7 @@ type Options struct {
 	Idle time.Duration
 	// Patience is the maximum time for a request to arrive and for its answer to leave. Default: 30 s.
 	Patience time.Duration
-	// Hosts are additional names of the server.
-	Hosts []string
+	Hosts    []string
 	// Tokens, if set, are required for all requests except the usage page and pings.
 	Tokens *bearer.Tokens
 	// Own serves the server's own tree at /v1/own/. nil if the server shares no tree.
@@ -79,7 +78,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxHeader is the maximum size of a request's headers in bytes.
 const maxHeader = 64 << 10
 
 // Server is the HTTP handler.
@@ -102,7 +100,6 @@ func New(service Service, o Options) *Server {
 	return s
 }
 
-// routes returns the handlers of all routes except the text protocol, by pattern.
 func (s *Server) routes() map[string]http.HandlerFunc {
 	routes := map[string]http.HandlerFunc{
 		"POST /v1/{op}":  s.handleJSON(s.service),

@@ -11,7 +11,6 @@ import (
 	"skerry/systems/metadata"
 )
 
-// longTime is the time format of ls -l and stat.
 const longTime = "2006-01-02T15:04:05.000Z"
 
 // appendText appends a result in the text protocol: an error line, or the output of the operation.
@@ -45,7 +44,6 @@ func kindLetter(k metadata.Kind) byte {
 	return '-'
 }
 
-// appendMode appends mode bits in the format of ls -l.
 func appendMode(b []byte, mode uint16) []byte {
 	const letters = "rwxrwxrwx"
 	for i := range letters {
@@ -79,7 +77,6 @@ func appendStat(b []byte, path string, e metadata.Entry) []byte {
 	return fmt.Appendf(b, "modified: %s\n", e.Time().UTC().Format(time.RFC3339Nano))
 }
 
-// answer is the answer to a body of commands.
 type answer struct {
 	status int
 	next   string // start of the next page

@@ -16,7 +16,6 @@ const (
 	maxOutcomeBytes = 16 << 20
 )
 
-// outcome is the result of a change with an identity. It is immutable.
 type outcome struct {
 	Identity string          `json:"identity"`
 	About    string          `json:"about"` // paths: a router sends one change to several servers
@@ -48,7 +47,6 @@ func newOutcomeCache() *outcomeCache {
 	return &outcomeCache{outcomes: make(map[string]*outcome), done: make(map[string]*outcome)}
 }
 
-// commandKey distinguishes commands of the same identity.
 func commandKey(c metadata.Command) string {
 	if c.Op == metadata.Transact {
 		if step, err := metadata.ParseStep(c.Data); err == nil {
@@ -72,7 +70,6 @@ func (r *outcomeCache) lookup(c metadata.Command) (_ metadata.Result, known bool
 	return metadata.Result{}, false
 }
 
-// cloneResult returns a result that the caller may modify.
 func (o *outcome) cloneResult() metadata.Result {
 	r := o.result
 	r.Entries = slices.Clone(r.Entries)

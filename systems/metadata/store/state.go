@@ -16,9 +16,8 @@ import (
 
 // State implements changelog.Machine: the tree and the unfinished transactions with other servers.
 type State struct {
-	tree  atomic.Pointer[tree.Tree]
-	locks atomic.Pointer[lockTable]
-	// watches are the watches by transaction. The machine's methods own them.
+	tree    atomic.Pointer[tree.Tree]
+	locks   atomic.Pointer[lockTable]
 	watches map[string]*watch
 	index   uint64 // of the record that is being applied
 	applied atomic.Uint64

@@ -75,7 +75,6 @@ func (s *Store) awaitCurrent(ctx context.Context, commands []metadata.Command) e
 	return nil
 }
 
-// change applies changes, and waits for locks.
 func (s *Store) change(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
 	patience, end := s.startPatience(ctx)
@@ -97,7 +96,6 @@ func (s *Store) change(ctx context.Context, commands []metadata.Command) []metad
 	}
 }
 
-// append applies changes up to the first that needs a locked path.
 func (s *Store) append(ctx context.Context, commands []metadata.Command) (results []metadata.Result, barred *metadata.HeldError) {
 	h := s.state.locks.Load()
 	if commands[0].Op != metadata.Transact && commands[0].Identity == "" && errors.As(h.checkChange(commands[0]), &barred) {
@@ -130,7 +128,6 @@ func (s *Store) append(ctx context.Context, commands []metadata.Command) (result
 	return results, nil
 }
 
-// logError translates an error of the log for clients.
 func logError(err error) error {
 	switch {
 	case errors.Is(err, changelog.ErrUnknown):
@@ -141,7 +138,6 @@ func logError(err error) error {
 	return fmt.Errorf("%w: nothing was changed: %w", metadata.ErrUnavailable, err)
 }
 
-// errLockTimeout is the cause of a wait that took too long.
 var errLockTimeout = errors.New("timed out waiting for the lock")
 
 // startPatience returns a context that bounds a command's waits. The time starts with the first call of begin.
@@ -157,7 +153,6 @@ func (s *Store) startPatience(ctx context.Context) (begin func() context.Context
 	return begin, func() { cancel() }
 }
 
-// awaitUnlock waits until the transactions differ from h.
 func (s *Store) awaitUnlock(ctx context.Context, h *lockTable, barred error) error {
 	select {
 	case <-h.changed:

@@ -177,7 +177,6 @@ func (s *State) commit(c metadata.Command, step metadata.Step, h *lockTable, p *
 	return r
 }
 
-// finish runs the commands that prepare promised.
 func (s *State) finish(c metadata.Command, h *lockTable, p *txnPart) metadata.Result {
 	if p == nil || p.Committed {
 		return metadata.Result{}
@@ -195,7 +194,6 @@ func (s *State) finish(c metadata.Command, h *lockTable, p *txnPart) metadata.Re
 	return r
 }
 
-// runCommands runs commands that CheckAll accepted. It returns the last result with an entry.
 func (s *State) runCommands(commands []metadata.Command, now int64) (result metadata.Result) {
 	for _, c := range commands {
 		if c.Op != metadata.Touch {

@@ -19,13 +19,11 @@ type watch struct {
 	lost    bool            // the directory moved, or too much changed
 }
 
-// Limits of a watch.
 const (
 	maxChanged      = 1 << 16
 	maxChangedBytes = 16 << 20
 )
 
-// applyChange runs a command on the tree and records it in watches.
 func (s *State) applyChange(c metadata.Command) metadata.Result {
 	r := s.Tree().Do(c)
 	if len(s.watches) > 0 && r.Err == nil {
@@ -107,7 +105,6 @@ func (s *State) exportWatches() (parts []*txnPart) {
 	return parts
 }
 
-// splitWatches separates watches from the transactions of a snapshot.
 func splitWatches(parts []*txnPart) (rest []*txnPart, watches map[string]*watch) {
 	watches = make(map[string]*watch)
 	for _, p := range parts {

@@ -47,7 +47,6 @@ func entryResult(name string, n *node) metadata.Result {
 	return metadata.Result{Entries: []metadata.Entry{n.state.Load().entry(name, n.id)}}
 }
 
-// addCounts adds a node to the tree's counts; by is -1 for a removed node.
 func (t *Tree) addCounts(s *state, by int64) {
 	switch s.kind {
 	case metadata.Directory:
@@ -222,7 +221,6 @@ func (t *Tree) reattach(n, from *node, name string, to *node, newName string, no
 	t.publish(from, source.without(name, now))
 }
 
-// checkReplace returns an error if target must not be replaced by the moved node.
 func checkReplace(moved, target *state, c metadata.Command) error {
 	directory := moved.kind != metadata.File
 	switch {

@@ -58,7 +58,6 @@ func (o *tentative) lookup(path string) (found, error) {
 	return f, nil
 }
 
-// checkFree returns an error unless an entry can be created at a path.
 func (o *tentative) checkFree(path string) error {
 	dir, _ := metadata.Split(path)
 	parent, err := o.lookup(dir)
@@ -113,7 +112,6 @@ func (o *tentative) check(c metadata.Command) error {
 	return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w operation in a transaction: %s", metadata.ErrInvalid, c.Op)}
 }
 
-// makeInRoot plans mkdir -p of a directory in the root. It returns false if the directory cannot be created.
 func (o *tentative) makeInRoot(path string) bool {
 	f, err := o.lookup(path)
 	if dir, _ := metadata.Split(path); err != nil || dir != "/" || f.kind != 0 && f.kind != metadata.Directory {

@@ -78,8 +78,6 @@ func (t *Tree) read(c metadata.Command) metadata.Result {
 // matches.
 const scanLimit = 100_000
 
-// search is the state of a page of find. The page is not a snapshot of the subtree: each directory is read when the
-// search reaches it.
 type search struct {
 	c       metadata.Command
 	limit   int
@@ -158,7 +156,6 @@ func (s *search) visit(p string, it item) bool {
 	return true
 }
 
-// matches reports whether an entry is searched for. With Across, virtual directories count as directories.
 func (s *search) matches(name string, at *state) bool {
 	virtual := s.c.Across && s.c.Kind == metadata.Directory && at.kind == metadata.Virtual
 	if s.c.Kind != 0 && s.c.Kind != at.kind && !virtual {

@@ -94,7 +94,6 @@ func newInner(branches []branch) *set {
 	return s
 }
 
-// with returns the set with the item added or replaced.
 func (s *set) with(it item) *set {
 	if s == nil {
 		return newLeaf([]item{it})
@@ -161,7 +160,6 @@ func (s *set) first() string {
 	return s.items[0].name
 }
 
-// without returns the set without an item. The item must exist.
 func (s *set) without(name string) *set {
 	s = s.remove(name)
 	for s != nil && len(s.branches) == 1 {
@@ -274,7 +272,6 @@ func (s *set) stampOf(after string, all bool, last string) (stamp uint64) {
 	return stamp
 }
 
-// buildSet returns the set of sorted items.
 func buildSet(items []item) *set {
 	if len(items) == 0 {
 		return nil

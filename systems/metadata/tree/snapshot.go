@@ -11,7 +11,6 @@ import (
 	"skerry/systems/metadata"
 )
 
-// ErrSnapshot means that the data is not a valid snapshot.
 var ErrSnapshot = errors.New("invalid tree snapshot")
 
 const snapshotVersion = 1

@@ -32,7 +32,6 @@ func (t *Tree) remove(c metadata.Command) metadata.Result {
 	})
 }
 
-// detach removes a node without children from its directory.
 func (t *Tree) detach(c metadata.Command, allowed func(*state) error) metadata.Result {
 	defer t.moves.rlockOne(&t.waits).RUnlock()
 	var w walk
@@ -94,7 +93,6 @@ func (t *Tree) detachSubtree(c metadata.Command) (*node, error) {
 	return n, nil
 }
 
-// locate returns the node of a path and its parent. The caller holds all of moves.
 func (t *Tree) locate(path string) (dir *node, name string, n *node, err error) {
 	if dir, name, err = t.dirOf(path); err != nil {
 		return nil, "", nil, err
@@ -105,7 +103,6 @@ func (t *Tree) locate(path string) (dir *node, name string, n *node, err error) 
 	return dir, name, n, nil
 }
 
-// dirOf returns the directory that contains or would contain the last name of path.
 func (t *Tree) dirOf(path string) (dir *node, name string, err error) {
 	var w walk
 	parent, name := metadata.Split(path)

@@ -29,7 +29,6 @@ type Namespace interface {
 	Do(c metadata.Command) metadata.Result
 }
 
-// rootID is the root's id. Later nodes have greater ids.
 const rootID = 1
 
 // Tree implements Namespace.
@@ -117,7 +116,6 @@ func failure(path string, err error) metadata.Result {
 	return metadata.Result{Err: &metadata.Error{Path: path, Err: err}}
 }
 
-// publish replaces a node's state. The caller holds the node's lock or all of moves.
 func (t *Tree) publish(n *node, s state) {
 	if snap := t.snap.Load(); snap != nil {
 		snap.saveState(n)

@@ -20,7 +20,6 @@ type step struct {
 	edge uint32
 }
 
-// walk is the result of walking a path.
 type walk struct {
 	few   [16]step // steps of most paths; a slice would be allocated on the heap
 	n     int      // length of few

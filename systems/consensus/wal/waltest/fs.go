@@ -28,8 +28,7 @@ type FS struct {
 	Lies bool
 	// SyncError is what syncs of files fail with, unless nil.
 	SyncError error
-	// Syncs counts syncs of files.
-	Syncs int
+	Syncs     int
 }
 
 type file struct {
@@ -101,8 +100,7 @@ func (d *FS) Bytes() int64 {
 	return total
 }
 
-// Crash leaves the directory as a machine finds it after a power failure. Open files must
-// not be used any more.
+// Crash leaves the directory as a machine finds it after a power failure. Open files must not be used any more.
 func (d *FS) Crash() {
 	names := map[string]*file{}
 	all, _ := d.List()
@@ -176,7 +174,6 @@ func (w write) apply(b []byte) []byte {
 	return b
 }
 
-// handle is an open file.
 type handle struct{ *file }
 
 func (f handle) ReadAt(p []byte, at int64) (int, error) {
