@@ -65,8 +65,7 @@ func (m *machine) compactLog() {
 	m.measureSpace()
 }
 
-// chooseCompaction drops entries that all members have applied. Beyond the limits of size and age it drops entries that
-// any member has applied.
+// chooseCompaction drops entries that all members have applied; beyond the limits of size and age, that any has applied.
 func (m *machine) chooseCompaction() {
 	if len(m.membership.conf.Members) == 0 {
 		return

@@ -19,16 +19,14 @@ const MaxEntry = 8 << 20
 
 // Config is what Open needs. Only Cluster, Self, Members (of a new cluster) and Dir are required.
 type Config struct {
-	// Cluster is the cluster's identity, in every handshake and in every file: members
-	// and directories of another cluster are refused.
+	// Cluster identifies the cluster in handshakes and files. Members and directories of other clusters are refused.
 	Cluster string
 	// Self is this member. What the log knows of it (after changes of membership) has precedence.
 	Self Member
 	// Members are all members of a new cluster, Self among them: the same list at each of them. Where the directory has a
 	// log already, only addresses are taken from it: they replace those in the log until the log tells of a change.
 	Members []Member
-	// Join makes an empty directory wait to be added to a running cluster (Add at one of
-	// its members) rather than begin a new one; Members may be empty then.
+	// Join makes an empty directory wait until Add adds it to a running cluster. Members may then be empty.
 	Join bool
 	// Dir holds the log and snapshots on their way; it is made, and locked while open.
 	Dir string
@@ -53,8 +51,7 @@ type Config struct {
 	Election time.Duration
 	// PreferSite is where the leader should stand when a voter there is up to date.
 	PreferSite string
-	// FollowProposals moves the leader to the site that proposes most: more than two
-	// thirds of at least 50 proposals in 5 s. PreferSite has precedence.
+	// FollowProposals moves the leader to the site with two thirds of at least 50 proposals in 5 s. PreferSite has precedence.
 	FollowProposals bool
 
 	// Snapshotter gives and takes the consumer's state, for members that the log no longer serves. nil: a log without
@@ -81,8 +78,7 @@ type Config struct {
 type Snapshotter interface {
 	// Save writes the state as of one index, at least the last that was reported as Applied, and returns that index.
 	Save(ctx context.Context, w io.Writer) (index uint64, err error)
-	// Load replaces the state by one as of index, all or nothing: an error of r must
-	// leave the state that was. Entries continue after index.
+	// Load replaces the state by one as of index, completely or, if r fails, not at all. Entries continue after index.
 	Load(ctx context.Context, index uint64, r io.Reader) error
 }
 
@@ -108,8 +104,7 @@ const (
 	Witness = member.Witness
 )
 
-// MemberID is the ID of a member of a name that none was given for: 63 bits of the name's
-// SHA-256. A name whose member was removed cannot come back with it.
+// MemberID derives an ID from a name: 63 bits of its SHA-256. A removed member cannot return under its name.
 func MemberID(name string) uint64 {
 	sum := sha256.Sum256([]byte(name))
 	return max(1, binary.BigEndian.Uint64(sum[:8])>>1)

@@ -18,7 +18,7 @@ const (
 	// have seen the same, and standTicks are a round of pre-votes and one of votes.
 	suspectTicks = 2
 	standTicks   = 2
-	// againTicks is how long a member waits at least before it asks for pre-votes again.
+	// preVoteTicks is how long a member waits at least before it asks for pre-votes again.
 	preVoteTicks = 3
 )
 
@@ -30,8 +30,7 @@ type candidacy struct {
 
 func (e *candidacy) init(epoch uint64) { e.rng = rand.New(rand.NewPCG(epoch, 1)) }
 
-// suspectLeader handles a report that a member's process has ended. Members stand one after another, by rank, so that
-// they do not split votes.
+// suspectLeader handles the end of a member's process. Members stand in the order of their rank, so that votes do not split.
 func (m *machine) suspectLeader(id uint64) {
 	if id == raft.None || m.leaderID != id || m.role != raft.StateFollower {
 		return
@@ -69,8 +68,7 @@ func (m *machine) candidateRank(lost uint64) int {
 	return before
 }
 
-// campaignEarly makes a member without a leader stand earlier than raft does. A candidate waits, because votes are on
-// disks before they are granted, which may take long.
+// campaignEarly makes a member without a leader stand earlier than raft does. A candidate waits for votes to reach disks.
 func (m *machine) campaignEarly() {
 	e := &m.candidacy
 	if m.leaderID != raft.None || m.role == raft.StateLeader || m.role == raft.StateCandidate || !m.membership.conf.votes(m.cfg.id) {

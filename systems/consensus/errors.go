@@ -6,8 +6,7 @@ import (
 )
 
 var (
-	// ErrNotDone marks an error of a proposal that certainly is not in the log and never will be. It is safe to propose it
-	// again elsewhere.
+	// ErrNotDone marks an error of a proposal that is not in the log and never will be. It may be proposed again elsewhere.
 	ErrNotDone = errors.New("not done")
 	// ErrInDoubt marks an error of a proposal that may or may not be committed. Only the log can answer.
 	ErrInDoubt = errors.New("in doubt")
@@ -18,8 +17,7 @@ var (
 	ErrWitness = errors.New("a witness offers no entries")
 	// ErrTooLarge reports an entry that exceeds MaxEntry.
 	ErrTooLarge = errors.New("entry is too large")
-	// ErrLogFull reports that the log has reached its limit with entries that no consumer has applied, so that none may be
-	// dropped.
+	// ErrLogFull reports a log at its limit with entries that no consumer has applied, so that none may be dropped.
 	ErrLogFull = errors.New("log is full of entries that no member has applied")
 	// ErrStorage reports that the log cannot be written, for instance because the disk is full.
 	ErrStorage = errors.New("log cannot be written")

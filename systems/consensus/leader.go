@@ -70,8 +70,7 @@ func (m *machine) handleForward(from uint64, f *forward) {
 	}
 }
 
-// appendForwarded appends proposals that were sent to this member as leader of a term. Proposals in the returned refusal
-// are certainly not appended in that term.
+// appendForwarded appends proposals sent to the leader of a term. Those in the refusal are certainly not appended in it.
 func (m *machine) appendForwarded(from uint64, f *forward) *refusal {
 	if f.term != m.term || m.leader.term != f.term {
 		return nil
@@ -136,8 +135,7 @@ func (m *machine) appendForwarded(from uint64, f *forward) *refusal {
 	return r
 }
 
-// rejectsProposals reports whether the leader rejects all proposals, and why. The reason is empty if another member may
-// soon lead.
+// rejectsProposals reports whether and why the leader rejects all proposals. An empty reason: another member may soon lead.
 func (m *machine) rejectsProposals() (reason string, rejectsProposals bool) {
 	switch {
 	case m.space.err != nil && m.ticks < m.placement.waitUntil:

@@ -18,8 +18,7 @@ func (n *Node) loop() {
 		case <-n.later:
 			n.tr.flushAll()
 		case <-timer.C:
-			// A tick is handled after all earlier events. Missed ticks, as of a suspended process, are not
-			// repeated, since they would look like a lost leader.
+			// A tick follows all earlier events. Missed ticks are not repeated: they would look like a lost leader.
 			if n.ticking.CompareAndSwap(false, true) {
 				n.post(n.tick)
 			}

@@ -85,8 +85,7 @@ type message struct {
 	note     frameKind // frameHeed or frameTold
 }
 
-// newMachine continues from the log. A new log begins with entry 1, which stands for the first membership and is
-// never returned to consumers.
+// newMachine continues from the log. Entry 1 of a new log stands for the first membership. Consumers never receive it.
 func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Logger) (*machine, error) {
 	if log.Empty() && !cfg.join {
 		first, err := firstConf(cfg.members)

@@ -15,8 +15,7 @@ import (
 type conf struct {
 	// Index is the entry from which the membership is in force here.
 	Index uint64 `json:"-"`
-	// Through is the last change in it. It is after Index in a member that began with a
-	// snapshot: a new member must be in its own first membership.
+	// Through is the last change in it. It is after Index if the member began with a snapshot.
 	Through uint64    `json:"through"`
 	State   confState `json:"state"`
 	Members []Member  `json:"members"`

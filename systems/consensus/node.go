@@ -19,8 +19,7 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// cacheSize is the size of the log's tail in memory, in bytes, for consumers and followers that keep up. More entries would
-// burden the garbage collector.
+// cacheSize bounds the tail of the log in memory, in bytes. More entries would burden the garbage collector.
 const cacheSize = 16 << 20
 
 // Node is a running member.
@@ -265,8 +264,7 @@ func (n *Node) Close() error {
 	return nil
 }
 
-// Done is closed when the node has stopped: by Close, by removal from the cluster, or because its log failed. Err returns
-// the reason.
+// Done is closed when the node has stopped: by Close, by removal, or because its log failed. Err returns the reason.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
 // Err returns why the node stopped; nil while it runs and after Close.

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// A queue holds what a fast link carries during a slow one's round trip, no more:
-	// later messages of raft make earlier ones needless.
+	// A queue holds what a fast link carries in a slow round trip. Later messages of raft replace earlier ones.
 	maxQueue      = 8192
 	maxQueueBytes = 64 << 20
 	// Retries of a connection are between these apart, doubling.
@@ -31,8 +30,7 @@ const (
 	maxRetry = time.Second
 	// writeTime is after how long a connection that takes nothing is given up.
 	writeTime = 10 * time.Second
-	// direct is how much is sent by who has it to send rather than by the peer's own goroutine,
-	// in bytes: what fits into a socket's buffer.
+	// directBytes is the most that the sender writes itself instead of the peer's goroutine: what fits into a socket's buffer.
 	directBytes = 32 << 10
 	// pingEvery is how often round trips are measured and heartbeats told.
 	pingEvery = 50 * time.Millisecond

@@ -69,8 +69,7 @@ func (p *peer) newPing(now time.Time) []byte {
 	return encodePing(p.t.handler.heartbeat(), now)
 }
 
-// roundTrip returns an upper bound of nearly all round trips, 0 if the member is out of reach. It is unknown until the first
-// ping was answered.
+// roundTrip returns an upper bound of nearly all round trips, 0 out of reach. It is unknown before the first answer.
 func (p *peer) roundTrip() (_ time.Duration, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,11 +120,10 @@ func (r rtt) upperBound() time.Duration {
 }
 
 const (
-	// longer and rttSlack bound how much longer than expected a round trip counts as.
+	// rttFactor and rttSlack bound how much longer than expected a round trip counts as.
 	rttFactor = 2
 	rttSlack  = time.Millisecond
-	// probeTime is how long the answer to a ping is waited for. An election timeout that
-	// follows from a longer round trip is beyond maxElection.
+	// pingTimeout bounds the wait for an answer. A longer round trip needs an election timeout beyond maxElection.
 	pingTimeout = time.Second
 
 	minElection     = 150 * time.Millisecond

@@ -10,13 +10,11 @@ import (
 )
 
 const (
-	// placementTicks is the time between attempts to transfer the leadership. A leader that cannot write its log waits
-	// for an election timeout instead.
+	// placementTicks is the time between attempts to transfer the leadership, unless the leader cannot write its log.
 	placementTicks = 5 * electionTicks
 	// placementMost bounds the doubling of that time after failed attempts.
 	placementMost = 32 * electionTicks
-	// settleTicks is the time that a new leader leads before it transfers the leadership to the preferred site, so that
-	// waiting proposals come first.
+	// settleTicks is the time before a new leader moves to the preferred site. Waiting proposals come first.
 	settleTicks = 2 * electionTicks
 	// handoverTicks is the time after which an attempt is aborted, since proposals wait for it.
 	handoverTicks = electionTicks / 2
@@ -26,8 +24,7 @@ const (
 	followWindow = 5 * time.Second
 	followCount  = 50
 	followShare  = 2.0 / 3
-	// promoteLag is the most entries that a learner may lack when it is promoted: few enough to receive within a round
-	// trip or two.
+	// promoteLag is the most entries that a promoted learner may lack: those of a round trip or two.
 	promoteLag = 1000
 )
 
@@ -171,8 +168,7 @@ func (m *machine) transferTo(will func(Member) bool) bool {
 	return true
 }
 
-// abortTransfer continues to lead because the other member has not taken over. A leader aborts a transfer by
-// transferring the leadership to itself.
+// abortTransfer ends a transfer that the other member has not completed, by a transfer to this leader.
 func (m *machine) abortTransfer() {
 	m.logger.Info("could not pass the leadership on", "to", m.placement.target)
 	m.placement.target = 0

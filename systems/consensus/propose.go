@@ -173,8 +173,7 @@ func (m *machine) failSkipped(term uint64) {
 	}
 }
 
-// holdProposals delays proposals for some ticks, or until a snapshot is in force. A proposal whose position the log skips
-// would be in doubt.
+// holdProposals delays proposals for ticks or until a snapshot is in force: positions that the log skips are in doubt.
 func (m *machine) holdProposals(ticks int) {
 	m.proposals.held = m.ticks + ticks
 	m.proposals.again = true
@@ -246,8 +245,7 @@ func (m *machine) sendToLeader(batch []*proposal) {
 	m.out.messages = append(m.out.messages, message{to: m.leaderID, forward: f})
 }
 
-// resendProposals repeats proposals that the leader of this term has not confirmed for an election timeout. They may
-// never have arrived.
+// resendProposals repeats proposals that the leader of this term has not confirmed for an election timeout.
 func (m *machine) resendProposals() {
 	if m.leaderID == raft.None || m.leaderID == m.cfg.id || m.ticks%electionTicks != 0 {
 		return

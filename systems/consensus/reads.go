@@ -8,8 +8,7 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// maxReadBatches is the number of batches that may wait for their round trip at once. New readers join the next batch,
-// which starts before the last one ends.
+// maxReadBatches bounds the batches that wait for a round trip. New readers join the next batch.
 const maxReadBatches = 16
 
 type read struct {

@@ -267,8 +267,7 @@ func (n *Node) load(ctx context.Context, from, index uint64, anyMember bool) (ui
 	return 0, fmt.Errorf("loading a state at %d or later: %w", index, failed)
 }
 
-// stateSources returns the members to ask, in order: member from, those known to have a late enough state, nearest first,
-// then the others.
+// stateSources returns the members to ask: from, then members with a late enough state, nearest first, then the others.
 func (n *Node) stateSources(from, index uint64, anyMember bool) []Member {
 	var members []MemberStatus
 	n.call(func() {

@@ -19,8 +19,7 @@ type request struct {
 	rotate  time.Time
 }
 
-// store writes the log. It carries requests out in order: any number of writes, then one sync, then the responses in the
-// writes may be sent.
+// store writes the log in order: any number of writes, then one sync, then the responses may be sent.
 type store struct{ log *wal.Log }
 
 // write carries a request out, without the sync. It may be repeated after an error.
@@ -44,8 +43,7 @@ func (s store) write(r request) error {
 	if snap == nil {
 		return s.log.Append(hs, m.GetEntries())
 	}
-	// The term comes first, since a log must not have entries of a later term than its own,
-	// and the commit last, since it must not be past the log's end.
+	// The term comes first: a log has no entries of a later term. The commit comes last: it is never past the log's end.
 	if hs != nil {
 		first := &raftpb.HardState{Term: hs.Term, Vote: hs.Vote, Commit: new(s.log.HardState().GetCommit())}
 		if err := s.log.Append(first, nil); err != nil {
@@ -63,8 +61,7 @@ func (r request) mustSync() bool { return len(r.write.GetResponses()) > 0 }
 
 const storageRetry = 300 * time.Millisecond
 
-// writeLog carries out requests to the store: it writes all waiting ones, syncs once, and sends their responses. Requests
-// wait while the log cannot be written.
+// writeLog writes all waiting requests, syncs once, and sends responses. Requests wait while the log cannot be written.
 func (n *Node) writeLog() {
 	st := store{n.log}
 	var failing error

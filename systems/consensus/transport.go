@@ -48,8 +48,7 @@ type handler interface {
 	receive(from uint64, m message)
 	flushReceived()
 	peerLost(to uint64)
-	// peerEnded reports that a member's process has probably ended: its machine refuses connections, and it has none to this
-	// member.
+	// peerEnded reports a probable end of a member's process: its machine refuses connections, and it has none to this one.
 	peerEnded(id uint64)
 	handlePing(from uint64, p ping)
 	heartbeat() ping

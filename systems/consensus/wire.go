@@ -16,8 +16,7 @@ import (
 
 const (
 	protocol = 1
-	// maxFrame bounds what a peer can make this member allocate, in bytes: a raft message
-	// holds entries of at most 512 KiB, or one entry.
+	// maxFrame bounds what a peer can make this member allocate: a raft message has 512 KiB of entries, or one entry.
 	maxFrame      = MaxEntry + 2<<20
 	handshakeTime = 5 * time.Second
 )

@@ -13,17 +13,14 @@ import (
 )
 
 const (
-	// maxBatch (bytes) and maxEntries bound one SQL transaction of the applier. Longer transactions
-	// delay readers of fresh rows.
+	// maxBatch (bytes) and maxEntries bound one SQL transaction. Longer transactions delay readers of fresh rows.
 	maxBatch   = 4 << 20
 	maxEntries = 4096
-	// takeoverAfter is how long a cloud's applied index may stand still, with entries left, before
-	// another member applies them. A wrong guess costs only time.
+	// takeoverAfter is how long an applied index may stand still before another member applies. A wrong guess costs time only.
 	takeoverAfter = time.Second
 	// unreachableAfter replaces takeoverAfter if the applier is unreachable.
 	unreachableAfter = 30 * time.Millisecond
-	// followIdle is how often a follower reads the applied index without waiters. With waiters the
-	// applier notifies it; followBusy covers lost notifications and appliers of older versions.
+	// followIdle and followBusy are the poll intervals of a follower. The applier notifies followers with waiters, too.
 	followIdle = 50 * time.Millisecond
 	followBusy = 20 * time.Millisecond
 	// subscribeEvery is how often a follower renews its subscription, which lasts twice as long.
@@ -195,8 +192,7 @@ func (n *Node) isUnreachable(name string) bool {
 	return true
 }
 
-// rebuildDatabase loads a snapshot from the nearest member if the log no longer holds the next entry,
-// unless another member rebuilt the database already.
+// rebuildDatabase loads a snapshot from the nearest member if the log lacks the next entry and no member has done so.
 func (n *Node) rebuildDatabase(ctx context.Context, why *consensus.CompactedError) error {
 	if _, err := n.readProgress(ctx); err != nil {
 		return err
@@ -211,8 +207,7 @@ func (n *Node) rebuildDatabase(ctx context.Context, why *consensus.CompactedErro
 	return err
 }
 
-// syncDatabase periodically reports to the log which index is durable in the database. It also detects
-// an unreachable database while there is nothing to apply.
+// syncDatabase periodically reports the durable index to the log, and detects an unreachable database.
 func (n *Node) syncDatabase(ctx context.Context) {
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()

@@ -98,8 +98,7 @@ func aheadError(applied, index uint64) error {
 	return fmt.Errorf("%w: it has applied entry %d of a log that ends at %d; %s", ErrAhead, applied, index, foreignRemedy)
 }
 
-// acceptProgress adopts progress p, which was just read from the database. If the database went back,
-// entries are applied again from there.
+// acceptProgress adopts progress p, just read from the database. After a step back, entries are applied again from there.
 func (n *Node) acceptProgress(ctx context.Context, p cloudsql.Progress) error {
 	if id := n.log.Identity(); !n.owned.Load() || p.Log != id.Log {
 		if err := n.checkOwnership(ctx, p); err != nil {
@@ -130,8 +129,7 @@ func (n *Node) interruptApply() {
 	}
 }
 
-// handleStateLoss reports whether err says that the database changed under the member, and makes the
-// applier check it again. Waiters then see no index that the database no longer has.
+// handleStateLoss reports whether the database changed under the member. If so, the applier checks it again.
 func (n *Node) handleStateLoss(err error) bool {
 	if !errors.Is(err, cloudsql.ErrBack) && !errors.Is(err, cloudsql.ErrLog) {
 		return false

@@ -22,8 +22,7 @@ const remotePause = 200 * time.Millisecond
 
 const maxAnswer = 64 << 10
 
-// remoteDatabases tracks the applied index of other clouds' databases while writes wait for it. One
-// long-polling request per cloud is open at a time.
+// remoteDatabases tracks applied indexes of other clouds while writes wait, by one long-polling request per cloud.
 type remoteDatabases struct {
 	node   *Node
 	ctx    context.Context

@@ -52,8 +52,7 @@ func (p *progress) recordApplied(after, applied uint64, results []cloudsql.Resul
 	p.publish(applied)
 }
 
-// setApplied records the database's applied index, whichever member applied. It may be lower than
-// before if the database lost state.
+// setApplied records the database's applied index, lower than before if the database lost state.
 func (p *progress) setApplied(applied uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +81,7 @@ func (p *progress) rollBack(applied uint64) {
 	}
 }
 
-// succeeded reports whether an applied entry without a stored outcome certainly succeeded: this member
-// applied it, and stores failures.
+// succeeded reports whether an applied entry without an outcome succeeded: this member applied it, and stores failures.
 func (p *progress) succeeded(index uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

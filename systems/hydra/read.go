@@ -14,8 +14,7 @@ const (
 	freshenTimeout = 2 * time.Second
 )
 
-// trackFreshness keeps the database's age known. Once the database has applied a read index, it holds
-// every write acknowledged before that index was requested.
+// trackFreshness keeps the database's age known: with a read index applied, it holds every write acknowledged before.
 func (n *Node) trackFreshness(ctx context.Context) {
 	tick := time.NewTicker(freshenEvery)
 	defer tick.Stop()

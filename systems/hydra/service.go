@@ -24,8 +24,7 @@ import (
 	"skerry/systems/hydra/cloudsql"
 )
 
-// GCPercent is the GOGC of a member. Its live heap is a few dozen MB, mostly the tail of the log; Go's
-// default would cost a tenth of the work of a write.
+// GCPercent is the GOGC of a member, whose live heap is small. Go's default would cost a tenth of a write.
 const GCPercent = 400
 
 const (
@@ -223,8 +222,7 @@ func consensusRole(witness bool) consensus.Role {
 // Addr returns the interface's listen address.
 func (s *Service) Addr() string { return s.listen.Addr().String() }
 
-// Run serves until ctx ends or the member fails. It then drains: /readyz fails, leadership moves, and
-// requests in progress finish.
+// Run serves until ctx ends or the member fails, and drains: /readyz fails, leadership moves, requests finish.
 func (s *Service) Run(ctx context.Context) error {
 	var failed error
 	var ended <-chan struct{}

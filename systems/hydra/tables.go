@@ -35,8 +35,7 @@ type tableChanges struct {
 
 const changeScanBytes = 1 << 20
 
-// tablesUnchanged reports whether the log has no change of tables in (since, index]. It returns false
-// if the log no longer holds these entries.
+// tablesUnchanged reports whether the log shows no change of tables in (since, index], and still has these entries.
 func (n *Node) tablesUnchanged(ctx context.Context, since, index uint64) bool {
 	if since == 0 {
 		return false
@@ -141,8 +140,7 @@ func (n *Node) saveTables() {
 	}
 }
 
-// findTables returns up to which entry a transaction's tables are known to exist, and the first that
-// does not. ok is false if the tables are unknown.
+// findTables returns the entry up to which tables are known to exist, and the first missing one. ok: they are known.
 func (n *Node) findTables(ctx context.Context, t *api.Transaction) (since uint64, missing string, ok bool) {
 	tables := requiredTables(t)
 	if n.store.Ready() && n.owned.Load() {

@@ -33,8 +33,7 @@ func (n *Node) Write(ctx context.Context, t *api.Transaction, ack api.Ack) (api.
 	return n.awaitAck(ctx, index, ack, conditional, certain)
 }
 
-// checkTables rejects a transaction that cannot be answered or done, before it is proposed. since is
-// the entry up to which the transaction's tables are known.
+// checkTables rejects transactions on missing tables before they are proposed. Tables are known up to entry since.
 func (n *Node) checkTables(ctx context.Context, t *api.Transaction, answered bool) (since uint64, err error) {
 	unusable := n.checkUsable(ctx)
 	if unusable != nil && (answered || n.store == nil) {
@@ -68,8 +67,7 @@ func proposeProblem(err error) error {
 	return api.Problemf(api.CodeInDoubt, "%v", err)
 }
 
-// awaitAck waits until a committed write may be acknowledged. certain means that the write succeeds
-// wherever it is applied.
+// awaitAck waits until a committed write may be acknowledged. certain: it succeeds wherever it is applied.
 func (n *Node) awaitAck(ctx context.Context, index uint64, ack api.Ack, conditional, certain bool) (api.Written, error) {
 	if err := n.progress.wait(ctx, index); err != nil {
 		if !certain {

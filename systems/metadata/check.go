@@ -108,8 +108,7 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// CheckName validates a name: valid UTF-8 of 1 to MaxName bytes, without "/" and control characters, neither "." nor
-// "..".
+// CheckName validates a name: valid UTF-8 of 1 to MaxName bytes without "/" and control characters, not "." or "..".
 func CheckName(name string) error {
 	if strings.Contains(name, "/") {
 		return fmt.Errorf("%w name: contains /", ErrInvalid)

@@ -58,8 +58,7 @@ func (e *Error) Error() string { return Quote(e.Path) + ": " + e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ElsewhereError is returned by a command that reaches a virtual directory At, which the server Owner holds. It wraps
-// ErrElsewhere.
+// ElsewhereError wraps ErrElsewhere for a command that reaches the virtual directory At of server Owner.
 type ElsewhereError struct {
 	At, Owner string
 }

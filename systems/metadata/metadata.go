@@ -74,8 +74,7 @@ type Command struct {
 
 	Mode uint16 // Mkdir, Create, Write (of a new file), Chmod: permission bits
 	Data []byte // Write: the content; Transact: a Step
-	// Owner: for Delegate, the server of the directory, or the servers of its parts, separated by commas; for Rmdir, the
-	// required owner of a virtual directory.
+	// Owner is the server of the directory or its parts (Delegate), or the required owner of a virtual directory (Rmdir).
 	Owner string
 
 	Limit int    // List, Find: maximum number of entries; 0: DefaultLimit
@@ -128,8 +127,7 @@ type Entry struct {
 
 func (e Entry) Time() time.Time { return time.Unix(0, e.Modified) }
 
-// Result is the answer to a command. Entries are those of List and Find, the entry of Stat, and the entry that Mkdir,
-// Create or Write created or changed.
+// Result is the answer to a command. Entries are those listed, found or described, or changed by Mkdir, Create and Write.
 type Result struct {
 	Err     error // nil, or an error of one of the classes in errors.go
 	Entries []Entry

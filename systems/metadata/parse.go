@@ -30,8 +30,7 @@ adopt PATH                             make a virtual directory physical and emp
 // Parse parses and checks a command of the text protocol: "mkdir -p /a/b". Quote quotes names with spaces or quotes.
 func Parse(line string) (Command, error) { return ParseIn("", line) }
 
-// ParseIn is Parse for relative paths. As in a shell, paths without a leading / are relative to dir, may contain . and
-// .., and default to dir.
+// ParseIn is Parse for paths relative to dir, which may contain . and .., and default to dir.
 func ParseIn(dir, line string) (Command, error) {
 	c := Command{MaxDepth: -1}
 	name, rest, _, err := cutWord(line)

@@ -105,8 +105,7 @@ const (
 	// is a promise that they will succeed. The result has the entry at Path, if any, followed by the virtual directories
 	// below it with their paths. Data has the content of a file.
 	Prepare Verb = 1
-	// Commit runs Commands on the prepared coordinator and decides the transaction. Servers are the other prepared
-	// servers.
+	// Commit runs Commands on the prepared coordinator and decides. Servers are the other prepared servers.
 	Commit Verb = 2
 	// Finish runs the commands of a prepared server. On a server that is not prepared, they have already run.
 	Finish Verb = 3
@@ -122,8 +121,7 @@ const (
 	// lease expires. It locks nothing. The first step, with First, returns the directory's entry. Each later step returns
 	// in Data the changes since the previous one, as AppendChange writes them.
 	Watch Verb = 7
-	// Recall asks whether a change with the identity Txn was made. If so, Data of the result is Committed and its entries
-	// are those of the change.
+	// Recall asks whether the change with identity Txn was made: if so, Data is Committed, with the change's entries.
 	Recall Verb = 8
 )
 
@@ -218,8 +216,7 @@ type Txn struct {
 	Servers     []string `json:"servers,omitempty"`     // Committed: servers that may not have finished
 }
 
-// AppendChange appends the line of a changed path. Names contain no control characters. deep means that everything below
-// the path may have changed.
+// AppendChange appends the line of a changed path. deep: everything below it may have changed.
 func AppendChange(b []byte, path string, deep bool) []byte {
 	if deep {
 		b = append(b, '*')

@@ -39,8 +39,7 @@ func RequestFrom(ctx context.Context) Request {
 	return r
 }
 
-// MaxIdentified is the maximum number of changes of a request that get identities, because servers remember a limited
-// number.
+// MaxIdentified bounds the changes of a request that get identities, since servers remember a limited number.
 const MaxIdentified = 1024
 
 // AddIdentities gives each change without an identity its own.
@@ -88,8 +87,7 @@ func (s Seen) Add(more Seen) {
 	}
 }
 
-// RetryIdentity returns a change's identity for the n-th retry by a router, after the map of subtrees has changed. The
-// result of an earlier try is not the result of this one.
+// RetryIdentity returns a change's identity for the n-th retry by a router, whose result differs from earlier tries.
 func RetryIdentity(identity string, n int) string {
 	if identity == "" {
 		return ""

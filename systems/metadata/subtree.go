@@ -69,8 +69,7 @@ func (s Subtree) Parts() []Subtree {
 	return parts
 }
 
-// PartIndex returns the part, of the given number of parts, that holds the entry of a name. Data on disk depends on this
-// function: it must not change.
+// PartIndex returns which of parts holds a name. Data on disk depends on this function: it must not change.
 func PartIndex(name string, parts int) int {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name) // never fails

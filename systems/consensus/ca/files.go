@@ -16,8 +16,7 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// writePair writes a certificate and its key into new files. The key is on disk before the certificate, so that no certificate
-// exists without its key.
+// writePair writes a certificate and its key into new files, the key first, so that no certificate lacks its key.
 func writePair(dir, name string, der []byte, key *ecdsa.PrivateKey) error {
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -179,8 +178,7 @@ const (
 	tokenPrefix = "token-"
 )
 
-// WriteTokens creates tokens of 256 bits for reading, writing and administration, in files that only their owner can read.
-// The format is that of the API's server.
+// WriteTokens creates 256-bit tokens for reading, writing and administration, in files that only their owner can read.
 func WriteTokens(dir string) error {
 	all := ""
 	for _, scope := range []string{"read", "write", "admin"} {

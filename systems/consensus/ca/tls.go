@@ -72,8 +72,7 @@ func (i Identity) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return i.credentials().cert, nil
 }
 
-// Server returns the configuration of a listener for peers of the same cluster that have one of the roles. A nil clock
-// means the machine's.
+// Server returns the configuration of a listener for peers of the same cluster and roles. A nil clock is the machine's.
 func (i Identity) Server(clock func() time.Time, roles ...Role) *tls.Config {
 	config := func() *tls.Config {
 		c := i.Client(clock, roles...)()
@@ -92,8 +91,7 @@ func (i Identity) Server(clock func() time.Time, roles ...Role) *tls.Config {
 	return listener
 }
 
-// Client returns a function that returns the configuration of one connection to peers of the same cluster that have one of
-// the roles.
+// Client returns a function for the configuration of one connection to peers of the same cluster and roles.
 func (i Identity) Client(clock func() time.Time, roles ...Role) func() *tls.Config {
 	return func() *tls.Config {
 		return &tls.Config{

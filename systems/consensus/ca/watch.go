@@ -10,13 +10,12 @@ import (
 const (
 	// Soon is how long before a certificate's end its owner begins to warn.
 	Soon = 14 * 24 * time.Hour
-	// lookEvery is how often the files are looked at where no connection is made.
+	// checkInterval is how often the files are checked while no connection is made.
 	checkInterval = 10 * time.Second
 	warnInterval  = 24 * time.Hour
 )
 
-// Watch logs, until ctx ends, that the certificate was renewed, that it ends soon or has ended, and that its files are
-// invalid.
+// Watch logs, until ctx ends, that the certificate is renewed, ends soon, has ended, or has invalid files.
 func (i Identity) Watch(ctx context.Context, log *slog.Logger) {
 	w := watch{log: log.With("certificate", i.files.paths[0])}
 	tick := time.NewTicker(checkInterval)

@@ -77,8 +77,7 @@ type Status struct {
 	RTT time.Duration `json:"rtt"`
 	// Applied is what its consumer reported last.
 	Applied uint64 `json:"applied"`
-	// Match is the last index known to be on its disk, and Progress how the leader
-	// replicates to it (probe, replicate, snapshot); only the leader knows.
+	// Match is the last index on the member's disk, Progress how the leader replicates to it. Only the leader knows them.
 	Match    uint64 `json:"match,omitempty"`
 	Progress string `json:"progress,omitempty"`
 	// Error is why it cannot be reached, or why it refused the connection.

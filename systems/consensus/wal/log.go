@@ -31,8 +31,7 @@ type Options struct {
 	Now   func() time.Time
 }
 
-// Log is an open log. Append, Sync, Reset, SetConf and Compact must not run concurrently. All other methods may run at any
-// time.
+// Log is an open log. Append, Sync, Reset, SetConf, Compact and Rotate must not run concurrently. Other methods may.
 type Log struct {
 	fs  FS
 	opt Options
@@ -154,8 +153,7 @@ func (l *Log) undoWrite(err error) error {
 	return err
 }
 
-// reserve allocates the space of a segment, so that a sync changes no metadata. A disk without that space is still used as
-// far as it goes.
+// reserve allocates a segment's space, so that a sync changes no metadata. A disk without that space is used as it is.
 func (l *Log) reserve(s *segment) { _ = s.file.Allocate(max(s.size, l.opt.Segment+l.opt.Segment/8)) }
 
 // Sync makes entries, terms, votes and memberships durable. It does not sync a commit index that was written alone: a

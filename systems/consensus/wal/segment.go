@@ -12,8 +12,7 @@ import (
 
 const suffix = ".wal"
 
-// segment is one file and where its entries are. Of the entries in the file only those
-// from first on, one for each offset, are alive.
+// segment is a file with the offsets of its entries. Only entries from first on, one for each offset, are valid.
 type segment struct {
 	seq     uint64
 	file    File
@@ -189,8 +188,7 @@ func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 	return s, nil
 }
 
-// removeBefore removes the first n segments, from the oldest on, so that what is left
-// after a crash between them is a log.
+// removeBefore removes the first n segments, oldest first, so that a crash in between leaves a log.
 func (l *Log) removeBefore(n int) error {
 	for ; n > 0; n-- {
 		s := l.segs[0]

@@ -130,8 +130,7 @@ func parseRange(q url.Values) (Range, error) {
 	return in, nil
 }
 
-// prefixEnd returns the least string greater than all strings with a prefix, "" for none. Keys are
-// UTF-8; the last code point has no successor.
+// prefixEnd returns the least string greater than all UTF-8 strings with a prefix, "" for none.
 func prefixEnd(prefix string) string {
 	runes := []rune(prefix)
 	for i := len(runes) - 1; i >= 0; i-- {

@@ -29,8 +29,7 @@ var OpenAPI []byte
 const (
 	// MaxBody bounds a request's body in bytes.
 	MaxBody = 4 << 20
-	// forwardedMore is the extra size of a forwarded transaction, whose JSON includes what the
-	// original request had in its path, headers or frame.
+	// forwardedMore is the extra size of a forwarded transaction: its JSON includes path, headers and frame of the request.
 	forwardedMore = 1 << 20
 	// DefaultInFlight is the maximum of concurrent requests; others get 503 with Retry-After.
 	DefaultInFlight = 4096
@@ -58,8 +57,7 @@ type Config struct {
 	// InFlight and Timeout default to DefaultInFlight and DefaultTimeout.
 	InFlight int64
 	Timeout  time.Duration
-	// Bodies bounds all request bodies together, in bytes (0: bodylimit's default). Patience bounds
-	// the arrival of a request (0: DefaultPatience).
+	// Bodies bounds all bodies in bytes (0: bodylimit's default), Patience the arrival of one (0: DefaultPatience).
 	Bodies   int64
 	Patience time.Duration
 	// Registry gets the server's metrics and is served at /metrics.
@@ -173,8 +171,7 @@ func (s *Server) routes() []route {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded.ServeHTTP(w, r) }
 
-// wrap adds to a route: authorization, the arrival of the body, the limit of requests in flight, the
-// timeout, metrics, and error answers.
+// wrap adds authorization, arrival of the body, limit of requests, timeout, metrics and error answers to a route.
 func (s *Server) wrap(rt route) http.Handler {
 	name := rt.method + " " + rt.path
 	seconds, ok := s.seconds.WithLabelValues(name), s.requests.WithLabelValues(name, "200")

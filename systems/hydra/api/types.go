@@ -260,14 +260,12 @@ type Backend interface {
 	Progress(ctx context.Context, index uint64) uint64
 }
 
-// InlineReader is a Backend some of whose reads take microseconds. The server runs them without a
-// goroutine of their own.
+// InlineReader is a Backend some of whose reads take microseconds. They run without a goroutine of their own.
 type InlineReader interface {
 	ReadsInline(w Consistency) bool
 }
 
-// Elsewhere names a member that can answer while this member's database is unavailable. The server
-// forwards the request once.
+// Elsewhere names a member that can answer while this database is unavailable. The server forwards the request once.
 type Elsewhere struct {
 	Member, API string
 	Why         error

@@ -174,8 +174,7 @@ type candidate struct {
 	cost float64
 }
 
-// distanceFloor is added to distances. Together with the random factor of the cost it spreads requests
-// over backends at about the same distance.
+// distanceFloor is added to distances, so that requests spread over backends at about the same distance.
 const distanceFloor = time.Millisecond
 
 // order returns the backends in the order of attempts. The own cloud's come first; within a cloud the

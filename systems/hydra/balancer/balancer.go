@@ -58,8 +58,7 @@ type Config struct {
 	Name, Cloud string
 	Members     []Backend
 	Apps        []Backend
-	// Near is the maximum distance of a leader that gets writes directly. Writes to a farther leader
-	// go to a local follower, which forwards them over connections that it keeps open.
+	// Near is the maximum distance of a leader that gets writes directly. A local follower forwards the others.
 	Near time.Duration
 	// Limit is a pool's maximum of concurrent requests; Queue and QueueTime bound the waiting ones.
 	Limit, Queue int
@@ -68,16 +67,13 @@ type Config struct {
 	Try, Timeout time.Duration
 	// Patience is how long a repeatable request is repeated while no backend accepts it.
 	Patience time.Duration
-	// MaxBody bounds a request's body, MaxBodies all bodies (0: bodylimit's default), in bytes.
-	// Arrival bounds the arrival of a request.
+	// MaxBody bounds a body, MaxBodies all bodies (0: bodylimit's default), in bytes; Arrival the arrival of a request.
 	MaxBody, MaxBodies int64
 	Arrival            time.Duration
-	// Interval and CheckTimeout configure checks. Fall and Rise are the numbers of consecutive checks
-	// that change a backend's state.
+	// Interval and CheckTimeout configure checks. Fall and Rise consecutive checks change a backend's state.
 	Interval, CheckTimeout time.Duration
 	Fall, Rise             int
-	// Drain is how long a stopping balancer reports not ready while it serves, so that DNS stops
-	// naming it. Grace is how long requests may then take.
+	// Drain is how long a stopping balancer serves but reports not ready, for DNS. Grace is how long requests may then take.
 	Drain, Grace time.Duration
 	// Hosts are additional host names that the balancer accepts.
 	Hosts []string

@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// maxBuffered is the size up to which an answer is buffered, so that a backend that dies
-	// during its answer does not truncate it.
+	// maxBuffered is the size of buffered answers. A backend that dies does not truncate them.
 	maxBuffered = 1 << 20
 	// firstPause and lastPause bound the pause before the next round of attempts.
 	firstPause = 20 * time.Millisecond

@@ -23,8 +23,7 @@ const HeaderBalancer = "Hydra-Balancer"
 
 const retryAfter = "1"
 
-// ServeHTTP forwards the data layer's API to a member and other paths to the application. Paths below
-// /-/ are the balancer's own.
+// ServeHTTP forwards the data layer's API to a member, other paths to the application, and serves /-/ itself.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(HeaderBalancer, b.config.Name)
 	if b.state.draining.Load() {
@@ -139,8 +138,7 @@ var (
 	errWaited = errors.New("queue time exceeded")
 )
 
-// limiter bounds concurrent requests and queues a bounded number of others in order. Excess requests
-// are rejected at once, because an unbounded queue delays every answer.
+// limiter bounds concurrent and queued requests. It rejects others at once: an unbounded queue delays every answer.
 type limiter struct {
 	slots   chan struct{}
 	waiting atomic.Int64

@@ -33,8 +33,7 @@ type Result struct {
 
 // Applied is the result of a batch.
 type Applied struct {
-	// Index is the last applied entry. It is less than the last given entry if the rows were too large
-	// for one transaction.
+	// Index is the last applied entry. It is below the last given one if the rows were too large for one transaction.
 	Index   uint64
 	Results []Result
 }
@@ -124,8 +123,7 @@ func (s *Store) createTables(ctx context.Context, before *cachedState, batch []d
 	return nil
 }
 
-// defineTries bounds the attempts of a statement that another member may run at the same time.
-// definePause is the wait while SQLite is busy.
+// defineTries bounds attempts of a statement that other members may run too; definePause is the wait while SQLite is busy.
 const (
 	defineTries = 3
 	definePause = 10 * time.Millisecond

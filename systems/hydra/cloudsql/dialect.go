@@ -67,8 +67,7 @@ func (d *dialect) schema() []string {
 	}
 }
 
-// addedColumns are the columns of hydra_meta that early versions lack: the log's name, and the entry
-// after which every failure is in hydra_outcomes.
+// addedColumns are missing in early versions: the log's name, and the entry after which hydra_outcomes has every failure.
 func (d *dialect) addedColumns() []string {
 	return []string{"log_id VARCHAR(64) NOT NULL DEFAULT ''", "outcomes_after " + d.index + " NOT NULL"}
 }
@@ -157,8 +156,7 @@ func connectSQLite(c Config, path string) (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
-// sqliteDSN returns the driver's name for a file. Without Durable, commits do not wait for the disk,
-// because the log has every entry before it is applied.
+// sqliteDSN returns the driver's name for a file. The log has every entry, so only Durable commits wait for the disk.
 func sqliteDSN(c Config, path string) string {
 	synchronous := "NORMAL"
 	if c.Durable {
@@ -185,8 +183,7 @@ type statementKey struct {
 	n           int
 }
 
-// writeStatement returns a prepared statement for the writing pool. query returns the text and the
-// number of placeholders; it is called once per key.
+// writeStatement returns a prepared statement. query returns its text and placeholders, once per key.
 func (s *Store) writeStatement(ctx context.Context, key statementKey, query func() (string, int)) (*sql.Stmt, error) {
 	return s.cachedStatement(ctx, s.write, key, query)
 }

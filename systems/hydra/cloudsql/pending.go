@@ -288,8 +288,7 @@ const (
 	leastPacket = 2 << 20
 )
 
-// LimitWeightAfter limits the weight of transactions after entry index. Earlier entries were applied
-// by versions without the limit, and must have the same effect again.
+// LimitWeightAfter limits the weight of transactions after entry index. Earlier ones must have the same effect as before.
 func (s *Store) LimitWeightAfter(index uint64) { s.limitAfter.Store(index) }
 
 func (s *Store) weightLimit(index uint64) int {

@@ -17,8 +17,7 @@ type Row struct {
 	Value   []byte // compact JSON
 }
 
-// Get reads a row from a database that has applied at least least. It returns ErrNotFound,
-// ErrUnknownTable, ErrBack or ErrLog.
+// Get reads a row at index least or later. Errors: ErrNotFound, ErrUnknownTable, ErrBack, ErrLog.
 func (s *Store) Get(ctx context.Context, table, key string, least uint64) (_ Row, err error) {
 	for {
 		before := s.cached.Load()

@@ -84,8 +84,7 @@ func connectMySQL(c Config, s *silence) (*sql.DB, error) {
 	return db, nil
 }
 
-// ErrSilent means that a database server does not answer. Connections to a server that was cut off are
-// not refused, and TCP would wait for a quarter of an hour.
+// ErrSilent means that a server does not answer. TCP waits for a quarter of an hour for a server that was cut off.
 var ErrSilent = errors.New("database does not answer")
 
 // silence bounds how long a server may be silent during a statement. It measures incoming bytes below the drivers: a
@@ -205,8 +204,7 @@ func (b *boundedConn) SyscallConn() (syscall.RawConn, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// boundStatement bounds a short statement, so that several dead connections are not waited for in
-// turn. done wraps the error.
+// boundStatement bounds a short statement, so that dead connections do not add up. done wraps the error.
 func (s *Store) boundStatement(ctx context.Context) (_ context.Context, done func(*error)) {
 	if !s.IsServer() {
 		return ctx, func(*error) {}

@@ -161,8 +161,7 @@ type Visitor struct {
 	Outcome func(index uint64, request string, o command.Outcome) error
 }
 
-// ReadSnapshot reads a snapshot to its end and returns its index. The snapshot is complete only if the
-// error is nil. The visitor may keep row values.
+// ReadSnapshot reads a complete snapshot unless it returns an error, and its index. The visitor may keep row values.
 func ReadSnapshot(r io.Reader, v Visitor) (index uint64, err error) {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	in := &reader{r: bufio.NewReaderSize(r, 1<<18), sum: sum}

@@ -12,8 +12,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// rowReaders are SQLite connections that read single rows below database/sql, which would take a third
-// of the time of such a read.
+// rowReaders read single SQLite rows below database/sql, which would take a third of the time.
 type rowReaders struct {
 	open func() (driver.Conn, error)
 	most chan struct{} // bounds concurrent reads

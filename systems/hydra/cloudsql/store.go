@@ -38,8 +38,7 @@ var (
 	ErrURL = errors.New("invalid database URL")
 	// ErrMoved means that another member has applied entries: nothing was done.
 	ErrMoved = errors.New("applied index of the database has moved")
-	// ErrBack means that the database went back: a restored copy, or a replica that lagged. The rows
-	// read must not be used.
+	// ErrBack means that the database went back: a restored copy or lagging replica. Rows read must not be used.
 	ErrBack = errors.New("database has gone back")
 	// ErrLog means that the database or a snapshot holds the state of another log.
 	ErrLog          = errors.New("state belongs to another log")
@@ -61,20 +60,17 @@ const Window = 1 << 20
 
 // Config describes a database.
 type Config struct {
-	// URL is sqlite:PATH, postgres://... or mysql://user:password@host:port/database (also MariaDB). A
-	// bare path is SQLite.
+	// URL is sqlite:PATH, a bare path (SQLite), postgres://... or mysql://user:password@host:port/database (also MariaDB).
 	URL string
 	// Cluster is the cluster's name, written into an empty database and compared otherwise.
 	Cluster string
 	// Durable syncs every commit to disk. Without it SQLite may lose its last transactions at a power failure; the log
 	// still has them, because it keeps entries until Sync has made them durable. Servers keep their own setting.
 	Durable bool
-	// Timeout is how long a server may be silent during a statement before ErrSilent; DefaultTimeout
-	// if 0. A statement that returns rows may take longer.
+	// Timeout is how long a server may be silent before ErrSilent (0: DefaultTimeout). Statements with rows may take longer.
 	Timeout time.Duration
 	Readers int
-	// Outcomes stores the outcome of every conditional transaction, for other members that share the
-	// database. Outcomes with an idempotency key are always stored.
+	// Outcomes stores outcomes of conditional transactions for members that share the database, not only those with keys.
 	Outcomes bool
 }
 
@@ -259,8 +255,7 @@ func backError(applied, least uint64) error {
 
 const systemPrefix = "hydra_"
 
-// CheckTables returns the entry up to which tables are known, 0 if the cached list is stale, and the
-// first of the given tables that is missing.
+// CheckTables returns the entry up to which tables are known (0: stale), and the first of the tables that is missing.
 func (s *Store) CheckTables(tables []string) (at uint64, missing string) {
 	k := s.cached.Load()
 	for _, t := range tables {

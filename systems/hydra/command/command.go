@@ -19,18 +19,15 @@ const (
 	MaxValue     = 1 << 20 // bytes of a row's JSON
 	MaxRequestID = 128     // bytes of an idempotency key
 	MaxParts     = 4096    // checks and writes together
-	// MaxWeight bounds the bytes of rows that checks, merges and adds read and write, counted at
-	// each use: the work and memory of a transaction.
+	// MaxWeight bounds the bytes of rows that checks, merges and adds touch, counted at each use.
 	MaxWeight = 64 << 20
 )
 
 var ErrInvalid = errors.New("invalid transaction")
 
-// Transaction is a set of checks and writes, executed completely or not at all. Writes are executed in
-// order, each on the result of the previous ones.
+// Transaction is checks and writes, executed completely or not at all. Each write sees the previous ones.
 type Transaction struct {
-	// RequestID makes retries idempotent: only the first transaction with an ID is executed, the
-	// others get its answer. "" for none.
+	// RequestID makes retries idempotent: one transaction per ID is executed, the others get its answer. "" for none.
 	RequestID string  `json:"request_id,omitempty"`
 	Checks    []Check `json:"checks,omitempty"`
 	Writes    []Write `json:"writes,omitempty"`
@@ -39,8 +36,7 @@ type Transaction struct {
 // Condition is the kind of a check.
 type Condition string
 
-// Conditions. The last six compare a field (a number, string, boolean or null) with the
-// check's value. A missing row or field equals nothing.
+// Conditions. The last six compare a scalar field with the check's value. A missing row or field equals nothing.
 const (
 	Exists         Condition = "exists"
 	Absent         Condition = "absent"
@@ -160,8 +156,7 @@ func ValidKey(key string) error {
 	return nil
 }
 
-// Normalize validates a user's transaction and converts its values to the form of the log: compact
-// JSON with one spelling of names. Errors wrap ErrInvalid.
+// Normalize validates a transaction and converts values to compact JSON with one spelling of names. Errors wrap ErrInvalid.
 func (t *Transaction) Normalize() error {
 	switch {
 	case len(t.Checks)+len(t.Writes) > MaxParts:

@@ -96,8 +96,7 @@ func Decode(data []byte) (Transaction, error) {
 	return t, nil
 }
 
-// ChangesTables reports whether an encoded transaction creates or drops tables. It runs for every
-// entry and skips all other content. Malformed data changes nothing.
+// ChangesTables reports whether an encoded transaction creates or drops tables. Malformed data changes nothing.
 func ChangesTables(data []byte) bool {
 	if len(data) == 0 || data[0] != format {
 		return false

@@ -59,8 +59,7 @@ func (w *weight) add(n int) bool {
 
 type rowKey struct{ table, key string }
 
-// validateWrites returns the first write that cannot be executed, before any is. Several writes are
-// validated on the result of the previous ones.
+// validateWrites returns the first write that cannot be executed on the result of the previous ones.
 func validateWrites(t *Transaction, s State, load *weight) (code string, failed int, ok bool) {
 	var rows map[rowKey][]byte // as the writes so far leave them
 	tables := make(map[string]bool, 1)
@@ -93,8 +92,7 @@ func validateWrites(t *Transaction, s State, load *weight) (code string, failed 
 	return "", 0, true
 }
 
-// validateWrite returns the code of a write that cannot be executed, or "". rows holds the results of
-// the previous writes.
+// validateWrite returns the code of a write that cannot be executed, or "". rows holds earlier results.
 func validateWrite(w *Write, s State, rows map[rowKey][]byte, load *weight) string {
 	switch w.Do {
 	case CreateTable:

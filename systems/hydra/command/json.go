@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// EncodeJSON marshals without HTML escaping. Package json would write each <, > and & as six bytes,
-// which could make an accepted row too large.
+// EncodeJSON marshals without HTML escaping, which would write each <, > and & as six bytes.
 func EncodeJSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -73,8 +72,7 @@ func joinMembers(list []member) []byte {
 	return append(out, '}')
 }
 
-// normalizeObject returns a compact JSON object with unique names (the last one counts) in one
-// spelling, so that equal names have equal bytes.
+// normalizeObject returns compact JSON with unique names (the last one counts) in one spelling: equal names have equal bytes.
 func normalizeObject(text []byte) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("%w: the value is not UTF-8", ErrInvalid)

@@ -25,8 +25,7 @@ const (
 	edgeByte     = 100
 )
 
-// LayoutOnLoopback places two clouds with the given members each, a witness and a DNS server on free
-// loopback addresses. Their directories are below dir.
+// LayoutOnLoopback places two clouds with members, a witness and a DNS server on free loopback addresses, below dir.
 func LayoutOnLoopback(dir string, members int) (Layout, error) {
 	for n := firstNet; n < firstNet+nets; n++ {
 		if !isNetFree(n) {

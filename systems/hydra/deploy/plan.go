@@ -37,8 +37,7 @@ var ErrLayout = errors.New("invalid layout")
 // Layout assigns roles to hosts.
 type Layout struct {
 	Clouds []Cloud
-	// Witness breaks ties: with two clouds and no third site, neither cloud can distinguish its own
-	// isolation from the other's loss. Nil for none.
+	// Witness breaks ties: two clouds cannot distinguish isolation from the loss of the other. Nil for none.
 	Witness host.Host
 	DNS     host.Host
 }
@@ -112,8 +111,7 @@ const cluster = "hydra"
 
 const witnessCloud = "witness"
 
-// PlanServices returns a deployment's services in starting order. It writes configuration files, the
-// zone and, with Secure, keys into the hosts' directories.
+// PlanServices returns services in starting order. It writes configurations, zone and keys (Secure) to the hosts.
 func PlanServices(ctx context.Context, l Layout, o Options) ([]Service, error) {
 	if len(l.Clouds) == 0 || len(l.Clouds[0].Members) == 0 {
 		return nil, fmt.Errorf("%w: no cloud has members", ErrLayout)

@@ -83,8 +83,7 @@ func listen(addr string) (net.PacketConn, net.Listener, error) {
 
 func (s *Server) Addr() string { return s.udp.LocalAddr().String() }
 
-// Run answers until ctx ends. It starts after every target was checked once, so that no answer has a
-// target that was lost before.
+// Run answers until ctx ends. It first checks every target once, so that no answer names a lost one.
 func (s *Server) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var checked sync.WaitGroup

@@ -204,8 +204,7 @@ type target struct {
 	Target
 	addr  netip.Addr
 	check Check
-	// flips counts health changes; an odd count means lost. The serial number includes it, so that
-	// every changed answer has a new serial.
+	// flips counts health changes; odd means lost. The serial number includes it, so that it grows with every change.
 	flips atomic.Uint32
 	// streak counts consecutive checks that contradict the health. Owned by watch.
 	streak int
@@ -217,8 +216,7 @@ func newTarget(t Target, c Check) *target {
 
 func (t *target) healthy() bool { return t.flips.Load()%2 == 0 }
 
-// watch checks the target until ctx ends. first is called after the first check, which counts at once;
-// changed is called at every health change.
+// watch checks until ctx ends, calls first after the first check, which counts at once, and changed at health changes.
 func (t *target) watch(ctx context.Context, client *http.Client, first func(), changed func(t *target, why error)) {
 	defer first()
 	if t.Check == "" {

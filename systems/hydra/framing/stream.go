@@ -18,8 +18,7 @@ const (
 	// maxWaiting is the number of queued bytes at which senders block.
 	maxWaiting = 1 << 20
 	keepBuffer = 256 << 10
-	// maxTogether is the number of requests per batch; later ones should use another connection,
-	// because the other side answers a batch in turn.
+	// maxTogether is the number of requests per batch. The other side answers a batch in turn; use more connections.
 	maxTogether = 32
 	writeTime   = 10 * time.Second
 )
@@ -149,8 +148,7 @@ const bufferSize = 32 << 10
 // Reader reads frames from a connection, for one goroutine.
 type Reader struct {
 	r *bufio.Reader
-	// room bounds the memory of all readers' long frames; deadline bounds the arrival of one.
-	// Both are nil for a reader that trusts the other side.
+	// room bounds the memory of long frames, deadline the arrival of one; nil for a trusted other side.
 	room     *bodylimit.Budget
 	deadline func(time.Time) error
 	patience time.Duration

@@ -67,8 +67,7 @@ type call struct {
 // calls are reused; their channels are then empty.
 var calls = sync.Pool{New: func() any { return &call{done: make(chan error, 1)} }}
 
-// send sends a request and waits for the answer. After errNoStream, or an error that wraps
-// ErrUnavailable, the request was not executed.
+// send sends a request and waits. After errNoStream or ErrUnavailable, the request was not executed.
 func (e *endpoint) send(ctx context.Context, q *framing.Request, c *call) error {
 	if e.httpUntil.Load() > int64(e.client.now()) {
 		return errNoStream

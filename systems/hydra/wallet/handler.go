@@ -68,8 +68,7 @@ func NewServer(w *Wallet, cloud string, log *slog.Logger) *Server {
 	return s
 }
 
-// setGuard accepts the host names of the listen address (nil: loopback) and of hosts. Other sites may
-// only link to the page.
+// setGuard accepts the host names of hosts and the listen address (nil: loopback). Other sites may only link here.
 func (s *Server) setGuard(listen net.Addr, hosts []string) {
 	g := webguard.New(listen, hosts...)
 	g.Links = func(path string) bool { return !strings.HasPrefix(path, "/api/") }

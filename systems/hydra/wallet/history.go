@@ -50,8 +50,7 @@ type Entry struct {
 
 var errPage = errors.New("page of the history is full")
 
-// recordEntry executes a transaction that adds an entry to the histories of accounts. failed holds the
-// error of each failed check.
+// recordEntry executes a transaction that adds an entry to histories. failed holds the error of each failed check.
 func (w *Wallet) recordEntry(ctx context.Context, e Entry, t api.Transaction, failed []error, accounts ...string) (a Source, err error) {
 	text, err := json.Marshal(e)
 	if err != nil {

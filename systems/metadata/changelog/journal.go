@@ -64,8 +64,7 @@ type outcome struct {
 	err    error
 }
 
-// Open opens the journal of a directory, creates the directory if missing, and restores the machine to the recorded
-// state.
+// Open opens the journal of a directory, which it creates if missing, and restores the machine.
 func Open(dir string, m Machine, o Options) (*Journal, protocol.Recovery, error) {
 	o.SegmentBytes = cmp.Or(o.SegmentBytes, 64<<20)
 	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 128<<20)
@@ -232,8 +231,7 @@ func (j *Journal) maintain() {
 	}
 }
 
-// beginSnapshot starts to write the current state. It begins a new segment, so that all older ones can be deleted
-// afterwards.
+// beginSnapshot starts to write the current state, and begins a segment, so that older ones can be deleted afterwards.
 func (j *Journal) beginSnapshot() error {
 	// A segment of any age.
 	if err := j.log.Rotate(time.Now().Add(time.Hour)); err != nil {

@@ -42,8 +42,7 @@ type Client struct {
 	pingAfter, minPingTimeout time.Duration
 }
 
-// New returns a client of the server at an address, "127.0.0.1:8080" or a URL. Addresses of several replicas are
-// separated by commas.
+// New returns a client of the server at "127.0.0.1:8080" or a URL. Commas separate the addresses of replicas.
 func New(addr string, options ...Option) *Client {
 	c := &Client{ids: newIdentities(), pingAfter: pingAfter, minPingTimeout: minPingTimeout, scheme: "http://",
 		http: &http.Client{Transport: &http.Transport{
@@ -206,8 +205,7 @@ func (c *Client) Text(ctx context.Context, body string) (answer []byte, status i
 	return c.exchange(ctx, q)
 }
 
-// exchange tries one replica after another until one answers, or until the request may have been executed and must not be
-// repeated.
+// exchange tries replicas in turn until one answers, or the request may have been executed and must not be repeated.
 func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, status int, err error) {
 	once := false // was sent to any replica
 	replicas := c.currentReplicas()
@@ -234,8 +232,7 @@ func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, statu
 	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "check that the server runs: metad serve --listen ADDR")
 }
 
-// attempt sends a request to one replica. Without an answer, sent reports whether the request may have reached the
-// replica.
+// attempt sends a request to one replica. sent reports whether an unanswered request may have arrived.
 func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []byte, status int, sent bool, err error) {
 	if r.isSuspect() {
 		if err := c.probe(ctx, r, time.Now().Add(-c.pingAfter)); err != nil {

@@ -40,8 +40,7 @@ func (c *Client) newIdentity() string {
 	return c.ids.base + "/" + strconv.FormatUint(c.ids.next.Add(1), 10)
 }
 
-// forwardedSeen reports whether the changes are forwarded for another client and have its identities. It returns the log
-// positions from before their first request.
+// forwardedSeen reports whether forwarded changes have their client's identities, with its log positions.
 func (c *Client) forwardedSeen(ctx context.Context, commands []metadata.Command) (bool, metadata.Seen) {
 	if slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Identity != "" }) {
 		return true, metadata.RequestFrom(ctx).Seen

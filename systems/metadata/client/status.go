@@ -56,8 +56,7 @@ func (w *StatusPoller) servers() map[string][]*Client {
 	return maps.Clone(w.replicas)
 }
 
-// Statuses returns the statuses of the replicas by server, the leader's first. Replicas that do not answer in time are
-// missing.
+// Statuses returns the statuses of replicas by server, the leader's first, without replicas that do not answer in time.
 func (w *StatusPoller) Statuses(ctx context.Context) map[string][]protocol.Status {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()

@@ -9,8 +9,7 @@ import (
 	"skerry/systems/metadata"
 )
 
-// followResult continues after a server's answer: to the server of a virtual directory, or to the current server of a
-// subtree that has moved.
+// followResult continues to the server of a virtual directory, or to the current server of a moved subtree.
 func (r *Router) followResult(ctx context.Context, c metadata.Command, at place, result metadata.Result) metadata.Result {
 	for hop := range maxHops {
 		e := virtualIn(at.localCommand(c), result)
@@ -114,8 +113,7 @@ func (r *Router) rmdir(ctx context.Context, c metadata.Command, at place, e *met
 	return sub.globalResult(c, removed) // another router may have removed it
 }
 
-// removeDangling reports whether a subtree is gone. If so, it removes a virtual directory that still leads there, and
-// forgets the location.
+// removeDangling reports whether a subtree is gone. It then removes the virtual directory and forgets the location.
 func (r *Router) removeDangling(ctx context.Context, p place) (bool, error) {
 	if p.top == "/" {
 		return false, nil

@@ -96,8 +96,7 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 			return metadata.Result{Err: m.r.translateError(above, c.Path, made.Err)}
 		}
 	}
-	// The coordinator decides only while it holds its lock. The lock of another part may have been lost for a while
-	// before that server's prepare.
+	// The coordinator decides only with its lock. Another part's lock may have been lost before that server's prepare.
 	if len(servers) > 1 {
 		if err := m.drainChanges(ctx); err != nil {
 			return metadata.Result{Err: err}
@@ -208,8 +207,7 @@ func (m *migration) drainChanges(ctx context.Context) error {
 const (
 	// lockThreshold is the number of changes left for the time under lock: one exchange.
 	lockThreshold = copyBatch
-	// catchUpRounds is the maximum number of rounds before the lock. If changes are too fast, they then wait for one
-	// round.
+	// catchUpRounds bounds the rounds before the lock. Changes that are too fast then wait for one round.
 	catchUpRounds = 8
 )
 

@@ -37,8 +37,7 @@ func (r *Router) completeResult(ctx context.Context, c metadata.Command, at plac
 	return first
 }
 
-// nextPart moves at to the next part of the searched directory. It returns false after the last part, or if the search
-// needs only one part.
+// nextPart moves at to the next part to search. It returns false if there is none.
 func (r *Router) nextPart(c metadata.Command, at *place) bool {
 	a := r.area(at.top)
 	i := slices.Index(a.parts, at.server)
@@ -123,8 +122,7 @@ func (r *Router) listParts(ctx context.Context, c metadata.Command, a area) meta
 	return r.checkedPage(ctx, c, a, held)
 }
 
-// lockPath locks a path of a server that decides for itself, so that reads there do not wait for another server's
-// decision.
+// lockPath locks a path of a server that decides itself: reads there do not wait for another server's decision.
 func (t *transaction) lockPath(ctx context.Context, server, path string) metadata.Result {
 	coordinator := t.coordinator
 	defer func() { t.coordinator = coordinator }()

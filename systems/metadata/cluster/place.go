@@ -203,8 +203,7 @@ type Claim struct {
 	Holder, By string
 }
 
-// FindClaims returns the subtrees that exist more than once. If the holdings are not from one moment, a moving subtree
-// can be among them.
+// FindClaims returns subtrees that exist more than once, or that moved between the given holdings.
 func FindClaims(servers map[string]Holding) []Claim {
 	holders := make(map[string][]string) // by ID
 	named := make(map[string]string)     // virtual directory by owner

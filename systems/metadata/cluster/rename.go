@@ -198,8 +198,7 @@ func (t *transaction) renameHere(ctx context.Context, c metadata.Command, s sour
 	return result
 }
 
-// leaveSource removes the entry from the coordinator. It returns the commands that create the entry at a path of another
-// server.
+// leaveSource removes the entry from the coordinator. It returns commands that create the entry on another server.
 func (t *transaction) leaveSource(ctx context.Context, s source, sub metadata.Subtree, to string) ([]metadata.Command, error) {
 	e := s.entry
 	touch := metadata.Command{Op: metadata.Touch, Path: to, Time: e.Modified, MaxDepth: -1}

@@ -273,8 +273,7 @@ type Client struct {
 	clients []*client.Client
 }
 
-// Connect asks the server at addr which servers share the tree, and returns a client of all of them. A server that shares
-// no tree answers all commands.
+// Connect returns a client of all servers that share the tree of the server at addr.
 func Connect(ctx context.Context, addr string, options ...client.Option) (*Client, error) {
 	first := client.New(addr, options...)
 	status, err := first.Status(ctx)

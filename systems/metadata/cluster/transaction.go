@@ -81,8 +81,7 @@ func (r *Router) transact(ctx context.Context, identity string, do func(context.
 	}
 }
 
-// prepare makes a server lock two paths and the paths of the commands. Servers other than the coordinator run the
-// commands in finish.
+// prepare makes a server lock the paths. Servers other than the coordinator run the commands in finish.
 func (t *transaction) prepare(ctx context.Context, server, path, to string, commands ...metadata.Command) metadata.Result {
 	step := metadata.Step{Verb: metadata.Prepare, Txn: t.name, Lease: int64(t.r.lease), First: !t.holds, Commands: commands}
 	if server != t.coordinator {
@@ -195,8 +194,7 @@ func (t *transaction) lockSource(ctx context.Context, whole string, at place, al
 	return s, nil
 }
 
-// translateError translates a server's error about the way to a path: errAgain if the map has changed, a staleMapError if
-// it may have changed.
+// translateError returns errAgain for an error of a changed map, a staleMapError if the map may have changed.
 func (r *Router) translateError(at place, whole string, err error) error {
 	var e *metadata.ElsewhereError
 	if errors.As(err, &e) && e.At != at.toLocal(whole) && metadata.Under(at.toLocal(whole), e.At) && r.learnArea(at.toGlobal(e.At), e.Owner) {
@@ -218,8 +216,7 @@ func (r *Router) translateError(at place, whole string, err error) error {
 	}}
 }
 
-// lockSubtrees prepares a command on the servers of all subtrees below a directory, recursively. virtual has the virtual
-// directories in the tree of at.server.
+// lockSubtrees prepares a command on the servers of all subtrees below. virtual is from the tree of at.server.
 func (t *transaction) lockSubtrees(ctx context.Context, at place, virtual []metadata.Entry,
 	command func(metadata.Subtree) metadata.Command) error {
 	for _, v := range virtual {

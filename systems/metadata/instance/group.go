@@ -103,8 +103,7 @@ func checkLayout(path, what string) error {
 	return err
 }
 
-// watch stops the server when the replica stops by itself. After the context has ended, why waits for the watcher and
-// returns the replica's error.
+// watch stops the server when the replica stops. why waits for that, after the context's end, and returns its error.
 func (k backend) watch(ctx context.Context, end context.CancelFunc) (why func() error) {
 	if k.replica == nil {
 		return func() error { return nil }

@@ -16,8 +16,7 @@ import (
 
 // Security configures authentication of clients, servers and replicas.
 type Security struct {
-	// Certificate, Key and Authority are files for mutual TLS between replicas. Without them, traffic between replicas is
-	// neither encrypted nor authenticated.
+	// Certificate, Key and Authority are files for mutual TLS between replicas, which otherwise use plain TCP.
 	Certificate, Key, Authority string
 	// TLS serves clients and other servers by https with the certificate.
 	TLS bool
@@ -95,8 +94,7 @@ var ErrStranger = errors.New("no certificate of the cluster for this replica")
 
 const handshakeTime = 5 * time.Second
 
-// checkCertificate checks the certificate served at a new replica's address: it must be from the cluster, for that name
-// and address. The log is sent there next.
+// checkCertificate requires the cluster's certificate for a new replica's name and address before it gets the log.
 func (k credentials) checkCertificate(ctx context.Context, name, addr string) error {
 	if k.id == nil {
 		return nil

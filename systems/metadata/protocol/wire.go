@@ -57,8 +57,7 @@ type Error struct {
 	Owner   string `json:"owner,omitempty"` // elsewhere: its server
 }
 
-// Headers of requests whose changes have identities: the prefix of identities, the log positions (also in answers), and
-// whether the request is a repetition.
+// Headers of requests with identities: their prefix, the log positions (also in answers), and whether it is a repetition.
 const (
 	IdentityHeader = "Skerry-Identity"
 	SeenHeader     = "Skerry-Seen"

@@ -207,8 +207,7 @@ func (b *Balancer) Status() Status {
 	return b.status
 }
 
-// RunRound collects the servers' load and moves at most one directory. It returns after the directory has arrived. Rounds
-// must not overlap.
+// RunRound moves at most one directory, and returns after its arrival. Rounds must not overlap.
 func (b *Balancer) RunRound(ctx context.Context) {
 	if !b.o.Leads() {
 		b.history.over = 0
@@ -239,8 +238,7 @@ func (b *Balancer) updateStatus(what func(*Status)) {
 	what(&b.status)
 }
 
-// moveSubtree moves a directory. A failure, for example because a transaction locks the directory, is not an error: the
-// balancer tries again after Rest.
+// moveSubtree moves a directory. After a failure, for example at a locked path, the balancer tries again after Rest.
 func (b *Balancer) moveSubtree(ctx context.Context, m Move) (how string) {
 	start := b.o.Now()
 	result := b.o.Whole.Do(ctx, []metadata.Command{{Op: metadata.Delegate, Path: m.Path, Owner: m.To, MaxDepth: -1}})[0]

@@ -27,8 +27,7 @@ type history struct {
 	pinned, large map[string]time.Time
 }
 
-// choose returns the directory to move, or the reason why none moves. It depends only on its arguments and changes only
-// h.
+// choose returns the directory to move, or why none moves. It depends only on its arguments and changes only h.
 func (p Policy) choose(now time.Time, h *history, v View) (m Move, why string) {
 	at := v.mountPoints()
 	p.recordArrivals(now, h, v, at)

@@ -18,8 +18,7 @@ const (
 	HalfLife = 10 * time.Second
 	// SampleEvery is the number of operations per sampled operation.
 	SampleEvery = 32
-	// Levels is the number of counted directory levels: the directory of a subtree, and seven levels below it or below
-	// the root.
+	// Levels is the number of counted levels: a subtree's directory, and seven below it or below the root.
 	Levels = 8
 	// minReportedShare is the minimum share of the load of a directory in Load.
 	minReportedShare = 0.01

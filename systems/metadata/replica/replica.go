@@ -72,8 +72,7 @@ var _ changelog.SharedLog = (*Log)(nil)
 // headerSize is the size of the header of a record in an entry: the run that appended it, and its number there.
 const headerSize = 16
 
-// Open restores the machine from the directory's last snapshot and joins the group. The log after the snapshot is applied
-// from then on. Open sets the configuration's Dir and Snapshotter.
+// Open restores the machine from the last snapshot and joins the group, which applies the log. It sets Dir and Snapshotter.
 func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log,
 	r protocol.Recovery, err error) {
 	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 128<<20)

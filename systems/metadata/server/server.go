@@ -189,8 +189,7 @@ func (s *Server) serveText(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writePages writes the remaining pages of a listing, and each shows one moment. extend extends the deadline for the
-// next page.
+// writePages writes the remaining pages of a listing, each of one moment. extend extends the deadline for a page.
 func (s *Server) writePages(ctx context.Context, w io.Writer, extend func() error, c metadata.Command) error {
 	var b []byte
 	c.Limit = metadata.MaxLimit

@@ -112,8 +112,7 @@ func newAnswer(c metadata.Command, r metadata.Result) answer {
 	return a
 }
 
-// runTextBatch answers each command with a line "STATUS BYTES" and the output. Malformed lines do not prevent the others
-// from running.
+// runTextBatch answers each command with "STATUS BYTES" and the output. Malformed lines do not stop the others.
 func (s *Server) runTextBatch(ctx context.Context, scope bearer.Scope, lines []string) answer {
 	commands := make([]metadata.Command, 0, len(lines))
 	results := make([]metadata.Result, 0, len(lines))

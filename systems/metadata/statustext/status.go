@@ -17,8 +17,7 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// WriteStatus writes a server's status as a table. all has the statuses of the reachable replicas of all servers that
-// share the tree, by server.
+// WriteStatus writes a status as a table. all has the reachable replicas of all servers of the tree, by server.
 func WriteStatus(out io.Writer, s protocol.Status, all map[string][]protocol.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	t, j := s.Tree, s.Journal

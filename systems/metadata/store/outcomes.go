@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// Maximum number and size of remembered outcomes. They cover several seconds; a client needs three seconds to detect
-	// a hung replica.
+	// Limits of remembered outcomes: several seconds. A client detects a hung replica in three.
 	maxOutcomes     = 1 << 16
 	maxOutcomeBytes = 16 << 20
 )

@@ -56,8 +56,7 @@ func (s *State) Apply(index uint64, record []byte) any {
 	return results
 }
 
-// applyOnce applies a command with an identity once. A command that must wait for a transaction does not count as
-// applied.
+// applyOnce applies a command with an identity once. Waiting for a transaction does not count as applied.
 func (s *State) applyOnce(c metadata.Command) metadata.Result {
 	if c.Identity == "" {
 		return s.applyCommand(c)
@@ -85,8 +84,7 @@ func (s *State) applyCommand(c metadata.Command) metadata.Result {
 // outcomesMarker is the first byte of a snapshot that begins with outcomes.
 const outcomesMarker = 0x81
 
-// partsMarker is the first byte of the transactions in a snapshot. Without them, the snapshot begins with the tree's
-// version, which is smaller.
+// partsMarker begins transactions in a snapshot. The tree's version, which begins others, is smaller.
 const partsMarker = 0x80
 
 func (s *State) Snapshot() (changelog.Snapshot, error) {

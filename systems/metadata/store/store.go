@@ -173,8 +173,7 @@ func mayWait(c metadata.Command, barred *metadata.HeldError) bool {
 	return err == nil && (step.First || step.Txn < barred.Txn)
 }
 
-// read answers from the tree at one moment. It does not answer while a transaction is being applied, or while another
-// server may have decided a transaction on the path.
+// read answers from the tree at one moment. It waits while a transaction is applied or may be decided elsewhere.
 func (s *Store) read(ctx context.Context, c metadata.Command) metadata.Result {
 	patience, end := s.startPatience(ctx)
 	defer end()

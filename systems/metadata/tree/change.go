@@ -57,8 +57,7 @@ func (t *Tree) addCounts(s *state, by int64) {
 	}
 }
 
-// mkdirs creates a directory and its missing parents at one moment: it builds the new directories apart and attaches them
-// together.
+// mkdirs creates a directory and its missing parents at one moment: built apart, then attached.
 func (t *Tree) mkdirs(c metadata.Command) metadata.Result {
 	defer t.moves.rlockOne(&t.waits).RUnlock()
 	for {
@@ -238,8 +237,7 @@ func checkReplace(moved, target *state, c metadata.Command) error {
 	return nil
 }
 
-// checkDepth returns an error if the moved subtree would exceed MaxDepth. It walks the subtree only if the move is to a
-// deeper level.
+// checkDepth returns an error if a moved subtree would exceed MaxDepth. It walks the subtree for moves to a deeper level.
 func checkDepth(n *node, c metadata.Command) error {
 	depth := strings.Count(c.To, "/")
 	if depth <= strings.Count(c.Path, "/") {

@@ -203,8 +203,7 @@ func (o *tentative) checkMove(c metadata.Command, f found) error {
 	return nil
 }
 
-// CheckChange returns the error with which a change would fail now, or nil if it may succeed. A change that fails need
-// not be logged.
+// CheckChange returns the error of a change that would fail now and need not be logged, else nil.
 func (t *Tree) CheckChange(c metadata.Command) error {
 	var w walk
 	t.walkPath(c.Path, &w)

@@ -74,8 +74,7 @@ func (t *Tree) read(c metadata.Command) metadata.Result {
 	return metadata.Result{Data: []byte(w.state.content())}
 }
 
-// scanLimit is the maximum number of entries that find examines for a page. It bounds the cost of a search with few
-// matches.
+// scanLimit bounds the entries that find examines for a page, and so the cost of a search with few matches.
 const scanLimit = 100_000
 
 type search struct {
@@ -107,8 +106,7 @@ func (t *Tree) find(c metadata.Command) metadata.Result {
 	return s.result
 }
 
-// visitBelow visits the entries below a directory. If resumed, it continues after the relative path after. It returns
-// false when the page is full.
+// visitBelow visits entries below a directory, resumed after the relative path after. It returns false at a full page.
 func (s *search) visitBelow(dir string, at *state, after string, resumed bool, depth int) bool {
 	if s.c.MaxDepth >= 0 && depth > s.c.MaxDepth {
 		return true

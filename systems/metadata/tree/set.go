@@ -27,8 +27,7 @@ type item struct {
 	node *node
 }
 
-// branch is a child of an inner node. first is at most the smallest name in the child, and greater than every name in the
-// previous branch.
+// branch is a child of an inner node. first is at most its smallest name, and greater than the previous branch's names.
 type branch struct {
 	first string
 	set   *set
@@ -218,8 +217,7 @@ func concat[T any](a, b []T) []T {
 	return append(append(make([]T, 0, len(a)+len(b)), a...), b...)
 }
 
-// each calls yield for the items after the name after, or for all items, in order. It stops and returns false when yield
-// returns false.
+// each calls yield, in order, for all items or those after the name after, until it returns false.
 func (s *set) each(after string, all bool, yield func(item) bool) bool {
 	return s.leaves(after, all, func(l *set, whole bool) bool {
 		i := 0

@@ -113,8 +113,7 @@ func (t *Tree) dirOf(path string) (dir *node, name string, err error) {
 	return w.node, name, w.state.checkPassable(path, len(path)-len(name))
 }
 
-// each calls visit for the states of a node and of all nodes below it. It does not recurse, so that deep trees need no
-// deep stack.
+// each calls visit for the states of a node and of all nodes below it, without recursion: trees may be deep.
 func (n *node) each(visit func(*state)) {
 	for open := []*node{n}; len(open) > 0; {
 		s := open[len(open)-1].state.Load()
@@ -127,8 +126,7 @@ func (n *node) each(visit func(*state)) {
 	}
 }
 
-// pathBelow returns the path of a node relative to an ancestor: "/b/c". It searches all entries of each directory on the
-// way.
+// pathBelow returns a node's path relative to an ancestor: "/b/c". It searches each directory on the way.
 func (n *node) pathBelow(top *node) string {
 	path := ""
 	for ; n != top && n.parent != nil; n = n.parent {
@@ -233,8 +231,7 @@ func (t *Tree) checkLocal(top *node, path string) error {
 	return nil
 }
 
-// advanceEpochs gives the virtual directories at and below a moved node owners with the next epoch. The caller holds all
-// of moves.
+// advanceEpochs gives virtual directories at and below a moved node the next epoch. The caller holds all of moves.
 func (t *Tree) advanceEpochs(top *node) {
 	for v := range t.virtualNodes(top) {
 		s := *v.state.Load()

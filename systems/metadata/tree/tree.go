@@ -135,8 +135,7 @@ func (t *Tree) pause() {
 type node struct {
 	// mu guards changes of state.
 	mu sync.Mutex
-	// edge counts the changes of the edge from the parent to this node. It is odd during a change, and forever after the
-	// node is removed.
+	// edge counts changes of the edge from the parent. It is odd during a change, and forever after removal.
 	edge atomic.Uint32
 	id   uint64
 	// parent changes only while one goroutine holds all of moves.

@@ -118,8 +118,7 @@ func (s *state) checkPassable(path string, at int) error {
 	return nil
 }
 
-// lockPath walks a path and locks the last node. The caller holds one slot of moves, so that all ancestors stay. If it
-// returns an error, the path was whole at one moment and nothing is locked.
+// lockPath walks a path and locks the last node, or fails with the path whole at one moment. The caller holds a slot of moves.
 func (t *Tree) lockPath(path string, w *walk) error {
 	for ; ; runtime.Gosched() {
 		if !t.tryWalk(path, w) {
