@@ -21,7 +21,6 @@ type LossSpec struct {
 	Burst *BurstSpec `yaml:"burst" json:"burst,omitempty"`
 }
 
-// Shorthand implements strict.Shorthander.
 func (LossSpec) Shorthand() string { return "random" }
 
 // MarshalJSON writes a loss without bursts as a plain share.
@@ -71,7 +70,6 @@ type BurstSpec struct {
 
 var _ strict.Decoder = (*BurstSpec)(nil)
 
-// Alternatives implements strict.Alternator.
 func (BurstSpec) Alternatives() [][]string { return [][]string{{"mean", "p"}} }
 
 // DecodeNode implements strict.Decoder, because the keys depend on each other.

@@ -26,7 +26,6 @@ type FlavorSpec struct {
 	Steal *unit.Fraction `yaml:"steal" json:"steal,omitempty"`
 }
 
-// Shorthand implements strict.Shorthander.
 func (FlavorSpec) Shorthand() string { return "from" }
 
 // DiskSpec limits the rate of a disk per second. Omitted keys mean no limit.

@@ -44,7 +44,6 @@ type ServiceSpec struct {
 	On string `yaml:"on" json:"on,omitempty"`
 }
 
-// Shorthand implements strict.Shorthander.
 func (ServiceSpec) Shorthand() string { return "kind" }
 
 // VolumeSpec selects the file system under the directories of data nodes.
@@ -56,7 +55,6 @@ type VolumeSpec struct {
 	Size *unit.Bytes `yaml:"size" json:"size,omitempty" jsonschema:"default=2GiB"`
 }
 
-// Shorthand implements strict.Shorthander.
 func (VolumeSpec) Shorthand() string { return "kind" }
 
 // Kinds of service networking.
@@ -226,7 +224,6 @@ type OverlaySpec struct {
 	Settings map[string]map[string]any `yaml:",rest" json:"-"`
 }
 
-// Shorthand implements strict.Shorthander.
 func (OverlaySpec) Shorthand() string { return "kind" }
 
 // MarshalJSON writes the same keys as the YAML file.

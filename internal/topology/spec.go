@@ -42,7 +42,6 @@ type Spec struct {
 	Defaults DefaultsSpec `yaml:"defaults" json:"defaults,omitzero"`
 }
 
-// Shorthand implements strict.Shorthander.
 func (Spec) Shorthand() string { return "from" }
 
 // SiteSpec is one datacentre.
@@ -57,7 +56,6 @@ type SiteSpec struct {
 	Nodes *int `yaml:"nodes" json:"nodes,omitempty" jsonschema:"minimum=0,maximum=4096,default=1"`
 }
 
-// Shorthand implements strict.Shorthander.
 func (SiteSpec) Shorthand() string { return "name" }
 
 // NodeSpec is one host.
@@ -76,7 +74,6 @@ type NodeSpec struct {
 	Flavor *FlavorSpec `yaml:"flavor" json:"flavor,omitempty"`
 }
 
-// Shorthand implements strict.Shorthander.
 func (NodeSpec) Shorthand() string { return "name" }
 
 // LinkSpec is one link, or all links between two sites.
@@ -120,7 +117,6 @@ type QualitySpec struct {
 	Queue *unit.Bytes `yaml:"queue" json:"queue,omitempty"`
 }
 
-// Alternatives implements strict.Alternator.
 func (QualitySpec) Alternatives() [][]string { return [][]string{{"latency", "rtt"}} }
 
 // MatrixSpec holds tables between sites: the path of a CSV file (relative to this file), or the table itself as a block

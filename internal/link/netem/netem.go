@@ -66,10 +66,8 @@ func New(log *slog.Logger) *Engine {
 	return &Engine{log: log, links: map[string]*wire{}, spaces: map[string]*namespace{}, tables: tables{}}
 }
 
-// Name implements link.Engine.
 func (e *Engine) Name() string { return Name }
 
-// Create implements link.Engine.
 func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -194,7 +192,6 @@ func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error)
 	return stats, nil
 }
 
-// Remove implements link.Engine.
 func (e *Engine) Remove(_ context.Context, ids ...string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -208,7 +205,6 @@ func (e *Engine) Remove(_ context.Context, ids ...string) error {
 	return e.removeLinks(gone)
 }
 
-// Close implements link.Engine.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -68,7 +68,6 @@ func (e *Engine) RealTime() (ok bool, reason string) { return e.hello.RealTime, 
 // Done returns a channel that is closed when the connection to the emulator ends.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
-// Create implements link.Engine.
 func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 	_, err := e.call(ctx, request{Op: opCreate, Specs: specs})
 	return err
@@ -95,7 +94,6 @@ func (e *Engine) Lateness(ctx context.Context, reset bool) (link.Lateness, error
 	return *r.Lateness, nil
 }
 
-// Remove implements link.Engine.
 func (e *Engine) Remove(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// exchange is one call and its answer.
+// exchange is one call and its response.
 type exchange struct {
 	of  rpc.Target
 	ask json.RawMessage
@@ -32,10 +32,8 @@ type exchange struct {
 	w   http.ResponseWriter
 }
 
-// call answers an exchange.
 type call func(ctx context.Context, s *server, x *exchange)
 
-// ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls.Add(1)
 	defer s.calls.Done()
@@ -53,7 +51,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.of, x.ask = request.Target, request.Params
 	rest := bufio.NewReader(io.MultiReader(decoder.Buffered(), r.Body))
-	// The line's end belongs to it. A call without a stream may have none.
+	// The newline belongs to the JSON line. A call without a stream may omit it.
 	if b, err := rest.Peek(1); err == nil && b[0] == '\n' {
 		_, _ = rest.Discard(1)
 	}
@@ -61,7 +59,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(r.Context(), s, x)
 }
 
-// answer begins the answer, which is over where nothing follows.
+// answer writes the response. It returns false if no stream follows.
 func (x *exchange) answer(v any, err error) bool {
 	response := rpc.Response{Error: rpc.NewFailure(err)}
 	if err == nil {
@@ -69,7 +67,7 @@ func (x *exchange) answer(v any, err error) bool {
 			response.Error = rpc.NewFailure(fmt.Errorf("encode response: %w", err))
 		}
 	}
-	// The connection's end is the caller's to tell.
+	// A broken connection is reported by the caller.
 	if json.NewEncoder(x.w).Encode(response) != nil || x.flush() != nil {
 		return false
 	}
@@ -78,7 +76,6 @@ func (x *exchange) answer(v any, err error) bool {
 
 func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
 
-// decodeParams decodes what is asked.
 func decodeParams[Q any](x *exchange) (q Q, err error) {
 	if len(x.ask) > 0 {
 		err = json.Unmarshal(x.ask, &q)
@@ -86,7 +83,7 @@ func decodeParams[Q any](x *exchange) (q Q, err error) {
 	return q, err
 }
 
-// newCall is a call of a function of what the exchange is about, without streams.
+// newCall returns a call without streams: it finds the target and applies f to it.
 func newCall[On, Q, A any](find func(s *server, of rpc.Target) (On, error), f func(ctx context.Context, on On, q Q) (A, error)) call {
 	return func(ctx context.Context, s *server, x *exchange) {
 		var a A
@@ -101,15 +98,15 @@ func newCall[On, Q, A any](find func(s *server, of rpc.Target) (On, error), f fu
 	}
 }
 
-// withoutResult is an f that answers nothing.
+// withoutResult adapts a function without a result.
 func withoutResult[On, Q any](f func(ctx context.Context, on On, q Q) error) func(context.Context, On, Q) (rpc.Empty, error) {
 	return func(ctx context.Context, on On, q Q) (rpc.Empty, error) { return rpc.Empty{}, f(ctx, on, q) }
 }
 
-// errNoPersistentLabs refuses a lab that outlives its agent, where that made its own user namespace.
+// errNoPersistentLabs is returned for a lab without an owner if the agent made its own user namespace.
 var errNoPersistentLabs = errors.New("skerry does not run as root there, so labs cannot outlive it")
 
-// calls are all that an agent answers.
+// calls are all calls that an agent serves.
 var calls = mergeCalls(machineCalls, probeCalls, partCalls, hostCalls, processCalls, fileCalls)
 
 func mergeCalls(groups ...map[string]call) map[string]call {
@@ -136,7 +133,7 @@ var machineCalls = map[string]call{
 	}),
 	"/prepare": newCall(findServer, func(ctx context.Context, s *server, a machine.PartSpec) (rpc.OpenedPart, error) {
 		if rootless.Inside() && !a.Owned {
-			// Its namespaces would be those of a user namespace that the next agent is not in.
+			// The lab's namespaces would belong to a user namespace that the next agent cannot enter.
 			return rpc.OpenedPart{}, advice.With(errNoPersistentLabs, "let it, by sudo: true for example; trials work without")
 		}
 		p, err := s.Machine.Prepare(ctx, a)
@@ -206,7 +203,7 @@ var partCalls = map[string]call{
 	"/part/ended":    reportEnd,
 }
 
-// commitPart has a part without an owner stay when the agent ends.
+// commitPart commits the part. A part without an owner then stays when the agent ends.
 func commitPart(ctx context.Context, p *part, lab json.RawMessage) error {
 	err := p.Commit(ctx, lab)
 	if err == nil {
@@ -215,7 +212,7 @@ func commitPart(ctx context.Context, p *part, lab json.RawMessage) error {
 	return err
 }
 
-// lockPart holds the lock for as long as its answer lasts.
+// lockPart holds the lock until the call ends.
 func lockPart(ctx context.Context, s *server, x *exchange) {
 	p, err := s.part(x.of)
 	if err == nil {
@@ -231,7 +228,7 @@ func lockPart(ctx context.Context, s *server, x *exchange) {
 	_ = p.Unlock() // closing what it locked: no caller is left to report to
 }
 
-// endPart is finished once it is begun, whether or not who asked is still there.
+// endPart completes even if the caller disconnects.
 func endPart(ctx context.Context, p *part, _ empty) error {
 	err := p.Down(context.WithoutCancel(ctx))
 	if err == nil {
@@ -240,8 +237,7 @@ func endPart(ctx context.Context, p *part, _ empty) error {
 	return err
 }
 
-// closePart lets go of a part without ending it. An owned part then has no owner, as if its owner had
-// died.
+// closePart releases a part without ending it. An owned part then has no owner, as if its owner had died.
 func closePart(_ context.Context, p *part, _ empty) error {
 	p.mu.Lock()
 	p.ends, p.closed = false, true
@@ -249,7 +245,7 @@ func closePart(_ context.Context, p *part, _ empty) error {
 	return p.Close()
 }
 
-// reportEnd answers at once whether a process moves packets, and then, by its end, that it has ended.
+// reportEnd returns at once whether an emulator process exists. The response ends when that process ends.
 func reportEnd(ctx context.Context, s *server, x *exchange) {
 	p, err := s.part(x.of)
 	if err != nil {
@@ -274,7 +270,7 @@ var probeCalls = map[string]call{
 	}),
 }
 
-// listenForProbes answers with a port, and has it be answered on until the call is over.
+// listenForProbes returns a port and serves it until the call ends.
 func listenForProbes(ctx context.Context, _ *server, x *exchange) {
 	token, err := decodeParams[[16]byte](x)
 	if err != nil {

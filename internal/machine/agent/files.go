@@ -35,7 +35,7 @@ var fileCalls = map[string]call{
 	}),
 }
 
-// findFiles are the files of a node's machine, or a part's.
+// findFiles returns the file system of a node or of a part.
 func findFiles(s *server, of rpc.Target) (files.System, error) {
 	if of.Node == "" && of.Container == nil {
 		p, err := s.part(of)
@@ -51,7 +51,6 @@ func findFiles(s *server, of rpc.Target) (files.System, error) {
 	return h.Files(), nil
 }
 
-// decodeFileRequest finds the files and what is asked of them.
 func decodeFileRequest(s *server, x *exchange) (files.System, rpc.FileRequest, error) {
 	q, err := decodeParams[rpc.FileRequest](x)
 	if err != nil {
@@ -61,7 +60,7 @@ func decodeFileRequest(s *server, x *exchange) (files.System, rpc.FileRequest, e
 	return f, q, err
 }
 
-// openFile answers with the file, and tells at its end where the reading failed.
+// openFile streams the file. A trailer reports a read error.
 func openFile(ctx context.Context, s *server, x *exchange) {
 	f, q, err := decodeFileRequest(s, x)
 	if err != nil {
@@ -82,7 +81,7 @@ func openFile(ctx context.Context, s *server, x *exchange) {
 	}
 }
 
-// writeFile makes a file of the request's stream. One that breaks off is no end: nothing is written then.
+// writeFile replaces a file by the request's stream. If the stream breaks off, the file stays unchanged.
 func writeFile(ctx context.Context, s *server, x *exchange) {
 	f, q, err := decodeFileRequest(s, x)
 	if err == nil {
@@ -91,7 +90,6 @@ func writeFile(ctx context.Context, s *server, x *exchange) {
 	x.answer(empty{}, err)
 }
 
-// encodeFailure is the Failure of an error in JSON, nothing for none.
 func encodeFailure(err error) []byte {
 	if err == nil {
 		return nil

@@ -42,7 +42,7 @@ func findProcess(s *server, of rpc.Target) (host.Process, error) {
 	return nil, fmt.Errorf("unknown process %d", of.Process)
 }
 
-// startProcess starts a program and stays with it to its end: what it says, and how it ends, are frames.
+// startProcess starts a program and streams its output and exit status as frames until it ends.
 func startProcess(ctx context.Context, s *server, x *exchange) {
 	h, err := s.host(x.of)
 	if err != nil {
@@ -56,7 +56,7 @@ func startProcess(ctx context.Context, s *server, x *exchange) {
 	}
 	c := host.Command{Name: q.Name, Path: q.Path, Args: q.Args, Env: q.Env, Dir: q.Dir, Log: q.Log, UID: q.UID, GID: q.GID}
 	frames := rpc.NewFrames(x.w, x.flush)
-	// What it says may come before it is told that it runs.
+	// Output must not precede the message that the process has started.
 	begun := make(chan struct{})
 	if q.In {
 		c.Stdin = x.in
@@ -88,7 +88,6 @@ func startProcess(ctx context.Context, s *server, x *exchange) {
 	}
 }
 
-// addProcess gives a process its number.
 func (s *server) addProcess(p host.Process) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +96,7 @@ func (s *server) addProcess(p host.Process) int {
 	return s.last
 }
 
-// gatedWriter writes once a channel is closed.
+// gatedWriter delays writes until a channel is closed.
 type gatedWriter struct {
 	begun <-chan struct{}
 	to    io.Writer
@@ -108,8 +107,8 @@ func (a gatedWriter) Write(b []byte) (int, error) {
 	return a.to.Write(b)
 }
 
-// dialFromHost connects from a node, and carries bytes both ways until the side that was called has told
-// all. That this one has told all goes there before.
+// dialFromHost connects from a node and copies bytes both ways until the server has closed its side. The client's
+// half-close is forwarded.
 func dialFromHost(ctx context.Context, s *server, x *exchange) {
 	h, err := s.host(x.of)
 	if err != nil {
@@ -148,7 +147,7 @@ func dialFromHost(ctx context.Context, s *server, x *exchange) {
 	<-sent
 }
 
-// flushWriter has each write leave at once.
+// flushWriter flushes after each write.
 type flushWriter struct{ x *exchange }
 
 func (f flushWriter) Write(b []byte) (int, error) {
@@ -159,7 +158,6 @@ func (f flushWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// controlHost does something to a node.
 func controlHost(ctx context.Context, h host.Host, c rpc.ControlRequest) error {
 	n, ok := h.(host.Controls)
 	if !ok {

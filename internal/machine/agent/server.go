@@ -1,6 +1,5 @@
-// Package agent serves a machine to another machine: `skerry agent machine` answers calls on its standard
-// input. When the input ends, the agent ends everything that it owns on this machine. The next agent
-// sweeps what a killed agent left.
+// Package agent serves a machine to another machine: `skerry agent machine` handles calls on its standard input. When the
+// input ends, the agent removes everything that it owns on this machine. If the agent is killed, the next one sweeps.
 package agent
 
 import (
@@ -26,18 +25,17 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// Config is what an agent is made of.
+// Config holds the dependencies of an agent.
 type Config struct {
 	Machine machine.Machine
-	// Examine tells what the machine can do.
+	// Examine reports the machine's capabilities.
 	Examine func(ctx context.Context) (doctor.Report, error)
 	Log     *slog.Logger
 }
 
-// Serve answers until in ends, the other side is silent for too long, or ctx ends. Then it ends
-// what it owns, and returns.
+// Serve handles calls until in ends, the client is silent for too long, or ctx ends. It then removes what it owns.
 func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c Config) error {
-	// A write to who is gone is an error and not this process's end, which would leave all.
+	// Without this, a write to a closed pipe would kill the process before it cleans up.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, unix.SIGPIPE)
 	defer signal.Stop(broken)
@@ -60,8 +58,7 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c Config) 
 	return s.end(ctx)
 }
 
-// Stdio are this process's standard input and output, as files whose Close ends a Read or Write
-// that waits.
+// Stdio returns standard input and output as files whose Close interrupts a pending Read or Write.
 func Stdio() (in, out *os.File, err error) {
 	for _, fd := range []int{unix.Stdin, unix.Stdout} {
 		if err := unix.SetNonblock(fd, true); err != nil {
@@ -71,7 +68,7 @@ func Stdio() (in, out *os.File, err error) {
 	return os.NewFile(uintptr(unix.Stdin), "standard input"), os.NewFile(uintptr(unix.Stdout), "standard output"), nil
 }
 
-// singleListener is a listener with one connection; it ends with that.
+// singleListener is a listener for one connection. It ends with the connection.
 type singleListener struct {
 	conn  *rpc.Conn
 	taken sync.Once
@@ -89,7 +86,7 @@ func (l *singleListener) Accept() (c net.Conn, err error) {
 func (l *singleListener) Close() error   { return nil }
 func (l *singleListener) Addr() net.Addr { return l.conn.LocalAddr() }
 
-// server is what a controller has asked for.
+// server is the state of one client's session.
 type server struct {
 	Config
 	calls sync.WaitGroup
@@ -100,14 +97,13 @@ type server struct {
 	processes map[int]host.Process
 }
 
-// part is one that this agent prepared or opened.
+// part is a part that this agent prepared or opened.
 type part struct {
 	machine.Part
 	owned bool
 
 	mu sync.Mutex
-	// ends says that it is to end with this agent: it is owned, or not up yet. closed says that it was
-	// let go.
+	// ends: the part ends with this agent, because it is owned or not yet committed. closed: it was released.
 	ends, closed bool
 }
 
@@ -117,7 +113,7 @@ func (p *part) setEnds(ends bool) {
 	p.ends = ends
 }
 
-// end waits for the calls, whose contexts have ended with the connection, and ends what is owned.
+// end waits for the calls, whose contexts ended with the connection, and removes what is owned.
 func (s *server) end(ctx context.Context) error {
 	s.calls.Wait()
 	s.mu.Lock()
@@ -134,7 +130,6 @@ func (s *server) end(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// addPart gives a part its number.
 func (s *server) addPart(p *part) rpc.OpenedPart {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +138,6 @@ func (s *server) addPart(p *part) rpc.OpenedPart {
 	return rpc.OpenedPart{Part: s.last, Facts: p.Facts()}
 }
 
-// part finds one by its number.
 func (s *server) part(of rpc.Target) (*part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +147,6 @@ func (s *server) part(of rpc.Target) (*part, error) {
 	return nil, fmt.Errorf("%w: number %d", machine.ErrNotFound, of.Part)
 }
 
-// host finds a node or a container.
 func (s *server) host(of rpc.Target) (host.Host, error) {
 	p, err := s.part(of)
 	if err != nil {
@@ -165,7 +158,7 @@ func (s *server) host(of rpc.Target) (host.Host, error) {
 	return p.Host(of.Node)
 }
 
-// describeAgent is what this agent says of itself, with its program's checksum where that is asked for.
+// describeAgent returns the agent's self-description, with its program's checksum if requested.
 func describeAgent(program bool) (rpc.Hello, error) {
 	h := rpc.Hello{
 		Version: rpc.Version, PID: os.Getpid(), OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -189,7 +182,7 @@ func describeAgent(program bool) (rpc.Hello, error) {
 	return h, err
 }
 
-// FileSHA256 is the SHA-256 of a file, in hexadecimal.
+// FileSHA256 returns the SHA-256 of a file in hexadecimal.
 func FileSHA256(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -203,7 +196,7 @@ func FileSHA256(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// outboundAddr is the address that packets to far away leave with.
+// outboundAddr returns the source address of packets to the Internet, "" if there is no route.
 func outboundAddr() string {
 	c, err := net.Dial("udp4", "192.0.2.1:9") // nothing is sent (RFC 5737)
 	if err != nil {

@@ -24,19 +24,19 @@ import (
 	"skerry/internal/machine/transport"
 )
 
-// Report is what was found.
+// Report is the result of Check.
 type Report struct {
 	Machines []MachineReport `json:"machines"`
 	Pairs    []Pair          `json:"pairs,omitempty"`
 }
 
-// MachineReport is what was found of one.
+// MachineReport is the result for one machine.
 type MachineReport struct {
 	Name string `json:"name"`
 	Site string `json:"site,omitempty"`
-	// Addr is the address that others reach it by.
+	// Addr is the address that other machines use.
 	Addr string `json:"addr,omitempty"`
-	// Problem says why it is of no use, Mend what to do about that.
+	// Problem says why the machine is unusable, Mend how to fix it.
 	Problem string `json:"problem,omitempty"`
 	Mend    string `json:"mend,omitempty"`
 
@@ -45,7 +45,7 @@ type MachineReport struct {
 	Doctor doctor.Report `json:"doctor,omitzero"`
 }
 
-// Pair is what was found between two machines, by probes of the first.
+// Pair is the result of probes from one machine to another.
 type Pair struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
@@ -53,7 +53,7 @@ type Pair struct {
 	pathprobe.Result
 }
 
-// Usable tells whether labs run on every machine.
+// Usable reports whether labs run on every machine.
 func (r Report) Usable() bool {
 	for _, m := range r.Machines {
 		if m.Problem != "" {
@@ -63,7 +63,7 @@ func (r Report) Usable() bool {
 	return true
 }
 
-// What is measured of clocks and ways.
+// Number of probes and their interval.
 const (
 	clockProbes = 20
 	probes      = 50
@@ -71,8 +71,8 @@ const (
 	streaming   = time.Second
 )
 
-// Check looks at machines: each one at the same time as the others, and then pair by pair, so that
-// none disturbs another. Machines that cannot be reached are told in the report; the error is of ctx alone.
+// Check examines all machines concurrently and then each pair in turn, so that measurements do not disturb each other. The
+// report includes unreachable machines; the error is that of ctx.
 func Check(ctx context.Context, machines []inventory.Entry, o transport.Options) (Report, error) {
 	r := Report{Machines: make([]MachineReport, len(machines))}
 	reached := make([]*transport.Connection, len(machines))
@@ -101,7 +101,7 @@ func Check(ctx context.Context, machines []inventory.Entry, o transport.Options)
 
 func (m *MachineReport) fail(err error) { m.Problem, m.Mend = err.Error(), advice.Of(err) }
 
-// checkMachine looks at one machine, and leaves the connection where there is one.
+// checkMachine examines a machine. It returns the open connection, nil without one.
 func checkMachine(ctx context.Context, m inventory.Entry, o transport.Options, to *MachineReport) *transport.Connection {
 	*to = MachineReport{Name: m.Name, Site: m.Site, Addr: m.Address()}
 	o.Inspect = true
@@ -124,7 +124,6 @@ func checkMachine(ctx context.Context, m inventory.Entry, o transport.Options, t
 	return c
 }
 
-// checkPair measures from one machine to another.
 func checkPair(ctx context.Context, from, to *transport.Connection, addr string) Pair {
 	p := Pair{From: from.Name(), To: to.Name()}
 	var token [16]byte
@@ -142,15 +141,14 @@ func checkPair(ctx context.Context, from, to *transport.Connection, addr string)
 	return p
 }
 
-// SweepResult is what was cleared on a machine.
+// SweepResult lists what was removed on a machine.
 type SweepResult struct {
 	Name    string   `json:"name"`
 	Cleared []string `json:"cleared"`
 	Problem string   `json:"problem,omitempty"`
 }
 
-// Sweep clears on all machines what commands that were killed have left. The error names those where that
-// failed.
+// Sweep removes on all machines what killed commands left. The error names the machines where it failed.
 func Sweep(ctx context.Context, machines []inventory.Entry, o transport.Options) ([]SweepResult, error) {
 	o.Inspect = true
 	swept, errs := make([]SweepResult, len(machines)), make([]error, len(machines))
@@ -175,7 +173,7 @@ func Sweep(ctx context.Context, machines []inventory.Entry, o transport.Options)
 	return swept, errors.Join(errs...)
 }
 
-// Write prints the report for people: a line a machine, what it lacks, and a line a pair.
+// Write prints the report as text: a line per machine with its problems, and a line per pair.
 func (r Report) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "MACHINE\tSITE\tADDRESS\tCORES\tMEMORY\tKERNEL\tENGINE\tCLOCK")
@@ -203,7 +201,7 @@ func (r Report) Write(w io.Writer) error {
 	return r.writeProblems(w)
 }
 
-// writeProblems prints what is wrong, and what to do about it.
+// writeProblems prints the problems and their fixes.
 func (r Report) writeProblems(w io.Writer) (err error) {
 	line := func(format string, args ...any) {
 		if err == nil {

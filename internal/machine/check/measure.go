@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// often is how often a round trip of each pair is measured, mostProbes how many at the most: of a long
-	// time less often.
+	// often is the shortest interval between probes of a pair. A long measurement uses a longer one, for at most
+	// mostProbes.
 	often      = 100 * time.Millisecond
 	mostProbes = 36_000
-	// rating is for how long TCP streams send each way, at the most: a fifth of the time. Several at once get what
-	// one alone does not in that time over a long way.
+	// rating is the maximum duration of TCP streams in each direction; it is at most a fifth of the measurement. Several
+	// streams fill a long path sooner than one.
 	rating, streams = 3 * time.Second, 4
-	// payload and packet are what TCP puts into a packet of 1500 bytes, with time stamps: rates of a topology
-	// count whole packets.
+	// payload and packet are TCP's payload with time stamps in a packet of 1500 bytes. A topology's rates count whole
+	// packets.
 	payload, packet = 1448, 1500
 )
 
-// Measure measures for a time what lies between each two machines: round trips between all at the same time,
-// and then what streams get each way, one pair after another. Machines and pairs that could not be measured are
-// told in the portrait; the error is of ctx alone.
+// Measure measures the network between each pair of machines for a time: first round trips, all pairs concurrently; then
+// the bandwidth of streams, one pair after the other. The profile includes failed machines and pairs; the error is that of
+// ctx.
 func Measure(ctx context.Context, machines []inventory.Entry, o transport.Options, lasts time.Duration, progress func(string)) (netprofile.Profile, error) {
 	m := measuring{every: max(often, lasts/mostProbes), lasts: lasts}
 	m.reach(ctx, machines, o)
@@ -50,7 +50,7 @@ func Measure(ctx context.Context, machines []inventory.Entry, o transport.Option
 	return *p, ctx.Err()
 }
 
-// measuring is a measurement under way.
+// measuring is a running measurement.
 type measuring struct {
 	portrait netprofile.Profile
 	every    time.Duration
@@ -59,7 +59,7 @@ type measuring struct {
 	ways     [][2]int  // of the pairs, by stations
 }
 
-// station is a machine that was reached, and where others find it.
+// station is a connected machine and its address.
 type station struct {
 	*transport.Connection // nil where it was not
 	at                    string
@@ -67,7 +67,7 @@ type station struct {
 	stop                  func()
 }
 
-// reach reaches the machines, and has each be answered on.
+// reach connects to the machines and starts a probe listener on each.
 func (m *measuring) reach(ctx context.Context, machines []inventory.Entry, o transport.Options) {
 	m.stations, m.portrait.Machines = make([]station, len(machines)), make([]netprofile.MachineProfile, len(machines))
 	o.Inspect = true
@@ -110,7 +110,7 @@ func (s *station) open(ctx context.Context, x inventory.Entry, o transport.Optio
 	return nil
 }
 
-// close ends what was begun. What an agent that has answered all complains of at its end changes nothing.
+// close ends listeners and connections. Errors of agents that close do not affect the result.
 func (m *measuring) close() {
 	var each sync.WaitGroup
 	for _, s := range m.stations {
@@ -121,7 +121,7 @@ func (m *measuring) close() {
 	each.Wait()
 }
 
-// roundTrips measures all pairs at the same time.
+// roundTrips measures all pairs concurrently.
 func (m *measuring) roundTrips(ctx context.Context) {
 	var each sync.WaitGroup
 	for i, way := range m.ways {
@@ -137,7 +137,7 @@ func (m *measuring) roundTrips(ctx context.Context) {
 	each.Wait()
 }
 
-// rates measures what streams get between a pair, each way.
+// rates measures the bandwidth between a pair in each direction.
 func (m *measuring) rates(ctx context.Context, i int) {
 	p := &m.portrait.Pairs[i]
 	a, b := m.stations[m.ways[i][0]], m.stations[m.ways[i][1]]
@@ -154,7 +154,7 @@ func (m *measuring) rates(ctx context.Context, i int) {
 	}
 }
 
-// together is what several streams get, in bit/s.
+// together returns the total bandwidth of several streams in bit/s.
 func together(ctx context.Context, from station, o pathprobe.Spec) (bps int64, err error) {
 	var got [streams]pathprobe.Result
 	var errs [streams]error

@@ -1,6 +1,5 @@
-// Package container is the network of containers on this machine: a namespace beside that of
-// its node, a bridge that joins the two, VXLAN that joins the bridges of all nodes, and the
-// kernel's nftables, which translate addresses and choose members.
+// Package container makes the network of containers on this machine: a namespace next to that of its node, a bridge between
+// them, VXLAN between the bridges of all nodes, and nftables rules that translate addresses and choose members.
 package container
 
 import (
@@ -18,7 +17,7 @@ import (
 	"skerry/internal/machine/network"
 )
 
-// Devices. All names are the same on every node.
+// Device names, the same on every node.
 const (
 	bridgeDevice    = "svc0" // on the node: the containers' network
 	vxlanDevice     = "vx0"  // on the node: the bridge's way to the others
@@ -31,21 +30,21 @@ const (
 	vxlanPort = 4789 // IANA's
 )
 
-// macOf returns the hardware address for an address of the containers' network.
+// macOf derives the hardware address from an address of the containers' network.
 func macOf(a netip.Addr) net.HardwareAddr {
 	b := a.As4()
 	return net.HardwareAddr{0x02, 0x42, b[0], b[1], b[2], b[3]} // 02: locally administered
 }
 
-// Node is a node with the path of its container's namespace.
+// Node is a node and the path of its container's namespace.
 type Node struct {
 	network.Node
 	Space string
-	// TCP holds the settings that the topology gives, as machine.PartSpec has them.
+	// TCP holds the topology's kernel settings, as machine.PartSpec does.
 	TCP map[string]string
 }
 
-// Bridge makes the node's part of the containers' network, and its container.
+// Bridge makes the node's part of the containers' network and its container.
 func (n Node) Bridge(b machine.Bridge) error {
 	if b.Container.IsValid() {
 		err := netns.OnNewThread(func() error {
@@ -80,7 +79,6 @@ func (n Node) Bridge(b machine.Bridge) error {
 	})
 }
 
-// missing is a device that could not be made.
 func missing(what string, err error) error {
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV) {
 		err = fmt.Errorf("%w: %w", machine.ErrKernel, err)
@@ -88,8 +86,8 @@ func missing(what string, err error) error {
 	return fmt.Errorf("make %s: %w", what, err)
 }
 
-// forwarding has the calling thread's namespace pass packets on, and not tell senders of
-// ways around it: those are where addresses are not translated.
+// forwarding enables forwarding in the calling thread's namespace and disables ICMP redirects, which would bypass address
+// translation.
 func forwarding() error {
 	for name, value := range map[string]string{
 		"ip_forward": "1", "conf/all/send_redirects": "0", "conf/default/send_redirects": "0",
@@ -101,7 +99,7 @@ func forwarding() error {
 	return nil
 }
 
-// plug joins the container to the bridge.
+// plug connects the container to the bridge.
 func (n Node) plug(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) error {
 	space, err := os.Open(n.Space)
 	if err != nil {
@@ -115,8 +113,8 @@ func (n Node) plug(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) err
 	if err := h.LinkAdd(cable); err != nil {
 		return missing("the container's cable", err)
 	}
-	// A member that reaches itself by its service's address: where bridges pass through the
-	// rules (br_netfilter), the packet leaves by the port that it came from.
+	// Hairpin mode: if bridges apply the rules (br_netfilter), a member that connects to its service's address receives the
+	// packet on the port that sent it.
 	if err := h.LinkSetHairpin(cable, true); err != nil {
 		return fmt.Errorf("let %s send packets back: %w", cableDevice, err)
 	}
@@ -139,7 +137,7 @@ func (n Node) plug(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) err
 	})
 }
 
-// addressed gives a device an address on the containers' network and sets it up.
+// addressed adds an address to a device and sets the device up.
 func addressed(h *netlink.Handle, d netlink.Link, p netip.Prefix) error {
 	addr := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}}
 	if err := h.AddrAdd(d, addr); err != nil {
@@ -151,8 +149,8 @@ func addressed(h *netlink.Handle, d netlink.Link, p netip.Prefix) error {
 	return nil
 }
 
-// vxlan joins the bridge to those of the other nodes. Where each container is is told to
-// the device: nothing has to be learnt of packets, and none is sent to all.
+// vxlan connects the bridge to those of the other nodes. The forwarding table is static: the device neither learns nor
+// floods.
 func (n Node) vxlan(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) error {
 	device := &netlink.Vxlan{
 		LinkAttrs: netlink.LinkAttrs{Name: vxlanDevice, MTU: b.MTU, MasterIndex: bridge.Attrs().Index},
@@ -179,7 +177,7 @@ func (n Node) vxlan(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) er
 	return nil
 }
 
-// neighbours tells a device the hardware addresses of all others on the containers' network.
+// neighbours adds the hardware addresses of all other containers.
 func neighbours(h *netlink.Handle, d netlink.Link, b machine.Bridge, own netip.Addr) error {
 	for _, other := range b.Over {
 		if other.Addr == own {

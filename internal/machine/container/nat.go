@@ -15,19 +15,19 @@ import (
 	"skerry/internal/machine"
 )
 
-// tableName is that of the service's rules in every namespace.
+// tableName is the nftables table in every namespace.
 const tableName = "skerry"
 
-// Offsets in packets, and registers.
+// Packet offsets and registers.
 const (
 	sourceAt, targetAt, addrLen = 12, 16, 4 // in the IPv4 header
 	portAt, portLen             = 2, 2      // in the TCP header
 	reg1, reg2                  = 1, 2
-	// dnatDone is IPS_DST_NAT of a connection's status.
+	// dnatDone is IPS_DST_NAT in the connection's status.
 	dnatDone = 1 << 5
 )
 
-// Rule replaces the rules of the namespace at a path in one step.
+// Rule replaces the rules of a namespace atomically.
 func Rule(path string, r machine.RuleSet) error {
 	return netns.Do(path, func() error { return apply(r) })
 }
@@ -66,7 +66,7 @@ func apply(r machine.RuleSet) error {
 	return nil
 }
 
-// builder collects what one message to the kernel holds.
+// builder collects one batch for the kernel.
 type builder struct {
 	conn   *nftables.Conn
 	table  *nftables.Table
@@ -82,7 +82,7 @@ func (b *builder) rule(chain *nftables.Chain, exprs ...expr.Any) {
 	b.conn.AddRule(&nftables.Rule{Table: b.table, Chain: chain, Exprs: exprs})
 }
 
-// forward is
+// forward adds
 //
 //	ip daddr ADDRESS tcp dport PORT dnat to MEMBER:PORT
 //	ip daddr ADDRESS tcp dport PORT dnat to numgen random mod N map { 0: MEMBER, ... }:PORT
@@ -108,7 +108,7 @@ func (b *builder) forward(chain *nftables.Chain, f machine.Forward) {
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: reg1, RegProtoMin: reg2})...)
 }
 
-// members is a map of numbers to addresses.
+// members adds a map from numbers to addresses.
 func (b *builder) members(addrs []netip.Addr) *nftables.Set {
 	set := &nftables.Set{Table: b.table, Anonymous: true, Constant: true, IsMap: true,
 		KeyType: nftables.TypeInteger, DataType: nftables.TypeIPAddr, KeyByteOrder: binaryutil.NativeEndian}
@@ -120,7 +120,7 @@ func (b *builder) members(addrs []netip.Addr) *nftables.Set {
 	return set
 }
 
-// source is one of
+// source adds
 //
 //	ip saddr NET oifname != "svc0" snat to ADDRESS
 //	ip saddr NET oifname "svc0" ct status dnat snat to ADDRESS

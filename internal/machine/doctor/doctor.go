@@ -1,5 +1,5 @@
-// Package doctor tells what this machine can do for a laboratory, by trying it: what it
-// looks at is made in namespaces of its own, which go with the threads that made them.
+// Package doctor determines what this machine can do for a lab by trying it in namespaces of its own, which end with their
+// threads.
 package doctor
 
 import (
@@ -22,34 +22,34 @@ const (
 	Missing State = "missing"
 )
 
-// Finding is one capability.
+// Finding is the result for one capability.
 type Finding struct {
 	Name   string `json:"name"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
-	// Mend is what to do about it, a command where there is one.
+	// Mend says how to fix it, as a command if possible.
 	Mend string `json:"mend,omitempty"`
 }
 
-// Report is the whole examination.
+// Report is the result of an examination.
 type Report struct {
-	// Runnable tells whether a lab can run here, Why on what, or what stops it.
+	// Runnable is set if a lab can run. Why names the engine, or the obstacle.
 	Runnable bool   `json:"runnable"`
 	Why      string `json:"why"`
-	// Engine is the link engine that labs use by default, "" when none can run.
+	// Engine is the default link engine, "" if none can run.
 	Engine   string    `json:"engine,omitempty"`
 	Findings []Finding `json:"findings"`
 }
 
-// Examiner is what an examination needs to know.
+// Examiner holds the inputs of an examination.
 type Examiner struct {
 	Store   install.Store
 	Recipes []install.Recipe
-	// Data is where the directories of nodes are.
+	// Data is the directory for the nodes' directories.
 	Data string
 }
 
-// Examine looks at everything.
+// Examine checks all capabilities.
 func (e Examiner) Examine(ctx context.Context) Report {
 	rights := namespaces(ctx)
 	links := links(rights)
@@ -64,7 +64,7 @@ func (e Examiner) Examine(ctx context.Context) Report {
 	return r
 }
 
-// conclude says whether a lab can run, and on what.
+// conclude sets Runnable, Why and Engine.
 func (r *Report) conclude(rights rights, l linkers) {
 	switch {
 	case rights.network == nil && l.netem == nil:
@@ -80,14 +80,12 @@ func (r *Report) conclude(rights rights, l linkers) {
 	}
 }
 
-// failed is the finding of a capability that is missing for a reason.
 func failed(name string, state State, err error) Finding {
 	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 	return Finding{Name: name, State: state, Detail: text, Mend: advice.Of(err)}
 }
 
-// Write prints the report for people: a line a finding, what mends it below, and the
-// conclusion at the end.
+// Write prints the report as text: a line per finding with its fix below, and the conclusion.
 func (r Report) Write(w io.Writer) error {
 	name, state := 0, len(Missing)
 	for _, f := range r.Findings {
@@ -109,7 +107,7 @@ func (r Report) Write(w io.Writer) error {
 	return err
 }
 
-// apt tells whether databases can be fetched.
+// apt checks whether databases can be downloaded.
 func apt(ctx context.Context, recipes []install.Recipe) Finding {
 	const name = "apt"
 	for _, r := range recipes {
@@ -120,7 +118,7 @@ func apt(ctx context.Context, recipes []install.Recipe) Finding {
 	return Finding{Name: name, State: OK, Detail: "databases can be fetched"}
 }
 
-// databases are those that can be installed.
+// databases lists the installable databases.
 func databases(ctx context.Context, s install.Store, recipes []install.Recipe) []Finding {
 	var found []Finding
 	for _, d := range s.List(ctx, recipes) {

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/kernel/realtime"
 )
 
-// What a lab of eight nodes with a database is comfortable with.
+// Resources that suffice for a lab of eight nodes with a database.
 const (
 	wantProcessors = 2
 	wantMemory     = 2 << 30
@@ -26,7 +26,7 @@ const (
 	wantProcesses  = 2048
 )
 
-// controlGroups makes a group and tries the limits that nodes can have.
+// controlGroups makes a control group and sets each limit of nodes.
 func controlGroups() Finding {
 	const name = "control groups"
 	tree, err := cgroup.Open()
@@ -62,7 +62,7 @@ func controlGroups() Finding {
 	return f
 }
 
-// diskLimits tries to bound a group on the disk that nodes' directories are on.
+// diskLimits tries to limit a group's throughput on the disk of the nodes' directories.
 func diskLimits(dir string) Finding {
 	const name = "disk limits"
 	err := cgroup.CheckDiskLimit(dir)
@@ -77,7 +77,7 @@ func diskLimits(dir string) Finding {
 	return f
 }
 
-// versions are those of control groups that are mounted.
+// versions returns the mounted versions of control groups.
 func versions() string {
 	text, _ := os.ReadFile("/proc/self/mountinfo") // Open has read it
 	one, two := strings.Contains(string(text), " - cgroup "), strings.Contains(string(text), " - cgroup2 ")
@@ -90,7 +90,7 @@ func versions() string {
 	return "1"
 }
 
-// realTime gives a thread the class that the link emulator wants.
+// realTime tries the link emulator's scheduling class on a thread.
 func realTime() Finding {
 	const name = "real-time priority"
 	err := netns.OnNewThread(func() error { return realtime.SetThread(0, realtime.EmulatorPriority) })
@@ -107,8 +107,7 @@ func realTime() Finding {
 	return f
 }
 
-// clock reads which counter the kernel's clock is made of: reading some is a matter of
-// a microsecond and more, and of a system call.
+// clock reads the kernel's clock source. Some cost a system call and more than 1 µs per reading.
 func clock() Finding {
 	const name, dir = "clock", "/sys/devices/system/clocksource/clocksource0/"
 	text, err := os.ReadFile(dir + "current_clocksource")
@@ -149,7 +148,7 @@ func memory() Finding {
 	return f
 }
 
-// available reads MemAvailable in bytes.
+// available returns MemAvailable in bytes.
 func available(path string) (int64, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -166,7 +165,7 @@ func available(path string) (int64, error) {
 	return 0, errors.Join(fmt.Errorf("%s tells no MemAvailable", path), lines.Err())
 }
 
-// disk looks at the file system of the cache folder and that of scratch files.
+// disk checks the file systems of the cache and of temporary files.
 func disk(cache string) Finding {
 	f := Finding{Name: "disk", State: OK}
 	var free []string
@@ -185,7 +184,7 @@ func disk(cache string) Finding {
 	return f
 }
 
-// existing is the nearest folder above path, or path itself, that exists.
+// existing returns path or its nearest existing parent.
 func existing(path string) string {
 	for path != "/" && path != "." {
 		if _, err := os.Stat(path); err == nil {

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/link/userspace/device"
 )
 
-// rights are what this user may make: nil, or why not.
+// rights holds, for each kind of namespace, nil or why this user cannot make it.
 type rights struct {
 	network error // network namespaces
 	users   error // user namespaces, which stand in for root
@@ -55,7 +55,7 @@ func (r rights) findings() []Finding {
 	return []Finding{network, users}
 }
 
-// linkers are what links can be made of: nil, or why not.
+// linkers holds, for each kind of device, nil or why this user cannot make it.
 type linkers struct {
 	netem, tun, packet, veth, userspace error
 	kind                                device.Kind
@@ -91,11 +91,10 @@ func (l linkers) findings() []Finding {
 	return []Finding{n, tun, packet, row("veth pairs", l.veth, "can be made")}
 }
 
-// errNotTried is what cannot be known without the rights to try it.
+// errNotTried is returned for a check that needs root.
 var errNotTried = errors.New("cannot be tried without root")
 
-// isolated makes the calling thread's network a new one. Without the right to, what is
-// behind it cannot be tried.
+// isolated moves the calling thread to a new network namespace.
 func isolated(r rights) error {
 	if r.network != nil {
 		return advice.With(errNotTried, "sudo skerry doctor")
@@ -106,7 +105,7 @@ func isolated(r rights) error {
 	return nil
 }
 
-// tryTUN makes a TUN device as the userspace engine does.
+// tryTUN makes a TUN device like the userspace engine's.
 func tryTUN(r rights) error {
 	return netns.OnNewThread(func() error {
 		fd, err := unix.Open(device.TUNPath, unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -149,7 +148,7 @@ func tryPacket(r rights) error {
 	})
 }
 
-// tryLink makes a device of the kernel.
+// tryLink makes a kernel device.
 func tryLink(l netlink.Link, r rights) error {
 	return netns.OnNewThread(func() error {
 		if err := isolated(r); err != nil {
@@ -189,7 +188,7 @@ func ipvs() Finding {
 	return Finding{Name: "IPVS", State: OK, Detail: "in the kernel"}
 }
 
-// iproute2 is looked for because people do: skerry talks to the kernel itself.
+// iproute2 is optional: it helps users inspect labs. Skerry uses netlink.
 func iproute2() Finding {
 	for _, path := range []string{"/sbin/ip", "/usr/sbin/ip", "/bin/ip", "/usr/bin/ip"} {
 		if _, err := os.Stat(path); err == nil {

@@ -1,5 +1,4 @@
-// Package emulator is the link engines that a machine has: which of them can run here, and how
-// one is started for a lab and found again by the process of a later command.
+// Package emulator selects, starts and reconnects the link engines of a machine.
 package emulator
 
 import (
@@ -22,47 +21,45 @@ const (
 	Userspace = "userspace"
 )
 
-// Kind is a link engine as labs use it: one that can be found again by the process of a
-// later command.
+// Kind is a link engine that a later command's process can reconnect to.
 type Kind interface {
 	Name() string
-	// Available says why the engine cannot be used here, nil when it can.
+	// Available returns why the engine cannot run here, nil if it can.
 	Available() error
 	Start(ctx context.Context, e Env) (Running, error)
-	// Connect finds the engine that Start left, with the links that it has.
+	// Connect reconnects to the engine that Start left, with its links.
 	Connect(ctx context.Context, e Env, links []link.Spec) (Running, error)
 }
 
-// Env is what a lab gives its engine.
+// Env is the lab's environment for its engine.
 type Env struct {
 	Socket, LogFile string // paths
 	// Tag marks the engine's process as the lab's.
 	Tag string
-	// Exe is the skerry program.
 	Exe string
 	// Owned ends the engine with the process that starts it.
 	Owned bool
 	Log   *slog.Logger
 }
 
-// Running is an engine at work.
+// Running is a running engine.
 type Running struct {
 	link.Engine
-	// Detach lets go of the engine and leaves its links.
+	// Detach releases the engine and leaves its links.
 	Detach func() error
-	// Ended is closed when the engine's process has ended; nil where it has none.
+	// Ended is closed when the engine's process has ended; nil without a process.
 	Ended <-chan struct{}
-	// PID is the engine's process, 0 where it has none.
+	// PID is the engine's process, 0 without one.
 	PID int
-	// Lateness over all links; nil where the engine cannot know.
+	// Lateness covers all links; nil if the engine cannot measure it.
 	Lateness func(ctx context.Context, reset bool) (link.Lateness, error)
 	Warnings []string
 }
 
-// Kinds are all engines, in the order that auto prefers them.
+// Kinds returns all engines in the order of preference.
 func Kinds() []Kind { return []Kind{netemKind{}, userspaceKind{}} }
 
-// Choose picks the engine asked for, and says why that one.
+// Choose returns the requested engine and the reason for the choice.
 func Choose(asked string, from []Kind) (k Kind, why string, err error) {
 	var reasons []error
 	for _, k := range from {
@@ -87,7 +84,7 @@ func Choose(asked string, from []Kind) (k Kind, why string, err error) {
 	return nil, "", advice.With(err, "%s", advice.Of(reasons[len(reasons)-1]))
 }
 
-// Unmet lists what links ask for and the engine does not do as asked.
+// Unmet lists the link properties that the engine does not enforce exactly.
 func Unmet(engine string, links []link.Spec) []string {
 	if engine != Netem {
 		return nil
@@ -101,7 +98,7 @@ func Unmet(engine string, links []link.Spec) []string {
 	return nil
 }
 
-// Find returns the engine that a lab was made with.
+// Find returns the engine with this name.
 func Find(name string, from []Kind) (Kind, error) {
 	for _, k := range from {
 		if k.Name() == name {

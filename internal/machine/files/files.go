@@ -1,7 +1,5 @@
-// Package files is what can be asked of the files of a machine, be it this one or another: a
-// node's directory, an installation, what the kernel tells below /proc. Everything in it is a
-// question and an answer, or a stream of bytes one way, as an agent on that machine can be
-// asked; no descriptor and no path of the asking side is in it.
+// Package files accesses the file system of a machine, local or remote. Each operation is a call, or a one-way stream of
+// bytes, so that an agent can serve it; no descriptors or local paths cross the interface.
 package files
 
 import (
@@ -15,40 +13,35 @@ import (
 	"time"
 )
 
-// System is the files of one machine, by their absolute paths there. Errors of files that are
-// not there wrap fs.ErrNotExist, those of files that may not be touched fs.ErrPermission, and
-// all name the path. A context that has ended refuses what has not begun.
+// System is the file system of one machine, addressed by absolute paths. Errors name the path and wrap fs.ErrNotExist or
+// fs.ErrPermission where these apply. An operation does not start if its context has ended.
 type System interface {
-	// Open reads a file from an offset in bytes to the end that it has when that is met. Beyond
-	// the end there is nothing to read. The end of ctx ends the reading.
+	// Open reads a file from an offset in bytes to its end. An offset beyond the end reads nothing. The end of ctx ends the
+	// reading.
 	Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error)
-	// Write makes a file hold what from has, as a whole: until then, and when an error is
-	// returned, who opens it finds what it held before. Its folder is there; its owner stays who
-	// it was. That it outlives a crash of the machine is not promised.
+	// Write replaces a file's content atomically: until it returns nil, readers see the old content. The folder must exist;
+	// the owner stays. Write does not sync.
 	Write(ctx context.Context, path string, mode fs.FileMode, from io.Reader) error
-	// Append adds to the end of a file, which is made, readable by all, where it is not there.
+	// Append adds to the end of a file and creates it with mode 0644 if it is missing.
 	Append(ctx context.Context, path string, data []byte) error
-	// MakeDir makes a folder and those above it, which others may enter and read. One that is
-	// there stays as it is.
+	// MakeDir makes a folder with its parents, mode 0755. An existing folder stays unchanged.
 	MakeDir(ctx context.Context, path string) error
-	// Remove removes a file, or a folder with all that is in it. What is not there is removed.
+	// Remove removes a file or a folder with its content. A missing path is not an error.
 	Remove(ctx context.Context, path string) error
-	// Rename moves a file or folder to another name of the same file system. It replaces a file,
-	// and no folder in which something is: the error then wraps fs.ErrExist.
+	// Rename moves a file or folder within a file system. It replaces a file; for a folder that is not empty, the error
+	// wraps fs.ErrExist.
 	Rename(ctx context.Context, from, to string) error
-	// Own gives a file or folder, and all below it, to the user and group that processes run as
-	// whose host.Command names them. Where a machine cannot run them as anybody else, what is
-	// its own is theirs, and nothing is done.
+	// Own gives a path, with everything below it, to the user and group of processes whose host.Command has this UID and
+	// GID. If the machine cannot run them as another user, Own does nothing.
 	Own(ctx context.Context, path string, uid, gid uint32) error
-	// Stat describes what a path leads to, and where that is without symbolic links.
+	// Stat follows symbolic links and returns the resolved path.
 	Stat(ctx context.Context, path string) (Info, error)
-	// List describes what is in a folder, by its name. Symbolic links are what they are.
+	// List returns a folder's entries by name. It does not follow symbolic links.
 	List(ctx context.Context, dir string) ([]Info, error)
-	// Space is that of the disk that a path is on.
+	// Space returns the space on the disk of a path.
 	Space(ctx context.Context, path string) (Space, error)
 }
 
-// Info describes a file.
 type Info struct {
 	Path     string
 	Size     int64 // bytes
@@ -56,20 +49,20 @@ type Info struct {
 	Modified time.Time
 }
 
-// Space is what a disk has, in bytes.
+// Space is the size of a disk in bytes.
 type Space struct {
 	Disk string // tells it apart from every other, of every machine
 	Free int64  // for users without rights
 	Size int64
 }
 
-// File is a file of some machine.
+// File is a file on a machine.
 type File struct {
 	On   System
 	Path string
 }
 
-// Read returns what is in a file.
+// Read returns a file's content.
 func Read(ctx context.Context, on System, path string) (string, error) {
 	f, err := on.Open(ctx, path, 0)
 	if err != nil {
@@ -80,12 +73,12 @@ func Read(ctx context.Context, on System, path string) (string, error) {
 	return string(text), err
 }
 
-// WriteText makes a file that all may read hold a text.
+// WriteText writes a file with mode 0644.
 func WriteText(ctx context.Context, on System, path, text string) error {
 	return on.Write(ctx, path, 0o644, strings.NewReader(text))
 }
 
-// Empty makes a folder that is empty: what was in it is gone.
+// Empty removes a folder's content and makes the folder if it is missing.
 func Empty(ctx context.Context, on System, dir string) error {
 	if err := on.Remove(ctx, dir); err != nil {
 		return err
@@ -93,14 +86,13 @@ func Empty(ctx context.Context, on System, dir string) error {
 	return on.MakeDir(ctx, dir)
 }
 
-// Exists tells whether something is at a path. What cannot be looked at does not count.
+// Exists reports whether a path exists. An unreadable path does not.
 func Exists(ctx context.Context, on System, path string) bool {
 	_, err := on.Stat(ctx, path)
 	return err == nil
 }
 
-// Glob are the paths that an absolute pattern of path/filepath matches, sorted. As there, what
-// cannot be looked at does not match.
+// Glob returns the paths that match an absolute pattern of path/filepath, sorted. It ignores unreadable folders.
 func Glob(ctx context.Context, on System, pattern string) []string {
 	found := []string{"/"}
 	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
@@ -113,7 +105,6 @@ func Glob(ctx context.Context, on System, pattern string) []string {
 	return found
 }
 
-// match are the paths in a folder that a part of a pattern matches.
 func match(ctx context.Context, on System, dir, part string) (found []string) {
 	if !strings.ContainsAny(part, `*?[\`) {
 		if path := filepath.Join(dir, part); Exists(ctx, on, path) {
@@ -130,8 +121,8 @@ func match(ctx context.Context, on System, dir, part string) (found []string) {
 	return found
 }
 
-// Copy makes a folder a copy of another, of the same machine or not: its folders and plain
-// files. What else is in it, sockets for example, is left out.
+// Copy copies the folders and regular files of a folder, between machines if necessary. It skips other files, such as
+// sockets.
 func Copy(ctx context.Context, to System, target string, from System, dir string) error {
 	if err := copyDir(ctx, to, target, from, dir); err != nil {
 		return fmt.Errorf("copying %s: %w", dir, err)

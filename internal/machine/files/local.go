@@ -15,12 +15,11 @@ import (
 	"skerry/internal/base/atomicfile"
 )
 
-// Local is the files of the machine that this process runs on.
+// Local implements System on this machine.
 type Local struct{}
 
 var _ System = Local{}
 
-// ended refuses what a context that has ended asks.
 func ended(ctx context.Context, op, path string) error {
 	if err := ctx.Err(); err != nil {
 		return &fs.PathError{Op: op, Path: path, Err: err}
@@ -28,7 +27,6 @@ func ended(ctx context.Context, op, path string) error {
 	return nil
 }
 
-// Open implements System.
 func (Local) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
 	if err := ended(ctx, "open", path); err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func (Local) Open(ctx context.Context, path string, offset int64) (io.ReadCloser
 	return &reading{f, ctx}, nil
 }
 
-// reading is a file whose reading ends with a context: it has none of its other ways to be read.
+// reading is a file whose reads end with a context. It hides the file's other methods.
 type reading struct {
 	f   *os.File
 	ctx context.Context
@@ -58,7 +56,6 @@ func (r *reading) Read(b []byte) (int, error) {
 
 func (r *reading) Close() error { return r.f.Close() }
 
-// Append implements System.
 func (Local) Append(ctx context.Context, path string, data []byte) error {
 	if err := ended(ctx, "append", path); err != nil {
 		return err
@@ -71,7 +68,6 @@ func (Local) Append(ctx context.Context, path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// MakeDir implements System.
 func (Local) MakeDir(ctx context.Context, path string) error {
 	if err := ended(ctx, "mkdir", path); err != nil {
 		return err
@@ -79,7 +75,6 @@ func (Local) MakeDir(ctx context.Context, path string) error {
 	return os.MkdirAll(path, 0o755)
 }
 
-// Remove implements System.
 func (Local) Remove(ctx context.Context, path string) error {
 	if err := ended(ctx, "remove", path); err != nil {
 		return err
@@ -87,7 +82,6 @@ func (Local) Remove(ctx context.Context, path string) error {
 	return os.RemoveAll(path)
 }
 
-// Rename implements System.
 func (Local) Rename(ctx context.Context, from, to string) error {
 	if err := ended(ctx, "rename", from); err != nil {
 		return err
@@ -95,9 +89,8 @@ func (Local) Rename(ctx context.Context, from, to string) error {
 	return os.Rename(from, to)
 }
 
-// Own implements System. This process may give to others when it is root; when it is root of a
-// user namespace of its own only, which has no such user, processes that run as that one are
-// given a further namespace, in which what is ours is theirs.
+// Own implements System. Root can change owners. Root of a user namespace without that user does nothing: processes with
+// that UID run in a nested namespace, where files of this user belong to it.
 func (Local) Own(ctx context.Context, path string, uid, gid uint32) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -111,7 +104,6 @@ func (Local) Own(ctx context.Context, path string, uid, gid uint32) error {
 	return err
 }
 
-// Stat implements System.
 func (Local) Stat(ctx context.Context, path string) (Info, error) {
 	if err := ended(ctx, "stat", path); err != nil {
 		return Info{}, err
@@ -128,7 +120,6 @@ func describe(path string, st fs.FileInfo) Info {
 	return Info{Path: path, Size: st.Size(), Mode: st.Mode(), Modified: st.ModTime()}
 }
 
-// List implements System.
 func (Local) List(ctx context.Context, dir string) ([]Info, error) {
 	if err := ended(ctx, "list", dir); err != nil {
 		return nil, err
@@ -146,10 +137,9 @@ func (Local) List(ctx context.Context, dir string) ([]Info, error) {
 	return list, err
 }
 
-// bootID is a file that tells what no other boot of any machine has.
+// bootID is the file with the ID of this boot.
 const bootID = "/proc/sys/kernel/random/boot_id"
 
-// Space implements System.
 func (Local) Space(ctx context.Context, path string) (Space, error) {
 	if err := ended(ctx, "statfs", path); err != nil {
 		return Space{}, err
@@ -166,7 +156,6 @@ func (Local) Space(ctx context.Context, path string) (Space, error) {
 	}, err
 }
 
-// Write implements System.
 func (Local) Write(ctx context.Context, path string, mode fs.FileMode, from io.Reader) error {
 	if err := ended(ctx, "write", path); err != nil {
 		return err
@@ -177,7 +166,7 @@ func (Local) Write(ctx context.Context, path string, mode fs.FileMode, from io.R
 	})
 }
 
-// keepOwner gives a file to who has the one that it is to replace.
+// keepOwner gives a file the owner of the file that it replaces.
 func keepOwner(f *os.File, path string) error {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil || os.Geteuid() != 0 || st.Uid == 0 && st.Gid == 0 {

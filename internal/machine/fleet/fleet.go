@@ -21,20 +21,19 @@ import (
 	"skerry/internal/machine/emulator"
 )
 
-// ErrPlacement says that nodes are placed where they cannot be.
 var ErrPlacement = errors.New("invalid placement")
 
 // Member is a machine of a fleet.
 type Member struct {
 	machine.Machine
 	Name string
-	// Addr is what other members reach it by.
+	// Addr is the address that other members use.
 	Addr netip.Addr
-	// Whole says that the machine itself is the node that is placed on it.
+	// Whole is set if the machine itself is the node placed on it.
 	Whole bool
 }
 
-// Fleet is several machines.
+// Fleet implements machine.Machine on several machines.
 type Fleet struct {
 	members []Member // those that have nodes
 	at      map[string]int
@@ -43,7 +42,7 @@ type Fleet struct {
 
 var _ machine.Machine = (*Fleet)(nil)
 
-// New makes one of machines that have nodes, as places say: the machine of each node, by names.
+// New returns the fleet of the machines that have nodes; places maps nodes to machine names.
 func New(members []Member, places map[string]string) (*Fleet, error) {
 	f := &Fleet{at: make(map[string]int, len(places))}
 	for _, m := range members {
@@ -82,11 +81,9 @@ func New(members []Member, places map[string]string) (*Fleet, error) {
 	return f, nil
 }
 
-// errPublic says that machines are reached by an address that is not private.
 var errPublic = errors.New("unencrypted packets need private addresses")
 
-// DisableEncryption has packets cross between machines without being encrypted. Their addresses have to be private
-// ones.
+// DisableEncryption sends packets between machines unencrypted. All addresses must be private.
 func (f *Fleet) DisableEncryption() error {
 	for _, m := range f.members {
 		if !f.IsSingle() && !machine.IsPrivate(m.Addr) {
@@ -97,7 +94,7 @@ func (f *Fleet) DisableEncryption() error {
 	return nil
 }
 
-// Placement are the machines of the nodes, by names.
+// Placement maps nodes to machine names.
 func (f *Fleet) Placement() map[string]string {
 	places := make(map[string]string, len(f.at))
 	for node, i := range f.at {
@@ -106,10 +103,10 @@ func (f *Fleet) Placement() map[string]string {
 	return places
 }
 
-// IsSingle tells whether all nodes are on one machine.
+// IsSingle reports whether all nodes are on one machine.
 func (f *Fleet) IsSingle() bool { return len(f.members) == 1 }
 
-// nameError is an error with the machine's name before it, once.
+// nameError prefixes an error with the machine's name, once.
 func (f *Fleet) nameError(i int, err error) error {
 	name := f.members[i].Name
 	if err == nil || strings.HasPrefix(err.Error(), name+": ") {
@@ -118,7 +115,7 @@ func (f *Fleet) nameError(i int, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// each asks all machines at the same time, and returns all errors.
+// each calls all machines concurrently and joins their errors.
 func (f *Fleet) each(do func(i int) error) error {
 	errs := make([]error, len(f.members))
 	var all sync.WaitGroup
@@ -129,7 +126,6 @@ func (f *Fleet) each(do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// Prepare implements machine.Machine.
 func (f *Fleet) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part, error) {
 	if !f.IsSingle() || f.members[0].Whole {
 		if a.Engine == emulator.Netem {
@@ -155,7 +151,6 @@ func (f *Fleet) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part, 
 	return nil, errors.Join(err, p.Down(context.WithoutCancel(ctx)))
 }
 
-// Open implements machine.Machine.
 func (f *Fleet) Open(ctx context.Context, lab string) (machine.Part, error) {
 	p := &part{fleet: f, parts: make([]machine.Part, len(f.members))}
 	missing := make([]error, len(f.members))
@@ -178,7 +173,6 @@ func (f *Fleet) Open(ctx context.Context, lab string) (machine.Part, error) {
 	return nil, errors.Join(err, p.Close())
 }
 
-// Sweep implements machine.Machine.
 func (f *Fleet) Sweep(ctx context.Context) ([]string, error) {
 	swept := make([][]string, len(f.members))
 	err := f.each(func(i int) (err error) {
@@ -190,7 +184,6 @@ func (f *Fleet) Sweep(ctx context.Context) ([]string, error) {
 	return slices.Compact(all), err
 }
 
-// Remove implements machine.Machine.
 func (f *Fleet) Remove(ctx context.Context, lab string) error {
 	var mu sync.Mutex
 	missing := 0
@@ -210,10 +203,9 @@ func (f *Fleet) Remove(ctx context.Context, lab string) error {
 	return err
 }
 
-// badness orders the states of a lab's parts: the lab is in the worst of them.
+// badness orders states. A lab has the worst state of its parts.
 var badness = map[machine.State]int{machine.Up: 0, machine.Owned: 1, machine.Damaged: 2, machine.Dead: 3}
 
-// List implements machine.Machine.
 func (f *Fleet) List(ctx context.Context) ([]machine.PartStatus, error) {
 	lists := make([][]machine.PartStatus, len(f.members))
 	if err := f.each(func(i int) (err error) {
@@ -243,7 +235,6 @@ func (f *Fleet) List(ctx context.Context) ([]machine.PartStatus, error) {
 	return all, nil
 }
 
-// nameStatus is what a machine found, with its name.
 func (f *Fleet) nameStatus(i int, x machine.PartStatus) machine.PartStatus {
 	if x.Problem != "" {
 		x.Problem = fmt.Sprintf("%s: %s", f.members[i].Name, x.Problem)
@@ -252,7 +243,7 @@ func (f *Fleet) nameStatus(i int, x machine.PartStatus) machine.PartStatus {
 	return x
 }
 
-// mergeStatus is a lab of several parts.
+// mergeStatus combines the statuses of a lab's parts.
 func mergeStatus(parts []machine.PartStatus) machine.PartStatus {
 	all := parts[0]
 	facts := make([]machine.Facts, len(parts))

@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	// firstPort is the UDP port of the first link between machines, at both ends; each has one of
-	// its own, in a network that is the lab's.
+	// firstPort is the UDP port of the first link between machines, at both ends. Ports belong to the lab's own network.
 	firstPort = 1024
-	// pathTimeout bounds the wait until packets of the full length have crossed to another machine and back.
-	// A lost handshake is repeated after 5 s.
+	// pathTimeout bounds the wait until full-length packets cross to another machine and back. A lost handshake is repeated
+	// after 5 s.
 	pathTimeout = 30 * time.Second
 	pathPoll    = 10 * time.Millisecond
 )
 
-// linkEnds are the numbers of the machines that have the ends of a link.
+// linkEnds are the indices of the machines at a link's ends.
 type linkEnds struct{ a, b int }
 
-// MakeLinks implements machine.Links. Packets of the full length have crossed between machines when it returns.
+// MakeLinks implements machine.Links. When it returns, full-length packets have crossed between machines.
 func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
 	lists, err := p.placeLinks(links)
 	if err != nil {
@@ -45,7 +44,6 @@ func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
 	return p.awaitPaths(ctx, links)
 }
 
-// AdoptLinks implements machine.Links.
 func (p *part) AdoptLinks(ctx context.Context, links []link.Spec) error {
 	lists, err := p.placeLinks(links)
 	if err != nil {
@@ -101,7 +99,7 @@ func (p *part) placeLinks(links []link.Spec) ([][]link.Spec, error) {
 	return lists, nil
 }
 
-// leavingLink returns a link whose end B is on another machine, as the machine of its end A has it.
+// leavingLink returns a link as the machine of end A has it, with end B on another machine.
 func (p *part) leavingLink(l link.Spec, here, there int, port uint16) link.Spec {
 	l.B.Machine = p.fleet.members[there].Name
 	l.B.Path = &link.UDPPath{Local: netip.AddrPortFrom(underlayAddr(here), port), Remote: netip.AddrPortFrom(underlayAddr(there), port), Real: l.Real}
@@ -123,7 +121,7 @@ func (p *part) ends(id string) (linkEnds, error) {
 	return e, nil
 }
 
-// awaitPaths waits until packets of the full length have crossed on every link between machines.
+// awaitPaths waits until full-length packets have crossed every link between machines.
 func (p *part) awaitPaths(ctx context.Context, links []link.Spec) error {
 	var waiting []link.Spec
 	for _, l := range links {
@@ -159,7 +157,6 @@ func (p *part) awaitPaths(ctx context.Context, links []link.Spec) error {
 
 var errSilent = errors.New("no answer; is a firewall between them?")
 
-// ShapeLinks implements machine.Links.
 func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
 	lists := make([][]link.Change, len(p.parts))
 	for _, c := range changes {
@@ -252,7 +249,7 @@ func bothPaths(a, b link.PathStats) link.PathStats {
 	}
 }
 
-// Lateness implements machine.Links: the worst of all machines.
+// Lateness implements machine.Links. It returns the worst of all machines.
 func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
 	all := make([]link.Lateness, len(p.parts))
 	err := p.each(func(i int, x machine.Part) (err error) {

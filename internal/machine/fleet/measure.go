@@ -12,7 +12,6 @@ import (
 	"skerry/internal/machine"
 )
 
-// MeasureRTT implements machine.Measurer: every machine measures from its nodes.
 func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTResult, error) {
 	lists := make([]machine.RTTSpec, len(p.parts))
 	places := make([][]int, len(p.parts)) // where in what was asked
@@ -38,15 +37,15 @@ func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTRe
 	return results, err
 }
 
-// ports of nodes that trains come to, below those that kernels give away.
+// Receiver ports of trains, below the kernel's ephemeral range.
 const (
 	trainPort  = 20000
 	trainPorts = 10000
-	// tries is how many of them are tried before it is given up: a node may listen on one.
+	// tries bounds the ports to try, because programs on the node may use some.
 	tries = 5
 )
 
-// MeasureTrain implements machine.Measurer: of a train between two machines each has its end.
+// MeasureTrain implements machine.Measurer. A train between machines is measured at both ends.
 func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (came probe.TrainResult, err error) {
 	i, err := p.index(t.From.Node)
 	if err != nil {
@@ -69,7 +68,7 @@ func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (came prob
 	return came, err
 }
 
-// across has a train go from one machine to another. Where one of them fails the other one is not waited for.
+// across measures a train between machines. If one end fails, the other is cancelled.
 func (p *part) across(ctx context.Context, from, to int, t machine.TrainSpec) (came probe.TrainResult, err error) {
 	send, receive := t, t
 	send.To.Node, receive.From.Node = "", ""

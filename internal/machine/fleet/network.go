@@ -9,7 +9,7 @@ import (
 	"skerry/internal/machine"
 )
 
-// MakeTunnels implements machine.Network. Both ends of a tunnel are on one machine: its keys stay there.
+// MakeTunnels implements machine.Network. Both ends of a tunnel are on one machine, so keys stay there.
 func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) error {
 	first := map[string]machine.TunnelEnd{}
 	for _, e := range ends {
@@ -22,17 +22,14 @@ func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) error 
 	return distribute(ctx, p, ends, func(e machine.TunnelEnd) string { return e.Node }, machine.Part.MakeTunnels)
 }
 
-// SetAddresses implements machine.Network.
 func (p *part) SetAddresses(ctx context.Context, devices []machine.Device) error {
 	return distribute(ctx, p, devices, func(d machine.Device) string { return d.Node }, machine.Part.SetAddresses)
 }
 
-// AddRoutes implements machine.Network.
 func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
 	return distribute(ctx, p, routes, func(r machine.Route) string { return r.Node }, machine.Part.AddRoutes)
 }
 
-// SetCarrier implements machine.Network.
 func (p *part) SetCarrier(ctx context.Context, c machine.Cable, up bool) error {
 	i, err := p.index(c.Node)
 	if err != nil {
@@ -41,7 +38,6 @@ func (p *part) SetCarrier(ctx context.Context, c machine.Cable, up bool) error {
 	return p.fleet.nameError(i, p.parts[i].SetCarrier(ctx, c, up))
 }
 
-// LookupRoutes implements machine.Network.
 func (p *part) LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
 	x, err := p.partOf(node)
 	if err != nil {
@@ -50,7 +46,6 @@ func (p *part) LookupRoutes(ctx context.Context, node string, to []netip.Addr) (
 	return x.LookupRoutes(ctx, node, to)
 }
 
-// MakeTUN implements machine.Network.
 func (p *part) MakeTUN(ctx context.Context, t machine.TUN) error {
 	x, err := p.partOf(t.Node)
 	if err != nil {
@@ -59,7 +54,6 @@ func (p *part) MakeTUN(ctx context.Context, t machine.TUN) error {
 	return x.MakeTUN(ctx, t)
 }
 
-// IsListening implements machine.Network.
 func (p *part) IsListening(ctx context.Context, node string, port int) (bool, error) {
 	x, err := p.partOf(node)
 	if err != nil {
@@ -68,7 +62,6 @@ func (p *part) IsListening(ctx context.Context, node string, port int) (bool, er
 	return x.IsListening(ctx, node, port)
 }
 
-// MTU implements machine.Services.
 func (p *part) MTU(ctx context.Context) (int, error) {
 	all := make([]int, len(p.parts))
 	err := p.each(func(i int, x machine.Part) (err error) {
@@ -84,12 +77,10 @@ func (p *part) MTU(ctx context.Context) (int, error) {
 	return least, err
 }
 
-// MakeBridges implements machine.Services.
 func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error {
 	return distribute(ctx, p, bridges, func(b machine.Bridge) string { return b.Node }, machine.Part.MakeBridges)
 }
 
-// SetRules implements machine.Services.
 func (p *part) SetRules(ctx context.Context, rules []machine.RuleSet) error {
 	return distribute(ctx, p, rules, func(r machine.RuleSet) string { return r.Node }, machine.Part.SetRules)
 }

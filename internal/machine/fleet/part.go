@@ -14,8 +14,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// part is the parts of a lab on all machines. The first machine's has the lab's note, and its
-// lock is the lab's.
+// part is the parts of a lab on all machines. The first machine stores the lab's note and lock.
 type part struct {
 	fleet *Fleet
 	parts []machine.Part // by the fleet's members
@@ -30,7 +29,6 @@ var _ machine.Part = (*part)(nil)
 
 func (p *part) lead() machine.Part { return p.parts[0] }
 
-// Members implements machine.Part.
 func (p *part) Members() []machine.Member {
 	members := make([]machine.Member, len(p.parts))
 	for i, x := range p.parts {
@@ -39,12 +37,12 @@ func (p *part) Members() []machine.Member {
 	return members
 }
 
-// each asks all parts at the same time.
+// each calls all parts concurrently.
 func (p *part) each(do func(i int, x machine.Part) error) error {
 	return p.fleet.each(func(i int) error { return do(i, p.parts[i]) })
 }
 
-// openParts is the parts that were made or opened, and their machines.
+// openParts returns the parts that are open, and their machines.
 func (p *part) openParts() ([]machine.Part, *Fleet) {
 	f := &Fleet{at: p.fleet.at}
 	var parts []machine.Part
@@ -56,7 +54,7 @@ func (p *part) openParts() ([]machine.Part, *Fleet) {
 	return parts, f
 }
 
-// index is the number of the machine that a node is on; ErrNoNode when there is none.
+// index returns the machine of a node, or ErrNoNode.
 func (p *part) index(node string) (int, error) {
 	if i, ok := p.fleet.at[node]; ok {
 		return i, nil
@@ -64,7 +62,6 @@ func (p *part) index(node string) (int, error) {
 	return 0, fmt.Errorf("%w on any machine: %s", machine.ErrNoNode, node)
 }
 
-// partOf is the part that a node is of.
 func (p *part) partOf(node string) (machine.Part, error) {
 	i, err := p.index(node)
 	if err != nil {
@@ -73,7 +70,7 @@ func (p *part) partOf(node string) (machine.Part, error) {
 	return p.parts[i], nil
 }
 
-// distribute hands what is about nodes to their machines.
+// distribute groups items by the machine of their node and passes each group to its part.
 func distribute[T any](
 	ctx context.Context, p *part, all []T, node func(T) string, do func(x machine.Part, ctx context.Context, these []T) error,
 ) error {
@@ -93,42 +90,35 @@ func distribute[T any](
 	})
 }
 
-// Files implements machine.Part: of the first machine.
+// Files returns the first machine's file system.
 func (p *part) Files() files.System { return p.lead().Files() }
 
-// Commit implements machine.Part.
 func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
 	return p.each(func(_ int, x machine.Part) error { return x.Commit(ctx, lab) })
 }
 
-// SetNote implements machine.Part.
 func (p *part) SetNote(ctx context.Context, note json.RawMessage) error {
 	return p.fleet.nameError(0, p.lead().SetNote(ctx, note))
 }
 
-// Note implements machine.Part.
 func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
 	note, err := p.lead().Note(ctx)
 	return note, p.fleet.nameError(0, err)
 }
 
-// Lock implements machine.Part.
 func (p *part) Lock(ctx context.Context) error { return p.fleet.nameError(0, p.lead().Lock(ctx)) }
 
-// Unlock implements machine.Part.
 func (p *part) Unlock() error { return p.fleet.nameError(0, p.lead().Unlock()) }
 
-// Down implements machine.Part.
 func (p *part) Down(ctx context.Context) error {
 	return p.each(func(_ int, x machine.Part) error { return x.Down(ctx) })
 }
 
-// Close implements machine.Part.
 func (p *part) Close() error {
 	return p.each(func(_ int, x machine.Part) error { return x.Close() })
 }
 
-// Ended implements machine.Part: the process of any machine.
+// Ended is closed when the emulator of any machine ends.
 func (p *part) Ended() <-chan struct{} {
 	if p.fleet.IsSingle() {
 		return p.lead().Ended()
@@ -142,7 +132,7 @@ func (p *part) Ended() <-chan struct{} {
 	p.ended = ended
 	var once sync.Once
 	for _, x := range p.parts {
-		// Each ends with the part: its emulator ends then.
+		// These goroutines end with the part, because its emulator ends then.
 		go func() {
 			if gone := x.Ended(); gone != nil {
 				<-gone
@@ -153,8 +143,7 @@ func (p *part) Ended() <-chan struct{} {
 	return ended
 }
 
-// Facts implements machine.Part: of all machines together. Processes belong to one machine, and are reported
-// where there is one.
+// Facts implements machine.Part. It merges the machines' facts; process IDs are only set on a single machine.
 func (p *part) Facts() machine.Facts {
 	all := make([]machine.Facts, len(p.parts))
 	for i, x := range p.parts {
@@ -163,7 +152,7 @@ func (p *part) Facts() machine.Facts {
 	return mergeFacts(all)
 }
 
-// nameFacts is what a machine tells, with its name.
+// nameFacts adds the machine's name to facts.
 func (f *Fleet) nameFacts(i int, told machine.Facts) machine.Facts {
 	name := f.members[i].Name
 	told.Warnings = slices.Clone(told.Warnings)
@@ -192,7 +181,7 @@ func mergeFacts(all []machine.Facts) machine.Facts {
 	return f
 }
 
-// mergeSettings returns the settings of all machines; a value that differs between them comes with their names.
+// mergeSettings returns the settings of all machines. Values that differ are listed with the machines' names.
 func mergeSettings(all []machine.Facts) map[string]string {
 	var merged map[string]string
 	for _, x := range all {
@@ -217,7 +206,7 @@ func mergeSettings(all []machine.Facts) map[string]string {
 	return merged
 }
 
-// MakeNodes implements machine.Nodes. Machines whose nodes are linked reach each other from then on.
+// MakeNodes implements machine.Nodes. It also connects machines whose nodes are linked.
 func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
 	err := distribute(ctx, p, nodes, func(n machine.NodeSpec) string { return n.Name }, machine.Part.MakeNodes)
 	if err != nil || p.fleet.IsSingle() {
@@ -226,7 +215,6 @@ func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
 	return p.connectMachines(ctx)
 }
 
-// Host implements machine.Nodes.
 func (p *part) Host(node string) (host.Host, error) {
 	i, err := p.index(node)
 	if err != nil {
@@ -236,7 +224,6 @@ func (p *part) Host(node string) (host.Host, error) {
 	return h, p.fleet.nameError(i, err)
 }
 
-// ContainerHost implements machine.Nodes.
 func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
 	i, err := p.index(c.Node)
 	if err != nil {
@@ -246,12 +233,11 @@ func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
 	return h, p.fleet.nameError(i, err)
 }
 
-// SetNames implements machine.Nodes: all names are known on all machines.
+// SetNames implements machine.Nodes. All machines know all names.
 func (p *part) SetNames(ctx context.Context, names []machine.NameRecord) error {
 	return p.each(func(_ int, x machine.Part) error { return x.SetNames(ctx, names) })
 }
 
-// SetResolver implements machine.Nodes.
 func (p *part) SetResolver(ctx context.Context, server netip.Addr) error {
 	return p.each(func(_ int, x machine.Part) error { return x.SetResolver(ctx, server) })
 }

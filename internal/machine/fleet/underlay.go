@@ -10,7 +10,7 @@ import (
 	"skerry/internal/machine"
 )
 
-// underlayAddr is the address of a machine in the network between machines, which no node sees.
+// underlayAddr returns a machine's address in the network between machines, which is invisible to nodes.
 func underlayAddr(i int) netip.Addr {
 	n := i + 1
 	return netip.AddrFrom4([4]byte{10, 79, byte(n >> 8), byte(n)})
@@ -18,7 +18,7 @@ func underlayAddr(i int) netip.Addr {
 
 const underlayBits = 16
 
-// connectMachines has all machines reach each other.
+// connectMachines connects all machines to each other.
 func (p *part) connectMachines(ctx context.Context) error {
 	members := p.fleet.members
 	met := make([]machine.Endpoint, len(members))
@@ -61,10 +61,9 @@ func (p *part) connectMachines(ctx context.Context) error {
 
 var errNestedFleet = errors.New("machines of a fleet reach each other by themselves")
 
-// OpenEndpoint implements machine.Underlay: a fleet is not part of another.
+// OpenEndpoint returns an error: fleets do not nest.
 func (p *part) OpenEndpoint(context.Context, machine.EndpointSpec) (machine.Endpoint, error) {
 	return machine.Endpoint{}, errNestedFleet
 }
 
-// ConnectPeers implements machine.Underlay.
 func (p *part) ConnectPeers(context.Context, machine.PeerSet) error { return errNestedFleet }

@@ -13,15 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What every resolver reads.
+// Files that every resolver reads.
 const (
 	hostsFile    = "/etc/hosts"
 	resolverFile = "/etc/resolv.conf"
 )
 
-// enter moves the calling thread, which must be a throwaway, to the node: a network
-// namespace of it, its host name, and a view of the file system in which hostsFile tells
-// the names of the lab's nodes.
+// enter moves the calling thread, which must be a throwaway, to the node: its network namespace, its host name, and a mount
+// namespace whose /etc/hosts names the lab's nodes.
 func (n *Node) enter(netns string) error {
 	space, err := os.Open(netns) // the view may not show it
 	if err != nil {
@@ -44,7 +43,7 @@ func (n *Node) enter(netns string) error {
 }
 
 func (n *Node) mountView() error {
-	// Mounts below come from the machine but do not reach it.
+	// Mounts propagate from the machine, but not to it.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("detach from the machine's mounts: %w", err)
 	}
@@ -66,8 +65,7 @@ func (n *Node) mountView() error {
 	return bindOver(hostsFile, n.spec.Hosts)
 }
 
-// bindOver has a file be seen in another's place. A machine that lacks that one resolves no
-// names.
+// bindOver mounts a file over another. It does nothing if the other is missing: such a machine resolves no names.
 func bindOver(file, with string) error {
 	err := unix.Mount(with, file, "", unix.MS_BIND, "")
 	if _, missing := os.Stat(file); errors.Is(missing, fs.ErrNotExist) {
@@ -79,13 +77,11 @@ func bindOver(file, with string) error {
 	return nil
 }
 
-// Exec replaces the calling process by a program on the node: the program has the
-// process's ID, terminal, descriptors and working directory (unless c.Dir is given), and
-// its environment is c.Env alone, with the variables that name lab and node. It
-// returns only when it fails; the calling process is then of no further use.
+// Exec replaces the calling process by a program on the node. The program keeps the process's ID, terminal, descriptors and
+// working directory (unless c.Dir is set). Its environment is c.Env plus the variables that name lab and node. Exec returns
+// only on failure; the calling process is then unusable.
 func (n *Node) Exec(c Command) error { return n.execIn(c, n.spec.Netns) }
 
-// execIn is Exec in a network namespace of the node.
 func (n *Node) execIn(c Command, space string) error {
 	runtime.LockOSThread()
 	group, err := n.controlGroup()

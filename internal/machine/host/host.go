@@ -1,10 +1,8 @@
-// Package host runs the processes of a lab's nodes. A node on one machine is a
-// network namespace, a control group and a directory; to the software on it that
-// is a computer of its own.
+// Package host runs the processes of a lab's nodes. A node on one machine is a network namespace, a control group and a
+// directory; software on it sees a computer of its own.
 //
-// Host is what a node can be asked by who does not know where it is. Nothing in it is a
-// thread, a descriptor or a path of the asking side, so that an agent on another machine can
-// answer. Node is the one of this machine.
+// Host is the interface of a node, local or remote. No threads, descriptors or local paths cross it, so that an agent on
+// another machine can serve it. Node implements it on this machine.
 package host
 
 import (
@@ -22,34 +20,30 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// Host is one node of a lab that is up. Paths are those of its machine. Two that are equal are
-// the same node: their dynamic type is comparable, as pointers are.
+// Host is a node of a running lab. Paths are those of its machine. Equal Hosts are the same node: dynamic types are
+// comparable, like pointers.
 type Host interface {
-	// Name is the node's name, unique in its lab.
 	Name() string
-	// Site is the name of the site it stands at.
 	Site() string
-	// Addr is the IPv4 address other nodes reach this one by.
+	// Addr is the node's IPv4 address for other nodes.
 	Addr() string
-	// Dir is the node's own directory; it goes when the lab goes.
+	// Dir is the node's own directory. It is removed with the lab.
 	Dir() string
-	// Start runs a program on the node: in its namespace, its control group and,
-	// unless the command says otherwise, its directory. The process outlives ctx;
-	// ctx bounds the start alone.
+	// Start runs a program on the node: in its namespace, its control group and, by default, its directory. ctx limits only
+	// the start.
 	Start(ctx context.Context, c Command) (Process, error)
-	// Dial connects from the node, as net.Dialer.DialContext does: to an IP address and port, or
-	// ("unix") to a socket's path. Names are not looked up: that is ErrName. ctx bounds the
-	// connecting alone. An error wraps what the system there said (syscall.ECONNREFUSED).
+	// Dial connects from the node to an IP address and port, or ("unix") to a socket's path. It does not resolve names
+	// (ErrName). ctx limits only the connecting. Errors wrap the system's error, such as syscall.ECONNREFUSED.
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
-	// Files are those of its machine; the node's own are below Dir.
+	// Files is the machine's file system; the node's own files are below Dir.
 	Files() files.System
-	// Usage reads what the node's processes have used since it came up, and what they waited for.
+	// Usage returns the resources that the node's processes used and waited for since the node was made.
 	Usage() (Usage, error)
-	// Ahead is how far the clock of its machine was ahead of this process's when last measured, 0 on the same machine.
+	// ClockOffset is how far the machine's clock was ahead of this process's at the last measurement, 0 on this machine.
 	ClockOffset() time.Duration
 }
 
-// ExitCode is how a program ended that did not end well, of hosts on other machines.
+// ExitCode is the non-zero exit status of a program on another machine.
 type ExitCode int
 
 func (e ExitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -62,73 +56,69 @@ type Command struct {
 	Args []string // without the program itself
 	Env  []string // added to a minimal environment: PATH, HOME, LANG
 	Dir  string   // default: the node's directory
-	// Log, when set, is a file of the node that stdout and stderr are appended to where
-	// Stdout and Stderr are nil.
+	// Log, if set, is a file of the node to which stdout and stderr are appended if Stdout and Stderr are nil.
 	Log    string
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
-	// UID and GID to run as when not 0 (some databases refuse root), where the node's machine
-	// has the right to run programs as others; else they run as who looks after it.
+	// UID and GID, if not 0, are the user to run as (some databases refuse root), if the node's machine has the right to
+	// run programs as other users.
 	UID, GID uint32
 }
 
-// SearchPath is where programs on a node look for others when their command says nothing else.
+// SearchPath is the default PATH of programs on a node.
 const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Process is a program running on a node.
 type Process interface {
-	// PID is its ID on the node's machine, for people to read.
+	// PID is the process's ID on the node's machine.
 	PID() int
 	// Done is closed when the process has ended.
 	Done() <-chan struct{}
-	// Err is nil while it runs and when it ended with 0, else how it ended.
+	// Err is nil while the process runs and after exit status 0.
 	Err() error
-	// Stop sends SIGTERM, waits, and after grace sends SIGKILL. It returns when
-	// the process has ended.
+	// Stop sends SIGTERM and, after grace, SIGKILL. It returns when the process has ended.
 	Stop(ctx context.Context, grace time.Duration) error
 	// Kill sends SIGKILL and waits.
 	Kill() error
-	// KillFamily is Kill, and kills the processes that it has started and that still are its
-	// children, though each may lead a session of its own; it waits for their end too.
+	// KillFamily kills the process and its current children, even in other sessions, and waits for all.
 	KillFamily() error
-	// Signal sends a signal and does not wait. That the process has ended is no error.
+	// Signal sends a signal and does not wait. An ended process is not an error.
 	Signal(s syscall.Signal) error
 	// Tail returns the last n lines of its Log.
 	Tail(n int) string
 }
 
-// Usage is what a node has used since it came up.
+// Usage is a node's resource usage since it was made.
 type Usage struct {
 	CPU time.Duration `json:"cpu_ns"`
-	// User and System are its parts, 0 where the machine does not tell them apart.
+	// User and System are the parts of CPU, 0 if the machine does not distinguish them.
 	User       time.Duration `json:"user_ns"`
 	System     time.Duration `json:"system_ns"`
 	Throttled  time.Duration `json:"throttled_ns"` // time its quota held it back
 	Memory     int64         `json:"memory_bytes"` // resident now, page cache left out
 	ReadBytes  int64         `json:"read_bytes"`
 	WroteBytes int64         `json:"wrote_bytes"`
-	// Grouped says that CPU is what a control group counted: all of the node's processes, and no others.
+	// Grouped is set if CPU comes from a control group, which counts exactly the node's processes.
 	Grouped bool  `json:"grouped,omitempty"`
 	Waits   Waits `json:"waits,omitzero"`
 }
 
-// Waits are the times that a node's threads waited since it came up.
+// Waits are the waiting times of a node's threads since it was made.
 type Waits struct {
-	// Processor adds up the time that each thread was ready to run and waited for a processor.
+	// Processor is the total time that runnable threads waited for a processor.
 	Processor time.Duration `json:"processor_ns"`
 	// Disk is the time in which at least one thread waited for a disk.
 	Disk time.Duration `json:"disk_ns"`
-	// The kernel or the missing control group may keep either from being counted.
+	// Known is false if the kernel or a missing control group prevents the measurement.
 	ProcessorKnown bool `json:"processor_known,omitempty"`
 	DiskKnown      bool `json:"disk_known,omitempty"`
 }
 
-// ErrName is returned by Host.Dial for an address that would have to be looked up: only on
-// the asking side could it be, where a node's names mean nothing.
+// ErrName is returned by Host.Dial for an address that needs name resolution: the caller's resolver does not know the
+// node's names.
 var ErrName = errors.New("the address is a name")
 
-// Dialer is a host's Dial that gives up after so long.
+// Dialer returns the host's Dial with a timeout.
 func Dialer(h Host, timeout time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -137,8 +127,7 @@ func Dialer(h Host, timeout time.Duration) func(ctx context.Context, network, ad
 	}
 }
 
-// CheckAccepts returns nil when something accepts connections from a host, at an IPv4 address and
-// port, within a time.
+// CheckAccepts returns nil if an IPv4 address and port accepts connections from a host within a time.
 func CheckAccepts(ctx context.Context, h Host, addr string, within time.Duration) error {
 	conn, err := Dialer(h, within)(ctx, "tcp4", addr)
 	if err != nil {
@@ -147,18 +136,18 @@ func CheckAccepts(ctx context.Context, h Host, addr string, within time.Duration
 	return conn.Close()
 }
 
-// NamespaceHost is a host whose network is one of this machine: for the machine's own work there,
-// with sockets that listen, routes and devices. What only asks servers something has Dial.
+// NamespaceHost is a host whose network namespace is on this machine, for work that needs listening sockets, routes or
+// devices. Clients of servers use Dial.
 type NamespaceHost interface {
 	Host
 	// Netns is the path of its network namespace.
 	Netns() string
-	// Do calls f with the calling thread inside the node's network namespace.
-	// Sockets that f opens stay there; goroutines that f starts do not run there.
+	// Do calls f on the calling thread inside the node's network namespace. Sockets that f opens stay there; goroutines
+	// that f starts do not run there.
 	Do(f func() error) error
 }
 
-// DialInside is Host.Dial of a host that do brings the calling thread into the network of.
+// DialInside implements Host.Dial for a host whose network do enters.
 func DialInside(ctx context.Context, do func(f func() error) error, network, addr string) (conn net.Conn, err error) {
 	if !strings.HasPrefix(network, "unix") {
 		if _, err := netip.ParseAddrPort(addr); err != nil {
@@ -166,15 +155,14 @@ func DialInside(ctx context.Context, do func(f func() error) error, network, add
 		}
 	}
 	err = do(func() error {
-		// An address without a name is dialled by the goroutine that asks.
+		// An address without a name is dialled by the calling goroutine.
 		conn, err = new(net.Dialer).DialContext(ctx, network, addr)
 		return err
 	})
 	return conn, err
 }
 
-// Controls is a host that what happens in an experiment can be done to. Nodes have it, wherever
-// their machine is; Node says what each does.
+// Controls is a host that supports the events of experiments, on any machine. Node documents the methods.
 type Controls interface {
 	Freeze(ctx context.Context) error
 	Thaw() error
@@ -188,5 +176,4 @@ type Controls interface {
 
 var _ Controls = (*Node)(nil)
 
-// ClockOffset implements Host: a node of this machine has its clock.
 func (n *Node) ClockOffset() time.Duration { return 0 }

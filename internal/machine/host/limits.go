@@ -11,14 +11,14 @@ import (
 	"skerry/internal/kernel/cgroup"
 )
 
-// ErrNoGroup is returned by what needs a control group where the node has none.
+// ErrNoGroup is returned for an operation that needs a control group if the node has none.
 var ErrNoGroup = errors.New("no control group")
 
-// ErrWhole is returned by what would be done to the machine where the node is that.
+// ErrWhole is returned for an operation that would affect a whole machine.
 var ErrWhole = errors.New("the node is a whole machine")
 
-// LimitDisk bounds what the node's processes do on the disk that its directory is on, in place
-// of an earlier bound; what the node is made of bounds it too.
+// LimitDisk limits the node's throughput on the disk of its directory. It replaces an earlier limit; the limits of the
+// node's specification still apply.
 func (n *Node) LimitDisk(l cgroup.DiskLimit) error {
 	l = l.Stricter(n.spec.Disk)
 	g, err := n.controlGroup()
@@ -38,9 +38,8 @@ func (n *Node) LimitDisk(l cgroup.DiskLimit) error {
 	return nil
 }
 
-// MountDisk puts the node's directory, which is empty, on a disk of its own: one of so many
-// bytes in memory, since that can be full without harm to the machine's. The process that removes the
-// lab's directories unmounts it.
+// MountDisk mounts a file system of the given size in memory on the node's empty directory. It can be full without
+// affecting the machine's disk. The process that removes the lab's directories unmounts it.
 func (n *Node) MountDisk(bytes int64) error {
 	if n.spec.Whole {
 		return fmt.Errorf("mount a disk for %s: %w", n.spec.Name, ErrWhole)
@@ -53,10 +52,10 @@ func (n *Node) MountDisk(bytes int64) error {
 	return nil
 }
 
-// fillTries is how often a disk is made as small as what is on it, while others write to it.
+// fillTries bounds the attempts to shrink a disk while processes write to it.
 const fillTries = 100
 
-// FillDisk leaves no space on the disk of MountDisk: it shrinks to what is on it.
+// FillDisk shrinks MountDisk's disk to its content, so that no space is left.
 func (n *Node) FillDisk() error {
 	if n.disk == 0 {
 		return fmt.Errorf("fill the disk of %s: %w", n.spec.Name, os.ErrInvalid)
@@ -78,7 +77,7 @@ func (n *Node) FillDisk() error {
 	return nil
 }
 
-// FreeDisk gives the disk of MountDisk its size back.
+// FreeDisk restores the size of MountDisk's disk.
 func (n *Node) FreeDisk() error {
 	if err := n.resizeDisk(n.disk); err != nil {
 		return fmt.Errorf("free the disk of %s: %w", n.spec.Name, err)
@@ -90,7 +89,7 @@ func (n *Node) resizeDisk(bytes int64) error {
 	return unix.Mount("", n.spec.Dir, "", unix.MS_REMOUNT|unix.MS_NODEV, fmt.Sprintf("size=%d", bytes))
 }
 
-// LimitCPU changes the quota of the node's processes to so many cores.
+// LimitCPU changes the CPU quota of the node, in cores.
 func (n *Node) LimitCPU(cores float64) error {
 	g, err := n.controlGroup()
 	if err == nil && g == nil {
@@ -105,7 +104,7 @@ func (n *Node) LimitCPU(cores float64) error {
 	return nil
 }
 
-// Used is the processor time that the node used and that its quota held back.
+// Used returns the processor time that the node used and that its quota withheld.
 func (n *Node) Used() (used, throttled time.Duration, err error) {
 	u, err := n.groupUsage()
 	return u.CPU, u.Throttled, err

@@ -16,7 +16,6 @@ import (
 	"skerry/internal/machine/process"
 )
 
-// node is a loopbackNode on loopback.
 type loopbackNode struct{ name, site, addr, dir string }
 
 var _ NamespaceHost = (*loopbackNode)(nil)
@@ -41,13 +40,11 @@ func (n *loopbackNode) Files() files.System        { return files.Local{} }
 func (n *loopbackNode) Usage() (Usage, error)      { return Usage{}, errors.ErrUnsupported }
 func (n *loopbackNode) ClockOffset() time.Duration { return 0 }
 
-// Dial connects from this machine.
 func (n *loopbackNode) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return DialInside(ctx, n.Do, network, addr)
 }
 
-// Start runs a program in a process group of its own, which the terminal's Ctrl-C does not
-// reach: its owner ends it in its turn.
+// Start runs a program in a process group of its own, because the terminal's Ctrl-C must not end it before its owner does.
 func (n *loopbackNode) Start(_ context.Context, c Command) (Process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Dir, cmd.WaitDelay = cmp.Or(c.Dir, n.dir), outputDelay
@@ -71,8 +68,8 @@ func (n *loopbackNode) Start(_ context.Context, c Command) (Process, error) {
 		}
 	}
 	p := process.New(cmd, c.Name+" on "+n.name, c.Log)
-	// The kernel sends Pdeathsig when the thread that started the program ends: one that
-	// stays as long as the program does.
+	// The kernel sends Pdeathsig when the thread that started the program ends, so this thread stays as long as the
+	// program.
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

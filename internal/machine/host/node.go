@@ -15,52 +15,46 @@ import (
 	"skerry/internal/machine/process"
 )
 
-// ErrClosed is returned by Start once the node's lab is going down.
+// ErrClosed is returned by Start while the node's lab ends.
 var ErrClosed = errors.New("the node is going down")
 
-// Spec says what a node is made of. Its namespace and directory are there already.
+// Spec describes a node. Its namespace and directory must exist.
 type Spec struct {
 	Name  string
 	Site  string
 	Addr  string
 	Dir   string
 	Netns string
-	// Hosts is the file that the node's processes see as /etc/hosts; "" leaves them
-	// the machine's.
+	// Hosts is the file that the node's processes see as /etc/hosts; "" for the machine's.
 	Hosts string
-	// Resolver is the file that they see as /etc/resolv.conf from when on it is there; ""
-	// leaves them the machine's.
+	// Resolver is the file that they see as /etc/resolv.conf once it exists; "" for the machine's.
 	Resolver string
-	// Hide is a directory of mounts hidden from the node's processes, so
-	// that they do not hold other nodes' namespaces; "" for none.
+	// Hide is a directory of mounts to hide from the node's processes, so that they do not keep other nodes' namespaces
+	// alive; "" for none.
 	Hide string
-	// Tag is the value of LabVariable in the environment of the node's processes.
+	// Tag is the value of LabVariable in the processes' environment.
 	Tag string
 	// CPU is a quota in cores and Memory a limit in bytes, 0 for none.
 	CPU    float64
 	Memory int64
-	// Weight is how many times another node's processor time it gets while there is too
-	// little for all, 0 for as much.
+	// Weight is the node's relative CPU share under contention; 0 means 1.
 	Weight int
-	// Disk bounds what it does on the disk that Dir is on.
+	// Disk limits throughput on the disk of Dir.
 	Disk cgroup.DiskLimit
-	// Group is the node's control group, made when its first process starts; nil where
-	// the machine has none to give.
+	// Group is the node's control group, made when its first process starts; nil without control groups.
 	Group *cgroup.Group
-	// Nested says that this process is root of a user namespace of its own only, so
-	// that other users have to be made up in further ones.
+	// Nested is set if this process is root only in a user namespace, so that other users need nested ones.
 	Nested bool
-	// Whole says that the node is the machine itself: Netns is the machine's own, and so is its disk.
+	// Whole is set if the node is the machine itself: Netns and disk are the machine's.
 	Whole bool
-	// Began, when set, is told of every process before its first instruction. When
-	// it fails the process is killed.
+	// Began, if set, is called for every process before its first instruction. If it fails, the process is killed.
 	Began func(p procfs.Process, name string) error
 }
 
 // LabVariable is the environment variable that names the lab of a process.
 const LabVariable = "SKERRY_LAB"
 
-// Node is a Host on this machine.
+// Node implements Host on this machine.
 type Node struct {
 	spec Spec
 
@@ -84,37 +78,28 @@ type Node struct {
 
 var _ NamespaceHost = (*Node)(nil)
 
-// NewNode returns the node that spec describes.
 func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*process.Process]struct{}{}} }
 
-// Name is the node's name.
 func (n *Node) Name() string { return n.spec.Name }
 
-// Site is the name of the site it stands at.
 func (n *Node) Site() string { return n.spec.Site }
 
-// Addr is the node's IPv4 address.
 func (n *Node) Addr() string { return n.spec.Addr }
 
-// Dir is the node's directory.
 func (n *Node) Dir() string { return n.spec.Dir }
 
-// Netns is the path of the node's network namespace.
 func (n *Node) Netns() string { return n.spec.Netns }
 
-// Do calls f with the calling thread in the node's network namespace.
+// Do calls f on the calling thread in the node's network namespace.
 func (n *Node) Do(f func() error) error { return netns.Do(n.spec.Netns, f) }
 
-// Dial connects from the node.
 func (n *Node) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return DialInside(ctx, n.Do, network, addr)
 }
 
-// Files are this machine's.
 func (n *Node) Files() files.System { return files.Local{} }
 
-// Close kills every process that Start started and is still running, and waits for
-// the goroutines that look after them. No process starts after it.
+// Close kills all processes that Start started and waits for their goroutines. No process starts afterwards.
 func (n *Node) Close() error {
 	running := n.shut()
 	var errs []error
@@ -128,8 +113,7 @@ func (n *Node) Close() error {
 	return errors.Join(errs...)
 }
 
-// shut has no process start from here on, and no control group be made: it would be left. It
-// returns the processes that run.
+// shut prevents new processes and a new control group, which would be left behind. It returns the running processes.
 func (n *Node) shut() (running []*process.Process) {
 	n.group.Lock()
 	defer n.group.Unlock()
@@ -148,8 +132,8 @@ func (n *Node) isClosed() bool {
 	return n.closed
 }
 
-// controlGroup makes the node's control group, with its limits, when it is first
-// needed: a group costs 0.1 MB of kernel memory, and many nodes never run anything.
+// controlGroup makes the node's control group at first use: a group costs 0.1 MB of kernel memory, and many nodes never run
+// a process.
 func (n *Node) controlGroup() (*cgroup.Group, error) {
 	n.group.Lock()
 	defer n.group.Unlock()
@@ -163,7 +147,7 @@ func (n *Node) controlGroup() (*cgroup.Group, error) {
 	if err := g.Create(); err != nil {
 		return nil, err
 	}
-	// A limit whose controller is missing was reported when the lab came up.
+	// A missing controller was reported when the lab was made.
 	if n.spec.CPU > 0 {
 		if err := g.LimitCPU(n.spec.CPU); err != nil && !errors.Is(err, cgroup.ErrNoController) {
 			return nil, err
@@ -192,7 +176,7 @@ func (n *Node) controlGroup() (*cgroup.Group, error) {
 	return g, nil
 }
 
-// environment is what a process starts with.
+// environment returns a process's environment.
 func (n *Node) environment(c Command) []string {
 	return append([]string{
 		"PATH=" + SearchPath,
@@ -210,7 +194,7 @@ func (n *Node) dir(c Command) string {
 	return n.spec.Dir
 }
 
-// openLog opens the log of a command, nil when it has none.
+// openLog opens the log of a command, nil without one.
 func openLog(c Command) (*os.File, error) {
 	if c.Log == "" {
 		return nil, nil

@@ -18,20 +18,17 @@ import (
 )
 
 const (
-	// descriptors a process may open where the machine allows it: what databases ask
-	// for (Cassandra 100,000), and not so many that programs that walk them all take long.
+	// descriptors is the limit of open files, if the machine permits it. Databases need many (Cassandra 100,000), but
+	// programs that close all descriptors take long with more.
 	descriptors = 1 << 17
-	// outputDelay bounds how long pipes are read that a process's children keep open
-	// after its end.
+	// outputDelay bounds reading from pipes that children keep open after a process's end.
 	outputDelay = time.Second
 )
 
-// Start runs a program on the node.
 func (n *Node) Start(ctx context.Context, c Command) (Process, error) {
 	return n.startIn(ctx, c, n.spec.Netns)
 }
 
-// startIn runs a program in a network namespace of the node.
 func (n *Node) startIn(ctx context.Context, c Command, netns string) (Process, error) {
 	p, err := n.start(ctx, c, netns)
 	if err != nil {
@@ -63,7 +60,7 @@ func (n *Node) start(ctx context.Context, c Command, space string) (*process.Pro
 	return p, nil
 }
 
-// admit counts a process that is about to start among those that Close waits for.
+// admit counts a starting process among those that Close waits for.
 func (n *Node) admit() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,7 +95,7 @@ func (n *Node) launch(c Command, group *cgroup.Group, space string) (*process.Pr
 			cmd.Stderr = log
 		}
 	}
-	// Stopped at its first instruction, the process is moved to where it belongs.
+	// The process stops at its first instruction, so that settle can move it to its control group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Ptrace: true}
 	n.become(cmd.SysProcAttr, c)
 	if err := raiseDescriptors(); err != nil {
@@ -120,7 +117,7 @@ func (n *Node) launch(c Command, group *cgroup.Group, space string) (*process.Pr
 	return p, err
 }
 
-// become has the process run as the command's user.
+// become sets the user of a process.
 func (n *Node) become(attr *syscall.SysProcAttr, c Command) {
 	if c.UID == 0 && c.GID == 0 {
 		return
@@ -134,14 +131,14 @@ func (n *Node) become(attr *syscall.SysProcAttr, c Command) {
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: int(c.GID), HostID: 0, Size: 1}}
 }
 
-// settle finishes the start of a process that is stopped at its first instruction, and
-// lets it go. The calling thread is the one that started it.
+// settle finishes the start of a process that is stopped at its first instruction and resumes it. It must run on the thread
+// that started the process.
 func (n *Node) settle(p *process.Process, name string, group *cgroup.Group) error {
 	pid := p.PID()
 	if err := awaitStop(pid); err != nil {
 		return err
 	}
-	// If this process is killed now, the unrecorded one ends too.
+	// If this process is killed now, the process without a journal entry ends too.
 	if err := unix.PtraceSetOptions(pid, unix.PTRACE_O_EXITKILL); err != nil {
 		return fmt.Errorf("hold the process: %w", err)
 	}
@@ -171,7 +168,7 @@ func (n *Node) settle(p *process.Process, name string, group *cgroup.Group) erro
 	return nil
 }
 
-// awaitStop waits until a process that is traced has stopped.
+// awaitStop waits until a traced process has stopped.
 func awaitStop(pid int) error {
 	var status unix.WaitStatus
 	for {
@@ -188,9 +185,8 @@ func awaitStop(pid int) error {
 	}
 }
 
-// raiseDescriptors raises this process's limit of open files, for its children to
-// inherit. Go raises it as well but gives children the limit from before, unless the
-// program sets one itself.
+// raiseDescriptors raises this process's limit of open files for its children. Go raises its own limit but restores the
+// original one for children unless the program sets a limit itself.
 func raiseDescriptors() error {
 	var limit syscall.Rlimit
 	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
@@ -204,7 +200,7 @@ func raiseDescriptors() error {
 	return nil
 }
 
-// abandon ends a process whose start failed. It may have been waited for.
+// abandon ends a process whose start failed. The process may already be reaped.
 func abandon(cmd *exec.Cmd) error {
 	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

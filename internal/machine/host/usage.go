@@ -13,9 +13,8 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// Usage reads what the node's processes have used, from its control group. Where that
-// lacks a controller, and where there is none, the processes that Start started and
-// their children are added up; there is no telling how often they were throttled.
+// Usage returns the usage of the node's processes from its control group. Without the group or a controller it adds up the
+// processes that Start started and their children; throttling is then unknown.
 func (n *Node) Usage() (Usage, error) {
 	u, err := n.groupUsage()
 	if err != nil {
@@ -31,7 +30,7 @@ func (n *Node) Usage() (Usage, error) {
 	return u, nil
 }
 
-// listProcesses are the node's processes; it makes no control group for a node that has not started any.
+// listProcesses returns the node's processes. It does not make a control group.
 func (n *Node) listProcesses() ([]int, error) {
 	if n.spec.Group != nil {
 		return n.spec.Group.Processes()
@@ -39,7 +38,7 @@ func (n *Node) listProcesses() ([]int, error) {
 	return n.families(), nil
 }
 
-// groupUsage is Usage without what processes waited for a processor, which costs more than all else.
+// groupUsage is Usage without processor waiting times, which cost more than everything else.
 func (n *Node) groupUsage() (Usage, error) {
 	var u Usage
 	var cpu, memory, io bool
@@ -68,7 +67,7 @@ func (n *Node) groupUsage() (Usage, error) {
 	return u, nil
 }
 
-// processUsage adds up processes by /proc.
+// processUsage adds up processes from /proc.
 func (n *Node) processUsage() Usage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,7 +78,7 @@ func (n *Node) processUsage() Usage {
 	return sum
 }
 
-// retireProcess remembers what a process used that has ended and was not waited for.
+// retireProcess keeps the usage of a process that has ended and is not yet reaped.
 func (n *Node) retireProcess(pid int) {
 	used := familyUsage(pid)
 	used.Memory = 0
@@ -100,7 +99,7 @@ func (u *Usage) add(v Usage) {
 	u.WroteBytes += v.WroteBytes
 }
 
-// familyUsage is the usage of a process and of its children, and of theirs.
+// familyUsage returns the usage of a process and its descendants.
 func familyUsage(pid int) Usage {
 	s, err := procfs.ReadStat(pid)
 	if err != nil {
@@ -116,12 +115,11 @@ func familyUsage(pid int) Usage {
 	return u
 }
 
-// freezing is how often it is looked whether every process has stopped: one that was
-// starting another when it was told to stop leaves that one running.
+// freezing is the interval between checks that all processes have stopped: a process that was forking when it was stopped
+// leaves its child running.
 const freezing = time.Millisecond
 
-// Freeze stops every process of the node where it is (SIGSTOP), and returns when all have
-// stopped. Thaw lets them go on.
+// Freeze stops every process of the node (SIGSTOP) and returns when all have stopped.
 func (n *Node) Freeze(ctx context.Context) error {
 	for {
 		running, err := n.signal(unix.SIGSTOP)
@@ -137,7 +135,7 @@ func (n *Node) Freeze(ctx context.Context) error {
 	}
 }
 
-// Thaw lets the node's processes go on (SIGCONT).
+// Thaw resumes the node's processes (SIGCONT).
 func (n *Node) Thaw() error {
 	if _, err := n.signal(unix.SIGCONT); err != nil {
 		return fmt.Errorf("thaw %s: %w", n.spec.Name, err)
@@ -145,9 +143,8 @@ func (n *Node) Thaw() error {
 	return nil
 }
 
-// signal sends a signal to the node's processes and counts those that may run on until
-// they get it. One in the kernel that nothing interrupts (D) does not, however long that
-// lasts: one that waits for a child of vfork stays there for as long as that is stopped.
+// signal signals the node's processes and counts those that may still run before they receive it. A process in
+// uninterruptible sleep (D) is not counted: it may stay there indefinitely, such as the parent of a stopped vfork child.
 func (n *Node) signal(s unix.Signal) (running int, err error) {
 	pids, err := n.processes()
 	if err != nil {
@@ -168,8 +165,7 @@ func (n *Node) signal(s unix.Signal) (running int, err error) {
 	return running, nil
 }
 
-// processes are those of the node's control group; where there is none, those that Start
-// started, and their children.
+// processes returns the control group's processes or, without one, those that Start started and their children.
 func (n *Node) processes() ([]int, error) {
 	if g, err := n.controlGroup(); err != nil || g != nil {
 		if err != nil {
@@ -180,7 +176,7 @@ func (n *Node) processes() ([]int, error) {
 	return n.families(), nil
 }
 
-// families are the processes that Start started, and their children.
+// families returns the processes that Start started and their children.
 func (n *Node) families() (pids []int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package inventory is the machines file: which machines a person can reach, how, and what of
-// them may be used. Trials are measured on them whole, or labs spread over them.
+// Package inventory reads the machines file: which machines are available, how to reach them, and how much of them may be
+// used. Trials run on whole machines, or labs span them.
 package inventory
 
 import (
@@ -15,81 +15,75 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// File is a machines file.
 type File struct {
-	// Machines are those that may be used.
+	// Machines are the available machines.
 	Machines []Entry `yaml:"machines" json:"machines" jsonschema:"required,minItems=1"`
 }
 
-// Entry is one machine, or those of a Kubernetes cluster. How it is reached is one of ssh,
-// kubernetes and command.
+// Entry is one machine, or the machines of a Kubernetes cluster. Exactly one of ssh, kubernetes and command is set.
 type Entry struct {
-	// Name is how messages, plans and reports call the machine. It may be left out under
-	// kubernetes, where machines are called as the cluster calls them.
+	// Name identifies the machine in messages, plans and reports. It is optional for kubernetes, where the cluster's names
+	// apply.
 	Name string `yaml:"name" json:"name,omitempty" jsonschema:"pattern=^[A-Za-z0-9][A-Za-z0-9._-]*$"`
-	// SSH reaches it by the system's ssh: ssh_config, agent, keys, jump hosts and known_hosts are
-	// as OpenSSH has them. ssh never asks for a password.
+	// SSH reaches the machine with the system's ssh. ssh_config, agent, keys, jump hosts and known_hosts work as in
+	// OpenSSH. ssh never asks for a password.
 	SSH *SSH `yaml:"ssh" json:"ssh,omitempty"`
-	// Kubernetes reaches the pods of a cluster, one a machine, by kubectl.
+	// Kubernetes reaches the pods of a cluster with kubectl, one pod for each machine.
 	Kubernetes *Kubernetes `yaml:"kubernetes" json:"kubernetes,omitempty"`
-	// Command is a program with its arguments that ends up in `skerry agent machine` there, and
-	// carries its standard input and output.
+	// Command is a program with arguments that runs `skerry agent machine` on the machine and carries its standard input
+	// and output.
 	Command []string `yaml:"command" json:"command,omitempty" jsonschema:"minItems=1"`
-	// Sudo has skerry run as root by `sudo -n` if ssh logs in as another user.
+	// Sudo runs skerry as root with `sudo -n` if ssh logs in as another user.
 	Sudo bool `yaml:"sudo" json:"sudo,omitempty"`
-	// Site is the site that the machine stands for, where it does.
+	// Site is the site that the machine represents, if any.
 	Site string `yaml:"site" json:"site,omitempty"`
-	// Addr is the IP address that the other machines reach this one by. Left out, it is the host
-	// of ssh where that is an address, else the source address of the machine's packets.
+	// Addr is the IP address that other machines use. Default: the host of ssh if that is an address, else the source
+	// address of the machine's packets.
 	Addr string `yaml:"addr" json:"addr,omitempty"`
-	// Cores are how many processors may be used; all, where it is left out.
+	// Cores is how many processors may be used. Default: all.
 	Cores float64 `yaml:"cores" json:"cores,omitempty" jsonschema:"minimum=0"`
-	// Memory is how much may be used; all, where it is left out.
+	// Memory is how much memory may be used. Default: all.
 	Memory unit.Bytes `yaml:"memory" json:"memory,omitempty"`
-	// Whole has the machine itself be a node of a lab, of one at a time: with its own network, disk and kernel,
-	// and no limits.
+	// Whole makes the machine itself a node of one lab at a time, with its own network, disk and kernel, without limits.
 	Whole bool `yaml:"whole" json:"whole,omitempty"`
 
 	pod string // of an expanded one
 }
 
-// Alternatives: a machine is reached one way.
 func (Entry) Alternatives() [][]string { return [][]string{{"ssh", "kubernetes", "command"}} }
 
-// SSH is how the system's ssh is told to reach a machine.
+// SSH holds the settings of the system's ssh.
 type SSH struct {
-	// Host is a host, USER@HOST, or a name of ssh_config.
+	// Host is a host, USER@HOST, or a name from ssh_config.
 	Host string `yaml:"host" json:"host" jsonschema:"required,pattern=^[^-\\s][^\\s]*$"`
 	// User to log in as.
 	User string `yaml:"user" json:"user,omitempty" jsonschema:"pattern=^[^-\\s][^\\s]*$"`
-	// Port of the server; ssh's own default where it is left out.
+	// Port of the server. Default: ssh's own.
 	Port int `yaml:"port" json:"port,omitempty" jsonschema:"minimum=1,maximum=65535"`
-	// Identity is the file of a key; ~ is the home folder, other paths are relative to the
-	// machines file.
+	// Identity is a key file; ~ is the home folder, other paths are relative to the machines file.
 	Identity string `yaml:"identity" json:"identity,omitempty"`
-	// Config is a file of ssh's settings instead of the user's, found as identity is.
+	// Config replaces the user's ssh_config. Paths are resolved like Identity.
 	Config string `yaml:"config" json:"config,omitempty"`
-	// Options are further settings, as ssh's -o takes them.
+	// Options are further settings for ssh's -o.
 	Options []string `yaml:"options" json:"options,omitempty"`
 }
 
-// Shorthand: "ssh: lab@10.0.0.11" is "ssh: {host: lab@10.0.0.11}".
+// Shorthand: "ssh: lab@10.0.0.11" means "ssh: {host: lab@10.0.0.11}".
 func (SSH) Shorthand() string { return "host" }
 
-// Kubernetes is how kubectl is told to reach pods, one on each machine, as a DaemonSet has them.
+// Kubernetes selects pods, one on each machine, such as those of a DaemonSet.
 type Kubernetes struct {
-	// Context of kubectl's configuration; the current one where it is left out.
+	// Context of kubectl's configuration. Default: the current one.
 	Context string `yaml:"context" json:"context,omitempty" jsonschema:"pattern=^[^-]"`
-	// Namespace of the pods; the context's own where it is left out.
+	// Namespace of the pods. Default: that of the context.
 	Namespace string `yaml:"namespace" json:"namespace,omitempty" jsonschema:"pattern=^[^-]"`
-	// Selector of the pods, by their labels.
+	// Selector selects the pods by labels.
 	Selector string `yaml:"selector" json:"selector" jsonschema:"required,pattern=^[^-]"`
-	// Container of each pod; the first one where it is left out.
+	// Container of each pod. Default: the first one.
 	Container string `yaml:"container" json:"container,omitempty" jsonschema:"pattern=^[^-]"`
 }
 
-// Load reads a machines file. The error is strict.Problems for mistakes in it, and wraps
-// fs.ErrNotExist where there is none.
+// Load reads a machines file. The error is strict.Problems for invalid content; it wraps fs.ErrNotExist for a missing file.
 func Load(path string) (File, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +101,6 @@ func Load(path string) (File, error) {
 	return f, nil
 }
 
-// decode reads a machines file's text. The error is strict.Problems.
 func decode(root *strict.Node) (File, error) {
 	var f File
 	ps := strict.Decode(root, &f, "")
@@ -120,7 +113,7 @@ func decode(root *strict.Node) (File, error) {
 	return f, nil
 }
 
-// resolvePaths has the paths of a file no longer depend on where that lies.
+// resolvePaths makes paths independent of the machines file's location.
 func (f File) resolvePaths(path string) {
 	for _, m := range f.Machines {
 		if m.SSH != nil {
@@ -129,7 +122,6 @@ func (f File) resolvePaths(path string) {
 	}
 }
 
-// resolvePath is the path of a file that another one names.
 func resolvePath(file, path string) string {
 	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~") {
 		return path
@@ -137,7 +129,7 @@ func resolvePath(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// check finds what the types cannot tell, of machines at a path of a file.
+// check checks what types cannot express. path is the position of the machines in their file.
 func (f File) check(path string) (ps strict.Problems) {
 	named := map[string]int{}
 	for i, m := range f.Machines {
@@ -170,11 +162,10 @@ func (f File) check(path string) (ps strict.Problems) {
 	return ps
 }
 
-// ErrNoShell says that a machine is reached by a command that is an agent's, and no shell.
+// ErrNoShell is returned for a machine whose command runs an agent, not a shell.
 var ErrNoShell = errors.New("it is reached by a command that runs an agent and nothing else")
 
-// Address is the one that others reach the machine by, as far as the file tells: "" where only the
-// machine itself knows.
+// Address returns the address for other machines, "" if the file does not determine it.
 func (m Entry) Address() string {
 	if m.Addr != "" || m.SSH == nil {
 		return m.Addr
@@ -186,21 +177,20 @@ func (m Entry) Address() string {
 	return host
 }
 
-// Ref is how another file says which machines it is about: a machines file, or the machines
-// themselves as such a file lists them. The zero value says nothing.
+// Ref refers to machines from another file: the path of a machines file, or an inline list.
 type Ref struct {
 	// File is the path of a machines file, relative to the file that names it.
 	File string
-	// List are the machines; nil where File names them.
+	// List holds inline machines; nil if File is set.
 	List []Entry
 }
 
 var _ strict.Decoder = (*Ref)(nil)
 
-// IsSet tells whether machines are given.
+// IsSet reports whether machines are given.
 func (g Ref) IsSet() bool { return g.File != "" || g.List != nil }
 
-// DecodeNode implements strict.Decoder: a single value is a path.
+// DecodeNode implements strict.Decoder. A scalar is a path.
 func (g *Ref) DecodeNode(n *strict.Node, path string, report func(strict.Problem)) {
 	switch n.Kind {
 	case strict.Text:
@@ -216,10 +206,9 @@ func (g *Ref) DecodeNode(n *strict.Node, path string, report func(strict.Problem
 	}
 }
 
-// Check finds what is wrong with machines that are listed at a path of a file.
+// Check checks inline machines at a position in their file.
 func (g Ref) Check(path string) strict.Problems { return File{Machines: g.List}.check(path) }
 
-// MarshalJSON writes what the file says.
 func (g Ref) MarshalJSON() ([]byte, error) {
 	if g.List != nil {
 		return json.Marshal(g.List)
@@ -227,7 +216,7 @@ func (g Ref) MarshalJSON() ([]byte, error) {
 	return json.Marshal(g.File)
 }
 
-// Load is the machines that are given in a file, whose place paths are relative to.
+// Load returns the machines. Relative paths are resolved against the referring file.
 func (g Ref) Load(in string) (File, error) {
 	if g.List == nil {
 		return Load(resolvePath(in, g.File))

@@ -13,12 +13,11 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Shell is the program with its arguments that runs a line of POSIX shell on the machine, with
-// its standard input and output. ErrNoShell for one that is reached by a command of its own.
+// Shell returns the command that runs a line of POSIX shell on the machine, or ErrNoShell.
 func (m Entry) Shell(line string) ([]string, error) {
 	switch {
 	case m.SSH != nil:
-		// The login shell there may be any.
+		// The login shell may be any shell.
 		return append(m.SSH.command(), "exec /bin/sh -c "+Quote(line)), nil
 	case m.Kubernetes != nil:
 		return append(m.Kubernetes.exec(m.pod), "/bin/sh", "-c", line), nil
@@ -26,7 +25,7 @@ func (m Entry) Shell(line string) ([]string, error) {
 	return nil, fmt.Errorf("running a command on %s: %w", m.Name, ErrNoShell)
 }
 
-// Terminal is Shell with a terminal on the machine, like the one that it is run in.
+// Terminal is Shell with a terminal on the machine.
 func (m Entry) Terminal(line string) ([]string, error) {
 	argv, err := m.Shell(line)
 	switch {
@@ -38,10 +37,10 @@ func (m Entry) Terminal(line string) ([]string, error) {
 	return slices.Insert(argv, slices.Index(argv, "exec")+1, "-t"), nil
 }
 
-// Quote makes a text one word of a shell.
+// Quote quotes a text for POSIX shells.
 func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// connectSeconds is how long a machine may take to answer: one that is out of reach is told soon.
+// connectSeconds is the connection timeout, so that unreachable machines are reported soon.
 const connectSeconds = 15
 
 func (s SSH) command() []string {
@@ -60,8 +59,7 @@ func (s SSH) command() []string {
 	return append(args, s.Host)
 }
 
-// Expand is the file's machines one by one: those under kubernetes are asked for by kubectl. Names
-// are unique.
+// Expand returns the machines, with each Kubernetes entry replaced by its pods. Names are unique.
 func (f File) Expand(ctx context.Context) ([]Entry, error) {
 	var all []Entry
 	for _, m := range f.Machines {
@@ -93,7 +91,6 @@ func (f File) Expand(ctx context.Context) ([]Entry, error) {
 	return all, nil
 }
 
-// pod is as much of a pod as is asked for.
 type pod struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -107,7 +104,7 @@ type pod struct {
 	} `json:"status"`
 }
 
-// pods are those that run.
+// pods returns the running pods.
 func (k Kubernetes) pods(ctx context.Context) ([]pod, error) {
 	args := append(k.flags(), "get", "pods", "--selector", k.Selector, "--output", "json")
 	cmd := exec.CommandContext(ctx, "kubectl", args...)

@@ -16,18 +16,17 @@ import (
 	"skerry/internal/base/strict"
 )
 
-// Output is what the output of a configuration is called that holds entries of a machines file.
+// Output is the name of the output that holds entries of a machines file.
 const Output = "machines"
 
-// ErrOutputs says that a folder's outputs hold no machines.
+// ErrOutputs is returned if the outputs hold no machines.
 var ErrOutputs = errors.New("there are no machines in its outputs")
 
-// makers are the programs that read a folder's outputs; the first that is there does.
+// makers are the programs that can read outputs. The first installed one is used.
 var makers = []string{"tofu", "terraform"}
 
-// FromTofu is a machines file of what OpenTofu or Terraform has made in folders: their outputs called Output, one
-// after the other. Nothing is made and nothing changed. ErrOutputs where there are none, strict.Problems where
-// they are not what a machines file holds.
+// FromTofu returns the machines from the outputs named Output of OpenTofu or Terraform configurations. It changes nothing.
+// It returns ErrOutputs without machines, and strict.Problems for invalid ones.
 func FromTofu(ctx context.Context, dirs []string) (File, error) {
 	var f File
 	for _, dir := range dirs {
@@ -43,7 +42,6 @@ func FromTofu(ctx context.Context, dirs []string) (File, error) {
 	return f, nil
 }
 
-// fromResources are the machines of one folder.
 func fromResources(ctx context.Context, dir string) ([]Entry, error) {
 	said, maker, err := outputs(ctx, dir)
 	if err != nil {
@@ -78,7 +76,7 @@ func fromResources(ctx context.Context, dir string) ([]Entry, error) {
 	return f.Machines, nil
 }
 
-// outputs is what the program says that is there.
+// outputs returns the outputs as JSON, and the program that printed them.
 func outputs(ctx context.Context, dir string) (said []byte, maker string, err error) {
 	if st, err := os.Stat(dir); err != nil {
 		return nil, "", err
@@ -106,8 +104,7 @@ func outputs(ctx context.Context, dir string) (said []byte, maker string, err er
 	return nil, "", advice.With(fmt.Errorf("neither %s is in PATH", strings.Join(makers, " nor ")), "install OpenTofu (https://opentofu.org/docs/intro/install) where the machines were made with it")
 }
 
-// given returns a value without the attributes that were not set: all objects of a list have the same ones, null where
-// there is nothing to say.
+// given removes unset attributes: objects of an OpenTofu list have all attributes, with null for unset ones.
 func given(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,7 +1,7 @@
-// Package journal is the state directory of this machine: one locked directory for each lab, with an
-// intent journal. The journal lists what a lab is about to make on the machine, one JSON object a line:
-// first the plan, then each process. The plan is on the disk before anything is made. Namespaces, mounts,
-// devices and control groups need no entries, because their names follow from the lab's ID and directory.
+// Package journal is the state directory of this machine: one locked directory for each lab, with an intent journal. The
+// journal lists what a lab will make on the machine, one JSON object per line: first the plan, then each process. The plan
+// is synced before anything is made. Namespaces, mounts, devices and control groups need no entries, because their names
+// follow from the lab's ID and directory.
 package journal
 
 import (
@@ -18,49 +18,48 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// Journal is open for further lines. The zero Journal is closed.
+// Journal accepts further lines. The zero Journal is closed.
 type Journal struct {
 	mu   sync.Mutex
 	file *os.File
 }
 
-// entry is one line; what is not its kind is left out.
+// entry is one line; only one field is set.
 type entry struct {
 	Plan    *Plan    `json:"plan,omitempty"`
 	Process *Process `json:"process,omitempty"`
 }
 
-// Plan is what a lab is going to make beyond what its ID implies.
+// Plan is what a lab will make in addition to what its ID implies.
 type Plan struct {
 	ID    string         `json:"id"`
 	Boot  string         `json:"boot"` // no process or mount outlives it
 	Owner procfs.Process `json:"owner"`
-	// Data is the directory that holds those of the nodes.
+	// Data is the directory of the nodes' directories.
 	Data string `json:"data"`
-	// MadeNames says that /run/netns was not there.
+	// MadeNames is set if /run/netns did not exist.
 	MadeNames bool `json:"made_names,omitempty"`
-	// Whole says that the lab's node is the machine itself, which it is of one lab at a time.
+	// Whole is set if the lab's node is the machine itself.
 	Whole bool `json:"whole,omitempty"`
 }
 
-// Process is a process that the lab started.
 type Process struct {
 	procfs.Process
 	Name string `json:"name"`
 }
 
-// Names of processes that are no node's.
+// Names of processes that belong to no node.
 const (
-	// Emulator is the process of the link engine. It is asked to end before it is killed: it
-	// closes devices much faster than the kernel does for it.
+	// Emulator is the link engine's process. It receives SIGTERM before SIGKILL, because it closes devices much faster than
+	// the kernel does after SIGKILL.
 	Emulator = "@emulator"
-	// Tunneller is the process that moves packets through tunnels.
+	// Tunneller encrypts packets.
 	Tunneller = "@wireguard"
-	// Holder is the process that keeps a rootless lab's user namespace.
+	// Holder keeps a rootless lab's user namespace alive.
 	Holder = "@holder"
 )
 
-// Create writes the plan, and returns when it is on the disk.
+// Create writes the plan and syncs it.
 func Create(path string, plan Plan) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -73,7 +72,7 @@ func Create(path string, plan Plan) (*Journal, error) {
 	return j, nil
 }
 
-// Open opens the journal of a lab that is up, for further processes.
+// Open opens the journal of a running lab to append processes.
 func Open(path string) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -82,8 +81,7 @@ func Open(path string) (*Journal, error) {
 	return &Journal{file: file}, nil
 }
 
-// AppendProcess notes a process. It is not forced to the disk: the process does not survive
-// what loses it.
+// AppendProcess adds a process. It does not sync: a machine crash that loses the line also ends the process.
 func (j *Journal) AppendProcess(p procfs.Process, name string) error {
 	return j.append(entry{Process: &Process{p, name}})
 }
@@ -98,14 +96,13 @@ func (j *Journal) append(e entry) error {
 	if j.file == nil {
 		return fmt.Errorf("write journal: %w", fs.ErrClosed)
 	}
-	// A line of its own, whatever became of the one before.
+	// The leading newline separates this line from an earlier, truncated one.
 	if _, err := j.file.Write(append(append([]byte{'\n'}, line...), '\n')); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return nil
 }
 
-// Close lets go of the journal. It may be called again.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -117,8 +114,7 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// Parse returns what can be read of a journal: lines that a crash cut off, or that are
-// damaged, say nothing. The plan is nil when none can be read.
+// Parse decodes a journal and skips damaged lines. The plan is nil if none is readable.
 func Parse(data []byte) (plan *Plan, processes []Process) {
 	for line := range bytes.Lines(data) {
 		var e entry

@@ -14,11 +14,10 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// MakeAttempts is how often something is made that the last lab of another command may just be
-// taking away.
+// MakeAttempts bounds the attempts to make a directory that another command may be removing.
 const MakeAttempts = 100
 
-// Lock waits for the exclusive use of the store.
+// Lock waits for exclusive use of the store.
 func (s Store) Lock(ctx context.Context) (*flock.Lock, error) {
 	var err error
 	for range MakeAttempts {
@@ -38,7 +37,7 @@ func (s Store) Lock(ctx context.Context) (*flock.Lock, error) {
 	return nil, fmt.Errorf("make state directory: %w", err)
 }
 
-// LockExisting is Lock for a store that may not be there: nil then.
+// LockExisting is Lock, but returns nil for a missing store.
 func (s Store) LockExisting(ctx context.Context) (*flock.Lock, error) {
 	dir, err := LockDir(ctx, s.labs(), true)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +46,7 @@ func (s Store) LockExisting(ctx context.Context) (*flock.Lock, error) {
 	return dir, err
 }
 
-// Release gives the lock of the store back and removes what is empty.
+// Release unlocks the store and removes it if it is empty.
 func (s Store) Release(lock *flock.Lock) {
 	if os.Remove(s.labs()) == nil {
 		RemoveOwnedDir(s.dir)
@@ -55,11 +54,9 @@ func (s Store) Release(lock *flock.Lock) {
 	lock.Close()
 }
 
-// lockPoll is how often a held lock is tried.
 const lockPoll = 10 * time.Millisecond
 
-// LockDir locks a directory until the lock is closed. Without wait, a lock that is taken
-// gives flock.ErrHeld.
+// LockDir locks a directory. Without wait, it returns flock.ErrHeld if the lock is taken.
 func LockDir(ctx context.Context, path string, wait bool) (*flock.Lock, error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -83,7 +80,7 @@ func LockDir(ctx context.Context, path string, wait bool) (*flock.Lock, error) {
 			return nil, fmt.Errorf("wait for %s: %w", path, err)
 		}
 	}
-	// It may have been removed, and made again, while the lock was waited for.
+	// While this process waited, the directory may have been replaced.
 	var have, there unix.Stat_t
 	err = unix.Fstat(int(dir.Fd()), &have)
 	if err == nil {

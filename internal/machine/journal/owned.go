@@ -14,9 +14,8 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// MakeOwnedDir makes a directory that is skerry's, and marks it so that Disown removes it. It is
-// marked before it gets its name: a command that is killed between leaves what SweepNew
-// knows.
+// MakeOwnedDir makes a directory with a mark that RemoveOwnedDir checks. The directory gets its final name last, so that
+// RemoveUnfinishedDir recognises what a killed command left.
 func MakeOwnedDir(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -36,7 +35,7 @@ func MakeOwnedDir(dir string) error {
 		case err == nil:
 			return CheckOwner(dir) // another user may have created it
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist), errors.Is(err, unix.ENOTEMPTY):
-			// Another command was faster.
+			// Another process was faster.
 		default:
 			RemoveUnfinishedDir(dir)
 			return err
@@ -44,10 +43,9 @@ func MakeOwnedDir(dir string) error {
 	}
 }
 
-// newSuffix is that of a directory which Own is making.
 const newSuffix = ".skerry-new"
 
-// RemoveUnfinishedDir removes what Own was making when it was killed.
+// RemoveUnfinishedDir removes what a killed MakeOwnedDir left.
 func RemoveUnfinishedDir(dir string) {
 	_ = os.Remove(filepath.Join(dir+newSuffix, Mark)) // neither may be there
 	_ = unix.Rmdir(dir + newSuffix)
@@ -68,7 +66,7 @@ func CheckOwner(dir string) error {
 	return nil
 }
 
-// RemoveOwnedDir removes a directory that Own made and in which nothing is left.
+// RemoveOwnedDir removes an empty directory that MakeOwnedDir made.
 func RemoveOwnedDir(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 || entries[0].Name() != Mark {
@@ -79,8 +77,7 @@ func RemoveOwnedDir(dir string) {
 	}
 }
 
-// RemoveFiles removes the lab's directory, what identifies the lab last: should it fail
-// on the way, the next try knows what it is about.
+// RemoveFiles removes the lab's directory. The files that identify the lab go last, so that a failed call can be repeated.
 func (p LabDir) RemoveFiles() error {
 	err := RemoveContents(p.Dir(), JournalFile, IDFile)
 	if err == nil {
@@ -92,7 +89,7 @@ func (p LabDir) RemoveFiles() error {
 	return nil
 }
 
-// RemoveContents removes what is in a directory, and those named after the rest.
+// RemoveContents removes a directory's content, the named entries last.
 func RemoveContents(dir string, last ...string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +112,7 @@ func RemoveContents(dir string, last ...string) error {
 	return nil
 }
 
-// RemovePath removes a file or an empty directory that may be gone.
+// RemovePath removes a file or an empty directory. A missing one is not an error.
 func RemovePath(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -123,7 +120,7 @@ func RemovePath(path string) error {
 	return nil
 }
 
-// RemoveIfEmpty removes the state directory when no lab is left in it.
+// RemoveIfEmpty removes a state directory without labs.
 func (s Store) RemoveIfEmpty(ctx context.Context) error {
 	lock, err := s.LockExisting(ctx)
 	if lock != nil {

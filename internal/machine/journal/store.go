@@ -12,9 +12,8 @@ import (
 	"skerry/internal/base/atomicfile"
 )
 
-// Store is a state directory. It has one directory for each lab. Both are locked by flock on
-// the directory itself, which needs no room on the disk and which the kernel undoes however
-// the holder ends:
+// Store is a state directory with one directory for each lab. Both are locked by flock on the directory itself. This needs
+// no disk space, and the kernel releases the lock however the holder ends:
 //
 //	STATE/.skerry              we made STATE, and remove it when it is empty
 //	STATE/labs/                locked while labs are taken in or looked for
@@ -29,13 +28,12 @@ import (
 //	           link.log
 type Store struct{ dir string }
 
-// LabDir is where one lab's files are.
+// LabDir holds one lab's files.
 type LabDir struct {
 	Store Store
 	Name  string // the lab's
 }
 
-// Names of a lab's files.
 const (
 	IDFile       = "id"
 	JournalFile  = "journal"
@@ -46,41 +44,36 @@ const (
 	SocketFile   = "link.sock"
 	EngineLog    = "link.log"
 	TunnelLog    = "wireguard.log"
-	// Mark marks directories that belong to skerry though a user chose their path.
+	// Mark is in directories that belong to skerry although the user chose their path.
 	Mark = ".skerry"
 )
 
-// OpenStore returns the state directory at a path, which need not be there yet.
+// OpenStore returns the state directory at a path, which may be missing.
 func OpenStore(dir string) (Store, error) {
 	dir, err := filepath.Abs(dir)
 	return Store{dir}, err
 }
 
-// Dir is the path of the state directory.
 func (s Store) Dir() string { return s.dir }
 
 func (s Store) labs() string { return filepath.Join(s.dir, "labs") }
 
-// Lab is the place of the lab of that name.
+// Lab returns the directory of a lab.
 func (s Store) Lab(name string) LabDir { return LabDir{s, name} }
 
-// Dir is the lab's directory.
 func (p LabDir) Dir() string { return filepath.Join(p.Store.labs(), p.Name) }
 
-// Path is the path of one of the lab's files.
 func (p LabDir) Path(name string) string { return filepath.Join(p.Dir(), name) }
 
-// Namespaces is the directory below which the lab's network namespaces are mounted.
+// Namespaces is the mount point of the lab's network namespaces.
 func (p LabDir) Namespaces() string { return p.Path("ns") }
 
-// Namespace is the path of a node's network namespace.
 func (p LabDir) Namespace(node string) string { return filepath.Join(p.Namespaces(), node) }
 
-// Container is the path of the network namespace of a node's container. No node's name has
-// a +.
+// Container is the path of a container's network namespace. Node names contain no +.
 func (p LabDir) Container(node string) string { return p.Namespace(node + "+container") }
 
-// ListLabs are those of the labs in the store, sorted.
+// ListLabs returns the labs' directories, sorted by name.
 func (s Store) ListLabs() ([]string, error) {
 	entries, err := os.ReadDir(s.labs())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,8 +92,7 @@ func (s Store) ListLabs() ([]string, error) {
 	return names, nil
 }
 
-// DefaultStateDir is $SKERRY_STATE, else /run/skerry for root and
-// $XDG_RUNTIME_DIR/skerry for others.
+// DefaultStateDir is $SKERRY_STATE, else /run/skerry for root and $XDG_RUNTIME_DIR/skerry for others.
 func DefaultStateDir() string {
 	if dir := os.Getenv("SKERRY_STATE"); dir != "" {
 		return dir
@@ -114,8 +106,7 @@ func DefaultStateDir() string {
 	return filepath.Join(cacheDir(), "state")
 }
 
-// DefaultDataDir is $SKERRY_DATA, else /var/tmp/skerry for root and
-// $XDG_CACHE_HOME/skerry/nodes for others.
+// DefaultDataDir is $SKERRY_DATA, else /var/tmp/skerry for root and $XDG_CACHE_HOME/skerry/nodes for others.
 func DefaultDataDir() string {
 	if dir := os.Getenv("SKERRY_DATA"); dir != "" {
 		return dir
@@ -134,7 +125,6 @@ func cacheDir() string {
 	return filepath.Join(dir, "skerry")
 }
 
-// ReadJSON decodes a file of a lab.
 func ReadJSON(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if err == nil {
@@ -146,8 +136,7 @@ func ReadJSON(path string, v any) error {
 	return nil
 }
 
-// WriteJSON replaces a file of a lab atomically. It does not sync: a machine crash that loses the file
-// also ends the lab.
+// WriteJSON replaces a file of a lab atomically. It does not sync: a machine crash that loses the file also ends the lab.
 func WriteJSON(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

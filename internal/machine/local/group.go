@@ -10,8 +10,8 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// controlGroup makes the control group of the whole part, nil with a warning where there
-// is none to be had. Those of the nodes follow when they start something.
+// controlGroup makes the part's control group. It returns nil and adds a warning if that is impossible. Nodes get theirs
+// when they start a process.
 func (p *part) controlGroup() (*cgroup.Tree, error) {
 	tree, err := cgroup.Open()
 	if err == nil {
@@ -33,7 +33,7 @@ func (p *part) controlGroup() (*cgroup.Tree, error) {
 	return tree, nil
 }
 
-// warnUnenforced warns of each kind of limit that nodes are not held to.
+// warnUnenforced adds a warning for each kind of limit that is not enforced.
 func (p *part) warnUnenforced() {
 	told := map[string]bool{}
 	for _, l := range p.record.Unheld {
@@ -48,14 +48,14 @@ func (p *part) warnUnenforced() {
 	}
 }
 
-// disk is the limit of what a node does on its disk.
+// disk is the Limit of a node's disk throughput.
 const disk = "disk throughput"
 
 func (p *part) warn(format string, args ...any) {
 	p.record.Warnings = append(p.record.Warnings, fmt.Sprintf(format, args...))
 }
 
-// boundsDisk says why disks of nodes cannot be bounded, nil where they can.
+// boundsDisk returns why disk limits are impossible, nil if they work.
 func (p *part) boundsDisk(tree *cgroup.Tree) error {
 	_, err := cgroup.FindDisk(filepath.Dir(filepath.Dir(p.record.Data)))
 	if err == nil && !tree.Group(p.record.ID).CanLimitDisk() {
@@ -64,7 +64,7 @@ func (p *part) boundsDisk(tree *cgroup.Tree) error {
 	return err
 }
 
-// unenforcedLimits are the limits that nodes are not held to by the control groups of the tree.
+// unenforcedLimits returns the limits that the tree's control groups cannot enforce.
 func (p *part) unenforcedLimits(tree *cgroup.Tree) (lacks []machine.UnenforcedLimit) {
 	cpu, memory := tree.Group(p.record.ID).SupportedLimits()
 	for _, n := range p.record.Nodes {
@@ -87,7 +87,6 @@ func (p *part) unenforcedLimits(tree *cgroup.Tree) (lacks []machine.UnenforcedLi
 	return lacks
 }
 
-// diskLimit is the bound of a node's disk as control groups have it.
 func diskLimit(d flavor.Disk) cgroup.DiskLimit {
 	return cgroup.DiskLimit{ReadBytes: d.ReadBytes, WriteBytes: d.WriteBytes, ReadOps: d.ReadOps, WriteOps: d.WriteOps}
 }

@@ -20,20 +20,17 @@ import (
 )
 
 const (
-	// asking is how long the emulator may take to end when asked to: it removes the
-	// devices of 1000 links in 4 s.
+	// termTimeout is the time for an emulator to end after SIGTERM: it removes the devices of 1000 links in 4 s.
 	termTimeout = 20 * time.Second
-	// dying is how long a killed process may take: the kernel closes the devices of an
-	// emulator with 1000 links, one after the other, in 35 s.
+	// killTimeout is the time for a killed process to end: the kernel closes an emulator's devices one by one, 1000 links
+	// in 35 s.
 	killTimeout = time.Minute
-	// glance is how often processes are looked for that are ending.
+	// processPoll is the interval between checks for ending processes.
 	processPoll = 2 * time.Millisecond
-	// listings is how often a control group is listed in which every process has ended by
-	// the next time.
+	// listings bounds how often a control group is listed whose processes end between listings.
 	listings = 100
 )
 
-// kill ends all processes of the lab.
 func (r remains) kill(ctx context.Context) error {
 	for _, p := range r.processes {
 		if p.Name == journal.Emulator && r.sameBoot && p.Alive() {
@@ -58,7 +55,7 @@ func (r remains) kill(ctx context.Context) error {
 	}
 }
 
-// terminate asks a process to end and waits for it.
+// terminate sends SIGTERM and waits.
 func (r remains) terminate(ctx context.Context, p procfs.Process) {
 	if unix.Kill(p.PID, unix.SIGTERM) != nil {
 		return
@@ -75,9 +72,9 @@ func (r remains) terminate(ctx context.Context, p procfs.Process) {
 	}
 }
 
-// runningProcesses are the lab's processes: those in its control group, those that bear its tag,
-// those of the journal and, where there are no control groups, those in its namespaces:
-// a program may overwrite its environment, and its children are in no journal.
+// runningProcesses returns the lab's processes: those in its control group, those with its tag, those in the journal and,
+// without control groups, those in its namespaces. Tag and journal do not suffice, because a program may overwrite its
+// environment and its children are not in the journal.
 func (r remains) runningProcesses() ([]procfs.Process, error) {
 	found, err := r.groupProcesses()
 	if err != nil {
@@ -112,13 +109,12 @@ func (r remains) runningProcesses() ([]procfs.Process, error) {
 
 func hasTag(pid int, lab string) bool { return procfs.ReadEnv(pid, host.LabVariable) == lab }
 
-// processesWithTag are the processes that bear a lab's tag.
 func processesWithTag(lab string) ([]procfs.Process, error) {
 	return findProcesses(func(pid int) bool { return hasTag(pid, lab) })
 }
 
-// findProcesses are those of the machine that a test holds for. Each is identified before the
-// test: should its ID be used again meanwhile, what is returned is a process that is gone.
+// findProcesses returns the processes for which test holds. Each is identified before the test: if its ID is reused
+// meanwhile, the result refers to a process that has ended.
 func findProcesses(test func(pid int) bool) ([]procfs.Process, error) {
 	all, err := procfs.ListPIDs()
 	if err != nil {
@@ -133,8 +129,8 @@ func findProcesses(test func(pid int) bool) ([]procfs.Process, error) {
 	return found, nil
 }
 
-// groupProcesses are the processes in the lab's control group. They are listed twice, since only
-// those are safely identified that are in it before and after.
+// groupProcesses returns the processes in the lab's control group. It lists them twice: only processes that are in the
+// group before and after are identified safely.
 func (r remains) groupProcesses() ([]procfs.Process, error) {
 	tree, err := cgroup.Open()
 	if errors.Is(err, cgroup.ErrNone) {
@@ -168,7 +164,7 @@ func (r remains) groupProcesses() ([]procfs.Process, error) {
 	return nil, fmt.Errorf("identify processes of control group %s: %w", r.id, procfs.ErrGone)
 }
 
-// spaces are the lab's namespaces that exist, by their identity.
+// spaces returns the lab's namespaces by inode.
 func (r remains) spaces() map[uint64]string {
 	entries, err := os.ReadDir(r.place.Namespaces())
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"skerry/internal/machine/journal"
 )
 
-// Down implements machine.Part.
 func (p *part) Down(ctx context.Context) error {
 	p.ending.Lock()
 	defer p.ending.Unlock()
@@ -28,7 +27,7 @@ func (p *part) Down(ctx context.Context) error {
 		}
 		return err
 	}
-	// Begun is finished: half a lab is of no use to anybody.
+	// Removal continues after cancellation: half a lab is useless.
 	ctx = context.WithoutCancel(ctx)
 	errs := []error{journal.RemovePath(p.place.Path(journal.RecordFile))}
 	if p.tunnels != nil {
@@ -46,7 +45,6 @@ func (p *part) Down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// acquire makes this process the part's owner.
 func (p *part) acquire(ctx context.Context) error {
 	if os.Getenv(host.LabVariable) == p.record.ID {
 		return advice.With(fmt.Errorf("end lab %s from one of its own nodes", p.record.Name), "leave the node's shell first")
@@ -64,8 +62,7 @@ func (p *part) acquire(ctx context.Context) error {
 	return nil
 }
 
-// isOwner tells whether this process has the part's lock; ErrInUse where that belongs to another
-// for as long as the part is up.
+// isOwner reports whether this process holds the part's lock. It returns ErrInUse if the part belongs to another process.
 func (p *part) isOwner() (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +72,7 @@ func (p *part) isOwner() (bool, error) {
 	return p.owner != nil, nil
 }
 
-// clearRemains clears what is left and gives the lab's name back.
+// clearRemains removes everything and releases the lab's name.
 func (p *part) clearRemains(ctx context.Context) error {
 	r := inspect(p.place)
 	r.record = &p.record // it may not have been written
@@ -90,7 +87,6 @@ func (p *part) clearRemains(ctx context.Context) error {
 	return errors.Join(err, p.place.Store.RemoveIfEmpty(ctx))
 }
 
-// Commit implements machine.Part.
 func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,8 +108,7 @@ func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
 	return err
 }
 
-// startHolder starts a process that keeps a user namespace, with all that is in it, after this
-// one has ended.
+// startHolder starts a process that keeps the user namespace alive after this process ends.
 func (p *part) startHolder() error {
 	process, err := rootless.StartHolder(p.machine.Exe, []string{"agent", "hold"}, host.LabVariable+"="+p.record.ID)
 	if err != nil {
@@ -123,19 +118,17 @@ func (p *part) startHolder() error {
 	return p.journal.AppendProcess(process, journal.Holder)
 }
 
-// SetNote implements machine.Part.
 func (p *part) SetNote(_ context.Context, note json.RawMessage) error {
 	return journal.WriteJSON(p.place.Path(journal.NoteFile), note)
 }
 
-// Note implements machine.Part.
 func (p *part) Note(context.Context) (json.RawMessage, error) {
 	var note json.RawMessage
 	err := journal.ReadJSON(p.place.Path(journal.NoteFile), &note)
 	return note, err
 }
 
-// Lock implements machine.Part. Those of one process wait for each other, too.
+// Lock also excludes other callers in this process.
 func (p *part) Lock(ctx context.Context) error {
 	if owns, err := p.isOwner(); owns || err != nil {
 		return err
@@ -150,7 +143,6 @@ func (p *part) Lock(ctx context.Context) error {
 	return nil
 }
 
-// Unlock implements machine.Part.
 func (p *part) Unlock() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,7 +159,6 @@ func (p *part) inUse() error {
 	return advice.With(err, "stop process %d first", p.record.Owner.PID)
 }
 
-// Close implements machine.Part.
 func (p *part) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

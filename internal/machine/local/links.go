@@ -16,7 +16,6 @@ import (
 	"skerry/internal/machine/journal"
 )
 
-// MakeLinks implements machine.Links.
 func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +33,7 @@ func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
 	return p.own(specs)
 }
 
-// AdoptLinks implements machine.Links. Processes of nodes can be started from then on.
+// AdoptLinks implements machine.Links. Afterwards, processes can be started on nodes.
 func (p *part) AdoptLinks(ctx context.Context, links []link.Spec) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,8 +58,8 @@ func (p *part) AdoptLinks(ctx context.Context, links []link.Spec) error {
 	return p.openNodes()
 }
 
-// resolveEnds returns links with the namespaces of their ends. The end of a link to another machine is in the namespace
-// of the network between machines. The caller holds mu.
+// resolveEnds returns links with the namespaces of their ends. A link to another machine ends in the underlay's namespace.
+// The caller holds mu.
 func (p *part) resolveEnds(links []link.Spec) ([]link.Spec, error) {
 	specs := slices.Clone(links)
 	for i := range specs {
@@ -78,7 +77,6 @@ func (p *part) resolveEnds(links []link.Spec) ([]link.Spec, error) {
 	return specs, nil
 }
 
-// netns is the path of a node's namespace. The caller holds mu.
 func (p *part) netns(node string) string {
 	for _, n := range p.record.Nodes {
 		if n.Name == node {
@@ -88,7 +86,6 @@ func (p *part) netns(node string) string {
 	return p.place.Namespace(node) // which is not there
 }
 
-// ShapeLinks implements machine.Links.
 func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
 	if err := p.running().Set(ctx, changes); err != nil {
 		return fmt.Errorf("change links: %w", err)
@@ -96,12 +93,10 @@ func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
 	return nil
 }
 
-// LinkStats implements machine.Links.
 func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	return p.running().Stats(ctx, ids...)
 }
 
-// Lateness implements machine.Links.
 func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
 	engine := p.running()
 	if engine.Lateness == nil {
@@ -110,13 +105,12 @@ func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) 
 	return engine.Lateness(ctx, reset)
 }
 
-// fixedAddr is an address that is measured to, and never from.
+// fixedAddr is a target of measurements.
 type fixedAddr struct{ at netip.Addr }
 
 func (t fixedAddr) Addr() string          { return t.at.String() }
 func (t fixedAddr) Do(func() error) error { return machine.ErrRemoteHost }
 
-// MeasureRTT implements machine.Measurer.
 func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTResult, error) {
 	pairs := make([]probe.Pair, len(e.Paths))
 	from := map[string]*host.Node{}
@@ -136,7 +130,7 @@ func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTRe
 	return probe.MeasureRTT(ctx, pairs, e.Count, e.Interval)
 }
 
-// linkHost is a node as it is reached on a link.
+// linkHost is a node with its address on a link.
 type linkHost struct {
 	*host.Node
 	at netip.Addr
@@ -144,7 +138,6 @@ type linkHost struct {
 
 func (p linkHost) Addr() string { return p.at.String() }
 
-// MeasureTrain implements machine.Measurer.
 func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (probe.TrainResult, error) {
 	var ends [2]linkHost
 	for i, e := range []machine.TrainEnd{t.From, t.To} {

@@ -1,11 +1,9 @@
-// Package local is what the machine that this process runs on does for labs: a network
-// namespace, a control group and a directory for each node, and the links between them made
-// by a link engine.
+// Package local implements machine.Machine on this machine: a network namespace, a control group and a directory for each
+// node, and links between them made by a link engine.
 //
-// Whatever a part of a lab makes is written to a journal before it is made, so that Sweep can
-// clear what a killed process, a crash or a full disk left, and nothing else. The machine's
-// own network namespace gets no device, address, route or rule, but for a node that is the machine
-// itself (whole.go), whose end with the lab the kernel sees to.
+// Everything that a part makes is written to a journal first, so that Sweep can remove exactly what a killed process, a
+// crash or a full disk left. The machine's own network namespace gets no devices, addresses, routes or rules, except for a
+// node that is the machine itself (whole.go). The kernel removes those with the lab's processes.
 package local
 
 import (
@@ -16,26 +14,23 @@ import (
 	"skerry/internal/machine/journal"
 )
 
-// Config says how a machine does its work.
+// Config configures a Machine.
 type Config struct {
-	// State is the directory that keeps the journals of labs; default
-	// journal.DefaultStateDir.
+	// State is the state directory; default journal.DefaultStateDir.
 	State string
-	// Data gets the directories of nodes, so it should be on a disk with room for databases;
-	// default journal.DefaultDataDir.
+	// Data is the directory for the nodes' directories, on a disk with space for databases; default journal.DefaultDataDir.
 	Data string
-	// Exe is the skerry program that agents are started from.
+	// Exe is the skerry program, from which agents are started.
 	Exe string
-	// Engines are those to choose from, in the order of preference; default emulator.Kinds.
+	// Engines are the available engines in the order of preference; default emulator.Kinds.
 	Engines []emulator.Kind
-	// Log gets what is done, at level debug; default none.
+	// Log receives debug messages; default none.
 	Log *slog.Logger
-	// Progress, when set, is told how far Make, Address and Route are; called from one
-	// goroutine at a time.
+	// Progress, if set, is called while nodes and links are made, by one goroutine at a time.
 	Progress func(stage string, done, total int)
 }
 
-// Machine is this machine.
+// Machine implements machine.Machine on this machine.
 type Machine struct {
 	Config
 	store journal.Store
@@ -43,7 +38,6 @@ type Machine struct {
 
 var _ machine.Machine = (*Machine)(nil)
 
-// New returns this machine.
 func New(c Config) (*Machine, error) {
 	if c.State == "" {
 		c.State = journal.DefaultStateDir()

@@ -20,7 +20,7 @@ import (
 	"skerry/internal/machine/network"
 )
 
-// space starts the link engine and makes the namespaces.
+// space makes the namespaces and starts the link engine.
 func (p *part) space(ctx context.Context) error {
 	if err := network.MakeMountPoint(p.place.Namespaces()); err != nil {
 		return err
@@ -60,7 +60,6 @@ func (p *part) space(ctx context.Context) error {
 	return err
 }
 
-// env is what the part gives its link engine.
 func (p *part) env() emulator.Env {
 	return emulator.Env{
 		Socket: p.place.Path(journal.SocketFile), LogFile: p.place.Path(journal.EngineLog),
@@ -68,7 +67,7 @@ func (p *part) env() emulator.Env {
 	}
 }
 
-// noteEmulator writes the engine's process to the journal.
+// noteEmulator adds the engine's process to the journal.
 func (p *part) noteEmulator() error {
 	p.record.Warnings = append(p.record.Warnings, p.engine.Warnings...)
 	if p.engine.PID == 0 {
@@ -82,8 +81,7 @@ func (p *part) noteEmulator() error {
 	return p.journal.AppendProcess(process, journal.Emulator)
 }
 
-// each calls f for every node on threads that it may leave in any network namespace, and
-// reports how many are done.
+// each calls f for every node, on threads that f may leave in any network namespace, and reports progress.
 func (p *part) each(ctx context.Context, stage string, f func(node) error) error {
 	byName := make(map[string]node, len(p.record.Nodes))
 	for _, n := range p.record.Nodes {
@@ -103,10 +101,10 @@ func (p *part) each(ctx context.Context, stage string, f func(node) error) error
 	})
 }
 
-// shownDir is where `ip netns` looks for namespaces.
+// shownDir is the directory of `ip netns`.
 const shownDir = "/run/netns"
 
-// show makes the nodes' namespaces known to `ip netns`; none where that is not permitted.
+// show makes the namespaces visible to `ip netns`, if permitted.
 func (p *part) show() error {
 	nodes := p.record.Nodes
 	for i, n := range nodes {
@@ -138,7 +136,7 @@ func showAs(name, path string) (err error) {
 		if err = os.Symlink(path, filepath.Join(shownDir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// It is not there, or the last lab of another command just took it away.
+		// The directory is missing, or another command removed it just now.
 		if err = os.Mkdir(shownDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -146,8 +144,7 @@ func showAs(name, path string) (err error) {
 	return err
 }
 
-// hide removes the names that lead below dir, and shownDir itself when made says that
-// a lab made it and it is empty.
+// hide removes the names that refer to namespaces below dir, and shownDir if a lab made it and it is empty.
 func hide(dir string, made bool) error {
 	entries, err := os.ReadDir(shownDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,7 +173,7 @@ func hide(dir string, made bool) error {
 	return errors.Join(errs...)
 }
 
-// ownsShownDir tells whether shownDir is, or is going to be, there for labs alone.
+// ownsShownDir reports whether shownDir is, or will be, used by labs only.
 func ownsShownDir() bool {
 	entries, err := os.ReadDir(shownDir)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"skerry/internal/machine/network"
 )
 
-// SetAddresses implements machine.Network.
 func (p *part) SetAddresses(ctx context.Context, devices []machine.Device) error {
 	byNode := map[string][]machine.Device{}
 	for _, d := range devices {
@@ -34,7 +33,6 @@ func (p *part) SetAddresses(ctx context.Context, devices []machine.Device) error
 	})
 }
 
-// AddRoutes implements machine.Network.
 func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
 	byNode := map[string][]machine.Route{}
 	for _, r := range routes {
@@ -54,7 +52,6 @@ func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
 	})
 }
 
-// SetCarrier implements machine.Network.
 func (p *part) SetCarrier(_ context.Context, c machine.Cable, up bool) error {
 	at, err := p.network(c.Node)
 	if err != nil {
@@ -63,7 +60,6 @@ func (p *part) SetCarrier(_ context.Context, c machine.Cable, up bool) error {
 	return at.SetCarrier(c, up)
 }
 
-// LookupRoutes implements machine.Network.
 func (p *part) LookupRoutes(_ context.Context, node string, to []netip.Addr) ([]string, error) {
 	at, err := p.network(node)
 	if err != nil {
@@ -72,7 +68,6 @@ func (p *part) LookupRoutes(_ context.Context, node string, to []netip.Addr) ([]
 	return at.LookupRoutes(to)
 }
 
-// MakeTUN implements machine.Network.
 func (p *part) MakeTUN(_ context.Context, t machine.TUN) error {
 	at, err := p.network(t.Node)
 	if err != nil {
@@ -81,7 +76,6 @@ func (p *part) MakeTUN(_ context.Context, t machine.TUN) error {
 	return at.MakeTUN(t)
 }
 
-// IsListening implements machine.Network.
 func (p *part) IsListening(_ context.Context, node string, port int) (bool, error) {
 	at, err := p.network(node)
 	if err != nil {
@@ -90,7 +84,7 @@ func (p *part) IsListening(_ context.Context, node string, port int) (bool, erro
 	return at.IsListening(port)
 }
 
-// network is what the kernel has of a node; ErrNoNode when there is none of that name.
+// network returns a node's network, or ErrNoNode.
 func (p *part) network(node string) (network.Node, error) {
 	n, err := p.nodeMade(node)
 	if err != nil {
@@ -99,7 +93,6 @@ func (p *part) network(node string) (network.Node, error) {
 	return n.network()
 }
 
-// network is what the kernel has of the node.
 func (n node) network() (network.Node, error) {
 	addr, err := netip.ParseAddr(n.Addr)
 	if err != nil {
@@ -108,7 +101,6 @@ func (n node) network() (network.Node, error) {
 	return network.Node{Netns: n.Netns, Addr: addr}, nil
 }
 
-// MakeTunnels implements machine.Network.
 func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) (err error) {
 	specs, err := p.tunnelSpecs(ends)
 	if err != nil {
@@ -120,7 +112,7 @@ func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) (err e
 	return err
 }
 
-// tunnelSpecs puts the ends of tunnels together, in the order of the first ones.
+// tunnelSpecs pairs the ends of tunnels, in the order of the first ends.
 func (p *part) tunnelSpecs(ends []machine.TunnelEnd) ([]tunnel.Spec, error) {
 	at := make(map[string]int, len(ends)/2)
 	var specs []tunnel.Spec
@@ -145,10 +137,9 @@ func (p *part) tunnelSpecs(ends []machine.TunnelEnd) ([]tunnel.Spec, error) {
 	return specs, nil
 }
 
-// bridging is how many nodes' networks of containers are made at a time.
+// bridging bounds the container networks that are made concurrently.
 const bridging = 8
 
-// MTU implements machine.Services.
 func (p *part) MTU(context.Context) (int, error) {
 	least := 0
 	for _, n := range p.nodesMade() {
@@ -163,7 +154,6 @@ func (p *part) MTU(context.Context) (int, error) {
 	return least, nil
 }
 
-// MakeBridges implements machine.Services.
 func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(bridging)
@@ -185,7 +175,6 @@ func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error 
 	return g.Wait()
 }
 
-// SetRules implements machine.Services.
 func (p *part) SetRules(_ context.Context, rules []machine.RuleSet) error {
 	for _, r := range rules {
 		n, err := p.nodeMade(r.Node)

@@ -20,7 +20,6 @@ import (
 	"skerry/internal/machine/volume"
 )
 
-// MakeNodes implements machine.Nodes.
 func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +56,6 @@ func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
 	return nil
 }
 
-// directories makes those of the nodes.
 func (p *part) directories() error {
 	var err error
 	for range journal.MakeAttempts {
@@ -82,18 +80,18 @@ func (p *part) directories() error {
 	return nil
 }
 
-// volumesDir holds what volumes consist of. No node's name begins with a dot.
+// volumesDir holds the volumes' backing files. Node names do not begin with a dot.
 const volumesDir = ".volumes"
 
-// mountVolumes puts the directories of nodes on their volumes.
+// mountVolumes mounts the nodes' volumes on their directories.
 func (p *part) mountVolumes() error {
 	shared := false
 	for _, n := range p.record.Nodes {
 		if !n.Volume.Enabled() {
 			continue
 		}
-		// Processes of other labs have copies of the machine's mounts. Below a shared one, what
-		// is unmounted here goes there too, and with it the loop device.
+		// Other labs' processes have copies of the machine's mounts. If the mount is shared, unmounting here also unmounts
+		// the copies, which releases the loop device.
 		if !shared {
 			if err := network.Share(p.record.Data); err != nil {
 				return fmt.Errorf("mount place of volumes: %w", err)
@@ -107,7 +105,7 @@ func (p *part) mountVolumes() error {
 	return nil
 }
 
-// SetNames implements machine.Nodes. The file is written in place: processes have it mounted.
+// SetNames implements machine.Nodes. It writes the file in place, because processes have it mounted.
 func (p *part) SetNames(_ context.Context, names []machine.NameRecord) error {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
@@ -120,7 +118,6 @@ func (p *part) SetNames(_ context.Context, names []machine.NameRecord) error {
 	return nil
 }
 
-// SetResolver implements machine.Nodes.
 func (p *part) SetResolver(_ context.Context, server netip.Addr) error {
 	text := fmt.Sprintf("nameserver %s\noptions timeout:1 attempts:3\n", server)
 	if err := os.WriteFile(p.place.Path(journal.ResolverFile), []byte(text), 0o644); err != nil {
@@ -129,7 +126,7 @@ func (p *part) SetResolver(_ context.Context, server netip.Addr) error {
 	return nil
 }
 
-// attachNodes makes the hosts of the part's nodes.
+// attachNodes makes the hosts of new nodes.
 func (p *part) attachNodes(tree *cgroup.Tree) {
 	p.nodes = make(map[string]*host.Node, len(p.record.Nodes))
 	for _, n := range p.record.Nodes {
@@ -146,7 +143,7 @@ func (p *part) attachNodes(tree *cgroup.Tree) {
 	}
 }
 
-// openNodes makes the hosts of a part's nodes that are there already.
+// openNodes makes the hosts of existing nodes.
 func (p *part) openNodes() error {
 	if !p.record.Groups {
 		p.attachNodes(nil)
@@ -160,7 +157,6 @@ func (p *part) openNodes() error {
 	return nil
 }
 
-// Host implements machine.Nodes.
 func (p *part) Host(name string) (host.Host, error) {
 	n, err := p.node(name)
 	if err != nil {
@@ -178,7 +174,6 @@ func (p *part) node(name string) (*host.Node, error) {
 	return nil, fmt.Errorf("%w in lab %s: %s", machine.ErrNoNode, p.record.Name, name)
 }
 
-// ContainerHost implements machine.Nodes.
 func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
 	n, err := p.node(c.Node)
 	if err != nil {

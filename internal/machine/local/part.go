@@ -16,7 +16,7 @@ import (
 	"skerry/internal/machine/journal"
 )
 
-// part is what this machine has of a lab.
+// part implements machine.Part on this machine.
 type part struct {
 	machine *Machine
 	place   journal.LabDir
@@ -29,10 +29,10 @@ type part struct {
 	nodes    map[string]*host.Node
 	underlay *underlay       // nil before OpenEndpoint, and in processes that did not make it
 	tunnels  *tunnel.Tunnels // nil without any, and in processes that did not lay them
-	// owner is the lock of the lab's directory, held by the process that made an owned part,
-	// and by every process while it brings one up; else nil.
+	// owner is the lock of the lab's directory. The process that made an owned part holds it; so does every process that is
+	// making a part. Otherwise it is nil.
 	owner *flock.Lock
-	// borrowed is that lock while others change the part.
+	// borrowed is the same lock while a process changes a part without an owner.
 	borrowed *flock.Lock
 
 	ending sync.Mutex // of Down, one at a time, and of what follows
@@ -41,7 +41,6 @@ type part struct {
 
 var _ machine.Part = (*part)(nil)
 
-// Facts implements machine.Part.
 func (p *part) Facts() machine.Facts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,27 +55,23 @@ func (p *part) Facts() machine.Facts {
 	return f
 }
 
-// Members implements machine.Part.
 func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
 
-// Ended implements machine.Part.
 func (p *part) Ended() <-chan struct{} { return p.running().Ended }
 
-// running is the link engine at work.
 func (p *part) running() emulator.Running {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.engine
 }
 
-// nodesMade are the part's nodes.
 func (p *part) nodesMade() []node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.record.Nodes
 }
 
-// nodeMade is the node of a name; ErrNoNode when there is none.
+// nodeMade returns a node, or ErrNoNode.
 func (p *part) nodeMade(name string) (node, error) {
 	for _, n := range p.nodesMade() {
 		if n.Name == name {
@@ -86,11 +81,9 @@ func (p *part) nodeMade(name string) (node, error) {
 	return node{}, fmt.Errorf("%w in lab %s: %s", machine.ErrNoNode, p.place.Name, name)
 }
 
-// Files are this machine's.
 func (p *part) Files() files.System { return files.Local{} }
 
-// record is lab.json: what a part is, written when the lab is up. A part without it is half
-// made or half gone.
+// record is the content of lab.json, written when the lab is up. A part without it is incomplete.
 type record struct {
 	Version  int                       `json:"version"`
 	ID       string                    `json:"id"`
@@ -108,24 +101,24 @@ type record struct {
 	Warnings []string                  `json:"warnings,omitempty"`
 	Unheld   []machine.UnenforcedLimit `json:"unheld,omitempty"`
 	Settings map[string]string         `json:"settings"`
-	// Lab is what the lab says of itself.
+	// Lab is the description passed to Commit.
 	Lab json.RawMessage `json:"lab,omitempty"`
 }
 
-// recordVersion counts changes that a program of another version must not take for its own.
-// Sweep and Remove understand all of them: what clearing a part needs has stayed.
+// recordVersion changes when programs of other versions would misread the record. Sweep and Remove accept all versions: the
+// fields that they need have not changed.
 const recordVersion = 2
 
-// node is a node that was made.
+// node is an existing node.
 type node struct {
 	machine.NodeSpec
 	Dir string `json:"dir"`
-	// Netns is a path; Shown is the name that `ip netns` knows it by, "" for none.
+	// Netns is a path; Shown is the name in `ip netns`, "" for none.
 	Netns string `json:"netns"`
 	Shown string `json:"shown,omitempty"`
 }
 
-// whole tells whether the node is the machine itself.
+// whole reports whether the node is the machine itself.
 func (n node) whole() bool { return n.Netns == netns.OwnPath }
 
 func readRecord(p journal.LabDir) (record, error) {
@@ -134,7 +127,6 @@ func readRecord(p journal.LabDir) (record, error) {
 	return r, err
 }
 
-// names are those of the nodes.
 func (r record) names() []string {
 	names := make([]string, len(r.Nodes))
 	for i, n := range r.Nodes {
@@ -143,7 +135,6 @@ func (r record) names() []string {
 	return names
 }
 
-// facts are what is told of a part.
 func (r record) facts() machine.Facts {
 	f := machine.Facts{
 		ID: r.ID, Engine: r.Engine, Why: r.Why, Owned: r.Owned, Warnings: r.Warnings, Unenforced: r.Unheld, Settings: r.Settings, Lab: r.Lab,

@@ -18,7 +18,6 @@ import (
 	"skerry/internal/machine/journal"
 )
 
-// Prepare implements machine.Machine.
 func (m *Machine) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part, error) {
 	if a.Whole {
 		if err := canBeWhole(); err != nil {
@@ -37,7 +36,7 @@ func (m *Machine) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part
 	return p, nil
 }
 
-// claim takes the lab's name and writes its journal. When it fails nothing is left.
+// claim reserves the lab's name and writes its journal. A failed claim leaves nothing behind.
 func (p *part) claim(ctx context.Context) error {
 	store := p.place.Store
 	lock, err := store.Lock(ctx)
@@ -66,7 +65,7 @@ func (p *part) claim(ctx context.Context) error {
 	return err
 }
 
-// vacate clears what is left of a lab of that name; ErrExists when it is up.
+// vacate removes the remains of a lab with this name. It returns ErrExists if the lab is up.
 func vacate(ctx context.Context, p journal.LabDir) error {
 	lock, err := seize(ctx, p)
 	switch {
@@ -88,7 +87,7 @@ func vacate(ctx context.Context, p journal.LabDir) error {
 	return r.clear(ctx)
 }
 
-// found locks the lab's directory, gives the part its ID and plans it.
+// found locks the lab's directory, assigns the part's ID and writes the plan.
 func (p *part) found(ctx context.Context) (err error) {
 	if p.owner, err = journal.LockDir(ctx, p.place.Dir(), true); err != nil {
 		return err
@@ -119,8 +118,7 @@ func (p *part) found(ctx context.Context) (err error) {
 	return err
 }
 
-// Open implements machine.Machine. The nodes of a rootless part are opened from within its
-// user namespace.
+// Open implements machine.Machine. It enters the user namespace of a rootless part.
 func (m *Machine) Open(_ context.Context, lab string) (machine.Part, error) {
 	p := &part{machine: m, place: m.store.Lab(lab), journal: &journal.Journal{}}
 	var err error
@@ -143,7 +141,6 @@ func notFound(lab string) error {
 	return fmt.Errorf("%w: %s", machine.ErrNotFound, lab)
 }
 
-// Remove implements machine.Machine.
 func (m *Machine) Remove(ctx context.Context, lab string) error {
 	place := m.store.Lab(lab)
 	lock, err := seize(ctx, place)

@@ -16,8 +16,7 @@ import (
 	"skerry/internal/machine/network"
 )
 
-// remains are what a lab's directory tells of the lab: enough to clear it, whatever of
-// it was made and however little of the journal can be read.
+// remains describes a lab from its directory: enough to remove it, however incomplete the lab or its journal is.
 type remains struct {
 	place     journal.LabDir
 	id        string        // "" when nothing was made
@@ -28,7 +27,6 @@ type remains struct {
 	sameBoot  bool
 }
 
-// inspect reads a lab's directory.
 func inspect(p journal.LabDir) remains {
 	r := remains{place: p}
 	if id, err := os.Readlink(p.Path(journal.IDFile)); err == nil {
@@ -56,8 +54,8 @@ func inspect(p journal.LabDir) remains {
 	return r
 }
 
-// doubt is an error when a lab that does not look alive may yet be: what says so cannot be
-// read, and the machine may not have been restarted since.
+// doubt returns an error if a lab that looks dead may be alive: its record is unreadable, and the machine may not have
+// restarted since.
 func (r remains) doubt() error {
 	if r.unread == nil || !r.sameBoot && r.plan != nil {
 		return nil
@@ -66,7 +64,7 @@ func (r remains) doubt() error {
 	return advice.With(err, "if it is not wanted: skerry lab down %s", r.place.Name)
 }
 
-// alive reports whether a lab without an owner is meant to stay up.
+// alive reports whether a lab without an owner is committed.
 func (r remains) alive() bool {
 	if r.record == nil || r.record.Owned || !r.sameBoot {
 		return false
@@ -74,7 +72,7 @@ func (r remains) alive() bool {
 	return r.record.Holder == nil || r.record.Holder.Alive()
 }
 
-// damage says what is missing of a lab that is alive, "" when nothing is.
+// damage describes what is missing from a lab that is alive, "" if nothing is.
 func (r remains) damage() string {
 	switch s := r.record; {
 	case s.Emulator != nil && !s.Emulator.Alive():
@@ -85,15 +83,15 @@ func (r remains) damage() string {
 	return ""
 }
 
-// clear removes everything the lab made: processes, devices, namespaces, mounts,
-// control groups, directories. It goes on after failures, and may be called again.
+// clear removes everything the lab made: processes, devices, namespaces, mounts, control groups, directories. It continues
+// after failures and can be repeated.
 func (r remains) clear(ctx context.Context) error {
-	// A lab without this file is half gone, whatever happens to this process now.
+	// Without this file the lab is incomplete, even if this process is killed now.
 	errs := []error{journal.RemovePath(r.place.Path(journal.RecordFile))}
 	if r.id == "" {
 		return errors.Join(append(errs, r.place.RemoveFiles())...)
 	}
-	// What a process holds cannot be removed: the rest waits for another try.
+	// Resources of a running process cannot be removed; a later attempt can.
 	if err := r.kill(ctx); err != nil {
 		return fmt.Errorf("clear lab %s: %w", r.place.Name, err)
 	}
@@ -110,8 +108,8 @@ func (r remains) clear(ctx context.Context) error {
 	return r.place.RemoveFiles()
 }
 
-// removeHeldDevices removes the devices of namespaces that a process which is not the
-// lab's is in. Those of the others go with their namespaces, and much faster.
+// removeHeldDevices removes the devices of namespaces that another program's process is in. Other devices are removed with
+// their namespaces, which is much faster.
 func (r remains) removeHeldDevices() error {
 	spaces := r.spaces()
 	if len(spaces) == 0 {
@@ -145,8 +143,7 @@ func (r remains) removeGroups() error {
 	return tree.Group(r.id).Remove()
 }
 
-// removeData removes the nodes' directories, which the journal names and their mark
-// confirms.
+// removeData removes the nodes' directories if the journal names them and their mark confirms it.
 func (r remains) removeData() error {
 	if r.plan == nil {
 		return nil
@@ -159,8 +156,7 @@ func (r remains) removeData() error {
 	return removeMarked(dir, r.place.Dir())
 }
 
-// removeMarked removes a lab's data directory when its mark names the lab's own
-// directory, or when nothing is in it yet.
+// removeMarked removes a data directory if its mark names the lab's directory, or if it is empty.
 func removeMarked(dir, lab string) error {
 	mark, err := os.Readlink(filepath.Join(dir, journal.Mark))
 	switch {
@@ -185,8 +181,8 @@ func removeMarked(dir, lab string) error {
 	return nil
 }
 
-// unmountDisks unmounts the disks of their own and the volumes that nodes have: what is
-// mounted in a lab's data directory is the lab's, and so is a mount of it on itself.
+// unmountDisks unmounts the nodes' disks and volumes: every mount in a lab's data directory belongs to the lab, as does a
+// bind mount of the directory on itself.
 func unmountDisks(data string) error {
 	entries, err := os.ReadDir(data)
 	if err != nil {

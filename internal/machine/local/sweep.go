@@ -14,7 +14,6 @@ import (
 	"skerry/internal/machine/journal"
 )
 
-// Sweep implements machine.Machine.
 func (m *Machine) Sweep(ctx context.Context) ([]string, error) {
 	swept, err := m.sweep(ctx)
 	return append(swept, sweepData(m.Data)...), err
@@ -57,8 +56,7 @@ func (m *Machine) sweep(ctx context.Context) (swept []string, err error) {
 	return swept, errors.Join(errs...)
 }
 
-// sweepData removes the data directories of labs whose state directory is gone, as one in
-// a memory file system is after the machine's restart.
+// sweepData removes the data directories of labs whose state directory is gone, such as one in memory after a restart.
 func sweepData(dir string) (swept []string) {
 	if journal.CheckOwner(dir) != nil {
 		return nil
@@ -91,12 +89,11 @@ func sweepData(dir string) (swept []string) {
 	return swept
 }
 
-// moment is how long a process other than the lab's owner may hold a lock: a command
-// that changes links, or a process that the owner was starting when it was killed and
-// that still has all its files.
+// moment is how long a process other than the owner may hold a lock: a command that changes links, or a process that the
+// owner had just forked when it was killed and that has not closed its files yet.
 const moment = 2 * time.Second
 
-// seize locks a lab's directory, for ending the lab; flock.ErrHeld when its owner lives.
+// seize locks a lab's directory in order to end the lab. It returns flock.ErrHeld if the owner lives.
 func seize(ctx context.Context, p journal.LabDir) (*flock.Lock, error) {
 	lock, err := journal.LockDir(ctx, p.Dir(), false)
 	if !errors.Is(err, flock.ErrHeld) {
@@ -114,7 +111,6 @@ func seize(ctx context.Context, p journal.LabDir) (*flock.Lock, error) {
 	return lock, err
 }
 
-// List implements machine.Machine.
 func (m *Machine) List(ctx context.Context) ([]machine.PartStatus, error) {
 	names, err := m.store.ListLabs()
 	if err != nil {
@@ -167,7 +163,7 @@ func find(p journal.LabDir) (machine.PartStatus, error) {
 	return f, nil
 }
 
-// status adds what is known of a part that is whole.
+// status adds the state of a complete part.
 func (r remains) status(f *machine.PartStatus) {
 	f.Facts = r.record.facts()
 	if journal.ReadJSON(r.place.Path(journal.NoteFile), &f.Note) != nil {

@@ -22,7 +22,7 @@ import (
 	"skerry/internal/machine/network"
 )
 
-// underlayDevice is the device in the namespace between.
+// underlayDevice is the device in the underlay's namespace.
 const underlayDevice = "between"
 
 // underlay is a part's end of the network between machines.
@@ -31,15 +31,14 @@ type underlay struct {
 	port int
 	key  wgtypes.Key // private
 	addr netip.Prefix
-	// plain is the end of a network whose packets are not encrypted; nil of one whose are.
+	// plain is the device of an unencrypted network, nil with encryption.
 	plain *tunnel.VXLAN
 	mesh  *tunnel.Tunnels // nil before ConnectPeers
 }
 
-// underlayNetns is the namespace of the network between machines. No node's name has a +.
+// underlayNetns is the underlay's namespace. Node names contain no +.
 func (p *part) underlayNetns() string { return p.place.Namespace("+between") }
 
-// OpenEndpoint implements machine.Underlay.
 func (p *part) OpenEndpoint(_ context.Context, m machine.EndpointSpec) (machine.Endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +76,6 @@ func (p *part) OpenEndpoint(_ context.Context, m machine.EndpointSpec) (machine.
 	return met, nil
 }
 
-// ConnectPeers implements machine.Underlay.
 func (p *part) ConnectPeers(ctx context.Context, c machine.PeerSet) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +97,7 @@ func (p *part) ConnectPeers(ctx context.Context, c machine.PeerSet) error {
 	return netns.OnNewThread(func() error { return at.SetAddresses([]machine.Device{device}) })
 }
 
-// startTunnel makes the device through which packets leave for other machines. The caller holds mu.
+// startTunnel makes the device to the other machines. The caller holds mu.
 func (p *part) startTunnel(ctx context.Context, b *underlay, others []machine.Peer) error {
 	if b.plain != nil {
 		for _, o := range others {
@@ -124,7 +122,7 @@ func (p *part) startTunnel(ctx context.Context, b *underlay, others []machine.Pe
 	return err
 }
 
-// mtu returns the MTU of the device for packets between machines of at most path bytes.
+// mtu returns the device's MTU for a path MTU of path bytes.
 func (b *underlay) mtu(path int) int {
 	if b.plain != nil {
 		return tunnel.VXLANMTU(path)
@@ -132,7 +130,6 @@ func (b *underlay) mtu(path int) int {
 	return tunnel.MeshMTU(path)
 }
 
-// tunnelOptions are how processes that encrypt are started.
 func (p *part) tunnelOptions() tunnel.Options {
 	return tunnel.Options{
 		Command: []string{p.machine.Exe, "agent", "wireguard"},
@@ -148,7 +145,7 @@ func (p *part) tunnelOptions() tunnel.Options {
 	}
 }
 
-// close ends the network between machines; the kernel's goes with its namespace.
+// close ends the network. A kernel device is removed with its namespace.
 func (b *underlay) close() error {
 	if b == nil {
 		return nil
@@ -164,8 +161,7 @@ func (b *underlay) close() error {
 	return errors.Join(errs...)
 }
 
-// pathMTU is the longest packet, in bytes, that this machine's network takes to all of the
-// addresses, as far as its kernel knows.
+// pathMTU returns the smallest path MTU to the addresses in bytes, as far as the kernel knows.
 func pathMTU(others []netip.Addr) (least int, err error) {
 	for _, a := range others {
 		c, err := (&net.Dialer{Timeout: time.Second}).Dial("udp", netip.AddrPortFrom(a, machine.FirstPort).String()) // sends nothing
@@ -184,7 +180,7 @@ func pathMTU(others []netip.Addr) (least int, err error) {
 	return min(least, longestPath), nil
 }
 
-// longestPath is as long as packets of links may be, with all that goes before them.
+// longestPath bounds packets including all headers, in bytes.
 const longestPath = 9000
 
 func mtuOf(c *net.UDPConn, ip4 bool) (mtu int, err error) {
@@ -202,22 +198,21 @@ func mtuOf(c *net.UDPConn, ip4 bool) (mtu int, err error) {
 	return mtu, errors.Join(controlErr, err)
 }
 
-// portClaim keeps a UDP port from other labs, from when it is chosen until something listens on it:
+// portClaim reserves a UDP port among labs until a server listens on it. Without it:
 //
-//  1. Lab 1 finds a port free, and holds it by a socket.
-//  2. What is to listen there, the kernel's WireGuard or a process, opens a socket of its own: that of lab 1 is
-//     closed before.
-//  3. Lab 2 chooses in between, finds the port free and takes it. Lab 1 does not come up.
+// 1. Lab 1 finds a free port and binds a socket to it.
+// 2. It closes the socket so that the kernel's WireGuard, or a process, can bind its own.
+// 3. Lab 2 binds the port in between, and lab 1 fails.
 //
-// So who chooses a port has to have its name first, a socket without a file. Such names belong to a network namespace, as
-// ports do, and end with their process.
+// So every lab first binds the port's name, an abstract Unix socket. Such names belong to a network namespace, as ports do,
+// and end with their process.
 type portClaim struct {
 	name net.Listener
 	udp  *net.UDPConn
 	port int
 }
 
-// claimPort claims a port that no other lab has.
+// claimPort claims a port that no other lab uses.
 func claimPort() (*portClaim, error) {
 	var err error
 	for port := machine.FirstPort; port < machine.FirstPort+machine.Ports; port++ {
@@ -236,10 +231,9 @@ func claimPort() (*portClaim, error) {
 	return nil, advice.With(err, "labs between machines take one of %d to %d each", machine.FirstPort, machine.FirstPort+machine.Ports-1)
 }
 
-// open lets a process listen on the port; other labs still avoid it.
+// open frees the port for its server; other labs still avoid it.
 func (c *portClaim) open() error { return c.udp.Close() }
 
-// close gives the claim up.
 func (c *portClaim) close() error {
 	err := c.udp.Close()
 	if errors.Is(err, net.ErrClosed) { // open did that

@@ -18,27 +18,25 @@ import (
 	"skerry/internal/machine/network"
 )
 
-// A node may be the machine itself. Then the machine's own network namespace, which outlives every lab,
-// gets something of one. That nothing of it stays follows from what it is:
+// A node may be the machine itself. Then a lab adds devices to the machine's own network namespace, which outlives every
+// lab. Nothing of them stays, for these reasons:
 //
-//  1. It is the TUN devices of the node's links and what hangs on them: their settings, addresses, routes. The
-//     emulator makes them through a descriptor which it keeps, not as persistent ones. However it ends, the kernel
-//     closes that, and the devices go with all that hangs on them. So these are gone once no process of
-//     the lab runs, which clearing a lab begins with, and nothing has to be remembered.
-//  2. Devices of another kind would stay: where TUN is closed, the node is refused. So is a second lab's, whose
-//     devices would have the same names and addresses.
-//  3. What clears a lab kills the processes that are in the namespaces mounted in its directory, where there are no control
-//     groups, and removes the devices of those that another process holds. The machine's is never mounted there: netns.Own
-//     leads every process to it without a mount. The node's processes are found by its control group alone,
-//     beside tag and journal: where there are none, the node is refused.
-//  4. Settings of the whole machine are not changed: the agent may be killed before it changes them back.
-//  5. The processes have a mount namespace of their own, for names of nodes: a copy of the machine's mounts that
-//     ends with them. What they write outside their directory is on the machine's disk, as what is done by hand there.
+//  1. The lab adds only TUN devices with their settings, addresses and routes. The emulator makes them through a
+//     descriptor that it keeps open, not as persistent devices. However the emulator ends, the kernel closes the
+//     descriptor and removes the device with its addresses and routes. Clearing a lab kills its processes first.
+//  2. Other kinds of devices would stay. If TUN is unavailable, the node is refused. A second lab is also refused,
+//     because its devices would have the same names and addresses.
+//  3. Without control groups, clearing a lab kills the processes in the namespaces mounted in its directory and removes
+//     devices in namespaces that other processes hold. The machine's namespace is never mounted there: netns.Own refers
+//     to it without a mount. The node's processes are found by control group, tag and journal. Without control groups
+//     the node is refused.
+//  4. Settings of the whole machine do not change, because a killed agent could not restore them.
+//  5. The processes have a mount namespace of their own for the nodes' names: a copy of the machine's mounts that ends
+//     with them. What they write outside their directory stays on the machine's disk, like manual changes.
 
-// errWhole says that this machine cannot be a node.
 var errWhole = errors.New("this machine cannot be a node itself")
 
-// canBeWhole tells whether this machine can be a node.
+// canBeWhole returns why this machine cannot be a node, nil if it can.
 func canBeWhole() error {
 	if rootless.Inside() {
 		return advice.With(fmt.Errorf("%w: skerry does not run as root there", errWhole), "let it, by sudo: true for example, or leave out whole: true")
@@ -52,8 +50,8 @@ func canBeWhole() error {
 	return nil
 }
 
-// alone refuses a part whose node is the machine while that is another lab's. The caller has the store's
-// lock, so that no other part is prepared meanwhile.
+// alone returns an error if the machine is a node of another lab. The caller holds the store's lock, so that no other part
+// is prepared meanwhile.
 func (p *part) alone(ctx context.Context) error {
 	names, err := p.place.Store.ListLabs()
 	if err != nil {
@@ -87,8 +85,7 @@ func (p *part) wholly() error {
 	return nil
 }
 
-// vacant refuses links of a node that is the machine to addresses which the machine's own network has. The
-// caller holds mu.
+// vacant returns an error if links of a whole machine use addresses of the machine's own network. The caller holds mu.
 func (p *part) vacant(links []link.Spec) error {
 	n, ok := p.wholeNode()
 	if !ok || len(links) == 0 {
@@ -101,8 +98,8 @@ func (p *part) vacant(links []link.Spec) error {
 	return netns.OnNewThread(func() error { return at.Vacant(at.Addr) })
 }
 
-// own gives the node that is the machine its address, on each device of its links: they all have it, so that it
-// is there while any is. The caller holds mu.
+// own sets the address of a whole machine on every device of its links, so that it exists while any of them does. The
+// caller holds mu.
 func (p *part) own(links []link.Spec) error {
 	n, ok := p.wholeNode()
 	if !ok {
@@ -131,7 +128,7 @@ func (p *part) own(links []link.Spec) error {
 	})
 }
 
-// wholeNode is the node that is the machine, where there is one. The caller holds mu.
+// wholeNode returns the node that is the machine, if any. The caller holds mu.
 func (p *part) wholeNode() (node, bool) {
 	for _, n := range p.record.Nodes {
 		if n.whole() {
@@ -141,7 +138,7 @@ func (p *part) wholeNode() (node, bool) {
 	return node{}, false
 }
 
-// others are the addresses of devices beside a node's own.
+// others returns the devices' addresses except own.
 func others(own netip.Addr, devices []machine.Device) (addrs []netip.Addr) {
 	for _, d := range devices {
 		for _, a := range d.Addrs {
@@ -153,7 +150,7 @@ func others(own netip.Addr, devices []machine.Device) (addrs []netip.Addr) {
 	return addrs
 }
 
-// ends are where routes lead.
+// ends returns the routes' destinations.
 func ends(routes []machine.Route) (addrs []netip.Addr) {
 	for _, r := range routes {
 		addrs = append(addrs, r.To)

@@ -17,7 +17,7 @@ import (
 
 func isRefused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) }
 
-// found is the part of the test as List finds it; ok is false when it finds none.
+// found returns the test's part from List; ok is false without one.
 func (s Site) found(t *testing.T) (machine.PartStatus, bool) {
 	t.Helper()
 	all, err := s.Other.List(t.Context())
@@ -31,8 +31,7 @@ func (s Site) found(t *testing.T) (machine.PartStatus, bool) {
 	return all[i], true
 }
 
-// A part without an owner outlives the process that made it: another one finds it, takes its
-// links in hand, changes it and ends it.
+// A part without an owner outlives its process: another process finds it, adopts its links, changes it and ends it.
 func testAnother(t *testing.T, s Site) {
 	p := up(t, s, s.partSpec())
 	made := p.Facts()
@@ -66,7 +65,7 @@ func testAnother(t *testing.T, s Site) {
 	s.Left(t)
 }
 
-// Who changes a part that has no owner keeps others from it meanwhile.
+// A process that changes a part without an owner excludes others meanwhile.
 func testChanges(t *testing.T, s Site) {
 	p := up(t, s, s.partSpec())
 	q, err := s.Other.Open(t.Context(), s.Lab)
@@ -101,11 +100,11 @@ func testChanges(t *testing.T, s Site) {
 	}
 }
 
-// patience is longer than a machine takes to see that a lock was given back.
+// patience exceeds the time in which a machine notices a released lock.
 const patience = 20 * time.Millisecond
 
-// abandoned has a lock given back, and who waits for it give up so long afterwards: it is then held by
-// that was told so, or by none.
+// abandoned releases a lock while another caller's wait times out. Afterwards that caller holds the lock if it was told so;
+// otherwise no caller does.
 func abandoned(t *testing.T, p, q machine.Part, after time.Duration) {
 	t.Helper()
 	if err := p.Lock(t.Context()); err != nil {
@@ -142,7 +141,7 @@ func abandoned(t *testing.T, p, q machine.Part, after time.Duration) {
 	}
 }
 
-// A part that ends with its owner is left alone by others while that lives.
+// Other processes cannot change or end an owned part while its owner lives.
 func testOwned(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	if f, ok := s.found(t); !ok || f.State != machine.Owned || f.Owner == 0 {
@@ -167,8 +166,7 @@ func testOwned(t *testing.T, s Site) {
 	answered(t, p)
 }
 
-// Whatever of a part was made when its owner was killed: Sweep leaves nothing, nor does another
-// lab of that name that comes up.
+// Whenever the owner is killed, Sweep leaves nothing behind, and neither does a new lab with the same name.
 func testKilled(t *testing.T, s Site) {
 	for _, step := range []Step{Prepared, Made, Linked, Kept} {
 		s.Die(t, s.owned(), step)
@@ -196,8 +194,7 @@ func testKilled(t *testing.T, s Site) {
 	}
 }
 
-// A part whose emulator has ended is told to be damaged, cannot be taken in hand, and can be
-// ended.
+// A part whose emulator has ended is reported as damaged. Its links cannot be adopted, but it can be ended.
 func testDamage(t *testing.T, s Site) {
 	p := up(t, s, s.partSpec())
 	pid, ended := p.Facts().Emulator, p.Ended()

@@ -17,8 +17,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// connect connects from a node to the other, where nothing listens: to be refused is to
-// have been answered.
+// connect connects from a node to a closed port of the other: a refusal is an answer.
 func connect(t *testing.T, p machine.Part, from string, within time.Duration) error {
 	t.Helper()
 	h, err := p.Host(from)
@@ -44,10 +43,10 @@ func answered(t *testing.T, p machine.Part) {
 	}
 }
 
-// silence is how long an answer is waited for that is not to come.
+// silence is how long to wait in order to conclude that no answer comes.
 const silence = 200 * time.Millisecond
 
-// A change of one direction leaves the other one unchanged.
+// A change of one direction does not affect the other.
 func testLinks(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	answered(t, p)
@@ -76,7 +75,7 @@ func testLinks(t *testing.T, s Site) {
 	}
 }
 
-// A train that is shaped where it is sent comes at the pace of its link, both ways, whatever machines its ends are on.
+// A packet train arrives at the pace of its link, in both directions, even between machines.
 func testTrains(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	answered(t, p)
@@ -135,7 +134,7 @@ func testCarrier(t *testing.T, s Site) {
 	}
 }
 
-// Packets leave by the device that the kernel has for them; a TUN takes those for its network.
+// Packets leave through the device of their route; a TUN receives those for its network.
 func testWays(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	tun := machine.TUN{Node: nodeA, Name: "mesh", MTU: 1400, To: netip.MustParsePrefix("10.9.0.0/16")}
@@ -171,7 +170,7 @@ func testWays(t *testing.T, s Site) {
 	}
 }
 
-// What cannot be done is told, and nothing is made of it.
+// Invalid requests return errors and change nothing.
 func testRefusals(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	far := Links()
@@ -224,7 +223,6 @@ func linkIDs(stats []link.Stats) (ids []string) {
 	return ids
 }
 
-// linkStats returns the statistics of the one link.
 func linkStats(t *testing.T, p machine.Part) link.Stats {
 	t.Helper()
 	stats, err := p.LinkStats(t.Context(), linkID)

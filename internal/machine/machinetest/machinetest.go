@@ -1,6 +1,5 @@
-// Package machinetest is the contract that every machine.Machine keeps, wherever the machine is:
-// it is asked by nothing but the interface, and each time as it is and with all that is asked
-// and answered sent as JSON on the way.
+// Package machinetest is the contract of machine.Machine. It uses only the interface, each time directly and with all
+// arguments and results encoded as JSON.
 package machinetest
 
 import (
@@ -14,25 +13,24 @@ import (
 	"skerry/internal/machine"
 )
 
-// Site is a machine with nothing on it.
+// Site is a machine without labs.
 type Site struct {
-	// Lab is a name for labs that no other test has.
+	// Lab is a unique lab name.
 	Lab string
-	// Machine is the machine as one process asks it, Other the same as another one does.
+	// Machine and Other are the same machine as two processes see it.
 	Machine, Other machine.Machine
-	// Left fails the test when anything of labs is left on the machine, at the end or where
-	// it is called.
+	// Left fails the test if anything of a lab is left on the machine. It is also called at the end.
 	Left func(t *testing.T)
-	// Kill kills a process of the machine by its ID there.
+	// Kill kills a process of the machine.
 	Kill func(t *testing.T, pid int)
-	// Die has a process of its own bring a part up, by Bring, and be killed after a step.
+	// Die brings a part up in a process of its own, by Bring, and kills the process after a step.
 	Die func(t *testing.T, a machine.PartSpec, after Step)
 }
 
-// Step of a part on its way up.
+// Step is a stage in making a part.
 type Step string
 
-// Steps, in their order.
+// Steps in their order.
 const (
 	Prepared Step = "prepared"
 	Made     Step = "made"
@@ -40,7 +38,7 @@ const (
 	Kept     Step = "kept"
 )
 
-// Run tests machines; each call of site gives another one.
+// Run tests machines; each call of site returns a new one.
 func Run(t *testing.T, site func(t *testing.T) Site) {
 	for name, test := range map[string]func(t *testing.T, s Site){
 		"nodes":          testNodes,
@@ -66,7 +64,7 @@ func Run(t *testing.T, site func(t *testing.T) Site) {
 	}
 }
 
-// Nodes of the part that Bring makes, a and b, with a link between them.
+// Nodes of the part that Bring makes, with a link between them.
 const (
 	nodeA, nodeB = "a", "b"
 	deviceOf     = "lk0"
@@ -74,26 +72,23 @@ const (
 	latency      = 10 * time.Millisecond
 )
 
-// addrs of the nodes.
 var (
 	addrA = netip.MustParseAddr("10.77.0.1")
 	addrB = netip.MustParseAddr("10.77.0.2")
 )
 
-// Links is the link that Bring creates.
+// Links is the link that Bring makes.
 func Links() []link.Spec {
 	q := link.Quality{Latency: latency}
 	a, b := link.End{Node: nodeA, Device: deviceOf}, link.End{Node: nodeB, Device: deviceOf}
 	return []link.Spec{{ID: linkID, A: a, B: b, AB: q, BA: q, Seed: 1}}
 }
 
-// routes lead from each node to the other.
 func routes() []machine.Route {
 	return []machine.Route{{Node: nodeA, To: addrB, Device: deviceOf}, {Node: nodeB, To: addrA, Device: deviceOf}}
 }
 
-// Bring brings up a part of two nodes and a link between them, and tells after each step that
-// it is done.
+// Bring makes a part with two nodes and a link, and calls done after each step.
 func Bring(ctx context.Context, m machine.Machine, a machine.PartSpec, done func(Step)) (machine.Part, error) {
 	p, err := m.Prepare(ctx, a)
 	if err != nil {
@@ -131,7 +126,7 @@ func Bring(ctx context.Context, m machine.Machine, a machine.PartSpec, done func
 	return p, nil
 }
 
-// up is a part that is down when the test ends.
+// up makes a part that is ended with the test.
 func up(t *testing.T, s Site, a machine.PartSpec) machine.Part {
 	t.Helper()
 	p, err := Bring(t.Context(), s.Machine, a, func(Step) {})

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// shell runs a script on a node and returns what it prints.
+// shell runs a script on a node and returns its output.
 func shell(t *testing.T, p machine.Part, node, script string) (string, error) {
 	t.Helper()
 	h, err := p.Host(node)
@@ -30,7 +30,7 @@ func shell(t *testing.T, p machine.Part, node, script string) (string, error) {
 	return strings.TrimSpace(out.String()), ran.Err()
 }
 
-// A node has its name, its directory and its network; the facts tell of all of them.
+// A node has a name, a directory and a network, and Facts describes them.
 func testNodes(t *testing.T, s Site) {
 	p := up(t, s, s.owned())
 	out, err := shell(t, p, nodeB, "hostname; echo kept >$HOME/x; cat x; ls /proc/sys/net/ipv4/conf | grep -c "+deviceOf)

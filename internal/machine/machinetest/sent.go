@@ -15,11 +15,9 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Sent is a machine as one is that is asked by messages: whatever is asked and answered goes
-// through JSON, and the test fails where that loses something.
+// Sent returns a machine whose arguments and results pass through JSON. The test fails if that loses information.
 func Sent(t testing.TB, m machine.Machine) machine.Machine { return &sent{m, t} }
 
-// through is a value as it arrives.
 func through[T any](t testing.TB, v T) T {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -63,7 +61,7 @@ func (s *sent) List(ctx context.Context) ([]machine.PartStatus, error) {
 	return through(s.t, found), err
 }
 
-// sentPart passes on without a change what is no more than a name or a text.
+// sentPart does not encode plain names and texts.
 type sentPart struct {
 	machine.Part
 	t testing.TB

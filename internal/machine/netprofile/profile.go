@@ -1,6 +1,5 @@
-// Package netprofile is what was measured between machines over a time, and what a topology and a trace
-// make of that, so that a lab on one machine is a copy of them: round trips with their distribution,
-// loss, rates each way. It is pure data and computes.
+// Package netprofile holds a measurement of the network between machines and turns it into a topology and a trace, so that
+// a lab on one machine reproduces round trips with their distribution, loss and bandwidth. It is pure computation.
 //
 //	round trips ─► shape: distance, jitter and its distribution ─► topology.yaml
 //	            └► second by second: how far, how much is lost ───────────► trace.csv
@@ -20,45 +19,43 @@ import (
 	"skerry/internal/link"
 )
 
-// ErrNoData says that nothing was measured that a topology could be made of.
+// ErrNoData is returned if no two machines could be measured.
 var ErrNoData = errors.New("no two machines have answered each other")
 
-// Profile is what was measured.
 type Profile struct {
 	Began time.Time `json:"began"`
-	// Seconds are for how long round trips were measured, EveryMS how often.
+	// Seconds is the duration of the measurement, EveryMS the interval between probes.
 	Seconds  float64          `json:"seconds"`
 	EveryMS  float64          `json:"every_ms"`
 	Machines []MachineProfile `json:"machines"`
 	Pairs    []Pair           `json:"pairs"`
 }
 
-// MachineProfile is one of the machines.
 type MachineProfile struct {
 	Name string `json:"name"`
 	Site string `json:"site,omitempty"`
-	// Problem says why nothing was measured from or to it.
+	// Problem says why the machine was not measured.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Pair is what was found between two machines.
+// Pair is the result for two machines.
 type Pair struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Problem string `json:"problem,omitempty"`
 	Sent    int    `json:"sent"`
 	Lost    int    `json:"lost"`
-	// RTT are the round trips' quantiles, Shape what they are like.
+	// RTT holds the quantiles of round trips, Shape the fitted link.
 	RTT   Quantiles `json:"rtt_ms"`
 	Shape Shape     `json:"shape"`
-	// There and Back are what TCP streams got together, in bit/s of IP packets, 0 where that is not known.
+	// There and Back are the total rates of TCP streams, in bit/s of IP packets, 0 if unknown.
 	There int64 `json:"there_bps,omitempty"`
 	Back  int64 `json:"back_bps,omitempty"`
 
 	course []time.Duration // 0 for those that were lost
 }
 
-// Quantiles of round trips, in ms.
+// Quantiles of round trips in ms.
 type Quantiles struct {
 	Min float64 `json:"min"`
 	P5  float64 `json:"p5"`
@@ -70,21 +67,20 @@ type Quantiles struct {
 	Max float64 `json:"max"`
 }
 
-// Shape is what a link is asked for so that its round trips are distributed as those that were measured.
+// Shape is a link quality whose round trips have the measured distribution.
 type Shape struct {
-	// RTTMS is the round trip, JitterMS that of each way.
+	// RTTMS is a round trip, JitterMS the jitter of each direction.
 	RTTMS        float64           `json:"rtt_ms"`
 	JitterMS     float64           `json:"jitter_ms"`
 	Distribution link.Distribution `json:"distribution,omitempty"`
-	// Loss of each way, 0 to 1: what is lost on either is no answer.
+	// Loss of each direction, 0 to 1. A loss in either direction loses the answer.
 	Loss float64 `json:"loss,omitempty"`
 }
 
-// Window is what a trace's rows are about.
+// Window is the time covered by a row of a trace.
 const Window = time.Second
 
-// AddSamples fills in what a course of probes says, one sent every so often; round trips are 0 where the probe
-// was lost.
+// AddSamples computes the pair's results from round trips in the order of sending, one every interval; 0 is a lost probe.
 func (p *Pair) AddSamples(course []time.Duration) {
 	p.course, p.Sent = course, len(course)
 	trips := answered(course)
@@ -98,8 +94,7 @@ func (p *Pair) AddSamples(course []time.Duration) {
 	p.Shape.Loss = each(p.Lost, p.Sent)
 }
 
-// IsSteady leaves out of the pair's jitter what a trace tells second by second: the shape is that within
-// windows.
+// IsSteady removes from the pair's jitter what a trace represents: the shape is that within windows.
 func (p *Pair) IsSteady(every time.Duration) {
 	var within []float64
 	for _, w := range windows(p.course, every) {
@@ -117,12 +112,11 @@ func (p *Pair) IsSteady(every time.Duration) {
 	p.Shape.Loss = loss
 }
 
-// windows cuts a course into stretches of a Window each.
 func windows(course []time.Duration, every time.Duration) [][]time.Duration {
 	return slices.Collect(slices.Chunk(course, max(1, int(Window/every))))
 }
 
-// answered are the round trips in ms, sorted.
+// answered returns the non-zero round trips in ms, sorted.
 func answered(course []time.Duration) []float64 {
 	trips := make([]float64, 0, len(course))
 	for _, d := range course {
@@ -136,7 +130,7 @@ func answered(course []time.Duration) []float64 {
 
 func median(sorted []float64) float64 { return stat.Quantile(0.5, stat.Empirical, sorted, nil) }
 
-// each is the loss of each way where so many of all got no answer.
+// each returns the loss per direction from the share of lost round trips.
 func each(lost, of int) float64 {
 	if of == 0 {
 		return 0
@@ -145,21 +139,20 @@ func each(lost, of int) float64 {
 }
 
 const (
-	// draws is how many values of a way's jitter stand for all, points how many quantiles are compared: those
-	// of the middle nine tenths.
+	// draws is the number of values that represent a direction's jitter. points is the number of compared quantiles, of the
+	// middle nine tenths.
 	draws, points = 128, 91
-	// leastJitter, in ms, is what an emulator does not tell from none.
+	// leastJitter, in ms, is the smallest jitter that an emulator distinguishes from none.
 	leastJitter = 0.01
 )
 
-// fit is the distance, the jitter and the distribution whose round trips come nearest to sorted ones, in
-// ms. A round trip has two ways, whose jitters are drawn each on its own:
+// fit returns the distance, jitter and distribution whose round trips are closest to the given ones (sorted, in ms). A
+// round trip has two directions with independent jitter:
 //
 //	quantile of the round trips ≈ RTT + jitter x quantile of the sum of two draws
 //
-// which is a line for each distribution; the one is taken that leaves the least, moved so that medians are
-// the same. The outermost twentieths have no part in it: what a crowded machine held up for a while is no
-// distance.
+// This is a line for each distribution. fit chooses the distribution with the smallest residual and shifts it to the
+// measured median. It ignores the outermost twentieths: delays of a busy machine are not distance.
 func fit(trips []float64) Shape {
 	q := make([]float64, points)
 	for i := range q {
@@ -185,13 +178,13 @@ func fit(trips []float64) Shape {
 	return best
 }
 
-// maxJitterMS is the largest jitter of each way that a link of the shape can have, to the microsecond.
+// maxJitterMS is the largest jitter per direction that the shape's delay permits, rounded to the microsecond.
 func (s Shape) maxJitterMS() float64 {
 	way := link.Quality{Latency: time.Duration(s.RTTMS / 2 * float64(time.Millisecond)), Distribution: s.Distribution}
 	return math.Floor(way.MaxJitter().Seconds()*1e6) / 1e3
 }
 
-// medianOfTwo are the quantiles of the sum of two draws.
+// medianOfTwo returns the quantiles of the sum of two draws.
 func medianOfTwo(d link.Distribution) []float64 {
 	one := d.Table(draws)
 	sums := make([]float64, 0, draws*draws)
@@ -208,12 +201,12 @@ func medianOfTwo(d link.Distribution) []float64 {
 	return q
 }
 
-// quantile is the i-th of those that are compared, from 5 to 95 %.
+// quantile returns the i-th compared quantile, from 5 to 95 %.
 func quantile(sorted []float64, i int) float64 {
 	return stat.Quantile(float64(i+5)/100, stat.Empirical, sorted, nil)
 }
 
-// Write prints the portrait for people: a line a pair, and what could not be measured.
+// Write prints the profile as text: a line per pair, and failed measurements.
 func (p Profile) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "FROM\tTO\tRTT P5\tMEDIAN\tP95\tP99\tMAX\tJITTER, ONE WAY\tLOST\tTHERE\tBACK")
@@ -258,7 +251,7 @@ func formatRow(bps int64) string {
 	return rate(bps)
 }
 
-// IsComplete tells whether all machines were reached and each two have answered each other.
+// IsComplete reports whether all machines were reached and all pairs measured.
 func (p Profile) IsComplete() bool {
 	for _, m := range p.Machines {
 		if m.Problem != "" {

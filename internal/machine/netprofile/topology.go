@@ -15,8 +15,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// Topology writes the machines as a topology: a site for each site of theirs, or for the machine where it
-// has none; a node a machine; a link a pair that has answered. ErrNothing where none has.
+// Topology encodes the profile as a topology: a site for each site of the machines, or for each machine without one; a node
+// for each machine; a link for each measured pair. It returns ErrNoData without pairs.
 func (p Profile) Topology() ([]byte, error) {
 	sites, nodes := p.names()
 	var b bytes.Buffer
@@ -53,8 +53,7 @@ func (p Profile) lasted() time.Duration {
 	return time.Duration(p.Seconds * float64(time.Second)).Round(time.Second)
 }
 
-// quality is what a link is asked for, as a topology says it. It says so also where there is no jitter and
-// no loss: defaults of an experiment that starts from the topology are about other links.
+// quality formats a link's quality. It includes zero jitter and loss, so that an experiment's defaults do not apply.
 func (x Pair) quality() string {
 	s := x.Shape
 	all := []string{"rtt: " + milliseconds(s.RTTMS), "jitter: " + milliseconds(s.JitterMS)}
@@ -71,27 +70,24 @@ func (x Pair) quality() string {
 	return strings.Join(all, ", ")
 }
 
-// milliseconds are written to the microsecond.
 func milliseconds(ms float64) string {
 	return unit.Duration(time.Duration(math.Round(ms*1000)) * time.Microsecond).String()
 }
 
-// share is written to the thousandth of a percent.
 func share(f float64) string { return unit.Fraction(math.Round(f*1e5) / 1e5).String() }
 
-// rate is written with three digits.
+// rate formats a rate with three digits.
 func rate(bps int64) string {
 	step := int64(math.Pow10(max(0, len(fmt.Sprint(bps))-3)))
 	return unit.Bandwidth((bps + step/2) / step * step).String()
 }
 
-// site is a site of the topology with its machines.
 type site struct {
 	name     string
 	machines []string
 }
 
-// names are the sites, and the node of each machine: as a topology calls them that does not say.
+// names returns the sites, and the name that the topology gives to each machine's node.
 func (p Profile) names() (sites []site, nodes map[string]string) {
 	at, place := map[string]int{}, map[string]int{}
 	for _, m := range p.Machines {
@@ -122,12 +118,12 @@ func (p Profile) names() (sites []site, nodes map[string]string) {
 	return sites, nodes
 }
 
-// No other bytes may be in the name of a site, and no more than 25 where several nodes are numbered.
+// Site names contain no other bytes, and at most 25 if several nodes are numbered.
 var unsafeChars = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 const longest = 25
 
-// siteName makes a name of a site of any other.
+// siteName converts any name to a valid site name.
 func siteName(name string) string {
 	name = strings.TrimLeft(unsafeChars.ReplaceAllString(name, "-"), "._-")
 	if name == "" {
@@ -136,7 +132,7 @@ func siteName(name string) string {
 	return name[:min(len(name), longest)]
 }
 
-// check reads a topology back.
+// check parses a topology.
 func check(text []byte) error {
 	root, err := strict.Parse("topology", text)
 	if err != nil {
@@ -152,10 +148,10 @@ func check(text []byte) error {
 	return nil
 }
 
-// change, in ms, is how far a way must have changed for a trace to say so.
+// change, in ms, is the smallest change of a direction that a trace reports.
 const change = 0.01
 
-// row is a window of a pair.
+// row is one window of a pair.
 type row struct {
 	at      float64 // s
 	pair    int
@@ -163,9 +159,8 @@ type row struct {
 	loss    float64 // of one way
 }
 
-// Trace writes how round trips and losses went, a row each direction and Window in which they changed, as
-// an experiment's drift takes it. The columns are those of docs/experiment-reference.md: time_s, from, to,
-// latency_ms (one way) and loss.
+// Trace encodes round trips and losses as a trace for an experiment's drift: a row for each direction and Window in which
+// they changed. docs/experiment-reference.md describes the columns time_s, from, to, latency_ms (one way) and loss.
 func (p Profile) Trace() ([]byte, error) {
 	_, nodes := p.names()
 	var rows []row
@@ -194,7 +189,7 @@ func (p Profile) Trace() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// rows are the windows of a pair in which something changed.
+// rows returns the windows in which the pair changed.
 func (x Pair) rows(pair int, every time.Duration) (rows []row) {
 	last := row{latency: math.Inf(1)}
 	for i, w := range windows(x.course, every) {

@@ -19,7 +19,7 @@ const (
 	allowedControls   = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 )
 
-// CongestionControls returns those that this machine's kernel has now. It may load others from modules.
+// CongestionControls returns the controls that are loaded in the kernel. It may load others from modules.
 func CongestionControls() []string {
 	text, err := read(availableControls)
 	if err != nil {
@@ -28,13 +28,13 @@ func CongestionControls() []string {
 	return strings.Fields(text)
 }
 
-// allowed calls set while the host allows its namespaces a congestion control. A kernel whose own default is bbr allows
-// reno and bbr alone, most others reno and cubic, and only the host's namespace may change that. The list is one for the
-// whole host, so it is locked meanwhile, and put back as it was.
+// allowed calls set while the host permits its namespaces a congestion control. A kernel with bbr as default permits reno
+// and bbr only, most others reno and cubic, and only the host's namespace can change that. The list applies to the whole
+// host, so allowed locks and restores it.
 func allowed(control string, set func() error) error {
 	undo := make(chan struct{})
 	ready, undone := make(chan error), make(chan error, 1)
-	// The calling thread is in a node's namespace; this goroutine runs on one in the host's.
+	// The calling thread is in a node's namespace, this goroutine in the host's.
 	go func() { undone <- allowUntil(control, ready, undo) }()
 	if err := <-ready; err != nil {
 		return err
@@ -44,7 +44,7 @@ func allowed(control string, set func() error) error {
 	return errors.Join(err, <-undone)
 }
 
-// allowUntil adds a congestion control to the list until undo is closed. It sends on ready once it has, or why it cannot.
+// allowUntil adds a congestion control to the list until undo is closed. It sends nil or an error on ready.
 func allowUntil(control string, ready chan<- error, undo <-chan struct{}) error {
 	list, err := os.OpenFile(allowedControls, os.O_RDWR, 0)
 	if err != nil {
@@ -68,7 +68,7 @@ func allowUntil(control string, ready chan<- error, undo <-chan struct{}) error 
 	return nil
 }
 
-// lockedList locks the list until it is closed and reads it.
+// lockedList locks the list until the file is closed, and reads it.
 func lockedList(list *os.File) (string, error) {
 	if err := unix.Flock(int(list.Fd()), unix.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock %s: %w", allowedControls, err)
@@ -81,7 +81,6 @@ func writeList(list *os.File, text string) error {
 	return err
 }
 
-// congestionError explains why nodes cannot have a congestion control.
 func congestionError(control string, err error) error {
 	wrapped := fmt.Errorf("set %s to %q: %w", congestionControl, control, err)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +89,7 @@ func congestionError(control string, err error) error {
 	return advice.With(wrapped, "%s", remedy(control))
 }
 
-// remedy says what gives nodes a congestion control.
+// remedy returns the advice that makes a congestion control available.
 func remedy(control string) string {
 	if have := CongestionControls(); have != nil && !slices.Contains(have, control) {
 		return fmt.Sprintf("load its module as root (modprobe tcp_%s), or choose one that the kernel has (%s) as defaults.tcp.congestion_control", control, strings.Join(have, ", "))

@@ -17,14 +17,14 @@ import (
 	"skerry/internal/machine"
 )
 
-// Node is a node's namespace, a path, and the node's address.
+// Node is a node's address and the path of its namespace.
 type Node struct {
 	Netns string
 	Addr  netip.Addr
 }
 
-// SetAddresses has devices of the node stand as asked. The calling thread, which must be a
-// throwaway, is in its namespace then.
+// SetAddresses configures devices of the node. It leaves the calling thread, which must be a throwaway, in the node's
+// namespace.
 func (n Node) SetAddresses(devices []machine.Device) error {
 	if err := netns.Enter(n.Netns); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (n Node) stand(h *netlink.Handle, d machine.Device) error {
 		return fmt.Errorf("find %s: %w", d.Name, err)
 	}
 	for _, a := range d.Addrs {
-		// A node that is the machine itself has its address on its devices already.
+		// A whole machine's devices already have its address.
 		if err := h.AddrReplace(device, &netlink.Addr{IPNet: ipNet(a)}); err != nil {
 			return fmt.Errorf("give %s the address %s: %w", d.Name, a, err)
 		}
@@ -64,8 +64,8 @@ func (n Node) stand(h *netlink.Handle, d machine.Device) error {
 	return nil
 }
 
-// linkLocal gives a device that has IPv6 an address of that kind unless it has one. It
-// is made of the node's IPv4 address, so that the two ends of a link differ.
+// linkLocal adds a link-local address to a device with IPv6, unless it has one. The address is derived from the node's IPv4
+// address, so that the two ends of a link differ.
 func linkLocal(h *netlink.Handle, d netlink.Link, addr netip.Addr) error {
 	off, err := os.ReadFile("/proc/sys/net/ipv6/conf/" + d.Attrs().Name + "/disable_ipv6")
 	if errors.Is(err, fs.ErrNotExist) || strings.TrimSpace(string(off)) != "0" {
@@ -81,7 +81,6 @@ func linkLocal(h *netlink.Handle, d netlink.Link, addr netip.Addr) error {
 	return h.AddrAdd(d, &netlink.Addr{IPNet: &net.IPNet{IP: ip, Mask: net.CIDRMask(64, 128)}, Flags: unix.IFA_F_NODAD})
 }
 
-// SetCarrier sets devices of the node down or up.
 func (n Node) SetCarrier(c machine.Cable, up bool) error {
 	return netns.Do(n.Netns, func() error {
 		return withHandle(func(h *netlink.Handle) error {
@@ -103,8 +102,7 @@ func (n Node) SetCarrier(c machine.Cable, up bool) error {
 	})
 }
 
-// setUp gives back what the kernel takes from a device that goes down: its link-local
-// address and the routes over it.
+// setUp sets a device up and restores its link-local address and routes, which the kernel removed.
 func (n Node) setUp(h *netlink.Handle, d netlink.Link, routes []machine.Route) error {
 	if err := h.LinkSetUp(d); err != nil {
 		return err
@@ -123,7 +121,7 @@ func (n Node) setUp(h *netlink.Handle, d netlink.Link, routes []machine.Route) e
 	return nil
 }
 
-// MakeTUN makes a device on the node and sends to it what is for a network.
+// MakeTUN makes a TUN device on the node and routes a network to it.
 func (n Node) MakeTUN(t machine.TUN) error {
 	return netns.Do(n.Netns, func() error {
 		return withHandle(func(h *netlink.Handle) error {
@@ -148,15 +146,15 @@ func (n Node) MakeTUN(t machine.TUN) error {
 	})
 }
 
-// ErrTaken says that a machine's own network has an address that a lab is to have there.
+// ErrTaken is returned if the machine's own network uses an address of a lab.
 var ErrTaken = errors.New("the machine's own network has the address")
 
-// widest is the length of the widest prefix that counts as a network of the machine's own. Wider ones, as a VPN or a
-// company has, lose the few addresses of a lab for as long as that is up.
+// widest is the shortest prefix length that counts as a network of the machine. Wider networks, such as a VPN's, lose the
+// few addresses of a lab while it is up.
 const widest = 9
 
-// Vacant returns ErrTaken where the namespace has a network that one of the addresses is in. The calling
-// thread, which must be a throwaway, is in the namespace then.
+// Vacant returns ErrTaken if the namespace has a network that contains one of the addresses. It leaves the calling thread,
+// which must be a throwaway, in the namespace.
 func (n Node) Vacant(addrs ...netip.Addr) error {
 	if err := netns.Enter(n.Netns); err != nil {
 		return err
@@ -183,8 +181,8 @@ func (n Node) Vacant(addrs ...netip.Addr) error {
 	})
 }
 
-// Alone has a device of the calling thread's namespace keep from what the namespace's other devices do by the machine's
-// settings: nothing of IPv6, and answers may take another link of a pair. Settings of a device go with it.
+// Alone overrides the machine's settings for a device of the calling thread's namespace: no IPv6, and answers may use
+// another link of a pair. The settings are removed with the device.
 func Alone(device string) error {
 	return Apply([]Setting{
 		{name: "net.ipv6.conf." + device + ".disable_ipv6", value: "1"},

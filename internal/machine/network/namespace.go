@@ -1,5 +1,5 @@
-// Package network is the network of nodes as this machine's kernel has it: a namespace each
-// with its settings, and the addresses, routes and states of the devices in it.
+// Package network configures the network of nodes in this machine's kernel: a namespace for each node with its settings,
+// and the addresses, routes and states of its devices.
 package network
 
 import (
@@ -19,12 +19,11 @@ import (
 	"skerry/internal/kernel/netns"
 )
 
-// loopback is the index of "lo" in every namespace.
+// loopback is the index of "lo".
 const loopback = 1
 
-// Make makes a node's namespace at a path: its loopback device, its address, unless that is
-// the zero value, and its kernel settings. The calling thread, which must be a throwaway, is
-// in it then.
+// Make makes a node's namespace at a path, with loopback device, address (unless it is the zero value) and kernel settings.
+// It leaves the calling thread, which must be a throwaway, in the namespace.
 func Make(path string, addr netip.Addr, settings []Setting) error {
 	if err := netns.Create(path); err != nil {
 		return err
@@ -43,7 +42,7 @@ func Make(path string, addr netip.Addr, settings []Setting) error {
 	})
 }
 
-// RunInside calls f on a thread of its own in a namespace, with netlink to it.
+// RunInside calls f with a netlink handle on a thread of its own in a namespace.
 func RunInside(path string, f func(*netlink.Handle) error) error {
 	return netns.OnNewThread(func() error {
 		if err := netns.Enter(path); err != nil {
@@ -53,7 +52,7 @@ func RunInside(path string, f func(*netlink.Handle) error) error {
 	})
 }
 
-// MTU is the smallest of the devices that packets leave a namespace by, 0 without any.
+// MTU returns the smallest MTU of the namespace's devices except loopback, 0 without any.
 func MTU(path string) (mtu int, err error) {
 	err = RunInside(path, func(h *netlink.Handle) error {
 		links, err := h.LinkList()
@@ -90,7 +89,7 @@ func RemoveDevices(path string) error {
 	})
 }
 
-// withHandle calls f with netlink to the calling thread's namespace.
+// withHandle calls f with a netlink handle in the calling thread's namespace.
 func withHandle(f func(*netlink.Handle) error) error {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -100,15 +99,14 @@ func withHandle(f func(*netlink.Handle) error) error {
 	return f(handle)
 }
 
-// hostNet is the network of one address.
 func hostNet(a netip.Addr) *net.IPNet { return ipNet(netip.PrefixFrom(a, a.BitLen())) }
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// MakeMountPoint makes the mount that namespaces are mounted below. One call then unmounts them
-// all, wherever copies of it went: it is shared, as `ip netns` does.
+// MakeMountPoint makes the mount point for namespaces. It is shared, as in `ip netns`, so that one call unmounts all
+// namespaces and their copies in other mount namespaces.
 func MakeMountPoint(dir string) error {
 	err := os.Mkdir(dir, 0o755)
 	if err == nil {
@@ -120,12 +118,12 @@ func MakeMountPoint(dir string) error {
 	return nil
 }
 
-// Share makes a directory a mount of its own that has peers where it is copied to.
+// Share bind-mounts a directory on itself as a shared mount.
 func Share(dir string) error {
 	err := unix.Mount(dir, dir, "", unix.MS_BIND, "")
 	if err == nil {
-		// Where the directory's own mount is shared, as /run is by systemd, this one belongs
-		// to its peers at first, and would pass every mount below on to all of them.
+		// If the parent mount is shared, as /run is under systemd, the new mount starts as its peer, and would propagate
+		// every mount below.
 		err = unix.Mount("", dir, "", unix.MS_PRIVATE, "")
 	}
 	if err == nil {
@@ -134,7 +132,7 @@ func Share(dir string) error {
 	return err
 }
 
-// Unmount undoes MakePlace and Share, with all that is mounted below.
+// Unmount reverses MakeMountPoint and Share, including all mounts below.
 func Unmount(dir string) error {
 	for {
 		err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
@@ -150,8 +148,7 @@ func Unmount(dir string) error {
 	}
 }
 
-// Mounted tells whether something is mounted at a directory. Within a user namespace
-// mounts are seen by the processes in it alone.
+// Mounted reports whether a directory is a mount point in this process's mount namespace.
 func Mounted(dir string) bool {
 	var here, above unix.Statx_t
 	if unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_BASIC_STATS, &here) != nil {
@@ -164,8 +161,7 @@ func Mounted(dir string) bool {
 	return err != nil || here.Dev_minor != above.Dev_minor || here.Dev_major != above.Dev_major
 }
 
-// Each calls f for every node, of so many, by its name on a few threads. On each of them f may
-// leave in any network namespace. The first error ends it.
+// Each calls f for every node on a few threads, which f may leave in any network namespace. It stops at the first error.
 func Each(ctx context.Context, nodes []string, f func(node string) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	next := make(chan string)

@@ -13,8 +13,7 @@ import (
 	"skerry/internal/machine"
 )
 
-// AddRoutes gives the node its routes. The calling thread, which must be a throwaway, is in its
-// namespace then.
+// AddRoutes adds the node's routes. It leaves the calling thread, which must be a throwaway, in the node's namespace.
 func (n Node) AddRoutes(routes []machine.Route) error {
 	if len(routes) == 0 {
 		return nil
@@ -40,13 +39,11 @@ func (n Node) AddRoutes(routes []machine.Route) error {
 	})
 }
 
-// way is a route as the kernel takes it, over the device of that index.
 func (n Node) way(r machine.Route, index int) *netlink.Route {
 	return &netlink.Route{LinkIndex: index, Dst: hostNet(r.To), Src: n.Addr.AsSlice(), Scope: netlink.SCOPE_LINK}
 }
 
-// LookupRoutes tells, for each address, the device through which the node's kernel sends packets there, ""
-// where it has no route.
+// LookupRoutes returns the output device for each address, "" without a route.
 func (n Node) LookupRoutes(to []netip.Addr) ([]string, error) {
 	devices := make([]string, len(to))
 	err := netns.Do(n.Netns, func() error {
@@ -64,8 +61,7 @@ func (n Node) LookupRoutes(to []netip.Addr) ([]string, error) {
 	return devices, err
 }
 
-// lookupRoute is the device to an address; names are those of devices that are known already, by
-// their index.
+// lookupRoute returns the output device to an address; names caches device names by index.
 func lookupRoute(h *netlink.Handle, to netip.Addr, names map[int]string) (string, error) {
 	routes, err := h.RouteGet(to.AsSlice())
 	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) {
@@ -88,7 +84,7 @@ func lookupRoute(h *netlink.Handle, to netip.Addr, names map[int]string) (string
 	return names[index], nil
 }
 
-// IsListening tells whether a program listens on a TCP port of the node's address.
+// IsListening reports whether a program listens on a TCP port of the node's address.
 func (n Node) IsListening(port int) (bool, error) {
 	err := netns.Do(n.Netns, func() error {
 		listener, err := net.Listen("tcp4", netip.AddrPortFrom(n.Addr, uint16(port)).String())

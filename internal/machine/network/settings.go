@@ -18,45 +18,43 @@ import (
 // Setting is a kernel setting of a namespace.
 type Setting struct {
 	name, value string
-	// lesser is tried when the kernel refuses value.
+	// lesser is the fallback if the kernel refuses value.
 	lesser string
-	// given says that the topology gives the value: a node without it is not made.
+	// given is set for a value from the topology. If the kernel refuses it, making the node fails.
 	given bool
 }
 
-// settings of every node, the same on every host. The kernel copies those of TCP from the host into a new
-// namespace where they are its congestion control and its buffers.
+// settings of every node, the same on every host. A new namespace would otherwise copy the host's TCP congestion control
+// and buffers.
 var settings = []Setting{
 	{name: congestionControl, value: "cubic"},
-	// A stream fills its link only when its window is bandwidth x round trip: with the
-	// kernel's 4 MB of sending, 100 ms cap it at 283 Mbit/s, whatever the link.
+	// A stream fills its link only if its window is bandwidth x round trip: the kernel's 4 MB of send buffer limit 100 ms
+	// to 283 Mbit/s.
 	{name: "net.ipv4.tcp_rmem", value: "4096 131072 67108864"},
 	{name: "net.ipv4.tcp_wmem", value: "4096 65536 67108864"},
 	{name: "net.ipv4.tcp_slow_start_after_idle", value: "1"},
 	{name: "net.ipv4.tcp_ecn", value: "2"},
-	// What one connection learnt of a link must not shape the next, after the link
-	// has changed.
+	// Metrics of one connection must not influence the next, after the link has changed.
 	{name: "net.ipv4.tcp_no_metrics_save", value: "1"},
-	// Devices made from here on have no IPv6: the kernel would look for routers and
-	// announce itself on every link, and count that as the nodes' packets. "lo" keeps ::1.
+	// New devices have no IPv6: router discovery and announcements would count as the nodes' packets. "lo" keeps ::1.
 	{name: "net.ipv6.conf.default.disable_ipv6", value: "1"},
-	// Of two links between a pair, answers may take the other one.
+	// With two links between a pair, answers may take the other one.
 	{name: "net.ipv4.conf.all.rp_filter", value: "0"},
 	{name: "net.ipv4.conf.default.rp_filter", value: "0"},
-	// ping without rights. In a user namespace, groups that it does not map are refused.
+	// Unprivileged ping. A user namespace refuses groups that it does not map.
 	{name: "net.ipv4.ping_group_range", value: "0 2147483647", lesser: "0 0"},
 }
 
-// routingSettings are those of nodes that pass packets on.
+// routingSettings are for nodes that forward packets.
 var routingSettings = []Setting{
 	{name: "net.ipv4.ip_forward", value: "1"},
-	// A node that passes packets on is no reason to send them another way: daemons decide.
+	// No ICMP redirects: routing daemons choose the path.
 	{name: "net.ipv4.conf.all.send_redirects", value: "0"},
 	{name: "net.ipv4.conf.default.send_redirects", value: "0"},
 	{name: "net.ipv4.conf.all.accept_redirects", value: "0"},
 }
 
-// ipv6Settings give devices link-local addresses at once, and nothing else of IPv6.
+// ipv6Settings give devices link-local addresses at once and disable the rest of IPv6.
 var ipv6Settings = []Setting{
 	{name: "net.ipv6.conf.default.disable_ipv6", value: "0"},
 	{name: "net.ipv6.conf.default.accept_dad", value: "0"},
@@ -64,8 +62,8 @@ var ipv6Settings = []Setting{
 	{name: "net.ipv6.conf.default.router_solicitations", value: "0"},
 }
 
-// Settings returns those of nodes: all of them, those of nodes that pass packets on or have IPv6, and with the values
-// of tcp, by their names without "net.ipv4.tcp_".
+// Settings returns the settings of nodes: the common ones, those for forwarding or IPv6, and the values of tcp, whose keys
+// are names without "net.ipv4.tcp_".
 func Settings(forward, ipv6 bool, tcp map[string]string) []Setting {
 	all := slices.Clone(settings)
 	var more []Setting
@@ -92,8 +90,8 @@ func (s Setting) path() string { return path(s.name) }
 
 func path(name string) string { return "/proc/sys/" + strings.ReplaceAll(name, ".", "/") }
 
-// Apply sets what the kernel accepts, in the calling thread's namespace, and fails where a setting that the topology
-// gives is refused. ReadSettings reports the others.
+// Apply sets the settings in the calling thread's namespace. It fails if a setting from the topology is refused.
+// ReadSettings reports the others.
 func Apply(settings []Setting) error {
 	for _, s := range settings {
 		err := write(s.path(), s.value)
@@ -110,7 +108,6 @@ func Apply(settings []Setting) error {
 	return nil
 }
 
-// failed describes a setting that the kernel refused.
 func (s Setting) failed(err error) error {
 	if s.name == congestionControl {
 		return congestionError(s.value, err)
@@ -122,8 +119,7 @@ func (s Setting) failed(err error) error {
 	return err
 }
 
-// refused tells that a setting is not there or not to be changed; containers may have
-// /proc/sys mounted read-only.
+// refused reports whether a setting is missing or read-only; containers may mount /proc/sys read-only.
 func refused(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS)
 }
@@ -137,12 +133,10 @@ func write(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// inherited are settings of the host that nodes share: they bound what sockets may ask for, and choose the queues of
-// devices.
+// inherited are host settings that apply to nodes: maximum socket buffers and the default queueing discipline.
 var inherited = []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc"}
 
-// ReadSettings returns the settings of a namespace as they are, with those that it shares with the host, and a warning
-// for each that is not as it should be.
+// ReadSettings returns the effective settings of a namespace, with inherited ones, and a warning for each difference.
 func ReadSettings(namespace string, settings []Setting) (got map[string]string, warnings []string, err error) {
 	got = make(map[string]string, len(settings)+len(inherited))
 	for _, name := range inherited {
@@ -171,7 +165,7 @@ func ReadSettings(namespace string, settings []Setting) (got map[string]string, 
 	return got, warnings, err
 }
 
-// read returns the value of a setting, its fields separated by single blanks.
+// read returns a setting with its fields separated by single blanks.
 func read(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	return strings.Join(strings.Fields(string(text)), " "), err

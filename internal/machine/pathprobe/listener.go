@@ -1,5 +1,5 @@
-// Package pathprobe measures the real network between two machines: round trips, loss and bandwidth. One
-// machine listens, and answers only packets with the right token.
+// Package pathprobe measures the network between two machines: round trips, loss and bandwidth. One machine listens and
+// answers only packets with the right token.
 package pathprobe
 
 import (
@@ -14,13 +14,13 @@ import (
 	"skerry/internal/machine"
 )
 
-// tokenBytes begin every packet and connection.
+// tokenBytes is the length of the token at the start of every packet and stream.
 const tokenBytes = 16
 
-// maxPacket bounds a packet, in bytes.
+// maxPacket in bytes.
 const maxPacket = 1500
 
-// Listener answers packets with themselves, and tells senders of streams how much has arrived.
+// Listener echoes packets and reports the received length to senders of streams.
 type Listener struct {
 	token [tokenBytes]byte
 	udp   net.PacketConn
@@ -28,8 +28,8 @@ type Listener struct {
 	work  sync.WaitGroup
 }
 
-// Listen listens on a port of all addresses, the same for UDP and TCP: one of those that firewalls between
-// machines let labs' packets through by, where one is free.
+// Listen listens on a UDP port and the same TCP port of all addresses. It prefers the ports of labs, which firewalls
+// between machines permit.
 func Listen(token [tokenBytes]byte) (*Listener, error) {
 	for at := machine.FirstPort; at < machine.FirstPort+machine.Ports; at++ {
 		if l, err := listenAt(at, token); err == nil {
@@ -60,10 +60,9 @@ func listenAt(at int, token [tokenBytes]byte) (*Listener, error) {
 
 func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
-// Port is the one that it listens on.
 func (l *Listener) Port() int { return port(l.tcp) }
 
-// Close ends it, and waits for that.
+// Close closes the listener and waits for its goroutines.
 func (l *Listener) Close() error {
 	err := errors.Join(l.udp.Close(), l.tcp.Close())
 	l.work.Wait()
@@ -102,7 +101,7 @@ func (l *Listener) accept() {
 	}
 }
 
-// countStream reads a stream to its end, and answers with its length.
+// countStream reads a stream to its end and replies with its length.
 func (l *Listener) countStream(c net.Conn) {
 	var first [tokenBytes]byte
 	if _, err := io.ReadFull(c, first[:]); err != nil || first != l.token {

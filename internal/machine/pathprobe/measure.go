@@ -11,41 +11,39 @@ import (
 	"time"
 )
 
-// Spec says what is measured, and to where.
+// Spec describes a measurement and its target.
 type Spec struct {
 	Addr  string           `json:"addr"` // IP address and port of a Listener
 	Token [tokenBytes]byte `json:"token"`
-	// Probes are how many round trips, one every Every.
+	// Probes is the number of round trips, one every Every.
 	Probes int           `json:"probes"`
 	Every  time.Duration `json:"every_ns"`
-	// Stream is for how long a TCP stream sends, 0 for none.
+	// Stream is how long a TCP stream sends, 0 for none.
 	Stream time.Duration `json:"stream_ns"`
-	// Course asks for each round trip.
+	// Course requests each round trip.
 	Course bool `json:"course,omitempty"`
 }
 
-// Result is what was found.
 type Result struct {
 	Sent int `json:"sent"`
 	Lost int `json:"lost"`
-	// Min, Median and Max are of the round trips, as programs see them; 0 where none came back.
+	// Min, Median and Max of the round trips, as programs see them; 0 without answers.
 	Min    time.Duration `json:"rtt_min_ns"`
 	Median time.Duration `json:"rtt_median_ns"`
 	Max    time.Duration `json:"rtt_max_ns"`
-	// Bandwidth is what one TCP stream got, in bit/s, 0 where none was.
+	// Bandwidth of one TCP stream in bit/s, 0 without one.
 	Bandwidth int64 `json:"bandwidth_bps"`
-	// Course is each probe's round trip, in the order of sending, 0 of those that were lost; where it was asked
-	// for.
+	// Course holds the round trips in the order of sending, 0 for lost probes, if requested.
 	Course []time.Duration `json:"course_ns,omitempty"`
 }
 
-// late is how long the last probe, or a connection, is waited for: a firewall may drop either.
+// late is how long to wait for the last probe or a connection: a firewall may drop either.
 const late = 2 * time.Second
 
-// ErrNoAnswer says that not one packet came back.
+// ErrNoAnswer is returned if no packet came back.
 var ErrNoAnswer = errors.New("no answer")
 
-// Measure measures from this machine to a Listener on another.
+// Measure measures from this machine to a Listener on another machine.
 func Measure(ctx context.Context, o Spec) (Result, error) {
 	r, err := measureRTT(ctx, o)
 	if err == nil && o.Stream > 0 {
@@ -106,8 +104,8 @@ func measureRTT(ctx context.Context, o Spec) (Result, error) {
 	return r, nil
 }
 
-// collectReplies takes answers, and each tells when it was sent, until all have come or the deadline. What it
-// returns are round trips by that.
+// collectReplies reads answers until all have arrived or the deadline passes. Each answer holds its time of sending, from
+// which the returned round trips follow.
 func collectReplies(c net.Conn, began time.Time, all int) map[uint64]time.Duration {
 	trips := make(map[uint64]time.Duration, all)
 	b := make([]byte, maxPacket)
@@ -132,7 +130,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout()
 }
 
-// measureBandwidth sends for a time and divides what arrived by how long that took.
+// measureBandwidth sends for a time and divides the received bits by the duration.
 func measureBandwidth(ctx context.Context, o Spec) (int64, error) {
 	c, err := (&net.Dialer{Timeout: late}).DialContext(ctx, "tcp", o.Addr)
 	if err != nil {

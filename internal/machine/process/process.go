@@ -1,4 +1,4 @@
-// Package process is a started program: it is signalled, stopped, killed and reaped.
+// Package process signals, stops, kills and reaps a started program.
 package process
 
 import (
@@ -18,7 +18,7 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// Process is a program that leads a process group of its own.
+// Process is a program that leads a process group.
 type Process struct {
 	name      string // as errors call it
 	log       string // a file that it writes to, "" for none
@@ -33,8 +33,7 @@ func New(cmd *exec.Cmd, name, log string) *Process {
 	return &Process{name: name, log: log, cmd: cmd, done: make(chan struct{})}
 }
 
-// Reap waits for the process's end. ended, which may be nil, is called when it has ended and
-// its ID is not another's yet.
+// Reap waits for the process to end. It calls ended, unless nil, before the process ID can be reused.
 func (p *Process) Reap(ended func()) {
 	defer close(p.done)
 	for {
@@ -59,13 +58,12 @@ func (p *Process) Reap(ended func()) {
 	}
 }
 
-// PID is the process's ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is nil while it runs and when it ended with 0, else how it ended.
+// Err is nil while the process runs and after exit status 0.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -75,8 +73,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// Stop sends SIGTERM, waits, and after grace or the end of ctx sends SIGKILL. It returns when
-// the process has ended.
+// Stop sends SIGTERM and, after grace or the end of ctx, SIGKILL. It returns when the process has ended.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	p.killGroup.Store(true)
 	if err := p.cmd.Process.Signal(unix.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -102,7 +99,7 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Signal sends a signal and does not wait. That the process has ended is no error.
+// Signal sends a signal and does not wait. An ended process is not an error.
 func (p *Process) Signal(s syscall.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal %s: %w", p.name, err)
@@ -110,23 +107,21 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// SendKill sends SIGKILL and does not wait. The error is os.ErrProcessDone where the process has
-// been waited for.
+// SendKill sends SIGKILL and does not wait. It returns os.ErrProcessDone if the process has been reaped.
 func (p *Process) SendKill() error {
 	p.killGroup.Store(true)
 	return p.cmd.Process.Kill()
 }
 
 const (
-	// childPoll is how often it is asked whether processes that were killed, and have no parent here
-	// children here, have gone.
+	// childPoll is the interval between checks for killed children of a killed process, which cannot be waited for.
 	childPoll = 5 * time.Millisecond
-	// childPatience bounds that: one that the kernel does not let go of stays.
+	// childPatience bounds this wait: the kernel may never release a process.
 	childPatience = 20 * time.Second
 )
 
-// KillFamily is Kill for the process and for its children, which may lead sessions of their
-// own. They are listed before it is killed, since they have another parent afterwards.
+// KillFamily kills the process and its children, even in other sessions. It lists the children first, because the kill
+// changes their parent.
 func (p *Process) KillFamily() error {
 	select {
 	case <-p.done:
@@ -151,12 +146,11 @@ func (p *Process) KillFamily() error {
 	return err
 }
 
-// tailBytes is how much of the end of a log Tail looks at.
+// tailBytes is how much of a log's end Tail reads.
 const tailBytes = 64 << 10
 
-// Tail returns the last n lines of the log, "" where there is none. Of a program in Go that
-// crashed they are the first n of its report: its last lines tell who called whom, the first
-// ones what happened.
+// Tail returns the last n lines of the log, "" without one. For a crashed Go program it returns the first n lines of the
+// crash report, which name the cause.
 func (p *Process) Tail(n int) string {
 	log, err := os.Open(p.log)
 	if err != nil {
@@ -179,8 +173,7 @@ func (p *Process) Tail(n int) string {
 	return strings.Join(lines[from:min(from+n, len(lines))], "\n")
 }
 
-// crash is the line that begins the report of a Go program's crash with which a log ends, -1
-// where it ends otherwise.
+// crash returns the index of the line that begins a Go crash report at the end of a log, -1 without one.
 func crash(lines []string) int {
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "\t") || !strings.Contains(last, ".go:") {
 		return -1 // no frame of a stack

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// openCall is the beginning of an answer, and the stream that follows.
+// openCall is the start of a response and the stream that follows.
 type openCall struct {
 	first    json.RawMessage
 	rest     *bufio.Reader
@@ -23,7 +23,7 @@ type openCall struct {
 
 func (a *openCall) Close() error { return a.response.Body.Close() }
 
-// beginCall asks, with a stream where that is not nil, and returns when the answer has begun.
+// beginCall sends a request, with a stream unless nil, and returns when the response has begun.
 func (m *Machine) beginCall(ctx context.Context, path string, of rpc.Target, q any, stream io.Reader) (*openCall, error) {
 	doing := strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", " ")
 	if err := ctx.Err(); err != nil {
@@ -71,13 +71,13 @@ func (m *Machine) newRequest(ctx context.Context, path string, of rpc.Target, q 
 	return http.NewRequestWithContext(ctx, http.MethodPost, "http://agent"+path, body)
 }
 
-// prefixedStream is a stream with what comes before it.
+// prefixedStream prepends bytes to a stream.
 type prefixedStream struct {
 	io.Reader
 	io.Closer
 }
 
-// callError is the error of a call that had no answer.
+// callError returns the error of a call without a response.
 func (m *Machine) callError(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %s: %w", m.name, doing, ctx.Err())
@@ -85,7 +85,7 @@ func (m *Machine) callError(ctx context.Context, doing string, err error) error 
 	return m.lostError(doing, err)
 }
 
-// skipNewline passes over the end of the line that began the answer.
+// skipNewline skips the newline after the response's first value.
 func (a *openCall) skipNewline() error {
 	b, err := a.rest.ReadByte()
 	if err == nil && b != '\n' {
@@ -94,7 +94,7 @@ func (a *openCall) skipNewline() error {
 	return err
 }
 
-// callResult asks for an answer without streams.
+// callResult makes a call without streams.
 func callResult[A any](ctx context.Context, m *Machine, path string, of rpc.Target, q any) (a A, err error) {
 	got, err := m.beginCall(ctx, path, of, q, nil)
 	if err != nil {
@@ -107,7 +107,7 @@ func callResult[A any](ctx context.Context, m *Machine, path string, of rpc.Targ
 	return a, nil
 }
 
-// callEmpty asks for something to be done.
+// callEmpty makes a call without a result.
 func callEmpty(ctx context.Context, m *Machine, path string, of rpc.Target, q any) error {
 	_, err := callResult[rpc.Empty](ctx, m, path, of, q)
 	return err

@@ -14,19 +14,18 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// Dial implements host.Host. What is returned is one end of a pair of sockets, so that deadlines
-// and half-closing are the kernel's:
+// Dial implements host.Host. It returns one end of a socket pair, so that the kernel implements deadlines and half-closing:
 //
 //	caller ── near, far ── stream of the call ── agent ── connection
 //
-// What a server says last must not be lost. It would be if the call closed far:
+// The last bytes from a server must not be lost. They would be if the call closed far:
 //
-//  1. The server says its last words and closes the connection. The answer to the call ends with those words.
-//  2. HTTP drops the request's body, far, because it has no reader any more.
-//  3. The words cannot be copied to far, which is closed.
+//  1. The server sends its last bytes and closes the connection. The response ends with these bytes.
+//  2. HTTP closes the request's body, far, because it has no reader any more.
+//  3. The last bytes cannot be copied to far, which is closed.
 //
-// So the call only stops reading far. And as on TCP, who writes to a server that has gone is not told at once:
-// what comes then is thrown away until the caller has closed its end.
+// So the call only stops reading far. As with TCP, a client that writes to a closed server gets no immediate error: its
+// bytes are discarded until it closes its end.
 func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	near, far, err := pair()
 	if err != nil {
@@ -60,7 +59,7 @@ func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return &conn{UnixConn: near, from: address(network, n.is.Addr+":0"), to: address(network, addr), end: end}, nil
 }
 
-// outlive keeps the far end of a connection whose server has gone until its caller has gone, too, or the agent has.
+// outlive keeps far open until the client has closed its end or the agent has ended.
 func (m *Machine) outlive(far *net.UnixConn) {
 	_ = far.CloseWrite()                 // the caller may have closed its end
 	_ = far.SetReadDeadline(time.Time{}) // that of unread
@@ -77,13 +76,12 @@ func (m *Machine) outlive(far *net.UnixConn) {
 	<-left
 }
 
-// unread is a socket that a call reads, and is not closed by it.
+// unread is a socket that the call reads but does not close.
 type unread struct{ *net.UnixConn }
 
-// Close ends a Read that waits.
+// Close interrupts a pending Read.
 func (u unread) Close() error { return u.SetReadDeadline(time.Now()) }
 
-// pair are two connected sockets.
 func pair() (near, far *net.UnixConn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -102,7 +100,6 @@ func pair() (near, far *net.UnixConn, err error) {
 	return ends[0], ends[1], nil
 }
 
-// conn is a connection from a node.
 type conn struct {
 	*net.UnixConn
 	from, to net.Addr
@@ -112,10 +109,10 @@ type conn struct {
 func (c *conn) LocalAddr() net.Addr  { return c.from }
 func (c *conn) RemoteAddr() net.Addr { return c.to }
 
-// parting is how long what was written before Close may take to leave.
+// parting is the time for bytes written before Close to be sent.
 const parting = 5 * time.Second
 
-// Close has what was written leave, and then ends the connection.
+// Close sends what was written and closes the connection.
 func (c *conn) Close() error {
 	time.AfterFunc(parting, c.end)
 	return c.UnixConn.Close()

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// system is the files of a machine. It is comparable, and those of one part are equal.
+// system implements files.System on a machine. It is comparable; those of one part are equal.
 type system struct {
 	m  *Machine
 	of rpc.Target
@@ -26,7 +26,6 @@ func (s system) call(ctx context.Context, path string, q rpc.FileRequest) error 
 	return callEmpty(ctx, s.m, path, s.of, q)
 }
 
-// Open implements files.System.
 func (s system) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
 	a, err := s.m.beginCall(ctx, "/files/open", s.of, rpc.FileRequest{Path: path, Offset: offset}, nil)
 	if err != nil {
@@ -39,7 +38,6 @@ func (s system) Open(ctx context.Context, path string, offset int64) (io.ReadClo
 	return &reading{openCall: a, m: s.m, ctx: ctx, path: path}, nil
 }
 
-// reading is a file on its way.
 type reading struct {
 	*openCall
 	m    *Machine
@@ -62,7 +60,7 @@ func (r *reading) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// broken is why the file was not read to its end.
+// broken returns why the file was not read to its end.
 func (r *reading) broken() error {
 	told, err := url.PathUnescape(r.response.Trailer.Get(rpc.FailureTrailer))
 	if err != nil || told == "" {
@@ -75,8 +73,8 @@ func (r *reading) broken() error {
 	return fmt.Errorf("%s: %w", r.m.name, f.Err())
 }
 
-// Write implements files.System. A source that fails breaks the call off, and the agent, which has
-// seen no end, leaves the file as it was.
+// Write implements files.System. If the source fails, the call breaks off, and the agent leaves the file unchanged because
+// the stream has no end.
 func (s system) Write(ctx context.Context, path string, mode fs.FileMode, from io.Reader) error {
 	source := &noting{from: from}
 	a, err := s.m.beginCall(ctx, "/files/write", s.of, rpc.FileRequest{Path: path, Mode: uint32(mode)}, source)
@@ -89,7 +87,7 @@ func (s system) Write(ctx context.Context, path string, mode fs.FileMode, from i
 	return err
 }
 
-// noting remembers why a source failed.
+// noting records the error of a source.
 type noting struct {
 	from io.Reader
 	mu   sync.Mutex
@@ -112,42 +110,34 @@ func (n *noting) failed() error {
 	return n.err
 }
 
-// Append implements files.System.
 func (s system) Append(ctx context.Context, path string, data []byte) error {
 	return s.call(ctx, "/files/append", rpc.FileRequest{Path: path, Data: data})
 }
 
-// MakeDir implements files.System.
 func (s system) MakeDir(ctx context.Context, path string) error {
 	return s.call(ctx, "/files/mkdir", rpc.FileRequest{Path: path})
 }
 
-// Remove implements files.System.
 func (s system) Remove(ctx context.Context, path string) error {
 	return s.call(ctx, "/files/remove", rpc.FileRequest{Path: path})
 }
 
-// Rename implements files.System.
 func (s system) Rename(ctx context.Context, from, to string) error {
 	return s.call(ctx, "/files/rename", rpc.FileRequest{Path: from, To: to})
 }
 
-// Own implements files.System.
 func (s system) Own(ctx context.Context, path string, uid, gid uint32) error {
 	return s.call(ctx, "/files/own", rpc.FileRequest{Path: path, UID: uid, GID: gid})
 }
 
-// Stat implements files.System.
 func (s system) Stat(ctx context.Context, path string) (files.Info, error) {
 	return callResult[files.Info](ctx, s.m, "/files/stat", s.of, rpc.FileRequest{Path: path})
 }
 
-// List implements files.System.
 func (s system) List(ctx context.Context, dir string) ([]files.Info, error) {
 	return callResult[[]files.Info](ctx, s.m, "/files/list", s.of, rpc.FileRequest{Path: dir})
 }
 
-// Space implements files.System.
 func (s system) Space(ctx context.Context, path string) (files.Space, error) {
 	return callResult[files.Space](ctx, s.m, "/files/space", s.of, rpc.FileRequest{Path: path})
 }

@@ -14,7 +14,6 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// part is a part of a lab on a machine.
 type part struct {
 	m  *Machine
 	of rpc.Target
@@ -23,7 +22,7 @@ type part struct {
 	facts machine.Facts
 	nodes map[string]*node
 	ended <-chan struct{}
-	// unlock ends the answer for whose length the part is locked; nil while it is not.
+	// unlock ends the call that holds the lock; nil without the lock.
 	unlock func() error
 }
 
@@ -32,16 +31,14 @@ var (
 	_ machine.RemotePart = (*part)(nil)
 )
 
-// clockProbes is how often a machine is asked for its time, for the best of the answers.
+// clockProbes is the number of clock readings, of which the best counts.
 const clockProbes = 20
 
-// Clock implements machine.RemotePart.
 func (p *part) Clock(ctx context.Context) (machine.Clock, error) { return p.m.Clock(ctx, clockProbes) }
 
-// Kernel implements machine.RemotePart.
 func (p *part) Kernel() string { return p.m.kernel }
 
-// Facts implements machine.Part: of a machine that is lost, the last that were told.
+// Facts returns the last known facts if the machine is lost.
 func (p *part) Facts() machine.Facts {
 	f, err := callResult[machine.Facts](context.Background(), p.m, "/part/facts", p.of, rpc.Empty{})
 	p.mu.Lock()
@@ -52,19 +49,16 @@ func (p *part) Facts() machine.Facts {
 	return p.facts
 }
 
-// Files implements machine.Part.
 func (p *part) Files() files.System { return system{p.m, p.of} }
 
 func (p *part) call(ctx context.Context, path string, q any) error {
 	return callEmpty(ctx, p.m, path, p.of, q)
 }
 
-// MakeNodes implements machine.Nodes.
 func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
 	return p.call(ctx, "/part/make", nodes)
 }
 
-// Host implements machine.Nodes.
 func (p *part) Host(name string) (host.Host, error) {
 	p.mu.Lock()
 	known := p.nodes[name]
@@ -85,7 +79,6 @@ func (p *part) Host(name string) (host.Host, error) {
 	return p.nodes[name], nil
 }
 
-// ContainerHost implements machine.Nodes.
 func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
 	of := rpc.Target{Part: p.of.Part, Node: c.Node, Container: &c}
 	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host", of, rpc.Empty{})
@@ -95,73 +88,62 @@ func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
 	return &container{node: &node{m: p.m, of: of, is: is}, as: c}, nil
 }
 
-// SetNames implements machine.Nodes.
 func (p *part) SetNames(ctx context.Context, names []machine.NameRecord) error {
 	return p.call(ctx, "/part/name", names)
 }
 
-// SetResolver implements machine.Nodes.
 func (p *part) SetResolver(ctx context.Context, server netip.Addr) error {
 	return p.call(ctx, "/part/resolve", server)
 }
 
-// OpenEndpoint implements machine.Underlay.
 func (p *part) OpenEndpoint(ctx context.Context, m machine.EndpointSpec) (machine.Endpoint, error) {
 	return callResult[machine.Endpoint](ctx, p.m, "/part/meet", p.of, m)
 }
 
-// ConnectPeers implements machine.Underlay.
 func (p *part) ConnectPeers(ctx context.Context, c machine.PeerSet) error {
 	return p.call(ctx, "/part/cross", c)
 }
 
-// MakeLinks implements machine.Links.
 func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
 	return p.call(ctx, "/part/link", links)
 }
 
-// AdoptLinks implements machine.Links.
 func (p *part) AdoptLinks(ctx context.Context, links []link.Spec) error {
 	return p.call(ctx, "/part/adopt", links)
 }
 
-// ShapeLinks implements machine.Links.
 func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
 	return p.call(ctx, "/part/set", changes)
 }
 
-// LinkStats implements machine.Links.
 func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	return callResult[[]link.Stats](ctx, p.m, "/part/stats", p.of, ids)
 }
 
-// Lateness implements machine.Links.
 func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
 	return callResult[link.Lateness](ctx, p.m, "/part/lateness", p.of, reset)
 }
 
-// Commit implements machine.Part.
 func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
 	return p.call(ctx, "/part/keep", lab)
 }
 
-// SetNote implements machine.Part.
 func (p *part) SetNote(ctx context.Context, note json.RawMessage) error {
 	return p.call(ctx, "/part/note/set", note)
 }
 
-// Note implements machine.Part.
 func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
 	return callResult[json.RawMessage](ctx, p.m, "/part/note", p.of, rpc.Empty{})
 }
 
-// Lock implements machine.Part. The machine holds the lock for as long as the answer lasts:
+// Lock implements machine.Part. The machine holds the lock until the call ends. Releasing it by a second call would be
+// wrong:
 //
-//  1. Who waits for a lock gives up, and the message that says so is under way.
-//  2. The holder gives the lock back. The machine, which has not read that message, takes the lock for
-//     that waited, and answers no caller.
-//  3. Were a lock held until it is given back by a second call, it would now be held for ever: no process
-//     knows of it. The unread answer ends with the message of step 1, and the lock with it.
+//  1. A waiting client gives up and sends a cancellation.
+//  2. The holder releases the lock. The machine, which has not read the cancellation, acquires the lock for the waiting
+//     client and responds to no one.
+//  3. The lock would now be held for ever, because no process would release it. As it is, the cancellation ends the call
+//     and with it the lock.
 func (p *part) Lock(ctx context.Context) error {
 	lasts, end := context.WithCancel(context.WithoutCancel(ctx)) // the lock outlives the wait for it
 	wanted := context.AfterFunc(ctx, end)
@@ -185,7 +167,6 @@ func (p *part) Lock(ctx context.Context) error {
 	return nil
 }
 
-// Unlock implements machine.Part.
 func (p *part) Unlock() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,16 +178,13 @@ func (p *part) Unlock() error {
 	return unlock()
 }
 
-// Down implements machine.Part.
 func (p *part) Down(ctx context.Context) error { return p.call(ctx, "/part/down", rpc.Empty{}) }
 
-// Close implements machine.Part.
 func (p *part) Close() error { return p.call(context.Background(), "/part/close", rpc.Empty{}) }
 
-// Members implements machine.Part.
 func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
 
-// Ended implements machine.Part. It is closed as well when the machine is lost.
+// Ended implements machine.Part. It is also closed if the machine is lost.
 func (p *part) Ended() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,65 +210,52 @@ func (p *part) Ended() <-chan struct{} {
 	return gone
 }
 
-// discardWriter takes what is of no use.
 type discardWriter struct{}
 
 func (discardWriter) Write(b []byte) (int, error) { return len(b), nil }
 
-// MakeTunnels implements machine.Network.
 func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) error {
 	return p.call(ctx, "/part/tunnel", ends)
 }
 
-// SetAddresses implements machine.Network.
 func (p *part) SetAddresses(ctx context.Context, devices []machine.Device) error {
 	return p.call(ctx, "/part/address", devices)
 }
 
-// AddRoutes implements machine.Network.
 func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
 	return p.call(ctx, "/part/route", routes)
 }
 
-// SetCarrier implements machine.Network.
 func (p *part) SetCarrier(ctx context.Context, c machine.Cable, up bool) error {
 	return p.call(ctx, "/part/carrier", rpc.CarrierRequest{Cable: c, Up: up})
 }
 
-// LookupRoutes implements machine.Network.
 func (p *part) LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
 	return callResult[[]string](ctx, p.m, "/part/ways", p.of, rpc.RouteRequest{Node: node, To: to})
 }
 
-// MakeTUN implements machine.Network.
 func (p *part) MakeTUN(ctx context.Context, t machine.TUN) error { return p.call(ctx, "/part/tun", t) }
 
-// IsListening implements machine.Network.
 func (p *part) IsListening(ctx context.Context, node string, port int) (bool, error) {
 	return callResult[bool](ctx, p.m, "/part/listening", p.of, rpc.ListeningRequest{Node: node, Port: port})
 }
 
-// MeasureRTT implements machine.Measurer.
 func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTResult, error) {
 	return callResult[[]probe.RTTResult](ctx, p.m, "/part/echo", p.of, e)
 }
 
-// MeasureTrain implements machine.Measurer.
 func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (probe.TrainResult, error) {
 	return callResult[probe.TrainResult](ctx, p.m, "/part/train", p.of, t)
 }
 
-// MTU implements machine.Services.
 func (p *part) MTU(ctx context.Context) (int, error) {
 	return callResult[int](ctx, p.m, "/part/mtu", p.of, rpc.Empty{})
 }
 
-// MakeBridges implements machine.Services.
 func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error {
 	return p.call(ctx, "/part/bridge", bridges)
 }
 
-// SetRules implements machine.Services.
 func (p *part) SetRules(ctx context.Context, rules []machine.RuleSet) error {
 	return p.call(ctx, "/part/rule", rules)
 }

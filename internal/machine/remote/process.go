@@ -13,7 +13,6 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// process is a program that runs on a machine.
 type process struct {
 	m    *Machine
 	of   rpc.Target
@@ -25,7 +24,7 @@ type process struct {
 
 var _ host.Process = (*process)(nil)
 
-// Start implements host.Host. The stream of the call is the process's, to its end.
+// Start implements host.Host. The call's stream lasts until the process ends.
 func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) {
 	q := rpc.StartRequest{
 		Name: c.Name, Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Log: c.Log, UID: c.UID, GID: c.GID,
@@ -60,8 +59,8 @@ func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) 
 	return p, nil
 }
 
-// input is what a program is told, as a stream that can be closed while nothing comes; nil for nothing. As
-// with a program of this machine, who reads it may wait for longer than that runs.
+// input returns standard input as a stream that can be closed during a read; nil for none. As with a local process, a read
+// from the source may outlast the program.
 func input(from io.Reader) io.Reader {
 	if from == nil {
 		return nil
@@ -74,13 +73,13 @@ func input(from io.Reader) io.Reader {
 	return r
 }
 
-// same tells whether two writers are one, so that what is written to both keeps its order.
+// same reports whether two writers are identical, so that the order of their output is kept.
 func same(a, b io.Writer) bool {
 	defer func() { _ = recover() }() // types that cannot be compared
 	return a == b
 }
 
-// follow hands on what the process says, and returns how it ended.
+// follow copies the process's output and returns its exit error.
 func (p *process) follow(a *openCall, out, err io.Writer) error {
 	for {
 		kind, data, broken := rpc.ReadFrame(a.rest)
@@ -109,13 +108,10 @@ func (p *process) ended(told []byte) error {
 	return fmt.Errorf("%s: %w", p.m.name, f.Err())
 }
 
-// PID implements host.Process.
 func (p *process) PID() int { return p.pid }
 
-// Done implements host.Process.
 func (p *process) Done() <-chan struct{} { return p.done }
 
-// Err implements host.Process.
 func (p *process) Err() error {
 	select {
 	case <-p.done:
@@ -125,7 +121,6 @@ func (p *process) Err() error {
 	}
 }
 
-// over tells whether it has ended.
 func (p *process) over() bool {
 	select {
 	case <-p.done:
@@ -135,7 +130,7 @@ func (p *process) over() bool {
 	}
 }
 
-// Stop implements host.Process. The end of ctx has the agent kill it.
+// Stop implements host.Process. At the end of ctx the agent kills the process.
 func (p *process) Stop(ctx context.Context, grace time.Duration) error {
 	if p.over() {
 		return nil
@@ -147,10 +142,8 @@ func (p *process) Stop(ctx context.Context, grace time.Duration) error {
 	return p.waited(err)
 }
 
-// Kill implements host.Process.
 func (p *process) Kill() error { return p.kill(false) }
 
-// KillFamily implements host.Process.
 func (p *process) KillFamily() error { return p.kill(true) }
 
 func (p *process) kill(family bool) error {
@@ -160,7 +153,7 @@ func (p *process) kill(family bool) error {
 	return p.waited(callEmpty(context.Background(), p.m, "/process/kill", p.of, family))
 }
 
-// waited waits for the end that the agent has told, so that all that the process said is here.
+// waited waits for the stream's end, so that all output has been copied.
 func (p *process) waited(err error) error {
 	if err == nil {
 		<-p.done
@@ -168,7 +161,6 @@ func (p *process) waited(err error) error {
 	return err
 }
 
-// Signal implements host.Process.
 func (p *process) Signal(s syscall.Signal) error {
 	if p.over() {
 		return nil
@@ -176,7 +168,7 @@ func (p *process) Signal(s syscall.Signal) error {
 	return callEmpty(context.Background(), p.m, "/process/signal", p.of, s)
 }
 
-// Tail implements host.Process: "" of a machine that is lost.
+// Tail returns "" if the machine is lost.
 func (p *process) Tail(n int) string {
 	text, err := callResult[string](context.Background(), p.m, "/process/tail", p.of, n)
 	if err != nil {

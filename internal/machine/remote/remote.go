@@ -1,5 +1,4 @@
-// Package remote is a machine that is asked over a connection to an agent on it. It keeps the
-// contract of package machine; its nodes cannot be entered.
+// Package remote implements machine.Machine through an agent on another machine. Its nodes are not LocalHosts.
 package remote
 
 import (
@@ -19,13 +18,13 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// ErrLost says that a machine is out of reach: its agent has ended, or what carried it.
+// ErrLost is returned if the agent or the transport has ended.
 var ErrLost = errors.New("the machine is out of reach")
 
-// Machine is a machine with an agent.
+// Machine implements machine.Machine through an agent.
 type Machine struct {
 	name string
-	// why says what the carrier complained of.
+	// stderr returns the transport's error output.
 	stderr    func() string
 	conn      *rpc.Conn
 	transport *http.Transport
@@ -36,8 +35,8 @@ type Machine struct {
 
 var _ machine.Machine = (*Machine)(nil)
 
-// New asks the agent at the other end of a connection that has said its greeting. Errors begin
-// with the machine's name; why, which may be nil, adds what is known when the agent is lost.
+// New returns the machine behind a connection whose greeting has been read. Errors begin with the machine's name; why,
+// which may be nil, returns details if the agent is lost.
 func New(name string, conn *rpc.Conn, why func() string) *Machine {
 	if why == nil {
 		why = func() string { return "" }
@@ -55,13 +54,12 @@ func New(name string, conn *rpc.Conn, why func() string) *Machine {
 	return m
 }
 
-// Name is the machine's.
 func (m *Machine) Name() string { return m.name }
 
-// Closed is closed when the agent is out of reach, or was let go.
+// Closed is closed when the agent is lost or released.
 func (m *Machine) Closed() <-chan struct{} { return m.conn.Closed() }
 
-// Close lets go of the agent, which then ends what it owns, and waits for what carries streams.
+// Close releases the agent, which then removes what it owns, and waits for open streams.
 func (m *Machine) Close() error {
 	err := m.conn.Close()
 	m.streams.Wait()
@@ -69,12 +67,10 @@ func (m *Machine) Close() error {
 	return err
 }
 
-// Prepare implements machine.Machine.
 func (m *Machine) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part, error) {
 	return m.openPart(ctx, "/prepare", a)
 }
 
-// Open implements machine.Machine.
 func (m *Machine) Open(ctx context.Context, lab string) (machine.Part, error) {
 	return m.openPart(ctx, "/open", lab)
 }
@@ -87,22 +83,19 @@ func (m *Machine) openPart(ctx context.Context, path string, q any) (machine.Par
 	return &part{m: m, of: rpc.Target{Part: o.Part}, facts: o.Facts, nodes: map[string]*node{}}, nil
 }
 
-// List implements machine.Machine.
 func (m *Machine) List(ctx context.Context) ([]machine.PartStatus, error) {
 	return callResult[[]machine.PartStatus](ctx, m, "/list", rpc.Target{}, rpc.Empty{})
 }
 
-// Sweep implements machine.Machine.
 func (m *Machine) Sweep(ctx context.Context) ([]string, error) {
 	return callResult[[]string](ctx, m, "/sweep", rpc.Target{}, rpc.Empty{})
 }
 
-// Remove implements machine.Machine.
 func (m *Machine) Remove(ctx context.Context, lab string) error {
 	return callEmpty(ctx, m, "/remove", rpc.Target{}, lab)
 }
 
-// lostError is the error of an agent that does not answer any more.
+// lostError returns the error of an agent that no longer responds.
 func (m *Machine) lostError(doing string, err error) error {
 	if why := m.stderr(); why != "" {
 		return fmt.Errorf("%s: %s: %w: %s (%w)", m.name, doing, ErrLost, why, err)
@@ -110,7 +103,7 @@ func (m *Machine) lostError(doing string, err error) error {
 	return fmt.Errorf("%s: %s: %w: %w", m.name, doing, ErrLost, err)
 }
 
-// Hello is what the agent says of itself, with its program's checksum where that is asked for.
+// Hello returns the agent's self-description, with its program's checksum if requested.
 func (m *Machine) Hello(ctx context.Context, program bool) (rpc.Hello, error) {
 	h, err := callResult[rpc.Hello](ctx, m, "/hello", rpc.Target{}, program)
 	if err == nil {
@@ -119,13 +112,13 @@ func (m *Machine) Hello(ctx context.Context, program bool) (rpc.Hello, error) {
 	return h, err
 }
 
-// Examine is what `skerry doctor` says there.
+// Examine returns the machine's `skerry doctor` report.
 func (m *Machine) Examine(ctx context.Context) (doctor.Report, error) {
 	return callResult[doctor.Report](ctx, m, "/examine", rpc.Target{}, rpc.Empty{})
 }
 
-// Clock asks for the time so many times, and believes the answer that was back soonest: its offset may
-// be wrong by half the round trip. What the machine's nodes are asked for afterwards goes by it.
+// Clock reads the machine's clock several times and uses the reading with the shortest round trip, whose offset is wrong by
+// at most half of it. The result also becomes the ClockOffset of the machine's nodes.
 //
 //	here   sent ───────────── back      the answer was given between: were it given right
 //	                  now                after sending, or right before it was back, the
@@ -149,7 +142,7 @@ func (m *Machine) Clock(ctx context.Context, times int) (machine.Clock, error) {
 	return best, nil
 }
 
-// ListenForProbes has the machine answer measurements until stop is called.
+// ListenForProbes makes the machine answer measurements until stop is called.
 func (m *Machine) ListenForProbes(ctx context.Context, token [16]byte) (port int, stop func(), err error) {
 	life, end := context.WithCancel(ctx)
 	a, err := m.beginCall(life, "/reach/listen", rpc.Target{}, token, nil)
@@ -163,7 +156,7 @@ func (m *Machine) ListenForProbes(ctx context.Context, token [16]byte) (port int
 	return port, func() { end(); a.Close() }, nil
 }
 
-// MeasurePath measures the way from the machine to where another is Reachable.
+// MeasurePath measures the path from the machine to another machine's listener.
 func (m *Machine) MeasurePath(ctx context.Context, o pathprobe.Spec) (pathprobe.Result, error) {
 	r, err := callResult[rpc.PathResult](ctx, m, "/reach/measure", rpc.Target{}, o)
 	if err != nil {

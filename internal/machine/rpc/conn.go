@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Conn is two streams of bytes as a connection. Close closes both.
+// Conn combines two streams of bytes to a connection.
 type Conn struct {
 	in     *bufio.Reader
 	closer func() error
@@ -23,7 +23,7 @@ type Conn struct {
 
 var _ net.Conn = (*Conn)(nil)
 
-// NewConn joins what is read and what is written. Closing either ends a Read or Write that waits.
+// NewConn returns a connection that reads in and writes out. Close interrupts a pending Read or Write.
 func NewConn(in io.ReadCloser, out io.WriteCloser) *Conn {
 	return &Conn{
 		in: bufio.NewReader(in), out: out, gone: make(chan struct{}),
@@ -31,7 +31,7 @@ func NewConn(in io.ReadCloser, out io.WriteCloser) *Conn {
 	}
 }
 
-// ReadLine reads up to the end of a line, of so many bytes at most.
+// ReadLine reads a line of at most so many bytes.
 func (c *Conn) ReadLine(most int) (string, error) {
 	var line []byte
 	for {
@@ -51,7 +51,6 @@ func (c *Conn) ReadLine(most int) (string, error) {
 func (c *Conn) Read(b []byte) (int, error)  { return c.in.Read(b) }
 func (c *Conn) Write(b []byte) (int, error) { return c.out.Write(b) }
 
-// Close ends the connection. It may be called again.
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		c.err = c.closer()
@@ -60,14 +59,13 @@ func (c *Conn) Close() error {
 	return c.err
 }
 
-// Closed is closed with the connection.
 func (c *Conn) Closed() <-chan struct{} { return c.gone }
 
-// LocalAddr and RemoteAddr are names alone.
+// Addresses are placeholders.
 func (c *Conn) LocalAddr() net.Addr  { return pipe{} }
 func (c *Conn) RemoteAddr() net.Addr { return pipe{} }
 
-// Deadlines are not needed: HTTP/2 asks for a sign of life by itself.
+// Deadlines are unnecessary: HTTP/2 sends pings.
 func (c *Conn) SetDeadline(time.Time) error      { return nil }
 func (c *Conn) SetReadDeadline(time.Time) error  { return nil }
 func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
@@ -77,10 +75,9 @@ type pipe struct{}
 func (pipe) Network() string { return "pipe" }
 func (pipe) String() string  { return "agent" }
 
-// Kind is what a frame of a process's answer holds.
+// Kind of a frame in a process's response.
 type Kind byte
 
-// The kinds.
 const (
 	Out   Kind = 1 // what it wrote to its standard output
 	Err   Kind = 2 // to its standard error
@@ -90,18 +87,16 @@ const (
 // maxFrame bounds a frame, in bytes.
 const maxFrame = 1 << 20
 
-// Frames writes frames. Its methods may be called from several goroutines.
+// Frames writes frames. It is safe for concurrent use.
 type Frames struct {
-	mu sync.Mutex
-	to io.Writer
-	// flush has what was written leave.
+	mu    sync.Mutex
+	to    io.Writer
 	flush func() error
 }
 
-// NewFrames writes to w, and flushes after each frame.
+// NewFrames returns a writer that flushes after each frame.
 func NewFrames(w io.Writer, flush func() error) *Frames { return &Frames{to: w, flush: flush} }
 
-// Send writes a frame.
 func (f *Frames) Send(k Kind, data []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,7 +107,7 @@ func (f *Frames) Send(k Kind, data []byte) error {
 	return f.flush()
 }
 
-// Writer makes frames of a kind of what is written to it.
+// Writer returns a writer that sends frames of a kind.
 func (f *Frames) Writer(k Kind) io.Writer { return frameWriter{f, k} }
 
 type frameWriter struct {
@@ -132,7 +127,6 @@ func (w frameWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// ReadFrame reads the next one.
 func ReadFrame(r io.Reader) (Kind, []byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -18,13 +18,13 @@ import (
 // Failure is an error encoded for another process.
 type Failure struct {
 	Text string `json:"text"`
-	// Next is what its reader can do about it.
+	// Next is the advice.
 	Next string `json:"next,omitempty"`
-	// Is are the names of those in known that it is.
+	// Is holds the names of the sentinel errors that match.
 	Is []string `json:"is,omitempty"`
-	// Errno is what the system said, 0 where it did not.
+	// Errno is the system's error, 0 without one.
 	Errno syscall.Errno `json:"errno,omitempty"`
-	// Exit is the code that a program ended with, 0 where it is about none.
+	// Exit is a program's exit status, 0 without one.
 	Exit host.ExitCode `json:"exit,omitempty"`
 }
 

@@ -28,14 +28,14 @@ const Version = 1
 // Greeting begins the agent's first line. A login shell may print lines before it.
 const Greeting = "skerry agent machine"
 
-// Target says what a call is about.
+// Target is the object of a call.
 type Target struct {
-	// Part is the number that Opened gave, 0 for the machine itself.
+	// Part is the number of an OpenedPart, 0 for the machine itself.
 	Part int `json:"part,omitempty"`
-	// Node is a node of the part, Container a container on one; else it is the part itself.
+	// Node is a node of the part, Container a container on it; without either the target is the part.
 	Node      string             `json:"node,omitempty"`
 	Container *machine.Container `json:"container,omitempty"`
-	// Process is the number that Started gave.
+	// Process is the number of a StartedProcess.
 	Process int `json:"process,omitempty"`
 }
 
@@ -51,13 +51,13 @@ type Response struct {
 	Answer json.RawMessage `json:"answer,omitempty"`
 }
 
-// Empty is asked, or answered, where a call says it all.
+// Empty is a request or response without fields.
 type Empty struct{}
 
 // Hello is the self-description of an agent.
 type Hello struct {
 	Version int `json:"version"`
-	// Program is the SHA-256 of the agent's own file, where that was asked for.
+	// Program is the SHA-256 of the agent's file, if requested.
 	Program string `json:"program,omitempty"`
 	PID     int    `json:"pid"`
 	OS      string `json:"os"`
@@ -65,19 +65,18 @@ type Hello struct {
 	Kernel  string `json:"kernel"`
 	Cores   int    `json:"cores"`
 	Memory  int64  `json:"memory_bytes"`
-	// Addr is the address that packets to far away leave with, "" where they cannot.
+	// Addr is the source address of packets to the Internet, "" without a route.
 	Addr string `json:"addr,omitempty"`
-	// Root says that the agent has the rights of root, of the machine or of a user namespace.
+	// Root is set if the agent is root, of the machine or of a user namespace.
 	Root bool `json:"root"`
 }
 
-// OpenedPart is a part that was prepared or opened.
 type OpenedPart struct {
 	Part  int           `json:"part"`
 	Facts machine.Facts `json:"facts"`
 }
 
-// HostInfo is a node or a container as it is found.
+// HostInfo describes a node or a container.
 type HostInfo struct {
 	Name string `json:"name"`
 	Site string `json:"site"`
@@ -85,7 +84,7 @@ type HostInfo struct {
 	Dir  string `json:"dir"`
 }
 
-// StartRequest is host.Command, its streams apart.
+// StartRequest is host.Command without its streams.
 type StartRequest struct {
 	Name string   `json:"name"`
 	Path string   `json:"path"`
@@ -95,32 +94,29 @@ type StartRequest struct {
 	Log  string   `json:"log,omitempty"`
 	UID  uint32   `json:"uid,omitempty"`
 	GID  uint32   `json:"gid,omitempty"`
-	// In, Out and Err say which streams there are. Joined says that Err is the stream Out.
+	// In, Out and Err are set for each stream that exists. Joined means that Err is the same stream as Out.
 	In     bool `json:"in,omitempty"`
 	Out    bool `json:"out,omitempty"`
 	Err    bool `json:"err,omitempty"`
 	Joined bool `json:"joined,omitempty"`
 }
 
-// StartedProcess is a process that runs.
 type StartedProcess struct {
 	Process int `json:"process"`
 	PID     int `json:"pid"`
 }
 
-// CarrierRequest asks for one.
 type CarrierRequest struct {
 	Cable machine.Cable `json:"cable"`
 	Up    bool          `json:"up"`
 }
 
-// DialRequest is where a connection leads.
 type DialRequest struct {
 	Network string `json:"network"`
 	Addr    string `json:"addr"`
 }
 
-// FileRequest names a file and what is to become of it.
+// FileRequest names a file and an operation.
 type FileRequest struct {
 	Path   string `json:"path"`
 	To     string `json:"to,omitempty"`     // of Rename
@@ -131,17 +127,16 @@ type FileRequest struct {
 	Data   []byte `json:"data,omitempty"` // of Append
 }
 
-// StopRequest is a process's end.
 type StopRequest struct {
 	Grace time.Duration `json:"grace_ns"`
 }
 
-// Timestamp is the time of a machine's clock, in ns since 1970.
+// Timestamp is a machine's clock, in ns since 1970.
 type Timestamp struct {
 	Now int64 `json:"now_ns"`
 }
 
-// RouteRequest asks for the devices through which a node sends packets to addresses.
+// RouteRequest requests a node's output devices for addresses.
 type RouteRequest struct {
 	Node string       `json:"node"`
 	To   []netip.Addr `json:"to"`
@@ -153,13 +148,13 @@ type ListeningRequest struct {
 	Port int    `json:"port"`
 }
 
-// PathResult is what was found on the way to another machine, as far as it went.
+// PathResult is the result of a path measurement, possibly partial.
 type PathResult struct {
 	Result  pathprobe.Result `json:"result"`
 	Problem *Failure         `json:"problem,omitempty"`
 }
 
-// What is done to a node, as host.Controls has it.
+// Operations of host.Controls.
 const (
 	Freeze    = "freeze"
 	Thaw      = "thaw"
@@ -170,7 +165,6 @@ const (
 	LimitCPU  = "limit CPU"
 )
 
-// ControlRequest has something done to a node.
 type ControlRequest struct {
 	Action string           `json:"do"`
 	Bytes  int64            `json:"bytes,omitempty"`
@@ -179,19 +173,19 @@ type ControlRequest struct {
 }
 
 const (
-	// silence is how long nothing may come before the other side is asked whether it lives, answer
-	// how long that may take: an agent whose controller is out of reach for longer ends.
+	// pingAfter is the silence after which the other side is pinged; an agent whose client does not answer the ping in time
+	// ends.
 	pingAfter   = 20 * time.Second
 	pingTimeout = 40 * time.Second
-	// streams bounds the calls at a time: a process that runs is one.
+	// maxStreams bounds concurrent calls; each running process is one.
 	maxStreams = 100_000
-	// A stream may have perStream bytes under way, all together as much as they like: what
-	// is unread on one must not hold up the others.
+	// Each stream may have streamBuffer bytes in flight, all together any number: unread data of one stream must not delay
+	// the others.
 	streamBuffer = 1 << 20
 	connBuffer   = 1 << 30
 )
 
-// HTTP2Config is how both sides have the protocol.
+// HTTP2Config is the configuration of both sides.
 func HTTP2Config() *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, StrictMaxConcurrentRequests: true,
@@ -200,13 +194,12 @@ func HTTP2Config() *http.HTTP2Config {
 	}
 }
 
-// Protocols is HTTP/2 without TLS: what carries it keeps others out.
+// Protocols is HTTP/2 without TLS: the transport is authenticated.
 func Protocols() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetUnencryptedHTTP2(true)
 	return p
 }
 
-// FailureTrailer is the trailer that tells the Failure that a stream of an answer ended with, in JSON as a
-// URL's path has it.
+// FailureTrailer is the trailer with the Failure that ended a response's stream, as JSON escaped for URL paths.
 const FailureTrailer = "Skerry-Broken"

@@ -46,7 +46,7 @@ func startProcess(argv []string) (*agentProcess, error) {
 	cmd, said := exec.Command(argv[0], argv[1:]...), tail.New(maxStderrBytes)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, ours, said
 	cmd.WaitDelay = time.Second // a master connection of ssh keeps its standard error
-	// A terminal's Ctrl-C is for this process, which then has the agents end what they own.
+	// The terminal's Ctrl-C must reach only this process, which then ends the agents properly.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		in.Close()

@@ -14,15 +14,15 @@ import (
 	"skerry/internal/machine/agent"
 )
 
-// program is the file that a machine is given.
+// program is the file to push.
 type program struct {
 	path string
 	sum  string // SHA-256
 	size int64
 }
 
-// findProgram is the program for a system and an architecture, as Go names them: this one, or the file
-// beside it that is called skerry-OS-ARCH.
+// findProgram returns the program for a system and architecture (Go's names): this one, or the file skerry-OS-ARCH next to
+// it.
 func findProgram(exe, system, arch string) (program, error) {
 	p := program{path: exe}
 	if system != runtime.GOOS || arch != runtime.GOARCH {
@@ -38,13 +38,13 @@ func findProgram(exe, system, arch string) (program, error) {
 	return p, err
 }
 
-// architectures are the names that uname has, by Go's.
+// architectures maps the names of uname to Go's.
 var architectures = map[string]string{
 	"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64", "armv7l": "arm", "i686": "386",
 	"ppc64le": "ppc64le", "riscv64": "riscv64", "s390x": "s390x",
 }
 
-// pushProgram has the machine run the program, and gives it where it is missing or another.
+// pushProgram starts the program on the machine and first copies it if it is missing or different.
 func (p *agentProcess) pushProgram(ctx context.Context, o Options) error {
 	is, err := p.readUntil("skerry carrier ")
 	if err != nil {

@@ -26,13 +26,13 @@ import (
 	"skerry/internal/machine/rpc"
 )
 
-// Errors that callers distinguish.
+// Errors of Open.
 var (
-	// ErrReach says that nothing on the machine answered.
+	// ErrUnreachable is returned if nothing on the machine answered.
 	ErrUnreachable = errors.New("machine is unreachable")
-	// ErrProgram says that the machine cannot be given this program.
+	// ErrNoProgram is returned if the program cannot be copied to the machine.
 	ErrNoProgram = errors.New("cannot install skerry on the machine")
-	// ErrAnother says that the agent there is another program than this one.
+	// ErrProgramMismatch is returned if the agent is another program than this one.
 	ErrProgramMismatch = errors.New("agent is another version of skerry")
 )
 

@@ -1,13 +1,12 @@
-// Package volume is what the directories of a lab's data nodes are on: the volumes of
-// container engines.
+// Package volume mounts the volumes of data nodes, with the file systems of container engines.
 //
 //	bind     a directory mounted at the node's, as `docker run -v /host/dir:/data`
 //	overlay  overlayfs, as a container's own writable layer: an empty lower directory, an
 //	         upper one that takes what is written
 //	loop     an ext4 file system in a file, on a loop device
 //
-// A volume is mounted at the node's directory, which is empty. The process that removes the
-// directory unmounts it; a loop device lets go of its file by itself then.
+// A volume is mounted on the node's empty directory. The process that removes the directory unmounts it; a loop device then
+// releases its file.
 package volume
 
 import (
@@ -25,18 +24,16 @@ import (
 	"skerry/internal/topology"
 )
 
-// Sentinel errors.
 var (
-	// ErrNoLoop says that the machine has no loop devices to give.
+	// ErrNoLoop is returned if the machine has no loop devices.
 	ErrNoLoop = errors.New("no loop device")
-	// ErrNoMkfs says that there is no mkfs.ext4.
+	// ErrNoMkfs is returned if mkfs.ext4 is missing.
 	ErrNoMkfs = errors.New("no mkfs.ext4")
-	// ErrNoOverlay says that the kernel mounts no overlayfs there.
+	// ErrNoOverlay is returned if the kernel cannot mount overlayfs there.
 	ErrNoOverlay = errors.New("no overlayfs")
 )
 
-// Mount puts dir on a volume. What the volume itself consists of is kept below backing,
-// which is made and is not below dir.
+// Mount mounts a volume on dir. Its backing files are kept in backing, which Mount makes outside dir.
 func Mount(v topology.Volume, dir, backing string) error {
 	var err error
 	switch v.Kind {
@@ -55,7 +52,7 @@ func Mount(v topology.Volume, dir, backing string) error {
 	return nil
 }
 
-// Missing says why this machine lacks what a volume needs, nil when it has it.
+// Missing returns why this machine cannot mount a volume, nil if it can.
 func Missing(v topology.Volume) error {
 	if v.Kind != topology.LoopVolume {
 		return nil // whether overlayfs can be mounted depends on where
@@ -92,10 +89,9 @@ func overlay(dir, backing string) error {
 	return nil
 }
 
-// escape marks what overlayfs' options give a meaning to.
+// escape quotes characters with a meaning in overlayfs options.
 var escape = strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
 
-// loopControl gives out loop devices.
 const loopControl = "/dev/loop-control"
 
 func mkfs() (string, error) {
@@ -123,7 +119,7 @@ func loop(dir, backing string, size int64) error {
 	if err := file.Truncate(size); err != nil {
 		return err
 	}
-	// Nothing is left to be written later, beside what is measured: see noinit_itable.
+	// No lazy initialisation, which would disturb measurements; see noinit_itable.
 	out, err := exec.Command(program, "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1", file.Name()).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("make a file system: %w: %s", err, strings.TrimSpace(string(out)))
@@ -136,17 +132,17 @@ func loop(dir, backing string, size int64) error {
 	if err := unix.Mount(device.Name(), dir, "ext4", unix.MS_NODEV, "noinit_itable"); err != nil {
 		return &os.PathError{Op: "mount", Path: dir, Err: err}
 	}
-	// The node's directory is empty, as software expects of its own.
+	// Software expects an empty directory.
 	if err := os.Remove(filepath.Join(dir, "lost+found")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// tries is how often a loop device is asked for that others take meanwhile.
+// tries bounds the attempts to get a loop device that others take meanwhile.
 const tries = 100
 
-// attach gives a file a loop device, which releases it when no process has it open any more.
+// attach attaches a file to a loop device, which is released when the last process closes it.
 func attach(file *os.File) (*os.File, error) {
 	control, err := os.OpenFile(loopControl, os.O_RDWR, 0)
 	if err != nil {

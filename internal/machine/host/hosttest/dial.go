@@ -18,11 +18,10 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// serveVariable has this program, started on a node, be a server.
+// serveVariable makes this program run as a server on a node.
 const serveVariable = "SKERRY_TEST_SERVE"
 
-// init makes a server of this process where it was started as one, before the flags of tests
-// are read: the contract asks nothing of those who run it but the host.
+// init runs the server before test flags are parsed, so that callers of the contract need no TestMain.
 func init() {
 	if network, addr, ok := strings.Cut(os.Getenv(serveVariable), " "); ok {
 		fmt.Fprintln(os.Stderr, echo(network, addr))
@@ -30,8 +29,8 @@ func init() {
 	}
 }
 
-// echo listens, tells where, and answers every connection with what it says, or with as many bytes as the first line
-// says, after which it leaves.
+// echo listens, prints its address and echoes every connection, or sends as many bytes as the first line requests and
+// closes the connection.
 func echo(network, addr string) error {
 	l, err := net.Listen(network, addr)
 	if err != nil {
@@ -58,7 +57,7 @@ func echo(network, addr string) error {
 	}
 }
 
-// serve starts a server on a node that says again what it is told.
+// serve starts an echo server on a node.
 func serve(t *testing.T, h host.Host, network, addr string) (process host.Process, at string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -68,7 +67,7 @@ func serve(t *testing.T, h host.Host, network, addr string) (process host.Proces
 	return told(t, h, host.Command{Name: "server", Path: self, Env: []string{serveVariable + "=" + network + " " + addr}})
 }
 
-// testDial: what listens on the node is reached from there, both ways and to both ends.
+// Connections to a server on the node work in both directions, including half-close.
 func testDial(t *testing.T, h host.Host) {
 	for network, addr := range map[string]string{"tcp4": "127.0.0.1:0", "tcp": "127.0.0.1:0", "unix": filepath.Join(folder(t, h), "socket")} {
 		p, at := serve(t, h, network, addr)
@@ -99,8 +98,8 @@ func testDial(t *testing.T, h host.Host) {
 	}
 }
 
-// testLastWords: what a server says before it closes a connection arrives, and who writes to it then without having
-// looked is not told of it at once.
+// Data that a server sends before it closes a connection arrives. A client that writes afterwards gets no error until it
+// reads.
 func testLastWords(t *testing.T, h host.Host) {
 	_, at := serve(t, h, "tcp4", "127.0.0.1:0")
 	const words = 300_000
@@ -124,7 +123,7 @@ func testLastWords(t *testing.T, h host.Host) {
 	}
 }
 
-// testNames: a name would be looked up where it means something else.
+// Names are refused: they would be resolved on the wrong machine.
 func testNames(t *testing.T, h host.Host) {
 	for _, addr := range []string{"localhost:80", net.JoinHostPort(h.Name(), "80"), "127.0.0.1", "127.0.0.1:http"} {
 		if _, err := h.Dial(t.Context(), "tcp", addr); !errors.Is(err, host.ErrName) {
@@ -133,7 +132,7 @@ func testNames(t *testing.T, h host.Host) {
 	}
 }
 
-// testPatience: connecting ends with its context, and a connection does not.
+// The context limits connecting, but not the connection.
 func testPatience(t *testing.T, h host.Host) {
 	ended, cancel := context.WithCancel(t.Context())
 	_, at := serve(t, h, "tcp4", "127.0.0.1:0")

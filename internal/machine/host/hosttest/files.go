@@ -16,7 +16,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// testWhole: a file is the old one or the new one, and programs of the node see the same.
+// Readers see the old file or the new one, on the node as well.
 func testWhole(t *testing.T, h host.Host) {
 	dir := folder(t, h)
 	f, path := h.Files(), filepath.Join(dir, "file")
@@ -50,7 +50,7 @@ type errorReader struct{ error }
 
 func (r errorReader) Read([]byte) (int, error) { return 0, r.error }
 
-// testMissing: whatever is asked of a file that is not there says so.
+// Errors of missing files wrap fs.ErrNotExist.
 func testMissing(t *testing.T, h host.Host) {
 	f, path := h.Files(), filepath.Join(folder(t, h), "nowhere", "file")
 	_, errOpen := f.Open(t.Context(), path, 0)
@@ -72,7 +72,6 @@ func testMissing(t *testing.T, h host.Host) {
 	}
 }
 
-// testFolders makes, lists, renames, copies and removes folders.
 func testFolders(t *testing.T, h host.Host) {
 	f, ctx := h.Files(), t.Context()
 	dir := folder(t, h)
@@ -114,11 +113,10 @@ func testFolders(t *testing.T, h host.Host) {
 	}
 }
 
-// The Unix user that every machine has.
+// UID that exists on every machine.
 const nobody = 65534
 
-// testOwners: what is given to a user is that user's, as programs of the node see it that run
-// as that one; and stays so when it is written again.
+// Files given to a user are owned by that user for the node's programs, also after Write.
 func testOwners(t *testing.T, h host.Host) {
 	f, ctx := h.Files(), t.Context()
 	dir := filepath.Join(folder(t, h), "given")
@@ -137,7 +135,7 @@ func testOwners(t *testing.T, h host.Host) {
 	}
 }
 
-// testLarge: a file passes through in pieces, and from an offset on.
+// Large files are copied completely, and can be read from an offset.
 func testLarge(t *testing.T, h host.Host) {
 	f, ctx, path := h.Files(), t.Context(), filepath.Join(folder(t, h), "large")
 	const size = 48 << 20
@@ -179,7 +177,7 @@ func testLarge(t *testing.T, h host.Host) {
 	}
 }
 
-// testGrowing: a log is appended to, and read as far as it goes.
+// A growing log is read up to its current end.
 func testGrowing(t *testing.T, h host.Host) {
 	f, ctx, path := h.Files(), t.Context(), filepath.Join(folder(t, h), "log")
 	want := ""
@@ -195,7 +193,6 @@ func testGrowing(t *testing.T, h host.Host) {
 	}
 }
 
-// testSpace: the node's directory is on a disk with room.
 func testSpace(t *testing.T, h host.Host) {
 	s, err := h.Files().Space(t.Context(), h.Dir())
 	if err != nil || s.Disk == "" || s.Free <= 0 || s.Free > s.Size {
@@ -209,7 +206,7 @@ func testSpace(t *testing.T, h host.Host) {
 	}
 }
 
-// testTooLate: nothing begins after the end of a context.
+// No operation starts after its context has ended.
 func testTooLate(t *testing.T, h host.Host) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,5 +1,4 @@
-// Package hosttest is the contract that every host.Host keeps, wherever its node is: it is
-// asked by nothing but the interface.
+// Package hosttest is the contract of host.Host. It uses only the interface.
 package hosttest
 
 import (
@@ -16,7 +15,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Run tests a host, whose directory others may enter.
+// Run tests a host, whose directory other users may enter.
 func Run(t *testing.T, h host.Host) {
 	for name, part := range map[string]func(t *testing.T, h host.Host){
 		"dial":                testDial,
@@ -40,7 +39,7 @@ func Run(t *testing.T, h host.Host) {
 	}
 }
 
-// folder makes a folder of the node that goes with the test.
+// folder makes a directory on the node for the duration of the test.
 func folder(t *testing.T, h host.Host) string {
 	t.Helper()
 	dir := filepath.Join(h.Dir(), "contract")
@@ -55,12 +54,11 @@ func folder(t *testing.T, h host.Host) string {
 	return dir
 }
 
-// script is a program of a shell.
 func script(text string) host.Command {
 	return host.Command{Name: "script", Path: "/bin/sh", Args: []string{"-c", text}}
 }
 
-// start runs a program that ends with the test.
+// start runs a program until the test ends.
 func start(t *testing.T, h host.Host, c host.Command) host.Process {
 	t.Helper()
 	p, err := h.Start(t.Context(), c)
@@ -75,7 +73,7 @@ func start(t *testing.T, h host.Host, c host.Command) host.Process {
 	return p
 }
 
-// output runs a program to its end and returns what it printed.
+// output runs a program and returns its output.
 func output(t *testing.T, h host.Host, c host.Command) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -88,7 +86,7 @@ func output(t *testing.T, h host.Host, c host.Command) string {
 	return strings.TrimSpace(out.String())
 }
 
-// told starts a program and returns once it has said its first line, and that.
+// told starts a program and returns its first line of output.
 func told(t *testing.T, h host.Host, c host.Command) (host.Process, string) {
 	t.Helper()
 	out, in := io.Pipe()

@@ -11,10 +11,10 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// patience is more than anything here takes.
+// patience is a generous timeout.
 const patience = time.Minute
 
-// testLife: a process runs in the node's directory until it ends or is ended, each way.
+// A process runs in the node's directory. Each way of ending it works.
 func testLife(t *testing.T, h host.Host) {
 	if got := output(t, h, script("cat; pwd")); got != h.Dir() {
 		t.Errorf("it runs in %s, want %s", got, h.Dir())
@@ -55,10 +55,10 @@ func testLife(t *testing.T, h host.Host) {
 	}
 }
 
-// testFamily: what a process has started goes with it, though it leads a session of its own.
+// KillFamily also ends children in other sessions.
 func testFamily(t *testing.T, h host.Host) {
 	p, child := told(t, h, script(`setsid sleep 1000 & echo $!; wait`))
-	// It is no leader of a session yet when its ID is known, but when it is sleep.
+	// The child becomes a session leader only after its fork: wait until it executes sleep.
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
 		name, err := files.Read(t.Context(), h.Files(), filepath.Join("/proc", child, "comm"))
 		if err != nil {
@@ -80,7 +80,7 @@ func testFamily(t *testing.T, h host.Host) {
 	}
 }
 
-// testLog: what a process says is appended to its log, whose end Tail tells.
+// Output is appended to the log, and Tail returns its end.
 func testLog(t *testing.T, h host.Host) {
 	c := script("echo one; echo two >&2; echo three")
 	c.Log = filepath.Join(folder(t, h), "log")
@@ -99,7 +99,7 @@ func testLog(t *testing.T, h host.Host) {
 	}
 }
 
-// testUser: a program that runs as a user without rights is not root.
+// A program with a UID does not run as root.
 func testUser(t *testing.T, h host.Host) {
 	c := script("id -u")
 	c.UID, c.GID = nobody, nobody
