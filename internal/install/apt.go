@@ -17,8 +17,8 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// resolve asks apt which files packages are in, and with closure those that they depend
-// on: name, size and SHA-256 stand in its lists, which are signed.
+// resolve returns name, size and SHA-256 of the packages' files, and with closure those of their dependencies, from apt's
+// signed lists.
 func (s Store) resolve(ctx context.Context, database string, names []string, closure bool) ([]Package, error) {
 	for _, tool := range []string{"apt-get", "dpkg"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -28,7 +28,7 @@ func (s Store) resolve(ctx context.Context, database string, names []string, clo
 	}
 	var all []Package
 	for len(names) > 0 {
-		// Packages of one suite are asked for together, in the order given.
+		// apt is called once per suite, in the given order.
 		_, suite, _ := strings.Cut(names[0], "/")
 		var batch, rest []string
 		for _, n := range names {
@@ -48,7 +48,7 @@ func (s Store) resolve(ctx context.Context, database string, names []string, clo
 	return all, nil
 }
 
-// resolveIn resolves packages of one suite, "" for the system's own.
+// resolveIn resolves packages of one suite, "" for the system's.
 func (s Store) resolveIn(ctx context.Context, suite string, names []string, closure bool) ([]Package, error) {
 	var env []string
 	if suite != "" {
@@ -67,7 +67,7 @@ func (s Store) resolveIn(ctx context.Context, suite string, names []string, clos
 			return nil, err
 		}
 	}
-	// apt leaves out a file that lies in the folder which it runs in.
+	// apt omits files that exist in its working directory.
 	out, err := command(ctx, "/", env, "apt-get", append([]string{"download", "--print-uris", "-qq"}, names...)...)
 	if err != nil {
 		return nil, unknown(fmt.Errorf("asking apt for packages: %w", err))
@@ -85,7 +85,7 @@ func (s Store) resolveIn(ctx context.Context, suite string, names []string, clos
 	return packages, nil
 }
 
-// unknown marks the errors of an apt that lacks lists.
+// unknown marks the error of an apt without package lists.
 func unknown(err error) error {
 	for _, text := range []string{"Unable to locate package", "find a source to download", "no installation candidate", "Can't select candidate version"} {
 		if strings.Contains(err.Error(), text) {
@@ -95,8 +95,7 @@ func unknown(err error) error {
 	return err
 }
 
-// dependencies are packages with all that they depend on, for a machine that has none
-// of it.
+// dependencies returns the packages with all their dependencies, including installed ones.
 func dependencies(ctx context.Context, env, names []string) ([]string, error) {
 	args := append([]string{"install", "-s", "-qq", "--no-install-recommends"}, names...)
 	out, err := command(ctx, "", env, "apt-get", args...)
@@ -113,7 +112,7 @@ func dependencies(ctx context.Context, env, names []string) ([]string, error) {
 	return all, lines.Err()
 }
 
-// parseURIs reads what apt-get --print-uris prints, a line a file:
+// parseURIs parses the output of apt-get --print-uris, one file per line:
 //
 //	'http://.../redis-tools_7.0.15.deb' redis-tools_5%3a7.0.15-1_amd64.deb 991988 SHA256:f791...
 func parseURIs(out []byte) ([]Package, error) {
@@ -154,7 +153,7 @@ func isSHA256(s string) bool {
 	return err == nil && len(raw) == sha256.Size
 }
 
-// fetchDeb downloads one package unless it is there, and checks it.
+// fetchDeb downloads a package unless it exists, and verifies it.
 func (s Store) fetchDeb(ctx context.Context, downloads string, p Package, of string) error {
 	path := filepath.Join(downloads, p.File)
 	if verify(path, p) == nil {
@@ -166,7 +165,7 @@ func (s Store) fetchDeb(ctx context.Context, downloads string, p Package, of str
 	if p.Suite != "" {
 		env = aptEnv(s.suiteDir(p.Suite))
 	}
-	// apt drops root's rights for downloads and warns when its own user cannot write here.
+	// apt drops root's rights for downloads and warns if its user cannot write here.
 	if _, err := command(ctx, downloads, env, "apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", p.Name+"="+p.Version); err != nil {
 		err = fmt.Errorf("fetching %s: %w", p.Name, err)
 		if ctx.Err() != nil {
@@ -181,8 +180,7 @@ func (s Store) fetchDeb(ctx context.Context, downloads string, p Package, of str
 	return nil
 }
 
-// command runs a program and returns what it printed; its error holds what it
-// complained of.
+// command returns a program's output. The error includes standard error.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -203,8 +201,8 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// Fetchable says why what a recipe takes from the system's own apt cannot be fetched,
-// nil when it can. Other suites and Maven Central are not asked.
+// Fetchable returns why the system's apt cannot fetch a recipe's packages, nil if it can. It ignores packages of other
+// suites and jars.
 func Fetchable(ctx context.Context, r Recipe) error {
 	var own []string
 	for _, p := range r.Packages {

@@ -14,37 +14,37 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Sentinel errors of builds.
+// Errors of builds.
 var (
-	// ErrBuild is returned for a database that must be compiled, if --build is not given.
+	// ErrBuild is returned for a database that must be compiled if --build is not given.
 	ErrBuild = errors.New("it has to be compiled here")
-	// ErrNoTools says that programs are missing which compile it.
+	// ErrNoTools is returned if build tools are missing.
 	ErrNoTools = errors.New("tools to compile it are missing")
-	// ErrNoSpace says that the cache's disk has too little room for a build.
+	// ErrNoSpace is returned if the cache's disk is too small for a build.
 	ErrNoSpace = errors.New("too little room on the disk")
 )
 
-// Build compiles what packages lack, from source that a package of Debian's holds. It is
-// done only when it is asked for, and one that was interrupted goes on with what it had.
+// Build compiles what packages lack from a Debian source package. It runs only on request, and continues after an
+// interruption.
 //
 //	<cache>/build/mysql-ndb/b69b208d/    named after the source's checksum
 //	  src/, obj/ ...                     Compile's own; removed when it is done
 type Build struct {
 	// Source is the package that holds the source: NAME or NAME/SUITE.
 	Source string
-	// Cost says beforehand what it takes: "15 minutes of two cores". It ends no sentence.
+	// Cost is an estimate for the user, such as "15 minutes of two cores", without a full stop.
 	Cost string
-	// Disk is how much room it takes, in bytes, the package included.
+	// Disk is the space that the build needs in bytes, including the package.
 	Disk int64
-	// Tools are programs that it needs; of "g++|clang++" either. Hint is how to have them.
+	// Tools are the programs that the build needs; "g++|clang++" means either. Hint is how to install them.
 	Tools []string
 	Hint  string
-	// Compile builds from the package's file into root, the installation's, which is moved
-	// afterwards. What it keeps in the folder work is there again after an interruption.
+	// Compile builds from the package's file into root, which is moved afterwards. The folder work survives an
+	// interruption.
 	Compile func(ctx context.Context, w Workshop) error
 }
 
-// Workshop is where a build is done.
+// Workshop holds the folders of a build.
 type Workshop struct {
 	Package string // the file of the source's package
 	Work    string // a folder that stays until the build is done
@@ -52,7 +52,7 @@ type Workshop struct {
 	Say     func(format string, args ...any)
 }
 
-// allowed returns nil when a recipe's build may begin: it was asked for and can succeed.
+// allowed returns nil if a recipe's build was requested and can succeed.
 func (s Store) allowed(r Recipe) error {
 	b := r.Build
 	if !s.Build {
@@ -81,7 +81,7 @@ func (s Store) allowed(r Recipe) error {
 
 func gigabytes(n int64) string { return fmt.Sprintf("%.1f GB", float64(n)/1e9) }
 
-// anyInPath tells whether PATH has any of the programs of a choice ("g++|clang++").
+// anyInPath reports whether PATH has any of several programs ("g++|clang++").
 func anyInPath(choice string) bool {
 	for name := range strings.SplitSeq(choice, "|") {
 		if _, err := exec.LookPath(name); err == nil {
@@ -91,7 +91,7 @@ func anyInPath(choice string) bool {
 	return false
 }
 
-// compile fetches a build's source and builds it into root. It returns the source's package.
+// compile downloads a build's source and builds it into root. It returns the source package.
 func (s Store) compile(ctx context.Context, r Recipe, downloads, root string) (Package, error) {
 	sources, err := s.resolve(ctx, r.Name, []string{r.Build.Source}, false)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s Store) compile(ctx context.Context, r Recipe, downloads, root string) (P
 	return sources[0], s.build(ctx, r, sources[0], downloads, root)
 }
 
-// build builds source that was downloaded into root.
+// build builds downloaded source into root.
 func (s Store) build(ctx context.Context, r Recipe, source Package, downloads, root string) error {
 	base := filepath.Join(s.Dir, "build", r.Key())
 	work := filepath.Join(base, source.SHA256[:8])

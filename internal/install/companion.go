@@ -27,7 +27,6 @@ var (
 	Metad  = Companion{Name: "metad", Variable: "SKERRY_METAD"}
 )
 
-// ErrNoCompanion reports a companion that was not found.
 var ErrNoCompanion = errors.New("program not found")
 
 // versionTimeout bounds the run of a program's version command.

@@ -16,21 +16,20 @@ import (
 )
 
 const (
-	// attempts is how often a download that breaks off goes on before it is given up.
+	// attempts bounds how often a broken download is resumed.
 	attempts = 4
-	// attemptPause is between them, times the number of the attempt.
+	// attemptPause is multiplied by the number of the attempt.
 	attemptPause = 500 * time.Millisecond
-	// stallTimeout bounds how long a server may send nothing.
+	// stallTimeout bounds the time without data.
 	stallTimeout = 60 * time.Second
-	// partSuffix marks a file that is not complete.
+	// partSuffix marks an incomplete file.
 	partSuffix = ".part"
 )
 
-// errPermanent is an answer that another attempt will not change.
+// errPermanent is returned for a response that another attempt would not change.
 var errPermanent = errors.New("refused")
 
-// download fetches a file of a known size. What an earlier call had fetched of it is
-// kept in path.part and not fetched again.
+// download fetches a file of a known size. It resumes from path.part.
 func download(ctx context.Context, url, path string, size int64) error {
 	var last error
 	for n := range attempts {
@@ -112,7 +111,7 @@ func downloadOnce(ctx context.Context, url, part string, size int64) (err error)
 	return nil
 }
 
-// progressReader calls came whenever something came.
+// progressReader calls came after each read.
 type progressReader struct {
 	io.Reader
 	came func()
@@ -126,7 +125,7 @@ func (p progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// verify compares a file with what is known of it.
+// verify compares a file with its size and checksum.
 func verify(path string, p Package) error {
 	f, err := os.Open(path)
 	if err != nil {

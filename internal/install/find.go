@@ -15,23 +15,19 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Installation is a database found on this machine. It is what package database calls
-// so, and more; this package does not depend on that one, so that tests of every
-// package can ask what is installed.
+// Installation is an installed database. It does not depend on package database, so that tests of every package can use it.
 type Installation struct {
 	Database string
 	Version  string
 	Source   string // FromDebian, FromMaven, FromBuild, FromPath, FromPackages or FromSystem
-	// Dir is the root of an unpacked one, "" for the system's own. Jars are in its
-	// folder lib.
+	// Dir is the root of an unpacked installation, "" for the system's. Jars are in its folder lib.
 	Dir      string
 	Programs map[string]string // by name
 	Env      []string          // that they need
 }
 
-// Find locates an installation: at from when that is given, else in the cache, else
-// in PATH. Each is asked to run before it is believed, except for the cache, whose
-// manifest describes it. A user's own build is asked again after a change.
+// Find locates an installation: at from if that is set, else in the cache, else in PATH. It runs the server to verify it,
+// except in the cache, where a manifest describes it. A user's build is verified again after a change.
 func (s Store) Find(ctx context.Context, r Recipe, from string) (Installation, error) {
 	if from != "" {
 		return r.at(ctx, from)
@@ -62,9 +58,8 @@ func (s Store) Find(ctx context.Context, r Recipe, from string) (Installation, e
 	return s.system(ctx, r)
 }
 
-// changed tells whether any of a user's programs is another file than the one that was taken into use then.
-// A copy may keep the time of what it was copied from: what counts is when the file here got its content or
-// its name. Manifests tell whole seconds.
+// changed reports whether any program differs from the one registered at since. It compares the change time, because a copy
+// may preserve the modification time. Manifests have a resolution of one second.
 func changed(programs map[string]string, since time.Time) bool {
 	for _, path := range programs {
 		var st unix.Stat_t
@@ -75,7 +70,6 @@ func changed(programs map[string]string, since time.Time) bool {
 	return false
 }
 
-// system looks for the system's own.
 func (s Store) system(ctx context.Context, r Recipe) (Installation, error) {
 	missing := fmt.Errorf("%s is %w: it is not in the cache (%s)", r.Key(), ErrNotInstalled, s.Dir)
 	if len(r.Programs) == 0 {
@@ -99,7 +93,7 @@ func (s Store) system(ctx context.Context, r Recipe) (Installation, error) {
 	return Installation{Database: r.Name, Version: version, Source: FromSystem, Programs: programs}, nil
 }
 
-// command is what a user types to have the database.
+// command is the command that installs the database.
 func (r Recipe) command() string {
 	if !r.Fetched() {
 		return "download " + r.Manual + ", then: skerry install " + r.Key() + " --from PATH"
@@ -110,7 +104,7 @@ func (r Recipe) command() string {
 	return "skerry install " + r.Key()
 }
 
-// at looks at a build of the user's own: a folder or one of its programs.
+// at returns the user's build at a folder or program.
 func (r Recipe) at(ctx context.Context, path string) (Installation, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -140,8 +134,7 @@ func (r Recipe) at(ctx context.Context, path string) (Installation, error) {
 	return in, nil
 }
 
-// inspect completes the programs with Java and asks the installation below root for its
-// version.
+// inspect adds Java to the programs and returns the version that the server below root prints.
 func (r Recipe) inspect(ctx context.Context, root string, programs map[string]string) (string, error) {
 	if err := r.java(ctx, root, programs); err != nil {
 		return "", err
@@ -152,25 +145,25 @@ func (r Recipe) inspect(ctx context.Context, root string, programs map[string]st
 	return r.probe(ctx, programs, libraryPath(root))
 }
 
-// Listed is one database of a list.
+// Listed is an entry of List.
 type Listed struct {
 	Name    string `json:"name"` // the argument of skerry install
 	Summary string `json:"summary"`
-	// Default is set for the series that the bare name stands for.
+	// Default is set for the series selected by the name alone.
 	Default bool `json:"default,omitempty"`
 	// Released is the month of the series' first release ("2025-05").
 	Released string `json:"released,omitempty"`
-	// Ended is the month in which the support of its makers ends or ended, as known in SupportChecked.
+	// Ended is the month in which the vendor's support ends or ended, as of SupportChecked.
 	Ended   string `json:"support_ended,omitempty"`
 	Version string `json:"version,omitempty"` // "" when it is not installed
 	Source  string `json:"source,omitempty"`
 	Path    string `json:"path,omitempty"` // of its server program, or its folder
 	Problem string `json:"problem,omitempty"`
-	// Advice is how to have it where it is not there.
+	// Advice says how to install a missing database.
 	Advice string `json:"advice,omitempty"`
 }
 
-// List looks for every database.
+// List looks up every database.
 func (s Store) List(ctx context.Context, recipes []Recipe) []Listed {
 	var rows []Listed
 	named := map[string]bool{}

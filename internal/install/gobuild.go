@@ -39,7 +39,7 @@ func (p GoProgram) Build(ctx context.Context, root string, progress func(string)
 		}
 	}
 	progress("downloading modules and building, about a minute")
-	// Go builds a file that is named on the command line in spite of its build constraint.
+	// Go builds a file named on the command line despite its build constraint.
 	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(root, "bin", p.Name), "main.go")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,7 +1,6 @@
-// Package install puts databases onto this machine without changing it: Debian's
-// packages are fetched through apt and jars from Maven Central, checked, and unpacked
-// into a cache folder of the user's own. Nothing needs root, no service is started, and
-// removing the folder undoes everything.
+// Package install installs databases without changing the machine. It downloads Debian packages through apt and jars from
+// Maven Central, verifies them, and unpacks them into a cache folder of the user. It needs no root and starts no service.
+// Removing the folder removes everything.
 //
 //	<cache>/                     $SKERRY_CACHE, else the user's cache folder
 //	  downloads/redis/           what was fetched and not unpacked yet
@@ -15,7 +14,7 @@
 //	    current -> 7.0.15-3f2a90c1
 //	  cassandra@4.1/             another version beside the default one
 //
-// A database is described by a Recipe that its own package declares:
+// The database's package declares a Recipe:
 //
 //	Packages  Debian's: "redis-tools", or "valkey-server/bookworm-backports" from
 //	          another suite of the same mirror, whose signed lists apt fetches into the
@@ -31,8 +30,7 @@
 //	Prepare   a function that builds or writes what the packages lack
 //	Manual    where none of this is possible: what a user downloads for --from
 //
-// Several recipes of one name differ in their Series ("5.0", "4.1") and are installed
-// side by side. database.Find is what a database's Find is made of.
+// Recipes with the same name differ in Series ("5.0", "4.1") and are installed side by side.
 package install
 
 import (
@@ -50,85 +48,77 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Sentinel errors.
 var (
-	// ErrNotInstalled says that neither the cache nor PATH holds a database.
+	// ErrNotInstalled is returned if a database is neither in the cache nor in PATH.
 	ErrNotInstalled = errors.New("not installed")
-	// ErrNoApt says that this machine has no apt to fetch packages with.
+	// ErrNoApt is returned on a machine without apt.
 	ErrNoApt = errors.New("apt-get and dpkg are needed to fetch packages")
-	// ErrNoLists says that apt does not know a package.
+	// ErrNoLists is returned if apt does not know a package.
 	ErrNoLists = errors.New("apt does not know the package")
-	// ErrNoMirror says that no mirror of Debian is configured to take a suite from.
+	// ErrNoMirror is returned if no Debian mirror is configured.
 	ErrNoMirror = errors.New("apt is configured with no mirror of Debian")
-	// ErrChecksum says that a file is not the one that apt's lists or a lock describe.
+	// ErrChecksum is returned for a file that differs from apt's lists or a lock.
 	ErrChecksum = errors.New("checksum does not match")
-	// ErrNotRunning says that an installation's server program cannot run here.
+	// ErrNotRunning is returned if the server cannot run here.
 	ErrNotRunning = errors.New("does not run on this machine")
-	// ErrManual says that a database has to be downloaded by hand.
+	// ErrManual is returned for a database that must be downloaded by hand.
 	ErrManual = errors.New("cannot be fetched from a package registry")
-	// ErrNoJava says that no Java runtime of a release that a database runs on is here.
+	// ErrNoJava is returned without a compatible Java runtime.
 	ErrNoJava = errors.New("no fitting Java runtime")
-	// ErrLock marks a lock of jars that cannot be read.
+	// ErrLock is returned for an invalid lock of jars.
 	ErrLock = errors.New("bad lock of jars")
 )
 
-// Recipe says how a database gets onto this machine.
+// Recipe describes how to install a database.
 type Recipe struct {
 	Name string // as experiments call it
-	// Series tells versions apart that are installed side by side ("5.0"), "" where
-	// there is one. Of several recipes of a name the first is the default.
+	// Series distinguishes versions that are installed side by side ("5.0"), "" with a single version. The first recipe of
+	// a name is the default.
 	Series string
-	// Released is the month of the series' first release ("2025-05"), Ended the month in which its makers' support
-	// ended. Ended is empty while the support lasts or if the makers announce none; see SupportChecked.
+	// Released is the month of the series' first release ("2025-05"), Ended the month in which the vendor's support ended,
+	// empty if it lasts or is not announced; see SupportChecked.
 	Released, Ended string
 	Summary         string // one line for a list
 	Wanted          Wanted
 
-	// Packages are Debian's packages that hold it and those libraries which the smallest
-	// Debian system with apt lacks, as programs are handed over to machines made a minute
-	// ago: NAME, or NAME/SUITE for one that only another suite of Debian has.
+	// Packages are Debian packages, NAME or NAME/SUITE for another suite than the system's. They include the libraries that
+	// the smallest Debian system with apt lacks, because programs are also copied to new machines.
 	Packages []string
-	// Closure adds all that the packages depend on, the C library included; all are
-	// of the suite that the packages name. The programs are run by that C library's
-	// loader, through scripts in their places.
+	// Closure adds all dependencies, the C library included; all packages are of one suite. Scripts in place of the
+	// programs run them with that C library's loader.
 	Closure bool
-	// Jars is a lock of jars (ParseLock); they end in the folder lib. The first is
-	// the database's own: its version is the installation's.
+	// Jars is a lock of jars (ParseLock) for the folder lib. The first jar's version is the installation's.
 	Jars string
-	// Java is the range of releases of Java that it runs on; the zero value: none.
+	// Java is the range of compatible Java releases; the zero value for none.
 	Java Java
-	// Build, when set, compiles what the packages lack.
+	// Build compiles what the packages lack; nil for nothing.
 	Build *Build
-	// Prepare, when set, builds or writes what is missing below root, after the
-	// packages are unpacked and before the server is asked to run. The folder is
-	// moved afterwards: what it writes must not name root.
+	// Prepare, if set, makes missing files below root after unpacking and before the server is verified. The folder is
+	// moved afterwards: files must not contain the path root.
 	Prepare func(ctx context.Context, root string, progress func(string)) error
-	// Manual tells what to download where nothing can be fetched: "the server's
-	// archive (mongodb-linux-*.tgz) from https://..., and unpack it".
+	// Manual says what to download by hand: "the server's archive (mongodb-linux-*.tgz) from https://..., and unpack it".
 	Manual string
 
-	// Programs must all be there. The first is the server; it is run with
-	// VersionArgs to see that it works and which version it is. A database of jars
-	// alone needs none.
+	// Programs are required. The first is the server, which is run with VersionArgs to verify it. A database of jars may
+	// have none.
 	Programs []string
-	// Optional are programs that are used where they are there.
+	// Optional programs are used if they exist.
 	Optional []string
-	// Dirs are patterns of further folders that programs may be in, below the root
-	// and, for the system's own, below / ("usr/lib/postgresql/*/bin").
+	// Dirs are patterns of further program folders, below the root and, for the system's installation, below /
+	// ("usr/lib/postgresql/*/bin").
 	Dirs        []string
 	VersionArgs []string
-	// Version finds the version in what that run printed, "" when it is not there.
+	// Version extracts the version from the server's output, "" if there is none.
 	Version func(output string) string
-	// Try, when set, finds out whether programs that a user offers, of that version, can do
-	// what a lab asks of them; env is what they need.
+	// Try, if set, checks whether a user's programs of that version have the features that labs need. env is their
+	// environment.
 	Try func(ctx context.Context, version string, programs map[string]string, env []string) error
 }
 
-// SupportChecked is the month in which Released and Ended of all recipes were checked.
+// SupportChecked is the month in which Released and Ended of all recipes were last checked.
 const SupportChecked = "2026-11"
 
-// Key names the installation: the recipe's name, with @ and its series where it has
-// one ("cassandra@4.1").
+// Key is the recipe's name, followed by @ and its series if it has one ("cassandra@4.1").
 func (r Recipe) Key() string {
 	if r.Series == "" {
 		return r.Name
@@ -136,15 +126,15 @@ func (r Recipe) Key() string {
 	return r.Name + "@" + r.Series
 }
 
-// Fetched tells whether the recipe can be installed without a user's own download.
+// Fetched reports whether the recipe needs no manual download.
 func (r Recipe) Fetched() bool {
 	return len(r.Packages) > 0 || r.Jars != "" || r.Prepare != nil || r.Build != nil
 }
 
-// probeTimeout bounds the run that asks a server for its version, on a machine that is busy.
+// probeTimeout bounds the server's version command on a busy machine.
 const probeTimeout = time.Minute
 
-// probe runs the server for its version.
+// probe runs the server's version command.
 func (r Recipe) probe(ctx context.Context, programs map[string]string, env []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -174,8 +164,8 @@ func (r Recipe) probe(ctx context.Context, programs map[string]string, env []str
 	return version, nil
 }
 
-// missingLibrary finds the name in the dynamic loader's message
-// "error while loading shared libraries: libjemalloc.so.2: cannot open ...".
+// missingLibrary extracts the name from the dynamic loader's message "error while loading shared libraries:
+// libjemalloc.so.2: cannot open ...".
 func missingLibrary(text string) string {
 	_, after, ok := strings.Cut(text, "error while loading shared libraries: ")
 	if !ok {
@@ -185,9 +175,8 @@ func missingLibrary(text string) string {
 	return lib
 }
 
-// libraryPath is the environment that makes programs below root find the libraries
-// there: Debian keeps them in a folder named after the architecture. What runs by a
-// loader of its own needs none.
+// libraryPath returns the environment in which programs below root find their libraries. Debian keeps those in a folder
+// named after the architecture. Closures do not need it.
 func libraryPath(root string) []string {
 	if loader, err := ownLoader(root); err == nil && loader != "" {
 		return nil
@@ -213,25 +202,24 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Wanted says which targets of the Makefile install what a recipe describes. A target also
-// requires it of its tests (SKERRY_REQUIRE), so that a skip cannot hide rot; tests of what it
-// does not want are left out of it, even where that is installed.
+// Wanted says which Makefile targets install a recipe. The target also requires the recipe in its tests (SKERRY_REQUIRE),
+// so that a skip cannot hide a broken test, and excludes tests of other recipes even if they are installed.
 type Wanted int
 
-// From the least wanted on.
+// In increasing order.
 const (
-	// OnRequest is for who has it or builds it: make conformance tests it where it is there.
+	// OnRequest is installed by users only; make conformance tests it if it exists.
 	OnRequest Wanted = iota
-	// ByConformance is fetched by make conformance.
+	// ByConformance is installed by make conformance.
 	ByConformance
-	// BySlow is fetched by make slow, and by make conformance.
+	// BySlow is installed by make slow and make conformance.
 	BySlow
-	// ByTests is fetched by make test, and by all others.
+	// ByTests is installed by all test targets.
 	ByTests
 )
 
-// Names returns the arguments of skerry install for all wanted recipes, in
-// their order: the name for the first of a name's series, NAME@SERIES for the others.
+// Names returns the arguments of skerry install for all wanted recipes, in order: the name for the first series of a name,
+// NAME@SERIES for the others.
 func Names(recipes []Recipe, wanted func(Recipe) bool) []string {
 	var names []string
 	first := make(map[string]bool)

@@ -13,18 +13,16 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// Java is a range of releases of Java (17, 21), both inclusive.
+// Java is a range of Java releases, such as 17 to 21, inclusive.
 type Java struct{ Min, Max int }
 
-// javaProgram is the name of the runtime in Installation.Programs.
+// javaProgram is the runtime's key in Installation.Programs.
 const javaProgram = "java"
 
-// javaVersion finds the release in `openjdk version "17.0.15" 2025-04-15`; that of
-// Java 8 is "1.8.0_402".
+// javaVersion finds the release in `openjdk version "17.0.15" 2025-04-15`; Java 8 is "1.8.0_402".
 var javaVersion = regexp.MustCompile(`version "(?:1\.)?(\d+)`)
 
-// java adds the runtime to an installation's programs: that below root, else
-// JAVA_HOME's, else PATH's.
+// java adds the runtime to the programs: the one below root, else JAVA_HOME's, else PATH's.
 func (r Recipe) java(ctx context.Context, root string, programs map[string]string) error {
 	if r.Java == (Java{}) {
 		return nil
@@ -58,7 +56,7 @@ func (r Recipe) java(ctx context.Context, root string, programs map[string]strin
 func javaRelease(ctx context.Context, path string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	// Without the flag a JVM leaves a folder in the machine's /tmp.
+	// Without the flag a JVM leaves a folder in /tmp.
 	out, err := exec.CommandContext(ctx, path, "-XX:-UsePerfData", "-version").CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("%s -version: %w: %s", path, err, out)
@@ -70,13 +68,12 @@ func javaRelease(ctx context.Context, path string) (int, error) {
 	return strconv.Atoi(string(m[1]))
 }
 
-// runtimeSuites are the releases of Java that Debian keeps, as the package
-// openjdk-N-jre-headless, and the suite to take each from where the system's own lacks
-// it.
+// runtimeSuites maps the Java releases of Debian's openjdk-N-jre-headless to the suite that has them, for systems whose own
+// suite lacks them.
 var runtimeSuites = map[int]string{11: "bullseye", 17: "bookworm", 21: "trixie", 25: "sid"}
 
-// resolveRuntime is the Debian packages of a Java runtime, none when this machine has a
-// fitting one. The system's own suite comes first, the newest release first.
+// resolveRuntime returns the Debian packages of a Java runtime, none if this machine has a compatible one. It prefers the
+// system's suite and the newest release.
 func (s Store) resolveRuntime(ctx context.Context, r Recipe) ([]Package, error) {
 	err := r.java(ctx, "", make(map[string]string))
 	if err == nil || !errors.Is(err, ErrNoJava) {

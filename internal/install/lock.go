@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Jar is one line of a lock: a file of Maven Central, with its checksum.
+// Jar is a line of a lock: a file of Maven Central with its checksum.
 type Jar struct {
 	Group, Artifact, Version string
 	Classifier               string // "" for most: "linux-x86_64"
@@ -17,11 +17,10 @@ type Jar struct {
 	SHA256                   string
 }
 
-// coordinate is what a part of a coordinate may consist of: it becomes part of a path.
+// coordinate restricts coordinates, because they become parts of paths.
 var coordinate = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
-// ParseLock reads a lock of jars: a line a jar, its SHA-256, its size in bytes and its
-// coordinates. What follows # is a comment.
+// ParseLock parses a lock of jars. Each line has a SHA-256, a size in bytes and coordinates; # begins a comment.
 //
 //	f791...  11153104  org.apache.cassandra:cassandra-all:5.0.9
 //	03bd...     42314  io.netty:netty-transport-native-epoll:4.1.96.Final:linux-x86_64
@@ -63,7 +62,7 @@ func ParseLock(text string) ([]Jar, error) {
 	return jars, nil
 }
 
-// String is the jar's coordinates as a lock has them.
+// String returns the coordinates as in a lock.
 func (j Jar) String() string {
 	c := j.Group + ":" + j.Artifact + ":" + j.Version
 	if j.Classifier != "" {
@@ -72,7 +71,6 @@ func (j Jar) String() string {
 	return c
 }
 
-// File is the jar's file name.
 func (j Jar) File() string {
 	name := j.Artifact + "-" + j.Version
 	if j.Classifier != "" {
@@ -81,7 +79,7 @@ func (j Jar) File() string {
 	return name + ".jar"
 }
 
-// Path is where a repository keeps it.
+// Path is the jar's path in a repository.
 func (j Jar) Path() string {
 	return strings.ReplaceAll(j.Group, ".", "/") + "/" + j.Artifact + "/" + j.Version + "/" + j.File()
 }

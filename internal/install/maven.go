@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// mavenEnv names a Maven repository that replaces the user's own choice.
+	// mavenEnv names a Maven repository that overrides the user's configuration.
 	mavenEnv = "SKERRY_MAVEN"
-	// mavenCentral is what Maven itself uses where nothing is configured.
+	// mavenCentral is Maven's default repository.
 	mavenCentral = "https://repo.maven.apache.org/maven2"
-	// parallel is how many jars are fetched at the same time.
+	// parallel is the number of concurrent downloads.
 	parallel = 6
 )
 
-// fetchJars downloads the jars that are not in the folder, and checks them all.
+// fetchJars downloads missing jars into the folder and verifies all.
 func (s Store) fetchJars(ctx context.Context, database, downloads string, jars []Jar) error {
 	base, err := mavenBase()
 	if err != nil {
@@ -63,7 +63,6 @@ func (s Store) fetchJars(ctx context.Context, database, downloads string, jars [
 	return g.Wait()
 }
 
-// pack is the jar as a manifest lists it.
 func (j Jar) pack() Package {
 	name := j.Group + ":" + j.Artifact
 	if j.Classifier != "" {
@@ -72,8 +71,8 @@ func (j Jar) pack() Package {
 	return Package{Name: name, Version: j.Version, File: j.File(), Size: j.Size, SHA256: j.SHA256}
 }
 
-// jarVersion finds the version in the name of the database's own jar below root: the
-// first of the lock, or "apache-NAME-VERSION.jar", as Apache's own archives call it.
+// jarVersion returns the version of the database's own jar below root: the first of the lock, or "apache-NAME-VERSION.jar"
+// as in Apache's archives.
 func (r Recipe) jarVersion(root string) (string, error) {
 	jars, err := ParseLock(r.Jars)
 	if err != nil {
@@ -89,8 +88,7 @@ func (r Recipe) jarVersion(root string) (string, error) {
 	return "", fmt.Errorf("no %s-VERSION.jar in %s: %w", jars[0].Artifact, filepath.Join(root, libDir), os.ErrNotExist)
 }
 
-// mavenBase is the repository that stands for Maven Central: SKERRY_MAVEN, else the
-// mirror that the user's ~/.m2/settings.xml sets for it, else Central itself.
+// mavenBase is the repository to use: SKERRY_MAVEN, else the mirror of Central in ~/.m2/settings.xml, else Central.
 func mavenBase() (string, error) {
 	if base := os.Getenv(mavenEnv); base != "" {
 		return strings.TrimRight(base, "/"), nil
@@ -114,8 +112,7 @@ func mavenBase() (string, error) {
 	return base, nil
 }
 
-// centralMirror is the mirror of Central that settings.xml names, Central where it
-// names none.
+// centralMirror returns the mirror of Central in settings.xml, or Central.
 func centralMirror(settings []byte) (string, error) {
 	var s struct {
 		Mirrors []struct {
@@ -134,8 +131,8 @@ func centralMirror(settings []byte) (string, error) {
 	return mavenCentral, nil
 }
 
-// mirrorsCentral reads Maven's mirrorOf: repository ids, "*" for all and "external:*"
-// for all that are elsewhere; "!id" takes one out.
+// mirrorsCentral evaluates Maven's mirrorOf: repository IDs, "*" for all, "external:*" for all remote ones; "!id" excludes
+// one.
 func mirrorsCentral(of string) bool {
 	matches := false
 	for _, id := range strings.Split(of, ",") {

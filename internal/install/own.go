@@ -17,13 +17,12 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// ErrMixed says that packages were given together with a build, or of several versions.
+// ErrMixed is returned for packages of several versions, or packages together with a build.
 var ErrMixed = errors.New("do not belong together")
 
-// debSuffix ends the name of a Debian package's file.
 const debSuffix = ".deb"
 
-// Put installs a database: by its recipe, or what a user has of it when from names that:
+// Put installs a database by its recipe, or from the user's files if from names them:
 //
 //	a folder of programs, an unpacked archive, or a program   used where it lies (Register)
 //	files of Debian packages, or a folder of them             unpacked into the cache
@@ -44,8 +43,7 @@ func (s Store) Put(ctx context.Context, r Recipe, from []string) (Manifest, erro
 	return s.Register(ctx, r, from[0])
 }
 
-// debFiles are the Debian packages that paths name: files, or what a single folder holds that
-// has nothing else. It is empty where no path is a package.
+// debFiles returns the Debian packages among paths: files, or the content of a single folder with only packages.
 func debFiles(paths []string) ([]string, error) {
 	if len(paths) == 1 && isDir(paths[0]) {
 		entries, err := os.ReadDir(paths[0])
@@ -69,7 +67,7 @@ func debFiles(paths []string) ([]string, error) {
 	return debs, nil
 }
 
-// unpackOwn installs Debian packages that a user has. They stay where they are.
+// unpackOwn installs the user's Debian packages. The files stay where they are.
 func (s Store) unpackOwn(ctx context.Context, r Recipe, debs []string) (Manifest, error) {
 	var packages []Package
 	for _, path := range debs {
@@ -84,13 +82,12 @@ func (s Store) unpackOwn(ctx context.Context, r Recipe, debs []string) (Manifest
 		return Manifest{}, err
 	}
 	defer unlock()
-	// What the recipe adds to its own packages is not theirs.
+	// The recipe's additions do not apply to the user's packages.
 	r.Packages, r.Closure, r.Jars, r.Build, r.Prepare = nil, false, "", nil, nil
 	return s.unpack(ctx, r, "", packages, nil, FromPackages)
 }
 
-// ownPackage reads what a Debian package's file says of itself. A package of another
-// architecture is refused.
+// ownPackage reads the control data of a Debian package. It refuses packages of another architecture.
 func ownPackage(ctx context.Context, path string) (Package, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -128,7 +125,7 @@ func ownPackage(ctx context.Context, path string) (Package, error) {
 	return Package{Name: said[0], Version: said[1], File: path, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// packageGiven tells that packages must be installed before an experiment names them.
+// packageGiven returns the error for an experiment that names a package file, which must be installed first.
 func packageGiven(r Recipe, path string) error {
 	return advice.With(fmt.Errorf("finding %s: %s is a package and no program: %w", r.Name, path, fs.ErrInvalid),
 		"install it first: skerry install %s --from %s", r.Key(), path)

@@ -9,14 +9,13 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// binDirs are where an installation may keep its programs, below its root. A build
-// tree ("src") counts as one. "loader" is in installations of Skerry 0.1.0.
+// binDirs are the program folders below an installation's root. "src" is that of a build tree, "loader" that of
+// installations by Skerry 0.1.0.
 var binDirs = []string{"loader", "usr/bin", "usr/sbin", "bin", "sbin", "src", ""}
 
-// systemDirs are searched after PATH: a user's PATH lacks those for administrators.
+// systemDirs are searched after PATH, because a user's PATH lacks them.
 var systemDirs = []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}
 
-// programs finds the recipe's programs below root.
 func (r Recipe) programs(root string) (map[string]string, error) {
 	dirs, err := r.programDirs(root)
 	if err != nil {
@@ -48,7 +47,6 @@ func (r Recipe) programDirs(root string) ([]string, error) {
 	return dirs, nil
 }
 
-// inPath finds the recipe's programs in PATH.
 func (r Recipe) inPath() (map[string]string, error) {
 	dirs := systemDirs
 	for _, pattern := range r.Dirs {
@@ -69,7 +67,7 @@ func (r Recipe) inPath() (map[string]string, error) {
 	})
 }
 
-// collect looks for all programs and for those that are optional.
+// collect looks up all required and optional programs.
 func (r Recipe) collect(look func(program string) (string, error)) (map[string]string, error) {
 	found := make(map[string]string)
 	for _, p := range r.Programs {

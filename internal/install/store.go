@@ -14,7 +14,7 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// ManifestSchema versions install.json.
+// ManifestSchema is the version of install.json.
 const ManifestSchema = "skerry/install/v1"
 
 // Sources of an installation.
@@ -24,12 +24,11 @@ const (
 	FromBuild  = "build"  // built here
 	FromPath   = "path"   // a build of the user's own
 	FromSystem = "system" // found in PATH
-	// FromPackages are Debian packages of the user's own, unpacked into the cache.
+	// FromPackages: the user's Debian packages, unpacked into the cache.
 	FromPackages = "packages"
 )
 
-// Manifest is install.json: what an installation consists of. It pins the versions;
-// an installation stays as it is until its folder is removed.
+// Manifest is install.json. It pins the versions of an installation until its folder is removed.
 type Manifest struct {
 	Schema    string    `json:"schema"`
 	Database  string    `json:"database"`
@@ -37,13 +36,12 @@ type Manifest struct {
 	Version   string    `json:"version"` // as the server itself says
 	Source    string    `json:"source"`
 	Installed time.Time `json:"installed"`
-	// Path is the root of a build of the user's own.
+	// Path is the root of a user's build.
 	Path     string    `json:"path,omitempty"`
 	Packages []Package `json:"packages,omitempty"`
 }
 
-// Package is one Debian package as apt's signed lists describe it, or one jar as a lock
-// does (its Name is group:artifact).
+// Package is a Debian package as in apt's signed lists, or a jar of a lock (Name is group:artifact).
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -56,9 +54,9 @@ type Package struct {
 // Store is a cache folder.
 type Store struct {
 	Dir string
-	// Progress, when set, is told of each step.
+	// Progress, if set, receives each step.
 	Progress func(string)
-	// Build lets recipes compile, which takes long.
+	// Build permits recipes to compile, which takes long.
 	Build bool
 }
 
@@ -68,8 +66,8 @@ const (
 	rootName     = "root"
 )
 
-// DefaultDir is the cache folder: $SKERRY_CACHE, else $XDG_CACHE_HOME/skerry, else
-// /var/cache/skerry for root and ~/.cache/skerry for others.
+// DefaultDir is the cache folder: $SKERRY_CACHE, else $XDG_CACHE_HOME/skerry, else /var/cache/skerry for root and
+// ~/.cache/skerry for others.
 func DefaultDir() (string, error) {
 	if d := os.Getenv("SKERRY_CACHE"); d != "" {
 		return filepath.Abs(d)
@@ -84,8 +82,7 @@ func DefaultDir() (string, error) {
 	return filepath.Join(d, "skerry"), nil
 }
 
-// Current reads the manifest of the installation in use and returns it with the
-// folder that its programs lie below.
+// Current returns the manifest of the current installation and the folder of its programs.
 func (s Store) Current(name string) (Manifest, string, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Join(s.Dir, name, currentName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -112,8 +109,8 @@ func (s Store) Current(name string) (Manifest, string, error) {
 	return m, filepath.Join(dir, rootName), nil
 }
 
-// Register takes a build of the user's own into use: path is its server program or a
-// folder that holds it. The build stays where it is.
+// Register makes a user's build the current installation: path is the server program or a folder that contains it. The
+// build stays where it is.
 func (s Store) Register(ctx context.Context, r Recipe, path string) (Manifest, error) {
 	in, err := r.at(ctx, path)
 	if err != nil {
@@ -138,7 +135,7 @@ func (s Store) Register(ctx context.Context, r Recipe, path string) (Manifest, e
 	return m, nil
 }
 
-// publish makes the folder tmp the installation in use, in one step.
+// publish atomically makes the folder tmp the current installation.
 func (s Store) publish(m Manifest, tmp, name string) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -164,11 +161,9 @@ func (s Store) publish(m Manifest, tmp, name string) error {
 	return nil
 }
 
-// lockPoll is how often a second install asks whether the first has ended.
 const lockPoll = 200 * time.Millisecond
 
-// lock makes installs of one database wait for each other and removes what a killed
-// one left behind.
+// lock serialises installs of a database and removes what a killed one left.
 func (s Store) lock(ctx context.Context, name string) (func(), error) {
 	base := filepath.Join(s.Dir, name)
 	if err := os.MkdirAll(base, 0o755); err != nil {

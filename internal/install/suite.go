@@ -13,21 +13,20 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// mirrorEnv names a mirror of Debian for machines whose apt has none configured.
+// mirrorEnv names a Debian mirror for machines whose apt has none.
 const mirrorEnv = "SKERRY_DEBIAN"
 
-// debianKeys is where the package debian-archive-keyring puts the archive's keys.
+// debianKeys are the archive keys of the package debian-archive-keyring.
 const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// suiteDir is the folder of apt's own files for a suite.
+// suiteDir is the folder of apt's files for a suite.
 func (s Store) suiteDir(suite string) string { return filepath.Join(s.Dir, "apt", suite) }
 
-// aptEnv makes apt work in a folder of its own.
+// aptEnv makes apt use a folder of its own.
 func aptEnv(dir string) []string { return []string{"APT_CONFIG=" + filepath.Join(dir, "apt.conf")} }
 
-// apt is the environment that lets apt see another suite than the system's own: a
-// configuration that knows this suite of the system's mirror and a machine where nothing
-// is installed. Its lists are fetched; apt checks their signature.
+// apt returns an environment in which apt sees another suite of the system's mirror and no installed packages. It downloads
+// the suite's lists; apt verifies their signature.
 func (s Store) apt(ctx context.Context, suite string) ([]string, error) {
 	mirror, keys, err := debianMirror(ctx)
 	if err != nil {
@@ -46,7 +45,7 @@ func (s Store) apt(ctx context.Context, suite string) ([]string, error) {
 	update := []string{"update", "-qq", "--error-on=any"}
 	_, err = command(ctx, "", env, "apt-get", update...)
 	if err != nil && strings.Contains(err.Error(), "is expired") {
-		// A mirror that lags behind withholds updates; it cannot forge what is signed.
+		// An outdated mirror withholds updates, but cannot forge signed lists.
 		s.report("the mirror %s lags behind: its lists of Debian's %s have expired; they are signed and used all the same", mirror, suite)
 		_, err = command(ctx, "", env, "apt-get", append(update, "-o", "Acquire::Check-Valid-Until=false")...)
 	}
@@ -56,8 +55,8 @@ func (s Store) apt(ctx context.Context, suite string) ([]string, error) {
 	return env, nil
 }
 
-// aptProxies is what of the system's configuration stays as it is: how apt talks to
-// servers. The rest, and hooks above all, is not to be.
+// aptProxies returns the part of the system's configuration that concerns connections. Everything else, such as hooks, is
+// dropped.
 func aptProxies(ctx context.Context) (string, error) {
 	out, err := command(ctx, "", nil, "apt-config", "dump", "Acquire")
 	if err != nil {
@@ -72,7 +71,6 @@ func aptProxies(ctx context.Context) (string, error) {
 	return kept.String(), nil
 }
 
-// writeApt writes apt's configuration for one suite.
 func writeApt(dir, proxies, mirror, keys, suite string) error {
 	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc/parts"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
@@ -107,8 +105,7 @@ APT::Sandbox::User "root";
 	return nil
 }
 
-// debianMirror is the mirror of Debian that apt is configured with, and the file with
-// the keys that its lists are signed with.
+// debianMirror returns the configured Debian mirror and the file with its keys.
 func debianMirror(ctx context.Context) (mirror, keys string, err error) {
 	if mirror = os.Getenv(mirrorEnv); mirror != "" {
 		return mirror, keysIn(""), nil
@@ -130,11 +127,10 @@ func debianMirror(ctx context.Context) (mirror, keys string, err error) {
 		"debian-archive-keyring and set %s to the address of a mirror of Debian", mirrorEnv)
 }
 
-// signedBy finds the file with keys in a list of sources, of either format.
+// signedBy finds the key file in a list of sources of either format.
 var signedBy = regexp.MustCompile(`(?i)signed-by\s*[:=]\s*(/[^\s\],]+)`)
 
-// keysIn is the file with keys that a list of sources names, else Debian's usual one,
-// else none: apt then believes the keys that it trusts for everything.
+// keysIn returns the key file of a list of sources, else Debian's usual one, else "": apt then uses its trusted keys.
 func keysIn(sources string) string {
 	if text, err := os.ReadFile(sources); err == nil {
 		if m := signedBy.FindSubmatch(text); m != nil {

@@ -16,13 +16,11 @@ import (
 )
 
 const (
-	// libDir holds jars, below an installation's root.
 	libDir = "lib"
 )
 
-// Install fetches and unpacks what the recipe names. An installation that is in use
-// already, runs and is what the recipe asks for is kept as it is. An install that was
-// interrupted goes on with what it had fetched.
+// Install downloads and unpacks a recipe. It keeps a current installation that runs and matches the recipe, and resumes an
+// interrupted one.
 func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 	if !r.Fetched() {
 		err := fmt.Errorf("installing %s: it %w", r.Key(), ErrManual)
@@ -90,8 +88,8 @@ func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 	return m, nil
 }
 
-// holds tells whether an installation consists of these packages (NAME or NAME/SUITE) and jars, at least. An older recipe
-// may have named fewer libraries: this machine has them, and another one, which is handed the installation, may not.
+// holds reports whether an installation includes these packages (NAME or NAME/SUITE) and jars. An older recipe may have
+// named fewer libraries, which this machine has but a machine that receives the installation may lack.
 func (m Manifest) holds(packages []string, jars []Jar) bool {
 	there := make(map[string]bool, 2*len(m.Packages))
 	for _, p := range m.Packages {
@@ -110,8 +108,7 @@ func (m Manifest) holds(packages []string, jars []Jar) bool {
 	return true
 }
 
-// unpack makes an installation of packages and jars in the folder downloads, or wherever a
-// package's File says, and takes it into use.
+// unpack makes the current installation from packages and jars in the folder downloads, or at a package's File.
 func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages []Package, jars []Jar, source string) (Manifest, error) {
 	tmp, err := os.MkdirTemp(filepath.Join(s.Dir, r.Key()), ".new-")
 	if err != nil {
@@ -174,7 +171,6 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 	return m, nil
 }
 
-// source is where what a recipe installs comes from.
 func (r Recipe) source() string {
 	switch {
 	case r.Build != nil:
@@ -187,7 +183,7 @@ func (r Recipe) source() string {
 	return FromBuild
 }
 
-// check runs the server below root for its version.
+// check runs the version command of the server below root.
 func (r Recipe) check(ctx context.Context, root string) (string, error) {
 	programs, err := r.programs(root)
 	if err != nil {
@@ -208,8 +204,7 @@ func moveJars(downloads, lib string, jars []Jar) error {
 	return nil
 }
 
-// relink makes absolute links within packages lead to what they mean below root: Debian
-// keeps a Java runtime's settings in /etc.
+// relink redirects absolute links within packages to paths below root: Debian keeps a Java runtime's settings in /etc.
 func relink(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink == 0 {
@@ -249,7 +244,7 @@ exec "$dir/%[4]s/$name" --library-path "$root/%[2]s" --argv0 "$dir/$name" "$self
 const (
 	// elfSuffix is appended to the name of a program that a script replaces.
 	elfSuffix = ".elf"
-	// loaderLinks is a folder next to programs, with a link to the loader for each of them.
+	// loaderLinks is a folder next to programs with a link to the loader for each of them.
 	loaderLinks = ".loader"
 )
 
@@ -321,7 +316,6 @@ func linkLoader(dir, program, loader string) error {
 	return nil
 }
 
-// isELF reports whether a file begins as an ELF program does.
 func isELF(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"skerry/internal/topology"
 )
 
-// Config describes a lab.
 type Config struct {
 	// Name is unique in a state directory: lower-case letters, digits and hyphens, at most 40 bytes, starting with a
 	// letter.

@@ -50,7 +50,6 @@ type Lab struct {
 	links linksState
 }
 
-// Name returns the lab's name.
 func (l *Lab) Name() string { return l.state.Name }
 
 // Host returns a node's host; ErrNoNode if it does not exist.
@@ -85,7 +84,6 @@ func (l *Lab) Hosts() []host.Host { return slices.Clone(l.nodes) }
 // Files is the file system of the machine that runs the lab's processes.
 func (l *Lab) Files() files.System { return l.part.Files() }
 
-// Topology returns the topology of the lab.
 func (l *Lab) Topology() topology.Topology { return l.state.Topology }
 
 // Engine returns the link engine and the reason for its selection.
@@ -94,7 +92,6 @@ func (l *Lab) Engine() (name, why string) {
 	return f.Engine, f.Why
 }
 
-// Machines are the parts of the lab on its machines.
 func (l *Lab) Machines() []machine.Member { return l.part.Members() }
 
 // EmulatorDone is closed when the process that forwards packets ends; nil if the kernel forwards them.

@@ -226,7 +226,6 @@ func (k Link) devices() []string {
 	return []string{k.Device, k.Tunnel}
 }
 
-// RealLinks returns the real links.
 func (l *Lab) RealLinks() (links []Link) {
 	for _, k := range l.Links() {
 		if k.Real {

@@ -132,7 +132,6 @@ type Info struct {
 	Settings  map[string]string `json:"settings,omitempty"`
 }
 
-// NodeInfo describes a node of a lab.
 type NodeInfo struct {
 	Name string        `json:"name"`
 	Site string        `json:"site"`

@@ -1,4 +1,3 @@
-// Package kinds names every overlay that the laboratory has.
 package lab
 
 import (
@@ -154,7 +153,6 @@ func overlayNames() []string {
 	return names
 }
 
-// OverlayRecipes are the installation recipes of overlays.
 func OverlayRecipes() []install.Recipe {
 	var recipes []install.Recipe
 	for _, a := range Overlays() {
@@ -163,7 +161,6 @@ func OverlayRecipes() []install.Recipe {
 	return recipes
 }
 
-// findOverlay returns the overlay with a name.
 func findOverlay(name string) (overlay.Definition, bool) {
 	all := Overlays()
 	i := slices.IndexFunc(all, func(a overlay.Definition) bool { return a.Name == name })

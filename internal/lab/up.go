@@ -108,7 +108,6 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 // that waits for a processor would count its own delay as the servers'.
 const clientWeight = 20
 
-// nodes describes the nodes for the machine.
 func (c *Config) nodes() []machine.NodeSpec {
 	members := c.members()
 	nodes := make([]machine.NodeSpec, len(c.Topology.Nodes))

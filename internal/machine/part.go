@@ -33,7 +33,6 @@ type PartSpec struct {
 	TCP map[string]string `json:"tcp,omitempty"`
 }
 
-// NodeSpec describes a node.
 type NodeSpec struct {
 	Name string `json:"name"`
 	Site string `json:"site,omitempty"`

@@ -14,7 +14,6 @@ import (
 // handshakeTime bounds a handshake.
 const handshakeTime = 10 * time.Second
 
-// Dial is the type of net.Dialer.DialContext.
 type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Client returns a TLS client over conn to addr (host:port). The server's certificate must be valid for the host, or for

@@ -144,7 +144,6 @@ func makeMapping(n *Node, t reflect.Type) {
 	}
 }
 
-// removeExcluded removes the keys that exclude key.
 func removeExcluded(n *Node, t reflect.Type, key string) {
 	for _, group := range alternatives(t) {
 		if !slices.Contains(group, key) {

@@ -278,5 +278,4 @@ func (f *Fraction) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Duration returns d as a time.Duration.
 func (d Duration) Duration() time.Duration { return time.Duration(d) }

@@ -14,7 +14,6 @@ type Reader struct {
 	bad  bool
 }
 
-// NewReader reads b.
 func NewReader(b []byte) Reader { return Reader{rest: b} }
 
 // Fail makes the Reader bad, for a part with an invalid value.
@@ -78,10 +77,8 @@ func (r *Reader) Bytes() []byte {
 	return text
 }
 
-// Text reads a text as a string.
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
-// Append appends numbers.
 func Append(b []byte, numbers ...uint64) []byte {
 	for _, n := range numbers {
 		b = binary.AppendUvarint(b, n)

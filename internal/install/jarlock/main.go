@@ -1,11 +1,10 @@
-// Command jarlock makes the lock of jars that a Recipe embeds: it has Maven (mvn) resolve
-// coordinates with all that they need at run time, fetch the jars, and prints a line each
-// with checksum and size. The first coordinates are the database's own.
+// Command jarlock makes the lock of jars that a Recipe embeds. Maven (mvn) resolves coordinates with their run-time
+// dependencies and downloads the jars; jarlock prints a line for each with checksum and size. The first coordinates are the
+// database's own.
 //
 //	go run ./internal/install/jarlock org.apache.cassandra:cassandra-all:5.0.9 > jars-5.0.lock
 //
-// With -pom the dependencies of a pom.xml are taken, whose first is the database's own:
-// for exclusions and managed versions.
+// -pom reads the dependencies from a pom.xml, for exclusions and managed versions. The first is the database's own.
 package main
 
 import (

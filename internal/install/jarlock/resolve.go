@@ -18,14 +18,11 @@ import (
 	"skerry/internal/install"
 )
 
-// copyGoal is Maven's dependency plugin, pinned.
 const copyGoal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
-// errCoordinates marks an argument that names no artifact.
 var errCoordinates = errors.New("not GROUP:ARTIFACT:VERSION")
 
-// resolve has Maven copy the jars into a folder laid out as a repository, so that their
-// coordinates can be read from their paths.
+// resolve downloads the jars into a folder laid out as a repository, whose paths contain their coordinates.
 func resolve(ctx context.Context, pom string, coordinates []string) ([]install.Jar, error) {
 	dir, err := os.MkdirTemp("", "jarlock-")
 	if err != nil {
@@ -52,7 +49,7 @@ func resolve(ctx context.Context, pom string, coordinates []string) ([]install.J
 	return scan(repository)
 }
 
-// project is a pom with the coordinates as dependencies.
+// project returns a pom.xml with the coordinates as dependencies.
 func project(coordinates []string) (string, error) {
 	var b strings.Builder
 	b.WriteString("<project><modelVersion>4.0.0</modelVersion><groupId>lock</groupId><artifactId>lock</artifactId><version>1</version>" +
@@ -68,7 +65,7 @@ func project(coordinates []string) (string, error) {
 	return b.String(), nil
 }
 
-// scan reads the jars below a repository: GROUP/ARTIFACT/VERSION/ARTIFACT-VERSION[-CLASSIFIER].jar.
+// scan lists the jars of a repository: GROUP/ARTIFACT/VERSION/ARTIFACT-VERSION[-CLASSIFIER].jar.
 func scan(repository string) ([]install.Jar, error) {
 	var jars []install.Jar
 	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
@@ -110,8 +107,7 @@ func sum(path string) (int64, string, error) {
 	return n, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// write prints the lock: the coordinates that were asked for first, in that order, then
-// the others by name.
+// write prints the lock: the requested coordinates in order, then the others by name.
 func write(w io.Writer, asked []string, jars []install.Jar) error {
 	rank := func(j install.Jar) int {
 		i := slices.IndexFunc(asked, func(a string) bool { return strings.HasPrefix(j.String()+":", a+":") && j.Classifier == "" })

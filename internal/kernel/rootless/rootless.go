@@ -1,9 +1,8 @@
-// Package rootless runs skerry inside a user namespace, where a user who is not root
-// is root of namespaces of their own: enough to make network namespaces and devices, not
-// enough for control groups or real-time priority.
+// Package rootless runs skerry as root of a user namespace. This permits network namespaces and devices, but neither
+// control groups nor real-time priority.
 //
-// A program of several threads cannot change its user namespace, so the program is
-// replaced by itself, through unshare and nsenter of util-linux:
+// A program with several threads cannot change its user namespace. It therefore replaces itself through unshare and nsenter
+// of util-linux:
 //
 //	skerry lab up ──exec──► unshare ──exec──► skerry lab up     (Enter)
 //	                                           └─► skerry agent hold   keeps the namespace
@@ -26,16 +25,15 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// ErrUnavailable is returned where user namespaces cannot be had.
 var ErrUnavailable = errors.New("user namespaces are not permitted for this user")
 
-// envVariable tells a process that it is inside.
+// envVariable marks a process inside.
 const envVariable = "SKERRY_ROOTLESS"
 
-// Inside tells whether this process was started by Enter or Join.
+// Inside reports whether Enter or Join started this process.
 func Inside() bool { return os.Getenv(envVariable) != "" }
 
-// Needed tells whether this process lacks the rights to make labs where it is.
+// Needed reports whether this process lacks the rights to make labs.
 func Needed() (bool, error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -50,10 +48,10 @@ func Needed() (bool, error) {
 	return false, nil
 }
 
-// unshare makes the namespaces. Mounts of the machine go on appearing inside.
+// unshare makes the namespaces. The machine's mounts still propagate into them.
 var unshare = []string{"--user", "--map-root-user", "--net", "--mount", "--propagation", "slave", "--"}
 
-// Available tries a user namespace and says why there is none, wrapping ErrUnavailable.
+// Available returns nil if a user namespace can be made, else the reason, which wraps ErrUnavailable.
 func Available(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "unshare", append(unshare, "true")...).CombinedOutput()
 	if err == nil {
@@ -65,8 +63,7 @@ func Available(ctx context.Context) error {
 		"user.max_user_namespaces above 0")
 }
 
-// Enter replaces this process by the program exe with args in a new user namespace. It
-// returns only when that fails.
+// Enter replaces this process by the program exe in a new user namespace. It returns only on failure.
 func Enter(ctx context.Context, exe string, args, env []string) error {
 	if err := Available(ctx); err != nil {
 		return err
@@ -74,8 +71,8 @@ func Enter(ctx context.Context, exe string, args, env []string) error {
 	return execProgram("unshare", append(append(unshare, exe), args...), env)
 }
 
-// Join replaces this process by the program exe with args in the namespaces that the
-// holder keeps, in this process's working directory. It returns only when that fails.
+// Join replaces this process by the program exe in the holder's namespaces, in the same working directory. It returns only
+// on failure.
 func Join(holder procfs.Process, exe string, args, env []string) error {
 	command, err := nsenterArgs(holder, exe, args)
 	if err != nil {
@@ -84,8 +81,8 @@ func Join(holder procfs.Process, exe string, args, env []string) error {
 	return execProgram("nsenter", command, env)
 }
 
-// Command is Join as a process of its own. When ctx ends it is asked to end and not killed:
-// it is changing what only it can see.
+// Command is Join in a process of its own. At the end of ctx the process gets SIGTERM, because only it can undo its
+// changes.
 func Command(ctx context.Context, holder procfs.Process, exe string, args, env []string) (*exec.Cmd, error) {
 	command, err := nsenterArgs(holder, exe, args)
 	if err != nil {
@@ -125,8 +122,7 @@ func environment(env []string) []string {
 	return append(append(os.Environ(), envVariable+"=1"), env...)
 }
 
-// StartHolder starts a process that does nothing but keep this process's namespaces, and that
-// outlives it. Command is what makes exe such a process.
+// StartHolder starts a process that keeps this process's namespaces alive and outlives it. exe runs command for this.
 func StartHolder(exe string, command []string, env ...string) (procfs.Process, error) {
 	cmd := exec.Command(exe, command...)
 	cmd.Env, cmd.Dir = append(os.Environ(), env...), "/"
@@ -138,6 +134,6 @@ func StartHolder(exe string, command []string, env ...string) (procfs.Process, e
 	if err != nil {
 		return p, err
 	}
-	// It is not waited for: this process is gone before it.
+	// The holder outlives this process, which does not wait for it.
 	return p, cmd.Process.Release()
 }

@@ -27,7 +27,6 @@ type Tracer struct {
 	ends  map[end]hop
 }
 
-// end is a device of a node.
 type end struct{ node, device string }
 
 // hop is the destination of a device.

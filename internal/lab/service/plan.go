@@ -57,7 +57,6 @@ type Plan struct {
 	Balancer int `json:"balancer,omitempty"`
 }
 
-// Node is a node with a service.
 type Node struct {
 	Name string     `json:"name"`
 	Addr netip.Addr `json:"addr"`
@@ -324,5 +323,4 @@ var (
 // Domain is the domain of the services' names.
 const Domain = "skerry.internal"
 
-// FullName is the domain name of a service.
 func FullName(s topology.Service) string { return s.Name + "." + Domain }

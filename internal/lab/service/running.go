@@ -29,7 +29,6 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Running is a running service.
 type Running struct {
 	Config
 	mtu     int // of the containers' network

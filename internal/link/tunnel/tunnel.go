@@ -36,7 +36,6 @@ type Spec struct {
 	B End `json:"b"`
 }
 
-// End is one end of a tunnel.
 type End struct {
 	// Netns is the path of the network namespace, Device the name of the new device.
 	Netns  string     `json:"netns"`

@@ -42,7 +42,6 @@ func (p *part) each(do func(i int, x machine.Part) error) error {
 	return p.fleet.each(func(i int) error { return do(i, p.parts[i]) })
 }
 
-// openParts returns the parts that are open, and their machines.
 func (p *part) openParts() ([]machine.Part, *Fleet) {
 	f := &Fleet{at: p.fleet.at}
 	var parts []machine.Part

@@ -118,7 +118,6 @@ type Waits struct {
 // node's names.
 var ErrName = errors.New("the address is a name")
 
-// Dialer returns the host's Dial with a timeout.
 func Dialer(h Host, timeout time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)

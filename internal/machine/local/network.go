@@ -84,7 +84,6 @@ func (p *part) IsListening(_ context.Context, node string, port int) (bool, erro
 	return at.IsListening(port)
 }
 
-// network returns a node's network, or ErrNoNode.
 func (p *part) network(node string) (network.Node, error) {
 	n, err := p.nodeMade(node)
 	if err != nil {

@@ -71,7 +71,6 @@ func (p *part) nodesMade() []node {
 	return p.record.Nodes
 }
 
-// nodeMade returns a node, or ErrNoNode.
 func (p *part) nodeMade(name string) (node, error) {
 	for _, n := range p.nodesMade() {
 		if n.Name == name {

@@ -17,7 +17,6 @@ import (
 	"skerry/internal/link"
 )
 
-// Kind is a kind of device.
 type Kind string
 
 const (
@@ -112,7 +111,6 @@ func (m *Maker) makeDevice(w Request) (*Port, error) {
 	return makeTUN(w, ns)
 }
 
-// Remove removes devices.
 func (m *Maker) Remove(ports []*Port) error {
 	err := closeAll(ports)
 	if m.kind == Veth && len(ports) > 0 {

@@ -189,7 +189,6 @@ func (p *Pool) Get(size int) *Packet {
 	return got
 }
 
-// Put returns a packet to the pool.
 func (p *Pool) Put(k *Packet) {
 	p.used -= int64(classes[k.class])
 	p.free[k.class] = append(p.free[k.class], k)
