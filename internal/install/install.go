@@ -84,7 +84,7 @@ type Recipe struct {
 	// Packages are Debian packages, NAME or NAME/SUITE for another suite than the system's. They include the libraries that
 	// the smallest Debian system with apt lacks, because programs are also copied to new machines.
 	Packages []string
-	// Closure adds all dependencies, the C library included; all packages are of one suite. Scripts in place of the
+	// Closure adds all dependencies, the C library included; all packages are of one suite. Scripts that replace the
 	// programs run them with that C library's loader.
 	Closure bool
 	// Jars is a lock of jars (ParseLock) for the folder lib. The first jar's version is the installation's.
