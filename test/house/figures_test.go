@@ -19,7 +19,7 @@ const (
 	maxDepth         = 4
 	maxLineLength    = 140 // characters
 	maxLongLines     = 330 // Go lines that are longer
-	maxProductLines  = 165_000
+	maxProductLines  = 162_500
 	maxFiles         = 880
 	maxPackages      = 170
 	maxRooms         = 20 // of internal and systems

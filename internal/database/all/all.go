@@ -59,7 +59,6 @@ func Recipes() []install.Recipe {
 	return recipes
 }
 
-// builtin is the databases by name, for those that users describe.
 type builtin map[string]database.Database
 
 var _ custom.Builtin = builtin(nil)

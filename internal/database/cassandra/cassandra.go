@@ -1,28 +1,21 @@
-// Package cassandra is Apache Cassandra: one server a node, its configuration made from
-// the topology and the options, members that bootstrap and decommission, and a client
-// for the load driver over the maintained Go driver.
+// Package cassandra is Apache Cassandra with one server per node.
 //
 // # Starting
 //
-// Cassandra's own way is one node after the other, each waiting for the ring to settle.
-// A new cluster has no data that could be lost, so here every member is given its
-// tokens, spread evenly, and none of them bootstraps:
+// Cassandra's documentation starts one node after the other, each waiting for the ring to settle. A new cluster
+// has no data to lose, so its members get evenly spread tokens and do not bootstrap:
 //
-//	start    several at the same time, each other's seeds until the cluster is formed
-//	ready    every member is NORMAL, serves clients, sees all others alive, names the
-//	         same owners of the ring and has the same schema
-//	seeds    the seeds are named as such to all
+//	start    several at the same time, as each other's seeds
+//	ready    every member is NORMAL, sees all others alive, and agrees on the ring and the schema
+//	seeds    the final seeds are set on all members
 //	schema   keyspace and table
 //
-// A node that joins a cluster with data does bootstrap, and one at a time: two at once
-// lose rows.
+// Members that join later bootstrap one at a time: two at once lose rows.
 //
-// # Asking members
+// # Querying members
 //
-// Cassandra tells most of its state through Java Management Extensions alone. Its own
-// nodetool is a Java program that takes 2 s of CPU a question; here each server carries
-// Jolokia's agent, which answers the same questions over HTTP in a millisecond. They are
-// asked from the member's own node and cross no link of the lab.
+// Cassandra reports most of its state only through Java Management Extensions. Its nodetool takes 2 s of CPU per
+// query. Each server therefore carries Jolokia's agent, which answers over HTTP in a millisecond, on the member's node.
 package cassandra
 
 import (
@@ -119,7 +112,6 @@ var About = database.About{
 	},
 }
 
-// choices: how many of the copies answer before a request counts as done.
 func choices(p database.Placement) []database.Choice {
 	copies := p.Copies()
 	out := []database.Choice{{

@@ -35,7 +35,6 @@ func newClient(s *store, release func() error) *client {
 		level: consistencyLevel(s.readLevel)}
 }
 
-// statement is a query that is prepared once per member.
 type statement struct {
 	query *gocql.Query
 	args  []any
@@ -206,7 +205,6 @@ func (c *client) write(ctx context.Context, table, key string, values []load.Fie
 	return c.finish(c.run(ctx, s, key))
 }
 
-// checkWritable refuses writes if the client reads one member alone.
 func (c *client) checkWritable() error {
 	if c.locator != nil {
 		return fmt.Errorf("%w: this client reads one member's copies", load.ErrUnsupported)
@@ -268,7 +266,6 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	return seen, nil
 }
 
-// scanPage is the page size of scans, the driver's default.
 const scanPage = 5000
 
 // Classes of errors that Cassandra reports, and the driver's own.

@@ -32,7 +32,6 @@ var (
 	_ database.UpgradableCluster = (*cluster)(nil)
 )
 
-// newCluster prepares a cluster without running processes.
 func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
@@ -98,7 +97,6 @@ func (c *cluster) center(h host.Host) string {
 	return defaultCenter
 }
 
-// newMember returns a member that does not run yet.
 func (c *cluster) newMember(h host.Host) *member {
 	return &member{host: h, jmx: newJMX(h, c.options.adminPort), config: config{
 		options: c.options, dir: filepath.Join(h.Dir(), Name), listen: host.Listen(h), addr: h.Addr(),
@@ -119,10 +117,6 @@ func (c *cluster) seedAddresses() []string {
 		}
 	}
 	return list
-}
-
-func (c *cluster) ReportProgress(format string, args ...any) {
-	c.Env.ReportProgress(Name, format, args...)
 }
 
 func (c *cluster) Properties() map[string]string {
@@ -211,7 +205,6 @@ func (c *cluster) startAll(ctx context.Context) error {
 	return first
 }
 
-// startMember starts a member without data and waits until it serves.
 func (c *cluster) startMember(ctx context.Context, m *member) error {
 	if err := m.wipe(ctx); err != nil {
 		return err

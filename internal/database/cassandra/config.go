@@ -12,12 +12,10 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// defaultCenter is the data centre of all members if sites are not distinguished.
 const defaultCenter = "dc1"
 
 const rack = "rack1"
 
-// config is what a member's configuration is made from.
 type config struct {
 	options
 	dir       string // the member's own
@@ -109,7 +107,6 @@ func (c config) yaml() string {
 	return b.String()
 }
 
-// escapeProperty escapes a value for a Java properties file.
 func escapeProperty(name string) string {
 	var b strings.Builder
 	for _, u := range utf16.Encode([]rune(name)) {

@@ -14,7 +14,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// errJMX marks a refusal by a member's agent.
 var errJMX = errors.New("the member refused")
 
 const (
@@ -40,7 +39,6 @@ func newJMX(h host.Host, port int) *jmx {
 	}
 }
 
-// request is a question, as the agent understands it.
 type request struct {
 	Type      string         `json:"type"`
 	Bean      string         `json:"mbean"`
@@ -50,7 +48,6 @@ type request struct {
 	Config    map[string]any `json:"config"`
 }
 
-// noStackTrace keeps Java's stack traces out of answers.
 var noStackTrace = map[string]any{"includeStackTrace": false}
 
 // read reads attributes of a bean into the fields of a struct that are tagged so.

@@ -40,7 +40,6 @@ func (m *member) configure(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the process on the member's data.
 func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	if err := m.configure(ctx); err != nil {
 		return err
@@ -126,7 +125,6 @@ func (c *cluster) awaitMember(ctx context.Context, on *daemon.Daemon, ask func(c
 	}
 }
 
-// checkServing returns nil once the member is NORMAL and serves clients.
 func (m *member) checkServing(ctx context.Context) error {
 	var v struct {
 		OperationMode          string

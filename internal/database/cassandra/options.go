@@ -22,10 +22,8 @@ const (
 	minHeap            = 128 << 20
 	defaultReplication = 3
 	defaultTokens      = 16 // Cassandra's own
-	// defaultRingDelay is what Cassandra waits for gossip to reach everybody when the
-	// ring changes, to which four of the longest round trips are added; its own default
-	// is 30 s. With 2 s rows were lost on a busy machine: a joining member had heard of
-	// no table yet and took no data over.
+	// defaultRingDelay is the wait for gossip when the ring changes, to which four of the longest round trips are added.
+	// Cassandra's default is 30 s. With 2 s a joining member missed the table, and its rows were lost.
 	defaultRingDelay = 5 * time.Second
 	ringDelayTrips   = 4
 	// defaultStart bounds how long one member may take to serve.

@@ -20,7 +20,6 @@ var jars50 string
 //go:embed jars-4.1.lock
 var jars41 string
 
-// java is the range of Java releases that both versions were run on.
 var java = install.Java{Min: 17, Max: 17}
 
 // Recipes say how Cassandra is installed; the first is the default version.
@@ -31,7 +30,6 @@ func Recipes() []install.Recipe {
 	}
 }
 
-// series are the versions whose configuration this package writes.
 func series() []string {
 	var names []string
 	for _, r := range Recipes() {

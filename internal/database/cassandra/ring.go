@@ -17,16 +17,14 @@ import (
 	"skerry/internal/load"
 )
 
-// ringPlace is the position of a member: the index-th of its data centre.
 type ringPlace struct{ center, index int }
 
-// assignTokens gives every member of a new cluster so many tokens. sizes are the numbers
-// of members of the data centres; the result is by data centre and member.
+// assignTokens returns the tokens of a new cluster's members by data centre and member. sizes are the numbers of
+// members of the data centres.
 //
-// Each data centre is a ring of its own to the strategy that places replicas, so its
-// tokens are spread evenly over the whole range, a little behind those of the data centre
-// before, and every member owns the same share of it. Their order is drawn again for each
-// round (with a fixed seed), so that the ranges of a member that leaves go to many:
+// Each data centre is a ring of its own for the placement of replicas, so its tokens are spread evenly, shifted a
+// little against those of the data centre before. Each round has a new random order (with a fixed seed), so that many
+// members take over the ranges of one that leaves:
 //
 //	center 0   |a   |b   |c   |b   |a   |c   |c  ...
 //	center 1   . |d   |e   |d   |e   |d   |e   | ...
@@ -96,10 +94,8 @@ func finalMix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// nodeLocal is the level of consistency at which a member answers a read from its own
-// copy alone, https://issues.apache.org/jira/browse/CASSANDRA-7168. The driver has no
-// name for it, and members refuse it unless they are started with
-// cassandra.enable_nodelocal_queries.
+// nodeLocal makes a member answer a read from its own copy, https://issues.apache.org/jira/browse/CASSANDRA-7168.
+// Members must be started with cassandra.enable_nodelocal_queries.
 const nodeLocal = gocql.Consistency(11)
 
 // locator finds the keys that a member holds by design.
@@ -110,10 +106,8 @@ type locator struct {
 	member      string            // its address
 }
 
-// holds tells whether one of a key's replicas is the member's: the strategies take the
-// next owners of the ring, each once, as many as the cluster will have
-// (SimpleStrategy) or in each data centre (NetworkTopologyStrategy; all members are in
-// the same rack).
+// holds reports whether the member is one of a key's replicas: the next owners on the ring, in the cluster
+// (SimpleStrategy) or in each data centre (NetworkTopologyStrategy with one rack).
 func (l *locator) holds(key string) bool {
 	first, _ := slices.BinarySearchFunc(l.ring, tokenOf(key), func(s tokenRange, token int64) int { return cmp.Compare(s.to, token) })
 	center, found := l.centers[l.member], 0

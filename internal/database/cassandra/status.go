@@ -92,7 +92,6 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return checkSettled(views)
 }
 
-// checkSettled returns nil when the views describe a cluster at rest.
 func checkSettled(views []view) error {
 	if len(views) == 0 {
 		return fmt.Errorf("%w: it has no members", database.ErrNotReady)

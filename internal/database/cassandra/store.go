@@ -15,7 +15,6 @@ import (
 	"skerry/internal/load"
 )
 
-// store holds what clients share: the driver's session and the table's columns.
 type store struct {
 	settings
 	session *gocql.Session

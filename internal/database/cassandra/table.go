@@ -45,7 +45,6 @@ func (c *cluster) createTable(ctx context.Context) error {
 	return nil
 }
 
-// keyColumn is the column of the key, as YCSB's binding calls it.
 const keyColumn = "y_id"
 
 func (c *cluster) replicationCQL() string {

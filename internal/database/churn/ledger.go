@@ -80,7 +80,6 @@ func (l *Ledger) Write(ctx context.Context, c load.Client, n int) error {
 	return err
 }
 
-// nextRow chooses a row without a writer.
 func (l *Ledger) nextRow(n int) (*row, int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,14 +213,12 @@ func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (
 	return acct, errors.Join(errs...)
 }
 
-// finding is the result of reading one row back.
 type finding struct {
 	missing bool
 	late    bool
 	version int64
 }
 
-// checkRow reads a row until it has the acknowledged version, or the time is over.
 func checkRow(ctx context.Context, c load.Client, r *row) (finding, error) {
 	var f finding
 	began := time.Now()

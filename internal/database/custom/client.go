@@ -58,15 +58,13 @@ func isProtocol(builtin Builtin, protocol string) bool {
 
 func protocolNames(builtin Builtin) []string { return append(builtin.Protocols(), HTTPKV) }
 
-// HTTPKV is records over HTTP: a record is {"FIELD": "BASE64", ...} at
-// SERVER/TABLE/KEY.
+// HTTPKV is the protocol for records over HTTP. A record is {"FIELD": "BASE64", ...} at SERVER/TABLE/KEY.
 //
 //	GET    /usertable/user1?fields=field0,field1   200, 404
 //	PUT    /usertable/user1                        2xx except 202
-//	PATCH  /usertable/user1                        2xx except 202, 404: fields that are not named stay
+//	PATCH  /usertable/user1                        2xx except 202, 404: other fields stay
 //	DELETE /usertable/user1                        2xx except 202, 404
-//	GET    /usertable?start=user1&count=10         200: [{"key": ..., "values": {...}}, ...]
-//	                                               in order; 501 where it cannot scan
+//	GET    /usertable?start=user1&count=10         200: [{"key": ..., "values": {...}}, ...] in order; or 501
 const HTTPKV = "http-kv"
 
 // Properties of a client of http-kv.
@@ -76,7 +74,6 @@ const (
 	PropSpread = "http.spread"
 )
 
-// httpTimeout bounds an operation whose context has no deadline.
 const httpTimeout = 10 * time.Second
 
 type httpClient struct {

@@ -30,7 +30,7 @@ func (b builtins) Protocols() []string {
 
 // TestConformanceOfRedisDescribed runs the suite on Redis as the example describes it.
 func TestConformanceOfRedisDescribed(t *testing.T) {
-	d, err := Load("../../../examples/own/redis.yaml")
+	d, err := loadDefinition("../../../examples/own/redis.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestConformanceOfRedisDescribed(t *testing.T) {
 
 // TestConformanceOfAProgram runs it on the example whose client is a program.
 func TestConformanceOfAProgram(t *testing.T) {
-	d, err := Load("../../../examples/own/kv.yaml")
+	d, err := loadDefinition("../../../examples/own/kv.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

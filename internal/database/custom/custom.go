@@ -1,13 +1,11 @@
-// Package custom runs databases that a user defines in a YAML file instead of in Go. The file
-// lists shell commands that start servers, check them, form the cluster and change membership.
-// Clients use a built-in protocol, or a program that speaks a line protocol.
+// Package custom runs databases that a user defines in a YAML file. The file lists shell commands that start
+// servers, check them, form the cluster and change membership.
 //
 //	definition ──► Database ── Start ──► cluster ──► sh -c COMMAND on a node
-//	 (YAML,                      │                     └─ its exit code is the answer
-//	 templates)                  └─ servers through package daemon, as built-in ones
+//	                             └─ servers through package daemon
 //
 //	client:  protocol: redis ──► the built-in client
-//	         program: [./c]  ──► a process a worker, one JSON object a line
+//	         program: [./c]  ──► a process per worker, one JSON object per line
 package custom
 
 import (
@@ -173,7 +171,6 @@ func (d *Database) Find(_, from string) (database.Installation, error) {
 	return in, nil
 }
 
-// checkClientProgram returns an error if the client program is not installed.
 func (d *Database) checkClientProgram() error {
 	if len(d.def.Client.Program) == 0 || strings.Contains(d.def.Client.Program[0], "{{") {
 		return nil
@@ -188,7 +185,6 @@ func (d *Database) checkClientProgram() error {
 	return nil
 }
 
-// findProgram searches the given folders, or PATH if dirs is nil.
 func findProgram(program string, dirs []string) (string, error) {
 	if dirs == nil {
 		path, err := exec.LookPath(program)
@@ -221,7 +217,6 @@ func (d *Database) runVersion(in database.Installation) (string, error) {
 	return string(m[1]), nil
 }
 
-// environment returns a PATH that starts with the folders of the installed programs.
 func environment(in database.Installation) []string {
 	dirs := make(map[string]bool)
 	for _, path := range in.Programs {

@@ -172,9 +172,6 @@ func TestKind(t *testing.T) {
 	if _, err := database.Describe(nil, "mydb.yaml", []byte(minimalDefinition)); !errors.Is(err, database.ErrUnknown) {
 		t.Errorf("error %v where nobody understands a description", err)
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v of a file that is not there", err)
-	}
 	if _, err := k.Open(t.Context(), map[string]string{PropProtocol: "gopher"}); !errors.Is(err, ErrProperty) {
 		t.Errorf("error %v of a protocol that nobody speaks", err)
 	}
@@ -205,4 +202,13 @@ func TestTemplateErrorsAreInTheUsersWords(t *testing.T) {
 			t.Errorf("%s: %v, at %+v", name, err, ps)
 		}
 	}
+}
+
+// loadDefinition reads a definition file.
+func loadDefinition(path string) (Definition, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Definition{}, err
+	}
+	return Parse(path, text)
 }

@@ -3,7 +3,6 @@ package custom
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,10 +32,9 @@ type Definition struct {
 	Ready string `yaml:"ready"`
 	// State is a command that prints a member's state in a word, "up" by default.
 	State string `yaml:"state"`
-	// Join makes a node a member whose server is up, Leave ends the membership of one
-	// that serves and LeaveAbrupt that of one that was lost; UndoJoin repairs a cluster
-	// after a join that failed. Steps run on the node at hand, those of LeaveAbrupt and
-	// UndoJoin, whose node is lost, on another member.
+	// Join makes a node with a running server a member. Leave ends the membership of a serving one, LeaveAbrupt
+	// that of a lost one. UndoJoin repairs a failed join. Steps run on the node, those of LeaveAbrupt and UndoJoin on
+	// another member.
 	Join        []Step `yaml:"join"`
 	UndoJoin    []Step `yaml:"undo_join"`
 	Leave       []Step `yaml:"leave"`
@@ -133,16 +131,8 @@ func (Client) Alternatives() [][]string { return [][]string{{"protocol", "progra
 // ErrDefinition marks a definition that cannot be used.
 var ErrDefinition = errors.New("invalid database definition")
 
-// Load reads a definition. Errors in the file are strict.Problems.
-func Load(path string) (Definition, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Definition{}, fmt.Errorf("reading the definition of a database: %w", err)
-	}
-	return Parse(path, text)
-}
-
-// Parse is Load for text that is already read. Paths are relative to the folder of path.
+// Parse reads the text of a definition file. Paths are relative to the folder of path. Errors in the text are
+// strict.Problems.
 func Parse(path string, text []byte) (Definition, error) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {

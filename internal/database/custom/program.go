@@ -310,7 +310,6 @@ type scanRecord struct {
 	Values map[string][]byte `json:"values"`
 }
 
-// errEnded means that a program has ended, errLine that its answer was not one line of the protocol.
 var (
 	errProgramEnded = errors.New("the program has ended")
 	errProtocol     = errors.New("the program broke the protocol")

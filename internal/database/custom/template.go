@@ -77,7 +77,6 @@ func render(text string, d templateData) (string, error) {
 	return b.String(), nil
 }
 
-// checkTemplate renders a template with the data of a sample cluster.
 func (d Definition) checkTemplate(text string) error {
 	var peers []peer
 	for i := range 3 {

@@ -116,7 +116,6 @@ func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(co
 	}
 }
 
-// whileRunning returns a context that ends with the process.
 func (d *Daemon) whileRunning(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
@@ -152,7 +151,6 @@ func (d *Daemon) Running() bool {
 	}
 }
 
-// endError describes how the process ended, with the last lines of its log.
 func (d *Daemon) endError() error {
 	how := d.process.Err()
 	var exit *exec.ExitError
@@ -237,7 +235,6 @@ func (d *Daemon) end(doing string, how func() error) error {
 	return nil
 }
 
-// portTimeout bounds one connection attempt.
 const portTimeout = 5 * time.Second
 
 // PortsFree returns an error that wraps ErrPortTaken if a process listens on one of the ports.

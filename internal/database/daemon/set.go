@@ -37,7 +37,6 @@ func (s *Set) Start(ctx context.Context, h host.Host, spec Spec) (*Daemon, error
 	return d, nil
 }
 
-// add registers and watches a server, unless the set was stopped.
 func (s *Set) add(d *Daemon) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

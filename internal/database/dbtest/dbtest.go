@@ -1,20 +1,17 @@
-// Package dbtest is the conformance suite that every database passes: what the load
-// driver and the laboratory rely on, held against real servers on this machine's
-// loopback.
+// Package dbtest is the conformance suite of all databases. It runs against real servers on the loopback.
 //
 //	func TestConformance(t *testing.T) {
 //		dbtest.Run(t, dbtest.Config{About: redis.About, Port: 6379})
 //	}
 //
-// What a database's Capabilities deny is tested to be refused; what they claim is
-// tested. A database that is not installed is skipped, or fails where SKERRY_REQUIRE
-// names it. Environment variables make the long form and collect results:
+// What a database's Capabilities claim is tested; what they deny must be refused. A database that is not installed is
+// skipped, or fails if SKERRY_REQUIRE names it. Environment variables:
 //
-//	SKERRY_LONG=1       fill larger disks too, where SKERRY_REQUIRE names what is tested
+//	SKERRY_LONG=1       fill larger disks too, if SKERRY_REQUIRE names the test
 //	SKERRY_CHANGES=20   random joins and leaves under load, instead of 2
 //	SKERRY_SEED=7       their seed, which is printed otherwise
 //	SKERRY_TIMEOUT=15m  bounds each start, change, halt and revival: for busy machines
-//	SKERRY_MATRIX=DIR   write what was found to DIR/NAME.json: see Row
+//	SKERRY_MATRIX=DIR   write the results to DIR/NAME.json: see Row
 package dbtest
 
 import (
@@ -156,7 +153,6 @@ func (s *suite) runPart(t *testing.T, aspect string, f func(t *testing.T)) {
 	})
 }
 
-// testServing runs the parts that need one healthy cluster.
 func (s *suite) testServing(t *testing.T) {
 	s.hosts = s.newHosts(t)
 	began := time.Now()
@@ -279,7 +275,6 @@ func settingInt(t testing.TB, name string, missing int64) int64 {
 	return n
 }
 
-// settingTime reads a duration from an environment variable, 0 if unset.
 func settingTime(t testing.TB, name string) time.Duration {
 	t.Helper()
 	text := strings.TrimSpace(os.Getenv(name))

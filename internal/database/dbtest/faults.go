@@ -20,7 +20,6 @@ import (
 	"skerry/internal/testkit"
 )
 
-// dyingMessage is what a failing server prints before it exits.
 const dyingMessage = "the last word of the server"
 
 // A server that never gets ready is waited for at least so long once it runs, and up to
@@ -90,7 +89,6 @@ func (s *suite) testFaults(t *testing.T) {
 	})
 }
 
-// startBadly starts a cluster whose start must fail.
 func (s *suite) startBadly(ctx context.Context, t *testing.T) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)

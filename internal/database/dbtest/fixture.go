@@ -80,7 +80,6 @@ func CPU(b *testing.B, op func(ctx context.Context) error) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// cpuTime returns the CPU time of this process, in nanoseconds.
 func cpuTime(b *testing.B) int64 {
 	b.Helper()
 	var r syscall.Rusage

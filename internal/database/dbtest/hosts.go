@@ -25,7 +25,6 @@ type hostRecorder struct {
 	started func(host.Process)
 }
 
-// newHosts makes the nodes: the cluster's, the spare ones and the client's.
 func (s *suite) newHosts(t *testing.T) []*hostRecorder {
 	t.Helper()
 	var recorders []*hostRecorder
@@ -55,7 +54,6 @@ func (h *hostRecorder) Start(ctx context.Context, c host.Command) (host.Process,
 	return p, nil
 }
 
-// running returns the processes that have not ended.
 func (h *hostRecorder) running() []host.Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,7 +75,6 @@ func (h *hostRecorder) override(instead string, started func(host.Process)) {
 	h.instead, h.started = instead, started
 }
 
-// endTimeout is how long killed processes may take to end.
 const endTimeout = 3 * time.Second
 
 // checkNothingLeft fails the test if a process of the cluster, or a descendant, still runs.

@@ -10,7 +10,6 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// workers is the number of concurrent clients.
 const workers = 8
 
 // testLoad loads a table, counts and reads it back, and runs YCSB's workloads A and, with scans, E.

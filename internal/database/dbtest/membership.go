@@ -16,7 +16,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// testRefusals checks what a cluster must refuse.
 func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 	ctx, cancel := s.withTimeout(t)
 	defer cancel()
@@ -66,7 +65,6 @@ func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// fixedNodes returns the nodes that cannot leave, with reasons.
 func (s *suite) fixedNodes() map[string]string {
 	a, ok := s.db.(database.Anchored)
 	if !ok {
@@ -129,7 +127,6 @@ func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
 	s.checkCount(t, cluster, report.Rows, report.Rows+report.Failed+report.InDoubt)
 }
 
-// checkCount checks the row count, which writes in doubt make uncertain.
 func (s *suite) checkCount(t *testing.T, cluster database.Cluster, least, most int64) {
 	t.Helper()
 	if n, err := cluster.Count(t.Context()); err != nil || n < least || n > most {
@@ -177,7 +174,6 @@ func (s *suite) testKill(t *testing.T, cluster database.Cluster) {
 	s.haltAndRevive(t, cluster, database.Abrupt)
 }
 
-// haltAndRevive halts a member while rows are written, and revives it.
 func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner database.Manner) {
 	t.Helper()
 	if !s.can.Restart {
@@ -234,7 +230,6 @@ func aspectName(m database.Manner) string {
 	return "halt"
 }
 
-// awaitRows waits until a ledger has n rows.
 func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *churn.Ledger, n int64) {
 	t.Helper()
 	for {
@@ -324,7 +319,6 @@ func joinKilled(ctx context.Context, cluster database.Cluster, joiner *hostRecor
 	return kill.Load(), err
 }
 
-// findOutsider returns a node that is not a member, nil if all are.
 func (s *suite) findOutsider(members []string) *hostRecorder {
 	is := make(map[string]bool)
 	for _, m := range members {

@@ -50,7 +50,6 @@ func (r *Row) recordAspect(t *testing.T, aspect string) {
 	}
 }
 
-// markUnclaimed records parts that the database does not claim.
 func (r *Row) markUnclaimed(aspects ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

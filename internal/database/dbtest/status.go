@@ -8,7 +8,6 @@ import (
 	"skerry/internal/database"
 )
 
-// unknownOption is no database's.
 const unknownOption = "no_such_option"
 
 func (s *suite) testOptions(t *testing.T) {
@@ -43,7 +42,6 @@ func (s *suite) withOptions(more database.Options) database.Options {
 	return o
 }
 
-// testStatus checks what a cluster reports about itself.
 func (s *suite) testStatus(t *testing.T, cluster database.Cluster) {
 	ctx, cancel := s.withTimeout(t)
 	defer cancel()

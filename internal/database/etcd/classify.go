@@ -90,7 +90,6 @@ func isUnsent(err error) bool {
 	return grpcCode(err) == codes.Unavailable && strings.Contains(err.Error(), "transport: Error while dialing")
 }
 
-// dialClass classifies a failed dial. gRPC reports the cause as text.
 func dialClass(text string) string {
 	switch {
 	case strings.Contains(text, "connection refused"):
@@ -103,7 +102,6 @@ func dialClass(text string) string {
 	return database.ClassOther
 }
 
-// brokenClass classifies the loss of a connection with a request on it.
 func brokenClass(text string) string {
 	switch {
 	case strings.Contains(text, "reset by peer"), strings.Contains(text, "broken pipe"):

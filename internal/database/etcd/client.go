@@ -117,7 +117,6 @@ func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Cli
 	}
 }
 
-// noteServed records that the current member answered.
 func (c *client) noteServed() {
 	if c.current == 0 {
 		c.preferredWait = retryPreferred
@@ -203,7 +202,6 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: 3 * time.Second,
 }
 
-// spreader assigns different first members to workers.
 type spreader struct{ next atomic.Uint32 }
 
 func (s *spreader) orderEndpoints(ctx context.Context, endpoints []string, route string) []string {
@@ -241,7 +239,6 @@ func failFast(ctx context.Context, method string, req, reply any, cc *grpc.Clien
 	return invoke(ctx, method, req, reply, cc, append(options, grpc.WaitForReady(false))...)
 }
 
-// closeClient closes a client and ignores the cancellation of its own context.
 func closeClient(c *clientv3.Client) error {
 	if err := c.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("closing a client of etcd: %w", err)

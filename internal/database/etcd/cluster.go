@@ -16,7 +16,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// readyTimeout bounds how long a new cluster may take to agree on a leader.
 const readyTimeout = 60 * time.Second
 
 type cluster struct {
@@ -81,11 +80,6 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.ensureLeader(ctx)
 }
 
-func (c *cluster) ReportProgress(format string, args ...any) {
-	c.Env.ReportProgress(Name, format, args...)
-}
-
-// addMember registers a node's member here, before it runs.
 func (c *cluster) addMember(h host.Host) (*member, error) {
 	m, err := newMember(h, c.options)
 	if err != nil {
@@ -95,7 +89,6 @@ func (c *cluster) addMember(h host.Host) (*member, error) {
 	return m, nil
 }
 
-// dropMember removes a member whose process has ended.
 func (c *cluster) dropMember(m *member) error {
 	c.Drop(m)
 	return closeClient(m.admin)

@@ -1,6 +1,4 @@
-// Package etcd is etcd: one member a node, every member with all of the data, agreed on
-// by Raft; members join as learners, leave, halt and come back by etcd's own API, and
-// the load driver's client speaks it through etcd's own Go client.
+// Package etcd is etcd with one member per node.
 //
 // # Records
 //
@@ -8,16 +6,12 @@
 //
 //	value = count { len(name) name len(value) value }        lengths and count: uvarint
 //
-// An update of some fields keeps the others. It reads the record from the member that
-// the client is connected to, without asking the others, and writes the merged record
-// in a transaction on condition that the record is still the one that was read; if it
-// is not, the same transaction answers with the one that is there, and the next try needs
-// no read. So an update costs one question that crosses no link between members and
-// one consensus, and loses nothing that another client wrote meanwhile.
+// An update keeps the other fields. It reads the record from the connected member, without consensus, and writes the
+// merged record in a transaction that requires the record to be unchanged. Otherwise the transaction returns the
+// current record for the next try. So an update costs one local read and one consensus, and no concurrent write is lost.
 //
-// A key a field would make that one consensus alone, and each read, scan and count ten
-// times as many keys: see BenchmarkEncodings for both. Scans and counts are etcd's own,
-// over the range of keys.
+// One key per field would save the read, but multiply the keys of reads, scans and counts by ten: see
+// BenchmarkEncodings.
 package etcd
 
 import (
@@ -85,7 +79,6 @@ var About = database.About{
 	},
 }
 
-// choices: one log, and reads that ask its leader or do not.
 func choices(p database.Placement) []database.Choice {
 	near := database.Options{"leader": p.Near}
 	return []database.Choice{{

@@ -100,7 +100,6 @@ func (m *member) queryStatus(ctx context.Context) (*clientv3.StatusResponse, err
 	return s, nil
 }
 
-// checkServing returns nil when a linearizable read succeeds at the member.
 func (m *member) checkServing(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.readTimeout)
 	defer cancel()

@@ -11,13 +11,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"skerry/internal/base/varint"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
 // maxConflicts is how often an update is tried while other clients change its record.
 const maxConflicts = 16
 
-// errConflict marks an update that lost against other clients at every try.
 var errConflict = fmt.Errorf("the record was changed by others at each of %d tries", maxConflicts)
 
 func (c *client) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
@@ -173,7 +173,6 @@ func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	return got.Count, nil
 }
 
-// errRecord marks a value that this package did not write.
 var errRecord = errors.New("the value is not a record")
 
 // defaultTable is YCSB's.
@@ -189,7 +188,6 @@ func recordKey(table, key string) string {
 	return table + separator + key
 }
 
-// tableEnd returns the first key after those of a table.
 func tableEnd(table string) string {
 	if table == "" {
 		table = defaultTable
@@ -197,7 +195,6 @@ func tableEnd(table string) string {
 	return table + string(rune(separator[0]+1))
 }
 
-// keySuffix returns the record's key without the table's prefix.
 func keySuffix(full []byte, table string) string {
 	if table == "" {
 		table = defaultTable
@@ -215,12 +212,8 @@ func appendRecord(dst []byte, fields []load.Field) []byte {
 }
 
 // decoder decodes records. It reuses the field names of the previous record.
-type decoder struct{ names []string }
+type decoder struct{ names database.FieldNames }
 
-// maxNames bounds the memory that a record with very many fields leaves behind.
-const maxNames = 1024
-
-// fields appends the wanted fields of a record, all if none is named. They refer to value.
 func (d *decoder) fields(dst []load.Field, value []byte, wanted []string) ([]load.Field, error) {
 	r := varint.NewReader(value)
 	for i := range r.Count(2) { // the lengths of name and value
@@ -229,7 +222,7 @@ func (d *decoder) fields(dst []load.Field, value []byte, wanted []string) ([]loa
 			return dst, errRecord
 		}
 		if len(wanted) == 0 || containsText(wanted, name) {
-			dst = append(dst, load.Field{Name: d.name(i, name), Value: text})
+			dst = append(dst, load.Field{Name: d.names.String(i, name), Value: text})
 		}
 	}
 	if !r.Done() {
@@ -240,19 +233,6 @@ func (d *decoder) fields(dst []load.Field, value []byte, wanted []string) ([]loa
 
 func containsText(list []string, text []byte) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return s == string(text) })
-}
-
-func (d *decoder) name(i int, text []byte) string {
-	if i >= maxNames {
-		return string(text)
-	}
-	for i >= len(d.names) {
-		d.names = append(d.names, "")
-	}
-	if d.names[i] != string(text) {
-		d.names[i] = string(text)
-	}
-	return d.names[i]
 }
 
 func mergeFields(fields, values []load.Field) []load.Field {

@@ -32,11 +32,8 @@ type options struct {
 	config              []string // further arguments of etcd
 }
 
-// parseOptions understands the options of a cluster whose members are at most a round
-// trip apart; 0 where that is not known.
-//
-// etcd's tuning guide wants a heartbeat of about the longest round trip between members
-// and an election timeout of at least ten round trips.
+// parseOptions parses the options of a cluster with a longest round trip between members, 0 if unknown. etcd's tuning
+// guide recommends a heartbeat of about that round trip and an election timeout of at least ten.
 func parseOptions(given database.Options, roundTrip time.Duration) (options, error) {
 	r := database.ReadOptions(ErrOption, given,
 		"port", "peer_port", "heartbeat_interval", "election_timeout", "snapshot_count", "quota_backend",

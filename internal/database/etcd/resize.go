@@ -29,7 +29,6 @@ func isTemporary(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || grpcCode(err) == codes.DeadlineExceeded || grpcCode(err) == codes.Unavailable
 }
 
-// isFinal reports whether repeating the change cannot help.
 func isFinal(err error) bool { return !isTemporary(err) }
 
 // Join implements database.Cluster:
@@ -152,7 +151,6 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	})
 }
 
-// checkLeave refuses a leave that would cost the majority.
 func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Manner) error {
 	members := c.All()
 	others := 0
@@ -164,7 +162,6 @@ func (c *cluster) checkLeave(ctx context.Context, m *member, manner database.Man
 	return daemon.CheckLeave(members, m, manner, others)
 }
 
-// yieldLeadership makes a leader hand over.
 func (c *cluster) yieldLeadership(ctx context.Context, m *member) error {
 	s, err := m.queryStatus(ctx)
 	if err != nil || s.Leader != m.id.Load() {
@@ -199,7 +196,6 @@ func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	return nil
 }
 
-// checkForgotten returns nil when no running member lists m, and all of them serve.
 func (c *cluster) checkForgotten(ctx context.Context, m *member) error {
 	for _, o := range daemon.RunningExcept(c.All(), m) {
 		there, err := findListed(ctx, o, c.options.peerURL(m.host))

@@ -1,21 +1,17 @@
-// Package galera is MariaDB with Galera: a server a node, every one with all the data and
-// ready to write. A transaction runs where it was sent; when it commits, its rows travel
-// over a totally ordered channel to all members, and each certifies it against those
-// that came before, and so all find the same ones in conflict.
+// Package galera is MariaDB with Galera. Every member has all data and accepts writes. The rows of a committing
+// transaction go to all members in one total order, and each member certifies them against earlier transactions.
 //
 // # Formation
 //
-// Galera forms a cluster by starting one server alone and having the others ask it, one
-// after the other, for a full copy of its data. Here the members are made as if they had
-// been one cluster already that lost its power: the same empty data directory, the same
-// position in the same history (grastate.dat), and the same last view (gvwstate.dat).
+// Galera's documentation starts one server alone; the others copy its data one after the other. Here the members are
+// prepared as a cluster that has lost its power: the same empty data directory, the same position (grastate.dat) and
+// the same last view (gvwstate.dat).
 //
 //	template ──copy──► n1, n2, n3:  grastate.dat  H:0
 //	                                gvwstate.dat  n1 n2 n3
 //	start all ──► each sees the others of the last view ──► primary component, no copy
 //
-// That is Galera's own way to come back (pc.recovery); it takes 3 s for 3 nodes and for 8.
-// A member that joins later copies its state as any does.
+// This is Galera's own recovery (pc.recovery). It takes 3 s for 3 nodes and for 8.
 package galera
 
 import (
@@ -87,7 +83,6 @@ var About = database.About{
 	},
 }
 
-// choices: every member has all data; a read waits for it to be the newest, or does not.
 func choices(database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "near reads", GivesUp: "a read may return what was; two writes to a record at the same time end one of them",

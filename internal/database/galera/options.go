@@ -182,7 +182,6 @@ func locate(ctx context.Context, on files.System, in database.Installation) (par
 	return f, nil
 }
 
-// settings returns a member's configuration. Group lists the addresses of all members.
 func (o options) settings(h host.Host, f parts, group []string, segment int) mysql.Settings {
 	var s mysql.Settings
 	s.Add("basedir", f.base)

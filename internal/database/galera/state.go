@@ -72,7 +72,6 @@ func viewText(self, of int, segments []int) string {
 	return b.String()
 }
 
-// seed writes the state files of a cluster whose members all stopped at the beginning of its history.
 func seed(ctx context.Context, s *mysql.Server, self, of int, segments []int) error {
 	for name, text := range map[string]string{
 		stateFile(s):                            position{history: history}.text(),

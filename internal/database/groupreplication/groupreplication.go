@@ -1,11 +1,9 @@
-// Package groupreplication is MySQL with Group Replication: a server a node, every one with
-// all the data. A transaction that commits is agreed on by a majority (Paxos) in one order
-// and certified by each member against those before it. By default one member, the
-// primary, takes all writes, and the others elect another one when it is lost.
+// Package groupreplication is MySQL with Group Replication. Every member has all data. A majority (Paxos) orders the
+// committing transactions, and each member certifies them. By default the elected primary accepts all writes.
 //
 // # Formation
 //
-//	template ──copy──► n1, n2, n3    the same empty data, identities of their own
+//	template ──copy──► n1, n2, n3    the same empty data, own identities
 //	n1: bootstrap ──► a group of one
 //	n2, n3: START GROUP_REPLICATION, one after the other ──► RECOVERING ──► ONLINE
 //
@@ -73,10 +71,8 @@ func (g *GroupReplication) Open(ctx context.Context, properties map[string]strin
 	return c, nil
 }
 
-// errNoPrimary means that no member accepts writes now.
 var errNoPrimary = errors.New("the group has no primary that is ONLINE")
 
-// discover finds the members, and the primary if there is a single one.
 func discover(ask func(string) ([][]string, error)) ([]string, string, error) {
 	rows, err := ask(membersQuery)
 	if err != nil {
@@ -136,7 +132,6 @@ var About = database.About{
 	},
 }
 
-// choices: how much a read waits for. The primary stands at the client.
 func choices(p database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "reads of the primary", Options: database.Options{"primary": p.Near}, Reads: database.ReadsMonotonic,

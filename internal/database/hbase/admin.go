@@ -9,10 +9,8 @@ import (
 	"strings"
 )
 
-// admin queries the cluster through a bridge on its first node.
 type admin struct{ *bridge }
 
-// query sends an administrative request: a verb and its arguments.
 func (a admin) query(ctx context.Context, words ...string) ([]string, error) {
 	s := a.acquireSlot()
 	defer a.releaseSlot(s)
@@ -133,7 +131,6 @@ func (a admin) queryDataNodes(ctx context.Context) (map[string]dataNodeState, er
 	return nodes, err
 }
 
-// createTable makes the benchmark's table, cut where YCSB's documentation advises.
 func (a admin) createTable(ctx context.Context, durability string, regions int) error {
 	_, err := a.query(ctx, append([]string{"create", table, family, durability}, splitKeys(regions)...)...)
 	return err

@@ -37,7 +37,6 @@ type bridge struct {
 	err  error
 }
 
-// maxQuoted bounds what an error quotes of bytes that are no reply.
 const maxQuoted = 400
 
 type slot struct {
@@ -93,7 +92,6 @@ func (b *bridge) slotAt(number uint32) *slot {
 	return b.slots[number]
 }
 
-// receive reads the rest of a reply of that many bytes after its id.
 func (s *slot) receive(in *bufio.Reader, size int, call uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +111,6 @@ func (s *slot) receive(in *bufio.Reader, size int, call uint32) error {
 	return nil
 }
 
-// acquireSlot returns a free slot, which the caller must release.
 func (b *bridge) acquireSlot() *slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -164,7 +161,6 @@ func (b *bridge) call(ctx context.Context, s *slot, frame []byte, limit time.Dur
 	return parseReply(s.body)
 }
 
-// abandon stops waiting and reports whether there is no reply.
 func (s *slot) abandon() bool {
 	s.mu.Lock()
 	waited := s.waited
@@ -209,7 +205,6 @@ func (b *bridge) Close() error {
 // bridgeGrace is what a bridge gets to end by itself once its input has ended.
 const bridgeGrace = 5 * time.Second
 
-// command is how a bridge is run: a Java program and its arguments.
 type command struct {
 	java string
 	args []string
@@ -224,7 +219,6 @@ func bridgeCommand(javaPath, classpath, hostsFile string, heap int64, flags []st
 	return command{java: javaPath, args: args}
 }
 
-// pipes are both ends of the input and output of a process.
 type pipes struct {
 	stdin, requests *os.File
 	replies, stdout *os.File

@@ -13,14 +13,13 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// client is the client of one worker: a slot of the shared bridge.
 type client struct {
 	*bridge
 	slot    *slot
 	timeout time.Duration // of an operation that nothing else bounds
 	release func() error
 	frame   []byte
-	names   []string
+	names   database.FieldNames
 	fields  []load.Field
 	retries atomic.Int64
 }
@@ -36,7 +35,6 @@ func (c *client) beginRequest(op byte, table, key string) {
 	c.frame = appendName(appendName(newFrame(c.frame, op), table), key)
 }
 
-// appendFieldNames appends the names of the fields that are asked for: none stands for all.
 func (c *client) appendFieldNames(limit int, fields []string) {
 	c.frame = binary.BigEndian.AppendUint32(c.frame, uint32(limit))
 	c.frame = binary.BigEndian.AppendUint16(c.frame, uint16(len(fields)))
@@ -89,7 +87,7 @@ func (c *client) Read(ctx context.Context, table, key string, fields []string, d
 		return dst, err
 	}
 	d := decoder{b: r.body}
-	dst = d.record(dst, c.internName)
+	dst = d.record(dst, &c.names)
 	return dst, d.err
 }
 
@@ -108,7 +106,7 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	seen := 0
 	for n := d.uint32(); seen < n && d.err == nil; seen++ {
 		key := d.name()
-		c.fields = d.record(c.fields[:0], c.internName)
+		c.fields = d.record(c.fields[:0], &c.names)
 		if visit != nil && d.err == nil {
 			visit(string(key), c.fields)
 		}
@@ -160,24 +158,6 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return err
 }
 
-// maxNames bounds the memory that a record with very many fields leaves behind.
-const maxNames = 1024
-
-// internName returns text as a string, mostly one of the previous record.
-func (c *client) internName(i int, text []byte) string {
-	if i >= maxNames {
-		return string(text)
-	}
-	for i >= len(c.names) {
-		c.names = append(c.names, "")
-	}
-	if c.names[i] != string(text) {
-		c.names[i] = string(text)
-	}
-	return c.names[i]
-}
-
-// Close gives the slot back and, with the last worker, ends the bridge.
 func (c *client) Close() error {
 	if c.release == nil {
 		return nil

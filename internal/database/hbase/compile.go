@@ -124,7 +124,6 @@ func (w buildHost) writeSources(ctx context.Context, folder string) error {
 	})
 }
 
-// buildHost is a machine that can compile the bridge.
 type buildHost struct {
 	files.System
 	run func(ctx context.Context, path string, args []string) error

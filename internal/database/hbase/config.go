@@ -22,7 +22,6 @@ const (
 	portRegionServer = 16020
 )
 
-// site is what the files of a node are generated from.
 type site struct {
 	options
 	master string // address of the first node
@@ -36,7 +35,6 @@ type site struct {
 	exclude string
 }
 
-// property is one setting of Hadoop's and HBase's XML files.
 type property struct{ name, value string }
 
 func (s site) root() string {
@@ -177,7 +175,6 @@ func (s site) write(ctx context.Context, on files.System) error {
 	return nil
 }
 
-// siteXML is a file of settings in the form of Hadoop's.
 func siteXML(properties []property) string {
 	var b strings.Builder
 	b.WriteString("<configuration>\n")

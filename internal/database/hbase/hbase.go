@@ -1,34 +1,26 @@
-// Package hbase is Apache HBase on HDFS and ZooKeeper, one process a role:
+// Package hbase is Apache HBase on HDFS and ZooKeeper, one process per role:
 //
 //	first node    ZooKeeper  NameNode  HMaster  DataNode  RegionServer
 //	other nodes                                 DataNode  RegionServer
 //
-// or without HDFS, on a directory that all nodes share. The NameNode is formatted and
-// started while ZooKeeper and the RegionServers start; DataNodes and the master follow
-// when it takes connections.
+// or without HDFS, on a directory that all nodes share.
 //
 // # The bridge
 //
-// HBase's protocol has no client library for Go that can be had from a module proxy.
-// Its gateways, REST and Thrift, cost a server's thread and a copy of every record in a
-// form of their own, and try operations again without saying so. In their place stands
-// a small Java program (the folder bridge) around HBase's own asynchronous client:
+// No Go client of HBase is available from a module proxy. The REST and Thrift gateways cost a server thread and a copy
+// of every record, and retry operations silently. The driver therefore uses a small Java program (folder bridge)
+// around HBase's asynchronous client:
 //
 //	workers ─► bridge ══ pipe ══► Java: Records ─► HBase's client ─► region servers
 //	workers ◄─        ◄═ pipe ══                 ◄─
 //
-// It is a child of the load driver, so that its sockets, its name and its CPU are those
-// of the client's node. Where trials share a cluster, one that runs there once the table was
-// emptied serves all their drivers. Calls of all workers share the pipes: requests that come
-// together are written together, and replies come in the order in which they are done.
-// Retries are the bridge's, not the library's: they are counted, and an operation is
-// known to have been refused at every attempt, or not.
+// It is a child of the load driver, so that its sockets and CPU belong to the client's node. Trials that share a
+// cluster also share one bridge. Concurrent requests share a write, and replies come as they complete. The bridge
+// retries, not the library, so that retries are counted and the outcome of each attempt is known.
 //
-// The source is embedded and compiled when it is first needed, by a compiler that is one
-// of the installation's jars: a Java runtime without one will do. Another bridge, on the
-// first node, asks master and NameNode what the adapter wants to know, without starting a
-// JVM for each question. The first of those leaves an archive of its classes, with which
-// later bridges start sooner.
+// The source is embedded and compiled on first use by a compiler in the installation's jars. Another bridge, on the
+// first node, queries master and NameNode. The first of these leaves an archive of its classes, with which later
+// bridges start faster.
 package hbase
 
 import (
@@ -100,7 +92,6 @@ func (*HBase) Fixed(nodes []string, given database.Options) map[string]string {
 	return map[string]string{nodes[0]: anchorReason(given["storage"])}
 }
 
-// anchorReason says why the first node cannot leave.
 func anchorReason(storage any) string {
 	if storage == storageDirectory {
 		return "the master and ZooKeeper are there"
@@ -134,7 +125,6 @@ var About = database.About{
 	},
 }
 
-// choices: a row is served by one server at a time, from files with several copies.
 func choices(p database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "two copies", Options: database.Options{"replication": min(2, len(p.Nodes))}, Reads: database.ReadsLinearizable,

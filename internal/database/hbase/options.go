@@ -61,7 +61,6 @@ const (
 	minHeap = 32 * mib
 )
 
-// parseOptions understands the options of a cluster on so many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
@@ -165,7 +164,6 @@ func (s settings) isDefault() bool {
 	return s.family == family && s.timeout == defaultTimeout && s.pause == defaultPause && s.retries == defaultRetries
 }
 
-// bridgeCommand runs a bridge for clients, on a machine with those files.
 func (s settings) bridgeCommand(ctx context.Context, on files.System, more ...property) command {
 	jar, _, _ := strings.Cut(s.classpath, ":")
 	return bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, archiveFlags(ctx, on, jar, s.java), append(s.bridgeProperties(), more...))

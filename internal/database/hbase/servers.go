@@ -39,7 +39,6 @@ func (c *cluster) startFirst(ctx context.Context) error {
 	return err
 }
 
-// format makes the NameNode's directory.
 func (c *cluster) format(ctx context.Context, s site) error {
 	p, err := c.firstNode().Start(ctx, formatter.command(c.Env.Installation, s))
 	if err != nil {
@@ -93,7 +92,6 @@ func (c *cluster) checkZooKeeper(ctx context.Context) error {
 	return nil
 }
 
-// queryZooKeeper sends a four-letter command.
 func (c *cluster) queryZooKeeper(ctx context.Context, word string) (string, error) {
 	conn, err := host.Dialer(c.firstNode(), dialTimeout)(ctx, "tcp4", listenAddress(c.firstNode(), portZooKeeper))
 	if err != nil {
@@ -167,7 +165,6 @@ var openedModules = []string{
 	"--add-exports", "java.security.jgss/sun.security.krb5=ALL-UNNAMED",
 }
 
-// javaArguments are the arguments of every Java process, without class path and class.
 func javaArguments(heap int64, brief bool, hostsFile string) []string {
 	args := []string{
 		fmt.Sprintf("-Xmx%dk", heap>>10), "-Xss256k", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr",

@@ -19,15 +19,13 @@ import (
 
 const portBridge = 16040
 
-// sharedBridge is a bridge on the client's node that outlives the drivers: once a cluster is used
-// again, its clients need not start a JVM for every load and every measurement, and find one
-// whose code is compiled.
+// sharedBridge is a bridge on the client's node that outlives the drivers of a reused cluster, so that clients find a
+// warm JVM.
 //
 //	driver ─► bridge ══ connection ══► Java on the same node ─► region servers
 //
-// Each driver has a connection of its own, and with it new ones to the servers: those made
-// while the links were set up for loading know nothing of the distances of the measurement
-// (CUBIC leaves slow start at once where round trips are longer than ever before).
+// Each driver has its own connection, and new ones to the servers: a connection from the load phase does not know the
+// distances of the measurement (CUBIC leaves slow start early if round trips grow).
 type sharedBridge struct {
 	*bridge
 	addr string
@@ -68,7 +66,6 @@ func (c *cluster) startSharedBridge(ctx context.Context) (*sharedBridge, error) 
 	return &sharedBridge{b, addr}, nil
 }
 
-// sharedBridgeAddr returns the address of the running shared bridge, "" if there is none.
 func (c *cluster) sharedBridgeAddr() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,15 +103,10 @@ func (b *bridge) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// warmTimeout bounds the first operation, for which a JVM starts.
 const warmTimeout = 60 * time.Second
 
-// A JVM spends most of its start on reading and verifying classes. An archive of them, as
-// they are in memory after that, is mapped by the JVMs that follow (JEP 350). The first
-// bridge for administration writes it when it ends, into its node's directory; what it
-// wrote is then kept beside the bridge's classes.
-//
-// Java 11 and 12 do not know the flags and start as before.
+// A JVM spends most of its start on reading and verifying classes. Later JVMs map an archive of the loaded classes
+// (JEP 350), which the first administration bridge writes at its end. Java 11 and 12 ignore the flags.
 
 const (
 	// sharedClasses is the name of an archive in a node's directory.
@@ -143,7 +135,6 @@ func archivePath(ctx context.Context, on files.System, jar, javaPath string) (st
 	return strings.TrimSuffix(jar, ".jar") + "-" + hex.EncodeToString(sum.Sum(nil))[:12] + ".jsa", nil
 }
 
-// archiveFlags returns the JVM flags that map the archive, nil if there is none.
 func archiveFlags(ctx context.Context, on files.System, jar, javaPath string) []string {
 	path, err := archivePath(ctx, on, jar, javaPath)
 	if err != nil || !files.Exists(ctx, on, path) {
@@ -152,10 +143,8 @@ func archiveFlags(ctx context.Context, on files.System, jar, javaPath string) []
 	return append([]string{"-XX:SharedArchiveFile=" + path}, archiveLogFlags...)
 }
 
-// archiveSettings is how the bridge for administration starts and ends: it maps the archive, or
-// writes it, by way of a path of its own. It is kept only when the cluster was formed: a
-// bridge that ends before that has loaded few of the classes that a client needs. If the
-// archive cannot be stored, the bridge logs a warning and works without it.
+// archiveSettings returns the flags of the administration bridge, which maps the archive or writes one, and how it
+// ends. The archive is kept only if the cluster was formed: earlier, few of a client's classes are loaded.
 func (c *cluster) archiveSettings(ctx context.Context, own string) (flags []string, ends endPolicy) {
 	javaPath := c.Env.Installation.Programs["java"]
 	on := c.firstNode().Files()

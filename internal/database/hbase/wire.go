@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -31,7 +32,6 @@ const (
 	maxReply = 1 << 30
 )
 
-// errProtocol marks bytes that are no reply.
 var errProtocol = errors.New("bad reply of the bridge")
 
 // newFrame begins a request; finishFrame completes it.
@@ -59,7 +59,6 @@ func appendValue[T string | []byte](b []byte, v T) []byte {
 	return append(b, v...)
 }
 
-// decoder reads a reply's body and keeps the first error.
 type decoder struct {
 	b   []byte
 	err error
@@ -95,12 +94,12 @@ func (d *decoder) uint32() int {
 func (d *decoder) name() []byte  { return d.next(d.uint16()) }
 func (d *decoder) value() []byte { return d.next(d.uint32()) }
 
-// record appends a record's fields. Values refer to the buffer; intern makes strings of names.
-func (d *decoder) record(dst []load.Field, intern func(int, []byte) string) []load.Field {
+// record appends a record's fields. Values refer to the buffer.
+func (d *decoder) record(dst []load.Field, names *database.FieldNames) []load.Field {
 	for i, n := 0, d.uint16(); i < n && d.err == nil; i++ {
 		name, value := d.name(), d.value()
 		if d.err == nil {
-			dst = append(dst, load.Field{Name: intern(i, name), Value: value})
+			dst = append(dst, load.Field{Name: names.String(i, name), Value: value})
 		}
 	}
 	return dst

@@ -15,7 +15,6 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// defaultTable is YCSB's.
 const defaultTable = "usertable"
 
 // orderEndpoints returns the endpoints in trial order. For nearest, distances are measured once for all workers.
@@ -94,7 +93,6 @@ func newWorker(ctx context.Context, s settings, dial database.DialFunc, clients 
 
 func tableName(name string) string { return cmp.Or(name, defaultTable) }
 
-// classifyError turns an error of Hydra's client into one of the load driver.
 func classifyError(err error) error {
 	if err == nil {
 		return nil

@@ -21,7 +21,6 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// readyTimeout bounds how long a new cluster may take to agree on a leader.
 const readyTimeout = 60 * time.Second
 
 type cluster struct {
@@ -106,7 +105,6 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.startFronts(ctx)
 }
 
-// addMember registers a node's member here, before it runs.
 func (c *cluster) addMember(h host.Host) (*member, error) {
 	m, err := c.newMember(h)
 	if err != nil {
@@ -116,7 +114,6 @@ func (c *cluster) addMember(h host.Host) (*member, error) {
 	return m, nil
 }
 
-// dropMember removes a member whose process has ended.
 func (c *cluster) dropMember(m *member) error {
 	c.Drop(m)
 	return m.admin.Close()

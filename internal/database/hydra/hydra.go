@@ -1,17 +1,12 @@
-// Package hydra is the adapter of Hydra. Members are processes of the program hydra (`hydra node`), which is
-// built and packaged with skerry.
+// Package hydra is the adapter of Hydra. Members are processes of the program hydra (`hydra node`).
 //
-// Every node carries a member. A site is a cloud, unless option clouds says that each node
-// is one: its members share one SQLite file, or a PostgreSQL or MariaDB of one member, on the
-// node of the first of them, so that a cloud's database outlives its members as a managed one would.
-// One node may be a witness. Members join as learners and are given their vote once they have caught up.
+// A site is a cloud; with option clouds each node is one. The members of a cloud share a SQLite file, PostgreSQL or
+// MariaDB on the node of the first one, which outlives them as a managed database would. One node may be a witness.
 //
 // # Records
 //
-// A record is a row whose value has a member for each field. Values are bytes, JSON's
-// strings are text: a value that is no UTF-8, or begins like an encoded one, is written
-// as "base64:" and its encoding. An update is a merge into a row that exists, one request,
-// decided where the log is applied.
+// A record is a row whose value has a member for each field. Values are bytes, but JSON strings are text: a value that
+// is no UTF-8, or begins like an encoded one, is written as "base64:" and its encoding. An update is one merge request.
 package hydra
 
 import (
@@ -99,7 +94,6 @@ var About = database.About{
 	},
 }
 
-// choices: what a read asks. The leader stands at the client.
 func choices(p database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "linearizable", Options: database.Options{"prefer_cloud": p.Site}, Reads: database.ReadsLinearizable,

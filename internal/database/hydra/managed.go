@@ -24,7 +24,6 @@ const (
 	backendMariaDB  = "mariadb"
 )
 
-// server is a built-in database that a cloud can use instead of SQLite.
 type server struct {
 	new     func() database.Database
 	options database.Options
@@ -86,7 +85,6 @@ func (c *cluster) ensureDatabase(ctx context.Context, m *member) (string, error)
 	return s.url, nil
 }
 
-// createFile prepares the directory of an SQLite file.
 func (s *store) createFile(ctx context.Context, on host.Host, cloud string) error {
 	dir := filepath.Join(on.Dir(), "hydra-"+cloud)
 	if err := files.Empty(ctx, on.Files(), dir); err != nil {
@@ -154,5 +152,4 @@ func (c *cluster) Logs() map[string]files.File {
 	return logs
 }
 
-// backendNames are the names of what a cloud may keep its rows in.
 func backendNames() []string { return []string{backendSQLite, backendPostgres, backendMariaDB} }

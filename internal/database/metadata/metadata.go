@@ -1,24 +1,21 @@
-// Package metadata is the adapter of the metadata service. Servers are processes of the program metad (`metad serve`),
-// which is built and packaged with skerry.
+// Package metadata is the adapter of the metadata service. Servers are processes of the program metad (`metad serve`).
 //
 // # Servers
 //
 //	servers: one    centralised: one server has the whole tree
-//	servers: site   spread: a server a site
-//	servers: node   spread: a server a node
+//	servers: site   distributed: a server per site
+//	servers: node   distributed: a server per node
 //
-// A server is one process, or a group of replicas: all nodes of one server or of a site
-// unless option replicas says how many. Those of a server that belongs to one node are on
-// that node and the ones that follow it, around the list of nodes, so that a node has
-// replicas of several servers.
+// A server is one process or a group of replicas: on all nodes of its site by default. The replicas of a node's server
+// are on that node and the following ones, so that a node has replicas of several servers.
 //
 // # The tree
 //
-//	/usertable/KEY/FIELD    records of YCSB's workloads: a directory each, a file a field
+//	/usertable/KEY/FIELD    records of YCSB's workloads: a directory each, a file per field
 //	/own/NODE, /shared/NODE areas of the workloads of package mdtest, one for each node
 //
-// Where the tree is spread, a node's areas are delegated to the server that is there. A
-// record's fields are written together; who reads while they are may see some of them.
+// In a distributed tree a node's areas are delegated to its server. A record's fields are written together, but a
+// concurrent read may see some of them.
 package metadata
 
 import (

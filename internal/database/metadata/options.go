@@ -61,7 +61,6 @@ func parseOptions(given database.Options) (options, error) {
 	return o, r.Err()
 }
 
-// balancerArguments are the balancer's arguments of `metad serve`.
 func (o options) balancerArguments() []string {
 	if !o.balance {
 		return nil
@@ -85,7 +84,6 @@ func (o options) balancerArguments() []string {
 // slots is the maximum number of replicas on a node.
 const slots = 64
 
-// resizable reports whether members can join and leave.
 func (o options) resizable() bool { return o.servers == serversOne && o.replicas != 1 }
 
 // Properties of the client.

@@ -99,7 +99,6 @@ func (w *worker) readFiles(ctx context.Context, dir string, keys []string, field
 	return found, nil
 }
 
-// presentFields returns the fields that exist, nil if there are none.
 func presentFields(names []string, results []vocab.Result) (fields []load.Field, err error) {
 	for i, r := range results {
 		switch {

@@ -125,7 +125,6 @@ func (r *replica) queryStatus(ctx context.Context) (protocol.Status, error) {
 	return s, nil
 }
 
-// checkServing returns nil when the replica answers an agreed read of its server's tree.
 func (r *replica) checkServing(ctx context.Context) error {
 	s, err := r.queryStatus(ctx)
 	switch {

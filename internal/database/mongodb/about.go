@@ -17,7 +17,6 @@ var About = database.About{
 	},
 }
 
-// choices offers combinations of write and read concern. The primary is near the client.
 func choices(p database.Placement) []database.Choice {
 	if len(p.Nodes) < 3 {
 		return nil

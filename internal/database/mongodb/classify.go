@@ -37,7 +37,6 @@ const (
 	codeSocketException        = 9001
 )
 
-// classify converts an error of the driver into an operation's outcome. It returns nil for nil.
 func classify(err error) error {
 	if err == nil {
 		return nil
@@ -70,7 +69,6 @@ func classify(err error) error {
 	return load.Unknown(database.ErrorClass(err), "", err)
 }
 
-// neverConnected reports whether the connection could not be opened.
 func neverConnected(err error) bool {
 	class := database.ErrorClass(err)
 	return class == database.ClassRefused || class == database.ClassUnreachable

@@ -1,6 +1,7 @@
 package mongodb
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ type client struct {
 	settings
 	*driverClient
 	release func() error
-	names   []string // of the fields of the last document
+	names   database.FieldNames
 }
 
 var (
@@ -36,7 +37,6 @@ func (c *client) Retries() int64 {
 	return max(0, c.commands.Load()-c.operations.Load()) / max(1, c.workers.Load())
 }
 
-// beginOperation begins an operation. The timeout of the settings applies if ctx has no deadline.
 func (c *client) beginOperation(ctx context.Context, name string) (*mongo.Collection, context.Context, context.CancelFunc, error) {
 	if name == "" {
 		name = collectionName
@@ -88,7 +88,6 @@ func (c *client) Read(ctx context.Context, table, key string, fields []string, d
 	return c.decodeFields(dst, raw)
 }
 
-// decodeFields appends a document's fields, which share its memory.
 func (c *client) decodeFields(dst []load.Field, raw bson.Raw) ([]load.Field, error) {
 	elements, err := raw.Elements()
 	if err != nil {
@@ -99,9 +98,9 @@ func (c *client) decodeFields(dst []load.Field, raw bson.Raw) ([]load.Field, err
 		switch v.Type {
 		case bson.TypeBinary:
 			_, data := v.Binary()
-			dst = append(dst, load.Field{Name: c.internName(i, e), Value: data})
+			dst = append(dst, load.Field{Name: c.fieldName(i, e), Value: data})
 		case bson.TypeString:
-			if name := c.internName(i, e); name != "_id" {
+			if name := c.fieldName(i, e); name != "_id" {
 				dst = append(dst, load.Field{Name: name, Value: []byte(v.StringValue())})
 			}
 		}
@@ -109,26 +108,10 @@ func (c *client) decodeFields(dst []load.Field, raw bson.Raw) ([]load.Field, err
 	return dst, nil
 }
 
-// maxNames bounds the field names that a client keeps.
-const maxNames = 1024
-
-// internName returns the name of an element, mostly a string of the previous document.
-func (c *client) internName(i int, e bson.RawElement) string {
-	text := e[1:] // behind the type, up to a zero
-	n := 0
-	for n < len(text) && text[n] != 0 {
-		n++
-	}
-	if i >= maxNames {
-		return string(text[:n])
-	}
-	for i >= len(c.names) {
-		c.names = append(c.names, "")
-	}
-	if c.names[i] != string(text[:n]) {
-		c.names[i] = string(text[:n])
-	}
-	return c.names[i]
+// fieldName returns the name of an element: the bytes behind its type, up to a zero.
+func (c *client) fieldName(i int, e bson.RawElement) string {
+	text, _, _ := bytes.Cut(e[1:], []byte{0})
+	return c.names.String(i, text)
 }
 
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
@@ -165,7 +148,6 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	return seen, nil
 }
 
-// encodeFields returns a document of binary fields after the elements in more.
 func encodeFields(fields []load.Field, more ...bson.E) bson.D {
 	d := make(bson.D, 0, len(fields)+len(more))
 	d = append(d, more...)
@@ -248,7 +230,6 @@ func (c *client) Close() error {
 	return release()
 }
 
-// poolSize is the maximum number of concurrent operations on one server.
 const poolSize = 2048
 
 type driverClient struct {

@@ -58,7 +58,6 @@ func (d *MongoDB) Start(ctx context.Context, env database.Env) (database.Cluster
 	return c, nil
 }
 
-// checkNames refuses options that name unknown nodes.
 func (o options) checkNames(nodes []string) error {
 	named := slices.Concat(o.mongos, o.hidden, o.nonVoting)
 	for n := range o.priorities {
@@ -119,7 +118,6 @@ func (c *cluster) launchAll(ctx context.Context, servers []*server) error {
 	return err
 }
 
-// formSet forms a replica set and waits until it serves.
 func (c *cluster) formSet(ctx context.Context, set string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("%s is not formed after %v", set, formTimeout))
 	defer cancel()
@@ -211,7 +209,6 @@ func (c *cluster) shardNameAt(addr string) string {
 	return shardName(c.shards - 1)
 }
 
-// dropServers removes servers whose processes have ended.
 func (c *cluster) dropServers(servers []*server) error {
 	var errs []error
 	for _, s := range servers {

@@ -80,7 +80,6 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	return o, o.check(nodes, r)
 }
 
-// parsePriorities parses "n1=2,n2=0".
 func parsePriorities(list []string) (map[string]float64, error) {
 	priorities := make(map[string]float64)
 	for _, p := range list {
@@ -94,7 +93,6 @@ func parsePriorities(list []string) (map[string]float64, error) {
 	return priorities, nil
 }
 
-// check refuses incompatible options.
 func (o options) check(nodes int, r *database.SettingReader) error {
 	onlySharded := []string{"shards", "replicas", "config_servers", "mongos", "orphan_cleanup_delay"}
 	onlySet := []string{"priorities", "hidden", "non_voting"}

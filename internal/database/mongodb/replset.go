@@ -46,7 +46,6 @@ type setConfig struct {
 	Rest     bson.M         `bson:",inline"`
 }
 
-// memberStatus is a member in the reply to replSetGetStatus.
 type memberStatus struct {
 	Name   string  `bson:"name"`
 	Health float64 `bson:"health"`
@@ -115,7 +114,6 @@ func command(ctx context.Context, c *mongo.Client, cmd bson.D, into any) error {
 	return nil
 }
 
-// initiateSet forms a replica set. It needs one of its members.
 func initiateSet(ctx context.Context, c *mongo.Client, config setConfig) error {
 	return command(ctx, c, bson.D{{Key: "replSetInitiate", Value: config}}, nil)
 }

@@ -41,7 +41,6 @@ type server struct {
 	daemon.Seat
 }
 
-// newAdminClient returns a driver's client of one server, connecting from a node.
 func newAdminClient(h host.Host, addr string) (*mongo.Client, error) {
 	return newDirectClient(fromNode{host.Dialer(h, adminTimeout)}, addr)
 }
@@ -150,7 +149,6 @@ func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 	return d.Await(ctx, startTimeout, s.ping)
 }
 
-// ping returns nil if the server answers.
 func (s *server) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

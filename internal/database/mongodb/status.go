@@ -135,7 +135,6 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return list, nil
 }
 
-// describe adds a server to what is told of its node.
 func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, st setStatus, rows map[string]int64, total int64) error {
 	state := st.memberState(s.addr)
 	if s.role == roleRouter {

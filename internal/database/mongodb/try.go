@@ -127,10 +127,8 @@ func tryServer(ctx context.Context, path string, env []string) (err error) {
 	return formLoneSet(ctx, client, setConfig{Name: p.set, Version: 1, Members: []memberConfig{{Host: addr, Priority: 1, Votes: 1}}})
 }
 
-// formLoneSet forms a set of one server once the server answers, and then reads its options.
-// With authentication on, a server without users accepts the forming of a set from its own
-// machine, but not the reading of its options. The cause of a server's end is a better error
-// than the refused connection after it.
+// formLoneSet forms a set of one server and reads its options. With authentication, a server without users accepts the
+// forming from its own machine, but not the reading. A server's end is reported rather than the refused connection.
 func formLoneSet(ctx context.Context, client *mongo.Client, config setConfig) error {
 	for {
 		err := initiateSet(ctx, client, config)

@@ -38,7 +38,6 @@ const (
 	errSessionGone  = 3169
 )
 
-// words are the classes of server errors after which nothing was done.
 var words = map[uint16]string{
 	errTooMany: "too_many_connections", errNotReady: "not_ready", errNoColumn: "unknown_column",
 	errDuplicate: "duplicate", errFull: "full", errNoTable: "no_table", errLockTimeout: "lock_timeout",

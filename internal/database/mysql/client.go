@@ -155,7 +155,6 @@ func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time)
 	return *at, err
 }
 
-// dialPrimary connects to the member that accepts writes.
 func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, error) {
 	if *c.router.primary.Load() == "" {
 		if err := c.router.findPrimary(ctx, deadline); err != nil {

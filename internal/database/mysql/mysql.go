@@ -1,6 +1,5 @@
-// Package mysql is what the databases of the MySQL family have in common, whatever makes
-// a cluster of their servers: the servers' processes and data directories, the
-// benchmark's table, and the client.
+// Package mysql holds the common parts of the MySQL family: server processes, data directories, the benchmark's table,
+// and the client.
 //
 //	galera              MariaDB, certification over a group channel
 //	groupreplication    MySQL, Paxos
@@ -8,24 +7,18 @@
 //
 // # The table
 //
-// A record is a row, a field a column, as YCSB's own JDBC binding has it, so that either
-// can read what the other loaded:
+// A record is a row and a field a column, as in YCSB's JDBC binding, so that both can read each other's data:
 //
 //	YCSB_KEY VARBINARY(255) PRIMARY KEY | FIELD0 MEDIUMBLOB | FIELD1 MEDIUMBLOB | ...
 //
-// Keys and values are bytes, so order is that of bytes and nothing is refused for its
-// character set. An insert is a REPLACE, so that one that is sent again
-// after an unknown outcome is no error. A table is made, and columns that it lacks are added,
-// when a client first needs them.
+// Keys and values are bytes, ordered as bytes. An insert is a REPLACE, so that it can be repeated after an unknown
+// outcome. Clients create missing tables and columns.
 //
 // # The client
 //
-// A worker has one connection to one member, where reads and writes go, and a second one
-// where only one member takes writes. Statements are prepared once for each connection.
-// The driver is go-sql-driver/mysql without database/sql's pool above it, which would
-// lock and wake goroutines for every operation; deadlines are set on the connection
-// itself. Nothing is tried again; only a connection that was refused, with nothing sent,
-// is made to the next member.
+// A worker has one connection to one member, and a second one if only one member accepts writes. Statements are
+// prepared once per connection. The driver is go-sql-driver/mysql without the pool of database/sql, which would lock
+// and wake goroutines for every operation. Only refused connections are retried, at the next member.
 package mysql
 
 import (

@@ -179,7 +179,6 @@ func sameFields(a, b load.Record) bool {
 	return slices.EqualFunc(a.Values, b.Values, func(a, b load.Field) bool { return a.Name == b.Name })
 }
 
-// replace writes rows of the same columns.
 func (c *Client) replace(ctx context.Context, name string, records []load.Record) error {
 	return c.runWrite(ctx, name, func(l *link, t *table) []driver.NamedValue {
 		c.text = append(append(append(c.text[:0], "REPLACE INTO "...), t.quoted...), " ("+Key...)

@@ -191,7 +191,6 @@ func (r *router) findPrimary(ctx context.Context, deadline time.Time) error {
 	return load.Failed("no_primary", "", err)
 }
 
-// queryView queries one member for the group's members and primary.
 func (r *router) queryView(ctx context.Context, addr string, deadline time.Time) ([]string, string, error) {
 	if soon := time.Now().Add(r.settings.connect); soon.Before(deadline) {
 		deadline = soon
@@ -215,7 +214,6 @@ func (r *router) addMembers(addrs []string) {
 	}
 }
 
-// waitUntil waits for d, but not beyond the deadline.
 func waitUntil(ctx context.Context, d time.Duration, deadline time.Time) error {
 	if err := linger.For(ctx, min(d, time.Until(deadline))); err != nil {
 		return load.Failed("canceled", "", err)

@@ -31,7 +31,6 @@ func (t *table) present(fields []string) []string {
 	return slices.DeleteFunc(slices.Clone(fields), absent)
 }
 
-// maker creates tables. A nil maker creates none.
 type maker struct {
 	column Column
 	engine string
@@ -98,7 +97,6 @@ func (m *maker) make(ctx context.Context, l *link, name string, present []string
 	return columns(ctx, l, name)
 }
 
-// columns returns the columns without the key, none if the table does not exist.
 func columns(ctx context.Context, l *link, name string) ([]string, error) {
 	rows, err := l.query(ctx, "SHOW COLUMNS FROM "+quote(name))
 	if number(err) == errNoTable {

@@ -1,16 +1,12 @@
-// Package ndb is MySQL NDB Cluster: data nodes that hold rows in memory, each row on as many
-// of them as there are replicas; SQL nodes, MySQL servers in front of them; and a management
-// node that has the configuration.
+// Package ndb is MySQL NDB Cluster: data nodes with rows in memory, SQL nodes (MySQL servers), and a management node.
 //
 //	node 1            node 2            node 3            node 4
 //	mysqld            mysqld            mysqld            mysqld
 //	ndbmtd ═ group 0 ═ ndbmtd           ndbmtd ═ group 1 ═ ndbmtd
 //	ndb_mgmd
 //
-// Nodes of a node group hold the same rows. A table is spread over all groups.
-//
-// No package has NDB's own programs: `skerry install mysql-ndb --build` compiles them, and
-// takes the SQL node from Debian, or they come from PATH or --from.
+// Nodes of a node group hold the same rows. A table is spread over all groups. `skerry install mysql-ndb --build`
+// compiles NDB's programs, which no package has, and takes the SQL node from Debian.
 package ndb
 
 import (
@@ -66,7 +62,6 @@ func (*NDB) Fixed(nodes []string, _ database.Options) map[string]string {
 	return fixed
 }
 
-// inGroup is why a node cannot leave.
 const inGroup = "it is in a node group, which NDB cannot take rows out of"
 
 // Find implements database.Database.
@@ -128,7 +123,6 @@ var About = database.About{
 	},
 }
 
-// choices: rows are on all nodes of a group before a write is done.
 func choices(p database.Placement) []database.Choice {
 	if n := len(p.Nodes); n < 2 || n%2 != 0 {
 		return nil

@@ -39,7 +39,6 @@ const readyQuery = "SHOW GLOBAL STATUS LIKE '" + readyNodes + "'"
 
 const readyNodes = "Ndb_number_of_ready_data_nodes"
 
-// checkUsable checks a SQL node's answer to readyQuery.
 func checkUsable(node string, seen map[string]string) error {
 	n, enabled := seen[readyNodes]
 	switch {

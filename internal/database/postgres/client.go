@@ -81,7 +81,6 @@ type session struct {
 	stop func() bool
 }
 
-// beginOperation returns the connection for an operation and bounds it.
 func (c *client) beginOperation(ctx context.Context, reads bool) (session, error) {
 	if err := ctx.Err(); err != nil {
 		return session{}, load.Failed(database.ErrorClass(err), "", err)
@@ -215,7 +214,6 @@ func (dir *directory) refresh(ctx context.Context, s settings) {
 	}
 }
 
-// lookup queries the first primary that it finds.
 func (dir *directory) lookup(ctx context.Context, s settings) {
 	for _, addr := range dir.members() {
 		got := queryDirectory(ctx, addr, s)

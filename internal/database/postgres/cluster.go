@@ -16,7 +16,6 @@ import (
 	"skerry/internal/database/daemon"
 )
 
-// readyTimeout bounds the time until the standbys of a new cluster stream.
 const readyTimeout = 60 * time.Second
 
 type cluster struct {
@@ -85,7 +84,6 @@ func (c *cluster) start(ctx context.Context) error {
 	})
 }
 
-// initialise creates the data of the first primary and starts it.
 func (c *cluster) initialise(ctx context.Context, m *member) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
@@ -99,10 +97,6 @@ func (c *cluster) initialise(ctx context.Context, m *member) error {
 		return err
 	}
 	return c.run(ctx, m, false)
-}
-
-func (c *cluster) ReportProgress(format string, args ...any) {
-	c.Env.ReportProgress(Name, format, args...)
 }
 
 func (c *cluster) current() (members []*member, primary *member) {

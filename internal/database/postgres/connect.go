@@ -16,7 +16,6 @@ import (
 	"skerry/internal/load"
 )
 
-// connTimeout bounds one connection attempt.
 const connTimeout = 5 * time.Second
 
 // connect connects to one server. A nil dial means the system's.
@@ -111,7 +110,6 @@ const (
 	classCrowded   = "too_many_connections"
 )
 
-// codes are the classes of PostgreSQL's error codes.
 var codes = map[string]string{
 	"25006": classReadOnly, "57P03": classStarting, "57P01": classShutdown, "57P02": classShutdown,
 	"53100": classFull, "53300": classCrowded, "40001": classConflict, "40P01": classConflict,
@@ -139,7 +137,6 @@ func classify(addr string, err error) error {
 	return load.Unknown(database.ErrorClass(err), addr, err)
 }
 
-// dialError turns a failure to connect into an outcome.
 func dialError(addr string, err error) error {
 	var e *pgconn.PgError
 	class := database.DialErrorClass(err)

@@ -138,7 +138,6 @@ func (c *cluster) tool(ctx context.Context, m *member, program string, args ...s
 	return nil
 }
 
-// run starts a member's server and waits until it answers.
 func (c *cluster) run(ctx context.Context, m *member, trial bool) error {
 	cmd := c.command(m, "postgres", "-D", m.data(), "-c", "config_file="+m.config())
 	cmd.Name, cmd.Log = Name, m.log()
@@ -155,7 +154,6 @@ func (c *cluster) run(ctx context.Context, m *member, trial bool) error {
 	})
 }
 
-// withConn runs a function with a connection to the server from its own node.
 func (m *member) withConn(ctx context.Context, what func(context.Context, *pgconn.PgConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

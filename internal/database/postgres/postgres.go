@@ -1,17 +1,13 @@
-// Package postgres is PostgreSQL with streaming replication: a primary on the first
-// node, or another one, and a hot standby on each other, every one with all of the data.
+// Package postgres is PostgreSQL with streaming replication: a primary, and a hot standby on each other node.
 //
 //	primary ──WAL──► standby   through a replication slot for each
 //	   │                       cloned by pg_basebackup
 //	   └──WAL──► standby ──► promoted when the primary halts, leaves or is lost
 //
-// PostgreSQL itself never promotes: the laboratory does what an operator or a failover
-// manager would. It asks the standbys that are left how much WAL they have, promotes the
-// one with the most, and has the others follow it; a primary that comes back is rewound
-// (pg_rewind) and becomes a standby.
+// PostgreSQL never promotes by itself. The laboratory does, as an operator or a failover manager would: it promotes the
+// standby with the most WAL, and the others follow it. A returning primary is rewound (pg_rewind) to a standby.
 //
-// The table is that of YCSB's JDBC binding, usertable with ycsb_key and field0 to field9,
-// but for the fields' type, which is bytea: values are bytes, not all of them text.
+// The table is that of YCSB's JDBC binding, except that fields are bytea, because values are bytes.
 package postgres
 
 import (
@@ -94,7 +90,6 @@ var About = database.About{
 	},
 }
 
-// choices: who confirms a write, and who answers reads. The primary stands at the client.
 func choices(p database.Placement) []database.Choice {
 	if len(p.Nodes) < 2 {
 		return []database.Choice{{Name: "alone", Reads: database.ReadsLinearizable, GivesUp: "there is no second copy"}}
@@ -174,7 +169,6 @@ func (c *client) findLane(ctx context.Context, want string) (*lane, error) {
 	return &lane{conn: chosen.conn, addr: chosen.addr, statements: make(map[string]*statement)}, nil
 }
 
-// noPrimary is the outcome of an operation without a primary.
 func noPrimary(failed error) error {
 	if failed == nil {
 		return load.Failed(classNoPrimary, "", errNoPrimary)
@@ -182,7 +176,6 @@ func noPrimary(failed error) error {
 	return load.Failed(classNoPrimary, "", fmt.Errorf("%w; one says: %w", errNoPrimary, failed))
 }
 
-// queryDirectory connects to a server and queries its role.
 func queryDirectory(ctx context.Context, addr string, s settings) candidate {
 	conn, err := connect(ctx, addr, s, nil)
 	if err != nil {
@@ -196,7 +189,6 @@ func queryDirectory(ctx context.Context, addr string, s settings) candidate {
 	return candidate{conn: conn, addr: addr, standby: standby == isTrue}
 }
 
-// farewell bounds the close of a connection.
 const farewell = time.Second
 
 // abandon closes a connection that is not needed. It may be nil.

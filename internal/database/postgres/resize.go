@@ -60,7 +60,6 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	})
 }
 
-// admitClone copies the primary's data to a new standby and admits it.
 func (c *cluster) admitClone(ctx context.Context, m, primary *member) error {
 	if err := c.clone(ctx, m, primary); err != nil {
 		return err
@@ -68,7 +67,6 @@ func (c *cluster) admitClone(ctx context.Context, m, primary *member) error {
 	return c.admit(ctx, m, primary, changeTimeout)
 }
 
-// admit starts a standby and waits until it has caught up.
 func (c *cluster) admit(ctx context.Context, m, primary *member, timeout time.Duration) error {
 	if err := c.run(ctx, m, true); err != nil {
 		return err
@@ -129,7 +127,6 @@ func (c *cluster) checkLeave(m *member) error {
 	return fmt.Errorf("%w: no other member runs that could be primary", database.ErrFixed)
 }
 
-// checkSettled returns nil if all running members are primary or stream.
 func (c *cluster) checkSettled(ctx context.Context) error {
 	members, primary := c.current()
 	if primary == nil {
@@ -163,7 +160,6 @@ func (c *cluster) dropSlot(ctx context.Context, primary, m *member) error {
 	})
 }
 
-// clone copies a primary's data to a standby over the lab's links.
 func (c *cluster) clone(ctx context.Context, m, primary *member) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
@@ -179,7 +175,6 @@ func (c *cluster) clone(ctx context.Context, m, primary *member) error {
 	return m.becomeStandby(ctx)
 }
 
-// followPrimary makes a running standby receive its WAL from another primary.
 func (c *cluster) followPrimary(ctx context.Context, m, primary *member) error {
 	if err := m.configure(ctx, c.options, primary); err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 // schemaLock is the advisory lock for schema changes: concurrent ones fail.
 const schemaLock = 0x736b65727279
 
-// undefinedTable is PostgreSQL's code for a table that is not there.
 const undefinedTable = "42P01"
 
 // ensure creates the table or adds missing fields, once for each set of settings.

@@ -77,7 +77,6 @@ var (
 		upgrades: map[string][]string{"8.0": {"9.1"}}}
 )
 
-// claimsAtOnce reports whether a master can claim many slots in one transaction.
 func (k kind) claimsAtOnce(master view) bool {
 	return !k.ackedSlots || len(master.replicas()) == 0
 }

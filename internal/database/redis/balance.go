@@ -42,7 +42,6 @@ func (c *cluster) repairAfterFailure(ctx context.Context) error {
 	return c.repair(ctx)
 }
 
-// transfer is a set of slots that moves from one master to another.
 type transfer struct {
 	from, to int // indices
 	slots    []int
@@ -95,10 +94,8 @@ func planTransfers(owned [][]int, stays []bool) []transfer {
 	return moves
 }
 
-// cliPipeline is the number of keys that redis-cli moves at a time.
 const cliPipeline = "100"
 
-// rebalanceByCLI makes redis-cli move the slots, one after the other.
 func (c *cluster) rebalanceByCLI(ctx context.Context, leaving *member) error {
 	args := []string{"rebalance", c.others(leaving)[0].addr, "--cluster-pipeline", cliPipeline}
 	if leaving == nil {

@@ -19,7 +19,7 @@ type client struct {
 	calls   []call
 	touched []*lane   // lanes with calls outstanding
 	now     time.Time // when the operation began
-	names   []string
+	names   database.FieldNames
 	scanner scanner
 }
 
@@ -58,7 +58,6 @@ func (c *client) beginOperation(ctx context.Context) (time.Time, error) {
 	return c.now.Add(c.timeout), nil
 }
 
-// queueCall queues the request in c.req[lo:] as a call.
 func (c *client) queueCall(slot, lo int) {
 	c.calls = append(c.calls, call{slot: slot, lo: lo, hi: len(c.req), node: -1})
 }

@@ -80,7 +80,6 @@ func (c *cluster) removeMember(ctx context.Context, m *member) error {
 	return m.stop(ctx)
 }
 
-// runningMembers returns the members that are not halted.
 func (c *cluster) runningMembers() []*member {
 	return c.Select(func(m *member) bool { return !m.Halted() })
 }
@@ -174,7 +173,6 @@ func (c *cluster) startNew(ctx context.Context, h host.Host, joining bool) (*mem
 	return m, nil
 }
 
-// launch starts a member's server and waits until it has read its data.
 func (c *cluster) launch(ctx context.Context, m *member, joining bool) error {
 	in := c.Installation(m.Name())
 	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{

@@ -41,7 +41,6 @@ func digestRecord(value, expiry string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// batch holds the slots that move together.
 type batch struct {
 	copies []slotCopy
 	slow   []job // for MIGRATE
@@ -186,7 +185,6 @@ func (s *stream) copyBatch(ctx context.Context, b batch) error {
 	return nil
 }
 
-// handOverSlots hands over all slots that have not changed, and requeues the others.
 func (s *stream) handOverSlots(ctx context.Context, q *queue, copies []slotCopy) (over []int, err error) {
 	if len(copies) == 0 {
 		return nil, nil
@@ -218,7 +216,6 @@ func (s *stream) handOverSlots(ctx context.Context, q *queue, copies []slotCopy)
 	return over, nil
 }
 
-// assignSlots makes the target the owner of slots that were handed over.
 func (s *stream) assignSlots(ctx context.Context, slots []int) error {
 	if err := claimSlots(ctx, s.target, slots, s.to.self.id, s.atOnce); err != nil {
 		return err
@@ -226,14 +223,10 @@ func (s *stream) assignSlots(ctx context.Context, slots []int) error {
 	return setSlotState(ctx, s.Client, slots, "NODE", s.to.self.id)
 }
 
-// claimSlots makes a node the owner of slots that move to it. Redis sends every member 2 kB for
-// each slot whose move ends, and takes a new epoch for the first. Only the first and the last
-// slot therefore end their move with SETSLOT NODE. The others become STABLE before NODE, which
-// sends nothing; the message for the last slot announces all. The commands are one
-// transaction. Between STABLE and NODE, a client would otherwise be redirected to the old
-// owner and back, in a loop.
-//
-// If atOnce is false, each slot is claimed and announced separately.
+// claimSlots makes a node the owner of slots that move to it. Redis sends every member 2 kB for each slot whose move
+// ends, and takes a new epoch for the first. Therefore only the first and the last slot end with SETSLOT NODE; the
+// others become STABLE before NODE, which sends nothing. The commands are one transaction: between STABLE and NODE a
+// client would be redirected in a loop. If atOnce is false, each slot is claimed separately.
 func claimSlots(ctx context.Context, at *goredis.Client, slots []int, id string, atOnce bool) error {
 	if len(slots) == 0 {
 		return nil
@@ -254,7 +247,6 @@ func claimSlots(ctx context.Context, at *goredis.Client, slots []int, id string,
 	return nil
 }
 
-// setSlotState sends the same CLUSTER SETSLOT subcommand for all slots.
 func setSlotState(ctx context.Context, at *goredis.Client, slots []int, args ...any) error {
 	if len(slots) == 0 {
 		return nil
@@ -349,7 +341,6 @@ func isKeyGone(err error) bool {
 	return ask || errors.Is(err, goredis.Nil)
 }
 
-// migrateTo makes a server send keys of one slot to another.
 func migrateTo(ctx context.Context, at *goredis.Client, to *member, keys []string, options ...any) error {
 	_, port, err := net.SplitHostPort(to.addr)
 	if err != nil {

@@ -55,7 +55,6 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	return m.Server().Stop(ctx)
 }
 
-// saveAndShutDown makes a server write a snapshot and end.
 func (m *member) saveAndShutDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
@@ -144,7 +143,6 @@ func (c *cluster) checkServing(ctx context.Context, m *member) error {
 	return checkReplication(ctx, views)
 }
 
-// checkLink returns nil if a view reports a node as connected and not failing.
 func (v view) checkLink(addr string) error {
 	for _, p := range v.peers {
 		if p.addr == addr && (p.hasFlag("fail") || p.hasFlag("fail?") || !p.link && !p.hasFlag("myself")) {
@@ -154,7 +152,6 @@ func (v view) checkLink(addr string) error {
 	return nil
 }
 
-// checkNoneHalted returns nil if no member is halted.
 func (c *cluster) checkNoneHalted() error {
 	for _, m := range c.haltedMembers() {
 		return advice.With(fmt.Errorf("%w: %s on %s is halted", database.ErrNotReady, c.kind.name, m.host.Name()),

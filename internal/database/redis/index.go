@@ -4,7 +4,6 @@ import (
 	"strconv"
 )
 
-// slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
 // crcTable is CRC-16/XMODEM (polynomial 0x1021), https://redis.io/docs/reference/cluster-spec/, appendix A.

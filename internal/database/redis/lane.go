@@ -112,7 +112,6 @@ func (l *lane) sendHandshake(words ...string) error {
 	return nil
 }
 
-// alive reports whether an idle connection is still open.
 func (l *lane) alive() bool {
 	c, ok := l.conn.(syscall.Conn)
 	if !ok {

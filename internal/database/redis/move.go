@@ -94,7 +94,6 @@ func (c *cluster) executePlan(ctx context.Context, masters []view, plan []transf
 	return bytes.Load(), err
 }
 
-// source is a master that slots move away from.
 type source struct {
 	*goredis.Client // at its own node
 	from            view
@@ -117,7 +116,6 @@ func (c *cluster) openSource(ctx context.Context, from view) (*source, error) {
 	return src, nil
 }
 
-// stream moves slots from one master to another.
 type stream struct {
 	*source
 	to     view
@@ -126,7 +124,6 @@ type stream struct {
 	atOnce bool // whether the target claims many slots in one transaction
 }
 
-// moveSlots moves slots in concurrent batches.
 func (s *stream) moveSlots(ctx context.Context, slots []int) error {
 	began := time.Now()
 	if err := s.target.Ping(ctx).Err(); err != nil {

@@ -63,30 +63,13 @@ func (c *client) decodeRecord(k *call, fields []string, dst []load.Field) []load
 				dst = append(dst, load.Field{Name: fields[i], Value: e.text})
 			}
 		} else if i%2 == 0 {
-			dst = append(dst, load.Field{Name: c.internName(i/2, e.text)})
+			dst = append(dst, load.Field{Name: c.names.String(i/2, e.text)})
 		} else {
 			dst[len(dst)-1].Value = e.text
 		}
 	}
 	return dst
 }
-
-// internName returns text as a string, mostly one of the previous record.
-func (c *client) internName(i int, text []byte) string {
-	if i >= len(c.names) {
-		if i >= maxNames {
-			return string(text)
-		}
-		c.names = append(c.names, make([]string, i+1-len(c.names))...)
-	}
-	if c.names[i] != string(text) {
-		c.names[i] = string(text)
-	}
-	return c.names[i]
-}
-
-// maxNames bounds the field names that a client keeps.
-const maxNames = 1024
 
 // Update writes fields of a record. Redis creates a missing record.
 func (c *client) Update(ctx context.Context, _, key string, values []load.Field) error {
@@ -181,7 +164,6 @@ func (c *client) connectAll(ctx context.Context) {
 	c.lanes = lanes
 }
 
-// classUnreplicated is the class of writes that too few replicas acknowledged.
 const classUnreplicated = "unreplicated"
 
 // queueWrite queues a write, followed by WAIT if replicas must have it. The master has the write in either case.
@@ -195,7 +177,6 @@ func (c *client) appendWait(out []byte, deadline time.Time) []byte {
 	return appendCommand(out, "WAIT", strconv.Itoa(c.wait), strconv.FormatInt(ms, 10))
 }
 
-// checkWait returns nil if the reply to WAIT reports enough replicas.
 func (c *client) checkWait(l *lane, at int) error {
 	e, _, _, _ := parseElement(l.in, at) // complete: skip has read it
 	if e.kind == kindError {

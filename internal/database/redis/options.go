@@ -114,7 +114,6 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// arguments returns the command line arguments of a server on h that stores in dir.
 func (o options) arguments(h host.Host, dir string) []string {
 	announce := " --cluster-announce-ip " + h.Addr()
 	for name, port := range map[string]int{"port": o.port, "bus-port": o.port + busOffset} {

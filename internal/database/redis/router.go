@@ -52,7 +52,6 @@ type router struct {
 	done   sync.WaitGroup
 }
 
-// newRouter returns a router with a slot map and starts its refresh loop.
 func newRouter(ctx context.Context, s settings) (*router, error) {
 	r := &router{settings: s, clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
 	r.nodes.Store(new([]string))
@@ -87,7 +86,6 @@ func (r *router) connect(ctx context.Context) error {
 	return nil
 }
 
-// isClusterDisabled reports whether a server runs without cluster mode.
 func isClusterDisabled(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "cluster support disabled")
 }
@@ -226,7 +224,6 @@ type ownedSlots struct {
 	addr string
 }
 
-// errSlots is an answer to CLUSTER SLOTS that does not have its form.
 var errSlots = errors.New("not a reply to CLUSTER SLOTS")
 
 // fetchSlotMap queries the nodes for the slot map in random order until one answers.

@@ -12,7 +12,6 @@ import (
 	"skerry/internal/load"
 )
 
-// scanner holds buffers that scans reuse.
 type scanner struct {
 	open   []part
 	keys   [][]byte // candidates, in order once merged

@@ -79,7 +79,6 @@ func (c *cluster) readAnsweringViews(ctx context.Context) ([]view, error) {
 	return views, ctx.Err()
 }
 
-// checkAcquainted returns nil if every member knows exactly the members.
 func (c *cluster) checkAcquainted(ctx context.Context) error {
 	views, err := c.readViews(ctx)
 	if err != nil {
@@ -153,7 +152,6 @@ func sameOwners(a, b []peer) bool {
 	return ownerA == ownerB && maps.Equal(mastersA, mastersB)
 }
 
-// checkReplication returns nil if every replica is connected to its master.
 func checkReplication(ctx context.Context, views []view) error {
 	for _, v := range views {
 		if v.self.master == "" {

@@ -1,11 +1,9 @@
-// Command matrix runs the conformance suites of the databases that are installed here
-// and prints what each was found to do, as the table in docs/databases.md:
+// Command matrix runs the conformance suites of the installed databases, one after the other, and prints the table
+// in docs/databases.md:
 //
 //	go run ./internal/database/dbtest/matrix                   print it
-//	go run ./internal/database/dbtest/matrix --write FILE      put it into a page, where others' rows stay
+//	go run ./internal/database/dbtest/matrix --write FILE      merge it into a page
 //	go run ./internal/database/dbtest/matrix redis etcd        of these packages
-//
-// SKERRY_CHANGES=20 makes the long form. Suites run one after the other.
 package main
 
 import (
@@ -66,7 +64,6 @@ func command() *cobra.Command {
 	return c
 }
 
-// runSuites runs the conformance tests, which write their rows to dir.
 func runSuites(ctx context.Context, out io.Writer, dir string, timeout time.Duration, packages []string) error {
 	args := []string{"test", "-count=1", "-p=1", "-run=^TestConformance", "-timeout=" + timeout.String()}
 	if len(packages) == 0 {

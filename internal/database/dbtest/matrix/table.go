@@ -13,10 +13,8 @@ import (
 	"skerry/internal/database/dbtest"
 )
 
-// errNoRows says that no database is installed whose suite could run.
 var errNoRows = errors.New("no suite ran: is any database installed?")
 
-// readRows reads what the suites wrote, in the order of their names.
 func readRows(dir string) ([]*dbtest.Row, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) == 0 {
@@ -68,7 +66,6 @@ func formatTable(rows []*dbtest.Row) string {
 	return b.String()
 }
 
-// formatCell is how a part of the suite ended, with the rows that it counted.
 func formatCell(r *dbtest.Row, aspect string) string {
 	word := map[string]string{"pass": "yes", "fail": "**no**", "no": "-", "skip": "-", "": notReached}[r.Aspects[aspect]]
 	if aspect == "churn" && r.Churn != nil {
@@ -86,7 +83,6 @@ const (
 	end   = "<!-- end of the matrix -->\n"
 )
 
-// errNoMarks says that a page has no place for the matrix.
 var errNoMarks = errors.New("the page has no marks around a matrix")
 
 // insertTable merges the matrix into a page, because each machine has suites that it cannot run.
