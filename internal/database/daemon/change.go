@@ -16,8 +16,18 @@ type ChangeTimer struct {
 	change database.Change
 }
 
-// Accept records that the database has accepted the change.
-func (t *ChangeTimer) Accept() { t.change.Accepted = time.Since(t.began) }
+// Began is when the change began.
+func (t *ChangeTimer) Began() time.Time { return t.began }
+
+// Accept records that the database has accepted the change. Later calls have no effect.
+func (t *ChangeTimer) Accept() {
+	if t.change.Accepted == 0 {
+		t.change.Accepted = time.Since(t.began)
+	}
+}
+
+// Moved records how many bytes the change has moved.
+func (t *ChangeTimer) Moved(bytes int64) { t.change.Bytes = bytes }
 
 // Complete records that the change is complete. Later calls have no effect.
 func (t *ChangeTimer) Complete() {
@@ -109,4 +119,26 @@ func boundChange(ctx context.Context, timeout time.Duration) (context.Context, c
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %v", timeout))
+}
+
+// RunHalt implements database.Cluster's Halt. End ends the processes of the member on a node.
+func (c *Cluster[M]) RunHalt(ctx context.Context, node host.Host, end func(ctx context.Context, m M) error) error {
+	return c.whileHeld(ctx, "halting", node, end)
+}
+
+// RunRevive implements database.Cluster's Revive. Start starts a halted member again and waits until it serves.
+func (c *Cluster[M]) RunRevive(ctx context.Context, node host.Host, start func(ctx context.Context, m M) error) error {
+	return c.whileHeld(ctx, "reviving", node, start)
+}
+
+func (c *Cluster[M]) whileHeld(ctx context.Context, what string, node host.Host, do func(ctx context.Context, m M) error) error {
+	m, release, err := c.Hold(node.Name())
+	if err == nil {
+		defer release()
+		err = do(ctx, m)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, node.Name(), err)
+	}
+	return nil
 }

@@ -17,7 +17,6 @@ import (
 // changeTimeout bounds a change: initial copies cross slow links, and shards drain chunk by chunk.
 const changeTimeout = 30 * time.Minute
 
-// retryChange repeats a change until the set accepts it.
 func (c *cluster) retryChange(ctx context.Context, change func(context.Context) error) error {
 	var final error
 	err := c.Servers.Await(ctx, func(ctx context.Context) error {
@@ -40,46 +39,47 @@ func (c *cluster) retryChange(ctx context.Context, change func(context.Context) 
 //
 //	start, addShard accepted: the config servers know it
 //	  wait          complete: the balancer has nothing to move
-func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if c.options.sharded && c.options.replicas > 1 {
-		return fail(fmt.Errorf("%w: a shard needs %d nodes, got one", database.ErrUnsupported, c.options.replicas))
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
-	defer cancel()
-	c.ReportProgress("%s is joining", node.Name())
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	join, undo := c.joinSet, c.removeFromSet
 	if c.options.sharded {
 		join, undo = c.joinShard, c.drainShard
 	}
-	began := time.Now()
-	err = join(ctx, node, func() { change.Accepted = time.Since(began) })
-	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), formTimeout)
-		defer cancel()
-		return fail(errors.Join(err, c.undoJoin(ctx, node, undo)))
-	}
-	for _, s := range c.AllOn(node.Name()) {
-		s.Server().MarkMember()
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Timeout: changeTimeout,
+		Check: func(context.Context) error {
+			if c.options.sharded && c.options.replicas > 1 {
+				return fmt.Errorf("%w: a shard needs %d nodes, got one", database.ErrUnsupported, c.options.replicas)
+			}
+			return nil
+		},
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			if err := join(ctx, node, timer.Accept); err != nil {
+				return err
+			}
+			for _, s := range c.AllOn(node.Name()) {
+				s.Server().MarkMember()
+			}
+			return nil
+		},
+		Undo: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, formTimeout)
+			defer cancel()
+			return c.undoJoin(ctx, node, undo)
+		},
+	})
 }
 
 func (c *cluster) undoJoin(ctx context.Context, node host.Host, withdraw func(context.Context, []*server, func()) error) error {
 	servers := c.AllOn(node.Name())
+	return errors.Join(haltAll(ctx, servers, database.Abrupt), withdraw(ctx, servers, func() {}), c.dropServers(servers))
+}
+
+func haltAll(ctx context.Context, servers []*server, manner database.Manner) error {
 	var errs []error
 	for _, s := range servers {
-		errs = append(errs, s.Halt(ctx, database.Abrupt))
+		errs = append(errs, s.Halt(ctx, manner))
 	}
-	return errors.Join(append(errs, withdraw(ctx, servers, func() {}), c.dropServers(servers))...)
+	return errors.Join(errs...)
 }
 
 func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) error {
@@ -116,51 +116,35 @@ func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) 
 //
 //	removeShard     accepted: draining has started
 //	  wait          complete: removeShard reports completion
-func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	servers, release, err := c.HoldAll(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
-	defer cancel()
-	if err := c.checkLeave(ctx, servers, manner); err != nil {
-		return fail(err)
-	}
-	began := time.Now()
-	if manner == database.Abrupt {
-		for _, s := range servers {
-			if err := s.Halt(ctx, database.Abrupt); err != nil {
-				return fail(err)
-			}
-		}
-	}
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	withdraw := c.removeFromSet
 	if c.options.sharded {
 		withdraw = c.drainShard
 	}
-	if err := withdraw(ctx, servers, func() { change.Accepted = time.Since(began) }); err != nil {
-		return fail(err)
-	}
-	for _, s := range servers {
-		if err := s.Halt(ctx, database.Graceful); err != nil {
-			return fail(err)
-		}
-	}
-	if err := c.dropServers(servers); err != nil {
-		return fail(err)
-	}
-	if err := c.Servers.Await(ctx, c.checkPrimaries); err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return c.RunLeave(ctx, node, daemon.LeaveSteps[*server]{
+		Timeout: changeTimeout,
+		Check:   func(ctx context.Context, _ *server) error { return c.checkLeave(ctx, c.AllOn(node.Name()), manner) },
+		Leave: func(ctx context.Context, _ *server, timer *daemon.ChangeTimer) error {
+			servers := c.AllOn(node.Name())
+			if manner == database.Abrupt {
+				if err := haltAll(ctx, servers, database.Abrupt); err != nil {
+					return err
+				}
+			}
+			if err := withdraw(ctx, servers, timer.Accept); err != nil {
+				return err
+			}
+			if err := haltAll(ctx, servers, database.Graceful); err != nil {
+				return err
+			}
+			if err := c.dropServers(servers); err != nil {
+				return err
+			}
+			return c.Servers.Await(ctx, c.checkPrimaries)
+		},
+	})
 }
 
-// checkPrimaries returns nil if every set has a primary.
 func (c *cluster) checkPrimaries(ctx context.Context) error {
 	for _, set := range c.setNames() {
 		if _, err := c.readSetStatus(ctx, set); err != nil {
@@ -170,7 +154,6 @@ func (c *cluster) checkPrimaries(ctx context.Context) error {
 	return nil
 }
 
-// checkLeave refuses a leave that loses data or the majority of a replica set.
 func (c *cluster) checkLeave(ctx context.Context, servers []*server, manner database.Manner) error {
 	if c.options.sharded {
 		return c.checkShardLeave(servers, manner)
@@ -249,7 +232,6 @@ func (c *cluster) awaitPrimary(ctx context.Context) (primary *server, err error)
 	return primary, err
 }
 
-// checkRemoved returns nil if the set has a remaining member as primary and does not list gone.
 func (c *cluster) checkRemoved(ctx context.Context, gone *server, left []string) error {
 	st, err := c.readSetStatus(ctx, setName)
 	if err != nil {
@@ -266,51 +248,39 @@ func (c *cluster) checkRemoved(ctx context.Context, gone *server, left []string)
 
 // Halt implements database.Cluster. It first stops servers on which no other server depends.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	servers, unlock, err := c.HoldAll(node.Name())
-	if err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	defer unlock()
-	slices.Reverse(servers)
-	var errs []error
-	for _, s := range servers {
-		errs = append(errs, s.Halt(ctx, manner))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	return nil
+	return c.RunHalt(ctx, node, func(ctx context.Context, _ *server) error {
+		servers := c.AllOn(node.Name())
+		slices.Reverse(servers)
+		return haltAll(ctx, servers, manner)
+	})
 }
 
 // Revive implements database.Cluster. It returns when the node's members are primary or secondary.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	servers, unlock, err := c.HoldAll(node.Name())
-	if err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	defer unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
-	defer cancel()
-	for _, s := range servers {
-		if s.Running() {
-			continue
+	return c.RunRevive(ctx, node, func(ctx context.Context, _ *server) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+		defer cancel()
+		servers := c.AllOn(node.Name())
+		for _, s := range servers {
+			if s.Running() {
+				continue
+			}
+			if err := c.launch(ctx, s, false); err != nil {
+				return err
+			}
 		}
-		if err := c.launch(ctx, s, false); err != nil {
-			return fmt.Errorf("reviving %s: %w", node.Name(), err)
+		for _, s := range servers {
+			if s.set == "" {
+				continue
+			}
+			if err := s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.checkMember(ctx, s) }); err != nil {
+				return err
+			}
 		}
-	}
-	for _, s := range servers {
-		if s.set == "" {
-			continue
-		}
-		if err := s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.checkMember(ctx, s) }); err != nil {
-			return fmt.Errorf("reviving %s: %w", node.Name(), err)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// checkMember returns nil if a server's set reports that it serves.
 func (c *cluster) checkMember(ctx context.Context, s *server) error {
 	st, err := c.readSetStatus(ctx, s.set)
 	if err != nil {

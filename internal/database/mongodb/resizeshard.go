@@ -74,16 +74,12 @@ func (c *cluster) drainShard(ctx context.Context, servers []*server, accepted fu
 		if err != nil {
 			return err
 		}
-		told := false
 		if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 			r, err := removeShard(ctx, router.admin, s.set)
 			if err != nil {
 				return err
 			}
-			if !told {
-				accepted()
-				told = true
-			}
+			accepted()
 			return c.checkDrained(ctx, router, s.set, r)
 		}); err != nil {
 			return err
@@ -113,7 +109,6 @@ func (c *cluster) checkDrained(ctx context.Context, router *server, set string, 
 	return fmt.Errorf("%w: %s has %d chunks left", database.ErrNotReady, set, r.Remaining.Chunks)
 }
 
-// routerBeside returns a running mongos that is not among servers.
 func (c *cluster) routerBeside(servers []*server) (*server, error) {
 	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter && !slices.Contains(servers, s) }) {
 		if s.Running() {
