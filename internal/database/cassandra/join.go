@@ -11,16 +11,14 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// errNoData marks a member that joined without data.
 var errNoData = errors.New("the member joined without streaming data")
 
-// Join implements database.Cluster. The node bootstraps, the only one at that time:
+// Join implements database.Cluster. The node bootstraps:
 //
 //	start       with an empty directory
-//	JOINING     accepted: it says so and a member has heard it
-//	  stream    it takes the data of its tokens over from the members
-//	NORMAL      complete: every member names it as an owner of the ring, and the
-//	            streams of the table are on its record
+//	JOINING     accepted: the node and another member report it
+//	  stream    the node receives the data of its tokens
+//	NORMAL      complete: every member lists it as an owner, and it has received ranges of the table
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
@@ -103,7 +101,6 @@ func checkJoining(ctx context.Context, m, other *member) error {
 	return fmt.Errorf("%w: %s is %s", database.ErrNotReady, m.host.Name(), views[0].Mode)
 }
 
-// checkBootstrap returns nil when a member reports a complete bootstrap and received ranges of the table.
 func (c *cluster) checkBootstrap(ctx context.Context, m *member) error {
 	s, err := c.openSession(m, "")
 	if err != nil {
@@ -139,7 +136,6 @@ func (m *member) streamedBytes(ctx context.Context, counter string) int64 {
 	return v.Count
 }
 
-// undoTimeout bounds the repair after a change that failed.
 const undoTimeout = 3 * time.Minute
 
 // undoJoin kills a member whose join failed, removes it if it owns ranges, and waits until all others forget it.

@@ -13,13 +13,11 @@ import (
 
 // Leave implements database.Cluster.
 //
-// Graceful is a decommission: the member is LEAVING (accepted) and streams its data to
-// those that will own it; complete when none of them names it an owner any more and its
-// process has ended.
+// Graceful is a decommission: the member is LEAVING (accepted) and streams its data to the new owners. Complete: no
+// member lists it as an owner, and its process has ended.
 //
-// Abrupt is removenode: the process is killed; once the others have noticed, one of them
-// is told to remove it (accepted when it has begun), and the new owners of its ranges
-// fetch them from replicas, where there are any; complete when none names it any more.
+// Abrupt is removenode: the process is killed. Once the others have noticed, one of them removes it (accepted), and
+// the new owners fetch its ranges from replicas. Complete: no member lists it.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
@@ -115,10 +113,8 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	return nil
 }
 
-// forgetTimeout bounds awaitAgreement.
 const forgetTimeout = 2 * time.Minute
 
-// awaitAgreement waits until the remaining members agree, then sets the seeds.
 func (c *cluster) awaitAgreement(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, forgetTimeout, fmt.Errorf("the others do not agree after %v", forgetTimeout))
 	defer cancel()

@@ -124,7 +124,6 @@ func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.H
 	})
 }
 
-// prepare empties the node's directory, writes the files and runs server.prepare.
 func (c *cluster) prepare(ctx context.Context, h host.Host, d templateData, uid, gid uint32) error {
 	on := h.Files()
 	if err := files.Empty(ctx, on, d.Dir); err != nil {

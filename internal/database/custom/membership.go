@@ -46,7 +46,6 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return result, nil
 }
 
-// checkRunning returns an error if no server runs on the node.
 func (c *cluster) checkRunning(node host.Host) error {
 	if len(c.Servers.RunningOn(node.Name())) == 0 {
 		return fmt.Errorf("%s on %s %w", c.def.Name, node.Name(), daemon.ErrEnded)
@@ -54,7 +53,6 @@ func (c *cluster) checkRunning(node host.Host) error {
 	return nil
 }
 
-// markJoined makes a later exit of the node's server a failure of the cluster.
 func (c *cluster) markJoined(node host.Host) error {
 	for _, d := range c.Servers.RunningOn(node.Name()) {
 		if err := d.ConfirmMember(); err != nil {
@@ -64,7 +62,6 @@ func (c *cluster) markJoined(node host.Host) error {
 	return c.checkRunning(node)
 }
 
-// undoJoin stops the server of a node that failed to join and runs undo_join.
 func (c *cluster) undoJoin(ctx context.Context, node host.Host) error {
 	ctx, cancel := c.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()

@@ -105,7 +105,6 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare creates an empty data directory with the benchmark's user and schema.
 func (c *cluster) prepare(ctx context.Context) (*mysql.Template, error) {
 	h := c.Env.Nodes[0]
 	dir := filepath.Join(h.Dir(), Name+"-template")
@@ -132,7 +131,6 @@ func (c *cluster) prepare(ctx context.Context) (*mysql.Template, error) {
 	return &mysql.Template{Host: h, Dir: dir, Data: data}, nil
 }
 
-// launch writes a member's configuration and starts its process.
 func (c *cluster) launch(ctx context.Context, s *mysql.Server, args ...string) error {
 	var group []string
 	for _, o := range c.All() {
@@ -191,7 +189,6 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	return c.driver.OpenMember(ctx, s, "wsrep_sync_wait=0;wsrep_dirty_reads=ON")
 }
 
-// lastLines returns the ends of the members' logs, for the end of an error.
 func lastLines(servers []*mysql.Server) string {
 	var b []byte
 	for _, s := range servers {

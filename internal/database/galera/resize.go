@@ -72,7 +72,6 @@ func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Se
 	return c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return checkAgreement(ctx, append(before, s)) })
 }
 
-// awaitServer waits for a state of a server. It fails when the process ends.
 func (c *cluster) awaitServer(ctx context.Context, s *mysql.Server, timeout time.Duration, ready func(context.Context) error) error {
 	d := s.Server()
 	if d == nil {

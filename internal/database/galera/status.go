@@ -50,7 +50,6 @@ func parseStatus(v map[string]string) (status, error) {
 	return st, nil
 }
 
-// serves returns nil if the member serves in a cluster of that size.
 func (st status) serves(size int) error {
 	switch {
 	case st.Cluster != primary:

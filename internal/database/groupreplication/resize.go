@@ -84,7 +84,6 @@ func (c *cluster) admit(ctx context.Context, s *mysql.Server, members []*mysql.S
 	return nil
 }
 
-// launchOnTrial is launch for a server whose end is no failure of the cluster.
 func (c *cluster) launchOnTrial(ctx context.Context, s *mysql.Server) error {
 	d, err := c.startServer(ctx, s)
 	if err != nil {

@@ -42,7 +42,6 @@ func (c *cluster) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(Name, format, args...)
 }
 
-// firstNode is the node of master, NameNode and ZooKeeper.
 func (c *cluster) firstNode() host.Host { return c.Env.Nodes[0] }
 
 // activeMembers returns the members that are not halted.
@@ -218,7 +217,6 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// startAll starts every server, and gives up as soon as one ends by itself.
 func (c *cluster) startAll(ctx context.Context) error {
 	watch, ctx := errgroup.WithContext(ctx)
 	begun := make(chan struct{})
@@ -246,7 +244,6 @@ func (c *cluster) startAll(ctx context.Context) error {
 	return watch.Wait()
 }
 
-// describeUnreachable names the servers that do not listen, with the ends of their logs.
 func (c *cluster) describeUnreachable(ctx context.Context) string {
 	var text strings.Builder
 	for _, h := range c.Env.Nodes {
@@ -285,7 +282,6 @@ func (c *cluster) prepare(ctx context.Context, h host.Host) error {
 	return nil
 }
 
-// site is what a node's files are generated from.
 func (c *cluster) site(h host.Host) site {
 	first := filepath.Join(c.firstNode().Dir(), Name)
 	return site{

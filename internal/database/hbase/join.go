@@ -12,11 +12,8 @@ import (
 
 // Join implements database.Cluster:
 //
-//	start     DataNode and RegionServer
-//	          accepted: the NameNode and the master list them
-//	balance   moves regions to the new server
-//	          complete: every member has as many regions as any other, or one more, and
-//	          none is in transition
+//	start     accepted: NameNode and master list the new DataNode and RegionServer
+//	balance   complete: members differ by at most one region, and none is in transition
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
@@ -45,7 +42,6 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return change, nil
 }
 
-// admitNode prepares a new node and starts its member.
 func (c *cluster) admitNode(ctx context.Context, node host.Host, began time.Time) error {
 	if err := c.prepare(ctx, node); err != nil {
 		return err

@@ -13,20 +13,17 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Leave implements database.Cluster. That of a member that serves:
+// Leave implements database.Cluster. A serving member:
 //
-//	decommission   the master moves its regions away, the NameNode copies its blocks
-//	               accepted: both have taken the request
-//	  wait         until it has no regions, and the NameNode says DECOMMISSIONED
-//	stop           complete: its write-ahead logs are put away, no region is in
-//	               transition, and the others have as many regions each, or one more
+//	decommission   accepted: the master moves its regions away, the NameNode copies its blocks
+//	  wait         until it has no regions and is DECOMMISSIONED
+//	stop           complete: its logs are archived, no region is in transition, regions are balanced
 //
-// That of one that was lost, whose processes are killed:
+// A lost member, whose processes are killed:
 //
 //	wait         accepted: its session with ZooKeeper has expired
-//	wait         complete: its write-ahead logs are split, no region of the table is
-//	             placed on it or in transition, and every block has all its copies on
-//	             the others; the logs that are being written are begun again for that
+//	wait         complete: its logs are split, the others serve its regions, and every block has all its copies
+//	             on them; open logs are rolled for that
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
@@ -102,7 +99,6 @@ func (c *cluster) decommission(ctx context.Context, node host.Host, accepted fun
 	return c.awaitState(ctx, c.checkBalanced)
 }
 
-// checkDrained returns nil when a server has no regions.
 func (c *cluster) checkDrained(ctx context.Context, server string) error {
 	n, err := c.admin.queryNumber(ctx, "regions", server)
 	if err == nil && n > 0 {

@@ -101,7 +101,6 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	})
 }
 
-// checkLeave refuses a leave that would cost the majority.
 func (c *cluster) checkLeave(ctx context.Context, r *replica, manner database.Manner) error {
 	if err := c.checkResizable(); err != nil {
 		return err
@@ -116,7 +115,6 @@ func (c *cluster) checkLeave(ctx context.Context, r *replica, manner database.Ma
 	return daemon.CheckLeave(all, r, manner, others)
 }
 
-// checkForgotten returns nil when no running replica lists r, and all of them serve.
 func (c *cluster) checkForgotten(ctx context.Context, r *replica) error {
 	for _, o := range daemon.RunningExcept(c.All(), r) {
 		s, err := o.queryStatus(ctx)
@@ -173,7 +171,6 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return nil
 }
 
-// checkResizable returns an error if members of this cluster cannot join or leave.
 func (c *cluster) checkResizable() error {
 	if c.options.resizable() {
 		return nil

@@ -220,7 +220,6 @@ func (s *Server) Clear(ctx context.Context) error {
 	return err
 }
 
-// isNoTable reports whether a statement failed because its table does not exist.
 func isNoTable(err error) bool {
 	var e *driver.MySQLError
 	return errors.As(err, &e) && e.Number == errNoTable

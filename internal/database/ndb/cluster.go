@@ -95,7 +95,6 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.Servers.Await(ctx, c.Ready)
 }
 
-// forEach runs a function for all members at the same time.
 func forEach(ctx context.Context, members []member, do func(context.Context, member) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, m := range members {

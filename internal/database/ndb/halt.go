@@ -94,10 +94,9 @@ func (c *cluster) confirmMember(m member, data *daemon.Daemon) error {
 // stopGrace bounds the stop of a data node: 8 s for clients, and some global checkpoints of two seconds.
 const stopGrace = time.Minute
 
-// stopData has a data node stop in NDB's own way: it ends its part of transactions and
-// hands over what it coordinates. It gets SIGTERM, upon which it just ends, where there is no
-// management node, where NDB refuses since rows would be in no node any more, and where it is
-// in no node group: it has no rows then, and would wait for a handover without an answer.
+// stopData stops a data node by command, which hands over its transactions. SIGTERM, which ends it at once, follows
+// without a management node, if NDB refuses because rows would be unavailable, or if the node is in no node group: it
+// has no rows then, and would wait for a handover without an answer.
 func (c *cluster) stopData(ctx context.Context, m member, d *daemon.Daemon) error {
 	c.mu.Lock()
 	managed := c.management != nil

@@ -54,7 +54,6 @@ func (c *cluster) reviveData(ctx context.Context, m member, args ...string) (*da
 	})
 }
 
-// launchSQL starts a SQL node and waits until it answers.
 func (c *cluster) launchSQL(ctx context.Context, m member) error {
 	d, err := c.startSQL(ctx, m)
 	if err != nil {
@@ -179,10 +178,8 @@ func parseShow(output string) (map[int]peer, error) {
 	return peers, nil
 }
 
-// created matches ndb_mgm's report that CREATE NODEGROUP succeeded.
 var created = regexp.MustCompile(`Nodegroup (\d+) created`)
 
-// runManager runs a command of the management client on the management node's host.
 func (c *cluster) runManager(ctx context.Context, command string) (string, error) {
 	return mysql.Run(ctx, c.manager, host.Command{
 		Name: "ndb_mgm", Path: c.Env.Installation.Programs["ndb_mgm"], Env: c.Env.Installation.Env,
@@ -200,12 +197,11 @@ func (c *cluster) queryPeers(ctx context.Context) (map[int]peer, error) {
 
 func (c *cluster) managerAddr() string { return fmt.Sprintf("%s:%d", c.manager.Addr(), managePort) }
 
-// startManager starts the management node: fresh, with the configuration as it is for the members
-// (which it keeps), or with the one that it has. It returns when all members are in it.
+// startManager starts the management node with a fresh configuration for the members, or with its previous one, and
+// returns when it knows all members.
 //
-// Fresh is --initial: with --reload it would begin with the configuration that it had and
-// change it afterwards, which leaves connections to nodes that are in it no more ("could not
-// be removed at this time") - and a node on the machine of such a one is never seen.
+// Fresh is --initial: --reload would keep connections to nodes that the new configuration lacks ("could not be removed
+// at this time"), and a node on the machine of such a one is never seen.
 func (c *cluster) startManager(ctx context.Context, fresh bool) error {
 	dir := manageDir(c.manager)
 	if err := c.manager.Files().MakeDir(ctx, dir); err != nil {

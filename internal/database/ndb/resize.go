@@ -22,8 +22,7 @@ import (
 //	REORGANIZE PARTITION, OPTIMIZE TABLE
 //	                               complete: the rows are spread over all groups
 //
-// A node that is not enough for a node group yet is complete when it has started; it holds
-// no rows until others join.
+// A node that is not enough for a node group is complete when it has started. It holds no rows until others join.
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var change database.Change
 	release, err := c.Vacant(node.Name())
@@ -68,7 +67,6 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return change, nil
 }
 
-// admit starts a new member. It calls accepted when the data node has started.
 func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
 	d, err := c.reviveData(ctx, m, "--initial")
 	if err != nil {
@@ -84,11 +82,9 @@ func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
 	return c.confirmMember(m, d)
 }
 
-// restartAll restarts the management node with a new configuration, and then the nodes that have to
-// learn of it. Data nodes restart one after the other: where one is away, a node group that is
-// whole keeps the others from asking an arbitrator, which a management node is only some time
-// after its restart, and two at once would end the cluster. Of the SQL nodes, which do
-// not need each other, a half serves while the other restarts.
+// restartAll restarts the management node with a new configuration, and then all other nodes. Data nodes restart one
+// by one: a whole node group does not ask the arbitrator, which a restarted management node becomes only after a
+// while, and two missing nodes would end the cluster. Half of the SQL nodes restart while the others serve.
 func (c *cluster) restartAll(ctx context.Context, members []member) error {
 	c.mu.Lock()
 	management := c.management

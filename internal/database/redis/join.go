@@ -11,7 +11,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// undoTimeout bounds the repair after a change that failed.
 const undoTimeout = 60 * time.Second
 
 // Join implements database.Cluster, by the documented steps:
@@ -131,7 +130,6 @@ func (c *cluster) introduceMember(ctx context.Context, m *member) error {
 	return nil
 }
 
-// checkSettled returns nil if all members agree and no slot is moving.
 func (c *cluster) checkSettled(ctx context.Context) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
@@ -181,7 +179,6 @@ func (c *cluster) awaitEpochs(ctx context.Context) error {
 
 var errOpenSlots = errors.New("slots are moving")
 
-// checkNoMoves returns nil if no slot is moving.
 func (c *cluster) checkNoMoves(ctx context.Context) error {
 	views, err := c.readViews(ctx)
 	if err != nil {

@@ -207,7 +207,6 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// awaitQuiet waits until clients no longer send requests to a member without slots.
 func (m *member) awaitQuiet(ctx context.Context) error {
 	last, began := "", time.Now()
 	for quiet := began; time.Since(quiet) < drainQuiet && time.Since(began) < drainTimeout; {
@@ -310,7 +309,6 @@ func answeringViews(views []view, but *member) []view {
 	return some
 }
 
-// awaitFailover waits until another node owns the slots of a lost master.
 func (c *cluster) awaitFailover(ctx context.Context, lost *member) error {
 	patience := failoverPatience + 2*max(c.options.nodeTimeout, defaultNodeTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no replica has taken over after %v", patience))
