@@ -22,7 +22,7 @@ const readyTimeout = 60 * time.Second
 //	meet again MEET from a known node carries its slots, or that it is a replica
 //
 // redis-cli --cluster create leaves most introductions to gossip, one message a second to a random node: 8 nodes need
-// 2 to 9 s. formCluster needs 2.1 s for 8 and 2.5 s for 64 nodes, of which 2 s are Redis' own delay.
+// 2 to 9 s. formCluster needs 2.1 s for 8 and 2.5 s for 64 nodes, including a delay of 2 s by Redis.
 func (c *cluster) formCluster(ctx context.Context) error {
 	members := c.All()
 	master := placeMasters(c.Env.Nodes, c.options.masters, c.options.replicas)
