@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 required=root,tun
 for d in $(bin/skerry wanted conformance); do required+=,$d; done
 for d in $(bin/skerry wanted request); do
-	if missing=$(bin/skerry install --list | grep -E "^$d +- "); then
+	if missing=$(bin/skerry install --list | grep -E "^$d .* not installed "); then
 		echo "$missing: its suite is not run, and tests of it are against a stand-in at most" >&2
 	else
 		required+=,$d

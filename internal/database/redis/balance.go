@@ -25,7 +25,13 @@ func (c *cluster) rebalance(ctx context.Context, leaving *member) (int64, error)
 		}
 		stays[i] = v.member != leaving
 	}
-	bytes, err := c.executePlan(ctx, views, planTransfers(owned, stays))
+	plan := planTransfers(owned, stays)
+	var bytes int64
+	if c.options.rebalance == rebalanceNative {
+		err = c.migrateNatively(ctx, views, plan)
+	} else {
+		bytes, err = c.executePlan(ctx, views, plan)
+	}
 	if err != nil {
 		return bytes, errors.Join(err, c.repairAfterFailure(ctx))
 	}

@@ -37,6 +37,9 @@ func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, 
 	if err != nil {
 		return nil, err
 	}
+	if o.rebalance, err = d.kind.resolveRebalance(o.rebalance, env.Installation.Version); err != nil {
+		return nil, err
+	}
 	c := &cluster{kind: d.kind, Cluster: daemon.NewCluster[*member](d.kind.name, env), options: o}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))

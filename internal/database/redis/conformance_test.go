@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"maps"
 	"testing"
 
 	"skerry/internal/database"
@@ -39,5 +40,19 @@ func TestValkeyReplicasJoinAndLeave(t *testing.T) {
 // TestValkeyReplicatedSlots moves slots of masters with replicas, which make every
 // change of a slot wait for them.
 func TestValkeyReplicatedSlots(t *testing.T) {
-	joinAsMaster(t, NewValkey(), testkit.Installed(ValkeyRecipe))
+	joinAsMaster(t, NewValkey(), testkit.Installed(ValkeyRecipe), rebalancePipelined)
+}
+
+// TestValkeyMigratesReplicatedSlots has Valkey itself move slots of masters with replicas.
+func TestValkeyMigratesReplicatedSlots(t *testing.T) {
+	joinAsMaster(t, NewValkey(), testkit.Installed(ValkeyRecipe), rebalanceNative)
+}
+
+// TestValkeyConformancePipelined is the conformance of the default series with Skerry's own mover.
+func TestValkeyConformancePipelined(t *testing.T) {
+	c := conformance()
+	c.About, c.Variant = ValkeyAbout, rebalancePipelined
+	c.Options = maps.Clone(c.Options)
+	c.Options["rebalance"] = rebalancePipelined
+	dbtest.Run(t, c)
 }

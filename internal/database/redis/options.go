@@ -29,6 +29,7 @@ const (
 
 // Values of the options rebalance and join_as.
 const (
+	rebalanceNative    = "native"
 	rebalancePipelined = "pipelined"
 	rebalanceCLI       = "redis-cli"
 	joinAuto           = "auto"
@@ -42,7 +43,7 @@ type options struct {
 	port              int
 	nodeTimeout       time.Duration // 0: Redis' own, 15 s
 	persistent        bool          // an append-only file is kept
-	rebalance         string
+	rebalance         string        // "": what resolveRebalance chooses
 	joinAs            string
 	wait              int      // replicas that must have a write before it is acknowledged
 	config            []string // further arguments of the server
@@ -60,7 +61,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		port:        r.Int("port", 1, 65535-busOffset, defaultPort),
 		nodeTimeout: r.Duration("cluster_node_timeout", 0),
 		persistent:  r.Bool("appendonly", true),
-		rebalance:   r.Choice("rebalance", rebalancePipelined, rebalancePipelined, rebalanceCLI),
+		rebalance:   r.Choice("rebalance", "", rebalanceNative, rebalancePipelined, rebalanceCLI),
 		joinAs:      r.Choice("join_as", joinAuto, joinAuto, joinMaster, joinReplica),
 		wait:        r.Int("wait", 0, maxReplicas, 0),
 	}
