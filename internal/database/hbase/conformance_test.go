@@ -9,7 +9,16 @@ import (
 
 func TestConformance(t *testing.T) {
 	leavesNothing(t)
-	dbtest.Run(t, dbtest.Config{
+	dbtest.Run(t, conformance())
+}
+
+func TestConformanceOfOtherSeries(t *testing.T) {
+	leavesNothing(t)
+	dbtest.RunOtherSeries(t, conformance())
+}
+
+func conformance() dbtest.Config {
+	return dbtest.Config{
 		About: About,
 		Port:  portRegionServer, Upsert: true, Survives: true, LeavesAbruptly: true,
 		// Fewer regions and a short session: what is tested is the same, in less time.
@@ -17,5 +26,5 @@ func TestConformance(t *testing.T) {
 		// HDFS takes a disk for full long before: it wants room for whole blocks.
 		DiskFull: 64 << 20, DiskOptions: database.Options{"storage": "directory"},
 		BadOptions: []database.Options{{"regions": 0}, {"storage": "tape"}, {"replication": 4}, {"zookeeper_session_timeout": "1s"}},
-	})
+	}
 }

@@ -42,16 +42,26 @@ const (
 	family = "family"
 )
 
-//go:embed jars.lock
-var jarsLock string
+//go:embed jars-2.6.lock
+var jars26 string
 
-// Recipe installs HBase, HDFS and ZooKeeper, and the compiler of the bridge.
-var Recipe = install.Recipe{
-	Name:    Name,
-	Summary: "Apache HBase on HDFS and ZooKeeper (jars, runs on Java 11 to 17)",
-	Wanted:  install.ByConformance,
-	Jars:    jarsLock,
-	Java:    install.Java{Min: 11, Max: 17},
+//go:embed jars-2.5.lock
+var jars25 string
+
+// Recipe installs HBase 2.6, HDFS and ZooKeeper, and the compiler of the bridge.
+var Recipe = newRecipe("2.6", "2024-05", jars26)
+
+// Recipes are the series of HBase, the default first. Both are built for Hadoop 3.
+var Recipes = []install.Recipe{Recipe, newRecipe("2.5", "2022-08", jars25)}
+
+func newRecipe(series, released, jars string) install.Recipe {
+	return install.Recipe{
+		Name: Name, Series: series, Released: released,
+		Summary: "Apache HBase on HDFS and ZooKeeper (jars, runs on Java 11 to 17)",
+		Wanted:  install.ByConformance,
+		Jars:    jars,
+		Java:    install.Java{Min: 11, Max: 17},
+	}
 }
 
 // HBase is HBase as a database. Clients with equal settings share a bridge.
@@ -65,6 +75,8 @@ func New() *HBase { return &HBase{} }
 var (
 	_ database.Database = (*HBase)(nil)
 	_ database.Anchored = (*HBase)(nil)
+
+	_ database.Upgradable = (*HBase)(nil)
 )
 
 // Name implements database.Database.
@@ -101,7 +113,12 @@ func anchorReason(storage any) string {
 
 // Find implements database.Database.
 func (*HBase) Find(version, from string) (database.Installation, error) {
-	return database.Find([]install.Recipe{Recipe}, version, from)
+	return database.Find(Recipes, version, from)
+}
+
+// Upgrades implements database.Upgradable: none, by https://hbase.apache.org/book.html#upgrading.
+func (*HBase) Upgrades() database.Upgrades {
+	return database.Upgrades{Recipes: Recipes, Rule: "HDFS, masters and RegionServers are upgraded role by role, and a node has several roles"}
 }
 
 // Start implements database.Database.
@@ -113,7 +130,7 @@ var _ load.Client = (*client)(nil)
 
 // About describes HBase to the laboratory and its documentation.
 var About = database.About{
-	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Choices: choices,
 	Row:     database.Row{Replicas: "of HDFS' blocks", Smallest: "1 node"},
 	Suite:   database.Suite{Takes: 200 * time.Second, Alone: true},
